@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { startCluster } from '../test/support/cluster.ts'
 import { post, untilEnded } from '../test/support/cluster-story.ts'
-import { createDatabase, type Cluster as Postgres } from '../test/support/postgres.ts'
+import { createDatabase, type PostgresServer as Postgres } from '../test/support/postgres.ts'
 import { OWNER } from './corpus.ts'
 import { seconds } from './measure.ts'
 

@@ -1,4 +1,4 @@
-import { startCluster as startPostgres } from '../test/support/postgres.ts'
+import { startPostgres } from '../test/support/postgres.ts'
 import { claimLatencies, exportSeconds } from './cluster-figures.ts'
 import { makeCorpus } from './corpus.ts'
 import { median, spread } from './measure.ts'

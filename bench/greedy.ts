@@ -9,7 +9,7 @@ import { addToken } from '../src/accounts/token-store.ts'
 import { connect } from '../src/db/connect.ts'
 import type { Db } from '../src/db/database.ts'
 import { statementBatches } from '../src/db/statement-batches.ts'
-import { createDatabase, startCluster } from '../test/support/postgres.ts'
+import { createDatabase, startPostgres } from '../test/support/postgres.ts'
 import { PREVIEW } from '../test/support/service.ts'
 import { makeCopies, namesOfCopies } from './copies.ts'
 import { OWNER } from './corpus.ts'
@@ -57,7 +57,7 @@ interface Measurement {
 
 /** Measures how long nineteen accounts wait for a small response while another account sends many large requests. */
 export async function benchGreedy(): Promise<Section> {
-  const cluster = await startCluster()
+  const cluster = await startPostgres()
   try {
     const sqlite = await inEmptyDirectory((directory) => measure(directory, undefined))
     const databaseUrl = await createDatabase(cluster.url)

@@ -1,6 +1,6 @@
 import { mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createDatabase, startCluster } from '../test/support/postgres.ts'
+import { createDatabase, startPostgres } from '../test/support/postgres.ts'
 import type { Recorded } from './bare-server.ts'
 import { SERVER } from './cores.ts'
 import {
@@ -36,7 +36,7 @@ const ONCE_A_TURN = (NEVER_RENDERED - WARM_UP_ONCE) / TURNS
 
 /** Measures the reads that clients poll, under a load of many accounts, each with its own token and migrations. */
 export async function benchReads({ rounds }: { rounds: number }): Promise<Section> {
-  const cluster = await startCluster()
+  const cluster = await startPostgres()
   try {
     const rates = new Map<string, Rates>()
     let reads: CrowdRead[] = []

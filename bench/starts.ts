@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { mapConcurrent } from '../src/lib/map-concurrent.ts'
-import { createDatabase, startCluster } from '../test/support/postgres.ts'
+import { createDatabase, startPostgres } from '../test/support/postgres.ts'
 import { makeCopies, namesOfCopies } from './copies.ts'
 import { inEmptyDirectory, inTurns, median, spread } from './measure.ts'
 import { cpuOf } from './process.ts'
@@ -29,7 +29,7 @@ interface Figures {
 export async function benchStarts({ rounds }: { rounds: number }): Promise<Section> {
   const none = (): Figures => ({ starts: [], cpu: [], exported: [], bare: [] })
   const figures = { sqlite: none(), postgres: none() }
-  const cluster = await startCluster()
+  const cluster = await startPostgres()
   try {
     await inEmptyDirectory(async (directory) => {
       const repositories = join(directory, 'repositories')

@@ -82,7 +82,7 @@ function httpContract(
       assert.doesNotMatch(last.headers.get('link') ?? '', /rel="next"/)
     })
 
-    test('the largest page is named by the settings', async () => {
+    test('the settings have the maximum page size', async () => {
       const settings = (await (await get('/settings/api')).json()) as Record<string, unknown>
       assert.equal(typeof settings.max_response_items, 'number')
     })

@@ -43,7 +43,7 @@ test('every kind of import of a folder that is not allowed is an error', () => {
     ])
 })
 
-test('a file that is not an entry file is closed to other folders', () => {
+test('an import of a file that is not an entry file of its folder is an error', () => {
   assert.deepEqual(
     errorsOf(['src/commands/a.ts', "import '../sources/directory/locks/push-lock.ts'\n"]),
     [
@@ -52,7 +52,7 @@ test('a file that is not an entry file is closed to other folders', () => {
   )
 })
 
-test('a package is only for the folders that the table names', () => {
+test('an import of a package by a folder that the table does not list is an error', () => {
   assert.deepEqual(errorsOf(['src/lib/a.ts', "import type { A } from 'fastify'\n"]), [
     'src/lib/a.ts imports fastify: only src/http may import fastify',
   ])
@@ -76,7 +76,7 @@ test('an import cycle is an error, even of types and of tests', () => {
 
 test('an entry of the table that only tests need is unused', () => {
   const unused = 'src/sources may import src/lib: unused entry in scripts/import-table.ts'
-  const needs = "import '../lib/errno.ts'\n"
-  assert.ok(unusedEntries([['src/sources/a.test.ts', needs]], TABLE).includes(unused))
-  assert.ok(!unusedEntries([['src/sources/a.ts', needs]], TABLE).includes(unused))
+  const statement = "import '../lib/errno.ts'\n"
+  assert.ok(unusedEntries([['src/sources/a.test.ts', statement]], TABLE).includes(unused))
+  assert.ok(!unusedEntries([['src/sources/a.ts', statement]], TABLE).includes(unused))
 })

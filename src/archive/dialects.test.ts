@@ -9,8 +9,8 @@ import { collect, pathOf, temporaryFolder } from '../../test/support/archive-sam
 import { needs } from '../../test/support/archive-tools.ts'
 import { ARCHIVE_WRITERS } from '../../test/support/archive-writers.ts'
 import {
+  headerRecord,
   paxContent,
-  record,
   sizeField,
   type UnusualEntry,
   unusualGzip,
@@ -56,12 +56,12 @@ const oddEntry: fc.Arbitrary<UnusualEntry> = fc.record({
   path: fc.array(part, { minLength: 1, maxLength: 4 }).map((parts) => parts.join('/')),
   kind: fc.constantFrom('file' as const, 'directory' as const),
   content: fc.uint8Array({ maxLength: 1500 }).map((bytes) => Buffer.from(bytes)),
-  dot: fc.constantFrom('', './', './/'),
+  pathPrefix: fc.constantFrom('', './', './/'),
   type: fc.constantFrom('0', '\0', '7'),
   magic: fc.constantFrom('posix', 'gnu', 'v7'),
   name: fc.constantFrom('pax', 'gnu'),
   numbers: fc.constantFrom('octal', 'spaces', 'base-256', 'pax'),
-  chatter: fc.boolean(),
+  extraHeaders: fc.boolean(),
 })
 
 test('any mixture of dialects, gzip members and padding is read', async () => {
@@ -121,7 +121,7 @@ test('no header gives a path outside the archive', async () => {
         })
         if (before === 'none') return [header]
         const content = before === 'L' ? Buffer.from(`${name}\0`) : paxContent([['path', name]])
-        return [...record(before, content), header]
+        return [...headerRecord(before, content), header]
       })
       const first = unusualHeader({
         name: Buffer.from('first'),
@@ -163,7 +163,7 @@ describe('headers before an entry are limited', () => {
       size: sizeField(2 ** 40, 'base-256'),
     })
     await assert.rejects(listOf(tar(large)), /refused: a pax header has 1099511627776 bytes/)
-    const comment = record('g', paxContent([['comment', 'x']]))
+    const comment = headerRecord('g', paxContent([['comment', 'x']]))
     const many = Array.from({ length: 20 }, () => comment).flat()
     await assert.rejects(
       listOf(tar(...many, aFile)),
@@ -173,7 +173,10 @@ describe('headers before an entry are limited', () => {
 
   test('a malformed pax header is damage', async () => {
     for (const content of ['12 path=a', '99 path=a\n', 'path=a\n', '-1 path=a\n', '9 path a\n'])
-      await assert.rejects(listOf(tar(...record('x', Buffer.from(content)), aFile)), ArchiveDamaged)
+      await assert.rejects(
+        listOf(tar(...headerRecord('x', Buffer.from(content)), aFile)),
+        ArchiveDamaged,
+      )
     for (const [key, value] of [
       ['size', '-1'],
       ['size', '1e3'],
@@ -181,20 +184,20 @@ describe('headers before an entry are limited', () => {
       ['mtime', 'never'],
     ] as const)
       await assert.rejects(
-        listOf(tar(...record('x', paxContent([[key, value]])), aFile)),
+        listOf(tar(...headerRecord('x', paxContent([[key, value]])), aFile)),
         ArchiveDamaged,
       )
   })
 
   test('a sparse file in pax and a global path are not supported', async () => {
-    const sparse = record('x', paxContent([['GNU.sparse.major', '1']]))
+    const sparse = headerRecord('x', paxContent([['GNU.sparse.major', '1']]))
     await assert.rejects(listOf(tar(...sparse, aFile)), /not supported: it holds a sparse file/)
-    const global = record('g', paxContent([['path', 'a']]))
+    const global = headerRecord('g', paxContent([['path', 'a']]))
     await assert.rejects(listOf(tar(...global, aFile)), ArchiveNotSupported)
   })
 
   test('global headers and deleted values are read', async () => {
-    const mtime = record('g', paxContent([['mtime', '5.5']]))
+    const mtime = headerRecord('g', paxContent([['mtime', '5.5']]))
     const back = paxContent([
       ['path', 'wrong'],
       ['path', ''],
@@ -203,7 +206,7 @@ describe('headers before an entry are limited', () => {
     ])
     const seen = []
     for await (const { path, size, modifiedAt } of readEntries(
-      tar(...mtime, ...record('x', back), aFile),
+      tar(...mtime, ...headerRecord('x', back), aFile),
     ))
       seen.push({ path, size, modifiedAt })
     assert.deepEqual(seen, [{ path: 'a', size: 0, modifiedAt: 5000 }])
@@ -216,7 +219,7 @@ test('a file beyond 8 GiB is read by base-256 and by pax, and memory stays flat'
   const ways = [
     [unusualHeader({ name, type: '0', magic: 'gnu', size: sizeField(size, 'base-256') })],
     [
-      ...record('x', paxContent([['size', String(size)]])),
+      ...headerRecord('x', paxContent([['size', String(size)]])),
       unusualHeader({ name, type: '0', magic: 'posix', size: sizeField(0, 'octal') }),
     ],
   ]

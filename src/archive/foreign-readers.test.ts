@@ -31,12 +31,12 @@ async function expectedContents(): Promise<Contents> {
   return contents
 }
 
-const wholeFile = cleanupAfterFile()
+const fileCleanup = cleanupAfterFile()
 let archive: string
 let expected: Contents
 
 before(async () => {
-  const folder = await temporaryFolder(wholeFile)
+  const folder = await temporaryFolder(fileCleanup)
   const blobs = createDiskBlobStore(join(folder, 'blobs'))
   const plan = planArchive(await storeSegments(blobs, sampleSegments()))
   archive = join(folder, 'archive.tar.gz')
@@ -45,7 +45,7 @@ before(async () => {
 })
 
 for (const [name, { tool, read }] of Object.entries(ARCHIVE_READERS)) {
-  test(`${name} reads all of it`, needs(tool), async (t) => {
+  test(`${name} reads every entry`, needs(tool), async (t) => {
     const folder = await temporaryFolder(t)
     assert.deepEqual(await read(archive, join(folder, 'extracted')), expected)
   })
@@ -60,7 +60,7 @@ test('extracted files have the times that were written', needs('GNU tar'), async
   }
 })
 
-test('the DecompressionStream of browsers reads all of it', async () => {
+test('the DecompressionStream of browsers decompresses the archive', async () => {
   const plain = Readable.toWeb(createReadStream(archive)).pipeThrough(
     new DecompressionStream('gzip'),
   )

@@ -18,7 +18,7 @@ test('the CRCs of many pieces combine one by one', () => {
   assert.equal(combined, crc32(Buffer.concat(pieces)))
 })
 
-/** Of so many mebibytes of zeros, as zlib gives them: to go through gigabytes each time takes seconds. */
+/** The CRCs of this many mebibytes of zeros. Computing them takes seconds. */
 const CRCS_OF_ZEROS: Readonly<Record<number, number>> = {
   2: 0x8d89877e,
   4095: 0x65d3537a,

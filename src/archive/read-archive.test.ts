@@ -26,11 +26,11 @@ async function storedArchive(t: TestContext) {
   const blobs = createDiskBlobStore(await temporaryFolder(t))
   const segments = await storeSegments(blobs, SEGMENTS)
   const plan = planArchive(segments)
-  return { blobs, segments, plan, whole: await collect(readArchive(plan, blobs)) }
+  return { blobs, segments, plan, bytes: await collect(readArchive(plan, blobs)) }
 }
 
-/** The store, and a note of what was opened in it. */
-function watched(blobs: BlobStore) {
+/** Wraps a store and records which blobs were opened. */
+function recordOpens(blobs: BlobStore) {
   const opened: { key: string; range: ByteRange | undefined; stream: Readable }[] = []
   const open: BlobStore['open'] = async (key, range, options) => {
     const stream = await blobs.open(key, range, options)
@@ -41,10 +41,10 @@ function watched(blobs: BlobStore) {
 }
 
 test('the archive is one gzip member around the segments and the end of the tar', async (t) => {
-  const { plan, segments, whole } = await storedArchive(t)
-  assert.equal(whole.length, plan.length)
-  assert.equal(whole.subarray(0, 10).toString('hex'), '1f8b08000000000000ff')
-  const tar = gunzipSync(whole, { rejectGarbageAfterEnd: true })
+  const { plan, segments, bytes } = await storedArchive(t)
+  assert.equal(bytes.length, plan.length)
+  assert.equal(bytes.subarray(0, 10).toString('hex'), '1f8b08000000000000ff')
+  const tar = gunzipSync(bytes, { rejectGarbageAfterEnd: true })
   assert.equal(tar.length, plan.plainLength)
   const contents = segments.reduce((sum, { plainLength }) => sum + plainLength, 0)
   assert.ok(tar.subarray(contents).equals(Buffer.alloc(1024)))
@@ -57,7 +57,7 @@ test('an archive of no segments is an empty tar', async () => {
 })
 
 test('ranges are slices of the whole at all boundaries', async (t) => {
-  const { blobs, plan, whole } = await storedArchive(t)
+  const { blobs, plan, bytes } = await storedArchive(t)
   const edges = new Set<number>()
   let at = 0
   for (const { length } of plan.parts) {
@@ -70,7 +70,7 @@ test('ranges are slices of the whole at all boundaries', async (t) => {
   for (const start of points) {
     for (const end of points.filter((point) => point >= start)) {
       const part = await collect(readArchive(plan, blobs, { start, end }))
-      assert.ok(part.equals(whole.subarray(start, end)), `${start} to ${end}`)
+      assert.ok(part.equals(bytes.subarray(start, end)), `${start} to ${end}`)
     }
   }
 })
@@ -79,7 +79,7 @@ test('a range opens only the blobs it touches, and only that part of them', asyn
   const { blobs, plan } = await storedArchive(t)
   const [header, first, second] = plan.parts.map(({ length }) => length) as [number, number, number]
   const opened = async (start: number, end: number) => {
-    const store = watched(blobs)
+    const store = recordOpens(blobs)
     await collect(readArchive(plan, store, { start, end }))
     return store.opened.map(({ key, range }) => ({ key, ...range }))
   }
@@ -133,7 +133,7 @@ describe('errors', () => {
 
   test('leaving the loop closes the blob', async (t) => {
     const { blobs, plan } = await storedArchive(t)
-    const store = watched(blobs)
+    const store = recordOpens(blobs)
     for await (const _ of readArchive(plan, store, { start: 20, end: plan.length })) break
     assert.deepEqual(
       store.opened.map(({ stream }) => stream.destroyed),

@@ -84,9 +84,9 @@ test('leaving the loop closes the stream', async () => {
 })
 
 describe('errors', () => {
-  const sound = () => archiveOf([file('a', lines(1000)), directory('d')])
-  const tarOf = async () => gunzipSync(await sound())
-  const refused = (
+  const validArchive = () => archiveOf([file('a', lines(1000)), directory('d')])
+  const tarOf = async () => gunzipSync(await validArchive())
+  const assertRejected = (
     archive: Buffer | Buffer[],
     message: RegExp,
     kind: new (...args: never[]) => Error = ArchiveDamaged,
@@ -96,8 +96,8 @@ describe('errors', () => {
       assert.match(error.message, message)
       return true
     })
-  /** A tar with some header's field changed and its checksum put right again. */
-  const altered = (tar: Buffer, header: number, at: number, text: string): Buffer => {
+  /** Returns a tar with a changed field in a header, whose checksum is corrected. */
+  const changeHeader = (tar: Buffer, header: number, at: number, text: string): Buffer => {
     tar.write(text, header + at, 'latin1')
     tar.fill(' ', header + 148, header + 156)
     const sum = tar.subarray(header, header + 512).reduce((total, byte) => total + byte, 0)
@@ -105,60 +105,66 @@ describe('errors', () => {
     return gzipSync(tar)
   }
 
-  test('every truncation', async () => {
-    const archive = await sound()
+  test('every truncation is detected', async () => {
+    const archive = await validArchive()
     for (let length = 0; length < archive.length; length += 1) {
-      await refused(
+      await assertRejected(
         archive.subarray(0, length),
         /the file is empty|unexpected end of file|ends too early/,
       )
     }
   })
 
-  test('every flipped byte', async () => {
-    const archive = await sound()
+  test('every flipped byte is detected', async () => {
+    const archive = await validArchive()
     const harmless = new Set([4, 5, 6, 7, 8, 9]) // time, flags and system of the gzip header
     for (let at = 0; at < archive.length; at += 1) {
       if (harmless.has(at)) continue
       const turned = Buffer.from(archive)
       turned[at]! ^= 0xff
-      await refused(turned, /^the archive is damaged(?: at byte \d+ of its tar)?: /)
+      await assertRejected(turned, /^the archive is damaged(?: at byte \d+ of its tar)?: /)
     }
   })
 
   test('a wrong header checksum, and where', async () => {
     const tar = await tarOf()
     tar[1536 + 3]! ^= 1
-    await refused(gzipSync(tar), /at byte 1536 of its tar: the checksum/)
+    await assertRejected(gzipSync(tar), /at byte 1536 of its tar: the checksum/)
   })
 
   test('garbage after the gzip member, in the same chunk and in another', async () => {
-    const archive = await sound()
-    await refused(Buffer.concat([archive, noise(100)]), /[Tt]railing junk/)
-    await refused([archive, noise(100)], /[Tt]railing junk/)
-    await refused([archive, Buffer.from('\x1f\x8bxyz', 'latin1')], /unexpected end of file/)
+    const archive = await validArchive()
+    await assertRejected(Buffer.concat([archive, noise(100)]), /[Tt]railing junk/)
+    await assertRejected([archive, noise(100)], /[Tt]railing junk/)
+    await assertRejected([archive, Buffer.from('\x1f\x8bxyz', 'latin1')], /unexpected end of file/)
   })
 
   test('anything but zeros after the end of the tar', async () => {
     const tar = await tarOf()
-    await refused(gzipSync(Buffer.concat([tar, Buffer.from('x')])), /unexpected data after the end/)
+    await assertRejected(
+      gzipSync(Buffer.concat([tar, Buffer.from('x')])),
+      /unexpected data after the end/,
+    )
     assert.equal((await readAll([gzipSync(Buffer.concat([tar, Buffer.alloc(9000)]))])).length, 2)
   })
 
   test('a tar without its end', async () => {
     const tar = await tarOf()
-    await refused(gzipSync(tar.subarray(0, -1024)), /at byte 2048 of its tar: it ends too early/)
-    await refused(gzipSync(tar.subarray(0, -512)), /it ends too early/)
+    await assertRejected(
+      gzipSync(tar.subarray(0, -1024)),
+      /at byte 2048 of its tar: it ends too early/,
+    )
+    await assertRejected(gzipSync(tar.subarray(0, -512)), /it ends too early/)
   })
 
   test('two concatenated tars are not supported', async () => {
-    const archive = await sound()
+    const archive = await validArchive()
     for (const both of [
       [archive, archive],
       [Buffer.concat([archive, archive])],
       [gzipSync(Buffer.concat([await tarOf(), await tarOf()]))],
     ])
-      await refused(both, /not supported: it is several tars/, ArchiveNotSupported)
+      await assertRejected(both, /not supported: it is several tars/, ArchiveNotSupported)
   })
 
   for (const [type, what] of [
@@ -173,31 +179,39 @@ describe('errors', () => {
     ['~', 'an entry of the unknown type "~"'],
   ] as const) {
     test(`${what} is not supported`, async () => {
-      const says = new RegExp(`not supported: it holds ${what}.*: "a"$`)
-      await refused(altered(await tarOf(), 0, 156, type), says, ArchiveNotSupported)
+      const expected = new RegExp(`not supported: it holds ${what}.*: "a"$`)
+      await assertRejected(changeHeader(await tarOf(), 0, 156, type), expected, ArchiveNotSupported)
     })
   }
 
   for (const path of ['/a', '../a', 'a/../../b', './/../a', 'a/..', '//a']) {
-    test(`the path ${path} is refused`, async () => {
-      await refused(altered(await tarOf(), 0, 0, path), /refused: the path "/, ArchiveRefused)
+    test(`the path ${path} is rejected`, async () => {
+      await assertRejected(
+        changeHeader(await tarOf(), 0, 0, path),
+        /refused: the path "/,
+        ArchiveRefused,
+      )
     })
   }
 
   test('a tar of an unknown format', async () => {
-    await refused(altered(await tarOf(), 0, 257, 'rats'), /unknown format/, ArchiveNotSupported)
+    await assertRejected(
+      changeHeader(await tarOf(), 0, 257, 'rats'),
+      /unknown format/,
+      ArchiveNotSupported,
+    )
   })
 
   test('a long name that is too long, not UTF-8, or without an entry', async () => {
     const path = 'n'.repeat(150)
     const tar = async () => gunzipSync(await archiveOf([file(path, noise(1))]))
-    const tooLong = altered(await tar(), 0, 124, '77777777777')
-    await refused(tooLong, /a long name has/, ArchiveRefused)
+    const tooLong = changeHeader(await tar(), 0, 124, '77777777777')
+    await assertRejected(tooLong, /a long name has/, ArchiveRefused)
     const spoilt = await tar()
     spoilt[512 + 7] = 0xff
-    await refused(gzipSync(spoilt), /not UTF-8/, ArchiveNotSupported)
+    await assertRejected(gzipSync(spoilt), /not UTF-8/, ArchiveNotSupported)
     const alone = Buffer.concat([(await tar()).subarray(0, 1024), Buffer.alloc(1024)])
-    await refused(gzipSync(alone), /the last header has no entry/)
+    await assertRejected(gzipSync(alone), /the last header has no entry/)
   })
 
   for (const [name, begins] of [
@@ -211,18 +225,18 @@ describe('errors', () => {
   ] as const) {
     test(`${name} is named in the error`, async () => {
       const bytes = Buffer.concat([Buffer.from(begins, 'latin1'), noise(2000)])
-      await refused(bytes, new RegExp(`not supported: it is ${name}`), ArchiveNotSupported)
+      await assertRejected(bytes, new RegExp(`not supported: it is ${name}`), ArchiveNotSupported)
     })
   }
 
   test('an empty file and an unknown file', async () => {
-    await refused([], /damaged: the file is empty$/)
-    await refused(Buffer.from('hello'), /it ends too early/)
-    await refused(noise(2000), /damaged: it is not an archive: neither gzip nor tar$/)
+    await assertRejected([], /damaged: the file is empty$/)
+    await assertRejected(Buffer.from('hello'), /it ends too early/)
+    await assertRejected(noise(2000), /damaged: it is not an archive: neither gzip nor tar$/)
   })
 
   test('errors of the stream and aborts are thrown unchanged', async () => {
-    const archive = await sound()
+    const archive = await validArchive()
     const unplugged = new Error('unplugged')
     async function* failingAfter(length: number) {
       yield archive.subarray(0, length)

@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { constants, crc32, inflateRawSync } from 'node:zlib'
 import {
-  collect,
   directory,
   file,
   lines,
@@ -12,7 +11,7 @@ import {
 } from '../../test/support/archive-samples.ts'
 import { type SegmentEntry, writeSegment } from './write-segment.ts'
 
-const inflated = (bytes: Buffer): Buffer =>
+const inflate = (bytes: Buffer): Buffer =>
   inflateRawSync(bytes, { finishFlush: constants.Z_SYNC_FLUSH })
 
 const SIZES = [
@@ -26,7 +25,7 @@ describe('content of every size is read back unchanged', () => {
       test(`${size} bytes ${packed ? 'packed' : 'deflated'}`, async () => {
         const content = noise(size, size)
         const segment = await segmentInMemory([file('a', content, packed)])
-        const plain = inflated(segment.bytes)
+        const plain = inflate(segment.bytes)
         assert.ok(plain.subarray(512, 512 + size).equals(content))
         assert.equal(plain.length, 512 + Math.ceil(size / 512) * 512)
         assert.equal(segment.plainLength, plain.length)
@@ -38,7 +37,7 @@ describe('content of every size is read back unchanged', () => {
   }
 })
 
-const mixed = (chunk?: number): SegmentEntry[] => [
+const mixedEntries = (chunk?: number): SegmentEntry[] => [
   directory('r'),
   file('r/HEAD', Buffer.from('ref: refs/heads/main\n'), false, chunk),
   file('r/a.pack', noise(700_000, 1), true, chunk),
@@ -48,10 +47,10 @@ const mixed = (chunk?: number): SegmentEntry[] => [
   file('r/empty', Buffer.alloc(0), true, chunk),
 ]
 
-test('the chunks of content do not change the segment', async () => {
-  const whole = await segmentInMemory(mixed())
+test('the size of the chunks in which content is read does not change the segment', async () => {
+  const expected = await segmentInMemory(mixedEntries())
   for (const chunk of [97, 65_536, 10_000_000]) {
-    assert.deepEqual(await segmentInMemory(mixed(chunk)), whole)
+    assert.deepEqual(await segmentInMemory(mixedEntries(chunk)), expected)
   }
 })
 
@@ -63,7 +62,7 @@ test('packed content is stored and text is deflated', async () => {
   assert.ok(text.length < 10_000)
 })
 
-test('small neighbours share one piece', async () => {
+test('small files are compressed together', async () => {
   const entries = Array.from({ length: 500 }, (_, index) =>
     file(`issues_${index}.json`, lines(300)),
   )
@@ -73,14 +72,17 @@ test('small neighbours share one piece', async () => {
 })
 
 test('segments can be in any order, because none refers to bytes before it', async () => {
-  const [a, b] = [await segmentInMemory(mixed()), await segmentInMemory([file('z', lines(5000))])]
+  const [a, b] = [
+    await segmentInMemory(mixedEntries()),
+    await segmentInMemory([file('z', lines(5000))]),
+  ]
   for (const order of [
     [a, b],
     [b, a],
     [b, b, a],
   ]) {
-    const whole = inflated(Buffer.concat(order.map(({ bytes }) => bytes)))
-    assert.ok(whole.equals(Buffer.concat(order.map(({ bytes }) => inflated(bytes)))))
+    const joined = inflate(Buffer.concat(order.map(({ bytes }) => bytes)))
+    assert.ok(joined.equals(Buffer.concat(order.map(({ bytes }) => inflate(bytes)))))
   }
 })
 
@@ -149,6 +151,9 @@ describe('errors', () => {
 
   test('an abort before the start never calls the sink', async () => {
     const signal = AbortSignal.abort(new Error('cancelled'))
-    await assert.rejects(writeSegment([], collect, { signal }), /cancelled/)
+    let calls = 0
+    const sink = async () => void calls++
+    await assert.rejects(writeSegment([], sink, { signal }), /cancelled/)
+    assert.equal(calls, 0)
   })
 })

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { type Answer, fakeServer, json } from '../../test/support/fake-server.ts'
+import { fakeServer, type RequestHandler, sendJson } from '../../test/support/fake-server.ts'
 import { type DownloadTarget, downloadArchive } from './download-archive.ts'
 import { ServerBusy, ServerError } from './errors.ts'
 import { MigrationsApi } from './migrations-api.ts'
 
 const LATER = { 'retry-after': '1800' }
 
-async function apiOf(t: TestContext, answer: Answer) {
-  const { url } = await fakeServer(t, answer)
+async function apiOf(t: TestContext, response: RequestHandler) {
+  const { url } = await fakeServer(t, response)
   const { signal } = new AbortController()
   const server = { url, token: 't', vendor: 'github', userAgent: 'godwit/test' }
   const waits: number[] = []
@@ -41,7 +41,7 @@ async function firstErrorOf(api: MigrationsApi): Promise<Error | undefined> {
 test('a request for events reports the Retry-After of a proxy', async (t) => {
   let response: [status: number, headers: Record<string, string>] = [503, LATER]
   const { api, url, signal } = await apiOf(t, (_request, reply) =>
-    json(reply, response[0], { message: 'Later' }, response[1]),
+    sendJson(reply, response[0], { message: 'Later' }, response[1]),
   )
   const events = () => api.events(7, '', { signal, onWait() {} })
   await assert.rejects(events(), (error) => {
@@ -60,12 +60,12 @@ test('a request for events reports the Retry-After of a proxy', async (t) => {
 
 test('a download reports the Retry-After of the server, or of the storage by its origin alone', async (t) => {
   const storage = await fakeServer(t, (_request, response) =>
-    json(response, 503, { message: 'Slow Down' }, LATER),
+    sendJson(response, 503, { message: 'Slow Down' }, LATER),
   )
   let location = '/bytes'
   const { api, url } = await apiOf(t, ({ path }, response) => {
     if (path.endsWith('/archive')) response.writeHead(302, { location }).end()
-    else json(response, 429, { message: 'Later' }, LATER)
+    else sendJson(response, 429, { message: 'Later' }, LATER)
   })
   const fromServer = await firstErrorOf(api)
   assert.ok(fromServer instanceof ServerBusy)

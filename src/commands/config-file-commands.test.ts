@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { chmodSync, existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { sharedCommands } from '../../test/support/command-row.ts'
 import { assertFinding } from '../../test/support/doctor-scene.ts'
 import { gitHost } from '../../test/support/git-host.ts'
 import { createDatabase } from '../../test/support/postgres.ts'
 import { temporaryDirectory } from '../../test/support/sample-repositories.ts'
+import { createCommandRunner } from '../../test/support/shared-commands.ts'
 import { readConfig } from '../settings/config.ts'
 import type { ConfigFile } from '../settings/config-file.ts'
 import { requireKnownDataDirectory } from './command-line.ts'
@@ -15,60 +15,60 @@ test('commands find the data directory through the configuration file', async (t
   await using host = await gitHost()
   await host.repository('alice/site', { files: { a: 'a' } })
   const folder = temporaryDirectory(t)
-  const godwit = sharedCommands({ cwd: folder })
+  const godwit = createCommandRunner({ cwd: folder })
   for (const [path, text] of [
     ['sqlite', 'data = data\n'],
     ['postgres', `data = data-beside\ndatabase-url = ${await createDatabase()}\n`],
   ] as const) {
     const file = join(folder, path)
     writeFileSync(file, `${text}repositories = ${host.root}\n`)
-    const ended = async (...args: string[]) => {
+    const run = async (...args: string[]) => {
       const { code, stdout, stderr } = await godwit(args)
       assert.equal(code, 0, `${args.join(' ')}: ${stderr}`)
       return stdout
     }
-    assert.match(await ended('sync', '--config', file), /^1 repositories/)
-    assert.match(await ended('--config', file, 'token', 'add', 'alice'), /^gwt_/)
-    assert.match(await ended('token', 'list', '--config', file), /alice/)
-    assert.match(await ended('member', 'list', `--config=${file}`), /ORGANIZATION/)
-    assert.match(await ended('locks', '--config', file), /REPOSITORY/)
-    assert.match(await ended('check', '--config', file), /^1 passed/)
-    await ended('locks', 'release', 'alice/site', '--config', file)
+    assert.match(await run('sync', '--config', file), /^1 repositories/)
+    assert.match(await run('--config', file, 'token', 'add', 'alice'), /^gwt_/)
+    assert.match(await run('token', 'list', '--config', file), /alice/)
+    assert.match(await run('member', 'list', `--config=${file}`), /ORGANIZATION/)
+    assert.match(await run('locks', '--config', file), /REPOSITORY/)
+    assert.match(await run('check', '--config', file), /^1 passed/)
+    await run('locks', 'release', 'alice/site', '--config', file)
     const { stdout } = await godwit(['account', 'list', '--json'], { GODWIT_CONFIG: file })
     assert.equal(JSON.parse(stdout)[0].login, 'alice')
     const archive = join(folder, `${path}.tar.gz`)
-    await ended('export', 'alice', '--config', file, '--output', archive)
+    await run('export', 'alice', '--config', file, '--output', archive)
     assert.ok(existsSync(archive))
   }
-  assert.ok(!existsSync(join(folder, 'var')), 'a default was used')
+  assert.ok(!existsSync(join(folder, 'var')), 'the default data directory was created')
 })
 
 test('`config` shows where each value comes from, as text and as JSON', async (t) => {
   const file = join(temporaryDirectory(t), 'config')
   writeFileSync(file, 'vendor = forge\nlog-level = warn\n')
-  const godwit = sharedCommands()
+  const godwit = createCommandRunner()
   const { stdout } = await godwit(['config', '--json', '--data', '/d'], {
     GODWIT_CONFIG: file,
     GODWIT_LOG_LEVEL: 'error',
   })
   const { file: read, settings } = JSON.parse(stdout)
   assert.deepEqual(read, { path: file, from: 'environment', state: 'read' })
-  const about = (wanted: string) => {
+  const settingOf = (wanted: string) => {
     const found = settings.find(({ name }: { name: string }) => name === wanted)
     return [found.value, found.from, found.at]
   }
-  assert.deepEqual(about('data'), ['/d', 'flag', null])
-  assert.deepEqual(about('log-level'), ['error', 'environment', null])
-  assert.deepEqual(about('vendor'), ['forge', 'file', `${file}:1`])
-  assert.deepEqual(about('link-ttl'), ['5m', 'default', null])
-  assert.deepEqual(about('forge'), [null, null, null])
+  assert.deepEqual(settingOf('data'), ['/d', 'flag', null])
+  assert.deepEqual(settingOf('log-level'), ['error', 'environment', null])
+  assert.deepEqual(settingOf('vendor'), ['forge', 'file', `${file}:1`])
+  assert.deepEqual(settingOf('link-ttl'), ['5m', 'default', null])
+  assert.deepEqual(settingOf('forge'), [null, null, null])
 })
 
 test('a command does nothing if the configuration file has errors', async (t) => {
   const folder = temporaryDirectory(t)
   const file = join(folder, 'config')
   writeFileSync(file, `data = ${folder}/data\nlistne = 127.0.0.1:80\nlisten = 80\n`)
-  const { code, stderr, stdout } = await sharedCommands()(['sync', '--config', file])
+  const { code, stderr, stdout } = await createCommandRunner()(['sync', '--config', file])
   assert.deepEqual([code, stdout], [2, ''])
   assert.equal(
     stderr,
@@ -82,7 +82,7 @@ test('doctor warns of secrets in a world-readable file', async (t) => {
   const folder = temporaryDirectory(t)
   const file = join(folder, 'config')
   writeFileSync(file, `data = data\ntoken = t0ken\nurl = http://127.0.0.1:1\n`)
-  const godwit = sharedCommands()
+  const godwit = createCommandRunner()
   const checks = async () => {
     const { stdout } = await godwit(['doctor', '--json', '--config', file])
     assert.ok(!stdout.includes('t0ken'))

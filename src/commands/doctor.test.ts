@@ -4,20 +4,20 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import {
-  about,
   assertFinding,
   doctor,
   doctorCommand,
   errorsAmong,
   type Flags,
+  findResult,
   GODWIT,
   run,
-  sound,
+  validSettings,
 } from '../../test/support/doctor-scene.ts'
 import { gitHost } from '../../test/support/git-host.ts'
 import { createDatabase } from '../../test/support/postgres.ts'
 import { temporaryDirectory } from '../../test/support/sample-repositories.ts'
-import { startSharedService } from '../../test/support/service-row.ts'
+import { startSharedService } from '../../test/support/start-shared-service.ts'
 import { NEWEST_SCHEMA } from '../db/upgrade.ts'
 import { checkFreeSpace } from './doctor/check-data.ts'
 import { clockResult } from './doctor/check-database.ts'
@@ -71,7 +71,7 @@ async function contents(...directories: string[]): Promise<Record<string, string
 
 describe('the command', () => {
   test('prints a mark, the result and advice, and exits 1 after an error', async (t) => {
-    const { data, listen } = await sound(t)
+    const { data, listen } = await validSettings(t)
     const folder = temporaryDirectory(t)
     const flags = ['--data', data, '--listen', listen]
     const { code, stdout } = await doctorCommand(flags, { PATH: folder })
@@ -82,7 +82,7 @@ describe('the command', () => {
   })
 
   test('prints JSON, and exits 0 if there are only warnings', async (t) => {
-    const { data, listen } = await sound(t)
+    const { data, listen } = await validSettings(t)
     await mkdir(data)
     await chmod(data, 0o755)
     const { code, stdout } = await doctorCommand(['--json', '--data', data, '--listen', listen])
@@ -92,7 +92,7 @@ describe('the command', () => {
   })
 
   test('keeps its exit code when the reader closes the pipe', async (t) => {
-    const { data, listen } = await sound(t)
+    const { data, listen } = await validSettings(t)
     const command = 'set -o pipefail; "$@" | true; echo $?'
     const order = [GODWIT, 'doctor', '--data', data, '--listen', listen, '--git', '/nowhere/git']
     const { stdout, stderr } = await run('bash', ['-c', command, 'bash', ...order])
@@ -100,13 +100,13 @@ describe('the command', () => {
   })
 
   test('warns of a low limit of open files', async (t) => {
-    const { data, listen } = await sound(t)
+    const { data, listen } = await validSettings(t)
     const limited = async (max: number) => {
       const order = ['-c', `ulimit -n ${max}; exec "$@"`, 'sh', GODWIT, 'doctor', '--json']
       const ended = await run('sh', [...order, '--data', data, '--listen', listen]).catch(
         (error) => error,
       )
-      return about(JSON.parse(ended.stdout).checks, 'open files').state
+      return findResult(JSON.parse(ended.stdout).checks, 'open files').state
     }
     assert.equal(await limited(512), 'warning')
     assert.equal(await limited(128), 'error')
@@ -124,7 +124,7 @@ describe('git', () => {
     test(`that says "${version}"`, async (t) => {
       const git = join(temporaryDirectory(t), 'git')
       await writeFile(git, `#!/bin/sh\necho '${version}'\n`, { mode: 0o755 })
-      const findings = await doctor({ ...(await sound(t)), git })
+      const findings = await doctor({ ...(await validSettings(t)), git })
       assertFinding(findings, 'git', state, new RegExp(`at ${git}|printed`))
     })
   }
@@ -132,19 +132,19 @@ describe('git', () => {
   test('that is not a program', async (t) => {
     const git = join(temporaryDirectory(t), 'git')
     await writeFile(git, '')
-    assertFinding(await doctor({ ...(await sound(t)), git }), 'git', 'error', /EACCES/)
+    assertFinding(await doctor({ ...(await validSettings(t)), git }), 'git', 'error', /EACCES/)
   })
 })
 
 describe('the data directory', () => {
   test('where a file exists instead', async (t) => {
-    const settings = await sound(t)
+    const settings = await validSettings(t)
     await writeFile(settings.data, '')
     assertFinding(await doctor(settings), 'data', 'error', /is not a directory$/)
   })
 
   test('that cannot be created', async (t) => {
-    const findings = await doctor({ ...(await sound(t)), data: '/proc/godwit' })
+    const findings = await doctor({ ...(await validSettings(t)), data: '/proc/godwit' })
     assertFinding(findings, 'data', 'error', /cannot be written/)
   })
 
@@ -161,7 +161,7 @@ describe('the data directory', () => {
 
 describe('repositories', () => {
   test('in a directory that does not exist', async (t) => {
-    const settings = await sound(t)
+    const settings = await validSettings(t)
     const findings = await doctor({ ...settings, repositories: `${settings.data}/nowhere` })
     assertFinding(findings, 'repositories', 'error', /the directory of repositories/)
   })
@@ -174,7 +174,7 @@ describe('repositories', () => {
     await host.write(host.path('alice/cut'), 'config', '[core\nnonsense')
     await host.write(host.path('alice/held'), 'config.lock', '')
     await mkdir(join(host.root, 'alice/empty.git'))
-    const findings = await doctor({ ...(await sound(t)), repositories: host.root })
+    const findings = await doctor({ ...(await validSettings(t)), repositories: host.root })
     assertFinding(findings, 'repositories', 'warning', /cannot be opened: alice\/cut \(/)
     assertFinding(findings, 'locks', 'warning', /alice\/held \(config\.lock exists\)/)
     const texts = findings.map(({ found }) => found)
@@ -194,7 +194,7 @@ describe('repositories', () => {
     await host.git(['config', 'receive.hideRefs', 'refs'], { dir })
     await host.git(['config', 'extensions.worktreeConfig', 'true'], { dir })
     await host.write(dir, 'config.worktree', '[receive]\n\thideRefs = !refs/\n')
-    const findings = await doctor({ ...(await sound(t)), repositories: host.root })
+    const findings = await doctor({ ...(await validSettings(t)), repositories: host.root })
     const locks = findings.filter(({ check }) => check === 'locks')
     assert.deepEqual(
       locks.map(({ found }) => found),
@@ -210,12 +210,15 @@ describe('repositories', () => {
   test('of another user', { skip: !isRoot && 'only root can give files away' }, async (t) => {
     await using host = await gitHost()
     await chown(await host.repository('alice/site', { files: { a: 'a' } }), 65_534, 65_534)
-    const findings = await doctor({ ...(await sound(t)), repositories: host.root })
+    const findings = await doctor({ ...(await validSettings(t)), repositories: host.root })
     assertFinding(findings, 'repositories', 'passed', /^1 repository of 1 owner in/)
   })
 
   test('that are not set, although a worker of a cluster needs them', async (t) => {
-    const findings = await doctor({ ...(await sound(t)), databaseUrl: await createDatabase() })
+    const findings = await doctor({
+      ...(await validSettings(t)),
+      databaseUrl: await createDatabase(),
+    })
     assertFinding(findings, 'repositories', 'error', /^not set$/)
   })
 })
@@ -240,7 +243,12 @@ describe('addresses', () => {
     [{ baseUrl: 'https://192.0.2.1', trustedProxies: '192.0.2.1' }, 'passed', /^https/],
   ] satisfies [Flags, string, RegExp][]) {
     test(Object.entries(given).join(' '), async (t) => {
-      assertFinding(await doctor({ ...(await sound(t)), ...given }), 'base-url', state, found)
+      assertFinding(
+        await doctor({ ...(await validSettings(t)), ...given }),
+        'base-url',
+        state,
+        found,
+      )
     })
   }
 
@@ -248,7 +256,7 @@ describe('addresses', () => {
     const server = createServer((socket) => socket.end('HTTP/1.1 200 OK\r\n\r\nhello')).listen(0)
     t.after(() => server.close())
     const { port } = server.address() as { port: number }
-    const findings = await doctor({ ...(await sound(t)), listen: `127.0.0.1:${port}` })
+    const findings = await doctor({ ...(await validSettings(t)), listen: `127.0.0.1:${port}` })
     assertFinding(findings, 'listen', 'error', /is used by another program/)
   })
 })

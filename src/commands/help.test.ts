@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 import type { Command } from 'commander'
-import { sharedCommands } from '../../test/support/command-row.ts'
+import { createCommandRunner } from '../../test/support/shared-commands.ts'
 import { VERSION } from '../service/version.ts'
 import { flagOf, optionNames, variableOf } from '../settings/setting-names.ts'
 import { commandShape, flattenCommands } from './command-shape.ts'
 import { createProgram } from './program.ts'
 
 test('the help of a command shows its own options and refers to the settings', async () => {
-  const godwit = sharedCommands()
+  const godwit = createCommandRunner()
   for (const command of ['serve', 'token add', 'doctor', 'export', 'locks release']) {
     const { code, stdout } = await godwit([...command.split(' '), '--help'])
     assert.equal(code, 0)
@@ -22,7 +22,7 @@ test('the help of a command shows its own options and refers to the settings', a
 })
 
 test('`help settings` lists all settings with variable and default', async () => {
-  const godwit = sharedCommands()
+  const godwit = createCommandRunner()
   const help = await godwit(['help', 'settings'])
   const list = await godwit(['settings'])
   for (const { code, stdout } of [help, list]) {
@@ -39,13 +39,13 @@ test('`help settings` lists all settings with variable and default', async () =>
 })
 
 test('a misspelt setting gets a suggestion', async () => {
-  const { code, stderr } = await sharedCommands()(['sync', '--repositries', 'x'])
+  const { code, stderr } = await createCommandRunner()(['sync', '--repositries', 'x'])
   assert.equal(code, 2)
   assert.match(stderr, /Did you mean --repositories\?/)
 })
 
 test('`version` and `--version` print the version', async () => {
-  const godwit = sharedCommands()
+  const godwit = createCommandRunner()
   assert.equal((await godwit(['--version'])).stdout, `${VERSION}\n`)
   const { stdout } = await godwit(['version'])
   assert.match(stdout, new RegExp(`^godwit ${VERSION.replaceAll('.', '\\.')} \\(node \\d+`))
@@ -72,7 +72,7 @@ const hasGroff = spawnSync('groff', ['--version']).status === 0
 test('the manual page has every command, option and setting, and is valid', {
   skip: !hasGroff && 'groff is not installed',
 }, async () => {
-  const { stdout: page } = await sharedCommands()(['man'])
+  const { stdout: page } = await createCommandRunner()(['man'])
   const read = spawnSync('groff', ['-man', '-Tutf8', '-ww', '-rLL=100n', '-P-cbou'], {
     input: page,
     encoding: 'utf8',

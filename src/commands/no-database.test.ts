@@ -3,11 +3,11 @@ import { existsSync } from 'node:fs'
 import { chmod, chown, mkdir, readdir, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
-import { sharedCommands } from '../../test/support/command-row.ts'
 import { GODWIT, run } from '../../test/support/doctor-scene.ts'
 import { gitHost } from '../../test/support/git-host.ts'
 import { createDatabase } from '../../test/support/postgres.ts'
 import { temporaryDirectory } from '../../test/support/sample-repositories.ts'
+import { createCommandRunner } from '../../test/support/shared-commands.ts'
 
 /** All commands that need existing data. */
 const COMMANDS = [
@@ -27,7 +27,7 @@ const COMMANDS = [
 
 test('a command that needs a database reports that none exists, and creates none', async (t) => {
   const folder = temporaryDirectory(t)
-  const godwit = sharedCommands()
+  const godwit = createCommandRunner()
   const data = join(folder, 'nope')
   const databaseUrl = await createDatabase()
   for (const command of COMMANDS) {
@@ -50,7 +50,7 @@ test('a command that needs a database reports that none exists, and creates none
 
 test('an unknown account is created only with --create', async (t) => {
   const data = join(temporaryDirectory(t), 'data')
-  const godwit = sharedCommands()
+  const godwit = createCommandRunner()
   const account = (...args: string[]) => godwit(['account', ...args, '--data', data])
   assert.equal((await account('set', 'alice', '--create')).code, 0)
   const typo = await account('set', 'alcie', '--site-admin')

@@ -26,7 +26,7 @@ const TWO = { 'alice/site': 'the site', 'alice/blog': 'the blog' }
 const NAMES = Object.keys(TWO)
 const { signal } = new AbortController()
 
-/** Two repositories that are exported, and the parts that their archive has. */
+/** Exports two repositories, and returns the keys of their segments. */
 async function scene(t: TestContext, engine: Engine) {
   const exported = await exportScene(t, TWO, engine)
   const { db, start, work, parts } = exported

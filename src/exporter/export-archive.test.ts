@@ -96,7 +96,7 @@ test('an error that is not about a repository stops the export, and so does an a
   const { host, runExport } = await setUp(t)
   host.onMake = () => Promise.reject(new Error('no space left on device'))
   await assert.rejects(() => runExport(true), /no space left on device/)
-  assert.deepEqual(host.makes, ['alice/blog'])
+  assert.deepEqual(host.segmentsMade, ['alice/blog'])
   const controller = new AbortController()
   host.onMake = async () => controller.abort(new Error('stopped'))
   await assert.rejects(() => runExport(true, controller.signal), /stopped/)
@@ -108,7 +108,7 @@ test('the result of a repository shows the time and the notes of its records', a
   const { site } = fillForge(forge)
   const { uuid } = site.issues.get(1)!.assets[0]!
   forge.faultFor = ({ path }) =>
-    path === `/attachments/${uuid}` ? { answer: { status: 404, body: {} } } : undefined
+    path === `/attachments/${uuid}` ? { response: { status: 404, body: {} } } : undefined
   const discussions = forgeDiscussions({ url: forge.url, token: 'admin-token', pauseMs: 1 })
   const { runExport, results } = await setUp(
     t,

@@ -30,7 +30,7 @@ onEachEngine('a migration begins', (engine) => {
       'alice/site': 'exported',
       'alice/blog': 'exported',
     })
-    assert.deepEqual([host.looks, host.makes.toSorted()], [[], NAMES.toSorted()])
+    assert.deepEqual([host.inspected, host.segmentsMade.toSorted()], [[], NAMES.toSorted()])
   })
 
   test('by finding unchanged repositories, and inspects each once', async (t) => {
@@ -38,7 +38,7 @@ onEachEngine('a migration begins', (engine) => {
     await start(NAMES)
     await work()
     const kept = await keysInStore()
-    host.makes.length = 0
+    host.segmentsMade.length = 0
     host.contents.set('alice/blog', 'two')
     const id = await start(NAMES)
     await work()
@@ -46,7 +46,7 @@ onEachEngine('a migration begins', (engine) => {
       'alice/site': 'reused',
       'alice/blog': 'exported',
     })
-    assert.deepEqual([host.looks, host.makes], [['alice/site'], ['alice/blog']])
+    assert.deepEqual([host.inspected, host.segmentsMade], [['alice/site'], ['alice/blog']])
     assert.equal((await keysInStore()).length, kept.length + 3, 'one segment, metadata, manifest')
   })
 
@@ -97,7 +97,7 @@ test('a repository that cannot be inspected gets a job, which reports why', asyn
   await start(NAMES)
   await work()
   const id = await start(NAMES, { allowPartial: true })
-  host.onLook = async (fullName) => {
+  host.onRead = async (fullName) => {
     if (fullName === 'alice/site') throw new Unreadable('alice/site: HEAD is missing')
   }
   await work()
@@ -110,7 +110,7 @@ test('a migration without git data inspects nothing, but checks permissions', as
   const id = await start(NAMES, { excludeGitData: true })
   await work()
   await assertExported(db, id)
-  assert.deepEqual([host.looks, host.makes], [[], []])
+  assert.deepEqual([host.inspected, host.segmentsMade], [[], []])
   const { files, manifest } = await archive(id)
   assert.deepEqual(manifest.repositories, [])
   assert.ok(files.has('repositories_000001.json'))
@@ -134,8 +134,8 @@ test('a migration without git data inspects nothing, but checks permissions', as
 test('locks are applied before anything is read', async (t) => {
   const { db, host, start, work } = await exportScene(t, TWO)
   const seen: string[][] = []
-  host.onLook = async () => void seen.push([...host.locked].sort())
-  // At the start it does not work out; the export sees to it.
+  host.onRead = async () => void seen.push([...host.locked].sort())
+  // The lock fails at the start; the export applies it.
   host.onLock = () => Promise.reject(new Unreadable('not now'))
   const id = await start(NAMES, { lockRepositories: true })
   assert.deepEqual([...host.locked], [])
@@ -154,7 +154,7 @@ test('a refused lock fails the migration, and nothing is read or left locked', a
   await work()
   const reason = 'cannot be locked: alice/blog: its config cannot be written'
   assert.deepEqual(await endOf(db, id), { state: 'failed', reason })
-  assert.deepEqual(host.makes, [])
+  assert.deepEqual(host.segmentsMade, [])
   assert.deepEqual(await heldLocks(db, id), [])
 })
 
@@ -198,9 +198,9 @@ test('an error of the host is retried, and finally fails the migration', async (
     tries += 1
     if (tries < 4) throw hostFailure
   }
-  const mended = await start(['alice/site'], { lockRepositories: true })
+  const repaired = await start(['alice/site'], { lockRepositories: true })
   await work()
-  await assertExported(db, mended)
+  await assertExported(db, repaired)
   assert.equal(errors.length, 2)
 
   host.onLock = () => Promise.reject(hostFailure)
@@ -215,8 +215,8 @@ test('a migration that is cancelled while it begins is not exported', async (t) 
   await start(NAMES)
   await work()
   const id = await start(NAMES)
-  host.onLook = async () => {
-    host.onLook = async () => {}
+  host.onRead = async () => {
+    host.onRead = async () => {}
     await cancelMigration(parts, await migrationById(db, id))
   }
   await work()
@@ -237,5 +237,5 @@ test('a repository that the owner may no longer read is not reused', async (t) =
   const { state, reason } = await endOf(db, id)
   assert.equal(state, 'failed')
   assert.match(String(reason), /alice\/site: the account .* may no longer read it/)
-  assert.deepEqual(host.looks, [])
+  assert.deepEqual(host.inspected, [])
 })

@@ -27,7 +27,7 @@ onEachEngine('a repository of a migration', (engine) => {
     await work()
     assert.deepEqual(await outcomesByName(db, ids[0]!), { 'alice/site': 'exported' })
     assert.deepEqual(await outcomesByName(db, ids[1]!), { 'alice/site': 'reused' })
-    assert.deepEqual(host.looks, [])
+    assert.deepEqual(host.inspected, [])
   })
 
   test('is recorded once if another worker got its job meanwhile', async (t) => {
@@ -44,7 +44,7 @@ onEachEngine('a repository of a migration', (engine) => {
     }
     await work({}, 2)
     await assertExported(db, id)
-    assert.equal(host.makes.length, 2)
+    assert.equal(host.segmentsMade.length, 2)
     const rows = await db.selectFrom('segments').select('key').execute()
     await sweepOrphans({ db, blobs, now: () => clock.now }, 0)
     assert.deepEqual(await keysInStore(), rows.map(({ key }) => key).sort())
@@ -86,14 +86,14 @@ test('a renamed repository is not read under its old name', async (t) => {
       .where('name', '=', name)
       .execute()
   await rename('site', 'shop')
-  // Spelled otherwise it is the same.
+  // Another spelling of the same name is not a rename.
   await rename('blog', 'Blog')
   await work()
   assert.deepEqual(await outcomesByName(db, id), {
     'alice/site': 'skipped: it is now called alice/shop',
     'alice/blog': 'exported',
   })
-  assert.deepEqual(host.makes, ['alice/blog'])
+  assert.deepEqual(host.segmentsMade, ['alice/blog'])
   assert.ok(!(await archive(id)).files.has('repositories/alice/site.git/HEAD'))
 })
 
@@ -108,7 +108,7 @@ test('a repository of a renamed account is not read from the account that has it
   assert.deepEqual(await outcomesByName(db, id), {
     'alice/site': 'failed: it is now called bob/site',
   })
-  assert.deepEqual(host.makes, [])
+  assert.deepEqual(host.segmentsMade, [])
 })
 
 test('a repository that the owner may no longer read fails and is not inspected', async (t) => {
@@ -121,7 +121,7 @@ test('a repository that the owner may no longer read fails and is not inspected'
   await work()
   const reason = 'the account that started the migration may no longer read it'
   assert.deepEqual(await outcomesByName(db, id), { 'alice/site': `failed: ${reason}` })
-  assert.deepEqual([host.looks, host.makes], [[], []])
+  assert.deepEqual([host.inspected, host.segmentsMade], [[], []])
 })
 
 test('a cancelled migration stops its exports and records nothing', async (t) => {
@@ -134,14 +134,14 @@ test('a cancelled migration stops its exports and records nothing', async (t) =>
   await work()
   assert.deepEqual(await endOf(db, id), { state: 'failed', reason: 'cancelled' })
   assert.deepEqual(Object.values(await outcomesByName(db, id)), ['waiting', 'waiting'])
-  assert.deepEqual([await keysInStore(), host.makes.length, errors], [[], 1, []])
+  assert.deepEqual([await keysInStore(), host.segmentsMade.length, errors], [[], 1, []])
 })
 
 test('an error of the host is retried until it succeeds', async (t) => {
   const { db, host, start, work, errors } = await exportScene(t, SITE)
   const id = await start(['alice/site'])
   host.onMake = async () => {
-    if (host.makes.length < 3) throw new Error('no space left on device')
+    if (host.segmentsMade.length < 3) throw new Error('no space left on device')
   }
   await work()
   await assertExported(db, id)
@@ -182,11 +182,11 @@ test('jobs wait for an unavailable store as long as it takes', async (t) => {
   const { db, host, start, work } = await exportScene(t, SITE)
   const id = await start(['alice/site'])
   host.onMake = async () => {
-    if (host.makes.length < 9) throw new BlobsUnavailable('the bucket does not respond')
+    if (host.segmentsMade.length < 9) throw new BlobsUnavailable('the bucket does not respond')
   }
   await work()
   await assertExported(db, id)
-  assert.equal(host.makes.length, 9)
+  assert.equal(host.segmentsMade.length, 9)
 })
 
 test('progress is recorded while a segment is made', async (t) => {

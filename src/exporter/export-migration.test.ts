@@ -21,7 +21,7 @@ import { createSegmentMaker } from './make-segment.ts'
 
 const URL_BASE = 'http://localhost'
 
-/** A host where bob administers a private and a public repository of alice's, and all that exports his migrations. */
+/** Sets up a host where bob administers a private and a public repository of alice, and an exporter for his migrations. */
 async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
   const { db } = await openDatabase(t, engine)
   const host = await gitHost()
@@ -73,7 +73,7 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
       await working.stop()
       return migrationById(db, id)
     },
-    /** The operator takes bob off the list of collaborators. */
+    /** Removes bob from the collaborators. */
     async dismissBob() {
       for (const name of ['alice/secret', 'alice/open'])
         await host.git(['config', '--unset-all', 'godwit.collaborator'], { dir: host.path(name) })

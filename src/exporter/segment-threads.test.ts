@@ -16,7 +16,7 @@ const OPTIONS = {
 }
 const FULL_DISK = { code: 'ENOSPC', syscall: 'copyfile', path: '/srv/x', freeBytes: 7 }
 
-/** What `make` does in a thread, by the name that a test gives as workerData. */
+/** Implementations of `make` in a thread, selected by the workerData of a test. */
 const MAKES = {
   segment: async ({ storedFingerprints }, _signal, onProgress) => {
     if (storedFingerprints.includes('f')) return { ...INSPECTION, segment: undefined }

@@ -14,39 +14,39 @@ import { sweep, sweepOrphans } from './sweep.ts'
 const REPOSITORIES = { 'alice/site': 'one', 'alice/blog': 'one' }
 const HOUR = 3_600_000
 
-/** A migration of alice/site that is exported, and a housekeeper who can put the clock forward. */
+/** Exports a migration of alice/site. */
 async function scene(t: TestContext, engine?: Engine) {
   const exported = await exportScene(t, REPOSITORIES, engine)
   const { db, blobs, clock, start, work } = exported
   const id = await start(['alice/site'])
   await work()
   const parts = { db, blobs, now: () => clock.now, segmentTtlMs: HOUR }
-  const after = (ms: number) => {
+  const advanceClock = (ms: number) => {
     clock.now += ms
   }
-  return { ...exported, id, parts, after }
+  return { ...exported, id, parts, advanceClock }
 }
 
 onEachEngine('the sweep', (engine) => {
   test('removes an expired archive, and its segments an hour later', async (t) => {
-    const { db, id, parts, after, keysInStore } = await scene(t, engine)
+    const { db, id, parts, advanceClock, keysInStore } = await scene(t, engine)
     await sweep(parts)
     assert.equal((await keysInStore()).length, 3)
-    after(60_000)
+    advanceClock(60_000)
     await sweep(parts)
     assert.equal((await migrationById(db, id)).archiveExpiresAt, null)
     assert.equal((await keysInStore()).length, 1, 'the segment of the repository')
-    after(HOUR + 1)
+    advanceClock(HOUR + 1)
     await sweep(parts)
     assert.deepEqual(await keysInStore(), [])
     assert.deepEqual(await db.selectFrom('segments').select('key').execute(), [])
   })
 
   test('keeps the segments of a running migration', async (t) => {
-    const { parts, after, host, start, work, archive } = await scene(t, engine)
+    const { parts, advanceClock, host, start, work, archive } = await scene(t, engine)
     const id = await start(['alice/site', 'alice/blog'])
     host.onMake = async () => {
-      after(2 * HOUR)
+      advanceClock(2 * HOUR)
       await sweep(parts)
     }
     await work()
@@ -55,12 +55,12 @@ onEachEngine('the sweep', (engine) => {
   })
 
   test('keeps a segment that is taken into use after it was listed', async (t) => {
-    const { db, parts, after, blobs, start, work, archive } = await scene(t, engine)
+    const { db, parts, advanceClock, blobs, start, work, archive } = await scene(t, engine)
     await start(['alice/blog'])
     await work()
-    after(60_000)
+    advanceClock(60_000)
     await sweep(parts)
-    after(HOUR + 1)
+    advanceClock(HOUR + 1)
     const deleted: string[] = []
     const names = ['alice/site', 'alice/blog']
     let id = 0

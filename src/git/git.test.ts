@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
-import { bare, commit, temporaryDirectory } from '../../test/support/sample-repositories.ts'
+import { commit, initBare, temporaryDirectory } from '../../test/support/sample-repositories.ts'
 import { until } from '../../test/support/wait-until.ts'
 import { createGit } from './git.ts'
 import { GitFailed } from './git-process.ts'
@@ -53,8 +53,8 @@ test('without free file handles it rejects, and the process survives', () => {
       setImmediate(() => process.exit(0))
     })`
   const command = 'ulimit -n 100 && exec "$0" --input-type=module -e "$1" "$2"'
-  const said = execFileSync('sh', ['-c', command, process.execPath, script, home])
-  assert.equal(said.toString(), 'git version could not be started: too many open files')
+  const output = execFileSync('sh', ['-c', command, process.execPath, script, home])
+  assert.equal(output.toString(), 'git version could not be started: too many open files')
 })
 
 async function programOf(t: TestContext, script: string): Promise<string> {
@@ -87,9 +87,9 @@ test('a git that has exited is not killed for its children', async (t) => {
   const stopping = new AbortController()
   const run = createGit({ program, searchPath, home }).run(['version'], { signal: stopping.signal })
   const refused = assert.rejects(run, /git version was stopped/)
-  await until('it has written its number', () => existsSync(numbers))
+  await until('git has written its process id', () => existsSync(numbers))
   const [pid, left] = readFileSync(numbers, 'utf8').split(' ').map(Number) as [number, number]
-  await until('it has ended', () => !existsSync(`/proc/${pid}`))
+  await until('git has ended', () => !existsSync(`/proc/${pid}`))
   const kill = t.mock.method(process, 'kill')
   stopping.abort()
   await refused
@@ -126,7 +126,7 @@ test('the failure says who killed git, or that it could not be started', async (
 /** A repository with one commit and a pipe in place of its attributes, and the request of a client for the commit. */
 function stuckRepository(t: TestContext): { dir: string; want: string } {
   const dir = join(temporaryDirectory(t), 'stuck.git')
-  bare(dir)
+  initBare(dir)
   const oid = commit(dir, 'refs/heads/main', 'text')
   mkdirSync(join(dir, 'info'), { recursive: true })
   execFileSync('mkfifo', [join(dir, 'info/attributes')])
@@ -153,17 +153,17 @@ test('a git that makes no progress before its first byte is killed sooner', asyn
   const program = await programOf(t, `echo begun; read line < ${release}; echo $line`)
   t.mock.timers.enable({ apis: ['setInterval'] })
   const running = createGit({ program, searchPath, home }).start(['version'], call)
-  const said = running.stdout.setEncoding('utf8')[Symbol.asyncIterator]()
-  assert.equal((await said.next()).value, 'begun\n')
+  const output = running.stdout.setEncoding('utf8')[Symbol.asyncIterator]()
+  assert.equal((await output.next()).value, 'begun\n')
   t.mock.timers.tick(10 * call.firstByteTimeoutMs)
   await writeFile(release, 'ended\n')
-  assert.equal((await said.next()).value, 'ended\n')
+  assert.equal((await output.next()).value, 'ended\n')
   await running.done
 })
 
 test('a git that exceeds its memory limit is killed', async (t) => {
   const dir = join(temporaryDirectory(t), 'greedy.git')
-  bare(dir)
+  initBare(dir)
   mkdirSync(join(dir, 'info'), { recursive: true })
   symlinkSync('/dev/zero', join(dir, 'info/attributes'))
   const small = createGit({ program: 'git', searchPath, home, maxMemory: 64 * 1024 * 1024 })
@@ -181,7 +181,7 @@ test('a git that exceeds its memory limit is killed', async (t) => {
 
 test('no setting of a repository makes git read a file outside it', async (t) => {
   const dir = join(temporaryDirectory(t), 'settings.git')
-  bare(dir)
+  initBare(dir)
   const oid = commit(dir, 'refs/heads/main', 'text')
   const pipe = join(dir, 'pipe')
   execFileSync('mkfifo', [pipe])

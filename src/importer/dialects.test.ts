@@ -11,7 +11,7 @@ import { cleanupAfterFile } from '../../test/support/file-cleanup.ts'
 import { gitHost } from '../../test/support/git-host.ts'
 import { REAL_ARCHIVE } from '../../test/support/real-archive.ts'
 import {
-  bare,
+  initBare,
   git as plainGit,
   temporaryDirectory,
 } from '../../test/support/sample-repositories.ts'
@@ -42,9 +42,9 @@ before(async () => {
   await host.repository('alice/notes', { files: { b: 'b' } })
   const { godwit } = await commandLine(t)
   oursPacked = join(base, 'ours.tar.gz')
-  const order = ['export', 'alice', '--repositories', host.root, '--output', oursPacked]
-  const { code, said } = await godwit(order)
-  assert.equal(code, 0, said)
+  const command = ['export', 'alice', '--repositories', host.root, '--output', oursPacked]
+  const { code, output } = await godwit(command)
+  assert.equal(code, 0, output)
   ours = await unpacked(oursPacked, 'ours')
   if (!REAL_ARCHIVE.needed.skip) real = await unpacked(REAL_ARCHIVE.file, 'real')
 })
@@ -70,7 +70,7 @@ const errorsIn = (findings: Finding[]) =>
   findings.flatMap((each) => ('error' in each ? [each.error] : []))
 const notesIn = (findings: Finding[]) =>
   findings.flatMap((each) => ('note' in each ? [each.note] : []))
-const wholeIn = (findings: Finding[]) =>
+const verifiedIn = (findings: Finding[]) =>
   findings.flatMap((each) => ('verified' in each ? [each.verified] : []))
 
 async function restored(open: () => Bytes | Folder) {
@@ -93,23 +93,23 @@ describe('an archive of github.com', { ...REAL_ARCHIVE.needed, concurrency: 2 },
       .filter((line) => /^[0-9a-f]{40} /.test(line))
       .sort()
 
-  async function isVerified(open: () => Bytes | Folder): Promise<void> {
+  async function assertVerified(open: () => Bytes | Folder): Promise<void> {
     const findings = await verified(open)
     assert.deepEqual(errorsIn(findings), [])
-    assert.deepEqual(wholeIn(findings), [NAME])
+    assert.deepEqual(verifiedIn(findings), [NAME])
     assert.deepEqual(findings.at(-1), { compared: false })
   }
 
-  async function isRestored(open: () => Bytes | Folder): Promise<void> {
-    await isVerified(open)
+  async function assertRestored(open: () => Bytes | Folder): Promise<void> {
+    await assertVerified(open)
     const { into } = await restored(open)
     assert.deepEqual(refsOf(join(into, `${NAME}.git`)).sort(), packedRefs())
     plainGit(join(into, `${NAME}.git`), ['fsck', '--full', '--strict'])
   }
 
   test('is restored from the file and from the unpacked directory', async () => {
-    await isRestored(fileOf(REAL_ARCHIVE.file))
-    await isRestored(() => ({ folder: real }))
+    await assertRestored(fileOf(REAL_ARCHIVE.file))
+    await assertRestored(() => ({ folder: real }))
   })
 
   // The path of the pack is too long for the oldest format.
@@ -119,13 +119,13 @@ describe('an archive of github.com', { ...REAL_ARCHIVE.needed, concurrency: 2 },
         const archive = join(mkdtempSync(join(base, 'packed-')), 'archive')
         await write(real, archive)
         // Restoring the archives of every writer is tested below, with an archive of Godwit.
-        await isVerified(fileOf(archive))
+        await assertVerified(fileOf(archive))
       })
 
   test('is restored if it was packed with its folder', needs('GNU tar'), async () => {
     const archive = join(mkdtempSync(join(base, 'packed-')), 'archive')
     await runTool('GNU tar', ['-czf', archive, '-C', base, 'real'])
-    await isRestored(fileOf(archive))
+    await assertRestored(fileOf(archive))
   })
 
   test(
@@ -138,7 +138,7 @@ describe('an archive of github.com', { ...REAL_ARCHIVE.needed, concurrency: 2 },
       for (const empty of ['refs', 'branches', 'hooks', 'logs'])
         await rm(join(bare, `repositories/${NAME}.git`, empty), { recursive: true, force: true })
       await packFilesOnly(bare, `${bare}.tar.gz`)
-      await isRestored(fileOf(`${bare}.tar.gz`))
+      await assertRestored(fileOf(`${bare}.tar.gz`))
     },
   )
 
@@ -192,7 +192,7 @@ describe('an archive of Godwit that was unpacked and packed again', { concurrenc
       await write(ours, archive)
       const findings = await verified(fileOf(archive), archive)
       assert.deepEqual(errorsIn(findings), [])
-      assert.deepEqual(wholeIn(findings), ['alice/notes', 'alice/site'])
+      assert.deepEqual(verifiedIn(findings), ['alice/notes', 'alice/site'])
       assert.deepEqual(findings.at(-1), { compared: true })
       assert.match(notesIn(findings).join('\n'), /not compared: it was packed again/)
       const again = await restored(fileOf(archive))
@@ -222,7 +222,7 @@ describe('an archive of Godwit that was unpacked and packed again', { concurrenc
       await edit(join(folder, 'repositories/alice/site.git'))
       const findings = await verified(() => ({ folder }), folder)
       assert.match(errorsIn(findings).join('\n'), expected)
-      assert.deepEqual(wholeIn(findings), ['alice/notes'])
+      assert.deepEqual(verifiedIn(findings), ['alice/notes'])
     })
 
   test('a directory is verified and restored, and refused if it contains no archive', async () => {
@@ -246,7 +246,7 @@ describe('an archive of Godwit that was unpacked and packed again', { concurrenc
         new RegExp(`^https://[^/@]+/${repository}$`),
       )
       const target = `${at}.target`
-      for (const empty of [target, `${at}.fetched`]) bare(empty)
+      for (const empty of [target, `${at}.fetched`]) initBare(empty)
       plainGit(at, ['remote', 'set-url', 'origin', target])
       plainGit(at, ['push', '--quiet', '--mirror', 'origin'])
       assert.deepEqual(refsOf(target), first.get(repository))
@@ -262,7 +262,7 @@ describe('an archive of Godwit that was unpacked and packed again', { concurrenc
       await runTool('GNU tar', ['-czf', archive, ...from])
       const findings = await verified(fileOf(archive), archive)
       assert.deepEqual(errorsIn(findings), [])
-      assert.deepEqual(wholeIn(findings), ['alice/notes', 'alice/site'])
+      assert.deepEqual(verifiedIn(findings), ['alice/notes', 'alice/site'])
       assert.deepEqual(findings.at(-1), { compared: true })
       const again = await restored(fileOf(archive))
       for (const repository of REPOSITORIES)

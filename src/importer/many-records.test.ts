@@ -17,13 +17,13 @@ const COUNT = 200_000
 const LEFT_OUT = 'issues: and 199,900 more of this kind'
 const { signal } = new AbortController()
 
-const wholeFile = cleanupAfterFile()
+const fileCleanup = cleanupAfterFile()
 let folder: string
 let git: Git
 
 before(async () => {
   await using host = await gitHost()
-  const base = temporaryDirectory(wholeFile)
+  const base = temporaryDirectory(fileCleanup)
   folder = join(base, 'unpacked')
   git = createGit({ program: 'git', searchPath: process.env.PATH ?? '', home: join(base, 'home') })
   const place = join(folder, 'repositories/alice')
@@ -47,7 +47,7 @@ before(async () => {
 const archive = () => ({ folder })
 
 test(`${COUNT} records of a kind are verified; of invalid ones the first are named`, async () => {
-  const directory = temporaryDirectory(wholeFile)
+  const directory = temporaryDirectory(fileCleanup)
   const findings = await Array.fromAsync(verifyArchive({ git, directory }, archive(), signal))
   assert.deepEqual(
     findings.flatMap((each) => ('fault' in each ? [each.fault] : [])),
@@ -63,7 +63,7 @@ test(`${COUNT} records of a kind are verified; of invalid ones the first are nam
 })
 
 test(`an archive with ${COUNT} records of a kind is restored, and dumped for Gitea`, async () => {
-  const into = temporaryDirectory(wholeFile)
+  const into = temporaryDirectory(fileCleanup)
   const news: object[] = []
   const onEvent = (each: object) => void news.push(each)
   const restored = await Array.fromAsync(

@@ -22,15 +22,15 @@ import { type RestoreEvent, restoreArchive } from './restore-archive.ts'
 const SITE = 'repositories/alice/site.git'
 const MANIFEST = 'godwit-manifest.json'
 
-let whole: Buffer
+let archiveBytes: Buffer
 let all: PlainEntry[]
 
 before(async () => {
   await using host = await gitHost()
   await host.repository('alice/site', { files: { a: 'a' }, wiki: { 'Home.md': '# Home\n' } })
   await host.repository('alice/notes', { files: { b: 'b' } })
-  whole = await archiveOfHost(host)
-  all = await entriesIn(whole)
+  archiveBytes = await archiveOfHost(host)
+  all = await entriesIn(archiveBytes)
 })
 
 /** Restores into `name` of a new temporary folder. */
@@ -46,11 +46,11 @@ async function scene(t: TestContext) {
   }
   const restore = (archive: Buffer) =>
     Array.fromAsync(restoreArchive({ git: locked, open: () => [archive], into, onEvent }, signal))
-  const restoring = () => restoreArchive({ git: locked, open: () => [whole], into }, signal)
+  const restoring = () => restoreArchive({ git: locked, open: () => [archiveBytes], into }, signal)
   return { into, restore, restoring, warnings }
 }
 
-const aFile = (path: string, text = 'hello'): PlainEntry => ({
+const fileEntry = (path: string, text = 'hello'): PlainEntry => ({
   path,
   kind: 'file',
   content: Buffer.from(text),
@@ -76,9 +76,13 @@ const HOSTILE: [name: string, entry: PlainEntry | ForgedEntry, expected: RegExp]
     /not supported: it holds a hard link/,
   ],
   ['a device', { name: `${SITE}/x`, type: '3' }, /not supported: it holds a character device/],
-  ['a path twice', aFile(`${SITE}/HEAD`), /site\.git\/HEAD is in it twice/],
+  ['a path twice', fileEntry(`${SITE}/HEAD`), /site\.git\/HEAD is in it twice/],
   ['a directory twice', { name: 'repositories', type: '5' }, /repositories is in it twice/],
-  ['a file where a directory must be', aFile(`${SITE}/HEAD/x`), /would lie inside the file .*HEAD/],
+  [
+    'a file where a directory must be',
+    fileEntry(`${SITE}/HEAD/x`),
+    /would lie inside the file .*HEAD/,
+  ],
   ['an absurd size', { name: `${SITE}/objects/x`, size: 2 ** 50 }, /has space for \d+/],
   ['a text of absurd size', { name: 'users_000009.json', size: 2 ** 33 }, /file too large/],
   ['a name that is not UTF-8', { name: 'caf\xe9' }, /not supported: a path in it is not UTF-8/],
@@ -101,7 +105,7 @@ test('an existing repository stays, and then nothing is restored', async (t) => 
   for (const [path, expected] of taken) {
     const { into, restore } = await scene(t)
     await mkdir(join(into, path), { recursive: true })
-    await assert.rejects(restore(whole), expected)
+    await assert.rejects(restore(archiveBytes), expected)
     assert.deepEqual(readdirSync(into, { recursive: true }).sort(), [path.split('/')[0], path])
   }
 })
@@ -110,7 +114,7 @@ test('an owner directory that is a symbolic link is not followed', async (t) => 
   const { into, restore } = await scene(t)
   await mkdir(join(into, 'elsewhere'), { recursive: true })
   await symlink(join(into, 'elsewhere'), join(into, 'alice'))
-  await assert.rejects(restore(whole), /host\/alice already exists and is not a directory/)
+  await assert.rejects(restore(archiveBytes), /host\/alice already exists and is not a directory/)
   assert.deepEqual(readdirSync(join(into, 'elsewhere')), [])
 })
 
@@ -118,14 +122,14 @@ test('nothing is written from an empty or truncated archive', async (t) => {
   const { into, restore } = await scene(t)
   const bare = all.filter(({ path }) => !path.startsWith('repositories/'))
   await assert.rejects(restore(packEntries(bare)), /it holds no repositories/)
-  await assert.rejects(restore(whole.subarray(0, whole.length - 40)), /damaged/)
+  await assert.rejects(restore(archiveBytes.subarray(0, archiveBytes.length - 40)), /damaged/)
   await assert.rejects(restore(Buffer.from('hello')), /damaged/)
   assert.ok(!existsSync(into))
 })
 
 test('a complete archive is restored completely', async (t) => {
   const { into, restore } = await scene(t)
-  const restored = await restore(whole)
+  const restored = await restore(archiveBytes)
   assert.deepEqual(restored, [
     { fullName: 'alice/notes', errors: [] },
     { fullName: 'alice/site', errors: [] },
@@ -144,7 +148,10 @@ const BROKEN: [what: string, change: (those: PlainEntry[]) => PlainEntry[], expe
   ],
   [
     'uses objects of others',
-    (those) => [...those, aFile(`${SITE}/objects/info/alternates`, '/srv/git/secret/objects\n')],
+    (those) => [
+      ...those,
+      fileEntry(`${SITE}/objects/info/alternates`, '/srv/git/secret/objects\n'),
+    ],
     /uses objects of other repositories/,
   ],
   [
@@ -152,14 +159,14 @@ const BROKEN: [what: string, change: (those: PlainEntry[]) => PlainEntry[], expe
     (those) =>
       those.map((each) =>
         each.path === `${SITE}/config`
-          ? aFile(each.path, '[include]\n\tpath = /etc/passwd\n')
+          ? fileEntry(each.path, '[include]\n\tpath = /etc/passwd\n')
           : each,
       ),
     /its config includes other files/,
   ],
   [
     'points at another',
-    (those) => [...those, aFile(`${SITE}/commondir`, '/srv/git/secret.git\n')],
+    (those) => [...those, fileEntry(`${SITE}/commondir`, '/srv/git/secret.git\n')],
     /it is a worktree of another repository/,
   ],
 ]
@@ -202,7 +209,7 @@ test('the work directory of a killed restore is removed, and other directories s
   for (const name of ['.godwit-restore-dead', 'bob']) await writeFile(join(into, name, 'lock'), '')
   const unlock = lockFile(join(into, '.godwit-restore-busy/lock'))
   t.after(() => unlock?.())
-  await restore(whole)
+  await restore(archiveBytes)
   const left = ['.godwit-restore-busy', '.godwit-restore-old', 'alice', 'bob']
   assert.deepEqual(readdirSync(into).sort(), left)
 })
@@ -218,7 +225,7 @@ test('the work directory of a running restore stays', async (t) => {
 
 test('only refs and objects of a repository are restored', async (t) => {
   const { into, restore } = await scene(t)
-  const hook = aFile(`${SITE}/hooks/post-receive`, '#!/bin/sh\n')
+  const hook = fileEntry(`${SITE}/hooks/post-receive`, '#!/bin/sh\n')
   await restore(foreign((those) => [...those, hook]))
   const expected = ['HEAD', 'config', 'description', 'info', 'objects', 'packed-refs', 'refs']
   assert.deepEqual(readdirSync(join(into, 'alice/site.git')).sort(), expected)

@@ -3,8 +3,10 @@ import { test } from 'node:test'
 import { type PlainEntry, packEntries } from '../../test/support/command-line.ts'
 import { type PathLimits, safeEntries } from './safe-entries.ts'
 
-const aFile = (path: string): PlainEntry => ({ path, kind: 'file', content: Buffer.from('a') })
-const three = packEntries(['a', 'b', 'c'].map((name) => aFile(`attachments/${name.repeat(88)}`)))
+const fileEntry = (path: string): PlainEntry => ({ path, kind: 'file', content: Buffer.from('a') })
+const three = packEntries(
+  ['a', 'b', 'c'].map((name) => fileEntry(`attachments/${name.repeat(88)}`)),
+)
 
 async function pathsWithin(limits: PathLimits): Promise<number> {
   const room = { bytes: Infinity, where: '' }

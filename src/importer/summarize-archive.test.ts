@@ -15,12 +15,12 @@ const entry = (path: string, text: string): UnusualEntry => ({
   path,
   kind: 'file',
   content: Buffer.from(text),
-  dot: './',
+  pathPrefix: './',
   type: '0',
   magic: 'gnu',
   name: 'gnu',
   numbers: 'octal',
-  chatter: false,
+  extraHeaders: false,
 })
 /** The modification time of every entry that `unusualTar` writes, in seconds. */
 const MTIME = 1_000_000_000

@@ -30,7 +30,7 @@ const SITE = 'repositories/alice/site.git'
 const MANIFEST = 'godwit-manifest.json'
 const NOBODY = 'http://localhost/nobody'
 
-let whole: Buffer
+let archiveBytes: Buffer
 let all: PlainEntry[]
 
 before(async () => {
@@ -48,8 +48,8 @@ before(async () => {
   const object = join(video, 'lfs/objects', oid.slice(0, 2), oid.slice(2, 4), oid)
   await mkdir(dirname(object), { recursive: true })
   await writeFile(object, large)
-  whole = await archiveOfHost(host)
-  all = await entriesIn(whole)
+  archiveBytes = await archiveOfHost(host)
+  all = await entriesIn(archiveBytes)
 })
 
 const { signal } = new AbortController()
@@ -74,7 +74,7 @@ async function verified(t: TestContext, archive: Buffer, isKept = true): Promise
 /** A change of an archive, and the findings that are expected. */
 type Fault = [name: string, make: () => Buffer, expected: RegExp]
 
-const bytes = (edit: (copy: Buffer) => Buffer) => () => edit(Buffer.from(whole))
+const bytes = (edit: (copy: Buffer) => Buffer) => () => edit(Buffer.from(archiveBytes))
 
 const flip = (copy: Buffer, at: number, bit = 1): Buffer => {
   copy[at]! ^= bit
@@ -102,7 +102,11 @@ const records = (edit: (site: RepositoryRecord) => void) =>
 const site = (value: Manifest) =>
   value.repositories.find((each) => each.full_name === 'alice/site')!
 
-const aFile = (path: string): PlainEntry => ({ path, kind: 'file', content: Buffer.from('hello') })
+const fileEntry = (path: string): PlainEntry => ({
+  path,
+  kind: 'file',
+  content: Buffer.from('hello'),
+})
 
 const content = (isIt: (path: string) => boolean, edit: (content: Buffer) => Buffer) =>
   entries((those) =>
@@ -173,17 +177,17 @@ const FAULTS: Fault[] = [
   ],
   [
     'an extra entry at the top',
-    entries((those) => [...those, aFile('extra.txt')]),
+    entries((those) => [...those, fileEntry('extra.txt')]),
     /extra\.txt does not belong in an archive/,
   ],
   [
     'an extra entry beside the repositories',
-    entries((those) => [...those, aFile('repositories/alice/extra.txt')]),
+    entries((those) => [...those, fileEntry('repositories/alice/extra.txt')]),
     /repositories\/alice\/extra\.txt does not belong/,
   ],
   [
     'an extra entry in a repository',
-    entries((those) => [...those, aFile(`${SITE}/hooks/post-receive`)]),
+    entries((those) => [...those, fileEntry(`${SITE}/hooks/post-receive`)]),
     /alice\/site: .*hooks\/post-receive is in the archive and not in the manifest/,
   ],
   [
@@ -251,7 +255,10 @@ const FAULTS: Fault[] = [
   ],
   [
     'metadata that was added',
-    entries((those) => [...those, { ...aFile('users_000002.json'), content: Buffer.from('[]') }]),
+    entries((those) => [
+      ...those,
+      { ...fileEntry('users_000002.json'), content: Buffer.from('[]') },
+    ]),
     /users_000002\.json: is in the archive and not in the manifest/,
   ],
   [
@@ -268,15 +275,21 @@ for (const [name, make, expected] of FAULTS)
   })
 
 test('a truncated archive still verifies the repositories before the damage', async (t) => {
-  const lines = await verified(t, whole.subarray(0, whole.indexOf('PACK\0\0\0\x02') + 100))
+  const lines = await verified(
+    t,
+    archiveBytes.subarray(0, archiveBytes.indexOf('PACK\0\0\0\x02') + 100),
+  )
   assert.match(lines.join('\n'), /error: alice\/site: it is incomplete/)
   assert.doesNotMatch(lines.join('\n'), /verified:/)
 })
 
 test('all repositories of a complete archive are verified', async (t) => {
-  assert.deepEqual(await verified(t, whole), ['verified: alice/site', 'verified: alice/video'])
+  assert.deepEqual(await verified(t, archiveBytes), [
+    'verified: alice/site',
+    'verified: alice/video',
+  ])
   const directory = await temporaryFolder(t)
-  await writeFile(join(directory, 'a'), whole)
+  await writeFile(join(directory, 'a'), archiveBytes)
   assert.equal(await checkArchive(join(directory, 'a'), signal), 'digests')
 })
 
@@ -290,11 +303,11 @@ test('a note says what cannot be compared', async (t) => {
     )
     return lines.filter((line) => line.startsWith('note: ')).join('\n')
   }
-  assert.match(await notes(gzipSync(gunzipSync(whole))), /digests .* packed again/)
-  assert.match(await notes(whole, false), /digests .* could be read only once/)
+  assert.match(await notes(gzipSync(gunzipSync(archiveBytes))), /digests .* packed again/)
+  assert.match(await notes(archiveBytes, false), /digests .* could be read only once/)
   const foreign = entries((those) => [
     ...those.filter(({ path }) => path !== MANIFEST),
-    { ...aFile('issues_000001.json'), content: Buffer.from('[]') },
+    { ...fileEntry('issues_000001.json'), content: Buffer.from('[]') },
   ])
   assert.match(await notes(foreign()), /there is no godwit-manifest\.json/)
 })
@@ -332,7 +345,7 @@ test('without git data, only links to repositories are not followed', async (t) 
   const metadata = all.filter(({ path }) => path === 'repositories_000001.json')
   const attachment = { url: `${NOBODY}/1`, asset_url: 'tarball://root/attachments/u1/a.txt' }
   const naming = {
-    ...aFile('attachments_000001.json'),
+    ...fileEntry('attachments_000001.json'),
     content: Buffer.from(JSON.stringify([attachment])),
   }
   const lines = await verified(t, packEntries([...bare, ...metadata, naming]))
@@ -342,6 +355,6 @@ test('without git data, only links to repositories are not followed', async (t) 
       'error: attachments_000001.json: [0].asset_url leads to tarball://root/attachments/u1/a.txt, which is not in the archive',
     ],
   )
-  const there = packEntries([...bare, ...metadata, naming, aFile('attachments/u1/a.txt')])
+  const there = packEntries([...bare, ...metadata, naming, fileEntry('attachments/u1/a.txt')])
   assert.doesNotMatch((await verified(t, there)).join('\n'), /^error/m)
 })

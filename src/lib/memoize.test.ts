@@ -3,15 +3,15 @@ import { test } from 'node:test'
 import { memoize } from './memoize.ts'
 
 test('a result is cached until the cache is full', () => {
-  const made: string[] = []
+  const computed: string[] = []
   const lower = memoize(2, (text: string) => {
-    made.push(text)
+    computed.push(text)
     return text.toLowerCase()
   })
   assert.deepEqual(['A', 'B', 'A', 'B'].map(lower), ['a', 'b', 'a', 'b'])
-  assert.deepEqual(made, ['A', 'B'])
+  assert.deepEqual(computed, ['A', 'B'])
   assert.deepEqual(['C', 'C', 'A'].map(lower), ['c', 'c', 'a'])
-  assert.deepEqual(made, ['A', 'B', 'C', 'A'])
+  assert.deepEqual(computed, ['A', 'B', 'C', 'A'])
 })
 
 test('a key function decides which inputs are equal', () => {

@@ -53,8 +53,8 @@ onEachEngine('a partial retry', (engine) => {
       broken.map(({ fullName, isMissing, isChanged }) => [fullName, isMissing, isChanged]),
       ['alice/missing', 'bob/closed', 'bob/open'].map((name) => [name, true, null]),
     )
-    const whole = retryMigration(parts, scope, failed, { allowPartial: false })
-    await assert.rejects(whole, ({ errors }: InvalidRequest) => errors.length === 3)
+    const complete = retryMigration(parts, scope, failed, { allowPartial: false })
+    await assert.rejects(complete, ({ errors }: InvalidRequest) => errors.length === 3)
 
     const retried = await retryMigration(parts, scope, failed, { allowPartial: true })
     assert.deepEqual(

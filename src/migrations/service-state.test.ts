@@ -188,10 +188,10 @@ onEachEngine('the state of the service', (engine) => {
     assert.deepEqual(await stored(), { count: 2, bytes: 5_000_000_001 })
     await db.deleteFrom('segments').where('key', '=', 'x').execute()
     assert.deepEqual(await stored(), { count: 1, bytes: 1 })
-    const said = { contents: '', verified: '', warning: null }
-    const twice = { fingerprint: 'f', repositoryId: 1, ...said, ...segment }
-    await insertSegment(db, { key: 'z', length: 30, ...twice }, NOW)
-    await insertSegment(db, { key: 'w', length: 30, ...twice }, NOW)
+    const details = { contents: '', verified: '', warning: null }
+    const shared = { fingerprint: 'f', repositoryId: 1, ...details, ...segment }
+    await insertSegment(db, { key: 'z', length: 30, ...shared }, NOW)
+    await insertSegment(db, { key: 'w', length: 30, ...shared }, NOW)
     assert.deepEqual(
       await stored(),
       { count: 2, bytes: 31 },

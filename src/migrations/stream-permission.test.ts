@@ -51,15 +51,15 @@ onEachEngine('the permission to follow a migration', (engine) => {
     const owner = await ensureAccount(db, 'alice', NOW)
     const about = { options: {} as never, repositories: [], organizations: null, now: NOW }
     await insertMigration(db, { guid: 'g', owner, ...about })
-    const acceptToken = (checkedAt: number) =>
+    const recordTokenCheck = (checkedAt: number) =>
       storeForgeToken(db, { digest: 'd', accountId: owner.id, checkedAt })
     const isPermitted = async (at: number) =>
       (await permittedFollowings(db, [{ tokenId: 1, migrationId: 1 }], at)).size === 1
     const hour = 60 * MINUTE_MS
-    await acceptToken(NOW)
+    await recordTokenCheck(NOW)
     assert.equal(await isPermitted(NOW + MINUTE_MS), true)
     assert.equal(await isPermitted(NOW + hour), false)
-    await acceptToken(NOW + hour)
+    await recordTokenCheck(NOW + hour)
     assert.equal(await isPermitted(NOW + hour + MINUTE_MS), true)
     await expireForgeToken(db, 'd', NOW + hour + MINUTE_MS)
     assert.equal(await isPermitted(NOW + hour + MINUTE_MS), false)
@@ -68,9 +68,9 @@ onEachEngine('the permission to follow a migration', (engine) => {
   test('for an organization lasts while the account is its owner or a site admin', async (t) => {
     const { db } = await openDatabase(t, engine)
     const octo = await upsertAccount(db, 'octo', { type: 'Organization' }, NOW)
-    const people = ['alice', 'bob', 'keeper', 'eve']
+    const people = ['alice', 'bob', 'operator', 'eve']
     for (const [at, login] of people.entries()) {
-      const account = await upsertAccount(db, login, { siteAdmin: login === 'keeper' }, NOW)
+      const account = await upsertAccount(db, login, { siteAdmin: login === 'operator' }, NOW)
       await addToken(db, account, { name: '', expiresAt: null, now: NOW })
       if (at < 2) {
         const role = login === 'alice' ? 'owner' : 'member'
@@ -84,9 +84,9 @@ onEachEngine('the permission to follow a migration', (engine) => {
       [...(await permittedFollowings(db, followings, NOW))].map(
         ({ tokenId }) => people[tokenId - 1],
       )
-    assert.deepEqual(await permitted(), ['alice', 'keeper'])
+    assert.deepEqual(await permitted(), ['alice', 'operator'])
     await db.deleteFrom('memberships').execute()
-    assert.deepEqual(await permitted(), ['keeper'])
+    assert.deepEqual(await permitted(), ['operator'])
     await upsertAccount(db, 'octo', { type: 'User' }, NOW)
     assert.deepEqual(await permitted(), [])
   })

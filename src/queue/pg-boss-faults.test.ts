@@ -3,20 +3,20 @@ import { test } from 'node:test'
 import { sql } from 'kysely'
 import { handlers, insertAccount, logins } from '../../test/contracts/queue.contract.ts'
 import {
-  bounded,
-  fallSilent,
-  firstFallsSilent,
+  expireFirstHeartbeats,
+  expireHeartbeats,
+  fastSettings,
+  ignoreErrors,
   NEVER,
   openQueue,
-  quick,
-  quietly,
+  timeLimit,
 } from '../../test/support/pg-boss-scene.ts'
 import { until } from '../../test/support/wait-until.ts'
 import type { Db } from '../db/database.ts'
 
 test(
   'a job whose worker stops renewing goes to another worker, and the first is aborted',
-  bounded,
+  timeLimit,
   async (t) => {
     const { db, queue, enqueue } = await openQueue(t)
     const ends: string[] = []
@@ -36,17 +36,17 @@ test(
         )
         if (ends.length === 2) ended.resolve()
       }),
-      { concurrency: 2, ...quietly },
+      { concurrency: 2, ...ignoreErrors },
     )
     await enqueue([null])
     await first.promise
-    await firstFallsSilent(db, () => runs === 2)
+    await expireFirstHeartbeats(db, () => runs === 2)
     await ended.promise
     assert.deepEqual(ends.sort(), ['1 LeaseLost', '2 wrote'])
   },
 )
 
-test('a job may run for longer than the expiry of pg-boss', bounded, async (t) => {
+test('a job may run for longer than the expiry of pg-boss', timeLimit, async (t) => {
   const { db, queue, enqueue } = await openQueue(t)
   const begun = Promise.withResolvers<void>()
   const mayEnd = Promise.withResolvers<void>()
@@ -60,7 +60,7 @@ test('a job may run for longer than the expiry of pg-boss', bounded, async (t) =
         (error: Error) => ends.push(error.name),
       )
     }),
-    { concurrency: 1, ...quietly },
+    { concurrency: 1, ...ignoreErrors },
   )
   await enqueue([null])
   await begun.promise
@@ -80,9 +80,9 @@ test('a job may run for longer than the expiry of pg-boss', bounded, async (t) =
 
 test(
   'a job that loses every worker is given up exactly once, by the next worker',
-  bounded,
+  timeLimit,
   async (t) => {
-    const { db, queue, enqueue } = await openQueue(t, { ...quick, renewIntervalMs: NEVER })
+    const { db, queue, enqueue } = await openQueue(t, { ...fastSettings, renewIntervalMs: NEVER })
     const reasons: string[] = []
     const onGiveUp = Promise.withResolvers<void>()
     let runs = 0
@@ -99,10 +99,10 @@ test(
           onGiveUp.resolve()
         },
       ),
-      { concurrency: 9, ...quietly },
+      { concurrency: 9, ...ignoreErrors },
     )
     await enqueue([null])
-    await fallSilent(db, () => reasons.length === 2)
+    await expireHeartbeats(db, () => reasons.length === 2)
     await onGiveUp.promise
     assert.equal(runs, 2)
     assert.deepEqual(reasons, ['its worker was lost', 'its worker was lost'])
@@ -112,7 +112,7 @@ test(
 
 test(
   'a connection that breaks while a job is finished writes nothing, and the job is run again',
-  bounded,
+  timeLimit,
   async (t) => {
     const { db, queue, enqueue } = await openQueue(t)
     const done = Promise.withResolvers<void>()
@@ -128,7 +128,7 @@ test(
         })
         done.resolve()
       }),
-      { concurrency: 1, ...quietly },
+      { concurrency: 1, ...ignoreErrors },
     )
     await enqueue([null])
     await done.promise
@@ -138,7 +138,7 @@ test(
 
 test(
   'a job that is taken over while its batch is cancelled does not come back',
-  bounded,
+  timeLimit,
   async (t) => {
     const { db, queue, enqueue } = await openQueue(t)
     await enqueue([null], 'off')

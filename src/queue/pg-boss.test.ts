@@ -2,26 +2,32 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { handlers, queueContract } from '../../test/contracts/queue.contract.ts'
 import { databaseOptions } from '../../test/support/databases.ts'
-import { bounded, NEVER, openQueue, quick, quietly } from '../../test/support/pg-boss-scene.ts'
+import {
+  fastSettings,
+  ignoreErrors,
+  NEVER,
+  openQueue,
+  timeLimit,
+} from '../../test/support/pg-boss-scene.ts'
 import { connect } from '../db/connect.ts'
 import { createPgBossQueue } from './pg-boss.ts'
 import { queueNames } from './queue.ts'
 
 queueContract('pg-boss', openQueue)
 
-test('six processes can start at the same time on an empty database', bounded, async (t) => {
+test('six processes can start at the same time on an empty database', timeLimit, async (t) => {
   const { databaseUrl } = await databaseOptions(t, 'postgres')
   const { db, close } = await connect({ dataDirectory: '', databaseUrl })
   t.after(close)
   const queues = Array.from({ length: 6 }, () =>
-    createPgBossQueue({ databaseUrl: databaseUrl!, db, ...quietly }),
+    createPgBossQueue({ databaseUrl: databaseUrl!, db, ...ignoreErrors }),
   )
   t.after(() => Promise.all(queues.map((queue) => queue.stop())))
   await Promise.all(queues.map((queue) => queue.start()))
 })
 
-test('a backlog and later jobs are run without polling', bounded, async (t) => {
-  const { queue, enqueue } = await openQueue(t, { ...quick, pollIntervalMs: NEVER })
+test('a backlog and later jobs are run without polling', timeLimit, async (t) => {
+  const { queue, enqueue } = await openQueue(t, { ...fastSettings, pollIntervalMs: NEVER })
   await enqueue(Array.from({ length: 50 }, (_, i) => i))
   const seen = new Set<unknown>()
   const { promise: all, resolve } = Promise.withResolvers<void>()
@@ -32,14 +38,14 @@ test('a backlog and later jobs are run without polling', bounded, async (t) => {
       if (seen.size === 50) await enqueue(['later'])
       if (payload === 'later') resolve()
     }),
-    { concurrency: 3, ...quietly },
+    { concurrency: 3, ...ignoreErrors },
   )
   await all
   assert.equal(seen.size, 51)
 })
 
-test('workers of every queue are notified when a job is committed', bounded, async (t) => {
-  const { db, queue } = await openQueue(t, { ...quick, pollIntervalMs: NEVER })
+test('workers of every queue are notified when a job is committed', timeLimit, async (t) => {
+  const { db, queue } = await openQueue(t, { ...fastSettings, pollIntervalMs: NEVER })
   for (const line of queueNames) {
     const { promise: done, resolve } = Promise.withResolvers<void>()
     queue.work(
@@ -47,14 +53,14 @@ test('workers of every queue are notified when a job is committed', bounded, asy
         await finish(async () => {})
         resolve()
       }),
-      { concurrency: 1, queue: line, ...quietly },
+      { concurrency: 1, queue: line, ...ignoreErrors },
     )
     await db.transaction().execute((tx) => queue.enqueue(tx, 'task', [null], 'batch', line))
     await done
   }
 })
 
-test('a stop does not count as a failed attempt', bounded, async (t) => {
+test('a stop does not count as a failed attempt', timeLimit, async (t) => {
   const { queue, enqueue } = await openQueue(t)
   await enqueue([null])
   for (let i = 0; i < 3; i++) {
@@ -66,7 +72,7 @@ test('a stop does not count as a failed attempt', bounded, async (t) => {
           signal.addEventListener('abort', () => reject(signal.reason)),
         )
       }),
-      { concurrency: 1, ...quietly },
+      { concurrency: 1, ...ignoreErrors },
     )
     await started.promise
     await stop()
@@ -77,12 +83,12 @@ test('a stop does not count as a failed attempt', bounded, async (t) => {
       async (_job, { finish }) => done.resolve(finish(async () => {})),
       async (_tx, _job, reason) => done.reject(new Error(reason)),
     ),
-    { concurrency: 1, ...quietly },
+    { concurrency: 1, ...ignoreErrors },
   )
   await done.promise
 })
 
-test('a job of an unknown kind stays in the queue for other processes', bounded, async (t) => {
+test('a job of an unknown kind stays in the queue for other processes', timeLimit, async (t) => {
   const { db, queue } = await openQueue(t)
   const refused = Promise.withResolvers<unknown>()
   await db.transaction().execute((tx) => queue.enqueue(tx, 'new kind', [null], 'batch'))
@@ -91,10 +97,10 @@ test('a job of an unknown kind stays in the queue for other processes', bounded,
   assert.equal((await queue.backlog())[0]?.jobs, 1)
 })
 
-test('cancelling a batch aborts it in other processes at once', bounded, async (t) => {
+test('cancelling a batch aborts it in other processes at once', timeLimit, async (t) => {
   const { db, queue, databaseUrl, enqueue } = await openQueue(t)
-  const silent = { ...quick, pollIntervalMs: NEVER, renewIntervalMs: NEVER }
-  const other = createPgBossQueue({ databaseUrl, db, ...quietly, ...silent })
+  const silent = { ...fastSettings, pollIntervalMs: NEVER, renewIntervalMs: NEVER }
+  const other = createPgBossQueue({ databaseUrl, db, ...ignoreErrors, ...silent })
   t.after(other.stop)
   await other.start()
   const started = Promise.withResolvers<void>()
@@ -105,7 +111,7 @@ test('cancelling a batch aborts it in other processes at once', bounded, async (
       started.resolve()
       await stopped.promise
     }),
-    { concurrency: 1, ...quietly },
+    { concurrency: 1, ...ignoreErrors },
   )
   await enqueue([null], 'off')
   await started.promise

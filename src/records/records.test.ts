@@ -3,10 +3,10 @@ import { describe, test } from 'node:test'
 import fc, { type Arbitrary } from 'fast-check'
 import { FACT_ARBITRARIES } from '../../test/support/arbitrary-facts.ts'
 import {
+  fieldsChangedByRewrite,
   hostUrlsAt,
   isWrittenKind,
   toAnyRecord,
-  unlikeWritten,
 } from '../../test/support/records.ts'
 import type { FactKind, FactsByKind } from './fact-kinds.ts'
 import { readFact, readFacts } from './read-records.ts'
@@ -26,7 +26,7 @@ describe('facts are unchanged after writing and reading', () => {
           const urls = hostUrlsAt(host, host === HOSTS[0] ? '.' : host)
           const record = toAnyRecord(kind, fact, urls)
           assert.deepEqual(asJson(readFact(kind, record)), asJson(fact))
-          assert.deepEqual(unlikeWritten(kind, record, urls), [])
+          assert.deepEqual(fieldsChangedByRewrite(kind, record, urls), [])
         }),
       )
     })
@@ -68,7 +68,7 @@ describe('unusual records are read, or rejected with the name of a field', () =>
           return
         }
         read++
-        assert.deepEqual(unlikeWritten(kind, toAnyRecord(kind, fact, urls), urls), [])
+        assert.deepEqual(fieldsChangedByRewrite(kind, toAnyRecord(kind, fact, urls), urls), [])
       })
       fc.assert(property)
       assert.ok(read > 10, `only ${read} of 100 could be read`)
@@ -152,7 +152,7 @@ test('a transferred issue names its former repository', () => {
   }
   const { subject } = readFact('issue_events', event)
   assert.deepEqual(subject, { kind: 'repository', repository: 'o/elsewhere' })
-  assert.deepEqual(unlikeWritten('issue_events', event, hostUrlsAt('https://h')), [])
+  assert.deepEqual(fieldsChangedByRewrite('issue_events', event, hostUrlsAt('https://h')), [])
 })
 
 test('reactions have the names and times of archives', () => {

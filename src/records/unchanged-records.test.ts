@@ -7,7 +7,7 @@ import {
   type RecordsByKind,
   realRecords,
 } from '../../test/support/real-records.ts'
-import { hostUrlsAt, unlikeWritten } from '../../test/support/records.ts'
+import { fieldsChangedByRewrite, hostUrlsAt } from '../../test/support/records.ts'
 import type { FactKind } from './fact-kinds.ts'
 import { isFactKind, readFact } from './read-records.ts'
 import type { HostUrls } from './record-urls.ts'
@@ -21,7 +21,7 @@ function changedFields(all: RecordsByKind, urls: HostUrls): Record<string, strin
   for (const [kind, records] of all) {
     if (!isFactKind(kind) || ONLY_COUNTED.includes(kind)) continue
     for (const record of records) {
-      const fields = unlikeWritten(kind, record, urls)
+      const fields = fieldsChangedByRewrite(kind, record, urls)
       if (fields.length > 0) changed.set(kind, new Set([...(changed.get(kind) ?? []), ...fields]))
     }
   }

@@ -26,7 +26,7 @@ const signal = new AbortController().signal
 
 onEachEngine('stored records', (engine) => {
   async function scene(t: TestContext, engine: Engine) {
-    const forge = await startForge({ maxPage: 20 })
+    const forge = await startForge({ maxPageSize: 20 })
     t.after(() => forge.stop())
     const { name, repository, ann } = addManyIssues(forge, 48)
     const { db } = await openDatabase(t, engine)

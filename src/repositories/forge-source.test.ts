@@ -147,7 +147,7 @@ onEachEngine('repositories that a forge serves', (engine) => {
     const { forge, world, host, source, sync, catalogue, warnings, pass } = await scene(t, engine)
     await sync()
     const before = await catalogue()
-    forge.faultFor = () => ({ answer: { status: 502 } })
+    forge.faultFor = () => ({ response: { status: 502 } })
     await host.repository('ann/new', { files: { a: '1' } })
     world.addRepository(world.users.get('ann')!, 'New')
     const { refused, missing, read } = await sync()
@@ -178,11 +178,11 @@ onEachEngine('repositories that a forge serves', (engine) => {
     pass(MINUTE)
     const isSite = (path: string) =>
       path.endsWith('/repos/Ann/Site') || path.endsWith('/repos/ann/site')
-    forge.faultFor = ({ path }) => (isSite(path) ? { answer: PROXY_NOT_FOUND } : undefined)
+    forge.faultFor = ({ path }) => (isSite(path) ? { response: PROXY_NOT_FOUND } : undefined)
     await assert.rejects(source.find('ann', 'site'), RightsUnavailable)
     let passing = 1
     forge.faultFor = ({ path }) =>
-      isSite(path) && passing-- > 0 ? { answer: NOT_FOUND } : undefined
+      isSite(path) && passing-- > 0 ? { response: NOT_FOUND } : undefined
     assert.equal((await source.find('ann', 'site'))?.name, 'Site')
     assert.equal(passing, -1)
     assert.equal((await catalogue()).size, 2)

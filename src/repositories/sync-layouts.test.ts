@@ -17,13 +17,13 @@ onEachEngine('the catalogue with other layouts', (engine) => {
     const layout = { kind: 'any-depth' } as const
     const source = gitDirectory({ root: host.root, git: host.godwitGit, layout })
     const sync = () => syncCatalogue({ db, source, now: Date.now })
-    const known = async () =>
+    const listNames = async () =>
       (await listCatalogue(db)).map(
         (e) => `${e.id} ${e.owner.login}/${e.name} ${e.facts.description}`,
       )
     await host.repository('octo/a/b', { description: 'first' })
     await sync()
-    assert.deepEqual(await known(), ['1 octo/a-b first'])
+    assert.deepEqual(await listNames(), ['1 octo/a-b first'])
 
     await host.repository('octo/a-b', { description: 'second' })
     for (const when of ['now', 'the next time']) {
@@ -33,11 +33,11 @@ onEachEngine('the catalogue with other layouts', (engine) => {
         refused.map(({ path }) => path),
         ['octo/a/b.git', 'octo/a-b.git'],
       )
-      assert.deepEqual(await known(), ['1 octo/a-b first'], when)
+      assert.deepEqual(await listNames(), ['1 octo/a-b first'], when)
     }
     await rename(join(host.root, 'octo/a-b.git'), join(host.root, 'octo/c.git'))
     await sync()
-    assert.deepEqual(await known(), ['1 octo/a-b first', '2 octo/c second'])
+    assert.deepEqual(await listNames(), ['1 octo/a-b first', '2 octo/c second'])
     await rm(join(host.root, 'octo/a'), { recursive: true })
     assert.equal((await sync()).missing, 1)
   })

@@ -14,17 +14,17 @@ import type { Schedule } from './schedule.ts'
 async function retentionScene(t: TestContext, engine: Engine, input: Partial<ScheduleInput> = {}) {
   const scene = await scheduleScene(t, engine, '2026-06-01T12:00Z')
   const { db, alice, parts, blobs } = scene
-  const schedule = await scene.make({ keep: 1, ...input })
+  const schedule = await scene.createSchedule({ keep: 1, ...input })
   const webhook = { url: 'http://a.test', contentType: 'json', secret: null } as const
   await insertWebhook(db, { owner: alice }, { ...webhook, events: ['*'], isActive: true }, 0)
   return {
     ...{ ...scene, schedule },
     /** Runs the schedule at its next due time, then runs housekeeping. Returns the action of the last webhook event. */
     async runNext(target: Schedule = schedule): Promise<string | null> {
-      scene.clock.now = (await scene.again(target)).nextRunAt
+      scene.clock.now = (await scene.reload(target)).nextRunAt
       await scene.runDue()
-      await scene.export()
-      await scene.housekeeping()
+      await scene.runExports()
+      await scene.runHousekeeping()
       const events = await db.selectFrom('webhook_events').select('action').orderBy('id').execute()
       return events.at(-1)!.action
     },
@@ -76,7 +76,7 @@ onEachEngine('retention', (engine) => {
     scene.host.contents.delete('alice/birds')
     await scene.runNext()
     scene.clock.now += 60 * DAY
-    await scene.housekeeping()
+    await scene.runHousekeeping()
     assert.deepEqual(await scene.archives(), [1, 2])
   })
 
@@ -119,7 +119,7 @@ onEachEngine('retention', (engine) => {
       [1, 'bob/notes'],
     ])
     const unscheduled = await scene.start(['alice/atlas'])
-    await scene.export()
+    await scene.runExports()
     for (const id of [3, unscheduled, 99]) await assert.rejects(scene.release(id), NotFound)
     await scene.release(2)
     // Archive 1 is now the last one that contains either repository.
@@ -166,20 +166,23 @@ onEachEngine('retention', (engine) => {
     const scene = await retentionScene(t, engine)
     const { db, octo, alice, clock } = scene
     await putMembership(db, octo, { accountId: alice.id, role: 'owner' }, 'manual')
-    const octoSchedule = await scene.make({ repositories: ['kit'], keep: 1 }, { owner: octo })
+    const octoSchedule = await scene.createSchedule(
+      { repositories: ['kit'], keep: 1 },
+      { owner: octo },
+    )
     await scene.runNext(octoSchedule)
     assert.equal((await scene.archives()).length, 2)
     await removeMembership(db, octo, alice, 'manual')
     clock.now += DAY
     await scene.runDue()
-    assert.match((await scene.again(octoSchedule)).pausedReason!, /no longer an owner/)
+    assert.match((await scene.reload(octoSchedule)).pausedReason!, /no longer an owner/)
     await db
       .updateTable('schedules')
       .set({ paused_reason: 'alice is suspended', paused_at: 1 })
       .execute()
     for (const days of [4, 4, 30]) {
       clock.now += days * DAY
-      await scene.housekeeping()
+      await scene.runHousekeeping()
     }
     const kept = (await scene.migrations()).filter((row) => row.archive_expires_at !== null)
     assert.deepEqual(

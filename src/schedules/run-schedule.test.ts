@@ -12,7 +12,7 @@ const START = '2026-06-01T12:00Z'
 /** Creates a schedule and sets the clock to the time of its next run. */
 async function dueScene(t: TestContext, engine: Engine) {
   const scene = await scheduleScene(t, engine, START)
-  const schedule = await scene.make({ repositories: ['atlas', 'bob/notes'] })
+  const schedule = await scene.createSchedule({ repositories: ['atlas', 'bob/notes'] })
   scene.clock.now = schedule.nextRunAt
   return { ...scene, schedule }
 }
@@ -23,7 +23,7 @@ const loseAccess = ({ db }: ScheduleScene, login: string) =>
 onEachEngine('a schedule', (engine) => {
   test('runs once when several processes try to run it, and not before it is due', async (t) => {
     const scene = await scheduleScene(t, engine, START)
-    const schedule = await scene.make()
+    const schedule = await scene.createSchedule()
     assert.equal(new Date(schedule.nextRunAt).toISOString(), '2026-06-02T00:30:00.000Z')
     scene.clock.now = schedule.nextRunAt - 60_000
     await scene.runDue()
@@ -34,7 +34,7 @@ onEachEngine('a schedule', (engine) => {
     assert.deepEqual(others, [])
     assert.equal(run!.dueAt, schedule.nextRunAt)
     assert.equal((await scene.migrations()).length, 1)
-    assert.equal((await scene.again(schedule)).nextRunAt, schedule.nextRunAt + DAY)
+    assert.equal((await scene.reload(schedule)).nextRunAt, schedule.nextRunAt + DAY)
   })
 
   test('stays due if the migration cannot be started, and nothing is written', async (t) => {
@@ -46,7 +46,7 @@ onEachEngine('a schedule', (engine) => {
     await scene.runDue({ queue: { ...parts.queue, enqueue } })
     assert.deepEqual(await scene.runs(schedule), [])
     assert.deepEqual(await scene.migrations(), [])
-    assert.deepEqual(await scene.again(schedule), schedule)
+    assert.deepEqual(await scene.reload(schedule), schedule)
     assert.deepEqual(scene.logged, [`error: schedule ${schedule.id} could not run now`])
     await scene.runDue()
     assert.equal((await scene.migrations()).length, 1)
@@ -56,10 +56,10 @@ onEachEngine('a schedule', (engine) => {
     const scene = await dueScene(t, engine)
     scene.clock.now += 10 * DAY + 3 * HOUR
     await scene.runDue()
-    await scene.export()
+    await scene.runExports()
     await scene.runDue()
     assert.equal((await scene.runs(scene.schedule)).length, 1)
-    const { nextRunAt } = await scene.again(scene.schedule)
+    const { nextRunAt } = await scene.reload(scene.schedule)
     assert.equal(nextRunAt, scene.schedule.nextRunAt + 11 * DAY)
   })
 
@@ -79,7 +79,7 @@ onEachEngine('a schedule', (engine) => {
       assert.equal(errors[0]!.message, 'Migration 1 of this schedule has not ended.')
       return true
     })
-    await scene.export()
+    await scene.runExports()
     clock.now += DAY
     await scene.runDue()
     assert.deepEqual(
@@ -94,7 +94,7 @@ onEachEngine('a schedule', (engine) => {
 
   test('runs once for concurrent manual requests, even while paused, and keeps its next run time', async (t) => {
     const scene = await scheduleScene(t, engine, START)
-    const schedule = await scene.make({ isPaused: true })
+    const schedule = await scene.createSchedule({ isPaused: true })
     const attempts = await Promise.allSettled(
       Array.from({ length: 4 }, () => scene.runNow(schedule)),
     )
@@ -107,7 +107,7 @@ onEachEngine('a schedule', (engine) => {
       (await scene.runs(schedule)).map(({ dueAt, state }) => [dueAt, state]),
       [[null, 'pending']],
     )
-    assert.deepEqual(await scene.again(schedule), schedule)
+    assert.deepEqual(await scene.reload(schedule), schedule)
   })
 
   test('skips repositories that its owner may no longer migrate, with a reason', async (t) => {
@@ -115,7 +115,7 @@ onEachEngine('a schedule', (engine) => {
     const { schedule, clock, host } = scene
     await loseAccess(scene, 'alice')
     await scene.runDue()
-    await scene.export()
+    await scene.runExports()
     const [run] = await scene.runs(schedule)
     const reason = 'it does not exist, or alice may no longer migrate it'
     assert.deepEqual(run!.skipped, [{ fullName: 'bob/notes', reason }])
@@ -132,7 +132,7 @@ onEachEngine('a schedule', (engine) => {
       [failed!.state, failed!.migrationId, failed!.reason, failed!.skipped.length],
       ['failed', null, 'alice may no longer migrate any of the repositories', 2],
     )
-    assert.equal((await scene.again(schedule)).isPaused, false)
+    assert.equal((await scene.reload(schedule)).isPaused, false)
     await assert.rejects(scene.runNow(schedule), InvalidRequest)
     assert.equal((await scene.runs(schedule)).length, 2)
   })
@@ -145,12 +145,12 @@ onEachEngine('a schedule', (engine) => {
     await addToken(db, alice, token)
     await revokeToken(db, 1, clock.now)
     await scene.runDue()
-    await scene.export()
+    await scene.runExports()
     assert.equal((await scene.runs(schedule))[0]!.state, 'exported')
     await revokeToken(db, 2, clock.now)
     clock.now += DAY
     await scene.runDue()
-    const paused = await scene.again(schedule)
+    const paused = await scene.reload(schedule)
     assert.deepEqual(
       [paused.isPaused, paused.pausedReason],
       [true, 'every token of alice is revoked'],
@@ -176,25 +176,25 @@ onEachEngine('a schedule', (engine) => {
   test('of an organization is paused when its account is no longer an owner, and another owner can resume it', async (t) => {
     const scene = await scheduleScene(t, engine, START)
     const { octo, clock, db, alice, parts } = scene
-    const bob = await scene.person('bob')
+    const bob = await scene.createAccount('bob')
     for (const { id } of [alice, bob])
       await putMembership(db, octo, { accountId: id, role: 'owner' }, 'manual')
-    const schedule = await scene.make({ repositories: ['kit'] }, { owner: octo })
+    const schedule = await scene.createSchedule({ repositories: ['kit'] }, { owner: octo })
     assert.deepEqual(schedule.repositories, ['octo/kit'])
     clock.now = schedule.nextRunAt
     await scene.runDue()
-    await scene.export()
+    await scene.runExports()
     assert.equal((await scene.runs(schedule))[0]!.state, 'exported')
     assert.equal((await scene.migrations())[0]!.owner_id, octo.id)
 
     await removeMembership(db, octo, alice, 'manual')
     clock.now += DAY
     await scene.runDue()
-    const paused = await scene.again(schedule)
+    const paused = await scene.reload(schedule)
     assert.equal(paused.pausedReason, 'alice is no longer an owner of octo')
     // A manual run acts as the owner who requests it.
     await scene.runNow(schedule, bob)
-    await scene.export()
+    await scene.runExports()
     const startedBy = async () => JSON.parse((await scene.migrations()).at(-1)!.started_by!).login
     assert.equal(await startedBy(), 'bob')
     const input = { options: {}, isPaused: false }
@@ -230,7 +230,7 @@ onEachEngine('a schedule', (engine) => {
     }
     await scene.runDue({ source })
     assert.deepEqual(await scene.migrations(), [])
-    const changed = await scene.again(schedule)
+    const changed = await scene.reload(schedule)
     assert.equal(changed.nextRunAt, schedule.nextRunAt + 2.5 * HOUR)
     await change({ isPaused: true })
     clock.now += 3 * DAY
@@ -260,7 +260,7 @@ onEachEngine('a schedule', (engine) => {
     const dependencies = { ...parts, source, maxSchedules: 9 }
     await changeSchedule(dependencies, { owner: alice }, alice, schedule.id, input)
     assert.equal((await scene.migrations()).length, 1)
-    await scene.export()
+    await scene.runExports()
     await scene.runDue()
     assert.equal((await scene.migrations()).length, 1)
   })
@@ -287,18 +287,18 @@ onEachEngine('a schedule', (engine) => {
   test('never waits longer than its period after a wrong clock, fast or slow, was corrected', async (t) => {
     const scene = await scheduleScene(t, engine, START)
     const { clock } = scene
-    const daily = await scene.make()
-    const weekly = await scene.make({ every: 'week', weekday: 'friday' })
+    const daily = await scene.createSchedule()
+    const weekly = await scene.createSchedule({ every: 'week', weekday: 'friday' })
     const jumps = [HOUR, 14 * HOUR, DAY, 2 * DAY, 8.9 * DAY, 9.1 * DAY, 3000 * DAY]
     for (const jump of jumps.flatMap((ms) => [ms, -ms])) {
       const now = Date.parse(START)
       for (const at of [now + jump, now]) {
         clock.now = at
         await scene.runDue()
-        await scene.export()
+        await scene.runExports()
       }
       for (const { id, every } of [daily, weekly]) {
-        const { nextRunAt } = await scene.again({ ...daily, id })
+        const { nextRunAt } = await scene.reload({ ...daily, id })
         const due = every === 'day' ? '2026-06-02T00:30Z' : '2026-06-05T00:30Z'
         assert.equal(
           nextRunAt,
@@ -313,16 +313,16 @@ onEachEngine('a schedule', (engine) => {
     const scene = await dueScene(t, engine)
     const { schedule, clock } = scene
     await scene.runDue()
-    await scene.export()
+    await scene.runExports()
     clock.now = schedule.nextRunAt - 22_000
     await scene.runDue()
-    assert.equal((await scene.again(schedule)).nextRunAt, schedule.nextRunAt + DAY)
+    assert.equal((await scene.reload(schedule)).nextRunAt, schedule.nextRunAt + DAY)
   })
 
   test('is rejected above the maximum number or with invalid settings, and nothing is written', async (t) => {
     const scene = await scheduleScene(t, engine, START)
-    const errorsOf = (input: Parameters<typeof scene.make>[0]) =>
-      scene.make(input).then(
+    const errorsOf = (input: Parameters<typeof scene.createSchedule>[0]) =>
+      scene.createSchedule(input).then(
         () => assert.fail('the schedule was created'),
         (error: InvalidRequest) =>
           error.errors.map(({ field, code, index }) => ({ field, code, index })),
@@ -336,7 +336,9 @@ onEachEngine('a schedule', (engine) => {
     ])
     assert.deepEqual(await errorsOf({ repositories: [] }), [fault('repositories', 'missing_field')])
     assert.deepEqual(await scene.db.selectFrom('schedules').selectAll().execute(), [])
-    const created = await Promise.allSettled(Array.from({ length: 6 }, () => scene.make()))
+    const created = await Promise.allSettled(
+      Array.from({ length: 6 }, () => scene.createSchedule()),
+    )
     assert.equal(created.filter(({ status }) => status === 'fulfilled').length, 3)
   })
 })

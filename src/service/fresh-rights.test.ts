@@ -24,7 +24,7 @@ import { openForgeSignIn, openRights, withForge } from './open-forge.ts'
 
 const MINUTE = 60_000
 const BOB = 'b2'.repeat(20)
-const UNAVAILABLE = { answer: { status: 502 } }
+const UNAVAILABLE = { response: { status: 502 } }
 const TOKEN = { name: '', expiresAt: null, now: 0 }
 
 /**
@@ -61,7 +61,7 @@ async function scene(t: TestContext, engine: Engine) {
   const app = descriptionServer(t, DEFAULT_MEDIA_TYPE, {
     ...{ db, queue, now, source, rights, authenticator, blobs, links, ...starting },
   })
-  const ask = async (token: string, url: string, payload?: object) => {
+  const request = async (token: string, url: string, payload?: object) => {
     const method = payload ? 'POST' : 'GET'
     const accept = 'application/vnd.github.wyandotte-preview+json'
     const headers = { 'user-agent': 'test', accept, authorization: `token ${token}` }
@@ -84,11 +84,14 @@ async function scene(t: TestContext, engine: Engine) {
       host,
       warnings,
       now,
-      ask,
+      request,
       rights: rights!,
     },
     start: (token: string, where = '/user') =>
-      ask(token, `${where}/migrations`, { repositories: ['octo/tools'], exclude_metadata: true }),
+      request(token, `${where}/migrations`, {
+        repositories: ['octo/tools'],
+        exclude_metadata: true,
+      }),
     /** Creates an account of the forge with a token. */
     addForgeUser(login: string) {
       const user = world.addUser(login)
@@ -149,10 +152,10 @@ function assertNotCovered({ status, body }: { status: number; body: Record<strin
 
 onEachEngine('rights of the forge', (engine) => {
   test('allow a migration with any token, and a revoked right is refused at once', async (t) => {
-    const { tools, bob, ask, start, ourToken } = await scene(t, engine)
+    const { tools, bob, request, start, ourToken } = await scene(t, engine)
     const ours = await ourToken('bob')
     for (const token of [BOB, ours]) assert.equal((await start(token)).status, 201)
-    const listed = await ask(BOB, '/user/repos')
+    const listed = await request(BOB, '/user/repos')
     assert.deepEqual(
       listed.body.map((each: { full_name: string }) => each.full_name),
       ['octo/tools'],
@@ -176,7 +179,7 @@ onEachEngine('rights of the forge', (engine) => {
   test('make the job wait while the forge does not respond', async (t) => {
     const { db, forge, start, work } = await scene(t, engine)
     const { id } = (await start(BOB)).body
-    forge.faultFor = () => ({ answer: { status: 429, headers: { 'retry-after': '3' } } })
+    forge.faultFor = () => ({ response: { status: 429, headers: { 'retry-after': '3' } } })
     for (const table of ['forge_rights', 'forge_repositories'] as const)
       await db.updateTable(table).set({ requested_at: 0 }).execute()
     const before = forge.requests.length
@@ -218,11 +221,11 @@ onEachEngine('rights of the forge', (engine) => {
   })
 
   test('make members of the owners team owners of the organization', async (t) => {
-    const { ann, owners, start, ourToken, ask } = await scene(t, engine)
+    const { ann, owners, start, ourToken, request } = await scene(t, engine)
     const [anns, bobs] = [await ourToken('ann'), await ourToken('bob')]
     assert.equal((await start(bobs, '/orgs/octo')).status, 404)
     assert.equal((await start(anns, '/orgs/octo')).status, 201)
-    const { body } = await ask(anns, '/user/orgs')
+    const { body } = await request(anns, '/user/orgs')
     assert.deepEqual(
       body.map(({ login }: { login: string }) => login),
       ['octo'],
@@ -244,9 +247,9 @@ onEachEngine('rights of the forge', (engine) => {
   })
 
   test('end with the account: a schedule of a suspended or deleted account stops', async (t) => {
-    const { world, bob, scheduled, advanceClock, ask } = await scene(t, engine)
+    const { world, bob, scheduled, advanceClock, request } = await scene(t, engine)
     // An account is known as one of the forge after it has signed in with a token of the forge.
-    assert.equal((await ask(BOB, '/user')).status, 200)
+    assert.equal((await request(BOB, '/user')).status, 200)
     const run = await scheduled('bob', bob)
     bob.isSuspended = true
     advanceClock(MINUTE)
@@ -260,15 +263,15 @@ onEachEngine('rights of the forge', (engine) => {
   })
 
   test('do not end with a 404 of a proxy or a single 404 of the forge', async (t) => {
-    const { db, forge, bob, scheduled, start, work, advanceClock, ask } = await scene(t, engine)
-    assert.equal((await ask(BOB, '/user')).status, 200)
+    const { db, forge, bob, scheduled, start, work, advanceClock, request } = await scene(t, engine)
+    assert.equal((await request(BOB, '/user')).status, 200)
     const run = await scheduled('bob', bob)
     const { id } = (await start(BOB)).body
-    forge.faultFor = () => ({ answer: PROXY_NOT_FOUND })
+    forge.faultFor = () => ({ response: PROXY_NOT_FOUND })
     advanceClock(MINUTE)
     await assert.rejects(run(), { name: 'RightsUnavailable' })
     let passing = 1
-    forge.faultFor = () => (passing-- > 0 ? { answer: NOT_FOUND } : undefined)
+    forge.faultFor = () => (passing-- > 0 ? { response: NOT_FOUND } : undefined)
     advanceClock(MINUTE)
     assert.equal((await run())?.outcome, 'started')
     await work()
@@ -276,7 +279,7 @@ onEachEngine('rights of the forge', (engine) => {
   })
 
   test('do not cover a repository on disk that the forge does not know', async (t) => {
-    const { db, world, start, work, advanceClock, sync, ask } = await scene(t, engine)
+    const { db, world, start, work, advanceClock, sync, request } = await scene(t, engine)
     const { id } = (await start(BOB)).body
     world.repositories.clear()
     advanceClock(MINUTE)
@@ -287,7 +290,7 @@ onEachEngine('rights of the forge', (engine) => {
     const hiddenRepositories = { fullName: 'octo/tools' }
     const refused = [{ path: 'octo/tools.git', reason, hiddenRepositories, isWithdrawn: true }]
     assert.deepEqual((await sync()).refused, refused)
-    assert.deepEqual((await ask(BOB, '/user/repos')).body, [])
+    assert.deepEqual((await request(BOB, '/user/repos')).body, [])
   })
 
   test('end with the account: its pending migration is not exported', async (t) => {
@@ -299,12 +302,12 @@ onEachEngine('rights of the forge', (engine) => {
     const { state, reason } = await endOf(db, id)
     assert.equal(state, 'failed')
     assert.match(reason!, /^bob is no longer on the forge$/)
-    assert.deepEqual(host.makes, [])
+    assert.deepEqual(host.segmentsMade, [])
   })
 
-  test('do not advanceClock to another account that gets the same login', async (t) => {
-    const { forge, world, bob, start, ask, advanceClock, ourToken } = await scene(t, engine)
-    const { id } = (await ask(BOB, '/user')).body
+  test('do not pass to another account that gets the same login', async (t) => {
+    const { forge, world, bob, start, request, advanceClock, ourToken } = await scene(t, engine)
+    const { id } = (await request(BOB, '/user')).body
     const ours = await ourToken('bob')
     bob.login = 'robert'
     world.users.delete('bob')
@@ -314,28 +317,28 @@ onEachEngine('rights of the forge', (engine) => {
     // The request started with the former login. A renamed person is found by the id.
     assertNotCovered(await start(ours))
     advanceClock(MINUTE)
-    const again = await ask(BOB, '/user')
+    const again = await request(BOB, '/user')
     assert.deepEqual([again.body.id, again.body.login], [id, 'robert'])
     assert.equal((await start(ours)).status, 201)
     forge.tokens.set('c3'.repeat(20), other)
-    assert.notEqual((await ask('c3'.repeat(20), '/user')).body.id, id)
+    assert.notEqual((await request('c3'.repeat(20), '/user')).body.id, id)
   })
 
   test('are found for a repository that is newer than the catalogue', async (t) => {
-    const { world, octo, bob, ask, host } = await scene(t, engine)
+    const { world, octo, bob, request, host } = await scene(t, engine)
     const order = { repositories: ['octo/fresh'] }
     world.addRepository(octo, 'fresh').collaborators.set(bob, 'admin')
-    assertNotCovered(await ask(BOB, '/user/migrations', order))
+    assertNotCovered(await request(BOB, '/user/migrations', order))
     host.contents.set('octo/fresh', 'one')
-    assert.equal((await ask(BOB, '/user/migrations', order)).status, 201)
+    assert.equal((await request(BOB, '/user/migrations', order)).status, 201)
   })
 
   test('end for all jobs and requests of a suspended account', async (t) => {
-    const { db, bob, world, octo, host, ask, start, work, advanceClock, forge } = await scene(
+    const { db, bob, world, octo, host, request, start, work, advanceClock, forge } = await scene(
       t,
       engine,
     )
-    assert.equal((await ask(BOB, '/user')).status, 200)
+    assert.equal((await request(BOB, '/user')).status, 200)
     const exported = (await start(BOB)).body.id
     await work()
     for (const name of ['one', 'two', 'three']) {
@@ -346,14 +349,14 @@ onEachEngine('rights of the forge', (engine) => {
     const order = { repositories, exclude_metadata: true }
     const started: number[] = []
     for (const payload of [order, { ...order, repositories: ['octo/tools'] }]) {
-      const { status, body } = await ask(BOB, '/user/migrations', payload)
+      const { status, body } = await request(BOB, '/user/migrations', payload)
       assert.equal(status, 201)
       started.push(body.id)
     }
     const ours = await addToken(db, (await findAccount(db, 'bob'))!, TOKEN)
     const archive = `/user/migrations/${exported}/archive`
-    assert.equal((await ask(ours, archive)).status, 302)
-    host.makes.length = 0
+    assert.equal((await request(ours, archive)).status, 302)
+    host.segmentsMade.length = 0
     bob.isSuspended = true
     advanceClock(MINUTE)
     await work()
@@ -361,14 +364,14 @@ onEachEngine('rights of the forge', (engine) => {
       const { state, reason } = await endOf(db, id)
       assert.deepEqual([state, reason], ['failed', 'bob is suspended on the forge'])
     }
-    assert.deepEqual(host.makes, [])
-    assert.equal((await ask(BOB, '/user')).status, 401)
+    assert.deepEqual(host.segmentsMade, [])
+    assert.equal((await request(BOB, '/user')).status, 401)
     // While the forge does not respond, its last response applies.
     for (const fault of [undefined, UNAVAILABLE]) {
       forge.faultFor = () => fault
       const clone = '/octo/tools/info/refs?service=git-upload-pack'
       for (const path of [archive, '/orgs/octo/migrations', clone]) {
-        const { status, body } = await ask(ours, path)
+        const { status, body } = await request(ours, path)
         assert.equal(status, 403, path)
         assert.match(body.message ?? body, /^bob is suspended on the forge\.$/m)
       }
@@ -379,7 +382,7 @@ onEachEngine('rights of the forge', (engine) => {
     bob.isSuspended = false
     advanceClock(MINUTE)
     assert.equal((await start(ours)).status, 201)
-    assert.equal((await ask(ours, archive)).status, 302)
+    assert.equal((await request(ours, archive)).status, 302)
   })
 
   test('end with an organization: its migration fails with the reason', async (t) => {
@@ -395,13 +398,13 @@ onEachEngine('rights of the forge', (engine) => {
   for (const isSynced of [false, true])
     test(`of a new organization do not include a former one with the same login${isSynced ? ', after a sync' : ''}`, async (t) => {
       const { db, world, octo, scheduled, host, ...rest } = await scene(t, engine)
-      const { start, work, sync, advanceClock, ask, addForgeUser, ourToken } = rest
+      const { start, work, sync, advanceClock, request, addForgeUser, ourToken } = rest
       const anns = await ourToken('ann')
       const { id, owner: former } = (await start(anns, '/orgs/octo')).body
       await work()
       await scheduled('ann', octo)
       const hook = { config: { url: 'https://hooks.host.test/' }, active: false }
-      assert.equal((await ask(anns, '/orgs/octo/hooks', hook)).status, 201)
+      assert.equal((await request(anns, '/orgs/octo/hooks', hook)).status, 201)
       world.delete(octo)
       const mallory = addForgeUser('mallory')
       const other = world.addUser('octo', { isOrganization: true })
@@ -411,26 +414,29 @@ onEachEngine('rights of the forge', (engine) => {
       advanceClock(MINUTE)
       if (isSynced) await sync()
       for (const what of ['migrations', 'migrations/schedules', 'hooks'])
-        assert.deepEqual((await ask(mallory.token, `/orgs/octo/${what}`)).body, [], what)
-      assert.equal((await ask(mallory.token, `/orgs/octo/migrations/${id}/archive`)).status, 404)
+        assert.deepEqual((await request(mallory.token, `/orgs/octo/${what}`)).body, [], what)
+      assert.equal(
+        (await request(mallory.token, `/orgs/octo/migrations/${id}/archive`)).status,
+        404,
+      )
       const { status, body } = await start(mallory.token, '/orgs/octo')
       assert.equal(status, 201)
       assert.notEqual(body.owner.id, former.id)
       await work()
       assert.deepEqual(await outcomesByName(db, body.id), { 'octo/tools': 'exported' })
       // The former organization keeps its data under a login that nobody can register.
-      assert.equal((await ask(anns, '/orgs/octo/migrations')).status, 404)
+      assert.equal((await request(anns, '/orgs/octo/migrations')).status, 404)
       await upsertAccount(db, 'root', { siteAdmin: true }, 0)
       const formerPath = `/orgs/octo--${octo.id}`
       const roots = await ourToken('root')
       for (const what of ['migrations', 'migrations/schedules', 'hooks'])
-        assert.equal((await ask(roots, `${formerPath}/${what}`)).body.length, 1, what)
+        assert.equal((await request(roots, `${formerPath}/${what}`)).body.length, 1, what)
     })
 
   for (const isSynced of [false, true])
     test(`of an organization stay when it is renamed${isSynced ? ', even if its new directory was seen first' : ''}`, async (t) => {
       const { db, world, octo, scheduled, host, ...rest } = await scene(t, engine)
-      const { start, work, sync, advanceClock, ask, ourToken } = rest
+      const { start, work, sync, advanceClock, request, ourToken } = rest
       const anns = await ourToken('ann')
       const { id, owner } = (await start(anns, '/orgs/octo')).body
       await work()
@@ -450,15 +456,15 @@ onEachEngine('rights of the forge', (engine) => {
           before.map((each) => each.id),
         )
       }
-      const kept = await ask(anns, '/orgs/octopus/migrations')
+      const kept = await request(anns, '/orgs/octopus/migrations')
       assert.deepEqual(
         kept.body.map((each: { id: number }) => each.id),
         [id],
       )
-      assert.equal((await ask(anns, '/orgs/octopus/migrations/schedules')).body.length, 1)
-      assert.equal((await ask(anns, `/orgs/octopus/migrations/${id}/archive`)).status, 302)
-      assert.equal((await ask(anns, '/orgs/octo/migrations')).status, 404)
-      assert.equal((await ask(anns, '/orgs/octopus')).body.id, owner.id)
+      assert.equal((await request(anns, '/orgs/octopus/migrations/schedules')).body.length, 1)
+      assert.equal((await request(anns, `/orgs/octopus/migrations/${id}/archive`)).status, 302)
+      assert.equal((await request(anns, '/orgs/octo/migrations')).status, 404)
+      assert.equal((await request(anns, '/orgs/octopus')).body.id, owner.id)
     })
 
   test('of an organization are requested by its id, so a rename does not fail its jobs', async (t) => {
@@ -480,16 +486,16 @@ onEachEngine('rights of the forge', (engine) => {
   })
 
   test('must be known before a new token is accepted', async (t) => {
-    const { db, forge, ask, advanceClock } = await scene(t, engine)
+    const { db, forge, request, advanceClock } = await scene(t, engine)
     forge.faultFor = ({ path }) => (path.endsWith('/user/repos') ? UNAVAILABLE : undefined)
-    for (let times = 1; times <= 2; times++) assert.equal((await ask(BOB, '/user')).status, 503)
+    for (let times = 1; times <= 2; times++) assert.equal((await request(BOB, '/user')).status, 503)
     assert.deepEqual(await db.selectFrom('tokens').select('id').execute(), [])
     forge.faultFor = () => undefined
     advanceClock(MINUTE)
-    assert.equal((await ask(BOB, '/user')).status, 200)
+    assert.equal((await request(BOB, '/user')).status, 200)
     // For an account that has signed in before, the last response of the forge applies.
     forge.faultFor = ({ path }) => (path.endsWith('/user/repos') ? UNAVAILABLE : undefined)
     advanceClock(MINUTE)
-    assert.equal((await ask(BOB, '/user')).status, 200)
+    assert.equal((await request(BOB, '/user')).status, 200)
   })
 })

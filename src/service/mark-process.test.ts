@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { assertFinding, doctor, sound } from '../../test/support/doctor-scene.ts'
+import { assertFinding, doctor, validSettings } from '../../test/support/doctor-scene.ts'
 import { createDatabase } from '../../test/support/postgres.ts'
 import { temporaryDirectory } from '../../test/support/sample-repositories.ts'
 import { connect } from '../db/connect.ts'
@@ -12,7 +12,7 @@ import { createProcessMarker } from './mark-process.ts'
 
 test('processes that should share a data directory report when they do not', async (t) => {
   const databaseUrl = await createDatabase()
-  const { data, listen } = await sound(t)
+  const { data, listen } = await validSettings(t)
   const database = await connect({ dataDirectory: data, databaseUrl })
   t.after(database.close)
   await upgradeSchema(database)

@@ -31,20 +31,20 @@ test('an export without a base URL uses addresses with the host name', () => {
     const { config, guessed } = settingsForExport(readConfig(flags, {}), machine)
     return [config.webUrl, config.cloneUrl, config.sshUrl, guessed]
   }
-  const under = (host: string) => [
+  const addressesAt = (host: string) => [
     `https://${host}/{owner}/{name}`,
     `https://${host}/{owner}/{name}.git`,
     `git@${host}:{owner}/{name}.git`,
   ]
-  assert.deepEqual(addressesOf({}), [...under('forge-1.local'), 'https://forge-1.local'])
-  assert.deepEqual(addressesOf({}, '渡り鳥'), [...under('localhost'), 'https://localhost'])
+  assert.deepEqual(addressesOf({}), [...addressesAt('forge-1.local'), 'https://forge-1.local'])
+  assert.deepEqual(addressesOf({}, '渡り鳥'), [...addressesAt('localhost'), 'https://localhost'])
   assert.deepEqual(addressesOf({ hostName: 'Git.Example.com' }), [
-    ...under('git.example.com'),
+    ...addressesAt('git.example.com'),
     undefined,
   ])
   const baseUrl = 'https://git.example.com'
   assert.deepEqual(addressesOf({ baseUrl, hostName: 'x' }), [
-    ...under('git.example.com'),
+    ...addressesAt('git.example.com'),
     undefined,
   ])
   const cloneUrl = 'https://clone.example.com/{owner}/{name}'
@@ -59,18 +59,18 @@ test('object storages must be given as origins', () => {
     {},
   )
   assert.deepEqual(forgeStorageOrigins, ['https://s3.example.com', 'http://10.0.0.1:9000'])
-  for (const wrong of [
+  for (const origin of [
     '',
     's3.example.com',
     'https://a.test/bucket',
     'https://u:p@a.test',
     'ftp://a',
   ])
-    assert.throws(() => readConfig({ forgeStorageOrigins: wrong }, {}), /is not an origin/)
+    assert.throws(() => readConfig({ forgeStorageOrigins: origin }, {}), /is not an origin/)
 })
 
 test('all errors are reported together, with the name of the flag or variable', () => {
-  const wrong = () =>
+  const readInvalid = () =>
     readConfig(
       {
         listen: 'nowhere',
@@ -83,7 +83,7 @@ test('all errors are reported together, with the name of the flag or variable', 
       },
       { GODWIT_TIME_ZONE: 'Mars/Olympus', GODWIT_VENDR: 'typo', GODWIT_DATABASE_URL: 'mysql://x' },
     )
-  assert.throws(wrong, (error) => {
+  assert.throws(readInvalid, (error) => {
     assert.ok(error instanceof ConfigError)
     const named = error.mistakes.map((mistake) => mistake.split(':')[0]).sort()
     assert.deepEqual(named, [

@@ -17,14 +17,19 @@ const DAY = 24 * HOUR
 onEachEngine('deliveries to webhooks', (engine) => {
   test('each subscribed webhook of the owner receives an event once, and no other webhook does', async (t) => {
     const scene = await webhookScene(t, engine)
-    const [alice, bob] = [await scene.account('alice'), await scene.account('bob')]
+    const [alice, bob] = [await scene.createAccount('alice'), await scene.createAccount('bob')]
     const receiver = await webhookReceiver(t)
     const at = (path: string) => `${receiver.url}/${path}`
-    const first = await scene.add(alice, at('all'), { events: ['*'] })
-    await scene.add(alice, at('failed'), { events: ['migration.failed', 'migration.partial'] })
-    await scene.add(alice, at('form'), { contentType: 'form', events: ['migration.exported'] })
-    await scene.add(alice, at('inactive'), { isActive: false })
-    await scene.add(bob, at('bob'))
+    const first = await scene.addWebhook(alice, at('all'), { events: ['*'] })
+    await scene.addWebhook(alice, at('failed'), {
+      events: ['migration.failed', 'migration.partial'],
+    })
+    await scene.addWebhook(alice, at('form'), {
+      contentType: 'form',
+      events: ['migration.exported'],
+    })
+    await scene.addWebhook(alice, at('inactive'), { isActive: false })
+    await scene.addWebhook(bob, at('bob'))
     await scene.recordEnd(alice, 'exported', { migration: 7 })
     scene.work()
     await scene.settle()
@@ -51,10 +56,10 @@ onEachEngine('deliveries to webhooks', (engine) => {
 
   test('a failing delivery is attempted ten times within a day, with one id, and then given up', async (t) => {
     const scene = await webhookScene(t, engine)
-    const alice = await scene.account('alice')
+    const alice = await scene.createAccount('alice')
     const receiver = await webhookReceiver(t)
-    receiver.answer = (response) => void response.writeHead(500).end('no\0')
-    const webhook = await scene.add(alice, receiver.url, { secret: 'soon changed' })
+    receiver.respond = (response) => void response.writeHead(500).end('no\0')
+    const webhook = await scene.addWebhook(alice, receiver.url, { secret: 'soon changed' })
     await scene.recordEnd(alice)
     scene.work()
     await scene.settle()
@@ -63,13 +68,13 @@ onEachEngine('deliveries to webhooks', (engine) => {
       assert.equal(receiver.received.length, index + 1)
       const [last] = await scene.deliveries(webhook)
       assert.deepEqual([last!.state, last!.nextAt], ['waiting', scene.clock.now + pause])
-      await scene.later(pause - 1)
+      await scene.advanceClock(pause - 1)
       assert.equal(receiver.received.length, index + 1, 'not before')
-      await scene.later(1)
+      await scene.advanceClock(1)
     }
     assert.equal(receiver.received.length, 10)
     assert.ok(scene.clock.now - NOON < DAY)
-    await scene.later(30 * DAY)
+    await scene.advanceClock(30 * DAY)
     assert.equal(receiver.received.length, 10, 'no more')
     const all = await scene.deliveries(webhook)
     assert.deepEqual(
@@ -91,33 +96,33 @@ onEachEngine('deliveries to webhooks', (engine) => {
 
   test('a webhook that fails for a week is deactivated with a reason, until it is changed', async (t) => {
     const scene = await webhookScene(t, engine)
-    const alice = await scene.account('alice')
+    const alice = await scene.createAccount('alice')
     const receiver = await webhookReceiver(t)
-    receiver.answer = (response) => void response.writeHead(410).end()
-    const webhook = await scene.add(alice, receiver.url)
+    receiver.respond = (response) => void response.writeHead(410).end()
+    const webhook = await scene.addWebhook(alice, receiver.url)
     scene.work()
     const failAllAttempts = async () => {
       await scene.recordEnd(alice)
-      for (let attempt = 0; attempt < 10; attempt++) await scene.later(8 * HOUR)
+      for (let attempt = 0; attempt < 10; attempt++) await scene.advanceClock(8 * HOUR)
     }
     await failAllAttempts()
     assert.equal((await scene.deliveries(webhook))[0]!.state, 'given_up')
     assert.ok((await scene.webhook(webhook)).isActive, 'it has failed for less than a week')
-    await scene.later(4 * DAY)
+    await scene.advanceClock(4 * DAY)
     await failAllAttempts()
     const disabled = await scene.webhook(webhook)
     assert.equal(disabled.isActive, false)
     assert.equal(disabled.disabledReason, 'no delivery has succeeded since 2026-05-04: 410 Gone')
     const before = receiver.received.length
     await scene.recordEnd(alice)
-    await scene.later(DAY)
+    await scene.advanceClock(DAY)
     assert.equal(receiver.received.length, before)
     await editWebhook(scene.parts, disabled, { ...disabled, events: ['migration.exported'] })
     assert.equal((await scene.webhook(webhook)).disabledReason, disabled.disabledReason)
-    receiver.answer = (response) => void response.end()
+    receiver.respond = (response) => void response.end()
     await editWebhook(scene.parts, disabled, { ...disabled, isActive: true })
     await scene.recordEnd(alice)
-    await scene.later(0)
+    await scene.advanceClock(0)
     assert.equal(receiver.received.length, before + 1)
     const again = await scene.webhook(webhook)
     assert.deepEqual([again.disabledReason, again.failingSince], [null, null])
@@ -125,9 +130,9 @@ onEachEngine('deliveries to webhooks', (engine) => {
 
   test('a webhook that was changed or has succeeded is not deactivated by older deliveries', async (t) => {
     const scene = await webhookScene(t, engine)
-    const alice = await scene.account('alice')
+    const alice = await scene.createAccount('alice')
     const receiver = await webhookReceiver(t)
-    const added = await scene.add(alice, receiver.url)
+    const added = await scene.addWebhook(alice, receiver.url)
     const failFrom = (failing_since: number) =>
       scene.db.updateTable('webhooks').set({ failing_since }).execute()
     scene.work()
@@ -135,12 +140,12 @@ onEachEngine('deliveries to webhooks', (engine) => {
     const failAfter = async (during: () => Promise<unknown>) => {
       const before = receiver.received.length
       let fail = () => {}
-      receiver.answer = (response) => {
+      receiver.respond = (response) => {
         fail = () => void response.writeHead(410).end()
       }
       await pingWebhook(scene.parts, added, { sender: alice })
       await until('the request arrives', () => receiver.received.length > before)
-      receiver.answer = (response) => void response.end()
+      receiver.respond = (response) => void response.end()
       scene.clock.now += MINUTE
       await during()
       fail()
@@ -177,19 +182,19 @@ onEachEngine('deliveries to webhooks', (engine) => {
 
   test('a redelivery sends the same id and body, any number of times', async (t) => {
     const scene = await webhookScene(t, engine)
-    const alice = await scene.account('alice')
+    const alice = await scene.createAccount('alice')
     const receiver = await webhookReceiver(t)
-    const webhook = await scene.add(alice, receiver.url)
+    const webhook = await scene.addWebhook(alice, receiver.url)
     await scene.recordEnd(alice)
     scene.work()
     await scene.settle()
     const [first] = await scene.deliveries(webhook)
     await redeliver(scene.parts, webhook, first!.eventId)
     await scene.settle()
-    receiver.answer = (response) => void response.writeHead(500).end()
+    receiver.respond = (response) => void response.writeHead(500).end()
     await redeliver(scene.parts, webhook, first!.eventId)
     await scene.settle()
-    await scene.later(DAY)
+    await scene.advanceClock(DAY)
     const [third, second] = await scene.deliveries(webhook)
     assert.deepEqual([second!.isRedelivery, second!.status], [true, 'OK'])
     assert.deepEqual([third!.status, third!.state], ['500 Internal Server Error', 'given_up'])
@@ -200,10 +205,10 @@ onEachEngine('deliveries to webhooks', (engine) => {
 
   test('a redelivery of a waiting event is sent now and keeps its remaining attempts', async (t) => {
     const scene = await webhookScene(t, engine)
-    const alice = await scene.account('alice')
+    const alice = await scene.createAccount('alice')
     const receiver = await webhookReceiver(t)
-    receiver.answer = (response) => void response.writeHead(500).end()
-    const webhook = await scene.add(alice, receiver.url)
+    receiver.respond = (response) => void response.writeHead(500).end()
+    const webhook = await scene.addWebhook(alice, receiver.url)
     await scene.recordEnd(alice)
     scene.work()
     await scene.settle()
@@ -211,15 +216,15 @@ onEachEngine('deliveries to webhooks', (engine) => {
     await redeliver(scene.parts, webhook, first!.eventId)
     await scene.settle()
     assert.equal(receiver.received.length, 2)
-    for (let hour = 0; hour < 48; hour++) await scene.later(HOUR)
+    for (let hour = 0; hour < 48; hour++) await scene.advanceClock(HOUR)
     assert.equal(receiver.received.length, 10)
   })
 
   test('a redelivery requested during an attempt is sent, whatever the result of the attempt', async (t) => {
     const scene = await webhookScene(t, engine)
-    const alice = await scene.account('alice')
+    const alice = await scene.createAccount('alice')
     const receiver = await webhookReceiver(t)
-    const webhook = await scene.add(alice, receiver.url)
+    const webhook = await scene.addWebhook(alice, receiver.url)
     await scene.recordEnd(alice)
     const { id } = await scene.db
       .selectFrom('webhook_events')
@@ -236,10 +241,10 @@ onEachEngine('deliveries to webhooks', (engine) => {
 
   test('an attempt that was scheduled by a wrong clock is not late by hours', async (t) => {
     const scene = await webhookScene(t, engine)
-    const alice = await scene.account('alice')
+    const alice = await scene.createAccount('alice')
     const receiver = await webhookReceiver(t)
-    receiver.answer = (response) => void response.writeHead(500).end()
-    await scene.add(alice, receiver.url)
+    receiver.respond = (response) => void response.writeHead(500).end()
+    await scene.addWebhook(alice, receiver.url)
     scene.clock.now = NOON + 7 * HOUR
     await scene.recordEnd(alice)
     scene.work()
@@ -248,16 +253,16 @@ onEachEngine('deliveries to webhooks', (engine) => {
     scene.clock.now = NOON
     // A real queue measures the pause with a monotonic clock: the job is due after ten seconds.
     await scene.db.updateTable('jobs').set({ due_at: scene.clock.now }).execute()
-    await scene.later(10 * SECOND)
+    await scene.advanceClock(10 * SECOND)
     assert.equal(receiver.received.length, 2)
   })
 
   test('a delivery whose process died is sent again with the same id', async (t) => {
     const scene = await webhookScene(t, engine)
-    const alice = await scene.account('alice')
+    const alice = await scene.createAccount('alice')
     const receiver = await webhookReceiver(t)
-    receiver.answer = () => {}
-    const webhook = await scene.add(alice, receiver.url)
+    receiver.respond = () => {}
+    const webhook = await scene.addWebhook(alice, receiver.url)
     await scene.recordEnd(alice)
     scene.work()
     await until('the request arrives', () => receiver.received.length === 1)
@@ -265,7 +270,7 @@ onEachEngine('deliveries to webhooks', (engine) => {
     assert.deepEqual(await scene.deliveries(webhook), [], 'nothing was recorded')
     // The only process does this when it starts: all claimed jobs belong to a process that died.
     await releaseAllJobs(scene.db, scene.clock.now)
-    receiver.answer = (response) => void response.end()
+    receiver.respond = (response) => void response.end()
     scene.work({ payloadOf: () => ({ another: 'text' }) })
     await scene.settle()
     const [before, after] = receiver.received
@@ -277,15 +282,15 @@ onEachEngine('deliveries to webhooks', (engine) => {
   test('slow receivers do not delay deliveries to others', async (t) => {
     const scene = await webhookScene(t, engine)
     const hanging = await webhookReceiver(t)
-    hanging.answer = () => {}
+    hanging.respond = () => {}
     const good = await webhookReceiver(t)
-    const alice = await scene.account('alice')
-    await scene.add(alice, `${hanging.url}/alice`)
+    const alice = await scene.createAccount('alice')
+    await scene.addWebhook(alice, `${hanging.url}/alice`)
     for (let i = 0; i < 30; i++) await scene.recordEnd(alice)
     // More failing webhooks than the limit, each of another owner.
     for (let i = 0; i < 20; i++) {
-      const owner = await scene.account(`owner-${i}`)
-      const { id } = await scene.add(owner, `${hanging.url}/failing`)
+      const owner = await scene.createAccount(`owner-${i}`)
+      const { id } = await scene.addWebhook(owner, `${hanging.url}/failing`)
       await scene.db
         .updateTable('webhooks')
         .set({ failing_since: 1 })
@@ -293,8 +298,8 @@ onEachEngine('deliveries to webhooks', (engine) => {
         .execute()
       await scene.recordEnd(owner)
     }
-    const bob = await scene.account('bob')
-    const webhook = await scene.add(bob, good.url)
+    const bob = await scene.createAccount('bob')
+    const webhook = await scene.addWebhook(bob, good.url)
     for (let i = 0; i < 3; i++) await scene.recordEnd(bob)
     scene.work()
     const ticking = setInterval(() => {
@@ -312,9 +317,9 @@ onEachEngine('deliveries to webhooks', (engine) => {
 
   test('a removed webhook receives nothing and leaves no rows', async (t) => {
     const scene = await webhookScene(t, engine)
-    const alice = await scene.account('alice')
+    const alice = await scene.createAccount('alice')
     const receiver = await webhookReceiver(t)
-    const webhook = await scene.add(alice, receiver.url)
+    const webhook = await scene.addWebhook(alice, receiver.url)
     await scene.recordEnd(alice)
     await removeWebhook(scene.parts, webhook)
     scene.work()
@@ -326,9 +331,9 @@ onEachEngine('deliveries to webhooks', (engine) => {
 
   test('the log of deliveries is limited by age and number; undelivered events stay', async (t) => {
     const scene = await webhookScene(t, engine)
-    const alice = await scene.account('alice')
+    const alice = await scene.createAccount('alice')
     const receiver = await webhookReceiver(t)
-    const webhook = await scene.add(alice, receiver.url)
+    const webhook = await scene.addWebhook(alice, receiver.url)
     await scene.recordEnd(alice)
     scene.work()
     await scene.settle()

@@ -20,9 +20,9 @@ type Scene = Awaited<ReturnType<typeof webhookScene>>
 async function stalledScene(t: TestContext, scene: Scene, events: number) {
   const receiver = await webhookReceiver(t)
   const hanging: ServerResponse[] = []
-  receiver.answer = (response) => void hanging.push(response)
-  const alice = await scene.account('alice')
-  const webhook = await scene.add(alice, receiver.url)
+  receiver.respond = (response) => void hanging.push(response)
+  const alice = await scene.createAccount('alice')
+  const webhook = await scene.addWebhook(alice, receiver.url)
   for (let n = 0; n < events; n++) await scene.recordEnd(alice)
   scene.work()
   scene.queue.wake()
@@ -31,7 +31,7 @@ async function stalledScene(t: TestContext, scene: Scene, events: number) {
     return receiver.received.length === 2 && left?.jobs === 2
   })
   const respondToAll = () => {
-    receiver.answer = (response) => void response.end()
+    receiver.respond = (response) => void response.end()
     for (const response of hanging) response.end()
   }
   return { receiver, webhook, respondToAll }
@@ -98,18 +98,18 @@ onEachEngine('parked deliveries', (engine) => {
   test('a failing webhook does not delay the others of its owner', async (t) => {
     const scene = await webhookScene(t, engine)
     const hanging = await webhookReceiver(t)
-    hanging.answer = () => {}
+    hanging.respond = () => {}
     for (let n = 0; n < 9; n++) {
-      const owner = await scene.account(`owner-${n}`)
-      await scene.add(owner, hanging.url)
+      const owner = await scene.createAccount(`owner-${n}`)
+      await scene.addWebhook(owner, hanging.url)
       await scene.db.updateTable('webhooks').set({ failing_since: 1 }).execute()
       await scene.recordEnd(owner)
     }
     scene.work()
     await until('all but one are being sent', () => hanging.received.length === 8)
-    const last = await scene.account('owner-8')
+    const last = await scene.createAccount('owner-8')
     const good = await webhookReceiver(t)
-    await scene.add(last, good.url, { events: ['migration.failed'] })
+    await scene.addWebhook(last, good.url, { events: ['migration.failed'] })
     for (let n = 0; n < 5; n++) await scene.recordEnd(last, 'failed')
     await until('deliveries to its other webhook arrive', () => good.received.length === 5)
     assert.equal(hanging.received.length, 8)
@@ -117,8 +117,8 @@ onEachEngine('parked deliveries', (engine) => {
 
   test('a webhook has at most 60 pings per hour and 500 waiting events', async (t) => {
     const scene = await webhookScene(t, engine)
-    const alice = await scene.account('alice')
-    const webhook = await scene.add(alice, 'https://receiver.test/')
+    const alice = await scene.createAccount('alice')
+    const webhook = await scene.addWebhook(alice, 'https://receiver.test/')
     const ping = () => pingWebhook(scene.parts, webhook, { sender: alice })
     for (let n = 0; n < MAX_PINGS_PER_HOUR; n++) await ping()
     const events = () => scene.db.selectFrom('webhook_events').selectAll().orderBy('id').execute()

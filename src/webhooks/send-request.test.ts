@@ -37,7 +37,7 @@ async function rawServer(t: TestContext, onConnection: (socket: Socket) => void)
 
 test('a request arrives unchanged, and the response is stored', async (t) => {
   const receiver = await webhookReceiver(t)
-  receiver.answer = (response) => void response.writeHead(201, { 'x-a': 'b' }).end('made\0é')
+  receiver.respond = (response) => void response.writeHead(201, { 'x-a': 'b' }).end('made\0é')
   const outcome = await send(`${receiver.url}/path?q=1`)
   assert.deepEqual([outcome.isDelivered, outcome.status, outcome.statusCode], [true, 'OK', 201])
   assert.equal(outcome.response?.headers['x-a'], 'b')
@@ -55,7 +55,7 @@ test('a status that is not 2xx is described', async (t) => {
     [404, '404 Not Found'],
     [799, '799'],
   ] as const) {
-    receiver.answer = (response) => void response.writeHead(code).end()
+    receiver.respond = (response) => void response.writeHead(code).end()
     const { isDelivered, ...outcome } = await send(receiver.url)
     assert.deepEqual([isDelivered, outcome.status, outcome.statusCode], [false, status, code])
   }
@@ -65,7 +65,8 @@ test('a redirect is not followed', async (t) => {
   const receiver = await webhookReceiver(t)
   const elsewhere = await webhookReceiver(t)
   for (const code of [301, 302, 303, 307, 308]) {
-    receiver.answer = (response) => void response.writeHead(code, { location: elsewhere.url }).end()
+    receiver.respond = (response) =>
+      void response.writeHead(code, { location: elsewhere.url }).end()
     const outcome = await send(receiver.url)
     assert.equal(outcome.isDelivered, false)
     assert.match(outcome.status, new RegExp(`^${code} .*: redirects are not followed$`))

@@ -13,10 +13,10 @@ export function blobStoreContract(
     test(what, async (t) => run(await make(t)))
 
   describe(`blob store: ${name}`, () => {
-    describe('put and open', () => puttingAndOpening(check))
-    describe('ranges', () => ranges(check))
-    describe('a put that fails', () => failingPuts(check))
-    describe('delete, list and sweep', () => deletingAndListing(check))
+    describe('put and open', () => putAndOpenTests(check))
+    describe('ranges', () => rangeTests(check))
+    describe('a put that fails', () => failingPutTests(check))
+    describe('delete, list and sweep', () => deleteAndListTests(check))
   })
 }
 
@@ -28,13 +28,13 @@ async function read(blobs: BlobStore, key: string, range?: { start: number; end:
   return Buffer.concat(chunks)
 }
 
-async function listed(blobs: BlobStore): Promise<StoredBlob[]> {
+async function listBlobs(blobs: BlobStore): Promise<StoredBlob[]> {
   const all: StoredBlob[] = []
   for await (const blob of blobs.list()) all.push(blob)
   return all.sort((a, b) => (a.key < b.key ? -1 : 1))
 }
 
-function puttingAndOpening(check: Check): void {
+function putAndOpenTests(check: Check): void {
   for (const size of [0, 1, 65_536, 6_000_001]) {
     check(`${size} bytes are read back unchanged`, async (blobs) => {
       const bytes = randomBytes(size)
@@ -49,7 +49,7 @@ function puttingAndOpening(check: Check): void {
     assert.equal(await text(await blobs.open('a')), 'one two')
   })
 
-  check('a chunk may be overwritten when the next is asked for', async (blobs) => {
+  check('a chunk may be overwritten when the next one is requested', async (blobs) => {
     const chunk = Buffer.alloc(3_000_000)
     async function* overwriting() {
       for (const letter of 'abcde') yield chunk.fill(letter)
@@ -88,7 +88,7 @@ function puttingAndOpening(check: Check): void {
   })
 }
 
-function ranges(check: Check): void {
+function rangeTests(check: Check): void {
   check('a range is a slice', async (blobs) => {
     const bytes = randomBytes(300_000)
     await blobs.put('a', [bytes])
@@ -123,20 +123,20 @@ function ranges(check: Check): void {
 
   check('the signal destroys the stream', async (blobs) => {
     await blobs.put('a', chunks(randomBytes(6_000_000)))
-    const stop = new AbortController()
-    const stream = await blobs.open('a', undefined, { signal: stop.signal })
+    const controller = new AbortController()
+    const stream = await blobs.open('a', undefined, { signal: controller.signal })
     const reading = (async () => {
-      for await (const _ of stream) stop.abort()
+      for await (const _ of stream) controller.abort()
     })()
     await assert.rejects(reading, { name: 'AbortError' })
     assert.ok(stream.destroyed)
   })
 }
 
-function failingPuts(check: Check): void {
-  const gone = async (blobs: BlobStore, key: string) => {
+function failingPutTests(check: Check): void {
+  const assertNothingStored = async (blobs: BlobStore, key: string) => {
     await assert.rejects(blobs.size(key), BlobNotFound)
-    assert.deepEqual(await listed(blobs), [])
+    assert.deepEqual(await listBlobs(blobs), [])
     await blobs.put(key, [Buffer.from('again')])
     assert.equal((await read(blobs, key)).toString(), 'again')
   }
@@ -148,40 +148,42 @@ function failingPuts(check: Check): void {
       throw unplugged
     }
     await assert.rejects(blobs.put('a', failing()), unplugged)
-    await gone(blobs, 'a')
+    await assertNothingStored(blobs, 'a')
   })
 
   check('an abort leaves nothing and closes the bytes', async (blobs) => {
-    const stop = new AbortController()
+    const controller = new AbortController()
     let closed = false
     async function* endless() {
       try {
         for (let sent = 0; ; sent += 1) {
-          if (sent === 3) stop.abort()
+          if (sent === 3) controller.abort()
           yield randomBytes(100_000)
         }
       } finally {
         closed = true
       }
     }
-    await assert.rejects(blobs.put('a', endless(), { signal: stop.signal }), { name: 'AbortError' })
+    await assert.rejects(blobs.put('a', endless(), { signal: controller.signal }), {
+      name: 'AbortError',
+    })
     assert.ok(closed)
-    await gone(blobs, 'a')
+    await assertNothingStored(blobs, 'a')
   })
 
   check('the blob is invisible until it is complete', async (blobs) => {
-    async function* watching() {
+    async function* checkingBytes() {
       yield randomBytes(100_000)
       await assert.rejects(blobs.size('a'), BlobNotFound)
-      assert.deepEqual(await listed(blobs), [])
+      assert.deepEqual(await listBlobs(blobs), [])
       yield randomBytes(100_000)
     }
-    await blobs.put('a', watching())
+    await blobs.put('a', checkingBytes())
     assert.equal(await blobs.size('a'), 200_000)
   })
 }
 
-function deletingAndListing(check: Check): void {
+function deleteAndListTests(check: Check): void {
   check('delete can be repeated and frees the key', async (blobs) => {
     await blobs.put('a', [Buffer.from('first')])
     await blobs.delete('a')
@@ -192,16 +194,16 @@ function deletingAndListing(check: Check): void {
   })
 
   check('all finished blobs are listed with size and time', async (blobs) => {
-    assert.deepEqual(await listed(blobs), [])
+    assert.deepEqual(await listBlobs(blobs), [])
     const keys = Array.from({ length: 40 }, () => randomUUID()).sort()
     for (const [size, key] of keys.entries()) await blobs.put(key, [Buffer.alloc(size)])
-    const all = await listed(blobs)
+    const all = await listBlobs(blobs)
     assert.deepEqual(
       all.map(({ key, size }) => ({ key, size })),
       keys.map((key, size) => ({ key, size })),
     )
     for (const { modifiedAt } of all) {
-      assert.ok(Math.abs(Date.now() - modifiedAt) < 3_600_000, 'the time is of this hour')
+      assert.ok(Math.abs(Date.now() - modifiedAt) < 3_600_000, 'the time is within an hour')
     }
   })
 

@@ -28,16 +28,16 @@ export function queueContract(
       const { db, queue } = await make(t)
       const seen: unknown[] = []
       const done = Promise.withResolvers<void>()
-      working(t, queue, async (job, { finish }) => {
+      startWorker(t, queue, async (job, { finish }) => {
         seen.push(job.payload)
         await finish(async () => {})
         if (seen.length === 2) done.resolve()
       })
-      const abandoned = db.transaction().execute(async (tx) => {
+      const transaction = db.transaction().execute(async (tx) => {
         await queue.enqueue(tx, 'task', ['never'], 'batch')
         throw new Error('rolled back')
       })
-      await assert.rejects(abandoned)
+      await assert.rejects(transaction)
       await enqueue({ db, queue }, { a: 1 })
       await enqueue({ db, queue }, { a: 2 })
       await done.promise
@@ -46,58 +46,58 @@ export function queueContract(
 
     test('counts the jobs that run in this process', async (t) => {
       const { db, queue } = await make(t)
-      const begun = Promise.withResolvers<void>()
-      const going = Promise.withResolvers<void>()
+      const started = Promise.withResolvers<void>()
+      const released = Promise.withResolvers<void>()
       const done = Promise.withResolvers<void>()
-      working(t, queue, async (_job, { finish }) => {
-        begun.resolve()
-        await going.promise
+      startWorker(t, queue, async (_job, { finish }) => {
+        started.resolve()
+        await released.promise
         await finish(async () => {})
         done.resolve()
       })
       assert.equal(queue.running(), 0)
       await enqueue({ db, queue }, null)
-      await begun.promise
+      await started.promise
       assert.equal(queue.running(), 1)
-      going.resolve()
+      released.resolve()
       await done.promise
-      await until('no job runs here', () => queue.running() === 0)
+      await until('no job runs', () => queue.running() === 0)
     })
 
     test('jobs of another queue are neither claimed nor waited for', async (t) => {
       const { db, queue } = await make(t)
       const seen: unknown[] = []
-      const going = Promise.withResolvers<void>()
-      t.after(() => going.resolve())
-      working(t, queue, async (job, { finish }) => {
+      const released = Promise.withResolvers<void>()
+      t.after(() => released.resolve())
+      startWorker(t, queue, async (job, { finish }) => {
         seen.push(job.payload)
-        await going.promise
+        await released.promise
         await finish(async () => {})
       })
-      const inLine = (payloads: unknown[], batch: string, line?: QueueName) =>
-        db.transaction().execute((tx) => queue.enqueue(tx, 'task', payloads, batch, line))
-      await inLine(['other', 'another'], 'other', 'webhooks')
-      await inLine(['ours'], 'ours')
+      const enqueueIn = (payloads: unknown[], batch: string, name?: QueueName) =>
+        db.transaction().execute((tx) => queue.enqueue(tx, 'task', payloads, batch, name))
+      await enqueueIn(['other', 'another'], 'other', 'webhooks')
+      await enqueueIn(['ours'], 'ours')
       queue.wake()
-      await until('ours is under way', () => seen.length === 1)
+      await until('the export job runs', () => seen.length === 1)
       const others: unknown[] = []
-      const there = queue.work(
+      const webhookWorker = queue.work(
         handlers(async (job, { finish }) => {
           others.push(job.payload)
           await finish(async () => {})
         }),
         { concurrency: 1, queue: 'webhooks', onError: () => {} },
       )
-      t.after(there.stop)
-      await until('the others are done, and ours is left', async () => {
+      t.after(webhookWorker.stop)
+      await until('the webhook jobs are done, and the export job is left', async () => {
         const [left] = await queue.backlog()
         return others.length === 2 && left?.jobs === 1
       })
       assert.deepEqual([queue.running(), seen], [1, ['ours']])
-      await there.stop()
-      await inLine(['called off'], 'off', 'webhooks')
+      await webhookWorker.stop()
+      await enqueueIn(['called off'], 'off', 'webhooks')
       await db.transaction().execute((tx) => queue.cancel(tx, 'off'))
-      going.resolve()
+      released.resolve()
       await until('nothing is left', async () => (await queue.backlog()).length === 0)
     })
 
@@ -105,7 +105,7 @@ export function queueContract(
       const { db, queue } = await make(t)
       const done = Promise.withResolvers<void>()
       let runs = 0
-      working(t, queue, async (_job, { finish }) => {
+      startWorker(t, queue, async (_job, { finish }) => {
         runs++
         await finish(async (tx) => {
           await insertAccount(tx, `run-${runs}`)
@@ -120,32 +120,32 @@ export function queueContract(
 
     test('a job that keeps failing is given up, and its handler gets the reason', async (t) => {
       const { db, queue } = await make(t)
-      const told = Promise.withResolvers<string>()
+      const givenUp = Promise.withResolvers<string>()
       let runs = 0
       const failing = async () => {
         runs++
         throw new Error('still no luck')
       }
-      working(t, queue, failing, async (tx, _job, reason) => {
-        await insertAccount(tx, 'told')
-        told.resolve(reason)
+      startWorker(t, queue, failing, async (tx, _job, reason) => {
+        await insertAccount(tx, 'given-up')
+        givenUp.resolve(reason)
       })
       await enqueue({ db, queue }, null)
-      assert.equal(await told.promise, 'still no luck')
+      assert.equal(await givenUp.promise, 'still no luck')
       assert.equal(runs, 2)
     })
 
     test('a permanent error is not retried', async (t) => {
       const { db, queue } = await make(t)
-      const told = Promise.withResolvers<void>()
+      const givenUp = Promise.withResolvers<void>()
       let runs = 0
-      const hopeless = async () => {
+      const failing = async () => {
         runs++
         throw new PermanentError('there is no such repository')
       }
-      working(t, queue, hopeless, async () => told.resolve())
+      startWorker(t, queue, failing, async () => givenUp.resolve())
       await enqueue({ db, queue }, null)
-      await told.promise
+      await givenUp.promise
       assert.equal(runs, 1)
     })
 
@@ -154,11 +154,11 @@ export function queueContract(
       const ended = Promise.withResolvers<string>()
       let runs = 0
       const waiting: RunJob = async (_job, { finish }) => {
-        if (++runs <= 4) throw new RetryLater('the store is away')
+        if (++runs <= 4) throw new RetryLater('the store is unavailable')
         await finish(async () => {})
         ended.resolve('done')
       }
-      working(t, queue, waiting, async () => ended.resolve('given up'))
+      startWorker(t, queue, waiting, async () => ended.resolve('given up'))
       await enqueue({ db, queue }, null)
       assert.equal(await ended.promise, 'done')
       assert.equal(runs, 5)
@@ -169,7 +169,7 @@ export function queueContract(
       let dueAt = 0
       const ran: { payload: unknown; at: number }[] = []
       const done = Promise.withResolvers<void>()
-      working(t, queue, async ({ payload }, { finish }) => {
+      startWorker(t, queue, async ({ payload }, { finish }) => {
         ran.push({ payload, at: Date.now() })
         if (ran.length === 1) {
           dueAt = Date.now() + 600
@@ -207,7 +207,7 @@ export function queueContract(
       await started.promise
       await first.stop()
       const done = Promise.withResolvers<unknown>()
-      working(t, queue, async (job, { finish }) => {
+      startWorker(t, queue, async (job, { finish }) => {
         await finish(async () => {})
         done.resolve(job.payload)
       })
@@ -219,7 +219,7 @@ export function queueContract(
       const started = Promise.withResolvers<void>()
       const outcome = Promise.withResolvers<unknown>()
       const seen: unknown[] = []
-      working(t, queue, async (job, { signal, finish }) => {
+      startWorker(t, queue, async (job, { signal, finish }) => {
         seen.push(job.payload)
         if (job.payload !== 'long') return finish(async () => {})
         started.resolve()
@@ -242,31 +242,31 @@ export function queueContract(
       const before = Date.now()
       await enqueue({ db, queue }, 1)
       await enqueue({ db, queue }, 2)
-      const [line, ...others] = await queue.backlog()
+      const [tasks, ...others] = await queue.backlog()
       assert.deepEqual(others, [])
-      assert.deepEqual({ kind: line?.kind, jobs: line?.jobs }, { kind: 'task', jobs: 2 })
-      assert.ok(line!.oldest >= before && line!.oldest <= Date.now())
+      assert.deepEqual({ kind: tasks?.kind, jobs: tasks?.jobs }, { kind: 'task', jobs: 2 })
+      assert.ok(tasks!.oldest >= before && tasks!.oldest <= Date.now())
     })
 
     test('jobs run concurrently, up to the limit', async (t) => {
       const { db, queue } = await make(t)
       let running = 0
-      let most = 0
+      let maxRunning = 0
       let ended = 0
       const done = Promise.withResolvers<void>()
-      const both = Promise.withResolvers<void>()
+      const twoRun = Promise.withResolvers<void>()
       const run = async (_job: Job, { finish }: Run) => {
-        most = Math.max(most, ++running)
-        if (running === 2) both.resolve()
-        await both.promise
+        maxRunning = Math.max(maxRunning, ++running)
+        if (running === 2) twoRun.resolve()
+        await twoRun.promise
         await finish(async () => {})
         running--
         if (++ended === 6) done.resolve()
       }
       for (let i = 0; i < 6; i++) await enqueue({ db, queue }, i)
-      working(t, queue, run, undefined, 2)
+      startWorker(t, queue, run, undefined, 2)
       await done.promise
-      assert.equal(most, 2)
+      assert.equal(maxRunning, 2)
     })
   })
 }
@@ -277,7 +277,7 @@ export function handlers(run: RunJob, onGiveUp: Handler['onGiveUp'] = async () =
   return { task: { run, onGiveUp } }
 }
 
-function working(
+function startWorker(
   t: TestContext,
   queue: Queue,
   run: RunJob,

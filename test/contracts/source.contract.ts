@@ -72,12 +72,12 @@ export function sourceContract(name: string, make: () => Promise<SourceUnderTest
     test('a stamp stays the same until a push', async () => {
       await host.add('alice/site', { files: { 'a.txt': 'a' } })
       await host.add('alice/other', { files: { 'a.txt': 'a' } })
-      const site = await found('alice/site')
-      const other = await found('alice/other')
-      assert.deepEqual(await found('alice/site'), site)
+      const site = await findRepository('alice/site')
+      const other = await findRepository('alice/other')
+      assert.deepEqual(await findRepository('alice/site'), site)
       await host.push('alice/site', { 'a.txt': 'b' })
-      assert.notEqual((await found('alice/site')).stamp, site.stamp)
-      assert.equal((await found('alice/other')).stamp, other.stamp)
+      assert.notEqual((await findRepository('alice/site')).stamp, site.stamp)
+      assert.equal((await findRepository('alice/other')).stamp, other.stamp)
     })
 
     test('reads the facts of a repository', async () => {
@@ -86,7 +86,7 @@ export function sourceContract(name: string, make: () => Promise<SourceUnderTest
         description: 'A site',
         public: true,
       })
-      const facts = await source.facts(await found('alice/site'))
+      const facts = await source.facts(await findRepository('alice/site'))
       assert.equal(facts.description, 'A site')
       assert.equal(facts.private, false)
       assert.equal(facts.language, 'Python')
@@ -97,7 +97,7 @@ export function sourceContract(name: string, make: () => Promise<SourceUnderTest
 
     test('an empty repository is private and has a default branch without a commit', async () => {
       await host.add('alice/empty')
-      const facts = await source.facts(await found('alice/empty'))
+      const facts = await source.facts(await findRepository('alice/empty'))
       assert.equal(facts.private, true)
       assert.equal(facts.description, '')
       assert.notEqual(facts.defaultBranch, '')
@@ -107,35 +107,35 @@ export function sourceContract(name: string, make: () => Promise<SourceUnderTest
 
     test('keeps the known facts while HEAD is the same, and reads again when it has moved', async () => {
       await host.add('alice/site', { files: { 'main.py': 'print(1)\n' } })
-      const fresh = await source.facts(await found('alice/site'))
+      const fresh = await source.facts(await findRepository('alice/site'))
       const known = { ...fresh, language: 'Invented', license: 'Invented-1.0', createdAt: 1000 }
-      const again = await source.facts(await found('alice/site'), known)
+      const again = await source.facts(await findRepository('alice/site'), known)
       assert.deepEqual(
         [again.language, again.license, again.createdAt],
         ['Invented', 'Invented-1.0', 1000],
       )
       await host.push('alice/site', { 'main.rb': 'puts 1\n'.repeat(100) })
-      const moved = await source.facts(await found('alice/site'), known)
+      const moved = await source.facts(await findRepository('alice/site'), known)
       assert.deepEqual([moved.language, moved.license, moved.createdAt], ['Ruby', null, 1000])
     })
 
     test('an unreadable repository is listed, and its facts fail with a reason without a path', async () => {
       await host.add('alice/broken', { files: { 'a.txt': 'a' } })
-      await host.add('alice/whole', { files: { 'a.txt': 'a' } })
+      await host.add('alice/intact', { files: { 'a.txt': 'a' } })
       await host.damage('alice/broken')
-      const broken = await found('alice/broken')
+      const broken = await findRepository('alice/broken')
       await assert.rejects(source.facts(broken), (error) => {
         assert.ok(error instanceof Unreadable)
         assert.notEqual(error.message, '')
         assert.ok(!error.message.includes(tmpdir()), error.message)
         return true
       })
-      assert.ok(await source.facts(await found('alice/whole')))
+      assert.ok(await source.facts(await findRepository('alice/intact')))
     })
 
     test('a removed repository is unreadable, not found and not listed', async () => {
       await host.add('alice/site', { files: { 'a.txt': 'a' } })
-      const site = await found('alice/site')
+      const site = await findRepository('alice/site')
       await host.destroy('alice/site')
       await assert.rejects(source.facts(site), Unreadable)
       await assert.rejects(source.settleLock(site, locked), Unreadable)
@@ -146,19 +146,23 @@ export function sourceContract(name: string, make: () => Promise<SourceUnderTest
     test('an abort rejects with its reason, not with Unreadable', async () => {
       await host.add('alice/site', { files: { 'a.txt': 'a' } })
       const reason = new Error('enough')
-      const stopped = source.facts(await found('alice/site'), undefined, AbortSignal.abort(reason))
+      const stopped = source.facts(
+        await findRepository('alice/site'),
+        undefined,
+        AbortSignal.abort(reason),
+      )
       await assert.rejects(stopped, reason)
     })
 
     test('a lock refuses pushes until it is removed, however often it was set', async () => {
       await host.add('alice/site', { files: { 'a.txt': 'a' }, wiki: { 'Home.md': 'Hello' } })
-      const site = await found('alice/site')
+      const site = await findRepository('alice/site')
       await source.checkLock(site)
       await source.settleLock(site, locked)
       await source.settleLock(site, locked)
       await assert.rejects(host.push('alice/site', { 'a.txt': 'b' }))
       await assert.rejects(host.push('alice/site.wiki', { 'Home.md': 'Bye' }))
-      assert.ok(await source.facts(await found('alice/site')))
+      assert.ok(await source.facts(await findRepository('alice/site')))
       await source.settleLock(site, open)
       await host.push('alice/site', { 'a.txt': 'b' })
       await host.push('alice/site.wiki', { 'Home.md': 'Bye' })
@@ -166,14 +170,14 @@ export function sourceContract(name: string, make: () => Promise<SourceUnderTest
 
     test('unlocking an unlocked repository changes nothing; unlocking a missing one fails', async () => {
       await host.add('alice/site', { files: { 'a.txt': 'a' } })
-      const site = await found('alice/site')
+      const site = await findRepository('alice/site')
       await source.settleLock(site, open)
       await host.push('alice/site', { 'a.txt': 'b' })
       await host.destroy('alice/site')
       await assert.rejects(source.settleLock(site, open), Unreadable)
     })
 
-    async function found(fullName: string): Promise<FoundRepository> {
+    async function findRepository(fullName: string): Promise<FoundRepository> {
       const [owner = '', repository = ''] = fullName.split('/')
       const entry = await source.find(owner, repository)
       assert.ok(entry, `${fullName} is not found`)

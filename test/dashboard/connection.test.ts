@@ -7,7 +7,7 @@ import { type ExportStory, exportStory } from '../support/export-story.ts'
 import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { type SlowGit, slowGit } from '../support/slow-git.ts'
 
-const wholeFile = cleanupAfterFile()
+const fileCleanup = cleanupAfterFile()
 let story: ExportStory
 /** Fast unless a test slows it down. */
 let slow: SlowGit
@@ -15,9 +15,9 @@ let slow: SlowGit
 before(async () => {
   if (needsChromium.skip) return
   slow = await slowGit()
-  wholeFile.after(slow.remove)
+  fileCleanup.after(slow.remove)
   await slow.speedUp()
-  story = await exportStory(wholeFile, {
+  story = await exportStory(fileCleanup, {
     port: await dashboardPort(),
     async repositories(host) {
       for (const name of ['atlas', 'birds', 'coast', 'dunes', 'elms', 'ferns', 'gulls'])
@@ -50,7 +50,7 @@ test(
 )
 
 test(
-  'a page says that its server is gone, and continues when the server is back',
+  'a page shows that its server is unavailable, and continues when the server is back',
   needsChromium,
   async (t) => {
     await slow.slowDown(1)
@@ -60,7 +60,7 @@ test(
       token,
     })
     await section(page, 'Progress').getByText('1 of 2').waitFor()
-    await slow.pid()
+    await slow.untilSlow()
 
     await story.service.kill('SIGKILL')
     await slow.speedUp()
@@ -77,23 +77,23 @@ test('without event streams the page polls', needsChromium, async (t) => {
   await slow.slowDown()
   const token = await story.service.token('alice')
   const id = await story.start(['alice/dunes'])
-  await slow.pid()
+  await slow.untilSlow()
   const page = await visit(t, story.service.url, { token })
-  const asked: string[] = []
+  const etags: string[] = []
   await page.route(/\/progress$/, (route) => {
     const headers = route.request().headers()
     if (headers.accept === 'text/event-stream') return route.abort()
-    asked.push(headers['if-none-match'] ?? '')
+    etags.push(headers['if-none-match'] ?? '')
     return route.continue()
   })
   await page.getByRole('link', { name: `Migration ${id}` }).click()
   await page.getByText('Live updates are not available').waitFor()
   await story.call(`/user/migrations/${id}/cancel`, { method: 'POST' })
   await page.getByText('Migration cancelled').waitFor()
-  assert.equal(asked[0], '')
+  assert.equal(etags[0], '')
   assert.ok(
-    asked.slice(1).every((etag) => etag !== ''),
-    'later ones bring the validator',
+    etags.slice(1).every((etag) => etag !== ''),
+    'a later request has no ETag',
   )
   await slow.speedUp()
 })
@@ -107,11 +107,11 @@ test('a silent event stream is given up and replaced by polling', needsChromium,
   await page.evaluate(`{
     const [fetched, soon] = [fetch, setTimeout]
     globalThis.setTimeout = (act, ms) => soon(act, ms > 20_000 ? ms / 100 : ms)
-    globalThis.fetch = async (address, asked) => {
-      if (asked.headers.accept !== 'text/event-stream') return fetched(address, asked)
+    globalThis.fetch = async (address, options) => {
+      if (options.headers.accept !== 'text/event-stream') return fetched(address, options)
       const { readable, writable } = new TransformStream()
       const writer = writable.getWriter()
-      asked.signal.addEventListener('abort', () => void writer.abort())
+      options.signal.addEventListener('abort', () => void writer.abort())
       void writer.write(new TextEncoder().encode('event: none\\ndata: {}\\n\\n'))
       return new Response(readable, { headers: { 'content-type': 'text/event-stream' } })
     }

@@ -4,41 +4,41 @@ import { failureOf } from '../../web/src/failure.ts'
 import { formatInBothZones, localTimeZone } from '../../web/src/parts/format-schedule.ts'
 import { formatBytes, formatDuration, formatRelativeTime } from '../../web/src/quantities.ts'
 
-test('the reasons against a repository are shown once, with its name', () => {
-  const refused = (complaint: object, repositories?: string[]) => {
-    const errors = [{ field: 'repositories', ...complaint }]
-    const said = { request: { body: { repositories } }, response: { data: { errors } } }
+test('the reason why a repository is rejected is shown once, with its name', () => {
+  const shownFor = (error: object, repositories?: string[]) => {
+    const errors = [{ field: 'repositories', ...error }]
+    const details = { request: { body: { repositories } }, response: { data: { errors } } }
     const { message, missing } = failureOf(
-      Object.assign(new Error('refused'), { status: 422 }, said),
+      Object.assign(new Error('refused'), { status: 422 }, details),
     )
     return [message, missing]
   }
   const sent = ['alice/atlas', 'alice/site']
-  assert.deepEqual(refused({ code: 'missing', index: 1 }, sent), [
+  assert.deepEqual(shownFor({ code: 'missing', index: 1 }, sent), [
     'alice/site: it does not exist, or you may not migrate it.',
     ['alice/site'],
   ])
   const gone = 'alice/site no longer exists, or may no longer be migrated.'
-  assert.deepEqual(refused({ code: 'missing', value: 'alice/site', message: gone }), [
+  assert.deepEqual(shownFor({ code: 'missing', value: 'alice/site', message: gone }), [
     gone,
     ['alice/site'],
   ])
   const message = 'alice/site cannot be locked: its config cannot be written'
-  assert.deepEqual(refused({ code: 'unprocessable', index: 1, message }, sent), [message, []])
-  assert.deepEqual(refused({ code: 'already_exists', index: 1 }, sent), [
+  assert.deepEqual(shownFor({ code: 'unprocessable', index: 1, message }, sent), [message, []])
+  assert.deepEqual(shownFor({ code: 'already_exists', index: 1 }, sent), [
     'alice/site is named twice.',
     [],
   ])
-  assert.deepEqual(refused({ code: 'invalid', index: 1 }, sent), ['alice/site is not valid.', []])
-  assert.deepEqual(refused({ code: 'missing_field' }), ['repositories is missing.', []])
+  assert.deepEqual(shownFor({ code: 'invalid', index: 1 }, sent), ['alice/site is not valid.', []])
+  assert.deepEqual(shownFor({ code: 'missing_field' }), ['repositories is missing.', []])
 })
 
 test('an unknown time zone falls back to the clock of the browser', () => {
   const at = '2026-05-04T12:00:00Z'
   assert.equal(formatInBothZones(at, 'Mars/Olympus'), formatInBothZones(at, localTimeZone()))
   // One of them differs from the clock of this machine.
-  const isHereAsThere = !formatInBothZones(at, 'Asia/Tokyo').includes('your time')
-  const [zone, time] = isHereAsThere ? ['UTC', '12:00'] : ['Asia/Tokyo', '21:00']
+  const isLocalZone = !formatInBothZones(at, 'Asia/Tokyo').includes('your time')
+  const [zone, time] = isLocalZone ? ['UTC', '12:00'] : ['Asia/Tokyo', '21:00']
   assert.ok(formatInBothZones(at, zone).endsWith(`${time} in ${zone}`))
 })
 

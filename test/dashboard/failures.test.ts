@@ -10,7 +10,7 @@ import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { type SlowGit, slowGit } from '../support/slow-git.ts'
 import { until } from '../support/wait-until.ts'
 
-const wholeFile = cleanupAfterFile()
+const fileCleanup = cleanupAfterFile()
 const damage = DAMAGED_REPOSITORIES['lost-blob']!
 const files = { 'README.md': 'Words\n' }
 let story: SharedStory
@@ -21,15 +21,15 @@ let slow: SlowGit
 before(async () => {
   if (needsChromium.skip) return
   slow = await slowGit()
-  wholeFile.after(slow.remove)
+  fileCleanup.after(slow.remove)
   await slow.speedUp()
-  story = await sharedExportStory(wholeFile, {
+  story = await sharedExportStory(fileCleanup, {
     port: await dashboardPort(),
     async repositories(host) {
-      await host.repository('alice/whole', { files })
+      await host.repository('alice/intact', { files })
       damage.make(host.path('alice/broken'))
       await host.repository('bob/atlas', { files })
-      await host.repository('carol/whole', { files })
+      await host.repository('carol/intact', { files })
       DAMAGED_REPOSITORIES.grafted!.make(host.path('carol/grafted'))
       await host.repository('dora/gone', { files })
     },
@@ -62,13 +62,13 @@ test(
     await offered.getByText('alice/broken').waitFor()
     await offered.getByRole('button', { name: 'Do not retry' }).click()
 
-    await story.host.remake('alice/broken', files)
+    await story.host.recreate('alice/broken', files)
     await page.getByRole('button', { name: 'Retry', exact: true }).click()
     await untilHeading(page, 'Migration 2')
     await page.getByText('The archive is ready').waitFor()
     // The good repository was not exported again.
-    const whole = page.getByRole('listitem').filter({ hasText: 'alice/whole' })
-    await whole.getByText('reused').waitFor()
+    const intact = page.getByRole('listitem').filter({ hasText: 'alice/intact' })
+    await intact.getByText('reused').waitFor()
 
     await page.getByRole('link', { name: 'Migrations' }).first().click()
     await untilHeading(page, 'Migrations')
@@ -90,7 +90,7 @@ test(
     await page.getByRole('heading', { level: 1, name: /^Migration \d+$/ }).waitFor()
     await page.getByRole('button', { name: 'Unlock bob/atlas' }).click()
     await page.getByText('locked', { exact: true }).waitFor({ state: 'detached' })
-    await until('it takes pushes', () =>
+    await until('the repository accepts pushes', () =>
       story.host.push('bob/atlas', { b: '2' }).then(
         () => true,
         () => false,
@@ -112,11 +112,11 @@ test(
     const token = await story.service.token('carol')
     const page = await visit(t, `${story.service.url}/#/new`, { token })
     await page.getByLabel('Select all').check()
-    const forecast = section(page, 'Estimate')
-    await forecast.getByText('so the migration would fail').waitFor()
-    await forecast.getByText(/has grafts/).waitFor()
+    const estimate = section(page, 'Estimate')
+    await estimate.getByText('so the migration would fail').waitFor()
+    await estimate.getByText(/has grafts/).waitFor()
     await page.getByLabel('Skip repositories that cannot be exported').check()
-    await forecast.getByText('will be skipped').waitFor()
+    await estimate.getByText('will be skipped').waitFor()
     // The summary is empty so far; progress is newer.
     await page.route(/\/summary$/, async (route) => {
       const summary = (await (await route.fetch()).json()) as Summary

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { leave, needsChromium, visit } from '../support/browser.ts'
+import { endVisit, needsChromium, visit } from '../support/browser.ts'
 import { dashboardPort, untilHeading } from '../support/dashboard.ts'
 import { sharedExportStory } from '../support/export-story.ts'
 
@@ -15,7 +15,7 @@ const NAME_OF_FOCUS = `(() => {
 })()`
 
 /** Whether the focus is visible, as an outline or a ring. */
-const IS_FOCUS_SEEN = `(() => {
+const IS_FOCUS_VISIBLE = `(() => {
   const seen = (at) => {
     const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(at)
     return (outlineStyle !== 'none' && outlineWidth !== '0px') || boxShadow !== 'none'
@@ -33,7 +33,7 @@ async function tabTo(page: Page, name: RegExp): Promise<void> {
     const focused = (await page.evaluate(NAME_OF_FOCUS)) as string
     passed.push(focused)
     if (!name.test(focused)) continue
-    assert.ok(await page.evaluate(IS_FOCUS_SEEN), `the focus on ${focused} can be seen`)
+    assert.ok(await page.evaluate(IS_FOCUS_VISIBLE), `the focus on ${focused} is not visible`)
     return
   }
   assert.fail(`${name} was not reached: ${passed.join(' | ')}`)
@@ -83,17 +83,17 @@ test('everything can be done with the keyboard', needsChromium, async (t) => {
   await tabTo(page, /^Delete$/)
   await page.keyboard.press('Enter')
   // The focus is on the safe button; the dialog traps it, and returns it at the end.
-  const harmless = page.getByRole('button', { name: 'Keep archive' }).and(page.locator(':focus'))
-  await harmless.waitFor()
+  const keepButton = page.getByRole('button', { name: 'Keep archive' }).and(page.locator(':focus'))
+  await keepButton.waitFor()
   await page.keyboard.press('Escape')
   await page.getByRole('alertdialog').waitFor({ state: 'detached' })
   await page.getByRole('button', { name: 'Delete' }).and(page.locator(':focus')).waitFor()
   await page.keyboard.press('Enter')
-  await harmless.waitFor()
+  await keepButton.waitFor()
   // The dialog focuses this button a second time when it has rendered again.
   await page.evaluate(UNTIL_IDLE)
   await tabTo(page, /^Delete archive$/)
   await page.keyboard.press('Enter')
   await page.getByText('The archive no longer exists').waitFor()
-  await leave(page)
+  await endVisit(page)
 })

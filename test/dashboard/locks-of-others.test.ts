@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { leave, needsChromium, visit } from '../support/browser.ts'
+import { endVisit, needsChromium, visit } from '../support/browser.ts'
 import { dashboardPort } from '../support/dashboard.ts'
 import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import { type SharedService, untilEnded } from '../support/service.ts'
-import { startSharedService } from '../support/service-row.ts'
+import { startSharedService } from '../support/start-shared-service.ts'
 
 type Json = Record<string, unknown>
 
-const wholeFile = cleanupAfterFile()
+const fileCleanup = cleanupAfterFile()
 let host: GitHost
 let service: SharedService
 let bob: string
@@ -17,11 +17,11 @@ let bob: string
 /** Bob has locked a repository of alice. */
 before(async () => {
   host = await gitHost()
-  wholeFile.after(host.remove)
+  fileCleanup.after(host.remove)
   const config = { 'godwit.collaborator': 'bob:admin' }
   await host.repository('alice/site', { files: { a: '1' }, config })
   await host.repository('carol/own', { files: { a: '1' } })
-  service = await startSharedService(wholeFile, {
+  service = await startSharedService(fileCleanup, {
     repositories: host.root,
     port: await dashboardPort(),
   })
@@ -36,7 +36,7 @@ test('the owner of a repository that another account locked sees by whom and unt
   await assert.rejects(
     host.push('alice/site', { b: '2' }),
     /\[remote rejected\] main -> main \(deny updating a hidden ref\)/,
-    'as the documentation says',
+    'the documentation quotes this message',
   )
   const locksOf = async (token: string) =>
     (await (await service.call(token, '/user/locks')).json()) as Json[]
@@ -45,7 +45,11 @@ test('the owner of a repository that another account locked sees by whom and unt
   assert.deepEqual(others, [])
   assert.deepEqual([lock?.full_name, lock?.migration_id, lock?.login], ['alice/site', 1, 'bob'])
   assert.ok(Date.parse(String(lock?.expires_at)) > Date.now())
-  assert.deepEqual(await locksOf(bob), [lock], 'who administers it sees it too')
+  assert.deepEqual(
+    await locksOf(bob),
+    [lock],
+    'a collaborator with admin permission sees another list',
+  )
   assert.deepEqual(await locksOf(carol), [])
 
   const listed = await service.godwit('locks')
@@ -56,11 +60,11 @@ test('the owner of a repository that another account locked sees by whom and unt
   assert.match(String(json?.expires_at), /^\d{4}-\d\d-\d\dT.*Z$/)
 })
 
-test('the page of the repository shows the lock', needsChromium, async (t) => {
+test('the dashboard of the owner shows the lock', needsChromium, async (t) => {
   const page = await visit(t, service.url, { token: await service.token('alice') })
   const notice = page.getByRole('status').filter({ hasText: 'locked by others' })
   await notice.getByText(/alice\/site is locked by migration 1 of bob/).waitFor()
-  await leave(page)
+  await endVisit(page)
   const own = await visit(t, service.url, { token: bob })
   await own.getByText('1 migration').waitFor()
   assert.equal(await own.getByText('locked by others').count(), 0)

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
-import { leave, needsChromium, visit } from '../support/browser.ts'
+import { endVisit, needsChromium, visit } from '../support/browser.ts'
 import { dashboardPort, section, signIn, untilHeading } from '../support/dashboard.ts'
 import { sharedExportStory } from '../support/export-story.ts'
 import { temporaryDirectory } from '../support/sample-repositories.ts'
@@ -32,7 +32,7 @@ test(
     const token = await story.service.token('alice')
     const page = await visit(t, story.service.url, { expected: /401/ })
 
-    await signInWrongThenRight()
+    await signInAfterErrors()
     await untilHeading(page, 'Migrations')
     await page.getByRole('heading', { name: 'No migrations yet' }).waitFor()
     await page.getByRole('link', { name: 'Start a migration' }).click()
@@ -79,9 +79,9 @@ test(
     await page.getByRole('menuitem', { name: 'Sign out' }).click()
     await untilHeading(page, 'Sign in to Godwit')
     assert.equal(await page.evaluate('sessionStorage.length'), 0)
-    await leave(page)
+    await endVisit(page)
 
-    async function signInWrongThenRight(): Promise<void> {
+    async function signInAfterErrors(): Promise<void> {
       await page.getByRole('button', { name: 'Sign in' }).click()
       await page.getByText('Enter a token.').waitFor()
       await page.getByLabel('Token', { exact: true }).fill('gwt_nonsense')

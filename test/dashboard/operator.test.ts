@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { leave, needsChromium, visit } from '../support/browser.ts'
+import { endVisit, needsChromium, visit } from '../support/browser.ts'
 import { dashboardPort, section, speedUpTimers, untilHeading } from '../support/dashboard.ts'
 import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
 import { type SharedStory, sharedExportStory } from '../support/export-story.ts'
@@ -18,10 +18,13 @@ test('only an operator sees the whole service', needsChromium, async (t) => {
   await story.migrate(['alice/atlas', 'alice/birds'], { lock_repositories: true })
   await story.migrate(['alice/atlas', 'alice/birds'])
   await story.migrate(['alice/grafted'], {}, 'failed')
-  await story.service.godwit('account', 'set', 'olga', '--site-admin', '--create')
-  const [olga, alice] = [await story.service.token('olga'), await story.service.token('alice')]
+  await story.service.godwit('account', 'set', 'operator', '--site-admin', '--create')
+  const [operator, alice] = [
+    await story.service.token('operator'),
+    await story.service.token('alice'),
+  ]
 
-  const page = await visit(t, story.service.url, { token: olga, expected: /500/ })
+  const page = await visit(t, story.service.url, { token: operator, expected: /500/ })
   await page.getByRole('link', { name: 'Service' }).click()
   await untilHeading(page, 'Service')
   const figure = (name: string) => page.locator('dl > div').filter({ hasText: name })
@@ -41,7 +44,7 @@ test('only an operator sees the whole service', needsChromium, async (t) => {
   await page.getByRole('button', { name: 'Week' }).click()
   await page.getByRole('img', { name: /^Throughput in the last week: \d/ }).waitFor()
 
-  await actOnThem(page, story)
+  await runActions(page, story)
   await page.getByRole('link', { name: 'Migrations' }).first().click()
   await speedUpTimers(page, 15_000)
   await page.getByRole('link', { name: 'Service' }).click()
@@ -50,31 +53,31 @@ test('only an operator sees the whole service', needsChromium, async (t) => {
   await section(page, 'Tokens').getByText('May be out of date').waitFor()
   await page.reload()
   await section(page, 'Tokens').getByText('The server answered with an error (500).').waitFor()
-  await leave(page)
+  await endVisit(page)
 
   const other = await visit(t, `${story.service.url}/#/service`, { token: alice, expected: /404/ })
   await untilHeading(other, 'Not found')
   assert.equal(await other.getByRole('link', { name: 'Service' }).count(), 0)
-  await leave(other)
+  await endVisit(other)
 })
 
-/** Uses each button and confirms its question; the page follows. */
-async function actOnThem(page: Page, story: SharedStory): Promise<void> {
-  const act = async (label: string, confirm: string) => {
+/** Runs each action of the operator, confirms its dialog, and waits for its effect. */
+async function runActions(page: Page, story: SharedStory): Promise<void> {
+  const confirmAction = async (label: string, confirm: string) => {
     await page.getByRole('button', { name: label }).click()
     await page.getByRole('alertdialog').getByRole('button', { name: confirm, exact: true }).click()
   }
-  await act('Release the locks of alice/atlas', 'Release')
+  await confirmAction('Release the locks of alice/atlas', 'Release')
   await section(page, 'Locks')
     .getByRole('cell', { name: 'alice/atlas', exact: true })
     .waitFor({ state: 'detached' })
   await story.host.push('alice/atlas', { more: '1' })
-  await act('Delete the archive of migration 1', 'Delete')
+  await confirmAction('Delete the archive of migration 1', 'Delete')
   await page
     .getByRole('button', { name: 'Delete the archive of migration 1' })
     .waitFor({ state: 'detached' })
   assert.equal((await story.call('/user/migrations/1/archive')).status, 404)
-  await act('Retry migration 3', 'Retry')
+  await confirmAction('Retry migration 3', 'Retry')
   await section(page, 'Recent failures')
     .getByRole('button', { name: 'Retry migration 4' })
     .waitFor()

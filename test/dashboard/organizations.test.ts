@@ -4,11 +4,11 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
-import { leave, needsChromium, visit } from '../support/browser.ts'
+import { endVisit, needsChromium, visit } from '../support/browser.ts'
 import { dashboardPort, section, signIn, untilHeading } from '../support/dashboard.ts'
 import { gitHost } from '../support/git-host.ts'
 import type { SharedService } from '../support/service.ts'
-import { startSharedService } from '../support/service-row.ts'
+import { startSharedService } from '../support/start-shared-service.ts'
 import { until } from '../support/wait-until.ts'
 
 const run = promisify(execFile)
@@ -31,11 +31,11 @@ test(
     const page = await visit(t, `${service.url}/godwit.svg`, { token: alice })
     // With hundreds of organizations, this one may be on the second page.
     await page.route(/memberships\/orgs/, (route) => {
-      const asked = new URL(route.request().url())
-      if (asked.searchParams.get('page') === '2')
-        return route.continue({ url: asked.href.replace('page=2', 'page=1') })
-      asked.searchParams.set('page', '2')
-      return route.fulfill({ json: [], headers: { link: `<${asked.href}>; rel="next"` } })
+      const url = new URL(route.request().url())
+      if (url.searchParams.get('page') === '2')
+        return route.continue({ url: url.href.replace('page=2', 'page=1') })
+      url.searchParams.set('page', '2')
+      return route.fulfill({ json: [], headers: { link: `<${url.href}>; rel="next"` } })
     })
     await page.goto(service.url)
     await page.getByRole('button', { name: 'Migrations of alice' }).click()
@@ -76,7 +76,7 @@ test(
     await untilHeading(page, 'Migrations')
     await page.getByText('No migrations yet').waitFor()
 
-    await leave(page)
+    await endVisit(page)
     const other = await visit(t, `${service.url}/#/orgs/octo/migrations/1`, {
       token: bob,
       expected: /404/,
@@ -85,13 +85,13 @@ test(
     await other.goto(`${service.url}/#/`)
     await untilHeading(other, 'Migrations')
     assert.equal(await other.getByRole('button', { name: /^Migrations of/ }).count(), 0)
-    await leave(other)
-    await seeRepository(t, service, { alice, bob })
+    await endVisit(other)
+    await openRepository(t, service, { alice, bob })
   },
 )
 
 /** Follows the `html_url` of a repository as its owner, as another user, and signed out. */
-async function seeRepository(
+async function openRepository(
   t: TestContext,
   service: SharedService,
   { alice, bob }: { alice: string; bob: string },
@@ -121,13 +121,13 @@ async function seeRepository(
   await page.getByRole('link', { name: 'alice/own' }).click()
   await untilHeading(page, 'alice/own')
 
-  await leave(page)
+  await endVisit(page)
   const other = await visit(t, html_url!, { token: bob, expected: /404/ })
   await untilHeading(other, 'Not found')
-  await leave(other)
-  const nobody = await visit(t, `${service.url}/octo/kit`, { expected: /404/ })
-  await untilHeading(nobody, 'Sign in to Godwit')
-  await signIn(nobody, alice)
-  await untilHeading(nobody, 'octo/kit')
-  await leave(nobody)
+  await endVisit(other)
+  const signedOut = await visit(t, `${service.url}/octo/kit`, { expected: /404/ })
+  await untilHeading(signedOut, 'Sign in to Godwit')
+  await signIn(signedOut, alice)
+  await untilHeading(signedOut, 'octo/kit')
+  await endVisit(signedOut)
 }

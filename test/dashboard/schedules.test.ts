@@ -4,22 +4,22 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import type { Schedule } from '../../src/wire/types.ts'
-import { leave, needsChromium, visit } from '../support/browser.ts'
+import { endVisit, needsChromium, visit } from '../support/browser.ts'
 import {
   dashboardPort,
-  keepScreenshot,
+  saveScreenshot,
   section,
   speedUpTimers,
   untilHeading,
 } from '../support/dashboard.ts'
 import { gitHost } from '../support/git-host.ts'
-import { startSharedService } from '../support/service-row.ts'
+import { startSharedService } from '../support/start-shared-service.ts'
 import { until } from '../support/wait-until.ts'
 
 const OWN = '/user/migrations/schedules'
 const DAILY = { repositories: ['atlas'], every: 'day', at: '03:30', time_zone: 'UTC' }
 
-/** Alice, with three repositories and an organization, opens her page. */
+/** Starts a service with three repositories of alice and an organization, and opens her dashboard. */
 async function scene(t: TestContext) {
   const host = await gitHost()
   t.after(host.remove)
@@ -38,24 +38,24 @@ async function scene(t: TestContext) {
   const page = await visit(t, `${service.url}/`, { token, expected: /422|500/ })
   return {
     ...{ host, service, page },
-    make: (more: object = {}) => send('POST', OWN, { ...DAILY, ...more }),
-    change: (some: object) => send('PATCH', `${OWN}/1`, some),
+    createSchedule: (more: object = {}) => send('POST', OWN, { ...DAILY, ...more }),
+    changeSchedule: (some: object) => send('PATCH', `${OWN}/1`, some),
     /** Runs the schedule and waits until the migration is exported. */
-    async run() {
+    async runSchedule() {
       await send('POST', `${OWN}/1/runs`, {})
       await until('the run is exported', async () => {
         const { last_run } = (await (await service.call(token, `${OWN}/1`)).json()) as Schedule
         return last_run?.state === 'exported'
       })
     },
-    read: async () => (await (await service.call(token, `${OWN}/1`)).json()) as Schedule,
+    readSchedule: async () => (await (await service.call(token, `${OWN}/1`)).json()) as Schedule,
   }
 }
 
 type Scene = Awaited<ReturnType<typeof scene>>
 
 const saveButton = (page: Page) => page.getByRole('button', { name: 'Save changes' })
-const isFocused = (page: Page) => page.locator(':focus')
+const focusedElement = (page: Page) => page.locator(':focus')
 
 test('a schedule can be created, run, paused, changed and deleted', needsChromium, async (t) => {
   const { page, service } = await scene(t)
@@ -101,29 +101,29 @@ test('a schedule can be created, run, paused, changed and deleted', needsChromiu
   await page.getByRole('button', { name: 'Create schedule' }).click()
   await untilHeading(page, 'Schedules of octo')
   await section(page, '1 schedule').getByText('octo/kit').waitFor()
-  await leave(page)
+  await endVisit(page)
 })
 
 test('edits of a schedule are neither lost nor overwritten', needsChromium, async (t) => {
   const story = await scene(t)
-  const { page, service, make } = story
-  await make()
+  const { page, service, createSchedule } = story
+  await createSchedule()
   await speedUpTimers(page, 10_000)
   await page.goto(`${service.url}/#/schedules/1`)
   await untilHeading(page, 'Schedule 1')
   await saveWhileTyping(story)
-  await editWhileOthersDo(story)
-  await editWhatHasLostARepository(story)
+  await editDuringOtherChanges(story)
+  await editWithDeletedRepository(story)
   await page.route(/schedules\/1(\/runs)?$/, (route) => route.fulfill({ status: 500 }))
   await page.getByText('This page may be out of date').waitFor()
   await section(page, 'Runs').getByText('May be out of date').waitFor()
   await page.unroute(/schedules\/1(\/runs)?$/)
   await page.getByText('This page may be out of date').waitFor({ state: 'detached' })
-  await leave(page)
+  await endVisit(page)
 })
 
 /** The form keeps its focus, its search, and what is typed before the response arrives. */
-async function saveWhileTyping({ page, read }: Scene): Promise<void> {
+async function saveWhileTyping({ page, readSchedule }: Scene): Promise<void> {
   const { promise: isReleased, resolve: release } = Promise.withResolvers<void>()
   await page.route(/schedules\/1$/, async (route) => {
     if (route.request().method() === 'PATCH') await isReleased
@@ -136,91 +136,95 @@ async function saveWhileTyping({ page, read }: Scene): Promise<void> {
   await at.fill('05:00')
   release()
   await page.getByText('the last 7 archives').waitFor()
-  await at.and(isFocused(page)).waitFor()
+  await at.and(focusedElement(page)).waitFor()
   assert.equal(await at.inputValue(), '05:00')
   assert.equal(await page.getByRole('searchbox').inputValue(), 'coast')
   await page.unroute(/schedules\/1$/)
   await page.getByRole('searchbox').fill('')
   await saveButton(page).click()
-  await until('it is saved', async () => (await read()).at === '05:00')
+  await until('the schedule is saved', async () => (await readSchedule()).at === '05:00')
   // Without edits there is nothing to reject.
   await saveButton(page).click()
   assert.equal(await page.getByText('The schedule was not saved').count(), 0)
 }
 
-async function editWhileOthersDo({ page, change, read }: Scene): Promise<void> {
+async function editDuringOtherChanges({
+  page,
+  changeSchedule,
+  readSchedule,
+}: Scene): Promise<void> {
   const [at, keep] = [page.getByLabel('At', { exact: true }), page.getByLabel('Archives to keep')]
   const changed = page.getByText('Changed elsewhere')
   await at.fill('05:30')
-  await change({ keep: 9 })
+  await changeSchedule({ keep: 9 })
   await changed.waitFor()
-  await keepScreenshot(page, 'schedule-changed-elsewhere')
+  await saveScreenshot(page, 'schedule-changed-elsewhere')
   assert.deepEqual([await at.inputValue(), await keep.inputValue()], ['05:30', '7'])
   await saveButton(page).click()
-  await until('it is saved', async () => (await read()).at === '05:30')
-  assert.equal((await read()).keep, 9)
-  await until('the form shows so', async () => (await keep.inputValue()) === '9')
+  await until('the schedule is saved', async () => (await readSchedule()).at === '05:30')
+  assert.equal((await readSchedule()).keep, 9)
+  await until('the form shows the saved value', async () => (await keep.inputValue()) === '9')
   assert.deepEqual([await at.inputValue(), await changed.count()], ['05:30', 0])
 
   // Without edits the new version is loaded; otherwise on request.
-  await change({ keep: 3 })
+  await changeSchedule({ keep: 3 })
   await page.getByText('the last 3 archives').waitFor()
   assert.equal(await keep.inputValue(), '3')
   await at.fill('06:00')
-  await change({ keep: 5 })
+  await changeSchedule({ keep: 5 })
   await page.getByRole('button', { name: 'Load the new settings' }).click()
-  await saveButton(page).and(isFocused(page)).waitFor()
+  await saveButton(page).and(focusedElement(page)).waitFor()
   assert.deepEqual([await at.inputValue(), await keep.inputValue()], ['05:30', '5'])
   assert.equal(await changed.count(), 0)
 }
 
-/** The repository is missing in the search, so it is shown by name. */
-async function editWhatHasLostARepository(story: Scene): Promise<void> {
-  const { host, page, service, change, read } = story
-  await change({ repositories: ['alice/atlas', 'alice/birds'] })
+/** A deleted repository is not in the search results, so it is shown by name. */
+async function editWithDeletedRepository(story: Scene): Promise<void> {
+  const { host, page, service, changeSchedule, readSchedule } = story
+  await changeSchedule({ repositories: ['alice/atlas', 'alice/birds'] })
   await page.getByText('2 selected').waitFor()
   await rm(host.path('alice/birds'), { recursive: true })
   await service.godwit('sync')
   await page.getByRole('checkbox', { name: 'Lock repositories' }).check()
   await saveButton(page).click()
   await page.getByText('alice/birds no longer exists, or may no longer be migrated.').waitFor()
-  await keepScreenshot(page, 'schedule-not-saved')
+  await saveScreenshot(page, 'schedule-not-saved')
   await page.getByRole('button', { name: 'Deselect 1 repository' }).click()
-  await saveButton(page).and(isFocused(page)).waitFor()
+  await saveButton(page).and(focusedElement(page)).waitFor()
   await saveButton(page).click()
-  await until('it is saved', async () => (await read()).lock_repositories)
-  assert.deepEqual((await read()).repositories, ['alice/atlas'])
+  await until('the schedule is saved', async () => (await readSchedule()).lock_repositories)
+  assert.deepEqual((await readSchedule()).repositories, ['alice/atlas'])
 }
 
 test(
   'the last archive that holds a repository is marked and can be released',
   needsChromium,
   async (t) => {
-    const { page, service, host, make, read, run } = await scene(t)
-    await make({ repositories: ['atlas', 'birds'], keep: 1 })
-    await run()
+    const { page, service, host, createSchedule, readSchedule, runSchedule } = await scene(t)
+    await createSchedule({ repositories: ['atlas', 'birds'], keep: 1 })
+    await runSchedule()
     await rm(host.path('alice/birds'), { recursive: true })
     await service.godwit('sync')
-    await run()
+    await runSchedule()
     await page.goto(`${service.url}/#/schedules/1`)
     await untilHeading(page, 'Schedule 1')
-    const kept = section(page, 'Protected archives')
-    await kept.getByRole('link', { name: 'Migration 1' }).waitFor()
-    await kept.getByText('alice/birds').waitFor()
-    await keepScreenshot(page, 'schedule-protected-archive')
+    const protectedArchives = section(page, 'Protected archives')
+    await protectedArchives.getByRole('link', { name: 'Migration 1' }).waitFor()
+    await protectedArchives.getByText('alice/birds').waitFor()
+    await saveScreenshot(page, 'schedule-protected-archive')
     const release = page.getByRole('button', { name: 'Release the archive of migration 1' })
     await release.click()
     await page.getByRole('alertdialog').getByText('No newer archive of this schedule').waitFor()
     await page.getByRole('alertdialog').getByRole('button', { name: 'Release' }).click()
     await release.waitFor({ state: 'detached' })
-    assert.deepEqual((await read()).protected_archives, [])
-    await leave(page)
+    assert.deepEqual((await readSchedule()).protected_archives, [])
+    await endVisit(page)
   },
 )
 
 test('more schedules than fit on a page are paginated', needsChromium, async (t) => {
-  const { page, service, make } = await scene(t)
-  for (let keep = 1; keep <= 26; keep += 1) await make({ keep })
+  const { page, service, createSchedule } = await scene(t)
+  for (let keep = 1; keep <= 26; keep += 1) await createSchedule({ keep })
   await page.goto(`${service.url}/#/schedules`)
   await section(page, '26 schedules').getByText('the last 25 archives').waitFor()
   assert.equal(await page.getByText('the last 26 archives').count(), 0)
@@ -230,5 +234,5 @@ test('more schedules than fit on a page are paginated', needsChromium, async (t)
   await page.getByText('This page does not exist.').waitFor()
   await page.getByRole('link', { name: 'First page' }).click()
   await page.getByText('the last 25 archives').waitFor()
-  await leave(page)
+  await endVisit(page)
 })

@@ -3,16 +3,16 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Webhook } from '../../src/wire/types.ts'
-import { leave, needsChromium, visit } from '../support/browser.ts'
+import { endVisit, needsChromium, visit } from '../support/browser.ts'
 import {
   dashboardPort,
-  keepScreenshot,
+  saveScreenshot,
   section,
   speedUpTimers,
   untilHeading,
 } from '../support/dashboard.ts'
 import { gitHost } from '../support/git-host.ts'
-import { startSharedService } from '../support/service-row.ts'
+import { startSharedService } from '../support/start-shared-service.ts'
 import { until } from '../support/wait-until.ts'
 import { webhookReceiver } from '../support/webhook-receiver.ts'
 
@@ -45,14 +45,14 @@ test(
     await untilHeading(page, 'Webhook 1')
     const deliveries = section(page, 'Deliveries')
     await deliveries.getByRole('cell', { name: 'OK' }).waitFor()
-    receiver.answer = (response) => void response.writeHead(503).end('later <b>please</b>')
+    receiver.respond = (response) => void response.writeHead(503).end('later <b>please</b>')
     await page.getByRole('button', { name: 'Send a ping' }).click()
     await deliveries.getByText('503 Service Unavailable (given up)').waitFor()
     await page.getByRole('button', { name: 'Details of delivery 2' }).click()
     const details = section(page, 'Delivery 2')
     await details.getByText('later <b>please</b>').waitFor()
     await details.getByText('x-hub-signature-256: sha256=').waitFor()
-    receiver.answer = (response) => void response.end('thanks')
+    receiver.respond = (response) => void response.end('thanks')
     await page.getByRole('button', { name: 'Redeliver delivery 2' }).click()
     await deliveries.getByText('ping (again)').waitFor()
     const guids = receiver.received.map(({ headers }) => headers['x-github-delivery'])
@@ -61,18 +61,18 @@ test(
     const start = { method: 'POST', body: JSON.stringify({ repositories: ['atlas'] }) }
     await service.call(token, '/user/migrations', start)
     await deliveries.getByText('migration.exported').waitFor()
-    await keepScreenshot(page, 'webhook')
+    await saveScreenshot(page, 'webhook')
     await page.getByRole('radio', { name: 'Only some' }).check()
     await page.getByRole('checkbox', { name: 'Failed' }).check()
     await page.getByRole('button', { name: 'Save changes' }).click()
-    await until('it is saved, and its secret is kept', async () => {
+    await until('the events are saved, and the secret is kept', async () => {
       const hook = await (await service.call(token, '/user/hooks/1')).json()
       const { events, config } = hook as { events: string[]; config: { secret?: string } }
       return String(events) === 'migration.failed' && config.secret === '********'
     })
     await page.getByRole('link', { name: 'Webhooks', exact: true }).first().click()
     await section(page, '1 webhook').getByText('migration.failed').waitFor()
-    await keepScreenshot(page, 'webhooks')
+    await saveScreenshot(page, 'webhooks')
     await page.getByRole('link', { name: receiver.url }).click()
 
     // Fields that were not edited are not reset.
@@ -82,16 +82,16 @@ test(
     })
     const changed = page.getByText('Changed elsewhere')
     await changed.waitFor()
-    await keepScreenshot(page, 'webhook-changed-elsewhere')
+    await saveScreenshot(page, 'webhook-changed-elsewhere')
     await page.getByRole('button', { name: 'Save changes' }).click()
-    await until('its address is saved, and nothing else', async () => {
+    await until('only the address is saved', async () => {
       const hook = await (await service.call(token, '/user/hooks/1')).json()
       const { config, events, active } = hook as Webhook
       const isKept = String(events) === '*' && !active && config.secret !== undefined
       return config.url === `${receiver.url}/other` && isKept
     })
     const active = page.getByRole('checkbox', { name: 'Active' })
-    await until('the form shows so', async () => !(await active.isChecked()))
+    await until('the form shows the new state', async () => !(await active.isChecked()))
     assert.equal(await changed.count(), 0)
     await page.getByRole('button', { name: 'Delete webhook 1' }).click()
     await page.getByRole('alertdialog').getByRole('button', { name: 'Delete' }).click()
@@ -102,7 +102,7 @@ test(
     await page.getByLabel('Address').fill(`${receiver.url}/octo`)
     await page.getByRole('button', { name: 'Create webhook' }).click()
     await untilHeading(page, 'Webhook 2')
-    await until('its ping has come', () => receiver.received.some(({ path }) => path === '/octo'))
-    await leave(page)
+    await until('the ping arrives', () => receiver.received.some(({ path }) => path === '/octo'))
+    await endVisit(page)
   },
 )

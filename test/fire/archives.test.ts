@@ -43,7 +43,7 @@ const SITE = 'repositories/alice/site.git'
 const t = cleanupAfterFile()
 let folder: string
 let archive: string
-let whole: Buffer
+let original: Buffer
 let tar: Buffer
 let git: Git
 
@@ -62,13 +62,13 @@ before(async () => {
   const lfs = join(host.path('alice/site'), 'lfs/objects', oid.slice(0, 2), oid.slice(2, 4), oid)
   mkdirSync(dirname(lfs), { recursive: true })
   writeFileSync(lfs, content)
-  archive = join(folder, 'whole.tar.gz')
+  archive = join(folder, 'original.tar.gz')
   const { godwit } = await commandLine(t)
   const order = ['export', 'alice', '--repositories', host.root, '--output', archive]
-  const { code, said } = await godwit(order)
-  assert.equal(code, 0, said)
-  whole = readFileSync(archive)
-  tar = gunzipSync(whole)
+  const { code, output } = await godwit(order)
+  assert.equal(code, 0, output)
+  original = readFileSync(archive)
+  tar = gunzipSync(original)
   git = createGit({
     program: 'git',
     searchPath: process.env.PATH ?? '',
@@ -76,21 +76,21 @@ before(async () => {
   })
 })
 
-type Verdict = 'whole' | 'faults' | 'refused'
+type Verdict = 'intact' | 'errors' | 'rejected'
 
-/** Any error but a rejection counts as a crash, and so does a timeout. */
+/** Verifies an archive. An error that does not reject the archive is a crash and is thrown, and so is a timeout. */
 async function verdictOf(
   bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
 ): Promise<Verdict> {
   const directory = mkdtempSync(join(folder, 'verify-'))
   try {
-    let verdict: Verdict = 'whole'
+    let verdict: Verdict = 'intact'
     const signal = AbortSignal.timeout(TIMEOUT_MS)
     for await (const finding of verifyArchive({ git, directory }, bytes, signal))
-      if ('fault' in finding) verdict = 'faults'
+      if ('fault' in finding) verdict = 'errors'
     return verdict
   } catch (error) {
-    if (isClientError(error)) return 'refused'
+    if (isRejection(error)) return 'rejected'
     throw error
   } finally {
     rmSync(directory, { recursive: true })
@@ -98,13 +98,13 @@ async function verdictOf(
 }
 
 /** Asserts that each repository was restored completely or not at all. */
-async function restoredWell(bytes: Buffer): Promise<void> {
+async function assertRestoredOrRejected(bytes: Buffer): Promise<void> {
   const into = mkdtempSync(join(folder, 'restore-'))
   const signal = AbortSignal.timeout(TIMEOUT_MS)
   try {
     for await (const _ of restoreArchive({ git, open: () => [bytes], into }, signal));
   } catch (error) {
-    if (!isClientError(error) && !isManifest(error)) throw error
+    if (!isRejection(error) && !isInvalidManifest(error)) throw error
   }
   for (const owner of readdirSync(into))
     for (const name of readdirSync(join(into, owner)))
@@ -112,10 +112,10 @@ async function restoredWell(bytes: Buffer): Promise<void> {
   rmSync(into, { recursive: true })
 }
 
-const isClientError = (error: unknown) =>
+const isRejection = (error: unknown) =>
   [ArchiveRefused, ArchiveDamaged, ArchiveNotSupported].some((kind) => error instanceof kind)
 
-const isManifest = (error: unknown) => (error as Error).name === 'ManifestInvalid'
+const isInvalidManifest = (error: unknown) => (error as Error).name === 'ManifestInvalid'
 
 const sameEntries = async (bytes: Buffer): Promise<boolean> => {
   const file = join(mkdtempSync(join(folder, 'read-')), 'a.tar.gz')
@@ -155,7 +155,7 @@ const changes = fc.record<Change>({
 })
 
 function changedBytes({ layer, what, at, fromEnd, bit, length }: Change): Buffer {
-  const bytes = Buffer.from(layer === 'gzip' ? whole : tar)
+  const bytes = Buffer.from(layer === 'gzip' ? original : tar)
   const offset = fromEnd ? bytes.length - 1 - Math.floor(at * 20) : Math.floor(at * bytes.length)
   const end = Math.min(offset + length, bytes.length)
   const [head, some, rest] = [
@@ -179,9 +179,9 @@ function changedBytes({ layer, what, at, fromEnd, bit, length }: Change): Buffer
 
 test('every change of an archive is detected, even with a correct checksum', async (t) => {
   t.diagnostic(`seed ${seed}`)
-  assert.equal(await verdictOf([whole]), 'whole')
-  assert.equal(await verdictOf([gzipSync(tar, { level: 1 })]), 'whole')
-  const verdicts: Record<Verdict, number> = { whole: 0, faults: 0, refused: 0 }
+  assert.equal(await verdictOf([original]), 'intact')
+  assert.equal(await verdictOf([gzipSync(tar, { level: 1 })]), 'intact')
+  const verdicts: Record<Verdict, number> = { intact: 0, errors: 0, rejected: 0 }
   const samples = fc.sample(changes, { seed, numRuns: CHANGES })
   const waiting = samples.entries()
   async function work(): Promise<void> {
@@ -190,36 +190,36 @@ test('every change of an archive is detected, even with a correct checksum', asy
       const verdict = await verdictOf([bytes])
       verdicts[verdict]++
       const changeText = JSON.stringify(change)
-      if (verdict === 'whole') assert.ok(await sameEntries(bytes), `undetected: ${changeText}`)
-      if (number % 10 === 0) await restoredWell(bytes)
+      if (verdict === 'intact') assert.ok(await sameEntries(bytes), `undetected: ${changeText}`)
+      if (number % 10 === 0) await assertRestoredOrRejected(bytes)
     }
   }
   await Promise.all(Array.from({ length: AT_ONCE }, work))
   t.diagnostic(JSON.stringify(verdicts))
-  assert.ok(verdicts.faults + verdicts.refused > CHANGES / 2)
+  assert.ok(verdicts.errors + verdicts.rejected > CHANGES / 2)
   reportFault(
     t,
     'changed archives',
     CHANGES,
-    'every change of content is named; nothing half restored',
+    'every change of content is reported; no partial restore',
   )
 })
 
 test('a decompression bomb is rejected by its declared size', async () => {
-  const announced = [
+  const entries = [
     ['users_000002.json', 2 ** 33],
     [`${SITE}/objects/pack/pack-${'1'.repeat(40)}.pack`, 2 ** 50],
   ] as const
-  for (const [name, size] of announced) {
+  for (const [name, size] of entries) {
     const file = join(folder, 'bomb.tar.gz')
     await writeChangedArchive(archive, file, (all) => [...all, { name, size }])
-    assert.equal(await verdictOf([readFileSync(file)]), 'refused', name)
+    assert.equal(await verdictOf([readFileSync(file)]), 'rejected', name)
   }
 })
 
 test('endless zeros after the end are neither read forever nor kept in memory', async () => {
   const before = process.memoryUsage().rss
-  assert.equal(await verdictOf(gzipOf(tar, 2 ** 40)), 'faults')
+  assert.equal(await verdictOf(gzipOf(tar, 2 ** 40)), 'errors')
   const grown = process.memoryUsage().rss - before
   assert.ok(grown < 300 * 1024 * 1024, `${grown} bytes`)
 })
@@ -247,7 +247,7 @@ async function* gzipOf(bytes: Buffer, zeros: number): AsyncGenerator<Buffer> {
   yield trailer
 }
 
-test('records and manifests of absurd depth or number are reported as errors', async () => {
+test('records and manifests that are nested too deeply or too long are reported as errors', async () => {
   const texts = {
     deep: `${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}`,
     many: `[${'[],'.repeat(6_000_000)}[]]`,
@@ -260,29 +260,29 @@ test('records and manifests of absurd depth or number are reported as errors', a
       await writeChangedArchive(archive, file, (all) =>
         all.map((each) => (each.path === path ? { ...each, content: Buffer.from(text) } : each)),
       )
-      assert.equal(await verdictOf([readFileSync(file)]), 'faults', `${what} in ${path}`)
+      assert.equal(await verdictOf([readFileSync(file)]), 'errors', `${what} in ${path}`)
     }
 })
 
-const lies: Record<string, (manifest: Record<string, never[]>) => unknown> = {
-  'a count beyond numbers': (m) => Object.assign(m.repositories![0]!, { size: 1e300 }),
+const manifestChanges: Record<string, (manifest: Record<string, never[]>) => unknown> = {
+  'a size that is not an integer': (m) => Object.assign(m.repositories![0]!, { size: 1e300 }),
   'a negative length': (m) =>
     Object.assign((m.repositories![0]! as { segment: object }).segment, { length: -1 }),
-  'a name that leads up': (m) => Object.assign(m.repositories![0]!, { full_name: '../../etc' }),
+  'a name with ..': (m) => Object.assign(m.repositories![0]!, { full_name: '../../etc' }),
   'a repository twice': (m) => m.repositories!.push(m.repositories![0]!),
-  'a ref that leads up': (m) => Object.assign(m.repositories![0]!, { head: 'refs/../../x' }),
-  'a field more': (m) => Object.assign(m, { hooks: 'sh' }),
-  // Assigned, it would become one here and never be written.
+  'a ref with ..': (m) => Object.assign(m.repositories![0]!, { head: 'refs/../../x' }),
+  'an unknown field': (m) => Object.assign(m, { hooks: 'sh' }),
+  // An assignment would set the prototype of this object, and JSON.stringify would not write it.
   'a prototype': (m) =>
     Object.defineProperty(m, '__proto__', { value: { format: 1 }, enumerable: true }),
 }
 
-test('a false manifest is detected', async () => {
-  for (const [what, lie] of Object.entries(lies)) {
-    const file = join(folder, 'lie.tar.gz')
-    await writeChangedArchive(archive, file, editJson('godwit-manifest.json', lie))
-    assert.notEqual(await verdictOf([readFileSync(file)]), 'whole', what)
-    await restoredWell(readFileSync(file))
+test('a changed manifest is detected', async () => {
+  for (const [what, change] of Object.entries(manifestChanges)) {
+    const file = join(folder, 'changed.tar.gz')
+    await writeChangedArchive(archive, file, editJson('godwit-manifest.json', change))
+    assert.notEqual(await verdictOf([readFileSync(file)]), 'intact', what)
+    await assertRestoredOrRejected(readFileSync(file))
   }
 })
 
@@ -294,8 +294,8 @@ test('names that are equal on some file systems do not overwrite each other', as
       .filter(({ path }) => path.startsWith('repositories/alice/'))
       .map((each) => ({ ...each, path: each.path.replace('/alice/', '/ALICE/') })),
   ])
-  assert.notEqual(await verdictOf([readFileSync(file)]), 'whole')
-  await restoredWell(readFileSync(file))
+  assert.notEqual(await verdictOf([readFileSync(file)]), 'intact')
+  await assertRestoredOrRejected(readFileSync(file))
 })
 
 test('no program in an archive is run', async (t) => {
@@ -318,7 +318,7 @@ test('no program in an archive is run', async (t) => {
     ...all.filter(({ path }) => path !== 'godwit-manifest.json' && !replaced.has(path)),
     ...planted,
   ])
-  assert.equal(await verdictOf([readFileSync(file)]), 'whole')
+  assert.equal(await verdictOf([readFileSync(file)]), 'intact')
   const into = join(temporaryDirectory(t), 'into')
   const parts = { git, open: () => [readFileSync(file)], into }
   for await (const { errors } of restoreArchive(parts, AbortSignal.timeout(TIMEOUT_MS)))

@@ -10,13 +10,13 @@ import { reportFault, shortOrLong } from '../support/fire.ts'
 import { signal } from '../support/processes.ts'
 import { slowGit } from '../support/slow-git.ts'
 
-/** Hours away from the truth. What expires after days stays. */
+/** Hours by which the clock is wrong. They are too few for anything to expire that lasts days. */
 const JUMPS = shortOrLong({
   short: [-2, 2],
   long: [-2, 2, 12, -12, 3, 0, -3, 0.01, -0.01, 6, -6, 1],
 })
 
-async function storyInTime(t: TestContext, flags: string[] = []) {
+async function startStoryWithClock(t: TestContext, flags: string[] = []) {
   const clock = fakeClock(t)
   const git = await slowGit({ afterFirst: 2 })
   t.after(git.remove)
@@ -34,15 +34,15 @@ async function storyInTime(t: TestContext, flags: string[] = []) {
 }
 
 test('an export survives a jump of the clock', needsFaketime, async (t) => {
-  const { clock, git, names, states, ...story } = await storyInTime(t)
+  const { clock, git, names, states, ...story } = await startStoryWithClock(t)
   const acknowledged = nothingAcknowledged()
   const id = await story.start(names, { lock_repositories: true })
   acknowledged.started.set(id, states())
-  await git.pid()
+  await git.untilSlow()
   clock.set(JUMPS[0]!)
   await git.speedUp()
-  // It waits for the one that was made slow, unless that has ended by itself; it is done again by no one else.
-  signal(await git.pid(), 'SIGKILL')
+  // The export waits for this git process, which may already have ended.
+  signal(await git.untilSlow(), 'SIGKILL')
   await story.untilEnded(id, 'exported')
   for (const jump of JUMPS.slice(1)) {
     clock.set(jump)
@@ -55,29 +55,29 @@ test('an export survives a jump of the clock', needsFaketime, async (t) => {
   }
   await story.unlock(id, names)
   await assertInvariants(story, acknowledged)
-  reportFault(t, 'clock put forward or back', 2 * JUMPS.length - 1, 'no export waits for it')
+  reportFault(t, 'clock set forward or back', 2 * JUMPS.length - 1, 'no export is delayed')
 })
 
 test(
   'leftovers of a crash are swept even after the clock was set back',
   needsFaketime,
   async (t) => {
-    const { clock, git, names, states, ...story } = await storyInTime(t)
+    const { clock, git, names, states, ...story } = await startStoryWithClock(t)
     const acknowledged = nothingAcknowledged()
     acknowledged.started.set(await story.start(names), states())
-    await git.pid()
-    await until('something is written', () => blobsOf(story.service).length > 0)
+    await git.untilSlow()
+    await until('a blob is written', () => blobsOf(story.service).length > 0)
     await story.service.kill('SIGKILL')
     await git.speedUp()
     clock.set(-48)
     await story.service.restart()
     await assertInvariants(story, acknowledged)
-    reportFault(t, 'clock put back over a crash', 1, 'goes on at once, nothing left')
+    reportFault(t, 'clock set back after a crash', 1, 'continues at once; no files left')
   },
 )
 
 test('links and locks expire by the wall clock', needsFaketime, async (t) => {
-  const { clock, git, names, ...story } = await storyInTime(t)
+  const { clock, git, names, ...story } = await startStoryWithClock(t)
   await git.speedUp()
   const { id } = await story.migrate(names, { lock_repositories: true })
   const link = await story.link(id)
@@ -89,14 +89,14 @@ test('links and locks expire by the wall clock', needsFaketime, async (t) => {
   await story.service.kill('SIGTERM')
   await story.service.restart()
   await until(
-    'the locks are over',
+    'the locks have expired',
     () => rowsOf(story.service, 'select * from repository_locks').length === 0,
   )
   assert.equal((await story.call(`/user/migrations/${id}/archive`)).status, 302)
   reportFault(
     t,
-    'clock put forward over the end of links and locks',
+    'clock set forward past the expiry of links and locks',
     2,
-    'links refused, locks opened',
+    'links rejected, locks released',
   )
 })

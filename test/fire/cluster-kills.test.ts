@@ -8,8 +8,8 @@ import { type GitHost, gitHost } from '../support/git-host.ts'
 import { randomNumbers } from '../support/random-numbers.ts'
 import { until } from '../support/wait-until.ts'
 
-const FOR_MS = shortOrLong({ short: 4000, long: 240_000 })
-const LONGEST_LIFE_MS = 3000
+const DURATION_MS = shortOrLong({ short: 4000, long: 240_000 })
+const MAX_LIFETIME_MS = 3000
 
 test('killing API processes and workers on one database loses nothing', async (t) => {
   t.diagnostic(`seed ${seed}`)
@@ -27,26 +27,31 @@ test('killing API processes and workers on one database loses nothing', async (t
     otherWorker: await cluster.worker(),
   }
   const over = new AbortController()
-  const asking = askAgainAndAgain(
+  const starting = startMigrations(
     { cluster, host, names, token, api: () => members.api },
     over.signal,
   )
-  const kills = await killAgainAndAgain(cluster, members)
+  const kills = await killProcesses(cluster, members)
   over.abort()
-  const started = await asking
+  const started = await starting
 
   for (const id of started) await untilEnded(cluster, members.api, token, id, 'exported')
-  await assertNothingHeld(cluster)
+  await assertNothingPending(cluster)
   for (const id of started) await verifyArchive(t, cluster, members.api, token, id)
-  reportFault(t, 'kill -9 of one of several processes', kills, 'others go on; taken over')
+  reportFault(
+    t,
+    'kill -9 of one of several processes',
+    kills,
+    'the others continue and take over its jobs',
+  )
 })
 
-async function killAgainAndAgain(cluster: Cluster, members: Record<string, Member>) {
+async function killProcesses(cluster: Cluster, members: Record<string, Member>) {
   const random = randomNumbers(seed)
-  const over = performance.now() + FOR_MS
+  const over = performance.now() + DURATION_MS
   let kills = 0
   for (; performance.now() < over; kills++) {
-    await pause(random() * LONGEST_LIFE_MS)
+    await pause(random() * MAX_LIFETIME_MS)
     const [name, victim] = Object.entries(members)[Math.floor(random() * 3)]!
     await victim.kill('SIGKILL')
     members[name] = await (name === 'api' ? cluster.api() : cluster.worker())
@@ -54,7 +59,7 @@ async function killAgainAndAgain(cluster: Cluster, members: Record<string, Membe
   return kills
 }
 
-interface Asking {
+interface RequestOptions {
   cluster: Cluster
   host: GitHost
   names: string[]
@@ -62,10 +67,13 @@ interface Asking {
   api: () => Member
 }
 
-/** The migrations that were acknowledged. An answer that never came promises nothing. */
-async function askAgainAndAgain({ cluster, host, names, token, api }: Asking, over: AbortSignal) {
+/** Starts migrations until the signal aborts, and returns the ids of those that the server acknowledged. */
+async function startMigrations(
+  { cluster, host, names, token, api }: RequestOptions,
+  over: AbortSignal,
+) {
   const started: number[] = []
-  // Where machines are slow, it may be over before anything was acknowledged; then nobody is killed any more.
+  // On a slow machine the time may be over before the first response; after that, no process is killed any more.
   for (let round = 1; !over.aborted || started.length === 0; round++) {
     for (const name of names) await host.commit(host.path(name), { b: `${round}` })
     const body = { repositories: names, lock_repositories: round % 2 === 0 }
@@ -81,13 +89,13 @@ async function askAgainAndAgain({ cluster, host, names, token, api }: Asking, ov
   return started
 }
 
-/** No job waits and no migration hangs; locks are held by what was exported, until it is unlocked, and by nothing else. */
-async function assertNothingHeld({ databaseUrl }: Cluster): Promise<void> {
+/** Asserts that no job waits, that every migration has ended, and that only exported migrations hold locks. */
+async function assertNothingPending({ databaseUrl }: Cluster): Promise<void> {
   const client = new pg.Client(databaseUrl)
   await client.connect()
   const count = async (sql: string) => Number((await client.query(sql)).rows[0].count)
   try {
-    // Whatever was started without an answer has to end as well.
+    // Migrations whose response was lost have to end as well.
     const unfinished = `select count(*) from migrations where state in ('pending', 'exporting')`
     await until('every migration has ended', async () => (await count(unfinished)) === 0)
     const stray = `select count(*) from repository_locks join migrations on migrations.id = migration_id

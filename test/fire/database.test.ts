@@ -24,7 +24,7 @@ import { temporaryDirectory } from '../support/sample-repositories.ts'
 
 const TIMES = shortOrLong({ short: 2, long: 12 })
 
-async function storyOfMany(t: TestContext) {
+async function startStory(t: TestContext) {
   let names: string[] = []
   const story = await exportStory(t, {
     repositories: async (host) => {
@@ -38,7 +38,7 @@ async function storyOfMany(t: TestContext) {
 }
 
 test('reads continue and writes wait while another process writes to the database', async (t) => {
-  const { names, file, states, ...story } = await storyOfMany(t)
+  const { names, file, states, ...story } = await startStory(t)
   const acknowledged = nothingAcknowledged()
   for (let round = 0; round < TIMES; round++) {
     using other = new DatabaseSync(file, { timeout: 60_000 })
@@ -56,13 +56,18 @@ test('reads continue and writes wait while another process writes to the databas
     await story.untilEnded(await starting)
   }
   await assertInvariants(story, acknowledged)
-  reportFault(t, 'database held by another process', TIMES, 'reads go on, writes wait and are done')
+  reportFault(
+    t,
+    'database locked by another process',
+    TIMES,
+    'reads continue; writes wait, then succeed',
+  )
 })
 
 test('a damaged database is rejected at the start and not changed', async (t) => {
   t.diagnostic(`seed ${seed}`)
   const random = randomNumbers(seed)
-  const { names, file, states, ...story } = await storyOfMany(t)
+  const { names, file, states, ...story } = await startStory(t)
   const acknowledged = nothingAcknowledged()
   const id = await story.start(names)
   acknowledged.started.set(id, states())
@@ -73,7 +78,7 @@ test('a damaged database is rejected at the start and not changed', async (t) =>
   for (let round = 0; round < TIMES; round++) {
     // The first pages are in use for certain: the header, the schema, the roots of tables.
     const at = round % 2 === 0 ? 0 : 4096 + Math.floor(random() * 3) * 4096
-    scribble(file, at, 200)
+    overwrite(file, at, 200)
     const before = digestsOf(file)
     await assert.rejects(story.service.restart(), /\ngodwit: the database .* is damaged \(/)
     assert.deepEqual(digestsOf(file), before)
@@ -82,37 +87,42 @@ test('a damaged database is rejected at the start and not changed', async (t) =>
   }
   await story.service.restart()
   await assertInvariants(story, acknowledged)
-  reportFault(t, 'damaged database at the start', TIMES, 'refused in a line, nothing overwritten')
+  reportFault(
+    t,
+    'damaged database at startup',
+    TIMES,
+    'startup fails with one line; nothing overwritten',
+  )
 })
 
 test('a database that is damaged during use stops the service, which does not start again', async (t) => {
-  const { names, file, ...story } = await storyOfMany(t)
+  const { names, file, ...story } = await startStory(t)
   const id = await story.start(names)
   await story.untilEnded(id)
-  emptyLog(file)
-  scribble(file, 4096, statSync(file).size - 4096)
-  await until('it has noticed', () => isStopped(story, names))
+  checkpoint(file)
+  overwrite(file, 4096, statSync(file).size - 4096)
+  await until('the service has stopped', () => isStopped(story, names))
   assert.match(story.service.log(), /"level":60.*the database is damaged; stopping/)
   const before = digestsOf(file)
   await assert.rejects(story.service.restart(), /\ngodwit: the database .* is damaged \(/)
   assert.deepEqual(digestsOf(file), before)
-  reportFault(t, 'database damaged while it is used', 1, 'stopped; refused at the next start')
+  reportFault(t, 'database damaged during use', 1, 'the service stops; the next startup fails')
 })
 
 async function isStopped({ call }: ExportStory, names: readonly string[]): Promise<boolean> {
   const body = JSON.stringify({ repositories: names })
-  const asked = [call('/user/migrations', { method: 'POST', body }), call('/user/migrations')]
-  const answers = await Promise.allSettled(asked)
-  return answers.some(({ status }) => status === 'rejected')
+  const requests = [call('/user/migrations', { method: 'POST', body }), call('/user/migrations')]
+  const responses = await Promise.allSettled(requests)
+  return responses.some(({ status }) => status === 'rejected')
 }
 
-/** So that what is read next comes from the file itself. */
-function emptyLog(file: string): void {
+/** Empties the write-ahead log, so that the next reads come from the database file. */
+function checkpoint(file: string): void {
   using other = new DatabaseSync(file, { timeout: 60_000 })
   other.exec('pragma wal_checkpoint(truncate)')
 }
 
-function scribble(file: string, at: number, length: number): void {
+function overwrite(file: string, at: number, length: number): void {
   const open = openSync(file, 'r+')
   writeSync(open, Buffer.alloc(length, 0xa5), 0, length, at)
   closeSync(open)

@@ -20,8 +20,8 @@ const MEGABYTE = 1024 * 1024
 const NAMES = ['alice/large', 'alice/small']
 const DEGRADED = '200 {"status":"degraded","waiting_for":["data"]}'
 
-/** A service whose data is on a disk of its own. */
-async function storyOnDisk(t: TestContext) {
+/** Starts a service whose data directory is on a small disk. */
+async function startStoryOnDisk(t: TestContext) {
   // Deleted archives' segments stay until the next sweep.
   const disk = smallDisk(t, 400)
   const story = await exportStory(t, {
@@ -38,24 +38,24 @@ async function storyOnDisk(t: TestContext) {
     disk,
     states: () =>
       Object.fromEntries(NAMES.map((name) => [name, refStateOf(story.host.path(name))])),
-    async renew() {
+    async changeRepositories() {
       for (const name of NAMES) await story.host.commit(story.host.path(name), { b: `${++round}` })
     },
   }
 }
 
 test('an export continues after a full disk has space again', needsMount, async (t) => {
-  const story = await storyOnDisk(t)
+  const story = await startStoryOnDisk(t)
   const acknowledged = nothingAcknowledged()
   for (let round = 0; round < TIMES; round++) {
-    await story.renew()
-    // Room for the database, and for half of the large one.
+    await story.changeRepositories()
+    // Space for the database and for half of the large repository.
     story.disk.fill((4 + (round % 8)) * MEGABYTE)
     const failures = () => story.service.log().split('job failed').length
     const before = failures()
     const id = await story.start(NAMES, { lock_repositories: round % 2 === 0 })
     acknowledged.started.set(id, story.states())
-    await until('the disk was too small', () => failures() > before)
+    await until('a job has failed because of the full disk', () => failures() > before)
     story.disk.free()
     await story.untilEnded(id, 'exported')
     for (const name of round % 2 === 0 ? ['large', 'small'] : [])
@@ -66,70 +66,70 @@ test('an export continues after a full disk has space again', needsMount, async 
     }
   }
   await assertInvariants(story, acknowledged)
-  reportFault(t, 'disk full during an export', TIMES, 'exported once there is room')
+  reportFault(t, 'disk full during an export', TIMES, 'exported once space is free')
 })
 
 test(
   'with a full disk, the service accepts no work, serves what it has, and loses nothing',
   needsMount,
   async (t) => {
-    const story = await storyOnDisk(t)
+    const story = await startStoryOnDisk(t)
     const { disk, service, call } = story
     const acknowledged = nothingAcknowledged()
     const archived = await story.start(NAMES)
     acknowledged.started.set(archived, story.states())
     await story.untilEnded(archived, 'exported')
     const readiness = async () => {
-      const answer = await fetch(`${service.url}/readyz`)
-      return `${answer.status} ${await answer.text()}`
+      const response = await fetch(`${service.url}/readyz`)
+      return `${response.status} ${await response.text()}`
     }
-    let refused = 0
+    let rejected = 0
     let downloads = 0
     for (let round = 0; round < TIMES; round++) {
       disk.fill()
       const body = JSON.stringify({ repositories: ['alice/small'], exclude: ['repositories'] })
-      // What the database already holds on disk takes a few more rows.
+      // Free pages of the database file can hold a few more rows.
       for (let status = 201; status === 201; ) {
-        const answer = await call('/user/migrations', { method: 'POST', body })
-        status = answer.status
+        const response = await call('/user/migrations', { method: 'POST', body })
+        status = response.status
         if (status === 201)
-          acknowledged.started.set(((await answer.json()) as { id: number }).id, undefined)
+          acknowledged.started.set(((await response.json()) as { id: number }).id, undefined)
         else {
-          assert.deepEqual([status, answer.headers.get('retry-after')], [503, '10'])
-          const { message } = (await answer.json()) as { message: string }
+          assert.deepEqual([status, response.headers.get('retry-after')], [503, '10'])
+          const { message } = (await response.json()) as { message: string }
           assert.match(message, /^The server has no disk space left, so nothing was done\./)
         }
       }
-      refused++
-      await until('the readiness says so', async () => (await readiness()) === DEGRADED)
+      rejected++
+      await until('readiness is degraded', async () => (await readiness()) === DEGRADED)
       assert.equal((await call(`/user/migrations/${archived}`)).status, 200)
       const elsewhere = join(temporaryDirectory(t), 'archive.tar.gz')
-      const answer = await fetch(await story.link(archived))
-      await pipeline(Readable.fromWeb(answer.body as ReadableStream), createWriteStream(elsewhere))
+      const response = await fetch(await story.link(archived))
+      await pipeline(
+        Readable.fromWeb(response.body as ReadableStream),
+        createWriteStream(elsewhere),
+      )
       await service.godwit('verify', elsewhere)
       await rm(elsewhere)
       downloads++
       disk.free()
-      await until('it takes on work again', async () => {
-        const answer = await call('/user/migrations', { method: 'POST', body })
-        if (answer.status === 201)
-          acknowledged.started.set(((await answer.json()) as { id: number }).id, undefined)
-        return answer.status === 201
+      await until('the service accepts a migration', async () => {
+        const response = await call('/user/migrations', { method: 'POST', body })
+        if (response.status === 201)
+          acknowledged.started.set(((await response.json()) as { id: number }).id, undefined)
+        return response.status === 201
       })
-      await until(
-        'the readiness says so',
-        async () => (await readiness()) === '200 {"status":"ok"}',
-      )
+      await until('readiness is ok', async () => (await readiness()) === '200 {"status":"ok"}')
     }
     const known = rowsOf<{ id: number }>(service, 'select id from migrations').map(({ id }) => id)
     assert.deepEqual(
       known.sort(),
       [...acknowledged.started.keys()].sort(),
-      'what was refused was not done',
+      'a rejected request started a migration',
     )
     await assertInvariants(story, acknowledged)
-    reportFault(t, 'disk full during a commit', refused, 'answered 503, nothing written')
-    reportFault(t, 'disk full during a download', downloads, 'whole')
+    reportFault(t, 'disk full during a commit', rejected, '503; nothing written')
+    reportFault(t, 'disk full during a download', downloads, 'the archive is complete')
   },
 )
 
@@ -137,7 +137,7 @@ test(
   'a read-only data directory is rejected with one line and not changed',
   needsMount,
   async (t) => {
-    const story = await storyOnDisk(t)
+    const story = await startStoryOnDisk(t)
     const { disk, service } = story
     const acknowledged = nothingAcknowledged()
     const id = await story.start(NAMES)
@@ -157,6 +157,6 @@ test(
       await service.restart()
     }
     await assertInvariants(story, acknowledged)
-    reportFault(t, 'read-only data directory', TIMES, 'refused in a line')
+    reportFault(t, 'read-only data directory', TIMES, 'startup fails with one line')
   },
 )

@@ -12,7 +12,7 @@ import { temporaryDirectory } from '../support/sample-repositories.ts'
 import { type Service, startService } from '../support/service.ts'
 import { until } from '../support/wait-until.ts'
 
-/** One more, and the job would be given up. */
+/** The job would be given up after one more kill. */
 const KILLS = 4
 const ROUNDS = 3
 
@@ -36,17 +36,17 @@ test('a service that is killed repeatedly while it reads a forge writes the same
   ]
   const start = () => startService(t, { repositories: host.root, flags })
 
-  const calm = await start()
-  const expected = await recordsOf(t, calm, await migrate(calm))
-  await calm.kill('SIGTERM')
+  const undisturbed = await start()
+  const expected = await recordsOf(t, undisturbed, await migrate(undisturbed))
+  await undisturbed.kill('SIGTERM')
 
   for (let round = 0; round < ROUNDS; round++) {
     const service = await start()
     const id = await migrate(service)
     for (let kills = 0; kills < KILLS; kills++) {
-      // Now within a batch, now after one.
-      const asked = forge.requests.length + 20 + (((round * KILLS + kills) * 37) % 150)
-      await until('the forge is read', () => forge.requests.length >= asked)
+      // The kills fall both within a batch and after one.
+      const requests = forge.requests.length + 20 + (((round * KILLS + kills) * 37) % 150)
+      await until('the forge is read', () => forge.requests.length >= requests)
       assert.equal(await stateOf(service, id), 'exporting', `before kill ${kills + 1}`)
       await service.kill('SIGKILL')
       await service.restart()
@@ -60,14 +60,14 @@ test('a service that is killed repeatedly while it reads a forge writes the same
 async function migrate(service: Service): Promise<number> {
   const token = await service.token('ann')
   const body = JSON.stringify({ repositories: ['ann/many'] })
-  const answer = await service.call(token, '/user/migrations', { method: 'POST', body })
-  assert.equal(answer.status, 201, service.log())
-  return ((await answer.json()) as { id: number }).id
+  const response = await service.call(token, '/user/migrations', { method: 'POST', body })
+  assert.equal(response.status, 201, service.log())
+  return ((await response.json()) as { id: number }).id
 }
 
 async function stateOf(service: Service, id: number): Promise<unknown> {
-  const answer = await service.call(await service.token('ann'), `/user/migrations/${id}`)
-  return ((await answer.json()) as { state: unknown }).state
+  const response = await service.call(await service.token('ann'), `/user/migrations/${id}`)
+  return ((await response.json()) as { state: unknown }).state
 }
 
 async function recordsOf(t: TestContext, service: Service, id: number) {

@@ -12,21 +12,21 @@ import { temporaryDirectory } from '../support/sample-repositories.ts'
 const TIMES = shortOrLong({ short: 1, long: 8 })
 const REAL_GIT = 'exec git "$@"'
 
-/** A service whose git can be exchanged while it runs. */
-async function storyWithGit(t: TestContext, flags: string[] = []) {
+/** Starts a service whose git program can be replaced while it runs. */
+async function startStoryWithGit(t: TestContext, flags: string[] = []) {
   const directory = temporaryDirectory(t)
   const program = join(directory, 'git')
-  // What it does lies beside it: a program cannot be written while it runs, nor run while it is written.
+  // The behaviour is in a separate file, because a program cannot be written while it runs.
   await writeFile(program, `#!/bin/sh\n. ${directory}/behaviour\n`)
-  const gitIs = async (script: string) => {
+  const setGitScript = async (script: string) => {
     await writeFile(join(directory, 'draft'), `${script}\n`)
     await rename(join(directory, 'draft'), join(directory, 'behaviour'))
     await chmod(program, 0o755)
   }
-  await gitIs(REAL_GIT)
+  await setGitScript(REAL_GIT)
   const story = await exportStory(t, {
     async repositories(host) {
-      // What includes another file is asked of git; facts of an ordinary repository need none.
+      // Git is needed to read a config that includes another file, but not for an ordinary repository.
       const config = { 'include.path': 'more' }
       for (const name of NAMES) await host.repository(name, { files: { a: name }, config })
     },
@@ -34,92 +34,92 @@ async function storyWithGit(t: TestContext, flags: string[] = []) {
   })
   const states = () =>
     Object.fromEntries(NAMES.map((name) => [name, refStateOf(story.host.path(name))]))
-  const renew = async (round: number) => {
+  const changeRepositories = async (round: number) => {
     for (const name of NAMES) await story.host.commit(story.host.path(name), { a: `${round}` })
   }
-  return { ...story, program, gitIs, states, renew }
+  return { ...story, program, setGitScript, states, changeRepositories }
 }
 
 const NAMES = ['alice/one', 'alice/two', 'alice/three']
 
 test('everything is exported although git is missing or killed for a while', async (t) => {
-  const story = await storyWithGit(t)
+  const story = await startStoryWithGit(t)
   const acknowledged = nothingAcknowledged()
-  const breakIt = {
+  const faults = {
     missing: () => chmod(story.program, 0o644),
-    killed: () => story.gitIs('kill -9 $$'),
+    killed: () => story.setGitScript('kill -9 $$'),
   }
   for (let round = 0; round < TIMES; round++) {
-    for (const [index, breaks] of Object.values(breakIt).entries()) {
-      await story.renew(2 * round + index)
+    for (const [index, breakGit] of Object.values(faults).entries()) {
+      await story.changeRepositories(2 * round + index)
       const known = migrationsOf(story)
-      await breaks()
-      // It would have to read what has changed.
+      await breakGit()
+      // A start has to read the changed repositories.
       await assertUnavailable(story)
       assert.deepEqual(migrationsOf(story), known)
-      await story.gitIs(REAL_GIT)
+      await story.setGitScript(REAL_GIT)
       await story.service.godwit('sync')
-      await breaks()
+      await breakGit()
       const failures = () => story.service.log().split('job failed').length
       const before = failures()
       const id = await story.start(NAMES)
       acknowledged.started.set(id, story.states())
       await until('an export has failed', () => failures() > before)
-      await story.gitIs(REAL_GIT)
+      await story.setGitScript(REAL_GIT)
       await story.untilEnded(id, 'exported')
     }
   }
   await assertInvariants(story, acknowledged)
-  reportFault(t, 'git taken away while it is needed', TIMES, 'tried again until git is back')
-  reportFault(t, 'git killed whenever it is run', TIMES, 'tried again until git lives')
+  reportFault(t, 'git missing during an export', TIMES, 'retried until git is back')
+  reportFault(t, 'git killed on every run', TIMES, 'retried until git works')
 })
 
 const migrationsOf = ({ service }: ExportStory) => rowsOf(service, 'select id from migrations')
 
-/** Nothing is promised, and nothing done. */
+/** Asserts that a start is rejected with 503. */
 async function assertUnavailable({ call }: ExportStory): Promise<void> {
   const body = JSON.stringify({ repositories: NAMES })
-  const answer = await call('/user/migrations', { method: 'POST', body })
-  assert.equal(answer.status, 503)
-  assert.equal(answer.headers.get('retry-after'), '10')
-  assert.match(((await answer.json()) as { message: string }).message, /try again later/)
+  const response = await call('/user/migrations', { method: 'POST', body })
+  assert.equal(response.status, 503)
+  assert.equal(response.headers.get('retry-after'), '10')
+  assert.match(((await response.json()) as { message: string }).message, /try again later/)
 }
 
 test('a git process that hangs is stopped, and the repository is reported by name', async (t) => {
-  const story = await storyWithGit(t, ['--git-timeout', '3s'])
+  const story = await startStoryWithGit(t, ['--git-timeout', '3s'])
   const acknowledged = nothingAcknowledged()
   for (let round = 0; round < TIMES; round++) {
-    await story.renew(round)
-    const hangs = 'case "$*" in *rev-list*--objects*) sleep 600 & wait;; esac'
-    await story.gitIs(`${hangs}\n${REAL_GIT}`)
+    await story.changeRepositories(round)
+    const hang = 'case "$*" in *rev-list*--objects*) sleep 600 & wait;; esac'
+    await story.setGitScript(`${hang}\n${REAL_GIT}`)
     const id = await story.start(NAMES, { lock_repositories: true })
     acknowledged.started.set(id, undefined)
     await story.untilEnded(id, 'failed')
   }
-  await story.gitIs(REAL_GIT)
-  const mended = await story.start(NAMES)
-  acknowledged.started.set(mended, story.states())
-  await story.untilEnded(mended, 'exported')
+  await story.setGitScript(REAL_GIT)
+  const repaired = await story.start(NAMES)
+  acknowledged.started.set(repaired, story.states())
+  await story.untilEnded(repaired, 'exported')
   const mayFail = /^alice\/(one|two|three): git was stopped: it made no progress for 3 seconds$/
   await assertInvariants(story, acknowledged, { mayFail })
-  reportFault(t, 'git that hangs', TIMES * NAMES.length, 'stopped, the repository reported by name')
+  reportFault(t, 'git that hangs', TIMES * NAMES.length, 'killed; the repository is reported')
 })
 
 test('without git the service does not start, and says why', async (t) => {
-  const story = await storyWithGit(t)
+  const story = await startStoryWithGit(t)
   await story.service.kill('SIGTERM')
   await chmod(story.program, 0o644)
   await assert.rejects(
     story.service.restart(),
     /godwit: .* cannot be run: .*EACCES: install git 2\.30/,
   )
-  await story.gitIs('echo git version 2.20.1')
+  await story.setGitScript('echo git version 2.20.1')
   await assert.rejects(
     story.service.restart(),
     /godwit: 2\.20\.1, at .*, is too old: install git 2\.30/,
   )
-  await story.gitIs(REAL_GIT)
+  await story.setGitScript(REAL_GIT)
   await story.service.restart()
   await assertInvariants(story, nothingAcknowledged())
-  reportFault(t, 'git missing, or too old, at the start', 2, 'refused in a line')
+  reportFault(t, 'git missing or too old at startup', 2, 'startup fails with one line')
 })

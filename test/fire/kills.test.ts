@@ -18,10 +18,10 @@ import { randomNumbers } from '../support/random-numbers.ts'
 import { git } from '../support/sample-repositories.ts'
 import { TIMEOUT_MS, until } from '../support/wait-until.ts'
 
-const FOR_MS = shortOrLong({ short: 12_000, long: 600_000 })
+const DURATION_MS = shortOrLong({ short: 12_000, long: 600_000 })
 const REPOSITORIES = 12
 /** Most lives are short; some are long enough to finish something, also on a slow machine. */
-const LONGEST_LIFE_MS = 4000
+const MAX_LIFETIME_MS = 4000
 
 test('killing the service or its git processes at any moment loses nothing and leaves nothing behind', async (t) => {
   t.diagnostic(`seed ${seed}`)
@@ -34,10 +34,10 @@ test('killing the service or its git processes at any moment loses nothing and l
   })
   const acknowledged = nothingAcknowledged()
   const over = new AbortController()
-  const asking = askAgainAndAgain(story, names, acknowledged, over.signal)
-  const kills = await killAgainAndAgain(story)
+  const sending = sendRequests(story, names, acknowledged, over.signal)
+  const kills = await killProcesses(story)
   over.abort()
-  await asking
+  await sending
 
   const { started, deleted, tokens } = acknowledged
   const summary = `${kills.intoExports} of ${kills.services} kills of the service fell into an export`
@@ -46,20 +46,20 @@ test('killing the service or its git processes at any moment loses nothing and l
   )
   assert.ok(kills.intoExports > 0, 'no kill fell into an export')
   await assertInvariants(story, acknowledged)
-  reportFault(t, 'kill -9 of the service', kills.services, 'goes on at the next start')
-  reportFault(t, 'kill -9 of git', kills.gits, 'done again')
+  reportFault(t, 'kill -9 of the service', kills.services, 'continues after the next startup')
+  reportFault(t, 'kill -9 of git', kills.gits, 'retried')
 })
 
 /** Kills the service, or sometimes a git process, sometimes after suspending it, until the time is over. */
-async function killAgainAndAgain({ service }: ExportStory) {
+async function killProcesses({ service }: ExportStory) {
   const random = randomNumbers(seed)
   const kills = { services: 0, intoExports: 0, gits: 0 }
-  const over = performance.now() + FOR_MS
+  const over = performance.now() + DURATION_MS
   // On slow machines it takes longer to hit an export by chance.
-  const givenUp = over + TIMEOUT_MS
-  const isDone = () => kills.intoExports > 0 || performance.now() > givenUp
+  const deadline = over + TIMEOUT_MS
+  const isDone = () => kills.intoExports > 0 || performance.now() > deadline
   while (performance.now() < over || !isDone()) {
-    await pause(random() ** 3 * LONGEST_LIFE_MS)
+    await pause(random() ** 3 * MAX_LIFETIME_MS)
     const [victim] = childrenOf(service.pid())
     const kind = random()
     if (kind < 0.2 && victim !== undefined && signal(victim, 'SIGKILL')) kills.gits++
@@ -82,32 +82,35 @@ async function killAgainAndAgain({ service }: ExportStory) {
 }
 
 /** Starts exports one after the other, some with locks, and other requests; retries requests without a response. */
-async function askAgainAndAgain(
+async function sendRequests(
   story: ExportStory,
   names: readonly string[],
   acknowledged: Acknowledged,
   over: AbortSignal,
 ): Promise<void> {
   const { started, deleted, tokens } = acknowledged
-  const insist = <T>(act: () => Promise<T>) => untilAnswered(act, over)
+  const retry = <T>(act: () => Promise<T>) => retryUntilResponse(act, over)
   for (let round = 1; !over.aborted; round++) {
-    renewAll(story, names, round)
-    const id = await insist(() => story.start(names, { lock_repositories: round % 2 === 0 }))
+    addBranches(story, names, round)
+    const id = await retry(() => story.start(names, { lock_repositories: round % 2 === 0 }))
     if (id === undefined) return
     started.set(
       id,
       Object.fromEntries(names.map((name) => [name, refStateOf(story.host.path(name))])),
     )
-    await insist(() => story.untilEnded(id))
-    if (round % 2 === 0) await insist(() => story.unlock(id, names))
-    if (round % 4 !== 0 && (await insist(() => deleteArchive(story, id)))) deleted.add(id)
-    const token = await insist(() => story.service.token('alice'))
+    await retry(() => story.untilEnded(id))
+    if (round % 2 === 0) await retry(() => story.unlock(id, names))
+    if (round % 4 !== 0 && (await retry(() => deleteArchive(story, id)))) deleted.add(id)
+    const token = await retry(() => story.service.token('alice'))
     if (token !== undefined) tokens.push(token)
   }
 }
 
 /** Retries after a cut connection or a 503. Returns undefined if the time is over before a response. */
-async function untilAnswered<T>(act: () => Promise<T>, over: AbortSignal): Promise<T | undefined> {
+async function retryUntilResponse<T>(
+  act: () => Promise<T>,
+  over: AbortSignal,
+): Promise<T | undefined> {
   for (;;) {
     try {
       return await act()
@@ -126,7 +129,7 @@ async function deleteArchive({ call }: ExportStory, id: number): Promise<boolean
 }
 
 /** Adds a branch to each repository, so that no segment can be reused. */
-function renewAll({ host }: ExportStory, names: readonly string[], round: number): void {
+function addBranches({ host }: ExportStory, names: readonly string[], round: number): void {
   for (const name of names) {
     const dir = host.path(name)
     const tip = git(dir, ['rev-parse', 'main'])

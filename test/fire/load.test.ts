@@ -12,7 +12,7 @@ import { reportFault, seed, shortOrLong } from '../support/fire.ts'
 import { randomNumbers } from '../support/random-numbers.ts'
 import { PREVIEW } from '../support/service.ts'
 
-interface CrowdOptions {
+interface LoadOptions {
   url: string
   token: string
   connections: number
@@ -23,18 +23,18 @@ interface CrowdOptions {
   signal: AbortSignal
 }
 
-interface CrowdReport {
+interface LoadReport {
   /** The number of responses by status or error message. */
-  answers: Map<string, number>
+  responses: Map<string, number>
   /** Sorted response times of the first path, in milliseconds. */
   latencies: number[]
 }
 
 /** Runs clients, each on its own connection, that read random paths until the signal aborts, at least once each. */
-async function readingCrowd(options: CrowdOptions): Promise<CrowdReport> {
+async function runClients(options: LoadOptions): Promise<LoadReport> {
   const { connections, perSecond, paths, random, signal } = options
-  const report: CrowdReport = { answers: new Map(), latencies: [] }
-  const count = (what: string) => report.answers.set(what, (report.answers.get(what) ?? 0) + 1)
+  const report: LoadReport = { responses: new Map(), latencies: [] }
+  const count = (what: string) => report.responses.set(what, (report.responses.get(what) ?? 0) + 1)
 
   async function client(): Promise<void> {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
@@ -55,16 +55,16 @@ async function readingCrowd(options: CrowdOptions): Promise<CrowdReport> {
   return report
 }
 
-function read({ url, token }: CrowdOptions, agent: Agent, path: string): Promise<string> {
-  const headers = { accept: PREVIEW, authorization: `bearer ${token}`, 'user-agent': 'crowd' }
+function read({ url, token }: LoadOptions, agent: Agent, path: string): Promise<string> {
+  const headers = { accept: PREVIEW, authorization: `bearer ${token}`, 'user-agent': 'load-test' }
   return new Promise((resolve, reject) => {
-    const asked = request(`${url}${path}`, { agent, headers }, (answer) => {
-      answer.on('error', reject)
-      answer.on('end', () => resolve(String(answer.statusCode)))
-      answer.resume()
+    const sent = request(`${url}${path}`, { agent, headers }, (response) => {
+      response.on('error', reject)
+      response.on('end', () => resolve(String(response.statusCode)))
+      response.resume()
     })
-    asked.on('error', reject)
-    asked.end()
+    sent.on('error', reject)
+    sent.end()
   })
 }
 
@@ -86,14 +86,14 @@ test('two hundred readers during a large export see no error, and memory does no
     flags: ['--rate-limit', '0', '--log-level', 'warn', '--segment-ttl', '1s'],
   })
   const { id } = await story.migrate(Array.from({ length: 30 }, (_, n) => `alice/r${n}`))
-  const crowd = await crowdOf(story, id)
+  const runLoad = await createLoad(story, id)
 
-  const idle = await crowd(IDLE_MS)
+  const idle = await runLoad(IDLE_MS)
   const acknowledged = nothingAcknowledged()
   const over = new AbortController()
-  const exporting = exportAgainAndAgain(story, acknowledged, over.signal)
+  const exporting = exportRepeatedly(story, acknowledged, over.signal)
   const memory = watchMemory(story.service.pid(), over.signal)
-  const busy = await crowd(BUSY_MS)
+  const busy = await runLoad(BUSY_MS)
   over.abort()
   const exports = await exporting
   const [first, last] = quarters(await memory)
@@ -101,8 +101,8 @@ test('two hundred readers during a large export see no error, and memory does no
   const summary = `p99 of status ${ms(busy)} ms, without the export ${ms(idle)} ms`
   const grown = `${first} MB resident in the first quarter, ${last} MB in the last`
   t.diagnostic(`${summary}; ${grown}; ${exports} exports`)
-  const requests = busy.answers.get('200') ?? 0
-  assert.deepEqual([...idle.answers.keys(), ...busy.answers.keys()], ['200', '200'])
+  const requests = busy.responses.get('200') ?? 0
+  assert.deepEqual([...idle.responses.keys(), ...busy.responses.keys()], ['200', '200'])
   assert.ok(requests >= CONNECTIONS)
   assert.ok(last < first * shortOrLong({ short: 3, long: 1.15 }), grown)
   await assertInvariants(story, acknowledged)
@@ -114,14 +114,14 @@ test('two hundred readers during a large export see no error, and memory does no
   )
 })
 
-async function crowdOf({ service }: ExportStory, id: number) {
+async function createLoad({ service }: ExportStory, id: number) {
   const token = await service.token('alice')
   const random = randomNumbers(seed)
   const of = `/user/migrations/${id}`
   const lists = ['/user/migrations', `${of}/repositories?per_page=10&page=2`, `${of}/progress`]
   const paths = [`${of}?exclude=repositories`, of, ...lists, '/user', `${of}/report`]
-  return (forMs: number): Promise<CrowdReport> =>
-    readingCrowd({
+  return (forMs: number): Promise<LoadReport> =>
+    runClients({
       url: service.url,
       token,
       connections: CONNECTIONS,
@@ -132,8 +132,8 @@ async function crowdOf({ service }: ExportStory, id: number) {
     })
 }
 
-/** Exports again and again; the repository changes each time. */
-async function exportAgainAndAgain(
+/** Exports the repository repeatedly, after a change each time. Returns the number of exports. */
+async function exportRepeatedly(
   story: ExportStory,
   { started, deleted }: ReturnType<typeof nothingAcknowledged>,
   over: AbortSignal,
@@ -148,7 +148,7 @@ async function exportAgainAndAgain(
   }
 }
 
-/** Samples the resident memory in megabytes every second. */
+/** Samples the resident memory in megabytes four times a second. */
 async function watchMemory(pid: number, over: AbortSignal): Promise<number[]> {
   const samples: number[] = []
   while (!over.aborted) {
@@ -172,4 +172,4 @@ function quarters(samples: readonly number[]): [number, number] {
   return [median(samples.slice(0, length)), median(samples.slice(-length))]
 }
 
-const ms = ({ latencies }: CrowdReport): string => percentile(latencies, 0.99).toFixed(1)
+const ms = ({ latencies }: LoadReport): string => percentile(latencies, 0.99).toFixed(1)

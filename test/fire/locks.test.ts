@@ -10,10 +10,10 @@ import { temporaryDirectory } from '../support/sample-repositories.ts'
 import { type Service, startService } from '../support/service.ts'
 import { until } from '../support/wait-until.ts'
 
-const FOR_MS = shortOrLong({ short: 10_000, long: 60_000 })
+const DURATION_MS = shortOrLong({ short: 10_000, long: 60_000 })
 const CLIENTS = 6
-const LONGEST_LIFE_MS = 4000
-const HOSTS_OWN = {
+const MAX_LIFETIME_MS = 4000
+const HOST_CONFIG = {
   'remote.origin.url': 'ssh://elsewhere/site',
   'receive.denyDeletes': 'true',
   'transfer.hideRefs': 'refs/internal',
@@ -23,27 +23,27 @@ test('random locks, unlocks, cancels and starts leave the config of a repository
   t.diagnostic(`seed ${seed}`)
   const host = await gitHost()
   t.after(host.remove)
-  await host.repository('alice/site', { files: { a: '1' }, config: HOSTS_OWN })
-  await host.repository('alice/site.wiki', { files: { a: '1' }, config: HOSTS_OWN })
+  await host.repository('alice/site', { files: { a: '1' }, config: HOST_CONFIG })
+  await host.repository('alice/site.wiki', { files: { a: '1' }, config: HOST_CONFIG })
   const scene = await twoServices(t, host)
   const before = await configs(host)
 
   const over = new AbortController()
   const random = randomNumbers(seed)
-  const doings = [
-    ...Array.from({ length: CLIENTS }, () => askAtRandom(scene, random, over.signal)),
-    editByHand(host, random, over.signal),
+  const tasks = [
+    ...Array.from({ length: CLIENTS }, () => sendRandomRequests(scene, random, over.signal)),
+    editConfigs(host, random, over.signal),
     watchConfigs(host, over.signal),
   ]
-  const ended = Promise.all(doings)
+  const ended = Promise.all(tasks)
   // The first failure ends the others.
-  const kills = await Promise.race([ended, killAgainAndAgain(scene.services, random)]).finally(() =>
+  const kills = await Promise.race([ended, killServices(scene.services, random)]).finally(() =>
     over.abort(),
   )
   const counts = await ended
 
   await releaseAll(scene)
-  await byHand(host, ['--remove-section', 'host'])
+  await editConfig(host, ['--remove-section', 'host'])
   await until('every lock is gone', async () => {
     await scene.services[0]!.godwit('sync')
     return (await scene.services[0]!.godwit('locks')).split('\n').length === 1
@@ -54,10 +54,10 @@ test('random locks, unlocks, cancels and starts leave the config of a repository
     assert.deepEqual(left, [], name)
     await host.push(name, { a: '2' })
   }
-  const acts = counts.slice(0, CLIENTS).reduce((sum, each) => sum + each, 0)
-  const outcome = 'the config is byte for byte what it was'
-  reportFault(t, 'locks, unlocks and cancels of one repository, slow git', acts, outcome)
-  reportFault(t, 'kill -9 of a service that locks', Number(kills), outcome)
+  const requests = counts.slice(0, CLIENTS).reduce((sum, each) => sum + each, 0)
+  const outcome = 'the config is unchanged, byte for byte'
+  reportFault(t, 'locks, unlocks and cancels of one repository, slow git', requests, outcome)
+  reportFault(t, 'kill -9 of a service that holds locks', Number(kills), outcome)
 })
 
 interface Scene {
@@ -71,9 +71,9 @@ interface Scene {
 async function twoServices(t: TestContext, host: GitHost): Promise<Scene> {
   const folder = temporaryDirectory(t)
   const slowGit = join(folder, 'git')
-  const dawdle =
+  const delay =
     'case "$*" in *config*) [ $(($$ % 20)) -eq 0 ] && sleep 2.5 || sleep 0.0$(($$ % 9)) ;; esac'
-  await writeFile(slowGit, `#!/bin/sh\n${dawdle}\nexec git "$@"\n`)
+  await writeFile(slowGit, `#!/bin/sh\n${delay}\nexec git "$@"\n`)
   await chmod(slowGit, 0o755)
   const flags = [
     '--rate-limit',
@@ -104,30 +104,41 @@ const configs = async (host: GitHost) => ({
 })
 
 /** Sends random requests; returns how many succeeded. */
-async function askAtRandom(scene: Scene, random: () => number, over: AbortSignal): Promise<number> {
+async function sendRandomRequests(
+  scene: Scene,
+  random: () => number,
+  over: AbortSignal,
+): Promise<number> {
   let done = 0
   while (!over.aborted) {
     const service = scene.services[Math.floor(random() * scene.services.length)]!
     const id = scene.ids[Math.floor(random() * scene.ids.length)]
-    const answer = await act(service, scene, id, random()).catch((error: unknown) => {
-      // A killed process gives no response; its committed locks are released at the end.
-      if (!(error instanceof TypeError || error instanceof SyntaxError)) throw error
-    })
-    if (answer === undefined) await pause(50)
+    const response = await sendRandomRequest(service, scene, id, random()).catch(
+      (error: unknown) => {
+        // A killed process gives no response; its committed locks are released at the end.
+        if (!(error instanceof TypeError || error instanceof SyntaxError)) throw error
+      },
+    )
+    if (response === undefined) await pause(50)
     else done += 1
   }
   return done
 }
 
-async function act({ call }: Service, scene: Scene, id: number | undefined, kind: number) {
+async function sendRandomRequest(
+  { call }: Service,
+  scene: Scene,
+  id: number | undefined,
+  kind: number,
+) {
   const { token, ids } = scene
   if (id === undefined || kind < 0.4) {
     const body = JSON.stringify({ repositories: ['site'], lock_repositories: true })
-    const answer = await call(token, '/user/migrations', { method: 'POST', body })
-    const started = (await answer.json()) as { id: number }
-    assert.equal(answer.status, 201, JSON.stringify(started))
+    const response = await call(token, '/user/migrations', { method: 'POST', body })
+    const started = (await response.json()) as { id: number }
+    assert.equal(response.status, 201, JSON.stringify(started))
     ids.push(started.id)
-    return answer.status
+    return response.status
   }
   const path = `/user/migrations/${id}`
   const { status } = await (kind < 0.75
@@ -138,16 +149,20 @@ async function act({ call }: Service, scene: Scene, id: number | undefined, kind
 }
 
 /** Changes the config with git, like the host. */
-async function editByHand(host: GitHost, random: () => number, over: AbortSignal): Promise<number> {
+async function editConfigs(
+  host: GitHost,
+  random: () => number,
+  over: AbortSignal,
+): Promise<number> {
   let edits = 0
   for (; !over.aborted; edits++) {
-    await byHand(host, ['--replace-all', 'host.edit', String(edits)])
+    await editConfig(host, ['--replace-all', 'host.edit', String(edits)])
     await pause(random() * 100)
   }
   return edits
 }
 
-async function byHand(host: GitHost, change: readonly string[]): Promise<void> {
+async function editConfig(host: GitHost, change: readonly string[]): Promise<void> {
   for (const name of ['alice/site', 'alice/site.wiki']) {
     await until(`the config of ${name} is free`, () =>
       host.git(['config', ...change], { dir: host.path(name) }).then(
@@ -179,11 +194,11 @@ async function watchConfigs(host: GitHost, over: AbortSignal): Promise<number> {
   return looks
 }
 
-async function killAgainAndAgain(services: Service[], random: () => number): Promise<number> {
-  const until = performance.now() + FOR_MS
+async function killServices(services: Service[], random: () => number): Promise<number> {
+  const until = performance.now() + DURATION_MS
   let kills = 0
   while (performance.now() < until) {
-    await pause(random() * LONGEST_LIFE_MS)
+    await pause(random() * MAX_LIFETIME_MS)
     const service = services[Math.floor(random() * services.length)]!
     await service.kill('SIGKILL')
     kills += 1
@@ -199,11 +214,11 @@ async function releaseAll({ services, token }: Scene): Promise<void> {
   await until('every migration has ended', async () => {
     all.length = 0
     for (let page = 1; ; page++) {
-      const answer = await call(
+      const response = await call(
         token,
         `/user/migrations?exclude=repositories&per_page=100&page=${page}`,
       )
-      const some = (await answer.json()) as typeof all
+      const some = (await response.json()) as typeof all
       all.push(...some)
       if (some.length < 100) break
     }

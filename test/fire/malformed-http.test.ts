@@ -35,115 +35,116 @@ const BODY = '{"repositories":["site"]}'
 interface Malformed {
   pieces: () => (string | Buffer)[]
   /**
-   * The allowed responses; `hangs up` if the server may close the connection without a response. It must close
+   * The allowed responses; `closed` if the server may close the connection without a response. It must close
    * it in any case.
    */
-  statuses: (number | 'hangs up')[]
+  statuses: (number | 'closed')[]
 }
 
-const sent = (...pieces: (string | Buffer)[]) => pieces
+const inPieces = (...pieces: (string | Buffer)[]) => pieces
 
 /** All of these try to start a migration, and none may succeed. */
 const MALFORMED: Record<string, Malformed> = {
   'a negative length': {
-    pieces: () => sent(head(START, 'content-length: -5'), BODY),
+    pieces: () => inPieces(head(START, 'content-length: -5'), BODY),
     statuses: [400],
   },
-  'a length that is no number': {
-    pieces: () => sent(head(START, 'content-length: 0x19'), BODY),
+  'a length that is not a number': {
+    pieces: () => inPieces(head(START, 'content-length: 0x19'), BODY),
     statuses: [400],
   },
   'two lengths': {
-    pieces: () => sent(head(START, 'content-length: 25', 'content-length: 3'), BODY),
+    pieces: () => inPieces(head(START, 'content-length: 25', 'content-length: 3'), BODY),
     statuses: [400],
   },
   'a length and chunks': {
     pieces: () =>
-      sent(
+      inPieces(
         head(START, 'content-length: 25', 'transfer-encoding: chunked'),
         `19\r\n${BODY}\r\n0\r\n\r\n`,
       ),
     statuses: [400],
   },
   'a chunk of absurd size': {
-    pieces: () => sent(head(START, 'transfer-encoding: chunked'), `FFFFFFFFFFFFFFFFF\r\n${BODY}`),
-    statuses: [400, 'hangs up'],
+    pieces: () =>
+      inPieces(head(START, 'transfer-encoding: chunked'), `FFFFFFFFFFFFFFFFF\r\n${BODY}`),
+    statuses: [400, 'closed'],
   },
-  'chunks that are none': {
-    pieces: () => sent(head(START, 'transfer-encoding: chunked'), `${BODY}\r\n0\r\n\r\n`),
-    statuses: [400, 'hangs up'],
+  'a body that is not chunked': {
+    pieces: () => inPieces(head(START, 'transfer-encoding: chunked'), `${BODY}\r\n0\r\n\r\n`),
+    statuses: [400, 'closed'],
   },
-  'an encoding nobody knows': {
-    pieces: () => sent(head(START, 'transfer-encoding: cow'), BODY),
-    statuses: [400, 'hangs up'],
+  'an unknown encoding': {
+    pieces: () => inPieces(head(START, 'transfer-encoding: cow'), BODY),
+    statuses: [400, 'closed'],
   },
   'a body of a gigabyte, announced': {
-    pieces: () => sent(head(START, 'content-length: 1073741824'), BODY),
+    pieces: () => inPieces(head(START, 'content-length: 1073741824'), BODY),
     statuses: [413],
   },
   'a flood of headers': {
-    pieces: () => sent(head(START, ...Array.from({ length: 3000 }, (_, n) => `x-${n}: ${n}`))),
+    pieces: () => inPieces(head(START, ...Array.from({ length: 3000 }, (_, n) => `x-${n}: ${n}`))),
     statuses: [400, 431],
   },
   'one header of a megabyte': {
-    pieces: () => sent(head(START, `x: ${'y'.repeat(1 << 20)}`)),
-    statuses: [431, 'hangs up'],
+    pieces: () => inPieces(head(START, `x: ${'y'.repeat(1 << 20)}`)),
+    statuses: [431, 'closed'],
   },
   'an address of a megabyte': {
-    pieces: () => sent(head(`GET /${'a'.repeat(1 << 20)} HTTP/1.1`)),
-    statuses: [414, 431, 'hangs up'],
+    pieces: () => inPieces(head(`GET /${'a'.repeat(1 << 20)} HTTP/1.1`)),
+    statuses: [414, 431, 'closed'],
   },
-  'a header with NUL': { pieces: () => sent(head(START, 'x: a\0b')), statuses: [400] },
-  'a header without a name': { pieces: () => sent(head(START, ': x')), statuses: [400] },
+  'a header with NUL': { pieces: () => inPieces(head(START, 'x: a\0b')), statuses: [400] },
+  'a header without a name': { pieces: () => inPieces(head(START, ': x')), statuses: [400] },
   'a space before the colon': {
-    pieces: () => sent(head(START, 'content-length : 25'), BODY),
+    pieces: () => inPieces(head(START, 'content-length : 25'), BODY),
     statuses: [400],
   },
-  'a header over two lines': { pieces: () => sent(head(START, 'x: a', ' b')), statuses: [400] },
-  'no host': { pieces: () => sent(`${START}\r\nuser-agent: x\r\n\r\n`), statuses: [400] },
+  'a header over two lines': { pieces: () => inPieces(head(START, 'x: a', ' b')), statuses: [400] },
+  'no host': { pieces: () => inPieces(`${START}\r\nuser-agent: x\r\n\r\n`), statuses: [400] },
   'a line without an end': {
-    pieces: () => sent('POST /user/migrations'),
-    statuses: [400, 'hangs up'],
+    pieces: () => inPieces('POST /user/migrations'),
+    statuses: [400, 'closed'],
   },
-  'half a head': { pieces: () => sent(head(START).slice(0, 60)), statuses: [400, 'hangs up'] },
+  'half a head': { pieces: () => inPieces(head(START).slice(0, 60)), statuses: [400, 'closed'] },
   'half a body': {
-    pieces: () => sent(head(START, `content-length: ${BODY.length}`), BODY.slice(0, 10)),
-    statuses: [400, 'hangs up'],
+    pieces: () => inPieces(head(START, `content-length: ${BODY.length}`), BODY.slice(0, 10)),
+    statuses: [400, 'closed'],
   },
   'another protocol': {
-    pieces: () => sent('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
-    statuses: [400, 505, 'hangs up'],
+    pieces: () => inPieces('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
+    statuses: [400, 505, 'closed'],
   },
   'a handshake of TLS': {
-    pieces: () => sent(Buffer.from('16030100a5010000a10303', 'hex'), Buffer.alloc(160, 7)),
+    pieces: () => inPieces(Buffer.from('16030100a5010000a10303', 'hex'), Buffer.alloc(160, 7)),
     statuses: [400],
   },
-  'HTTP/0.9': { pieces: () => sent('GET /healthz\r\n\r\n'), statuses: [200, 400] },
-  'a method nobody knows': { pieces: () => sent(head('EVIL /user HTTP/1.1')), statuses: [400] },
-  'a tunnel': { pieces: () => sent(head('CONNECT a.b:443 HTTP/1.1')), statuses: ['hangs up'] },
+  'HTTP/0.9': { pieces: () => inPieces('GET /healthz\r\n\r\n'), statuses: [200, 400] },
+  'an unknown method': { pieces: () => inPieces(head('EVIL /user HTTP/1.1')), statuses: [400] },
+  'a tunnel': { pieces: () => inPieces(head('CONNECT a.b:443 HTTP/1.1')), statuses: ['closed'] },
   'an address with a host, as a proxy sends it': {
-    pieces: () => sent(head('GET http://evil.example/user HTTP/1.1')),
+    pieces: () => inPieces(head('GET http://evil.example/user HTTP/1.1')),
     statuses: [200, 404],
   },
-  'an asterisk': { pieces: () => sent(head('OPTIONS * HTTP/1.1')), statuses: [204, 400, 404] },
+  'an asterisk': { pieces: () => inPieces(head('OPTIONS * HTTP/1.1')), statuses: [204, 400, 404] },
 }
 
 test('malformed HTTP is rejected, changes nothing and blocks no other client', async (t) => {
   const before = await state.digest()
   for (const [name, { pieces, statuses }] of Object.entries(MALFORMED)) {
-    const answer = await sendRaw(service.url, pieces(), { finish: true })
-    const [first = 'hangs up'] = answer.statuses
-    assert.ok(statuses.includes(first), `${name}: ${first}, ${answer.text.slice(0, 200)}`)
+    const response = await sendRaw(service.url, pieces(), { finish: true })
+    const [first = 'closed'] = response.statuses
+    assert.ok(statuses.includes(first), `${name}: ${first}, ${response.text.slice(0, 200)}`)
     assert.deepEqual(await state.digest(), before, name)
   }
   assert.equal((await fetch(`${service.url}/readyz`)).status, 200)
-  reportFault(t, 'malformed HTTP', Object.keys(MALFORMED).length, 'refused, nothing changed')
+  reportFault(t, 'malformed HTTP', Object.keys(MALFORMED).length, 'rejected; nothing changed')
 })
 
 test('pipelined requests are answered in order, one response each', async () => {
   const paths = Array.from({ length: 100 }, (_, n) => (n % 2 ? '/healthz' : '/nothing'))
-  const breath = paths.map((path) => head(`GET ${path} HTTP/1.1`)).join('')
-  const { statuses } = await sendRaw(service.url, [breath], { answers: paths.length })
+  const pipeline = paths.map((path) => head(`GET ${path} HTTP/1.1`)).join('')
+  const { statuses } = await sendRaw(service.url, [pipeline], { responses: paths.length })
   assert.deepEqual(
     statuses,
     paths.map((path) => (path === '/healthz' ? 200 : 404)),
@@ -155,14 +156,14 @@ test('a request smuggled in the body of another is ignored', async () => {
   const { statuses } = await sendRaw(
     service.url,
     [head(START, `content-length: ${hidden.length}`), hidden],
-    { answers: 1 },
+    { responses: 1 },
   )
   assert.deepEqual(statuses, [400])
 })
 
 test('garbage after a complete request does not replace its response', async () => {
-  const whole = head('POST /user/migrations/preflight HTTP/1.1', `content-length: ${BODY.length}`)
-  const { statuses } = await sendRaw(service.url, [`${whole}${BODY}nonsense\r\n\r\n`], {})
+  const request = head('POST /user/migrations/preflight HTTP/1.1', `content-length: ${BODY.length}`)
+  const { statuses } = await sendRaw(service.url, [`${request}${BODY}nonsense\r\n\r\n`], {})
   assert.deepEqual(statuses, [200])
 })
 
@@ -209,5 +210,5 @@ test('unexpected bytes cause neither a server error nor a migration', async (t) 
     assert.deepEqual(await state.digest(), before, `seed ${seed}, from ${from}`)
   }
   assert.equal((await fetch(`${service.url}/readyz`)).status, 200)
-  reportFault(t, 'mangled requests', CASES, 'never a 5xx, nothing changed')
+  reportFault(t, 'mangled requests', CASES, 'never a 5xx; nothing changed')
 })

@@ -8,50 +8,55 @@ import { post, untilEnded, verifyArchive } from '../support/cluster-story.ts'
 import { reportFault, shortOrLong } from '../support/fire.ts'
 import { needsObjectStore } from '../support/radosgw.ts'
 
-const { migrations: MIGRATIONS, repositories: EACH } = shortOrLong({
+const { migrations: MIGRATIONS, repositories: REPOSITORIES_EACH } = shortOrLong({
   short: { migrations: 8, repositories: 6 },
   long: { migrations: 40, repositories: 25 },
 })
 /** Every repository is in four migrations, so that they compete for it. */
-const TOGETHER = (MIGRATIONS * EACH) / 4
+const REPOSITORIES = (MIGRATIONS * REPOSITORIES_EACH) / 4
 const VERIFIED_AT_ONCE = 2
 
 test(
-  `${MIGRATIONS} concurrent migrations of ${EACH} repositories end, and every archive verifies`,
+  `${MIGRATIONS} concurrent migrations of ${REPOSITORIES_EACH} repositories end, and every archive verifies`,
   needsObjectStore,
   async (t) => {
     const flags = ['--max-unfinished-migrations', String(MIGRATIONS), '--rate-limit', '0']
-    const story = await faultStory(t, { repositories: TOGETHER, flags })
+    const story = await faultStory(t, { repositories: REPOSITORIES, flags })
     const { cluster, token, names } = story
     const apis = await Promise.all([cluster.api(), cluster.api()])
     const gits = await Promise.all([1, 2, 3].map((n) => countingGit(story, n)))
     const workers = await Promise.all(gits.map(({ program }) => cluster.worker('--git', program)))
 
-    const asked = Array.from({ length: MIGRATIONS }, (_, n) =>
-      Array.from({ length: EACH }, (_, at) => names[(n * EACH + at) % TOGETHER]!),
+    const selections = Array.from({ length: MIGRATIONS }, (_, n) =>
+      Array.from(
+        { length: REPOSITORIES_EACH },
+        (_, at) => names[(n * REPOSITORIES_EACH + at) % REPOSITORIES]!,
+      ),
     )
     const started = await Promise.all(
-      asked.map((repositories, n) =>
+      selections.map((repositories, n) =>
         post(cluster, apis[n % 2]!, token, '/user/migrations', { repositories }),
       ),
     )
     const waiting = started.values()
-    const judge = async () => {
+    const verifyEach = async () => {
       for (const { id } of waiting) {
         await untilEnded(cluster, apis[0]!, token, id, 'exported')
         await verifyArchive(t, cluster, apis[1]!, token, id)
       }
     }
-    await Promise.all(Array.from({ length: VERIFIED_AT_ONCE }, judge))
+    await Promise.all(Array.from({ length: VERIFIED_AT_ONCE }, verifyEach))
 
-    const proofs = gits.map(({ proofs }) => proofs())
-    t.diagnostic(`${TOGETHER} repositories; proofs by worker: ${proofs.join(', ')}`)
+    const verifications = gits.map(({ verifications }) => verifications())
+    t.diagnostic(
+      `${REPOSITORIES} repositories; verifications by worker: ${verifications.join(', ')}`,
+    )
     assert.ok(
-      proofs.every((count) => count > 0),
+      verifications.every((count) => count > 0),
       'a worker had nothing to do',
     )
     await story.assertTidy(workers)
-    reportFault(t, 'migrations at once', MIGRATIONS, 'every archive verified')
+    reportFault(t, 'concurrent migrations', MIGRATIONS, 'every archive verified')
   },
 )
 
@@ -61,11 +66,13 @@ test(
  */
 async function countingGit({ cluster }: FaultStory, n: number) {
   const program = join(cluster.data, `git-${n}`)
-  const notes = `${program}.proofs`
-  const others = [1, 2, 3].map((each) => `[ -s ${join(cluster.data, `git-${each}.proofs`)} ]`)
-  const waits = `while ! { ${others.join(' && ')}; } && [ -e ${notes} ]; do sleep 0.1; done`
-  const script = `#!/bin/sh\ncase "$*" in *rev-list*--objects*) echo >> ${notes}; ${waits} ;; esac\nexec git "$@"\n`
-  await writeFile(notes, '')
+  const countFile = `${program}.verifications`
+  const others = [1, 2, 3].map(
+    (each) => `[ -s ${join(cluster.data, `git-${each}.verifications`)} ]`,
+  )
+  const waits = `while ! { ${others.join(' && ')}; } && [ -e ${countFile} ]; do sleep 0.1; done`
+  const script = `#!/bin/sh\ncase "$*" in *rev-list*--objects*) echo >> ${countFile}; ${waits} ;; esac\nexec git "$@"\n`
+  await writeFile(countFile, '')
   await writeFile(program, script, { mode: 0o755 })
-  return { program, proofs: () => readFileSync(notes, 'utf8').length }
+  return { program, verifications: () => readFileSync(countFile, 'utf8').length }
 }

@@ -5,7 +5,7 @@ import { startCluster } from '../support/cluster.ts'
 import { manyRepositories } from '../support/cluster-story.ts'
 import { reportFault, shortOrLong } from '../support/fire.ts'
 import { gitHost } from '../support/git-host.ts'
-import { createDatabase, startCluster as startPostgres } from '../support/postgres.ts'
+import { createDatabase, startPostgres } from '../support/postgres.ts'
 import { until } from '../support/wait-until.ts'
 
 const RESTARTS = shortOrLong({ short: 2, long: 20 })
@@ -41,34 +41,38 @@ test('during restarts of PostgreSQL under load, clients get responses or 503 and
   ]
   const load = new AbortController()
   const seen = new Map<number, number>()
-  const wrong = new Set<string>()
-  async function keepAsking([path, init]: (typeof requests)[number]): Promise<void> {
+  const unexpected = new Set<string>()
+  async function sendRepeatedly([path, init]: (typeof requests)[number]): Promise<void> {
     while (!load.signal.aborted) {
-      const answer = await cluster.call(api, token, path, init)
-      await answer.arrayBuffer()
-      const { status, headers } = answer
+      const response = await cluster.call(api, token, path, init)
+      await response.arrayBuffer()
+      const { status, headers } = response
       seen.set(status, (seen.get(status) ?? 0) + 1)
-      const isLater = status === 503 && headers.has('retry-after')
-      if (status >= 500 && !isLater) wrong.add(`${init?.method ?? 'GET'} ${path}: ${status}`)
+      const isTemporary = status === 503 && headers.has('retry-after')
+      if (status >= 500 && !isTemporary)
+        unexpected.add(`${init?.method ?? 'GET'} ${path}: ${status}`)
       // Clients respect Retry-After.
-      if (isLater) await pause(20)
+      if (isTemporary) await pause(20)
     }
   }
-  const asking = requests.flatMap((request) => [keepAsking(request), keepAsking(request)])
+  const sending = requests.flatMap((request) => [sendRepeatedly(request), sendRepeatedly(request)])
 
-  const answered = () => (seen.get(200) ?? 0) + (seen.get(201) ?? 0)
+  const successes = () => (seen.get(200) ?? 0) + (seen.get(201) ?? 0)
   for (let n = 0; n < RESTARTS; n++) {
-    const [good, later] = [answered(), seen.get(503) ?? 0]
-    await until('a service whose database is there answers', () => answered() > good + 200)
+    const [before, rejectedBefore] = [successes(), seen.get(503) ?? 0]
+    await until('requests succeed while PostgreSQL runs', () => successes() > before + 200)
     await postgres.restart(() =>
-      until('a 503 is seen while PostgreSQL is away', () => (seen.get(503) ?? 0) > later),
+      until(
+        'a request gets 503 while PostgreSQL is down',
+        () => (seen.get(503) ?? 0) > rejectedBefore,
+      ),
     )
   }
-  const good = answered()
-  await until('there are answers after the last restart', () => answered() > good + 20)
+  const before = successes()
+  await until('requests succeed after the last restart', () => successes() > before + 20)
   load.abort()
-  await Promise.all(asking)
-  assert.deepEqual([...wrong], [], cluster.log().slice(-20_000))
+  await Promise.all(sending)
+  assert.deepEqual([...unexpected], [], cluster.log().slice(-20_000))
   t.diagnostic(`${[...seen].map(([status, count]) => `${count} x ${status}`).join(', ')}`)
-  reportFault(t, 'PostgreSQL restarted under load', RESTARTS, 'answered, or 503 with retry-after')
+  reportFault(t, 'PostgreSQL restarted under load', RESTARTS, 'a response, or 503 with Retry-After')
 })

@@ -15,7 +15,7 @@ const REQUESTS = {
   postgres: shortOrLong({ short: 500, long: 6000 }),
 }
 
-interface Answer {
+interface HttpResponse {
   status: number
   headers: http.IncomingHttpHeaders
   text: string
@@ -35,51 +35,50 @@ for (const engine of ['sqlite', 'postgres'] as const)
         engine,
         flags: ['--rate-limit', '0', '--trusted-proxies', '127.0.0.1', '--log-level', 'warn'],
       })
-      const scene = await inhabited(service)
+      const scene = await createMigrations(service)
       const description = (await (await fetch(`${service.url}/openapi.json`)).json()) as Description
       const state = await watchState(t, service)
       const agent = new http.Agent({ keepAlive: true })
       t.after(() => agent.destroy())
 
-      let [asked, refused] = [0, 0]
+      let [sent, rejected] = [0, 0]
       const statuses = new Map<number, number>()
-      let before = await quietDigest(state)
+      let before = await digestWhenIdle(state)
       const property = fc.asyncProperty(hostileRequests(description, scene), async (request) => {
-        asked++
-        const answer = await send(service, agent, request)
-        statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1)
-        assert.ok(answer.status < 500, `${answer.status} ${answer.text}`)
-        assertPresentable(answer)
-        if (answer.status >= 400) {
-          refused++
-          assert.deepEqual(await state.digest(), before, `refused with ${answer.status}, and yet`)
+        sent++
+        const response = await send(service, agent, request)
+        statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1)
+        assert.ok(response.status < 500, `${response.status} ${response.text}`)
+        assertErrorFormat(response)
+        if (response.status >= 400) {
+          rejected++
+          assert.deepEqual(
+            await state.digest(),
+            before,
+            `a request that got ${response.status} changed the database`,
+          )
         } else if (!['GET', 'HEAD', 'OPTIONS'].includes(request.method)) {
-          before = await quietDigest(state)
+          before = await digestWhenIdle(state)
         }
       })
       await fc.assert(property, { seed, numRuns: REQUESTS[engine], endOnFailure: false })
       t.diagnostic(JSON.stringify(Object.fromEntries(statuses)))
       assert.equal((await fetch(`${service.url}/readyz`)).status, 200)
-      assert.ok(refused > asked / 4 && refused < asked, `${refused} of ${asked} were refused`)
-      reportFault(
-        t,
-        'hostile requests',
-        asked,
-        'answered or refused, never by a 5xx; refusals change nothing',
-      )
+      assert.ok(rejected > sent / 4 && rejected < sent, `${rejected} of ${sent} were rejected`)
+      reportFault(t, 'hostile requests', sent, 'never a 5xx; rejected requests change nothing')
     })
   })
 
 /** Creates migrations of every kind for Alice and Bob, and tokens for both and an operator. */
-async function inhabited(service: Service) {
+async function createMigrations(service: Service) {
   await service.godwit('account', 'set', 'operator', '--site-admin', '--create')
   const tokens = await Promise.all(
     ['alice', 'bob', 'operator'].map((login) => service.token(login)),
   )
   const start = async (token: string, repositories: string[], more = {}) => {
     const body = JSON.stringify({ repositories, ...more })
-    const answer = await service.call(token, '/user/migrations', { method: 'POST', body })
-    const { id } = (await answer.json()) as { id: number }
+    const response = await service.call(token, '/user/migrations', { method: 'POST', body })
+    const { id } = (await response.json()) as { id: number }
     await untilEnded(service, token, id)
     return id
   }
@@ -93,8 +92,8 @@ async function inhabited(service: Service) {
   return { tokens, ids, repositories: [...repositories, 'alice/none', 'nobody/none'] }
 }
 
-async function quietDigest(state: StateWatch): ReturnType<StateWatch['digest']> {
-  await until('the service has come to rest', () => state.isQuiet())
+async function digestWhenIdle(state: StateWatch): ReturnType<StateWatch['digest']> {
+  await until('no migration runs and no lock is pending', () => state.isIdle())
   return state.digest()
 }
 
@@ -102,44 +101,40 @@ function send(
   service: Service,
   agent: http.Agent | undefined,
   request: HostileRequest,
-): Promise<Answer> {
+): Promise<HttpResponse> {
   const { method, target, body } = request
   // Node does not send a content length for methods that usually have no body.
   const headers = { ...request.headers, ...(body && { 'content-length': String(body.length) }) }
-  const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+  const { promise, resolve, reject } = Promise.withResolvers<HttpResponse>()
   const { hostname, port } = new URL(service.url)
-  const asked = http.request(
+  const outgoing = http.request(
     { agent: agent ?? false, hostname, port, method, path: target, headers },
-    (answer) => {
-      const { statusCode: status = 0, headers } = answer
+    (response) => {
+      const { statusCode: status = 0, headers } = response
       let text = ''
       const done = () => resolve({ status, headers, text })
       // Event streams stay open while a migration is running.
       if (headers['content-type']?.includes('event-stream')) {
-        asked.destroy()
+        outgoing.destroy()
         return done()
       }
-      answer.setEncoding('utf8').on('data', (chunk: string) => {
+      response.setEncoding('utf8').on('data', (chunk: string) => {
         text += chunk
       })
-      answer.on('end', done).on('error', reject)
+      response.on('end', done).on('error', reject)
     },
   )
-  asked.setTimeout(TIMEOUT_MS, () => asked.destroy(new Error('no answer in time')))
+  outgoing.setTimeout(TIMEOUT_MS, () => outgoing.destroy(new Error('no response in time')))
   // The server may close an idle connection between two requests; the client retries.
-  asked.on('error', (error) =>
-    asked.reusedSocket ? resolve(send(service, undefined, request)) : reject(error),
+  outgoing.on('error', (error) =>
+    outgoing.reusedSocket ? resolve(send(service, undefined, request)) : reject(error),
   )
-  asked.end(body)
+  outgoing.end(body)
   return promise
 }
 
-function assertPresentable({ status, headers, text }: Answer): void {
-  assert.doesNotMatch(
-    text,
-    /\bat .*\.ts:\d+|node_modules/,
-    'an answer shows the inside of the server',
-  )
+function assertErrorFormat({ status, headers, text }: HttpResponse): void {
+  assert.doesNotMatch(text, /\bat .*\.ts:\d+|node_modules/, 'a response shows a stack trace')
   if (status < 400 || text === '' || !headers['content-type']?.includes('json')) return
   const { message } = JSON.parse(text) as { message?: unknown }
   assert.equal(typeof message, 'string', text)

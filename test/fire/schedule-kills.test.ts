@@ -29,9 +29,9 @@ onEachEngine('a service with schedules that is killed', (engine) => {
     let startTook = 1500
     const token = await service.token('alice', '--expires', '900d')
     const call = async (path: string, init?: RequestInit) => {
-      const answer = await service.call(token, `/user/migrations${path}`, init)
-      assert.ok(answer.ok, `${path}: ${answer.status}`)
-      return answer.json()
+      const response = await service.call(token, `/user/migrations${path}`, init)
+      assert.ok(response.ok, `${path}: ${response.status}`)
+      return response.json()
     }
     // Half a day from now, so that no due time arrives during the test.
     const at = new Date(Date.now() + 12 * 3_600_000).toISOString().slice(11, 16)
@@ -51,7 +51,7 @@ onEachEngine('a service with schedules that is killed', (engine) => {
       await service.restart()
       startTook = performance.now() - began
       await until(
-        () => `day ${day} has its run (seed ${seed}):\n${service.log()}`,
+        () => `day ${day} has a run (seed ${seed}):\n${service.log()}`,
         async () => (await runs()).length === day && (await runs())[0]!.state === 'exported',
       )
     }
@@ -66,7 +66,7 @@ onEachEngine('a service with schedules that is killed', (engine) => {
       t,
       'kill -9 of a service whose schedule is due',
       DAYS,
-      'one migration for each time',
+      'one migration for each due time',
     )
   })
 })

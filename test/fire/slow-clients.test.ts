@@ -16,7 +16,7 @@ const CLIENTS = shortOrLong({ short: 20, long: 200 })
 /** Far longer than a busy machine delays a normal client. */
 const TIMEOUT = ['--client-timeout', '10s']
 
-async function storyOf(t: TestContext, flags: string[], megabytes = 1) {
+async function startStory(t: TestContext, flags: string[], megabytes = 1) {
   const story = await exportStory(t, {
     async repositories(host) {
       await largePack(host.path('alice/large'), megabytes)
@@ -24,23 +24,23 @@ async function storyOf(t: TestContext, flags: string[], megabytes = 1) {
     flags: ['--rate-limit', '0', ...flags],
   })
   const { hostname, port } = new URL(story.service.url)
-  const dial = async () => {
+  const openSocket = async () => {
     const socket = connect(Number(port), hostname)
     t.after(() => socket.destroy())
     socket.on('error', () => {})
-    await withTimeout('the service takes a connection', once(socket, 'connect'))
+    await withTimeout('the service accepts a connection', once(socket, 'connect'))
     return socket
   }
-  return { ...story, dial }
+  return { ...story, openSocket }
 }
 
 test('a client that sends its request byte by byte is cut off, and others are not affected', async (t) => {
-  const { call, dial } = await storyOf(t, TIMEOUT)
+  const { call, openSocket } = await startStory(t, TIMEOUT)
   const starts = [
     'GET /user/migrations HTTP/1.1\r\n',
     'POST /user/migrations HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n{',
   ]
-  const sockets = await Promise.all(Array.from({ length: CLIENTS }, dial))
+  const sockets = await Promise.all(Array.from({ length: CLIENTS }, openSocket))
   for (const [index, socket] of sockets.entries()) socket.write(starts[index % 2]!)
   const dripping = setInterval(() => {
     for (const socket of sockets) if (socket.writable) socket.write('x')
@@ -48,7 +48,7 @@ test('a client that sends its request byte by byte is cut off, and others are no
   t.after(() => clearInterval(dripping))
   const ends = sockets.map((socket) => untilClosed(socket))
   let isOver = false
-  const all = 'who sends drop by drop is cut off'
+  const all = 'every slow client is disconnected'
   const over = withTimeout(all, Promise.all(ends)).finally(() => {
     isOver = true
   })
@@ -56,43 +56,46 @@ test('a client that sends its request byte by byte is cut off, and others are no
   for (; !isOver; others++) assert.equal((await call('/user/migrations')).status, 200)
   await over
   assert.ok(others > 0)
-  reportFault(t, 'request sent drop by drop', CLIENTS, 'cut off; others are served')
+  reportFault(t, 'request sent byte by byte', CLIENTS, 'disconnected; others are served')
 })
 
 test('a download that the client does not read is cut off, and a slow one is not', async (t) => {
-  const story = await storyOf(t, TIMEOUT, 40)
+  const story = await startStory(t, TIMEOUT, 40)
   const { id } = await story.migrate(['large'])
   const link = await story.link(id)
-  const stalled = await Promise.all(Array.from({ length: CLIENTS }, () => begin(t, link)))
-  const slow = await begin(t, link)
+  const stalled = await Promise.all(Array.from({ length: CLIENTS }, () => startDownload(t, link)))
+  const slow = await startDownload(t, link)
   let taken = 0
-  let areCutOff = false
+  let areDisconnected = false
   const slowly = (async () => {
     for await (const chunk of slow) {
       taken += (chunk as Buffer).length
-      if (!areCutOff) await pause(20)
+      if (!areDisconnected) await pause(20)
     }
   })()
   // The clients are paused: they notice the end only when they read.
-  await Promise.all(stalled.map(({ socket }) => untilBroken(socket)))
-  areCutOff = true
+  await Promise.all(stalled.map(({ socket }) => untilReset(socket)))
+  areDisconnected = true
   await slowly
   assert.equal(taken, Number(slow.headers['content-length']))
   assert.equal((await story.call('/user/migrations')).status, 200)
-  reportFault(t, 'download that stalls', CLIENTS, 'cut off; slow ones go on')
+  reportFault(t, 'stalled download', CLIENTS, 'disconnected; slow clients continue')
 })
 
 test('downloads over the limit get 503 with Retry-After', async (t) => {
   const flags = ['--max-streams', '3', '--max-streams-per-account', '10']
-  const story = await storyOf(t, [...flags, '--client-timeout', '10m'], 40)
+  const story = await startStory(t, [...flags, '--client-timeout', '10m'], 40)
   const { id } = await story.migrate(['large'])
   const link = await story.link(id)
-  const served = await Promise.all(Array.from({ length: 3 }, () => begin(t, link)))
-  for (let n = 0; n < CLIENTS; n++) await assertBusy(await fetch(link))
+  const served = await Promise.all(Array.from({ length: 3 }, () => startDownload(t, link)))
+  for (let n = 0; n < CLIENTS; n++) await assertUnavailable(await fetch(link))
   assert.equal((await story.call('/user/migrations')).status, 200)
   for (const { socket } of served) socket.destroy()
-  await until('there is room again', async () => (await begin(t, link)).statusCode === 200)
-  reportFault(t, 'more downloads than are served', CLIENTS, '503 with retry-after')
+  await until(
+    'another download is accepted',
+    async () => (await startDownload(t, link)).statusCode === 200,
+  )
+  reportFault(t, 'more downloads than the limit', CLIENTS, '503 with Retry-After')
 })
 
 test('requests over the limit get 503 at once, and health checks still work', async (t) => {
@@ -100,36 +103,39 @@ test('requests over the limit get 503 at once, and health checks still work', as
   const [program, held] = [join(dir, 'git'), join(dir, 'held')]
   const script = `#!/bin/sh\nwhile [ -e ${held} ]; do sleep 0.1; done\nexec git "$@"\n`
   await writeFile(program, script, { mode: 0o755 })
-  const { call, service } = await storyOf(t, ['--max-requests', '4', '--git', program])
+  const { call, service } = await startStory(t, ['--max-requests', '4', '--git', program])
   await writeFile(held, '')
-  const gone = new AbortController()
+  const clients = new AbortController()
   const body = JSON.stringify({ repositories: ['large'] })
-  const preflight = { method: 'POST', body, signal: gone.signal }
+  const preflight = { method: 'POST', body, signal: clients.signal }
   for (let n = 0; n < 4; n++) call('/user/migrations/preflight', preflight).catch(() => {})
-  await until('it has its hands full', async () => (await call('/user/migrations')).status === 503)
-  for (let n = 0; n < CLIENTS; n++) await assertBusy(await call('/user/migrations'))
+  await until('the limit is reached', async () => (await call('/user/migrations')).status === 503)
+  for (let n = 0; n < CLIENTS; n++) await assertUnavailable(await call('/user/migrations'))
   for (const path of ['/healthz', '/readyz'])
     assert.equal((await fetch(`${service.url}${path}`)).status, 200)
   const metrics = await (await fetch(`${service.url}/metrics`)).text()
   assert.ok(Number(/^godwit_http_shed_total (\d+)$/m.exec(metrics)?.[1]) >= CLIENTS)
-  gone.abort()
-  await until('it has time again', async () => (await call('/user/migrations')).status === 200)
-  reportFault(t, 'more requests than can be worked on', CLIENTS, '503 with retry-after')
+  clients.abort()
+  await until(
+    'requests are accepted again',
+    async () => (await call('/user/migrations')).status === 200,
+  )
+  reportFault(t, 'more requests than the limit', CLIENTS, '503 with Retry-After')
 })
 
-async function assertBusy(answer: Response): Promise<void> {
-  assert.equal(answer.status, 503)
-  assert.ok(Number(answer.headers.get('retry-after')) >= 1)
-  const body = (await answer.json()) as Record<string, string>
+async function assertUnavailable(response: Response): Promise<void> {
+  assert.equal(response.status, 503)
+  assert.ok(Number(response.headers.get('retry-after')) >= 1)
+  const body = (await response.json()) as Record<string, string>
   assert.deepEqual(Object.keys(body), ['message', 'documentation_url', 'status'])
 }
 
 /** Starts a download that is not read any further until the test does. */
-function begin(t: TestContext, link: string): Promise<IncomingMessage> {
+function startDownload(t: TestContext, link: string): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    const request = get(link, { agent: false }, (answer) => {
-      answer.on('error', () => {})
-      resolve(answer)
+    const request = get(link, { agent: false }, (response) => {
+      response.on('error', () => {})
+      resolve(response)
     })
     request.on('error', reject)
     t.after(() => request.destroy())
@@ -142,8 +148,8 @@ async function untilClosed(socket: Socket): Promise<void> {
 }
 
 /** Does not read, so that only a reset shows that the server closed the connection. */
-async function untilBroken(socket: Socket): Promise<void> {
-  await until('who takes nothing is cut off', () => {
+async function untilReset(socket: Socket): Promise<void> {
+  await until('the server closes the connection', () => {
     if (!socket.destroyed && !socket.writableEnded) socket.write('x')
     return socket.destroyed
   })

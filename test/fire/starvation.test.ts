@@ -13,11 +13,11 @@ import { randomNumbers } from '../support/random-numbers.ts'
 
 const TIMES = shortOrLong({ short: 1, long: 6 })
 /** Each of these tests takes a minute, most of it waiting for retries. */
-const inLongForm = {
-  skip: shortOrLong<string | false>({ short: 'npm run test:fire does it', long: false }),
+const onlyInLongForm = {
+  skip: shortOrLong<string | false>({ short: 'only npm run test:fire runs it', long: false }),
 }
 
-async function mixedStory(t: TestContext, env: Record<string, string> = {}) {
+async function startMixedStory(t: TestContext, env: Record<string, string> = {}) {
   let names: string[] = []
   const story = await exportStory(t, {
     repositories: async (host) => {
@@ -28,30 +28,30 @@ async function mixedStory(t: TestContext, env: Record<string, string> = {}) {
   })
   const states = () =>
     Object.fromEntries(names.map((name) => [name, refStateOf(story.host.path(name))]))
-  const renew = async (round: number) => {
+  const changeRepositories = async (round: number) => {
     for (const name of names) await story.host.commit(story.host.path(name), { b: `${round}` })
   }
-  return { ...story, names, states, renew }
+  return { ...story, names, states, changeRepositories }
 }
 
 test(
   'without file descriptors requests are rejected, nothing is lost, and the service recovers',
-  inLongForm,
+  onlyInLongForm,
   async (t) => {
-    const { names, states, renew, ...story } = await mixedStory(t)
+    const { names, states, changeRepositories, ...story } = await startMixedStory(t)
     const { service } = story
     const acknowledged = nothingAcknowledged()
     for (let round = 0; round < TIMES; round++) {
-      await renew(round)
+      await changeRepositories(round)
       const id = await story.start(names, { lock_repositories: true })
       acknowledged.started.set(id, states())
-      const limit = openFiles(service.pid())
-      setOpenFiles(service.pid(), 40)
-      const crowd = await Promise.all(Array.from({ length: 100 }, () => dial(story)))
+      const limit = openFileLimit(service.pid())
+      setOpenFileLimit(service.pid(), 40)
+      const sockets = await Promise.all(Array.from({ length: 100 }, () => openSocket(story)))
       await pause(1000)
-      for (const socket of crowd) socket.destroy()
-      setOpenFiles(service.pid(), limit)
-      await until('it answers again', () =>
+      for (const socket of sockets) socket.destroy()
+      setOpenFileLimit(service.pid(), limit)
+      await until('the service responds again', () =>
         story.call('/user/migrations').then(
           ({ ok }) => ok,
           () => false,
@@ -61,21 +61,26 @@ test(
       await story.unlock(id, names)
     }
     await assertInvariants(story, acknowledged)
-    reportFault(t, 'no file handles left', TIMES, 'connections shed, exported once there are some')
+    reportFault(
+      t,
+      'no file descriptors left',
+      TIMES,
+      'connections rejected; exported once descriptors are free',
+    )
   },
 )
 
 test(
   'everything is exported although the service and its git processes are suspended repeatedly',
-  inLongForm,
+  onlyInLongForm,
   async (t) => {
     t.diagnostic(`seed ${seed}`)
     const random = randomNumbers(seed)
-    const { names, states, renew, ...story } = await mixedStory(t)
+    const { names, states, changeRepositories, ...story } = await startMixedStory(t)
     const acknowledged = nothingAcknowledged()
     let pauses = 0
     for (let round = 0; round < TIMES; round++) {
-      await renew(round)
+      await changeRepositories(round)
       const id = await story.start(names)
       acknowledged.started.set(id, states())
       let isEnded = false
@@ -92,11 +97,11 @@ test(
       await ended
     }
     await assertInvariants(story, acknowledged)
-    reportFault(t, 'paused for a while', pauses, 'goes on where it was')
+    reportFault(t, 'service suspended (SIGSTOP)', pauses, 'continues')
   },
 )
 
-test('a large repository is exported with little memory', inLongForm, async (t) => {
+test('a large repository is exported with little memory', onlyInLongForm, async (t) => {
   const story = await exportStory(t, {
     repositories: (host) =>
       largePack(host.path('alice/large'), shortOrLong({ short: 80, long: 400 })),
@@ -111,8 +116,8 @@ test('a large repository is exported with little memory', inLongForm, async (t) 
   reportFault(t, 'heap of 48 MB, repository many times that', 1, 'exported')
 })
 
-test('a service that is killed for lack of memory loses nothing', inLongForm, async (t) => {
-  const { names, states, ...story } = await mixedStory(t)
+test('a service that is killed for lack of memory loses nothing', onlyInLongForm, async (t) => {
+  const { names, states, ...story } = await startMixedStory(t)
   const acknowledged = nothingAcknowledged()
   const { service } = story
   acknowledged.started.set(await story.start(names), states())
@@ -122,10 +127,10 @@ test('a service that is killed for lack of memory loses nothing', inLongForm, as
   await service.kill('SIGKILL')
   await service.restart()
   await assertInvariants(story, acknowledged)
-  reportFault(t, 'no more memory from the system', 1, 'exported after a new start')
+  reportFault(t, 'no memory left', 1, 'exported after a restart')
 })
 
-async function dial({ service }: ExportStory): Promise<Socket> {
+async function openSocket({ service }: ExportStory): Promise<Socket> {
   const { hostname, port } = new URL(service.url)
   const socket = connect(Number(port), hostname)
   socket.on('error', () => {})
@@ -133,12 +138,12 @@ async function dial({ service }: ExportStory): Promise<Socket> {
   return socket
 }
 
-function openFiles(pid: number): number {
+function openFileLimit(pid: number): number {
   const columns = ['--nofile', '--noheadings', '--output', 'SOFT']
   return Number(execFileSync('prlimit', ['--pid', `${pid}`, ...columns]))
 }
 
 /** Sets only the soft limit, which can be raised again. */
-function setOpenFiles(pid: number, limit: number): void {
+function setOpenFileLimit(pid: number, limit: number): void {
   execFileSync('prlimit', ['--pid', `${pid}`, `--nofile=${limit}:`])
 }

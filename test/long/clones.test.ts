@@ -58,20 +58,20 @@ test('fifty concurrent clones during an export are complete, and reads are answe
       running--
     }
   })
-  const whole = Promise.all(clones)
+  const all = Promise.all(clones)
   const beganAll = performance.now()
   // Reports the first error, not its consequences.
-  whole.catch(() => {})
+  all.catch(() => {})
   const took: number[] = []
   while (running > 0) {
     const began = performance.now()
-    const answer = await service.call(token, `/user/migrations/${id}`)
-    assert.equal(answer.status, 200)
-    await answer.arrayBuffer()
+    const response = await service.call(token, `/user/migrations/${id}`)
+    assert.equal(response.status, 200)
+    await response.arrayBuffer()
     took.push(performance.now() - began)
     await pause(20)
   }
-  await whole
+  await all
   // On a busy machine the clones take longer too.
   const slowest = Math.max(SLOWEST_READ_MS, (performance.now() - beganAll) / 4)
   await untilEnded(service, token, id, 'exported')

@@ -10,7 +10,7 @@ import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import { until } from '../support/wait-until.ts'
 
-const wholeFile = cleanupAfterFile()
+const fileCleanup = cleanupAfterFile()
 let host: GitHost
 let names: string[]
 let cluster: Cluster
@@ -22,11 +22,11 @@ let workersStartedAt: number
 /** Starts two API processes and two workers for all tests. */
 before(async () => {
   host = await gitHost()
-  wholeFile.after(host.remove)
+  fileCleanup.after(host.remove)
   names = await manyRepositories(host, 6)
   await host.repository('bob/own', { files: { a: '1' } })
   const flags = ['--log-level', 'debug', '--rate-limit', '0']
-  cluster = await startCluster(wholeFile, { repositories: host.root, flags })
+  cluster = await startCluster(fileCleanup, { repositories: host.root, flags })
   alice = await cluster.token('alice')
   // An API process whose archives are in a bucket has no data directory.
   const elsewhere = await mkdtemp(join(tmpdir(), 'godwit-api-'))
@@ -77,7 +77,7 @@ test('an API without access to the repositories works with workers that have it'
     method: 'DELETE',
   })
   assert.equal(unlocked.status, 204)
-  await until('r0 is open', async () => (await lockOf()) === '')
+  await until('r0 is unlocked', async () => (await lockOf()) === '')
   await host.push('alice/r0', { b: '2' })
 })
 
@@ -106,15 +106,15 @@ test('only one of the workers does the housekeeping', async () => {
 
 test('API processes on one database share the rate limit', async () => {
   const bob = await cluster.token('bob')
-  const limited = () => cluster.api('--rate-limit', '4')
-  const apis = await Promise.all([limited(), limited()])
-  const answers = []
+  const startLimited = () => cluster.api('--rate-limit', '4')
+  const apis = await Promise.all([startLimited(), startLimited()])
+  const responses = []
   for (let n = 0; n < 6; n++)
-    answers.push(await cluster.call(apis[n % 2]!, bob, '/user/migrations'))
+    responses.push(await cluster.call(apis[n % 2]!, bob, '/user/migrations'))
   assert.deepEqual(
-    answers.map(({ status }) => status),
+    responses.map(({ status }) => status),
     [200, 200, 200, 200, 403, 403],
   )
-  const used = answers.map(({ headers }) => headers.get('x-ratelimit-used'))
+  const used = responses.map(({ headers }) => headers.get('x-ratelimit-used'))
   assert.deepEqual(used, ['1', '2', '3', '4', '4', '4'])
 })

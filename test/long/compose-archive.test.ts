@@ -10,7 +10,7 @@ import { collect, file, lines, noise, storeSegments } from '../support/archive-s
 import { contentsOf, emptyBucket, needsObjectStore } from '../support/radosgw.ts'
 
 const MEGABYTE = 1_000_000
-const PRESENTED = {
+const PRESIGN_OPTIONS = {
   filename: 'an-archive.tar.gz',
   contentType: 'application/x-gzip',
   expiresInSeconds: 300,
@@ -21,21 +21,21 @@ async function emptyStore() {
   return { bucket, blobs: createS3BlobStore(bucket) }
 }
 
-const packed = (name: string, bytes: number) => [file(name, noise(bytes, bytes), true, 65_536)]
-const small = (name: string, bytes: number) => [file(name, lines(bytes))]
-const many = Array.from({ length: 80 }, (_, n) => small(`small-${n}`, 2000 * n))
+const packSegment = (name: string, bytes: number) => [file(name, noise(bytes, bytes), true, 65_536)]
+const smallSegment = (name: string, bytes: number) => [file(name, lines(bytes))]
+const many = Array.from({ length: 80 }, (_, n) => smallSegment(`small-${n}`, 2000 * n))
 
 describe('composing on a real server', needsObjectStore, () => {
   test('an archive of many small and some large segments has the same bytes as the segments', async () => {
     const { bucket, blobs } = await emptyStore()
     const segments = await storeSegments(blobs, [
-      small('schema.json', 20),
+      smallSegment('schema.json', 20),
       ...many.slice(0, 40),
-      packed('large.pack', 11 * MEGABYTE),
-      packed('copied-whole.pack', 5.3 * MEGABYTE),
+      packSegment('large.pack', 11 * MEGABYTE),
+      packSegment('copied-whole.pack', 5.3 * MEGABYTE),
       ...many.slice(40),
-      packed('middling.pack', 6 * MEGABYTE),
-      packed('last.pack', 10 * MEGABYTE),
+      packSegment('middling.pack', 6 * MEGABYTE),
+      packSegment('last.pack', 10 * MEGABYTE),
     ])
     const plan = planArchive(segments)
     await composeArchive(plan, blobs, 'archive')
@@ -44,14 +44,14 @@ describe('composing on a real server', needsObjectStore, () => {
     const kept = [...segments.map(({ key }) => key), 'archive'].sort()
     assert.deepEqual(await contentsOf(bucket), { objects: kept, uploads: [] })
 
-    const url = await blobs.presign('archive', PRESENTED)
-    const answer = await fetch(url)
-    assert.equal(answer.status, 200)
-    assert.equal(answer.headers.get('content-length'), String(plan.length))
-    assert.equal(answer.headers.get('content-type'), 'application/x-gzip')
-    const disposition = answer.headers.get('content-disposition')
+    const url = await blobs.presign('archive', PRESIGN_OPTIONS)
+    const response = await fetch(url)
+    assert.equal(response.status, 200)
+    assert.equal(response.headers.get('content-length'), String(plan.length))
+    assert.equal(response.headers.get('content-type'), 'application/x-gzip')
+    const disposition = response.headers.get('content-disposition')
     assert.equal(disposition, 'attachment; filename=an-archive.tar.gz')
-    assert.ok(Buffer.from(await answer.arrayBuffer()).equals(expected))
+    assert.ok(Buffer.from(await response.arrayBuffer()).equals(expected))
 
     const part = await fetch(url, { headers: { range: 'bytes=9000000-9000099' } })
     assert.equal(part.status, 206)
@@ -61,35 +61,37 @@ describe('composing on a real server', needsObjectStore, () => {
 
   test('a small archive is composed', async () => {
     const { bucket, blobs } = await emptyStore()
-    const plan = planArchive(await storeSegments(blobs, [small('a', 10), small('b', 100_000)]))
+    const plan = planArchive(
+      await storeSegments(blobs, [smallSegment('a', 10), smallSegment('b', 100_000)]),
+    )
     await composeArchive(plan, blobs, 'archive')
     const expected = await collect(readArchive(plan, blobs))
     assert.ok((await collect(await blobs.open('archive'))).equals(expected))
     assert.deepEqual((await contentsOf(bucket)).uploads, [])
   })
 
-  describe('failures leave nothing behind', () => failures())
-  describe('presigned addresses', () => presigned())
+  describe('failures leave nothing behind', () => failureTests())
+  describe('presigned addresses', () => presignTests())
 })
 
 /** One segment with a part that is uploaded, three that are copied, and two substitutes for the third. */
 async function segmentsToCompose() {
   const { bucket, blobs } = await emptyStore()
-  const packs = [11, 5.5, 5.5, 5.5].map((size, n) => packed(`${n}.pack`, size * MEGABYTE + n))
+  const packs = [11, 5.5, 5.5, 5.5].map((size, n) => packSegment(`${n}.pack`, size * MEGABYTE + n))
   const segments = await storeSegments(blobs, packs)
   await blobs.put('shorter', [noise(5_400_000)])
   await blobs.put('longer', [noise(5_600_000)])
   return { bucket, segments }
 }
 
-function failures(): void {
+function failureTests(): void {
   // Failures change nothing, so all tests share a bucket.
-  let made: ReturnType<typeof segmentsToCompose> | undefined
+  let stored: ReturnType<typeof segmentsToCompose> | undefined
 
   /** Stores four segments and lists the bucket. */
-  async function segmentsIn() {
-    made ??= segmentsToCompose()
-    const { bucket, segments } = await made
+  async function setUp() {
+    stored ??= segmentsToCompose()
+    const { bucket, segments } = await stored
     const blobs = createS3BlobStore(bucket)
     /** Replaces the blob of the third segment. */
     const withThird = (key: string) => segments.with(2, { ...segments[2]!, key })
@@ -97,7 +99,7 @@ function failures(): void {
   }
 
   test('a missing segment', async () => {
-    const { bucket, blobs, withThird, before } = await segmentsIn()
+    const { bucket, blobs, withThird, before } = await setUp()
     const composing = composeArchive(planArchive(withThird('gone')), blobs, 'archive')
     await assert.rejects(composing, BlobNotFound)
     assert.deepEqual(await contentsOf(bucket), before)
@@ -105,13 +107,13 @@ function failures(): void {
 
   for (const what of ['shorter', 'longer'])
     test(`a segment that is ${what} than its description`, async () => {
-      const { bucket, blobs, withThird, before } = await segmentsIn()
+      const { bucket, blobs, withThird, before } = await setUp()
       await assert.rejects(composeArchive(planArchive(withThird(what)), blobs, 'archive'))
       assert.deepEqual(await contentsOf(bucket), before)
     })
 
   test('an abort', async (t) => {
-    const { bucket, blobs, segments, before } = await segmentsIn()
+    const { bucket, blobs, segments, before } = await setUp()
     const stop = new AbortController()
     const cancelled = new Error('cancelled')
     onCopy(t, () => stop.abort(cancelled))
@@ -121,28 +123,28 @@ function failures(): void {
   })
 
   test('an existing key', async () => {
-    const { bucket, blobs, segments, before } = await segmentsIn()
+    const { bucket, blobs, segments, before } = await setUp()
     const composing = composeArchive(planArchive(segments), blobs, 'segment-0')
     await assert.rejects(composing, BlobExists)
     assert.deepEqual(await contentsOf(bucket), before)
   })
 }
 
-/** Calls `act` whenever the server copies. */
-function onCopy(t: TestContext, act: () => void): void {
+/** Calls the callback whenever the server copies. */
+function onCopy(t: TestContext, callback: () => void): void {
   const copy = S3.prototype.uploadPartCopy as (...args: unknown[]) => unknown
   t.mock.method(S3.prototype, 'uploadPartCopy', function (this: S3, ...args: unknown[]) {
-    act()
+    callback()
     return copy.apply(this, args)
   })
 }
 
-function presigned(): void {
+function presignTests(): void {
   test('give read access to that blob only', async () => {
     const { blobs } = await emptyStore()
     await blobs.put('archive', [Buffer.from('bytes')])
     await blobs.put('another', [Buffer.from('other')])
-    const url = await blobs.presign('archive', PRESENTED)
+    const url = await blobs.presign('archive', PRESIGN_OPTIONS)
     assert.equal(await (await fetch(url)).text(), 'bytes')
     for (const method of ['HEAD', 'PUT', 'DELETE']) {
       assert.equal((await fetch(url, { method })).status, 403, method)
@@ -162,7 +164,7 @@ function presigned(): void {
     const publicEndpoint = endpoint.replace('127.0.0.1', 'localhost')
     const blobs = createS3BlobStore({ bucket, endpoint, publicEndpoint, prefix: 'blobs/' })
     await blobs.put('archive', [Buffer.from('bytes')])
-    const url = await blobs.presign('archive', PRESENTED)
+    const url = await blobs.presign('archive', PRESIGN_OPTIONS)
     assert.ok(url.startsWith(`${publicEndpoint}/${bucket}/blobs/archive?`))
     assert.equal(await (await fetch(url)).text(), 'bytes')
   })
@@ -170,7 +172,7 @@ function presigned(): void {
   test('reject a file name that would need quoting', async () => {
     const { blobs } = await emptyStore()
     for (const filename of ['', 'a b', 'a"', 'a;b', 'a\r\nb', '../a/b']) {
-      await assert.rejects(blobs.presign('archive', { ...PRESENTED, filename }), TypeError)
+      await assert.rejects(blobs.presign('archive', { ...PRESIGN_OPTIONS, filename }), TypeError)
     }
   })
 }

@@ -24,19 +24,19 @@ const CACHE = process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache')
 const TAR = join(CACHE, 'godwit', 'debian-bookworm.tar')
 
 /** Options for tests that install packages. */
-const needsDebianRoot = skipUnless(whyNot() === undefined, whyNot()!)
+const needsDebianRoot = skipUnless(missingRequirement() === undefined, missingRequirement()!)
 
-function whyNot(): string | undefined {
+function missingRequirement(): string | undefined {
   if (process.getuid?.() !== 0) return 'only root can install a Debian package'
-  if (spawnSync('which', ['dpkg-deb', 'chroot']).status !== 0) return 'this is no Debian'
-  return existsSync(TAR) ? undefined : 'scripts/debian-root has made no Debian to install in'
+  if (spawnSync('which', ['dpkg-deb', 'chroot']).status !== 0) return 'this is not Debian'
+  return existsSync(TAR) ? undefined : 'scripts/debian-root was not run'
 }
 
 interface DebianRoot {
   path(inside: string): string
   text(inside: string): string
   /** Runs a command as root and returns its output; throws with all output if it fails. */
-  run(program: string, ...args: string[]): { stdout: string; said: string }
+  run(program: string, ...args: string[]): { stdout: string; output: string }
   /** Returns mode, owner and group, such as `-rw-r----- root godwit`. */
   access(inside: string): string
   /** Starts the command of a unit, as its user and with its environment, without the rest of systemd's work. */
@@ -46,7 +46,7 @@ interface DebianRoot {
 const SEARCH_PATH = 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
 /** Extracts a small Debian into a directory. */
-function debianRoot(t: TestContext): DebianRoot {
+function extractDebian(t: TestContext): DebianRoot {
   const root = temporaryDirectory(t)
   execFileSync('tar', ['--extract', '--numeric-owner', '--file', TAR, '--directory', root])
   // Users other than root must be able to enter it.
@@ -57,9 +57,9 @@ function debianRoot(t: TestContext): DebianRoot {
   const run: DebianRoot['run'] = (program, ...args) => {
     const inside = [root, 'env', '-i', SEARCH_PATH, 'HOME=/root', 'DEBIAN_FRONTEND=noninteractive']
     const ended = spawnSync('chroot', [...inside, program, ...args], { encoding: 'utf8' })
-    const said = `${ended.stdout}${ended.stderr}`
-    if (ended.status !== 0) throw new Error(`${program} ${args.join(' ')} failed:\n${said}`)
-    return { stdout: ended.stdout.trimEnd(), said }
+    const output = `${ended.stdout}${ended.stderr}`
+    if (ended.status !== 0) throw new Error(`${program} ${args.join(' ')} failed:\n${output}`)
+    return { stdout: ended.stdout.trimEnd(), output }
   }
 
   return {
@@ -95,28 +95,28 @@ function contentsDigest(deb: string): string {
 
 const PROJECT = new URL('../..', import.meta.url).pathname
 /** Packing and unpacking hundreds of megabytes depends on the disk. */
-const PATIENT = { timeout: 1_800_000 }
+const LONG_TIMEOUT = { timeout: 1_800_000 }
 
-function makePackage(shelf: string, ...args: string[]): string {
+function makePackage(folder: string, ...args: string[]): string {
   const env = { ...process.env, SOURCE_DATE_EPOCH: '1700000000' }
-  const command = ['run', '--silent', 'package', '--', '--output', shelf, ...args]
+  const command = ['run', '--silent', 'package', '--', '--output', folder, ...args]
   return execFileSync('npm', command, { cwd: PROJECT, env, encoding: 'utf8' }).trim()
 }
 
 test('the Debian package is reproducible and can be installed, started, upgraded, removed and purged', {
   ...needsDebianRoot,
-  ...PATIENT,
+  ...LONG_TIMEOUT,
 }, async (t) => {
-  const shelf = temporaryDirectory(t)
-  const [first, second] = [makePackage(shelf), makePackage(shelf, '--revision', '2')]
+  const folder = temporaryDirectory(t)
+  const [first, second] = [makePackage(folder), makePackage(folder, '--revision', '2')]
   assert.match(first, /\/godwit_\d+\.\d+\.\d+_(amd64|arm64)\.deb$/)
   assert.equal(contentsDigest(first), contentsDigest(second))
   assert.ok(statSync(first).size < 80_000_000, `${statSync(first).size} bytes`)
 
-  const debian = debianRoot(t)
+  const debian = extractDebian(t)
   const install = (deb: string) => {
     cpSync(deb, debian.path('/tmp/godwit.deb'))
-    return debian.run('dpkg', '--install', '/tmp/godwit.deb').said
+    return debian.run('dpkg', '--install', '/tmp/godwit.deb').output
   }
   assert.match(install(first), /systemctl enable --now godwit/)
   assertInstalled(debian)
@@ -125,7 +125,7 @@ test('the Debian package is reproducible and can be installed, started, upgraded
   const configured = debian.text('/etc/godwit/config')
   let service = await startService(t, debian, url)
   const token = debian.run('godwit', 'token', 'add', 'alice').stdout
-  const call = caller(url)
+  const call = createClient(url)
   const body = JSON.stringify({ repositories: ['alice/site'] })
   const started = await call(token, '/user/migrations', { method: 'POST', body })
   assert.equal(started.status, 201, await started.clone().text())
@@ -138,10 +138,10 @@ test('the Debian package is reproducible and can be installed, started, upgraded
 
   install(second)
   assert.match(debian.run('dpkg-query', '--show', 'godwit').stdout, /-2$/)
-  assert.equal(debian.text('/etc/godwit/config'), configured, 'the settings are kept')
+  assert.equal(debian.text('/etc/godwit/config'), configured, 'the settings were changed')
   assert.equal(debian.access('/etc/godwit/config'), '-rw-r----- root godwit')
   service = await startService(t, debian, url)
-  assert.equal(digest(await download(call, token, id)), digest(archive), 'the archive is kept')
+  assert.equal(digest(await download(call, token, id)), digest(archive), 'the archive was changed')
   await stop(service)
   assert.equal(debian.run('find', '/var/lib/godwit', '!', '-user', 'godwit').stdout, '')
 
@@ -153,9 +153,12 @@ test('the Debian package is reproducible and can be installed, started, upgraded
   ])
     assert.ok(!existsSync(debian.path(gone)), `${gone} is left`)
   assert.equal(debian.text('/etc/godwit/config'), configured)
-  assert.match(debian.run('dpkg', '--purge', 'godwit').said, /\/var\/lib\/godwit .* left/)
+  assert.match(debian.run('dpkg', '--purge', 'godwit').output, /\/var\/lib\/godwit .* left/)
   assert.ok(!existsSync(debian.path('/etc/godwit')))
-  assert.ok(existsSync(debian.path('/var/lib/godwit/godwit.sqlite')), 'people’s archives stay')
+  assert.ok(
+    existsSync(debian.path('/var/lib/godwit/godwit.sqlite')),
+    'the data directory was removed',
+  )
 })
 
 function assertInstalled(debian: DebianRoot): void {
@@ -205,15 +208,15 @@ async function startService(
   url: string,
 ): Promise<ChildProcess> {
   const child = debian.startUnit('godwit.service', { stdio: ['ignore', 'ignore', 'pipe'] })
-  let said = ''
+  let output = ''
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    said += text
+    output += text
   })
   t.after(() => stop(child))
   await until(
-    () => `the service is ready:\n${said}`,
+    () => `the service is ready:\n${output}`,
     async () => {
-      if (child.exitCode !== null) throw new Error(`the service ended:\n${said}`)
+      if (child.exitCode !== null) throw new Error(`the service ended:\n${output}`)
       return (await fetch(`${url}/readyz`).catch(() => undefined))?.ok
     },
   )
@@ -227,7 +230,7 @@ async function stop(child: ChildProcess): Promise<void> {
   await withTimeout('the service ends', ended)
 }
 
-const caller =
+const createClient =
   (url: string) =>
   (token: string, path: string, init: RequestInit = {}) => {
     const headers = { accept: PREVIEW, authorization: `bearer ${token}` }
@@ -235,13 +238,13 @@ const caller =
   }
 
 async function download(
-  call: ReturnType<typeof caller>,
+  call: ReturnType<typeof createClient>,
   token: string,
   id: number,
 ): Promise<Buffer> {
-  const answer = await call(token, `/user/migrations/${id}/archive`)
-  assert.equal(answer.status, 200)
-  return Buffer.from(await answer.arrayBuffer())
+  const response = await call(token, `/user/migrations/${id}/archive`)
+  assert.equal(response.status, 200)
+  return Buffer.from(await response.arrayBuffer())
 }
 
 const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')

@@ -20,12 +20,12 @@ import { withTimeout } from '../support/wait-until.ts'
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
 
 const needsParts = skipUnless(
-  ['curl', 'jq', 'sqlite3'].every((program) => !spawnSync(program, ['--version']).error),
+  ['curl', 'jq', 'sqlite3'].every((writeProgram) => !spawnSync(writeProgram, ['--version']).error),
   'curl, jq or sqlite3 is not installed',
 )
 
-/** A machine for the commands of a page: its directories are temporary, everything else is real. */
-async function machine(t: TestContext) {
+/** Sets up temporary directories, a host and fake system programs for the commands of a page. */
+async function setUpMachine(t: TestContext) {
   const host = await gitHost()
   t.after(host.remove)
   const config = { 'godwit.collaborator': 'alice:admin' }
@@ -41,13 +41,13 @@ async function machine(t: TestContext) {
     mkdirSync(join(root, folder), { recursive: true })
   symlinkSync(GODWIT, join(root, 'bin/godwit'))
   symlinkSync(join(root, 'bin'), join(root, 'home/bin'))
-  const program = (name: string, text: string) => {
+  const writeProgram = (name: string, text: string) => {
     writeFileSync(join(root, 'bin', name), `#!/bin/bash\nset -eu\n${text}\n`)
     chmodSync(join(root, 'bin', name), 0o755)
   }
   pid = join(root, 'pid')
   // Does the work of the unit, without systemd.
-  program(
+  writeProgram(
     'systemctl',
     `case $* in
       'enable --now godwit' | 'start godwit') godwit serve >> ${root}/log 2>&1 & echo $! > ${pid} ;;
@@ -56,8 +56,8 @@ async function machine(t: TestContext) {
     esac`,
   )
   // The user does not exist here.
-  program('chown', `[ "$1 $2" = '-R godwit:' ] && [ -e "$3" ]`)
-  const here = (text: string): string =>
+  writeProgram('chown', `[ "$1 $2" = '-R godwit:' ] && [ -e "$3" ]`)
+  const replacePaths = (text: string): string =>
     text
       .replaceAll('https://migrations.example.com', `http://${listen}`)
       .replaceAll('127.0.0.1:3000', listen)
@@ -71,18 +71,18 @@ async function machine(t: TestContext) {
     HOME: join(root, 'home'),
     GODWIT_LISTEN: listen,
   }
-  return { root, pid, listen, here, env: env as Record<string, string> }
+  return { root, pid, listen, replacePaths, env: env as Record<string, string> }
 }
 
 /** Runs the commands in one shell until one fails. */
-async function typed(
+async function runInShell(
   { root }: { root: string },
   env: Record<string, string>,
   commands: readonly string[],
 ): Promise<string> {
   const script = [
     'set -eu -o pipefail',
-    ...commands.flatMap((each) => [`: at ${quoted(each)}`, each]),
+    ...commands.flatMap((each) => [`: at ${quote(each)}`, each]),
   ]
   const shell = spawn('bash', ['-xc', script.join('\n')], {
     cwd: join(root, 'home'),
@@ -90,49 +90,52 @@ async function typed(
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let shown = ''
-  let said = Promise.withResolvers<undefined>()
+  let printed = Promise.withResolvers<undefined>()
   for (const stream of [shell.stdout, shell.stderr])
     stream.setEncoding('utf8').on('data', (text: string) => {
       shown += text
-      said.resolve(undefined)
-      said = Promise.withResolvers()
+      printed.resolve(undefined)
+      printed = Promise.withResolvers()
     })
   const ended = once(shell, 'exit')
   let end: unknown[] | undefined
   // Only silence has a timeout; the commands together take as long as they need.
   while (!end)
     end = await withTimeout(
-      () => `the commands of the page go on:\n${shown}`,
-      Promise.race([ended, said.promise]),
+      () => `the commands of the page print something or end:\n${shown}`,
+      Promise.race([ended, printed.promise]),
     )
   assert.equal(end[0], 0, shown)
   return shown
 }
 
-const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
+const quote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
 
-const runnable = async (page: string): Promise<string[]> =>
+const readCommands = async (page: string): Promise<string[]> =>
   (await commandBlocks(page))
     .filter(({ notRun }) => notRun === undefined)
     .flatMap(({ commands }) => commands)
 
 test('the README’s tour works as written', needsParts, async (t) => {
-  const all = await machine(t)
-  const tour = (await runnable('README.md'))
+  const machine = await setUpMachine(t)
+  const commands = (await readCommands('README.md'))
     // Other tests cover these: the fresh clone, and the tour of the client.
     .filter((line) => !line.startsWith('npm ') && !line.startsWith('godwit migration'))
-    .map(all.here)
-  assert.ok(tour.length >= 12 && tour.some((line) => line.includes('curl -sf')), tour.join('\n'))
-  const serve = tour.findIndex((line) => line.startsWith('bin/godwit serve'))
-  tour[serve] =
-    `${tour[serve]} > ../log 2>&1 & echo $! > ${all.pid}; until curl -sf http://${all.listen}/readyz; do sleep 0.1; done`
-  const shown = await typed(all, all.env, [...tour, `kill $(cat ${all.pid})`])
+    .map(machine.replacePaths)
+  assert.ok(
+    commands.length >= 12 && commands.some((line) => line.includes('curl -sf')),
+    commands.join('\n'),
+  )
+  const serve = commands.findIndex((line) => line.startsWith('bin/godwit serve'))
+  commands[serve] =
+    `${commands[serve]} > ../log 2>&1 & echo $! > ${machine.pid}; until curl -sf http://${machine.listen}/readyz; do sleep 0.1; done`
+  const shown = await runInShell(machine, machine.env, [...commands, `kill $(cat ${machine.pid})`])
   assert.match(shown, /^alice\/site\nocto\/tools$/m)
   assert.match(shown, /alice\.tar\.gz is intact: 3 repositories verified/)
 })
 
 /** The values for the placeholders in capitals. */
-const FILLED: [RegExp, string][] = [
+const PLACEHOLDERS: [RegExp, string][] = [
   [/\[(OWNER)?[^\]]*\]?\]?\.*\]?/g, ''],
   [/owner\|member/g, 'owner'],
   [/OWNER\/NAME/g, 'alice/site'],
@@ -142,24 +145,24 @@ const FILLED: [RegExp, string][] = [
 ]
 
 test('the first-day guide and the operations guide work as written', needsParts, async (t) => {
-  const all = await machine(t)
-  const file = join(all.root, 'etc/godwit/config')
-  writeFileSync(file, all.here(await configFileOf('docs/FIRST-DAY.md')))
-  const env = { ...all.env, GODWIT_CONFIG: file }
-  const day = (await runnable('docs/FIRST-DAY.md')).map(all.here)
-  assert.ok(day.length >= 25, day.join('\n'))
-  const shown = await typed(all, env, day)
+  const machine = await setUpMachine(t)
+  const file = join(machine.root, 'etc/godwit/config')
+  writeFileSync(file, machine.replacePaths(await configFileOf('docs/FIRST-DAY.md')))
+  const env = { ...machine.env, GODWIT_CONFIG: file }
+  const commands = (await readCommands('docs/FIRST-DAY.md')).map(machine.replacePaths)
+  assert.ok(commands.length >= 25, commands.join('\n'))
+  const shown = await runInShell(machine, env, commands)
   assert.match(shown, /alice\.tar\.gz is intact: 3 repositories verified/)
   assert.match(shown, new RegExp(`--repositories +\\S+ \\(${file}:2\\)`))
 
-  const client = { GODWIT_URL: `http://${all.listen}`, GODWIT_TOKEN_FILE: 'alice.token' }
+  const client = { GODWIT_URL: `http://${machine.listen}`, GODWIT_TOKEN_FILE: 'alice.token' }
   const operations: string[] = ['godwit account set octo --type Organization']
   for (const inline of await inlineCommands('docs/OPERATIONS.md')) {
-    const line = FILLED.reduce((text, [from, to]) => text.replaceAll(from, to), inline)
+    const line = PLACEHOLDERS.reduce((text, [from, to]) => text.replaceAll(from, to), inline)
     const [words = []] = godwitCalls(line)
     // Mentioned commands lack their arguments; services have run above.
-    const isWhole = !/…/.test(line) && (await usageErrorOf(words)) === undefined
-    if (isWhole && !['serve', 'work'].includes(words[0]!))
+    const isComplete = !/…/.test(line) && (await usageErrorOf(words)) === undefined
+    if (isComplete && !['serve', 'work'].includes(words[0]!))
       operations.push(line.replace('| man -l -', '> man'))
   }
   for (const wanted of [
@@ -172,5 +175,5 @@ test('the first-day guide and the operations guide work as written', needsParts,
       operations.some((line) => line.trim() === wanted),
       `${wanted} is not among\n${operations.join('\n')}`,
     )
-  await typed(all, { ...env, ...client }, [...operations, 'systemctl stop godwit'])
+  await runInShell(machine, { ...env, ...client }, [...operations, 'systemctl stop godwit'])
 })

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { leave, needsChromium, visit } from '../support/browser.ts'
-import { dashboardPort, keepScreenshot } from '../support/dashboard.ts'
+import { endVisit, needsChromium, visit } from '../support/browser.ts'
+import { dashboardPort, saveScreenshot } from '../support/dashboard.ts'
 import { gitHost } from '../support/git-host.ts'
-import { startSharedService } from '../support/service-row.ts'
+import { startSharedService } from '../support/start-shared-service.ts'
 import { until } from '../support/wait-until.ts'
 
 type Operations = Record<string, Record<string, unknown>>
@@ -35,7 +35,7 @@ test(
     const shown = page.locator('.opblock:visible')
     await page.getByText('Get a migration and its state', { exact: true }).waitFor()
     assert.equal(await shown.count(), operations.length)
-    await keepScreenshot(page, 'docs-1280')
+    await saveScreenshot(page, 'docs-1280')
 
     await page.getByLabel('Search').fill('post /user/migrations/preflight')
     await until('one operation is left', async () => (await shown.count()) === 1)
@@ -69,13 +69,13 @@ test(
     assert.ok((await top('h1')) < (await top('.opblock')))
     for (const cell of await page.locator('.opblock-body td').all()) {
       const box = await cell.boundingBox()
-      assert.ok(!box || box.x + box.width <= 390, 'a cell is out of sight')
+      assert.ok(!box || box.x + box.width <= 390, 'a cell is cut off')
     }
-    await keepScreenshot(page, 'docs-390')
-    const overhang = (await page.evaluate(
+    await saveScreenshot(page, 'docs-390')
+    const overflow = (await page.evaluate(
       'document.documentElement.scrollWidth - document.documentElement.clientWidth',
     )) as number
-    assert.ok(overhang <= 0, `${overhang} pixels are cut off at 390`)
-    await leave(page)
+    assert.ok(overflow <= 0, `${overflow} pixels are cut off at 390`)
+    await endVisit(page)
   },
 )

@@ -13,7 +13,7 @@ import { slowGit } from '../support/slow-git.ts'
 
 const REPOSITORIES = 10
 
-async function mixedStory(t: TestContext) {
+async function startMixedStory(t: TestContext) {
   let names: string[] = []
   const git = await slowGit({ afterFirst: REPOSITORIES / 2 })
   t.after(git.remove)
@@ -27,11 +27,11 @@ async function mixedStory(t: TestContext) {
 }
 
 test('a stopped export ends soon, leaves nothing behind, and continues at the next start', async (t) => {
-  const { git, names, service, start, untilEnded, unpacked, refStates } = await mixedStory(t)
+  const { git, names, service, start, untilEnded, unpack, refStates } = await startMixedStory(t)
   const id = await start(names)
-  await until('something is finished', () => blobsOf(service).length > 0)
-  await git.pid()
-  // If it had been killed after its ten seconds, it would have ended by the signal.
+  await until('a blob is finished', () => blobsOf(service).length > 0)
+  await git.untilSlow()
+  // A service that did not stop within ten seconds would have been killed.
   assert.equal(await service.kill('SIGTERM'), 0, service.log())
   assert.deepEqual(unfinishedFiles(service), [])
   const [migration] = rowsOf<{ state: string }>(service, 'select state from migrations')
@@ -47,10 +47,10 @@ test('a stopped export ends soon, leaves nothing behind, and continues at the ne
   assert.deepEqual(
     finished.filter((key) => !blobsOf(service).includes(key)),
     [],
-    'what was finished is used',
+    'finished blobs were discarded',
   )
   assertNothingLeftOver(service)
-  assertArchiveHolds(await unpacked(id), refStates())
+  assertArchiveHolds(await unpack(id), refStates())
 })
 
 test('a repository whose export crashes the service every time fails by name, and the others are exported', async (t) => {
@@ -62,14 +62,18 @@ test('a repository whose export crashes the service every time fails by name, an
   })
   const id = await start(['deadly'])
   for (let kills = 1; kills <= 5; kills++) {
-    await git.pid(kills)
+    await git.untilSlow(kills)
     await service.kill('SIGKILL')
     await service.restart()
   }
   await untilEnded(id, 'failed')
   const report = await (await call(`/user/migrations/${id}/report`)).text()
   assert.match(report, /"full_name":"alice\/deadly".*"its worker was lost"/)
-  assert.equal(await git.pid(5), await git.pid(), 'it was not tried a sixth time')
+  assert.equal(
+    await git.untilSlow(5),
+    await git.untilSlow(),
+    'the repository was exported a sixth time',
+  )
   await git.speedUp()
   await host.repository('alice/harmless', { files: { a: 'a' } })
   await service.godwit('sync')

@@ -5,10 +5,10 @@ import { createInterface } from 'node:readline'
 import { type TestContext, test } from 'node:test'
 import { temporaryDirectory } from '../support/sample-repositories.ts'
 
-const script = (name: string) => new URL(`../support/forge/${name}`, import.meta.url).pathname
+const scriptPath = (name: string) => new URL(`../support/forge/${name}`, import.meta.url).pathname
 
-function run(t: TestContext, name: string, ...args: string[]): ChildProcess {
-  const child = spawn(process.execPath, [script(name), ...args], {
+function startScript(t: TestContext, name: string, ...args: string[]): ChildProcess {
+  const child = spawn(process.execPath, [scriptPath(name), ...args], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   t.after(() => child.kill('SIGKILL'))
@@ -18,7 +18,7 @@ function run(t: TestContext, name: string, ...args: string[]): ChildProcess {
 const linesOf = (child: ChildProcess) => createInterface({ input: child.stdout! })
 
 async function startForge(t: TestContext, issues: number): Promise<string> {
-  const forge = run(t, 'forge-test-process.ts', String(issues))
+  const forge = startScript(t, 'forge-test-process.ts', String(issues))
   const [url] = (await once(linesOf(forge), 'line')) as [string]
   return url
 }
@@ -36,7 +36,7 @@ async function read(
   directory: string,
   batches = Number.POSITIVE_INFINITY,
 ): Promise<Outcome | undefined> {
-  const reader = run(t, 'reading-test-process.ts', url, directory)
+  const reader = startScript(t, 'reading-test-process.ts', url, directory)
   const exit = once(reader, 'exit')
   let [last, count] = ['', 0]
   for await (const line of linesOf(reader)) {
@@ -57,14 +57,16 @@ test('reading 50,000 issues needs little memory', async (t) => {
 
 test('a reader that is killed twenty times reads the same as one that is not', async (t) => {
   const url = await startForge(t, 2000)
-  const whole = await read(t, url, temporaryDirectory(t))
-  assert.ok(whole)
+  const uninterrupted = await read(t, url, temporaryDirectory(t))
+  assert.ok(uninterrupted)
   const directory = temporaryDirectory(t)
   for (let kill = 0; kill < 20; kill++)
-    assert.equal(await read(t, url, directory, 1 + (kill % 3)), undefined, `life ${kill}`)
+    assert.equal(await read(t, url, directory, 1 + (kill % 3)), undefined, `run ${kill}`)
   const resumed = await read(t, url, directory)
   assert.ok(resumed)
-  assert.equal(resumed.stamp, whole.stamp)
-  t.diagnostic(`${whole.requests} requests at once, ${resumed.requests} in the last of 21 lives`)
-  assert.ok(resumed.requests < whole.requests)
+  assert.equal(resumed.stamp, uninterrupted.stamp)
+  t.diagnostic(
+    `${uninterrupted.requests} requests at once, ${resumed.requests} in the last of 21 runs`,
+  )
+  assert.ok(resumed.requests < uninterrupted.requests)
 })

@@ -26,12 +26,12 @@ async function readmeCommands(heading: string): Promise<string[]> {
 }
 
 /** The npm variables about the source of packages; the others describe the test run. */
-const ABOUT_THE_MACHINE = /^npm_config_(registry|cache|userconfig|globalconfig|.*proxy)$/i
+const PACKAGE_SOURCE_VARIABLES = /^npm_config_(registry|cache|userconfig|globalconfig|.*proxy)$/i
 
 /** The environment of a user who has just cloned the project, without the programs of this checkout. */
 function freshEnvironment(): NodeJS.ProcessEnv {
   const entries = Object.entries(process.env).filter(
-    ([name]) => !/^(npm_|NODE_|GODWIT_)/i.test(name) || ABOUT_THE_MACHINE.test(name),
+    ([name]) => !/^(npm_|NODE_|GODWIT_)/i.test(name) || PACKAGE_SOURCE_VARIABLES.test(name),
   )
   const folders = (process.env.PATH ?? '').split(delimiter)
   return {
@@ -49,7 +49,7 @@ interface Terminal {
   env: NodeJS.ProcessEnv
 }
 
-async function paste({ folder, env }: Terminal, command: string): Promise<string> {
+async function runCommand({ folder, env }: Terminal, command: string): Promise<string> {
   const { stdout } = await run('bash', ['-c', command], { cwd: folder, env, maxBuffer: 1 << 24 })
   return stdout
 }
@@ -64,7 +64,7 @@ interface Sample {
 
 /** Types the command that starts the service with its sample, and waits for its screen. */
 async function startSample(
-  t: { after(act: () => void): void },
+  t: { after(cleanup: () => void): void },
   { folder, env }: Terminal,
   command: string,
   listen?: string,
@@ -76,9 +76,9 @@ async function startSample(
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   })
-  let said = ''
+  let output = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    said += text
+    output += text
   })
   const signal = (name: NodeJS.Signals) => child.pid && process.kill(-child.pid, name)
   t.after(() => {
@@ -97,11 +97,11 @@ async function startSample(
       },
     }
   }
-  throw new Error(`${command} ended before it printed its commands:\n${said}`)
+  throw new Error(`${command} ended before it printed its commands:\n${output}`)
 }
 
 /** npm writes hundreds of megabytes, which depends on the disk. */
-const PATIENT = { timeout: 900_000 }
+const LONG_TIMEOUT = { timeout: 900_000 }
 
 describe('in a fresh clone', () => {
   const env = freshEnvironment()
@@ -111,70 +111,74 @@ describe('in a fresh clone', () => {
   }
   before(() => run('git', ['clone', '--quiet', ROOT, clone.folder]))
 
-  test('every command of the README’s quick start works', PATIENT, async (t) => {
+  test('every command of the README’s quick start works', LONG_TIMEOUT, async (t) => {
     const [command = ''] = await readmeCommands('Two commands')
     assert.match(command, /^npm ci && npm start$/)
     const first = await startSample(t, clone, command)
-    await pasteAll(clone, first)
-    await paste(clone, 'bin/godwit verify migration.tar.gz')
+    await runPrintedCommands(clone, first)
+    await runCommand(clone, 'bin/godwit verify migration.tar.gz')
     await first.stop()
 
     const again = command.replace('npm ci && ', '')
     const second = await startSample(t, clone, again, new URL(first.url).host)
     const token = ([status = '']: string[]) => status.split("'")[1]
     assert.equal(token(second.commands), token(first.commands))
-    const { state } = JSON.parse(await paste(clone, first.commands[0]!))
-    assert.equal(state, 'exported', 'yesterday’s commands still work')
+    const { state } = JSON.parse(await runCommand(clone, first.commands[0]!))
+    assert.equal(state, 'exported', 'the commands of the first start no longer work')
     await second.stop()
     // The sample is invisible outside its own directory.
-    await assert.rejects(paste(clone, 'bin/godwit account list'), /there is no database at/)
+    await assert.rejects(runCommand(clone, 'bin/godwit account list'), /there is no database at/)
   })
 
-  test('the package is compiled, small, and sufficient for a migration', PATIENT, async (t) => {
-    const shelf = temporaryDirectory(t)
-    const [packed] = JSON.parse(
-      await paste(clone, `npm pack --silent --json --pack-destination ${shelf}`),
-    ) as { filename: string; files: { path: string }[] }[]
-    const paths = packed!.files.map(({ path }) => path)
-    for (const wanted of ['bin/godwit', 'lib/src/main.js', 'lib/web/dist/index.html', 'LICENSE'])
-      assert.ok(paths.includes(wanted), `${wanted} is missing`)
-    const foreign = paths.filter((path) => /\.tsx?$|test|fixture|\.png$/.test(path))
-    assert.deepEqual(foreign, [])
-    const tarball = join(shelf, packed!.filename)
-    assert.ok((await stat(tarball)).size < 4_000_000, 'the package is small')
+  test(
+    'the package is compiled, small, and sufficient for a migration',
+    LONG_TIMEOUT,
+    async (t) => {
+      const folder = temporaryDirectory(t)
+      const [packed] = JSON.parse(
+        await runCommand(clone, `npm pack --silent --json --pack-destination ${folder}`),
+      ) as { filename: string; files: { path: string }[] }[]
+      const paths = packed!.files.map(({ path }) => path)
+      for (const wanted of ['bin/godwit', 'lib/src/main.js', 'lib/web/dist/index.html', 'LICENSE'])
+        assert.ok(paths.includes(wanted), `${wanted} is missing`)
+      const unwanted = paths.filter((path) => /\.tsx?$|test|fixture|\.png$/.test(path))
+      assert.deepEqual(unwanted, [])
+      const tarball = join(folder, packed!.filename)
+      assert.ok((await stat(tarball)).size < 4_000_000, 'the package is too large')
 
-    const prefix = join(shelf, 'prefix')
-    const desk = { folder: temporaryDirectory(t), env }
-    try {
-      await paste(desk, `npm install --global --prefix ${prefix} ${tarball}`)
-    } catch (error) {
-      if (process.env.CI === 'true' || !isUnreachable(error)) throw error
-      return t.skip('the registry of packages cannot be reached')
-    }
-    for (const node of await nodesAtHand()) {
-      await t.test(`on ${node.version}`, async (t) => {
-        await wholeMigration(t, prefix, node.folder)
-      })
-    }
-  })
+      const prefix = join(folder, 'prefix')
+      const terminal = { folder: temporaryDirectory(t), env }
+      try {
+        await runCommand(terminal, `npm install --global --prefix ${prefix} ${tarball}`)
+      } catch (error) {
+        if (process.env.CI === 'true' || !isUnreachable(error)) throw error
+        return t.skip('the registry of packages cannot be reached')
+      }
+      for (const node of await findNodes()) {
+        await t.test(`on ${node.version}`, async (t) => {
+          await runMigration(t, prefix, node.folder)
+        })
+      }
+    },
+  )
 })
 
 const isUnreachable = (error: unknown): boolean =>
   /ENOTFOUND|ECONNREFUSED|ETIMEDOUT|EAI_AGAIN|ENOTCACHED/.test((error as { stderr: string }).stderr)
 
 /** Returns the pinned Node, and other versions on the PATH that the package supports. */
-async function nodesAtHand(): Promise<{ folder: string; version: string }[]> {
+async function findNodes(): Promise<{ folder: string; version: string }[]> {
   const found = new Map<string, string>()
   for (const folder of [OUR_PROGRAMS, ...(process.env.PATH ?? '').split(delimiter)]) {
-    const asked = await run(join(folder, 'node'), ['--version']).catch(() => undefined)
-    const version = asked?.stdout.trim() ?? ''
+    const result = await run(join(folder, 'node'), ['--version']).catch(() => undefined)
+    const version = result?.stdout.trim() ?? ''
     if (Number.parseInt(version.slice(1), 10) >= 24 && !found.has(version))
       found.set(version, folder)
   }
   return Array.from(found, ([version, folder]) => ({ version, folder }))
 }
 
-async function wholeMigration(
+async function runMigration(
   t: Parameters<typeof startSample>[0],
   prefix: string,
   nodeFolder: string,
@@ -183,44 +187,53 @@ async function wholeMigration(
   env.PATH = [join(prefix, 'bin'), nodeFolder, env.PATH].join(delimiter)
   // With this flag no TypeScript file could be loaded. Early versions of Node 24 only know this name.
   env.NODE_OPTIONS = '--no-experimental-strip-types'
-  const desk = { folder: temporaryDirectory(t), env }
-  const sample = await startSample(t, desk, 'exec godwit serve --log-level warn')
-  const { id } = await pasteAll(desk, sample)
-  assert.deepEqual((await readdir(desk.folder)).sort(), ['migration.tar.gz', 'var'])
-  assert.match(await paste(desk, 'godwit verify migration.tar.gz'), /is intact: 6 repositories/)
+  const terminal = { folder: temporaryDirectory(t), env }
+  const sample = await startSample(t, terminal, 'exec godwit serve --log-level warn')
+  const { id } = await runPrintedCommands(terminal, sample)
+  assert.deepEqual((await readdir(terminal.folder)).sort(), ['migration.tar.gz', 'var'])
+  assert.match(
+    await runCommand(terminal, 'godwit verify migration.tar.gz'),
+    /is intact: 6 repositories/,
+  )
 
   const [status = '', , , download = ''] = sample.commands
-  const another = (command: string) => command.replace(/(\/user\/migrations\/)\d+/, `$1${id}`)
-  await until('the pasted start is exported', async () => {
-    const { state } = JSON.parse(await paste(desk, another(status)))
+  const withNewId = (command: string) => command.replace(/(\/user\/migrations\/)\d+/, `$1${id}`)
+  await until('the started migration is exported', async () => {
+    const { state } = JSON.parse(await runCommand(terminal, withNewId(status)))
     assert.notEqual(state, 'failed')
     return state === 'exported'
   })
-  await paste(desk, another(download))
-  assert.match(await paste(desk, 'godwit verify migration.tar.gz'), /is intact: 2 repositories/)
+  await runCommand(terminal, withNewId(download))
+  assert.match(
+    await runCommand(terminal, 'godwit verify migration.tar.gz'),
+    /is intact: 2 repositories/,
+  )
   const page = await fetch(sample.url, { headers: { accept: 'text/html' } })
-  assert.match(await page.text(), /<!doctype html>/i, 'the dashboard came with it')
+  assert.match(await page.text(), /<!doctype html>/i, 'the package has no dashboard')
   await sample.stop()
 }
 
 /** Runs the printed commands, checks the output, and returns the started migration. */
-async function pasteAll(at: Terminal, { commands }: Sample): Promise<{ id: number }> {
+async function runPrintedCommands(
+  terminal: Terminal,
+  { commands }: Sample,
+): Promise<{ id: number }> {
   const [status = '', repositories = '', start = '', download = ''] = commands
-  assert.equal(JSON.parse(await paste(at, status)).state, 'exported')
-  const covered = JSON.parse(await paste(at, repositories)) as Record<string, unknown>[]
-  assert.equal(covered.length, 6)
-  const named = (name: string) => covered.find((each) => each.full_name === name)!
-  assert.equal(named('wader/nest-diary').private, true)
-  assert.equal(named('wader/field-notes').has_wiki, true)
-  assert.equal(named('wader/tide-tables').fork, true)
-  assert.equal(named('shorebirds/starter').is_template, true)
-  assert.equal((named('wader/flyway').template_repository as { name: string }).name, 'starter')
+  assert.equal(JSON.parse(await runCommand(terminal, status)).state, 'exported')
+  const listed = JSON.parse(await runCommand(terminal, repositories)) as Record<string, unknown>[]
+  assert.equal(listed.length, 6)
+  const find = (name: string) => listed.find((each) => each.full_name === name)!
+  assert.equal(find('wader/nest-diary').private, true)
+  assert.equal(find('wader/field-notes').has_wiki, true)
+  assert.equal(find('wader/tide-tables').fork, true)
+  assert.equal(find('shorebirds/starter').is_template, true)
+  assert.equal((find('wader/flyway').template_repository as { name: string }).name, 'starter')
   assert.deepEqual(
-    new Set(covered.map(({ language }) => language)),
+    new Set(listed.map(({ language }) => language)),
     new Set(['Python', 'Rust', 'Go', 'TypeScript', null]),
   )
-  const started = JSON.parse(await paste(at, start))
+  const started = JSON.parse(await runCommand(terminal, start))
   assert.equal(started.state, 'pending')
-  await paste(at, download)
+  await runCommand(terminal, download)
   return started
 }

@@ -4,9 +4,9 @@ import { largePack } from '../support/export-sources.ts'
 import { exportStory } from '../support/export-story.ts'
 
 test('an incompressible pack of 300 MB is exported intact', async (t) => {
-  const { host, migrate, unpacked } = await exportStory(t, {
+  const { host, migrate, unpack } = await exportStory(t, {
     repositories: (host) => largePack(host.path('alice/large'), 300),
   })
   const { id } = await migrate(['large'])
-  assertArchiveHolds(await unpacked(id), { 'alice/large': refStateOf(host.path('alice/large')) })
+  assertArchiveHolds(await unpack(id), { 'alice/large': refStateOf(host.path('alice/large')) })
 })

@@ -23,7 +23,7 @@ test('a thousand event streams of one migration all receive its end', async (t) 
   const alice = await service.token('alice')
   const body = JSON.stringify({ repositories: names })
   await service.call(alice, '/user/migrations', { method: 'POST', body })
-  await git.pid()
+  await git.untilSlow()
   const headers = { accept: 'text/event-stream' }
   const watch = () => service.call(alice, '/user/migrations/1/progress', { headers })
   const streams = await Promise.all(Array.from({ length: WATCHERS }, watch))

@@ -12,15 +12,15 @@ import {
   type Schedule,
   WEEKLY,
 } from '../support/schedule-story.ts'
-import { startSharedService } from '../support/service-row.ts'
+import { startSharedService } from '../support/start-shared-service.ts'
 import { until } from '../support/wait-until.ts'
 
-const wholeFile = cleanupAfterFile()
+const fileCleanup = cleanupAfterFile()
 /** A clock three Sundays ahead. */
 let later: FakeClock
 
 before(() => {
-  later = fakeClock(wholeFile)
+  later = fakeClock(fileCleanup)
   later.set(21 * 24)
 })
 
@@ -36,13 +36,13 @@ onEachEngine('a schedule that missed its time', (engine) => {
     await host.git(['config', '--unset', 'godwit.collaborator'], { dir: host.path('bob/notes') })
 
     const { databaseUrl } = first
-    const again = { ...options, ...(databaseUrl && { databaseUrl }), env: later.env }
-    const service = await startSharedService(t, again)
-    const ask = jsonClient(service, token)
+    const laterOptions = { ...options, ...(databaseUrl && { databaseUrl }), env: later.env }
+    const service = await startSharedService(t, laterOptions)
+    const request = jsonClient(service, token)
     const ended = await until(
       () => `the schedule has run:\n${service.log()}`,
       async () => {
-        const { last_run } = await ask<Schedule>(200, 'GET', `${OWN}/${made.id}`)
+        const { last_run } = await request<Schedule>(200, 'GET', `${OWN}/${made.id}`)
         return last_run?.state === 'exported' && last_run
       },
     )
@@ -50,8 +50,8 @@ onEachEngine('a schedule that missed its time', (engine) => {
     assert.deepEqual(ended.skipped_repositories, [
       { full_name: 'bob/notes', reason: 'it does not exist, or alice may no longer migrate it' },
     ])
-    assert.deepEqual(await ask<Run[]>(200, 'GET', `${OWN}/${made.id}/runs`), [ended])
-    const { next_run_at } = await ask<Schedule>(200, 'GET', `${OWN}/${made.id}`)
+    assert.deepEqual(await request<Run[]>(200, 'GET', `${OWN}/${made.id}/runs`), [ended])
+    const { next_run_at } = await request<Schedule>(200, 'GET', `${OWN}/${made.id}`)
     const daysAhead = (Date.parse(next_run_at!) - Date.now()) / 86_400_000 - 21
     assert.ok(daysAhead > 0 && daysAhead <= 7.1, `${daysAhead} days ahead`)
     assert.match(service.log(), /"audit":"migration.start","schedule":1,"owner":"alice"/)

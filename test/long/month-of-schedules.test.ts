@@ -10,19 +10,24 @@ onEachEngine('a month of schedules', (engine) => {
   test('runs at each due time once, reuses unchanged repositories, and keeps the last archives', async (t) => {
     const scene = await scheduleScene(t, engine, '2026-03-08T12:00Z')
     const { clock, db, alice } = scene
-    const byHand = await scene.start(['alice/atlas'])
-    await scene.export()
-    const daily = await scene.make({ keep: 3 })
-    const weekly = await scene.make({ every: 'week', weekday: 'sunday', at: '04:00', keep: 4 })
+    const manual = await scene.start(['alice/atlas'])
+    await scene.runExports()
+    const daily = await scene.createSchedule({ keep: 3 })
+    const weekly = await scene.createSchedule({
+      every: 'week',
+      weekday: 'sunday',
+      at: '04:00',
+      keep: 4,
+    })
     assert.equal(at(daily.nextRunAt), '2026-03-09T01:30')
 
     const end = clock.now + 30 * DAY
     while (clock.now < end) {
       clock.now += 4 * HOUR
-      if ((await dueNow(scene.db, clock.now)) > 0) {
+      if ((await countDue(scene.db, clock.now)) > 0) {
         await scene.runDue()
-        await scene.export()
-        await scene.housekeeping()
+        await scene.runExports()
+        await scene.runHousekeeping()
       }
     }
     assert.deepEqual(scene.errors, [])
@@ -53,7 +58,7 @@ onEachEngine('a month of schedules', (engine) => {
       days.map(({ hasArchive }) => hasArchive),
       [...Array(27).fill(false), true, true, true],
     )
-    assert.equal((await findSummary(db, { owner: alice }, byHand))!.archive, null)
+    assert.equal((await findSummary(db, { owner: alice }, manual))!.archive, null)
     // One repository was exported by hand, the other by the first run.
     const reused = (await scene.migrations()).map(({ reused_count }) => reused_count)
     assert.deepEqual(reused, [0, 1, ...Array(33).fill(2)])
@@ -62,57 +67,57 @@ onEachEngine('a month of schedules', (engine) => {
   test('the archives of a deleted schedule expire like others', async (t) => {
     const scene = await scheduleScene(t, engine, '2026-06-01T00:00Z')
     const { clock, db } = scene
-    const schedule = await scene.make()
+    const schedule = await scene.createSchedule()
     clock.now = schedule.nextRunAt
     await scene.runDue()
-    await scene.export()
+    await scene.runExports()
     clock.now += 60 * DAY
-    await scene.housekeeping()
+    await scene.runHousekeeping()
     const { hasArchive } = (await scene.runs(schedule))[0]!
-    assert.equal(hasArchive, true, 'a service that was away for two months drops nothing')
+    assert.equal(hasArchive, true, 'two months without housekeeping removed the archive')
     await db.deleteFrom('schedules').execute()
-    for (const [days, isThere] of [
+    for (const [days, exists] of [
       [6, true],
       [2, false],
     ] as const) {
       clock.now += days * DAY
-      await scene.housekeeping()
+      await scene.runHousekeeping()
       const archives = await db
         .selectFrom('migrations')
         .select('id')
         .where('archive_expires_at', 'is not', null)
         .execute()
-      assert.equal(archives.length, Number(isThere))
+      assert.equal(archives.length, Number(exists))
     }
   })
 
   test('a failed run never replaces the last good archive', async (t) => {
     const scene = await scheduleScene(t, engine, '2026-06-01T00:00Z')
-    const schedule = await scene.make({ keep: 1 })
+    const schedule = await scene.createSchedule({ keep: 1 })
     const runAgain = async () => {
-      scene.clock.now = (await scene.again(schedule)).nextRunAt
+      scene.clock.now = (await scene.reload(schedule)).nextRunAt
       await scene.runDue()
-      await scene.export()
-      await scene.housekeeping()
+      await scene.runExports()
+      await scene.runHousekeeping()
     }
     await runAgain()
     const { host } = scene
-    host.onLook = async () => {
+    host.onRead = async () => {
       throw new Error('the disk is broken')
     }
     host.contents.set('alice/atlas', '2')
     await runAgain()
     await runAgain()
-    const shown = ({ state, hasArchive }: Awaited<ReturnType<typeof scene.runs>>[number]) =>
+    const describeRun = ({ state, hasArchive }: Awaited<ReturnType<typeof scene.runs>>[number]) =>
       `${state}, archive ${hasArchive}`
-    assert.deepEqual((await scene.runs(schedule)).map(shown), [
+    assert.deepEqual((await scene.runs(schedule)).map(describeRun), [
       'failed, archive false',
       'failed, archive false',
       'exported, archive true',
     ])
-    host.onLook = async () => {}
+    host.onRead = async () => {}
     await runAgain()
-    assert.deepEqual((await scene.runs(schedule)).map(shown), [
+    assert.deepEqual((await scene.runs(schedule)).map(describeRun), [
       'exported, archive true',
       'failed, archive false',
       'failed, archive false',
@@ -121,7 +126,7 @@ onEachEngine('a month of schedules', (engine) => {
   })
 })
 
-async function dueNow(db: Parameters<typeof findSummary>[0], now: number): Promise<number> {
+async function countDue(db: Parameters<typeof findSummary>[0], now: number): Promise<number> {
   const rows = await db
     .selectFrom('schedules')
     .select('id')

@@ -12,9 +12,9 @@ import { freePort } from '../support/free-port.ts'
 import { gitHost } from '../support/git-host.ts'
 import { temporaryDirectory } from '../support/sample-repositories.ts'
 import { PREVIEW, type SharedService, untilEnded } from '../support/service.ts'
-import { startSharedService } from '../support/service-row.ts'
 import { skipUnless } from '../support/skip-unless.ts'
 import { type SlowGit, slowGit } from '../support/slow-git.ts'
+import { startSharedService } from '../support/start-shared-service.ts'
 import { until, withTimeout } from '../support/wait-until.ts'
 
 const EXAMPLE = new URL('../../packaging/proxy/nginx.conf', import.meta.url)
@@ -43,14 +43,14 @@ interface Nginx {
  * Starts nginx with the example configuration of the project; only the port, the certificate and the upstream
  * port differ.
  */
-async function nginxBefore(t: Pick<TestContext, 'after'>, upstream: string): Promise<Nginx> {
+async function startNginx(t: Pick<TestContext, 'after'>, upstream: string): Promise<Nginx> {
   const base = temporaryDirectory(t)
   const port = await freePort()
   const spool = join(base, 'spool')
   mkdirSync(spool)
   writeFileSync(join(base, 'cert.pem'), SELF_SIGNED.cert)
   writeFileSync(join(base, 'key.pem'), SELF_SIGNED.key)
-  const site = replaced(readFileSync(EXAMPLE, 'utf8'), {
+  const site = replaceAll(readFileSync(EXAMPLE, 'utf8'), {
     'server 127.0.0.1:3000;': `server ${upstream};`,
     'listen 80;': `listen 127.0.0.1:${await freePort()};`,
     'listen 443 ssl http2;': `listen 127.0.0.1:${port} ssl http2;`,
@@ -65,30 +65,30 @@ async function nginxBefore(t: Pick<TestContext, 'after'>, upstream: string): Pro
     `daemon off;\npid ${base}/pid;\nerror_log stderr;\nevents {}\nhttp {\n${http}\n}\n`,
   )
   const args = ['-p', base, '-c', join(base, 'nginx.conf')]
-  let said = ''
+  let output = ''
   const env = { ...process.env, PATH: searchPath }
   const child = spawn('nginx', args, { env, stdio: ['ignore', 'ignore', 'pipe'] })
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    said += text
+    output += text
   })
   t.after(() => stop(child))
   const get: Nginx['get'] = async (path, headers = {}, from = '127.0.0.1') => {
-    const asking = request({
+    const outgoing = request({
       ...{ host: '127.0.0.1', port, path, localAddress: from },
       headers: { 'user-agent': 'behind-nginx', ...headers },
       ...{ rejectUnauthorized: false, agent: false },
     })
-    asking.end()
-    const [answer] = (await once(asking, 'response')) as [IncomingMessage]
-    return answer
+    outgoing.end()
+    const [response] = (await once(outgoing, 'response')) as [IncomingMessage]
+    return response
   }
   await until(
-    () => `nginx answers:\n${said}`,
+    () => `nginx responds:\n${output}`,
     async () => {
-      if (child.exitCode !== null) throw new Error(`nginx ended:\n${said}`)
-      const answer = await get('/healthz').catch(() => undefined)
-      answer?.resume()
-      return answer?.statusCode === 200
+      if (child.exitCode !== null) throw new Error(`nginx ended:\n${output}`)
+      const response = await get('/healthz').catch(() => undefined)
+      response?.resume()
+      return response?.statusCode === 200
     },
   )
   return { get, spooled: () => readdirSync(spool, { recursive: true }).map(String) }
@@ -101,10 +101,10 @@ async function stop(child: ChildProcess): Promise<void> {
   await withTimeout('nginx ends', ended)
 }
 
-function replaced(text: string, by: Readonly<Record<string, string>>): string {
-  return Object.entries(by).reduce((made, [from, to]) => {
-    if (!made.includes(from)) throw new Error(`the example has no "${from}"`)
-    return made.replace(from, to)
+function replaceAll(text: string, by: Readonly<Record<string, string>>): string {
+  return Object.entries(by).reduce((result, [from, to]) => {
+    if (!result.includes(from)) throw new Error(`the example has no "${from}"`)
+    return result.replace(from, to)
   }, text)
 }
 
@@ -134,7 +134,7 @@ describe('the example configuration of nginx', needsNginx, () => {
     await host.repository('alice/other', { files: { a: 'a' } })
     const flags = ['--trusted-proxies', '127.0.0.1', '--git', git.program]
     service = await startSharedService(t, { repositories: host.root, flags })
-    nginx = await nginxBefore(t, new URL(service.url).host)
+    nginx = await startNginx(t, new URL(service.url).host)
     token = await service.token('alice')
   })
 
@@ -142,15 +142,15 @@ describe('the example configuration of nginx', needsNginx, () => {
 
   async function start(name: string): Promise<number> {
     const body = JSON.stringify({ repositories: [name] })
-    const answer = await service.call(token, '/user/migrations', { method: 'POST', body })
-    assert.equal(answer.status, 201)
-    return ((await answer.json()) as { id: number }).id
+    const response = await service.call(token, '/user/migrations', { method: 'POST', body })
+    assert.equal(response.status, 201)
+    return ((await response.json()) as { id: number }).id
   }
 
   test('forwards events as they are sent', async () => {
     await git.slowDown()
     const id = await start('alice/other')
-    await git.pid()
+    await git.untilSlow()
     const accept = 'text/event-stream'
     const path = `/user/migrations/${id}/progress`
     try {
@@ -159,7 +159,7 @@ describe('the example configuration of nginx', needsNginx, () => {
       const ended = once(stream, 'end')
       const events = await withTimeout(
         'an event arrives while the export goes on',
-        firstWords(stream),
+        readFirstChunk(stream),
       )
       assert.match(events, /^event: progress$/m)
       await git.speedUp()
@@ -176,26 +176,26 @@ describe('the example configuration of nginx', needsNginx, () => {
     archive.resume()
     assert.equal(archive.statusCode, 302)
     const { pathname, search } = new URL(archive.headers.location!)
-    const whole = await bytesOf(await nginx.get(`${pathname}${search}`))
-    assert.ok(whole.length > LARGE / 2)
+    const full = await bytesOf(await nginx.get(`${pathname}${search}`))
+    assert.ok(full.length > LARGE / 2)
     const direct = await fetch(`${service.url}${pathname}${search}`)
-    assert.equal(digest(whole), digest(Buffer.from(await direct.arrayBuffer())))
+    assert.equal(digest(full), digest(Buffer.from(await direct.arrayBuffer())))
     const range = `bytes=${LARGE / 4}-${LARGE / 4 + 999}`
     const part = await nginx.get(`${pathname}${search}`, { range })
     assert.equal(part.statusCode, 206)
     assert.equal(
       part.headers['content-range'],
-      `bytes ${LARGE / 4}-${LARGE / 4 + 999}/${whole.length}`,
+      `bytes ${LARGE / 4}-${LARGE / 4 + 999}/${full.length}`,
     )
-    assert.deepEqual(await bytesOf(part), whole.subarray(LARGE / 4, LARGE / 4 + 1000))
+    assert.deepEqual(await bytesOf(part), full.subarray(LARGE / 4, LARGE / 4 + 1000))
     assert.deepEqual(nginx.spooled(), [])
   })
 
   test('passes on the real address of the client', async () => {
     const spoofed = { 'x-forwarded-for': '203.0.113.9' }
-    const answer = await nginx.get('/user', asAlice(spoofed), '127.0.0.77')
-    answer.resume()
-    assert.equal(answer.statusCode, 200)
+    const response = await nginx.get('/user', asAlice(spoofed), '127.0.0.77')
+    response.resume()
+    assert.equal(response.statusCode, 200)
     await until(
       () => `the request is logged:\n${service.log()}`,
       () => /"path":"\/user","status":200.*"from":"127\.0\.0\.77"/.test(service.log()),
@@ -205,19 +205,19 @@ describe('the example configuration of nginx', needsNginx, () => {
   })
 
   test('does not expose metrics', async () => {
-    const answer = await nginx.get('/metrics')
-    answer.resume()
-    assert.equal(answer.statusCode, 404)
+    const response = await nginx.get('/metrics')
+    response.resume()
+    assert.equal(response.statusCode, 404)
   })
 })
 
-async function firstWords(stream: IncomingMessage): Promise<string> {
+async function readFirstChunk(stream: IncomingMessage): Promise<string> {
   const [chunk] = (await once(stream, 'data')) as [Buffer]
   return chunk.toString()
 }
 
-async function bytesOf(answer: IncomingMessage): Promise<Buffer> {
-  return Buffer.concat(await Array.fromAsync(answer as AsyncIterable<Buffer>))
+async function bytesOf(response: IncomingMessage): Promise<Buffer> {
+  return Buffer.concat(await Array.fromAsync(response as AsyncIterable<Buffer>))
 }
 
 const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')

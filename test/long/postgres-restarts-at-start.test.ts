@@ -7,11 +7,11 @@ import { startService } from '../../src/service/service.ts'
 import { startWorker } from '../../src/service/start-worker.ts'
 import { readConfig } from '../../src/settings/config.ts'
 import { commandLine } from '../support/command-line.ts'
-import { sharedCommands } from '../support/command-row.ts'
 import { freePort } from '../support/free-port.ts'
 import { gitHost } from '../support/git-host.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { temporaryDirectory } from '../support/sample-repositories.ts'
+import { createCommandRunner } from '../support/shared-commands.ts'
 
 /** The number of connections that fail after a cut, as during a restart. */
 const REFUSED = 3
@@ -60,7 +60,7 @@ test('a command that loses PostgreSQL prints one line', async (t) => {
   const postgres = await restartingPostgres(t, Number(direct.port))
   const databaseUrl = Object.assign(new URL(direct), { port: String(postgres.port) }).href
   const { folder, env } = await commandLine(t)
-  const godwit = sharedCommands({ cwd: folder, env })
+  const godwit = createCommandRunner({ cwd: folder, env })
   const there = ['--database-url', databaseUrl]
   assert.equal((await godwit(['account', 'set', 'alice', '--create', ...there])).code, 0)
   let failures = 0

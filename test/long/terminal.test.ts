@@ -7,7 +7,7 @@ import { freePort } from '../support/free-port.ts'
 import { gitHost } from '../support/git-host.ts'
 import { temporaryDirectory } from '../support/sample-repositories.ts'
 import { untilEnded } from '../support/service.ts'
-import { startSharedService } from '../support/service-row.ts'
+import { startSharedService } from '../support/start-shared-service.ts'
 import { atTerminal, needsTerminal } from '../support/terminal.ts'
 
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
@@ -20,17 +20,17 @@ let folder: string
 let repositories: string
 let env: Record<string, string>
 
-const wholeFile = cleanupAfterFile()
+const fileCleanup = cleanupAfterFile()
 
 before(async () => {
   const host = await gitHost()
-  wholeFile.after(host.remove)
+  fileCleanup.after(host.remove)
   repositories = host.root
   for (const name of ['alice/site', 'alice/tools'])
     await host.repository(name, { files: { a: name } })
-  const service = await startSharedService(wholeFile, { repositories })
+  const service = await startSharedService(fileCleanup, { repositories })
   const token = await service.token('alice')
-  folder = temporaryDirectory(wholeFile)
+  folder = temporaryDirectory(fileCleanup)
   await writeFile(join(folder, 'token'), token)
   env = { GODWIT_URL: service.url, GODWIT_TOKEN_FILE: join(folder, 'token') }
   const body = JSON.stringify({ repositories: ['site', 'tools'] })
@@ -69,11 +69,11 @@ test('headings of tables and help texts are bold', needsTerminal, async () => {
 })
 
 test('progress goes to the terminal while output is redirected', needsTerminal, async () => {
-  const { code, shown } = await shownBy('migration download 1 --json > said')
+  const { code, shown } = await shownBy('migration download 1 --json > result.json')
   assert.equal(code, 0, shown)
   assert.match(shown, /\[.*#.*\].* of /)
-  const said = await readFile(join(folder, 'said'), 'utf8')
-  assert.equal(JSON.parse(said).checked_by, 'digests')
+  const result = await readFile(join(folder, 'result.json'), 'utf8')
+  assert.equal(JSON.parse(result).checked_by, 'digests')
   const watched = await shownBy('migration watch 1 2> lines')
   assert.equal(watched.shown, '')
   assert.doesNotMatch(await readFile(join(folder, 'lines'), 'utf8'), new RegExp(ESCAPE))

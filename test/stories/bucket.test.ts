@@ -34,12 +34,12 @@ test(
     await untilEnded(cluster, api!, token, id, 'exported')
     const link = await archiveLink(cluster, api!, token, id)
     assert.ok(link.startsWith(bucket.endpoint))
-    const answer = await fetch(link)
+    const response = await fetch(link)
     assert.match(
-      answer.headers.get('content-disposition')!,
+      response.headers.get('content-disposition')!,
       /^attachment; filename=migration-\d+-alice-\d{4}-\d\d-\d\d\.tar\.gz$/,
     )
-    await answer.body!.cancel()
+    await response.body!.cancel()
     await verifyArchive(t, cluster, api!, token, id)
 
     const before = (await contentsOf(bucket)).objects.length

@@ -16,8 +16,8 @@ import { until } from '../support/wait-until.ts'
 type Json = Record<string, unknown>
 
 async function post(service: Service, token: string, path: string, body: unknown = {}) {
-  const answer = await service.call(token, path, { method: 'POST', body: JSON.stringify(body) })
-  return { status: answer.status, body: (await answer.json()) as Json }
+  const response = await service.call(token, path, { method: 'POST', body: JSON.stringify(body) })
+  return { status: response.status, body: (await response.json()) as Json }
 }
 
 async function get(service: Service, token: string, path: string): Promise<Json> {
@@ -31,7 +31,7 @@ const statesOf = (progress: Json): unknown[] =>
     reused,
   ])
 
-const wholeFile = cleanupAfterFile()
+const fileCleanup = cleanupAfterFile()
 let host: GitHost
 /** Fast unless a test slows it down. */
 let git: SlowGit
@@ -39,14 +39,14 @@ let service: Service
 let alice: string
 
 const WATCHERS = 100
-const WATCHED = Array.from({ length: 12 }, (_, n) => `alice/r${n}`)
+const WATCHED_REPOSITORIES = Array.from({ length: 12 }, (_, n) => `alice/r${n}`)
 
 before(async () => {
   host = await gitHost()
-  wholeFile.after(host.remove)
+  fileCleanup.after(host.remove)
   for (const name of ['good', 'bad', 'site', 'a', 'b', 'c', 'known'])
     await host.repository(`alice/${name}`, { files: { a: name } })
-  for (const name of WATCHED) await host.repository(name, { files: { a: name } })
+  for (const name of WATCHED_REPOSITORIES) await host.repository(name, { files: { a: name } })
   await host.repository('alice/new', { files: { a: 'x'.repeat(5000) } })
   const shallow = await host.repository('alice/shallow', { files: { a: '1' } })
   const oid = await host.git(['rev-parse', 'main'], { dir: shallow })
@@ -54,9 +54,9 @@ before(async () => {
   // Large enough to be interrupted in the middle.
   await largePack(host.path('alice/large'), 80)
   git = await slowGit()
-  wholeFile.after(git.remove)
+  fileCleanup.after(git.remove)
   await git.speedUp()
-  service = await startService(wholeFile, {
+  service = await startService(fileCleanup, {
     repositories: host.root,
     flags: [
       ...['--git', git.program, '--concurrency', '2', '--rate-limit', '0'],
@@ -67,13 +67,13 @@ before(async () => {
 })
 
 async function start(repositories: string[], more = {}): Promise<number> {
-  const asked = { repositories, ...more }
-  const { status, body } = await post(service, alice, '/user/migrations', asked)
+  const input = { repositories, ...more }
+  const { status, body } = await post(service, alice, '/user/migrations', input)
   assert.equal(status, 201, JSON.stringify(body))
   return body.id as number
 }
 
-test('a retry after progress and report exports only what was broken', async () => {
+test('progress and report show a failed repository, and a retry exports only that one', async () => {
   await host.loseObjects('alice/bad')
   const id = await start(['good', 'bad'])
   await untilEnded(service, alice, id, 'failed')
@@ -94,11 +94,11 @@ test('a retry after progress and report exports only what was broken', async () 
   const text = await service.call(alice, `/user/migrations/${id}/report`, {
     headers: { accept: 'text/plain' },
   })
-  const said = await text.text()
-  assert.match(said, new RegExp(`Migration ${id} .* of alice is failed`))
-  assert.match(said, /failed {3}alice\/bad: (?!alice)/)
+  const reportText = await text.text()
+  assert.match(reportText, new RegExp(`Migration ${id} .* of alice is failed`))
+  assert.match(reportText, /failed {3}alice\/bad: (?!alice)/)
 
-  await host.remake('alice/bad', { a: 'bad' })
+  await host.recreate('alice/bad', { a: 'bad' })
   const retried = await post(service, alice, `/user/migrations/${id}/retry`)
   assert.equal(retried.status, 201)
   assert.equal(retried.body.id, id + 1)
@@ -111,12 +111,12 @@ test('a retry after progress and report exports only what was broken', async () 
 
 test('cancelling leaves no process, no lock and no temporary file', async () => {
   await git.slowDown()
-  const bob = await service.token(await account(service, 'bob'))
+  const bob = await service.token(await createAccount(service, 'bob'))
   const blobs = join(service.data, 'blobs')
   const before = await filesIn(blobs)
   const id = await start(['site'], { lock_repositories: true })
   const at = `/user/migrations/${id}`
-  const pid = await git.pid()
+  const pid = await git.untilSlow()
   assert.equal((await get(service, alice, at)).state, 'exporting')
   assert.match(await service.godwit('locks'), new RegExp(`alice/site +${id} `))
   await assert.rejects(host.push('alice/site', { b: '2' }), /deny updating a hidden ref/)
@@ -126,8 +126,8 @@ test('cancelling leaves no process, no lock and no temporary file', async () => 
   const cancelled = await post(service, alice, `${at}/cancel`)
   assert.deepEqual([cancelled.status, cancelled.body.state], [200, 'failed'])
   assert.equal((await post(service, alice, `${at}/cancel`)).status, 422)
-  await isCancelledNotFailed(service, alice, id)
-  await until('the git of the cancelled migration is gone', () => !isAlive(pid))
+  await assertCancelled(service, alice, id)
+  await until('the git process of the cancelled migration has ended', () => !isAlive(pid))
   await until('no snapshot is left', () => snapshotsOf(service).length === 0)
   await untilOnly(before, blobs)
   const locks = () => service.godwit('locks')
@@ -139,7 +139,7 @@ test('cancelling leaves no process, no lock and no temporary file', async () => 
 })
 
 /** Cancelled migrations are `failed` on GitHub's paths and `cancelled` on our own. */
-async function isCancelledNotFailed(service: Service, token: string, id: number): Promise<void> {
+async function assertCancelled(service: Service, token: string, id: number): Promise<void> {
   const at = `/user/migrations/${id}`
   assert.equal((await get(service, token, at)).state, 'failed')
   for (const part of ['summary', 'progress', 'report']) {
@@ -154,7 +154,7 @@ async function isCancelledNotFailed(service: Service, token: string, id: number)
   assert.match(report, new RegExp(`^Migration ${id} .* is cancelled on `))
   const metrics = await (await fetch(`${service.url}/metrics`)).text()
   assert.match(metrics, /^godwit_migrations\{state="cancelled"\} 1$/m)
-  assert.match(metrics, /^godwit_migrations\{state="failed"\} 1$/m, 'that of the test before')
+  assert.match(metrics, /^godwit_migrations\{state="failed"\} 1$/m, 'of an earlier test')
 }
 
 test('cancelling stops the writing of a pack', async (t) => {
@@ -185,9 +185,9 @@ interface Update {
 
 test('an event stream shows the end of every repository exactly once, across a crash of the server', async () => {
   await git.slowDown(4)
-  const id = await start(WATCHED)
+  const id = await start(WATCHED_REPOSITORIES)
   const path = `/user/migrations/${id}/progress`
-  await git.pid()
+  await git.untilSlow()
 
   const seen: string[] = []
   const updates: Update[] = []
@@ -195,12 +195,12 @@ test('an event stream shows the end of every repository exactly once, across a c
   let ended: Json | undefined
   /** Reads like an EventSource: until the connection ends, and remembers the last id. */
   async function watch(): Promise<void> {
-    const answer = await service.call(alice, path, {
+    const response = await service.call(alice, path, {
       headers: { accept: 'text/event-stream', 'last-event-id': lastId },
     })
-    assert.equal(answer.headers.get('content-type'), 'text/event-stream')
+    assert.equal(response.headers.get('content-type'), 'text/event-stream')
     let text = ''
-    for await (const chunk of answer.body!.pipeThrough(new TextDecoderStream())) {
+    for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
       text += chunk
       const events = text.split('\n\n')
       text = events.pop()!
@@ -214,7 +214,7 @@ test('an event stream shows the end of every repository exactly once, across a c
   }
 
   const first = watch().catch(() => {})
-  // Two jobs may both use up the fast runs, so one of the four can be slow already.
+  // Both jobs run at the same time, so one of the four fast runs may belong to a repository that is not finished.
   await until('the watcher has seen three repositories', () => seen.length >= 3)
   await service.kill('SIGKILL')
   await git.speedUp()
@@ -225,13 +225,13 @@ test('an event stream shows the end of every repository exactly once, across a c
     return ended
   })
   assert.deepEqual(ended, { state: 'exported', reason: null })
-  assert.deepEqual(seen.toSorted(), WATCHED.toSorted())
+  assert.deepEqual(seen.toSorted(), WATCHED_REPOSITORIES.toSorted())
   assert.ok(updates.every(({ bytes_expected }) => bytes_expected > 0))
   const done = updates.map(({ bytes_done }) => bytes_done)
   assert.deepEqual(
     done,
     done.toSorted((a, b) => a - b),
-    'it never goes back',
+    'the number of bytes decreased',
   )
   assert.ok(updates.some(({ state, under_way }) => state === 'exporting' && under_way.length > 0))
   const after = await service.call(alice, path, {
@@ -244,7 +244,7 @@ test('many event streams all receive the end, across a restart', async () => {
   await git.slowDown()
   const names = ['alice/a', 'alice/b', 'alice/c']
   const id = await start(names)
-  await git.pid()
+  await git.untilSlow()
   const watch = () =>
     service.call(alice, `/user/migrations/${id}/progress`, {
       headers: { accept: 'text/event-stream' },
@@ -274,8 +274,8 @@ test('preflight reports what a start would do, and does nothing', async () => {
   }
   const before = await listed()
 
-  const asked = { repositories: ['known', 'new', 'shallow'] }
-  const { status, body } = await post(service, alice, '/user/migrations/preflight', asked)
+  const input = { repositories: ['known', 'new', 'shallow'] }
+  const { status, body } = await post(service, alice, '/user/migrations/preflight', input)
   assert.equal(status, 200)
   const [known, fresh, cut] = body.repositories as Json[]
   assert.deepEqual([known!.reused, fresh!.reused, cut!.reused], [true, false, false])
@@ -296,7 +296,7 @@ function parseEvent(text: string): { name: string; id: string | undefined; data:
   }
 }
 
-async function account(service: Service, login: string): Promise<string> {
+async function createAccount(service: Service, login: string): Promise<string> {
   await service.godwit('account', 'set', login, '--create')
   return login
 }

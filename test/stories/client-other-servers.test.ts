@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
 import { clientCommandLine } from '../support/client-command-line.ts'
-import { type Answer, fakeServer, json } from '../support/fake-server.ts'
+import { fakeServer, type RequestHandler, sendJson } from '../support/fake-server.ts'
 import { freePort } from '../support/free-port.ts'
 import { temporaryDirectory } from '../support/sample-repositories.ts'
 
@@ -26,8 +26,8 @@ const migrationJson = (state: string) => ({
 
 const NOT_FOUND = { message: 'Not Found', documentation_url: 'https://docs.example', status: '404' }
 
-/** A tar of another program, with its own links and times. */
-function anotherMakersArchive(t: TestContext): Buffer {
+/** Makes an archive with GNU tar that has a symbolic link. */
+function makeForeignArchive(t: TestContext): Buffer {
   const folder = temporaryDirectory(t)
   mkdirSync(join(folder, 'repositories'))
   writeFileSync(join(folder, 'repositories/a'), 'x'.repeat(100_000))
@@ -36,7 +36,7 @@ function anotherMakersArchive(t: TestContext): Buffer {
 }
 
 test('the client works with a server that has only GitHub’s API', async (t) => {
-  const archive = anotherMakersArchive(t)
+  const archive = makeForeignArchive(t)
   const bucket = await fakeServer(t, (_request, response) => {
     response.writeHead(200, {
       'content-length': archive.length,
@@ -45,19 +45,19 @@ test('the client works with a server that has only GitHub’s API', async (t) =>
     response.end(archive)
   })
   const states = ['pending', 'pending', 'exporting', 'exporting', 'exporting', 'exported']
-  let asked = -1
+  let stateIndex = -1
   const github = await fakeServer(t, ({ method, path, headers }, response) => {
     if (method === 'POST' && path === '/user/migrations')
-      return json(response, 201, migrationJson('pending'))
+      return sendJson(response, 201, migrationJson('pending'))
     if (path.startsWith('/user/migrations/79?')) {
-      asked = Math.min(asked + 1, states.length - 1)
-      const etag = `W/"${states[asked]}"`
+      stateIndex = Math.min(stateIndex + 1, states.length - 1)
+      const etag = `W/"${states[stateIndex]}"`
       if (headers['if-none-match'] === etag) return response.writeHead(304, { etag }).end()
-      return json(response, 200, migrationJson(states[asked]!), { etag })
+      return sendJson(response, 200, migrationJson(states[stateIndex]!), { etag })
     }
     if (path === '/user/migrations/79/archive')
       return response.writeHead(302, { location: `${bucket.url}/signed?secret=1` }).end()
-    json(response, 404, NOT_FOUND)
+    sendJson(response, 404, NOT_FOUND)
   })
   const { migration, folder } = await clientCommandLine(t, { url: github.url, token: TOKEN })
 
@@ -67,17 +67,17 @@ test('the client works with a server that has only GitHub’s API', async (t) =>
     started.err,
     /^migration 79 is pending\nmigration 79 is exporting\nmigration 79 is exported\n$/,
   )
-  const post = github.heard.find(({ method }) => method === 'POST')!
+  const post = github.requests.find(({ method }) => method === 'POST')!
   assert.deepEqual(JSON.parse(post.body), {
     repositories: ['octocat/hello'],
     lock_repositories: true,
   })
-  for (const { path, headers } of github.heard) {
+  for (const { path, headers } of github.requests) {
     assert.equal(headers.authorization, `bearer ${TOKEN}`, path)
     assert.match(headers['user-agent']!, /^godwit\//)
     if (!path.endsWith('/progress')) assert.equal(headers.accept, PREVIEW)
   }
-  const polls = github.heard.filter(
+  const polls = github.requests.filter(
     ({ path }) => path === '/user/migrations/79?exclude=repositories',
   )
   assert.ok(polls.some(({ headers }) => headers['if-none-match'] === 'W/"exporting"'))
@@ -87,7 +87,7 @@ test('the client works with a server that has only GitHub’s API', async (t) =>
   assert.ok(!`${out}${err}`.includes('secret='))
   assert.deepEqual(await readFile(join(folder, 'migration-79.tar.gz')), archive)
   assert.deepEqual(
-    bucket.heard.map(({ headers }) => headers.authorization),
+    bucket.requests.map(({ headers }) => headers.authorization),
     [undefined],
     'the token was sent to another origin',
   )
@@ -100,14 +100,14 @@ test('the client works with a server that has only GitHub’s API', async (t) =>
 
 test('lists are paginated, and a link to another host does not get the token', async (t) => {
   const elsewhere = await fakeServer(t, (_request, response) =>
-    json(response, 200, [{ full_name: 'octo/five', private: false }]),
+    sendJson(response, 200, [{ full_name: 'octo/five', private: false }]),
   )
   const github = await fakeServer(t, ({ path }, response) => {
     const page = Number(new URL(path, 'http://x').searchParams.get('page') ?? 1)
     const next = page === 1 ? `${github.url}${path}&page=2` : `${elsewhere.url}/more`
     const names = [`octo/${page}a`, `octo/${page}b`]
     const body = names.map((full_name) => ({ full_name, private: false }))
-    json(response, 200, body, { link: `<${next}>; rel="next"` })
+    sendJson(response, 200, body, { link: `<${next}>; rel="next"` })
   })
   const { migration } = await clientCommandLine(t, { url: github.url, token: TOKEN })
   const { out } = await migration(0, 'repositories', '79', '--json')
@@ -115,11 +115,11 @@ test('lists are paginated, and a link to another host does not get the token', a
     JSON.parse(out).map(({ full_name }: { full_name: string }) => full_name),
     ['octo/1a', 'octo/1b', 'octo/2a', 'octo/2b', 'octo/five'],
   )
-  assert.match(github.heard[0]!.path, /per_page=100/)
-  assert.equal(elsewhere.heard[0]!.headers.authorization, undefined)
+  assert.match(github.requests[0]!.path, /per_page=100/)
+  assert.equal(elsewhere.requests[0]!.headers.authorization, undefined)
 })
 
-test('the client retries after Retry-After', async (t) => {
+test('the client retries when Retry-After or the rate limit allows it', async (t) => {
   const refusals: [status: number, headers: Record<string, string>][] = [
     [429, { 'retry-after': '0' }],
     [503, { 'retry-after': new Date(0).toUTCString() }],
@@ -127,7 +127,7 @@ test('the client retries after Retry-After', async (t) => {
   ]
   const busy = await fakeServer(t, (_request, response) => {
     const [status, headers] = refusals.shift() ?? [200, {}]
-    json(
+    sendJson(
       response,
       status,
       status === 200 ? migrationJson('exported') : { message: 'Later' },
@@ -136,7 +136,11 @@ test('the client retries after Retry-After', async (t) => {
   })
   const { migration } = await clientCommandLine(t, { url: busy.url, token: TOKEN })
   const { err } = await migration(0, 'show', '79')
-  assert.equal(busy.heard.length, 5, 'and the question for what only Godwit has')
+  assert.equal(
+    busy.requests.length,
+    5,
+    'three rejections, the migration, and a request that only Godwit servers know',
+  )
   assert.match(err, /is busy: trying again in 0 s/)
   refusals.push([403, { 'retry-after': '1800' }])
   assert.match(
@@ -147,31 +151,31 @@ test('the client retries after Retry-After', async (t) => {
   assert.match((await migration(3, 'show', '79')).err, /has no migration 79 /)
 })
 
-test('a server that counts repositories is not asked for all of them', async (t) => {
+test('the list uses the summaries of a Godwit server', async (t) => {
   const counts = { total: 3, exported: 2, skipped: 1 }
   const { created_at } = migrationJson('exported')
   const summary = { id: 79, state: 'exported', created_at, repositories: counts, archive: null }
   const server = await fakeServer(t, ({ path }, response) =>
     path.startsWith('/user/migrations/summaries?')
-      ? json(response, 200, [summary, { ...summary, id: 78, archive: undefined }])
-      : json(response, 200, [migrationJson('exported')]),
+      ? sendJson(response, 200, [summary, { ...summary, id: 78, archive: undefined }])
+      : sendJson(response, 200, [migrationJson('exported')]),
   )
   const { migration } = await clientCommandLine(t, { url: server.url, token: TOKEN })
   const { out } = await migration(0, 'list')
   for (const id of [79, 78])
     assert.match(out, new RegExp(`^${id} +partial +2 of 3, 1 skipped +.* -$`, 'm'))
-  assert.equal(server.heard.length, 1)
+  assert.equal(server.requests.length, 1)
   assert.equal(JSON.parse((await migration(0, 'list', '--json')).out)[0].guid.length, 36)
 })
 
-test('an archive is kept but not a success if the server cannot say whether it is complete', async (t) => {
-  const archive = anotherMakersArchive(t)
+test('a download exits with 4, and keeps the archive, if the server cannot report skipped repositories', async (t) => {
+  const archive = makeForeignArchive(t)
   const server = await fakeServer(t, ({ path }, response) => {
-    if (path.endsWith('/summary')) return json(response, 502, { message: 'Bad Gateway' })
+    if (path.endsWith('/summary')) return sendJson(response, 502, { message: 'Bad Gateway' })
     if (path.endsWith('/archive')) return response.writeHead(302, { location: '/bytes' }).end()
     if (path === '/bytes') return response.writeHead(200).end(archive)
-    if (path.endsWith('/progress')) return json(response, 404, NOT_FOUND)
-    json(response, 200, migrationJson('exported'))
+    if (path.endsWith('/progress')) return sendJson(response, 404, NOT_FOUND)
+    sendJson(response, 200, migrationJson('exported'))
   })
   const { migration, folder } = await clientCommandLine(t, { url: server.url, token: TOKEN })
   for (const command of ['watch', 'download'])
@@ -182,12 +186,12 @@ test('an archive is kept but not a success if the server cannot say whether it i
   assert.deepEqual(await readdir(folder), ['migration-79.tar.gz'])
 })
 
-test('counts from watching are used if the server no longer answers', async (t) => {
+test('the result of a watch is taken from its events if the summary is unavailable', async (t) => {
   const totals = { repositories: 3, exported: 3, skipped: 0, remaining: 0, bytes_done: 1 }
   const event = (name: string, data: object) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
   const server = await fakeServer(t, ({ path }, response) => {
-    if (/\/(summary|report)$/.test(path)) return json(response, 502, { message: 'Bad Gateway' })
-    if (!path.endsWith('/progress')) return json(response, 200, migrationJson('exporting'))
+    if (/\/(summary|report)$/.test(path)) return sendJson(response, 502, { message: 'Bad Gateway' })
+    if (!path.endsWith('/progress')) return sendJson(response, 200, migrationJson('exporting'))
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     response.write(event('progress', totals))
     response.end(event('end', { state: 'exported', reason: null }))
@@ -207,7 +211,7 @@ test('counts from watching are used if the server no longer answers', async (t) 
 })
 
 test('a damaged archive is rejected', async (t) => {
-  const archive = anotherMakersArchive(t)
+  const archive = makeForeignArchive(t)
   archive[archive.length - 6]! ^= 1
   const server = await fakeServer(t, ({ path }, response) => {
     if (path.endsWith('/archive')) response.writeHead(302, { location: '/bytes' }).end()
@@ -219,15 +223,16 @@ test('a damaged archive is rejected', async (t) => {
 })
 
 test('every error says what failed and what to do next', async (t) => {
-  const answers: Record<string, Answer> = {
-    '/user/migrations/401': (_, response) => json(response, 401, { message: 'Bad credentials' }),
-    '/user/migrations/404': (_, response) => json(response, 404, NOT_FOUND),
-    '/user/migrations/415': (_, response) => json(response, 415, { message: 'Unsupported' }),
+  const responses: Record<string, RequestHandler> = {
+    '/user/migrations/401': (_, response) =>
+      sendJson(response, 401, { message: 'Bad credentials' }),
+    '/user/migrations/404': (_, response) => sendJson(response, 404, NOT_FOUND),
+    '/user/migrations/415': (_, response) => sendJson(response, 415, { message: 'Unsupported' }),
     '/user/migrations/500': (_, response) =>
-      json(response, 500, { message: 'Server Error' }, { 'x-github-request-id': 'AB:CD' }),
+      sendJson(response, 500, { message: 'Server Error' }, { 'x-github-request-id': 'AB:CD' }),
     '/user/migrations/200': (_, response) => response.end('<html>Welcome'),
     '/user/migrations': (_, response) =>
-      json(response, 422, {
+      sendJson(response, 422, {
         message: 'Validation Failed',
         errors: [
           { resource: 'Migration', field: 'repositories', code: 'invalid', index: 1 },
@@ -236,11 +241,11 @@ test('every error says what failed and what to do next', async (t) => {
       }),
   }
   const server = await fakeServer(t, (request, response) =>
-    answers[request.path.split('?')[0]!]!(request, response),
+    responses[request.path.split('?')[0]!]!(request, response),
   )
   const { url } = server
   const { migration } = await clientCommandLine(t, { url, token: TOKEN })
-  const expected: [code: number, args: string[], says: RegExp][] = [
+  const expected: [code: number, args: string[], message: RegExp][] = [
     [3, ['show', '401'], /does not accept the token \(Bad credentials\).*--token-file/],
     [3, ['show', '404'], /has no migration 404 .*`godwit migration list`/],
     [3, ['show', '415'], /check --vendor/],
@@ -269,9 +274,9 @@ test('every error says what failed and what to do next', async (t) => {
       /no TLS connection to https:.* \(ERR_SSL_\w+\): check http or https in --url/,
     ],
   ]
-  for (const [code, args, says] of expected) {
+  for (const [code, args, message] of expected) {
     const { out, err } = await migration(code, ...args)
-    assert.match(err, says)
+    assert.match(err, message)
     assert.equal(out, '')
     assert.doesNotMatch(err, /\n {4}at /)
   }
@@ -283,12 +288,12 @@ test('a start whose response is lost says that it may have happened', async (t) 
   const { err } = await migration(4, 'start', 'a/b')
   assert.match(err, /the migration may have started: check with `godwit migration list`/)
   assert.match(err, /^godwit: the connection to .* broke: /m)
-  assert.equal(server.heard.length, 1, 'it was sent again')
+  assert.equal(server.requests.length, 1, 'the request was repeated')
 
   const proxy = await fakeServer(t, ({ method }, response) =>
     method === 'POST'
-      ? json(response, 504, { message: 'Gateway Timeout' })
-      : json(response, 404, NOT_FOUND),
+      ? sendJson(response, 504, { message: 'Gateway Timeout' })
+      : sendJson(response, 404, NOT_FOUND),
   )
   for (const command of [
     ['start', 'a/b'],
@@ -302,7 +307,7 @@ test('a start whose response is lost says that it may have happened', async (t) 
 
 test('a list whose reader closes the pipe is not an error', async (t) => {
   const many = Array.from({ length: 20_000 }, (_, id) => ({ ...migrationJson('failed'), id }))
-  const server = await fakeServer(t, (_request, response) => json(response, 200, many))
+  const server = await fakeServer(t, (_request, response) => sendJson(response, 200, many))
   const { folder, env } = await clientCommandLine(t, { url: server.url, token: TOKEN })
   const line = `set -o pipefail; ${GODWIT} migration list | head -n 2`
   const { stdout, stderr } = await promisify(execFile)('bash', ['-c', line], { cwd: folder, env })
@@ -311,9 +316,9 @@ test('a list whose reader closes the pipe is not an error', async (t) => {
 })
 
 test('a token among the arguments is accepted with a warning', async (t) => {
-  const server = await fakeServer(t, (_request, response) => json(response, 200, []))
+  const server = await fakeServer(t, (_request, response) => sendJson(response, 200, []))
   const { migration } = await clientCommandLine(t, { url: server.url, token: 'in the file' })
   const { err } = await migration(0, 'list', '--token', TOKEN)
   assert.match(err, /can see a token in the arguments; use --token-file/)
-  assert.equal(server.heard[0]!.headers.authorization, `bearer ${TOKEN}`)
+  assert.equal(server.requests[0]!.headers.authorization, `bearer ${TOKEN}`)
 })

@@ -10,35 +10,35 @@ import { type Service, startService } from '../support/service.ts'
 import { type SlowGit, slowGit } from '../support/slow-git.ts'
 import { until, withTimeout } from '../support/wait-until.ts'
 
-async function downloaded(service: Service, token: string, id: number): Promise<Buffer> {
+async function fetchArchive(service: Service, token: string, id: number): Promise<Buffer> {
   const { headers } = await service.call(token, `/user/migrations/${id}/archive`)
   return Buffer.from(await (await fetch(headers.get('location')!)).arrayBuffer())
 }
 
-const wholeFile = cleanupAfterFile()
+const fileCleanup = cleanupAfterFile()
 let host: GitHost
 /** Fast unless a test slows it down. */
 let git: SlowGit
 let service: Service
 let token: string
-let desk: ClientCommandLine
+let client: ClientCommandLine
 
 before(async () => {
   host = await gitHost()
-  wholeFile.after(host.remove)
+  fileCleanup.after(host.remove)
   await host.repository('alice/site', { files: { a: '1' }, public: true })
   await host.repository('alice/tools', { files: { a: '2' } })
   git = await slowGit()
-  wholeFile.after(git.remove)
+  fileCleanup.after(git.remove)
   await git.speedUp()
   const flags = ['--git', git.program]
-  service = await startService(wholeFile, { repositories: host.root, flags })
+  service = await startService(fileCleanup, { repositories: host.root, flags })
   token = await service.token('alice')
-  desk = await clientCommandLine(wholeFile, { url: service.url, token })
+  client = await clientCommandLine(fileCleanup, { url: service.url, token })
 })
 
 test('the client runs a migration from start to deletion', async () => {
-  const { migration, folder } = desk
+  const { migration, folder } = client
 
   const forecast = await migration(0, 'start', 'site', 'alice/tools', '--preflight')
   assert.match(forecast.out, /^REPOSITORY +SIZE +RESULT\nalice\/site .* exported\nalice\/tools /)
@@ -56,7 +56,7 @@ test('the client runs a migration from start to deletion', async () => {
   assert.equal(started.out, '1')
   assert.match(started.err, /^exported: alice\/site, \d+ bytes$/m)
   assert.match(started.err, /^migration 1 is exported: 2 of 2 repositories$/m)
-  assert.ok(!started.err.includes('\x1b'), 'escapes where no terminal is')
+  assert.ok(!started.err.includes('\x1b'), 'escape sequences without a terminal')
 
   assert.match((await migration(0, 'list')).out, /^ID .*\n1 +exported +2 +.+ +yes$/)
   const [listed] = JSON.parse((await migration(0, 'list', '--json')).out)
@@ -80,10 +80,10 @@ test('the client runs a migration from start to deletion', async () => {
   assert.match((await migration(3, 'unlock', '1', 'site')).err, /site is not locked by migration 1/)
   assert.match((await migration(2, 'unlock', '1', 'nope')).err, /1 does not include nope/)
 
-  const said = JSON.parse((await migration(0, 'download', '1', '--json')).out)
-  assert.deepEqual([said.id, said.checked_by], [1, 'digests'])
+  const download = JSON.parse((await migration(0, 'download', '1', '--json')).out)
+  assert.deepEqual([download.id, download.checked_by], [1, 'digests'])
   const file = join(folder, `migration-1-alice-${shown.created_at.slice(0, 10)}.tar.gz`)
-  assert.deepEqual(await readFile(file), await downloaded(service, token, 1))
+  assert.deepEqual(await readFile(file), await fetchArchive(service, token, 1))
   assert.match(
     (await migration(1, 'download', '1')).err,
     /exists already; use --force to replace it/,
@@ -94,7 +94,7 @@ test('the client runs a migration from start to deletion', async () => {
   await migration(0, 'delete', '1')
   assert.match((await migration(0, 'show', '1')).out, /^archive +deleted or expired$/m)
   assert.match((await migration(3, 'download', '1', '--force')).err, /migration 1 has no archive/)
-  assert.equal((await readFile(file)).length, said.bytes)
+  assert.equal((await readFile(file)).length, download.bytes)
 
   assert.equal((await migration(0, 'start', '--all')).out, '2')
   const all = JSON.parse((await migration(0, 'repositories', '2', '--json')).out)
@@ -106,7 +106,7 @@ test('the client runs a migration from start to deletion', async () => {
 })
 
 test('a failed migration sets the exit code, and retry, report and cancel work', async () => {
-  const { migration } = desk
+  const { migration } = client
   await host.loseObjects('alice/site')
 
   const failed = await migration(1, 'start', 'site', 'tools', '--watch')
@@ -114,14 +114,14 @@ test('a failed migration sets the exit code, and retry, report and cancel work',
   assert.match(failed.err, /^failed: alice\/site: /m)
   assert.match(failed.err, /^godwit: migration 3 is failed.*`godwit migration report 3`/m)
   assert.match((await migration(0, 'report', '3')).out, /failed {3}alice\/site: /)
-  await host.remake('alice/site', { a: '1' })
+  await host.recreate('alice/site', { a: '1' })
   assert.equal((await migration(0, 'retry', '3')).out, '4')
   await migration(0, 'watch', '4')
 
   await git.slowDown()
   await host.push('alice/site', { b: '2' })
   assert.equal((await migration(0, 'start', 'site')).out, '5')
-  await git.pid()
+  await git.untilSlow()
   assert.equal((await migration(0, 'cancel', '5')).out, 'migration 5 is cancelled')
   assert.match((await migration(1, 'watch', '5')).err, /migration 5 is cancelled; /)
   assert.match((await migration(3, 'cancel', '5')).err, /The migration has already ended/)
@@ -132,44 +132,44 @@ test('a failed migration sets the exit code, and retry, report and cancel work',
 async function startSlowly(...names: string[]): Promise<string> {
   await git.slowDown()
   for (const name of names) await host.push(`alice/${name}`, { [`file-${Date.now()}`]: 'new' })
-  const { out } = await desk.migration(0, 'start', ...names)
-  await git.pid()
+  const { out } = await client.migration(0, 'start', ...names)
+  await git.untilSlow()
   return out
 }
 
 test('a migration is watched to its end although the server is killed and started again', async () => {
-  const { start } = desk
+  const { start } = client
   const id = await startSlowly('site', 'tools')
   const watching = start(['migration', 'watch', id])
-  let said = ''
+  let output = ''
   watching.stderr.on('data', (text: string) => {
-    said += text
+    output += text
   })
-  const says = (what: RegExp) =>
+  const untilOutput = (pattern: RegExp) =>
     until(
-      () => `the watch says ${what}; it said ${said}`,
-      () => what.test(said),
+      () => `the watch prints ${pattern}; so far: ${output}`,
+      () => pattern.test(output),
     )
-  await says(new RegExp(`migration ${id} is exporting`))
+  await untilOutput(new RegExp(`migration ${id} is exporting`))
   await service.kill('SIGKILL')
-  await says(/trying again/)
-  await desk.migration(4, 'show', id)
+  await untilOutput(/trying again/)
+  await client.migration(4, 'show', id)
   await git.speedUp()
   await service.restartShared()
-  const { code, stdout } = await watching.ended
-  assert.equal(code, 0, said)
-  assert.match(said, /exported: alice\/site/)
-  assert.match(said, /exported: alice\/tools/)
-  assert.match(said, new RegExp(`migration ${id} is exported: \\d of \\d repositor.*\n$`))
+  const { code, stdout } = await watching.result
+  assert.equal(code, 0, output)
+  assert.match(output, /exported: alice\/site/)
+  assert.match(output, /exported: alice\/tools/)
+  assert.match(output, new RegExp(`migration ${id} is exported: \\d of \\d repositor.*\n$`))
   assert.equal(stdout.length, 0)
 })
 
 test('Ctrl-C ends the watch and not the migration', async () => {
   const id = await startSlowly('site')
-  const watching = desk.start(['migration', 'watch', id])
+  const watching = client.start(['migration', 'watch', id])
   await withTimeout('the watch has begun', once(watching.stderr, 'data'))
   watching.kill('SIGINT')
-  const { code, stderr } = await watching.ended
+  const { code, stderr } = await watching.result
   assert.equal(code, 130)
   assert.match(stderr, /stopped watching; the migration continues\n$/)
   await git.speedUp()
@@ -178,9 +178,9 @@ test('Ctrl-C ends the watch and not the migration', async () => {
 test('Ctrl-C ends the watch of a migration that was started with --watch, and not the migration', async () => {
   await git.slowDown()
   await host.push('alice/site', { 'another-file': 'new' })
-  const started = desk.start(['migration', 'start', 'site', '--watch'])
+  const started = client.start(['migration', 'start', 'site', '--watch'])
   await withTimeout('the watch has begun', once(started.stderr, 'data'))
   started.kill('SIGINT')
-  assert.match((await started.ended).stderr, /stopped watching; the migration continues\n$/)
+  assert.match((await started.result).stderr, /stopped watching; the migration continues\n$/)
   await git.speedUp()
 })

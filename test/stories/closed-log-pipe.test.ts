@@ -17,7 +17,7 @@ test('a service whose log pipe is closed continues, and stops on request', async
   const where = ['--repositories', host.root, '--data', temporaryDirectory(t)]
   const child = spawn(GODWIT, ['serve', ...where, '--listen', url.slice('http://'.length)])
   t.after(() => child.kill('SIGKILL'))
-  await withTimeout('the service says a line', once(createInterface(child.stdout), 'line'))
+  await withTimeout('the service prints a line', once(createInterface(child.stdout), 'line'))
   child.stderr.destroy()
   for (let request = 0; request < REQUESTS; request++) {
     assert.equal((await fetch(`${url}/healthz`)).status, 200)

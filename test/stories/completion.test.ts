@@ -5,14 +5,14 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
-import { sharedCommands } from '../support/command-row.ts'
 import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { temporaryDirectory } from '../support/sample-repositories.ts'
+import { createCommandRunner } from '../support/shared-commands.ts'
 import { skipUnless } from '../support/skip-unless.ts'
 import { needsTerminal } from '../support/terminal.ts'
 import { until, withTimeout } from '../support/wait-until.ts'
 
-interface Typist {
+interface Terminal {
   /** Types the keys and waits until the output matches. */
   type(keys: string, shown: RegExp): Promise<string>
 }
@@ -22,7 +22,7 @@ function shellAtTerminal(
   t: Pick<TestContext, 'after'>,
   shell: string,
   { cwd, env = {} }: { cwd: string; env?: Readonly<Record<string, string>> },
-): Typist {
+): Terminal {
   const child = spawn('script', ['-qefc', `stty cols 120 rows 50; exec ${shell}`, '/dev/null'], {
     cwd,
     env: { ...process.env, TERM: 'dumb', PS1: '> ', ...env },
@@ -43,7 +43,7 @@ function shellAtTerminal(
       child.stdin.write(keys)
       const since = () => shown.slice(before)
       await until(
-        () => `${JSON.stringify(keys)} brings ${expected}: ${JSON.stringify(since())}`,
+        () => `${JSON.stringify(keys)} shows ${expected}: ${JSON.stringify(since())}`,
         async () => expected.test(since()),
       )
       return since()
@@ -59,12 +59,12 @@ const needs = (shell: string) =>
 let folder: string
 const scriptFor = (shell: string) => join(folder, `completion.${shell}`)
 
-const wholeFile = cleanupAfterFile()
+const fileCleanup = cleanupAfterFile()
 
 before(async () => {
-  folder = temporaryDirectory(wholeFile)
+  folder = temporaryDirectory(fileCleanup)
   for (const shell of ['bash', 'zsh', 'fish']) {
-    const { stdout } = await sharedCommands()(['completion', shell])
+    const { stdout } = await createCommandRunner()(['completion', shell])
     writeFileSync(scriptFor(shell), stdout)
   }
   mkdirSync(join(folder, 'a folder'))
@@ -72,7 +72,7 @@ before(async () => {
 })
 
 /** The typed text, and the completions that must be offered or not offered. */
-const CASES: [typed: string, offered: string[], not: string[]][] = [
+const CASES: [line: string, offered: string[], unwanted: string[]][] = [
   ['tok', ['token'], ['serve']],
   ['', ['serve', 'token', 'completion', 'version', 'help'], ['add']],
   ['token ', ['add', 'list', 'revoke'], ['serve']],
@@ -89,25 +89,30 @@ const CASES: [typed: string, offered: string[], not: string[]][] = [
   ['verify an', ['an-archive.tar.gz'], []],
 ]
 
-function check(typed: string, offered: string[], wanted: string[], not: string[]): void {
-  const message = `godwit ${typed}: ${offered.join(' ')}`
+function assertOffered(
+  line: string,
+  offered: string[],
+  wanted: string[],
+  unwanted: string[],
+): void {
+  const message = `godwit ${line}: ${offered.join(' ')}`
   for (const word of wanted) assert.ok(offered.includes(word), message)
-  for (const word of not) assert.ok(!offered.includes(word), message)
+  for (const word of unwanted) assert.ok(!offered.includes(word), message)
 }
 
 test('bash completes commands and options', needs('bash'), async () => {
-  const ask = `source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() { :; }
+  const script = `source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() { :; }
     _godwit; printf '%s\\n' "\${COMPREPLY[@]}"`
-  for (const [typed, wanted, not] of CASES) {
-    const words = ['godwit', ...typed.split(' ')]
-    const { stdout } = await run('bash', ['-c', ask, 'bash', scriptFor('bash'), ...words], {
+  for (const [line, wanted, unwanted] of CASES) {
+    const words = ['godwit', ...line.split(' ')]
+    const { stdout } = await run('bash', ['-c', script, 'bash', scriptFor('bash'), ...words], {
       cwd: folder,
     })
-    check(typed, stdout.split('\n'), wanted, not)
+    assertOffered(line, stdout.split('\n'), wanted, unwanted)
   }
   const words = ['godwit', 'serve', '--role', '=', 'a']
-  const { stdout } = await run('bash', ['-c', ask, 'bash', scriptFor('bash'), ...words])
-  check('serve --role=a', stdout.split('\n'), ['all', 'api'], [])
+  const { stdout } = await run('bash', ['-c', script, 'bash', scriptFor('bash'), ...words])
+  assertOffered('serve --role=a', stdout.split('\n'), ['all', 'api'], [])
 })
 
 test('bash completes at a terminal with the Tab key', { ...needsTerminal }, async (t) => {
@@ -138,13 +143,13 @@ test('zsh completes at a terminal with the Tab key', needs('zsh'), async (t) => 
 })
 
 test('fish completes commands and options', needs('fish'), async () => {
-  const ask = 'source $argv[1]; complete -C "godwit $argv[2]"'
-  for (const [typed, wanted, not] of CASES) {
-    const { stdout } = await run('fish', ['--no-config', '-c', ask, scriptFor('fish'), typed], {
+  const script = 'source $argv[1]; complete -C "godwit $argv[2]"'
+  for (const [line, wanted, unwanted] of CASES) {
+    const { stdout } = await run('fish', ['--no-config', '-c', script, scriptFor('fish'), line], {
       cwd: folder,
       env: { ...process.env, HOME: folder },
     })
     const offered = stdout.split('\n').map((line) => line.split('\t')[0]!)
-    check(typed, offered, wanted, not)
+    assertOffered(line, offered, wanted, unwanted)
   }
 })

@@ -6,7 +6,7 @@ import { before, test } from 'node:test'
 import { createS3BlobStore } from '../../src/blobs/s3.ts'
 import { type ClientCommandLine, clientCommandLine } from '../support/client-command-line.ts'
 import { verifyBytes } from '../support/cluster-story.ts'
-import { commandLine as commandsAt } from '../support/command-line.ts'
+import { commandLine } from '../support/command-line.ts'
 import { damageBlob, flipBit } from '../support/damage-blob.ts'
 import { untilEnded } from '../support/ended-migration.ts'
 import { type SharedStory, sharedExportStory } from '../support/export-story.ts'
@@ -14,16 +14,16 @@ import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { gitHost } from '../support/git-host.ts'
 import { emptyBucket, envFor, flagsFor, needsObjectStore } from '../support/radosgw.ts'
 import { incompressible } from '../support/sample-repositories.ts'
-import { startSharedService } from '../support/service-row.ts'
+import { startSharedService } from '../support/start-shared-service.ts'
 import { until } from '../support/wait-until.ts'
 
-const wholeFile = cleanupAfterFile()
+const fileCleanup = cleanupAfterFile()
 let story: SharedStory
-let desk: ClientCommandLine
+let client: ClientCommandLine
 let database: DatabaseSync
 
 before(async () => {
-  story = await sharedExportStory(wholeFile, {
+  story = await sharedExportStory(fileCleanup, {
     async repositories(host) {
       for (const name of ['one', 'two', 'three', 'four', 'five'])
         await host.repository(`alice/${name}`, {
@@ -32,16 +32,16 @@ before(async () => {
     },
   })
   const { service } = story
-  desk = await clientCommandLine(wholeFile, {
+  client = await clientCommandLine(fileCleanup, {
     url: service.url,
     token: await service.token('alice'),
   })
   database = new DatabaseSync(join(service.data, 'godwit.sqlite'), { timeout: 10_000 })
-  wholeFile.after(() => database.close())
+  fileCleanup.after(() => database.close())
 })
 
 /** Flips one bit in the middle of the stored segment of the only repository of a migration. */
-async function flipIn(id: number): Promise<void> {
+async function damageSegment(id: number): Promise<void> {
   const { segment_key: key } = database
     .prepare('select segment_key from repository_exports where migration_id = ?')
     .get(id) as { segment_key: string }
@@ -63,10 +63,10 @@ const json = async (path: string): Promise<Record<string, unknown>> =>
 test('a download of a damaged segment breaks off, and the archive is refused afterwards', async () => {
   const { id } = await story.migrate(['one'])
   const link = await story.link(id)
-  await flipIn(id)
-  const answer = await fetch(link)
-  assert.equal(answer.status, 200)
-  await assert.rejects(answer.arrayBuffer(), 'it looks complete')
+  await damageSegment(id)
+  const response = await fetch(link)
+  assert.equal(response.status, 200)
+  await assert.rejects(response.arrayBuffer(), 'the download looks complete')
 
   const refused = {
     message:
@@ -98,39 +98,39 @@ test('a download of a damaged segment breaks off, and the archive is refused aft
     totals: { reused: number }
   }
   assert.equal(totals.reused, 0)
-  const sound = await desk.godwit(['verify', await story.download(next.id)])
-  assert.equal(sound.code, 0, sound.said)
+  const verified = await client.godwit(['verify', await story.download(next.id)])
+  assert.equal(verified.code, 0, verified.output)
 })
 
 test('the client names the damage and keeps nothing', async () => {
   const { id } = await story.migrate(['two'])
-  await flipIn(id)
-  const { err } = await desk.migration(3, 'download', String(id))
+  await damageSegment(id)
+  const { err } = await client.migration(3, 'download', String(id))
   assert.match(
     err,
     /rejected the request with 410: .* the stored data of alice\/two is damaged\. Start a new/,
   )
-  assert.deepEqual(await readdir(desk.folder), [])
-  const shown = await desk.migration(0, 'show', String(id))
+  assert.deepEqual(await readdir(client.folder), [])
+  const shown = await client.migration(0, 'show', String(id))
   assert.match(shown.out, /^archive +damaged: start a new migration/m)
-  const listed = await desk.migration(0, 'list')
+  const listed = await client.migration(0, 'list')
   assert.match(listed.out, new RegExp(`^${id} +exported .* damaged$`, 'm'))
 })
 
 test('a segment that was not read for long is verified before it is reused', async () => {
   const { id } = await story.migrate(['three'])
-  await flipIn(id)
+  await damageSegment(id)
   database.exec('update segments set checked_at = 0 where damaged_at is null')
   const again = await story.migrate(['three'])
-  const verified = await desk.godwit(['verify', await story.download(again.id)])
-  assert.equal(verified.code, 0, verified.said)
+  const verified = await client.godwit(['verify', await story.download(again.id)])
+  assert.equal(verified.code, 0, verified.output)
   assert.equal((await story.call(`/user/migrations/${id}/archive`)).status, 410)
 })
 
 test('segments that were not read for long are verified in the background', async () => {
   const { service } = story
   const { id } = await story.migrate(['five'])
-  await flipIn(id)
+  await damageSegment(id)
   await service.stop()
   database.exec('update segments set checked_at = 0')
   await service.restart()
@@ -143,20 +143,20 @@ test('segments that were not read for long are verified in the background', asyn
 test('check --store reads all blobs and names the damaged archives', async () => {
   const { id } = await story.migrate(['one', 'two', 'three'])
   const settings = ['--data', story.service.data]
-  const misused = await desk.godwit(['check', 'alice', '--store', ...settings])
-  assert.equal(misused.code, 2, misused.said)
+  const usageError = await client.godwit(['check', 'alice', '--store', ...settings])
+  assert.equal(usageError.code, 2, usageError.output)
   const fresh = await story.migrate(['four'])
-  await flipIn(fresh.id)
+  await damageSegment(fresh.id)
 
-  const ended = await desk.godwit(['check', '--store', ...settings])
-  assert.equal(ended.code, 1, ended.said)
-  const named = `damaged: the archive of migration ${fresh.id} of alice: alice/four`
-  assert.match(ended.stdout.toString(), new RegExp(`^${named}$`, 'm'))
-  assert.ok(!ended.stdout.includes(`migration ${id} of`), ended.said)
+  const ended = await client.godwit(['check', '--store', ...settings])
+  assert.equal(ended.code, 1, ended.output)
+  const line = `damaged: the archive of migration ${fresh.id} of alice: alice/four`
+  assert.match(ended.stdout.toString(), new RegExp(`^${line}$`, 'm'))
+  assert.ok(!ended.stdout.includes(`migration ${id} of`), ended.output)
   assert.match(ended.stdout.toString(), /^\d+ intact, \d+ damaged; .* read$/m)
   assert.match(ended.stderr, /stored segments and archives (is|are) damaged; the next migration/)
 
-  const checked = await desk.godwit(['check', '--store', '--json', ...settings])
+  const checked = await client.godwit(['check', '--store', '--json', ...settings])
   const { archives, intact, damaged } = JSON.parse(checked.stdout.toString())
   assert.ok(intact > 0 && damaged > 0 && checked.code === 1)
   assert.ok(
@@ -166,9 +166,9 @@ test('check --store reads all blobs and names the damaged archives', async () =>
         each.login === 'alice' &&
         each.damaged[0] === 'alice/four',
     ),
-    checked.said,
+    checked.output,
   )
-  const doctor = await desk.godwit(['doctor', '--json', ...settings])
+  const doctor = await client.godwit(['doctor', '--json', ...settings])
   const { checks } = JSON.parse(doctor.stdout.toString()) as {
     checks: { check: string; state: string; found: string }[]
   }
@@ -179,7 +179,7 @@ test('check --store reads all blobs and names the damaged archives', async () =>
 
 for (const downloads of ['proxy', 'redirect'] as const) {
   test(
-    `in a bucket, on PostgreSQL, with downloads by ${downloads}`,
+    `a damaged segment in a bucket is detected, with downloads by ${downloads}`,
     needsObjectStore,
     async (t) => {
       const host = await gitHost()
@@ -211,20 +211,20 @@ for (const downloads of ['proxy', 'redirect'] as const) {
       if (whole) {
         // The archive as composed in the bucket.
         await damageBlob(blobs, whole.key, flipBit)
-        const { godwit } = await commandsAt(t, envFor(bucket))
+        const { godwit } = await commandLine(t, envFor(bucket))
         const settings = ['--database-url', service.databaseUrl!, ...flagsFor(bucket)]
         const ended = await godwit(['check', '--store', ...settings])
-        assert.equal(ended.code, 1, ended.said)
+        assert.equal(ended.code, 1, ended.output)
         assert.ok((await link(id)).startsWith(service.url), 'downloads use the segments')
         assert.equal((await fetch(await link(id))).status, 200)
       }
       await damageBlob(blobs, segment!.key, flipBit)
-      const answer = await fetch(await link(id))
-      await assert.rejects(answer.arrayBuffer(), 'it looks complete')
+      const damaged = await fetch(await link(id))
+      await assert.rejects(damaged.arrayBuffer(), 'the download looks complete')
       assert.equal(await link(id), '410')
       const again = await migrate()
-      const sound = await fetch(await link(again))
-      await verifyBytes(t, Buffer.from(await sound.arrayBuffer()))
+      const response = await fetch(await link(again))
+      await verifyBytes(t, Buffer.from(await response.arrayBuffer()))
     },
   )
 }

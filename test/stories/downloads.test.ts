@@ -11,15 +11,15 @@ import { largePack } from '../support/export-sources.ts'
 import { type SharedStory, sharedExportStory } from '../support/export-story.ts'
 import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { gitHost } from '../support/git-host.ts'
-import { startSharedService } from '../support/service-row.ts'
 import { slowGit } from '../support/slow-git.ts'
+import { startSharedService } from '../support/start-shared-service.ts'
 import { until, withTimeout } from '../support/wait-until.ts'
 
-const wholeFile = cleanupAfterFile()
+const fileCleanup = cleanupAfterFile()
 let story: SharedStory
 
 before(async () => {
-  story = await sharedExportStory(wholeFile, {
+  story = await sharedExportStory(fileCleanup, {
     async repositories(host) {
       await largePack(host.path('alice/large'), 40)
       await host.repository('alice/site', { files: { a: '1' } })
@@ -51,25 +51,25 @@ test('an incomplete download is logged, and counted by its outcome', async () =>
   assert.deepEqual(await outcomes(), { whole: 0, ended_by_client: 0, failed_at_source: 0 })
 
   const whole = await (await fetch(link)).arrayBuffer()
-  await until('a whole one is counted', async () => (await outcomes()).whole === 1)
+  await until('a complete download is counted', async () => (await outcomes()).whole === 1)
 
-  const leaving = get(link, { agent: false })
-  const [answer] = await withTimeout('an answer comes', once(leaving, 'response'))
-  await withTimeout('its first bytes come', once(answer, 'data'))
-  leaving.on('error', () => {}).destroy()
-  const left = await untilLogged('the client ended a download')
-  assert.ok(left.sent! < whole.byteLength && left.of === whole.byteLength, JSON.stringify(left))
+  const request = get(link, { agent: false })
+  const [response] = await withTimeout('a response arrives', once(request, 'response'))
+  await withTimeout('its first bytes arrive', once(response, 'data'))
+  request.on('error', () => {}).destroy()
+  const ended = await untilLogged('the client ended a download')
+  assert.ok(ended.sent! < whole.byteLength && ended.of === whole.byteLength, JSON.stringify(ended))
   assert.equal((await outcomes()).ended_by_client, 1)
 
   await rename(blobs, `${blobs}-away`)
-  const gone = await fetch(link)
-  assert.equal(gone.status, 503)
-  assert.ok(Number(gone.headers.get('retry-after')) > 0)
-  assert.equal(gone.headers.get('etag'), null)
-  const body = (await gone.json()) as object
+  const unavailable = await fetch(link)
+  assert.equal(unavailable.status, 503)
+  assert.ok(Number(unavailable.headers.get('retry-after')) > 0)
+  assert.equal(unavailable.headers.get('etag'), null)
+  const body = (await unavailable.json()) as object
   assert.deepEqual(Object.keys(body), ['message', 'documentation_url', 'status'])
-  const lost = await untilLogged('an archive cannot be read')
-  assert.deepEqual([lost.level, lost.sent], [50, 0])
+  const failure = await untilLogged('an archive cannot be read')
+  assert.deepEqual([failure.level, failure.sent], [50, 0])
   assert.equal((await outcomes()).failed_at_source, 1)
 
   await rename(`${blobs}-away`, blobs)
@@ -88,12 +88,12 @@ test('an incomplete download is logged, and counted by its outcome', async () =>
   assert.ok(some > 10_000_000 && some < 21_000_000, `${some} bytes`)
 
   async function sentBeforeFailure(failed: number): Promise<number> {
-    const answer = await fetch(link)
-    if (answer.status === 200) await assert.rejects(answer.arrayBuffer())
-    else assert.equal(answer.status, 503)
+    const response = await fetch(link)
+    if (response.status === 200) await assert.rejects(response.arrayBuffer())
+    else assert.equal(response.status, 503)
     await until('it is counted', async () => (await outcomes()).failed_at_source === failed + 1)
     const { sent } = await untilLogged('an archive cannot be read', failed)
-    assert.equal(sent === 0, answer.status === 503)
+    assert.equal(sent === 0, response.status === 503)
     return sent!
   }
 })
@@ -152,16 +152,16 @@ test('a stopping service ends its exports while a slow client finishes a downloa
   await migrate('large')
   await untilEnded(service, alice, 1, 'exported')
   const link = await service.call(alice, '/user/migrations/1/archive', { redirect: 'manual' })
-  const asking = get(link.headers.get('location')!, { agent: false })
-  const [download] = (await withTimeout('an answer comes', once(asking, 'response'))) as [
+  const request = get(link.headers.get('location')!, { agent: false })
+  const [download] = (await withTimeout('a response arrives', once(request, 'response'))) as [
     IncomingMessage,
   ]
   await git.slowDown()
   await migrate('site')
-  const pid = await git.pid()
+  const pid = await git.untilSlow()
 
   const stopping = service.stop()
-  await until('what was exported is left', () => !isAlive(pid))
+  await until('the git process of the export has ended', () => !isAlive(pid))
   let length = 0
   for await (const piece of download) length += (piece as Buffer).length
   assert.equal(length, Number(download.headers['content-length']))

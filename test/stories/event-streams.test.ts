@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'
 import { gitHost } from '../support/git-host.ts'
-import { startSharedService } from '../support/service-row.ts'
 import { slowGit } from '../support/slow-git.ts'
+import { startSharedService } from '../support/start-shared-service.ts'
 import { until } from '../support/wait-until.ts'
 
 test('an event stream ends with its token, and the streams of one account are limited', async (t) => {
@@ -31,31 +31,35 @@ test('an event stream ends with its token, and the streams of one account are li
     await service.call(token, '/user/migrations', { method: 'POST', body })
   }
 
-  const listen = (token: string, id: number, method = 'GET') =>
+  const openStream = (token: string, id: number, method = 'GET') =>
     service.call(token, `/user/migrations/${id}/progress`, {
       method,
       headers: { accept: 'text/event-stream' },
     })
-  const follow = async (token: string, id: number) => {
-    const answer = await listen(token, id)
-    assert.equal(answer.status, 200)
+  const openAndRead = async (token: string, id: number) => {
+    const response = await openStream(token, id)
+    assert.equal(response.status, 200)
     const following = { hasEnded: false }
-    void answer.text().then(
+    void response.text().then(
       () => Object.assign(following, { hasEnded: true }),
       () => {},
     )
     return following
   }
-  const streams = [await follow(alice, 1), await follow(second, 1), await follow(third, 1)]
-  const others = await follow(bob, 2)
-  const refused = await listen(alice, 1)
+  const streams = [
+    await openAndRead(alice, 1),
+    await openAndRead(second, 1),
+    await openAndRead(third, 1),
+  ]
+  const others = await openAndRead(bob, 2)
+  const refused = await openStream(alice, 1)
   assert.equal(refused.status, 429)
   assert.ok(Number(refused.headers.get('retry-after')) > 0)
   assert.match(((await refused.json()) as { message: string }).message, /secondary rate limit/)
   assert.equal((await service.call(alice, '/user/migrations')).status, 200)
-  const described = await listen(alice, 1, 'HEAD')
+  const head = await openStream(alice, 1, 'HEAD')
   assert.deepEqual(
-    [described.status, described.headers.get('content-type')],
+    [head.status, head.headers.get('content-type')],
     [200, 'text/event-stream'],
     'only the headers',
   )
@@ -78,5 +82,5 @@ test('an event stream ends with its token, and the streams of one account are li
     "update migrations set owner_id = (select id from accounts where login = 'bob') where id = 1",
   )
   await assertEnds(2, 'the migration is no longer of its account')
-  assert.equal((await listen(third, 1)).status, 404, 'as a new one would be')
+  assert.equal((await openStream(third, 1)).status, 404, 'a new stream is rejected as well')
 })

@@ -16,11 +16,11 @@ import { cleanupAfterFile } from '../support/file-cleanup.ts'
 const GOOD = ['alice/site', 'alice/blog']
 const DAMAGED = Object.keys(DAMAGED_REPOSITORIES).map((kind) => `alice/${kind}`)
 
-const wholeFile = cleanupAfterFile()
+const fileCleanup = cleanupAfterFile()
 let story: SharedStory
 
 before(async () => {
-  story = await sharedExportStory(wholeFile, {
+  story = await sharedExportStory(fileCleanup, {
     async repositories(host) {
       for (const name of GOOD) await host.repository(name, { files: { 'a.txt': name } })
       for (const [kind, { make }] of Object.entries(DAMAGED_REPOSITORIES))
@@ -30,7 +30,7 @@ before(async () => {
 })
 
 test('an incomplete repository is rejected by name, and the others are exported', async () => {
-  const { host, service, migrate, unpacked } = story
+  const { host, service, migrate, unpack } = story
   const sources = Object.fromEntries(GOOD.map((name) => [name, refStateOf(host.path(name))]))
 
   const first = await migrate([...GOOD, ...DAMAGED], {}, 'failed')
@@ -44,7 +44,7 @@ test('an incomplete repository is rejected by name, and the others are exported'
   assert.equal(kept.length, GOOD.length)
 
   const second = await migrate(GOOD)
-  assertArchiveHolds(await unpacked(second.id), sources)
+  assertArchiveHolds(await unpack(second.id), sources)
   assert.deepEqual(repositorySegments(service), kept)
   assert.equal(
     blobsOf(service).length,
@@ -53,20 +53,20 @@ test('an incomplete repository is rejected by name, and the others are exported'
   )
 
   const third = await migrate([...DAMAGED, ...GOOD], { allow_partial: true })
-  const { skipped } = assertArchiveHolds(await unpacked(third.id), sources)
+  const { skipped } = assertArchiveHolds(await unpack(third.id), sources)
   assertReasons(new Map(skipped.map(({ full_name, reason }) => [full_name, reason])))
   assert.deepEqual(repositorySegments(service), kept)
   assertNothingLeftOver(service)
 })
 
 test('a repaired repository is exported the next time', async () => {
-  const { host, migrate, unpacked } = story
+  const { host, migrate, unpack } = story
   await migrate(['grafted'], {}, 'failed')
   const dir = host.path('alice/grafted')
   await host.git(['repack', '-adq'], { dir })
   await rm(join(dir, 'info/grafts'))
   const { id } = await migrate(['grafted'])
-  assertArchiveHolds(await unpacked(id), { 'alice/grafted': refStateOf(dir) })
+  assertArchiveHolds(await unpack(id), { 'alice/grafted': refStateOf(dir) })
 })
 
 function assertReasons(skipped: ReadonlyMap<string, string>): void {

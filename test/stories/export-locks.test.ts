@@ -26,7 +26,7 @@ function lockStory<Story extends SharedStory>(story: Story) {
   return {
     ...story,
     push,
-    takesPushes: (name: string) =>
+    acceptsPushes: (name: string) =>
       push(name).then(
         () => true,
         () => false,
@@ -41,12 +41,12 @@ function lockStory<Story extends SharedStory>(story: Story) {
   }
 }
 
-const wholeFile = cleanupAfterFile()
+const fileCleanup = cleanupAfterFile()
 let story: ReturnType<typeof lockStory<ExportStory>>
 
 /** A story for all tests that leave no lock behind. */
 before(async () => {
-  story = lockStory(await exportStory(wholeFile, { repositories: twoRepositories }))
+  story = lockStory(await exportStory(fileCleanup, { repositories: twoRepositories }))
 })
 
 test('a locked repository refuses pushes and can be read until it is unlocked', async () => {
@@ -103,7 +103,7 @@ test('refs that the host hides from pushes stay hidden', async () => {
 })
 
 test('an expired lock is released, even if another cannot be released', async (t) => {
-  const { host, service, lock, assertLocked, takesPushes, unlock } = lockStory(
+  const { host, service, lock, assertLocked, acceptsPushes, unlock } = lockStory(
     await sharedExportStory(t, { repositories: twoRepositories }),
   )
   const { id, ended } = await lock('blog', 'site')
@@ -113,7 +113,7 @@ test('an expired lock is released, even if another cannot be released', async (t
   changeRows(service, 'update repository_locks set expires_at = 1')
   await appendFile(join(host.path('alice/blog'), 'config'), '[unfinished')
   await service.restart()
-  await until('the lock opened', () => takesPushes('alice/site'))
+  await until('the lock is released', () => acceptsPushes('alice/site'))
   assert.equal(await unlock(id, 'site'), 404)
 })
 
@@ -143,12 +143,12 @@ test('a lock of a missing repository is released when it is back; a stray lock i
   for (const part of ['.git', '.wiki.git']) {
     await rename(join(here, `site${part}`), join(here, `web${part}`))
   }
-  const looked = () => service.godwit('doctor').catch((error) => String(error.stdout))
-  assert.match(await looked(), /locked by no migration: alice\/web\n/)
+  const runDoctor = () => service.godwit('doctor').catch((error) => String(error.stdout))
+  assert.match(await runDoctor(), /locked by no migration: alice\/web\n/)
   await assertLocked('alice/web')
   assert.equal(await service.godwit('locks', 'release', 'alice/web'), 'alice/web accepts pushes')
   for (const name of ['alice/web', 'alice/web.wiki']) await push(name)
-  assert.doesNotMatch(await looked(), /locked by no migration/)
+  assert.doesNotMatch(await runDoctor(), /locked by no migration/)
 
   await assertLocked('alice/blog')
   assert.equal(await service.godwit('locks', 'release', 'ALICE/blog'), 'ALICE/blog accepts pushes')

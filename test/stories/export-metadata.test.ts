@@ -30,18 +30,18 @@ async function makeRepositories(host: GitHost): Promise<void> {
   })
 }
 
-const wholeFile = cleanupAfterFile()
+const fileCleanup = cleanupAfterFile()
 let story: SharedStory
 
 before(async () => {
-  story = await sharedExportStory(wholeFile, { repositories: makeRepositories })
+  story = await sharedExportStory(fileCleanup, { repositories: makeRepositories })
   await story.service.godwit('account', 'set', 'octo', '--type', 'Organization', '--create')
 })
 
 /** Returns the archive of one migration: its top-level files, and their JSON. */
-async function archiveOf({ migrate, unpacked }: SharedStory, names: string[], flags?: StartFlags) {
+async function archiveOf({ migrate, unpack }: SharedStory, names: string[], flags?: StartFlags) {
   const { id } = await migrate(names, flags)
-  const folder = await unpacked(id)
+  const folder = await unpack(id)
   const read = (path: string) => JSON.parse(readFileSync(join(folder, path), 'utf8'))
   return {
     folder,
@@ -208,8 +208,8 @@ const byUrl = (a: Json, b: Json): number => (String(a.url) < String(b.url) ? -1 
 async function inOrderOfIds({ call }: SharedStory, names: readonly string[]): Promise<string[]> {
   const ids = new Map<string, number>()
   for (const page of [1, 2]) {
-    const answer = await call(`/user/migrations/1/repositories?per_page=100&page=${page}`)
-    for (const { full_name, id } of (await answer.json()) as { full_name: string; id: number }[])
+    const response = await call(`/user/migrations/1/repositories?per_page=100&page=${page}`)
+    for (const { full_name, id } of (await response.json()) as { full_name: string; id: number }[])
       ids.set(full_name, id)
   }
   return names.toSorted((a, b) => ids.get(a)! - ids.get(b)!)

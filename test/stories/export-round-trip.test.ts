@@ -20,7 +20,7 @@ const WITH_WIKI = fullNameOf('packed and loose objects')
 
 test('repositories of every unusual kind are unchanged after a round trip', async (t) => {
   const names = Object.keys(UNUSUAL_REPOSITORIES).map(fullNameOf)
-  const { host, service, migrate, download, unpacked } = await sharedExportStory(t, {
+  const { host, service, migrate, download, unpack } = await sharedExportStory(t, {
     repositories(host) {
       for (const [kind, make] of Object.entries(UNUSUAL_REPOSITORIES))
         make(host.path(fullNameOf(kind)))
@@ -30,7 +30,7 @@ test('repositories of every unusual kind are unchanged after a round trip', asyn
   })
   const { id } = await migrate(names)
   const sources = [...names, `${WITH_WIKI}.wiki`]
-  const folder = await unpacked(id)
+  const folder = await unpack(id)
   const manifest = assertArchiveHolds(
     folder,
     Object.fromEntries(sources.map((name) => [name, refStateOf(host.path(name))])),
@@ -51,9 +51,9 @@ test('repositories of every unusual kind are unchanged after a round trip', asyn
 })
 
 test('an incompressible pack of 30 MB is exported intact', async (t) => {
-  const { host, migrate, unpacked } = await sharedExportStory(t, {
+  const { host, migrate, unpack } = await sharedExportStory(t, {
     repositories: (host) => largePack(host.path('alice/large'), 30),
   })
   const { id } = await migrate(['large'])
-  assertArchiveHolds(await unpacked(id), { 'alice/large': refStateOf(host.path('alice/large')) })
+  assertArchiveHolds(await unpack(id), { 'alice/large': refStateOf(host.path('alice/large')) })
 })

@@ -5,15 +5,15 @@ import { assertNoErrors, assertNothingLeftOver } from '../support/export-leftove
 import { assertArchiveHolds, refStateOf } from '../support/export-proof.ts'
 import { sharedExportStory } from '../support/export-story.ts'
 import type { GitHost } from '../support/git-host.ts'
-import { bare, packedHistory } from '../support/sample-repositories.ts'
+import { initBare, packedHistory } from '../support/sample-repositories.ts'
 
 const MIGRATIONS = 6
 const NAME = 'alice/busy'
 
 test('a repository is complete in every archive although it is pushed to and repacked all the time', async (t) => {
-  const { host, service, migrate, unpacked } = await sharedExportStory(t, {
+  const { host, service, migrate, unpack } = await sharedExportStory(t, {
     repositories(host) {
-      bare(host.path(NAME))
+      initBare(host.path(NAME))
       packedHistory(host.path(NAME), 'refs/heads/main', 300)
     },
   })
@@ -21,19 +21,19 @@ test('a repository is complete in every archive although it is pushed to and rep
   const exported: string[] = []
   for (let n = 0; n < MIGRATIONS; n++) {
     const { id } = await migrate(['busy'])
-    const folder = await unpacked(id)
+    const folder = await unpack(id)
     const { head, refs } = refStateOf(join(folder, 'repositories', `${NAME}.git`))
     assertArchiveHolds(folder, { [NAME]: { head, refs } })
     exported.push(refs.find((ref) => ref.startsWith('refs/heads/main '))!.split(' ')[1]!)
   }
   const pushed = await writer.stop()
   const order = exported.map((tip) => pushed.indexOf(tip))
-  assert.ok(!order.includes(-1), 'each is a state that was there')
+  assert.ok(!order.includes(-1), 'each exported state was pushed')
   assert.deepEqual(
     order,
     order.toSorted((a, b) => a - b),
   )
-  assert.ok(new Set(exported).size > 1, 'the writer wrote meanwhile')
+  assert.ok(new Set(exported).size > 1, 'no push fell between two exports')
   t.diagnostic(`${pushed.length - 1} pushes, ${new Set(exported).size} states exported`)
   assertNothingLeftOver(service)
   await assertNoErrors(service)

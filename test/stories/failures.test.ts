@@ -6,20 +6,20 @@ import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { lockDataDirectory } from '../../src/db/connect.ts'
 import { commandLine } from '../support/command-line.ts'
-import { sharedCommands } from '../support/command-row.ts'
 import { freePort } from '../support/free-port.ts'
 import { gitHost } from '../support/git-host.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { temporaryDirectory } from '../support/sample-repositories.ts'
+import { createCommandRunner } from '../support/shared-commands.ts'
 
 test('every error of a command is one line that says what failed and what to do next', async (t) => {
   await using host = await gitHost()
   await host.repository('alice/site', { files: { a: 'a' } })
   const { folder, env } = await commandLine(t)
-  const godwit = sharedCommands({ cwd: folder, env })
+  const godwit = createCommandRunner({ cwd: folder, env })
   const data = join(folder, 'data')
-  const here = ['--repositories', host.root, '--data', data]
-  assert.equal((await godwit(['sync', ...here])).code, 0)
+  const settings = ['--repositories', host.root, '--data', data]
+  assert.equal((await godwit(['sync', ...settings])).code, 0)
 
   const listener = createServer().listen(0, '127.0.0.1')
   await once(listener, 'listening')
@@ -34,12 +34,12 @@ test('every error of a command is one line that says what failed and what to do 
   database.close()
   const postgres = new URL(await createDatabase())
   postgres.pathname = '/nowhere'
-  const nobody = `postgres://u:S3kret@127.0.0.1:${await freePort()}/godwit`
+  const unreachable = `postgres://u:S3kret@127.0.0.1:${await freePort()}/godwit`
 
   const ascii = await createDatabase(undefined, 'SQL_ASCII')
 
-  const serve = ['serve', ...here, '--listen', `127.0.0.1:${port}`]
-  const expected: [code: number, args: string[], says: RegExp][] = [
+  const serve = ['serve', ...settings, '--listen', `127.0.0.1:${port}`]
+  const expected: [code: number, args: string[], expected: RegExp][] = [
     [2, ['serv'], /unknown command 'serv'\n\(Did you mean serve\?\)/],
     [2, ['serve', '--repositorys', 'x'], /unknown option '--repositorys'\n\(Did you mean --repo/],
     [2, ['token', 'ad', 'alice'], /unknown command 'ad'\n\(Did you mean add\?\)/],
@@ -47,35 +47,35 @@ test('every error of a command is one line that says what failed and what to do 
     [2, ['sync', '--data', data], /no repositories: set --repositories DIR/],
     [
       1,
-      ['sync', ...here, '--repositories', 'gone'],
+      ['sync', ...settings, '--repositories', 'gone'],
       /directory .*gone does not exist: check the spelling/,
     ],
     [
       1,
-      ['sync', ...here, '--git', '/gone/git'],
+      ['sync', ...settings, '--git', '/gone/git'],
       /git does not exist: install git 2.30 or newer, or set --git/,
     ],
     [
       1,
-      ['serve', ...here, '--git', '/gone/git'],
+      ['serve', ...settings, '--git', '/gone/git'],
       /git does not exist: install git 2.30 or newer, or set --git/,
     ],
     [1, [...serve, '--log-level', 'silent'], /--listen 127\S+: address already in use/],
-    [1, ['serve', ...here, '--data', taken], /already running on .*: stop it, or set another/],
+    [1, ['serve', ...settings, '--data', taken], /already running on .*: stop it, or set another/],
     [
       1,
-      ['serve', ...here, '--database-url', ascii],
+      ['serve', ...settings, '--database-url', ascii],
       /has encoding SQL_ASCII, not UTF8: create one with `createdb --encoding=UTF8 --template/,
     ],
     [1, ['account', 'list', '--data', newer], /has schema 999, .*use the newer version of Godwit/],
     [
       4,
-      ['sync', ...here, '--database-url', nobody],
+      ['sync', ...settings, '--database-url', unreachable],
       /does not respond: check that PostgreSQL is running/,
     ],
     [
       1,
-      ['sync', ...here, '--database-url', postgres.href],
+      ['sync', ...settings, '--database-url', postgres.href],
       /has no database nowhere: create it with createdb/,
     ],
     [1, ['token', 'add', 'bob', '--data', data], /account bob does not exist: run `godwit sync`/],
@@ -91,13 +91,13 @@ test('every error of a command is one line that says what failed and what to do 
     ],
     [1, ['verify', folder], /folder has neither schema.json nor repositories/],
     [1, ['restore', 'gone', '--into', 'x'], /gone: no such file or directory/],
-    [1, ['export', 'alice', ...here, '--output', 'gone/a'], /directory .*gone does not exist/],
+    [1, ['export', 'alice', ...settings, '--output', 'gone/a'], /directory .*gone does not exist/],
   ]
-  for (const [code, args, says] of expected) {
+  for (const [code, args, pattern] of expected) {
     const ended = await godwit(args)
     const message = `${args.join(' ')}: ${ended.stderr}`
     assert.equal(ended.code, code, message)
-    assert.match(ended.stderr, says)
+    assert.match(ended.stderr, pattern)
     assert.match(ended.stderr, /^godwit: /)
     assert.doesNotMatch(ended.stderr, /\n {4}at |S3kret/, message)
     assert.equal(ended.stdout, '', message)

@@ -19,9 +19,9 @@ import { BINARY, fillForge, tokenOf } from '../support/forge/filled-forge.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import { temporaryDirectory } from '../support/sample-repositories.ts'
 import type { SharedService } from '../support/service.ts'
-import { startSharedService } from '../support/service-row.ts'
+import { startSharedService } from '../support/start-shared-service.ts'
 
-type Record_ = Record<string, unknown>
+type JsonRecord = Record<string, unknown>
 
 /** The fields of each kind of record in GitHub's own archives, not taken from our code. */
 const FIELDS: Record<string, string> = {
@@ -54,13 +54,13 @@ const FIELDS: Record<string, string> = {
   attachments: 'type url user asset_name asset_content_type asset_url created_at',
 }
 
-const TO_PEOPLE =
+const FIELDS_OF_PEOPLE =
   /^(user|owner|actor|assignee|assignees|creator|creator_url|resolver|subject_user)$/
-const TO_RECORDS =
+const FIELDS_OF_RECORDS =
   /^(repository|repository_url|issue|pull_request|milestone|issue_comment|pull_request_review|pull_request_review_thread|pull_request_review_comment|in_reply_to|organization|release|authorized_team_urls)$/
 
 interface CheckedRecords {
-  of(kind: string): Record_[]
+  of(kind: string): JsonRecord[]
 }
 
 /**
@@ -70,11 +70,11 @@ interface CheckedRecords {
  */
 function checkRecords(entries: readonly PlainEntry[]): CheckedRecords {
   const files = new Map<string, number[]>()
-  const records = new Map<string, Record_[]>()
+  const records = new Map<string, JsonRecord[]>()
   for (const { path, content } of entries) {
     const [, kind, number] = /^([a-z_]+)_(\d{6})\.json$/.exec(path) ?? []
     if (!kind) continue
-    const found = JSON.parse(String(content)) as Record_[]
+    const found = JSON.parse(String(content)) as JsonRecord[]
     assert.ok(found.length > 0 && found.length <= 100, `${path} has ${found.length} records`)
     files.set(kind, [...(files.get(kind) ?? []), Number(number)])
     records.set(kind, [...(records.get(kind) ?? []), ...found])
@@ -88,7 +88,7 @@ function checkRecords(entries: readonly PlainEntry[]): CheckedRecords {
   const all = [...records].flatMap(([kind, found]) => found.map((record) => ({ kind, record })))
   const urls = new Set<unknown>()
   for (const { kind, record } of all) {
-    assert.ok(!urls.has(record.url), `${record.url} twice`)
+    assert.ok(!urls.has(record.url), `${record.url} is not unique`)
     urls.add(record.url)
     for (const field of (FIELDS[kind] ?? '').split(' '))
       assert.ok(field in record, `${record.url} has no ${field}`)
@@ -117,13 +117,15 @@ function checkLinks(value: unknown, name: string, at: string, known: Known): voi
   } else if (typeof value === 'string') {
     if (value.startsWith('tarball://root/'))
       assert.ok(known.paths.has(value.slice('tarball://root/'.length)), `${at}: ${value}`)
-    else if (TO_PEOPLE.test(name)) assert.ok(known.people.has(value), `${at}: nobody is ${value}`)
-    else if (TO_RECORDS.test(name)) assert.ok(known.urls.has(value), `${at}: nothing is ${value}`)
+    else if (FIELDS_OF_PEOPLE.test(name))
+      assert.ok(known.people.has(value), `${at}: no person has the URL ${value}`)
+    else if (FIELDS_OF_RECORDS.test(name))
+      assert.ok(known.urls.has(value), `${at}: no record has the URL ${value}`)
   }
 }
 
 /** Checks that importers can read the pull requests. */
-function checkPulls(records: ReadonlyMap<string, Record_[]>): void {
+function checkPulls(records: ReadonlyMap<string, JsonRecord[]>): void {
   const events = records.get('issue_events') ?? []
   for (const pull of records.get('pull_requests') ?? []) {
     if (pull.merged_at === null) continue
@@ -140,37 +142,37 @@ const REPOSITORIES = ['ann/site', 'octo/tools', 'tern/data']
 let forge: FakeForge
 let host: GitHost
 let service: SharedService
-let table: CommandLine
+let commands: CommandLine
 let flags: string[]
 
-const wholeFile = cleanupAfterFile()
+const fileCleanup = cleanupAfterFile()
 
 before(async () => {
   forge = await startForge()
-  wholeFile.after(() => forge.stop())
+  fileCleanup.after(() => forge.stop())
   fillForge(forge)
   host = await gitHost()
-  wholeFile.after(host.remove)
+  fileCleanup.after(host.remove)
   for (const name of REPOSITORIES) await host.repository(name, { files: { 'README.md': name } })
-  const tokenFile = join(temporaryDirectory(wholeFile), 'token')
+  const tokenFile = join(temporaryDirectory(fileCleanup), 'token')
   await writeFile(tokenFile, 'admin-token\n')
   await chmod(tokenFile, 0o600)
   flags = ['--forge', forge.url, '--forge-token-file', tokenFile]
-  service = await startSharedService(wholeFile, { repositories: host.root, flags })
-  table = await commandLine(wholeFile)
+  service = await startSharedService(fileCleanup, { repositories: host.root, flags })
+  commands = await commandLine(fileCleanup)
 })
 
 async function migrate(repositories: readonly string[], more: object = {}) {
   const token = tokenOf('ann')
   const body = JSON.stringify({ repositories, ...more })
-  const answer = await service.call(token, '/user/migrations', { method: 'POST', body })
-  assert.equal(answer.status, 201, service.log())
-  const { id } = (await answer.json()) as { id: number }
+  const response = await service.call(token, '/user/migrations', { method: 'POST', body })
+  assert.equal(response.status, 201, service.log())
+  const { id } = (await response.json()) as { id: number }
   await untilEnded(service, token, id, 'exported')
   const archive = await service.call(token, `/user/migrations/${id}/archive`, {
     redirect: 'follow',
   })
-  const file = join(table.folder, `${id}.tar.gz`)
+  const file = join(commands.folder, `${id}.tar.gz`)
   await writeFile(file, Buffer.from(await archive.arrayBuffer()))
   return { id, token, file }
 }
@@ -195,10 +197,10 @@ test('a forge is exported to an archive that passes every check', async () => {
   const everything = entries.map(({ content }) => String(content)).join('\n')
   assert.ok(!everything.includes('admin-token') && !service.log().includes('admin-token'))
 
-  const verified = await table.godwit(['verify', file])
-  assert.equal(verified.code, 0, verified.said)
-  const shown = await table.godwit(['show', file])
-  assert.match(shown.said, /^issues +40$/m)
+  const verified = await commands.godwit(['verify', file])
+  assert.equal(verified.code, 0, verified.output)
+  const shown = await commands.godwit(['show', file])
+  assert.match(shown.output, /^issues +40$/m)
   const report = await (
     await service.call(token, `/user/migrations/${id}/report`, {
       headers: { accept: 'text/plain' },
@@ -223,8 +225,8 @@ test(
 test('`export` without a service exports the same', async () => {
   const { file } = await migrate(REPOSITORIES)
   const args = ['export', ...REPOSITORIES, '--repositories', host.root, ...flags]
-  const made = await table.godwit([...args, '--base-url', service.url, '--output', 'own.tar.gz'])
-  assert.equal(made.code, 0, made.said)
+  const made = await commands.godwit([...args, '--base-url', service.url, '--output', 'own.tar.gz'])
+  assert.equal(made.code, 0, made.output)
   const recordsIn = async (archive: string) =>
     new Map(
       (await entriesIn(archive)).flatMap(({ path, content }) =>
@@ -233,7 +235,7 @@ test('`export` without a service exports the same', async () => {
           : [],
       ),
     )
-  const ours = await recordsIn(join(table.folder, 'own.tar.gz'))
+  const ours = await recordsIn(join(commands.folder, 'own.tar.gz'))
   assert.ok(ours.size >= 8)
   assert.deepEqual(ours, await recordsIn(file))
 })
@@ -243,13 +245,36 @@ test('a directory that the forge does not know is exported to nobody, and named'
   t.after(() => rm(host.path('ann/stray'), { recursive: true }))
   const reason = 'the forge does not know this repository'
   const settings = ['--repositories', host.root, ...flags]
-  const made = await table.godwit(['export', 'ann/stray', ...settings, '--output', 'stray.tar.gz'])
-  assert.deepEqual([made.code, made.said.trim()], [1, `godwit: ann/stray: ${reason}`])
-  const synced = await table.godwit(['sync', '--data', join(table.folder, 'data'), ...settings])
-  assert.match(synced.said, new RegExp(`^skipped: ann/stray\\.git: ${reason}$`, 'm'))
-  const away = ['--repositories', host.root, '--forge', 'http://127.0.0.1:1', ...flags.slice(2)]
-  const waited = await table.godwit(['export', 'ann/site', ...away, '--output', 'away.tar.gz'])
-  assert.match(waited.said.trim(), /^godwit: nothing responds at [^\n]*$/)
+  const made = await commands.godwit([
+    'export',
+    'ann/stray',
+    ...settings,
+    '--output',
+    'stray.tar.gz',
+  ])
+  assert.deepEqual([made.code, made.output.trim()], [1, `godwit: ann/stray: ${reason}`])
+  const synced = await commands.godwit([
+    'sync',
+    '--data',
+    join(commands.folder, 'data'),
+    ...settings,
+  ])
+  assert.match(synced.output, new RegExp(`^skipped: ann/stray\\.git: ${reason}$`, 'm'))
+  const unreachable = [
+    '--repositories',
+    host.root,
+    '--forge',
+    'http://127.0.0.1:1',
+    ...flags.slice(2),
+  ]
+  const waited = await commands.godwit([
+    'export',
+    'ann/site',
+    ...unreachable,
+    '--output',
+    'away.tar.gz',
+  ])
+  assert.match(waited.output.trim(), /^godwit: nothing responds at [^\n]*$/)
 })
 
 test('a damaged attachment is detected by its digest', async () => {
@@ -258,8 +283,8 @@ test('a damaged attachment is detected by its digest', async () => {
   const damaged = entries.map((each) =>
     each.path.endsWith('notes.txt') ? { ...each, content: Buffer.from('other notes\n') } : each,
   )
-  await writeFile(join(table.folder, 'damaged.tar.gz'), packEntries(damaged))
-  const verified = await table.godwit(['verify', 'damaged.tar.gz'])
+  await writeFile(join(commands.folder, 'damaged.tar.gz'), packEntries(damaged))
+  const verified = await commands.godwit(['verify', 'damaged.tar.gz'])
   assert.notEqual(verified.code, 0)
-  assert.match(verified.said, /notes\.txt: is not the file that was exported/)
+  assert.match(verified.output, /notes\.txt: is not the file that was exported/)
 })

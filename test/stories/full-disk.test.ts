@@ -10,18 +10,18 @@ import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import { incompressible } from '../support/sample-repositories.ts'
 import { untilEnded } from '../support/service.ts'
-import { startSharedService } from '../support/service-row.ts'
 import { needsMount, smallDisk } from '../support/small-disk.ts'
+import { startSharedService } from '../support/start-shared-service.ts'
 
 const MIB = 1024 * 1024
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
 
-const wholeFile = cleanupAfterFile()
+const fileCleanup = cleanupAfterFile()
 let host: GitHost
 
 before(async () => {
   host = await gitHost()
-  wholeFile.after(host.remove)
+  fileCleanup.after(host.remove)
   await host.repository('alice/large', { files: { a: incompressible(4 * MIB) } })
 })
 
@@ -117,11 +117,11 @@ test('output that cannot be written is reported in one line', needsMount, (t) =>
   }
 })
 
-function assertOneLine(said: string, expected: RegExp): void {
-  const lines = said
+function assertOneLine(stderr: string, expected: RegExp): void {
+  const lines = stderr
     .trimEnd()
     .split('\n')
     .filter((line) => !/: exported$|^warning: /.test(line))
-  assert.equal(lines.length, 1, said)
+  assert.equal(lines.length, 1, stderr)
   assert.match(lines[0]!, expected)
 }

@@ -9,23 +9,22 @@ import { factsOfForge } from '../support/forge/facts-of-forge.ts'
 import { seedForge } from '../support/forge/seeded-scene.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import {
-  archiveOfFacts,
   DISCUSSED_FILES,
   discussedFacts,
-  discussedHost,
   type Facts,
+  makeDiscussedRepositories,
+  writeUnpackedArchive,
 } from '../support/gitea-archive.ts'
 import { readDump } from '../support/gitea-dump-reader.ts'
 import { GITEA, type GiteaServer, giteaServer } from '../support/gitea-server.ts'
 import { REAL_ARCHIVE } from '../support/real-archive.ts'
 import { git, temporaryDirectory } from '../support/sample-repositories.ts'
 
-/** What the API says of an issue, a comment, a review: as much as is compared. */
-// biome-ignore lint/suspicious/noExplicitAny: other people's JSON of many versions.
-type Said = Record<string, any>
+// biome-ignore lint/suspicious/noExplicitAny: JSON of the API, which differs by version.
+type ApiJson = Record<string, any>
 
 /** Servers store times in seconds. */
-const moment = (time: string | null | undefined) =>
+const secondsOf = (time: string | null | undefined) =>
   time ? Math.floor(Date.parse(time) / 1000) : null
 const byText = (a: unknown, b: unknown) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)
 
@@ -40,11 +39,11 @@ describe('a real server restores the dumps', GITEA.needed, () => {
   let server: GiteaServer
   let host: GitHost
   let dumps: string
-  let said: string
+  let output: string
 
   // The context of a suite has no `after`.
-  const ends: (() => void)[] = []
-  const t = { after: (end: () => void) => void ends.push(end) }
+  const cleanups: (() => void)[] = []
+  const t = { after: (cleanup: () => void) => void cleanups.push(cleanup) }
 
   before(async () => {
     const base = temporaryDirectory(t as never)
@@ -57,42 +56,47 @@ describe('a real server restores the dumps', GITEA.needed, () => {
     const { id } = await server.api<{ id: number }>('/users/anna')
     const people = join(folder, 'people.csv')
     await writeFile(people, `old-login,new-login,account-id\nalice,anna,${id}\n`)
-    const facts: Facts = discussedFacts(await discussedHost(host))
-    const archive = await archiveOfFacts(join(folder, 'archive'), host, facts, DISCUSSED_FILES)
+    const facts: Facts = discussedFacts(await makeDiscussedRepositories(host))
+    const archive = await writeUnpackedArchive(
+      join(folder, 'archive'),
+      host,
+      facts,
+      DISCUSSED_FILES,
+    )
     dumps = join(base, 'dumps')
-    const asked = ['--as', 'gitea-dump', '--people', people, '--target', server.url]
-    const made = await godwit(['restore', archive, '--into', dumps, ...asked])
-    assert.equal(made.code, 0, made.said)
-    said = await restoreAll(dumps, server)
+    const options = ['--as', 'gitea-dump', '--people', people, '--target', server.url]
+    const made = await godwit(['restore', archive, '--into', dumps, ...options])
+    assert.equal(made.code, 0, made.output)
+    output = await restoreAll(dumps, server)
   })
   after(async () => {
     await server?.stop()
     await host?.remove()
-    for (const end of ends) await end()
+    for (const cleanup of cleanups) await cleanup()
   })
 
   test('restore.sh prints what was restored', () => {
     assert.match(
-      said,
+      output,
       /3 of 3 repositories restored\n {2}anna\/site\n {2}corp\/empty\n {2}corp\/quiet\n/,
     )
   })
 
-  test('number, title, state, labels, milestone and times of issues and pull requests', async () => {
-    await compareDiscussed(server, join(dumps, 'alice/site'), 'anna/site')
+  test('restores number, title, state, labels, milestone and times of issues and pull requests', async () => {
+    await compareIssues(server, join(dumps, 'alice/site'), 'anna/site')
   })
 
-  test('comments and reactions', async () => {
+  test('restores comments and reactions', async () => {
     await compareComments(server, join(dumps, 'alice/site'), 'anna/site')
   })
 
-  test('reviews with their state, time and inline comments', async () => {
+  test('restores reviews with their state, time and inline comments', async () => {
     await compareReviews(server, join(dumps, 'alice/site'), 'anna/site')
   })
 
   test('exactly the mapped people are authors', async (t) => {
     if (server.version < 117) return t.skip('servers before 1.17 know no accounts by their numbers')
-    const issues = await server.all<Said>('/repos/anna/site/issues?state=all&type=issues')
+    const issues = await server.all<ApiJson>('/repos/anna/site/issues?state=all&type=issues')
     const authors = issues.map(({ number, user }) => [number, user?.login === 'anna'])
     assert.deepEqual(authors.sort(byText), [
       [1, false],
@@ -104,32 +108,34 @@ describe('a real server restores the dumps', GITEA.needed, () => {
     const dir = join(server.repositories, 'anna/site.git')
     for (const { number, merged, merged_time, head } of readDump(join(dumps, 'alice/site')).pulls) {
       if (head.sha === '') continue
-      const pull = await server.api<Said>(`/repos/anna/site/pulls/${number}`)
-      assert.deepEqual([pull.merged, moment(pull.merged_at)], [merged, moment(merged_time)])
+      const pull = await server.api<ApiJson>(`/repos/anna/site/pulls/${number}`)
+      assert.deepEqual([pull.merged, secondsOf(pull.merged_at)], [merged, secondsOf(merged_time)])
       assert.equal(git(dir, ['rev-parse', `refs/pull/${number}/head`]).trim(), head.sha)
     }
   })
 
-  test('releases with assets, topics, labels, milestones, wiki', async () => {
+  test('restores releases with assets, topics, labels, milestones and wiki', async () => {
     const { releases, topics, labels, milestones } = readDump(join(dumps, 'alice/site'))
-    const found = await server.all<Said>('/repos/anna/site/releases')
+    const found = await server.all<ApiJson>('/repos/anna/site/releases')
     assert.deepEqual(
       found.map(({ tag_name, name, draft }) => [tag_name, name, draft]).sort(byText),
       releases.map(({ tag_name, name, draft }) => [tag_name, name, draft]).sort(byText),
     )
-    const [asset] = found.find(({ tag_name }) => tag_name === 'v1')!.assets as Said[]
+    const [asset] = found.find(({ tag_name }) => tag_name === 'v1')!.assets as ApiJson[]
     assert.deepEqual([asset?.name, asset?.size], ['a b.txt', 8])
     assert.equal(await server.bytes(asset?.browser_download_url), 'an asset')
-    assert.deepEqual((await server.api<Said>('/repos/anna/site/topics')).topics, topics)
-    const names = (those: Said[], key: string) => those.map((one) => one[key]).sort()
+    assert.deepEqual((await server.api<ApiJson>('/repos/anna/site/topics')).topics, topics)
+    const names = (items: ApiJson[], key: string) => items.map((one) => one[key]).sort()
     assert.deepEqual(
       names(await server.all('/repos/anna/site/labels'), 'name'),
       names(labels, 'name'),
     )
-    const known = await server.all<Said>('/repos/anna/site/milestones?state=all')
+    const known = await server.all<ApiJson>('/repos/anna/site/milestones?state=all')
     assert.deepEqual(
-      known.map(({ title, state, due_on }) => [title, state, moment(due_on)]).sort(byText),
-      milestones.map(({ title, state, deadline }) => [title, state, moment(deadline)]).sort(byText),
+      known.map(({ title, state, due_on }) => [title, state, secondsOf(due_on)]).sort(byText),
+      milestones
+        .map(({ title, state, deadline }) => [title, state, secondsOf(deadline)])
+        .sort(byText),
     )
     const wiki = join(server.repositories, 'anna/site.wiki.git')
     assert.match(git(wiki, ['ls-tree', '--name-only', 'master']), /^Home\.md$/m)
@@ -137,7 +143,7 @@ describe('a real server restores the dumps', GITEA.needed, () => {
 
   test('private repositories stay private', async () => {
     const isPrivate = async (name: string) =>
-      (await server.api<Said>(`/repos/${name}`)).private as boolean
+      (await server.api<ApiJson>(`/repos/${name}`)).private as boolean
     assert.deepEqual(
       [await isPrivate('anna/site'), await isPrivate('corp/empty'), await isPrivate('corp/quiet')],
       [false, false, true],
@@ -154,13 +160,13 @@ describe('a real server restores the dumps', GITEA.needed, () => {
     const facts = await factsOfForge(target, repository, archive)
     const bare = `${repository.owner}/${repository.name}.git`
     await cp(join(server.repositories, bare.toLowerCase()), join(root, bare), { recursive: true })
-    await archiveOfFacts(archive, { root }, facts)
+    await writeUnpackedArchive(archive, { root }, facts)
     const { godwit } = await commandLine(t)
     const made = await godwit(['restore', archive, '--as', 'gitea-dump', '--into', into])
-    assert.equal(made.code, 0, made.said)
+    assert.equal(made.code, 0, made.output)
     await restoreAll(into, server, { OWNER: 'bob' })
     const dump = join(into, repository.owner, repository.name)
-    await compareDiscussed(server, dump, `bob/${repository.name}`)
+    await compareIssues(server, dump, `bob/${repository.name}`)
     await compareComments(server, dump, `bob/${repository.name}`)
     await compareReviews(server, dump, `bob/${repository.name}`)
   })
@@ -179,17 +185,17 @@ describe('a real server restores the dumps', GITEA.needed, () => {
         '--into',
         into,
       ])
-      assert.equal(made.code, 0, made.said)
+      assert.equal(made.code, 0, made.output)
       await restoreAll(into, server)
       const [dump, name] = [join(into, 'go-gitea/test_repo'), 'go-gitea/test_repo']
-      await compareDiscussed(server, dump, name)
+      await compareIssues(server, dump, name)
       await compareComments(server, dump, name)
       await compareReviews(server, dump, name)
       const help = await server.run(['restore-repo', '--help'])
       if (!help.includes('--validation')) return
       const to = ['--owner_name', 'go-gitea', '--repo_name', 'validated']
       await server.run(['restore-repo', '--repo_dir', dump, ...to, '--validation'])
-      await compareDiscussed(server, dump, 'go-gitea/validated')
+      await compareIssues(server, dump, 'go-gitea/validated')
     },
   )
 })
@@ -203,48 +209,52 @@ async function restoreAll(
     env: { ...env, GITEA: program, GITEA_URL: url, GITEA_TOKEN_FILE: tokenFile, ...more },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  let said = ''
+  let output = ''
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', (text: string) => {
-      said += text
+      output += text
     })
   const [code] = await once(child, 'close')
-  assert.equal(code, 0, said)
-  return said
+  assert.equal(code, 0, output)
+  return output
 }
 
-async function compareDiscussed(server: GiteaServer, dump: string, fullName: string) {
+async function compareIssues(server: GiteaServer, dump: string, fullName: string) {
   const { issues, pulls } = readDump(dump)
-  const found = await server.all<Said>(`/repos/${fullName}/issues?state=all&type=issues`)
-  found.push(...(await server.all<Said>(`/repos/${fullName}/issues?state=all&type=pulls`)))
+  const found = await server.all<ApiJson>(`/repos/${fullName}/issues?state=all&type=issues`)
+  found.push(...(await server.all<ApiJson>(`/repos/${fullName}/issues?state=all&type=pulls`)))
   const there = found.map((one) => ({
     ...{ number: one.number, title: one.title, body: one.body, state: one.state },
-    ...{ labels: (one.labels as Said[]).map(({ name }) => name).sort() },
-    ...{ milestone: one.milestone?.title ?? '', createdAt: moment(one.created_at) },
-    closedAt: moment(one.closed_at),
+    ...{ labels: (one.labels as ApiJson[]).map(({ name }) => name).sort() },
+    ...{ milestone: one.milestone?.title ?? '', createdAt: secondsOf(one.created_at) },
+    closedAt: secondsOf(one.closed_at),
     // The server checks whether a pull request can be merged, which changes its time of update.
-    updatedAt: one.pull_request ? null : moment(one.updated_at),
+    updatedAt: one.pull_request ? null : secondsOf(one.updated_at),
   }))
   const dumped = [...issues, ...pulls].map((one) => ({
     ...{ number: one.number, title: one.title, body: one.content, state: one.state },
-    ...{ labels: (one.labels as Said[]).map(({ name }) => name).sort() },
-    ...{ milestone: one.milestone, createdAt: moment(one.created), closedAt: moment(one.closed) },
-    updatedAt: 'foreignindex' in one ? null : moment(one.updated),
+    ...{ labels: (one.labels as ApiJson[]).map(({ name }) => name).sort() },
+    ...{
+      milestone: one.milestone,
+      createdAt: secondsOf(one.created),
+      closedAt: secondsOf(one.closed),
+    },
+    updatedAt: 'foreignindex' in one ? null : secondsOf(one.updated),
   }))
   assert.deepEqual(there.sort(byText), dumped.sort(byText))
 }
 
 async function compareComments(server: GiteaServer, dump: string, fullName: string) {
   const { issues, pulls, comments } = readDump(dump)
-  const contents = (those: Said[] | null) => (those ?? []).map(({ content }) => content).sort()
+  const contents = (items: ApiJson[] | null) => (items ?? []).map(({ content }) => content).sort()
   for (const { number, reactions } of [...issues, ...pulls]) {
     const base = `/repos/${fullName}/issues/${number}`
-    const found = await server.api<Said[] | null>(`${base}/comments`)
+    const found = await server.api<ApiJson[] | null>(`${base}/comments`)
     assert.deepEqual(
-      (found ?? []).map(({ body, created_at }) => [body, moment(created_at)]).sort(byText),
-      (comments.get(number) ?? []).map((one) => [one.content, moment(one.created)]).sort(byText),
+      (found ?? []).map(({ body, created_at }) => [body, secondsOf(created_at)]).sort(byText),
+      (comments.get(number) ?? []).map((one) => [one.content, secondsOf(one.created)]).sort(byText),
     )
-    const reacted = await server.api<Said[] | null>(`${base}/reactions`)
+    const reacted = await server.api<ApiJson[] | null>(`${base}/reactions`)
     assert.deepEqual(contents(reacted), contents(reactions))
   }
 }
@@ -253,25 +263,25 @@ async function compareReviews(server: GiteaServer, dump: string, fullName: strin
   const { pulls, reviews } = readDump(dump)
   for (const { number } of pulls) {
     const base = `/repos/${fullName}/pulls/${number}/reviews`
-    const found = await server.all<Said>(base)
+    const found = await server.all<ApiJson>(base)
     const dumped = reviews.get(number) ?? []
     assert.deepEqual(
       found
-        .map(({ state, body, submitted_at }) => [state, body, moment(submitted_at)])
+        .map(({ state, body, submitted_at }) => [state, body, secondsOf(submitted_at)])
         .sort(byText),
       dumped
-        .map((one) => [REVIEW_STATES[one.state], one.content, moment(one.created_at)])
+        .map((one) => [REVIEW_STATES[one.state], one.content, secondsOf(one.created_at)])
         .sort(byText),
       `reviews of #${number}`,
     )
     const inline: unknown[] = []
     for (const { id } of found)
-      for (const one of (await server.api<Said[] | null>(`${base}/${id}/comments`)) ?? [])
+      for (const one of (await server.api<ApiJson[] | null>(`${base}/${id}/comments`)) ?? [])
         inline.push([one.path, one.body, one.position || -one.original_position])
     assert.deepEqual(
       inline.sort(byText),
       dumped
-        .flatMap(({ comments }) => comments as Said[])
+        .flatMap(({ comments }) => comments as ApiJson[])
         .map((one) => [one.tree_path, one.content, one.line])
         .sort(byText),
       `inline comments of #${number}`,

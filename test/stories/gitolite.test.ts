@@ -10,7 +10,7 @@ import type { ListedEntry } from '../../src/sources/source.ts'
 import { commandLine } from '../support/command-line.ts'
 import { type GitoliteHost, gitoliteHost, needsGitolite } from '../support/gitolite-host.ts'
 import { type SharedService, untilEnded } from '../support/service.ts'
-import { startSharedService } from '../support/service-row.ts'
+import { startSharedService } from '../support/start-shared-service.ts'
 
 const CONF = `
 @staff  = alice bob
@@ -18,7 +18,7 @@ const CONF = `
 @web    = shop site
 
 repo gitolite-admin
-    RW+ = keeper
+    RW+ = operator
 repo testing
     RW+ = @all
 repo tools
@@ -59,7 +59,7 @@ repo part.*
 repo partial
     RW = bob
 `
-const USERS = ['keeper', 'alice', 'bob', 'carol', 'dave', 'eve']
+const USERS = ['operator', 'alice', 'bob', 'carol', 'dave', 'eve']
 const SETTINGS = ['--layout', 'any-depth', '--owner', 'git']
 
 describe('gitolite', needsGitolite, () => {
@@ -124,7 +124,7 @@ describe('gitolite', needsGitolite, () => {
       ours.own,
       ['alice', 'bob', 'carol']
         .map((user) => `${user} write`)
-        .concat(['dave', 'eve', 'keeper'].map((user) => `${user} read`)),
+        .concat(['dave', 'eve', 'operator'].map((user) => `${user} read`)),
     )
   })
 
@@ -177,14 +177,14 @@ describe('gitolite', needsGitolite, () => {
     const { godwit, folder } = await commandLine(t)
     const settings = ['--repositories', host.root, ...SETTINGS]
     const synced = await godwit(['sync', '--data', join(folder, 'data'), ...settings])
-    assert.equal(synced.code, 0, synced.said)
+    assert.equal(synced.code, 0, synced.output)
     assert.match(synced.stdout.toString(), /^skipped: dave\/notes\.git: /m)
     assert.equal(synced.stderr, 'warning: 1 entry was skipped\n')
     const archive = join(folder, 'thing.tar.gz')
     const exported = await godwit(['export', 'group/deep-thing', ...settings, '--output', archive])
-    assert.equal(exported.code, 0, exported.said)
+    assert.equal(exported.code, 0, exported.output)
     const verified = await godwit(['verify', archive])
-    assert.equal(verified.code, 0, verified.said)
+    assert.equal(verified.code, 0, verified.output)
   })
 
   test('users of the service see and export their own repositories', async (t) => {
@@ -212,7 +212,7 @@ describe('gitolite', needsGitolite, () => {
 })
 
 async function administered(service: SharedService, token: string): Promise<string[]> {
-  const answer = await service.call(token, '/user/repos?per_page=100')
-  const rows = (await answer.json()) as { full_name: string }[]
+  const response = await service.call(token, '/user/repos?per_page=100')
+  const rows = (await response.json()) as { full_name: string }[]
   return rows.map(({ full_name }) => full_name).sort()
 }

@@ -16,14 +16,20 @@ import { gunzipSync } from 'node:zlib'
 import { escapeForTerminal } from '../../src/lib/terminal-text.ts'
 import { commandLine } from '../support/command-line.ts'
 import { sharedExportStory } from '../support/export-story.ts'
-import { looseObject } from '../support/loose-objects.ts'
+import { looseObjectPath } from '../support/loose-objects.ts'
 import { type PlantedPrograms, plantPrograms } from '../support/planted-programs.ts'
-import { bare, commit, git, makeWiki, temporaryDirectory } from '../support/sample-repositories.ts'
+import {
+  commit,
+  git,
+  initBare,
+  makeWiki,
+  temporaryDirectory,
+} from '../support/sample-repositories.ts'
 
 interface Scene {
   traps: PlantedPrograms
   /** The directory of another owner's private repository. */
-  another: string
+  otherDirectory: string
 }
 
 interface HostileKind {
@@ -33,7 +39,7 @@ interface HostileKind {
 }
 
 function plain(dir: string): string {
-  bare(dir)
+  initBare(dir)
   return commit(dir, 'refs/heads/main', 'plain')
 }
 
@@ -69,7 +75,7 @@ const HOSTILE_REPOSITORIES: Readonly<Record<string, HostileKind>> = {
     make(dir, { traps }) {
       plain(dir)
       const more = `${dir}.more`
-      bare(more)
+      initBare(more)
       traps.plantIn(more)
       appendFileSync(join(dir, 'config'), `[include]\n\tpath = ${more}/config\n`)
     },
@@ -78,7 +84,7 @@ const HOSTILE_REPOSITORIES: Readonly<Record<string, HostileKind>> = {
     make(dir, { traps }) {
       plain(dir)
       traps.plantIn(dir)
-      rmSync(looseObject(dir, git(dir, ['rev-parse', 'main:file.txt'])))
+      rmSync(looseObjectPath(dir, git(dir, ['rev-parse', 'main:file.txt'])))
       appendFileSync(
         join(dir, 'config'),
         '[core]\n\trepositoryformatversion = 1\n[extensions]\n\tpartialClone = origin\n[remote "origin"]\n\tpromisor = true\n',
@@ -87,24 +93,24 @@ const HOSTILE_REPOSITORIES: Readonly<Record<string, HostileKind>> = {
     refusal: /a partial clone, which has only some of the objects/,
   },
   'trapped-borrower': {
-    make(dir, { traps, another }) {
+    make(dir, { traps, otherDirectory }) {
       plain(dir)
       traps.plantIn(dir)
-      writeFileSync(join(dir, 'objects/info/alternates'), `${another}/objects\n`)
+      writeFileSync(join(dir, 'objects/info/alternates'), `${otherDirectory}/objects\n`)
     },
   },
   'linked-objects': {
-    make(dir, { another }) {
-      bare(dir)
+    make(dir, { otherDirectory }) {
+      initBare(dir)
       rmSync(join(dir, 'objects'), { recursive: true })
-      symlinkSync(join(another, 'objects'), join(dir, 'objects'))
+      symlinkSync(join(otherDirectory, 'objects'), join(dir, 'objects'))
     },
   },
   'linked-description': {
-    make(dir, { another }) {
+    make(dir, { otherDirectory }) {
       plain(dir)
       rmSync(join(dir, 'description'))
-      symlinkSync(join(another, 'description'), join(dir, 'description'))
+      symlinkSync(join(otherDirectory, 'description'), join(dir, 'description'))
     },
     refusal: /description is not a regular file/,
   },
@@ -157,7 +163,7 @@ const HOSTILE_REPOSITORIES: Readonly<Record<string, HostileKind>> = {
   'names-of-options': { make: packedRef('refs/heads/--upload-pack=touch') },
   submodules: {
     make(dir) {
-      bare(dir)
+      initBare(dir)
       const blob = (text: string) => git(dir, ['hash-object', '-w', '--stdin'], text)
       const modules = blob(
         '[submodule "../../hooks"]\n\tpath = --upload-pack=touch\n\turl = -u./payload\n\tupdate = !touch\n',
@@ -174,16 +180,16 @@ const HOSTILE_REPOSITORIES: Readonly<Record<string, HostileKind>> = {
     },
   },
   'hidden-in-lfs': {
-    make(dir, { another }) {
+    make(dir, { otherDirectory }) {
       plain(dir)
-      symlinkSync(join(another, 'lfs'), join(dir, 'lfs'))
+      symlinkSync(join(otherDirectory, 'lfs'), join(dir, 'lfs'))
     },
     refusal: /lfs is a symbolic link/,
   },
   worktree: {
-    make(dir, { another }) {
+    make(dir, { otherDirectory }) {
       plain(dir)
-      writeFileSync(join(dir, 'commondir'), `${another}\n`)
+      writeFileSync(join(dir, 'commondir'), `${otherDirectory}\n`)
     },
     refusal: /worktree of another repository/,
   },
@@ -211,18 +217,18 @@ test('hostile repositories are exported safely or skipped by name, and none of t
   let secret = ''
   const story = await sharedExportStory(t, {
     async repositories({ root }) {
-      const another = join(root, 'bob/diary.git')
-      bare(another)
-      commit(another, 'refs/heads/main', SECRET)
-      secret = git(another, ['rev-parse', 'main:file.txt'])
-      git(another, ['config', 'gitweb.description', SECRET])
-      await writeFile(join(another, 'description'), SECRET)
-      const lfs = join(another, 'lfs/objects/aa/bb', `aabb${'0'.repeat(60)}`)
+      const otherDirectory = join(root, 'bob/diary.git')
+      initBare(otherDirectory)
+      commit(otherDirectory, 'refs/heads/main', SECRET)
+      secret = git(otherDirectory, ['rev-parse', 'main:file.txt'])
+      git(otherDirectory, ['config', 'gitweb.description', SECRET])
+      await writeFile(join(otherDirectory, 'description'), SECRET)
+      const lfs = join(otherDirectory, 'lfs/objects/aa/bb', `aabb${'0'.repeat(60)}`)
       await mkdir(dirname(lfs), { recursive: true })
       await writeFile(lfs, SECRET)
       for (const [name, { make }] of Object.entries(HOSTILE_REPOSITORIES))
-        make(join(root, `alice/${name}.git`), { traps, another })
-      for (const name of HOSTILE_NAMES) bare(join(root, 'alice', name))
+        make(join(root, `alice/${name}.git`), { traps, otherDirectory })
+      for (const name of HOSTILE_NAMES) initBare(join(root, 'alice', name))
     },
     flags: ['--log-level', 'trace'],
   })
@@ -249,15 +255,15 @@ test('hostile repositories are exported safely or skipped by name, and none of t
   const archive = await story.download(id)
   const { godwit } = await commandLine(t)
   const verified = await godwit(['verify', archive])
-  assert.equal(verified.code, 0, verified.said)
+  assert.equal(verified.code, 0, verified.output)
   const into = join(temporaryDirectory(t), 'restored')
   const restored = await godwit(['restore', archive, '--into', into])
-  assert.equal(restored.code, 0, restored.said)
+  assert.equal(restored.code, 0, restored.output)
   assert.ok(existsSync(join(into, 'alice/trapped.git')))
   const again = join(dirname(into), 'again.tar.gz')
-  const order = ['export', 'alice', '--repositories', host.root, '--allow-partial']
-  const exported = await godwit([...order, '--output', again])
-  assert.equal(exported.code, 0, exported.said)
+  const command = ['export', 'alice', '--repositories', host.root, '--allow-partial']
+  const exported = await godwit([...command, '--output', again])
+  assert.equal(exported.code, 0, exported.output)
 
   const trapped = names.filter((name) => name.startsWith('trapped'))
   const locked = await story.migrate(trapped, { lock_repositories: true, allow_partial: true })

@@ -8,11 +8,11 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { runInSharedProcess, sharedCommands } from '../support/command-row.ts'
 import { freePort } from '../support/free-port.ts'
 import { gitHost } from '../support/git-host.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { temporaryDirectory } from '../support/sample-repositories.ts'
+import { createCommandRunner, runInSharedProcess } from '../support/shared-commands.ts'
 import { TIMEOUT_MS } from '../support/wait-until.ts'
 
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
@@ -20,16 +20,20 @@ const EVIL = 'evil\x1b]0;x\x07\u009b31m\u202e\r\ngodwit: all is well'
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const UNSAFE = /[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/
 
-interface Said {
+interface CommandOutput {
   code: number
   stdout: string
   stderr: string
 }
 
-const godwit = sharedCommands()
+const godwit = createCommandRunner()
 
 /** Runs a command in its own process, with its output redirected by a shell. */
-function redirected(args: string[], env: Record<string, string>, to: string): Promise<Said> {
+function runRedirected(
+  args: string[],
+  env: Record<string, string>,
+  to: string,
+): Promise<CommandOutput> {
   const shell = ['-c', `exec "$@" ${to}`, 'sh', GODWIT, ...args]
   return new Promise((resolve) => {
     const options = { env: { ...process.env, ...env }, timeout: TIMEOUT_MS }
@@ -39,7 +43,7 @@ function redirected(args: string[], env: Record<string, string>, to: string): Pr
   })
 }
 
-function assertShown({ stdout, stderr }: Said, command: string): void {
+function assertSafeOutput({ stdout, stderr }: CommandOutput, command: string): void {
   assert.doesNotMatch(stdout + stderr, UNSAFE, command)
   assert.doesNotMatch(stderr, /^\s+at /m, `${command}: ${stderr}`)
   assert.doesNotMatch(stdout + stderr, /^godwit: all is well/m, command)
@@ -58,7 +62,7 @@ test('names on disk cannot send control sequences to a terminal', async (t) => {
     ['doctor', '--json'],
     ['export', 'alice', '--output', '/dev/null/x'],
   ])
-    assertShown(await godwit([...command, ...settings]), command.join(' '))
+    assertSafeOutput(await godwit([...command, ...settings]), command.join(' '))
 })
 
 test('JSON output has the names as they are', async (t) => {
@@ -66,16 +70,16 @@ test('JSON output has the names as they are', async (t) => {
   await godwit(['account', 'set', 'alice', '--create', ...data])
   assert.equal((await godwit(['token', 'add', 'alice', '--name', EVIL, ...data])).code, 0)
   const listed = await godwit(['token', 'list', '--json', ...data])
-  assertShown(listed, 'token list --json')
+  assertSafeOutput(listed, 'token list --json')
   assert.equal(JSON.parse(listed.stdout)[0].name, EVIL)
 })
 
-/** The response of a server: JSON, the text of an event stream, the bytes of an archive, or a redirect. */
-type Answer = (path: string) => unknown
+/** Returns the response to a path: JSON, the text of an event stream, the bytes of an archive, or a redirect. */
+type ResponseOf = (path: string) => unknown
 
-async function serverOf(t: TestContext, answer: Answer): Promise<string> {
+async function startServer(t: TestContext, responseTo: ResponseOf): Promise<string> {
   const server = createServer((request, response) => {
-    const body = answer(request.url!)
+    const body = responseTo(request.url!)
     const isText = typeof body === 'string'
     const type = { 'content-type': isText ? 'text/event-stream' : 'application/json' }
     if (body instanceof URL) response.writeHead(302, { location: body.pathname }).end()
@@ -88,7 +92,7 @@ async function serverOf(t: TestContext, answer: Answer): Promise<string> {
 }
 
 /** The responses of a server with one migration of one repository, in which every text is the same. */
-function answersWith(text: string, archive?: Buffer): Answer {
+function respondWith(text: string, archive?: Buffer): ResponseOf {
   const repository = { full_name: text, private: true, size: 1, default_branch: text }
   const times = { created_at: text, updated_at: text, pushed_at: text }
   const migration = { id: 1, guid: text, state: text, ...times, repositories: [repository] }
@@ -139,7 +143,7 @@ function answersWith(text: string, archive?: Buffer): Answer {
   }
 }
 
-const CALLS = [
+const MIGRATION_COMMANDS = [
   ['list'],
   ['show', '1'],
   ['repositories', '1'],
@@ -150,7 +154,7 @@ const CALLS = [
   ['retry', '1'],
 ]
 
-const CALLS_OF_GODWIT = [
+const GODWIT_COMMANDS = [
   ['schedule', 'list'],
   ['schedule', 'show', '1'],
   ['schedule', 'resume', '1'],
@@ -163,25 +167,28 @@ const CALLS_OF_GODWIT = [
 ]
 
 test('text of a server cannot send control sequences to a terminal', async (t) => {
-  const url = await serverOf(t, answersWith(EVIL))
+  const url = await startServer(t, respondWith(EVIL))
   const env = { GODWIT_URL: url, GODWIT_TOKEN: 'x' }
-  for (const call of [...CALLS.map((call) => ['migration', ...call]), ...CALLS_OF_GODWIT]) {
+  for (const call of [
+    ...MIGRATION_COMMANDS.map((call) => ['migration', ...call]),
+    ...GODWIT_COMMANDS,
+  ]) {
     const ended = await godwit(call, env)
     assert.notEqual(ended.stdout + ended.stderr, '', call.join(' '))
     if (call[0] !== 'migration') assert.match(ended.stdout, /evil/, call.join(' '))
-    assertShown(ended, call.join(' '))
-    assertShown(await godwit([...call, '--json'], env), `${call.join(' ')} --json`)
+    assertSafeOutput(ended, call.join(' '))
+    assertSafeOutput(await godwit([...call, '--json'], env), `${call.join(' ')} --json`)
   }
 })
 
 test('a response of the wrong shape is reported in one line', async (t) => {
-  for (const answer of [7, [null], { id: 'x', state: 1, repositories: 7 }, ': x\n\n']) {
-    const url = await serverOf(t, () => answer)
-    for (const call of CALLS) {
+  for (const response of [7, [null], { id: 'x', state: 1, repositories: 7 }, ': x\n\n']) {
+    const url = await startServer(t, () => response)
+    for (const call of MIGRATION_COMMANDS) {
       const ended = await godwit(['migration', ...call], { GODWIT_URL: url, GODWIT_TOKEN: 'x' })
-      const message = `${JSON.stringify(answer)} for ${call.join(' ')}: ${ended.stdout}${ended.stderr}`
+      const message = `${JSON.stringify(response)} for ${call.join(' ')}: ${ended.stdout}${ended.stderr}`
       // A report for people is text, whatever its content.
-      if (call[0] === 'report') assertShown(ended, message)
+      if (call[0] === 'report') assertSafeOutput(ended, message)
       else {
         assert.equal(ended.code, 3, message)
         assert.match(ended.stderr, /^godwit: [^\n]+\n$/, message)
@@ -197,14 +204,14 @@ const ENDS_WITH_ITS_PROCESS = new Set(['serve', 'work'])
  * Asserts that with a full disk as standard output the command prints one line of error, after its messages for
  * people.
  */
-async function assertUnwritten(
+async function assertWriteError(
   args: string[],
   env: Record<string, string>,
   isOneLine = true,
 ): Promise<void> {
   const command = { args, cwd: process.cwd(), env: { ...process.env, ...env } }
   const { code, stderr } = ENDS_WITH_ITS_PROCESS.has(args[0]!)
-    ? await redirected(args, env, '> /dev/full')
+    ? await runRedirected(args, env, '> /dev/full')
     : await runInSharedProcess(command, 'full')
   const message = `${args.join(' ')}: ${stderr}`
   assert.equal(code, 1, message)
@@ -215,19 +222,19 @@ async function assertUnwritten(
 test('a file that the client cannot write is reported in one line', async (t) => {
   const at = (url: string) => ({ GODWIT_URL: url, GODWIT_TOKEN: 'x' })
   const archive = gzipSync(randomBytes(1_000_000))
-  const env = at(await serverOf(t, answersWith('alice/site', archive)))
+  const env = at(await startServer(t, respondWith('alice/site', archive)))
   // Its migration is exported, so that only the writing fails.
-  const ended = at(await serverOf(t, answersWith('exported')))
+  const ended = at(await startServer(t, respondWith('exported')))
   const file = join(temporaryDirectory(t), 'archive.tar.gz')
-  const alsoForPeople = [
+  const withMessages = [
     ['start', 'a/b', '--preflight', '--allow-partial'],
     ['start', 'a/b', '--watch'],
     ['watch', '1'],
     ['watch', '1', '--json'],
   ]
-  for (const call of alsoForPeople) await assertUnwritten(['migration', ...call], ended, false)
+  for (const call of withMessages) await assertWriteError(['migration', ...call], ended, false)
   for (const call of [
-    ...CALLS.filter((call) => call[0] !== 'watch' && !call.includes('--preflight')),
+    ...MIGRATION_COMMANDS.filter((call) => call[0] !== 'watch' && !call.includes('--preflight')),
     ['list', '--json'],
     ['report', '1', '--json'],
     ['cancel', '1'],
@@ -236,7 +243,7 @@ test('a file that the client cannot write is reported in one line', async (t) =>
     ['download', '1', '--output', '-'],
     ['download', '1', '--output', file],
   ])
-    await assertUnwritten(['migration', ...call], env)
+    await assertWriteError(['migration', ...call], env)
 })
 
 test('a failed write is reported in one line, and leaves nothing behind', async (t) => {
@@ -274,19 +281,23 @@ test('a failed write is reported in one line, and leaves nothing behind', async 
     ['work', '--log-level', 'silent', '--database-url', await createDatabase()],
   ]) {
     const given = command[0] === '--help' ? command : [...command, ...settings]
-    await assertUnwritten(given, env)
+    await assertWriteError(given, env)
   }
-  const piped = await redirected(
+  const piped = await runRedirected(
     ['export', 'alice', '--output', '-', ...settings],
     env,
     '> /dev/full',
   )
   assert.equal(piped.code, 1)
   assert.match(piped.stderr, /\ngodwit: [^\n]+\n$/)
-  assertShown(piped, 'export')
+  assertSafeOutput(piped, 'export')
   assert.deepEqual(await readdir(scratch!), [])
   using database = new DatabaseSync(join(data!, 'godwit.sqlite'))
   assert.equal(database.prepare('select count(*) as n from tokens').get()!.n, 1)
-  const silent = await redirected(['account', 'show', 'nobody', ...settings], env, '2> /dev/full')
+  const silent = await runRedirected(
+    ['account', 'show', 'nobody', ...settings],
+    env,
+    '2> /dev/full',
+  )
   assert.equal(silent.code, 1)
 })

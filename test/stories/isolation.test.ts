@@ -6,15 +6,15 @@ import { type GitHost, gitHost } from '../support/git-host.ts'
 import type { Description } from '../support/openapi-validator.ts'
 import { openApiValidator } from '../support/openapi-validator.ts'
 import { type SharedService, untilEnded, withoutCloneTokens } from '../support/service.ts'
-import { startSharedService } from '../support/service-row.ts'
+import { startSharedService } from '../support/start-shared-service.ts'
 
-const NOBODYS_ID = 987_654
-const NOBODYS_GUID = '00000000-0000-4000-8000-000000000000'
+const UNKNOWN_ID = 987_654
+const UNKNOWN_GUID = '00000000-0000-4000-8000-000000000000'
 
 /** Headers that differ between any two responses. */
-const OF_THE_MOMENT = /^(date|x-.*-request-id|x-ratelimit-(remaining|used|reset)|keep-alive)$/
+const VARYING_HEADERS = /^(date|x-.*-request-id|x-ratelimit-(remaining|used|reset)|keep-alive)$/
 
-interface Told {
+interface PlainResponse {
   status: number
   headers: Record<string, string>
   body: string
@@ -53,18 +53,22 @@ describe('resources of other accounts do not exist for a caller', () => {
 
   async function start(login: keyof typeof tokens, repositories: string[], more = {}) {
     const body = JSON.stringify({ repositories, ...more })
-    const answer = await service.call(tokens[login], '/user/migrations', { method: 'POST', body })
-    assert.equal(answer.status, 201)
-    return (await answer.json()) as { id: number; guid: string }
+    const response = await service.call(tokens[login], '/user/migrations', { method: 'POST', body })
+    assert.equal(response.status, 201)
+    return (await response.json()) as { id: number; guid: string }
   }
 
-  async function ask(login: keyof typeof tokens, path: string, init?: RequestInit): Promise<Told> {
-    const answer = await service.call(tokens[login], path, init)
-    const headers = [...answer.headers].filter(([name]) => !OF_THE_MOMENT.test(name))
+  async function request(
+    login: keyof typeof tokens,
+    path: string,
+    init?: RequestInit,
+  ): Promise<PlainResponse> {
+    const response = await service.call(tokens[login], path, init)
+    const headers = [...response.headers].filter(([name]) => !VARYING_HEADERS.test(name))
     return {
-      status: answer.status,
+      status: response.status,
       headers: Object.fromEntries(headers),
-      body: withoutCloneTokens(await answer.text()),
+      body: withoutCloneTokens(await response.text()),
     }
   }
 
@@ -74,12 +78,14 @@ describe('resources of other accounts do not exist for a caller', () => {
   test('every operation on another account’s migration responds as for a missing one', async () => {
     const description = (await (await fetch(`${service.url}/openapi.json`)).json()) as Description
     const { operations } = openApiValidator(description)
-    const aimed = operations.filter(({ path }) => /\{(migration_id|guid)\}/.test(path))
-    assert.ok(aimed.length >= 10, `${aimed.length} operations`)
+    const migrationOperations = operations.filter(({ path }) =>
+      /\{(migration_id|guid)\}/.test(path),
+    )
+    assert.ok(migrationOperations.length >= 10, `${migrationOperations.length} operations`)
     const before = rowsOf(service, 'select * from migrations')
     const locks = rowsOf(service, 'select * from repository_locks')
     assert.equal(locks.length, 1)
-    for (const { method, path } of aimed)
+    for (const { method, path } of migrationOperations)
       for (const prefix of ['', '/api/v3'])
         for (const login of path.startsWith('/admin/') ? OTHERS : [...OTHERS, 'operator' as const])
           for (const headers of [{}, { 'if-none-match': '*' }, { accept: 'text/event-stream' }]) {
@@ -89,14 +95,14 @@ describe('resources of other accounts do not exist for a caller', () => {
                 .replace('{guid}', guid)
                 .replace('{repo_name}', 'site')
             const init = { method, headers, ...(method === 'POST' && { body: '{}' }) }
-            const real = await ask(login, at(migration.id, migration.guid), init)
-            const none = await ask(login, at(NOBODYS_ID, NOBODYS_GUID), init)
+            const real = await request(login, at(migration.id, migration.guid), init)
+            const none = await request(login, at(UNKNOWN_ID, UNKNOWN_GUID), init)
             assert.deepEqual(real, none, `${login}: ${method} ${path}`)
             assert.ok(real.status >= 400, `${login}: ${method} ${path}: ${real.status}`)
           }
     assert.deepEqual(rowsOf(service, 'select * from migrations'), before)
     assert.deepEqual(rowsOf(service, 'select * from repository_locks'), locks)
-    const mine = await ask('alice', `/user/migrations/${migration.id}`)
+    const mine = await request('alice', `/user/migrations/${migration.id}`)
     assert.equal(mine.status, 200)
   })
 
@@ -108,42 +114,42 @@ describe('resources of other accounts do not exist for a caller', () => {
     for (const path of ['/user/migrations', '/user/migrations/preflight'])
       for (const login of ['bob', 'carol'] as const)
         for (const more of [{}, { lock_repositories: true }, { exclude_git_data: true }])
-          for (const there of ['alice/site', 'Alice/SITE', 'alice/open']) {
-            const real = await ask(login, path, named(there, more))
-            assert.deepEqual(real, await ask(login, path, named('alice/none', more)))
-            assert.deepEqual(real, await ask(login, path, named('nobody/none', more)))
+          for (const existing of ['alice/site', 'Alice/SITE', 'alice/open']) {
+            const real = await request(login, path, named(existing, more))
+            assert.deepEqual(real, await request(login, path, named('alice/none', more)))
+            assert.deepEqual(real, await request(login, path, named('nobody/none', more)))
           }
     const own = await start('bob', ['diary'], { lock_repositories: true })
     await untilEnded(service, tokens.bob, own.id)
     const unlock = (name: string) =>
-      ask('bob', `/user/migrations/${own.id}/repos/${name}/lock`, { method: 'DELETE' })
+      request('bob', `/user/migrations/${own.id}/repos/${name}/lock`, { method: 'DELETE' })
     for (const name of ['site', 'alice%2Fsite', 'open'])
       assert.deepEqual(await unlock(name), await unlock('none'), name)
   })
 
   test('what a caller sees does not change with the actions of others', async () => {
-    const shown = async () => {
-      const responses: Record<string, Told> = {}
+    const readResponses = async () => {
+      const responses: Record<string, PlainResponse> = {}
       for (const path of ['/user', '/user/repos', '/user/repos?per_page=1', '/user/migrations'])
-        responses[path] = await ask('carol', path)
+        responses[path] = await request('carol', path)
       return responses
     }
-    const first = await shown()
+    const first = await readResponses()
     assert.ok(Object.values(first).every(({ status }) => status === 200))
     await host.repository('bob/more', {
       files: { b: '2' },
       config: { 'godwit.forkOf': 'carol/zine', 'godwit.templateRepository': 'carol/zine' },
     })
     await service.godwit('sync')
-    const theirs = await start('bob', ['more'])
-    await untilEnded(service, tokens.bob, theirs.id)
-    assert.deepEqual(await shown(), first)
+    const other = await start('bob', ['more'])
+    await untilEnded(service, tokens.bob, other.id)
+    assert.deepEqual(await readResponses(), first)
     assert.ok(!JSON.stringify(first).includes('alice'))
   })
 
   test('a private fork counts only for those who may read it, and a public one for all', async () => {
     const forks = async (login: 'bob' | 'carol', name: string) => {
-      const { body } = await ask(login, '/user/repos')
+      const { body } = await request(login, '/user/repos')
       const all = JSON.parse(body) as { full_name: string; forks_count: number }[]
       return all.find(({ full_name }) => full_name === name)?.forks_count
     }
@@ -170,7 +176,7 @@ describe('resources of other accounts do not exist for a caller', () => {
     const other = await start('bob', ['diary'])
     await untilEnded(service, tokens.bob, other.id)
     const linkOf = async (login: 'alice' | 'bob', id: number) =>
-      new URL((await ask(login, `/user/migrations/${id}/archive`)).headers.location!)
+      new URL((await request(login, `/user/migrations/${id}/archive`)).headers.location!)
     const link = await linkOf('alice', migration.id)
     const status = async (change: (url: URL) => void) => {
       const url = new URL(link)
@@ -188,7 +194,7 @@ describe('resources of other accounts do not exist for a caller', () => {
       ],
       [
         'for no archive',
-        (url) => (url.pathname = url.pathname.replace(migration.guid, NOBODYS_GUID)),
+        (url) => (url.pathname = url.pathname.replace(migration.guid, UNKNOWN_GUID)),
       ],
       ['for longer', set('expires', (now) => String(Number(now) + 1))],
       ['for ever', set('expires', () => '9'.repeat(20))],
@@ -222,13 +228,13 @@ describe('resources of other accounts do not exist for a caller', () => {
     await untilEnded(service, tokens.bob, id)
     const paths = [`/user/migrations/${id}/archive`, `/user/migrations/${id}/archive/link`]
     assert.deepEqual(
-      await Promise.all(paths.map(async (path) => (await ask('bob', path)).status)),
+      await Promise.all(paths.map(async (path) => (await request('bob', path)).status)),
       [302, 200],
     )
     await host.git(['config', '--unset-all', 'godwit.collaborator'], { dir: shared })
     await service.godwit('sync', '--repositories', host.root)
     for (const path of paths) {
-      const { status, body } = await ask('bob', path)
+      const { status, body } = await request('bob', path)
       assert.equal(status, 403)
       const message =
         'You may no longer read these repositories in the archive: alice/shared. Start a migration without them.'

@@ -12,7 +12,7 @@ import { until, withTimeout } from '../support/wait-until.ts'
 const MAIN = new URL('../../src/main.ts', import.meta.url).pathname
 
 /** Loaded before the program; prints the loaded modules at exit. */
-const TELLING = `
+const PRINT_MODULES = `
   import { writeSync } from 'node:fs'
   import { createRequire } from 'node:module'
   const { cache } = createRequire(${JSON.stringify(MAIN)})
@@ -22,7 +22,7 @@ const TELLING = `
   })`
 
 /** Packages that an ordinary start does not need. Each would make every start slower. */
-const FOR_OTHERS = /undici|node_modules\/(?:@aws-sdk|pg|pg-boss)\//
+const OPTIONAL_PACKAGES = /undici|node_modules\/(?:@aws-sdk|pg|pg-boss)\//
 
 test('a service on a disk does not load code for buckets or PostgreSQL, and caches compiled code at once', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'godwit-lean-'))
@@ -36,11 +36,11 @@ test('a service on a disk does not load code for buckets or PostgreSQL, and cach
     '--repositories',
     directory,
   ]
-  const telling = `--import=data:text/javascript,${encodeURIComponent(TELLING)}`
-  const args = [telling, MAIN, 'serve', ...settings, '--listen', listen]
-  const kept = join(directory, 'code')
+  const importFlag = `--import=data:text/javascript,${encodeURIComponent(PRINT_MODULES)}`
+  const args = [importFlag, MAIN, 'serve', ...settings, '--listen', listen]
+  const cacheFolder = join(directory, 'code')
   const child = spawn(process.execPath, args, {
-    env: { ...process.env, NODE_COMPILE_CACHE: kept },
+    env: { ...process.env, NODE_COMPILE_CACHE: cacheFolder },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   t.after(() => child.kill('SIGKILL'))
@@ -54,7 +54,7 @@ test('a service on a disk does not load code for buckets or PostgreSQL, and cach
     for await (const line of createInterface(child.stdout)) {
       if (line.includes('listening at')) {
         // A killed process has cached its code for the next start.
-        await until('it has kept its compiled code', () => hasFiles(kept))
+        await until('compiled code is cached', () => hasFiles(cacheFolder))
         child.kill('SIGTERM')
       }
       if (line.startsWith('loaded ')) loaded.push(line.slice('loaded '.length))
@@ -66,7 +66,7 @@ test('a service on a disk does not load code for buckets or PostgreSQL, and cach
     logged,
   )
   assert.deepEqual(
-    loaded.filter((name) => FOR_OTHERS.test(name)),
+    loaded.filter((name) => OPTIONAL_PACKAGES.test(name)),
     [],
   )
 })

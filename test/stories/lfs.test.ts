@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { commandLine, entriesIn } from '../support/command-line.ts'
 import { gitHost } from '../support/git-host.ts'
 import { untilEnded } from '../support/service.ts'
-import { startSharedService } from '../support/service-row.ts'
+import { startSharedService } from '../support/start-shared-service.ts'
 
 type Json = Record<string, unknown>
 
@@ -24,7 +24,7 @@ test('missing LFS objects and files that importers reject are in preflight, prog
   await writeFile(join(hex, branch), await readFile(join(plain, 'refs/heads/main')))
   const service = await startSharedService(t, { repositories: host.root })
   const alice = await service.token('alice')
-  const ask = async (path: string, body?: Json) => {
+  const request = async (path: string, body?: Json) => {
     const init = body ? { method: 'POST', body: JSON.stringify(body) } : {}
     return (await (await service.call(alice, path, init)).json()) as Json
   }
@@ -35,13 +35,13 @@ test('missing LFS objects and files that importers reject are in preflight, prog
     ['alice/plain', null],
     ['alice/hex', `GitHub's importers refuse names of 40 hex digits: ${branch}`],
   ]
-  const asked = { repositories: ['large', 'plain', 'hex'] }
+  const input = { repositories: ['large', 'plain', 'hex'] }
   for (const id of [1, 2]) {
-    assert.deepEqual(warnings(await ask('/user/migrations/preflight', asked)), expected)
-    await ask('/user/migrations', asked)
+    assert.deepEqual(warnings(await request('/user/migrations/preflight', input)), expected)
+    await request('/user/migrations', input)
     await untilEnded(service, alice, id)
-    assert.deepEqual(warnings(await ask(`/user/migrations/${id}/progress`)), expected)
-    assert.deepEqual(warnings(await ask(`/user/migrations/${id}/report`)), expected)
+    assert.deepEqual(warnings(await request(`/user/migrations/${id}/progress`)), expected)
+    assert.deepEqual(warnings(await request(`/user/migrations/${id}/report`)), expected)
   }
   const headers = { accept: 'text/plain' }
   const report = await service.call(alice, '/user/migrations/2/report', { headers })
@@ -57,26 +57,29 @@ test('export warns of missing LFS objects, and includes those of --lfs-directory
     return godwit(['export', 'alice', ...settings, ...more])
   }
   const warned = await exportTo('a.tar.gz')
-  assert.equal(warned.code, 0, warned.said)
-  assert.ok(warned.said.includes(`alice/large: exported; warning: ${WARNING}`), warned.said)
+  assert.equal(warned.code, 0, warned.output)
+  assert.ok(warned.output.includes(`alice/large: exported; warning: ${WARNING}`), warned.output)
   const report = JSON.parse(await readFile(join(folder, 'report.json'), 'utf8')) as Json
   assert.equal((report.repositories as Json[])[0]!.warning, WARNING)
 
   const lacking = await godwit(['verify', 'a.tar.gz'])
-  assert.equal(lacking.code, 0, lacking.said)
+  assert.equal(lacking.code, 0, lacking.output)
   const expected = `note: alice/large: 1 LFS object was missing on the host when it was exported: ${OID}`
-  assert.ok(lacking.said.includes(expected), lacking.said)
+  assert.ok(lacking.output.includes(expected), lacking.output)
   const shared = join(folder, 'lfs')
   await mkdir(join(shared, OID.slice(0, 2), OID.slice(2, 4)), { recursive: true })
   await writeFile(join(shared, OID.slice(0, 2), OID.slice(2, 4), OID.slice(4)), CONTENT)
-  const whole = await exportTo('b.tar.gz', '--lfs-directory', shared)
-  assert.equal(whole.code, 0, whole.said)
-  assert.ok(!whole.said.includes('missing'), whole.said)
+  const complete = await exportTo('b.tar.gz', '--lfs-directory', shared)
+  assert.equal(complete.code, 0, complete.output)
+  assert.ok(!complete.output.includes('missing'), complete.output)
   const importers = "GitHub's importers do not take LFS objects: push 1 LFS object after the import"
-  assert.ok(whole.said.includes(`alice/large: exported; warning: ${importers}`), whole.said)
+  assert.ok(
+    complete.output.includes(`alice/large: exported; warning: ${importers}`),
+    complete.output,
+  )
   const path = `repositories/alice/large.git/lfs/objects/${OID.slice(0, 2)}/${OID.slice(2, 4)}/${OID}`
   assert.ok((await entriesIn(join(folder, 'b.tar.gz'))).some((entry) => entry.path === path))
   const verified = await godwit(['verify', 'b.tar.gz'])
-  assert.equal(verified.code, 0, verified.said)
-  assert.ok(!verified.said.includes('note'), verified.said)
+  assert.equal(verified.code, 0, verified.output)
+  assert.ok(!verified.output.includes('note'), verified.output)
 })

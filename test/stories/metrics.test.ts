@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gitHost } from '../support/git-host.ts'
 import { untilEnded } from '../support/service.ts'
-import { startSharedService } from '../support/service-row.ts'
+import { startSharedService } from '../support/start-shared-service.ts'
 
 test('metrics count requests by route, and the results of exports', async (t) => {
   const host = await gitHost()
@@ -19,9 +19,9 @@ test('metrics count requests by route, and the results of exports', async (t) =>
   }
   await fetch(`${service.url}/nowhere/at/all/${token}`)
 
-  const answer = await fetch(`${service.url}/metrics`)
-  assert.match(answer.headers.get('content-type')!, /^text\/plain/)
-  const text = await answer.text()
+  const response = await fetch(`${service.url}/metrics`)
+  assert.match(response.headers.get('content-type')!, /^text\/plain/)
+  const text = await response.text()
   const value = (series: string) =>
     Number(new RegExp(`^${RegExp.escape(series)} (\\S+)$`, 'm').exec(text)?.[1])
   assert.equal(

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gitHost } from '../support/git-host.ts'
 import { type SharedService, untilEnded } from '../support/service.ts'
-import { startSharedService } from '../support/service-row.ts'
+import { startSharedService } from '../support/start-shared-service.ts'
 
 type Json = Record<string, unknown>
 
@@ -10,7 +10,7 @@ const start = (service: SharedService, token: string, body: Json) =>
   service.call(token, '/user/migrations', { method: 'POST', body: JSON.stringify(body) })
 
 for (const engine of ['sqlite', 'postgres'] as const) {
-  test(`a page can show a migration without reading its repositories: ${engine}`, async (t) => {
+  test(`summaries have the counts of a migration without its repositories: ${engine}`, async (t) => {
     const host = await gitHost()
     t.after(host.remove)
     for (const name of ['one', 'two', 'broken']) {
@@ -24,8 +24,8 @@ for (const engine of ['sqlite', 'postgres'] as const) {
 
     await start(service, alice, { repositories: ['one'] })
     await untilEnded(service, alice, 1)
-    const asked = { repositories: ['one', 'two', 'broken'], lock_repositories: true }
-    await start(service, alice, { ...asked, allow_partial: true })
+    const input = { repositories: ['one', 'two', 'broken'], lock_repositories: true }
+    await start(service, alice, { ...input, allow_partial: true })
     await untilEnded(service, alice, 2, 'exported')
 
     const summary = await get('/user/migrations/2/summary')
@@ -54,7 +54,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     assert.equal((await get('/user/migrations/2/summary')).held_locks, 2)
 
     await downloadByLink(service, alice, summary)
-    await seenByNobodyElse(service)
+    await assertHiddenFromOthers(service)
     await service.call(alice, '/user/migrations/2/archive', { method: 'DELETE' })
     assert.equal((await get('/user/migrations/2/summary')).archive, null)
     assert.equal((await service.call(alice, '/user/migrations/2/archive/link')).status, 404)
@@ -64,9 +64,9 @@ for (const engine of ['sqlite', 'postgres'] as const) {
 /** Downloads like a page: requests the link by `fetch`, then opens it. */
 async function downloadByLink(service: SharedService, token: string, summary: Json): Promise<void> {
   const archive = summary.archive as { bytes: number; expires_at: string }
-  const answer = await service.call(token, '/user/migrations/2/archive/link')
-  assert.equal(answer.headers.get('cache-control'), 'no-store')
-  const link = (await answer.json()) as { url: string; name: string; bytes: number }
+  const response = await service.call(token, '/user/migrations/2/archive/link')
+  assert.equal(response.headers.get('cache-control'), 'no-store')
+  const link = (await response.json()) as { url: string; name: string; bytes: number }
   assert.deepEqual(
     [link.name, link.bytes],
     [`migration-2-alice-${String(summary.created_at).slice(0, 10)}.tar.gz`, archive.bytes],
@@ -80,7 +80,7 @@ async function downloadByLink(service: SharedService, token: string, summary: Js
   assert.ok(!service.log().includes('sig='))
 }
 
-async function seenByNobodyElse(service: SharedService): Promise<void> {
+async function assertHiddenFromOthers(service: SharedService): Promise<void> {
   const bob = await service.token('bob')
   for (const path of ['summary', 'locks', 'archive/link']) {
     assert.equal((await service.call(bob, `/user/migrations/2/${path}`)).status, 404)

@@ -10,10 +10,10 @@ import {
 } from '../support/cluster-story.ts'
 import { gitHost } from '../support/git-host.ts'
 import { untilEnded } from '../support/service.ts'
-import { startSharedService } from '../support/service-row.ts'
+import { startSharedService } from '../support/start-shared-service.ts'
 
 const CHANGES = 10
-type Ask = (path: string, init?: RequestInit) => Promise<Response>
+type SendRequest = (path: string, init?: RequestInit) => Promise<Response>
 
 test('one process on SQLite shows every change, also of other processes', async (t) => {
   const host = await gitHost()
@@ -21,17 +21,17 @@ test('one process on SQLite shows every change, also of other processes', async 
   const repositories = await manyRepositories(host, 3)
   const service = await startSharedService(t, { repositories: host.root })
   const token = await service.token('alice')
-  const ask: Ask = (path, init) => service.call(token, path, init)
+  const send: SendRequest = (path, init) => service.call(token, path, init)
   const body = JSON.stringify({ repositories })
-  const { id } = await jsonOf(await ask('/user/migrations', { method: 'POST', body }))
+  const { id } = await jsonOf(await send('/user/migrations', { method: 'POST', body }))
   await untilEnded(service, token, id as number)
 
   const database = await connect({ dataDirectory: service.data, databaseUrl: undefined })
   t.after(database.close)
-  await everyChangeIsSeen(database.db, id as number, [ask])
-  await anArchiveThatWasDeletedIsGone(id as number, ask, [ask])
+  await assertChangesVisible(database.db, id as number, [send])
+  await assertDeletionVisible(id as number, send, [send])
   await service.godwit('token', 'revoke', '1')
-  assert.equal((await ask(`/user/migrations/${id}`)).status, 401, 'a revoked token is refused')
+  assert.equal((await send(`/user/migrations/${id}`)).status, 401, 'a revoked token was accepted')
 })
 
 test('two processes on one PostgreSQL show every change of each other', async (t) => {
@@ -41,8 +41,8 @@ test('two processes on one PostgreSQL show every change of each other', async (t
   const cluster = await startCluster(t, { repositories: host.root })
   const token = await cluster.token('alice')
   const apis = await Promise.all([cluster.api(), cluster.api()])
-  const asks = apis.map(
-    (api): Ask =>
+  const processes = apis.map(
+    (api): SendRequest =>
       (path, init) =>
         cluster.call(api, token, path, init),
   )
@@ -54,16 +54,20 @@ test('two processes on one PostgreSQL show every change of each other', async (t
 
   const database = await connect({ dataDirectory: '', databaseUrl: cluster.databaseUrl })
   t.after(database.close)
-  await everyChangeIsSeen(database.db, id as number, asks)
-  await anArchiveThatWasDeletedIsGone(id as number, asks[0]!, asks)
+  await assertChangesVisible(database.db, id as number, processes)
+  await assertDeletionVisible(id as number, processes[0]!, processes)
   await database.db.updateTable('tokens').set({ revoked_at: Date.now() }).execute()
-  for (const ask of asks) assert.equal((await ask(`/user/migrations/${id}`)).status, 401)
+  for (const send of processes) assert.equal((await send(`/user/migrations/${id}`)).status, 401)
 })
 
 /** Writes changes directly to the database between reads: the processes can only notice the row itself. */
-async function everyChangeIsSeen(db: Db, id: number, asks: readonly Ask[]): Promise<void> {
+async function assertChangesVisible(
+  db: Db,
+  id: number,
+  processes: readonly SendRequest[],
+): Promise<void> {
   const paths = [`/user/migrations/${id}`, `/user/migrations/${id}?exclude=repositories`]
-  const validators = new Map<string, string>()
+  const etags = new Map<string, string>()
   for (let change = 0; change < CHANGES; change += 1) {
     const state = change % 2 === 0 ? 'failed' : 'exported'
     await db
@@ -71,32 +75,36 @@ async function everyChangeIsSeen(db: Db, id: number, asks: readonly Ask[]): Prom
       .set((row) => ({ state, version: row('version', '+', 1) }))
       .where('id', '=', id)
       .execute()
-    for (const [at, ask] of asks.entries()) {
+    for (const [at, send] of processes.entries()) {
       for (const path of paths) {
         const key = `${at} ${path}`
-        const headers = { 'if-none-match': validators.get(key) ?? 'W/"none"' }
-        const answer = await ask(path, { headers })
-        assert.equal(answer.status, 200, `change ${change} of ${path} in process ${at}`)
-        assert.equal((await jsonOf(answer)).state, state, `change ${change} in process ${at}`)
-        validators.set(key, answer.headers.get('etag')!)
+        const headers = { 'if-none-match': etags.get(key) ?? 'W/"none"' }
+        const response = await send(path, { headers })
+        assert.equal(response.status, 200, `change ${change} of ${path} in process ${at}`)
+        assert.equal((await jsonOf(response)).state, state, `change ${change} in process ${at}`)
+        etags.set(key, response.headers.get('etag')!)
         // Unchanged responses come from the cache.
-        const again = await ask(path, { headers: { 'if-none-match': validators.get(key)! } })
+        const again = await send(path, { headers: { 'if-none-match': etags.get(key)! } })
         assert.equal(again.status, 304)
-        assert.equal((await jsonOf(await ask(path))).state, state)
+        assert.equal((await jsonOf(await send(path))).state, state)
       }
-      const [listed] = (await (await ask('/user/migrations')).json()) as { state: string }[]
+      const [listed] = (await (await send('/user/migrations')).json()) as { state: string }[]
       assert.equal(listed?.state, state)
     }
   }
 }
 
-async function anArchiveThatWasDeletedIsGone(id: number, one: Ask, all: readonly Ask[]) {
+async function assertDeletionVisible(
+  id: number,
+  deleting: SendRequest,
+  all: readonly SendRequest[],
+) {
   const path = `/user/migrations/${id}`
-  for (const ask of all) assert.ok((await jsonOf(await ask(path))).archive_url)
-  assert.equal((await one(`${path}/archive`, { method: 'DELETE' })).status, 204)
-  for (const ask of all) assert.equal((await jsonOf(await ask(path))).archive_url, undefined)
+  for (const send of all) assert.ok((await jsonOf(await send(path))).archive_url)
+  assert.equal((await deleting(`${path}/archive`, { method: 'DELETE' })).status, 204)
+  for (const send of all) assert.equal((await jsonOf(await send(path))).archive_url, undefined)
 }
 
-async function jsonOf(answer: Response): Promise<Record<string, unknown>> {
-  return (await answer.json()) as Record<string, unknown>
+async function jsonOf(response: Response): Promise<Record<string, unknown>> {
+  return (await response.json()) as Record<string, unknown>
 }

@@ -8,17 +8,17 @@ import { slowGit } from '../support/slow-git.ts'
 import { until } from '../support/wait-until.ts'
 
 let story: SharedStory
-let desk: ClientCommandLine
-let keeper: string
+let client: ClientCommandLine
+let operatorToken: string
 let slow: Awaited<ReturnType<typeof slowGit>>
 
-const wholeFile = cleanupAfterFile()
+const fileCleanup = cleanupAfterFile()
 
 before(async () => {
   slow = await slowGit()
-  wholeFile.after(slow.remove)
+  fileCleanup.after(slow.remove)
   await slow.speedUp()
-  story = await sharedExportStory(wholeFile, {
+  story = await sharedExportStory(fileCleanup, {
     async repositories(host) {
       for (const name of ['atlas', 'birds']) {
         await host.repository(`alice/${name}`, { files: { name } })
@@ -27,71 +27,73 @@ before(async () => {
     },
     flags: ['--git', slow.program],
   })
-  await story.service.godwit('account', 'set', 'keeper', '--site-admin', '--create')
-  keeper = await story.service.token('keeper')
-  desk = await clientCommandLine(wholeFile, { url: story.service.url, token: keeper })
+  await story.service.godwit('account', 'set', 'operator', '--site-admin', '--create')
+  operatorToken = await story.service.token('operator')
+  client = await clientCommandLine(fileCleanup, { url: story.service.url, token: operatorToken })
 })
 
-async function admin(code: number, ...args: string[]): Promise<{ out: string; err: string }> {
-  const ended = await desk.godwit(['admin', ...args])
-  assert.equal(ended.code, code, ended.said)
+async function runAdmin(code: number, ...args: string[]): Promise<{ out: string; err: string }> {
+  const ended = await client.godwit(['admin', ...args])
+  assert.equal(ended.code, code, ended.output)
   return { out: ended.stdout.toString().trimEnd(), err: ended.stderr }
 }
 
-const audited = (action: string, what: RegExp) =>
-  until(`${action} is in the log, by whom and of what`, () =>
+const untilAudited = (action: string, what: RegExp) =>
+  until(`${action} is in the log with the operator and the object`, () =>
     story.service
       .log()
       .split('\n')
       .some(
         (line) =>
-          line.includes(`"audit":"${action}"`) && /"login":"keeper"/.test(line) && what.test(line),
+          line.includes(`"audit":"${action}"`) &&
+          /"login":"operator"/.test(line) &&
+          what.test(line),
       ),
   )
 
 test('an operator cancels, retries and deletes migrations of others, and is named in the log', async () => {
   await slow.slowDown()
   const running = await story.start(['alice/atlas'], { lock_repositories: true })
-  await slow.pid()
-  assert.match((await admin(0, 'queue')).out, /^migration 1 +alice +exporting /m)
-  assert.equal((await admin(0, 'cancel', String(running))).out, 'migration 1 is cancelled')
+  await slow.untilSlow()
+  assert.match((await runAdmin(0, 'queue')).out, /^migration 1 +alice +exporting /m)
+  assert.equal((await runAdmin(0, 'cancel', String(running))).out, 'migration 1 is cancelled')
   const state = async (id: number) =>
     ((await (await story.call(`/user/migrations/${id}/summary`)).json()) as { state: string }).state
   assert.equal(await state(running), 'cancelled')
-  await audited('admin.migration.cancel', /"migration":1,.*"owner":"alice"/)
-  assert.match((await admin(3, 'cancel', String(running))).err, /already ended/)
-  assert.match((await admin(3, 'cancel', '999')).err, /does not have migration 999/)
+  await untilAudited('admin.migration.cancel', /"migration":1,.*"owner":"alice"/)
+  assert.match((await runAdmin(3, 'cancel', String(running))).err, /already ended/)
+  assert.match((await runAdmin(3, 'cancel', '999')).err, /does not have migration 999/)
 
   await slow.speedUp()
   const failed = await story.migrate(['alice/birds', 'alice/grafted'], {}, 'failed')
-  const retried = Number((await admin(0, 'retry', String(failed.id), '--allow-partial')).out)
+  const retried = Number((await runAdmin(0, 'retry', String(failed.id), '--allow-partial')).out)
   await story.untilEnded(retried, 'exported')
-  await audited('admin.migration.retry', /"owner":"alice"/)
-  await admin(0, 'delete', String(retried))
+  await untilAudited('admin.migration.retry', /"owner":"alice"/)
+  await runAdmin(0, 'delete', String(retried))
   assert.equal((await story.call(`/user/migrations/${retried}/archive`)).status, 404)
-  await audited('admin.migration.delete_archive', /"owner":"alice"/)
+  await untilAudited('admin.migration.delete_archive', /"owner":"alice"/)
 })
 
 test('an operator releases any lock and revokes any token', async () => {
   const locking = await story.migrate(['alice/atlas'], { lock_repositories: true })
   await assert.rejects(story.host.push('alice/atlas', { b: '2' }), /hidden ref/)
-  assert.match((await admin(2, 'release', 'alice/atlas/x')).err, /is not OWNER\/NAME/)
+  assert.match((await runAdmin(2, 'release', 'alice/atlas/x')).err, /is not OWNER\/NAME/)
   await assert.rejects(story.host.push('alice/atlas', { b: '2' }), /hidden ref/)
-  await admin(0, 'release', 'alice/atlas')
+  await runAdmin(0, 'release', 'alice/atlas')
   await story.host.push('alice/atlas', { b: '2' })
-  assert.match((await admin(3, 'release', 'alice/atlas')).err, /does not have a lock/)
-  await audited('admin.lock.release', /"repository":"alice\/atlas"/)
+  assert.match((await runAdmin(3, 'release', 'alice/atlas')).err, /does not have a lock/)
+  await untilAudited('admin.lock.release', /"repository":"alice\/atlas"/)
   assert.equal((await story.call(`/user/migrations/${locking.id}`)).status, 200)
 
   const token = await story.service.token('alice', '--name', 'lost')
-  const { out } = await admin(0, 'tokens')
+  const { out } = await runAdmin(0, 'tokens')
   assert.ok(!out.includes('gwt_'))
   const [id] = /^\d+(?= +alice +lost +valid)/m.exec(out)!
   assert.equal((await story.service.call(token, '/user')).status, 200)
-  await admin(0, 'revoke', id)
+  await runAdmin(0, 'revoke', id)
   assert.equal((await story.service.call(token, '/user')).status, 401)
-  await audited('admin.token.revoke', new RegExp(`"revoked":${id}`))
-  await admin(3, 'revoke', id)
+  await untilAudited('admin.token.revoke', new RegExp(`"revoked":${id}`))
+  await runAdmin(3, 'revoke', id)
 })
 
 test('other users get 404 for the operator’s actions', async () => {
@@ -113,14 +115,14 @@ test('check verifies repositories at the source, and the operator sees the resul
   const damage = DAMAGED_REPOSITORIES['lost-blob']!
   damage.make(story.host.path('bob/lost'))
   const settings = ['--data', story.service.data, '--repositories', story.host.root]
-  const ended = await desk.godwit(['check', ...settings])
-  assert.equal(ended.code, 1, ended.said)
+  const ended = await client.godwit(['check', ...settings])
+  assert.equal(ended.code, 1, ended.output)
   assert.match(ended.stderr, /^failed: alice\/grafted: .*grafts/m)
   assert.match(ended.stderr, new RegExp(`^failed: bob/lost: .*${damage.reason.source}`, 'm'))
   assert.match(ended.stdout.toString(), /^2 passed, 0 warnings, 2 failed; .* read$/m)
   assert.match(ended.stderr, /2 of 4 repositories cannot be exported/)
 
-  const { checks } = (await (await story.service.call(keeper, '/admin/service')).json()) as {
+  const { checks } = (await (await story.service.call(operatorToken, '/admin/service')).json()) as {
     checks: { passed: number; failed: number; problems: { full_name: string }[] }
   }
   assert.deepEqual([checks.passed, checks.failed], [2, 2])
@@ -130,14 +132,14 @@ test('check verifies repositories at the source, and the operator sees the resul
   ])
 
   // A repaired repository passes, and the findings of the others stay.
-  await story.host.remake('bob/lost', { a: '1' })
-  const one = await desk.godwit(['check', 'bob/lost', '--json', ...settings])
-  assert.equal(one.code, 0, one.said)
+  await story.host.recreate('bob/lost', { a: '1' })
+  const one = await client.godwit(['check', 'bob/lost', '--json', ...settings])
+  assert.equal(one.code, 0, one.output)
   const [result] = JSON.parse(one.stdout.toString()) as Record<string, unknown>[]
   assert.deepEqual(
     [result?.full_name, result?.outcome, result?.reason],
     ['bob/lost', 'passed', null],
   )
   assert.ok(Number(result?.bytes) > 0)
-  assert.equal((await desk.godwit(['check', 'bob/none', ...settings])).code, 1)
+  assert.equal((await client.godwit(['check', 'bob/none', ...settings])).code, 1)
 })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { gitHost } from '../support/git-host.ts'
 import { type SharedService, untilEnded } from '../support/service.ts'
-import { startSharedService } from '../support/service-row.ts'
+import { startSharedService } from '../support/start-shared-service.ts'
 import { until } from '../support/wait-until.ts'
 
 type Json = Record<string, unknown>
@@ -22,7 +22,7 @@ interface State {
 
 const SERVICE = '/admin/service'
 
-/** An operator, marked by its command, and another account. */
+/** Starts a service with an operator and two other accounts. */
 async function scene(engine: 'sqlite' | 'postgres', t: Parameters<typeof startSharedService>[0]) {
   const host = await gitHost()
   t.after(host.remove)
@@ -32,11 +32,11 @@ async function scene(engine: 'sqlite' | 'postgres', t: Parameters<typeof startSh
   await host.loseObjects('bob/bad')
   const service = await startSharedService(t, { repositories: host.root, engine })
   assert.match(
-    await service.godwit('account', 'set', 'keeper', '--site-admin', '--create'),
-    /keeper .* yes/,
+    await service.godwit('account', 'set', 'operator', '--site-admin', '--create'),
+    /operator .* yes/,
   )
   const tokens = {
-    keeper: await service.token('keeper'),
+    operator: await service.token('operator'),
     alice: await service.token('alice'),
     bob: await service.token('bob'),
   }
@@ -44,19 +44,19 @@ async function scene(engine: 'sqlite' | 'postgres', t: Parameters<typeof startSh
 }
 
 async function migrate(service: SharedService, token: string, body: Json): Promise<void> {
-  const sent = { method: 'POST', body: JSON.stringify(body) }
-  const { id } = (await (await service.call(token, '/user/migrations', sent)).json()) as Json
+  const init = { method: 'POST', body: JSON.stringify(body) }
+  const { id } = (await (await service.call(token, '/user/migrations', init)).json()) as Json
   await untilEnded(service, token, id as number)
 }
 
 for (const engine of ['sqlite', 'postgres'] as const) {
   test(`only the operator sees the whole service: ${engine}`, async (t) => {
-    const { service, keeper, alice, bob } = await scene(engine, t)
+    const { service, operator, alice, bob } = await scene(engine, t)
     await migrate(service, alice, { repositories: ['good', 'other'], lock_repositories: true })
     await migrate(service, alice, { repositories: ['good'] })
     await migrate(service, bob, { repositories: ['bad'] })
 
-    const state = await untilSeen(service, keeper)
+    const state = await untilListed(service, operator)
     assert.deepEqual(state.migrations, {
       pending: 0,
       exporting: 0,
@@ -89,8 +89,8 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     const [worker] = state.workers
     assert.deepEqual([worker?.alive, worker?.role], [true, 'all'])
 
-    await isHidden(service, [alice, bob])
-    await isPolledCheaply(service, keeper)
+    await assertHidden(service, [alice, bob])
+    await assertConditionalRequests(service, operator)
   })
 }
 
@@ -104,19 +104,19 @@ async function bytesIn(directory: string): Promise<number> {
 }
 
 /** A process appears a moment after it listens. */
-async function untilSeen(service: SharedService, keeper: string): Promise<State> {
-  return until('a process tells of itself, after all exports', async () => {
-    const state = (await (await service.call(keeper, SERVICE)).json()) as State
+async function untilListed(service: SharedService, operator: string): Promise<State> {
+  return until('a process is listed, and all exports have ended', async () => {
+    const state = (await (await service.call(operator, SERVICE)).json()) as State
     return state.workers.length > 0 && state.storage.scratch_bytes === 0 && state
   })
 }
 
-async function isHidden(service: SharedService, tokens: string[]): Promise<void> {
+async function assertHidden(service: SharedService, tokens: string[]): Promise<void> {
   for (const token of tokens) {
     for (const query of ['', '?period=week', '?period=nonsense']) {
-      const answer = await service.call(token, `${SERVICE}${query}`)
+      const response = await service.call(token, `${SERVICE}${query}`)
       const absent = await service.call(token, '/admin/nothing')
-      assert.deepEqual([answer.status, await answer.text()], [404, await absent.text()])
+      assert.deepEqual([response.status, await response.text()], [404, await absent.text()])
     }
     const { site_admin } = (await (await service.call(token, '/user')).json()) as Json
     assert.equal(site_admin, false)
@@ -126,15 +126,15 @@ async function isHidden(service: SharedService, tokens: string[]): Promise<void>
   }
 }
 
-async function isPolledCheaply(service: SharedService, keeper: string): Promise<void> {
-  const wrong = await service.call(keeper, `${SERVICE}?period=year`)
+async function assertConditionalRequests(service: SharedService, operator: string): Promise<void> {
+  const wrong = await service.call(operator, `${SERVICE}?period=year`)
   assert.equal(wrong.status, 422)
-  const { site_admin } = (await (await service.call(keeper, '/user')).json()) as Json
+  const { site_admin } = (await (await service.call(operator, '/user')).json()) as Json
   assert.equal(site_admin, true)
   // A minute or a heartbeat may fall between two reads: they must agree once.
-  await until('what has not changed is not sent again', async () => {
-    const first = await service.call(keeper, SERVICE)
+  await until('an unchanged state gets 304', async () => {
+    const first = await service.call(operator, SERVICE)
     const headers = { 'if-none-match': first.headers.get('etag')! }
-    return (await service.call(keeper, SERVICE, { headers })).status === 304
+    return (await service.call(operator, SERVICE, { headers })).status === 304
   })
 }

@@ -6,15 +6,15 @@ import { onEachEngine } from '../support/databases.ts'
 import { gitHost } from '../support/git-host.ts'
 import { type Description, openApiValidator } from '../support/openapi-validator.ts'
 import { untilEnded, withoutCloneTokens } from '../support/service.ts'
-import { startSharedService } from '../support/service-row.ts'
+import { startSharedService } from '../support/start-shared-service.ts'
 import { until } from '../support/wait-until.ts'
 
-const PEOPLE = ['owner', 'second', 'member', 'admin-of-one', 'stranger', 'keeper'] as const
+const PEOPLE = ['owner', 'second', 'member', 'admin-of-one', 'stranger', 'operator'] as const
 type Login = (typeof PEOPLE)[number]
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
 
 /** Headers that differ between any two responses. */
-const OF_THE_MOMENT = /^(date|x-.*-request-id|x-ratelimit-(remaining|used|reset)|keep-alive)$/
+const VARYING_HEADERS = /^(date|x-.*-request-id|x-ratelimit-(remaining|used|reset)|keep-alive)$/
 
 /**
  * An organization with two owners, a member, an administrator of one of its repositories, a site admin and an
@@ -32,19 +32,19 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
   await writeFile(join(host.root, 'octo/godwit-members'), 'owner owner\nmember member\n')
   const service = await startSharedService(t, { repositories: host.root, engine })
   const tokens = {} as Record<Login, string>
-  await service.godwit('account', 'set', 'keeper', '--site-admin', '--create')
+  await service.godwit('account', 'set', 'operator', '--site-admin', '--create')
   for (const login of PEOPLE) tokens[login] = await service.token(login)
   await service.godwit('member', 'add', 'octo', 'second', '--role', 'owner')
   const call = (login: Login, path: string, init?: RequestInit) =>
     service.call(tokens[login], path, init)
 
-  async function ask(login: Login, path: string, init?: RequestInit) {
-    const answer = await call(login, path, init)
-    const headers = [...answer.headers].filter(([name]) => !OF_THE_MOMENT.test(name))
+  async function request(login: Login, path: string, init?: RequestInit) {
+    const response = await call(login, path, init)
+    const headers = [...response.headers].filter(([name]) => !VARYING_HEADERS.test(name))
     return {
-      status: answer.status,
+      status: response.status,
       headers: Object.fromEntries(headers),
-      body: withoutCloneTokens(await answer.text()),
+      body: withoutCloneTokens(await response.text()),
     }
   }
   const started = await call('owner', '/orgs/octo/migrations', {
@@ -54,9 +54,9 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
   assert.equal(started.status, 201)
   const { id } = (await started.json()) as { id: number }
   await untilEnded(service, tokens.owner, `/orgs/octo/migrations/${id}`, 'exported')
-  const answer = await call('owner', '/orgs/octo')
-  const { id: number } = (await answer.json()) as { id: number }
-  return { service, call, ask, migration: id, number }
+  const response = await call('owner', '/orgs/octo')
+  const { id: number } = (await response.json()) as { id: number }
+  return { service, call, ask: request, migration: id, number }
 }
 
 onEachEngine('an organization’s migrations', (engine) => {
@@ -103,7 +103,7 @@ onEachEngine('an organization’s migrations', (engine) => {
     )
     assert.equal(audited(), auditedBefore)
 
-    for (const login of ['owner', 'second', 'keeper'] as const) {
+    for (const login of ['owner', 'second', 'operator'] as const) {
       for (const path of ['', '/repositories', '/progress', '/report', '/summary', '/locks']) {
         const { status } = await ask(login, `/orgs/octo/migrations/${migration}${path}`)
         assert.equal(status, 200, `${login} ${path}`)
@@ -118,19 +118,21 @@ onEachEngine('an organization’s migrations', (engine) => {
     const unlock = `/orgs/octo/migrations/${migration}/repos/tools/lock`
     assert.equal((await ask('second', unlock, { method: 'DELETE' })).status, 204)
     const line = /"audit":"migration.unlock_repository"[^\n]*"login":"second"[^\n]*"owner":"octo"/
-    await until('the log says who unlocked what of whose', () => line.test(service.log()))
-    await endsWithOwnership(story)
+    await until('the log has the account, the repository and the owner', () =>
+      line.test(service.log()),
+    )
+    await assertAccessEndsWithOwnership(story)
   })
 })
 
 /** A former owner sees nothing; a member sees the repositories that they may read. */
-async function endsWithOwnership({ service, ask, migration }: Story): Promise<void> {
+async function assertAccessEndsWithOwnership({ service, ask, migration }: Story): Promise<void> {
   const names = async (login: Login) => {
     const { body } = await ask(login, '/orgs/octo/repos?sort=full_name')
     return (JSON.parse(body) as { name: string }[]).map(({ name }) => name)
   }
   assert.deepEqual(await names('owner'), ['secret', 'tools'])
-  assert.deepEqual(await names('keeper'), ['secret', 'tools'])
+  assert.deepEqual(await names('operator'), ['secret', 'tools'])
   assert.deepEqual(await names('member'), [])
   // Every JavaScript object has a member of that name.
   assert.equal((await ask('owner', '/orgs/octo/repos?type=constructor')).status, 422)

@@ -3,7 +3,7 @@ import { cp } from 'node:fs/promises'
 import { test } from 'node:test'
 import { gitHost } from '../support/git-host.ts'
 import type { SharedService } from '../support/service.ts'
-import { startSharedService } from '../support/service-row.ts'
+import { startSharedService } from '../support/start-shared-service.ts'
 
 type Named = { full_name: string }
 
@@ -27,9 +27,9 @@ test('the pages of a migration of 250 repositories contain each once, in order',
     ['per_page=1', 250],
     ['per_page=0', 9],
   ] as const) {
-    const walked = await walk(service, token, `/user/migrations/1/repositories?${query}`)
-    assert.deepEqual(walked.names, names, query)
-    assert.equal(walked.pages, pages, query)
+    const result = await readAllPages(service, token, `/user/migrations/1/repositories?${query}`)
+    assert.deepEqual(result.names, names, query)
+    assert.equal(result.pages, pages, query)
   }
 
   const single = await service.call(token, '/user/migrations/1/repositories?page=2&per_page=250')
@@ -59,32 +59,32 @@ test('migrations are listed newest first, page by page', async (t) => {
   const pages: number[][] = []
   let next: string | undefined = '/user/migrations?per_page=2'
   while (next) {
-    const answer = await service.call(token, next)
-    pages.push(((await answer.json()) as { id: number }[]).map(({ id }) => id))
-    next = linkTo('next', answer)
+    const response = await service.call(token, next)
+    pages.push(((await response.json()) as { id: number }[]).map(({ id }) => id))
+    next = linkTo('next', response)
   }
   assert.deepEqual(pages, [[5, 4], [3, 2], [1]])
 })
 
 /** Follows `next` to the end and `first` back to the start. */
-async function walk(service: SharedService, token: string, path: string) {
+async function readAllPages(service: SharedService, token: string, path: string) {
   const names: string[] = []
   let pages = 0
-  let answer = await service.call(token, path)
-  const firstBody = await answer.clone().text()
+  let response = await service.call(token, path)
+  const firstBody = await response.clone().text()
   for (;;) {
     pages++
-    const page = (await answer.json()) as Named[]
+    const page = (await response.json()) as Named[]
     names.push(...page.map(({ full_name }) => full_name))
-    const next = linkTo('next', answer)
+    const next = linkTo('next', response)
     if (!next) break
-    answer = await service.call(token, next)
+    response = await service.call(token, next)
   }
-  const first = await service.call(token, linkTo('first', answer)!)
+  const first = await service.call(token, linkTo('first', response)!)
   assert.equal(await first.text(), firstBody)
   return { names, pages }
 }
 
-function linkTo(rel: string, answer: Response): string | undefined {
-  return new RegExp(`<([^<>]+)>;\\s*rel="${rel}"`).exec(answer.headers.get('link') ?? '')?.[1]
+function linkTo(rel: string, response: Response): string | undefined {
+  return new RegExp(`<([^<>]+)>;\\s*rel="${rel}"`).exec(response.headers.get('link') ?? '')?.[1]
 }

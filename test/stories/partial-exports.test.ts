@@ -5,56 +5,56 @@ import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
 import { type SharedStory, sharedExportStory } from '../support/export-story.ts'
 import { cleanupAfterFile } from '../support/file-cleanup.ts'
 
-const WHOLE = ['alice/atlas', 'alice/birds']
+const INTACT = ['alice/atlas', 'alice/birds']
 const PARTIAL =
   /migration 2 is exported in part: 2 of 3 repositories, 1 skipped\n +skipped: alice\/grafted: .*grafts/
 
 let story: SharedStory
-let desk: ClientCommandLine
+let client: ClientCommandLine
 
-const wholeFile = cleanupAfterFile()
+const fileCleanup = cleanupAfterFile()
 
 before(async () => {
-  story = await sharedExportStory(wholeFile, {
+  story = await sharedExportStory(fileCleanup, {
     async repositories(host) {
-      for (const name of WHOLE) await host.repository(name, { files: { a: name } })
+      for (const name of INTACT) await host.repository(name, { files: { a: name } })
       DAMAGED_REPOSITORIES.grafted!.make(host.path('alice/grafted'))
     },
   })
-  await story.migrate(WHOLE)
-  await story.migrate([...WHOLE, 'alice/grafted'], { allow_partial: true })
+  await story.migrate(INTACT)
+  await story.migrate([...INTACT, 'alice/grafted'], { allow_partial: true })
   const token = await story.service.token('alice')
-  desk = await clientCommandLine(wholeFile, { url: story.service.url, token })
+  client = await clientCommandLine(fileCleanup, { url: story.service.url, token })
 })
 
 test('watching a partial export ends with the missing repositories, and exit code 5', async () => {
-  const { err } = await desk.migration(5, 'watch', '2')
+  const { err } = await client.migration(5, 'watch', '2')
   assert.match(err, /^migration 2 is partial: 2 of 3 repositories, 1 skipped$/m)
   assert.match(err, PARTIAL)
-  const whole = await desk.migration(0, 'watch', '1')
+  const whole = await client.migration(0, 'watch', '1')
   assert.match(whole.err, /^migration 1 is exported: 2 of 2 repositories$/m)
 })
 
-test('downloading a partial export does too, and keeps the archive', async () => {
-  const to = await desk.migration(5, 'download', '2', '--output', 'partial.tar.gz')
+test('downloading a partial export lists them too, and keeps the archive', async () => {
+  const to = await client.migration(5, 'download', '2', '--output', 'partial.tar.gz')
   assert.match(to.out, /^partial\.tar\.gz: .*every repository matches its digest$/)
   assert.match(to.err, PARTIAL)
-  assert.equal((await desk.godwit(['verify', 'partial.tar.gz'])).code, 0)
-  const toJson = await desk.migration(5, 'download', '2', '--output', 'again.tar.gz', '--json')
+  assert.equal((await client.godwit(['verify', 'partial.tar.gz'])).code, 0)
+  const toJson = await client.migration(5, 'download', '2', '--output', 'again.tar.gz', '--json')
   assert.equal(JSON.parse(toJson.out).checked_by, 'digests')
-  const whole = await desk.migration(0, 'download', '1', '--output', 'whole.tar.gz')
+  const whole = await client.migration(0, 'download', '1', '--output', 'whole.tar.gz')
   assert.doesNotMatch(whole.err, /skipped|part/)
 })
 
-test('list, show and report say how much of it was exported', async () => {
-  const { out: list } = await desk.migration(0, 'list')
+test('list, show and report of a partial export have the counts', async () => {
+  const { out: list } = await client.migration(0, 'list')
   assert.match(list, /^2 +partial +2 of 3, 1 skipped /m)
   assert.match(list, /^1 +exported +2 /m)
-  const { out: shown } = await desk.migration(0, 'show', '2')
+  const { out: shown } = await client.migration(0, 'show', '2')
   assert.match(shown, /^Migration 2 is partial\.$/m)
   assert.match(shown, /^repositories +2 of 3, 1 skipped$/m)
   assert.match(shown, /skipped: alice\/grafted: .*grafts/)
-  const { out: report } = await desk.migration(0, 'report', '2')
+  const { out: report } = await client.migration(0, 'report', '2')
   assert.match(report, /^Migration 2 .* is exported in part on /)
   assert.match(report, /^skipped +alice\/grafted: /m)
   // GitHub's paths report it as GitHub does.
@@ -62,11 +62,11 @@ test('list, show and report say how much of it was exported', async () => {
   assert.equal(wire.state, 'exported')
 })
 
-test('the operator sees it among the failures', async () => {
+test('a partial export is among the failures that the operator sees', async () => {
   await story.service.godwit('account', 'set', 'olga', '--site-admin', '--create')
-  const olga = await story.service.token('olga')
-  const answer = await story.service.call(olga, '/admin/service')
-  const { failures } = (await answer.json()) as { failures: Record<string, unknown>[] }
+  const operatorToken = await story.service.token('olga')
+  const response = await story.service.call(operatorToken, '/admin/service')
+  const { failures } = (await response.json()) as { failures: Record<string, unknown>[] }
   assert.deepEqual(
     failures.map(({ id, state, counts }) => [id, state, counts]),
     [[2, 'exported', { total: 3, exported: 2, reused: 2, skipped: 1, failed: 0, remaining: 0 }]],

@@ -3,12 +3,12 @@ import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { clientCommandLine } from '../support/client-command-line.ts'
 import { gitHost } from '../support/git-host.ts'
-import { startSharedService } from '../support/service-row.ts'
+import { startSharedService } from '../support/start-shared-service.ts'
 
 const TOUR = /<!-- client tour -->\n```console\n(.*?)```/s
 
 /** Removes what differs between runs or zlib versions: times, sizes, and intermediate states. */
-const steady = (text: string): string[] =>
+const withoutVariableParts = (text: string): string[] =>
   text
     .replaceAll(/-\d{4}-\d\d-\d\d\./g, '-DATE.')
     .replaceAll(/CREATED +ARCHIVE/g, 'CREATED ARCHIVE')
@@ -35,6 +35,10 @@ test('the README’s tour of the client shows the real output', async (t) => {
   for (const step of steps) {
     const [line = '', ...shown] = step.split('\n')
     const { stdout, stderr } = await godwit(['migration', ...line.split(' ')])
-    assert.deepEqual(steady(`${stdout}${stderr}`), steady(shown.join('\n')), line)
+    assert.deepEqual(
+      withoutVariableParts(`${stdout}${stderr}`),
+      withoutVariableParts(shown.join('\n')),
+      line,
+    )
   }
 })

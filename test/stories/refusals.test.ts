@@ -3,10 +3,10 @@ import { before, describe, test } from 'node:test'
 import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import { PREVIEW, type SharedService, untilEnded } from '../support/service.ts'
-import { startSharedService } from '../support/service-row.ts'
+import { startSharedService } from '../support/start-shared-service.ts'
 import { until } from '../support/wait-until.ts'
 
-interface Answer {
+interface JsonResponse {
   status: number
   body: unknown
 }
@@ -15,15 +15,15 @@ const NEEDS_PREVIEW =
   'If you would like to help us test the Migrations API during its preview period, you must specify a custom media ' +
   "type in the 'Accept' header. Please see the docs for full details."
 
-async function host(): Promise<GitHost> {
-  const made = await gitHost()
-  await made.repository('alice/site', { files: { a: '1' } })
-  await made.repository('alice/blog', { files: { a: '1' } })
-  await made.repository('bob/diary', {
+async function makeHost(): Promise<GitHost> {
+  const host = await gitHost()
+  await host.repository('alice/site', { files: { a: '1' } })
+  await host.repository('alice/blog', { files: { a: '1' } })
+  await host.repository('bob/diary', {
     files: { a: '1' },
     config: { 'godwit.collaborator': 'alice:write' },
   })
-  return made
+  return host
 }
 
 for (const engine of ['sqlite', 'postgres'] as const) {
@@ -33,14 +33,14 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     let alice: string
 
     before(async () => {
-      const repositories = await host()
+      const repositories = await makeHost()
       t.after(repositories.remove)
       const flags = ['--max-unfinished-migrations', '1', '--trusted-proxies', '127.0.0.1']
       service = await startSharedService(t, { repositories: repositories.root, engine, flags })
       alice = await service.token('alice')
     })
 
-    test('have the complete body of the wire, and change nothing', async () => {
+    test('have the complete body of GitHub’s API, and change nothing', async () => {
       const bob = await service.token('bob')
       const refusal = (status: number, message: string, more = {}) => ({
         status,
@@ -52,7 +52,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         },
       })
       const start = (body: unknown) =>
-        ask(service, alice, '/user/migrations', {
+        request(service, alice, '/user/migrations', {
           method: 'POST',
           body: typeof body === 'string' ? body : JSON.stringify(body),
         })
@@ -85,7 +85,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         await start({ repositories: ['site', 'alice/blog', 'ALICE/Site'] }),
         invalid({ field, code: 'already_exists', index: 2 }),
       )
-      // Another owner's repository, one without admin rights and a missing one cannot be told apart.
+      // Another owner's repository, one without admin rights and a missing one cannot be distinguished.
       assert.deepEqual(
         await start({ repositories: ['site', 'bob/diary', 'bob/none', 'none'] }),
         invalid(...[1, 2, 3].map((index) => ({ field, code: 'missing', index }))),
@@ -94,11 +94,11 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         await start({ repositories: ['site'], padding: 'x'.repeat(1024 * 1024) }),
         refusal(413, 'The request body is too large: 1 MiB at most'),
       )
-      assert.deepEqual(await ask(service, alice, '/user/migrations'), { status: 200, body: [] })
+      assert.deepEqual(await request(service, alice, '/user/migrations'), { status: 200, body: [] })
 
-      const begun = await start({ repositories: ['site'] })
-      assert.equal(begun.status, 201)
-      const none = await ask(service, alice, '/user/migrations/2')
+      const started = await start({ repositories: ['site'] })
+      assert.equal(started.status, 201)
+      const none = await request(service, alice, '/user/migrations/2')
       assert.deepEqual(none, refusal(404, 'Not Found'))
       for (const path of [
         '1',
@@ -111,7 +111,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         '-1',
         '1e0',
       ]) {
-        assert.deepEqual(await ask(service, bob, `/user/migrations/${path}`), none, path)
+        assert.deepEqual(await request(service, bob, `/user/migrations/${path}`), none, path)
       }
       for (const path of [
         '/user/migrations/1/',
@@ -119,12 +119,12 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         '/nothing',
         '/user/migrations/9'.repeat(9),
       ]) {
-        assert.deepEqual(await ask(service, alice, path), none, path)
+        assert.deepEqual(await request(service, alice, path), none, path)
       }
       // A page in a browser sees only headers that CORS exposes.
       const { headers } = await fetch(`${service.url}/user/migrations/%zz`)
       assert.equal(headers.get('access-control-allow-origin'), '*')
-      assert.deepEqual(await ask(service, alice, '/user/migrations/1', { method: 'PUT' }), none)
+      assert.deepEqual(await request(service, alice, '/user/migrations/1', { method: 'PUT' }), none)
       await untilEnded(service, alice, 1, 'exported')
     })
 
@@ -132,13 +132,13 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       const accept = { headers: { accept: 'application/json' } }
       const body = JSON.stringify({ repositories: ['site'] })
       const start = { method: 'POST', body, ...accept }
-      assert.equal((await ask(service, alice, '/user/migrations', start)).status, 201)
+      assert.equal((await request(service, alice, '/user/migrations', start)).status, 201)
       for (const path of ['', '/1', '/1/repositories', '/1/archive', '/77']) {
-        const { status, body } = await ask(service, alice, `/user/migrations${path}`, accept)
+        const { status, body } = await request(service, alice, `/user/migrations${path}`, accept)
         assert.equal(status, 415)
         assert.equal((body as { message: string }).message, NEEDS_PREVIEW)
       }
-      const unknown = await ask(service, alice, '/user/nothing', accept)
+      const unknown = await request(service, alice, '/user/nothing', accept)
       assert.equal(unknown.status, 404)
       assert.equal((await fetch(`${service.url}/healthz`)).status, 200)
     })
@@ -146,25 +146,25 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     test('block an address that tries many tokens, and never a valid token', async () => {
       const from = async (address: string, token: string) => {
         const headers = { 'x-forwarded-for': address }
-        const { status, body } = await ask(service, token, '/user/migrations', { headers })
+        const { status, body } = await request(service, token, '/user/migrations', { headers })
         return [status, (body as { message?: string }).message]
       }
       for (let n = 0; n <= 60; n++) {
         assert.deepEqual(await from('203.0.113.7', `guess-${n}`), [401, 'Bad credentials'])
       }
-      const shut = [403, 'Maximum number of login attempts exceeded. Please try again later.']
-      assert.deepEqual(await from('203.0.113.7', 'guess'), shut)
+      const blocked = [403, 'Maximum number of login attempts exceeded. Please try again later.']
+      assert.deepEqual(await from('203.0.113.7', 'guess'), blocked)
       assert.deepEqual(await from('203.0.113.7', alice), [200, undefined])
       assert.deepEqual(await from('203.0.113.8', alice), [200, undefined])
     })
 
     test('say whether credentials are missing or wrong', async () => {
       const as = async (authorization: string | undefined) => {
-        const answer = await fetch(`${service.url}/user/migrations`, {
+        const response = await fetch(`${service.url}/user/migrations`, {
           headers: { accept: PREVIEW, ...(authorization !== undefined && { authorization }) },
         })
-        const { message } = (await answer.json()) as { message?: string }
-        return [answer.status, message]
+        const { message } = (await response.json()) as { message?: string }
+        return [response.status, message]
       }
       assert.deepEqual(await as(undefined), [401, 'Requires authentication'])
       for (const wrong of [
@@ -180,8 +180,8 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         assert.equal((await as(`${scheme} ${alice}`))[0], 200, scheme)
       }
       const expired = await service.token('alice', '--expires', '1s')
-      const over = Date.now() + 1000
-      await until('the time of the token is over', () => Date.now() > over)
+      const expiresAt = Date.now() + 1000
+      await until('the token has expired', () => Date.now() > expiresAt)
       assert.deepEqual(await as(`bearer ${expired}`), [401, 'Bad credentials'])
       await service.godwit('token', 'revoke', '1')
       assert.deepEqual(await as(`bearer ${alice}`), [401, 'Bad credentials'])
@@ -189,12 +189,12 @@ for (const engine of ['sqlite', 'postgres'] as const) {
   })
 }
 
-async function ask(
+async function request(
   service: SharedService,
   token: string,
   path: string,
   init?: RequestInit,
-): Promise<Answer> {
-  const answer = await service.call(token, path, init)
-  return { status: answer.status, body: await answer.json() }
+): Promise<JsonResponse> {
+  const response = await service.call(token, path, init)
+  return { status: response.status, body: await response.json() }
 }

@@ -7,35 +7,35 @@ import { type SharedStory, sharedExportStory } from '../support/export-story.ts'
 import { cleanupAfterFile } from '../support/file-cleanup.ts'
 
 let story: SharedStory
-let desk: ClientCommandLine
+let client: ClientCommandLine
 const broken = DAMAGED_REPOSITORIES['lost-blob']!
 
-const wholeFile = cleanupAfterFile()
+const fileCleanup = cleanupAfterFile()
 
 before(async () => {
-  story = await sharedExportStory(wholeFile, {
+  story = await sharedExportStory(fileCleanup, {
     async repositories(host) {
-      await host.repository('alice/whole', { files: { a: '1' } })
+      await host.repository('alice/intact', { files: { a: '1' } })
       broken.make(host.path('alice/broken'))
       DAMAGED_REPOSITORIES.grafted!.make(host.path('alice/grafted'))
     },
   })
   const token = await story.service.token('alice')
-  desk = await clientCommandLine(wholeFile, { url: story.service.url, token })
+  client = await clientCommandLine(fileCleanup, { url: story.service.url, token })
 })
 
-interface Forecast {
+interface RetryPreview {
   broken: { full_name: string; reason: string; gone: boolean; changed: boolean | null }[]
   unchanged: boolean
 }
 
-const forecast = async (id: number) =>
-  (await (await story.call(`/user/migrations/${id}/retry`)).json()) as Forecast
+const previewRetry = async (id: number) =>
+  (await (await story.call(`/user/migrations/${id}/retry`)).json()) as RetryPreview
 
 test('a retry of an unchanged failure says so before it starts, and offers to skip the broken repository', async () => {
-  const names = ['alice/whole', 'alice/broken', 'alice/grafted']
+  const names = ['alice/intact', 'alice/broken', 'alice/grafted']
   const { id } = await story.migrate(names, {}, 'failed')
-  const preview = await forecast(id)
+  const preview = await previewRetry(id)
   assert.equal(preview.unchanged, true)
   assert.deepEqual(
     preview.broken.map(({ full_name, changed }) => [full_name, changed]),
@@ -46,32 +46,32 @@ test('a retry of an unchanged failure says so before it starts, and offers to sk
   )
   assert.match(preview.broken[0]!.reason, broken.reason)
 
-  const same = await desk.migration(0, 'retry', String(id))
+  const same = await client.migration(0, 'retry', String(id))
   assert.match(same.err, /^failed: alice\/broken: .*; it has not changed since$/m)
   assert.match(same.err, /^nothing has changed since migration 1: .*--allow-partial skips these/m)
   await story.untilEnded(Number(same.out), 'failed')
 
-  const partial = await desk.migration(0, 'retry', String(id), '--allow-partial')
+  const partial = await client.migration(0, 'retry', String(id), '--allow-partial')
   assert.match(partial.err, /^skipped if it fails again: alice\/grafted: /m)
   await story.untilEnded(Number(partial.out), 'exported')
-  await desk.migration(5, 'watch', partial.out)
-  assert.equal((await forecast(Number(partial.out))).broken.length, 2)
+  await client.migration(5, 'watch', partial.out)
+  assert.equal((await previewRetry(Number(partial.out))).broken.length, 2)
 })
 
 test('a retry after the repair starts without a warning', async () => {
-  const { id } = await story.migrate(['alice/whole', 'alice/broken'], {}, 'failed')
-  await story.host.remake('alice/broken', { a: '1' })
-  const preview = await forecast(id)
+  const { id } = await story.migrate(['alice/intact', 'alice/broken'], {}, 'failed')
+  await story.host.recreate('alice/broken', { a: '1' })
+  const preview = await previewRetry(id)
   assert.deepEqual([preview.unchanged, preview.broken[0]?.changed], [false, true])
-  const { out, err } = await desk.migration(0, 'retry', String(id))
+  const { out, err } = await client.migration(0, 'retry', String(id))
   assert.doesNotMatch(err, /nothing has changed/)
   await story.untilEnded(Number(out), 'exported')
-  assert.deepEqual(await forecast(Number(out)), { broken: [], unchanged: false })
+  assert.deepEqual(await previewRetry(Number(out)), { broken: [], unchanged: false })
 })
 
 test('a repository that is gone is named, and a partial retry counts it as skipped', async () => {
   await story.host.repository('alice/gone', { files: { a: '1' } })
-  const { id } = await story.migrate(['alice/whole', 'alice/gone'])
+  const { id } = await story.migrate(['alice/intact', 'alice/gone'])
   await rm(story.host.path('alice/gone'), { recursive: true })
   const retry = (body: object) =>
     story.call(`/user/migrations/${id}/retry`, { method: 'POST', body: JSON.stringify(body) })
@@ -83,14 +83,14 @@ test('a repository that is gone is named, and a partial retry counts it as skipp
   assert.deepEqual(errors, [{ resource: 'Migration', field, code, value, message }])
   const reason = 'it no longer exists, or may no longer be migrated'
   const gone = { full_name: 'alice/gone', reason, gone: true, changed: null }
-  assert.deepEqual(await forecast(id), { broken: [gone], unchanged: false })
+  assert.deepEqual(await previewRetry(id), { broken: [gone], unchanged: false })
 
   const partial = await retry({ allow_partial: true })
   assert.equal(partial.status, 201)
   const started = (await partial.json()) as { id: number; repositories: { full_name: string }[] }
   assert.deepEqual(
     started.repositories.map(({ full_name }) => full_name),
-    ['alice/whole', 'alice/gone'],
+    ['alice/intact', 'alice/gone'],
   )
   await story.untilEnded(started.id, 'exported')
   const report = await (await story.call(`/user/migrations/${started.id}/report`)).json()
@@ -99,13 +99,13 @@ test('a repository that is gone is named, and a partial retry counts it as skipp
   assert.deepEqual(
     repositories.map((each) => [each.full_name, each.state, each.reason]),
     [
-      ['alice/whole', 'exported', null],
+      ['alice/intact', 'exported', null],
       ['alice/gone', 'skipped', reason],
     ],
   )
-  await desk.migration(5, 'watch', String(started.id))
+  await client.migration(5, 'watch', String(started.id))
 
-  const again = await desk.migration(0, 'retry', String(id), '--allow-partial')
+  const again = await client.migration(0, 'retry', String(id), '--allow-partial')
   assert.match(
     again.err,
     /^skipped: alice\/gone: it no longer exists, or may no longer be migrated$/m,

@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises'
 import { test } from 'node:test'
 import { clientCommandLine } from '../support/client-command-line.ts'
 import { jsonClient, makeHost, OWN, type Schedule, WEEKLY } from '../support/schedule-story.ts'
-import { startSharedService } from '../support/service-row.ts'
+import { startSharedService } from '../support/start-shared-service.ts'
 import { until } from '../support/wait-until.ts'
 
 test('schedules in the API belong to their account, validate their input, and stop', async (t) => {
@@ -11,37 +11,41 @@ test('schedules in the API belong to their account, validate their input, and st
   const flags = ['--max-schedules', '2']
   const service = await startSharedService(t, { repositories: root, flags })
   const [alice, bob] = [await service.token('alice'), await service.token('bob')]
-  const ask = jsonClient(service, alice)
-  const made = await ask<Schedule>(201, 'POST', OWN, WEEKLY)
+  const request = jsonClient(service, alice)
+  const made = await request<Schedule>(201, 'POST', OWN, WEEKLY)
   assert.deepEqual(
     [made.url, made.created_by, made.repositories, made.paused, made.last_run],
     [`${service.url}${OWN}/1`, 'alice', ['alice/atlas', 'bob/notes'], false, null],
   )
   // Schedules of a user and of an organization do not mix.
-  await ask(404, 'GET', '/user/migrations/1')
-  assert.deepEqual(await ask(200, 'GET', OWN), [made])
+  await request(404, 'GET', '/user/migrations/1')
+  assert.deepEqual(await request(200, 'GET', OWN), [made])
 
-  const faults = async (body: object) => {
-    const sent = await ask<{ message: string; errors: object[] }>(422, 'POST', OWN, body)
+  const validationErrors = async (body: object) => {
+    const sent = await request<{ message: string; errors: object[] }>(422, 'POST', OWN, body)
     assert.equal(sent.message, 'Validation Failed')
     return sent.errors
   }
-  const fault = (field: string, code: string) => ({ resource: 'Schedule', field, code })
+  const fieldError = (field: string, code: string) => ({ resource: 'Schedule', field, code })
   const { repositories, ...timing } = WEEKLY
-  assert.deepEqual(await faults(timing), [fault('repositories', 'missing_field')])
-  assert.deepEqual(await faults({ ...WEEKLY, at: '24:00' }), [fault('at', 'invalid')])
-  assert.deepEqual(await faults({ ...WEEKLY, every: 'month' }), [fault('every', 'invalid')])
-  assert.deepEqual(await faults({ ...WEEKLY, keep: 0 }), [fault('keep', 'invalid')])
-  assert.deepEqual(await faults({ ...WEEKLY, time_zone: '+01:00' }), [
+  assert.deepEqual(await validationErrors(timing), [fieldError('repositories', 'missing_field')])
+  assert.deepEqual(await validationErrors({ ...WEEKLY, at: '24:00' }), [
+    fieldError('at', 'invalid'),
+  ])
+  assert.deepEqual(await validationErrors({ ...WEEKLY, every: 'month' }), [
+    fieldError('every', 'invalid'),
+  ])
+  assert.deepEqual(await validationErrors({ ...WEEKLY, keep: 0 }), [fieldError('keep', 'invalid')])
+  assert.deepEqual(await validationErrors({ ...WEEKLY, time_zone: '+01:00' }), [
     {
-      ...fault('time_zone', 'custom'),
+      ...fieldError('time_zone', 'custom'),
       message: '"+01:00" is not a time zone such as Europe/Zurich or UTC.',
     },
   ])
-  assert.deepEqual(await faults({ ...WEEKLY, repositories: ['atlas', 'octo/none'] }), [
-    { ...fault('repositories', 'missing'), index: 1 },
+  assert.deepEqual(await validationErrors({ ...WEEKLY, repositories: ['atlas', 'octo/none'] }), [
+    { ...fieldError('repositories', 'missing'), index: 1 },
   ])
-  assert.deepEqual(await ask(200, 'GET', OWN), [made])
+  assert.deepEqual(await request(200, 'GET', OWN), [made])
 
   for (const [method, path] of [
     ['GET', ''],
@@ -56,27 +60,30 @@ test('schedules in the API belong to their account, validate their input, and st
       `${OWN}/1${path}`,
       method === 'GET' ? undefined : {},
     )
-    await ask(404, method, `${OWN}/x${path}`, method === 'GET' ? undefined : {})
+    await request(404, method, `${OWN}/x${path}`, method === 'GET' ? undefined : {})
   }
   await jsonClient(service, bob)(404, 'POST', '/orgs/octo/migrations/schedules', WEEKLY)
-  const ofOcto = await ask<Schedule>(201, 'POST', '/orgs/octo/migrations/schedules', {
+  const ofOcto = await request<Schedule>(201, 'POST', '/orgs/octo/migrations/schedules', {
     ...WEEKLY,
     repositories: ['kit'],
   })
   assert.equal(ofOcto.url, `${service.url}/orgs/octo/migrations/schedules/2`)
-  await ask(404, 'GET', `${OWN}/2`)
-  await ask(201, 'POST', OWN, { ...WEEKLY, repositories })
-  assert.match(JSON.stringify(await faults(WEEKLY)), /You already have 2 schedules, the maximum/)
+  await request(404, 'GET', `${OWN}/2`)
+  await request(201, 'POST', OWN, { ...WEEKLY, repositories })
+  assert.match(
+    JSON.stringify(await validationErrors(WEEKLY)),
+    /You already have 2 schedules, the maximum/,
+  )
 
-  const daily = await ask<Schedule>(200, 'PATCH', `${OWN}/1`, { every: 'day', paused: true })
+  const daily = await request<Schedule>(200, 'PATCH', `${OWN}/1`, { every: 'day', paused: true })
   assert.deepEqual([daily.paused, daily.next_run_at], [true, null])
-  await ask(204, 'DELETE', `${OWN}/1`)
-  await ask(404, 'DELETE', `${OWN}/1`)
-  for (const act of ['schedule.create', 'schedule.update', 'schedule.delete'])
-    await until(`${act} is logged`, () => service.log().includes(`"audit":"${act}"`))
+  await request(204, 'DELETE', `${OWN}/1`)
+  await request(404, 'DELETE', `${OWN}/1`)
+  for (const action of ['schedule.create', 'schedule.update', 'schedule.delete'])
+    await until(`${action} is logged`, () => service.log().includes(`"audit":"${action}"`))
 })
 
-test('schedules in the client', async (t) => {
+test('the client creates, runs, changes and removes schedules', async (t) => {
   const { root: repositories } = await makeHost(t)
   const service = await startSharedService(t, { repositories })
   const token = await service.token('alice')
@@ -137,12 +144,12 @@ test('the last archive that holds a repository is kept until it is released', as
     /no newer one holds these repositories:\n {2}migration 1 \(.+\): bob\/notes\n.*`godwit schedule release 1`/,
   )
   const other = `${OWN}/1/protected-archives`
-  for (const [who, id] of [
+  for (const [caller, id] of [
     [token, 2],
     [token, 'x'],
     [bob, 1],
   ] as const)
-    await jsonClient(service, who)(404, 'DELETE', `${other}/${id}`)
+    await jsonClient(service, caller)(404, 'DELETE', `${other}/${id}`)
   assert.match((await schedule(3, 'release', '1', '2')).err, /`godwit schedule show 1` lists them/)
   await migration(0, 'show', '1')
   assert.equal((await schedule(0, 'release', '1')).out, 'the archive of migration 1 is deleted')

@@ -7,7 +7,7 @@ import { gunzipSync } from 'node:zlib'
 import pg from 'pg'
 import { gitHost } from '../support/git-host.ts'
 import { type SharedService, untilEnded } from '../support/service.ts'
-import { startSharedService } from '../support/service-row.ts'
+import { startSharedService } from '../support/start-shared-service.ts'
 
 interface RecordingGit {
   /** The program for `--git`. */
@@ -79,62 +79,62 @@ for (const engine of ['sqlite', 'postgres'] as const)
     })
     const token = await service.token('alice')
     const responses: string[] = []
-    const ask = async (as: string, path: string, init?: RequestInit) => {
-      const answer = await service.call(as, path, init)
-      responses.push(`${JSON.stringify([...answer.headers])}${await answer.clone().text()}`)
-      return answer
+    const request = async (as: string, path: string, init?: RequestInit) => {
+      const response = await service.call(as, path, init)
+      responses.push(`${JSON.stringify([...response.headers])}${await response.clone().text()}`)
+      return response
     }
     const start = async (body: object) => {
       const init = { method: 'POST', body: JSON.stringify(body) }
-      return ((await (await ask(token, '/user/migrations', init)).json()) as { id: number }).id
+      return ((await (await request(token, '/user/migrations', init)).json()) as { id: number }).id
     }
     const id = await start({ repositories: ['site', 'broken'], allow_partial: true })
     await untilEnded(service, token, id, 'exported')
     const failed = await start({ repositories: ['broken'] })
     await untilEnded(service, token, failed, 'failed')
     for (const path of ['', `/${id}`, `/${id}/repositories`, `/${id}/progress`, `/${id}/report`])
-      assert.equal((await ask(token, `/user/migrations${path}`)).status, 200)
-    for (const path of ['/user', '/user/repos', '/metrics', '/readyz']) await ask(token, path)
+      assert.equal((await request(token, `/user/migrations${path}`)).status, 200)
+    for (const path of ['/user', '/user/repos', '/metrics', '/readyz']) await request(token, path)
     const redirect = await service.call(token, `/user/migrations/${id}/archive`)
     const signed = redirect.headers.get('location')!
     const archive = Buffer.from(await (await fetch(signed)).arrayBuffer())
 
-    const shown = (await (await ask(token, `/user/migrations/${id}`)).json()) as Shown
-    const toClone = shown.repositories[0]!.temp_clone_token
-    assert.match(toClone, /^gwc_/)
+    const shown = (await (await request(token, `/user/migrations/${id}`)).json()) as MigrationJson
+    const cloneToken = shown.repositories[0]!.temp_clone_token
+    assert.match(cloneToken, /^gwc_/)
     const refs = '/info/refs?service=git-upload-pack'
     for (const [password, status] of [
       [token, 200],
-      [toClone, 200],
+      [cloneToken, 200],
       [`${token}x`, 401],
-      [`${toClone}x`, 401],
+      [`${cloneToken}x`, 401],
     ] as const) {
       const authorization = `Basic ${Buffer.from(`x:${password}`).toString('base64')}`
-      const cloning = await ask(token, `/alice/site.git${refs}`, { headers: { authorization } })
+      const cloning = await request(token, `/alice/site.git${refs}`, { headers: { authorization } })
       assert.equal(cloning.status, status)
     }
 
     // People also send secrets in the wrong places.
-    const astray: [path: string, init?: RequestInit][] = [
+    const misplaced: [path: string, init?: RequestInit][] = [
       [`/user/migrations?access_token=${token}&x=${CANARY}`],
       [`/user/migrations/${token}`],
-      [`/user/migrations/${toClone}`],
-      [`/${toClone}/site.git${refs}&token=${toClone}`],
+      [`/user/migrations/${cloneToken}`],
+      [`/${cloneToken}/site.git${refs}&token=${cloneToken}`],
       [`/user/migrations/${id}/repos/${token}/lock`, { method: 'DELETE' }],
       ['/user/migrations', { method: 'POST', body: `{"token": "${token}"` }],
       ['/user/migrations', { method: 'POST', body: JSON.stringify({ repositories: [token] }) }],
       ['/user', { headers: { cookie: CANARY, 'x-api-key': CANARY, referer: signed } }],
       ['/user', { headers: { 'user-agent': `${CANARY} ${token}` } }],
     ]
-    for (const [path, init] of astray)
-      for (const as of [token, `${token}x`]) await ask(as, path, init)
+    for (const [path, init] of misplaced)
+      for (const as of [token, `${token}x`]) await request(as, path, init)
     await fetch(`${signed}0`)
     await service.stop()
 
     const signature = new URL(signed).searchParams.get('sig')!
     const secrets = [
       token.slice(4),
-      toClone.slice(-32),
+      cloneToken.slice(-32),
       signature,
       CANARY,
       'c4n4ry0fTheEnvironment',
@@ -155,11 +155,11 @@ for (const engine of ['sqlite', 'postgres'] as const)
     }
     for (const [where, content] of Object.entries(places)) assertWithout(secrets, content, where)
     // A signed link is sent to its owner only.
-    for (const answer of responses)
-      assertWithout([CANARY, 'c4n4ry0fTheEnvironment'], answer, 'an answer')
+    for (const response of responses)
+      assertWithout([CANARY, 'c4n4ry0fTheEnvironment'], response, 'a response')
   })
 
-interface Shown {
+interface MigrationJson {
   repositories: { temp_clone_token: string }[]
 }
 

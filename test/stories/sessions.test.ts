@@ -3,31 +3,33 @@ import { before, test } from 'node:test'
 import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { gitHost } from '../support/git-host.ts'
 import type { SharedService } from '../support/service.ts'
-import { startSharedService } from '../support/service-row.ts'
+import { startSharedService } from '../support/start-shared-service.ts'
 import { until } from '../support/wait-until.ts'
 
-const OURS = { 'x-godwit-session': '1' }
+const PAGE_HEADER = { 'x-godwit-session': '1' }
 let service: SharedService
 let alice: string
 
-const wholeFile = cleanupAfterFile()
+const fileCleanup = cleanupAfterFile()
 
 before(async () => {
   const host = await gitHost()
-  wholeFile.after(host.remove)
+  fileCleanup.after(host.remove)
   await host.repository('alice/site', { files: { a: '1' } })
-  service = await startSharedService(wholeFile, { repositories: host.root })
+  service = await startSharedService(fileCleanup, { repositories: host.root })
   alice = await service.token('alice')
 })
 
 const send = (path: string, init: RequestInit & { headers?: Record<string, string> } = {}) =>
   fetch(`${service.url}${path}`, { redirect: 'manual', ...init })
 
-async function signIn(token: string): Promise<{ status: number; cookie: string; said: string }> {
+async function signIn(
+  token: string,
+): Promise<{ status: number; cookie: string; setCookie: string }> {
   const body = JSON.stringify({ token })
-  const answer = await send('/session', { method: 'POST', body, headers: OURS })
-  const said = answer.headers.get('set-cookie') ?? ''
-  return { status: answer.status, cookie: said.split(';')[0]!, said }
+  const response = await send('/session', { method: 'POST', body, headers: PAGE_HEADER })
+  const setCookie = response.headers.get('set-cookie') ?? ''
+  return { status: response.status, cookie: setCookie.split(';')[0]!, setCookie }
 }
 
 async function statusWith(headers: Record<string, string>, path = '/user'): Promise<number> {
@@ -35,12 +37,12 @@ async function statusWith(headers: Record<string, string>, path = '/user'): Prom
 }
 
 test('a token opens a session with a cookie that no script can read', async () => {
-  const { status, cookie, said } = await signIn(alice)
+  const { status, cookie, setCookie } = await signIn(alice)
   assert.equal(status, 201)
-  assert.match(said, /^godwit_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict$/)
-  assert.ok(!said.includes(alice))
-  assert.equal(await statusWith({ ...OURS, cookie }), 200)
-  const session = await send('/session', { headers: { ...OURS, cookie } })
+  assert.match(setCookie, /^godwit_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict$/)
+  assert.ok(!setCookie.includes(alice))
+  assert.equal(await statusWith({ ...PAGE_HEADER, cookie }), 200)
+  const session = await send('/session', { headers: { ...PAGE_HEADER, cookie } })
   assert.equal(session.headers.get('cache-control'), 'no-store')
   assert.equal(((await session.json()) as { user: { login: string } }).user.login, 'alice')
   assert.equal((await signIn('gwt_nonsense')).status, 401)
@@ -59,9 +61,13 @@ test('over TLS the cookie is Secure and for this host only', async () => {
   )
   try {
     const body = JSON.stringify({ token: await secure.token('bob') })
-    const answer = await fetch(`${secure.url}/session`, { method: 'POST', body, headers: OURS })
+    const response = await fetch(`${secure.url}/session`, {
+      method: 'POST',
+      body,
+      headers: PAGE_HEADER,
+    })
     assert.match(
-      answer.headers.get('set-cookie')!,
+      response.headers.get('set-cookie')!,
       /^__Host-godwit_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Secure$/,
     )
   } finally {
@@ -75,7 +81,7 @@ test('a cookie without the header of our pages is ignored', async () => {
   const start = { method: 'POST', body: JSON.stringify({ repositories: ['site'] }) }
   assert.equal((await send('/user/migrations', { ...start, headers: { cookie } })).status, 401)
   for (const from of ['cross-site', 'same-site', 'none']) {
-    const headers = { ...OURS, cookie, 'sec-fetch-site': from }
+    const headers = { ...PAGE_HEADER, cookie, 'sec-fetch-site': from }
     assert.equal((await send('/user/migrations', { ...start, headers })).status, 401, from)
   }
   // Other origins cannot send the header: the preflight request of the browser is rejected.
@@ -93,36 +99,39 @@ test('a cookie without the header of our pages is ignored', async () => {
   const body = JSON.stringify({ token: alice })
   assert.equal((await send('/session', { method: 'POST', body })).status, 403)
   assert.equal((await send('/session', { method: 'DELETE', headers: { cookie } })).status, 403)
-  assert.equal(await statusWith({ ...OURS, cookie }), 200)
+  assert.equal(await statusWith({ ...PAGE_HEADER, cookie }), 200)
 })
 
 test('signing out ends the session on the server, and so does the end of its token', async () => {
   const { cookie } = await signIn(alice)
-  const left = await send('/session', { method: 'DELETE', headers: { ...OURS, cookie } })
+  const signedOut = await send('/session', {
+    method: 'DELETE',
+    headers: { ...PAGE_HEADER, cookie },
+  })
   assert.deepEqual(
-    [left.status, left.headers.get('set-cookie')?.includes('Max-Age=0')],
+    [signedOut.status, signedOut.headers.get('set-cookie')?.includes('Max-Age=0')],
     [204, true],
   )
-  assert.equal(await statusWith({ ...OURS, cookie }), 401)
+  assert.equal(await statusWith({ ...PAGE_HEADER, cookie }), 401)
   await until('both are in the log', () =>
     ['open', 'close'].every((what) => service.log().includes(`"audit":"session.${what}"`)),
   )
 
   const other = await service.token('alice', '--name', 'other')
   const { cookie: second } = await signIn(other)
-  assert.equal(await statusWith({ ...OURS, cookie: second }), 200)
+  assert.equal(await statusWith({ ...PAGE_HEADER, cookie: second }), 200)
   const [id] = /^\d+(?= +alice +other)/m.exec(await service.godwit('token', 'list'))!
   await service.godwit('token', 'revoke', id)
-  assert.equal(await statusWith({ ...OURS, cookie: second }), 401)
+  assert.equal(await statusWith({ ...PAGE_HEADER, cookie: second }), 401)
 })
 
 test('a request with a token ignores the cookie', async () => {
   const { cookie } = await signIn(alice)
   await service.godwit('account', 'set', 'bob', '--create')
   const bob = await service.token('bob')
-  const answer = await send('/user', {
-    headers: { ...OURS, cookie, authorization: `bearer ${bob}` },
+  const response = await send('/user', {
+    headers: { ...PAGE_HEADER, cookie, authorization: `bearer ${bob}` },
   })
-  assert.equal(((await answer.json()) as { login: string }).login, 'bob')
-  assert.equal(await statusWith({ ...OURS, cookie, authorization: 'bearer wrong' }), 401)
+  assert.equal(((await response.json()) as { login: string }).login, 'bob')
+  assert.equal(await statusWith({ ...PAGE_HEADER, cookie, authorization: 'bearer wrong' }), 401)
 })

@@ -5,7 +5,7 @@ import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { FIRST_COMMIT, type GitHost, gitHost } from '../support/git-host.ts'
 import type { SharedService } from '../support/service.ts'
 import { withoutCloneTokens } from '../support/service.ts'
-import { startSharedService } from '../support/service-row.ts'
+import { startSharedService } from '../support/start-shared-service.ts'
 
 type Json = Record<string, unknown>
 
@@ -59,7 +59,7 @@ async function makeRepositories(host: GitHost): Promise<void> {
   })
 }
 
-const NINE = [
+const NINE_NAMES = [
   'alice/site',
   'alice/empty',
   'notes',
@@ -94,7 +94,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       const started = await service.call(alice, '/user/migrations', {
         method: 'POST',
         body: JSON.stringify({
-          repositories: NINE,
+          repositories: NINE_NAMES,
           exclude_attachments: true,
           exclude_git_data: true,
         }),
@@ -173,17 +173,17 @@ for (const engine of ['sqlite', 'postgres'] as const) {
 }
 
 async function readJson(service: SharedService, token: string, path: string): Promise<Json> {
-  const answer = await service.call(token, path)
-  assert.equal(answer.status, 200)
-  assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8')
-  assert.equal(answer.headers.get('x-github-media-type'), 'github.wyandotte-preview; format=json')
-  return JSON.parse(withoutCloneTokens(await answer.text())) as Json
+  const response = await service.call(token, path)
+  assert.equal(response.status, 200)
+  assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8')
+  assert.equal(response.headers.get('x-github-media-type'), 'github.wyandotte-preview; format=json')
+  return JSON.parse(withoutCloneTokens(await response.text())) as Json
 }
 
 /** Sizes, ids and modification times depend on the machine; they are checked separately and then copied. */
 function expectedRepositories(service: SharedService, actual: Json[]) {
   const ids = actual.map(({ id }) => id)
-  assert.equal(new Set(ids).size, NINE.length)
+  assert.equal(new Set(ids).size, NINE_NAMES.length)
   const idOf = (full_name: string) =>
     actual.find((json) => json.full_name === full_name)!.id as number
   const mould = repository(service, actual.at(-1)!, {
@@ -339,7 +339,7 @@ function license({ url }: SharedService): Json {
 function addresses({ url }: SharedService, owner: string, name: string): Json {
   const api = `${url}/repos/${owner}/${name}`
   const host = new URL(url)
-  const ends = {
+  const paths = {
     url: '',
     archive_url: '/{archive_format}{/ref}',
     assignees_url: '/assignees{/user}',
@@ -379,7 +379,7 @@ function addresses({ url }: SharedService, owner: string, name: string): Json {
     hooks_url: '/hooks',
   }
   return {
-    ...Object.fromEntries(Object.entries(ends).map(([field, end]) => [field, `${api}${end}`])),
+    ...Object.fromEntries(Object.entries(paths).map(([field, end]) => [field, `${api}${end}`])),
     html_url: `${url}/${owner}/${name}`,
     svn_url: `${url}/${owner}/${name}`,
     clone_url: `${url}/${owner}/${name}.git`,

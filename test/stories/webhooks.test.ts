@@ -5,29 +5,29 @@ import { test } from 'node:test'
 import type { Webhook } from '../../src/wire/types.ts'
 import { clientCommandLine } from '../support/client-command-line.ts'
 import { onEachEngine } from '../support/databases.ts'
-import { fakeServer, json } from '../support/fake-server.ts'
-import { startSharedService } from '../support/service-row.ts'
+import { fakeServer, sendJson } from '../support/fake-server.ts'
+import { startSharedService } from '../support/start-shared-service.ts'
 import { until } from '../support/wait-until.ts'
 import { webhookReceiver } from '../support/webhook-receiver.ts'
-import { add, makeHost, NEAR, post, stateOf } from '../support/webhook-story.ts'
+import { ALLOW_LOOPBACK, addWebhook, makeHost, post, stateOf } from '../support/webhook-story.ts'
 
 onEachEngine('webhooks', (engine) => {
   test('that hang delay neither exports nor other webhooks', async (t) => {
     const host = await makeHost(t)
-    const flags = [...NEAR, '--concurrency', '1']
+    const flags = [...ALLOW_LOOPBACK, '--concurrency', '1']
     const service = await startSharedService(t, { repositories: host.root, engine, flags })
     const [alice, bob] = [await service.token('alice'), await service.token('bob')]
     const hanging = await webhookReceiver(t)
-    hanging.answer = () => {}
+    hanging.respond = () => {}
     const good = await webhookReceiver(t)
-    for (let i = 0; i < 8; i++) await add(service, alice, `${hanging.url}/${i}`)
-    await add(service, bob, good.url)
-    await until('bob’s ping has come', () => good.received.length === 1)
+    for (let i = 0; i < 8; i++) await addWebhook(service, alice, `${hanging.url}/${i}`)
+    await addWebhook(service, bob, good.url)
+    await until('the ping of bob’s webhook arrives', () => good.received.length === 1)
     await service.call(alice, '/user/migrations', post({ repositories: ['atlas', 'birds'] }))
     await service.call(bob, '/user/migrations', post({ repositories: ['own'] }))
-    await until('bob gets his events', () => good.received.length === 2)
+    await until('the event of bob’s migration arrives', () => good.received.length === 2)
     await until(
-      'alice’s is exported',
+      'alice’s migration is exported',
       async () => (await stateOf(service, alice, 1)) === 'exported',
     )
     const payload = JSON.parse(new URLSearchParams(good.received[1]!.body).get('payload')!)
@@ -35,34 +35,34 @@ onEachEngine('webhooks', (engine) => {
   })
 })
 
-test('webhooks of an organization in the client', async (t) => {
+test('the client creates, edits and removes webhooks of an organization', async (t) => {
   const host = await makeHost(t)
-  const service = await startSharedService(t, { repositories: host.root, flags: NEAR })
+  const service = await startSharedService(t, { repositories: host.root, flags: ALLOW_LOOPBACK })
   const token = await service.token('alice')
   const receiver = await webhookReceiver(t)
-  const desk = await clientCommandLine(t, { url: service.url, token })
+  const client = await clientCommandLine(t, { url: service.url, token })
   const SECRET = 'whisper-it-softly'
-  writeFileSync(join(desk.folder, 'secret'), `${SECRET}\n`)
+  writeFileSync(join(client.folder, 'secret'), `${SECRET}\n`)
   const webhook = async (code: number, ...args: string[]) => {
-    const said = await desk.webhook(code, ...args, '--org', 'octo')
-    assert.ok(!`${said.out}${said.err}`.includes(SECRET), 'the secret was said')
-    return said
+    const output = await client.webhook(code, ...args, '--org', 'octo')
+    assert.ok(!`${output.out}${output.err}`.includes(SECRET), 'the output contains the secret')
+    return output
   }
   const address = `${receiver.url}/hook?key=in-the-address`
 
   const added = await webhook(0, 'add', address, '--secret-file', 'secret')
   assert.match(added.out, /^webhook 1 is active\naddress +http.*\nevents +migration\n/)
   assert.match(added.out, /^secret +set$/m)
-  await until('the ping has come', () => receiver.received.length === 1)
+  await until('the ping arrives', () => receiver.received.length === 1)
   assert.match(receiver.received[0]!.headers['x-hub-signature-256'] as string, /^sha256=/)
   assert.equal(
     JSON.parse(receiver.received[0]!.body).hook.config.secret,
     '********',
-    'never sent back',
+    'the secret was sent back',
   )
   await webhook(0, 'ping', '1')
-  await until('another has come', () => receiver.received.length === 2)
-  await until('both are listed', async () => {
+  await until('the second ping arrives', () => receiver.received.length === 2)
+  await until('both pings are listed', async () => {
     const { out } = await webhook(0, 'deliveries', '1')
     return out.split('\n').length === 3
   })
@@ -70,7 +70,7 @@ test('webhooks of an organization in the client', async (t) => {
   assert.deepEqual([newest.event, newest.status, newest.redelivery], ['ping', 'OK', false])
   assert.match((await webhook(0, 'deliveries', '1', String(newest.id))).out, /Response:\n/)
   await webhook(0, 'redeliver', '1', String(newest.id))
-  await until('it has come again', () => receiver.received.length === 3)
+  await until('the redelivery arrives', () => receiver.received.length === 3)
   const edited = await webhook(0, 'edit', '1', '--events', 'migration.failed', '--no-secret')
   assert.match(edited.out, /events +migration\.failed\ncontent type +json\nsecret +none/)
   await webhook(0, 'edit', '1', '--inactive')
@@ -103,18 +103,18 @@ test('webhooks of an organization in the client', async (t) => {
   for (const hidden of [SECRET, 'in-the-address']) assert.ok(!service.log().includes(hidden))
 })
 
-test('a secret changes only on request, even if the server would forget it', async (t) => {
+test('a secret changes only on request, although the server would remove it', async (t) => {
   const config = { url: 'https://ci.example', content_type: 'json', insecure_ssl: '0' }
   const hidden = { ...config, secret: '********' }
   const github = await fakeServer(t, (_request, response) =>
-    json(response, 200, { id: 1, active: true, events: ['push'], config: hidden }),
+    sendJson(response, 200, { id: 1, active: true, events: ['push'], config: hidden }),
   )
-  const desk = await clientCommandLine(t, { url: github.url, token: 'ghp_0123456789' })
-  desk.env.GODWIT_WEBHOOK_SECRET = 'of-another-webhook'
+  const client = await clientCommandLine(t, { url: github.url, token: 'ghp_0123456789' })
+  client.env.GODWIT_WEBHOOK_SECRET = 'of-another-webhook'
   const edit = async (code: number, ...args: string[]) => {
-    const before = github.heard.length
-    const { err } = await desk.webhook(code, 'edit', '1', '--org', 'octo', ...args)
-    const changes = github.heard.slice(before).filter(({ method }) => method === 'PATCH')
+    const before = github.requests.length
+    const { err } = await client.webhook(code, 'edit', '1', '--org', 'octo', ...args)
+    const changes = github.requests.slice(before).filter(({ method }) => method === 'PATCH')
     return { err, changes: changes.map(({ path, body }) => [path, JSON.parse(body)]) }
   }
 
@@ -126,10 +126,10 @@ test('a secret changes only on request, even if the server would forget it', asy
   assert.deepEqual(refused.changes, [])
   const url = 'https://other.example'
   assert.deepEqual((await edit(0, '--to', url)).changes, [['/orgs/octo/hooks/1/config', { url }]])
-  const secret = desk.env.GODWIT_WEBHOOK_SECRET
+  const secret = client.env.GODWIT_WEBHOOK_SECRET
   assert.deepEqual((await edit(0, '--events', 'fork', '--secret')).changes, [
     ['/orgs/octo/hooks/1', { events: ['fork'], config: { ...config, secret } }],
   ])
-  delete desk.env.GODWIT_WEBHOOK_SECRET
+  delete client.env.GODWIT_WEBHOOK_SECRET
   assert.match((await edit(1, '--secret')).err, /--secret: GODWIT_WEBHOOK_SECRET is not set/)
 })

@@ -7,10 +7,10 @@ import { commandLine } from '../support/command-line.ts'
 import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import {
-  archiveOfFacts,
   DISCUSSED_FILES,
   discussedFacts,
-  discussedHost,
+  makeDiscussedRepositories,
+  writeUnpackedArchive,
 } from '../support/gitea-archive.ts'
 import { readDump } from '../support/gitea-dump-reader.ts'
 import { temporaryDirectory } from '../support/sample-repositories.ts'
@@ -19,13 +19,13 @@ import { until } from '../support/wait-until.ts'
 let host: GitHost
 let archive: string
 
-const wholeFile = cleanupAfterFile()
+const fileCleanup = cleanupAfterFile()
 
 before(async () => {
   host = await gitHost()
-  const facts = discussedFacts(await discussedHost(host))
-  const folder = join(temporaryDirectory(wholeFile), 'archive')
-  archive = await archiveOfFacts(folder, host, facts, DISCUSSED_FILES)
+  const facts = discussedFacts(await makeDiscussedRepositories(host))
+  const folder = join(temporaryDirectory(fileCleanup), 'archive')
+  archive = await writeUnpackedArchive(folder, host, facts, DISCUSSED_FILES)
 })
 after(() => host.remove())
 
@@ -33,17 +33,17 @@ const asDump = (...more: string[]) => ['restore', archive, '--as', 'gitea-dump',
 
 test('a dump reports what it cannot hold, and exits with 0', async (t) => {
   const { godwit, folder, leftovers } = await commandLine(t)
-  const { code, stdout, said } = await godwit(asDump('--into', 'dumps'))
-  assert.equal(code, 0, said)
+  const { code, stdout, output } = await godwit(asDump('--into', 'dumps'))
+  assert.equal(code, 0, output)
   const lines = stdout.toString().split('\n')
   assert.deepEqual(
     lines.filter((line) => line.startsWith('restored:')),
     ['restored: alice/site', 'restored: corp/empty', 'restored: corp/quiet'],
   )
-  assert.ok(lines.includes('skipped: 5 issue events'), said)
-  assert.match(said, /beside the dump: 1 attachment in .*alice\/site\/attachments, listed in/)
-  assert.match(said, /next: run .*dumps\/restore\.sh on the server/)
-  assert.match(said, /1 private: restore-repo would make them public/)
+  assert.ok(lines.includes('skipped: 5 issue events'), output)
+  assert.match(output, /beside the dump: 1 attachment in .*alice\/site\/attachments, listed in/)
+  assert.match(output, /next: run .*dumps\/restore\.sh on the server/)
+  assert.match(output, /1 private: restore-repo would make them public/)
   assert.equal(readDump(join(folder, 'dumps/alice/site')).issues.length, 2)
   assert.deepEqual(await leftovers(), [])
   const strict = await godwit(asDump('--into', 'other', '--strict', 'corp/quiet', 'alice/site'))
@@ -53,8 +53,8 @@ test('a dump reports what it cannot hold, and exits with 0', async (t) => {
 
 test('a filled-in list of people maps them; an invalid line is reported by its number', async (t) => {
   const { godwit, folder } = await commandLine(t)
-  const { code, stdout, said } = await godwit(['show', archive, '--people'])
-  assert.equal(code, 0, said)
+  const { code, stdout, output } = await godwit(['show', archive, '--people'])
+  assert.equal(code, 0, output)
   const [titles, ...people] = stdout.toString().trimEnd().split('\n')
   assert.equal(
     titles,
@@ -65,9 +65,9 @@ test('a filled-in list of people maps them; an invalid line is reported by its n
   const filled = stdout.toString().replace('bob,,', 'bob,robert,').replace('carol,,', 'carol,a b,')
   await writeFile(join(folder, 'people.csv'), filled)
   const dumped = await godwit(asDump('--into', 'dumps', '--people', 'people.csv'))
-  assert.equal(dumped.code, 0, dumped.said)
+  assert.equal(dumped.code, 0, dumped.output)
   const bad = filled.split('\n').findIndex((line) => line.startsWith('carol')) + 1
-  assert.match(dumped.said, new RegExp(`warning: people.csv, line ${bad}: a b: the name may`))
+  assert.match(dumped.output, new RegExp(`warning: people.csv, line ${bad}: a b: the name may`))
   const { pulls, comments } = readDump(join(folder, 'dumps/alice/site'))
   assert.deepEqual(new Set(pulls.map(({ poster_name }) => poster_name)), new Set(['robert']))
   assert.deepEqual(
@@ -83,12 +83,12 @@ test('names that the server rejects are listed, and nothing is written', async (
   const { godwit, folder, leftovers } = await commandLine(t)
   await writeFile(join(folder, 'people.csv'), 'corp,org\n')
   const refused = await godwit(asDump('--into', 'dumps', '--people', 'people.csv'))
-  assert.match(refused.said, /line 1: org: the name is reserved; the line is ignored/)
+  assert.match(refused.output, /line 1: org: the name is reserved; the line is ignored/)
   assert.equal(refused.code, 0, 'the line is ignored, and the owner keeps the name')
-  await using odd = await gitHost()
-  await odd.repository('api/site', { files: { a: 'a' } })
-  await odd.repository('alice/a..b', { files: { a: 'a' } })
-  const file = await archiveOfFacts(join(folder, 'odd'), odd, {})
+  await using unusualHost = await gitHost()
+  await unusualHost.repository('api/site', { files: { a: 'a' } })
+  await unusualHost.repository('alice/a..b', { files: { a: 'a' } })
+  const file = await writeUnpackedArchive(join(folder, 'odd'), unusualHost, {})
   const { code, stderr } = await godwit([
     'restore',
     file,
@@ -109,41 +109,41 @@ test('account ids without the address of their server are reported as useless', 
   const { godwit, folder } = await commandLine(t)
   await writeFile(join(folder, 'people.csv'), 'old-login,new-login,account-id\nbob,robert,7\n')
   const people = ['--people', 'people.csv', 'corp/quiet']
-  const { said } = await godwit(asDump('--into', 'dumps', ...people))
-  assert.match(said, /warning: account-id counts only with --target/)
+  const { output } = await godwit(asDump('--into', 'dumps', ...people))
+  assert.match(output, /warning: account-id counts only with --target/)
   const known = await godwit(asDump('--into', 'more', '--target', 'https://a.example', ...people))
-  assert.doesNotMatch(known.said, /account-id/)
+  assert.doesNotMatch(known.output, /account-id/)
 })
 
 test('a killed dump leaves complete dumps, and no script that names others', async (t) => {
   const { start, folder } = await commandLine(t)
   const into = join(folder, 'dumps')
   const running = start(asDump('--into', into))
-  const places = ['alice/site', 'corp/empty', 'corp/quiet'].map((name) => join(into, name))
+  const dumps = ['alice/site', 'corp/empty', 'corp/quiet'].map((name) => join(into, name))
   // A target is reserved by an empty directory before the dump is moved there: a process killed in between leaves it
   // behind.
-  const isThere = (target: string) => existsSync(target) && readdirSync(target).length > 0
-  await until('the first dump is there', () => isThere(places[0]!))
+  const hasDump = (target: string) => existsSync(target) && readdirSync(target).length > 0
+  await until('the first dump is there', () => hasDump(dumps[0]!))
   running.kill('SIGKILL')
-  await running.ended
-  const whole = places.filter(isThere)
-  for (const target of whole) readDump(target)
-  assert.ok(whole.length === places.length || !existsSync(join(into, 'restore.sh')))
+  await running.result
+  const complete = dumps.filter(hasDump)
+  for (const target of complete) readDump(target)
+  assert.ok(complete.length === dumps.length || !existsSync(join(into, 'restore.sh')))
 })
 
 test('options that need another are rejected before anything is read', async (t) => {
   const { godwit, folder } = await commandLine(t)
-  const cases: [args: string[], says: RegExp][] = [
+  const cases: [args: string[], message: RegExp][] = [
     [['restore', archive, '--into', 'x', '--people', 'p.csv'], /need --as gitea-dump/],
     [['restore', archive, '--into', 'x', 'alice/site'], /need --as gitea-dump/],
     [asDump('--into', 'x', '--target', 'git.example.com'), /must be an http or https URL/],
     [asDump('--into', '100%'), /must not have %, \? or # in it/],
     [['restore', archive, '--into', 'x', '--as', 'tarball'], /gitea-dump/],
   ]
-  for (const [args, says] of cases) {
+  for (const [args, message] of cases) {
     const { code, stderr } = await godwit(args)
     assert.equal(code, 2, stderr)
-    assert.match(stderr, says)
+    assert.match(stderr, message)
   }
   assert.deepEqual(readdirSync(folder), [])
 })

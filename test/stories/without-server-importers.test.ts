@@ -18,16 +18,16 @@ test('each repository gets its own archive, for importers of one at a time', asy
   await host.repository('octo/lost', { files: { a: '3' } })
   await host.loseObjects('octo/lost')
   const { godwit, folder, leftovers } = await commandLine(t)
-  const order = ['export', 'alice', 'octo', '--repositories', host.root, '--output', 'archives']
-  const apart = [...order, '--one-archive-per-repository', '--report', 'report.json']
+  const command = ['export', 'alice', 'octo', '--repositories', host.root, '--output', 'archives']
+  const separate = [...command, '--one-archive-per-repository', '--report', 'report.json']
 
-  const failed = await godwit(apart)
+  const failed = await godwit(separate)
   assert.notEqual(failed.code, 0)
-  assert.match(failed.said, /octo\/lost: .*\n.*nothing was written/)
+  assert.match(failed.output, /octo\/lost: .*\n.*nothing was written/)
   assert.ok(!existsSync(join(folder, 'archives')))
 
-  const { code, said } = await godwit([...apart, '--allow-partial'])
-  assert.equal(code, 0, said)
+  const { code, output } = await godwit([...separate, '--allow-partial'])
+  assert.equal(code, 0, output)
   const files = ['alice/notes', 'alice/site', 'octo/notes'].map((name) => `${name}.tar.gz`)
   const all = readdirSync(join(folder, 'archives'), { recursive: true, encoding: 'utf8' })
   assert.deepEqual(all.filter((path) => path.endsWith('.gz')).sort(), files)
@@ -40,7 +40,7 @@ test('each repository gets its own archive, for importers of one at a time', asy
   ])
   for (const file of files) {
     const verified = await godwit(['verify', `archives/${file}`])
-    assert.equal(verified.code, 0, verified.said)
+    assert.equal(verified.code, 0, verified.output)
     const records = await jsonIn<Json[]>(join(folder, 'archives', file), 'repositories_000001.json')
     assert.equal(records.length, 1)
   }
@@ -55,11 +55,11 @@ test('each repository gets its own archive, for importers of one at a time', asy
     ['octo/lost', undefined],
     ['octo/notes', 'octo/notes.tar.gz'],
   ])
-  const taken = await godwit([...apart, '--allow-partial'])
-  assert.match(taken.said, /notes\.tar\.gz exists already; use --force to replace it/)
-  assert.equal((await godwit([...apart, '--allow-partial', '--force'])).code, 0)
-  const piped = await godwit([...order.slice(0, -1), '-', '--one-archive-per-repository'])
-  assert.match(piped.said, /writes many files: use --output DIR/)
+  const taken = await godwit([...separate, '--allow-partial'])
+  assert.match(taken.output, /notes\.tar\.gz exists already; use --force to replace it/)
+  assert.equal((await godwit([...separate, '--allow-partial', '--force'])).code, 0)
+  const piped = await godwit([...command.slice(0, -1), '-', '--one-archive-per-repository'])
+  assert.match(piped.output, /writes many files: use --output DIR/)
   assert.deepEqual(await leftovers(), [])
 })
 
@@ -69,28 +69,28 @@ test('archives of two hosts do not collide: their records are named after the ho
   await using host = await gitHost()
   await host.repository('alice/site', { files: { a: '1' } })
   const { godwit, folder } = await commandLine(t)
-  const exported = async (...more: string[]) => {
+  const exportUrl = async (...more: string[]) => {
     const file = `${more.at(-1)?.replace(/\W/g, '') ?? 'plain'}.tar.gz`
     const settings = ['--repositories', host.root, '--output', file, '--report', 'report.json']
-    const { code, said } = await godwit(['export', 'alice', ...settings, ...more])
-    assert.equal(code, 0, said)
+    const { code, output } = await godwit(['export', 'alice', ...settings, ...more])
+    assert.equal(code, 0, output)
     const [record] = await jsonIn<Json[]>(join(folder, file), 'repositories_000001.json')
     const { warnings } = JSON.parse(await readFile(join(folder, 'report.json'), 'utf8')) as Json
-    return { url: String(record!.url), said, warnings: warnings as string[] }
+    return { url: String(record!.url), output, warnings: warnings as string[] }
   }
-  const plain = await exported()
-  const machine = hostname().toLowerCase()
+  const plain = await exportUrl()
+  const hostName = hostname().toLowerCase()
   assert.match(plain.url, /^https:\/\/[^/]+\/alice\/site$/)
-  if (/^[a-z0-9.-]+$/.test(machine)) assert.equal(plain.url, `https://${machine}/alice/site`)
-  assert.match(plain.said, /^warning: records in the archive have addresses at https:\/\//m)
+  if (/^[a-z0-9.-]+$/.test(hostName)) assert.equal(plain.url, `https://${hostName}/alice/site`)
+  assert.match(plain.output, /^warning: records in the archive have addresses at https:\/\//m)
   assert.equal(plain.warnings.length, 1)
 
-  const named = await exported('--host-name', 'git.example.test')
+  const named = await exportUrl('--host-name', 'git.example.test')
   assert.equal(named.url, 'https://git.example.test/alice/site')
-  const reported = await exported('--base-url', 'https://api.example.test')
+  const reported = await exportUrl('--base-url', 'https://api.example.test')
   assert.equal(reported.url, 'https://api.example.test/alice/site')
-  for (const { said, warnings } of [named, reported]) {
-    assert.doesNotMatch(said, /warning/)
+  for (const { output, warnings } of [named, reported]) {
+    assert.doesNotMatch(output, /warning/)
     assert.deepEqual(warnings, [])
   }
 })
@@ -104,9 +104,9 @@ test('push rules and attributes are restored, and --strict accepts them', async 
   await mkdir(join(dir, 'info'), { recursive: true })
   await writeFile(join(dir, 'info/attributes'), '*.png binary\n')
   const { godwit, folder } = await commandLine(t)
-  const to = (from: string, file: string) =>
+  const exportTo = (from: string, file: string) =>
     godwit(['export', 'alice', '--repositories', from, '--output', file])
-  assert.equal((await to(host.root, 'first.tar.gz')).code, 0)
+  assert.equal((await exportTo(host.root, 'first.tar.gz')).code, 0)
   const rules = await jsonIn<Json[]>(join(folder, 'first.tar.gz'), 'protected_branches_000001.json')
   assert.deepEqual(
     rules.map(({ name, allows_deletions, allows_force_pushes }) => [
@@ -117,7 +117,7 @@ test('push rules and attributes are restored, and --strict accepts them', async 
     [['main', false, false]],
   )
   const restored = await godwit(['restore', 'first.tar.gz', '--into', 'back', '--strict'])
-  assert.equal(restored.code, 0, restored.said)
+  assert.equal(restored.code, 0, restored.output)
   const copy = join(folder, 'back/alice/site.git')
   assert.equal(git(copy, ['config', 'receive.denyDeletes']), 'true')
   assert.equal(git(copy, ['config', 'receive.denyNonFastForwards']), 'true')
@@ -125,8 +125,8 @@ test('push rules and attributes are restored, and --strict accepts them', async 
   // It would be a mirror of the original host, and a fetch would overwrite it.
   assert.throws(() => git(copy, ['config', 'remote.origin.url']))
 
-  const again = await to('back', 'second.tar.gz')
-  assert.equal(again.code, 0, again.said)
+  const again = await exportTo('back', 'second.tar.gz')
+  assert.equal(again.code, 0, again.output)
   const repositoriesIn = async (file: string) =>
     (await jsonIn<{ repositories: Json[] }>(join(folder, file), 'godwit-manifest.json'))
       .repositories

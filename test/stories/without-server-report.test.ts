@@ -3,8 +3,8 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { sharedCommands } from '../support/command-row.ts'
 import { gitHost } from '../support/git-host.ts'
+import { createCommandRunner } from '../support/shared-commands.ts'
 
 test('an export reports the outcome of each repository to people and programs', async (t) => {
   const host = await gitHost()
@@ -15,7 +15,7 @@ test('an export reports the outcome of each repository to people and programs', 
   const dir = await mkdtemp(join(tmpdir(), 'godwit-report-'))
   t.after(() => rm(dir, { recursive: true, force: true }))
   const [output, reportFile] = [join(dir, 'a.tar.gz'), join(dir, 'report.json')]
-  const { code, stderr } = await sharedCommands()([
+  const { code, stderr } = await createCommandRunner()([
     ...['export', 'alice', '--repositories', host.root, '--output', output],
     ...['--allow-partial', '--report', reportFile],
   ])

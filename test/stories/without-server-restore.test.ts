@@ -12,25 +12,25 @@ const SITE = 'repositories/alice/site.git'
 
 let archive: string
 
-const wholeFile = cleanupAfterFile()
+const fileCleanup = cleanupAfterFile()
 
 before(async () => {
   await using host = await gitHost()
   await host.repository('alice/site', { files: { a: 'a' }, wiki: { 'Home.md': '# Home\n' } })
   await host.repository('alice/notes', { files: { b: 'b' } })
-  const { godwit } = await commandLine(wholeFile)
-  archive = join(temporaryDirectory(wholeFile), 'whole.tar.gz')
-  const order = ['export', 'alice', '--repositories', host.root, '--output', archive]
-  const { code, said } = await godwit(order)
-  assert.equal(code, 0, said)
+  const { godwit } = await commandLine(fileCleanup)
+  archive = join(temporaryDirectory(fileCleanup), 'whole.tar.gz')
+  const command = ['export', 'alice', '--repositories', host.root, '--output', archive]
+  const { code, output } = await godwit(command)
+  assert.equal(code, 0, output)
 })
 
 test('a hostile archive is rejected before anything is written', async (t) => {
   const { godwit, folder, leftovers } = await commandLine(t)
   const file = join(folder, 'hostile.tar.gz')
   await writeChangedArchive(archive, file, (all) => [...all, { name: '../evil' }])
-  const { code, said, stderr } = await godwit(['restore', file, '--into', 'into'])
-  assert.equal(code, 1, said)
+  const { code, output, stderr } = await godwit(['restore', file, '--into', 'into'])
+  assert.equal(code, 1, output)
   assert.match(stderr, /the path "\.\.\/evil" has a part that is "\.\."/)
   assert.deepEqual(readdirSync(folder), ['hostile.tar.gz'])
   assert.deepEqual(await leftovers(), [])
@@ -55,15 +55,15 @@ test('a damaged repository is left out, and the others are restored', async (t) 
       ({ path }) => path !== 'godwit-manifest.json' && !path.startsWith(`${SITE}/objects/`),
     ),
   )
-  const { code, said } = await godwit(['restore', file, '--into', 'back'])
-  assert.equal(code, 1, said)
-  assert.match(said, /^failed: alice\/site: /m)
+  const { code, output } = await godwit(['restore', file, '--into', 'back'])
+  assert.equal(code, 1, output)
+  assert.match(output, /^failed: alice\/site: /m)
   assert.deepEqual(readdirSync(join(folder, 'back/alice')), ['notes.git'])
   git(join(folder, 'back/alice/notes.git'), ['fsck', '--full', '--strict'])
   assert.deepEqual(await leftovers(), [])
 })
 
-const aFile = (path: string, text: string): PlainEntry => ({
+const fileEntry = (path: string, text: string): PlainEntry => ({
   path,
   kind: 'file',
   content: Buffer.from(text),
@@ -74,30 +74,33 @@ test('everything that is not restored is counted by kind, and fails with --stric
   const file = join(folder, 'foreign.tar.gz')
   await writeChangedArchive(archive, file, (all) => [
     ...all.filter(({ path }) => path !== 'godwit-manifest.json'),
-    aFile('issues_000001.json', '[{"url":"https://x.test/1"}]'),
-    aFile('pull_requests_000001.json', '[{"url":"https://x.test/2"},{"url":"https://x.test/3"}]'),
-    aFile('milestones_000001.json', '[{"url":7}]'),
+    fileEntry('issues_000001.json', '[{"url":"https://x.test/1"}]'),
+    fileEntry(
+      'pull_requests_000001.json',
+      '[{"url":"https://x.test/2"},{"url":"https://x.test/3"}]',
+    ),
+    fileEntry('milestones_000001.json', '[{"url":7}]'),
   ])
-  const { code, said } = await godwit(['restore', file, '--into', 'back'])
-  assert.equal(code, 0, said)
-  assert.match(said, /^skipped: 1 issue$/m)
-  assert.match(said, /^skipped: 2 pull requests$/m)
-  assert.match(said, /^warning: milestones_000001\.json: \[0\]\.url is not a URL: 7$/m)
+  const { code, output } = await godwit(['restore', file, '--into', 'back'])
+  assert.equal(code, 0, output)
+  assert.match(output, /^skipped: 1 issue$/m)
+  assert.match(output, /^skipped: 2 pull requests$/m)
+  assert.match(output, /^warning: milestones_000001\.json: \[0\]\.url is not a URL: 7$/m)
   const strict = await godwit(['restore', file, '--into', 'again', '--strict'])
-  assert.equal(strict.code, 1, strict.said)
+  assert.equal(strict.code, 1, strict.output)
   assert.match(strict.stderr, /some data could not be restored \(--strict\)/)
   const all = await godwit(['restore', archive, '--into', 'ours', '--strict'])
-  assert.equal(all.code, 0, all.said)
+  assert.equal(all.code, 0, all.output)
   assert.deepEqual(readdirSync(join(folder, 'again')), readdirSync(join(folder, 'ours')))
 })
 
 test('show lists the content of an archive, as a table and as JSON, and writes nothing', async (t) => {
   const { folder, godwit, leftovers } = await commandLine(t)
   const table = await godwit(['show', archive])
-  assert.equal(table.code, 0, table.said)
-  assert.match(table.said, /^created by +godwit \d/m)
-  assert.match(table.said, /^REPOSITORY +SIZE +BRANCHES/m)
-  assert.match(table.said, /^alice\/site +\S+ \S+ +1 +0 +0 +main +yes/m)
+  assert.equal(table.code, 0, table.output)
+  assert.match(table.output, /^created by +godwit \d/m)
+  assert.match(table.output, /^REPOSITORY +SIZE +BRANCHES/m)
+  assert.match(table.output, /^alice\/site +\S+ \S+ +1 +0 +0 +main +yes/m)
   const piped = await godwit(['show', '-', '--json'], readFileSync(archive))
   const shown = JSON.parse(String(piped.stdout)) as { repositories: { full_name: string }[] }
   assert.deepEqual(
@@ -106,7 +109,7 @@ test('show lists the content of an archive, as a table and as JSON, and writes n
   )
   const cut = readFileSync(archive).subarray(0, 3000)
   const damaged = await godwit(['show', '-'], cut)
-  assert.equal(damaged.code, 1, damaged.said)
+  assert.equal(damaged.code, 1, damaged.output)
   assert.match(damaged.stderr, /the archive is damaged at byte \d+/)
   assert.deepEqual([...(await leftovers()), ...readdirSync(folder)], [])
 })

@@ -24,7 +24,7 @@ const MANIFEST = 'godwit-manifest.json'
 
 let archive: string
 
-const wholeFile = cleanupAfterFile()
+const fileCleanup = cleanupAfterFile()
 
 before(async () => {
   await using host = await gitHost()
@@ -35,35 +35,39 @@ before(async () => {
   })
   await host.git(['repack', '-adq'], { dir: host.path('alice/site') })
   UNUSUAL_REPOSITORIES['LFS objects'](host.path('alice/video'))
-  const { godwit } = await commandLine(wholeFile)
-  archive = join(temporaryDirectory(wholeFile), 'whole.tar.gz')
-  const order = ['export', 'alice', '--repositories', host.root, '--output', archive]
-  const { code, said } = await godwit(order)
-  assert.equal(code, 0, said)
+  const { godwit } = await commandLine(fileCleanup)
+  archive = join(temporaryDirectory(fileCleanup), 'whole.tar.gz')
+  const command = ['export', 'alice', '--repositories', host.root, '--output', archive]
+  const { code, output } = await godwit(command)
+  assert.equal(code, 0, output)
 })
 
 /** A change of an archive, with its error message. Unit tests beside the code cover all messages. */
-type Fault = [name: string, make: (to: string) => Promise<void>, says: RegExp]
+type Change = [name: string, make: (to: string) => Promise<void>, message: RegExp]
 
-const bytes = (edit: (whole: Buffer) => Buffer) => async (to: string) =>
+const editBytes = (edit: (whole: Buffer) => Buffer) => async (to: string) =>
   writeFile(to, edit(readFileSync(archive)))
 
-const flip = (whole: Buffer, at: number): Buffer => {
+const flipBit = (whole: Buffer, at: number): Buffer => {
   whole[at]! ^= 1
   return whole
 }
 
-const aFile = (path: string): PlainEntry => ({ path, kind: 'file', content: Buffer.from('hello') })
+const fileEntry = (path: string): PlainEntry => ({
+  path,
+  kind: 'file',
+  content: Buffer.from('hello'),
+})
 
-const FAULTS: Fault[] = [
+const CHANGES: Change[] = [
   [
     'a truncated file',
-    bytes((all) => all.subarray(0, all.length * 0.6)),
+    editBytes((all) => all.subarray(0, all.length * 0.6)),
     /ends? (too early|of file)/,
   ],
   [
     'a flipped bit in a pack',
-    bytes((all) => flip(all, all.indexOf('PACK\0\0\0\x02') + 40)),
+    editBytes((all) => flipBit(all, all.indexOf('PACK\0\0\0\x02') + 40)),
     /alice\/site: its bytes differ from the exported ones/,
   ],
   [
@@ -81,19 +85,19 @@ const FAULTS: Fault[] = [
 ]
 
 test('errors are named and counted, and nothing is left behind', { concurrency: 2 }, async (t) => {
-  const table = await commandLine(t)
-  const cases = FAULTS.map(([name, make, says], number) =>
+  const commands = await commandLine(t)
+  const cases = CHANGES.map(([name, make, message], number) =>
     t.test(name, async () => {
-      const file = join(table.folder, `${number}.tar.gz`)
+      const file = join(commands.folder, `${number}.tar.gz`)
       await make(file)
-      const { code, said, stderr } = await table.godwit(['verify', file])
-      assert.equal(code, 1, said)
-      assert.match(said, says)
+      const { code, output, stderr } = await commands.godwit(['verify', file])
+      assert.equal(code, 1, output)
+      assert.match(output, message)
       assert.match(stderr, /tar\.gz has (1 error|\d+ errors)\n$/)
     }),
   )
   await Promise.all(cases)
-  assert.deepEqual(await table.leftovers(), [])
+  assert.deepEqual(await commands.leftovers(), [])
 })
 
 test('an archive that was repacked or made by others is verified as far as possible', async (t) => {
@@ -101,28 +105,28 @@ test('an archive that was repacked or made by others is verified as far as possi
   const again = join(folder, 'again.tar.gz')
   await writeFile(again, gzipSync(gunzipSync(await readFile(archive)), { level: 9 }))
   const recompressed = await godwit(['verify', again])
-  assert.equal(recompressed.code, 0, recompressed.said)
-  assert.match(recompressed.said, /^note: the digests .* not compared: it was packed again/m)
+  assert.equal(recompressed.code, 0, recompressed.output)
+  assert.match(recompressed.output, /^note: the digests .* not compared: it was packed again/m)
 
   const piped = await godwit(['verify', '-'], await readFile(archive))
-  assert.equal(piped.code, 0, piped.said)
-  assert.match(piped.said, /^note: the digests .* not compared: it could be read only once/m)
+  assert.equal(piped.code, 0, piped.output)
+  assert.match(piped.output, /^note: the digests .* not compared: it could be read only once/m)
 
   const untouched = await godwit(['verify', archive])
-  assert.equal(untouched.code, 0, untouched.said)
-  assert.doesNotMatch(untouched.said, /^note/m)
+  assert.equal(untouched.code, 0, untouched.output)
+  assert.doesNotMatch(untouched.output, /^note/m)
 
   const plain = await godwit(['verify', '-'], gunzipSync(await readFile(archive)))
-  assert.equal(plain.code, 0, plain.said)
+  assert.equal(plain.code, 0, plain.output)
 
   const foreign = join(folder, 'foreign.tar.gz')
   await writeChangedArchive(archive, foreign, (all) => [
     ...all.filter(({ path }) => path !== MANIFEST),
-    { ...aFile('issues_000001.json'), content: Buffer.from('[]') },
+    { ...fileEntry('issues_000001.json'), content: Buffer.from('[]') },
   ])
-  const { code, said } = await godwit(['verify', foreign])
-  assert.equal(code, 0, said)
-  assert.match(said, /^note: there is no godwit-manifest\.json/m)
-  assert.match(said, /: 2 repositories verified; no manifest, so the bytes were not compared$/m)
+  const { code, output } = await godwit(['verify', foreign])
+  assert.equal(code, 0, output)
+  assert.match(output, /^note: there is no godwit-manifest\.json/m)
+  assert.match(output, /: 2 repositories verified; no manifest, so the bytes were not compared$/m)
   assert.deepEqual(await leftovers(), [])
 })

@@ -60,10 +60,10 @@ puts JSON.generate(contents)
 
 /** Independent programs that read archives. */
 export const ARCHIVE_READERS: Readonly<Record<string, ArchiveReader>> = {
-  'GNU tar': { tool: 'GNU tar', read: extracting('GNU tar') },
-  bsdtar: { tool: 'bsdtar', read: extracting('bsdtar') },
-  "Python's tarfile, seeking": { tool: 'Python', read: python('r:gz') },
-  "Python's tarfile, streaming": { tool: 'Python', read: python('r|gz') },
+  'GNU tar': { tool: 'GNU tar', read: extractWith('GNU tar') },
+  bsdtar: { tool: 'bsdtar', read: extractWith('bsdtar') },
+  "Python's tarfile, seeking": { tool: 'Python', read: readWithPython('r:gz') },
+  "Python's tarfile, streaming": { tool: 'Python', read: readWithPython('r|gz') },
   busybox: {
     tool: 'busybox',
     async read(archive, folder) {
@@ -78,7 +78,7 @@ export const ARCHIVE_READERS: Readonly<Record<string, ArchiveReader>> = {
   },
 }
 
-function extracting(tool: Tool): ArchiveReader['read'] {
+function extractWith(tool: Tool): ArchiveReader['read'] {
   return async (archive, folder) => {
     await mkdir(folder)
     await runTool(tool, ['-xzf', archive, '-C', folder])
@@ -86,7 +86,7 @@ function extracting(tool: Tool): ArchiveReader['read'] {
   }
 }
 
-function python(mode: string): ArchiveReader['read'] {
+function readWithPython(mode: string): ArchiveReader['read'] {
   return async (archive) => JSON.parse(await runTool('Python', ['-c', PYTHON, archive, mode]))
 }
 

@@ -29,48 +29,64 @@ with tarfile.open(archive, 'w:gz', format=tarfile.PAX_FORMAT) as tar:
         tar.add(path, arcname=os.path.relpath(path, folder), recursive=False)
 `
 
-const gnu =
+const writeWithGnuTar =
   (...options: string[]): ArchiveWriter['write'] =>
   (folder, archive) =>
     runTool('GNU tar', [...options, '-cf', archive, '-C', folder, '.'])
 
-const bsd =
+const writeWithBsdtar =
   (...options: string[]): ArchiveWriter['write'] =>
   (folder, archive) =>
     runTool('bsdtar', [...options, '-cf', archive, '-C', folder, ...readdirSync(folder)])
 
-const python =
+const writeWithPython =
   (form: string, compression: string): ArchiveWriter['write'] =>
   (folder, archive) =>
     runTool('Python', ['-c', PYTHON, folder, archive, form, compression])
 
 /** Independent programs with the tar formats that they write. */
 export const ARCHIVE_WRITERS: Readonly<Record<string, ArchiveWriter>> = {
-  'GNU tar, gnu': { tool: 'GNU tar', hasLongPaths: true, write: gnu('-z', '--format=gnu') },
-  'GNU tar, pax': { tool: 'GNU tar', hasLongPaths: true, write: gnu('-z', '--format=posix') },
+  'GNU tar, gnu': {
+    tool: 'GNU tar',
+    hasLongPaths: true,
+    write: writeWithGnuTar('-z', '--format=gnu'),
+  },
+  'GNU tar, pax': {
+    tool: 'GNU tar',
+    hasLongPaths: true,
+    write: writeWithGnuTar('-z', '--format=posix'),
+  },
   'GNU tar, v7, not compressed': {
     tool: 'GNU tar',
     hasLongPaths: false,
-    write: gnu('--format=v7'),
+    write: writeWithGnuTar('--format=v7'),
   },
   'GNU tar, with a label, large blocks': {
     tool: 'GNU tar',
     hasLongPaths: true,
-    write: gnu('-z', '--label=backup', '--blocking-factor=200'),
+    write: writeWithGnuTar('-z', '--label=backup', '--blocking-factor=200'),
   },
-  'bsdtar, pax': { tool: 'bsdtar', hasLongPaths: true, write: bsd('-z', '--format=pax') },
-  'bsdtar, ustar': { tool: 'bsdtar', hasLongPaths: false, write: bsd('-z', '--format=ustar') },
+  'bsdtar, pax': {
+    tool: 'bsdtar',
+    hasLongPaths: true,
+    write: writeWithBsdtar('-z', '--format=pax'),
+  },
+  'bsdtar, ustar': {
+    tool: 'bsdtar',
+    hasLongPaths: false,
+    write: writeWithBsdtar('-z', '--format=ustar'),
+  },
   'bsdtar, gnutar, not compressed': {
     tool: 'bsdtar',
     hasLongPaths: true,
-    write: bsd('--format=gnutar'),
+    write: writeWithBsdtar('--format=gnutar'),
   },
-  'Python, ustar': { tool: 'Python', hasLongPaths: false, write: python('USTAR', ':gz') },
-  'Python, gnu': { tool: 'Python', hasLongPaths: true, write: python('GNU', ':gz') },
+  'Python, ustar': { tool: 'Python', hasLongPaths: false, write: writeWithPython('USTAR', ':gz') },
+  'Python, gnu': { tool: 'Python', hasLongPaths: true, write: writeWithPython('GNU', ':gz') },
   'Python, pax, not compressed': {
     tool: 'Python',
     hasLongPaths: true,
-    write: python('PAX', ':'),
+    write: writeWithPython('PAX', ':'),
   },
   busybox: {
     tool: 'busybox',

@@ -56,7 +56,7 @@ export interface VisitOptions {
 /** Unused tabs without cookies. They are reused because their process has compiled the dashboard already. */
 const blankTabs: Page[] = []
 /** The function that ends the visit of each tab. */
-const ends = new WeakMap<Page, () => Promise<void>>()
+const visitEnds = new WeakMap<Page, () => Promise<void>>()
 
 /**
  * Opens the page in a tab with a clean browser profile. When the visit ends, it fails if the page violated the
@@ -72,22 +72,22 @@ export async function visit(
   const { token, expected } = options
   const { origin } = new URL(url)
   const page = blankTabs.pop() ?? (await openTab())
-  await begin(page, origin, token)
-  const watching = watch(page, origin, expected)
+  await resetTab(page, origin, token)
+  const pageWatch = watchPage(page, origin, expected)
   let ended: Promise<void> | undefined
   const end = () => {
-    ended ??= endVisit(page, watching)
+    ended ??= checkAndFreeTab(page, pageWatch)
     return ended
   }
-  ends.set(page, end)
+  visitEnds.set(page, end)
   t.after(end)
   await page.goto(url)
   return page
 }
 
 /** Ends a visit, with all its checks, before the end of the test, and frees its tab. */
-export async function leave(page: Page): Promise<void> {
-  await ends.get(page)?.()
+export async function endVisit(page: Page): Promise<void> {
+  await visitEnds.get(page)?.()
 }
 
 async function openTab(): Promise<Page> {
@@ -102,7 +102,7 @@ async function openTab(): Promise<Page> {
 }
 
 /** Removes everything that an earlier visit stored; with a token, signs the browser in. */
-async function begin(page: Page, origin: string, token: string | undefined): Promise<void> {
+async function resetTab(page: Page, origin: string, token: string | undefined): Promise<void> {
   // A blank page has the origin of the page before it, and storage is accessible only from its own origin.
   if ((await page.evaluate('origin')) !== origin) await page.goto(`${origin}/godwit.svg`)
   await page.evaluate('localStorage.clear(), sessionStorage.clear()')
@@ -114,14 +114,14 @@ async function begin(page: Page, origin: string, token: string | undefined): Pro
   await page.evaluate(`localStorage.setItem('godwit.signed-in', 'yes')`)
 }
 
-async function endVisit(page: Page, { faults, stop }: Watching): Promise<void> {
+async function checkAndFreeTab(page: Page, { problems, stop }: PageWatch): Promise<void> {
   try {
-    const kept = (await page.evaluate(
+    const stored = (await page.evaluate(
       'JSON.stringify({ ...localStorage, ...sessionStorage, cookie: document.cookie })',
     )) as string
-    if (/gwt_|godwit_session/.test(kept)) faults.push(`a token is in a storage: ${kept}`)
+    if (/gwt_|godwit_session/.test(stored)) problems.push(`a token is in a storage: ${stored}`)
     stop()
-    assert.deepEqual(faults, [])
+    assert.deepEqual(problems, [])
     await page.unrouteAll({ behavior: 'ignoreErrors' })
     // A navigation by the page itself keeps the renderer process, which has compiled the dashboard.
     await page.evaluate(`void setTimeout(() => location.replace('about:blank'))`)
@@ -137,19 +137,20 @@ async function endVisit(page: Page, { faults, stop }: Watching): Promise<void> {
   blankTabs.push(page)
 }
 
-interface Watching {
-  faults: string[]
+interface PageWatch {
+  problems: string[]
   stop(): void
 }
 
-function watch(page: Page, origin: string, expected: RegExp | undefined): Watching {
-  const faults: string[] = []
+function watchPage(page: Page, origin: string, expected: RegExp | undefined): PageWatch {
+  const problems: string[] = []
   const onRequest = (request: Request) => {
     const address = request.url()
-    if (new URL(address).origin !== origin) faults.push(`asked another origin: ${address}`)
-    if (address.includes('gwt_')) faults.push(`a token is in an address: ${address}`)
+    if (new URL(address).origin !== origin)
+      problems.push(`sent a request to another origin: ${address}`)
+    if (address.includes('gwt_')) problems.push(`a token is in an address: ${address}`)
   }
-  const onError = (error: Error) => faults.push(`thrown: ${error.stack ?? error.message}`)
+  const onError = (error: Error) => problems.push(`threw an error: ${error.stack ?? error.message}`)
   // Violations of the content security policy are logged here too.
   const onConsole = (message: ConsoleMessage) => {
     const text = message.text()
@@ -159,11 +160,11 @@ function watch(page: Page, origin: string, expected: RegExp | undefined): Watchi
     if (url === `${origin}/favicon.ico`) return
     // Tests kill servers while a page is open, which is not an error of the page.
     if (text.includes('net::ERR_')) return
-    if (!expected?.test(text)) faults.push(`${message.type()}: ${text} (${url})`)
+    if (!expected?.test(text)) problems.push(`${message.type()}: ${text} (${url})`)
   }
   page.on('request', onRequest).on('pageerror', onError).on('console', onConsole)
   return {
-    faults,
+    problems,
     stop: () =>
       void page.off('request', onRequest).off('pageerror', onError).off('console', onConsole),
   }

@@ -21,19 +21,19 @@ export async function clientCommandLine(
 ): Promise<ClientCommandLine> {
   const file = join(temporaryDirectory(t), 'token')
   writeFileSync(file, `${token}\n`, { mode: 0o600 })
-  const at = await commandLine(t, { GODWIT_URL: url, GODWIT_TOKEN_FILE: file })
-  const running =
+  const commands = await commandLine(t, { GODWIT_URL: url, GODWIT_TOKEN_FILE: file })
+  const runnerOf =
     (command: string) =>
     async (code: number, ...args: string[]) => {
-      const { stdout, stderr, said, ...ended } = await at.godwit([command, ...args])
-      assert.equal(ended.code, code, said)
-      assert.ok(!said.includes(token.slice(4)), 'the token was said')
+      const { stdout, stderr, output, ...ended } = await commands.godwit([command, ...args])
+      assert.equal(ended.code, code, output)
+      assert.ok(!output.includes(token.slice(4)), 'the output contains the token')
       return { out: stdout.toString().trimEnd(), err: stderr }
     }
   return {
-    ...at,
-    migration: running('migration'),
-    schedule: running('schedule'),
-    webhook: running('webhook'),
+    ...commands,
+    migration: runnerOf('migration'),
+    schedule: runnerOf('schedule'),
+    webhook: runnerOf('webhook'),
   }
 }

@@ -31,7 +31,7 @@ export interface GitResult {
 }
 
 /** The environment of the git client, independent of the machine's configuration. */
-const CLIENT = {
+const CLIENT_ENVIRONMENT = {
   PATH: process.env.PATH,
   GIT_CONFIG_NOSYSTEM: '1',
   GIT_TERMINAL_PROMPT: '0',
@@ -47,7 +47,7 @@ const CLIENT = {
 export async function cloneScene(
   t: TestContext,
   fill: (host: GitHost) => Promise<unknown>,
-  { engine = 'sqlite', serving, lfsDirectory, ...more }: SceneOptions = {},
+  { engine = 'sqlite', serverGit, lfsDirectory, ...more }: SceneOptions = {},
 ) {
   const host = await gitHost()
   t.after(host.remove)
@@ -59,7 +59,7 @@ export async function cloneScene(
   const now = () => Date.now() + clock.ahead
   const key = { bytes: Buffer.alloc(32, 7) }
   const searchPath = process.env.PATH ?? ''
-  const git = serving ?? createGit({ program: 'git', searchPath, home: join(work, '.git-home') })
+  const git = serverGit ?? createGit({ program: 'git', searchPath, home: join(work, '.git-home') })
   const source = gitDirectory({ root: host.root, git, lfsDirectory })
   const sync = () => syncCatalogue({ db, source, now })
   await sync()
@@ -97,7 +97,7 @@ export async function cloneScene(
   ): { child: ChildProcess; ended: Promise<GitResult> } {
     const child = spawn('git', args, {
       cwd: work,
-      env: { ...CLIENT, HOME: work, ...env },
+      env: { ...CLIENT_ENVIRONMENT, HOME: work, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     running.add(child)
@@ -122,7 +122,7 @@ export async function cloneScene(
     git: (...args: string[]): Promise<GitResult> =>
       withTimeout(() => `git ${args.join(' ')} ends`, start(args).ended),
     /** Returns the clone URL of a repository, with a password. */
-    at: (fullName: string, password?: string, user = 'x-access-token') =>
+    cloneUrl: (fullName: string, password?: string, user = 'x-access-token') =>
       `http://${password === undefined ? '' : `${user}:${password}@`}127.0.0.1:${port}/${fullName}`,
     async token(login: string): Promise<string> {
       const account = await ensureAccount(db, login, 0)
@@ -136,4 +136,8 @@ export async function cloneScene(
   }
 }
 
-type SceneOptions = { engine?: Engine; serving?: Git; lfsDirectory?: string } & Partial<ServerParts>
+type SceneOptions = {
+  engine?: Engine
+  serverGit?: Git
+  lfsDirectory?: string
+} & Partial<ServerParts>

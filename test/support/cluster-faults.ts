@@ -62,7 +62,7 @@ export async function faultStory(t: TestContext, options: FaultOptions): Promise
         await untilEnded(cluster, api, token, id, 'exported')
         await verifyArchive(t, cluster, api, token, id)
       }
-      await openAll(story, api, ids)
+      await releaseLocks(story, api, ids)
     },
     async assertTidy(workers) {
       await Promise.all(workers.map((worker) => worker.kill('SIGTERM')))
@@ -76,17 +76,17 @@ type Scene = Omit<FaultStory, 'start' | 'assertExported' | 'assertTidy'>
 async function assertTidy({ cluster, bucket }: Scene): Promise<void> {
   const { db, close } = await connect({ dataDirectory: '', databaseUrl: cluster.databaseUrl })
   try {
-    await assertEachOnce(db)
+    await assertNoDuplicates(db)
     assert.deepEqual(await db.selectFrom('repository_locks').selectAll().execute(), [])
     assert.deepEqual(await countJobs(db), [])
-    await assertNothingStray(db, bucket)
+    await assertNoUnknownObjects(db, bucket)
   } finally {
     await close()
   }
 }
 
 /** Releases the locks through the API. */
-async function openAll(
+async function releaseLocks(
   { cluster, token, names, host }: Scene,
   api: Member,
   ids: readonly unknown[],
@@ -94,12 +94,12 @@ async function openAll(
   for (const id of ids) {
     for (const name of names) {
       const path = `/user/migrations/${id}/repos/${name.split('/')[1]}/lock`
-      const answer = await cluster.call(api, token, path, { method: 'DELETE' })
-      assert.equal(answer.status, 204, name)
+      const response = await cluster.call(api, token, path, { method: 'DELETE' })
+      assert.equal(response.status, 204, name)
     }
   }
   for (const name of names) {
-    await until(`${name} is open`, () =>
+    await until(`${name} is unlocked`, () =>
       host.git(['config', 'receive.hideRefs'], { dir: host.path(name) }).then(
         () => false,
         () => true,
@@ -108,27 +108,27 @@ async function openAll(
   }
 }
 
-async function assertEachOnce(db: Db): Promise<void> {
+async function assertNoDuplicates(db: Db): Promise<void> {
   const archives = await db
     .selectFrom('migrations')
     .select(['id', 'repository_count'])
     .where('archive_expires_at', 'is not', null)
     .execute()
-  for (const { id, repository_count: asked } of archives) {
+  for (const { id, repository_count: count } of archives) {
     // The first and the last segment, which belong to no repository, are the metadata and the manifest.
     const keys = (await archiveSegments(db, { id })).map(({ key }) => key).slice(1, -1)
-    assert.equal(keys.length, asked)
+    assert.equal(keys.length, count)
     const { repositories } = await db
       .selectFrom('segments')
       .select((of) => of.fn.count<number>('repository_id').distinct().as('repositories'))
       .where('key', 'in', keys)
       .executeTakeFirstOrThrow()
-    assert.equal(repositories, asked)
+    assert.equal(repositories, count)
   }
 }
 
 /** Asserts that the sweep removes everything that a killed process left behind. */
-async function assertNothingStray(db: Db, bucket: TestBucket): Promise<void> {
+async function assertNoUnknownObjects(db: Db, bucket: TestBucket): Promise<void> {
   const { endpoint, bucket: name } = bucket
   const blobs = createS3BlobStore({ bucket: name, prefix: 'godwit', endpoint })
   await sweepOrphans({ db, blobs, now: () => Date.now() + 1000 }, 0)

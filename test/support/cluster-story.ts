@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import type { Cluster, Member } from './cluster.ts'
-import { sharedCommands } from './command-row.ts'
 import { type EndState, untilEnded as untilServerEnded } from './ended-migration.ts'
 import type { GitHost } from './git-host.ts'
+import { createCommandRunner } from './shared-commands.ts'
 
 export async function manyRepositories(host: GitHost, count: number): Promise<string[]> {
   const names = Array.from({ length: count }, (_, n) => `alice/r${n}`)
@@ -21,11 +21,11 @@ export async function post(
   path: string,
   body: unknown,
 ): Promise<Record<string, unknown>> {
-  const answer = await cluster.call(api, token, path, {
+  const response = await cluster.call(api, token, path, {
     method: 'POST',
     body: JSON.stringify(body),
   })
-  return (await answer.json()) as Record<string, unknown>
+  return (await response.json()) as Record<string, unknown>
 }
 
 /** Waits for the end of a migration, through one of the API processes. */
@@ -72,6 +72,6 @@ export async function verifyBytes(t: TestContext, archive: Buffer): Promise<void
   t.after(() => rm(dir, { recursive: true, force: true }))
   const file = join(dir, 'migration.tar.gz')
   await writeFile(file, archive)
-  const { code, stdout, stderr } = await sharedCommands()(['verify', file])
+  const { code, stdout, stderr } = await createCommandRunner()(['verify', file])
   assert.equal(code, 0, `${stdout}${stderr}`)
 }

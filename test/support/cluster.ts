@@ -6,10 +6,10 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import type { TestContext } from 'node:test'
-import { sharedCommands } from './command-row.ts'
 import { freePort } from './free-port.ts'
 import { createDatabase } from './postgres.ts'
 import { mintToken, PREVIEW } from './service.ts'
+import { createCommandRunner } from './shared-commands.ts'
 import { withTimeout } from './wait-until.ts'
 
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
@@ -59,10 +59,10 @@ export async function startCluster(
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       logged += text
     })
-    const member: Member = { process: child, url, kill: (signal) => end(child, signal) }
+    const member: Member = { process: child, url, kill: (signal) => endProcess(child, signal) }
     members.push(member)
     const what = () => `${args[0]} has started:\n${logged}`
-    if (await withTimeout(what, saysThatItRuns(child.stdout))) return member
+    if (await withTimeout(what, hasStarted(child.stdout))) return member
     throw new Error(`${args[0]} did not start:\n${logged}`)
   }
 
@@ -83,7 +83,7 @@ export async function startCluster(
       start(['work', '--repositories', options.repositories, ...shared, ...flags], ''),
     async token(login) {
       const sync = ['sync', '--repositories', options.repositories, ...shared]
-      const { code, stderr } = await sharedCommands({ env })(sync)
+      const { code, stderr } = await createCommandRunner({ env })(sync)
       if (code !== 0) throw new Error(stderr)
       return mintToken({ dataDirectory: data, databaseUrl }, login)
     },
@@ -96,14 +96,14 @@ export async function startCluster(
   }
 }
 
-async function saysThatItRuns(output: Readable): Promise<boolean> {
+async function hasStarted(output: Readable): Promise<boolean> {
   for await (const line of createInterface(output)) {
     if (line.startsWith('Godwit is')) return true
   }
   return false
 }
 
-async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+async function endProcess(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const ended = once(child, 'exit')
   child.kill(signal)

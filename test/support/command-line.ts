@@ -8,24 +8,24 @@ import { gzipSync } from 'node:zlib'
 import { readEntries } from '../../src/archive/read-entries.ts'
 import { tarHeader, tarPadding } from '../../src/archive/tar-header.ts'
 import { collect } from './archive-samples.ts'
-import { runInSharedProcess } from './command-row.ts'
 import { temporaryDirectory } from './sample-repositories.ts'
+import { runInSharedProcess } from './shared-commands.ts'
 
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
 
-interface Ended {
+interface CommandResult {
   code: number | null
   stdout: Buffer
   stderr: string
   /** Standard output and standard error together. */
-  said: string
+  output: string
 }
 
-interface Running {
+interface RunningCommand {
   kill(signal: NodeJS.Signals): void
   /** The stream of standard error. */
   stderr: Readable
-  ended: Promise<Ended>
+  result: Promise<CommandResult>
 }
 
 /** A command line with its own folder and its own directory for temporary files. */
@@ -34,8 +34,8 @@ export interface CommandLine {
   /** The environment of its commands. */
   env: NodeJS.ProcessEnv
   /** Runs a command to its end; with input or output through a pipe, in its own process. */
-  godwit(args: readonly string[], input?: Buffer): Promise<Ended>
-  start(args: readonly string[], input?: Buffer): Running
+  godwit(args: readonly string[], input?: Buffer): Promise<CommandResult>
+  start(args: readonly string[], input?: Buffer): RunningCommand
   /** Returns temporary files that commands left behind, and hidden files in the folder. */
   leftovers(): Promise<string[]>
 }
@@ -54,13 +54,13 @@ export async function commandLine(
     env: environment,
     start,
     async godwit(args, input) {
-      if (input || args.includes('-')) return start(args, input).ended
+      if (input || args.includes('-')) return start(args, input).result
       const { stdout, stderr, code } = await runInSharedProcess({
         args,
         cwd: folder,
         env: environment,
       })
-      return { code, stdout, stderr, said: `${stdout.toString('latin1')}\n${stderr}` }
+      return { code, stdout, stderr, output: `${stdout.toString('latin1')}\n${stderr}` }
     },
     async leftovers() {
       const hidden = (await readdir(folder, { recursive: true })).filter((path) =>
@@ -76,18 +76,18 @@ function run(
   cwd: string,
   env: NodeJS.ProcessEnv,
   input: Buffer = Buffer.alloc(0),
-): Running {
-  const ended = Promise.withResolvers<Ended>()
+): RunningCommand {
+  const ended = Promise.withResolvers<CommandResult>()
   const options = { cwd, env, encoding: 'buffer', maxBuffer: 1 << 28 } as const
   const child = execFile(GODWIT, args, options, (_error, stdout, stderr) => {
-    const said = `${stdout.toString('latin1')}\n${stderr}`
-    ended.resolve({ code: child.exitCode, stdout, stderr: stderr.toString(), said })
+    const output = `${stdout.toString('latin1')}\n${stderr}`
+    ended.resolve({ code: child.exitCode, stdout, stderr: stderr.toString(), output })
   })
   // A command that does not read its input may end before all input is written.
   child.stdin?.on('error', () => {})
   child.stdin?.end(input)
   const { stderr } = child
-  return { kill: (signal) => child.kill(signal), stderr: stderr!, ended: ended.promise }
+  return { kill: (signal) => child.kill(signal), stderr: stderr!, result: ended.promise }
 }
 
 export interface PlainEntry {
@@ -124,7 +124,7 @@ const MODIFIED_AT = Date.UTC(2001, 0, 1)
 /** Packs entries into a tar in one gzip member with a correct checksum. */
 export function packEntries(entries: readonly (PlainEntry | ForgedEntry)[]): Buffer {
   const blocks = entries.flatMap((entry) => {
-    if ('name' in entry) return forged(entry)
+    if ('name' in entry) return forgedBlocks(entry)
     const { path, kind, content } = entry
     const size = content.length
     return [tarHeader({ path, kind, size, modifiedAt: MODIFIED_AT }), content, tarPadding(size)]
@@ -132,10 +132,10 @@ export function packEntries(entries: readonly (PlainEntry | ForgedEntry)[]): Buf
   return gzipSync(Buffer.concat([...blocks, Buffer.alloc(1024)]), { level: 1 })
 }
 
-function forged({ name, type = '0', link = '', size, content = '' }: ForgedEntry): Buffer[] {
+function forgedBlocks({ name, type = '0', link = '', size, content = '' }: ForgedEntry): Buffer[] {
   const bytes = Buffer.from(content)
-  const claimed = { path: 'x', kind: 'file', size: size ?? bytes.length, modifiedAt: 0 } as const
-  const header = tarHeader(claimed)
+  const fields = { path: 'x', kind: 'file', size: size ?? bytes.length, modifiedAt: 0 } as const
+  const header = tarHeader(fields)
   header.fill(0, 0, 100).write(name, 'latin1')
   header.write(type, 156)
   header.write(link, 157)
@@ -154,7 +154,7 @@ export async function writeChangedArchive(
   await writeFile(to, packEntries(change(await entriesIn(archive))))
 }
 
-/** Returns a change for `changed` that edits one JSON file. */
+/** Returns a change for `writeChangedArchive` that edits one JSON file. */
 export function editJson<T>(path: string, edit: (value: T) => void) {
   return (entries: PlainEntry[]): PlainEntry[] =>
     entries.map((entry) => {

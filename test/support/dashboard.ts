@@ -44,7 +44,7 @@ export async function speedUpTimers(page: Page, ms: number): Promise<void> {
 /** Whether screenshots are wanted (`GODWIT_TEST_SCREENSHOTS=1`): taking them takes longer than testing. */
 export const wantsScreenshots = process.env.GODWIT_TEST_SCREENSHOTS !== undefined
 
-export async function keepScreenshot(page: Page, name: string): Promise<void> {
+export async function saveScreenshot(page: Page, name: string): Promise<void> {
   if (!wantsScreenshots) return
   await mkdir(SCREENSHOTS, { recursive: true })
   await page.screenshot({ path: join(SCREENSHOTS, `${name}.png`), fullPage: true })

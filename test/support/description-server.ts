@@ -57,7 +57,7 @@ export async function descriptionOf(app: FastifyInstance): Promise<Description> 
 }
 
 /** Collects the routes that fastify is given while the server is made. */
-export function routesOf(make: () => FastifyInstance): {
+export function collectRoutes(make: () => FastifyInstance): {
   app: FastifyInstance
   routes: RouteOptions[]
 } {

@@ -14,7 +14,7 @@ const readPage = (page: string): Promise<string> =>
 
 const BLOCK = /(?:<!-- checked, not run: ([^\n]*) -->\n)?^```(\w*)\n(.*?)^```$/gms
 
-const SHOWN = ['sh', 'console', '']
+const LANGUAGES = ['sh', 'console', '']
 
 /**
  * Returns the commands in the code blocks of a page, in order. A comment before a block says why a test cannot
@@ -22,27 +22,27 @@ const SHOWN = ['sh', 'console', '']
  */
 export async function commandBlocks(page: string): Promise<CommandBlock[]> {
   const text = await readPage(page)
-  const blocks = Array.from(text.matchAll(BLOCK)).filter(([, , kind]) => SHOWN.includes(kind!))
+  const blocks = Array.from(text.matchAll(BLOCK)).filter(([, , kind]) => LANGUAGES.includes(kind!))
   return blocks
     .map(([, notRun, kind, body = '']) => ({
       notRun,
-      commands: kind === 'console' ? prompted(body) : plain(body),
+      commands: kind === 'console' ? commandsAfterPrompts(body) : commandLines(body),
     }))
     .filter(({ commands }) => commands.length > 0)
 }
 
-/** Lines after a prompt are commands; the other lines are output. */
-const prompted = (body: string): string[] =>
-  joined(body)
+/** Returns the lines after a prompt; the other lines are output. */
+const commandsAfterPrompts = (body: string): string[] =>
+  joinContinuedLines(body)
     .filter((line) => /^[$#] /.test(line))
     .map((line) => line.slice(2))
 
-const plain = (body: string): string[] =>
-  joined(body)
+const commandLines = (body: string): string[] =>
+  joinContinuedLines(body)
     .map((line) => line.replace(/ +#.*/, '').trim())
     .filter((line) => /^(godwit|bin\/godwit|npm|[A-Z_]+=\S+ godwit) /.test(line))
 
-const joined = (body: string): string[] => body.replaceAll(/ \\\n +/g, ' ').split('\n')
+const joinContinuedLines = (body: string): string[] => body.replaceAll(/ \\\n +/g, ' ').split('\n')
 
 /** Returns the configuration file that a page shows. */
 export async function configFileOf(page: string): Promise<string> {
@@ -92,17 +92,17 @@ const everyCommand = (parent: Command): Command[] =>
 
 /** Returns the words that are not a command or flag of the program. Mentioned commands may lack arguments. */
 export async function unknownWords(words: readonly string[]): Promise<string[]> {
-  let at: Command = await createProgram()
-  const known = at.options.map(({ long }) => long)
+  let command: Command = await createProgram()
+  const known = command.options.map(({ long }) => long)
   const unknown: string[] = []
   for (const [index, word] of words.entries()) {
-    const below = at.commands.find((each) => each.name() === word)
-    if (below) at = below
+    const child = command.commands.find((each) => each.name() === word)
+    if (child) command = child
     else if (index === 0 && word !== 'help') unknown.push(word)
-    known.push(...at.options.map(({ long }) => long), '--help')
+    known.push(...command.options.map(({ long }) => long), '--help')
   }
   const flags = words.filter((word) => word.startsWith('--')).map((word) => word.split('=')[0]!)
   // If a group of commands is mentioned, any command of the group may have the flag.
-  known.push(...at.commands.flatMap((each) => each.options.map(({ long }) => long)))
+  known.push(...command.commands.flatMap((each) => each.options.map(({ long }) => long)))
   return [...unknown, ...flags.filter((flag) => !known.includes(flag))]
 }

@@ -7,9 +7,9 @@ import type { CheckResult } from '../../src/commands/doctor/check-result.ts'
 import { everyCheck } from '../../src/commands/doctor/every-check.ts'
 import { readConfig } from '../../src/settings/config.ts'
 import type { OptionName } from '../../src/settings/setting-names.ts'
-import { sharedCommands } from './command-row.ts'
 import { freePort } from './free-port.ts'
 import { temporaryDirectory } from './sample-repositories.ts'
+import { createCommandRunner } from './shared-commands.ts'
 
 export const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
 export const run = promisify(execFile)
@@ -23,15 +23,19 @@ export async function doctor(flags: Flags, env: NodeJS.ProcessEnv = {}): Promise
 
 /** Runs the command `godwit doctor`. */
 export function doctorCommand(flags: string[], env: Readonly<Record<string, string>> = {}) {
-  return sharedCommands()(['doctor', ...flags], env)
+  return createCommandRunner()(['doctor', ...flags], env)
 }
 
 /** Returns the result of a check that has not passed, or else its first one. */
-export function about(findings: CheckResult[], check: string): CheckResult {
+export function findResult(findings: CheckResult[], check: string): CheckResult {
   const all = findings.filter((finding) => finding.check === check)
   const finding = all.find(({ state }) => state !== 'passed') ?? all[0]
   assert.ok(finding, `no result of ${check}`)
-  assert.equal(finding.advice === undefined, finding.state === 'passed', 'advice iff it is needed')
+  assert.equal(
+    finding.advice === undefined,
+    finding.state === 'passed',
+    'only results that did not pass have advice',
+  )
   return finding
 }
 
@@ -41,7 +45,7 @@ export function assertFinding(
   state: string,
   found: RegExp,
 ): void {
-  const finding = about(findings, check)
+  const finding = findResult(findings, check)
   assert.match(finding.found, found)
   assert.equal(finding.state, state)
 }
@@ -50,7 +54,7 @@ export const errorsAmong = (findings: CheckResult[]) =>
   findings.filter(({ state }) => state === 'error')
 
 /** Settings with which all checks pass. */
-export async function sound(t: TestContext): Promise<{ data: string; listen: string }> {
+export async function validSettings(t: TestContext): Promise<{ data: string; listen: string }> {
   const data = join(temporaryDirectory(t), 'data')
   return { data, listen: `127.0.0.1:${await freePort()}` }
 }

@@ -9,7 +9,7 @@ export interface EndedMigration {
 }
 
 /** A server with its API and its log. */
-interface Asked {
+interface Server {
   call(token: string, path: string): Promise<Response>
   log(): string
 }
@@ -19,15 +19,15 @@ interface Asked {
  * shows the migration's report. `id` is an id of the token's account, or a path.
  */
 export async function untilEnded(
-  server: Asked,
+  server: Server,
   token: string,
   id: unknown,
   expected?: EndState,
 ): Promise<EndedMigration> {
   const path = String(id).startsWith('/') ? String(id) : `/user/migrations/${id}`
-  let last = 'not asked for'
+  let last = 'no response yet'
   const ended = await until(
-    () => `migration ${id} has ended: ${last}\n${errors(server)}`,
+    () => `migration ${id} has ended: ${last}\n${recentWarnings(server)}`,
     async () => {
       last = await (await server.call(token, `${path}?exclude=repositories`)).text()
       const seen = JSON.parse(last) as EndedMigration
@@ -36,11 +36,13 @@ export async function untilEnded(
   )
   if (expected === undefined || ended.state === expected) return ended
   const report = await (await server.call(token, `${path}/report`)).text()
-  assert.fail(`migration ${id} is ${ended.state}, not ${expected}: ${report}\n${errors(server)}`)
+  assert.fail(
+    `migration ${id} is ${ended.state}, not ${expected}: ${report}\n${recentWarnings(server)}`,
+  )
 }
 
 /** Returns the last log lines of level warning or higher. */
-function errors({ log }: Asked): string {
+function recentWarnings({ log }: Server): string {
   const lines = log()
     .split('\n')
     .filter((line) => /"level":[456]0/.test(line))

@@ -2,15 +2,15 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import axe from 'axe-core'
 import type { Page } from 'playwright-core'
-import { leave, visit } from './browser.ts'
-import { dashboardPort, keepScreenshot } from './dashboard.ts'
+import { endVisit, visit } from './browser.ts'
+import { dashboardPort, saveScreenshot } from './dashboard.ts'
 import { DAMAGED_REPOSITORIES } from './export-damage.ts'
 import { type SharedStory, sharedExportStory } from './export-story.ts'
 import { slowGit } from './slow-git.ts'
 import { until } from './wait-until.ts'
 
 /** The size and theme in which a page is checked, and whether axe checks it too. */
-export interface Look {
+export interface Appearance {
   colors: 'light' | 'dark'
   width: number
   height: number
@@ -23,7 +23,7 @@ export const SIZES = {
   narrow: { width: 390, height: 844 },
 }
 
-interface Scene {
+interface PageState {
   name: string
   /** The path of the page, after the address of the server. */
   at: string
@@ -33,77 +33,84 @@ interface Scene {
   ready(page: Page): Promise<unknown>
 }
 
-const says = (text: string | RegExp) => (page: Page) => page.getByText(text).first().waitFor()
+const showsText = (text: string | RegExp) => (page: Page) => page.getByText(text).first().waitFor()
 
-/** Checks every page of the dashboard in each look: axe finds no violation, and nothing is cut off. */
-export async function checkEveryPage(t: TestContext, looks: readonly [Look, ...Look[]]) {
-  const { story, scenes } = await everyState(t)
-  const open = tabs(t, story.service.url, looks[0])
+/** Checks every page of the dashboard in each appearance: axe finds no violation, and nothing is cut off. */
+export async function checkEveryPage(
+  t: TestContext,
+  appearances: readonly [Appearance, ...Appearance[]],
+) {
+  const { story, pages } = await startEveryState(t)
+  const open = createPageOpener(t, story.service.url, appearances[0])
   let page: Page | undefined
-  for (const scene of scenes) {
-    await t.test(`${scene.name}: nothing axe complains of, nothing cut off`, async () => {
-      page = await open(scene)
-      await detectChanges(page, scene, looks)
+  for (const state of pages) {
+    await t.test(`${state.name}: axe finds no violation, and nothing is cut off`, async () => {
+      page = await open(state)
+      await checkPage(page, state, appearances)
     })
   }
-  if (page) await leave(page)
+  if (page) await endVisit(page)
 }
 
 /** Visits several pages in one tab by following links, because loading each page takes longer than checking it. */
-function tabs(t: TestContext, url: string, first: Look): (scene: Scene) => Promise<Page> {
-  let last: { page: Page; scene: Scene } | undefined
-  return async (scene) => {
-    const { at, token, expected } = scene
-    if (last && last.scene.token === token && last.scene.expected === expected) {
-      await show(last.page, first)
+function createPageOpener(
+  t: TestContext,
+  url: string,
+  first: Appearance,
+): (state: PageState) => Promise<Page> {
+  let last: { page: Page; state: PageState } | undefined
+  return async (state) => {
+    const { at, token, expected } = state
+    if (last && last.state.token === token && last.state.expected === expected) {
+      await setAppearance(last.page, first)
       await last.page.goto(`${url}/${at}`)
       return last.page
     }
-    if (last) await leave(last.page)
+    if (last) await endVisit(last.page)
     const options = { ...(token && { token }), ...(expected && { expected }) }
     const page = await visit(t, `${url}/${at}`, options)
-    last = { page, scene }
+    last = { page, state }
     return page
   }
 }
 
-async function show(page: Page, { colors, width, height }: Look): Promise<void> {
+async function setAppearance(page: Page, { colors, width, height }: Appearance): Promise<void> {
   await page.emulateMedia({ colorScheme: colors })
   await page.setViewportSize({ width, height })
 }
 
-async function detectChanges(
+async function checkPage(
   page: Page,
-  { name, ready }: Scene,
-  looks: readonly Look[],
+  { name, ready }: PageState,
+  appearances: readonly Appearance[],
 ): Promise<void> {
   await ready(page)
   if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(axe.source)
-  for (const look of looks) {
-    const { colors, width, axe: isAsked } = look
-    await show(page, look)
-    await page.evaluate(SETTLE_COLORS)
-    await keepScreenshot(page, `${name}-${colors}-${width}`)
-    if (isAsked) assert.deepEqual(await complaints(page), [], `${colors}, ${width} pixels wide`)
-    const overhang = (await page.evaluate(OVERHANG)) as number
-    const hidden = (await page.evaluate(SCROLLING)) as string[]
-    assert.deepEqual(hidden, [], `must be scrolled sideways at ${width}`)
-    assert.ok(overhang <= 0, `${overhang} pixels are cut off at ${width}`)
+  for (const appearance of appearances) {
+    const { colors, width, axe: usesAxe } = appearance
+    await setAppearance(page, appearance)
+    await page.evaluate(FINISH_ANIMATIONS)
+    await saveScreenshot(page, `${name}-${colors}-${width}`)
+    if (usesAxe) assert.deepEqual(await axeViolations(page), [], `${colors}, ${width} pixels wide`)
+    const overflow = (await page.evaluate(OVERFLOW_WIDTH)) as number
+    const tables = (await page.evaluate(OVERFLOWING_TABLES)) as string[]
+    assert.deepEqual(tables, [], `must be scrolled sideways at ${width}`)
+    assert.ok(overflow <= 0, `${overflow} pixels are cut off at ${width}`)
   }
 }
 
 /** Ends animations of colours and dialogs, during which the contrast cannot be measured. */
-const SETTLE_COLORS = `for (const each of document.getAnimations()) {
+const FINISH_ANIMATIONS = `for (const each of document.getAnimations()) {
   if (Number.isFinite(each.effect.getComputedTiming().endTime)) each.finish()
 }`
-const OVERHANG = 'document.documentElement.scrollWidth - innerWidth'
+const OVERFLOW_WIDTH = 'document.documentElement.scrollWidth - innerWidth'
 
 /** Tables that are wider than their container. */
-const SCROLLING = `[...document.querySelectorAll('section:has(> table)')]
+const OVERFLOWING_TABLES = `[...document.querySelectorAll('section:has(> table)')]
   .filter((each) => each.scrollWidth > each.clientWidth)
   .map((each) => each.getAttribute('aria-label'))`
 
-async function complaints(page: Page): Promise<string[]> {
+async function axeViolations(page: Page): Promise<string[]> {
   const { violations } = (await page.evaluate("axe.run({ resultTypes: ['violations'] })")) as {
     violations: { id: string; nodes: { html: string; failureSummary: string }[] }[]
   }
@@ -113,7 +120,9 @@ async function complaints(page: Page): Promise<string[]> {
 }
 
 /** Starts a service with migrations in every state: exported, failed, running and locked. */
-async function everyState(t: TestContext): Promise<{ story: SharedStory; scenes: Scene[] }> {
+async function startEveryState(
+  t: TestContext,
+): Promise<{ story: SharedStory; pages: PageState[] }> {
   const slow = await slowGit({ afterFirst: 4 })
   t.after(slow.remove)
   const story = await sharedExportStory(t, {
@@ -148,58 +157,58 @@ async function everyState(t: TestContext): Promise<{ story: SharedStory; scenes:
     await story.host.commit(story.host.path(name), { more: '1' })
   }
   const running = await story.start(['alice/atlas', 'alice/birds', 'alice/coast'])
-  await slow.pid()
+  await slow.untilSlow()
   const cancelled = await story.start(['alice/coast'])
   await story.call(`/user/migrations/${cancelled}/cancel`, { method: 'POST' })
 
-  await makeSchedules(story)
-  await makeWebhook(story)
-  const migration = (name: string, id: number, text: string | RegExp): Scene => ({
+  await createSchedules(story)
+  await createWebhook(story)
+  const migration = (name: string, id: number, text: string | RegExp): PageState => ({
     name,
     at: `#/migrations/${id}`,
     token,
-    ready: says(text),
+    ready: showsText(text),
   })
   return {
     story,
-    scenes: [
-      { name: 'sign-in', at: '', ready: says('Sign in to Godwit') },
+    pages: [
+      { name: 'sign-in', at: '', ready: showsText('Sign in to Godwit') },
       {
         name: 'repository-public',
         at: '#/repositories/alice/coast',
-        ready: says('All about coast'),
+        ready: showsText('All about coast'),
       },
       {
         name: 'sign-in-expired',
         at: '',
         token: 'gwt_expired',
         expected: /401/,
-        ready: says('You are signed out'),
+        ready: showsText('You are signed out'),
       },
       {
         name: 'migrations-none',
         at: '',
         token: await service.token('newcomer'),
-        ready: says('No migrations yet'),
+        ready: showsText('No migrations yet'),
       },
-      { name: 'migrations', at: '', token, ready: says('7 migrations') },
-      { name: 'schedules', at: '#/schedules', token, ready: says('3 schedules') },
-      { name: 'schedule', at: '#/schedules/1', token, ready: chooseSchedule },
-      { name: 'new-schedule', at: '#/schedules/new', token, ready: chooseSchedule },
-      { name: 'webhooks', at: '#/webhooks', token, ready: says('1 webhook') },
-      { name: 'webhook', at: '#/webhooks/1', token, ready: lookAtDelivery },
-      { name: 'new-webhook', at: '#/webhooks/new', token, ready: chooseEvents },
-      { name: 'organization', at: '#/orgs/octo', token, ready: says('Migrations of octo') },
-      { name: 'new-migration', at: '#/new', token, ready: chooseSome },
+      { name: 'migrations', at: '', token, ready: showsText('7 migrations') },
+      { name: 'schedules', at: '#/schedules', token, ready: showsText('3 schedules') },
+      { name: 'schedule', at: '#/schedules/1', token, ready: untilScheduleForm },
+      { name: 'new-schedule', at: '#/schedules/new', token, ready: untilScheduleForm },
+      { name: 'webhooks', at: '#/webhooks', token, ready: showsText('1 webhook') },
+      { name: 'webhook', at: '#/webhooks/1', token, ready: openDelivery },
+      { name: 'new-webhook', at: '#/webhooks/new', token, ready: selectEvents },
+      { name: 'organization', at: '#/orgs/octo', token, ready: showsText('Migrations of octo') },
+      { name: 'new-migration', at: '#/new', token, ready: selectRepositories },
       migration('migration-exported', exported.id, 'The archive is ready'),
       migration('migration-partial', partial.id, 'Exported in part'),
       migration('migration-cancelled', cancelled, 'Migration cancelled'),
       migration('migration-failed', failed.id, 'Migration failed'),
       migration('migration-deleted', deleted.id, 'The archive no longer exists'),
       migration('migration-exporting', running, '2 of 3'),
-      { ...migration('confirmation', exported.id, ''), ready: askToDelete },
-      { name: 'service', at: '#/service', token, ready: says('Running exports') },
-      { name: 'service-action', at: '#/service', token, ready: askToCancel },
+      { ...migration('confirmation', exported.id, ''), ready: openDeleteDialog },
+      { name: 'service', at: '#/service', token, ready: showsText('Running exports') },
+      { name: 'service-action', at: '#/service', token, ready: openCancelDialog },
       {
         name: 'repository',
         at: '#/repositories/alice/atlas',
@@ -210,13 +219,13 @@ async function everyState(t: TestContext): Promise<{ story: SharedStory; scenes:
           await page.getByText('locks this repository').waitFor()
         },
       },
-      { ...migration('not-found', 999, ''), expected: /404/, ready: says('Not found') },
+      { ...migration('not-found', 999, ''), expected: /404/, ready: showsText('Not found') },
     ],
   }
 }
 
 /** Creates a schedule that has run, one that is paused, and one with a long time zone name. */
-async function makeSchedules({ call }: SharedStory): Promise<void> {
+async function createSchedules({ call }: SharedStory): Promise<void> {
   const weekly = {
     repositories: ['alice/atlas', 'alice/birds'],
     every: 'week',
@@ -234,41 +243,41 @@ async function makeSchedules({ call }: SharedStory): Promise<void> {
 }
 
 /** Creates a webhook with a long address where nothing listens. */
-async function makeWebhook({ call }: SharedStory): Promise<void> {
+async function createWebhook({ call }: SharedStory): Promise<void> {
   const url = `http://127.0.0.1:9/${'services/godwit/'.repeat(8)}`
   const body = JSON.stringify({ config: { url, content_type: 'json', secret: 'whisper' } })
   const { status } = await call('/user/hooks', { method: 'POST', body })
   assert.equal(status, 201)
   // A page that was opened before shows it only after its next poll.
-  await until('its ping was refused', async () => {
-    const answer = await call('/user/hooks/1/deliveries')
-    return (await answer.text()).includes('connection refused')
+  await until('the connection of its ping was refused', async () => {
+    const response = await call('/user/hooks/1/deliveries')
+    return (await response.text()).includes('connection refused')
   })
 }
 
-async function lookAtDelivery(page: Page): Promise<void> {
+async function openDelivery(page: Page): Promise<void> {
   await page.getByText('connection refused').first().waitFor()
   await page.getByRole('button', { name: 'Details of delivery 1' }).click()
   await page.getByRole('region', { name: 'Delivery 1' }).getByText('x-github-event').waitFor()
 }
 
-async function chooseEvents(page: Page): Promise<void> {
+async function selectEvents(page: Page): Promise<void> {
   await page.getByRole('radio', { name: 'Only some' }).check()
   await page.getByRole('checkbox', { name: 'Exported in part' }).check()
 }
 
-async function chooseSchedule(page: Page): Promise<void> {
+async function untilScheduleForm(page: Page): Promise<void> {
   await page.getByLabel('Archives to keep').waitFor()
   await page.getByRole('checkbox', { name: 'alice/atlas' }).waitFor()
 }
 
-async function chooseSome(page: Page): Promise<void> {
+async function selectRepositories(page: Page): Promise<void> {
   await page.getByLabel('Select all').check()
   await page.getByText('More options').click()
   await page.getByText('so the migration would fail').waitFor()
 }
 
-async function askToCancel(page: Page): Promise<void> {
+async function openCancelDialog(page: Page): Promise<void> {
   await page
     .getByRole('button', { name: /^Cancel migration/ })
     .first()
@@ -276,7 +285,7 @@ async function askToCancel(page: Page): Promise<void> {
   await page.getByRole('alertdialog').waitFor()
 }
 
-async function askToDelete(page: Page): Promise<void> {
+async function openDeleteDialog(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Delete' }).click()
   await page.getByRole('alertdialog').waitFor()
 }

@@ -1,11 +1,11 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { looseObject } from './loose-objects.ts'
+import { looseObjectPath } from './loose-objects.ts'
 import {
-  bare,
   commit,
   git,
   incompressible,
+  initBare,
   onlyPack,
   packedHistory,
 } from './sample-repositories.ts'
@@ -20,12 +20,12 @@ interface DamagedKind {
 /** Repositories that cannot be exported completely; tar and local clones copy most of them without an error. */
 export const DAMAGED_REPOSITORIES: Readonly<Record<string, DamagedKind>> = {
   shallow: {
-    make: (dir) => cloneOf(dir, ['--depth=1']),
+    make: (dir) => makePartialClone(dir, ['--depth=1']),
     reason: /a shallow clone, which has only a part of the history/,
   },
   grafted: {
     make(dir) {
-      bare(dir)
+      initBare(dir)
       commit(dir, 'refs/heads/main', 'one')
       const tip = commit(dir, 'refs/heads/main', 'two')
       writeFileSync(join(dir, 'info/grafts'), `${tip}\n`)
@@ -33,31 +33,31 @@ export const DAMAGED_REPOSITORIES: Readonly<Record<string, DamagedKind>> = {
     reason: /has grafts/,
   },
   promisor: {
-    make: (dir) => cloneOf(dir, ['--filter=blob:none']),
+    make: (dir) => makePartialClone(dir, ['--filter=blob:none']),
     reason: /a partial clone, which has only some of the objects/,
   },
   'lost-commit': {
     make(dir) {
-      bare(dir)
+      initBare(dir)
       commit(dir, 'refs/heads/main', 'one')
       const lost = commit(dir, 'refs/heads/main', 'two')
       commit(dir, 'refs/heads/main', 'three')
       git(dir, ['commit-graph', 'write', '--reachable'])
-      rmSync(looseObject(dir, lost))
+      rmSync(looseObjectPath(dir, lost))
     },
     reason: /Could not read [0-9a-f]{40}|Failed to traverse parents|bad object/,
   },
   'lost-blob': {
     make(dir) {
-      bare(dir)
+      initBare(dir)
       commit(dir, 'refs/heads/main', 'one')
-      rmSync(looseObject(dir, git(dir, ['rev-parse', 'main:file.txt'])))
+      rmSync(looseObjectPath(dir, git(dir, ['rev-parse', 'main:file.txt'])))
     },
     reason: /missing blob object/,
   },
   'flipped-bit': {
     make(dir) {
-      bare(dir)
+      initBare(dir)
       commit(dir, 'refs/heads/main', incompressible(100_000))
       git(dir, ['repack', '-adq'])
       // The middle of the pack is inside the one large blob.
@@ -71,9 +71,9 @@ export const DAMAGED_REPOSITORIES: Readonly<Record<string, DamagedKind>> = {
   },
   'emptied-object': {
     make(dir) {
-      bare(dir)
+      initBare(dir)
       commit(dir, 'refs/heads/main', 'one')
-      const file = looseObject(dir, git(dir, ['rev-parse', 'main:file.txt']))
+      const file = looseObjectPath(dir, git(dir, ['rev-parse', 'main:file.txt']))
       rmSync(file)
       writeFileSync(file, '')
     },
@@ -82,10 +82,10 @@ export const DAMAGED_REPOSITORIES: Readonly<Record<string, DamagedKind>> = {
 }
 
 /** Makes a partial clone of a repository beside it. */
-function cloneOf(dir: string, part: readonly string[]): void {
-  const whole = `${dir}.whole`
-  bare(whole)
-  packedHistory(whole, 'refs/heads/main', 5)
-  git(whole, ['config', 'uploadpack.allowFilter', 'true'])
-  git(dir, ['clone', '-q', '--bare', ...part, `file://${whole}`, dir])
+function makePartialClone(dir: string, part: readonly string[]): void {
+  const origin = `${dir}.origin`
+  initBare(origin)
+  packedHistory(origin, 'refs/heads/main', 5)
+  git(origin, ['config', 'uploadpack.allowFilter', 'true'])
+  git(dir, ['clone', '-q', '--bare', ...part, `file://${origin}`, dir])
 }

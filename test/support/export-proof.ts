@@ -19,7 +19,7 @@ export function refStateOf(dir: string): RefState {
   const listed = git(dir, ['for-each-ref', '--format=%(refname) %(objectname) %(symref)'])
   return {
     head: readFileSync(join(dir, 'HEAD'), 'utf8').trim(),
-    refs: listed.split('\n').flatMap((line) => (line === '' ? [] : [readable(line.trimEnd())])),
+    refs: listed.split('\n').flatMap((line) => (line === '' ? [] : [decodeUtf8(line.trimEnd())])),
   }
 }
 
@@ -33,27 +33,27 @@ export function assertArchiveHolds(
   expected: Readonly<Record<string, RefState>>,
 ): Manifest {
   const manifest = readManifest(unpacked)
-  const said = new Map(
+  const byName = new Map(
     manifest.repositories.flatMap(({ full_name, wiki, ...git }): [string, ManifestGit][] => [
       [full_name, git],
       ...(wiki ? [[`${full_name}.wiki`, wiki] as [string, ManifestGit]] : []),
     ]),
   )
-  assert.deepEqual([...said.keys()].sort(), Object.keys(expected).sort())
+  assert.deepEqual([...byName.keys()].sort(), Object.keys(expected).sort())
   for (const [name, state] of Object.entries(expected)) {
     const dir = join(unpacked, 'repositories', `${name}.git`)
-    assertWhole(dir)
+    assertIntact(dir)
     assert.deepEqual(refStateOf(dir), state, name)
-    assert.deepEqual(refStateSaid(said.get(name)!), state, `${name} in the manifest`)
+    assert.deepEqual(refStateInManifest(byName.get(name)!), state, `${name} in the manifest`)
   }
   return manifest
 }
 
-function assertWhole(dir: string): void {
+function assertIntact(dir: string): void {
   git(dir, ['fsck', '--full', '--strict', '--no-dangling'])
 }
 
-function refStateSaid({ head, refs, symrefs }: ManifestGit): RefState {
+function refStateInManifest({ head, refs, symrefs }: ManifestGit): RefState {
   const oids = new Map(refs.map(({ name, oid }) => [name, oid]))
   const targets = new Map(symrefs.map(({ name, target }) => [name, target]))
   const oidOf = (name: string): string => {
@@ -69,4 +69,4 @@ function refStateSaid({ head, refs, symrefs }: ManifestGit): RefState {
   }
 }
 
-const readable = (latin1: string): string => Buffer.from(latin1, 'latin1').toString('utf8')
+const decodeUtf8 = (latin1: string): string => Buffer.from(latin1, 'latin1').toString('utf8')

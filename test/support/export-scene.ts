@@ -32,17 +32,17 @@ import { until } from './wait-until.ts'
 
 const fullNameOf = ({ owner, name }: RepositoryName) => `${owner}/${name}`
 
-/** A host that exists only in the test: what each repository holds, by its full name. */
+/** A host in memory. `contents` has the content of each repository by its full name. */
 export class FakeHost {
   readonly contents = new Map<string, string>()
   readonly locked = new Set<string>()
-  /** Who may administer them besides their owners. */
+  /** The logins that administer every repository in addition to its owner. */
   collaborators: readonly string[] = []
   organizations: readonly string[] = []
-  readonly looks: string[] = []
-  readonly makes: string[] = []
-  /** Called where the repository is looked at, and again while its segment is made. */
-  onLook = async (_fullName: string): Promise<void> => {}
+  readonly inspected: string[] = []
+  readonly segmentsMade: string[] = []
+  /** Called when a repository is inspected, and again when its segment is made. */
+  onRead = async (_fullName: string): Promise<void> => {}
   onMake = async (_fullName: string, _signal: AbortSignal): Promise<void> => {}
   onLock = async (_fullName: string): Promise<void> => {}
 
@@ -52,7 +52,7 @@ export class FakeHost {
     return { fingerprint: `${fullName} ${content}`, bytes: content.length, content }
   }
 
-  /** What the catalogue and the locks need of a source; what reads git data is the maker's. */
+  /** Returns the part of a source that the catalogue and the locks use. `maker` reads the contents. */
   source(): Source {
     const found = (fullName: string): FoundRepository => {
       const [owner = '', name = ''] = fullName.split('/')
@@ -73,8 +73,8 @@ export class FakeHost {
           permission: 'admin' as const,
         }))
         const isOrganization = this.organizations.includes(owner)
-        const said = isOrganization ? { ownerIsOrganization: true as const } : {}
-        return { ...factsOfUnreadable(0), collaborators, ...said }
+        const ownerType = isOrganization ? { ownerIsOrganization: true as const } : {}
+        return { ...factsOfUnreadable(0), collaborators, ...ownerType }
       },
       checkLock: async () => {},
       settleLock: async (repository, isWanted) => {
@@ -87,19 +87,19 @@ export class FakeHost {
     return source as Source
   }
 
-  /** The fingerprint is the content, and so is all that the segment holds. */
+  /** Makes segments with one file. Its content is also the fingerprint. */
   maker(blobs: ExportParts['blobs']): SegmentMaker {
     return {
       digest: (key, signal) => readDigest(blobs, key, { signal }),
       inspect: async (repository) => {
-        this.looks.push(fullNameOf(repository))
-        await this.onLook(fullNameOf(repository))
+        this.inspected.push(fullNameOf(repository))
+        await this.onRead(fullNameOf(repository))
         return this.read(fullNameOf(repository))
       },
       make: async ({ repository, key, storedFingerprints }, signal, onProgress) => {
         const fullName = fullNameOf(repository)
-        this.makes.push(fullName)
-        await this.onLook(fullName)
+        this.segmentsMade.push(fullName)
+        await this.onRead(fullName)
         const { fingerprint, bytes, content } = this.read(fullName)
         if (storedFingerprints.includes(fingerprint))
           return { fingerprint, bytes, segment: undefined }
@@ -127,7 +127,7 @@ function contentsOf(full_name: string, size: number): SegmentContents {
 const BASE = 'http://localhost'
 export const SEGMENT_CHECK_AGE_MS = 3_600_000
 
-/** The exporter with a database, a queue and a store that are real, on a host that is not. */
+/** Sets up an exporter with a real database, queue and store, and a fake host. */
 export async function exportScene(
   t: TestContext,
   contents: Readonly<Record<string, string>>,
@@ -140,7 +140,7 @@ export async function exportScene(
   const blobs = createDiskBlobStore(join(await temporaryFolder(t), 'blobs'))
   const queue = embeddedQueue({ db, retryPauseMs: 1, retryLaterPauseMs: 1, pollIntervalMs: 20 })
   const clock = { now: Date.now() }
-  const log = keptLog()
+  const log = createMemoryLog()
   const parts: ExportParts = {
     ...{ db, queue, blobs, source: host.source(), segments: host.maker(blobs) },
     log,
@@ -162,11 +162,11 @@ export async function exportScene(
     ...{ db, host, blobs, queue, parts, clock, errors, logged: log.lines },
     async start(names: string[], options: Partial<MigrationOptions> = {}, login = 'alice') {
       const scope = { owner: await ensureAccount(db, login, 0) }
-      const order = { repositories: names, options: { ...DEFAULT_OPTIONS, ...options } }
+      const request = { repositories: names, options: { ...DEFAULT_OPTIONS, ...options } }
       const limits = { maxUnfinished: 99, lockTtlMs: 60_000 }
-      return (await startMigration({ ...parts, ...limits }, scope, order)).id
+      return (await startMigration({ ...parts, ...limits }, scope, request)).id
     },
-    /** Until nothing is left to do. */
+    /** Runs jobs until none is left. */
     async work(change: Partial<ExportParts> = {}, concurrency = 1): Promise<void> {
       const working = queue.work(exportHandlers({ ...parts, ...change }), {
         concurrency,
@@ -174,7 +174,7 @@ export async function exportScene(
       })
       await until(
         () => `all jobs are done; ${errors.join('; ')}`,
-        // Webhooks are told by others.
+        // Other workers deliver webhooks.
         async () =>
           (await queue.backlog()).every(({ kind }) => kind === DELIVER_WEBHOOK) &&
           queue.running() === 0,
@@ -197,8 +197,8 @@ export async function exportScene(
   }
 }
 
-/** What an operator would read, `level: message`. */
-function keptLog() {
+/** Returns a log that collects its lines as `level: message`. */
+function createMemoryLog() {
   const lines: string[] = []
   const at = (level: string) => (_fields: object, message: string) =>
     void lines.push(`${level}: ${message}`)
@@ -218,11 +218,13 @@ export async function assertExported(db: Db, id: number): Promise<void> {
 export async function outcomesByName(db: Db, migrationId: number): Promise<Record<string, string>> {
   const migration = await migrationById(db, migrationId)
   const outcomes = await outcomesOf(db, migration)
-  const inWords = (position: number): string => {
+  const describeOutcome = (position: number): string => {
     const { outcome = null, reused, reason } = outcomes.get(position) ?? {}
     if (reason) return `${outcome}: ${reason}`
     return outcome === null ? 'waiting' : reused ? 'reused' : 'exported'
   }
   const named = await namedRepositoriesOf(db, migration)
-  return Object.fromEntries(named.map(({ fullName }, position) => [fullName, inWords(position)]))
+  return Object.fromEntries(
+    named.map(({ fullName }, position) => [fullName, describeOutcome(position)]),
+  )
 }

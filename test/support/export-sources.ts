@@ -5,8 +5,8 @@ import { pipeline } from 'node:stream/promises'
 import { noise } from './archive-samples.ts'
 import type { GitHost } from './git-host.ts'
 import {
-  bare,
   GIT_ENVIRONMENT,
+  initBare,
   packedHistory,
   UNUSUAL_REPOSITORIES,
 } from './sample-repositories.ts'
@@ -15,7 +15,7 @@ const MEGABYTE = 1_000_000
 
 /** Makes a repository with one pack of this many megabytes. */
 export async function largePack(dir: string, megabytes: number): Promise<void> {
-  bare(dir)
+  initBare(dir)
   // Without compression and deltas, which would take most of the time.
   const quick = ['core.compression=0', 'core.bigFileThreshold=1m', 'fastimport.unpackLimit=0']
   const args = [...quick.flatMap((set) => ['-c', set]), 'fast-import', '--quiet']
@@ -53,7 +53,7 @@ export async function mixedRepositories(host: GitHost, count: number): Promise<s
     if (n % 10 === 9) await largePack(dir, n)
     else if (n % 10 === 8) UNUSUAL_REPOSITORIES['objects borrowed from another'](dir)
     else {
-      bare(dir)
+      initBare(dir)
       packedHistory(dir, 'refs/heads/main', 1 + n * n)
     }
   }

@@ -12,7 +12,7 @@ import { type EndedMigration, type EndState, untilEnded } from './ended-migratio
 import { type GitHost, gitHost } from './git-host.ts'
 import { temporaryDirectory } from './sample-repositories.ts'
 import { type Service, type ServiceOptions, type SharedService, startService } from './service.ts'
-import { startSharedService } from './service-row.ts'
+import { startSharedService } from './start-shared-service.ts'
 
 const run = promisify(execFile)
 
@@ -56,22 +56,22 @@ export interface ExportStory<Served extends SharedService = Service> {
   /** Downloads the archive through its signed link, and returns the file. */
   download(id: number): Promise<string>
   /** Downloads the archive and unpacks it with plain tar, and returns the folder. */
-  unpacked(id: number): Promise<string>
+  unpack(id: number): Promise<string>
 }
 
 export type SharedStory = ExportStory<SharedService>
 
 /** Starts a story with a service in its own process, for tests that kill it. */
 export const exportStory = (t: Cleanup, options: StoryOptions): Promise<ExportStory> =>
-  storyWith(startService, t, options)
+  startStory(startService, t, options)
 
 /** Starts a story with a service in the shared process. */
 export const sharedExportStory = (t: Cleanup, options: StoryOptions): Promise<SharedStory> =>
-  storyWith(startSharedService, t, options)
+  startStory(startSharedService, t, options)
 
 type Cleanup = Pick<TestContext, 'after'>
 
-async function storyWith<Served extends SharedService>(
+async function startStory<Served extends SharedService>(
   startService: (t: Cleanup, options: ServiceOptions) => Promise<Served>,
   t: Cleanup,
   { repositories, ...options }: StoryOptions,
@@ -86,26 +86,26 @@ async function storyWith<Served extends SharedService>(
 
   const start: ExportStory['start'] = async (names, flags = {}) => {
     const body = JSON.stringify({ repositories: names, exclude: ['repositories'], ...flags })
-    const answer = await call('/user/migrations', { method: 'POST', body })
-    if (answer.status !== 201) assert.fail(`${await answer.text()}\n${service.log()}`)
-    return ((await answer.json()) as { id: number }).id
+    const response = await call('/user/migrations', { method: 'POST', body })
+    if (response.status !== 201) assert.fail(`${await response.text()}\n${service.log()}`)
+    return ((await response.json()) as { id: number }).id
   }
-  const ended: ExportStory['untilEnded'] = async (id, expected) => ({
+  const waitUntilEnded: ExportStory['untilEnded'] = async (id, expected) => ({
     id,
     ...(await untilEnded(service, alice, id, expected)),
   })
 
   const link: ExportStory['link'] = async (id) => {
-    const answer = await call(`/user/migrations/${id}/archive`)
-    assert.equal(answer.status, 302)
-    return answer.headers.get('location') ?? assert.fail('no location')
+    const response = await call(`/user/migrations/${id}/archive`)
+    assert.equal(response.status, 302)
+    return response.headers.get('location') ?? assert.fail('no location')
   }
 
   const download: ExportStory['download'] = async (id) => {
-    const answer = await fetch(await link(id))
-    assert.equal(answer.status, 200)
+    const response = await fetch(await link(id))
+    assert.equal(response.status, 200)
     const archive = join(folder, `${id}.tar.gz`)
-    await pipeline(Readable.fromWeb(answer.body as ReadableStream), createWriteStream(archive))
+    await pipeline(Readable.fromWeb(response.body as ReadableStream), createWriteStream(archive))
     return archive
   }
 
@@ -124,12 +124,12 @@ async function storyWith<Served extends SharedService>(
     call,
     unlock,
     start,
-    untilEnded: ended,
+    untilEnded: waitUntilEnded,
     migrate: async (names, flags, expected = 'exported') =>
-      ended(await start(names, flags), expected),
+      waitUntilEnded(await start(names, flags), expected),
     link,
     download,
-    async unpacked(id) {
+    async unpack(id) {
       const to = await mkdtemp(join(folder, `${id}-`))
       await run('tar', ['-xzf', await download(id), '-C', to])
       return to

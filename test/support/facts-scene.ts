@@ -23,7 +23,11 @@ export async function factsScene() {
   }
 
   /** Asserts that the repository is unreadable, for a reason that matches and has no path of this machine. */
-  async function unreadable(dir: string, because: RegExp, previous?: PreviousFacts): Promise<void> {
+  async function assertUnreadable(
+    dir: string,
+    because: RegExp,
+    previous?: PreviousFacts,
+  ): Promise<void> {
     await assert.rejects(factsOf(dir, previous), (error) => {
       assert.ok(error instanceof Unreadable, String(error))
       assert.match(error.message, because)
@@ -32,5 +36,5 @@ export async function factsScene() {
     })
   }
 
-  return { host, factsOf, unreadable, fresh: () => `alice/r${count++}` }
+  return { host, factsOf, assertUnreadable, nextName: () => `alice/r${count++}` }
 }

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 
-interface Heard {
+interface RecordedRequest {
   method: string
   path: string
   headers: IncomingMessage['headers']
@@ -12,22 +12,22 @@ interface Heard {
 
 export interface FakeServer {
   url: string
-  heard: Heard[]
+  requests: RecordedRequest[]
 }
 
-export type Answer = (request: Heard, response: ServerResponse) => void
+export type RequestHandler = (request: RecordedRequest, response: ServerResponse) => void
 
-/** Starts a server that is not Godwit: it gives the configured responses and records the requests. */
+/** Starts a server that responds with the given function and records all requests. */
 export async function fakeServer(
   t: Pick<TestContext, 'after'>,
-  answer: Answer,
+  respond: RequestHandler,
 ): Promise<FakeServer> {
-  const heard: Heard[] = []
+  const requests: RecordedRequest[] = []
   const server = createServer(async (request, response) => {
     const body = Buffer.concat(await Array.fromAsync(request)).toString()
     const { method = '', url = '', headers } = request
-    heard.push({ method, path: url, headers, body })
-    answer(heard.at(-1)!, response)
+    requests.push({ method, path: url, headers, body })
+    respond(requests.at(-1)!, response)
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -35,10 +35,10 @@ export async function fakeServer(
     server.closeAllConnections()
     server.close()
   })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, heard }
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests }
 }
 
-export function json(
+export function sendJson(
   response: ServerResponse,
   status: number,
   body: unknown,

@@ -54,9 +54,9 @@ export async function assertInvariants(
   const { service } = story
   for (const id of acknowledged.started.keys()) await story.untilEnded(id)
   await until('every migration ended', () => allEnded(story))
-  assertKept(story, acknowledged, mayFail)
+  assertEndedAsExpected(story, acknowledged, mayFail)
   await until('no lock is left', () => strayLocks(story).length === 0)
-  await until('nothing unfinished is left', () => unfinishedFiles(service).length === 0)
+  await until('no unfinished file is left', () => unfinishedFiles(service).length === 0)
   // A blob may exist without a row; the next start sweeps it.
   await service.kill('SIGTERM')
   assertDatabaseIntact(service.data)
@@ -82,7 +82,11 @@ function allEnded(story: ExportStory): boolean {
   return unfinished.length === 0 && rowsOf(story.service, 'select id from jobs').length === 0
 }
 
-function assertKept(story: ExportStory, { started }: Acknowledged, mayFail?: RegExp): void {
+function assertEndedAsExpected(
+  story: ExportStory,
+  { started }: Acknowledged,
+  mayFail?: RegExp,
+): void {
   for (const id of started.keys()) {
     const { state, reason } = stateOf(story, id)
     if (state === 'exported') continue
@@ -100,13 +104,15 @@ function strayLocks({ host, service }: ExportStory): string[] {
   type Row = { name: string; state: string; released_at: number | null }
   const rows = rowsOf<Row>(service, sql)
   const held = new Set(rows.flatMap((row) => (row.released_at === null ? [row.name] : [])))
-  const left = rows.filter(({ state, released_at }) => released_at !== null || state === 'failed')
+  const unreleased = rows.filter(
+    ({ state, released_at }) => released_at !== null || state === 'failed',
+  )
   const known = rowsOf<{ name: string }>(
     service,
     `select login || '/' || name as name from repositories join accounts on accounts.id = owner_id`,
   )
-  const shut = known.filter(({ name }) => refusesPushes(host.path(name)) && !held.has(name))
-  return [...left, ...shut].map(({ name }) => name)
+  const refusing = known.filter(({ name }) => refusesPushes(host.path(name)) && !held.has(name))
+  return [...unreleased, ...refusing].map(({ name }) => name)
 }
 
 function refusesPushes(dir: string): boolean {
@@ -146,7 +152,7 @@ async function assertVerifies(story: ExportStory, id: number, states?: RefStates
   await run(GODWIT, ['verify', archive])
   await rm(archive)
   if (!states) return
-  const unpacked = await story.unpacked(id)
+  const unpacked = await story.unpack(id)
   assertArchiveHolds(unpacked, states)
   await rm(unpacked, { recursive: true })
 }

@@ -5,9 +5,9 @@ import { after, type TestContext } from 'node:test'
  * last test, last added first.
  */
 export function cleanupAfterFile(): Pick<TestContext, 'after'> {
-  const acts: (() => unknown)[] = []
+  const cleanups: (() => unknown)[] = []
   after(async () => {
-    for (const act of acts.reverse()) await act()
+    for (const cleanup of cleanups.reverse()) await cleanup()
   })
-  return { after: (act) => void acts.push(act as () => unknown) }
+  return { after: (cleanup) => void cleanups.push(cleanup as () => unknown) }
 }

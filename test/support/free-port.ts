@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
 
-/** The start of the range from which the kernel takes ports for connections and for servers without a fixed port. */
-function firstOfTheKernel(): number {
+/** Returns the start of the range from which the kernel takes ports for connections and for servers without a fixed port. */
+function firstEphemeralPort(): number {
   try {
     return Number(/^\d+/.exec(readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8')))
   } catch {
@@ -10,12 +10,12 @@ function firstOfTheKernel(): number {
   }
 }
 
-const BELOW = Math.max(firstOfTheKernel(), 20_000)
-const HOW_MANY = 12_000
+const PORT_LIMIT = Math.max(firstEphemeralPort(), 20_000)
+const PORT_COUNT = 12_000
 
 /** A port is reserved by listening on it at this second loopback address. */
-const KEPT_AT = '127.0.0.2'
-const kept: Server[] = []
+const RESERVATION_HOST = '127.0.0.2'
+const reservations: Server[] = []
 
 /**
  * Returns a port on 127.0.0.1 that nothing listens on, and that no other test gets while this process runs, even
@@ -23,19 +23,19 @@ const kept: Server[] = []
  */
 export async function freePort(random = Math.random): Promise<number> {
   for (let tries = 0; tries < 200; tries++) {
-    const port = BELOW - 1 - Math.floor(random() * HOW_MANY)
-    const keeper = await listen(port, KEPT_AT)
-    if (keeper === 'taken') continue
+    const port = PORT_LIMIT - 1 - Math.floor(random() * PORT_COUNT)
+    const reservation = await listen(port, RESERVATION_HOST)
+    if (reservation === 'taken') continue
     const probe = await listen(port, '127.0.0.1')
     if (probe !== 'taken' && probe !== 'no such address') {
       await new Promise((resolve) => probe.close(resolve))
       // Where loopback has only one address, the large number of ports has to be enough.
-      if (keeper !== 'no such address') kept.push(keeper)
+      if (reservation !== 'no such address') reservations.push(reservation)
       return port
     }
-    if (keeper !== 'no such address') keeper.close()
+    if (reservation !== 'no such address') reservation.close()
   }
-  throw new Error(`no port is free between ${BELOW - HOW_MANY} and ${BELOW}`)
+  throw new Error(`no port is free between ${PORT_LIMIT - PORT_COUNT} and ${PORT_LIMIT}`)
 }
 
 function listen(port: number, host: string): Promise<Server | 'taken' | 'no such address'> {

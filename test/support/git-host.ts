@@ -50,7 +50,7 @@ export interface GitHost extends AsyncDisposable {
   git(args: readonly string[], options?: { dir?: string; input?: string }): Promise<string>
   path(fullName: string): string
   /** Repairs a damaged repository by making it again with the same content. */
-  remake(fullName: string, files: Files): Promise<void>
+  recreate(fullName: string, files: Files): Promise<void>
   /** Writes a file into the directory of a repository, without git. */
   write(dir: string, name: string, text: string): Promise<void>
   /** Removes objects that the refs of a repository name. */
@@ -66,14 +66,19 @@ export async function gitHost(): Promise<GitHost> {
   const root = join(base, 'repositories')
   await mkdir(root)
   const searchPath = process.env.PATH ?? ''
-  const env = { ...PERSON, PATH: searchPath, HOME: base }
+  const env = { ...ENVIRONMENT, PATH: searchPath, HOME: base }
 
   const path = (fullName: string) => join(root, `${fullName}.git`)
   const git: GitHost['git'] = (args, { dir, input } = {}) =>
     run(args, base, dir === undefined ? env : { ...env, GIT_DIR: dir }, input)
 
-  const importCommit = async (dir: string, files: Files, parent: string, how: CommitOptions) => {
-    const { branch = 'main', at = FIRST_COMMIT, message = 'Change things' } = how
+  const importCommit = async (
+    dir: string,
+    files: Files,
+    parent: string,
+    options: CommitOptions,
+  ) => {
+    const { branch = 'main', at = FIRST_COMMIT, message = 'Change things' } = options
     const input = commitStream(`refs/heads/${branch}`, files, parent, at, message)
     await git(['fast-import', '--quiet'], { dir, input })
   }
@@ -81,34 +86,37 @@ export async function gitHost(): Promise<GitHost> {
   const firstCommit = async (
     dir: string,
     files: Files,
-    how: CommitOptions & { branch: string },
+    options: CommitOptions & { branch: string },
   ) => {
     // With more or larger files, one git process is faster than loose objects.
-    if (Object.keys(files).length > FEW || sizeOf(files) > SMALL)
-      return importCommit(dir, files, '', how)
-    const { branch, at = FIRST_COMMIT, message = 'Change things' } = how
+    if (Object.keys(files).length > MAX_LOOSE_FILES || sizeOf(files) > MAX_LOOSE_BYTES)
+      return importCommit(dir, files, '', options)
+    const { branch, at = FIRST_COMMIT, message = 'Change things' } = options
     const objects = looseObjects(dir)
     const tree = objects.tree(asFolders(files))
-    objects.point(`refs/heads/${branch}`, objects.commit({ tree, who: whoAt(at), message }))
+    objects.writeRef(
+      `refs/heads/${branch}`,
+      objects.writeCommit({ tree, who: signatureAt(at), message }),
+    )
   }
 
-  const commit: GitHost['commit'] = async (dir, files, how = {}) => {
-    const { branch = 'main' } = how
-    const { read } = looseObjects(dir)
-    const parent = read(`refs/heads/${branch}`)
-    if (parent) await importCommit(dir, files, parent, how)
-    else await firstCommit(dir, files, { ...how, branch })
-    return read(`refs/heads/${branch}`)!
+  const commit: GitHost['commit'] = async (dir, files, options = {}) => {
+    const { branch = 'main' } = options
+    const { readRef } = looseObjects(dir)
+    const parent = readRef(`refs/heads/${branch}`)
+    if (parent) await importCommit(dir, files, parent, options)
+    else await firstCommit(dir, files, { ...options, branch })
+    return readRef(`refs/heads/${branch}`)!
   }
 
   /** Runs `git init` for the first repository of a kind, and copies it for the others: tests make hundreds of them. */
   const initialize = async (dir: string, branch: string, objectFormat: string): Promise<void> => {
     const kind = `${branch} ${objectFormat}`
-    const blank = BLANK.get(kind)
-    if (blank) return writeRepositoryFiles(dir, blank)
+    const files = EMPTY_REPOSITORIES.get(kind)
+    if (files) return writeRepositoryFiles(dir, files)
     const init = ['init', '--quiet', '--bare', '--template=', `--initial-branch=${branch}`]
     await git([...init, `--object-format=${objectFormat}`, dir])
-    BLANK.set(kind, readRepositoryFiles(dir))
+    EMPTY_REPOSITORIES.set(kind, readRepositoryFiles(dir))
   }
 
   const repository: GitHost['repository'] = async (fullName, options = {}) => {
@@ -148,7 +156,7 @@ export async function gitHost(): Promise<GitHost> {
     push,
     git,
     path,
-    async remake(fullName, files) {
+    async recreate(fullName, files) {
       await rm(path(fullName), { recursive: true })
       await repository(fullName, { files })
     },
@@ -162,9 +170,9 @@ export async function gitHost(): Promise<GitHost> {
   }
 }
 
-const BLANK = new Map<string, RepositoryFiles>()
+const EMPTY_REPOSITORIES = new Map<string, RepositoryFiles>()
 
-const PERSON = {
+const ENVIRONMENT = {
   GIT_CONFIG_NOSYSTEM: '1',
   GIT_AUTHOR_NAME: 'Ada',
   GIT_AUTHOR_EMAIL: 'ada@example.com',
@@ -193,12 +201,12 @@ function run(
 }
 
 /** The largest number of files that are written as loose objects. */
-const FEW = 30
-const SMALL = 100_000
+const MAX_LOOSE_FILES = 30
+const MAX_LOOSE_BYTES = 100_000
 
 const sizeOf = (files: Files) => Object.values(files).reduce((sum, { length }) => sum + length, 0)
 
-const whoAt = (at: Date) => `Ada <ada@example.com> ${Math.floor(at.getTime() / 1000)} +0000`
+const signatureAt = (at: Date) => `Ada <ada@example.com> ${Math.floor(at.getTime() / 1000)} +0000`
 
 function commitStream(ref: string, files: Files, parent: string, at: Date, message: string) {
   const data = (text: string) => `data ${Buffer.byteLength(text)}\n${text}\n`
@@ -206,7 +214,7 @@ function commitStream(ref: string, files: Files, parent: string, at: Date, messa
     ([path, text]) => `M 100644 inline ${JSON.stringify(path)}\n${data(text)}`,
   )
   const from = parent === '' ? '' : `from ${parent}\n`
-  return `commit ${ref}\ncommitter ${whoAt(at)}\n${data(message)}${from}${changes.join('')}\n`
+  return `commit ${ref}\ncommitter ${signatureAt(at)}\n${data(message)}${from}${changes.join('')}\n`
 }
 
 /** Formats keys such as `section.key` or `section.name.key` as a git config file. */

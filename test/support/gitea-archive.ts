@@ -16,8 +16,8 @@ import { hostUrlsAt, toAnyRecord } from './records.ts'
 
 export type Facts = { [K in FactKind]?: FactsByKind[K][] }
 
-/** An archive of what is said, with the git data of a host, as a directory that it was unpacked into. */
-export async function archiveOfFacts(
+/** Writes facts and the git data of a host as an unpacked archive, and returns its folder. */
+export async function writeUnpackedArchive(
   folder: string,
   host: Pick<GitHost, 'root'>,
   facts: Facts,
@@ -41,18 +41,18 @@ export async function archiveOfFacts(
 const ADDRESSES = hostUrlsAt('https://old.example.com')
 
 const at = (day: number, hour = 12) => `2021-03-${String(day).padStart(2, '0')}T${hour}:00:00Z`
-const R = 'alice/site'
+const REPOSITORY = 'alice/site'
 const reaction = (author: string, content: string) => ({
   ...{ author, content, createdAt: '2021-03-02T09:00:00.000+08:00' },
 })
-const NONE = { assignees: [], milestone: null, labels: [], reactions: [] }
+const UNTRIAGED = { assignees: [], milestone: null, labels: [], reactions: [] }
 
 export const HOSTILE_TEXT =
   'tab\tquote"back\\slash\u0000 nul \u0085\u2028\u2029 breaks \ufeff mark \ud83d half \u007f\u009b "poster_id":1 😝\r\nend'
 
-/** One repository with something of everything, one that is empty, and one without any issue. */
-export async function discussedHost(host: GitHost) {
-  const dir = await host.repository(R, {
+/** Makes a repository that `discussedFacts` describes, an empty one, and one without issues. */
+export async function makeDiscussedRepositories(host: GitHost) {
+  const dir = await host.repository(REPOSITORY, {
     files: { 'a.txt': 'one\ntwo\n' },
     public: true,
     wiki: { 'Home.md': '# Home\n' },
@@ -72,56 +72,101 @@ export async function discussedHost(host: GitHost) {
   return { main, own, fork, later }
 }
 
-type Commits = Awaited<ReturnType<typeof discussedHost>>
+type Commits = Awaited<ReturnType<typeof makeDiscussedRepositories>>
 
 export function discussedFacts({ main, own, fork, later }: Commits): Facts {
-  const unsaid = { description: null, website: null, labels: [], collaborators: [] }
+  const defaults = { description: null, website: null, labels: [], collaborators: [] }
   const repository = (fullName: string) => {
     const [owner, name] = fullName.split('/') as [string, string]
     const git = `repositories/${fullName}.git`
-    return { owner, name, git, private: false, defaultBranch: 'main', createdAt: at(1), ...unsaid }
+    return {
+      owner,
+      name,
+      git,
+      private: false,
+      defaultBranch: 'main',
+      createdAt: at(1),
+      ...defaults,
+    }
   }
   const pull = (number: number, ref: string, sha: string, change: object) => ({
-    ...{ repository: R, number, author: 'bob', title: `Pull ${number}`, body: 'Please.' },
-    ...{ base: { ref: 'main', sha: later }, ...NONE, reviewRequests: [], closes: [], draft: false },
-    head: { ref, sha, owner: 'alice', repository: R },
+    ...{ repository: REPOSITORY, number, author: 'bob', title: `Pull ${number}`, body: 'Please.' },
+    ...{
+      base: { ref: 'main', sha: later },
+      ...UNTRIAGED,
+      reviewRequests: [],
+      closes: [],
+      draft: false,
+    },
+    head: { ref, sha, owner: 'alice', repository: REPOSITORY },
     ...{ mergedAt: null, closedAt: null, createdAt: at(3) },
     ...change,
   })
   const review = (id: number, author: string, state: string, change: object = {}) => ({
-    ...{ repository: R, id, pull: 3, author, body: '', headSha: own, state, reactions: [] },
+    ...{
+      repository: REPOSITORY,
+      id,
+      pull: 3,
+      author,
+      body: '',
+      headSha: own,
+      state,
+      reactions: [],
+    },
     ...{ createdAt: at(4, 10), submittedAt: at(4, 10 + (id % 10)) },
     ...change,
   })
-  const place = {
+  const diffPosition = {
     ...{ diffHunk: '@@ -1,2 +1,2 @@\n one\n-two\n+TWO', path: 'a.txt', position: 3 },
     ...{ originalPosition: 3, commit: own, originalCommit: own },
   }
-  const said = (id: number, author: string, change: object = {}) => ({
-    ...{ repository: R, id, pull: 3, review: 303, thread: 1, author, body: `Comment ${id}` },
-    ...{ ...place, state: 'submitted', inReplyTo: null, reactions: [], createdAt: at(5) },
+  const reviewComment = (id: number, author: string, change: object = {}) => ({
+    ...{
+      repository: REPOSITORY,
+      id,
+      pull: 3,
+      review: 303,
+      thread: 1,
+      author,
+      body: `Comment ${id}`,
+    },
+    ...{ ...diffPosition, state: 'submitted', inReplyTo: null, reactions: [], createdAt: at(5) },
     ...change,
   })
   const comment = (id: number, number: number, change: object = {}) => ({
-    ...{ repository: R, id, author: 'bob', body: `Comment ${id}`, reactions: [], createdAt: at(6) },
+    ...{
+      repository: REPOSITORY,
+      id,
+      author: 'bob',
+      body: `Comment ${id}`,
+      reactions: [],
+      createdAt: at(6),
+    },
     on: { kind: number > 2 ? 'pull_request' : 'issue', number },
     ...change,
   })
   const event = (id: number, number: number, name: string, change: object = {}) => ({
-    ...{ repository: R, id, actor: 'alice', event: name, createdAt: at(7), ...change },
+    ...{ repository: REPOSITORY, id, actor: 'alice', event: name, createdAt: at(7), ...change },
     on: { kind: number > 2 ? 'pull_request' : 'issue', number },
   })
   const file = (uuid: string, folder: string, name: string) => ({
     ...{ uuid, name, contentType: 'text/plain', file: `${folder}/${uuid}/${name}` },
   })
   const issue = (number: number, change: object) => ({
-    ...{ repository: R, number, author: 'alice', title: `Issue ${number}`, body: null, ...NONE },
+    ...{
+      repository: REPOSITORY,
+      number,
+      author: 'alice',
+      title: `Issue ${number}`,
+      body: null,
+      ...UNTRIAGED,
+    },
     ...{ closedAt: null, createdAt: at(2), updatedAt: at(2, 13), ...change },
   })
   return {
     repositories: [
       {
-        ...repository(R),
+        ...repository(REPOSITORY),
         description: 'A site\nof hers',
         labels: [{ name: 'bug', color: 'd73a4a', description: 'Broken', createdAt: at(1) }],
         collaborators: [{ login: 'bob', permission: 'write' }],
@@ -142,7 +187,7 @@ export function discussedFacts({ main, own, fork, later }: Commits): Facts {
       }),
       issue(2, { body: HOSTILE_TEXT, title: HOSTILE_TEXT, assignees: ['bob'], milestone: 2 }),
     ],
-    // As archives have them: by age, not by what they are said of.
+    // Archives sort comments by age, not by issue.
     issue_comments: [
       comment(11, 2, {
         createdAt: at(6, 15),
@@ -157,7 +202,7 @@ export function discussedFacts({ main, own, fork, later }: Commits): Facts {
       event(21, 1, 'locked'),
       event(22, 2, 'locked'),
       event(23, 2, 'unlocked', { createdAt: at(8) }),
-      event(24, 3, 'merged', { commit: later, commitRepository: R }),
+      event(24, 3, 'merged', { commit: later, commitRepository: REPOSITORY }),
       event(25, 3, 'closed'),
     ],
     pull_requests: [
@@ -178,20 +223,35 @@ export function discussedFacts({ main, own, fork, later }: Commits): Facts {
     ],
     pull_request_review_threads: [
       {
-        ...{ repository: R, id: 1, pull: 3, review: 303, ...place, line: 2, side: 'left' },
+        ...{
+          repository: REPOSITORY,
+          id: 1,
+          pull: 3,
+          review: 303,
+          ...diffPosition,
+          line: 2,
+          side: 'left',
+        },
         ...{ startLine: null, startSide: null, originalLine: 2, originalStartLine: null },
         ...{ createdAt: at(5), resolvedAt: null, resolver: null },
       },
     ],
     pull_request_review_comments: [
-      said(31, 'carol'),
-      said(32, 'bob', { inReplyTo: 31, createdAt: at(5, 14) }),
-      said(33, 'carol', { review: 999, thread: null, createdAt: at(5, 15) }),
-      said(34, 'dora', { review: 304, state: 'pending' }),
+      reviewComment(31, 'carol'),
+      reviewComment(32, 'bob', { inReplyTo: 31, createdAt: at(5, 14) }),
+      reviewComment(33, 'carol', { review: 999, thread: null, createdAt: at(5, 15) }),
+      reviewComment(34, 'dora', { review: 304, state: 'pending' }),
     ],
     commit_comments: [
       {
-        ...{ repository: R, id: 41, commit: main, author: 'bob', body: 'Nice', path: null },
+        ...{
+          repository: REPOSITORY,
+          id: 41,
+          commit: main,
+          author: 'bob',
+          body: 'Nice',
+          path: null,
+        },
         ...{ position: null, reactions: [], createdAt: at(6) },
       },
     ],
@@ -202,11 +262,21 @@ export function discussedFacts({ main, own, fork, later }: Commits): Facts {
     ],
     attachments: [
       {
-        ...{ repository: R, author: 'bob', createdAt: at(6), on: { kind: 'issue', number: 1 } },
+        ...{
+          repository: REPOSITORY,
+          author: 'bob',
+          createdAt: at(6),
+          on: { kind: 'issue', number: 1 },
+        },
         ...file('u2', 'attachments', 'shot.txt'),
       },
       {
-        ...{ repository: R, author: 'bob', createdAt: at(6), on: { kind: 'release', tag: 'v1' } },
+        ...{
+          repository: REPOSITORY,
+          author: 'bob',
+          createdAt: at(6),
+          on: { kind: 'release', tag: 'v1' },
+        },
         ...file('u3', 'attachments', 'gone.txt'),
       },
     ],
@@ -220,39 +290,48 @@ export const DISCUSSED_FILES = {
 
 function milestone(number: number, change: object) {
   return {
-    ...{ repository: R, number, author: 'alice', title: 'one', description: null, state: 'open' },
+    ...{
+      repository: REPOSITORY,
+      number,
+      author: 'alice',
+      title: 'one',
+      description: null,
+      state: 'open',
+    },
     ...{ dueOn: null, createdAt: at(1), updatedAt: at(2), closedAt: null, ...change },
   }
 }
 
 function release(tag: string, change: object) {
   return {
-    ...{ repository: R, tag, author: 'alice', name: null, body: 'Notes', draft: false },
+    ...{ repository: REPOSITORY, tag, author: 'alice', name: null, body: 'Notes', draft: false },
     ...{ prerelease: false, target: 'main', assets: [], publishedAt: at(9), createdAt: at(8) },
     ...change,
   }
 }
 
-/** Of an unpacked archive nobody can say what its segments were. */
+/** An unpacked archive has no segments, so all of them are the same in its manifest. */
 const SEGMENT: ManifestSegment = { sha256: '0'.repeat(64), length: 1, plain_length: 1, crc32: 0 }
 
-/** Says of an unpacked archive what it holds, as if it had been exported so. */
+/** Writes the manifest of an unpacked archive. `change` can edit it first. */
 export async function addManifest(
   archive: string,
   host: Pick<GitHost, 'git'>,
   { repositories, stored = [] }: { repositories: readonly string[]; stored?: readonly string[] },
   change: (manifest: Manifest) => void = () => {},
 ): Promise<void> {
-  const named = async (paths: readonly string[]) =>
-    await Promise.all(paths.map((path) => fileAt(archive, path)))
+  const manifestFiles = async (paths: readonly string[]) =>
+    await Promise.all(paths.map((path) => manifestFile(archive, path)))
   const manifest: Manifest = {
     ...{ format: 4, generator: 'godwit test', migration_guid: 'a', skipped: [], repositories: [] },
     created_at: '2024-01-01T00:00:00Z',
     metadata: {
       segment: SEGMENT,
-      files: await named((await readdir(archive)).filter((name) => name.endsWith('.json'))),
+      files: await manifestFiles((await readdir(archive)).filter((name) => name.endsWith('.json'))),
     },
-    stored_files: [{ full_name: repositories[0]!, segment: SEGMENT, files: await named(stored) }],
+    stored_files: [
+      { full_name: repositories[0]!, segment: SEGMENT, files: await manifestFiles(stored) },
+    ],
   }
   async function plainFiles(folder: string): Promise<string[]> {
     const below = join('repositories', folder)
@@ -264,22 +343,22 @@ export async function addManifest(
   }
   for (const full_name of repositories) {
     const dir = join(archive, 'repositories', full_name)
-    const wiki = existsSync(`${dir}.wiki.git`) ? await gitAt(host, `${dir}.wiki.git`) : null
+    const wiki = existsSync(`${dir}.wiki.git`) ? await manifestGit(host, `${dir}.wiki.git`) : null
     const folders = [`${full_name}.git`, ...(wiki ? [`${full_name}.wiki.git`] : [])]
-    const files = await named((await Promise.all(folders.map(plainFiles))).flat())
-    const said = { full_name, size: 1, segment: SEGMENT, wiki, lfs: [], files }
-    manifest.repositories.push({ ...said, ...(await gitAt(host, `${dir}.git`)) })
+    const files = await manifestFiles((await Promise.all(folders.map(plainFiles))).flat())
+    const repository = { full_name, size: 1, segment: SEGMENT, wiki, lfs: [], files }
+    manifest.repositories.push({ ...repository, ...(await manifestGit(host, `${dir}.git`)) })
   }
   change(manifest)
   await writeFile(join(archive, 'godwit-manifest.json'), JSON.stringify(manifest))
 }
 
-async function fileAt(archive: string, path: string): Promise<ManifestFile> {
+async function manifestFile(archive: string, path: string): Promise<ManifestFile> {
   const content = await readFile(join(archive, path))
   return { path, size: content.length, sha256: createHash('sha256').update(content).digest('hex') }
 }
 
-async function gitAt(host: Pick<GitHost, 'git'>, dir: string): Promise<ManifestGit> {
+async function manifestGit(host: Pick<GitHost, 'git'>, dir: string): Promise<ManifestGit> {
   const lines = await host.git(['for-each-ref', '--format=%(objectname) %(refname)'], { dir })
   const refs = lines.split('\n').flatMap((line) => {
     const [oid, name] = line.split(' ')

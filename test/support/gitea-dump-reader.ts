@@ -20,14 +20,14 @@ export interface ReadDump {
   reviews: Map<number, DumpedValue[]>
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: whatever the file says; the shapes below say what that may be.
+// biome-ignore lint/suspicious/noExplicitAny: SHAPES describes the values.
 type DumpedValue = Record<string, any>
 type Rule = (value: unknown) => boolean
 
 const text: Rule = (value) => typeof value === 'string'
 const flag: Rule = (value) => typeof value === 'boolean'
-const whole: Rule = (value) => Number.isSafeInteger(value)
-const someone: Rule = (value) => whole(value) && value !== 0
+const integer: Rule = (value) => Number.isSafeInteger(value)
+const nonZeroInteger: Rule = (value) => integer(value) && value !== 0
 const time: Rule = (value) =>
   typeof value === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/.test(value)
 const orNull =
@@ -41,7 +41,7 @@ const oneOf =
 const listOf =
   (shape: Shape): Rule =>
   (value) =>
-    Array.isArray(value) && value.every((each) => checked(shape, each))
+    Array.isArray(value) && value.every((each) => assertShape(shape, each))
 const each =
   (rule: Rule): Rule =>
   (value) =>
@@ -49,8 +49,8 @@ const each =
 
 type Shape = Readonly<Record<string, Rule>>
 
-/** Checks that the value has all fields of the shape and no others. */
-function checked(shape: Shape, value: unknown): boolean {
+/** Asserts that the value has all fields of the shape and no others. Returns true. */
+function assertShape(shape: Shape, value: unknown): boolean {
   assert.ok(typeof value === 'object' && value !== null, JSON.stringify(value))
   assert.deepEqual(Object.keys(value).sort(), Object.keys(shape).sort())
   for (const [key, rule] of Object.entries(shape))
@@ -63,10 +63,16 @@ const LABEL: Shape = {
   color: (value) => /^[0-9a-fA-F]{6}$/.test(`${value}`),
   description: text,
 }
-const REACTION: Shape = { user_id: someone, user_name: text, content: text }
-const POSTER: Shape = { poster_id: someone, poster_name: text, poster_email: text }
+const REACTION: Shape = { user_id: nonZeroInteger, user_name: text, content: text }
+const POSTER: Shape = { poster_id: nonZeroInteger, poster_name: text, poster_email: text }
 const DISCUSSED: Shape = {
-  ...{ number: whole, title: text, content: text, milestone: text, state: oneOf('open', 'closed') },
+  ...{
+    number: integer,
+    title: text,
+    content: text,
+    milestone: text,
+    state: oneOf('open', 'closed'),
+  },
   ...{ is_locked: flag, created: time, updated: time, closed: orNull(time), ...POSTER },
   ...{ labels: listOf(LABEL), reactions: listOf(REACTION), assignees: each(text) },
 }
@@ -74,12 +80,12 @@ const sha: Rule = (value) => /^(?:[0-9a-f]{40}|[0-9a-f]{64}|)$/.test(`${value}`)
 const hunk: Rule = (value) => /^@@ -\d+(,\d+)? \+\d+(,\d+)? @@/.test(`${value}`)
 const BRANCH: Shape = { clone_url: oneOf(''), ref: text, sha, repo_name: text, owner_name: text }
 const CODE_COMMENT: Shape = {
-  ...{ id: whole, in_reply_to: whole, content: text, tree_path: text, diff_hunk: hunk },
-  ...{ position: whole, line: someone, commit_id: sha, poster_id: someone },
+  ...{ id: integer, in_reply_to: integer, content: text, tree_path: text, diff_hunk: hunk },
+  ...{ position: integer, line: nonZeroInteger, commit_id: sha, poster_id: nonZeroInteger },
   ...{ reactions: listOf(REACTION), created_at: time, updated_at: time },
 }
 const ASSET: Shape = {
-  ...{ id: whole, name: text, content_type: text, size: whole, download_count: whole },
+  ...{ id: integer, name: text, content_type: text, size: integer, download_count: integer },
   ...{ created: time, updated: time, download_url: text, downloadurl: text },
 }
 
@@ -92,23 +98,34 @@ const SHAPES = {
   issue: { ...DISCUSSED, ref: text },
   pull_request: {
     ...{ ...DISCUSSED, patch_url: text, merged: flag, merged_time: orNull(time) },
-    ...{ merge_commit_sha: sha, is_draft: flag, foreignindex: whole },
-    head: (value) => checked(BRANCH, value),
-    base: (value) => checked(BRANCH, value),
+    ...{ merge_commit_sha: sha, is_draft: flag, foreignindex: integer },
+    head: (value) => assertShape(BRANCH, value),
+    base: (value) => assertShape(BRANCH, value),
   },
   comment: {
-    ...{ issue_index: whole, index: whole, comment_type: oneOf('comment'), ...POSTER },
+    ...{ issue_index: integer, index: integer, comment_type: oneOf('comment'), ...POSTER },
     ...{ created: time, updated: time, content: text, reactions: listOf(REACTION) },
   },
   review: {
-    ...{ id: whole, issue_index: whole, reviewer_id: someone, reviewer_name: text, official: flag },
+    ...{
+      id: integer,
+      issue_index: integer,
+      reviewer_id: nonZeroInteger,
+      reviewer_name: text,
+      official: flag,
+    },
     ...{ commit_id: sha, content: text, created_at: time, comments: listOf(CODE_COMMENT) },
     // Every other state is read as pending.
     state: oneOf('APPROVED', 'CHANGES_REQUESTED', 'COMMENTED'),
   },
   release: {
     ...{ tag_name: text, target_commitish: text, name: text, body: text, draft: flag },
-    ...{ prerelease: flag, publisher_id: someone, publisher_name: text, publisher_email: text },
+    ...{
+      prerelease: flag,
+      publisher_id: nonZeroInteger,
+      publisher_name: text,
+      publisher_email: text,
+    },
     ...{ assets: listOf(ASSET), created: time, published: time },
   },
 } satisfies Record<string, Shape>
@@ -123,7 +140,7 @@ const KNOWN = new Set(
 export function readDump(dumpFolder: string): ReadDump {
   for (const name of readdirSync(dumpFolder)) assert.ok(KNOWN.has(name), `${name} is in the dump`)
   const list = (kind: keyof typeof SHAPES, file = `${kind}.yml`): DumpedValue[] => {
-    const read = existsSync(join(dumpFolder, file)) ? value(join(dumpFolder, file)) : []
+    const read = existsSync(join(dumpFolder, file)) ? readJson(join(dumpFolder, file)) : []
     assert.ok(listOf(SHAPES[kind])(read), file)
     return read as DumpedValue[]
   }
@@ -133,16 +150,16 @@ export function readDump(dumpFolder: string): ReadDump {
     return new Map(
       files.map((file) => {
         const number = Number(/^([1-9]\d*)\.yml$/.exec(file)?.[1])
-        const those = list(kind, `${kind}s/${file}`)
-        assert.ok(those.length > 0 && those.every(({ issue_index }) => issue_index === number))
-        return [number, those]
+        const items = list(kind, `${kind}s/${file}`)
+        assert.ok(items.length > 0 && items.every(({ issue_index }) => issue_index === number))
+        return [number, items]
       }),
     )
   }
-  const repository = value(join(dumpFolder, 'repo.yml')) as Record<string, string>
+  const repository = readJson(join(dumpFolder, 'repo.yml')) as Record<string, string>
   for (const each of Object.values(repository)) assert.equal(typeof each, 'string')
   const topics = existsSync(join(dumpFolder, 'topic.yml'))
-    ? value(join(dumpFolder, 'topic.yml'))
+    ? readJson(join(dumpFolder, 'topic.yml'))
     : undefined
   const dump = {
     repository,
@@ -156,7 +173,7 @@ export function readDump(dumpFolder: string): ReadDump {
 }
 
 /** Reads JSON, and rejects what YAML would read as another value or not at all. */
-function value(file: string): unknown {
+function readJson(file: string): unknown {
   const content = readFileSync(file, 'utf8')
   assert.doesNotMatch(content, /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/, file)
   assert.doesNotMatch(content.replaceAll('\\\\', ''), /\\u(?:d[89a-f]|0000)/i, file)
@@ -164,7 +181,7 @@ function value(file: string): unknown {
   return JSON.parse(content)
 }
 
-/** Checks that everything that is referred to exists: the server ignores it, or fails. */
+/** Checks that everything that is referred to exists. Without it, the server ignores the reference or fails. */
 function checkLinks(dumpFolder: string, dump: ReadDump): void {
   const { issues, pulls, comments, reviews, releases } = dump
   const all = [...issues, ...pulls]
@@ -173,9 +190,9 @@ function checkLinks(dumpFolder: string, dump: ReadDump): void {
   unique(releases.map(({ tag_name }) => tag_name))
   const labels = new Set(dump.labels.map(({ name }) => name))
   const titles = new Set(['', ...dump.milestones.map(({ title }) => title)])
-  for (const { labels: those, milestone } of all) {
+  for (const { labels: used, milestone } of all) {
     assert.ok(titles.has(milestone), milestone)
-    for (const { name } of those) assert.ok(labels.has(name), name)
+    for (const { name } of used) assert.ok(labels.has(name), name)
   }
   for (const { reactions } of [...all, ...[...comments.values()].flat()])
     unique((reactions as DumpedValue[]).map((one) => `${one.content} ${one.user_id}`))

@@ -2,17 +2,18 @@ import type { Author, Reaction } from '../../src/records/fact.ts'
 import type { Facts } from './gitea-archive.ts'
 import type { ReadDump } from './gitea-dump-reader.ts'
 
-/** What an archive and its dump must agree in, in words of neither. */
+/** Facts that an archive and its dump must have in common, in a form for comparison. */
 
-const moment = (time: string | null | undefined) => (time ? Date.parse(time) : null)
-const by = (author: Author) => author ?? 'ghost'
-const who = (reactions: readonly Reaction[]) =>
-  reactions.map(({ author, content }) => `${by(author)} ${content}`).sort()
-// biome-ignore lint/suspicious/noExplicitAny: as the reader gives it.
+const timeOf = (time: string | null | undefined) => (time ? Date.parse(time) : null)
+const authorOf = (author: Author) => author ?? 'ghost'
+const reactionsOf = (reactions: readonly Reaction[]) =>
+  reactions.map(({ author, content }) => `${authorOf(author)} ${content}`).sort()
+// biome-ignore lint/suspicious/noExplicitAny: the values of `readDump`.
 type Value = Record<string, any>
-const whoDumped = (reactions: Value[]) =>
+const dumpedReactions = (reactions: Value[]) =>
   reactions.map(({ user_name, content }) => `${user_name} ${content}`).sort()
-const readable = (text: string | null) => (text ?? '').toWellFormed().replaceAll('\u0000', '\ufffd')
+const cleanText = (text: string | null) =>
+  (text ?? '').toWellFormed().replaceAll('\u0000', '\ufffd')
 const sorted = <T>(values: T[], key: (value: T) => number): T[] =>
   values.sort((a, b) => key(a) - key(b))
 
@@ -20,20 +21,20 @@ const byTag = (a: { tag: string }, b: { tag: string }) => (a.tag < b.tag ? -1 : 
 
 export function factsOfDump(dump: ReadDump) {
   const pulls = dump.pulls.map(({ number, merged, merged_time, head, is_draft }) => ({
-    ...{ number, merged, mergedAt: moment(merged_time), head: head.sha, isDraft: is_draft },
+    ...{ number, merged, mergedAt: timeOf(merged_time), head: head.sha, isDraft: is_draft },
   }))
   const discussed = [...dump.issues, ...dump.pulls].map((one) => ({
     number: one.number,
     title: one.is_draft ? one.title.replace(/^WIP: /, '') : one.title,
     ...{ body: one.content, author: one.poster_name, state: one.state, isLocked: one.is_locked },
     ...{ milestone: one.milestone, labels: one.labels.map(({ name }: Value) => name) },
-    ...{ assignees: one.assignees, reactions: whoDumped(one.reactions) },
-    ...{ createdAt: moment(one.created), closedAt: moment(one.closed) },
+    ...{ assignees: one.assignees, reactions: dumpedReactions(one.reactions) },
+    ...{ createdAt: timeOf(one.created), closedAt: timeOf(one.closed) },
     comments: (dump.comments.get(one.number) ?? []).map((comment) => ({
       ...{ id: comment.index, author: comment.poster_name, body: comment.content },
-      ...{ createdAt: moment(comment.created), reactions: whoDumped(comment.reactions) },
+      ...{ createdAt: timeOf(comment.created), reactions: dumpedReactions(comment.reactions) },
     })),
-    updatedAt: 'foreignindex' in one ? null : moment(one.updated),
+    updatedAt: 'foreignindex' in one ? null : timeOf(one.updated),
   }))
   const reviews = [...dump.reviews.values()].flat()
   return {
@@ -41,10 +42,10 @@ export function factsOfDump(dump: ReadDump) {
     pulls: sorted(pulls, ({ number }) => number),
     reviews: reviews
       .flatMap(({ id, issue_index, state, reviewer_name, content, created_at }) =>
-        // One that only holds what somebody else said in another's review has the number of that comment.
+        // A comment by another person in a review becomes a review of its own, with the id of the comment.
         reviews.some(({ comments }) => comments.some((one: Value) => one.id === id))
           ? []
-          : [[id, issue_index, state, reviewer_name, content, moment(created_at)].join(' ')],
+          : [[id, issue_index, state, reviewer_name, content, timeOf(created_at)].join(' ')],
       )
       .sort(),
     inline: reviews
@@ -56,14 +57,14 @@ export function factsOfDump(dump: ReadDump) {
             one.tree_path,
             reviewer_name,
             one.content,
-            moment(one.created_at),
+            timeOf(one.created_at),
           ].join(' '),
         ),
       )
       .sort(),
     labels: dump.labels.map(({ name }) => name).sort(),
     milestones: dump.milestones.map(({ title, state, deadline, closed }) => ({
-      ...{ title, state, dueOn: moment(deadline), closedAt: moment(closed) },
+      ...{ title, state, dueOn: timeOf(deadline), closedAt: timeOf(closed) },
     })),
     releases: dump.releases
       .map(({ tag_name, body, publisher_name, assets }) => ({
@@ -82,11 +83,11 @@ const STATES = {
   dismissed: 'COMMENTED',
 }
 
-/** `isThere` says which commits of pull requests the git data holds. */
+/** Returns the facts of a repository. `hasCommit` returns whether the git data has the commit of a pull request. */
 export function factsOfArchive(
   all: Facts,
   fullName: string,
-  isThere = (sha: string) => !/^c+$/.test(sha),
+  hasCommit = (sha: string) => !/^c+$/.test(sha),
 ): ReturnType<typeof factsOfDump> {
   const of = <T extends { repository: string }>(facts: readonly T[] | undefined): T[] =>
     (facts ?? []).filter(({ repository }) => repository === fullName)
@@ -94,33 +95,39 @@ export function factsOfArchive(
   const titles = new Map(of(all.milestones).map(({ number, title }) => [number, title]))
   const locks = of(all.issue_events).filter(({ event }) => /^(?:un)?locked$/.test(event))
   const discussed = [...of(all.issues), ...of(all.pull_requests)].map((one) => ({
-    ...{ number: one.number, body: readable(one.body) },
-    // The mark of a draft, which a server of this kind has in the title.
+    ...{ number: one.number, body: cleanText(one.body) },
+    // Gitea marks a draft by its title.
     title:
-      'draft' in one && one.draft ? readable(one.title).replace(/^WIP: /, '') : readable(one.title),
-    author: by(one.author),
+      'draft' in one && one.draft
+        ? cleanText(one.title).replace(/^WIP: /, '')
+        : cleanText(one.title),
+    author: authorOf(one.author),
     state: one.closedAt === null ? 'open' : 'closed',
     isLocked: locks.findLast(({ on }) => on.number === one.number)?.event === 'locked',
     milestone: one.milestone === null ? '' : titles.get(one.milestone)!,
-    ...{ labels: [...one.labels], assignees: [...one.assignees], reactions: who(one.reactions) },
-    ...{ createdAt: moment(one.createdAt), closedAt: moment(one.closedAt) },
+    ...{
+      labels: [...one.labels],
+      assignees: [...one.assignees],
+      reactions: reactionsOf(one.reactions),
+    },
+    ...{ createdAt: timeOf(one.createdAt), closedAt: timeOf(one.closedAt) },
     comments: sorted(
       of(all.issue_comments)
         .filter(({ on }) => on.number === one.number)
         .map(({ id, author, body, createdAt, reactions }) => ({
-          ...{ id, author: by(author), body: readable(body), createdAt: moment(createdAt) },
-          reactions: who(reactions),
+          ...{ id, author: authorOf(author), body: cleanText(body), createdAt: timeOf(createdAt) },
+          reactions: reactionsOf(reactions),
         })),
       ({ createdAt }) => createdAt!,
     ),
-    // Archives do not say it of pull requests.
-    updatedAt: 'updatedAt' in one ? moment(one.updatedAt) : null,
+    // Pull requests in archives have no such time.
+    updatedAt: 'updatedAt' in one ? timeOf(one.updatedAt) : null,
   }))
   return {
     discussed: sorted(discussed, ({ number }) => number),
     pulls: of(all.pull_requests).map(({ number, mergedAt, head, draft }) => ({
-      ...{ number, merged: mergedAt !== null, mergedAt: moment(mergedAt), isDraft: draft },
-      head: isThere(head.sha) ? head.sha : '',
+      ...{ number, merged: mergedAt !== null, mergedAt: timeOf(mergedAt), isDraft: draft },
+      head: hasCommit(head.sha) ? head.sha : '',
     })),
     reviews: of(all.pull_request_reviews)
       .flatMap(({ id, pull, state, author, body, createdAt, submittedAt }) =>
@@ -131,9 +138,9 @@ export function factsOfArchive(
                 id,
                 pull,
                 STATES[state],
-                by(author),
-                readable(body),
-                moment(submittedAt ?? createdAt),
+                authorOf(author),
+                cleanText(body),
+                timeOf(submittedAt ?? createdAt),
               ].join(' '),
             ],
       )
@@ -141,7 +148,7 @@ export function factsOfArchive(
     inline: of(all.pull_request_review_comments)
       .filter(({ state }) => state === 'submitted')
       .map(({ id, inReplyTo, path, author, body, createdAt }) =>
-        [id, inReplyTo ?? 0, path, by(author), readable(body), moment(createdAt)].join(' '),
+        [id, inReplyTo ?? 0, path, authorOf(author), cleanText(body), timeOf(createdAt)].join(' '),
       )
       .sort(),
     labels: [
@@ -151,11 +158,11 @@ export function factsOfArchive(
       ]),
     ].sort(),
     milestones: of(all.milestones).map(({ title, state, dueOn, closedAt }) => ({
-      ...{ title, state, dueOn: moment(dueOn), closedAt: moment(closedAt) },
+      ...{ title, state, dueOn: timeOf(dueOn), closedAt: timeOf(closedAt) },
     })),
     releases: of(all.releases)
       .map(({ tag, body, author, assets }) => ({
-        ...{ tag, body: readable(body), author: by(author) },
+        ...{ tag, body: cleanText(body), author: authorOf(author) },
         assets: assets.map(({ name }) => name),
       }))
       .sort(byTag),

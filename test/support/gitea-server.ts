@@ -12,7 +12,9 @@ const PROGRAM = process.env.GODWIT_TEST_GITEA
 
 /** A real server for tests, given by the path of its program. */
 export const GITEA = {
-  needed: { skip: PROGRAM ? false : 'GODWIT_TEST_GITEA names no program of Gitea or Forgejo' },
+  needed: {
+    skip: PROGRAM ? false : 'GODWIT_TEST_GITEA is not set to a program of Gitea or Forgejo',
+  },
 } as const
 
 export interface GiteaServer {
@@ -36,7 +38,7 @@ export interface GiteaServer {
   stop(): Promise<void>
 }
 
-const ADMIN = { name: 'keeper', password: 'Eleven-days-0ver-0pen-sea' }
+const ADMIN = { name: 'operator', password: 'Eleven-days-0ver-0pen-sea' }
 const AUTHORIZATION = `Basic ${Buffer.from(`${ADMIN.name}:${ADMIN.password}`).toString('base64')}`
 
 /** Starts a server with SQLite in an empty directory. */
@@ -57,8 +59,8 @@ export async function giteaServer(base: string): Promise<GiteaServer> {
   await run(['migrate'])
   const addUser = async (name: string, ...more: string[]) => {
     const password = name === ADMIN.name ? ADMIN.password : randomBytes(16).toString('base64')
-    const said = ['--username', name, '--email', `${name}@example.com`, '--password', password]
-    await run(['admin', 'user', 'create', ...said, '--must-change-password=false', ...more])
+    const options = ['--username', name, '--email', `${name}@example.com`, '--password', password]
+    await run(['admin', 'user', 'create', ...options, '--must-change-password=false', ...more])
   }
   await addUser(ADMIN.name, '--admin')
   const log = join(base, 'web.log')
@@ -68,16 +70,16 @@ export async function giteaServer(base: string): Promise<GiteaServer> {
     program,
     env,
     run,
-    ...speaking(url),
+    ...createApiClient(url),
     addUser: (name: string) => addUser(name),
   }
   try {
-    const version = await until('the server to answer', async () => {
-      if (child.exitCode !== null) throw new Error(`it ended: ${readFileSync(log, 'utf8')}`)
+    const version = await until('the server responds', async () => {
+      if (child.exitCode !== null) throw new Error(`the server ended: ${readFileSync(log, 'utf8')}`)
       return await server.api<{ version: string }>('/version').catch(() => undefined)
     })
     const tokenFile = join(base, 'token')
-    await writeFile(tokenFile, await tokenOf(server))
+    await writeFile(tokenFile, await createToken(server))
     const repositories = join(base, 'repositories')
     const known = { tokenFile, repositories, version: giteaVersion(version.version) }
     return { ...server, ...known, stop: () => stop(child) }
@@ -105,7 +107,7 @@ function configIn(
 RUN_USER = ${userInfo().username}
 RUN_MODE = prod
 WORK_PATH = ${base}
-; It refuses to run as root otherwise, and tests may be run by anybody.
+; Without this, it refuses to run as root.
 I_AM_BEING_UNSAFE_RUNNING_AS_ROOT = true
 [server]
 PROTOCOL = http
@@ -146,15 +148,15 @@ function startWeb(program: string, env: NodeJS.ProcessEnv, cwd: string, log: str
   return spawn(program, ['web'], { env, cwd, stdio: ['ignore', file, file] })
 }
 
-function speaking(url: string): Pick<GiteaServer, 'api' | 'all' | 'bytes'> {
+function createApiClient(url: string): Pick<GiteaServer, 'api' | 'all' | 'bytes'> {
   const api: GiteaServer['api'] = async <T>(path: string, body?: object) => {
-    const answer = await fetch(`${url}api/v1${path}`, {
+    const response = await fetch(`${url}api/v1${path}`, {
       method: body ? 'POST' : 'GET',
       headers: { authorization: AUTHORIZATION, 'content-type': 'application/json' },
       ...(body ? { body: JSON.stringify(body) } : {}),
     })
-    const text = await answer.text()
-    if (!answer.ok) throw new Error(`${path} is answered ${answer.status}: ${text}`)
+    const text = await response.text()
+    if (!response.ok) throw new Error(`${path} responded with ${response.status}: ${text}`)
     return JSON.parse(text) as T
   }
   return {
@@ -170,24 +172,24 @@ function speaking(url: string): Pick<GiteaServer, 'api' | 'all' | 'bytes'> {
       }
     },
     async bytes(address) {
-      const answer = await fetch(address, { headers: { authorization: AUTHORIZATION } })
-      if (!answer.ok) throw new Error(`${address} is answered ${answer.status}`)
-      return await answer.text()
+      const response = await fetch(address, { headers: { authorization: AUTHORIZATION } })
+      if (!response.ok) throw new Error(`${address} responded with ${response.status}`)
+      return await response.text()
     },
   }
 }
 
-async function tokenOf({ api }: Pick<GiteaServer, 'api'>): Promise<string> {
-  const wanted = { name: 'restore', scopes: ['all'] }
-  return (await api<{ sha1: string }>(`/users/${ADMIN.name}/tokens`, wanted)).sha1
+async function createToken({ api }: Pick<GiteaServer, 'api'>): Promise<string> {
+  const settings = { name: 'restore', scopes: ['all'] }
+  return (await api<{ sha1: string }>(`/users/${ADMIN.name}/tokens`, settings)).sha1
 }
 
 /**
  * Parses a Forgejo version such as `7.0.0+gitea-1.22.0`; a version without the suffix is newer than all known
  * differences.
  */
-function giteaVersion(said: string): number {
-  const [, major, minor] = /(?:gitea-|^)(\d+)\.(\d+)/.exec(said) ?? []
+function giteaVersion(version: string): number {
+  const [, major, minor] = /(?:gitea-|^)(\d+)\.(\d+)/.exec(version) ?? []
   return Number(major) === 1 ? 100 + Number(minor) : 199
 }
 

@@ -35,7 +35,7 @@ export interface GitoliteHost {
   commit(repository: string): void
 }
 
-/** Starts a real gitolite with its own home directory; `keeper` is its administrator. */
+/** Starts a real gitolite with its own home directory; `operator` is its administrator. */
 export function gitoliteHost(t: Pick<TestContext, 'after'>): GitoliteHost {
   const home = mkdtempSync(join(tmpdir(), 'godwit-gitolite-'))
   t.after(() => rmSync(home, { recursive: true, force: true }))
@@ -57,7 +57,7 @@ export function gitoliteHost(t: Pick<TestContext, 'after'>): GitoliteHost {
     run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', user, '-f', file])
     return `${file}.pub`
   }
-  run('gitolite', ['setup', '-pk', makeKey('keeper')])
+  run('gitolite', ['setup', '-pk', makeKey('operator')])
 
   return {
     home,
@@ -71,8 +71,8 @@ export function gitoliteHost(t: Pick<TestContext, 'after'>): GitoliteHost {
     },
     allowed(pairs, permission) {
       const input = pairs.map((pair) => `${pair}\n`).join('')
-      const answers = run('gitolite', ['access', '%', '%', permission, 'any'], input).trim()
-      return answers
+      const output = run('gitolite', ['access', '%', '%', permission, 'any'], input).trim()
+      return output
         .split('\n')
         .filter((line) => !line.includes('DENIED'))
         .map((line) => line.split('\t').slice(0, 2).join(' '))

@@ -3,11 +3,11 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { moveTemporaryFilesToMemory } from './memory-directory.ts'
-import { type Cluster, startCluster } from './postgres.ts'
+import { type PostgresServer, startPostgres } from './postgres.ts'
 import { startObjectStore } from './radosgw-cluster.ts'
 import { prepareUpgradedFile } from './upgraded-databases.ts'
 
-let cluster: Cluster | undefined
+let cluster: PostgresServer | undefined
 let removeUpgraded: (() => Promise<void>) | undefined
 let removeTemporaryFiles: (() => Promise<void>) | undefined
 let objects: Awaited<ReturnType<typeof serveObjectStore>> | undefined
@@ -15,7 +15,7 @@ let objects: Awaited<ReturnType<typeof serveObjectStore>> | undefined
 /** Starts one PostgreSQL for the whole run, and one object store if a test needs it. Each test has its own database and bucket. */
 export async function globalSetup(): Promise<void> {
   removeTemporaryFiles = await moveTemporaryFilesToMemory()
-  cluster = await startCluster()
+  cluster = await startPostgres()
   process.env.GODWIT_TEST_POSTGRES = cluster.url
   removeUpgraded = await prepareUpgradedFile()
   objects = await serveObjectStore()

@@ -20,20 +20,20 @@ const WEB = `${BASE}/{owner}/{name}`
 
 export interface HostArchiveOptions {
   now?: () => number
-  /** Of a PostgreSQL that is empty; without it a SQLite is made and thrown away. */
+  /** An empty PostgreSQL database. Default: a temporary SQLite database. */
   databaseUrl?: string | undefined
 }
 
-/** The archive of all that a host has, as it would be exported. */
+/** Exports all repositories of a host and returns the archive. */
 export async function archiveOfHost(
   host: GitHost,
   { now = Date.now, databaseUrl }: HostArchiveOptions = {},
 ): Promise<Buffer> {
   const folder = await mkdtemp(join(tmpdir(), 'godwit-archive-'))
-  await using made = new AsyncDisposableStack()
-  made.defer(() => rm(folder, { recursive: true, force: true }))
+  await using cleanup = new AsyncDisposableStack()
+  cleanup.defer(() => rm(folder, { recursive: true, force: true }))
   const database = await connect({ dataDirectory: folder, databaseUrl })
-  made.defer(() => database.close())
+  cleanup.defer(() => database.close())
   await upgradeSchema(database)
   const { db } = database
   const scratchDirectory = join(folder, 'scratch')
@@ -51,7 +51,7 @@ export async function archiveOfHost(
   const entries = await listCatalogue(db)
   const owner = entries[0]!.owner
   const repositories = await factsForViewer(db, { account: owner }, entries)
-  const order = { owner, repositories, allowPartial: false, concurrency: 2, onResult: () => {} }
-  await using archive = await exportArchive(parts, order, new AbortController().signal)
+  const request = { owner, repositories, allowPartial: false, concurrency: 2, onResult: () => {} }
+  await using archive = await exportArchive(parts, request, new AbortController().signal)
   return await collect(readArchive(archive.plan, blobs))
 }

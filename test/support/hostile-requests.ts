@@ -31,7 +31,7 @@ interface Schema {
 }
 type DescribedOperation = Operation & { parameters?: (Parameter | { $ref: string })[] }
 
-const TRICKS = [
+const HOSTILE_TEXTS = [
   ...['', ' ', '.', '..', '../../etc/passwd', '/', '//', '\\', '~', '*', '%', '_', '?', '#', '&=&'],
   ...['\0', 'a\0b', '\x07', '\r\nset-cookie: a=b', '\n', '\t', '\u202e', '\ufeff', '\ud800', '𝕏'],
   ...['%00', '%2e%2e%2f', '%zz', '%', '%c0%af', 'alice%2fsite', '+', ';', ',', '[]', '{}'],
@@ -57,8 +57,8 @@ const HEADER_VALUES = [
 ]
 const QUERY_NAMES = ['page', 'per_page', 'exclude', 'exclude[]', 'expires', 'sig', 'q', '']
 
-const someText: Arbitrary<string> = fc.oneof(
-  { arbitrary: fc.constantFrom(...TRICKS), weight: 5 },
+const hostileText: Arbitrary<string> = fc.oneof(
+  { arbitrary: fc.constantFrom(...HOSTILE_TEXTS), weight: 5 },
   { arbitrary: fc.string({ unit: 'binary', maxLength: 30 }), weight: 2 },
   { arbitrary: fc.string({ maxLength: 30 }), weight: 1 },
 )
@@ -75,7 +75,7 @@ export function hostileRequests(
   )
   const value = fc.oneof(
     { arbitrary: known, weight: 2 },
-    { arbitrary: someText, weight: 3 },
+    { arbitrary: hostileText, weight: 3 },
     { arbitrary: fc.integer().map(String), weight: 1 },
   )
 
@@ -102,58 +102,58 @@ export function hostileRequests(
   return fc.oneof(...operations.map(requestTo))
 }
 
-function mostly<T>(usual: Arbitrary<T>, odd: Arbitrary<T>): Arbitrary<T> {
-  return fc.oneof({ arbitrary: usual, weight: 9 }, { arbitrary: odd, weight: 1 })
+function mostly<T>(usual: Arbitrary<T>, unusual: Arbitrary<T>): Arbitrary<T> {
+  return fc.oneof({ arbitrary: usual, weight: 9 }, { arbitrary: unusual, weight: 1 })
 }
 
 /**
  * Removes characters that an HTTP client does not allow in a request target; malformed-http.test.ts tests raw
  * sockets.
  */
-const rawInPath = (text: string) => text.replaceAll(/[^\x21-\x7e]/g, '')
-const encoded = (text: string) => encodeURIComponent(text.toWellFormed())
+const toRawTarget = (text: string) => text.replaceAll(/[^\x21-\x7e]/g, '')
+const encodeText = (text: string) => encodeURIComponent(text.toWellFormed())
 
 function pathOf(path: string, value: Arbitrary<string>): Arbitrary<string> {
   const parts = path.split(/(\{\w+\})/)
   const filled = parts.map((part) =>
     part.startsWith('{')
-      ? fc.oneof(value.map(encoded), value.map(encoded), value.map(rawInPath))
+      ? fc.oneof(value.map(encodeText), value.map(encodeText), value.map(toRawTarget))
       : fc.constant(part),
   )
   return mostly(
     fc.tuple(...filled).map((all) => all.join('')),
-    someText.map((text) => `${path}/${rawInPath(text)}`),
+    hostileText.map((text) => `${path}/${toRawTarget(text)}`),
   )
 }
 
 function queryOf(names: string[], value: Arbitrary<string>): Arbitrary<string> {
-  const name = mostly(fc.constantFrom(...names), someText)
-  const pair = fc.tuple(name, value).map(([key, text]) => `${encoded(key)}=${encoded(text)}`)
-  const pairs = fc.array(fc.oneof(pair, value.map(rawInPath)), { maxLength: 4 })
+  const name = mostly(fc.constantFrom(...names), hostileText)
+  const pair = fc.tuple(name, value).map(([key, text]) => `${encodeText(key)}=${encodeText(text)}`)
+  const pairs = fc.array(fc.oneof(pair, value.map(toRawTarget)), { maxLength: 4 })
   return pairs.map((all) => (all.length === 0 ? '' : `?${all.join('&')}`))
 }
 
-const fitForHeader = (text: string) => text.replaceAll(/[^\t\x20-\x7e\x80-\xff]/g, '')
+const toHeaderValue = (text: string) => text.replaceAll(/[^\t\x20-\x7e\x80-\xff]/g, '')
 
 function headersOf(names: string[], { tokens }: RequestScene): Arbitrary<Record<string, string>> {
-  const token = mostly(fc.constantFrom(...tokens), someText)
+  const token = mostly(fc.constantFrom(...tokens), hostileText)
   const scheme = fc.constantFrom('bearer ', 'token ', 'Bearer  ')
   const authorization = mostly(
     fc.tuple(scheme, token).map((both) => both.join('')),
-    someText,
+    hostileText,
   )
-  const value = fc.oneof(fc.constantFrom(...HEADER_VALUES), someText)
-  const odd = fc.dictionary(fc.constantFrom(...names), value.map(fitForHeader), { maxKeys: 4 })
+  const value = fc.oneof(fc.constantFrom(...HEADER_VALUES), hostileText)
+  const unusual = fc.dictionary(fc.constantFrom(...names), value.map(toHeaderValue), { maxKeys: 4 })
   // Every request has another address, since an address that tries many tokens is blocked.
   const from = fc.ipV4()
   return fc
-    .record({ authorization: fc.option(authorization), from, odd })
-    .map(({ authorization, from, odd }) => ({
+    .record({ authorization: fc.option(authorization), from, unusual })
+    .map(({ authorization, from, unusual }) => ({
       accept: PREVIEW,
       'user-agent': 'fire',
       'x-forwarded-for': from,
-      ...(authorization !== null && { authorization: fitForHeader(authorization) }),
-      ...odd,
+      ...(authorization !== null && { authorization: toHeaderValue(authorization) }),
+      ...unusual,
     }))
 }
 
@@ -163,21 +163,21 @@ function bodyOf(
 ): Arbitrary<Buffer | undefined> {
   const name = fc.oneof(
     fc.constantFrom(...repositories, ...repositories.map((full) => full.split('/')[1]!)),
-    someText,
+    hostileText,
   )
   const json = fc.oneof(
     fc.jsonValue({ maxDepth: 3 }),
     fc.array(name, { maxLength: 5 }),
     fc.boolean(),
-    someText,
+    hostileText,
   )
   const schema = Object.values(requestBody?.content ?? {})[0]?.schema as Schema | undefined
   const fields = Object.entries(schema?.properties ?? {}).map(([key, { type }]) => {
-    const right = type === 'boolean' ? fc.boolean() : fc.array(name, { maxLength: 4 })
-    return [key, fc.oneof({ arbitrary: right, weight: 4 }, { arbitrary: json, weight: 1 })]
+    const valid = type === 'boolean' ? fc.boolean() : fc.array(name, { maxLength: 4 })
+    return [key, fc.oneof({ arbitrary: valid, weight: 4 }, { arbitrary: json, weight: 1 })]
   })
   const described: Arbitrary<unknown> = fc.record(Object.fromEntries(fields), { requiredKeys: [] })
-  const more = fc.dictionary(someText, json, { maxKeys: 2 })
+  const more = fc.dictionary(hostileText, json, { maxKeys: 2 })
   const text = fc.oneof(
     { arbitrary: described.map((body) => JSON.stringify(body)), weight: 6 },
     {
@@ -188,7 +188,7 @@ function bodyOf(
     },
     { arbitrary: json.map((value) => JSON.stringify(value)), weight: 1 },
     { arbitrary: fc.constantFrom(...BODIES), weight: 1 },
-    { arbitrary: someText, weight: 1 },
+    { arbitrary: hostileText, weight: 1 },
   )
   const bytes = fc.oneof(
     { arbitrary: text.map((written) => Buffer.from(written)), weight: 12 },
@@ -197,12 +197,12 @@ function bodyOf(
   return fc.option(bytes, { nil: undefined })
 }
 
-const DEEP = 20_000
+const DEPTH = 20_000
 const BODIES = [
-  `${'['.repeat(DEEP)}${']'.repeat(DEEP)}`,
-  `{"repositories":${'['.repeat(DEEP)}${']'.repeat(DEEP)}}`,
-  `${'{"a":'.repeat(DEEP)}1${'}'.repeat(DEEP)}`,
-  `{"repositories":[${'"site",'.repeat(DEEP)}"site"]}`,
+  `${'['.repeat(DEPTH)}${']'.repeat(DEPTH)}`,
+  `{"repositories":${'['.repeat(DEPTH)}${']'.repeat(DEPTH)}}`,
+  `${'{"a":'.repeat(DEPTH)}1${'}'.repeat(DEPTH)}`,
+  `{"repositories":[${'"site",'.repeat(DEPTH)}"site"]}`,
   '{"repositories":["site"],"repositories":["bob/diary"]}',
   '{"__proto__":{"repositories":["site"]}}',
   '{"constructor":{"prototype":{"x":1}},"repositories":[]}',

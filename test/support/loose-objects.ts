@@ -25,25 +25,25 @@ export interface Commit {
 export function looseObjects(dir: string) {
   const isSha256 = readFileSync(join(dir, 'config'), 'utf8').includes('objectformat = sha256')
 
-  function put(kind: string, content: Buffer): string {
-    const whole = Buffer.concat([Buffer.from(`${kind} ${content.length}\0`), content])
+  function writeObject(kind: string, content: Buffer): string {
+    const bytes = Buffer.concat([Buffer.from(`${kind} ${content.length}\0`), content])
     const oid = createHash(isSha256 ? 'sha256' : 'sha1')
-      .update(whole)
+      .update(bytes)
       .digest('hex')
-    const path = looseObject(dir, oid)
+    const path = looseObjectPath(dir, oid)
     if (existsSync(path)) return oid
     mkdirSync(dirname(path), { recursive: true })
-    writeFileSync(path, deflateSync(whole, { level: 1 }), { mode: 0o444 })
+    writeFileSync(path, deflateSync(bytes, { level: 1 }), { mode: 0o444 })
     return oid
   }
 
-  const blob = (text: string) => put('blob', Buffer.from(text))
+  const writeBlob = (text: string) => writeObject('blob', Buffer.from(text))
 
-  function tree(folder: Folder): string {
+  function writeTree(folder: Folder): string {
     const entries = Object.entries(folder).map(([name, content]): TreeEntry => {
       return typeof content === 'string'
-        ? [name, '100644', blob(content)]
-        : [name, '40000', tree(content)]
+        ? [name, '100644', writeBlob(content)]
+        : [name, '40000', writeTree(content)]
     })
     // Git sorts by bytes, and a folder as if its name ended with a slash.
     const keyOf = ([name, mode]: TreeEntry) => Buffer.from(mode === '40000' ? `${name}/` : name)
@@ -52,37 +52,44 @@ export function looseObjects(dir: string) {
       Buffer.from(`${mode} ${name}\0`),
       Buffer.from(oid, 'hex'),
     ])
-    return put('tree', Buffer.concat(lines))
+    return writeObject('tree', Buffer.concat(lines))
   }
 
-  function commit({ tree, parent, who, message }: Commit): string {
+  function writeCommit({ tree: writeTree, parent, who, message }: Commit): string {
     const from = parent ? `parent ${parent}\n` : ''
-    const text = `tree ${tree}\n${from}author ${who}\ncommitter ${who}\n\n${message}`
-    return put('commit', Buffer.from(text))
+    const text = `tree ${writeTree}\n${from}author ${who}\ncommitter ${who}\n\n${message}`
+    return writeObject('commit', Buffer.from(text))
   }
 
   /** Returns the value of a ref, or undefined if it does not exist. */
-  function read(ref: string): string | undefined {
+  function readRef(ref: string): string | undefined {
     const path = join(dir, ref)
     if (existsSync(path)) {
       const text = readFileSync(path, 'latin1').trim()
-      return text.startsWith('ref: ') ? read(text.slice('ref: '.length)) : text
+      return text.startsWith('ref: ') ? readRef(text.slice('ref: '.length)) : text
     }
     const packed = join(dir, 'packed-refs')
     const lines = existsSync(packed) ? readFileSync(packed, 'utf8').split('\n') : []
     return lines.find((line) => line.endsWith(` ${ref}`))?.split(' ')[0]
   }
 
-  function point(ref: string, oid: string): void {
+  function writeRef(ref: string, oid: string): void {
     const path = join(dir, ref)
     mkdirSync(dirname(path), { recursive: true })
     writeFileSync(path, `${oid}\n`)
   }
 
-  return { isSha256, blob, tree, commit, read, point }
+  return {
+    isSha256,
+    writeBlob: writeBlob,
+    tree: writeTree,
+    writeCommit: writeCommit,
+    readRef: readRef,
+    writeRef: writeRef,
+  }
 }
 
-export function looseObject(dir: string, oid: string): string {
+export function looseObjectPath(dir: string, oid: string): string {
   return join(dir, 'objects', oid.slice(0, 2), oid.slice(2))
 }
 

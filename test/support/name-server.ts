@@ -9,27 +9,27 @@ export interface NameServer {
   questions: string[]
 }
 
-/** Starts a DNS server. `answer` returns the IPv4 addresses for the n-th question, or undefined for no response. */
+/** Starts a DNS server. `addressesOf` returns the IPv4 addresses for the n-th query of a name, or `silence` for no response. */
 export async function nameServer(
   t: Pick<TestContext, 'after'>,
   addressesOf: (name: string, ordinal: number) => string[] | 'silence',
 ): Promise<NameServer> {
   const socket = createSocket('udp4')
   const questions: string[] = []
-  const asked = new Map<string, number>()
+  const queryCounts = new Map<string, number>()
   socket.on('message', (message, { port, address }) => {
     const { name, type, end } = questionIn(message)
     questions.push(`${type === 1 ? 'A' : 'AAAA'} ${name}`)
-    const ordinal = (asked.get(name) ?? 0) + (type === 1 ? 1 : 0)
-    if (type === 1) asked.set(name, ordinal)
+    const ordinal = (queryCounts.get(name) ?? 0) + (type === 1 ? 1 : 0)
+    if (type === 1) queryCounts.set(name, ordinal)
     const found = addressesOf(name, ordinal)
     if (found === 'silence') return
-    const answers = type === 1 ? found.map(answerOf) : []
+    const responses = type === 1 ? found.map(answerRecord) : []
     const header = Buffer.from(message.subarray(0, 12))
     header.writeUInt16BE(0x8180, 2)
-    header.writeUInt16BE(answers.length, 6)
+    header.writeUInt16BE(responses.length, 6)
     header.writeUInt32BE(0, 8)
-    socket.send(Buffer.concat([header, message.subarray(12, end), ...answers]), port, address)
+    socket.send(Buffer.concat([header, message.subarray(12, end), ...responses]), port, address)
   })
   socket.bind(0, '127.0.0.1')
   await once(socket, 'listening')
@@ -48,5 +48,5 @@ function questionIn(message: Buffer) {
 }
 
 /** An answer record for the name of the question, with a TTL of 0. */
-const answerOf = (address: string): Buffer =>
+const answerRecord = (address: string): Buffer =>
   Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, ...address.split('.').map(Number)])

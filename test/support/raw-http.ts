@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { until, withTimeout } from './wait-until.ts'
 
-export interface RawAnswer {
+export interface RawResponse {
   /** The status of every response, in order. */
   statuses: number[]
   text: string
@@ -11,22 +11,22 @@ export interface RawAnswer {
 
 const QUIET_MS = 400
 
-interface Listening {
+interface WaitOptions {
   /** Whether the client ends its side after sending, so that the server responds and closes the connection. */
   finish?: boolean
   /**
    * How many responses to wait for; then it waits a while for unexpected ones. Default: until the server closes
    * the connection.
    */
-  answers?: number
+  responses?: number
 }
 
 /** Sends raw bytes in the given chunks. */
 export async function sendRaw(
   url: string,
   pieces: readonly (string | Buffer)[],
-  { finish = false, answers }: Listening,
-): Promise<RawAnswer> {
+  { finish = false, responses }: WaitOptions,
+): Promise<RawResponse> {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
   let text = ''
@@ -42,7 +42,7 @@ export async function sendRaw(
   socket.setEncoding('latin1').on('data', (chunk: string) => {
     text += chunk
   })
-  await withTimeout(`${url} takes a connection`, once(socket, 'connect'))
+  await withTimeout(`${url} accepts a connection`, once(socket, 'connect'))
   for (const piece of pieces) {
     if (isClosed) break
     socket.write(piece)
@@ -51,11 +51,12 @@ export async function sendRaw(
   if (finish) socket.end()
   const statuses = () =>
     [...text.matchAll(/HTTP\/1\.[01] (\d{3}) /g)].map(([, status]) => Number(status))
-  if (answers === undefined) await withTimeout(() => `the server hangs up after:\n${text}`, closed)
+  if (responses === undefined)
+    await withTimeout(() => `the server closes the connection after:\n${text}`, closed)
   else {
     await until(
-      () => `${answers} answers came:\n${text}`,
-      () => isClosed || statuses().length >= answers,
+      () => `${responses} responses arrived:\n${text}`,
+      () => isClosed || statuses().length >= responses,
     )
     await Promise.race([closed, pause(QUIET_MS)])
   }

@@ -6,13 +6,15 @@ import { REAL_ARCHIVE } from './real-archive.ts'
 const EXAMPLES = new URL('../../../shared/reference/archive-examples/', import.meta.url).pathname
 const RECORDED = new URL('../../../shared/data/recorded-github/', import.meta.url).pathname
 
-/** One record of each kind, written by hand after real ones. They are not part of the project. */
+/** One record of each kind, modelled on real ones. They are not part of the project. */
 export const EXAMPLE_RECORDS = {
-  needed: { skip: existsSync(EXAMPLES) ? false : 'the examples of records are not here' },
+  needed: { skip: existsSync(EXAMPLES) ? false : 'the example records are not available' },
 } as const
 
 export const RECORDED_GITHUB = {
-  needed: { skip: existsSync(RECORDED) ? false : 'the recorded answers of GitHub are not here' },
+  needed: {
+    skip: existsSync(RECORDED) ? false : 'the recorded responses of GitHub are not available',
+  },
 } as const
 
 export type RecordsByKind = Map<string, Record<string, unknown>[]>
@@ -43,7 +45,7 @@ async function add(
 }
 
 /** Returns GitHub's response to a request below the repository, such as `/labels?page=1&per_page=100`. */
-export function recordedAnswer<T>(request: string): T {
+export function recordedResponse<T>(request: string): T {
   const name = `GET_${encodeURIComponent(`/api/v3/repos/go-gitea/test_repo${request}`)}`
   const text = readFileSync(`${RECORDED}${name}`, 'utf8').replaceAll('\r\n', '\n')
   return JSON.parse(text.slice(text.indexOf('\n\n'))) as T

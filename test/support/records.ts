@@ -46,7 +46,7 @@ export function toAnyRecord(
 }
 
 /** Returns the fields of a record that are lost or changed if it is read and written again. */
-export function unlikeWritten(
+export function fieldsChangedByRewrite(
   kind: FactKind,
   record: Record<string, unknown>,
   urls: HostUrls,

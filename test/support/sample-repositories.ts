@@ -46,28 +46,33 @@ export function git(dir: string, args: readonly string[], input: string | Buffer
     .trim()
 }
 
-const BLANK = new Map<string, RepositoryFiles>()
+const EMPTY_REPOSITORIES = new Map<string, RepositoryFiles>()
 
 /** Runs `git init --bare` for the first repository of a format, and copies it for the others. */
-export function bare(dir: string, format = 'sha1'): void {
-  const blank = BLANK.get(format)
-  if (blank) {
-    writeRepositoryFiles(dir, blank)
+export function initBare(dir: string, format = 'sha1'): void {
+  const files = EMPTY_REPOSITORIES.get(format)
+  if (files) {
+    writeRepositoryFiles(dir, files)
     return
   }
   mkdirSync(dir, { recursive: true })
   git(dir, ['init', '-q', '--bare', '-b', 'main', `--object-format=${format}`, dir])
-  BLANK.set(format, readRepositoryFiles(dir))
+  EMPTY_REPOSITORIES.set(format, readRepositoryFiles(dir))
 }
 
-const WHO = 'Ada <ada@example.org> 1700000000 +0100'
+const SIGNATURE = 'Ada <ada@example.org> 1700000000 +0100'
 
 /** Commits one file on top of `ref`, as loose objects, and returns the commit id. */
 export function commit(dir: string, ref: string, text: string): string {
   const objects = looseObjects(dir)
   const tree = objects.tree({ 'file.txt': text })
-  const oid = objects.commit({ tree, parent: objects.read(ref), who: WHO, message: text })
-  objects.point(ref, oid)
+  const oid = objects.writeCommit({
+    tree,
+    parent: objects.readRef(ref),
+    who: SIGNATURE,
+    message: text,
+  })
+  objects.writeRef(ref, oid)
   return oid
 }
 
@@ -75,11 +80,11 @@ const HISTORIES = new Map<string, RepositoryFiles>()
 
 /** Makes `count` commits in one pack with fast-import; later calls with the same arguments copy the first result. */
 export function packedHistory(dir: string, ref: string, count: number): void {
-  const { isSha256, read } = looseObjects(dir)
+  const { isSha256, readRef } = looseObjects(dir)
   const name = `${ref} ${count} ${isSha256}`
-  const known = read(ref) === undefined && HISTORIES.get(name)
-  if (known) {
-    writeRepositoryFiles(dir, known)
+  const files = readRef(ref) === undefined && HISTORIES.get(name)
+  if (files) {
+    writeRepositoryFiles(dir, files)
     return
   }
   const before = new Set(readdirSync(join(dir, 'objects/pack')))
@@ -106,35 +111,35 @@ export function onlyPack(dir: string): string {
 }
 
 export function makeWiki(dir: string): void {
-  bare(dir)
+  initBare(dir)
   commit(dir, 'refs/heads/main', '# Home\n')
 }
 
-type Maker = (dir: string) => void
+type MakeRepository = (dir: string) => void
 
-const makeLender = madeOnce((dir) => {
-  bare(dir)
+const makeLender = makeOnce((dir) => {
+  initBare(dir)
   packedHistory(dir, 'refs/heads/main', 20)
   commit(dir, 'refs/heads/private', 'a secret of the lender')
   git(dir, ['repack', '-adq'])
 })
 
-const ODD = {
-  'an empty repository': (dir) => bare(dir),
+const RECIPES = {
+  'an empty repository': (dir) => initBare(dir),
   'an unborn HEAD': (dir) => {
-    bare(dir)
+    initBare(dir)
     commit(dir, 'refs/heads/other', 'one')
     git(dir, ['symbolic-ref', 'HEAD', 'refs/heads/not-yet'])
   },
   'a detached HEAD that no ref reaches': (dir) => {
-    bare(dir)
+    initBare(dir)
     commit(dir, 'refs/heads/main', 'one')
     const oid = commit(dir, 'refs/heads/gone', 'two')
     git(dir, ['update-ref', '-d', 'refs/heads/gone'])
     writeFileSync(join(dir, 'HEAD'), `${oid}\n`)
   },
   '5,000 refs, packed and loose': (dir) => {
-    bare(dir)
+    initBare(dir)
     const oid = commit(dir, 'refs/heads/main', 'one')
     const names = Array.from({ length: 5000 }, (_, n) => `refs/pull/${n}/head`)
     // Writes packed-refs like `git pack-refs`, without removing loose refs.
@@ -149,18 +154,18 @@ const ODD = {
     commit(dir, 'refs/pull/7/head', 'newer than its packed value')
   },
   'refs hidden from every client': (dir) => {
-    bare(dir)
+    initBare(dir)
     commit(dir, 'refs/heads/main', 'one')
     commit(dir, 'refs/secret/keep', 'hidden')
     git(dir, ['config', 'transfer.hideRefs', 'refs/secret'])
   },
   'a submodule': (dir) => {
-    bare(dir)
+    initBare(dir)
     const tree = git(dir, ['mktree', '--missing'], `160000 commit ${'1'.repeat(40)}\tvendored\n`)
     git(dir, ['update-ref', 'refs/heads/main', git(dir, ['commit-tree', tree], 'submodule')])
   },
   'LFS objects': (dir) => {
-    bare(dir)
+    initBare(dir)
     const content = Buffer.alloc(3 << 20, 'large file ')
     const oid = createHash('sha256').update(content).digest('hex')
     const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${oid}\nsize ${content.length}\n`
@@ -171,39 +176,39 @@ const ODD = {
   'objects borrowed from another': (dir) => {
     const lender = `${dir}.lender`
     makeLender(lender)
-    bare(dir)
+    initBare(dir)
     writeFileSync(join(dir, 'objects/info/alternates'), `${lender}/objects\n`)
-    looseObjects(dir).point('refs/heads/main', looseObjects(lender).read('refs/heads/main')!)
+    looseObjects(dir).writeRef('refs/heads/main', looseObjects(lender).readRef('refs/heads/main')!)
     commit(dir, 'refs/heads/mine', 'own')
   },
   'SHA-256 objects, packed and loose': (dir) => {
-    bare(dir, 'sha256')
+    initBare(dir, 'sha256')
     commit(dir, 'refs/heads/main', 'one')
     git(dir, ['repack', '-adq'])
     commit(dir, 'refs/heads/main', 'two')
   },
   'packed and loose objects': (dir) => {
-    bare(dir)
+    initBare(dir)
     packedHistory(dir, 'refs/heads/main', 50)
     packedHistory(dir, 'refs/heads/other', 50)
     commit(dir, 'refs/heads/main', 'loose')
     commit(dir, 'refs/heads/large', `${Buffer.alloc(300_000, 'x')}${incompressible(300_000)}`)
   },
   'a commit-graph, bitmaps and a multi-pack-index': (dir) => {
-    bare(dir)
+    initBare(dir)
     packedHistory(dir, 'refs/heads/main', 200)
     git(dir, ['repack', '-adqb'])
     git(dir, ['commit-graph', 'write', '--reachable'])
     git(dir, ['multi-pack-index', 'write'])
   },
   'symbolic refs, one leading nowhere': (dir) => {
-    bare(dir)
+    initBare(dir)
     commit(dir, 'refs/heads/main', 'one')
     git(dir, ['symbolic-ref', 'refs/heads/alias', 'refs/heads/main'])
     git(dir, ['symbolic-ref', 'refs/remotes/origin/HEAD', 'refs/remotes/origin/main'])
   },
   'tags of tags, trees and blobs': (dir) => {
-    bare(dir)
+    initBare(dir)
     const oid = commit(dir, 'refs/heads/main', 'one')
     git(dir, ['tag', '-a', '-m', 'of a commit', 'inner', oid])
     git(dir, ['tag', '-a', '-m', 'of a tag', 'outer', 'inner'])
@@ -212,31 +217,31 @@ const ODD = {
     git(dir, ['tag', 'blob', git(dir, ['hash-object', '-w', '--stdin'], 'only a tag has this')])
   },
   'ref names beyond ASCII, and beyond UTF-8': (dir) => {
-    bare(dir)
+    initBare(dir)
     const oid = commit(dir, 'refs/heads/main', 'one')
     const names = ['refs/heads/größe', 'refs/tags/版本/一', 'refs/tags/🐦', 'refs/tags/\u{fb01}']
     git(dir, ['update-ref', '--stdin'], names.map((name) => `create ${name} ${oid}\n`).join(''))
     git(dir, ['update-ref', '--stdin'], Buffer.from(`create refs/heads/caf\xe9 ${oid}\n`, 'latin1'))
   },
   'replace refs': (dir) => {
-    bare(dir)
+    initBare(dir)
     const first = commit(dir, 'refs/heads/main', 'one')
     const second = commit(dir, 'refs/heads/other', 'instead')
     git(dir, ['replace', first, second])
   },
-} satisfies Record<string, Maker>
+} satisfies Record<string, MakeRepository>
 
 /** Makes the repository with git the first time, and copies it afterwards. */
-function madeOnce(make: Maker): Maker {
-  let look: RepositoryFiles | undefined
+function makeOnce(make: MakeRepository): MakeRepository {
+  let files: RepositoryFiles | undefined
   return (dir) => {
-    if (look) return writeRepositoryFiles(dir, look)
+    if (files) return writeRepositoryFiles(dir, files)
     make(dir)
-    look = readRepositoryFiles(dir)
+    files = readRepositoryFiles(dir)
   }
 }
 
-/** One contains the path of another, the other has names that are not valid UTF-8. */
+/** One contains the path of another repository, and one has names that are not valid UTF-8. */
 const NOT_COPIED = new Set([
   'objects borrowed from another',
   'ref names beyond ASCII, and beyond UTF-8',
@@ -244,8 +249,11 @@ const NOT_COPIED = new Set([
 
 /** Valid repositories of every unusual kind; each function makes a bare repository at the path. */
 export const UNUSUAL_REPOSITORIES = Object.fromEntries(
-  Object.entries(ODD).map(([kind, make]) => [kind, NOT_COPIED.has(kind) ? make : madeOnce(make)]),
-) as typeof ODD
+  Object.entries(RECIPES).map(([kind, make]) => [
+    kind,
+    NOT_COPIED.has(kind) ? make : makeOnce(make),
+  ]),
+) as typeof RECIPES
 
 /** Returns incompressible text, the same every time. */
 export function incompressible(bytes: number): string {
@@ -260,7 +268,7 @@ function write(path: string, content: string | Buffer): void {
   writeFileSync(path, content)
 }
 
-/** An empty bare repository. Tests make hundreds of them; git makes the first one, the others are copies. */
+/** The files of a repository, to copy it without running git. */
 export interface RepositoryFiles {
   folders: string[]
   files: { path: string; bytes: Buffer; mode: number }[]
@@ -271,13 +279,13 @@ export function readRepositoryFiles(
   dir: string,
   paths: readonly string[] = readdirSync(dir, { recursive: true, encoding: 'utf8' }),
 ): RepositoryFiles {
-  const blank: RepositoryFiles = { folders: [], files: [] }
+  const found: RepositoryFiles = { folders: [], files: [] }
   for (const path of paths) {
     const stat = statSync(join(dir, path))
-    if (stat.isDirectory()) blank.folders.push(path)
-    else blank.files.push({ path, bytes: readFileSync(join(dir, path)), mode: stat.mode })
+    if (stat.isDirectory()) found.folders.push(path)
+    else found.files.push({ path, bytes: readFileSync(join(dir, path)), mode: stat.mode })
   }
-  return blank
+  return found
 }
 
 export function writeRepositoryFiles(dir: string, { folders, files }: RepositoryFiles): void {

@@ -38,31 +38,35 @@ export async function scheduleScene(t: TestContext, engine: Engine, since: strin
   const alice = await ensureAccount(db, 'alice', 0)
   const octo = (await findAccount(db, 'octo'))!
 
-  async function housekeeping(): Promise<void> {
+  async function runHousekeeping(): Promise<void> {
     const rules = { archiveTtlMs: ARCHIVE_TTL_MS, segmentTtlMs: 30 * DAY }
     await keepArchives({ ...parts, blobs: scene.blobs, ...rules })
     await sweep({ ...parts, blobs: scene.blobs, ...rules })
   }
 
   return {
-    ...{ ...scene, parts, alice, octo, housekeeping },
-    make: (asked: Partial<ScheduleInput> = {}, scope: Scope = { owner: alice }, maker = alice) => {
-      const options = { ...DEFAULT_OPTIONS, ...asked.options }
+    ...{ ...scene, parts, alice, octo, runHousekeeping: runHousekeeping },
+    createSchedule: (
+      input: Partial<ScheduleInput> = {},
+      scope: Scope = { owner: alice },
+      creator = alice,
+    ) => {
+      const options = { ...DEFAULT_OPTIONS, ...input.options }
       const maxSchedules = 3
-      return createSchedule({ ...parts, maxSchedules }, scope, maker, {
+      return createSchedule({ ...parts, maxSchedules }, scope, creator, {
         ...DAILY,
-        ...asked,
+        ...input,
         options,
       })
     },
     runDue: (change: Partial<DueParts> = {}) => runDueSchedules({ ...parts, ...change }),
     runNow: async (schedule: Schedule, by = alice) =>
       runNow(parts, (await findSchedule(db, schedule, schedule.id))!, { by, onCommitted() {} }),
-    export: () => scene.work({ archiveTtlMs: ARCHIVE_TTL_MS }),
-    again: async ({ id, owner }: Schedule) => (await findSchedule(db, { owner }, id))!,
+    runExports: () => scene.work({ archiveTtlMs: ARCHIVE_TTL_MS }),
+    reload: async ({ id, owner }: Schedule) => (await findSchedule(db, { owner }, id))!,
     /** Newest first. */
     runs: (schedule: Schedule) => listRuns(db, schedule, { offset: 0, limit: 100 }),
-    person: (login: string): Promise<Account> => ensureAccount(db, login, 0),
+    createAccount: (login: string): Promise<Account> => ensureAccount(db, login, 0),
     migrations: () => db.selectFrom('migrations').selectAll().orderBy('id').execute(),
   }
 }

@@ -52,12 +52,12 @@ export async function makeHost(t: TestContext): Promise<GitHost> {
 /** Returns a function that sends a request, asserts the status and returns the body. */
 export function jsonClient(service: SharedService, token: string) {
   return async <T>(status: number, method: string, path: string, body?: unknown): Promise<T> => {
-    const answer = await service.call(token, path, {
+    const response = await service.call(token, path, {
       method,
       ...(body !== undefined && { body: JSON.stringify(body) }),
     })
-    const text = await answer.text()
-    assert.equal(answer.status, status, `${method} ${path}: ${text}`)
+    const text = await response.text()
+    assert.equal(response.status, status, `${method} ${path}: ${text}`)
     return (text === '' ? undefined : JSON.parse(text)) as T
   }
 }

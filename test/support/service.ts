@@ -10,14 +10,14 @@ import type { TestContext } from 'node:test'
 import { findAccount } from '../../src/accounts/account-store.ts'
 import { addToken } from '../../src/accounts/token-store.ts'
 import { connect, type DatabaseOptions } from '../../src/db/connect.ts'
-import { sharedCommands } from './command-row.ts'
 import { freePort } from './free-port.ts'
+import { createCommandRunner } from './shared-commands.ts'
 import { sharedProcessService } from './shared-services.ts'
 import { copyUpgradedFile, copyWithQueue } from './upgraded-databases.ts'
 import { until, withTimeout } from './wait-until.ts'
 
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
-const inRow = sharedCommands()
+const runSharedCommand = createCommandRunner()
 
 export const PREVIEW = 'application/vnd.github.wyandotte-preview+json'
 
@@ -69,11 +69,11 @@ export async function startService(
   t: Pick<TestContext, 'after'>,
   options: ServiceOptions,
 ): Promise<Service> {
-  const { args, remove, ...about } = await prepareService(options)
+  const { args, remove, ...prepared } = await prepareService(options)
   let logged = ''
   let running: ChildProcess | undefined
-  let inTheRow: ReturnType<typeof sharedProcessService> | undefined
-  const log = () => logged + (inTheRow?.log() ?? '')
+  let shared: ReturnType<typeof sharedProcessService> | undefined
+  const log = () => logged + (shared?.log() ?? '')
 
   async function start(): Promise<void> {
     const env = { ...process.env, ...options.env }
@@ -83,19 +83,19 @@ export async function startService(
       logged += text
     })
     const what = () => `the service listens:\n${logged}`
-    const address = await withTimeout(what, addressSaid(child.stdout))
+    const address = await withTimeout(what, readAddress(child.stdout))
     if (address === undefined) throw new Error(`the service did not start:\n${logged}`)
     await untilReady(address, () => logged)
   }
 
   async function restartShared(): Promise<void> {
-    inTheRow ??= sharedProcessService(args, options.env)
-    await inTheRow.start()
-    await untilReady(about.url, log)
+    shared ??= sharedProcessService(args, options.env)
+    await shared.start()
+    await untilReady(prepared.url, log)
   }
 
   async function kill(signal: NodeJS.Signals): Promise<number | null> {
-    if (inTheRow) throw new Error('it runs in the process of services that nobody kills')
+    if (shared) throw new Error('it runs in the shared process, which must not be killed')
     return end(signal)
   }
 
@@ -110,14 +110,14 @@ export async function startService(
 
   t.after(async () => {
     await end('SIGKILL')
-    await inTheRow?.stop()
+    await shared?.stop()
     await remove()
   })
   await start()
   return {
-    ...about,
+    ...prepared,
     log,
-    stop: async () => void (await (inTheRow ? inTheRow.stop() : kill('SIGTERM'))),
+    stop: async () => void (await (shared ? shared.stop() : kill('SIGTERM'))),
     pid: () => running!.pid!,
     kill,
     restart: start,
@@ -137,7 +137,7 @@ export async function prepareService(options: Omit<ServiceOptions, 'env'>) {
   const url = `http://${listen}`
 
   const godwit: SharedService['godwit'] = async (...args) => {
-    const { code, stdout, stderr } = await inRow([...args, ...settings])
+    const { code, stdout, stderr } = await runSharedCommand([...args, ...settings])
     if (code !== 0) throw Object.assign(new Error(stderr), { code, stdout, stderr })
     return stdout.trimEnd()
   }
@@ -160,7 +160,7 @@ export async function prepareService(options: Omit<ServiceOptions, 'env'>) {
   }
 }
 
-async function addressSaid(output: Readable): Promise<string | undefined> {
+async function readAddress(output: Readable): Promise<string | undefined> {
   for await (const line of createInterface(output)) {
     const address = /listening at (http:\S+)/.exec(line)?.[1]
     if (address) return address

@@ -11,15 +11,15 @@ process.setMaxListeners(0)
 
 const stops = new Map<number, () => Promise<void>>()
 
-process.on('message', async (order: ServiceOrder) => {
-  const done: ServiceReply = { id: order.id }
+process.on('message', async (command: ServiceOrder) => {
+  const reply: ServiceReply = { id: command.id }
   try {
-    if ('args' in order) await start(order)
-    else await stops.get(order.id)?.()
+    if ('args' in command) await start(command)
+    else await stops.get(command.id)?.()
   } catch (error) {
-    done.error = String((error as Error).stack ?? error)
+    reply.error = String((error as Error).stack ?? error)
   }
-  process.send!(done)
+  process.send!(reply)
 })
 // The test process has ended.
 process.on('disconnect', () => process.exit())

@@ -24,19 +24,19 @@ class ServiceProcess {
   #hasEnded = false
 
   constructor(env: NodeJS.ProcessEnv) {
-    // No execArgv of the test runner (see command-row.ts), but the flags of bin/godwit.
+    // The flags of bin/godwit. Those of the test runner have relative paths and change the environment.
     const execArgv = ['--max-semi-space-size=4', '--disable-warning=ExperimentalWarning']
     const stdio: StdioOptions = ['ignore', 'inherit', 'inherit', 'ipc']
     this.#child = fork(PROCESS, { execArgv, env: { ...process.env, ...env }, stdio })
     this.#child.on('message', ({ id, error }: ServiceReply) => {
-      const asked = this.#waiting.get(id)
+      const reply = this.#waiting.get(id)
       this.#waiting.delete(id)
-      if (error === undefined) asked?.resolve()
-      else asked?.reject(new Error(error))
+      if (error === undefined) reply?.resolve()
+      else reply?.reject(new Error(error))
     })
     this.#child.on('exit', (code, signal) => {
-      const ended = new Error(`the process of the services ended: ${code ?? signal}`)
-      for (const asked of this.#waiting.values()) asked.reject(ended)
+      const ended = new Error(`the service process exited with ${code ?? signal}`)
+      for (const reply of this.#waiting.values()) reply.reject(ended)
     })
   }
 
@@ -44,13 +44,13 @@ class ServiceProcess {
     return ++this.#lastId
   }
 
-  async tell(what: () => string, order: ServiceOrder): Promise<void> {
+  async send(describe: () => string, command: ServiceOrder): Promise<void> {
     // At the end of the process, shared processes end before the cleanup of the test files.
     if (this.#hasEnded) return
-    const asked = Promise.withResolvers<void>()
-    this.#waiting.set(order.id, asked)
-    this.#child.send(order)
-    await withTimeout(what, asked.promise)
+    const reply = Promise.withResolvers<void>()
+    this.#waiting.set(command.id, reply)
+    this.#child.send(command)
+    await withTimeout(describe, reply.promise)
   }
 
   /** Ends the process; services that still run end as if killed. */
@@ -58,7 +58,7 @@ class ServiceProcess {
     this.#hasEnded = true
     const exited = once(this.#child, 'exit')
     this.#child.disconnect()
-    await withTimeout('the process of the services ends', exited)
+    await withTimeout('the service process exits', exited)
     rmSync(this.logs, { recursive: true, force: true })
   }
 }
@@ -68,12 +68,12 @@ const processes = new Map<string, ServiceProcess>()
 
 function processFor(env: Record<string, string>): ServiceProcess {
   const key = JSON.stringify(env)
-  const known = processes.get(key)
-  if (known) return known
-  const row = new ServiceProcess(env)
-  processes.set(key, row)
-  atProcessEnd(() => row.end())
-  return row
+  const running = processes.get(key)
+  if (running) return running
+  const shared = new ServiceProcess(env)
+  processes.set(key, shared)
+  atProcessEnd(() => shared.end())
+  return shared
 }
 
 /**
@@ -81,13 +81,13 @@ function processFor(env: Record<string, string>): ServiceProcess {
  * append to one log.
  */
 export function sharedProcessService(args: string[], env: Record<string, string> = {}) {
-  const row = processFor(env)
-  const id = row.nextId()
-  const logFile = join(row.logs, String(id))
+  const shared = processFor(env)
+  const id = shared.nextId()
+  const logFile = join(shared.logs, String(id))
   const log = () => (existsSync(logFile) ? readFileSync(logFile, 'utf8') : '')
   return {
     log,
-    start: () => row.tell(() => `a service starts:\n${log()}`, { id, args, logFile }),
-    stop: () => row.tell(() => `a service stops:\n${log()}`, { id }),
+    start: () => shared.send(() => `a service starts:\n${log()}`, { id, args, logFile }),
+    stop: () => shared.send(() => `a service stops:\n${log()}`, { id }),
   }
 }

@@ -7,7 +7,7 @@ export interface SlowGit {
   /** The program for `--git`. */
   program: string
   /** Waits until this many processes (default 1) are slow, and resolves to the id of the last one. */
-  pid(howMany?: number): Promise<number>
+  untilSlow(howMany?: number): Promise<number>
   /** Makes new git processes fast; processes that are slow already stay slow. */
   speedUp(): Promise<void>
   /** Makes git slow again, except the first `afterFirst` processes. */
@@ -26,12 +26,12 @@ export async function slowGit({ afterFirst = 0 } = {}): Promise<SlowGit> {
   await writeFile(
     program,
     `#!/bin/sh
-if [ ! -e ${dir}/hurry ]; then
+if [ ! -e ${dir}/fast ]; then
   case "$*" in *rev-list*--objects*--quiet*)
-    echo >> ${dir}/proofs
-    [ $(wc -l < ${dir}/proofs) -le $(cat ${dir}/quick) ] || {
+    echo >> ${dir}/verifications
+    [ $(wc -l < ${dir}/verifications) -le $(cat ${dir}/fast-runs) ] || {
       echo $$ >> ${pidFile}
-      while [ -d ${dir} ] && [ ! -e ${dir}/hurry ]; do sleep 0.1; done
+      while [ -d ${dir} ] && [ ! -e ${dir}/fast ]; do sleep 0.1; done
     } ;;
   esac
 fi
@@ -39,27 +39,28 @@ exec git "$@"
 `,
   )
   await chmod(program, 0o755)
-  const quick = join(dir, 'quick')
-  await writeFile(quick, String(afterFirst))
+  const fastRuns = join(dir, 'fast-runs')
+  await writeFile(fastRuns, String(afterFirst))
   const pids = async () => {
     const text = await readFile(pidFile, 'utf8').catch(() => '')
     return text.split('\n').slice(0, -1).map(Number)
   }
   return {
     program,
-    async pid(howMany = 1) {
-      const slow = await until(`${howMany} of git's proofs have become slow`, async () => {
-        const so = await pids()
-        return so.length >= howMany && so
+    async untilSlow(howMany = 1) {
+      const slow = await until(`${howMany} git processes are slow`, async () => {
+        const running = await pids()
+        return running.length >= howMany && running
       })
       return slow.at(-1)!
     },
     async speedUp() {
-      await writeFile(join(dir, 'hurry'), '')
+      await writeFile(join(dir, 'fast'), '')
     },
     async slowDown(afterFirst = 0) {
-      await writeFile(quick, String(afterFirst))
-      for (const name of ['pids', 'proofs', 'hurry']) await rm(join(dir, name), { force: true })
+      await writeFile(fastRuns, String(afterFirst))
+      for (const name of ['pids', 'verifications', 'fast'])
+        await rm(join(dir, name), { force: true })
     },
     // A service that was killed by SIGKILL could not stop its git process, which ends when this file is gone.
     remove: () => rm(dir, { recursive: true, force: true }),

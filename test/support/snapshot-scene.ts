@@ -10,25 +10,29 @@ import type { SharedLfs } from '../../src/sources/directory/snapshot/lfs-objects
 import { takeSnapshot } from '../../src/sources/directory/snapshot/take-snapshot.ts'
 import { verify } from '../../src/sources/directory/snapshot/verify-snapshot.ts'
 import type { RepositoryLocation, Snapshot, Verified } from '../../src/sources/snapshot.ts'
-import { bare, commit, packedHistory, temporaryDirectory } from './sample-repositories.ts'
+import { commit, initBare, packedHistory, temporaryDirectory } from './sample-repositories.ts'
 
 export const { signal } = new AbortController()
 
 /** A path for the repository Ada/Engine, which does not exist yet, and the actions of the snapshot tests. */
-export function scene(t: TestContext) {
+export function snapshotScene(t: TestContext) {
   const root = temporaryDirectory(t)
   const searchPath = process.env.PATH ?? ''
   const git = createGit({ program: 'git', searchPath, home: join(root, 'home') })
   const dir = join(root, 'source/Ada/Engine.git')
 
-  const look = ({ sharedLfs, ...change }: LookOptions = {}) =>
+  const examineRepository = ({ sharedLfs, ...change }: ExamineOptions = {}) =>
     examine({ dir, fullName: 'Ada/Engine', ...change }, { git, sharedLfs, signal })
 
-  const take = async (change: LookOptions = {}) =>
-    takeSnapshot(await look(change), root, { git, sharedLfs: change.sharedLfs, signal })
+  const take = async (change: ExamineOptions = {}) =>
+    takeSnapshot(await examineRepository(change), root, {
+      git,
+      sharedLfs: change.sharedLfs,
+      signal,
+    })
 
   /** Takes a snapshot, verifies it and writes it out; returns the directory of Ada's repositories. */
-  async function writeOut(change?: LookOptions, to = join(root, 'out')) {
+  async function writeOut(change?: ExamineOptions, to = join(root, 'out')) {
     const snapshot = await take(change)
     await verify(snapshot, git, signal)
     await writeEntries(snapshot, to)
@@ -40,14 +44,14 @@ export function scene(t: TestContext) {
   async function check({ last, runner = git, ...change }: CheckOptions = {}) {
     const snapshot = await take(change)
     try {
-      const verified = await verify(snapshot, runner, signal, last).catch(complaint)
-      return { verified, bytes: await readAll(snapshot).catch(complaint) }
+      const verified = await verify(snapshot, runner, signal, last).catch(damageMessage)
+      return { verified, bytes: await readAll(snapshot).catch(damageMessage) }
     } finally {
       await snapshot.remove()
     }
   }
 
-  function complaint(error: unknown): string {
+  function damageMessage(error: unknown): string {
     assert.ok(error instanceof Damaged, String(error))
     assert.ok(!error.message.includes(root), error.message)
     return error.message
@@ -55,23 +59,23 @@ export function scene(t: TestContext) {
 
   const leftovers = () => readdirSync(root).filter((name) => name.startsWith('snapshot-'))
 
-  return { root, git, dir, look, take, writeOut, check, leftovers }
+  return { root, git, dir, examineRepository: examineRepository, take, writeOut, check, leftovers }
 }
 
 /** A repository with a pack of some history and one commit in loose objects. */
-export function packedAndLoose(t: TestContext) {
-  const here = scene(t)
-  bare(here.dir)
+export function packedAndLooseScene(t: TestContext) {
+  const here = snapshotScene(t)
+  initBare(here.dir)
   packedHistory(here.dir, 'refs/heads/main', 40)
   commit(here.dir, 'refs/heads/main', 'loose')
   return here
 }
 
-export interface LookOptions extends Partial<RepositoryLocation> {
+export interface ExamineOptions extends Partial<RepositoryLocation> {
   sharedLfs?: SharedLfs
 }
 
-interface CheckOptions extends LookOptions {
+interface CheckOptions extends ExamineOptions {
   last?: Verified
   runner?: Git
 }

@@ -15,7 +15,7 @@ export interface StateWatch {
   /** Returns a digest of each table of the service. */
   digest(): Promise<Record<string, string>>
   /** Returns whether no migration is running and no lock waits to be released. */
-  isQuiet(): Promise<boolean>
+  isIdle(): Promise<boolean>
 }
 
 /** Opens a second connection to the database of the service. */
@@ -33,7 +33,7 @@ export async function watchState(
   )
   const tables = names.map(({ name }) => String(name)).filter((name) => !VOLATILE_TABLES.has(name))
   const digestOf = async (table: string) => {
-    const rows = (await query(`select * from ${table}`)).map(settled)
+    const rows = (await query(`select * from ${table}`)).map(withoutVolatileColumns)
     const lines = rows.map((row) => JSON.stringify(row)).sort()
     return `${rows.length} rows, ${createHash('sha256').update(lines.join('\n')).digest('hex')}`
   }
@@ -44,20 +44,20 @@ export async function watchState(
       for (const table of tables) digests[table] = await digestOf(table)
       return digests
     },
-    async isQuiet() {
+    async isIdle() {
       const unfinished = await query(
         "select id from migrations where state not in ('exported', 'failed')",
       )
-      const opening = await query(
+      const releasing = await query(
         'select migration_id from repository_locks where released_at is not null',
       )
       const jobs = tables.includes('jobs') ? await query('select id from jobs') : []
-      return unfinished.length + opening.length + jobs.length === 0
+      return unfinished.length + releasing.length + jobs.length === 0
     },
   }
 }
 
-function settled(row: Record<string, unknown>): Record<string, unknown> {
+function withoutVolatileColumns(row: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(row).filter(([column]) => !VOLATILE_COLUMNS.has(column)))
 }
 

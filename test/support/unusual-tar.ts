@@ -6,7 +6,7 @@ export interface UnusualEntry {
   kind: 'file' | 'directory'
   content: Buffer
   /** The prefix of the path. */
-  dot: '' | './' | './/'
+  pathPrefix: '' | './' | './/'
   /** The type flag of a file: current, oldest, or contiguous. In the oldest format, only the slash marks a directory. */
   type: '0' | '\0' | '7'
   magic: 'posix' | 'gnu' | 'v7'
@@ -14,13 +14,13 @@ export interface UnusualEntry {
   name: 'pax' | 'gnu'
   numbers: 'octal' | 'spaces' | 'base-256' | 'pax'
   /** Whether irrelevant headers precede the entry. */
-  chatter: boolean
+  extraHeaders: boolean
 }
 
 const MAGIC = { posix: 'ustar\x0000', gnu: 'ustar  \0', v7: '\0'.repeat(8) }
 
 export function unusualTar(entries: readonly UnusualEntry[], zeroBlocks = 2): Buffer {
-  const blocks = entries.flatMap(oddBlocks)
+  const blocks = entries.flatMap(entryBlocks)
   return Buffer.concat([...blocks, Buffer.alloc(512 * zeroBlocks)])
 }
 
@@ -31,21 +31,23 @@ export function unusualGzip(tar: Buffer, members: number, padding = 0): Buffer {
   return Buffer.concat([...parts.map((part) => gzipSync(part)), Buffer.alloc(padding)])
 }
 
-function oddBlocks({ path, kind, content, dot, ...how }: UnusualEntry): Buffer[] {
-  const written = Buffer.from(kind === 'directory' ? `${dot}${path}/` : `${dot}${path}`)
+function entryBlocks({ path, kind, content, pathPrefix, ...how }: UnusualEntry): Buffer[] {
+  const written = Buffer.from(
+    kind === 'directory' ? `${pathPrefix}${path}/` : `${pathPrefix}${path}`,
+  )
   const before: Buffer[] = []
   const pax: [key: string, value: string][] = []
-  if (how.chatter) {
-    before.push(...record('g', paxContent([['comment', 'chatter']])))
-    before.push(...record('K', Buffer.from('a link that leads nowhere\0')))
+  if (how.extraHeaders) {
+    before.push(...headerRecord('g', paxContent([['comment', 'chatter']])))
+    before.push(...headerRecord('K', Buffer.from('a link that leads nowhere\0')))
     pax.push(['mtime', '1000000000.123'], ['SCHILY.xattr.user.x', 'a\nb=c'], ['uname', 'nobody'])
   }
   if (how.numbers === 'pax') pax.push(['size', String(content.length)])
   if (written.length > 100) {
     if (how.name === 'pax') pax.push(['path', written.toString()])
-    else before.push(...record('L', Buffer.concat([written, Buffer.alloc(1)])))
+    else before.push(...headerRecord('L', Buffer.concat([written, Buffer.alloc(1)])))
   }
-  if (pax.length > 0) before.push(...record('x', paxContent(pax)))
+  if (pax.length > 0) before.push(...headerRecord('x', paxContent(pax)))
   const block = unusualHeader({
     name: written.subarray(0, 100),
     type: kind === 'file' ? how.type : how.magic === 'v7' ? '\0' : '5',
@@ -55,7 +57,7 @@ function oddBlocks({ path, kind, content, dot, ...how }: UnusualEntry): Buffer[]
   return [...before, block, content, padding(content.length)]
 }
 
-interface OddHeader {
+interface HeaderFields {
   name: Buffer
   type: string
   magic: UnusualEntry['magic']
@@ -63,7 +65,7 @@ interface OddHeader {
   size: Buffer
 }
 
-export function unusualHeader({ name, type, magic, size }: OddHeader): Buffer {
+export function unusualHeader({ name, type, magic, size }: HeaderFields): Buffer {
   const block = Buffer.alloc(512)
   name.copy(block, 0)
   block.write('0000644\0', 100)
@@ -79,7 +81,7 @@ export function unusualHeader({ name, type, magic, size }: OddHeader): Buffer {
   return block
 }
 
-export function record(type: string, content: Buffer): Buffer[] {
+export function headerRecord(type: string, content: Buffer): Buffer[] {
   const name = Buffer.from(type === 'x' ? './PaxHeaders/x' : '././@LongLink')
   const block = unusualHeader({ name, type, magic: 'posix', size: octal(content.length) })
   return [block, content, padding(content.length)]

@@ -20,26 +20,26 @@ const timeoutError = (what: What): Error => {
 const MIN_PAUSE_MS = 5
 const MAX_PAUSE_MS = 50
 
-type Seen<T> = Exclude<T, false | 0 | '' | null | undefined>
+type Truthy<T> = Exclude<T, false | 0 | '' | null | undefined>
 
-/** Polls until `look` returns a truthy value, and returns that value. */
-export async function until<T>(what: What, look: () => T | Promise<T>): Promise<Seen<T>> {
+/** Polls until `probe` returns a truthy value, and returns that value. */
+export async function until<T>(what: What, probe: () => T | Promise<T>): Promise<Truthy<T>> {
   const endsAt = performance.now() + TIMEOUT_MS
   for (let ms = MIN_PAUSE_MS; ; ms = Math.min(1.3 * ms, MAX_PAUSE_MS)) {
-    const seen = await look()
-    if (seen) return seen as Seen<T>
+    const value = await probe()
+    if (value) return value as Truthy<T>
     if (performance.now() > endsAt) throw timeoutError(what)
     await pause(ms)
   }
 }
 
 /** Waits for a promise with the same timeout. */
-export async function withTimeout<T>(what: What, announced: Promise<T>): Promise<T> {
-  const over = Promise.withResolvers<never>()
-  const bound = setTimeout(() => over.reject(timeoutError(what)), TIMEOUT_MS)
+export async function withTimeout<T>(what: What, promise: Promise<T>): Promise<T> {
+  const timeout = Promise.withResolvers<never>()
+  const timer = setTimeout(() => timeout.reject(timeoutError(what)), TIMEOUT_MS)
   try {
-    return await Promise.race([announced, over.promise])
+    return await Promise.race([promise, timeout.promise])
   } finally {
-    clearTimeout(bound)
+    clearTimeout(timer)
   }
 }

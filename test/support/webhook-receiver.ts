@@ -14,7 +14,7 @@ export interface Receiver {
   /** All deliveries, in order. */
   received: Received[]
   /** Responds to the next deliveries. */
-  answer: (response: ServerResponse, request: Received) => void
+  respond: (response: ServerResponse, request: Received) => void
 }
 
 /** Starts a server that receives webhooks. It responds with 200 until `answer` is replaced. */
@@ -25,14 +25,14 @@ export async function webhookReceiver(
   const receiver: Receiver = {
     url: '',
     received: [],
-    answer: (response) => void response.end('thanks'),
+    respond: (response) => void response.end('thanks'),
   }
   const server = createServer(async (request, response) => {
     let body = ''
     for await (const chunk of request.setEncoding('utf8')) body += chunk
     const received = { path: request.url ?? '', headers: request.headers, body }
     receiver.received.push(received)
-    receiver.answer(response, received)
+    receiver.respond(response, received)
   })
   receiver.url = `http://${host}:${await listen(t, server, host, port)}`
   return receiver

@@ -18,23 +18,23 @@ import { TIMEOUT_MS, until } from './wait-until.ts'
 
 export const NOON = Date.UTC(2026, 4, 4, 12)
 
-/**
- * Webhooks with a real database, a real queue and a clock that stands still until a test sets it. Uses the embedded queue unless another one is
- * given with its database.
- */
+/** Sets up webhooks with a database, a queue (by default the embedded one) and a clock that only the test advances. */
 export async function webhookScene(
   t: TestContext,
   engine: Engine,
-  given?: { db: Db; queue: Queue },
+  queueAndDatabase?: { db: Db; queue: Queue },
 ) {
   const clock = { now: NOON }
   const now = () => clock.now
   // No lease expires because a test sets the clock.
   const leaseMs = 20 * 24 * 3_600_000
   const counts = { reads: 0, writes: 0 }
-  const db = (given?.db ?? (await openDatabase(t, engine)).db).withPlugin(countingTo(counts))
+  const db = (queueAndDatabase?.db ?? (await openDatabase(t, engine)).db).withPlugin(
+    countStatements(counts),
+  )
   const queue =
-    given?.queue ?? embeddedQueue({ db, now, leaseMs, pollIntervalMs: 20, retryPauseMs: 1 })
+    queueAndDatabase?.queue ??
+    embeddedQueue({ db, now, leaseMs, pollIntervalMs: 20, retryPauseMs: 1 })
   const errors: string[] = []
   const logged: string[] = []
   const parts: DeliverParts = {
@@ -51,10 +51,14 @@ export async function webhookScene(
   const scene = {
     ...{ db, clock, queue, parts, errors, logged, counts },
 
-    account: (login: string) => ensureAccount(db, login, 0),
-    async add(owner: Account, url: string, more: Partial<WebhookSettings> = {}): Promise<Webhook> {
-      const usual = { contentType: 'json', secret: null, events: ['migration'], isActive: true }
-      const settings = { url, ...usual, ...more } as WebhookSettings
+    createAccount: (login: string) => ensureAccount(db, login, 0),
+    async addWebhook(
+      owner: Account,
+      url: string,
+      more: Partial<WebhookSettings> = {},
+    ): Promise<Webhook> {
+      const defaults = { contentType: 'json', secret: null, events: ['migration'], isActive: true }
+      const settings = { url, ...defaults, ...more } as WebhookSettings
       return insertWebhook(db, { owner }, settings, clock.now)
     },
     recordEnd: (owner: Account, action = 'exported', facts: unknown = {}) =>
@@ -94,7 +98,7 @@ export async function webhookScene(
         },
       )
     },
-    async later(ms: number): Promise<void> {
+    async advanceClock(ms: number): Promise<void> {
       clock.now += ms
       queue.wake()
       await scene.settle()
@@ -107,7 +111,7 @@ export async function webhookScene(
 }
 
 /** Counts the statements that go through a database. */
-const countingTo = (counts: { reads: number; writes: number }): KyselyPlugin => ({
+const countStatements = (counts: { reads: number; writes: number }): KyselyPlugin => ({
   transformQuery({ node }) {
     counts[node.kind === 'SelectQueryNode' ? 'reads' : 'writes']++
     return node

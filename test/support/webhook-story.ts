@@ -14,11 +14,15 @@ export async function makeHost(t: TestContext): Promise<GitHost> {
   return host
 }
 
-export const NEAR = ['--webhook-networks', '127.0.0.1']
+export const ALLOW_LOOPBACK = ['--webhook-networks', '127.0.0.1']
 
 export const post = (body: unknown) => ({ method: 'POST', body: JSON.stringify(body) })
 
-export async function add(service: SharedService, token: string, url: string): Promise<void> {
+export async function addWebhook(
+  service: SharedService,
+  token: string,
+  url: string,
+): Promise<void> {
   const { status } = await service.call(token, '/user/hooks', post({ config: { url } }))
   assert.equal(status, 201)
 }
@@ -28,6 +32,6 @@ export const stateOf = async (
   token: string,
   id: number,
 ): Promise<string> => {
-  const answer = await service.call(token, `/user/migrations/${id}?exclude=repositories`)
-  return ((await answer.json()) as { state: string }).state
+  const response = await service.call(token, `/user/migrations/${id}?exclude=repositories`)
+  return ((await response.json()) as { state: string }).state
 }

@@ -17,7 +17,7 @@ import type { WalkedRepository } from './walked-repository.ts'
 type Json = Record<string, unknown>
 
 /** Returns the names in a row of the table of URLs. */
-async function tabled(row: string): Promise<string[]> {
+async function namesInTable(row: string): Promise<string[]> {
   const text = await readFile(new URL('../../docs/COMPATIBILITY.md', import.meta.url), 'utf8')
   const line = text.split('\n').find((each) => each.startsWith(`| ${row} |`))
   assert.ok(line, `there is a row: ${row}`)
@@ -37,28 +37,32 @@ function addressesIn(record: Json, prefix = ''): Map<string, string> {
 }
 
 /** Leaves out optional parts of a URL template, and fills in a value that does not exist for the others. */
-const expanded = (template: string) =>
+const expandTemplate = (template: string) =>
   template.replaceAll(/\{[/?][^}]*\}/g, '').replaceAll(/\{[^}]*\}/g, 'none')
 
 describe('the URLs in a repository record', () => {
   test('respond exactly where the table says so', ownServer, async () => {
     const server = await serverUnderTest()
-    const { body } = await server.ask('GET', `/user/migrations/${await exportMigration(server)}`)
+    const { body } = await server.request(
+      'GET',
+      `/user/migrations/${await exportMigration(server)}`,
+    )
     const records = JSON.parse(body).repositories as Json[]
     const record = records.find(({ license }) => license !== null)!
     const addresses = addressesIn(record)
-    const [answers, pages, byGit, elsewhere, not] = await Promise.all(
+    const [responding, pages, gitAddresses, elsewhere, unknown] = await Promise.all(
       ['answers', 'answers browsers', 'answers git', 'leads elsewhere', 'does not answer'].map(
-        tabled,
+        namesInTable,
       ),
     )
-    const all = [answers, pages, byGit, elsewhere, not].flatMap((names) => names!)
+    const all = [responding, pages, gitAddresses, elsewhere, unknown].flatMap((names) => names!)
     assert.deepEqual([...addresses.keys()].sort(), all.toSorted())
     const status = async (name: string, accept = 'application/json') =>
-      (await server.ask('GET', expanded(addresses.get(name)!), { headers: { accept } })).status
-    for (const name of answers!) assert.equal(await status(name), 200, name)
+      (await server.request('GET', expandTemplate(addresses.get(name)!), { headers: { accept } }))
+        .status
+    for (const name of responding!) assert.equal(await status(name), 200, name)
     for (const name of pages!) assert.equal(await status(name, 'text/html'), 302, name)
-    for (const name of not!) assert.equal(await status(name), 404, name)
+    for (const name of unknown!) assert.equal(await status(name), 404, name)
   })
 
   test('respond as GitHub’s description says', needsDescription(), async () => {
@@ -79,7 +83,7 @@ describe('the URLs in a repository record', () => {
       const client = pyGithubClient({ ...server, url: `${server.url}${prefix}` })
       const { id } = await client.start(server.repositories, { lock: false })
       const walked = await client.walk(id)
-      assertWhole(walked, server)
+      assertComplete(walked, server)
       assert.ok((await client.licenses()).includes('mit'))
     }
   })
@@ -87,7 +91,7 @@ describe('the URLs in a repository record', () => {
   test('work with Octokit, with the same results', needsOctokit(22), async () => {
     const server = await serverUnderTest()
     const walked = await octokitWalk(server, await exportMigration(server))
-    assertWhole(walked, server)
+    assertComplete(walked, server)
     if (needsPyGithub().skip) return
     const client = pyGithubClient(server)
     const { id } = await client.start(server.repositories, { lock: false })
@@ -107,13 +111,13 @@ const STATUSES: Record<string, number[]> = {
 }
 
 /** Compares all resources below one repository, its owner and licences, including errors. */
-async function compareAll({ ask }: ServerUnderTest, fullName: string): Promise<void> {
-  const { complaint } = await readDescription()
+async function compareAll({ request }: ServerUnderTest, fullName: string): Promise<void> {
+  const { validationError } = await readDescription()
   async function compare(path: string, at: string, statuses: number[], headers = {}) {
-    const answer = await ask('GET', at, { headers })
-    assert.ok(statuses.includes(answer.status), `${at}: ${answer.status} ${answer.body}`)
-    assert.equal(complaint('GET', path, answer), undefined, at)
-    return answer
+    const response = await request('GET', at, { headers })
+    assert.ok(statuses.includes(response.status), `${at}: ${response.status} ${response.body}`)
+    assert.equal(validationError('GET', path, response), undefined, at)
+    return response
   }
   const below = '/repos/{owner}/{repo}'
   for (const [path, statuses] of Object.entries(STATUSES)) {
@@ -141,7 +145,7 @@ async function compareAll({ ask }: ServerUnderTest, fullName: string): Promise<v
 }
 
 /** Asserts that every requested repository was found. */
-function assertWhole(walked: WalkedRepository[], { repositories }: ServerUnderTest): void {
+function assertComplete(walked: WalkedRepository[], { repositories }: ServerUnderTest): void {
   assert.deepEqual(walked.map(({ full_name }) => full_name).sort(), repositories.toSorted())
   for (const { full_name, owner, branches, tags, license, collaborators } of walked) {
     assert.deepEqual(owner, { login: full_name.split('/')[0], has_age: true })

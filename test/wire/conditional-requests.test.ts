@@ -4,8 +4,8 @@ import { withoutCloneTokens } from '../support/service.ts'
 import { exportMigration } from './export-migration.ts'
 import { ownServer, serverUnderTest } from './server-under-test.ts'
 
-const KEPT = ['etag', 'cache-control', 'vary', 'link'] as const
-const OWN_TO_EACH_ANSWER = /^(date|x-github-request-id|x-ratelimit-.*)$/
+const KEPT_HEADERS = ['etag', 'cache-control', 'vary', 'link'] as const
+const VARYING_HEADERS = /^(date|x-github-request-id|x-ratelimit-.*)$/
 
 describe('conditional requests', () => {
   test('a response that the client has is not sent again', async () => {
@@ -17,22 +17,22 @@ describe('conditional requests', () => {
       `/user/migrations/${id}/repositories?per_page=1`,
       `/user/${id}/repositories`,
     ]) {
-      const whole = await server.ask('GET', path)
-      assert.equal(whole.status, 200, path)
-      assert.match(whole.headers.etag!, /^W\/"[^"]+"$/)
+      const full = await server.request('GET', path)
+      assert.equal(full.status, 200, path)
+      assert.match(full.headers.etag!, /^W\/"[^"]+"$/)
       for (const sent of [
-        whole.headers.etag!,
-        `"other", ${whole.headers.etag}`,
-        whole.headers.etag!.slice(2),
+        full.headers.etag!,
+        `"other", ${full.headers.etag}`,
+        full.headers.etag!.slice(2),
         '*',
       ]) {
-        const again = await server.ask('GET', path, { headers: { 'if-none-match': sent } })
+        const again = await server.request('GET', path, { headers: { 'if-none-match': sent } })
         assert.deepEqual([again.status, again.body], [304, ''], `${path} with ${sent}`)
-        for (const name of KEPT) assert.equal(again.headers[name], whole.headers[name])
+        for (const name of KEPT_HEADERS) assert.equal(again.headers[name], full.headers[name])
       }
-      const other = await server.ask('GET', path, { headers: { 'if-none-match': 'W/"other"' } })
+      const other = await server.request('GET', path, { headers: { 'if-none-match': 'W/"other"' } })
       assert.equal(other.status, 200)
-      assert.equal(withoutCloneTokens(other.body), withoutCloneTokens(whole.body))
+      assert.equal(withoutCloneTokens(other.body), withoutCloneTokens(full.body))
     }
   })
 
@@ -40,11 +40,11 @@ describe('conditional requests', () => {
     const server = await serverUnderTest()
     const id = await exportMigration(server)
     const paths = [`/user/migrations/${id}`, '/user/migrations?per_page=100']
-    const before = await Promise.all(paths.map((path) => server.ask('GET', path)))
-    assert.equal((await server.ask('DELETE', `/user/migrations/${id}/archive`)).status, 204)
+    const before = await Promise.all(paths.map((path) => server.request('GET', path)))
+    assert.equal((await server.request('DELETE', `/user/migrations/${id}/archive`)).status, 204)
     for (const [at, path] of paths.entries()) {
       const headers = { 'if-none-match': before[at]!.headers.etag! }
-      const after = await server.ask('GET', path, { headers })
+      const after = await server.request('GET', path, { headers })
       assert.equal(after.status, 200, path)
       assert.doesNotMatch(after.body, new RegExp(`/user/migrations/${id}/archive"`))
     }
@@ -53,10 +53,10 @@ describe('conditional requests', () => {
   test('another query or media type has another ETag', async () => {
     const server = await serverUnderTest()
     const path = `/user/migrations/${await exportMigration(server)}`
-    const asked = ['', '?exclude=repositories', '/repositories?per_page=1', '/repositories?page=2']
-    const answers = asked.map((how) => server.ask('GET', `${path}${how}`))
-    const etags = (await Promise.all(answers)).map(({ headers }) => headers.etag)
-    assert.equal(new Set(etags).size, asked.length)
+    const paths = ['', '?exclude=repositories', '/repositories?per_page=1', '/repositories?page=2']
+    const responses = paths.map((suffix) => server.request('GET', `${path}${suffix}`))
+    const etags = (await Promise.all(responses)).map(({ headers }) => headers.etag)
+    assert.equal(new Set(etags).size, paths.length)
   })
 
   test(
@@ -64,17 +64,17 @@ describe('conditional requests', () => {
     ownServer,
     async () => {
       const server = await serverUnderTest()
-      const { headers } = await server.ask('GET', '/user/migrations')
-      const left = Number(headers['x-ratelimit-remaining'])
+      const { headers } = await server.request('GET', '/user/migrations')
+      const before = Number(headers['x-ratelimit-remaining'])
       const known = { headers: { 'if-none-match': headers.etag! } }
       const remaining = async (method: string, more?: typeof known) =>
         Number(
-          (await server.ask(method, '/user/migrations', more)).headers['x-ratelimit-remaining'],
+          (await server.request(method, '/user/migrations', more)).headers['x-ratelimit-remaining'],
         )
-      assert.equal(await remaining('GET', known), left)
-      assert.equal(await remaining('HEAD', known), left)
-      assert.equal(await remaining('HEAD'), left - 1)
-      assert.equal(await remaining('GET'), left - 2)
+      assert.equal(await remaining('GET', known), before)
+      assert.equal(await remaining('HEAD', known), before)
+      assert.equal(await remaining('HEAD'), before - 1)
+      assert.equal(await remaining('GET'), before - 2)
     },
   )
 
@@ -82,11 +82,14 @@ describe('conditional requests', () => {
     const server = await serverUnderTest()
     const path = `/user/migrations/${await exportMigration(server)}`
     for (const at of [path, `${path}/repositories?per_page=1`]) {
-      const { headers } = await server.ask('GET', at)
+      const { headers } = await server.request('GET', at)
       const known = { headers: { 'if-none-match': headers.etag! } }
-      const [head, get] = [await server.ask('HEAD', at, known), await server.ask('GET', at, known)]
+      const [head, get] = [
+        await server.request('HEAD', at, known),
+        await server.request('GET', at, known),
+      ]
       assert.deepEqual([head.status, get.status, head.body], [304, 304, ''], at)
-      assert.deepEqual(lasting(head.headers), lasting(get.headers), at)
+      assert.deepEqual(withoutVaryingHeaders(head.headers), withoutVaryingHeaders(get.headers), at)
     }
   })
 
@@ -94,15 +97,13 @@ describe('conditional requests', () => {
     const server = await serverUnderTest()
     const path = `/user/migrations/${await exportMigration(server)}`
     for (const at of ['/user', path, `${path}/repositories?per_page=1`, '/user/migrations/0']) {
-      const [head, get] = [await server.ask('HEAD', at), await server.ask('GET', at)]
+      const [head, get] = [await server.request('HEAD', at), await server.request('GET', at)]
       assert.deepEqual([head.status, head.body], [get.status, ''], at)
-      assert.deepEqual(lasting(head.headers), lasting(get.headers), at)
+      assert.deepEqual(withoutVaryingHeaders(head.headers), withoutVaryingHeaders(get.headers), at)
     }
   })
 })
 
-function lasting(headers: object) {
-  return Object.fromEntries(
-    Object.entries(headers).filter(([name]) => !OWN_TO_EACH_ANSWER.test(name)),
-  )
+function withoutVaryingHeaders(headers: object) {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !VARYING_HEADERS.test(name)))
 }

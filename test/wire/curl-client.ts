@@ -9,7 +9,7 @@ const run = promisify(execFile)
 
 export const needsCurl = () => needs('curl', spawnSync('curl', ['--version']).status === 0)
 
-interface Printed {
+interface CurlResult {
   body: string
   /** From `--write-out`: the status, the next page, and the redirect. */
   next: string | undefined
@@ -17,7 +17,7 @@ interface Printed {
 }
 
 /** Runs curl once. */
-export async function curl(...args: string[]): Promise<Printed> {
+export async function curl(...args: string[]): Promise<CurlResult> {
   const format = '\n%header{link}\n%{redirect_url}\n%{http_code}'
   const { stdout } = await run('curl', ['--silent', '--show-error', '-w', format, ...args])
   const lines = stdout.split('\n')
@@ -34,8 +34,8 @@ export function curlClient({
 }: Pick<ServerUnderTest, 'url' | 'token'> & { org?: string }): Client {
   const migrations = org === undefined ? `${url}/user/migrations` : `${url}/orgs/${org}/migrations`
   const preview = org === undefined ? ['-H', `Accept: ${PREVIEW}`] : []
-  const usual = [...preview, '-H', `Authorization: token ${token}`]
-  const call = (...args: string[]) => curl(...usual, ...args)
+  const defaults = [...preview, '-H', `Authorization: token ${token}`]
+  const call = (...args: string[]) => curl(...defaults, ...args)
   const migration = (id: number) => `${migrations}/${id}`
 
   async function* pages<T>(address: string, pick: (item: never) => T): AsyncIterable<T[]> {

@@ -25,7 +25,7 @@ describe('curl', needsCurl(), () => {
 
   test('resumes an interrupted download', async (t) => {
     const server = await serverUnderTest()
-    const { headers } = await server.ask(
+    const { headers } = await server.request(
       'GET',
       `/user/migrations/${await exportMigration(server)}/archive`,
     )

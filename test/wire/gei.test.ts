@@ -29,7 +29,7 @@ interface Archive {
 }
 
 /** Imitates GitHub Enterprise Importer after its source: headers, bodies, order of requests, and parsing of responses. */
-function importer({ url, token, org }: ServerUnderTest & { org: string }) {
+function createImporter({ url, token, org }: ServerUnderTest & { org: string }) {
   const api = `${url}/api/v3`
 
   async function send(path: string, body?: object): Promise<Response> {
@@ -47,9 +47,9 @@ function importer({ url, token, org }: ServerUnderTest & { org: string }) {
   }
 
   async function start(body: object): Promise<number> {
-    const answer = await send(`/orgs/${org}/migrations`, body)
-    assert.ok(answer.ok, `${answer.status}: ${await answer.clone().text()}`)
-    const { id } = (await answer.json()) as { id: number }
+    const response = await send(`/orgs/${org}/migrations`, body)
+    assert.ok(response.ok, `${response.status}: ${await response.clone().text()}`)
+    const { id } = (await response.json()) as { id: number }
     assert.ok(Number.isInteger(id) && id < 2 ** 31)
     return id
   }
@@ -58,9 +58,9 @@ function importer({ url, token, org }: ServerUnderTest & { org: string }) {
     api,
     /** Reads the version of an Enterprise Server; undefined if there is none. */
     async installedVersion(): Promise<string | undefined> {
-      const answer = await send('/meta')
-      assert.equal(answer.status, 200)
-      return ((await answer.json()) as { installed_version?: string }).installed_version
+      const response = await send('/meta')
+      assert.equal(response.status, 200)
+      return ((await response.json()) as { installed_version?: string }).installed_version
     },
     startGit: (repo: string) => start({ repositories: [repo], exclude_metadata: true }),
     startMetadata: (repo: string, isLocking: boolean) =>
@@ -72,16 +72,16 @@ function importer({ url, token, org }: ServerUnderTest & { org: string }) {
         exclude_owner_projects: true,
       }),
     async state(id: number): Promise<string> {
-      const answer = await send(`/orgs/${org}/migrations/${id}`)
-      assert.equal(answer.status, 200)
-      return ((await answer.json()) as { state: string }).state
+      const response = await send(`/orgs/${org}/migrations/${id}`)
+      assert.equal(response.status, 200)
+      return ((await response.json()) as { state: string }).state
     },
     /** The body of exactly this response is the URL. */
     async archiveAddress(id: number): Promise<string> {
-      const answer = await send(`/orgs/${org}/migrations/${id}/archive`)
-      assert.equal(answer.status, 302)
-      const address = await answer.text()
-      assert.equal(address, answer.headers.get('location'))
+      const response = await send(`/orgs/${org}/migrations/${id}/archive`)
+      assert.equal(response.status, 302)
+      const address = await response.text()
+      assert.equal(address, response.headers.get('location'))
       assert.equal(address, address.trim())
       return address
     },
@@ -89,9 +89,9 @@ function importer({ url, token, org }: ServerUnderTest & { org: string }) {
     async repositories(perPage = 100): Promise<{ name: string; visibility: string }[]> {
       const all: { name: string; visibility: string }[] = []
       for (let next: string | undefined = `/orgs/${org}/repos?per_page=${perPage}`; next; ) {
-        const answer = await send(next)
-        all.push(...((await answer.json()) as typeof all))
-        next = (answer.headers.get('link') ?? '')
+        const response = await send(next)
+        all.push(...((await response.json()) as typeof all))
+        next = (response.headers.get('link') ?? '')
           .split(',')
           .map((link) => /<(?<url>.+)>;\s*rel="(?<rel>.+)"/.exec(link)?.groups)
           .find((link) => link?.rel === 'next')?.url
@@ -102,20 +102,23 @@ function importer({ url, token, org }: ServerUnderTest & { org: string }) {
 }
 
 /** Downloads the archive without a token and unpacks it. */
-async function downloaded(t: TestContext, address: string): Promise<Archive> {
-  const answer = await fetch(address, { redirect: 'error', headers: { 'user-agent': USER_AGENT } })
-  assert.equal(answer.status, 200)
+async function downloadArchive(t: TestContext, address: string): Promise<Archive> {
+  const response = await fetch(address, {
+    redirect: 'error',
+    headers: { 'user-agent': USER_AGENT },
+  })
+  assert.equal(response.status, 200)
   const folder = await mkdtemp(join(tmpdir(), 'godwit-wire-gei-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
   const file = join(folder, 'archive.tar.gz')
-  await writeFile(file, Buffer.from(await answer.arrayBuffer()))
+  await writeFile(file, Buffer.from(await response.arrayBuffer()))
   await run('tar', ['-xzf', file, '-C', folder])
   await rm(file)
   const files = (await readdir(folder)).filter((name) => name !== 'godwit-manifest.json').sort()
   return { address, folder, files }
 }
 
-const records = async ({ folder }: Archive, name: string) =>
+const readRecords = async ({ folder }: Archive, name: string) =>
   JSON.parse(await readFile(join(folder, `${name}_000001.json`), 'utf8')) as Record<
     string,
     unknown
@@ -127,7 +130,7 @@ test(
   async (t) => {
     const server = await organizationUnderTest()
     const { org, url } = server
-    const gei = importer(server)
+    const gei = createImporter(server)
     assert.equal(await gei.installedVersion(), undefined)
     const listed = await gei.repositories(1)
     assert.deepEqual(
@@ -148,7 +151,7 @@ test(
         return state === 'exported'
       })
 
-    const git = await downloaded(t, await gei.archiveAddress(gitId))
+    const git = await downloadArchive(t, await gei.archiveAddress(gitId))
     assert.deepEqual(git.files, [
       'organizations_000001.json',
       'repositories',
@@ -156,7 +159,7 @@ test(
       'schema.json',
     ])
     assert.deepEqual(await readdir(join(git.folder, 'repositories', org)), [`${repo}.git`])
-    const metadata = await downloaded(t, await gei.archiveAddress(metadataId))
+    const metadata = await downloadArchive(t, await gei.archiveAddress(metadataId))
     assert.deepEqual(metadata.files, [
       'organizations_000001.json',
       'repositories_000001.json',
@@ -166,29 +169,31 @@ test(
     // The source URL that the importer sends to GitHub: the API's URL without its path, then the repository's path.
     const expected = `${gei.api.replace('/api/v3', '')}/${org}/${repo}`
     for (const archive of [git, metadata]) {
-      assert.equal((await records(archive, 'repositories'))[0]!.url, expected)
-      assert.equal((await records(archive, 'organizations'))[0]!.url, `${url}/${org}`)
+      assert.equal((await readRecords(archive, 'repositories'))[0]!.url, expected)
+      assert.equal((await readRecords(archive, 'organizations'))[0]!.url, `${url}/${org}`)
     }
-    const [{ members }] = (await records(metadata, 'organizations')) as [{ members: object[] }]
+    const [{ members }] = (await readRecords(metadata, 'organizations')) as [{ members: object[] }]
     assert.ok(members.some((member) => 'role' in member && member.role === 'admin'))
 
-    const twice = await fetch(metadata.address, { headers: { authorization: 'Bearer nonsense' } })
-    assert.equal(twice.status, 200)
-    await twice.body?.cancel()
+    const repeated = await fetch(metadata.address, {
+      headers: { authorization: 'Bearer nonsense' },
+    })
+    assert.equal(repeated.status, 200)
+    await repeated.body?.cancel()
     // Each migration has its own lock, and octokit.rb sends DELETE with a body.
     for (const id of [metadataId, again[1]])
       for (const status of [204, 404]) {
         const path = `/orgs/${org}/migrations/${id}/repos/${repo}/lock`
-        assert.equal((await server.ask('DELETE', path, { body: {} })).status, status)
+        assert.equal((await server.request('DELETE', path, { body: {} })).status, status)
       }
-    const read = await server.ask('GET', `/orgs/${org}/migrations/${gitId}`, { body: {} })
+    const read = await server.request('GET', `/orgs/${org}/migrations/${gitId}`, { body: {} })
     assert.equal(read.status, 200)
   },
 )
 
 test('links expire as configured, and the version is the configured one', ownServer, async () => {
   const server = await serverWith('unusual')
-  const gei = importer({ ...server, org: 'octo' })
+  const gei = createImporter({ ...server, org: 'octo' })
   assert.equal(await gei.installedVersion(), '3.7.1')
   const id = await gei.startGit('kit')
   await until('the archive is there', async () => (await gei.state(id)) === 'exported')

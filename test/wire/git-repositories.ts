@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 
-const PERSON = {
+const ENVIRONMENT = {
   GIT_CONFIG_NOSYSTEM: '1',
   GIT_CONFIG_GLOBAL: '/dev/null',
   GIT_AUTHOR_NAME: 'Ada',
@@ -16,7 +16,7 @@ const PERSON = {
 }
 
 export async function git(...args: string[]): Promise<string> {
-  const { stdout } = await run('git', args, { env: { ...process.env, ...PERSON } })
+  const { stdout } = await run('git', args, { env: { ...process.env, ...ENVIRONMENT } })
   return stdout.trimEnd()
 }
 

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers'
 
 export type Headers = Readonly<Record<string, string | undefined>>
 
-export interface Answer {
+export interface HttpResponse {
   status: number
   headers: IncomingHttpHeaders
   body: string
@@ -15,7 +15,7 @@ export function send(
   method: string,
   url: string,
   { headers = {}, body }: { headers?: Headers; body?: string } = {},
-): Promise<Answer> {
+): Promise<HttpResponse> {
   const request = url.startsWith('https:') ? overHttps : overHttp
   const sent = Object.entries(headers).filter(([, value]) => value !== undefined)
   return new Promise((resolve, reject) => {

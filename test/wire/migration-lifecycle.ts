@@ -34,10 +34,10 @@ export async function runLifecycle(
   const older = await client.start(repositories.slice(0, 1), { lock: false })
   const { id, state } = await client.start(repositories, { lock: true })
   assert.match(state, /^(pending|exporting)$/)
-  assert.deepEqual(await ours(client, [older.id, id]), [id, older.id], 'newest first')
+  assert.deepEqual(await orderInList(client, [older.id, id]), [id, older.id], 'newest first')
 
   assert.equal((await untilEnded(client, id)).state, 'exported')
-  assert.deepEqual((await eachOnItsPage(client, id)).sort(), repositories.toSorted())
+  assert.deepEqual((await listRepositories(client, id)).sort(), repositories.toSorted())
 
   const dir = await mkdtemp(join(tmpdir(), 'godwit-wire-archive-'))
   t.after(() => rm(dir, { recursive: true, force: true }))
@@ -47,17 +47,17 @@ export async function runLifecycle(
   for (const fullName of repositories) {
     const name = fullName.slice(fullName.indexOf('/') + 1)
     await client.unlock(id, name)
-    await assert.rejects(client.unlock(id, name), { status: 404 }, 'it is not locked any more')
+    await assert.rejects(client.unlock(id, name), { status: 404 }, 'the repository is still locked')
   }
 
   await client.deleteArchive(id)
   await assert.rejects(client.deleteArchive(id), { status: 404 })
   await assert.rejects(client.download(id, join(dir, 'none')), { status: 404 })
-  assert.equal((await client.status(id)).state, 'exported', 'the record stays')
+  assert.equal((await client.status(id)).state, 'exported', 'the migration is gone')
 }
 
 /** Returns the order in which the list has these ids; other callers may have migrations between them. */
-async function ours(client: Client, ids: number[]): Promise<number[]> {
+async function orderInList(client: Client, ids: number[]): Promise<number[]> {
   const seen = new Set<number>()
   for await (const page of client.list(1)) {
     assert.equal(page.length, 1)
@@ -74,7 +74,7 @@ async function untilEnded(client: Client, id: number): Promise<Migration> {
   })
 }
 
-async function eachOnItsPage(client: Client, id: number): Promise<string[]> {
+async function listRepositories(client: Client, id: number): Promise<string[]> {
   const names: string[] = []
   for await (const page of client.repositories(id, 1)) {
     assert.equal(page.length, 1)

@@ -2,8 +2,8 @@ import { createRequire } from 'node:module'
 import { skipUnless } from '../support/skip-unless.ts'
 
 /** Returns options for a test that needs a client or tool. */
-export function needs(part: string, isThere: boolean): { skip: string | false } {
-  return skipUnless(isThere, `${part} is not installed`)
+export function needs(part: string, isAvailable: boolean): { skip: string | false } {
+  return skipUnless(isAvailable, `${part} is not installed`)
 }
 
 const { resolve } = createRequire(import.meta.url)

@@ -42,8 +42,8 @@ async function createOctokit(
   const { Octokit } = await import(PACKAGES[version]).then((module) =>
     'Octokit' in module ? module : module.default,
   )
-  const quiet = { debug() {}, info() {}, warn() {}, error() {} }
-  return new Octokit({ baseUrl: url, auth: token, log: quiet })
+  const silentLog = { debug() {}, info() {}, warn() {}, error() {} }
+  return new Octokit({ baseUrl: url, auth: token, log: silentLog })
 }
 
 /** Returns the full names of the caller's repositories, page by page. */
@@ -67,10 +67,10 @@ export async function octokitWalk(
     migration_id: id,
     headers: { accept: PREVIEW },
   })
-  return Promise.all((data as Named[]).map(({ full_name }) => walked(rest, full_name)))
+  return Promise.all((data as Named[]).map(({ full_name }) => walkRepository(rest, full_name)))
 }
 
-interface Full extends Named {
+interface FullRepository extends Named {
   parent?: unknown
   owner: { login: string }
   license: { key: string } | null
@@ -78,17 +78,17 @@ interface Full extends Named {
 type Ref = { name: string; commit: { sha: string } }
 type Collaborator = { login: string; permissions: { admin: boolean } }
 
-async function walked(rest: Octokit['rest'], fullName: string): Promise<WalkedRepository> {
+async function walkRepository(rest: Octokit['rest'], fullName: string): Promise<WalkedRepository> {
   const [owner, repo] = fullName.split('/')
   const { repos, users, licenses } = rest
   const of = async <T>(
     method: Method<unknown> | undefined,
-    asked: Parameters = { owner, repo },
-  ): Promise<T> => (await method!(asked)).data as T
+    parameters: Parameters = { owner, repo },
+  ): Promise<T> => (await method!(parameters)).data as T
   const refs = async (method: Method<unknown> | undefined) =>
     (await of<Ref[]>(method)).map(({ name, commit }): [string, string] => [name, commit.sha])
 
-  const { license, parent, ...full } = await of<Full>(repos.get)
+  const { license, parent, ...full } = await of<FullRepository>(repos.get)
   const person = await of<{ login: string; created_at?: string }>(users.getByUsername, {
     username: full.owner.login,
   })
@@ -143,27 +143,27 @@ export async function octokitClient(
 
   return {
     async start(repositories, { lock }) {
-      const asked = { ...common, repositories, lock_repositories: lock }
-      return (await method<Migration>('start')(asked)).data
+      const parameters = { ...common, repositories, lock_repositories: lock }
+      return (await method<Migration>('start')(parameters)).data
     },
     async *list(perPage) {
       const { endpoint } = method<Migration[]>('list')
-      const asked = endpoint.merge({ ...common, per_page: perPage })
-      for await (const { data } of paginate.iterator(asked)) yield data.map(({ id }) => id)
+      const request = endpoint.merge({ ...common, per_page: perPage })
+      for await (const { data } of paginate.iterator(request)) yield data.map(({ id }) => id)
     },
     async status(id) {
       return (await method<Migration>('status')({ ...common, migration_id: id })).data
     },
     async *repositories(id, perPage) {
       const { endpoint } = method<Named[]>('repositories')
-      const asked = endpoint.merge({ ...common, migration_id: id, per_page: perPage })
-      for await (const { data } of paginate.iterator(asked)) {
+      const request = endpoint.merge({ ...common, migration_id: id, per_page: perPage })
+      for await (const { data } of paginate.iterator(request)) {
         yield data.map(({ full_name }) => full_name)
       }
     },
     async download(id, file) {
-      const asked = { ...common, migration_id: id }
-      const { data } = await method<ArrayBuffer>('archive')(asked)
+      const parameters = { ...common, migration_id: id }
+      const { data } = await method<ArrayBuffer>('archive')(parameters)
       await writeFile(file, Buffer.from(data))
     },
     async unlock(id, name) {

@@ -24,17 +24,25 @@ describe('@octokit/rest', () => {
     },
   )
 
-  test('22 without configuration needs an optional preview', either(22), async (t) => {
-    const server = await serverWith('unusual')
-    await runLifecycle(t, server, await octokitClient(22, server))
-  })
+  test(
+    '22 works without configuration if the preview is optional',
+    needsOwnServer(22),
+    async (t) => {
+      const server = await serverWith('unusual')
+      await runLifecycle(t, server, await octokitClient(22, server))
+    },
+  )
 
-  test('22 gets an error that names the required preview', either(22), async () => {
-    const server = await serverWith('strict')
-    const client = await octokitClient(22, server)
-    const { id } = await client.start(server.repositories, { lock: false })
-    await assert.rejects(client.status(id), { status: 415 })
-  })
+  test(
+    '22 without configuration gets 415 if the preview is required',
+    needsOwnServer(22),
+    async () => {
+      const server = await serverWith('strict')
+      const client = await octokitClient(22, server)
+      const { id } = await client.start(server.repositories, { lock: false })
+      await assert.rejects(client.status(id), { status: 415 })
+    },
+  )
 
   for (const version of [17, 16] as const) {
     test(
@@ -50,7 +58,7 @@ describe('@octokit/rest', () => {
   for (const version of [22, 17, 16] as const) {
     test(
       `${version} runs a migration of an organization without configuration`,
-      ofOrganization(version),
+      needsOrganizationFor(version),
       async (t) => {
         const server = await organizationUnderTest()
         await runLifecycle(t, server, await octokitClient(version, server))
@@ -58,11 +66,15 @@ describe('@octokit/rest', () => {
     )
   }
 
-  test('22 runs a migration of an organization under /api/v3', ofOrganization(22), async (t) => {
-    const server = await organizationUnderTest()
-    const enterprise = { ...server, url: `${server.url}/api/v3` }
-    await runLifecycle(t, server, await octokitClient(22, enterprise))
-  })
+  test(
+    '22 runs a migration of an organization under /api/v3',
+    needsOrganizationFor(22),
+    async (t) => {
+      const server = await organizationUnderTest()
+      const enterprise = { ...server, url: `${server.url}/api/v3` }
+      await runLifecycle(t, server, await octokitClient(22, enterprise))
+    },
+  )
 
   test('22 runs a migration under /api/v3', needsOctokit(22), async (t) => {
     const server = await serverUnderTest()
@@ -71,10 +83,10 @@ describe('@octokit/rest', () => {
   })
 })
 
-function ofOrganization(version: OctokitVersion): { skip: string | false } {
+function needsOrganizationFor(version: OctokitVersion): { skip: string | false } {
   return { skip: needsOctokit(version).skip || needsOrganization.skip }
 }
 
-function either(version: OctokitVersion): { skip: string | false } {
+function needsOwnServer(version: OctokitVersion): { skip: string | false } {
   return { skip: needsOctokit(version).skip || ownServer.skip }
 }

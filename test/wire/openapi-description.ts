@@ -40,10 +40,10 @@ export interface OpenApi {
   /** The described statuses of the operation. */
   statusesOf(method: string, path: string): number[]
   /** Returns what is wrong with a response of the operation; undefined if nothing is. */
-  complaint(
+  validationError(
     method: string,
     path: string,
-    answer: { status: number; body: string },
+    response: { status: number; body: string },
   ): string | undefined
 }
 
@@ -54,17 +54,18 @@ const ANY_ERROR = {
   required: ['message', 'documentation_url', 'status'],
 }
 
-let known: Promise<OpenApi> | undefined
+let loaded: Promise<OpenApi> | undefined
 
 /** Loads the description once per process: it has several megabytes. */
 export function readDescription(): Promise<OpenApi> {
-  known ??= read()
-  return known
+  loaded ??= read()
+  return loaded
 }
 
 async function read(): Promise<OpenApi> {
   const { openapi, paths, components } = JSON.parse(readFileSync(FILE, 'utf8')) as Description
-  if (!openapi.startsWith('3.0.')) throw new Error(`OpenAPI ${openapi} has another way to say null`)
+  if (!openapi.startsWith('3.0.'))
+    throw new Error(`OpenAPI ${openapi} has another notation for null`)
   const ajv = await createAjv()
   ajv.addSchema({ $id: ID, components: { schemas: withNulls(components.schemas) } })
 
@@ -95,7 +96,7 @@ async function read(): Promise<OpenApi> {
 
   return {
     statusesOf: (method, path) => Object.keys(responses(method, path)).map(Number),
-    complaint(method, path, { status, body }) {
+    validationError(method, path, { status, body }) {
       if (status === 204 || status === 304) return body === '' ? undefined : 'has a body'
       const validate = validatorOf(method, path, status)
       if (!validate) return undefined
@@ -109,9 +110,9 @@ async function createAjv(): Promise<Ajv> {
   const { Ajv } = await import(ajv!)
   const { default: addFormats } = await import(formats!)
   // Not strict: the description has keywords that JSON Schema does not know.
-  const made = new Ajv({ strict: false, allErrors: true })
-  addFormats.default(made)
-  return made
+  const instance = new Ajv({ strict: false, allErrors: true })
+  addFormats.default(instance)
+  return instance
 }
 
 /** Converts `nullable` of OpenAPI 3.0 to a null type of JSON Schema. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { exportMigration } from './export-migration.ts'
-import type { Answer, Headers } from './http-request.ts'
+import type { Headers, HttpResponse } from './http-request.ts'
 import { needsDescription, readDescription } from './openapi-description.ts'
 import {
   needsOrganization,
@@ -10,7 +10,7 @@ import {
   serverUnderTest,
 } from './server-under-test.ts'
 
-interface Asked {
+interface ExpectedRequest {
   operation: string
   /** The path here, if it differs from the described one. */
   at: string
@@ -40,7 +40,7 @@ const UNDESCRIBED = [
 ]
 
 /** Described statuses that Godwit never sends: only reads can be unmodified. */
-const NEVER_GIVEN = withStatus([START, ARCHIVE, DELETE, UNLOCK], 304)
+const NEVER_SENT = withStatus([START, ARCHIVE, DELETE, UNLOCK], 304)
 
 /** Undescribed statuses of the operations of an organization. */
 const UNDESCRIBED_OF_ORGANIZATION = [
@@ -49,7 +49,7 @@ const UNDESCRIBED_OF_ORGANIZATION = [
   ...[`${START} 413`, `${LIST} 404`],
 ]
 
-interface Place {
+interface MigrationPaths {
   /** The path in the description and here. */
   path: string
   at: string
@@ -60,9 +60,9 @@ describe('GitHub’s description of its API', needsDescription(), () => {
   test('allows every response of every operation', async () => {
     const server = await serverUnderTest()
     const paths = { path: '/user/migrations', at: '/user/migrations', server }
-    const { missing, unused } = await compared(paths, await everything(paths))
+    const { missing, unused } = await compareStatuses(paths, await allRequests(paths))
     assert.deepEqual(missing, UNDESCRIBED.toSorted())
-    assert.deepEqual(unused, NEVER_GIVEN.toSorted())
+    assert.deepEqual(unused, NEVER_SENT.toSorted())
   })
 
   test(
@@ -76,17 +76,21 @@ describe('GitHub’s description of its API', needsDescription(), () => {
         at: `/orgs/no-such-org/migrations${operation.split(' ')[1]!.replaceAll(/\{.*?\}/g, '1')}`,
         status: 404,
       }))
-      const brief = { operation: LIST, at: `${paths.at}?exclude=repositories`, status: 200 }
-      const asked = [...(await everything(paths)), ...hidden, brief]
-      const { missing, unused } = await compared(paths, asked)
+      const withoutRepositories = {
+        operation: LIST,
+        at: `${paths.at}?exclude=repositories`,
+        status: 200,
+      }
+      const requests = [...(await allRequests(paths)), ...hidden, withoutRepositories]
+      const { missing, unused } = await compareStatuses(paths, requests)
       assert.deepEqual(missing, UNDESCRIBED_OF_ORGANIZATION.toSorted())
       assert.deepEqual(unused, [])
     },
   )
 
   test('allows the responses about organizations', needsOrganization, async () => {
-    const { complaint } = await readDescription()
-    const { org, ask } = await organizationUnderTest()
+    const { validationError } = await readDescription()
+    const { org, request } = await organizationUnderTest()
     for (const path of [
       '/meta',
       '/user/orgs',
@@ -95,10 +99,10 @@ describe('GitHub’s description of its API', needsDescription(), () => {
       '/orgs/{org}/members',
       '/orgs/{org}/repos',
     ]) {
-      const answer = await ask('GET', path.replace('{org}', org))
-      assert.equal(answer.status, 200, path)
-      assert.equal(complaint('GET', path, answer), undefined, path)
-      assert.notEqual(answer.body, '[]', path)
+      const response = await request('GET', path.replace('{org}', org))
+      assert.equal(response.status, 200, path)
+      assert.equal(validationError('GET', path, response), undefined, path)
+      assert.notEqual(response.body, '[]', path)
     }
   })
 
@@ -106,40 +110,43 @@ describe('GitHub’s description of its API', needsDescription(), () => {
     const description = await readDescription()
     const server = await serverUnderTest()
     for (const path of ['/', '/user', '/rate_limit']) {
-      const answer = await server.ask('GET', path)
-      assert.equal(answer.status, 200)
-      assert.equal(description.complaint('GET', path, answer), undefined, path)
+      const response = await server.request('GET', path)
+      assert.equal(response.status, 200)
+      assert.equal(description.validationError('GET', path, response), undefined, path)
     }
   })
 
   test('rejects a changed response', async () => {
-    const { complaint } = await readDescription()
+    const { validationError } = await readDescription()
     const record = (owner: unknown) => ({ status: 200, body: JSON.stringify([{ owner }]) })
-    assert.match(complaint('GET', '/user/migrations', record(null))!, /required property 'guid'/)
-    assert.doesNotMatch(complaint('GET', '/user/migrations', record(null))!, /\/owner /)
-    assert.match(complaint('GET', '/user/migrations', record('alice'))!, /\/owner must be/)
     assert.match(
-      complaint('GET', '/user/migrations', { status: 415, body: '{}' })!,
+      validationError('GET', '/user/migrations', record(null))!,
+      /required property 'guid'/,
+    )
+    assert.doesNotMatch(validationError('GET', '/user/migrations', record(null))!, /\/owner /)
+    assert.match(validationError('GET', '/user/migrations', record('alice'))!, /\/owner must be/)
+    assert.match(
+      validationError('GET', '/user/migrations', { status: 415, body: '{}' })!,
       /required property 'message'/,
     )
   })
 })
 
 /** Sends all requests; returns the statuses that are not described, and the described ones that did not occur. */
-async function compared({ path, server }: Place, all: Asked[]) {
+async function compareStatuses({ path, server }: MigrationPaths, requests: ExpectedRequest[]) {
   const description = await readDescription()
-  const complaints: string[] = []
-  const given = new Set<string>()
-  for (const asked of all) {
-    const { operation, at, status } = asked
-    const answer = await askFor(server, asked)
-    assert.equal(answer.status, status, `${operation} at ${at}: ${answer.body.slice(0, 200)}`)
-    given.add(`${operation} ${status}`)
+  const errors: string[] = []
+  const received = new Set<string>()
+  for (const request of requests) {
+    const { operation, at, status } = request
+    const response = await sendRequest(server, request)
+    assert.equal(response.status, status, `${operation} at ${at}: ${response.body.slice(0, 200)}`)
+    received.add(`${operation} ${status}`)
     const [method, below] = operation.split(' ') as [string, string]
-    const complaint = description.complaint(method, `${path}${below}`, answer)
-    if (complaint) complaints.push(`${operation} ${status}: ${complaint}`)
+    const error = description.validationError(method, `${path}${below}`, response)
+    if (error) errors.push(`${operation} ${status}: ${error}`)
   }
-  assert.deepEqual(complaints, [])
+  assert.deepEqual(errors, [])
   const described = new Set(
     OPERATIONS.flatMap((operation) => {
       const [method, below] = operation.split(' ') as [string, string]
@@ -147,21 +154,21 @@ async function compared({ path, server }: Place, all: Asked[]) {
     }),
   )
   return {
-    missing: [...given.difference(described)].sort(),
-    unused: [...described.difference(given)].sort(),
+    missing: [...received.difference(described)].sort(),
+    unused: [...described.difference(received)].sort(),
   }
 }
 
 /** Returns requests for every operation in every way it can end, in an order in which they can be sent. */
-async function everything({ at: migrations, server }: Place): Promise<Asked[]> {
+async function allRequests({ at: migrations, server }: MigrationPaths): Promise<ExpectedRequest[]> {
   const { repositories } = server
   const id = await exportMigration(server, { lock_repositories: true }, migrations)
   const base = `${migrations}/${id}`
   const name = repositories[0]!.split('/')[1]
   const etagOf = async (path: string) => ({
-    'if-none-match': (await server.ask('GET', path)).headers.etag,
+    'if-none-match': (await server.request('GET', path)).headers.etag,
   })
-  const places: Record<string, string> = {
+  const pathOf: Record<string, string> = {
     [LIST]: migrations,
     [START]: migrations,
     [STATUS]: base,
@@ -171,12 +178,12 @@ async function everything({ at: migrations, server }: Place): Promise<Asked[]> {
     [UNLOCK]: `${base}/repos/${name}/lock`,
   }
   const known = READS.map(async (operation) => {
-    const at = places[operation]!
+    const at = pathOf[operation]!
     return { operation, at, status: 304, headers: await etagOf(at) }
   })
   return [
     ...(await Promise.all(known)),
-    ...OPERATIONS.flatMap((operation) => refusedToAnyone(operation, places[operation]!)),
+    ...OPERATIONS.flatMap((operation) => rejectedRequests(operation, pathOf[operation]!)),
     { operation: START, at: migrations, status: 201, body: { repositories } },
     ...[{}, { repositories: ['nobody/nothing'] }, { repositories: [7], lock_repositories: 1 }].map(
       (body) => ({ operation: START, at: migrations, status: 422, body }),
@@ -194,8 +201,8 @@ async function everything({ at: migrations, server }: Place): Promise<Asked[]> {
       status: 200,
     })),
     { operation: ARCHIVE, at: `${base}/archive`, status: 302 },
-    { operation: UNLOCK, at: places[UNLOCK]!, status: 204 },
-    { operation: UNLOCK, at: places[UNLOCK]!, status: 404 },
+    { operation: UNLOCK, at: pathOf[UNLOCK]!, status: 204 },
+    { operation: UNLOCK, at: pathOf[UNLOCK]!, status: 404 },
     { operation: DELETE, at: `${base}/archive`, status: 204 },
     { operation: DELETE, at: `${base}/archive`, status: 404 },
     { operation: ARCHIVE, at: `${base}/archive`, status: 404 },
@@ -206,7 +213,7 @@ async function everything({ at: migrations, server }: Place): Promise<Asked[]> {
 }
 
 /** Requests that are rejected before the operation runs. */
-function refusedToAnyone(operation: string, at: string): Asked[] {
+function rejectedRequests(operation: string, at: string): ExpectedRequest[] {
   return [
     { operation, at, status: 401, headers: { authorization: undefined } },
     { operation, at, status: 401, headers: { authorization: 'bearer nonsense' } },
@@ -216,10 +223,10 @@ function refusedToAnyone(operation: string, at: string): Asked[] {
   ]
 }
 
-function askFor({ ask }: ServerUnderTest, asked: Asked): Promise<Answer> {
-  const method = asked.operation.split(' ')[0]!
-  return ask(method, asked.at, {
-    ...(asked.headers && { headers: asked.headers }),
-    ...(asked.body !== undefined && { body: asked.body }),
+function sendRequest(server: ServerUnderTest, request: ExpectedRequest): Promise<HttpResponse> {
+  const method = request.operation.split(' ')[0]!
+  return server.request(method, request.at, {
+    ...(request.headers && { headers: request.headers }),
+    ...(request.body !== undefined && { body: request.body }),
   })
 }

@@ -24,21 +24,21 @@ function findPython(): string | undefined {
 export const needsPyGithub = () => needs('PyGithub', findPython() !== undefined)
 
 export interface PyGithub extends Client {
-  start(...asked: Parameters<Client['start']>): Promise<Migration & { created_at: string }>
+  start(...parameters: Parameters<Client['start']>): Promise<Migration & { created_at: string }>
   login(): Promise<string>
-  /** Full names of what the caller may migrate; PyGithub's own parameters. */
-  userRepositories(asked: Record<string, string>): Promise<string[]>
-  /** From a migration to its repositories, and on to all that they lead to. */
+  /** Returns the full names of the caller's repositories. The parameters are those of PyGithub. */
+  userRepositories(parameters: Record<string, string>): Promise<string[]>
+  /** Follows the URLs from a migration to its repositories and everything below them. */
   walk(id: number): Promise<WalkedRepository[]>
-  /** Keys of those that are commonly used. */
+  /** Returns the keys of the common licences. */
   licenses(): Promise<string[]>
   rateLimit(): Promise<{ limit: number; remaining: number }>
 }
 
-type Whom = [url: string, token: string, org: string | null]
-type Call = (whom: Whom, operation: string, args: unknown[]) => Promise<Record<string, unknown>>
+type Caller = [url: string, token: string, org: string | null]
+type Call = (caller: Caller, operation: string, args: unknown[]) => Promise<Record<string, unknown>>
 
-/** A process that is asked a line, and answers a line. */
+/** Starts a process that reads a request per line and writes a response per line. */
 function startScript(): Call {
   const python = findPython()
   if (python === undefined) throw new Error('PyGithub is not installed')
@@ -48,18 +48,18 @@ function startScript(): Call {
     script.stdin.end()
     await once(script, 'exit')
   })
-  const answers = createInterface(script.stdout)[Symbol.asyncIterator]()
-  return async (whom, operation, args) => {
-    script.stdin.write(`${JSON.stringify([...whom, operation, args])}\n`)
-    const { value: line } = await answers.next()
-    if (line === undefined) throw new Error(`PyGithub died of ${operation}`)
+  const responses = createInterface(script.stdout)[Symbol.asyncIterator]()
+  return async (caller, operation, args) => {
+    script.stdin.write(`${JSON.stringify([...caller, operation, args])}\n`)
+    const { value: line } = await responses.next()
+    if (line === undefined) throw new Error(`PyGithub ended during ${operation}`)
     return JSON.parse(line)
   }
 }
 
 let script: Call | undefined
 
-/** One process for all clients of the tests that run in this one, since to load PyGithub takes longer than to ask. */
+/** Returns a client. All clients of this process share one script, because loading PyGithub takes longer than a request. */
 export function pyGithubClient({
   url,
   token,
@@ -67,14 +67,14 @@ export function pyGithubClient({
 }: Pick<ServerUnderTest, 'url' | 'token'> & { org?: string }): PyGithub {
   async function call<T>(operation: string, ...args: unknown[]): Promise<T> {
     script ??= startScript()
-    const answer = await script([url, token, org ?? null], operation, args)
-    if ('done' in answer) return answer.done as T
-    throw Object.assign(new Error(String(answer.refused)), { status: answer.status })
+    const response = await script([url, token, org ?? null], operation, args)
+    if ('done' in response) return response.done as T
+    throw Object.assign(new Error(String(response.refused)), { status: response.status })
   }
 
   return {
     login: () => call('login'),
-    userRepositories: (asked) => call('user_repositories', asked),
+    userRepositories: (parameters) => call('user_repositories', parameters),
     walk: (id) => call('walk', id),
     licenses: () => call('licenses'),
     rateLimit: () => call('rate_limit'),
@@ -92,7 +92,7 @@ export function pyGithubClient({
   }
 }
 
-/** PyGithub turns pages by itself and shows none of them. */
+/** PyGithub paginates internally and returns one list, so pages are made of it. */
 function* pagesOf<T>(items: T[], perPage: number): Iterable<T[]> {
   for (let at = 0; at < items.length; at += perPage) yield items.slice(at, at + perPage)
 }

@@ -14,7 +14,7 @@ describe('PyGithub', needsPyGithub(), () => {
   test('runs a migration from start to deletion', async (t) => {
     const server = await serverUnderTest()
     const client = pyGithubClient(server)
-    const { body } = await server.ask('GET', '/user')
+    const { body } = await server.request('GET', '/user')
     assert.equal(await client.login(), JSON.parse(body).login)
     await runLifecycle(t, server, client)
   })
@@ -39,7 +39,7 @@ describe('PyGithub', needsPyGithub(), () => {
     const server = await serverWith('unusual')
     const client = pyGithubClient(server)
     const { id, created_at } = await client.start(server.repositories, { lock: false })
-    const { body } = await server.ask('GET', `/user/migrations/${id}`)
+    const { body } = await server.request('GET', `/user/migrations/${id}`)
     const sent: string = JSON.parse(body).created_at
     assert.match(sent, /\+05:30$/)
     assert.equal(`${created_at}.000Z`, new Date(sent).toISOString(), 'PyGithub’s times are UTC')

@@ -3,9 +3,9 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { atProcessEnd } from '../support/process-end.ts'
 import { PREVIEW } from '../support/service.ts'
-import { startSharedService } from '../support/service-row.ts'
+import { startSharedService } from '../support/start-shared-service.ts'
 import { makeRepositories } from './git-repositories.ts'
-import { type Answer, type Headers, send } from './http-request.ts'
+import { type Headers, type HttpResponse, send } from './http-request.ts'
 
 /** A server given by its address, with a client. */
 export interface ServerUnderTest {
@@ -16,7 +16,11 @@ export interface ServerUnderTest {
   /** An organization of the token's owner with at least two repositories, or undefined. */
   organization: Organization | undefined
   /** Sends a request like most clients; a header that is undefined is not sent. */
-  ask(method: string, path: string, more?: { headers?: Headers; body?: unknown }): Promise<Answer>
+  request(
+    method: string,
+    path: string,
+    more?: { headers?: Headers; body?: unknown },
+  ): Promise<HttpResponse>
 }
 
 export interface Organization {
@@ -35,18 +39,19 @@ const HOST = {
   'bob/notes': {},
   'carol/notes': {},
 }
-const ofOwner = (owner: string) => Object.keys(HOST).filter((name) => name.startsWith(`${owner}/`))
+const repositoriesOf = (owner: string) =>
+  Object.keys(HOST).filter((name) => name.startsWith(`${owner}/`))
 
-const given = process.env.GODWIT_WIRE_URL?.replace(/\/+$/, '')
+const givenUrl = process.env.GODWIT_WIRE_URL?.replace(/\/+$/, '')
 
 /** Options for a test that needs its own flags, or a server without other clients. */
-export const ownServer = { skip: given !== undefined && 'needs a server of its own' }
+export const ownServer = { skip: givenUrl !== undefined && 'needs a server of its own' }
 
 let shared: Promise<ServerUnderTest> | undefined
 
 /** Returns the server at `GODWIT_WIRE_URL`, or one that all tests of a process share. */
 export function serverUnderTest(): Promise<ServerUnderTest> {
-  shared ??= given === undefined ? startShared() : givenServer(given)
+  shared ??= givenUrl === undefined ? startShared() : givenServer(givenUrl)
   return shared
 }
 
@@ -64,7 +69,7 @@ export async function organizationUnderTest(): Promise<ServerUnderTest & { org: 
 /** Skips a test if the server has no organization for it. */
 export const needsOrganization = {
   skip:
-    given !== undefined &&
+    givenUrl !== undefined &&
     !process.env.GODWIT_WIRE_ORGANIZATION &&
     'GODWIT_WIRE_ORGANIZATION is not set',
 }
@@ -91,7 +96,7 @@ export async function serverWith(
   return (await server)(login)
 }
 
-const atEnd = { after: (act: unknown) => atProcessEnd(act as () => unknown) }
+const atEnd = { after: (cleanup: unknown) => atProcessEnd(cleanup as () => unknown) }
 
 /** Starts one server for all tests of a process. */
 async function startServer(...flags: string[]) {
@@ -99,42 +104,43 @@ async function startServer(...flags: string[]) {
   atEnd.after(host.remove)
   await writeFile(join(host.root, 'octo/godwit-members'), 'alice owner\n')
   const service = await startSharedService(atEnd, { repositories: host.root, flags })
-  const organization = { login: 'octo', repositories: ofOwner('octo') }
+  const organization = { login: 'octo', repositories: repositoriesOf('octo') }
   return async (login: string) =>
-    known(service.url, await service.token(login), ofOwner(login), organization)
+    createServer(service.url, await service.token(login), repositoriesOf(login), organization)
 }
 
 async function givenServer(url: string): Promise<ServerUnderTest> {
   const token = process.env.GODWIT_WIRE_TOKEN
   if (!token) throw new Error('GODWIT_WIRE_URL is set, GODWIT_WIRE_TOKEN is not')
-  const server = known(url, token, [])
-  const named = process.env.GODWIT_WIRE_REPOSITORIES?.split(',') ?? (await onceMigrated(server))
+  const server = createServer(url, token, [])
+  const named =
+    process.env.GODWIT_WIRE_REPOSITORIES?.split(',') ?? (await migratedRepositories(server))
   if (named.length < 2) throw new Error('name two repositories in GODWIT_WIRE_REPOSITORIES')
   const login = process.env.GODWIT_WIRE_ORGANIZATION
   const organization = login ? { login, repositories: await reposOf(server, login) } : undefined
   return { ...server, repositories: named, organization }
 }
 
-async function reposOf({ ask }: ServerUnderTest, login: string): Promise<string[]> {
-  const { body } = await ask('GET', `/orgs/${login}/repos?per_page=3`)
+async function reposOf({ request }: ServerUnderTest, login: string): Promise<string[]> {
+  const { body } = await request('GET', `/orgs/${login}/repos?per_page=3`)
   return (JSON.parse(body) as { full_name: string }[]).map(({ full_name }) => full_name)
 }
 
 /** Returns repositories that a first migration has exported. */
-async function onceMigrated({ ask }: ServerUnderTest): Promise<string[]> {
-  const { body } = await ask('GET', '/user/migrations?per_page=100')
+async function migratedRepositories({ request }: ServerUnderTest): Promise<string[]> {
+  const { body } = await request('GET', '/user/migrations?per_page=100')
   const migrations = JSON.parse(body) as { repositories: { full_name: string }[] }[]
   const several = migrations.find(({ repositories }) => repositories.length > 1)
   return several?.repositories.slice(0, 3).map(({ full_name }) => full_name) ?? []
 }
 
-function known(
+function createServer(
   url: string,
   token: string,
   repositories: string[],
   organization?: Organization,
 ): ServerUnderTest {
-  const usual = {
+  const defaults = {
     accept: PREVIEW,
     authorization: `bearer ${token}`,
     'user-agent': 'godwit-wire-tests',
@@ -144,9 +150,9 @@ function known(
     token,
     repositories,
     organization,
-    ask: (method, path, { headers, body } = {}) =>
+    request: (method, path, { headers, body } = {}) =>
       send(method, path.startsWith('http') ? path : `${url}${path}`, {
-        headers: { ...usual, ...headers },
+        headers: { ...defaults, ...headers },
         ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
       }),
   }

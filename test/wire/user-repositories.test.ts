@@ -14,24 +14,24 @@ describe('the list of repositories', () => {
     const server = await serverUnderTest()
     const pages = await octokitRepositories(22, server, 1)
     assert.ok(pages.every((names) => names.length === 1))
-    assertHas(pages.flat(), server)
+    assertIncludes(pages.flat(), server)
   })
 
   test('works with PyGithub, sorted as requested', needsPyGithub(), async () => {
     const server = await serverUnderTest()
     const client = pyGithubClient(server)
-    assertHas(await client.userRepositories({}), server)
+    assertIncludes(await client.userRepositories({}), server)
     const backwards = await client.userRepositories({ sort: 'full_name', direction: 'desc' })
     assert.deepEqual(backwards, (await client.userRepositories({})).toReversed())
     const own = await client.userRepositories({ type: 'owner' })
-    assertHas(own, server)
+    assertIncludes(own, server)
     assert.deepEqual(await client.userRepositories({ affiliation: 'owner' }), own)
   })
 
   test('has records and errors as GitHub describes them', needsDescription(), async () => {
-    const { complaint } = await readDescription()
+    const { validationError } = await readDescription()
     const server = await serverUnderTest()
-    const { headers } = await server.ask('GET', LIST)
+    const { headers } = await server.request('GET', LIST)
     const accept = 'application/vnd.github+json'
     for (const [query, status, more] of [
       ['', 200, {}],
@@ -43,11 +43,11 @@ describe('the list of repositories', () => {
       ['?sort=stars&direction=up&visibility=some&affiliation=x&since=then&before=now', 422, {}],
       ['?type=all&visibility=all', 422, {}],
     ] as const) {
-      const answer = await server.ask('GET', `${LIST}${query}`, { headers: more })
-      assert.equal(answer.status, status, `${query}: ${answer.body.slice(0, 200)}`)
-      assert.equal(complaint('GET', LIST, answer), undefined, query)
+      const response = await server.request('GET', `${LIST}${query}`, { headers: more })
+      assert.equal(response.status, status, `${query}: ${response.body.slice(0, 200)}`)
+      assert.equal(validationError('GET', LIST, response), undefined, query)
     }
-    const both = await server.ask('GET', `${LIST}?type=all&affiliation=owner`)
+    const both = await server.request('GET', `${LIST}?type=all&affiliation=owner`)
     const { message } = JSON.parse(both.body)
     assert.equal(message, 'If you specify visibility or affiliation, you cannot specify type.')
   })
@@ -55,20 +55,23 @@ describe('the list of repositories', () => {
   test('can be searched by part of a name, and counted', async () => {
     const server = await serverUnderTest()
     const wanted = server.repositories[0]!
-    const found = await server.ask('GET', `${LIST}?q=${encodeURIComponent(wanted.toUpperCase())}`)
+    const found = await server.request(
+      'GET',
+      `${LIST}?q=${encodeURIComponent(wanted.toUpperCase())}`,
+    )
     assert.deepEqual(namesOf(found.body), [wanted])
     assert.equal(found.headers['x-total-count'], '1')
-    const page = await server.ask('GET', `${LIST}?per_page=1&q=${wanted.split('/')[0]}`)
+    const page = await server.request('GET', `${LIST}?per_page=1&q=${wanted.split('/')[0]}`)
     assert.ok(Number(page.headers['x-total-count']) >= server.repositories.length)
     assert.match(String(page.headers.link), /user\/repos\?per_page=1&q=[^&]+&page=2>; rel="next"/)
-    const none = await server.ask('GET', `${LIST}?q=no-such-name`)
+    const none = await server.request('GET', `${LIST}?q=no-such-name`)
     assert.deepEqual([none.body, none.headers['x-total-count']], ['[]', '0'])
   })
 })
 
 const namesOf = (body: string) => (JSON.parse(body) as Named[]).map(({ full_name }) => full_name)
 
-function assertHas(listed: string[], { repositories }: ServerUnderTest): void {
+function assertIncludes(listed: string[], { repositories }: ServerUnderTest): void {
   assert.equal(new Set(listed).size, listed.length)
   for (const name of repositories) assert.ok(listed.includes(name), name)
 }

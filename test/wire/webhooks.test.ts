@@ -8,8 +8,8 @@ import { ownServer, serverWith } from './server-under-test.ts'
 
 /** Imported by variable: without the packages their types are missing too. */
 const [REST, METHODS]: string[] = ['@octokit/rest', '@octokit/webhooks-methods']
-const methodsThere = existsSync(new URL(`node_modules/${METHODS}`, import.meta.url))
-const installed = needs(`${REST} or ${METHODS}`, isInstalled(REST!) && methodsThere)
+const hasMethods = existsSync(new URL(`node_modules/${METHODS}`, import.meta.url))
+const installed = needs(`${REST} or ${METHODS}`, isInstalled(REST!) && hasMethods)
 interface Delivery {
   event: string
   action: string | null
@@ -40,9 +40,9 @@ describe('webhooks with GitHub’s own client and signature check', installed, (
         ...{ url: `${receiver.url}/hook`, content_type: 'json', insecure_ssl: '0' },
         secret: '********',
       })
-      await until('a ping has come', () => receiver.received.length === 1)
+      await until('a ping arrives', () => receiver.received.length === 1)
       await octokit.rest.orgs.pingWebhook(of)
-      await until('another has come', () => receiver.received.length === 2)
+      await until('the second ping arrives', () => receiver.received.length === 2)
 
       const repositories = server.organization!.repositories.map((name) => name.split('/')[1]!)
       const { data: migration } = await octokit.rest.migrations.startForOrg({ org, repositories })
@@ -65,7 +65,7 @@ describe('webhooks with GitHub’s own client and signature check', installed, (
       })
       assert.deepEqual(ended, status)
 
-      const deliveries = await until('all three are listed', async () => {
+      const deliveries = await until('all three deliveries are listed', async () => {
         const { data } = await octokit.rest.orgs.listWebhookDeliveries(of)
         return data.length === 3 && data
       })
@@ -85,18 +85,19 @@ describe('webhooks with GitHub’s own client and signature check', installed, (
         ...{ ...of, per_page: 1 },
       })
       assert.deepEqual(paged, deliveries)
-      const one = { ...of, delivery_id: deliveries[0]!.id }
-      const { data: delivery } = await octokit.rest.orgs.getWebhookDelivery(one)
+      const deliveryParameters = { ...of, delivery_id: deliveries[0]!.id }
+      const { data: delivery } = await octokit.rest.orgs.getWebhookDelivery(deliveryParameters)
       assert.deepEqual(delivery.request.payload, JSON.parse(delivered.body))
       assert.equal(delivery.response.payload, 'thanks')
       assert.equal(delivery.guid, delivered.headers['x-github-delivery'])
-      const { status: accepted } = await octokit.rest.orgs.redeliverWebhookDelivery(one)
+      const { status: accepted } =
+        await octokit.rest.orgs.redeliverWebhookDelivery(deliveryParameters)
       assert.equal(accepted, 202)
-      await until('it came again', () => receiver.received.length === 4)
+      await until('the redelivery arrives', () => receiver.received.length === 4)
       const again = receiver.received[3]!
       assert.equal(again.body, delivered.body)
       assert.equal(again.headers['x-github-delivery'], delivery.guid)
-      await until('that is listed', async () => {
+      await until('the redelivery is listed', async () => {
         const { data } = await octokit.rest.orgs.listWebhookDeliveries(of)
         return data.length === 4 && data[0]!.redelivery
       })

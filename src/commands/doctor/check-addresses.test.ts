@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import {
-  request as ask,
   createServer,
   type IncomingMessage,
   type RequestOptions,
+  request,
   type ServerResponse,
 } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -14,35 +14,38 @@ import { assertFinding, doctor } from '../../../test/support/doctor-scene.ts'
 import { cleanupAfterFile } from '../../../test/support/file-cleanup.ts'
 import { gitHost } from '../../../test/support/git-host.ts'
 import type { SharedService } from '../../../test/support/service.ts'
-import { startSharedService } from '../../../test/support/service-row.ts'
+import { startSharedService } from '../../../test/support/start-shared-service.ts'
 
 let service: SharedService
 
-const wholeFile = cleanupAfterFile()
+const fileCleanup = cleanupAfterFile()
 
 before(async () => {
   const host = await gitHost()
-  wholeFile.after(host.remove)
+  fileCleanup.after(host.remove)
   const flags = ['--trusted-proxies', '127.0.0.1']
-  service = await startSharedService(wholeFile, { repositories: host.root, flags })
+  service = await startSharedService(fileCleanup, { repositories: host.root, flags })
 })
 
-interface Manners {
+interface ProxyBehaviour {
   /** Changes a request before it is forwarded. */
-  alter?: (headers: NonNullable<RequestOptions['headers']>) => void
-  /** Forwards a response. */
-  answer?: (from: IncomingMessage, to: ServerResponse) => void
+  changeHeaders?: (headers: NonNullable<RequestOptions['headers']>) => void
+  /** Sends the response of the service on to the client. */
+  respond?: (from: IncomingMessage, to: ServerResponse) => void
 }
 
-/** Runs the checks behind a proxy that behaves in this way. */
-async function behind(t: TestContext, { alter, answer = handOn }: Manners) {
+/** Runs the checks with a proxy of this behaviour in front of the service. */
+async function doctorBehindProxy(
+  t: TestContext,
+  { changeHeaders, respond = forward }: ProxyBehaviour,
+) {
   const { port } = new URL(service.url)
   const proxy = createServer((incoming, outgoing) => {
     const headers: Record<string, unknown> = { ...incoming.headers, 'x-forwarded-for': '192.0.2.7' }
-    alter?.(headers as never)
+    changeHeaders?.(headers as never)
     const { url: path, method } = incoming
-    ask({ host: '127.0.0.1', port, path, method, headers: headers as never }, (got) =>
-      answer(got, outgoing),
+    request({ host: '127.0.0.1', port, path, method, headers: headers as never }, (response) =>
+      respond(response, outgoing),
     )
       .on('error', () => outgoing.destroy())
       .end()
@@ -53,7 +56,7 @@ async function behind(t: TestContext, { alter, answer = handOn }: Manners) {
   return doctor({ data: service.data, listen: new URL(service.url).host, baseUrl })
 }
 
-function handOn(from: IncomingMessage, to: ServerResponse): void {
+function forward(from: IncomingMessage, to: ServerResponse): void {
   to.writeHead(from.statusCode!, from.headers)
   to.flushHeaders()
   from.pipe(to)
@@ -61,7 +64,7 @@ function handOn(from: IncomingMessage, to: ServerResponse): void {
 }
 
 test('a proxy that forwards everything passes', async (t) => {
-  const findings = await behind(t, {})
+  const findings = await doctorBehindProxy(t, {})
   assertFinding(
     findings,
     'proxy',
@@ -71,8 +74,8 @@ test('a proxy that forwards everything passes', async (t) => {
 })
 
 test('a proxy that buffers streams is reported', async (t) => {
-  const findings = await behind(t, {
-    async answer(from, to) {
+  const findings = await doctorBehindProxy(t, {
+    async respond(from, to) {
       const all = await buffer(from)
       to.writeHead(from.statusCode!, from.headers).end(all)
     },
@@ -81,15 +84,16 @@ test('a proxy that buffers streams is reported', async (t) => {
 })
 
 test('a proxy that drops range headers is reported', async (t) => {
-  const findings = await behind(t, {
-    alter: (headers) => delete (headers as { range?: string }).range,
+  const findings = await doctorBehindProxy(t, {
+    changeHeaders: (headers) => delete (headers as { range?: string }).range,
   })
   assertFinding(findings, 'proxy', 'warning', /does not pass on ranges/)
 })
 
 test('a proxy without x-forwarded-for is reported', async (t) => {
-  const findings = await behind(t, {
-    alter: (headers) => delete (headers as { 'x-forwarded-for'?: string })['x-forwarded-for'],
+  const findings = await doctorBehindProxy(t, {
+    changeHeaders: (headers) =>
+      delete (headers as { 'x-forwarded-for'?: string })['x-forwarded-for'],
   })
   assertFinding(
     findings,
@@ -100,8 +104,8 @@ test('a proxy without x-forwarded-for is reported', async (t) => {
 })
 
 test('a base URL that leads to another server, or to none, is reported', async (t) => {
-  const elsewhere = await behind(t, {
-    answer: (from, to) => {
+  const elsewhere = await doctorBehindProxy(t, {
+    respond: (from, to) => {
       from.resume()
       to.writeHead(200).end('<h1>Welcome</h1>')
     },
@@ -112,12 +116,12 @@ test('a base URL that leads to another server, or to none, is reported', async (
     'warning',
     /returns status 200, but not from the service that runs here/,
   )
-  const nowhere = await behind(t, { answer: (_, to) => to.destroy() })
+  const nowhere = await doctorBehindProxy(t, { respond: (_, to) => to.destroy() })
   assertFinding(nowhere, 'proxy', 'warning', /cannot be reached from here/)
 })
 
 test('the probe responds only to a URL signed with the key of the service', async () => {
-  const now = Math.floor(Date.now() / 1000) + 60
-  for (const query of ['', `?expires=${now}&sig=${'0'.repeat(64)}`, '?part=stream'])
+  const expires = Math.floor(Date.now() / 1000) + 60
+  for (const query of ['', `?expires=${expires}&sig=${'0'.repeat(64)}`, '?part=stream'])
     assert.equal((await fetch(`${service.url}/proxy-probe${query}`)).status, 404)
 })

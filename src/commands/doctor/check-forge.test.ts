@@ -53,7 +53,7 @@ test('a token that may not act for other users is reported', async (t) => {
   const forge = await startForge()
   t.after(() => forge.stop())
   forge.faultFor = ({ query }) =>
-    query.has('sudo') ? { answer: { status: 403, body: { message: 'no scope' } } } : undefined
+    query.has('sudo') ? { response: { status: 403, body: { message: 'no scope' } } } : undefined
   const forgeTokenFile = await tokenFile(t, 'admin-token')
   const results = await check({ forge: forge.url, forgeTokenFile })
   assert.match(

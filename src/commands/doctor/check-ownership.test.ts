@@ -2,15 +2,20 @@ import assert from 'node:assert/strict'
 import { chmod, chown, mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
-import { assertFinding, doctor, doctorCommand, sound } from '../../../test/support/doctor-scene.ts'
+import {
+  assertFinding,
+  doctor,
+  doctorCommand,
+  validSettings,
+} from '../../../test/support/doctor-scene.ts'
 
 const isRoot = process.getuid?.() === 0
 const NOBODY = 65_534
 const rootOnly = { skip: !isRoot && 'only root can give files away' }
 const usersOnly = { skip: isRoot && 'root may use every file' }
 
-async function dataOf(t: Parameters<typeof sound>[0]) {
-  const settings = await sound(t)
+async function dataOf(t: Parameters<typeof validSettings>[0]) {
+  const settings = await validSettings(t)
   await mkdir(join(settings.data, 'blobs'), { recursive: true, mode: 0o700 })
   await mkdir(join(settings.data, 'git-home'), { mode: 0o700 })
   await writeFile(join(settings.data, 'blobs/segment'), 'bytes', { mode: 0o400 })

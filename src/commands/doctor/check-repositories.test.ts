@@ -1,7 +1,7 @@
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { assertFinding, doctor, sound } from '../../../test/support/doctor-scene.ts'
+import { assertFinding, doctor, validSettings } from '../../../test/support/doctor-scene.ts'
 import { temporaryDirectory } from '../../../test/support/sample-repositories.ts'
 import { readConfig } from '../../settings/config.ts'
 import { checkLfs } from './check-repositories.ts'
@@ -38,7 +38,12 @@ async function checkClosed(t: TestContext, part: string): Promise<CheckResult[]>
 
 test('a readable LFS directory passes', async (t) => {
   const lfsDirectory = temporaryDirectory(t)
-  assertFinding(await doctor({ ...(await sound(t)), lfsDirectory }), 'lfs', 'passed', /, readable$/)
+  assertFinding(
+    await doctor({ ...(await validSettings(t)), lfsDirectory }),
+    'lfs',
+    'passed',
+    /, readable$/,
+  )
 })
 
 test('an LFS directory that does not exist, or is a file, is an error', async (t) => {

@@ -5,13 +5,13 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, type TestContext, test } from 'node:test'
 import pg from 'pg'
 import {
-  about,
   assertFinding,
   doctor,
   doctorCommand,
   errorsAmong,
   type Flags,
-  sound,
+  findResult,
+  validSettings,
 } from '../../../test/support/doctor-scene.ts'
 import { freePort } from '../../../test/support/free-port.ts'
 import { createDatabase } from '../../../test/support/postgres.ts'
@@ -21,7 +21,7 @@ import { NEWEST_SCHEMA, upgradeSchema } from '../../db/upgrade.ts'
 
 describe('SQLite', () => {
   async function filled(t: TestContext) {
-    const settings = await sound(t)
+    const settings = await validSettings(t)
     const database = await connect({ dataDirectory: settings.data, databaseUrl: undefined })
     await upgradeSchema(database)
     await database.close()
@@ -69,14 +69,14 @@ describe('SQLite', () => {
 })
 
 describe('PostgreSQL', () => {
-  const ask = async (databaseUrl: string, statement: string) => {
+  const runStatement = async (databaseUrl: string, statement: string) => {
     const client = new pg.Client(databaseUrl)
     await client.connect()
     await client.query(statement)
     await client.end()
   }
   const onPostgres = async (t: TestContext, databaseUrl: string) =>
-    doctor({ ...(await sound(t)), role: 'api', databaseUrl })
+    doctor({ ...(await validSettings(t)), role: 'api', databaseUrl })
 
   test('that is empty, current, and newer', async (t) => {
     const url = await createDatabase()
@@ -89,7 +89,7 @@ describe('PostgreSQL', () => {
     await database.close()
     const known = new RegExp(`, schema ${NEWEST_SCHEMA}$`)
     assertFinding(await onPostgres(t, url), 'database', 'passed', known)
-    await ask(url, "insert into godwit_schema values (99, 'later', 0)")
+    await runStatement(url, "insert into godwit_schema values (99, 'later', 0)")
     assertFinding(await onPostgres(t, url), 'database', 'error', /has schema 99/)
   })
 
@@ -108,13 +108,16 @@ describe('PostgreSQL', () => {
     const url = await createDatabase(undefined, 'SQL_ASCII')
     const findings = await onPostgres(t, url)
     assertFinding(findings, 'database', 'error', /has encoding SQL_ASCII, not UTF8$/)
-    assert.match(about(findings, 'database').advice!, /^create one with `createdb --encoding=UTF8 /)
+    assert.match(
+      findResult(findings, 'database').advice!,
+      /^create one with `createdb --encoding=UTF8 /,
+    )
   })
 
   test('whose role may not create tables', async (t) => {
     const url = new URL(await createDatabase())
     const role = `r_${url.pathname.slice(1)}`
-    await ask(url.href, `create role ${role} login password 'x'`)
+    await runStatement(url.href, `create role ${role} login password 'x'`)
     url.username = role
     url.password = 'x'
     assertFinding(
@@ -132,7 +135,7 @@ describe('a bucket', needsObjectStore, () => {
     { endpoint, bucket }: { endpoint: string; bucket: string },
     more: Flags = {},
   ) => {
-    const settings = { ...(await sound(t)), blobs: `s3://${bucket}/some/prefix`, ...more }
+    const settings = { ...(await validSettings(t)), blobs: `s3://${bucket}/some/prefix`, ...more }
     return doctor(settings, { AWS_ENDPOINT_URL: endpoint })
   }
 
@@ -150,12 +153,12 @@ describe('a bucket', needsObjectStore, () => {
     const { endpoint } = await emptyBucket()
     const findings = await onBucket(t, { endpoint, bucket: 'there-is-none' })
     assertFinding(findings, 'bucket', 'error', /NoSuchBucket/)
-    assert.match(about(findings, 'bucket').advice!, /create the bucket/)
+    assert.match(findResult(findings, 'bucket').advice!, /create the bucket/)
   })
 
   test('with a wrong key, which is not shown', async (t) => {
     const { endpoint, bucket } = await emptyBucket()
-    const { data, listen } = await sound(t)
+    const { data, listen } = await validSettings(t)
     const { code, stdout, stderr } = await doctorCommand(
       ['--json', '--data', data, '--listen', listen, '--blobs', `s3://${bucket}`],
       { AWS_ENDPOINT_URL: endpoint, AWS_SECRET_ACCESS_KEY: 'mockingbird' },

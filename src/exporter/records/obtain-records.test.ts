@@ -83,10 +83,10 @@ onEachEngine('records of a forge', (engine) => {
     const archived = await recordsOf(again)
     for (const [path, text] of files)
       if (path !== 'godwit-manifest.json') assert.equal(archived.files.get(path), text, path)
-    const asOf = async (of: number) =>
+    const timesOf = async (of: number) =>
       (await progressOf(db, { id: of })).repositories.map(({ records }) => records?.asOf)
-    assert.deepEqual(await asOf(again), await asOf(id), 'as new as when it was read')
-    // Only its own two segments are new.
+    assert.deepEqual(await timesOf(again), await timesOf(id), 'a reused record has another time')
+    // Only the segments of metadata and manifest are new.
     assert.equal((await keysInStore()).length, before.length + 2)
     assert.deepEqual(
       await outcomesByName(db, again),
@@ -117,7 +117,7 @@ onEachEngine('records of a forge', (engine) => {
     assert.notEqual(fresh.rowsKey, keys.rowsKey)
     assert.notEqual(fresh.assetsKey, keys.assetsKey)
 
-    // Rows are compared whenever they are read, however new they are.
+    // Stored rows are verified at every use, however recently they were checked.
     await damage(fresh.rowsKey)
     const third = await start(['octo/tools'])
     await work()
@@ -156,10 +156,10 @@ onEachEngine('records of a forge', (engine) => {
     assert.equal(files.length, new Set(files.map(({ path }) => path)).size)
   })
 
-  test('wait as long as the forge asks, report it, and can be cancelled', async (t) => {
+  test('wait for the Retry-After of the forge, show the time, and can be cancelled', async (t) => {
     const { db, parts, queue, start, forge, change } = await forgeScene(t, engine)
     forge.faultFor = () => ({
-      answer: { status: 429, headers: { 'retry-after': '300' }, body: {} },
+      response: { status: 429, headers: { 'retry-after': '300' }, body: {} },
     })
     const id = await start(['ann/site'])
     const working = queue.work(exportHandlers({ ...parts, ...change }), {
@@ -168,9 +168,9 @@ onEachEngine('records of a forge', (engine) => {
     })
     const waiting = async () =>
       (await progressOf(db, { id })).repositories[0]?.records?.waitingUntil
-    await until('the forge is waited for', async () => (await waiting()) != null)
-    const until300 = (await waiting())! - Date.now()
-    assert.ok(until300 > 200_000 && until300 < 301_000, String(until300))
+    await until('the records wait for the forge', async () => (await waiting()) != null)
+    const waitMs = (await waiting())! - Date.now()
+    assert.ok(waitMs > 200_000 && waitMs < 301_000, String(waitMs))
     const requestsBefore = forge.requests.length
     await cancelMigration({ ...parts, now: Date.now }, await migrationById(db, id))
     await until('nothing is left', async () => (await queue.backlog()).length === 0)
@@ -184,8 +184,10 @@ onEachEngine('records of a forge', (engine) => {
     const uuid = world.tools.issues.get(1)!.assets[0]!.uuid
     const assets = new Set(world.tools.releases.flatMap((each) => each.assets.map((a) => a.uuid)))
     forge.faultFor = ({ path }) => {
-      if (path === `/attachments/${uuid}`) return { answer: { status: 404, body: {} } }
-      return assets.has(path.split('/').at(-1)!) ? { answer: { status: 502, body: {} } } : undefined
+      if (path === `/attachments/${uuid}`) return { response: { status: 404, body: {} } }
+      return assets.has(path.split('/').at(-1)!)
+        ? { response: { status: 502, body: {} } }
+        : undefined
     }
     const task = { migrationId: await start(['octo/tools']), position: 0 }
     const { facts, options } = await repositoryToExport(db, task)
@@ -193,7 +195,7 @@ onEachEngine('records of a forge', (engine) => {
       recordsForTask({ ...parts, ...change }, task, { facts, options, startedAt: 0 }, t.signal)
     for (let tries = 1; tries <= 3; tries++) {
       await assert.rejects(read(), RetryLater)
-      // Its rows, and its attachments without the one that the forge does not give.
+      // The rows, and the attachments without the missing one.
       assert.equal((await keysInStore()).length, 2)
     }
     forge.faultFor = () => undefined
@@ -202,14 +204,14 @@ onEachEngine('records of a forge', (engine) => {
     assert.equal(reused, false)
     // Another migration requests the missing file again.
     const other = { ...task, migrationId: await start(['octo/tools']) }
-    const whole = await recordsForTask(
+    const repeated = await recordsForTask(
       { ...parts, ...change },
       other,
       { facts, options, startedAt: 0 },
       t.signal,
     )
     assert.deepEqual(
-      whole.notes.filter((note) => note.includes(uuid)),
+      repeated.notes.filter((note) => note.includes(uuid)),
       [],
     )
   })
@@ -256,9 +258,9 @@ describe('records of a forge', () => {
     assert.equal(forge.requests.filter(({ path }) => path.startsWith('/attachments/')).length, 0)
 
     forge.requests.length = 0
-    const bare = await start(['octo/tools'], { excludeMetadata: true })
+    const withoutMetadata = await start(['octo/tools'], { excludeMetadata: true })
     await work()
-    const { files: kept } = await recordsOf(bare)
+    const { files: kept } = await recordsOf(withoutMetadata)
     assert.deepEqual([...kept.keys()].filter((path) => path.endsWith('.json')).sort(), [
       'godwit-manifest.json',
       'organizations_000001.json',
@@ -269,7 +271,7 @@ describe('records of a forge', () => {
   })
 
   test('a repository that the forge refuses is skipped or failed with the reason', async (t) => {
-    const { db, start, work, world, forge } = await forgeScene(t)
+    const { db, start, work, forge } = await forgeScene(t)
     forge.world.repositories.delete('tern/data')
     const failed = await start()
     await work()
@@ -281,14 +283,13 @@ describe('records of a forge', () => {
       (await outcomesByName(db, partial))['tern/data'] ?? '',
       /^skipped: .* was not found$/,
     )
-    assert.ok(world.data)
   })
 
   test('a file that is missing on the forge is reported and has no record', async (t) => {
     const { db, start, work, recordsOf, forge, world } = await forgeScene(t)
     const { uuid } = world.tools.releases[1]!.assets[0]!
     forge.faultFor = ({ path }) =>
-      path === `/attachments/${uuid}` ? { answer: { status: 404, body: {} } } : undefined
+      path === `/attachments/${uuid}` ? { response: { status: 404, body: {} } } : undefined
     const id = await start(['octo/tools'])
     await work()
     await assertExported(db, id)
@@ -316,22 +317,21 @@ describe('records of a forge', () => {
     )
   })
 
-  const damages = {
-    'a failure of the server': { answer: { status: 500, body: {} } },
-    'fewer bytes than listed': { answer: { bytes: BINARY.subarray(1) } },
-    'more bytes than listed': { answer: { bytes: Buffer.concat([BINARY, PICTURE]) } },
+  const faults = {
+    'a failure of the server': { response: { status: 500, body: {} } },
+    'fewer bytes than listed': { response: { bytes: BINARY.subarray(1) } },
+    'more bytes than listed': { response: { bytes: Buffer.concat([BINARY, PICTURE]) } },
     'a body that is truncated every time': { cut: true },
     'fewer bytes than listed, of no stated length': {
-      answer: { bytes: BINARY.subarray(1) },
+      response: { bytes: BINARY.subarray(1) },
       without: ['content-length'],
     },
   } satisfies Record<string, Fault>
-  for (const [name, misdeed] of Object.entries(damages))
-    test(`an attachment for which the forge sends ${name} is reported as missing`, async (t) => {
+  for (const [name, fault] of Object.entries(faults))
+    test(`a release asset for which the forge sends ${name} is reported as missing`, async (t) => {
       const { db, start, work, recordsOf, forge, world } = await forgeScene(t)
       const [, damaged] = world.tools.releases.map(({ assets }) => assets[0]!)
-      forge.faultFor = ({ path }) =>
-        path === `/attachments/${damaged!.uuid}` ? misdeed : undefined
+      forge.faultFor = ({ path }) => (path === `/attachments/${damaged!.uuid}` ? fault : undefined)
       const id = await start(['octo/tools'])
       await work()
       await assertExported(db, id)

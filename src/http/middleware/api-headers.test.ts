@@ -37,8 +37,17 @@ for (const accept of [
     }))
 }
 
-const v3 = V3.replace('+json', '')
-for (const accept of [undefined, '', ' ', '*/*', 'application/*', 'application/json', V3, v3]) {
+const V3_WITHOUT_SUFFIX = V3.replace('+json', '')
+for (const accept of [
+  undefined,
+  '',
+  ' ',
+  '*/*',
+  'application/*',
+  'application/json',
+  V3,
+  V3_WITHOUT_SUFFIX,
+]) {
   test(`preview optional: "${accept}" selects v3`, () =>
     assert.equal(optional(accept, previewed), 'github.v3; format=json'))
   test(`preview required: "${accept}" selects v3 for an operation without preview`, () =>

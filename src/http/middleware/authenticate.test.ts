@@ -22,7 +22,10 @@ async function createApp(t: TestContext, more: Partial<ServerParts> = {}) {
   const isCatalogueRead = () => true
   const parts = { db, now, log, authenticator, isCatalogueRead, ...more }
   const app = descriptionServer(t, DEFAULT_MEDIA_TYPE, parts)
-  const ask = async (authorization: string | undefined, headers: Record<string, string> = {}) => {
+  const request = async (
+    authorization: string | undefined,
+    headers: Record<string, string> = {},
+  ) => {
     const sent = { 'user-agent': 'test', ...(authorization && { authorization }), ...headers }
     const { statusCode } = await app.inject({ url: '/user', headers: sent })
     return statusCode
@@ -30,50 +33,50 @@ async function createApp(t: TestContext, more: Partial<ServerParts> = {}) {
   const pass = (ms: number) => {
     elapsed += ms
   }
-  return { ask, app, token: `bearer ${token}`, text, pass }
+  return { request, app, token: `bearer ${token}`, text, pass }
 }
 
 test('too many bad credentials are rejected, but a valid token from the same address works', async (t) => {
-  const { ask, token } = await createApp(t)
-  for (let n = 0; n <= 60; n++) assert.equal(await ask(`bearer guess-${n}`), 401)
-  assert.equal(await ask('bearer guess'), 403)
-  assert.equal(await ask(token), 200)
-  assert.equal(await ask(undefined), 401)
-  assert.equal(await ask('bearer guess'), 403)
+  const { request, token } = await createApp(t)
+  for (let n = 0; n <= 60; n++) assert.equal(await request(`bearer guess-${n}`), 401)
+  assert.equal(await request('bearer guess'), 403)
+  assert.equal(await request(token), 200)
+  assert.equal(await request(undefined), 401)
+  assert.equal(await request('bearer guess'), 403)
 })
 
 test('delayed rejections do not block other requests', async (t) => {
-  const { ask, token } = await createApp(t)
-  for (let n = 0; n <= 60; n++) await ask('bearer guess')
-  const guesses = Promise.all(Array.from({ length: 200 }, () => ask('bearer guess')))
-  assert.equal(await ask(token), 200)
+  const { request, token } = await createApp(t)
+  for (let n = 0; n <= 60; n++) await request('bearer guess')
+  const guesses = Promise.all(Array.from({ length: 200 }, () => request('bearer guess')))
+  assert.equal(await request(token), 200)
   assert.deepEqual(new Set(await guesses), new Set([403]))
 })
 
 test('x-forwarded-for from an untrusted address is logged once an hour', async (t) => {
-  const { ask, app, text, pass } = await createApp(t)
+  const { request, app, text, pass } = await createApp(t)
   const warnings = () => text.filter((line) => line.includes('--trusted-proxies')).length
-  await ask(undefined)
+  await request(undefined)
   assert.equal(warnings(), 0)
-  for (let n = 0; n < 3; n++) await ask(undefined, { 'x-forwarded-for': `203.0.113.${n}` })
+  for (let n = 0; n < 3; n++) await request(undefined, { 'x-forwarded-for': `203.0.113.${n}` })
   assert.equal(warnings(), 1)
   pass(HOUR)
-  await ask(undefined, { 'x-forwarded-for': '203.0.113.7' })
+  await request(undefined, { 'x-forwarded-for': '203.0.113.7' })
   assert.equal(warnings(), 2)
   assert.match((await app.inject('/metrics')).body, /^godwit_http_untrusted_forwarding_total 4$/m)
 })
 
 test('x-forwarded-for from a trusted proxy is used without a warning', async (t) => {
-  const { ask, text } = await createApp(t, { trustedProxies: ['127.0.0.1'] })
-  await ask(undefined, { 'x-forwarded-for': '203.0.113.7' })
+  const { request, text } = await createApp(t, { trustedProxies: ['127.0.0.1'] })
+  await request(undefined, { 'x-forwarded-for': '203.0.113.7' })
   assert.equal(text.filter((line) => line.includes('--trusted-proxies')).length, 0)
   assert.equal(JSON.parse(text.at(-1)!).from, '203.0.113.7')
 })
 
 test('the log line of any request is valid JSON', async (t) => {
-  const { ask, text } = await createApp(t, { trustedProxies: ['127.0.0.1'] })
+  const { request, text } = await createApp(t, { trustedProxies: ['127.0.0.1'] })
   const hostile = ['9.9.9.9"x', '9.9.9.9\\', '":200}', '\u00e9\u0080', '{', "';--"]
-  for (const address of hostile) await ask('bearer x', { 'x-forwarded-for': address })
+  for (const address of hostile) await request('bearer x', { 'x-forwarded-for': address })
   const lines = text.map((line) => JSON.parse(line) as { msg: string; from: string })
   const requests = lines.filter(({ msg }) => msg === 'request')
   assert.deepEqual(

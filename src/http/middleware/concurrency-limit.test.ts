@@ -129,7 +129,7 @@ onEachEngine('preflights', (engine) => {
         for (const owner of ['alice', 'bob'])
           await host.repository(`${owner}/a`, { files: { a: '1' } })
       },
-      { engine, serving: git },
+      { engine, serverGit: git },
     )
     await wait()
     const disconnect = new AbortController()

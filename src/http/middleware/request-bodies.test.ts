@@ -37,7 +37,7 @@ async function halfSent(t: TestContext, url: string, pieces: readonly (string | 
 }
 
 test('incomplete requests without a token do not block clones', async (t) => {
-  const { url, host, git, at, token } = await cloneScene(t, fill)
+  const { url, host, git, cloneUrl, token } = await cloneScene(t, fill)
   const path = '/alice/open/git-upload-pack'
   const head = `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: ${GIT_TYPE}\r\ntransfer-encoding: chunked\r\n\r\n`
   // Together these would use all memory for bodies, if each were sent to its end.
@@ -47,7 +47,7 @@ test('incomplete requests without a token do not block clones', async (t) => {
   await until('some are rejected', () =>
     attackers.some(({ response }) => response().startsWith('HTTP/1.1 429 ')),
   )
-  const anonymous = await git('clone', '--quiet', at('alice/open'), 'anonymous')
+  const anonymous = await git('clone', '--quiet', cloneUrl('alice/open'), 'anonymous')
   assert.equal(anonymous.code, 0, anonymous.output)
   // With a token, a large request is read as well.
   const commit = await host.git(['rev-parse', 'HEAD'], { dir: host.path('alice/open') })
@@ -111,6 +111,6 @@ test('a stalled body is rejected with 408', async (t) => {
   const stalled = await sendRaw(url, [`${head}ab`], {})
   assert.deepEqual(stalled.statuses, [408])
   assert.match(stalled.text, /Request Timeout: the rest of the request did not arrive\./)
-  const complete = await sendRaw(url, [`${head}abcd`], { answers: 1 })
+  const complete = await sendRaw(url, [`${head}abcd`], { responses: 1 })
   assert.match(complete.text, /\r\n\r\nabcd$/)
 })

@@ -9,12 +9,12 @@ import { cleanupAfterFile } from '../../../test/support/file-cleanup.ts'
 import { type GitHost, gitHost } from '../../../test/support/git-host.ts'
 import {
   addManifest,
-  archiveOfFacts,
   DISCUSSED_FILES,
   discussedFacts,
-  discussedHost,
   type Facts,
   HOSTILE_TEXT,
+  makeDiscussedRepositories,
+  writeUnpackedArchive,
 } from '../../../test/support/gitea-archive.ts'
 import { readDump } from '../../../test/support/gitea-dump-reader.ts'
 import { factsOfArchive, factsOfDump } from '../../../test/support/gitea-facts.ts'
@@ -31,7 +31,7 @@ let facts: Facts
 
 before(async () => {
   host = await gitHost()
-  facts = discussedFacts(await discussedHost(host))
+  facts = discussedFacts(await makeDiscussedRepositories(host))
 })
 after(() => host.remove())
 
@@ -46,7 +46,7 @@ async function scene(t: Pick<TestContext, 'after'>, change: Facts = {}) {
   const folder = await temporaryFolder(t)
   const into = join(folder, 'dumps')
   const news: DumpEvent[] = []
-  const archive = await archiveOfFacts(
+  const archive = await writeUnpackedArchive(
     join(folder, 'archive'),
     host,
     { ...facts, ...change },
@@ -66,18 +66,18 @@ async function scene(t: Pick<TestContext, 'after'>, change: Facts = {}) {
   return { into, archive, place, dump, news, git, stop }
 }
 
-const wholeFile = cleanupAfterFile()
-const made = new Map<boolean, ReturnType<typeof dumpOnce>>()
+const fileCleanup = cleanupAfterFile()
+const cachedDumps = new Map<boolean, ReturnType<typeof dumpOnce>>()
 
 async function dumpOnce(keepLinks: boolean) {
-  const here = await scene(wholeFile)
+  const here = await scene(fileCleanup)
   return { ...here, dumped: await here.dump({ keepLinks }) }
 }
 
 /** Dumps the unchanged facts once, for all tests that only read the dump. */
 function dumpOfAll(keepLinks = false) {
-  const dump = made.get(keepLinks) ?? dumpOnce(keepLinks)
-  made.set(keepLinks, dump)
+  const dump = cachedDumps.get(keepLinks) ?? dumpOnce(keepLinks)
+  cachedDumps.set(keepLinks, dump)
   return dump
 }
 
@@ -190,14 +190,14 @@ describe('a dump', () => {
   test('has assets with names and bytes, and a release without a tag as a draft', async (t) => {
     const [first, ...others] = facts.releases!
     // These characters have a meaning in a URL, and the server does not escape them.
-    const odd = { ...first!.assets[0]!, name: '../%41?#.txt' }
+    const unusual = { ...first!.assets[0]!, name: '../%41?#.txt' }
     const { dump, place, news } = await scene(t, {
-      releases: [{ ...first!, assets: [...first!.assets, odd] }, ...others],
+      releases: [{ ...first!, assets: [...first!.assets, unusual] }, ...others],
     })
     await dump(SITE)
     const { releases } = readDump(place)
     const [asset, second] = releases.find(({ tag_name }) => tag_name === 'v1')!.assets
-    assert.deepEqual([asset.name, asset.size, second.name], ['a b.txt', 8, odd.name])
+    assert.deepEqual([asset.name, asset.size, second.name], ['a b.txt', 8, unusual.name])
     assert.match(second.download_url, /^release_assets\/\d+\/2\/\.\.__41__\.txt$/)
     assert.equal(readFileSync(join(place, asset.download_url), 'utf8'), 'an asset')
     assert.deepEqual(releases.map(({ tag_name, draft, name }) => [tag_name, draft, name]).sort(), [

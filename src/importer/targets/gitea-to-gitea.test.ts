@@ -8,7 +8,7 @@ import { startForge } from '../../../test/support/forge/fake-forge.ts'
 import { FORGEJO_11, GITEA_1_15 } from '../../../test/support/forge/render.ts'
 import { seedForge } from '../../../test/support/forge/seeded-scene.ts'
 import { gitHost } from '../../../test/support/git-host.ts'
-import { archiveOfFacts } from '../../../test/support/gitea-archive.ts'
+import { writeUnpackedArchive } from '../../../test/support/gitea-archive.ts'
 import { readDump } from '../../../test/support/gitea-dump-reader.ts'
 import { factsOfArchive, factsOfDump } from '../../../test/support/gitea-facts.ts'
 import { type DumpParts, dumpForGitea } from './gitea-dump.ts'
@@ -17,7 +17,7 @@ for (const dialect of [GITEA_1_15, FORGEJO_11])
   test(`facts of ${dialect.version} survive the way through an archive into a dump`, async (t) => {
     const forge = await startForge({ dialect })
     t.after(() => forge.stop())
-    forge.world.runFast()
+    forge.world.advanceClockPerRequest()
     const target = { url: forge.url, token: 'admin-token' }
     const { repository } = await seedForge(target)
     const fullName = `${repository.owner}/${repository.name}`
@@ -27,7 +27,7 @@ for (const dialect of [GITEA_1_15, FORGEJO_11])
     await using host = await gitHost()
     // This git data has another history, so the commits of pull requests are missing.
     await host.repository(fullName, { files: { a: 'a' } })
-    await archiveOfFacts(archive, host, facts)
+    await writeUnpackedArchive(archive, host, facts)
     const into = join(folder, 'dumps')
     const open = () => ({ folder: archive })
     const parts: DumpParts = {

@@ -8,7 +8,7 @@ import { Unreadable } from '../unreadable.ts'
 import { gitDirectory } from './git-directory.ts'
 
 const SECRET = 'a secret of another owner'
-const { host, fresh, factsOf } = await factsScene()
+const { host, nextName, factsOf } = await factsScene()
 after(() => host.remove())
 
 /** Attacks by an owner who wants to read files of others, and the expected errors. */
@@ -96,9 +96,9 @@ const READ_BY_GIT: Record<string, Attack> = {
 }
 
 async function scene() {
-  const fullName = fresh()
+  const fullName = nextName()
   const dir = await host.repository(fullName, { files: { 'a.py': 'a' } })
-  const another = await host.repository(fresh(), { files: { 'b.c': 'b' } })
+  const another = await host.repository(nextName(), { files: { 'b.c': 'b' } })
   await writeFile(join(another, 'secret.txt'), `${SECRET}\n`)
   await mkdir(dirname(join(another, LFS)), { recursive: true })
   await writeFile(join(another, LFS), SECRET)
@@ -155,7 +155,7 @@ test('an export reads only files of the wiki', async () => {
 })
 
 test('a few trees that represent billions of files do not block', async () => {
-  const dir = await host.repository(fresh())
+  const dir = await host.repository(nextName())
   let below = await host.git(['hash-object', '-w', '--stdin'], { dir, input: 'x' })
   let kind = '100644 blob'
   for (let depth = 0; depth < 10; depth++) {

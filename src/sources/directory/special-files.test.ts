@@ -5,7 +5,7 @@ import { createServer } from 'node:net'
 import { basename, dirname, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { gitHost } from '../../../test/support/git-host.ts'
-import { bare, commit, git as plainGit } from '../../../test/support/sample-repositories.ts'
+import { commit, initBare, git as plainGit } from '../../../test/support/sample-repositories.ts'
 import { createGit } from '../../git/git.ts'
 import { Unreadable } from '../unreadable.ts'
 import { gitDirectory } from './git-directory.ts'
@@ -54,8 +54,8 @@ const named = (key: string) => (dir: string) => {
   return file
 }
 
-/** A path in an alternate object store of the repository. */
-const lent = (path: string) => (dir: string) => {
+/** A path in an object store that the repository borrows from. */
+const inBorrowedStore = (path: string) => (dir: string) => {
   const lender = join(beside, `lender-${++count}`)
   writeFileSync(join(dir, 'objects/info/alternates'), `${lender}\n`)
   return join(lender, path)
@@ -98,9 +98,9 @@ const LOCATIONS: Record<string, [at: string | ((dir: string) => string), refused
   'an index without a pack': [`${PACK}.idx`, OF_GIT],
   'a bitmap': [`${PACK}.bitmap`, OF_GIT],
   'a loose object': [`objects/${LOOSE}`, OF_OBJECTS],
-  'a loose object of a lender': [lent(LOOSE), OF_OBJECTS],
-  'an index of a lender': [lent('pack/pack-1.idx'), OF_OBJECTS],
-  'alternates of a lender': [lent('info/alternates'), OF_OBJECTS],
+  'a loose object of a lender': [inBorrowedStore(LOOSE), OF_OBJECTS],
+  'an index of a lender': [inBorrowedStore('pack/pack-1.idx'), OF_OBJECTS],
+  'alternates of a lender': [inBorrowedStore('info/alternates'), OF_OBJECTS],
   'a file that the config includes': [named('include.path'), EVERY_USE],
   'a file that the config includes conditionally': [named('includeIf.gitdir:/.path'), EVERY_USE],
   'info/attributes': ['info/attributes', ['clone']],
@@ -125,7 +125,7 @@ interface Made {
 function make(): Made {
   const name = `r${++count}`
   const dir = join(host.root, `alice/${name}.git`)
-  bare(dir)
+  initBare(dir)
   return { name, dir, oid: commit(dir, 'refs/heads/main', 'text') }
 }
 

@@ -396,7 +396,7 @@ for (const dialect of [GITEA_1_15, FORGEJO_11])
   forgeContract(`fake forge ${dialect.version}`, {
     start: async () => {
       const { url, stop, world } = await startForge({ dialect })
-      world.runFast()
+      world.advanceClockPerRequest()
       return { url, token: 'admin-token', stop }
     },
   })

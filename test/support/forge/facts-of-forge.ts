@@ -18,10 +18,10 @@ export async function factsOfForge(
   folder: string,
 ): Promise<Facts> {
   const discussions = forgeDiscussions(target)
-  const kept = new MemoryDiscussionStore()
-  await kept.readAll(discussions, repository)
+  const store = new MemoryDiscussionStore()
+  await store.readAll(discussions, repository)
   const facts: Record<string, unknown[]> = {}
-  for (const group of kept.groups.values()) {
+  for (const group of store.groups.values()) {
     for (const kind of Object.keys(group.facts) as FactKind[])
       facts[kind] = [...(facts[kind] ?? []), ...group.facts[kind]!]
     for (const file of group.files) {

@@ -1,15 +1,15 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { ForgeData, type Repository, type User } from './forge-data.ts'
-import { READING, READING_A_REPOSITORY } from './reading-routes.ts'
+import { READ_ROUTES, REPOSITORY_READ_ROUTES } from './reading-routes.ts'
 import { type Dialect, GITEA_1_22, Renderer } from './render.ts'
 import type { RouteContext } from './responses.ts'
-import { type ForgeResponse, MAX_PAGE, NOT_FOUND } from './responses.ts'
-import { SEEDING } from './seeding-routes.ts'
+import { type ForgeResponse, MAX_PAGE_SIZE, NOT_FOUND } from './responses.ts'
+import { WRITE_ROUTES } from './seeding-routes.ts'
 
 /** A fault that replaces or changes a response. */
 export type Fault =
-  | { answer: ForgeResponse; without?: readonly string[] }
+  | { response: ForgeResponse; without?: readonly string[] }
   /** Sends half of the body, then closes the connection. */
   | { cut: true }
   | { hang: true }
@@ -17,13 +17,13 @@ export type Fault =
   | { drip: true }
   | { without: readonly string[] }
   /** Changes the regular response. */
-  | { change: (given: ForgeResponse) => ForgeResponse; without?: readonly string[] }
+  | { change: (regular: ForgeResponse) => ForgeResponse; without?: readonly string[] }
 
 export interface Request {
   path: string
   query: URLSearchParams
   headers: IncomingMessage['headers']
-  /** The number of earlier requests. */
+  /** The number of requests that were recorded before this one. */
   count: number
 }
 
@@ -37,8 +37,8 @@ export interface FakeForge {
   tokens: Map<string, User>
   dialect: Dialect
   /** The maximum page size, a setting of a forge's operator. */
-  maxPage: number
-  /** Whether anonymous requests are rejected. */
+  maxPageSize: number
+  /** Whether /api/v1/version requires a token too. All other requests always require one. */
   requiresSignIn: boolean
   faultFor: (request: Request) => Fault | undefined
   stop(): Promise<void>
@@ -48,11 +48,13 @@ export interface FakeForge {
 export async function startForge({
   dialect = GITEA_1_22,
   path = '',
-  maxPage = MAX_PAGE,
+  maxPageSize = MAX_PAGE_SIZE,
 } = {}): Promise<FakeForge> {
   const world = new ForgeData()
   const admin = world.addUser('root', { isAdmin: true })
-  const server = createServer((request, response) => void answer(forge, path, request, response))
+  const server = createServer(
+    (request, response) => void handleRequest(forge, path, request, response),
+  )
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   const forge: FakeForge = {
@@ -62,7 +64,7 @@ export async function startForge({
     recordsRequests: true,
     tokens: new Map([['admin-token', admin]]),
     dialect,
-    maxPage,
+    maxPageSize,
     requiresSignIn: false,
     faultFor: () => undefined,
     stop: () => stop(server),
@@ -75,7 +77,7 @@ function stop(server: Server): Promise<void> {
   return new Promise((resolve) => server.close(() => resolve()))
 }
 
-async function answer(
+async function handleRequest(
   forge: FakeForge,
   base: string,
   request: IncomingMessage,
@@ -83,42 +85,42 @@ async function answer(
 ): Promise<void> {
   const url = new URL(request.url ?? '/', forge.url)
   const path = url.pathname.slice(base.length)
-  if (Number(url.searchParams.get('limit')) > forge.maxPage)
-    url.searchParams.set('limit', String(forge.maxPage))
-  const asked = {
+  if (Number(url.searchParams.get('limit')) > forge.maxPageSize)
+    url.searchParams.set('limit', String(forge.maxPageSize))
+  const recorded = {
     path,
     query: url.searchParams,
     headers: request.headers,
     count: forge.requests.length,
   }
-  if (forge.recordsRequests) forge.requests.push(asked)
-  forge.world.noteRequest()
-  const misdeed = forge.faultFor(asked)
-  if (misdeed && 'hang' in misdeed) return
-  if (misdeed && 'drip' in misdeed) return drip(response)
-  const given =
-    misdeed && 'answer' in misdeed ? misdeed.answer : await givenFor(forge, url, path, request)
-  const changed = misdeed && 'change' in misdeed ? misdeed.change(given) : given
+  if (forge.recordsRequests) forge.requests.push(recorded)
+  forge.world.onRequest()
+  const fault = forge.faultFor(recorded)
+  if (fault && 'hang' in fault) return
+  if (fault && 'drip' in fault) return drip(response)
+  const regular =
+    fault && 'response' in fault ? fault.response : await respond(forge, url, path, request)
+  const changed = fault && 'change' in fault ? fault.change(regular) : regular
   response.setHeader('date', new Date(forge.world.clock() * 1000).toUTCString())
-  send(response, changed, misdeed)
+  send(response, changed, fault)
 }
 
-async function givenFor(
+async function respond(
   forge: FakeForge,
   url: URL,
   path: string,
   request: IncomingMessage,
 ): Promise<ForgeResponse> {
-  const asker = viewerOf(forge, request)
-  const isAnybody = request.headers.authorization === undefined && !forge.requiresSignIn
-  if (isAnybody && path === '/api/v1/version') return { body: { version: forge.dialect.version } }
-  if (!asker) return { status: 401, body: { message: 'token is required' } }
-  if (asker.isSuspended)
+  const user = authenticate(forge, request)
+  const isAnonymous = request.headers.authorization === undefined && !forge.requiresSignIn
+  if (isAnonymous && path === '/api/v1/version') return { body: { version: forge.dialect.version } }
+  if (!user) return { status: 401, body: { message: 'token is required' } }
+  if (user.isSuspended)
     return { status: 403, body: { message: 'This account is prohibited from signing in.' } }
   const sudo = url.searchParams.get('sudo')
-  if (sudo && !asker.isAdmin)
+  if (sudo && !user.isAdmin)
     return { status: 403, body: { message: 'Only administrators allowed to sudo.' } }
-  const viewer = sudo ? forge.world.users.get(sudo.toLowerCase()) : asker
+  const viewer = sudo ? forge.world.users.get(sudo.toLowerCase()) : user
   if (!viewer) return NOT_FOUND
   const uuid = /^\/attachments\/([0-9a-f-]+)$/.exec(path)?.[1]
   if (uuid) {
@@ -127,15 +129,15 @@ async function givenFor(
   }
   if (!path.startsWith('/api/v1/')) return NOT_FOUND
   const render = new Renderer(forge.url, forge.dialect)
-  const { world, dialect, maxPage } = forge
-  const asked = { url, world, render, dialect, maxPage, viewer }
+  const { world, dialect, maxPageSize } = forge
+  const context = { url, world, render, dialect, maxPageSize, viewer }
   const rest = path.slice('/api/v1'.length)
-  if (request.method !== 'GET') return seeded(asked, rest, request)
-  return read(asked, rest) ?? redirected(world, path) ?? NOT_FOUND
+  if (request.method !== 'GET') return write(context, rest, request)
+  return read(context, rest) ?? redirectRenamedOwner(world, path) ?? NOT_FOUND
 }
 
 /** Redirects to the new login of a renamed owner. */
-function redirected(world: ForgeData, path: string): ForgeResponse | undefined {
+function redirectRenamedOwner(world: ForgeData, path: string): ForgeResponse | undefined {
   const [, start, login = ''] = /^(.*\/(?:orgs|users|repos)\/)([^/]+)/.exec(path) ?? []
   const user = world.redirects.get(login.toLowerCase())
   if (!start || !user) return undefined
@@ -143,48 +145,51 @@ function redirected(world: ForgeData, path: string): ForgeResponse | undefined {
   return { status: 302, headers: { location }, body: {} }
 }
 
-function read(asked: RouteContext, path: string): ForgeResponse | undefined {
-  for (const [pattern, route] of READING) {
+function read(context: RouteContext, path: string): ForgeResponse | undefined {
+  for (const [pattern, route] of READ_ROUTES) {
     const match = pattern.exec(path)
-    if (match) return route(asked, ...match.slice(1).map(decodeURIComponent))
+    if (match) return route(context, ...match.slice(1).map(decodeURIComponent))
   }
   const repository = /^\/repos\/([^/]+)\/([^/]+)(.*)$/.exec(path)
   if (!repository) return undefined
   const [owner, name, rest] = repository.slice(1).map(decodeURIComponent)
-  const found = asked.world.findRepository(owner ?? '', name ?? '')
-  if (!found || isOff(found, rest ?? '')) return undefined
-  for (const [pattern, route] of READING_A_REPOSITORY) {
+  const found = context.world.findRepository(owner ?? '', name ?? '')
+  if (!found || isHidden(found, rest ?? '')) return undefined
+  for (const [pattern, route] of REPOSITORY_READ_ROUTES) {
     const match = pattern.exec(rest ?? '')
-    if (match) return route(asked, found, ...match.slice(1))
+    if (match) return route(context, found, ...match.slice(1))
   }
   return undefined
 }
 
-/** Administrators still see labels, milestones and releases. */
-function isOff({ off }: Repository, path: string): boolean {
-  if (path.startsWith('/issues')) return off.has('issues') && off.has('pulls')
-  return path.startsWith('/pulls') && off.has('pulls')
+/** Returns whether a disabled feature hides the path. Labels, milestones and releases stay visible. */
+function isHidden({ disabled }: Repository, path: string): boolean {
+  if (path.startsWith('/issues')) return disabled.has('issues') && disabled.has('pulls')
+  return path.startsWith('/pulls') && disabled.has('pulls')
 }
 
-async function seeded(
-  asked: RouteContext,
+async function write(
+  context: RouteContext,
   path: string,
   request: IncomingMessage,
 ): Promise<ForgeResponse> {
   const bytes = Buffer.concat(await request.toArray())
   const isJson = request.headers['content-type']?.startsWith('application/json')
   const body = isJson && bytes.length > 0 ? JSON.parse(bytes.toString()) : {}
-  for (const [method, pattern, route] of SEEDING) {
+  for (const [method, pattern, route] of WRITE_ROUTES) {
     const match = method === request.method ? pattern.exec(path) : null
     if (match) {
       const names = match.slice(1).map(decodeURIComponent)
-      return route({ ...asked, body, bytes, headers: request.headers }, ...names) ?? NOT_FOUND
+      return route({ ...context, body, bytes, headers: request.headers }, ...names) ?? NOT_FOUND
     }
   }
   return NOT_FOUND
 }
 
-function viewerOf({ tokens, world }: FakeForge, { headers }: IncomingMessage): User | undefined {
+function authenticate(
+  { tokens, world }: FakeForge,
+  { headers }: IncomingMessage,
+): User | undefined {
   const [kind, secret = ''] = (headers.authorization ?? '').split(' ')
   if (kind?.toLowerCase() === 'token' || kind?.toLowerCase() === 'bearer') return tokens.get(secret)
   const [login = ''] = Buffer.from(secret, 'base64').toString().split(':')
@@ -196,18 +201,18 @@ function drip(response: ServerResponse): void {
   response.on('close', () => clearInterval(timer))
 }
 
-function send(response: ServerResponse, given: ForgeResponse, misdeed: Fault | undefined): void {
-  const { status = 200, headers = {}, bytes } = given
-  const body = bytes ?? Buffer.from(given.body === undefined ? '' : JSON.stringify(given.body))
+function send(response: ServerResponse, content: ForgeResponse, fault: Fault | undefined): void {
+  const { status = 200, headers = {}, bytes } = content
+  const body = bytes ?? Buffer.from(content.body === undefined ? '' : JSON.stringify(content.body))
   const type = bytes ? 'application/octet-stream' : 'application/json;charset=utf-8'
   const all: Record<string, string> = {
     'content-type': type,
     'content-length': String(body.length),
     ...headers,
   }
-  if (misdeed && 'without' in misdeed) for (const name of misdeed.without ?? []) delete all[name]
+  if (fault && 'without' in fault) for (const name of fault.without ?? []) delete all[name]
   response.writeHead(status, all)
-  if (!misdeed || !('cut' in misdeed)) {
+  if (!fault || !('cut' in fault)) {
     response.end(body)
     return
   }

@@ -54,7 +54,10 @@ export function fillForge(forge: FakeForge): FilledForge {
   for (const tag of ['v1.0', 'v1.1', 'v2.0'])
     world.addRelease(tools, ann, tag, {
       prerelease: tag === 'v2.0',
-      assets: [world.asset(`tools-${tag}.bin`, BINARY), world.asset('SUMS', `${tag} sums\n`)],
+      assets: [
+        world.createAsset(`tools-${tag}.bin`, BINARY),
+        world.createAsset('SUMS', `${tag} sums\n`),
+      ],
     })
   tools.protections.push({
     rule_name: 'main',
@@ -101,7 +104,10 @@ function addIssues(
 }
 
 function attach(world: ForgeData, issue: Issue, url: string): void {
-  const [picture, notes] = [world.asset('a picture.png', PICTURE), world.asset('notes.txt', NOTES)]
+  const [picture, notes] = [
+    world.createAsset('a picture.png', PICTURE),
+    world.createAsset('notes.txt', NOTES),
+  ]
   issue.assets.push(picture)
   issue.body = `see ![a picture](/attachments/${picture.uuid}) and https://elsewhere.example/attachments/${picture.uuid}`
   const comment = world.addComment(issue, issue.user, `[notes](${url}/attachments/${notes.uuid})`)
@@ -120,7 +126,7 @@ function addPulls(
     const state = states[n % 4] ?? 'COMMENT'
     const review = world.addReview(pull, ann, state, n % 3 === 0 ? '' : `review ${n}`)
     if (n === 3) review.dismissed = true
-    world.addCode(pull, review, ann, 'README.md', 1 + (n % 3))
+    world.addLineComment(pull, review, ann, 'README.md', 1 + (n % 3))
     if (n % 3 === 0) world.merge(pull, ann)
     else if (n % 3 === 1) world.close(pull, bob)
   }

@@ -135,7 +135,7 @@ export interface Repository {
   collaborators: Map<User, string>
   branches: Map<string, string>
   /** Disabled features: their data is kept, but not shown. */
-  off: Set<'issues' | 'pulls' | 'releases'>
+  disabled: Set<'issues' | 'pulls' | 'releases'>
   nextNumber: number
 }
 
@@ -156,13 +156,13 @@ export class ForgeData {
   id = (): number => ++this.#lastId
 
   /** Advances the clock with every request, so that readers need not wait for the next second. */
-  runFast(from = this.clock()): void {
+  advanceClockPerRequest(from = this.clock()): void {
     this.#fast = from
     this.clock = () => this.#fast ?? 0
   }
 
-  noteRequest(): void {
-    if (this.#fast !== undefined) this.#fast += SECONDS_A_REQUEST
+  onRequest(): void {
+    if (this.#fast !== undefined) this.#fast += SECONDS_PER_REQUEST
   }
 
   addUser(login: string, more: Partial<User> = {}): User {
@@ -222,7 +222,7 @@ export class ForgeData {
       protections: [],
       collaborators: new Map(),
       branches: new Map([['main', sha(1)]]),
-      off: new Set(),
+      disabled: new Set(),
       nextNumber: 1,
     }
     this.repositories.set(`${owner.login}/${name}`.toLowerCase(), repository)
@@ -327,7 +327,13 @@ export class ForgeData {
     return review
   }
 
-  addCode(issue: Issue, review: Review, user: User | null, path: string, line: number): Comment {
+  addLineComment(
+    issue: Issue,
+    review: Review,
+    user: User | null,
+    path: string,
+    line: number,
+  ): Comment {
     const hunk = `@@ -1,${line} +1,${line} @@\n${' same\n'.repeat(Math.max(0, line - 1))}+new`
     return this.addComment(issue, user, `about line ${line}`, {
       type: 'code',
@@ -369,7 +375,7 @@ export class ForgeData {
     return release
   }
 
-  asset(name: string, bytes: Uint8Array | string): Asset {
+  createAsset(name: string, bytes: Uint8Array | string): Asset {
     const content = typeof bytes === 'string' ? Buffer.from(bytes) : bytes
     return { id: this.id(), uuid: randomUUID(), name, bytes: content, created: this.clock() }
   }
@@ -392,6 +398,6 @@ export class ForgeData {
   }
 }
 
-const SECONDS_A_REQUEST = 3
+const SECONDS_PER_REQUEST = 3
 
 export const sha = (n: number): string => n.toString(16).padStart(40, '0')

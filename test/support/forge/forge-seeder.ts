@@ -41,10 +41,10 @@ export class ForgeSeeder {
     path: string,
     call: Call = {},
   ): Promise<T | undefined> {
-    const answer = await this.#send(method, path, call)
-    if (answer.status === 404 || answer.status === 405) return undefined
-    if (answer.status >= 200 && answer.status <= 299) return (answer.body ?? {}) as T
-    throw new Error(`${method} ${path}: ${answer.status} ${answer.text.slice(0, 300)}`)
+    const response = await this.#send(method, path, call)
+    if (response.status === 404 || response.status === 405) return undefined
+    if (response.status >= 200 && response.status <= 299) return (response.body ?? {}) as T
+    throw new Error(`${method} ${path}: ${response.status} ${response.text.slice(0, 300)}`)
   }
 
   /** Retries until it succeeds: a forge processes a new pull request in the background. */
@@ -85,10 +85,10 @@ export class ForgeSeeder {
     const address = `${this.#target.url}/api/v1${path}`
     // A busy server sometimes fails; requests that create something are not retried.
     for (let tries = method === 'POST' ? 3 : 1; ; tries++) {
-      const answer = await fetch(address, { method, headers, body: content })
-      const text = await answer.text()
-      if (answer.status < 500 || tries >= 3)
-        return { status: answer.status, text, body: parsed(text) }
+      const response = await fetch(address, { method, headers, body: content })
+      const text = await response.text()
+      if (response.status < 500 || tries >= 3)
+        return { status: response.status, text, body: parseJson(text) }
       await sleep(500)
     }
   }
@@ -99,7 +99,7 @@ export class ForgeSeeder {
   }
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

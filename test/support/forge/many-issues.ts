@@ -21,6 +21,6 @@ export function addManyIssues({ world }: FakeForge, count: number): ManyIssues {
     const issue = n % 10 === 0 ? world.addPull(repository, ann) : world.addIssue(repository, ann)
     if (n % 5 === 0) for (const word of ['one', 'two']) world.addComment(issue, ann, `${word} ${n}`)
   }
-  world.runFast(now + 60)
+  world.advanceClockPerRequest(now + 60)
   return { repository, ann, name: { owner: 'ann', name: 'many' } }
 }

@@ -100,8 +100,8 @@ try {
   const output = createWriteStream(OUTPUT)
   await pipeline(readArchive(archive.plan, blobs), output)
   const bytes = output.bytesWritten
-  const mostMiB = Math.round(process.resourceUsage().maxRSS / 1024)
-  process.stdout.write(JSON.stringify({ mostMiB, bytes }))
+  const peakMiB = Math.round(process.resourceUsage().maxRSS / 1024)
+  process.stdout.write(JSON.stringify({ peakMiB, bytes }))
   await database.close()
 } finally {
   await host.remove()

@@ -20,7 +20,7 @@ export class MemoryDiscussionStore implements StoredGroups {
     return this.groups.get(key)
   }
 
-  keep({ put, remove, cursor }: Batch): void {
+  store({ put, remove, cursor }: Batch): void {
     for (const group of put) this.groups.set(group.key, JSON.parse(JSON.stringify(group)))
     for (const key of remove) this.groups.delete(key)
     this.cursor = cursor
@@ -35,7 +35,7 @@ export class MemoryDiscussionStore implements StoredGroups {
   ): Promise<number> {
     let count = 0
     for await (const batch of discussions.read(repository, this, signal)) {
-      this.keep(batch)
+      this.store(batch)
       if (++count >= batches) break
     }
     return count

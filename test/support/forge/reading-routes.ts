@@ -4,19 +4,18 @@ import {
   cutPage,
   type ForgeResponse,
   linkHeader,
-  NOT_FOUND,
   pagingOf,
   type RouteContext,
 } from './responses.ts'
 
-type Route = (asked: RouteContext, ...names: string[]) => ForgeResponse | undefined
+type Route = (context: RouteContext, ...names: string[]) => ForgeResponse | undefined
 
 /** The GET routes of Gitea's API; undefined is 404. */
-export const READING: readonly [RegExp, Route][] = [
+export const READ_ROUTES: readonly [RegExp, Route][] = [
   [/^\/version$/, ({ dialect }) => ({ body: { version: dialect.version } })],
   [
     /^\/settings\/api$/,
-    ({ maxPage }) => ({ body: { max_response_items: maxPage, default_paging_num: 30 } }),
+    ({ maxPageSize }) => ({ body: { max_response_items: maxPageSize, default_paging_num: 30 } }),
   ],
   [/^\/user$/, ({ render, viewer }) => ({ body: render.user(viewer) })],
   [/^\/user\/repos$/, ownRepositories],
@@ -100,12 +99,12 @@ const organization = (world: ForgeData, login = '') => {
 }
 
 type RepositoryRoute = (
-  asked: RouteContext,
+  context: RouteContext,
   repository: Repository,
   ...names: string[]
 ) => ForgeResponse | undefined
 
-export const READING_A_REPOSITORY: readonly [RegExp, RepositoryRoute][] = [
+export const REPOSITORY_READ_ROUTES: readonly [RegExp, RepositoryRoute][] = [
   [/^$/, ({ render }, repository) => ({ body: render.repository(repository) })],
   [/^\/topics$/, (_, { topics }) => ({ body: { topics } })],
   [
@@ -115,8 +114,8 @@ export const READING_A_REPOSITORY: readonly [RegExp, RepositoryRoute][] = [
   [
     /^\/milestones$/,
     ({ render, url }, { milestones }) => {
-      const isAll = url.searchParams.get('state') === 'all'
-      const shown = milestones.filter(({ closed }) => isAll || closed === null)
+      const showsClosed = url.searchParams.get('state') === 'all'
+      const shown = milestones.filter(({ closed }) => showsClosed || closed === null)
       return countedPage(shown, url.searchParams, render.milestone)
     },
   ],
@@ -203,8 +202,8 @@ export const READING_A_REPOSITORY: readonly [RegExp, RepositoryRoute][] = [
     /^\/pulls$/,
     ({ render, url }, repository) => {
       const pulls = [...repository.issues.values()].filter(isPull)
-      const isRecent = url.searchParams.get('sort') === 'recentupdate'
-      pulls.sort((a, b) => (isRecent ? b.updated - a.updated : b.number - a.number))
+      const isByUpdate = url.searchParams.get('sort') === 'recentupdate'
+      pulls.sort((a, b) => (isByUpdate ? b.updated - a.updated : b.number - a.number))
       const given = countedPage(pulls, url.searchParams, (each) => render.pull(repository, each))
       const links = linkHeader(url, pagingOf(url.searchParams), pulls.length)
       return { ...given, headers: { ...given.headers, ...links } }
@@ -285,8 +284,6 @@ function listComments(
   return { body, headers: dialect.countsComments ? { 'x-total-count': String(found.length) } : {} }
 }
 
-export const notFound = NOT_FOUND
-
 const MODES = ['none', 'read', 'write', 'admin', 'owner']
 
 /** Returns the access mode of a user, from all ways in which Gitea grants access to a repository. */
@@ -296,13 +293,13 @@ function modeOf(
   user: User,
 ): number {
   const teams = world.teams.get(owner.login.toLowerCase()) ?? []
-  const said = [
+  const granted = [
     ...teams.filter(({ members }) => members.has(user)).map(({ permission }) => permission),
     collaborators.get(user) ?? 'none',
     owner === user || user.isAdmin ? 'owner' : 'none',
     isPrivate ? 'none' : 'read',
   ]
-  return Math.max(...said.map((mode) => MODES.indexOf(mode)))
+  return Math.max(...granted.map((mode) => MODES.indexOf(mode)))
 }
 
 const isInvolved = (world: ForgeData, { owner, collaborators }: Repository, user: User): boolean =>

@@ -10,11 +10,11 @@ const name = { owner: 'ann', name: 'many' }
 const database = await connect({ dataDirectory, databaseUrl: undefined })
 await upgradeSchema(database)
 const { db } = database
-const kept = await storedDiscussions(db, 'forge', name)
+const stored = await storedDiscussions(db, 'forge', name)
 const discussions = forgeDiscussions({ url, token: 'admin-token' })
 const signal = new AbortController().signal
-let reading = readStateOf(kept.cursor)
-for await (const batch of discussions.read(name, kept, signal)) {
+let reading = readStateOf(stored.cursor)
+for await (const batch of discussions.read(name, stored, signal)) {
   await storeBatch(db, 'forge', name, batch, Date.now())
   reading = readStateOf(batch.cursor)
   process.stdout.write(`${batch.progress.read}/${batch.progress.total}\n`)

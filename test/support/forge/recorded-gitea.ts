@@ -8,7 +8,7 @@ const DIRECTORY = new URL('../../../../shared/data/recorded-gitea', import.meta.
 /** Recorded responses of gitea.com. They are not part of the project; without them, tests are skipped. */
 export const RECORDED_GITEA = {
   needed: {
-    skip: existsSync(DIRECTORY) ? false : 'the recorded answers of gitea.com are not here',
+    skip: existsSync(DIRECTORY) ? false : 'the recorded responses of gitea.com are not available',
   },
 } as const
 
@@ -39,7 +39,7 @@ function parse(text: string): Recording {
  * Returns a recorded response. The recordings have separate lists of issues and pull requests; a request for
  * both gets the combined list. Paths that were not recorded give an empty list, and there is no timeline.
  */
-export function recordedAnswer(
+export function recordedResponse(
   recordings: Map<string, Recording>,
   request: Request,
 ): ForgeResponse {
@@ -62,11 +62,11 @@ export function recordedAnswer(
   return { body: path === '/api/v1/user' ? { id: 1, login: 'x', is_admin: true } : [] }
 }
 
-type Row = Record<string, unknown> & { number: number }
+type IssueJson = Record<string, unknown> & { number: number }
 
-function issuesIn(recordings: Map<string, Recording>, path: string): Row[] {
-  const issues = (recordings.get(path)?.body ?? []) as Row[]
-  const pulls = (recordings.get(path.replace(/issues$/, 'pulls'))?.body ?? []) as Row[]
+function issuesIn(recordings: Map<string, Recording>, path: string): IssueJson[] {
+  const issues = (recordings.get(path)?.body ?? []) as IssueJson[]
+  const pulls = (recordings.get(path.replace(/issues$/, 'pulls'))?.body ?? []) as IssueJson[]
   const asIssues = pulls.map((pull) => ({
     ...pull,
     assets: [],

@@ -97,7 +97,7 @@ export class Renderer {
   })
 
   repository(repository: World.Repository) {
-    const { id, owner, name, isPrivate, isArchived, description, topics, off } = repository
+    const { id, owner, name, isPrivate, isArchived, description, topics, disabled } = repository
     const full = `${owner.login}/${name}`
     return {
       id,
@@ -114,9 +114,9 @@ export class Renderer {
       archived: isArchived,
       created_at: time(1_600_000_000),
       updated_at: time(1_600_000_001),
-      has_issues: !off.has('issues'),
-      has_pull_requests: !off.has('pulls'),
-      ...(this.#dialect.isNew && { has_releases: !off.has('releases') }),
+      has_issues: !disabled.has('issues'),
+      has_pull_requests: !disabled.has('pulls'),
+      ...(this.#dialect.isNew && { has_releases: !disabled.has('releases') }),
       has_wiki: false,
       internal: false,
       ...(this.#dialect.isNew && { topics }),

@@ -28,12 +28,12 @@ export interface Paging {
   limit: number
 }
 
-const DEFAULT_PAGE = 30
-export const MAX_PAGE = 50
+const DEFAULT_PAGE_SIZE = 30
+export const MAX_PAGE_SIZE = 50
 
 export function pagingOf(query: URLSearchParams): Paging {
-  const asked = Number(query.get('limit') ?? 0)
-  const limit = asked <= 0 ? DEFAULT_PAGE : Math.min(asked, MAX_PAGE)
+  const requested = Number(query.get('limit') ?? 0)
+  const limit = requested <= 0 ? DEFAULT_PAGE_SIZE : Math.min(requested, MAX_PAGE_SIZE)
   return { page: Number(query.get('page') ?? 0), limit }
 }
 
@@ -59,7 +59,7 @@ export function linkHeader(
   total: number,
 ): Record<string, string> {
   const last = Math.ceil(total / limit)
-  const now = Math.max(1, page)
+  const current = Math.max(1, page)
   if (last <= 1) return {}
   const to = (n: number, rel: string) => {
     const address = new URL(url)
@@ -67,8 +67,8 @@ export function linkHeader(
     return `<${address.href}>; rel="${rel}"`
   }
   const links = [
-    ...(now < last ? [to(now + 1, 'next'), to(last, 'last')] : []),
-    ...(now > 1 ? [to(1, 'first'), to(now - 1, 'prev')] : []),
+    ...(current < last ? [to(current + 1, 'next'), to(last, 'last')] : []),
+    ...(current > 1 ? [to(1, 'first'), to(current - 1, 'prev')] : []),
   ]
   return { link: links.join(',') }
 }
@@ -79,6 +79,6 @@ export interface RouteContext {
   world: ForgeData
   render: Renderer
   dialect: Dialect
-  maxPage: number
+  maxPageSize: number
   viewer: User
 }

@@ -2,13 +2,13 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { type Asset, type Issue, type Pull, type Repository, sha } from './forge-data.ts'
 import type { ForgeResponse, RouteContext } from './responses.ts'
 
-export interface Sent extends RouteContext {
+export interface WriteContext extends RouteContext {
   body: Record<string, unknown>
   bytes: Buffer
   headers: IncomingHttpHeaders
 }
 
-type Route = (sent: Sent, ...names: string[]) => ForgeResponse | undefined
+type Route = (context: WriteContext, ...names: string[]) => ForgeResponse | undefined
 
 const created = (body: unknown): ForgeResponse => ({ status: 201, body })
 const done: ForgeResponse = { status: 204 }
@@ -16,43 +16,47 @@ const text = (value: unknown) => (typeof value === 'string' ? value : '')
 
 const inRepository =
   (
-    route: (sent: Sent, repository: Repository, ...names: string[]) => ForgeResponse | undefined,
+    route: (
+      context: WriteContext,
+      repository: Repository,
+      ...names: string[]
+    ) => ForgeResponse | undefined,
   ): Route =>
-  (sent, owner = '', name = '', ...names) => {
-    const found = sent.world.findRepository(owner, name)
-    return found && route(sent, found, ...names)
+  (context, owner = '', name = '', ...names) => {
+    const found = context.world.findRepository(owner, name)
+    return found && route(context, found, ...names)
   }
 
 const onIssue = (
   route: (
-    sent: Sent,
+    context: WriteContext,
     repository: Repository,
     issue: Issue,
     ...names: string[]
   ) => ForgeResponse | undefined,
 ): Route =>
-  inRepository((sent, repository, number, ...names) => {
+  inRepository((context, repository, number, ...names) => {
     const issue = repository.issues.get(Number(number))
-    return issue && route(sent, repository, issue, ...names)
+    return issue && route(context, repository, issue, ...names)
   })
 
 const onPull = (
   route: (
-    sent: Sent,
+    context: WriteContext,
     repository: Repository,
     issue: Issue & { pull: Pull },
     ...names: string[]
   ) => ForgeResponse | undefined,
 ) =>
-  onIssue((sent, repository, issue, ...names) =>
-    issue.pull ? route(sent, repository, issue as Issue & { pull: Pull }, ...names) : undefined,
+  onIssue((context, repository, issue, ...names) =>
+    issue.pull ? route(context, repository, issue as Issue & { pull: Pull }, ...names) : undefined,
   )
 
 const REPO = '^/repos/([^/]+)/([^/]+)'
 const at = (rest: string) => new RegExp(`${REPO}${rest}$`)
 
 /** The POST, PUT, PATCH and DELETE routes of Gitea's API that the contract needs to write its data. */
-export const SEEDING: readonly [string, RegExp, Route][] = [
+export const WRITE_ROUTES: readonly [string, RegExp, Route][] = [
   [
     'POST',
     /^\/admin\/users$/,
@@ -159,9 +163,9 @@ export const SEEDING: readonly [string, RegExp, Route][] = [
   [
     'POST',
     at('/contents/(.+)'),
-    inRepository((sent, { branches }) => {
-      const name = text(sent.body.new_branch) || 'main'
-      branches.set(name, sha(sent.world.id()))
+    inRepository((context, { branches }) => {
+      const name = text(context.body.new_branch) || 'main'
+      branches.set(name, sha(context.world.id()))
       return created({ commit: { sha: branches.get(name) } })
     }),
   ],
@@ -296,8 +300,8 @@ export const SEEDING: readonly [string, RegExp, Route][] = [
   [
     'POST',
     at('/issues/(\\d+)/assets'),
-    onIssue((sent, _, issue) =>
-      sent.dialect.hasAssets ? uploaded(sent, issue.assets) : undefined,
+    onIssue((context, _, issue) =>
+      context.dialect.hasAssets ? storeUpload(context, issue.assets) : undefined,
     ),
   ],
   [
@@ -327,15 +331,15 @@ export const SEEDING: readonly [string, RegExp, Route][] = [
   [
     'POST',
     at('/pulls/(\\d+)/reviews'),
-    onPull((sent, repository, issue) => {
-      const { world, render, body, viewer } = sent
+    onPull((context, repository, issue) => {
+      const { world, render, body, viewer } = context
       const review = world.addReview(issue, viewer, text(body.event), text(body.body))
       for (const each of (body.comments ?? []) as {
         path: string
         body: string
         new_position: number
       }[])
-        world.addCode(issue, review, viewer, each.path, each.new_position).body = each.body
+        world.addLineComment(issue, review, viewer, each.path, each.new_position).body = each.body
       return { body: render.review(repository, issue, review) }
     }),
   ],
@@ -356,11 +360,11 @@ export const SEEDING: readonly [string, RegExp, Route][] = [
     at('/pulls/(\\d+)/requested_reviewers'),
     onPull(({ world, render, body, viewer }, _, issue) => {
       for (const login of (body.reviewers ?? []) as string[]) {
-        const asked = world.users.get(login.toLowerCase()) ?? null
-        const review = world.addReview(issue, asked, 'REQUEST_REVIEW')
-        const row = issue.comments.find(({ id }) => id === review.commentId)
-        const about = { assignee: render.user(asked) }
-        if (row) Object.assign(row, { type: 'review_request', user: viewer, about })
+        const reviewer = world.users.get(login.toLowerCase()) ?? null
+        const review = world.addReview(issue, reviewer, 'REQUEST_REVIEW')
+        const comment = issue.comments.find(({ id }) => id === review.commentId)
+        const about = { assignee: render.user(reviewer) }
+        if (comment) Object.assign(comment, { type: 'review_request', user: viewer, about })
       }
       return created([])
     }),
@@ -384,9 +388,9 @@ export const SEEDING: readonly [string, RegExp, Route][] = [
   [
     'POST',
     at('/releases/(\\d+)/assets'),
-    inRepository((sent, { releases }, id) => {
+    inRepository((context, { releases }, id) => {
       const release = releases.find((each) => each.id === Number(id))
-      return release && uploaded(sent, release.assets)
+      return release && storeUpload(context, release.assets)
     }),
   ],
 ]
@@ -399,8 +403,8 @@ const labelOf = (id: number, body: Record<string, unknown>) => ({
 })
 
 /** Reads one file of a form, in the field `attachment`. */
-function uploaded(
-  { world, render, bytes, headers, url }: Sent,
+function storeUpload(
+  { world, render, bytes, headers, url }: WriteContext,
   assets: Asset[],
 ): ForgeResponse | undefined {
   const boundary = /boundary=(.+)$/.exec(headers['content-type'] ?? '')?.[1]
@@ -410,6 +414,6 @@ function uploaded(
     return { status: 400, body: { message: 'no attachment' } }
   const content = bytes.subarray(start + 4, bytes.lastIndexOf(`\r\n--${boundary}`))
   const name = url.searchParams.get('name') ?? /filename="([^"]*)"/.exec(head)?.[1] ?? 'file'
-  assets.push(world.asset(name, Buffer.from(content)))
+  assets.push(world.createAsset(name, Buffer.from(content)))
   return created(render.asset(assets.at(-1)!))
 }

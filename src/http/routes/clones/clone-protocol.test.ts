@@ -23,7 +23,7 @@ async function fill(host: GitHost): Promise<void> {
 
 test('full, shallow, partial and repeated clones work with every protocol version', async (t) => {
   const scene = await cloneScene(t, fill)
-  const { git, at, host, work } = scene
+  const { git, cloneUrl, host, work } = scene
   const token = await scene.token('alice')
   const refs = async (path: string) =>
     (await host.git(['for-each-ref', 'refs/heads', 'refs/tags'], { dir: host.path(path) }))
@@ -37,7 +37,7 @@ test('full, shallow, partial and repeated clones work with every protocol versio
   for (const version of [0, 1, 2]) {
     const protocol = ['-c', `protocol.version=${version}`]
     const directory = (kind: string) => `${kind}-${version}`
-    const from = (path: string) => at(`alice/${path}.git`, token)
+    const from = (path: string) => cloneUrl(`alice/${path}.git`, token)
     await t.test(`version ${version}`, async () => {
       const listed = await run(...protocol, 'ls-remote', from('site'))
       assert.ok(!listed.includes('refs/hidden'), listed)
@@ -88,16 +88,16 @@ const fillSmall = (host: GitHost) => host.repository('alice/site', { files: { a:
 test('a locked repository can be cloned', async (t) => {
   const scene = await cloneScene(t, fillSmall)
   await scene.source.settleLock({ owner: 'alice', name: 'site' }, async () => true)
-  const address = scene.at('alice/site', await scene.token('alice'))
+  const address = scene.cloneUrl('alice/site', await scene.token('alice'))
   const { code, output } = await scene.git('clone', '--quiet', address, 'locked')
   assert.equal(code, 0, output)
 })
 
 test('every push is refused with a message that git prints', async (t) => {
-  const { git, at, token } = await cloneScene(t, fillSmall)
-  const address = at('alice/site', await token('alice'))
+  const { git, cloneUrl, token } = await cloneScene(t, fillSmall)
+  const address = cloneUrl('alice/site', await token('alice'))
   assert.equal((await git('clone', '--quiet', address, 'mine')).code, 0)
-  for (const to of [address, at('alice/site'), at('nobody/none')]) {
+  for (const to of [address, cloneUrl('alice/site'), cloneUrl('nobody/none')]) {
     const { code, output } = await git('-C', 'mine', 'push', to, 'HEAD:refs/heads/other')
     assert.equal(code, 128)
     assert.match(

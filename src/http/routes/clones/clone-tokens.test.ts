@@ -93,7 +93,7 @@ const ofMigration = (body: unknown, at?: number): RepositoryJson[] =>
 onEachEngine('temp_clone_token', (engine) => {
   test('is sent for private repositories and clones only its own repository', async (t) => {
     const scene = await cloneScene(t, fill, { engine })
-    const { call, git, at, clock, log } = scene
+    const { call, git, cloneUrl, clock, log } = scene
     const token = await scene.token('alice')
     const body = JSON.stringify({ repositories: ['site', 'open', 'other'] })
     const started = await call(token, '/user/migrations', { method: 'POST', body })
@@ -134,7 +134,7 @@ onEachEngine('temp_clone_token', (engine) => {
 
     const own = all[1]!.find(({ name }) => name === 'site')!.temp_clone_token!
     const listRefs = async (name: string, password: string) =>
-      (await git('ls-remote', at(`alice/${name}.git`, password))).output
+      (await git('ls-remote', cloneUrl(`alice/${name}.git`, password))).output
     assert.match(await listRefs('site', own), /refs\/heads\/main/)
     for (const name of ['other', 'none'])
       assert.match(await listRefs(name, own), /Authentication failed/)
@@ -157,7 +157,7 @@ onEachEngine('temp_clone_token', (engine) => {
 
   test('ends with the permission to read, the access token and the signing key', async (t) => {
     const scene = await cloneScene(t, fill, { engine })
-    const { db, call, git, at, host, key, sync } = scene
+    const { db, call, git, cloneUrl, host, key, sync } = scene
     await host.git(['config', 'godwit.collaborator', 'bob:admin'], { dir: host.path('alice/site') })
     await sync()
     const bob = await scene.token('bob')
@@ -166,7 +166,7 @@ onEachEngine('temp_clone_token', (engine) => {
       return repositories.find(({ name }) => name === 'site')?.temp_clone_token
     }
     const code = async (password: string) =>
-      (await git('ls-remote', at('alice/site', password))).code
+      (await git('ls-remote', cloneUrl('alice/site', password))).code
     const old = (await issuedToken())!
     assert.equal(await code(old), 0)
     key.bytes = Buffer.alloc(32, 9)

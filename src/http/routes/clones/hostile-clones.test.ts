@@ -42,7 +42,7 @@ const gitProcesses = ({ root }: GitHost) =>
   })
 
 test('requests that no git client sends are refused without starting git', async (t) => {
-  const { url, host, git, at } = await cloneScene(t, fill)
+  const { url, host, git, cloneUrl } = await cloneScene(t, fill)
   const head = await host.git(['rev-parse', 'HEAD'], { dir: host.path('alice/open') })
   const post = async (body: string | Buffer, headers: Record<string, string> = {}) => {
     const path = `${url}/alice/open.git/git-upload-pack`
@@ -123,7 +123,7 @@ test('requests that no git client sends are refused without starting git', async
         '-c',
         `http.extraHeader=Git-Protocol: ${version}`,
         'ls-remote',
-        at('alice/open'),
+        cloneUrl('alice/open'),
       )
       if (!version.startsWith('version=2')) assert.equal(code, 0, `${version}: ${output}`)
     }
@@ -179,9 +179,9 @@ test('git is killed when the client disconnects or stops reading', async (t) => 
 
 test('clones above the limit get 503 with a message that git prints', async (t) => {
   const scene = await cloneScene(t, fillLarge, { cloneSlots: { max: 1, waitMs: 50 } })
-  const { url, host, git, at } = scene
+  const { url, host, git, cloneUrl } = scene
   const first = await startStalledClient(url, host)
-  const second = await git('ls-remote', at('alice/large'))
+  const second = await git('ls-remote', cloneUrl('alice/large'))
   assert.match(
     second.output,
     /^remote: Too many clones are running at the moment\. Please try again later\./,
@@ -190,17 +190,17 @@ test('clones above the limit get 503 with a message that git prints', async (t) 
   assert.deepEqual([response.status, response.headers.get('retry-after')], [503, '10'])
   first.destroy()
   await until('git has ended', () => gitProcesses(host).length === 0)
-  assert.equal((await git('ls-remote', at('alice/large'))).code, 0)
+  assert.equal((await git('ls-remote', cloneUrl('alice/large'))).code, 0)
 })
 
 test('a repository that refers to an endless file is cloned without it or refused', async (t) => {
-  const { git, at, host } = await cloneScene(t, async (host) => {
+  const { git, cloneUrl, host } = await cloneScene(t, async (host) => {
     const config = { 'core.attributesFile': '/dev/zero', 'mailmap.file': '/dev/zero' }
     await host.repository('alice/settings', { files: { a: '1' }, public: true, config })
     await host.repository('alice/linked', { files: { a: '1' }, public: true })
     await host.repository('alice/included', { files: { a: '1' }, public: true })
   })
-  const clone = (name: string) => git('clone', '--quiet', at(name), name.replace('/', '-'))
+  const clone = (name: string) => git('clone', '--quiet', cloneUrl(name), name.replace('/', '-'))
   assert.equal((await clone('alice/settings')).code, 0)
   const attributes = join(host.path('alice/linked'), 'info/attributes')
   await rm(attributes, { force: true })
@@ -227,14 +227,14 @@ test('a clone runs no program that a repository configures and reads no other re
     await fill(host)
     traps.plantIn(await host.repository('alice/trap', { files: { a: '1' }, public: true }))
   })
-  const { git, at, host } = scene
+  const { git, cloneUrl, host } = scene
   for (const version of [0, 2]) {
     const protocol = ['-c', `protocol.version=${version}`]
     const { code, output } = await git(
       ...protocol,
       'clone',
       '--quiet',
-      at('alice/trap'),
+      cloneUrl('alice/trap'),
       `trap-${version}`,
     )
     assert.equal(code, 0, output)
@@ -243,7 +243,7 @@ test('a clone runs no program that a repository configures and reads no other re
 
   const [open, secret] = [host.path('alice/open'), host.path('bob/secret')]
   const shown = async () => {
-    const { output } = await git('ls-remote', at('alice/open'))
+    const { output } = await git('ls-remote', cloneUrl('alice/open'))
     const known = await host.git(['rev-parse', 'HEAD'], { dir: secret })
     assert.ok(!output.includes(known), output)
     return output

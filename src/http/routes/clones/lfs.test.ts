@@ -114,14 +114,14 @@ test('git-lfs clones from every layout, and checks out older commits', needsGitL
     const wiki = await host.repository('alice/shared.wiki', { files: filesOf('wiki') })
     await put(join(wiki, 'lfs/objects'), 'wiki')
   })
-  const { run, at, contentOf, call } = scene
+  const { run, cloneUrl, contentOf, call } = scene
   await run('lfs', 'install', '--skip-repo')
   const token = await scene.token('alice')
-  await run('clone', '--quiet', at('alice/own'), 'own')
+  await run('clone', '--quiet', cloneUrl('alice/own'), 'own')
   assert.equal(await contentOf('own/0.bin'), LARGE)
-  await run('clone', '--quiet', at('alice/stored.git', token), 'stored')
+  await run('clone', '--quiet', cloneUrl('alice/stored.git', token), 'stored')
   assert.equal(await contentOf('stored/0.bin'), 'stored')
-  await run('clone', '--quiet', at('alice/shared.wiki.git', token), 'wiki')
+  await run('clone', '--quiet', cloneUrl('alice/shared.wiki.git', token), 'wiki')
   assert.equal(await contentOf('wiki/0.bin'), 'wiki')
 
   const repository = await (await call(token, '/repos/alice/shared')).json()
@@ -130,7 +130,7 @@ test('git-lfs clones from every layout, and checks out older commits', needsGitL
     ['shared', token],
     ['temporary', cloneToken],
   ] as const) {
-    await run('clone', '--quiet', at('alice/shared.git', password), directory)
+    await run('clone', '--quiet', cloneUrl('alice/shared.git', password), directory)
     assert.equal(await contentOf(`${directory}/0.bin`), 'new')
     assert.equal(await contentOf(`${directory}/1.bin`), 'other')
     await run('-C', directory, 'checkout', '--quiet', 'HEAD~1')
@@ -138,7 +138,7 @@ test('git-lfs clones from every layout, and checks out older commits', needsGitL
     await run('-C', directory, 'lfs', 'fetch', '--all')
   }
   const header = `http.extraHeader=Authorization: Basic ${btoa(`x:${token}`)}`
-  await run('-c', header, 'clone', '--quiet', at('alice/shared'), 'header')
+  await run('-c', header, 'clone', '--quiet', cloneUrl('alice/shared'), 'header')
   assert.equal(await contentOf('header/0.bin'), 'new')
   assert.ok(!scene.log().includes(token) && !scene.log().includes(cloneToken))
   const metrics = await (await fetch(`${scene.url}/metrics`)).text()
@@ -146,7 +146,7 @@ test('git-lfs clones from every layout, and checks out older commits', needsGitL
 })
 
 test('git-lfs is refused with a wrong token, and for uploads and locks', needsGitLfs, async (t) => {
-  const { run, git, at, token } = await lfsScene(t, async (host) => {
+  const { run, git, cloneUrl, token } = await lfsScene(t, async (host) => {
     const dir = await host.repository('alice/site', { files: filesOf('one') })
     await put(join(dir, 'lfs/objects'), 'one')
   })
@@ -159,9 +159,9 @@ test('git-lfs is refused with a wrong token, and for uploads and locks', needsGi
     '-c',
     'filter.lfs.required=0',
   ]
-  const address = at('alice/site.git', await token('alice'))
+  const address = cloneUrl('alice/site.git', await token('alice'))
   await run(...skip, 'clone', '--quiet', address, 'mine')
-  await run('-C', 'mine', 'remote', 'set-url', 'origin', at('alice/site.git', 'wrong'))
+  await run('-C', 'mine', 'remote', 'set-url', 'origin', cloneUrl('alice/site.git', 'wrong'))
   const wrong = await git('-C', 'mine', 'lfs', 'pull')
   assert.equal(wrong.code, 2, wrong.output)
   assert.match(wrong.output, /Authentication required|Authorization error|Bad credentials/)
@@ -183,7 +183,7 @@ test(
   needsGitLfs,
   async (t) => {
     let damagedFile = ''
-    const { run, git, at, work, start, contentOf, log } = await lfsScene(t, async (host) => {
+    const { run, git, cloneUrl, work, start, contentOf, log } = await lfsScene(t, async (host) => {
       const dir = await host.repository('alice/site', { files: filesOf(LARGE), public: true })
       await put(join(dir, 'lfs/objects'), LARGE)
       await host.repository('alice/missing', { files: filesOf('missing'), public: true })
@@ -198,7 +198,7 @@ test(
     await run('config', '--global', 'lfs.transfer.maxretries', '2')
     await run('config', '--global', 'lfs.transfer.maxretrydelay', '1')
     const skip = { GIT_LFS_SKIP_SMUDGE: '1' }
-    assert.equal((await start(['clone', at('alice/site.git'), 'site'], skip).ended).code, 0)
+    assert.equal((await start(['clone', cloneUrl('alice/site.git'), 'site'], skip).ended).code, 0)
     const part = join(work, 'site/.git/lfs/incomplete', `${oidOf(LARGE)}.part`)
     await mkdir(dirname(part), { recursive: true })
     await writeFile(part, LARGE.slice(0, 1_500_000))
@@ -208,13 +208,13 @@ test(
     assert.match(pulled.output, /HTTP\/1\.1 206/)
     assert.equal(await contentOf('site/0.bin'), LARGE)
 
-    const missing = await git('clone', at('alice/missing.git'), 'missing')
+    const missing = await git('clone', cloneUrl('alice/missing.git'), 'missing')
     assert.equal(missing.code, 128)
     assert.match(
       missing.output,
       new RegExp(`${oidOf('missing')}.*This repository has no such LFS object`, 's'),
     )
-    const damaged = await git('clone', at('alice/damaged.git'), 'damaged')
+    const damaged = await git('clone', cloneUrl('alice/damaged.git'), 'damaged')
     assert.equal(damaged.code, 128)
     assert.match(damaged.output, /is damaged on the server: its content does not match its oid/)
     assert.ok(log().includes('a clone failed'))
@@ -460,6 +460,8 @@ test('downloads count as streams of the account, and are counted and logged', as
   assert.equal((await third.text()).length, content.length)
   await until('both are counted', async () => {
     const metrics = await (await fetch(`${url}/metrics`)).text()
-    return /outcome="ended_by_client"\} 1\n/.test(metrics) && /outcome="complete"\} 1\n/.test(metrics)
+    return (
+      /outcome="ended_by_client"\} 1\n/.test(metrics) && /outcome="complete"\} 1\n/.test(metrics)
+    )
   })
 })

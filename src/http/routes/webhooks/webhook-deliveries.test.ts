@@ -15,10 +15,10 @@ import { insertDelivery } from '../../../webhooks/delivery-store.ts'
 import { MAX_PINGS_PER_HOUR, pingWebhook } from '../../../webhooks/manage-webhooks.ts'
 
 test('the link to the next page has the base URL, also if a proxy sends an absolute URL', async (t) => {
-  const { db, clock, account, add, recordEnd } = await webhookScene(t, 'sqlite')
+  const { db, clock, createAccount, addWebhook, recordEnd } = await webhookScene(t, 'sqlite')
   const now = () => clock.now
-  const alice = await account('alice')
-  const webhook = await add(alice, 'https://receiver.test/')
+  const alice = await createAccount('alice')
+  const webhook = await addWebhook(alice, 'https://receiver.test/')
   await recordEnd(alice)
   const { id: eventId } = await db
     .selectFrom('webhook_events')
@@ -51,10 +51,10 @@ test('the link to the next page has the base URL, also if a proxy sends an absol
 })
 
 test('a ping above the limit is refused as an invalid request', async (t) => {
-  const { db, clock, account, add, parts } = await webhookScene(t, 'sqlite')
+  const { db, clock, createAccount, addWebhook, parts } = await webhookScene(t, 'sqlite')
   const now = () => clock.now
-  const alice = await account('alice')
-  const webhook = await add(alice, 'https://receiver.test/')
+  const alice = await createAccount('alice')
+  const webhook = await addWebhook(alice, 'https://receiver.test/')
   for (let n = 1; n < MAX_PINGS_PER_HOUR; n++) await pingWebhook(parts, webhook, { sender: alice })
   const token = await addToken(db, alice, { name: '', expiresAt: null, now: now() })
   const authenticator = createAuthenticator({ db, now })

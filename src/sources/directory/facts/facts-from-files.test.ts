@@ -8,7 +8,7 @@ import { readSettings } from '../files/repository-settings.ts'
 import { readFactsFromFiles } from './facts-from-files.ts'
 import { type GitFacts, readFactsWithGit } from './facts-from-git.ts'
 
-const { host, fresh } = await factsScene()
+const { host, nextName } = await factsScene()
 after(() => host.remove())
 
 const EVERYTHING = { oldestCommit: true, isTreeWanted: () => true, beforeGit: async () => {} }
@@ -43,7 +43,7 @@ async function assertSameFacts(dir: string, commands: readonly string[] = []): P
 const at = (second: number) => new Date(1_500_000_000_000 + second * 1000)
 
 test('merges, several roots and tags of all kinds', async () => {
-  const dir = await host.repository(fresh(), { files: { 'a.py': 'a' }, at: at(50) })
+  const dir = await host.repository(nextName(), { files: { 'a.py': 'a' }, at: at(50) })
   const side = await host.commit(dir, { 'b.py': 'b' }, { branch: 'side', at: at(10) })
   const main = await host.git(['rev-parse', 'main'], { dir })
   const tree = await host.git(['rev-parse', 'main^{tree}'], { dir })
@@ -69,7 +69,7 @@ test('merges, several roots and tags of all kinds', async () => {
 })
 
 test('trees with directories, unusual names and a licence', async () => {
-  const dir = await host.repository(fresh(), {
+  const dir = await host.repository(nextName(), {
     files: {
       'LICENSE.md': MIT,
       'src/deep/er/a.py': 'a'.repeat(100),
@@ -85,7 +85,7 @@ test('trees with directories, unusual names and a licence', async () => {
 })
 
 test('HEAD at a commit, at a branch without commits, and an empty repository', async () => {
-  const dir = await host.repository(fresh(), { files: { 'a.py': 'a' } })
+  const dir = await host.repository(nextName(), { files: { 'a.py': 'a' } })
   const commit = await host.commit(dir, { 'a.py': 'b' }, { branch: 'side' })
   await writeFile(join(dir, 'HEAD'), `${commit}\n`)
   await assertSameFacts(dir)
@@ -93,12 +93,12 @@ test('HEAD at a commit, at a branch without commits, and an empty repository', a
   await assertSameFacts(dir)
   await host.git(['symbolic-ref', 'HEAD', 'refs/heads/gone'], { dir })
   await assertSameFacts(dir)
-  await assertSameFacts(await host.repository(fresh()))
+  await assertSameFacts(await host.repository(nextName()))
 })
 
 test('SHA-256 objects', async () => {
   await assertSameFacts(
-    await host.repository(fresh(), {
+    await host.repository(nextName(), {
       files: { 'a/b.py': 'a', LICENSE: MIT },
       objectFormat: 'sha256',
     }),
@@ -106,7 +106,7 @@ test('SHA-256 objects', async () => {
 })
 
 test('git walks a long history', async () => {
-  const dir = await host.repository(fresh(), { files: { 'a.py': 'a' } })
+  const dir = await host.repository(nextName(), { files: { 'a.py': 'a' } })
   const commits = Array.from(
     { length: 1500 },
     (_, n) =>
@@ -117,23 +117,23 @@ test('git walks a long history', async () => {
 })
 
 test('damaged and unusual repositories are left to git', async () => {
-  const broken = await host.repository(fresh(), { files: { 'a.py': 'a' } })
+  const broken = await host.repository(nextName(), { files: { 'a.py': 'a' } })
   await host.loseObjects(broken.slice(host.root.length + 1, -'.git'.length))
   assert.equal(await readFiles(broken), undefined)
 
-  const emptied = await host.repository(fresh(), { files: { 'a.py': 'a' } })
+  const emptied = await host.repository(nextName(), { files: { 'a.py': 'a' } })
   await host.git(['branch', 'side', 'main'], { dir: emptied })
   await writeFile(join(emptied, 'refs/heads/side'), '')
   assert.equal(await readFiles(emptied), undefined)
 
-  const shallow = await host.repository(fresh(), { files: { 'a.py': 'a' } })
+  const shallow = await host.repository(nextName(), { files: { 'a.py': 'a' } })
   await writeFile(
     join(shallow, 'shallow'),
     `${await host.git(['rev-parse', 'main'], { dir: shallow })}\n`,
   )
   assert.equal(await readFiles(shallow), undefined)
 
-  const extended = await host.repository(fresh())
+  const extended = await host.repository(nextName())
   await writeFile(
     join(extended, 'config'),
     '[core]\n\trepositoryformatversion = 1\n[extensions]\n\tunheardof = true\n',
@@ -142,7 +142,7 @@ test('damaged and unusual repositories are left to git', async () => {
 })
 
 test('deltas of every kind, in several packs beside loose objects', async () => {
-  const dir = await host.repository(fresh(), { files: { 'a.py': 'a', LICENSE: MIT } })
+  const dir = await host.repository(nextName(), { files: { 'a.py': 'a', LICENSE: MIT } })
   const text = (n: number) =>
     Array.from({ length: 400 }, (_, line) => `line ${line === n ? 'other' : line}`).join('\n')
   const folder = (n: number) =>
@@ -163,13 +163,13 @@ test('deltas of every kind, in several packs beside loose objects', async () => 
 })
 
 test('an index of version 1', async () => {
-  const dir = await host.repository(fresh(), { files: { 'a.py': 'a', 'b/c.py': 'c' } })
+  const dir = await host.repository(nextName(), { files: { 'a.py': 'a', 'b/c.py': 'c' } })
   await host.git(['-c', 'pack.indexVersion=1', 'repack', '-adq'], { dir })
   await assertSameFacts(dir)
 })
 
 test('a pack with offsets in the table of large offsets', async () => {
-  const dir = await host.repository(fresh(), { files: { 'a.py': 'a', 'b/c.py': 'c' } })
+  const dir = await host.repository(nextName(), { files: { 'a.py': 'a', 'b/c.py': 'c' } })
   await host.git(['repack', '-adq'], { dir })
   const folder = join(dir, 'objects/pack')
   const index = join(folder, (await readdir(folder)).find((name) => name.endsWith('.idx'))!)
@@ -180,8 +180,8 @@ test('a pack with offsets in the table of large offsets', async () => {
 })
 
 test('borrowed objects are left to git', async () => {
-  const lender = await host.repository(fresh(), { files: { 'a.py': 'a' } })
-  const borrower = await host.repository(fresh())
+  const lender = await host.repository(nextName(), { files: { 'a.py': 'a' } })
+  const borrower = await host.repository(nextName())
   await writeFile(join(borrower, 'objects/info/alternates'), `${join(lender, 'objects')}\n`)
   const commit = await host.git(['rev-parse', 'main'], { dir: lender })
   await host.git(['update-ref', 'refs/heads/main', commit], { dir: borrower })
@@ -189,8 +189,8 @@ test('borrowed objects are left to git', async () => {
 })
 
 test('damaged objects are left to git', async () => {
-  const dir = await host.repository(fresh(), { files: { 'a.py': 'a' } })
-  const other = await host.repository(fresh(), { files: { 'b.py': 'b' } })
+  const dir = await host.repository(nextName(), { files: { 'a.py': 'a' } })
+  const other = await host.repository(nextName(), { files: { 'b.py': 'b' } })
   const [mine, theirs] = await Promise.all(
     [dir, other].map(async (each) => {
       const oid = await host.git(['rev-parse', 'main'], { dir: each })
@@ -201,7 +201,7 @@ test('damaged objects are left to git', async () => {
   await copyFile(theirs!, mine!)
   assert.equal(await readFiles(dir), undefined)
 
-  const packed = await host.repository(fresh(), { files: { 'a.py': 'a'.repeat(1000) } })
+  const packed = await host.repository(nextName(), { files: { 'a.py': 'a'.repeat(1000) } })
   await host.git(['repack', '-adq'], { dir: packed })
   const folder = join(packed, 'objects/pack')
   const pack = join(folder, (await readdir(folder)).find((name) => name.endsWith('.pack'))!)

@@ -9,11 +9,11 @@ import { FIRST_COMMIT } from '../../../../test/support/git-host.ts'
 import type { Git } from '../../../git/git.ts'
 import type { SourceFacts } from '../../source.ts'
 
-const { host, fresh, factsOf, unreadable } = await factsScene()
+const { host, nextName, factsOf, assertUnreadable } = await factsScene()
 after(() => host.remove())
 
 test('facts are read from files and refs', async () => {
-  const dir = await host.repository(fresh(), {
+  const dir = await host.repository(nextName(), {
     files: { 'main.go': 'package main\n', LICENSE: MIT },
     branch: 'trunk',
     description: 'Größe\nzählt 🦆\n',
@@ -60,12 +60,12 @@ test('facts are read from files and refs', async () => {
 })
 
 test('a description behind a link, or the default of git init, counts as empty', async () => {
-  const linked = await host.repository(fresh(), {
+  const linked = await host.repository(nextName(), {
     config: { 'gitweb.description': 'from gitweb' },
   })
   await symlink('/etc/passwd', join(linked, 'description'))
   assert.equal((await factsOf(linked)).description, 'from gitweb')
-  const stock = host.path(fresh())
+  const stock = host.path(nextName())
   await host.git(['init', '--quiet', '--bare', stock])
   await writeFile(
     join(stock, 'description'),
@@ -75,7 +75,7 @@ test('a description behind a link, or the default of git init, counts as empty',
 })
 
 test('an empty repository was created when its directory was', async () => {
-  const dir = await host.repository(fresh(), { branch: 'trunk' })
+  const dir = await host.repository(nextName(), { branch: 'trunk' })
   const { defaultBranch, createdAt, pushedAt, headCommit, sizeKib } = await factsOf(dir)
   const born = Math.floor((await lstat(dir)).birthtimeMs)
   assert.deepEqual([createdAt, pushedAt], [born, born])
@@ -83,7 +83,7 @@ test('an empty repository was created when its directory was', async () => {
 })
 
 test('HEAD may name a missing branch beside others', async () => {
-  const dir = await host.repository(fresh(), { files: { 'a.py': 'a' } })
+  const dir = await host.repository(nextName(), { files: { 'a.py': 'a' } })
   await host.git(['symbolic-ref', 'HEAD', 'refs/heads/gone'], { dir })
   const facts = await factsOf(dir)
   assert.deepEqual([facts.defaultBranch, facts.headCommit, facts.language], ['gone', null, null])
@@ -91,7 +91,7 @@ test('HEAD may name a missing branch beside others', async () => {
 })
 
 test('HEAD may name a commit, be a link, or be invalid', async () => {
-  const dir = await host.repository(fresh(), { files: { 'a.py': 'a' }, branch: 'aaa' })
+  const dir = await host.repository(nextName(), { files: { 'a.py': 'a' }, branch: 'aaa' })
   const first = await host.git(['rev-parse', 'aaa'], { dir })
   await host.commit(dir, { 'a.py': 'b' }, { branch: 'main' })
   await host.git(['branch', 'zzz', first], { dir })
@@ -106,18 +106,18 @@ test('HEAD may name a commit, be a link, or be invalid', async () => {
   assert.equal((await factsOf(dir)).defaultBranch, 'aaa')
   await rm(join(dir, 'HEAD'))
   await writeFile(join(dir, 'HEAD'), 'nonsense\n')
-  await unreadable(dir, /HEAD names neither/)
+  await assertUnreadable(dir, /HEAD names neither/)
 })
 
 test('tags may point at trees and blobs', async () => {
-  const dir = await host.repository(fresh(), { files: { 'a.py': 'a' } })
+  const dir = await host.repository(nextName(), { files: { 'a.py': 'a' } })
   await host.git(['tag', 'tree', 'main^{tree}'], { dir })
   await host.git(['tag', '-m', 'a blob', 'blob', 'main:a.py'], { dir })
   assert.equal((await factsOf(dir)).pushedAt, FIRST_COMMIT.getTime())
 })
 
 test('thousands of refs, packed and loose', async () => {
-  const dir = await host.repository(fresh(), { files: { 'a.py': 'a' } })
+  const dir = await host.repository(nextName(), { files: { 'a.py': 'a' } })
   const newest = new Date('2023-03-03T03:03:03Z')
   const oid = await host.commit(dir, { 'a.py': 'b' }, { branch: 'new', at: newest })
   const refs = Array.from({ length: 5000 }, (_, n) => `create refs/heads/b${n} ${oid}\n`)
@@ -129,7 +129,7 @@ test('thousands of refs, packed and loose', async () => {
 })
 
 test('a repository with SHA-256 objects', async () => {
-  const dir = await host.repository(fresh(), {
+  const dir = await host.repository(nextName(), {
     files: { 'a.py': 'a', LICENSE: MIT },
     objectFormat: 'sha256',
   })
@@ -151,13 +151,13 @@ test('the licence is found under its usual names in the root directory', async (
     [{ 'deep/LICENSE': MIT, 'LICENSES.md': MIT }, null],
     [{ LICENSE: MIT.repeat(200) }, null],
   ] as const) {
-    const dir = await host.repository(fresh(), { files })
+    const dir = await host.repository(nextName(), { files })
     assert.equal((await factsOf(dir)).license, license, Object.keys(files).join(', '))
   }
 })
 
 test('a mirror has the URL of its source without credentials; a repository that is only pushed to is not a mirror', async () => {
-  const mirror = await host.repository(fresh(), {
+  const mirror = await host.repository(nextName(), {
     config: {
       'remote.origin.url': 'https://ada:secret@example.com/a.git',
       'remote.origin.fetch': '+refs/*:refs/*',
@@ -165,14 +165,14 @@ test('a mirror has the URL of its source without credentials; a repository that 
     },
   })
   assert.equal((await factsOf(mirror)).mirrorOf, 'https://example.com/a.git')
-  const pushed = await host.repository(fresh(), {
+  const pushed = await host.repository(nextName(), {
     config: { 'remote.b.url': 'https://example.com/b.git', 'remote.b.mirror': 'true' },
   })
   assert.equal((await factsOf(pushed)).mirrorOf, null)
 })
 
 test('commits with impossible times do not give impossible dates', async () => {
-  const dir = await host.repository(fresh(), { files: { 'a.py': 'a' }, at: new Date(0) })
+  const dir = await host.repository(nextName(), { files: { 'a.py': 'a' }, at: new Date(0) })
   const far = new Date(1e14)
   await host.commit(dir, { 'a.py': 'b' }, { branch: 'far', at: far })
   const facts = await factsOf(dir)
@@ -181,7 +181,7 @@ test('commits with impossible times do not give impossible dates', async () => {
 })
 
 test('an ordinary repository, loose or packed, needs no git process', async () => {
-  const dir = await host.repository(fresh(), { files: { 'a.py': 'a', LICENSE: MIT } })
+  const dir = await host.repository(nextName(), { files: { 'a.py': 'a', LICENSE: MIT } })
   const counted = countingGit(host.godwitGit)
   const facts = await factsOf(dir, undefined, counted.git)
   assert.deepEqual([facts.language, facts.license], ['Python', 'MIT'])
@@ -191,12 +191,12 @@ test('an ordinary repository, loose or packed, needs no git process', async () =
     [packed.language, packed.license, packed.createdAt],
     ['Python', 'MIT', facts.createdAt],
   )
-  await factsOf(await host.repository(fresh()), undefined, counted.git)
+  await factsOf(await host.repository(nextName()), undefined, counted.git)
   assert.equal(counted.started(), 0)
 })
 
 test('when an operator states one of language and licence later, the other is read from the tree', async () => {
-  const dir = await host.repository(fresh(), { files: { 'a.py': 'a', LICENSE: MIT } })
+  const dir = await host.repository(nextName(), { files: { 'a.py': 'a', LICENSE: MIT } })
   const known = await factsOf(dir)
   await host.git(['config', '--file', join(dir, 'config'), 'godwit.license', 'ISC'])
   const facts = await factsOf(dir, known)
@@ -205,7 +205,7 @@ test('when an operator states one of language and licence later, the other is re
 
 test('the directory may belong to another user', async (t) => {
   if (process.getuid?.() !== 0) return t.skip('only root can give files away')
-  const dir = await host.repository(fresh(), { files: { 'a.py': 'a', LICENSE: MIT } })
+  const dir = await host.repository(nextName(), { files: { 'a.py': 'a', LICENSE: MIT } })
   execFileSync('chown', ['-R', '65534:65534', dir])
   const facts = await factsOf(dir)
   assert.deepEqual([facts.language, facts.license], ['Python', 'MIT'])

@@ -5,11 +5,11 @@ import { after, test } from 'node:test'
 import { factsScene, MIT } from '../../../../test/support/facts-scene.ts'
 import type { SourceFacts } from '../../source.ts'
 
-const { host, fresh, factsOf } = await factsScene()
+const { host, nextName, factsOf } = await factsScene()
 after(() => host.remove())
 
 test('facts in the section [godwit] take precedence', async () => {
-  const dir = await host.repository(fresh(), {
+  const dir = await host.repository(nextName(), {
     files: { 'main.go': 'package main\n', LICENSE: MIT },
     description: 'derived',
     wiki: { 'Home.md': 'Hello' },
@@ -65,7 +65,7 @@ test('facts in the section [godwit] take precedence', async () => {
 })
 
 test('invalid values are ignored, but an invalid "private" makes a repository private', async () => {
-  const dir = await host.repository(fresh(), {
+  const dir = await host.repository(nextName(), {
     files: { 'main.go': 'package main\n' },
     public: true,
     config: {
@@ -87,7 +87,7 @@ test('invalid values are ignored, but an invalid "private" makes a repository pr
 
 test('issues and downloads that are turned off are distinguished from unstated ones', async () => {
   const turnedOff = async (config: Record<string, string>) =>
-    (await factsOf(await host.repository(fresh(), { config }))).turnedOff
+    (await factsOf(await host.repository(nextName(), { config }))).turnedOff
   assert.equal(await turnedOff({}), undefined)
   assert.equal(await turnedOff({ 'godwit.hasIssues': 'yes', 'godwit.hasPages': 'no' }), undefined)
   assert.equal(await turnedOff({ 'godwit.hasIssues': 'perhaps' }), undefined)
@@ -97,7 +97,7 @@ test('issues and downloads that are turned off are distinguished from unstated o
 
 test('the pushes that the config refuses are a fact', async () => {
   const denies = async (config: Record<string, string>) =>
-    (await factsOf(await host.repository(fresh(), { config }))).denies
+    (await factsOf(await host.repository(nextName(), { config }))).denies
   assert.equal(await denies({ 'receive.denyCurrentBranch': 'refuse' }), undefined)
   assert.equal(await denies({ 'receive.denyDeletes': 'off' }), undefined)
   assert.deepEqual(await denies({ 'receive.denyDeletes': 'on' }), ['deletes'])
@@ -108,6 +108,6 @@ test('the pushes that the config refuses are a fact', async () => {
 test('includes are not followed', async () => {
   const secret = join(host.root, '..', 'secret')
   await writeFile(secret, '[godwit]\n\tdescription = from elsewhere\n')
-  const dir = await host.repository(fresh(), { config: { 'include.path': secret } })
+  const dir = await host.repository(nextName(), { config: { 'include.path': secret } })
   assert.equal((await factsOf(dir)).description, '')
 })

@@ -8,59 +8,59 @@ import { factsScene, MIT } from '../../../../test/support/facts-scene.ts'
 import { createGit } from '../../../git/git.ts'
 import { Unreadable } from '../../unreadable.ts'
 
-const { host, fresh, factsOf, unreadable } = await factsScene()
+const { host, nextName, factsOf, assertUnreadable } = await factsScene()
 after(() => host.remove())
 
 test('a missing commit', async () => {
-  const dir = await host.repository(fresh(), { files: { 'a.py': 'a' } })
+  const dir = await host.repository(nextName(), { files: { 'a.py': 'a' } })
   const facts = await factsOf(dir)
   await forgetLoose(dir, facts.headCommit!)
-  await unreadable(dir, /missing object|bad object/)
-  await unreadable(dir, /missing object|bad object/, facts)
+  await assertUnreadable(dir, /missing object|bad object/)
+  await assertUnreadable(dir, /missing object|bad object/, facts)
 })
 
 test('a missing tree', async () => {
-  const dir = await host.repository(fresh(), { files: { 'a.py': 'a' } })
+  const dir = await host.repository(nextName(), { files: { 'a.py': 'a' } })
   await forgetLoose(dir, await host.git(['rev-parse', 'main^{tree}'], { dir }))
-  await unreadable(dir, /not a tree object|unable to read|could not read/)
+  await assertUnreadable(dir, /not a tree object|unable to read|could not read/)
 })
 
 test('corrupt packed refs, config and objects', async () => {
-  const refs = await host.repository(fresh(), { files: { 'a.py': 'a' } })
+  const refs = await host.repository(nextName(), { files: { 'a.py': 'a' } })
   await writeFile(join(refs, 'packed-refs'), 'nonsense\n')
-  await unreadable(refs, /unexpected line in packed-refs/)
-  const config = await host.repository(fresh(), { files: { 'a.py': 'a' } })
+  await assertUnreadable(refs, /unexpected line in packed-refs/)
+  const config = await host.repository(nextName(), { files: { 'a.py': 'a' } })
   await writeFile(join(config, 'config'), '[core\n')
-  await unreadable(config, /bad config line 1 in file config/)
-  const objects = await host.repository(fresh(), { files: { 'a.py': 'a' } })
+  await assertUnreadable(config, /bad config line 1 in file config/)
+  const objects = await host.repository(nextName(), { files: { 'a.py': 'a' } })
   await host.git(['repack', '-adq'], { dir: objects })
   const pack = (await readdir(join(objects, 'objects/pack'))).find((f) => f.endsWith('.pack'))!
   await chmod(join(objects, 'objects/pack', pack), 0o644)
   await truncate(join(objects, 'objects/pack', pack), 20)
-  await unreadable(objects, /packfile|missing object|bad object/)
+  await assertUnreadable(objects, /packfile|missing object|bad object/)
 })
 
 test('a config that is a pipe does not block', async () => {
-  const dir = await host.repository(fresh())
+  const dir = await host.repository(nextName())
   await rm(join(dir, 'config'))
   execFileSync('mkfifo', [join(dir, 'config')])
-  await unreadable(dir, /config is neither a file nor a directory/)
+  await assertUnreadable(dir, /config is neither a file nor a directory/)
 })
 
 test('an unknown format, and objects borrowed from a missing repository', async () => {
-  const future = await host.repository(fresh(), {
+  const future = await host.repository(nextName(), {
     config: { 'core.repositoryFormatVersion': '1', 'extensions.fromTheFuture': 'true' },
   })
-  await unreadable(future, /unknown repository extension/)
-  const borrowed = await host.repository(fresh(), { files: { 'a.py': 'a' } })
+  await assertUnreadable(future, /unknown repository extension/)
+  const borrowed = await host.repository(nextName(), { files: { 'a.py': 'a' } })
   const commit = await host.git(['rev-parse', 'main'], { dir: borrowed })
   await writeFile(join(borrowed, 'objects/info/alternates'), '/tmp/no/such/objects\n')
   await forgetLoose(borrowed, commit)
-  await unreadable(borrowed, /missing object|bad object|does not exist/)
+  await assertUnreadable(borrowed, /missing object|bad object|does not exist/)
 })
 
 test('programs that a repository names are not run', async () => {
-  const dir = await host.repository(fresh(), { files: { 'a.py': 'a', LICENSE: MIT } })
+  const dir = await host.repository(nextName(), { files: { 'a.py': 'a', LICENSE: MIT } })
   const canary = join(host.root, '..', 'canary')
   const program = `touch ${canary}`
   const blob = await host.git(['rev-parse', 'main:LICENSE'], { dir })
@@ -90,7 +90,7 @@ test('programs that a repository names are not run', async () => {
 test('a missing git is not reported as an error of the repository', async () => {
   // A config with includes is read by git.
   const config = { 'include.path': 'more' }
-  const dir = await host.repository(fresh(), { files: { 'a.py': 'a' }, config })
+  const dir = await host.repository(nextName(), { files: { 'a.py': 'a' }, config })
   const home = join(host.root, '..', 'another-home')
   const git = createGit({ program: 'no-such-git', searchPath: '/nonexistent', home })
   await assert.rejects(factsOf(dir, undefined, git), (error) => !(error instanceof Unreadable))

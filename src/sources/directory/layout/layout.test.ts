@@ -99,8 +99,8 @@ describe('layouts of a git directory', () => {
         const site = { owner: 'Team', name: 'site' }
         assert.equal((await source.examine(site, signal)).wiki, null)
         const fetch = { phase: 'advertisement', isWiki: false, signal } as const
-        const answer = await source.serveFetch(site, { ...fetch, protocolVersion: 0 })
-        assert.match(await text(answer.stdout), /refs\/heads\/main/)
+        const response = await source.serveFetch(site, { ...fetch, protocolVersion: 0 })
+        assert.match(await text(response.stdout), /refs\/heads\/main/)
       } finally {
         await rm(root)
       }

@@ -185,12 +185,12 @@ describe('a config that is edited', () => {
   })
 
   test('is unlocked and tried again if isStillWanted takes too long', async () => {
-    const answers = [new Promise<boolean>(() => {}), new Promise<boolean>(() => {})]
+    const responses = [new Promise<boolean>(() => {}), new Promise<boolean>(() => {})]
     const edit = {
       change: async (text: Buffer) => Buffer.concat([text, Buffer.from('[ours]\n')]),
       async isStillWanted() {
         // The config can be locked only if it was unlocked.
-        return (await answers.shift()) ?? true
+        return (await responses.shift()) ?? true
       },
     }
     assert.equal(await editConfig(dir, edit, { checkMs: 1 }), true)

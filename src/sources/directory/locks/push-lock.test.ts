@@ -223,7 +223,7 @@ describe('a lock against pushes', () => {
 
 /** Git's own HTTP server behind a CGI bridge, as behind the web server of a git host. */
 async function serveOverHttp(root: string): Promise<{ url: string } & AsyncDisposable> {
-  const server = createServer((request, response) => answer(root, request, response))
+  const server = createServer((request, response) => runGitBackend(root, request, response))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
@@ -234,7 +234,7 @@ async function serveOverHttp(root: string): Promise<{ url: string } & AsyncDispo
   }
 }
 
-function answer(root: string, request: IncomingMessage, response: ServerResponse): void {
+function runGitBackend(root: string, request: IncomingMessage, response: ServerResponse): void {
   const { pathname, search } = new URL(request.url ?? '/', 'http://host')
   const backend = spawn('git', ['http-backend'], {
     env: {

@@ -4,14 +4,14 @@ import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import {
-  bare,
   commit,
   git,
+  initBare,
   onlyPack,
   packedHistory,
   temporaryDirectory,
 } from '../../../../test/support/sample-repositories.ts'
-import { packedAndLoose } from '../../../../test/support/snapshot-scene.ts'
+import { packedAndLooseScene } from '../../../../test/support/snapshot-scene.ts'
 import { checkPack } from './check-pack.ts'
 
 const FORMATS = { sha1: 20, sha256: 32 } as const
@@ -63,7 +63,7 @@ for (const [format, width] of Object.entries(FORMATS))
   for (const version of [1, 2])
     test(`a correct index of version ${version} agrees with its ${format} pack`, async (t) => {
       const dir = join(temporaryDirectory(t), 'a.git')
-      bare(dir, format)
+      initBare(dir, format)
       packedHistory(dir, 'refs/heads/main', 40)
       git(dir, ['-c', `pack.indexVersion=${version}`, 'repack', '-adfq'])
       const pack = onlyPack(dir)
@@ -84,13 +84,13 @@ for (const [format, width] of Object.entries(FORMATS))
 
 test('every kind of wrong index is reported', async (t) => {
   const dir = join(temporaryDirectory(t), 'a.git')
-  bare(dir)
+  initBare(dir)
   packedHistory(dir, 'refs/heads/main', 40)
   const pack = onlyPack(dir)
   const path = pack.replace(/pack$/, 'idx')
   // Git makes it read-only, for everybody but root.
   chmodSync(path, 0o644)
-  const sound = readFileSync(path)
+  const valid = readFileSync(path)
   const defects: [damage: (index: Buffer) => Buffer | undefined, expected: RegExp][] = [
     [
       (index) => void swap(index, tablesOf(index, 20).offsets, tablesOf(index, 20).offsets + 4),
@@ -120,7 +120,7 @@ test('every kind of wrong index is reported', async (t) => {
     [(index) => void index.writeUInt32BE(3, 4), /unknown version/],
   ]
   for (const [damage, expected] of defects) {
-    writeFileSync(path, sound)
+    writeFileSync(path, valid)
     rewriteIndex(path, 20, damage)
     assert.match(String(await findMismatch(pack, 20)), expected)
   }
@@ -128,7 +128,7 @@ test('every kind of wrong index is reported', async (t) => {
 
 test('offsets in the table of large offsets are read', async (t) => {
   const dir = join(temporaryDirectory(t), 'a.git')
-  bare(dir)
+  initBare(dir)
   packedHistory(dir, 'refs/heads/main', 5)
   const pack = onlyPack(dir)
   rewriteIndex(pack.replace(/pack$/, 'idx'), 20, (index) => {
@@ -159,7 +159,7 @@ async function withSwappedBlobs(dir: string): Promise<void> {
 }
 
 test('a repository whose index has swapped offsets is damaged', async (t) => {
-  const { dir, check } = packedAndLoose(t)
+  const { dir, check } = packedAndLooseScene(t)
   await withSwappedBlobs(dir)
   const { verified, bytes } = await check()
   // rev-list reads nothing that is wrong.
@@ -171,9 +171,9 @@ test('a repository whose index has swapped offsets is damaged', async (t) => {
 })
 
 test('a repository that borrows through a wrong index is damaged', async (t) => {
-  const { root, dir, take } = packedAndLoose(t)
+  const { root, dir, take } = packedAndLooseScene(t)
   const fork = join(root, 'source/Ada/Fork.git')
-  bare(fork)
+  initBare(fork)
   writeFileSync(join(fork, 'objects/info/alternates'), `${join(dir, 'objects')}\n`)
   const tip = git(dir, ['rev-parse', 'refs/heads/main'])
   git(fork, ['update-ref', 'refs/heads/main', tip])

@@ -5,29 +5,29 @@ import { appendFile, chmod, mkdir, rm, symlink, writeFile } from 'node:fs/promis
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import {
-  bare,
   commit,
+  initBare,
   makeWiki,
   git as plainGit,
   UNUSUAL_REPOSITORIES,
 } from '../../../../test/support/sample-repositories.ts'
-import { scene, signal } from '../../../../test/support/snapshot-scene.ts'
+import { signal, snapshotScene } from '../../../../test/support/snapshot-scene.ts'
 import type { Git } from '../../../git/git.ts'
 import { Damaged, Unsupported } from '../files/repository-errors.ts'
 import { examine } from './examine.ts'
 
 /** Makes a repository with one commit on main. */
 function sceneWithCommit(t: TestContext) {
-  const here = scene(t)
-  bare(here.dir)
+  const here = snapshotScene(t)
+  initBare(here.dir)
   return { ...here, oid: commit(here.dir, 'refs/heads/main', 'one') }
 }
 
 test('refs are the same as in git, in the same order', async (t) => {
   for (const [kind, make] of Object.entries(UNUSUAL_REPOSITORIES)) {
-    const { dir, look } = scene(t)
+    const { dir, examineRepository } = snapshotScene(t)
     make(dir)
-    const { repository } = await look()
+    const { repository } = await examineRepository()
     const listed = plainGit(dir, ['for-each-ref', '--format=%(refname) %(objectname) %(symref)'])
     const plain = listed.split('\n').flatMap((line) => {
       const [name, oid, target] = line.split(' ')
@@ -39,52 +39,54 @@ test('refs are the same as in git, in the same order', async (t) => {
 })
 
 test('the fingerprint changes with everything that determines the content, and with nothing else', async (t) => {
-  const { root, dir, oid, look } = sceneWithCommit(t)
+  const { root, dir, oid, examineRepository } = sceneWithCommit(t)
   const seen = new Set<string>()
-  const sees = async (what: string, isNew: boolean, change = {}) => {
-    const { fingerprint } = await look(change)
+  const assertFingerprint = async (what: string, isNew: boolean, change = {}) => {
+    const { fingerprint } = await examineRepository(change)
     assert.match(fingerprint, /^[0-9a-f]{64}$/)
     assert.equal(!seen.has(fingerprint), isNew, what)
     seen.add(fingerprint)
   }
-  await sees('first examination', true)
-  await sees('second examination', false)
-  await sees('the case of the name', true, { fullName: 'ada/Engine' })
+  await assertFingerprint('first examination', true)
+  await assertFingerprint('second examination', false)
+  await assertFingerprint('the case of the name', true, { fullName: 'ada/Engine' })
   plainGit(dir, ['update-ref', 'refs/heads/other', oid])
-  await sees('a ref', true)
+  await assertFingerprint('a ref', true)
   plainGit(dir, ['pack-refs', '--all'])
-  await sees('how refs are stored', false)
+  await assertFingerprint('how refs are stored', false)
   plainGit(dir, ['symbolic-ref', 'HEAD', 'refs/heads/other'])
-  await sees('HEAD', true)
+  await assertFingerprint('HEAD', true)
   plainGit(dir, ['hash-object', '-w', '--stdin'], 'reached by no ref')
-  await sees('a loose object', true)
+  await assertFingerprint('a loose object', true)
   plainGit(dir, ['repack', '-adq'])
-  await sees('a pack', true)
+  await assertFingerprint('a pack', true)
   plainGit(dir, ['config', 'receive.hideRefs', 'refs/'])
-  await sees('config', false)
+  await assertFingerprint('config', false)
   plainGit(dir, ['config', 'receive.denyDeletes', 'true'])
-  await sees('what is refused of pushes', true)
+  await assertFingerprint('what is refused of pushes', true)
   await mkdir(join(dir, 'info'), { recursive: true })
   await writeFile(join(dir, 'info/attributes'), '*.txt text\n')
-  await sees('attributes', true)
-  await sees('the origin', true, { origin: 'https://a.example.test/Ada/Engine.git' })
-  await sees('another origin', true, { origin: 'https://b.example.test/Ada/Engine.git' })
+  await assertFingerprint('attributes', true)
+  await assertFingerprint('the origin', true, { origin: 'https://a.example.test/Ada/Engine.git' })
+  await assertFingerprint('another origin', true, {
+    origin: 'https://b.example.test/Ada/Engine.git',
+  })
   await writeFile(join(dir, 'description'), 'Analytical\n')
-  await sees('the description', true)
+  await assertFingerprint('the description', true)
   const lfs = join(dir, 'lfs/objects/ab/cd')
   await mkdir(lfs, { recursive: true })
   await writeFile(join(lfs, 'abcd'.padEnd(64, '0')), 'content')
-  await sees('an LFS object', true)
+  await assertFingerprint('an LFS object', true)
   const wikiDir = join(root, 'Ada/Engine.wiki.git')
   makeWiki(wikiDir)
-  await sees('a wiki', true, { wikiDir })
+  await assertFingerprint('a wiki', true, { wikiDir })
   commit(wikiDir, 'refs/heads/main', 'more')
-  await sees('a change in the wiki', true, { wikiDir })
+  await assertFingerprint('a change in the wiki', true, { wikiDir })
 })
 
 test('an export of an older version has another fingerprint', async (t) => {
-  const { oid, look } = sceneWithCommit(t)
-  const { fingerprint, repository } = await look()
+  const { oid, examineRepository } = sceneWithCommit(t)
+  const { fingerprint, repository } = await examineRepository()
   const files = repository.objectFiles.map(({ path, size }) => [path, size])
   const refs = [['refs/heads/main', oid]]
   const content = ['sha1', 'ref: refs/heads/main', refs, repository.description, false, files, []]
@@ -93,8 +95,8 @@ test('an export of an older version has another fingerprint', async (t) => {
 })
 
 test('bytes count objects and LFS objects', async (t) => {
-  const { dir, look } = sceneWithCommit(t)
-  const { bytes } = await look()
+  const { dir, examineRepository } = sceneWithCommit(t)
+  const { bytes } = await examineRepository()
   const loose = readdirSync(join(dir, 'objects'), { recursive: true, encoding: 'utf8' })
     .map((path) => statSync(join(dir, 'objects', path)))
     .filter((entry) => entry.isFile())
@@ -105,7 +107,7 @@ test('bytes count objects and LFS objects', async (t) => {
   const lfs = join(dir, 'lfs/objects/ab/cd')
   await mkdir(lfs, { recursive: true })
   await writeFile(join(lfs, 'abcd'.padEnd(64, '0')), Buffer.alloc(1234))
-  assert.equal((await look()).bytes, bytes + 1234)
+  assert.equal((await examineRepository()).bytes, bytes + 1234)
 })
 
 const REFUSED: Record<string, [(dir: string, oid: string) => Promise<void>, RegExp]> = {
@@ -143,9 +145,9 @@ const REFUSED: Record<string, [(dir: string, oid: string) => Promise<void>, RegE
 
 for (const [kind, [change, reason]] of Object.entries(REFUSED))
   test(`${kind} is refused by name`, async (t) => {
-    const { dir, oid, look, root } = sceneWithCommit(t)
+    const { dir, oid, examineRepository, root } = sceneWithCommit(t)
     await change(dir, oid)
-    await assert.rejects(look(), (error: Error) => {
+    await assert.rejects(examineRepository(), (error: Error) => {
       assert.ok(error instanceof Unsupported)
       assert.match(error.message, reason)
       assert.match(error.message, /^Ada\/Engine: /)
@@ -155,7 +157,7 @@ for (const [kind, [change, reason]] of Object.entries(REFUSED))
   })
 
 test('a program named in the config of a promisor source never runs', async (t) => {
-  const { root, dir, look } = sceneWithCommit(t)
+  const { root, dir, examineRepository } = sceneWithCommit(t)
   const program = join(root, 'program')
   await writeFile(program, `#!/bin/sh\ntouch '${root}/ran'\n`)
   await chmod(program, 0o755)
@@ -169,7 +171,7 @@ test('a program named in the config of a promisor source never runs', async (t) 
     plainGit(dir, ['config', key, value])
   await rm(join(dir, 'objects'), { recursive: true })
   await mkdir(join(dir, 'objects'))
-  await assert.rejects(look(), Unsupported)
+  await assert.rejects(examineRepository(), Unsupported)
   assert.ok(!existsSync(join(root, 'ran')))
   // Plain git does run it, so its absence above is significant.
   assert.throws(() => plainGit(dir, ['rev-list', '--objects', '--all']))
@@ -183,49 +185,49 @@ for (const [what, content] of [
   ['that leads out of refs', 'ref: ../../HEAD\n'],
 ] as const)
   test(`a ref ${what} is reported, not skipped`, async (t) => {
-    const { dir, look } = sceneWithCommit(t)
+    const { dir, examineRepository } = sceneWithCommit(t)
     await writeFile(join(dir, 'refs/heads/wip'), content)
     await assert.rejects(
-      look(),
+      examineRepository(),
       new Damaged('Ada/Engine', 'refs/heads/wip points to no object (broken ref)'),
     )
   })
 
 test('a symbolic ref may be a symbolic link, as old versions of git wrote it', async (t) => {
-  const { dir, look } = sceneWithCommit(t)
+  const { dir, examineRepository } = sceneWithCommit(t)
   await rm(join(dir, 'HEAD'))
   await symlink('refs/heads/main', join(dir, 'HEAD'))
-  assert.deepEqual((await look()).repository.head, { target: 'refs/heads/main' })
+  assert.deepEqual((await examineRepository()).repository.head, { target: 'refs/heads/main' })
 })
 
 test('files that are not refs to git are ignored', async (t) => {
-  const { dir, look, oid } = sceneWithCommit(t)
+  const { dir, examineRepository, oid } = sceneWithCommit(t)
   for (const name of ['main.lock', '.hidden', 'conflicted copy', 'a..b', 'end.', 'what?'])
     await writeFile(join(dir, 'refs/heads', name), `${oid}\n`)
   assert.equal(readdirSync(join(dir, 'refs/heads')).length, 7)
-  assert.deepEqual((await look()).repository.refs, [{ name: 'refs/heads/main', oid }])
+  assert.deepEqual((await examineRepository()).repository.refs, [{ name: 'refs/heads/main', oid }])
 })
 
 test('a plain config is read without git', async (t) => {
-  const { dir } = scene(t)
-  bare(dir, 'sha256')
+  const { dir } = snapshotScene(t)
+  initBare(dir, 'sha256')
   commit(dir, 'refs/heads/main', 'one')
   plainGit(dir, ['config', 'lfs.storage', 'large'])
-  const none = () => assert.fail('git was started')
-  const noGit = { start: none, run: none, text: none } as unknown as Git
+  const failOnGit = () => assert.fail('git was started')
+  const noGit = { start: failOnGit, run: failOnGit, text: failOnGit } as unknown as Git
   const found = await examine({ dir, fullName: 'Ada/Engine' }, { git: noGit, signal })
   assert.equal(found.repository.objectFormat, 'sha256')
 })
 
 test('a missing repository and an invalid config give messages for a user', async (t) => {
-  const { dir, look } = sceneWithCommit(t)
+  const { dir, examineRepository } = sceneWithCommit(t)
   await appendFile(join(dir, 'config'), '[broken\n')
-  await assert.rejects(look(), {
+  await assert.rejects(examineRepository(), {
     name: 'Damaged',
     message: /^Ada\/Engine: bad config .*in file config$/,
   })
   await rm(dir, { recursive: true })
-  await assert.rejects(look(), {
+  await assert.rejects(examineRepository(), {
     name: 'Unreadable',
     message: 'Ada/Engine: it no longer exists',
   })

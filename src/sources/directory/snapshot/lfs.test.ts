@@ -4,8 +4,12 @@ import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { bare, commit, git } from '../../../../test/support/sample-repositories.ts'
-import { type LookOptions, scene, signal } from '../../../../test/support/snapshot-scene.ts'
+import { commit, git, initBare } from '../../../../test/support/sample-repositories.ts'
+import {
+  type ExamineOptions,
+  signal,
+  snapshotScene,
+} from '../../../../test/support/snapshot-scene.ts'
 import { SharedLfs } from './lfs-objects.ts'
 import { parsePointer } from './lfs-pointers.ts'
 import { warningOfExamination } from './snapshot-warning.ts'
@@ -31,11 +35,11 @@ function ofPointers(warning: string | null): string | null {
 }
 
 function lfsScene(t: TestContext, format = 'sha1') {
-  const here = scene(t)
-  bare(here.dir, format)
+  const here = snapshotScene(t)
+  initBare(here.dir, format)
 
   /** Returns the warning, and asserts that an export and a preflight give the same. */
-  async function warning(change?: LookOptions): Promise<string | null> {
+  async function warning(change?: ExamineOptions): Promise<string | null> {
     const snapshot = await here.take(change)
     try {
       for await (const entry of snapshot.entries()) for await (const _ of entry.open());
@@ -89,7 +93,7 @@ test('a pointer with another size than its object is reported', async (t) => {
 test('missing LFS objects of a wiki are reported', async (t) => {
   const { dir, warning } = lfsScene(t)
   const wikiDir = dir.replace(/\.git$/, '.wiki.git')
-  bare(wikiDir)
+  initBare(wikiDir)
   commit(wikiDir, 'refs/heads/main', pointerTo('picture'))
   assert.equal(await warning({ wikiDir }), `1 LFS object is missing: ${oidOf('picture')}`)
 })
@@ -133,7 +137,7 @@ test('lfs.storage is followed only within the repository', async (t) => {
 })
 
 test('LFS objects that the repository lacks are taken from the shared directory, in either layout', async (t) => {
-  const { root, dir, look, writeOut, warning } = lfsScene(t)
+  const { root, dir, examineRepository, writeOut, warning } = lfsScene(t)
   for (const text of ['own', 'one', 'two', 'three', 'four', 'five'])
     commit(dir, `refs/heads/${text}`, pointerTo(text))
   const shared = join(root, 'shared')
@@ -147,7 +151,7 @@ test('LFS objects that the repository lacks are taken from the shared directory,
   assert.equal(await warning(parts), `3 LFS objects are missing: ${missing.join(', ')}`)
 
   // A link, or a file of another size, is not the object.
-  const before = (await look(parts)).fingerprint
+  const before = (await examineRepository(parts)).fingerprint
   const elsewhere = await put(join(root, 'elsewhere'), 'three')
   await rm(await put(shared, 'three'))
   await symlink(
@@ -155,11 +159,14 @@ test('LFS objects that the repository lacks are taken from the shared directory,
     join(shared, oidOf('three').slice(0, 2), oidOf('three').slice(2, 4), oidOf('three')),
   )
   await writeFile(await put(shared, 'four'), 'of another size')
-  assert.equal((await look(parts)).fingerprint, before)
+  assert.equal((await examineRepository(parts)).fingerprint, before)
   await put(shared, 'five')
-  const { fingerprint, repository } = await look(parts)
+  const { fingerprint, repository } = await examineRepository(parts)
   assert.notEqual(fingerprint, before)
-  assert.equal(fingerprint, (await look({ sharedLfs: new SharedLfs(shared) })).fingerprint)
+  assert.equal(
+    fingerprint,
+    (await examineRepository({ sharedLfs: new SharedLfs(shared) })).fingerprint,
+  )
   assert.equal(repository.lfsObjects.length, 4)
 
   const out = join(await writeOut(parts), 'Engine.git/lfs/objects')

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { bare, commit, git as plainGit } from '../../../../test/support/sample-repositories.ts'
-import { scene, signal } from '../../../../test/support/snapshot-scene.ts'
+import { commit, initBare, git as plainGit } from '../../../../test/support/sample-repositories.ts'
+import { signal, snapshotScene } from '../../../../test/support/snapshot-scene.ts'
 import type { Git } from '../../../git/git.ts'
 import { newestCommit } from './newest-commit.ts'
 
@@ -11,8 +11,8 @@ async function newestOf(
   format: 'sha1' | 'sha256',
   make: (dir: string) => string[],
 ) {
-  const { dir, git } = scene(t)
-  bare(dir, format)
+  const { dir, git } = snapshotScene(t)
+  initBare(dir, format)
   const tips = make(dir)
   const named = { dir, objectFormat: format, tips }
   const noGit: Git = {

@@ -7,21 +7,21 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 import {
-  bare,
   commit,
   GIT_ENVIRONMENT,
+  initBare,
   packedHistory,
   git as plainGit,
   UNUSUAL_REPOSITORIES,
 } from '../../../../test/support/sample-repositories.ts'
-import { scene, signal, writeEntries } from '../../../../test/support/snapshot-scene.ts'
+import { signal, snapshotScene, writeEntries } from '../../../../test/support/snapshot-scene.ts'
 import { takeSnapshot } from './take-snapshot.ts'
 import { verify } from './verify-snapshot.ts'
 
 test('a borrower that gets its own objects meanwhile is examined again', async (t) => {
-  const here = scene(t)
+  const here = snapshotScene(t)
   UNUSUAL_REPOSITORIES['objects borrowed from another'](here.dir)
-  const stale = await here.look()
+  const stale = await here.examineRepository()
   plainGit(here.dir, ['repack', '-adq'])
   await rm(join(here.dir, 'objects/info/alternates'))
   const snapshot = await takeSnapshot(stale, here.root, { git: here.git, signal })
@@ -30,9 +30,9 @@ test('a borrower that gets its own objects meanwhile is examined again', async (
 })
 
 test('a borrower whose ref and objects disappear meanwhile is examined again', async (t) => {
-  const here = scene(t)
+  const here = snapshotScene(t)
   UNUSUAL_REPOSITORIES['objects borrowed from another'](here.dir)
-  const stale = await here.look()
+  const stale = await here.examineRepository()
   plainGit(here.dir, ['update-ref', '-d', 'refs/heads/mine'])
   plainGit(here.dir, ['prune', '--expire=now'])
   const snapshot = await takeSnapshot(stale, here.root, { git: here.git, signal })
@@ -41,9 +41,9 @@ test('a borrower whose ref and objects disappear meanwhile is examined again', a
 })
 
 test('files that cannot be linked are copied', async (t) => {
-  const here = scene(t)
+  const here = snapshotScene(t)
   UNUSUAL_REPOSITORIES['packed and loose objects'](here.dir)
-  const examination = await here.look()
+  const examination = await here.examineRepository()
   const link = async () => {
     throw Object.assign(new Error('cross-device link not permitted'), { code: 'EXDEV' })
   }
@@ -59,22 +59,22 @@ test('files that cannot be linked are copied', async (t) => {
 })
 
 test('a snapshot starts over when a repack removes its files', async (t) => {
-  const here = scene(t)
+  const here = snapshotScene(t)
   UNUSUAL_REPOSITORIES['packed and loose objects'](here.dir)
-  const stale = await here.look()
+  const stale = await here.examineRepository()
   plainGit(here.dir, ['repack', '-adq'])
   commit(here.dir, 'refs/heads/main', 'newer')
   const snapshot = await takeSnapshot(stale, here.root, { git: here.git, signal })
-  const fresh = await here.look()
+  const fresh = await here.examineRepository()
   assert.notEqual(fresh.fingerprint, stale.fingerprint)
   assert.equal(snapshot.examination.fingerprint, fresh.fingerprint)
   await verify(snapshot, here.git, signal)
 })
 
 test('a repository that disappears is reported and leaves no scratch files', async (t) => {
-  const here = scene(t)
+  const here = snapshotScene(t)
   UNUSUAL_REPOSITORIES['packed and loose objects'](here.dir)
-  const examination = await here.look()
+  const examination = await here.examineRepository()
   await rm(here.dir, { recursive: true })
   await assert.rejects(takeSnapshot(examination, here.root, { git: here.git, signal }), {
     name: 'Unreadable',
@@ -84,7 +84,7 @@ test('a repository that disappears is reported and leaves no scratch files', asy
 })
 
 test('the source is not written to', async (t) => {
-  const here = scene(t)
+  const here = snapshotScene(t)
   UNUSUAL_REPOSITORIES['objects borrowed from another'](here.dir)
   const list = () =>
     readdirSync(here.dir, { recursive: true, encoding: 'utf8' })
@@ -110,8 +110,8 @@ const WRITER = `
   done`
 
 test('every snapshot during concurrent writes is complete', { timeout: 300_000 }, async (t) => {
-  const here = scene(t)
-  bare(here.dir)
+  const here = snapshotScene(t)
+  initBare(here.dir)
   packedHistory(here.dir, 'refs/heads/main', 30)
   const work = join(here.root, 'work')
   const env = { ...GIT_ENVIRONMENT, HOME: here.root }

@@ -3,18 +3,21 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import {
-  bare,
   commit,
+  initBare,
   makeWiki,
   git as plainGit,
   UNUSUAL_REPOSITORIES,
 } from '../../../../test/support/sample-repositories.ts'
-import { scene, signal } from '../../../../test/support/snapshot-scene.ts'
+import { signal, snapshotScene } from '../../../../test/support/snapshot-scene.ts'
 import type { RepositoryLocation } from '../../snapshot.ts'
 import { warningOfExamination } from './snapshot-warning.ts'
 
 /** Returns the warning, and asserts that an export and a preflight give the same. */
-async function warningOf(here: ReturnType<typeof scene>, change?: Partial<RepositoryLocation>) {
+async function warningOf(
+  here: ReturnType<typeof snapshotScene>,
+  change?: Partial<RepositoryLocation>,
+) {
   const snapshot = await here.take(change)
   for await (const entry of snapshot.entries()) for await (const _ of entry.open());
   const { warning } = await snapshot.report()
@@ -25,8 +28,8 @@ async function warningOf(here: ReturnType<typeof scene>, change?: Partial<Reposi
 }
 
 test('branches and tags of 40 hex digits are named in a warning; other names are not', async (t) => {
-  const here = scene(t)
-  bare(here.dir)
+  const here = snapshotScene(t)
+  initBare(here.dir)
   const oid = commit(here.dir, 'refs/heads/main', 'one')
   const hex = 'deadbeef'.repeat(5)
   for (const name of [`heads/x/${hex}`, `heads/${hex.slice(1)}`, `heads/${hex}0`, `pull/${hex}`])
@@ -43,19 +46,19 @@ test('branches and tags of 40 hex digits are named in a warning; other names are
 })
 
 test('SHA-256 and LFS objects are in the warning, also those of a wiki', async (t) => {
-  const here = scene(t)
-  bare(here.dir, 'sha256')
+  const here = snapshotScene(t)
+  initBare(here.dir, 'sha256')
   commit(here.dir, 'refs/heads/main', 'one')
   const sha256 = "GitHub's importers do not take repositories with SHA-256 objects"
   assert.equal(await warningOf(here), sha256)
 
-  const other = scene(t)
+  const other = snapshotScene(t)
   UNUSUAL_REPOSITORIES['LFS objects'](other.dir)
   const lfs = "GitHub's importers do not take LFS objects: push 1 LFS object after the import"
   assert.equal((await warningOf(other))?.split('; ').at(-1), lfs)
 
-  const third = scene(t)
-  bare(third.dir)
+  const third = snapshotScene(t)
+  initBare(third.dir)
   const wikiDir = third.dir.replace('.git', '.wiki.git')
   makeWiki(wikiDir)
   assert.equal(await warningOf(third, { wikiDir }), null)
@@ -65,8 +68,8 @@ test('SHA-256 and LFS objects are in the warning, also those of a wiki', async (
 })
 
 test('attributes that are not exported are in the warning', async (t) => {
-  const here = scene(t)
-  bare(here.dir)
+  const here = snapshotScene(t)
+  initBare(here.dir)
   await mkdir(join(here.dir, 'info'), { recursive: true })
   await symlink('/etc/hostname', join(here.dir, 'info/attributes'))
   assert.equal(await warningOf(here), 'info/attributes is not a regular file: not exported')

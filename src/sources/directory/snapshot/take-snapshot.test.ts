@@ -4,13 +4,13 @@ import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import {
-  bare,
   commit,
+  initBare,
   makeWiki,
   git as plainGit,
   UNUSUAL_REPOSITORIES,
 } from '../../../../test/support/sample-repositories.ts'
-import { scene, signal } from '../../../../test/support/snapshot-scene.ts'
+import { signal, snapshotScene } from '../../../../test/support/snapshot-scene.ts'
 import type { SnapshotEntry } from '../../snapshot.ts'
 import { verify } from './verify-snapshot.ts'
 
@@ -19,7 +19,7 @@ const refsOf = (dir: string) =>
 
 for (const [kind, make] of Object.entries(UNUSUAL_REPOSITORIES))
   test(`${kind} is exported completely`, async (t) => {
-    const here = scene(t)
+    const here = snapshotScene(t)
     make(here.dir)
     const copy = join(await here.writeOut(), 'Engine.git')
     plainGit(copy, ['fsck', '--full', '--strict'])
@@ -34,7 +34,7 @@ for (const [kind, make] of Object.entries(UNUSUAL_REPOSITORIES))
   })
 
 test('only objects that the refs reach are taken from the other repository', async (t) => {
-  const here = scene(t)
+  const here = snapshotScene(t)
   UNUSUAL_REPOSITORIES['objects borrowed from another'](here.dir)
   plainGit(here.dir, ['hash-object', '-w', '--stdin'], 'reached by no ref')
   const secret = plainGit(`${here.dir}.lender`, ['rev-parse', 'refs/heads/private'])
@@ -47,10 +47,10 @@ test('only objects that the refs reach are taken from the other repository', asy
 })
 
 test('a chain of relative alternates is followed', async (t) => {
-  const here = scene(t)
+  const here = snapshotScene(t)
   UNUSUAL_REPOSITORIES['objects borrowed from another'](here.dir)
   const fork = join(here.root, 'source/Ada/Fork.git')
-  bare(fork)
+  initBare(fork)
   await writeFile(join(fork, 'objects/info/alternates'), '../../Engine.git/objects\n')
   await writeFile(
     join(here.dir, 'objects/info/alternates'),
@@ -62,7 +62,7 @@ test('a chain of relative alternates is followed', async (t) => {
 })
 
 test('a snapshot of a borrower stands alone', async (t) => {
-  const here = scene(t)
+  const here = snapshotScene(t)
   UNUSUAL_REPOSITORIES['objects borrowed from another'](here.dir)
   const snapshot = await here.take()
   assert.ok(!existsSync(join(snapshot.repository.dir, 'objects/info/alternates')))
@@ -73,7 +73,7 @@ test('a snapshot of a borrower stands alone', async (t) => {
 test('only objects that the refs reach are taken from behind symbolic links', async (t) => {
   const whole = 'objects'
   for (const [number, linked] of [whole, 'objects/pack', 'each file'].entries()) {
-    const here = scene(t)
+    const here = snapshotScene(t)
     UNUSUAL_REPOSITORIES['packed and loose objects'](here.dir)
     const secret = commit(here.dir, 'refs/heads/secret', 'of the owner of the objects')
     plainGit(here.dir, ['repack', '-adq'])
@@ -95,8 +95,8 @@ test('only objects that the refs reach are taken from behind symbolic links', as
 })
 
 test('the wiki is included, with names, and without the config of the host', async (t) => {
-  const here = scene(t)
-  bare(here.dir)
+  const here = snapshotScene(t)
+  initBare(here.dir)
   commit(here.dir, 'refs/heads/main', 'one')
   await writeFile(join(here.dir, 'description'), 'Analytical\n')
   plainGit(here.dir, ['config', 'http.extraHeader', 'Authorization: secret'])
@@ -113,8 +113,8 @@ test('the wiki is included, with names, and without the config of the host', asy
 })
 
 test('the config is as github.com writes it, with a mirror as origin whose URL can be changed', async (t) => {
-  const here = scene(t)
-  bare(here.dir)
+  const here = snapshotScene(t)
+  initBare(here.dir)
   commit(here.dir, 'refs/heads/main', 'one')
   const wikiDir = here.dir.replace('.git', '.wiki.git')
   makeWiki(wikiDir)
@@ -145,16 +145,16 @@ test('the config is as github.com writes it, with a mirror as origin whose URL c
 })
 
 test('a URL with characters that are special in a config is read back unchanged', async (t) => {
-  const here = scene(t)
-  bare(here.dir)
+  const here = snapshotScene(t)
+  initBare(here.dir)
   const origin = 'https://git.example.test/a;b/"c"/\\d#e'
   const to = await here.writeOut({ origin })
   assert.equal(plainGit(join(to, 'Engine.git'), ['config', 'remote.origin.url']), origin)
 })
 
 test('info/last-sync is the time of the newest commit, and absent without commits', async (t) => {
-  const here = scene(t)
-  bare(here.dir)
+  const here = snapshotScene(t)
+  initBare(here.dir)
   const empty = await here.writeOut(undefined, join(here.root, 'empty'))
   assert.ok(!existsSync(join(empty, 'Engine.git/info/last-sync')))
   commit(here.dir, 'refs/heads/main', 'one')
@@ -165,8 +165,8 @@ test('info/last-sync is the time of the newest commit, and absent without commit
 })
 
 test('denied pushes and attributes are preserved; settings that name a program are not', async (t) => {
-  const here = scene(t)
-  bare(here.dir)
+  const here = snapshotScene(t)
+  initBare(here.dir)
   commit(here.dir, 'refs/heads/main', 'one')
   for (const [key, value] of [
     ['receive.denyDeletes', 'yes'],
@@ -190,8 +190,8 @@ test('denied pushes and attributes are preserved; settings that name a program a
 })
 
 test('attributes behind a link are not exported, but the repository is', async (t) => {
-  const here = scene(t)
-  bare(here.dir)
+  const here = snapshotScene(t)
+  initBare(here.dir)
   commit(here.dir, 'refs/heads/main', 'one')
   const elsewhere = join(here.root, 'elsewhere')
   await writeFile(elsewhere, 'of somebody else')
@@ -202,7 +202,7 @@ test('attributes behind a link are not exported, but the repository is', async (
 })
 
 test('LFS objects are where git-lfs expects them, without unfinished ones', async (t) => {
-  const here = scene(t)
+  const here = snapshotScene(t)
   UNUSUAL_REPOSITORIES['LFS objects'](here.dir)
   const to = await here.writeOut()
   const files = readdirSync(join(to, 'Engine.git/lfs'), { recursive: true, encoding: 'utf8' })
@@ -211,7 +211,7 @@ test('LFS objects are where git-lfs expects them, without unfinished ones', asyn
 })
 
 test('quarantined and temporary files are not exported', async (t) => {
-  const here = scene(t)
+  const here = snapshotScene(t)
   UNUSUAL_REPOSITORIES['packed and loose objects'](here.dir)
   const leftovers = [
     'incoming-a1b2c3/12/34567890123456789012345678901234567890',
@@ -231,7 +231,7 @@ test('quarantined and temporary files are not exported', async (t) => {
 })
 
 test('the same content gives the same entries', async (t) => {
-  const here = scene(t)
+  const here = snapshotScene(t)
   UNUSUAL_REPOSITORIES['packed and loose objects'](here.dir)
   const list = async () => {
     const snapshot = await here.take()

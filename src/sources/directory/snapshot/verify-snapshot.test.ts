@@ -4,18 +4,18 @@ import { chmod, mkdir, open, readFile, rm, truncate, writeFile } from 'node:fs/p
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { deflateSync } from 'node:zlib'
-import { looseObject } from '../../../../test/support/loose-objects.ts'
+import { looseObjectPath } from '../../../../test/support/loose-objects.ts'
 import {
-  bare,
   commit,
   incompressible,
+  initBare,
   makeWiki,
   onlyPack,
   packedHistory,
   git as plainGit,
   UNUSUAL_REPOSITORIES,
 } from '../../../../test/support/sample-repositories.ts'
-import { packedAndLoose, scene } from '../../../../test/support/snapshot-scene.ts'
+import { packedAndLooseScene, snapshotScene } from '../../../../test/support/snapshot-scene.ts'
 import type { Git } from '../../../git/git.ts'
 import type { Verified } from '../../snapshot.ts'
 import { Damaged } from '../files/repository-errors.ts'
@@ -35,7 +35,7 @@ async function replace(path: string, content: Uint8Array | string) {
 }
 
 test('a flipped bit in a packed blob is found where rev-list sees nothing', async (t) => {
-  const { dir, check } = packedAndLoose(t)
+  const { dir, check } = packedAndLooseScene(t)
   const pack = onlyPack(dir)
   const index = plainGit(dir, ['verify-pack', '-v', pack])
   const [, offset] = /blob +\d+ \d+ (\d+)$/m.exec(index)!
@@ -49,7 +49,7 @@ test('a flipped bit in a packed blob is found where rev-list sees nothing', asyn
 })
 
 test('a truncated pack is named', async (t) => {
-  const { dir, check } = packedAndLoose(t)
+  const { dir, check } = packedAndLooseScene(t)
   const pack = onlyPack(dir)
   for (const size of [2000, 10, 0]) {
     await chmod(pack, 0o644)
@@ -64,25 +64,25 @@ test('a truncated pack is named', async (t) => {
 })
 
 test('a damaged index, and one of another pack, are named', async (t) => {
-  const { dir, check } = packedAndLoose(t)
+  const { dir, check } = packedAndLooseScene(t)
   const pack = onlyPack(dir)
   const index = pack.replace(/pack$/, 'idx')
   const whole = await readFile(index)
   await replace(index, Buffer.concat([whole.subarray(0, -1), Buffer.from([whole.at(-1)! ^ 1])]))
   assert.match(String((await check()).bytes), /\.idx: index checksum mismatch$/)
   const other = join(dir, '../other.git')
-  bare(other)
+  initBare(other)
   packedHistory(other, 'refs/heads/main', 3)
   await replace(index, await readFile(onlyPack(other).replace(/pack$/, 'idx')))
   assert.match(String((await check()).bytes), /\.pack: packfile does not match index$/)
 })
 
 test('damaged loose objects are named, small or large', async (t) => {
-  const { dir, check } = packedAndLoose(t)
+  const { dir, check } = packedAndLooseScene(t)
   const small = plainGit(dir, ['hash-object', '-w', '--stdin'], 'small')
   const large = plainGit(dir, ['hash-object', '-w', '--stdin'], incompressible(2_300_000))
   for (const oid of [small, large]) {
-    const path = looseObject(dir, oid)
+    const path = looseObjectPath(dir, oid)
     const whole = await readFile(path)
     const inner = `objects/${oid.slice(0, 2)}/${oid.slice(2)}`
     for (const [content, reason] of [
@@ -101,7 +101,7 @@ test('damaged loose objects are named, small or large', async (t) => {
 })
 
 test('an LFS object with other content is named', async (t) => {
-  const { dir, check } = packedAndLoose(t)
+  const { dir, check } = packedAndLooseScene(t)
   const oid = `abcd${'0'.repeat(60)}`
   await mkdir(join(dir, 'lfs/objects/ab/cd'), { recursive: true })
   await writeFile(join(dir, 'lfs/objects/ab/cd', oid), 'other content')
@@ -112,7 +112,7 @@ test('an LFS object with other content is named', async (t) => {
 })
 
 test('an intact repository passes both checks', async (t) => {
-  const { check } = packedAndLoose(t)
+  const { check } = packedAndLooseScene(t)
   const { verified, bytes } = await check()
   assert.equal(bytes, undefined)
   assert.ok(typeof verified === 'object')
@@ -121,14 +121,14 @@ test('an intact repository passes both checks', async (t) => {
 })
 
 test('a missing loose blob is named', async (t) => {
-  const { dir, check } = packedAndLoose(t)
+  const { dir, check } = packedAndLooseScene(t)
   const blob = plainGit(dir, ['rev-parse', 'main:file.txt'])
-  await rm(looseObject(dir, blob))
+  await rm(looseObjectPath(dir, blob))
   assert.match(String((await check()).verified), new RegExp(`^Ada/Engine: .*missing blob.*${blob}`))
 })
 
 test('a missing packed blob is named', async (t) => {
-  const { dir, check } = packedAndLoose(t)
+  const { dir, check } = packedAndLooseScene(t)
   const blob = plainGit(dir, ['rev-parse', 'main~5:dir/file-1.txt'])
   const others = plainGit(dir, ['rev-list', '--objects', '--all', '--no-object-names'])
     .split('\n')
@@ -148,36 +148,36 @@ test('a missing packed blob is named', async (t) => {
 })
 
 test('a commit that only a commit-graph has is reported as missing', async (t) => {
-  const { dir, check } = packedAndLoose(t)
+  const { dir, check } = packedAndLooseScene(t)
   const lost = plainGit(dir, ['rev-parse', 'main'])
   commit(dir, 'refs/heads/main', 'on top')
   plainGit(dir, ['commit-graph', 'write', '--reachable'])
-  await rm(looseObject(dir, lost))
+  await rm(looseObjectPath(dir, lost))
   plainGit(dir, ['rev-list', '--objects', '--all'])
   assert.match(String((await check()).verified), new RegExp(`^Ada/Engine: .*${lost}`))
 })
 
 test('a ref whose object is gone is reported', async (t) => {
-  const { dir, check } = packedAndLoose(t)
+  const { dir, check } = packedAndLooseScene(t)
   const lost = plainGit(dir, ['rev-parse', 'main'])
-  await rm(looseObject(dir, lost))
+  await rm(looseObjectPath(dir, lost))
   assert.match(String((await check()).verified), new RegExp(`^Ada/Engine: bad object ${lost}`))
 })
 
 test('a missing object behind a replace ref is reported', async (t) => {
-  const { dir, check } = packedAndLoose(t)
+  const { dir, check } = packedAndLooseScene(t)
   const hidden = plainGit(dir, ['rev-parse', 'main'])
   const tree = plainGit(dir, ['rev-parse', 'main^{tree}'])
   const standIn = plainGit(dir, ['commit-tree', tree], 'stands in')
   commit(dir, 'refs/heads/main', 'on top')
   plainGit(dir, ['replace', hidden, standIn])
-  await rm(looseObject(dir, hidden))
+  await rm(looseObjectPath(dir, hidden))
   plainGit(dir, ['rev-list', '--objects', '--all'])
   assert.match(String((await check()).verified), new RegExp(`^Ada/Engine: .*${hidden}`))
 })
 
 test('an object that the other repository has lost is named', async (t) => {
-  const { root, dir, take } = scene(t)
+  const { root, dir, take } = snapshotScene(t)
   UNUSUAL_REPOSITORIES['objects borrowed from another'](dir)
   await rm(`${dir}.lender/objects/pack`, { recursive: true })
   await assert.rejects(take(), (error: Error) => {
@@ -188,7 +188,7 @@ test('an object that the other repository has lost is named', async (t) => {
 })
 
 test('a pack without its index counts as missing', async (t) => {
-  const { dir, check } = packedAndLoose(t)
+  const { dir, check } = packedAndLooseScene(t)
   await rm(onlyPack(dir).replace(/pack$/, 'idx'))
   assert.match(
     String((await check()).verified),
@@ -197,15 +197,15 @@ test('a pack without its index counts as missing', async (t) => {
 })
 
 test('a damaged wiki is named as the wiki', async (t) => {
-  const { root, check } = packedAndLoose(t)
+  const { root, check } = packedAndLooseScene(t)
   const wikiDir = join(root, 'Ada/Engine.wiki.git')
   makeWiki(wikiDir)
-  await rm(looseObject(wikiDir, plainGit(wikiDir, ['rev-parse', 'main:file.txt'])))
+  await rm(looseObjectPath(wikiDir, plainGit(wikiDir, ['rev-parse', 'main:file.txt'])))
   assert.match(String((await check({ wikiDir })).verified), /^Ada\/Engine\.wiki: /)
 })
 
 test('verified history is not walked again while all its files exist', async (t) => {
-  const { dir, git, check } = packedAndLoose(t)
+  const { dir, git, check } = packedAndLooseScene(t)
   const walks: string[] = []
   const watched: Git = {
     ...git,
@@ -230,16 +230,16 @@ test('verified history is not walked again while all its files exist', async (t)
 })
 
 test('a missing object is found when only new history is walked', async (t) => {
-  const { dir, check } = packedAndLoose(t)
+  const { dir, check } = packedAndLooseScene(t)
   const { verified: first } = await check()
   assert.ok(typeof first === 'object')
   commit(dir, 'refs/heads/main', 'more')
-  await rm(looseObject(dir, plainGit(dir, ['rev-parse', 'main:file.txt'])))
+  await rm(looseObjectPath(dir, plainGit(dir, ['rev-parse', 'main:file.txt'])))
   assert.match(String((await check({ last: first })).verified), /missing blob/)
 })
 
 test('an aborted check rejects with its reason, not with damage', async (t) => {
-  const { git, take } = packedAndLoose(t)
+  const { git, take } = packedAndLooseScene(t)
   const snapshot = await take()
   const reason = new Error('enough')
   await assert.rejects(verify(snapshot, git, AbortSignal.abort(reason)), reason)

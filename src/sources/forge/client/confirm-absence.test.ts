@@ -35,8 +35,9 @@ describe('confirming a 404 of a forge', () => {
     return undefinedIfAbsent(client, () => client.get(path, {}, signal), signal)
   }
   const requestedPaths = () => forge.requests.map(({ path }) => path.replace('/api/v1', ''))
-  const respondFirst = (of: string, times: number, answer: ForgeResponse) => {
-    forge.faultFor = ({ path }) => (path.endsWith(of) && times-- > 0 ? { answer } : undefined)
+  const respondFirst = (of: string, times: number, response: ForgeResponse) => {
+    forge.faultFor = ({ path }) =>
+      path.endsWith(of) && times-- > 0 ? { response: response } : undefined
   }
 
   it('trusts a 404 that the forge sends twice while /version answers', async () => {
@@ -85,9 +86,9 @@ describe('confirming a 404 of a forge', () => {
     },
     'status 410': { ...NOT_FOUND, status: 410 },
   }
-  for (const [what, answer] of Object.entries(foreign))
+  for (const [what, response] of Object.entries(foreign))
     it(`does not trust a 404 if the body is ${what}`, async () => {
-      respondFirst('/users/ann', Number.POSITIVE_INFINITY, answer)
+      respondFirst('/users/ann', Number.POSITIVE_INFINITY, response)
       await assert.rejects(find('/users/ann'), isUnavailable)
     })
 
@@ -95,19 +96,19 @@ describe('confirming a 404 of a forge', () => {
     let count = 0
     forge.faultFor = ({ path }) =>
       path.endsWith('/users/ann')
-        ? { answer: count++ === 0 ? NOT_FOUND : PROXY_NOT_FOUND }
+        ? { response: count++ === 0 ? NOT_FOUND : PROXY_NOT_FOUND }
         : undefined
     await assert.rejects(find('/users/ann'), isUnavailable)
   })
 
-  for (const [what, answer] of Object.entries({
+  for (const [what, response] of Object.entries({
     'is not found': PROXY_NOT_FOUND,
     'is empty': { body: { version: '' } },
     'is a web page': { headers: { 'content-type': 'text/html' }, bytes: Buffer.from('<p>') },
     'cannot be read': { status: 503, body: {} },
   } satisfies Record<string, ForgeResponse>))
     it(`does not trust a 404 if the version of the forge ${what}`, async () => {
-      respondFirst('/version', 9, answer)
+      respondFirst('/version', 9, response)
       await assert.rejects(find('/users/nobody'), isUnavailable)
     })
 })

@@ -27,7 +27,7 @@ import { ForgeClient } from './forge-client.ts'
 const signal = new AbortController().signal
 const TOKEN = 'admin-token'
 const HTML = {
-  answer: {
+  response: {
     headers: { 'content-type': 'text/html' },
     bytes: Buffer.from('<!DOCTYPE html><p>Sign in'),
   },
@@ -78,7 +78,7 @@ describe('a forge client', () => {
   for (const status of [429, 403, 503])
     it(`rejects with the time of Retry-After for status ${status}`, async () => {
       const headers = { 'retry-after': '120' }
-      failNext(9, { answer: { status, headers, body: {} } })
+      failNext(9, { response: { status, headers, body: {} } })
       const before = Date.now()
       await assert.rejects(getVersion(), (error) => {
         assert.ok(error instanceof ForgeUnavailable)
@@ -90,12 +90,12 @@ describe('a forge client', () => {
 
   it('accepts a date as Retry-After, and waits a day at most', async () => {
     const later = new Date(Date.now() + 60_000).toUTCString()
-    failNext(9, { answer: { status: 429, headers: { 'retry-after': later }, body: {} } })
+    failNext(9, { response: { status: 429, headers: { 'retry-after': later }, body: {} } })
     await assert.rejects(
       getVersion(),
       (error) => error instanceof ForgeUnavailable && error.dueAt === Date.parse(later),
     )
-    failNext(9, { answer: { status: 429, headers: { 'retry-after': '99999999' }, body: {} } })
+    failNext(9, { response: { status: 429, headers: { 'retry-after': '99999999' }, body: {} } })
     await assert.rejects(
       getVersion(),
       (error) => error instanceof ForgeUnavailable && error.dueAt < Date.now() + 86_400_001,
@@ -103,7 +103,7 @@ describe('a forge client', () => {
   })
 
   it('waits for a short Retry-After and retries', async () => {
-    failNext(1, { answer: { status: 429, headers: { 'retry-after': '0' }, body: {} } })
+    failNext(1, { response: { status: 429, headers: { 'retry-after': '0' }, body: {} } })
     assert.ok((await getVersion()).body)
   })
 
@@ -113,7 +113,7 @@ describe('a forge client', () => {
       take: async () => {},
       holdUntil: async (time) => void held.push(time),
     }
-    failNext(9, { answer: { status: 429, headers: { 'retry-after': '60' }, body: {} } })
+    failNext(9, { response: { status: 429, headers: { 'retry-after': '60' }, body: {} } })
     await assert.rejects(getVersion({ budget }), ForgeUnavailable)
     assert.equal(held.length, 1)
   })
@@ -132,10 +132,10 @@ describe('a forge client', () => {
   })
 
   for (const [name, fault] of Object.entries({
-    'a bad gateway': { answer: { status: 502, body: {} } },
+    'a bad gateway': { response: { status: 502, body: {} } },
     'a truncated body': { cut: true },
-    'truncated JSON': { answer: { bytes: Buffer.from('[{"id":1},{"i') } },
-    'a server error': { answer: { status: 500, body: {} } },
+    'truncated JSON': { response: { bytes: Buffer.from('[{"id":1},{"i') } },
+    'a server error': { response: { status: 500, body: {} } },
   } satisfies Record<string, Fault>)) {
     it(`retries after ${name}`, async () => {
       failNext(2, fault)
@@ -175,7 +175,7 @@ describe('a forge client', () => {
     ['many empty values', `[${'{},'.repeat(2_000_000)}{}]`, /more than 3000000 values/],
   ] as const)
     it(`refuses a response with ${name}`, async () => {
-      failNext(1, { answer: { bytes: Buffer.from(text) } })
+      failNext(1, { response: { bytes: Buffer.from(text) } })
       await assert.rejects(getVersion(), (error) => {
         assert.ok(error instanceof ForgeRequestFailed)
         return pattern.test(error.message)
@@ -184,7 +184,7 @@ describe('a forge client', () => {
 
   it('accepts strings that contain brackets and escaped quotes', async () => {
     const body = { text: `${'[{'.repeat(5000)}\\"\\`, more: ['"[', '\\\\'] }
-    failNext(1, { answer: { body } })
+    failNext(1, { response: { body } })
     assert.deepEqual((await getVersion()).body, body)
   })
 
@@ -205,7 +205,7 @@ describe('a forge client', () => {
       'https://127.0.0.1/x',
       '',
     ]) {
-      failNext(1, { answer: { status: 302, headers: { location: to } } })
+      failNext(1, { response: { status: 302, headers: { location: to } } })
       await assert.rejects(getVersion(), (error) => {
         assert.ok(error instanceof ForgeRequestFailed)
         return /redirects to/.test(error.message) && !error.message.includes('x=1')
@@ -217,14 +217,14 @@ describe('a forge client', () => {
   it('follows the redirect of a download to a configured storage, without the token', async () => {
     const storage = await startForge()
     after(() => storage.stop())
-    storage.faultFor = () => ({ answer: { bytes: Buffer.from('bytes') } })
+    storage.faultFor = () => ({ response: { bytes: Buffer.from('bytes') } })
     const { origin } = new URL(storage.url)
     const redirect = {
-      answer: { status: 307, headers: { location: `${storage.url}/x?signature=1` } },
+      response: { status: 307, headers: { location: `${storage.url}/x?signature=1` } },
     }
     failNext(1, redirect)
-    const answer = await client({ storageOrigins: [origin] }).download('/attachments/1', signal)
-    assert.equal(Buffer.concat(await Array.fromAsync(answer.body)).toString(), 'bytes')
+    const response = await client({ storageOrigins: [origin] }).download('/attachments/1', signal)
+    assert.equal(Buffer.concat(await Array.fromAsync(response.body)).toString(), 'bytes')
     assert.equal(storage.requests[0]?.headers.authorization, undefined)
     failNext(1, redirect)
     await assert.rejects(
@@ -238,10 +238,10 @@ describe('a forge client', () => {
     const { origin } = new URL(forge.url)
     forge.faultFor = ({ path }) =>
       path === '/attachments/1'
-        ? { answer: { status: 303, headers: { location: '/bucket/1?signature=1' } } }
-        : { answer: { bytes: Buffer.from('bytes') } }
-    const answer = await client({ storageOrigins: [origin] }).download('/attachments/1', signal)
-    assert.equal(Buffer.concat(await Array.fromAsync(answer.body)).toString(), 'bytes')
+        ? { response: { status: 303, headers: { location: '/bucket/1?signature=1' } } }
+        : { response: { bytes: Buffer.from('bytes') } }
+    const response = await client({ storageOrigins: [origin] }).download('/attachments/1', signal)
+    assert.equal(Buffer.concat(await Array.fromAsync(response.body)).toString(), 'bytes')
     const [first, followed] = forge.requests.slice(-2)
     assert.ok(first?.headers.authorization)
     assert.equal(followed?.path, '/bucket/1')
@@ -253,7 +253,7 @@ describe('a forge client', () => {
   })
 
   it('reports what the token may not read', async () => {
-    failNext(1, { answer: { status: 403, body: {} } })
+    failNext(1, { response: { status: 403, body: {} } })
     await assert.rejects(getVersion(), /the token may not read .*\/version/)
   })
 

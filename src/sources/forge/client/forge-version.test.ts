@@ -3,18 +3,25 @@ import { test } from 'node:test'
 import { capabilitiesOf, parseVersion } from './forge-version.ts'
 
 test('the kind of server and its capabilities are derived from the version', () => {
-  const told = (text: string) => {
+  const describe = (text: string) => {
     const version = parseVersion(text)
-    const can = version && capabilitiesOf(version)
-    return version && [version.kind, version.gitea.join('.'), can?.timeline, can?.issueAssets]
+    const capabilities = version && capabilitiesOf(version)
+    return (
+      version && [
+        version.kind,
+        version.gitea.join('.'),
+        capabilities?.timeline,
+        capabilities?.issueAssets,
+      ]
+    )
   }
-  assert.deepEqual(told('1.15.11'), ['Gitea', '1.15', false, false])
-  assert.deepEqual(told('1.17.0'), ['Gitea', '1.17', true, false])
-  assert.deepEqual(told('1.20.0-rc1'), ['Gitea', '1.20', true, true])
-  assert.deepEqual(told('1.26.0+dev-489-gc9a038bc4e'), ['Gitea', '1.26', true, true])
-  assert.deepEqual(told('7.0.3+gitea-1.21.11'), ['Forgejo', '1.21', true, true])
-  assert.deepEqual(told('11.0.1-105-abc+gitea-1.22.0'), ['Forgejo', '1.22', true, true])
-  assert.deepEqual(told('1.18.5-0'), ['Gitea', '1.18', true, false])
-  assert.deepEqual(told('2.0.0'), ['Gitea', '2.0', true, true])
-  assert.equal(told('development'), undefined)
+  assert.deepEqual(describe('1.15.11'), ['Gitea', '1.15', false, false])
+  assert.deepEqual(describe('1.17.0'), ['Gitea', '1.17', true, false])
+  assert.deepEqual(describe('1.20.0-rc1'), ['Gitea', '1.20', true, true])
+  assert.deepEqual(describe('1.26.0+dev-489-gc9a038bc4e'), ['Gitea', '1.26', true, true])
+  assert.deepEqual(describe('7.0.3+gitea-1.21.11'), ['Forgejo', '1.21', true, true])
+  assert.deepEqual(describe('11.0.1-105-abc+gitea-1.22.0'), ['Forgejo', '1.22', true, true])
+  assert.deepEqual(describe('1.18.5-0'), ['Gitea', '1.18', true, false])
+  assert.deepEqual(describe('2.0.0'), ['Gitea', '2.0', true, true])
+  assert.equal(describe('development'), undefined)
 })

@@ -60,16 +60,16 @@ function fill(forge: FakeForge): Scene {
   const comment = world.addComment(issue, bob, 'me too')
   comment.reactions.push({ user: ann, content: 'heart', created: LONG_AGO })
   world.addComment(issue, null, 'from one who left')
-  const shot = world.asset('shot.png', 'picture')
+  const shot = world.createAsset('shot.png', 'picture')
   issue.assets.push(shot)
   issue.body = `see ![shot.png](/attachments/${shot.uuid})`
   world.close(issue, ann)
 
   const merged = world.addPull(repository, bob)
   const review = world.addReview(merged, ann, 'REQUEST_CHANGES', 'not yet')
-  world.addCode(merged, review, ann, 'a.txt', 3)
-  world.addCode(merged, review, bob, 'a.txt', 3)
-  world.addCode(merged, review, bob, 'a.txt', 5)
+  world.addLineComment(merged, review, ann, 'a.txt', 3)
+  world.addLineComment(merged, review, bob, 'a.txt', 3)
+  world.addLineComment(merged, review, bob, 'a.txt', 5)
   world.addReview(merged, ann, 'APPROVED')
   world.addReview(merged, ann, 'COMMENT', 'by the way').dismissed = true
   world.addReview(merged, bob, 'PENDING', 'not sent')
@@ -82,9 +82,9 @@ function fill(forge: FakeForge): Scene {
   gone.isLocked = true
 
   const release = world.addRelease(repository, ann, 'v1.0', { prerelease: true })
-  release.assets.push(world.asset('tool.zip', 'zip bytes'))
+  release.assets.push(world.createAsset('tool.zip', 'zip bytes'))
   world.addRelease(repository, ann, 'v2.0', { draft: true })
-  world.runFast(LONG_AGO + 60)
+  world.advanceClockPerRequest(LONG_AGO + 60)
   return { forge, repository, ann, bob }
 }
 
@@ -182,10 +182,10 @@ for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
           ['a.txt', 5, 'right'],
         ],
       )
-      const [root, answer, other] = comments
+      const [root, response, other] = comments
       assert.equal(root?.inReplyTo, null)
-      assert.equal(answer?.inReplyTo, root?.id)
-      assert.equal(answer?.thread, threads[0]?.id)
+      assert.equal(response?.inReplyTo, root?.id)
+      assert.equal(response?.thread, threads[0]?.id)
       assert.equal(other?.thread, threads[1]?.id)
       assert.equal(root?.position, 3)
     })

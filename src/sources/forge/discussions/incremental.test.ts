@@ -20,8 +20,8 @@ describe('reading again', () => {
     for (const forge of forges.splice(0)) await forge.stop()
   })
 
-  /** Starts a forge with many issues and reads it once. With a small `maxPage`, few issues make several pages. */
-  async function scene(count: number, how: { dialect?: Dialect; maxPage?: number } = {}) {
+  /** Starts a forge with many issues and reads it once. With a small `maxPageSize`, few issues make several pages. */
+  async function scene(count: number, how: { dialect?: Dialect; maxPageSize?: number } = {}) {
     const forge = await startForge(how)
     forges.push(forge)
     const many = addManyIssues(forge, count)
@@ -70,7 +70,7 @@ describe('reading again', () => {
     })
 
   it('takes only the requests of a listing if a comment was deleted', async () => {
-    const { again, repository, store, fresh } = await scene(48, { maxPage: 20 })
+    const { again, repository, store, fresh } = await scene(48, { maxPageSize: 20 })
     const issue = repository.issues.get(5)
     assert.ok(issue)
     issue.comments.shift()
@@ -83,7 +83,7 @@ describe('reading again', () => {
     it(`finds every change on ${dialect.version}`, async () => {
       const { again, repository, world, ann, store, fresh } = await scene(22, {
         dialect,
-        maxPage: 12,
+        maxPageSize: 12,
       })
       repository.labels.push({ id: world.id(), name: 'bug', color: '00aabb', description: '' })
       world.close(world.addIssue(repository, ann, { labels: [...repository.labels] }), ann)
@@ -131,12 +131,17 @@ describe('reading again', () => {
     })
 
   /** Adds a reviewed pull request. `changeUnreported` makes changes that no listing of the forge reports. */
-  async function sceneWithReview(count: number, how: { dialect?: Dialect; maxPage?: number } = {}) {
+  async function sceneWithReview(
+    count: number,
+    how: { dialect?: Dialect; maxPageSize?: number } = {},
+  ) {
     const made = await scene(count, how)
     const { repository, world, ann, again } = made
     const pull = repository.issues.get(10) as ReturnType<typeof world.addPull>
     const review = world.addReview(pull, ann, 'COMMENT', 'see there')
-    const [one, other] = [1, 5].map((line) => world.addCode(pull, review, ann, 'a.txt', line))
+    const [one, other] = [1, 5].map((line) =>
+      world.addLineComment(pull, review, ann, 'a.txt', line),
+    )
     await again()
     const changeUnreported = () => {
       one!.body = 'edited'
@@ -174,7 +179,7 @@ describe('reading again', () => {
     assert.ok(asOf > whole)
     const note = `${new Date(whole).toISOString()} may be missing`
     assert.deepEqual(notes.filter((each) => each.endsWith(note)).length, 1, notes.join('; '))
-    world.runFast(world.clock() + 8 * DAY)
+    world.advanceClockPerRequest(world.clock() + 8 * DAY)
     await again()
     assert.deepEqual(store.snapshot(), await fresh())
     assert.doesNotMatch(readStateOf(store.cursor)!.notes.join(), /may be missing/)
@@ -182,10 +187,10 @@ describe('reading again', () => {
 
   it('reads nothing twice when an interrupted renewal continues', async () => {
     const { forge, world, name, open, store, fresh, changeUnreported } = await sceneWithReview(60, {
-      maxPage: 12,
+      maxPageSize: 12,
     })
     changeUnreported()
-    world.runFast(world.clock() + 8 * DAY)
+    world.advanceClockPerRequest(world.clock() + 8 * DAY)
     const before = forge.requests.length
     for (let runs = 1; ; runs++) {
       assert.ok(runs < 20, 'the renewal does not end')
@@ -206,7 +211,7 @@ describe('reading again', () => {
     // This edit is not read before issues are turned off, so the reading after they are turned on must find it.
     const comment = repository.issues.get(5)!.comments[0]!
     Object.assign(comment, { body: 'edited', updated: world.clock() })
-    repository.off = new Set(['issues', 'pulls'])
+    repository.disabled = new Set(['issues', 'pulls'])
     for (let n = 0; n < 2; n++) {
       await again()
       assert.deepEqual(facts(), before)
@@ -216,7 +221,7 @@ describe('reading again', () => {
     const other = new MemoryDiscussionStore()
     await other.readAll(open(), name)
     assert.match(readStateOf(other.cursor)!.notes.join(), /turned off/)
-    repository.off.clear()
+    repository.disabled.clear()
     world.addIssue(repository, ann)
     await again()
     assert.deepEqual(notes(), [])
@@ -229,7 +234,7 @@ describe('reading again', () => {
       const plain = { title: 'm', description: '', due: null, created: 1, closed: null }
       repository.milestones.push({ id: world.id(), ...plain })
       repository.labels.push({ id: world.id(), name: 'bug', color: '00aabb', description: '' })
-      world.addRelease(repository, ann, 'v1').assets.push(world.asset('a.zip', 'zip'))
+      world.addRelease(repository, ann, 'v1').assets.push(world.createAsset('a.zip', 'zip'))
       await again()
       const facts = () => [
         store.facts('repositories')[0]?.labels,
@@ -238,9 +243,9 @@ describe('reading again', () => {
       ]
       const before = facts()
       forge.faultFor = ({ path }) =>
-        path.endsWith(`/many/${what}`) ? { answer: NOT_FOUND } : undefined
+        path.endsWith(`/many/${what}`) ? { response: NOT_FOUND } : undefined
       await assert.rejects(again(), /are turned on, but does not return them$/)
-      repository.off = new Set(what === 'releases' ? [what] : ['issues', 'pulls'])
+      repository.disabled = new Set(what === 'releases' ? [what] : ['issues', 'pulls'])
       await again()
       assert.deepEqual(facts(), before)
       assert.match(readStateOf(store.cursor)!.notes.join(), new RegExp(`${what} are turned off`))
@@ -252,7 +257,7 @@ describe('reading again', () => {
       ['issues', 'issues'],
       ['pulls', 'pull requests'],
     ] as const) {
-      repository.off = new Set([off])
+      repository.disabled = new Set([off])
       await again()
       const notes = readStateOf(store.cursor)!.notes.filter((each) => /turned off/.test(each))
       assert.deepEqual(notes, [`${words} are turned off on the forge`])
@@ -260,7 +265,7 @@ describe('reading again', () => {
   })
 
   it('starts from the beginning for another repository of the same name', async () => {
-    const { again, world, ann, store, fresh } = await scene(24, { maxPage: 12 })
+    const { again, world, ann, store, fresh } = await scene(24, { maxPageSize: 12 })
     const other = world.addRepository(ann, 'many')
     world.addIssue(other, ann, { title: 'the only one' })
     await again()
@@ -272,7 +277,7 @@ describe('reading again', () => {
   })
 
   it('returns the same facts if it is interrupted, and loses one batch each time', async () => {
-    const { name, forge, open, fresh } = await scene(100, { maxPage: 20 })
+    const { name, forge, open, fresh } = await scene(100, { maxPageSize: 20 })
     const interrupted = new MemoryDiscussionStore()
     let [runs, done] = [0, false]
     const before = forge.requests.length
@@ -296,7 +301,7 @@ describe('reading again', () => {
     const store = new MemoryDiscussionStore()
     const progress: string[] = []
     for await (const batch of open().read(name, store, signal)) {
-      store.keep(batch)
+      store.store(batch)
       progress.push(`${batch.progress.read}/${batch.progress.total}`)
     }
     assert.deepEqual(progress, ['0/120', '50/120', '100/120', '120/120', '120/120'])

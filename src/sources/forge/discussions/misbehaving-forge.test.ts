@@ -37,7 +37,7 @@ describe('a forge that misbehaves', () => {
 
   /** Pages of 20 need fewer issues than pages of 50. */
   async function scene(count = 48, dialect: Dialect = GITEA_1_22) {
-    const forge = await startForge({ dialect, maxPage: 20 })
+    const forge = await startForge({ dialect, maxPageSize: 20 })
     forges.push(forge)
     const many = addManyIssues(forge, count)
     const store = new MemoryDiscussionStore()
@@ -59,7 +59,7 @@ describe('a forge that misbehaves', () => {
     const { forge, store, read, expected } = await scene()
     forge.faultFor = ({ count }) =>
       count === 100
-        ? { answer: { status: 429, headers: { 'retry-after': '90' }, body: {} } }
+        ? { response: { status: 429, headers: { 'retry-after': '90' }, body: {} } }
         : undefined
     await assert.rejects(
       read(),
@@ -80,7 +80,7 @@ describe('a forge that misbehaves', () => {
       const isFirst = !seen.has(`${path}${query}`)
       seen.add(`${path}${query}`)
       if (!isFirst) return undefined
-      if (count % 5 === 3) return { answer: { status: 502, body: {} } }
+      if (count % 5 === 3) return { response: { status: 502, body: {} } }
       return count % 5 === 1 ? { cut: true } : undefined
     }
     await read()
@@ -100,7 +100,7 @@ describe('a forge that misbehaves', () => {
     const { forge, store, read, expected } = await scene()
     const plain = forge.faultFor
     forge.faultFor = (request) => {
-      if (request.path.endsWith('/settings/api')) return { answer: { status: 404, body: {} } }
+      if (request.path.endsWith('/settings/api')) return { response: { status: 404, body: {} } }
       request.query.set('limit', String(Math.min(7, Number(request.query.get('limit') ?? 7))))
       return plain(request)
     }
@@ -160,7 +160,7 @@ describe('a forge that misbehaves', () => {
   it('that always fails for one issue makes the reading fail, with the reason', async () => {
     const { forge, store, read } = await scene()
     forge.faultFor = ({ path }) =>
-      path.endsWith('/issues/20/comments') ? { answer: { status: 500, body: {} } } : undefined
+      path.endsWith('/issues/20/comments') ? { response: { status: 500, body: {} } } : undefined
     await assert.rejects(read(), (error) => {
       assert.ok(error instanceof ForgeServerError)
       return error.message.includes('/issues/20/comments failed with status 500')
@@ -170,7 +170,8 @@ describe('a forge that misbehaves', () => {
 
   it('that lacks the timeline of its version is read without it, with a note', async () => {
     const { forge, store, read } = await scene(30)
-    forge.faultFor = ({ path }) => (path.endsWith('/timeline') ? { answer: NOT_FOUND } : undefined)
+    forge.faultFor = ({ path }) =>
+      path.endsWith('/timeline') ? { response: NOT_FOUND } : undefined
     await read()
     assert.equal(isComplete(store), true)
     assert.match(readStateOf(store.cursor)?.notes.join() ?? '', /has no timeline/)
@@ -193,14 +194,14 @@ describe('a forge that misbehaves', () => {
     for (const part of parts.values()) {
       let left = 1
       forge.faultFor = ({ path }) =>
-        path === part && left-- > 0 ? { answer: PROXY_NOT_FOUND } : undefined
+        path === part && left-- > 0 ? { response: PROXY_NOT_FOUND } : undefined
       const other = new MemoryDiscussionStore()
       await assert.rejects(other.readAll(open(), name), ForgeUnavailable, part)
       await other.readAll(open(), name)
       assert.deepEqual(other.snapshot(), whole, part)
     }
     // A 404 of the forge itself is not trusted either while the repository says that it has issues.
-    forge.faultFor = ({ path }) => (path.endsWith('/issues') ? { answer: NOT_FOUND } : undefined)
+    forge.faultFor = ({ path }) => (path.endsWith('/issues') ? { response: NOT_FOUND } : undefined)
     await assert.rejects(read(), (error) => {
       assert.ok(error instanceof ForgeUnavailable)
       return /issues and pull requests of ann\/many are turned on/.test(error.message)
@@ -292,8 +293,8 @@ describe('a forge that misbehaves', () => {
     const nobody = { id: 5, body: 'left', user: null, created_at: '2020-01-01T00:00:00Z' }
     forge.faultFor = ({ path }) => {
       if (path.endsWith('/issues/1/timeline'))
-        return { answer: { body: [{ ...nobody, type: 'comment' }] } }
-      return path.endsWith('/issues/1/comments') ? { answer: { body: [nobody] } } : undefined
+        return { response: { body: [{ ...nobody, type: 'comment' }] } }
+      return path.endsWith('/issues/1/comments') ? { response: { body: [nobody] } } : undefined
     }
     await read()
     assert.equal(store.facts('issue_comments')[0]?.author, 'ghost')
@@ -305,7 +306,7 @@ describe('a forge that misbehaves', () => {
     await store.readAll(open(), name)
     const before = store.snapshot()
     forge.faultFor = () => ({
-      answer: { headers: { 'content-type': 'text/html' }, bytes: Buffer.from('<html>') },
+      response: { headers: { 'content-type': 'text/html' }, bytes: Buffer.from('<html>') },
     })
     await assert.rejects(open().stamp(name, store, signal), /a web page instead of JSON/)
     await assert.rejects(store.readAll(open(), name), ForgeRequestFailed)
@@ -315,10 +316,10 @@ describe('a forge that misbehaves', () => {
   it('that answers with something other than a list is refused', async () => {
     const { forge, read } = await scene(30)
     forge.faultFor = ({ path }) =>
-      path.endsWith('/labels') ? { answer: { body: { message: 'hello' } } } : undefined
+      path.endsWith('/labels') ? { response: { body: { message: 'hello' } } } : undefined
     await assert.rejects(read(), /did not return a list/)
     forge.faultFor = ({ path }) =>
-      path.endsWith('/repos/ann/many') ? { answer: { body: [] } } : undefined
+      path.endsWith('/repos/ann/many') ? { response: { body: [] } } : undefined
     await assert.rejects(read(), /did not return a repository/)
   })
 
@@ -329,7 +330,7 @@ describe('a forge that misbehaves', () => {
       ['', /not a Gitea or Forgejo/],
     ] as const) {
       forge.faultFor = ({ path }) =>
-        path.endsWith('/version') ? { answer: { body: { version } } } : undefined
+        path.endsWith('/version') ? { response: { body: { version } } } : undefined
       await assert.rejects(read(), words)
     }
     const url = `http://127.0.0.1:${await freePort()}`
@@ -343,7 +344,7 @@ describe('a forge that misbehaves', () => {
   it('that truncates an attachment is requested again, and a wrong size is an error', async () => {
     const { forge, open, repository, ann } = await scene(1)
     const bytes = Buffer.alloc(300_000, 'x')
-    const asset = forge.world.asset('big.bin', bytes)
+    const asset = forge.world.createAsset('big.bin', bytes)
     forge.world.addRelease(repository, ann, 'v1').assets.push(asset)
     const file = { file: 'x', source: `/attachments/${asset.uuid}`, size: bytes.length }
     let cuts = 2
@@ -371,7 +372,7 @@ describe('a forge that misbehaves', () => {
 
   it('that sends a file without a size is stopped at the limit', async () => {
     const { forge, repository, ann } = await scene(1)
-    const asset = forge.world.asset('big.bin', Buffer.alloc(300_000, 'x'))
+    const asset = forge.world.createAsset('big.bin', Buffer.alloc(300_000, 'x'))
     forge.world.addRelease(repository, ann, 'v1').assets.push(asset)
     const client = new ForgeClient({ url: forge.url, token: 'admin-token', pauseMs: 1 })
     const file = { file: 'x', source: `/attachments/${asset.uuid}`, size: null }

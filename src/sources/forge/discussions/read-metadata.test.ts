@@ -17,14 +17,16 @@ describe('with a token that has no admin permission on the repository', async ()
     await store.readAll(forgeDiscussions({ url: forge.url, token: 'admin-token' }), name)
     return { store, notes: readStateOf(store.cursor)?.notes.join() ?? '' }
   }
-  /** What a forge answers to such a token. */
-  const forbidden = { answer: { status: 403, body: {} } }
+  /** The response of a forge to such a token. */
+  const forbidden = { response: { status: 403, body: {} } }
 
   it('collaborators are assumed to have write permission, with a note', async () => {
     const bob = { id: 99, login: 'bob', avatar_url: '' }
     forge.faultFor = ({ path }) => {
       if (path.endsWith('/permission')) return forbidden
-      return path.endsWith('/collaborators') ? { answer: { status: 200, body: [bob] } } : undefined
+      return path.endsWith('/collaborators')
+        ? { response: { status: 200, body: [bob] } }
+        : undefined
     }
     const { store, notes } = await read()
     const [repository] = store.facts('repositories')

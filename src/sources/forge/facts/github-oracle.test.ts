@@ -6,7 +6,7 @@ import {
   RECORDED_GITHUB,
   type RecordsByKind,
   realRecords,
-  recordedAnswer,
+  recordedResponse,
 } from '../../../../test/support/real-records.ts'
 import { hostUrlsAt, toAnyRecord } from '../../../../test/support/records.ts'
 import { endOfHunk } from '../../../records/diff-hunk.ts'
@@ -71,7 +71,7 @@ function reactionsTo(what: string, perPage: number): Reaction[] {
   const all: JsonObject[] = []
   for (let page = 1; ; page++) {
     const query = `page=${page}&per_page=${perPage}`
-    const more = recordedAnswer<JsonObject[]>(`/${what}/reactions?${query}`)
+    const more = recordedResponse<JsonObject[]>(`/${what}/reactions?${query}`)
     all.push(...more)
     if (more.length === 0) return reactionFacts(all)
   }
@@ -85,17 +85,17 @@ function issueFacts(): FactsOfKinds {
   const comments = '/issues/2/comments?direction=asc&per_page=100&sort=created'
   const releases = '/releases?page=1&per_page=100'
   return {
-    milestones: recordedAnswer<JsonObject[]>(milestones).map((milestone) =>
+    milestones: recordedResponse<JsonObject[]>(milestones).map((milestone) =>
       milestoneFact(REPOSITORY, asForge.milestone(milestone)),
     ),
-    issues: recordedAnswer<JsonObject[]>(issues).map((issue) =>
+    issues: recordedResponse<JsonObject[]>(issues).map((issue) =>
       issueFact(REPOSITORY, asForge.issueOrPull(issue), reactionsTo(`issues/${issue.number}`, 2)),
     ),
-    issue_comments: recordedAnswer<JsonObject[]>(comments).map((comment) => {
+    issue_comments: recordedResponse<JsonObject[]>(comments).map((comment) => {
       const reactions = reactionsTo(`issues/comments/${comment.id}`, 100)
       return commentFact(REPOSITORY, { kind: 'issue', number: 2 }, comment, reactions)
     }),
-    releases: recordedAnswer<JsonObject[]>(releases).map(
+    releases: recordedResponse<JsonObject[]>(releases).map(
       (release) => releaseFact(REPOSITORY, release, () => assert.fail('no external assets')).fact,
     ),
   }
@@ -109,14 +109,14 @@ function pullFacts(): FactsOfKinds {
     pull_request_review_comments: [] as FactsByKind['pull_request_review_comments'][],
   }
   const listed = '/pulls?direction=asc&page=1&per_page=2&sort=created&state=all'
-  for (const pull of recordedAnswer<JsonObject[]>(listed).map(asForge.issueOrPull)) {
+  for (const pull of recordedResponse<JsonObject[]>(listed).map(asForge.issueOrPull)) {
     const at = `/pulls/${pull.number}/reviews`
-    const reviews = recordedAnswer<JsonObject[]>(`${at}?per_page=100`).map(asForge.review)
+    const reviews = recordedResponse<JsonObject[]>(`${at}?per_page=100`).map(asForge.review)
     const responses = { repository: REPOSITORY, issue: pull, pull, reviews }
     made.pull_requests.push(pullFact(responses, reactionsTo(`issues/${pull.number}`, 2)))
     for (const review of reviews) {
       made.pull_request_reviews.push(reviewFact(responses, review, reviewState(review)!))
-      const recorded = recordedAnswer<JsonObject[]>(`${at}/${review.id}/comments?per_page=100`)
+      const recorded = recordedResponse<JsonObject[]>(`${at}/${review.id}/comments?per_page=100`)
       const comments = recorded.map(asForge.reviewComment)
       const read = reviewComments(responses, review, comments, (id) =>
         reactionsTo(`pulls/comments/${id}`, 100),
@@ -149,10 +149,10 @@ function recordsFromResponses(): Record<string, Json[]> {
     ],
   )
   const repository = repositoryFact({
-    repository: recordedAnswer<JsonObject>(''),
+    repository: recordedResponse<JsonObject>(''),
     owner: OWNER,
     name: NAME,
-    labels: recordedAnswer<JsonObject[]>('/labels?page=1&per_page=100'),
+    labels: recordedResponse<JsonObject[]>('/labels?page=1&per_page=100'),
     collaborators: [],
   })
   const { labels } = toRecord('repositories', repository, GITHUB)

@@ -5,7 +5,7 @@ import { MemoryDiscussionStore } from '../../../../test/support/forge/memory-dis
 import {
   loadRecordings,
   RECORDED_GITEA,
-  recordedAnswer,
+  recordedResponse,
 } from '../../../../test/support/forge/recorded-gitea.ts'
 import { readStateOf } from '../../discussions.ts'
 import { forgeDiscussions } from '../discussions/forge-discussions.ts'
@@ -18,7 +18,7 @@ describe('responses of gitea.com', RECORDED_GITEA.needed, () => {
   before(async () => {
     forge = await startForge()
     const recordings = loadRecordings()
-    forge.faultFor = (request) => ({ answer: recordedAnswer(recordings, request) })
+    forge.faultFor = (request) => ({ response: recordedResponse(recordings, request) })
     await store.readAll(forgeDiscussions({ url: forge.url, token: 'x' }), REPOSITORY)
   })
   after(() => forge.stop())

@@ -5,7 +5,7 @@ import { closeSync, openSync } from 'node:fs'
 import { atProcessEnd } from './process-end.ts'
 import { withTimeout } from './wait-until.ts'
 
-const PROCESS = new URL('command-row-process.ts', import.meta.url)
+const PROCESS = new URL('shared-commands-process.ts', import.meta.url)
 
 export interface Command {
   args: readonly string[]
@@ -13,14 +13,14 @@ export interface Command {
   env: NodeJS.ProcessEnv
 }
 
-export interface Ended {
+export interface CommandResult {
   code: number
   stdout: Buffer
   stderr: string
 }
 
-/** Where standard output goes: to the caller, or to a full disk. */
-export type Output = 'caught' | 'full'
+/** Whether standard output is captured for the caller, or written to a full disk. */
+export type Output = 'captured' | 'full'
 
 /** A process that runs one command after the other. */
 class CommandProcess {
@@ -42,61 +42,64 @@ class CommandProcess {
     this.#exited = once(this.#child, 'exit')
   }
 
-  /** Runs one command at a time. A process that is spent cannot run another. */
-  async run(command: Command): Promise<Ended & { isSpent: boolean }> {
+  /** Runs a command. The caller waits for its end before the next one. */
+  async run(command: Command): Promise<CommandResult & { hasSwitchedUser: boolean }> {
     const reply = once(this.#child, 'message')
     this.#child.send(command)
     const died = this.#exited.then(([code]) =>
-      assert.fail(`the process of the commands ended: ${code}`),
+      assert.fail(`the command process exited with ${code}`),
     )
     const what = `godwit ${command.args.join(' ')} ends`
     const [ended] = (await withTimeout(what, Promise.race([reply, died]))) as [
-      Ended & { isSpent: boolean },
+      CommandResult & { hasSwitchedUser: boolean },
     ]
     return { ...ended, stdout: Buffer.from(ended.stdout) }
   }
 
   async end(): Promise<void> {
-    // A command that leaves something running would keep a process of its own from ending; the same happens here.
+    // The process cannot exit while a timer or socket of an earlier command is still open.
     if (this.#child.connected) this.#child.disconnect()
-    const [code] = await withTimeout('the process of the commands ends by itself', this.#exited)
+    const [code] = await withTimeout('the command process exits by itself', this.#exited)
     assert.equal(code, 0)
   }
 }
 
 const processes = new Map<Output, CommandProcess>()
 /** Resolves when the last command has ended. */
-let quiet: Promise<unknown> = Promise.resolve()
+let lastCommand: Promise<unknown> = Promise.resolve()
 
 function processFor(output: Output): CommandProcess {
-  const known = processes.get(output)
-  if (known) return known
-  const row = new CommandProcess(output)
-  processes.set(output, row)
-  atProcessEnd(() => row.end())
-  return row
+  const running = processes.get(output)
+  if (running) return running
+  const shared = new CommandProcess(output)
+  processes.set(output, shared)
+  atProcessEnd(() => shared.end())
+  return shared
 }
 
 /**
  * Runs `godwit ARGS` in a process that all tests of this process share, because starting a process takes longer
  * than most commands. Commands run one at a time.
  */
-export function runInSharedProcess(command: Command, output: Output = 'caught'): Promise<Ended> {
-  const ended = quiet.then(async () => {
-    const row = processFor(output)
-    const { isSpent, ...result } = await row.run(command)
-    if (isSpent) {
+export function runInSharedProcess(
+  command: Command,
+  output: Output = 'captured',
+): Promise<CommandResult> {
+  const ended = lastCommand.then(async () => {
+    const shared = processFor(output)
+    const { hasSwitchedUser, ...result } = await shared.run(command)
+    if (hasSwitchedUser) {
       processes.delete(output)
-      await row.end()
+      await shared.end()
     }
     return result
   })
-  quiet = ended.catch(() => {})
+  lastCommand = ended.catch(() => {})
   return ended
 }
 
 /** Returns a function that runs commands in the shared process, with this folder and environment, and returns text. */
-export function sharedCommands({ cwd = process.cwd(), env = process.env } = {}) {
+export function createCommandRunner({ cwd = process.cwd(), env = process.env } = {}) {
   return async (args: readonly string[], more: Readonly<Record<string, string>> = {}) => {
     const { stdout, ...ended } = await runInSharedProcess({ args, cwd, env: { ...env, ...more } })
     return { ...ended, stdout: String(stdout) }

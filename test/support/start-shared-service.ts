@@ -13,11 +13,11 @@ export async function startSharedService(
 ): Promise<SharedService> {
   // Each exporter thread has to load code as well.
   const flags = ['--concurrency', '1', ...(options.flags ?? [])]
-  const { args, remove, ...about } = await prepareService({ ...options, flags })
+  const { args, remove, ...prepared } = await prepareService({ ...options, flags })
   const { log, start, stop } = sharedProcessService(args, env)
   const restart = async () => {
     await start()
-    await untilReady(about.url, log)
+    await untilReady(prepared.url, log)
   }
   t.after(async () => {
     await stop()
@@ -26,7 +26,7 @@ export async function startSharedService(
     await remove()
   })
   await restart()
-  return { ...about, log, stop, restart }
+  return { ...prepared, log, stop, restart }
 }
 
 const warningsIn = (log: string): string =>

@@ -192,7 +192,7 @@ async function everyState(t: TestContext): Promise<{ story: SharedStory; scenes:
       { name: 'organization', at: '#/orgs/octo', token, ready: says('Migrations of octo') },
       { name: 'new-migration', at: '#/new', token, ready: chooseSome },
       migration('migration-exported', exported.id, 'The archive is ready'),
-      migration('migration-partial', partial.id, 'Exported in part'),
+      migration('migration-partial', partial.id, 'Partly exported'),
       migration('migration-cancelled', cancelled, 'Migration cancelled'),
       migration('migration-failed', failed.id, 'Migration failed'),
       migration('migration-deleted', deleted.id, 'The archive no longer exists'),

@@ -1,5 +1,5 @@
 import type { Db } from '../db/database.ts'
-import { formatBytes, formatDuration } from '../lib/quantities.ts'
+import { formatBytes, formatCount, formatDuration } from '../lib/quantities.ts'
 import { mapInTurns } from '../lib/turns.ts'
 import { summarizeNames } from './archive-store.ts'
 import { estimateSecondsLeft } from './estimate.ts'
@@ -178,14 +178,16 @@ function doneFraction({ finishedAt, records, bytesDone, bytesExpected }: Reposit
 }
 
 const MIN_RATED_MS = 1000
+const MIN_RATE = 1000
 
-/** Returns the average since the first git data was exported, without reused repositories; null before there is any. */
+/** Returns the average since the first git data was exported, without reused repositories; null if that is next to nothing. */
 function bytesPerSecond(repositories: readonly RepositoryProgress[], until: number): number | null {
   const packed = repositories.filter(({ packingSince, reused }) => packingSince !== null && !reused)
   const written = sum(packed, ({ bytesDone }) => bytesDone)
   const since = packed.reduce((first, each) => Math.min(first, each.packingSince!), until)
-  if (written === 0 || until - since < MIN_RATED_MS) return null
-  return Math.round((written * 1000) / (until - since))
+  if (until - since < MIN_RATED_MS) return null
+  const rate = Math.round((written * 1000) / (until - since))
+  return rate < MIN_RATE ? null : rate
 }
 
 /** Returns when the first request can be sent to the forge again, or null if no repository waits for that. */
@@ -224,7 +226,7 @@ export function describeReport(report: Report): string {
   const isPartial = progress.state === 'exported' && skipped > 0
   const lines = [
     `Migration ${migration.id} (${migration.guid}) of ${migration.owner.login} ${isPartial ? 'was partly exported' : STATE_TEXTS[progress.state]}${ended}.`,
-    `${totals.repositories} repositories: ${exported} exported (${reused} of them reused), ${skipped} skipped, ${failed} failed, ${remaining} not ended.`,
+    `${formatCount(totals.repositories, 'repository', 'repositories')}: ${exported} exported (${reused} of them reused), ${skipped} skipped, ${failed} failed, ${remaining} not ended.`,
     `${formatBytes(bytesDone)} of git and LFS data${seconds === null ? '' : ` in ${formatDuration(seconds)}`}.`,
   ]
   if (totals.recordsExpected > 0)

@@ -36,7 +36,7 @@ const totalsSchema = s.object({
   bytes_per_second: {
     ...countOrNull,
     description:
-      'Average since the first git data was written, excluding reused repositories. Null before that.',
+      'Average since the first git data was written, excluding reused repositories. Null before that, and below 1 kB/s.',
   },
   seconds_left: {
     ...countOrNull,

@@ -95,7 +95,7 @@ test('a retry after progress and report exports only what was broken', async () 
     headers: { accept: 'text/plain' },
   })
   const said = await text.text()
-  assert.match(said, new RegExp(`Migration ${id} .* of alice is failed`))
+  assert.match(said, new RegExp(`Migration ${id} .* of alice failed`))
   assert.match(said, /failed {3}alice\/bad: (?!alice)/)
 
   await host.remake('alice/bad', { a: 'bad' })
@@ -151,7 +151,7 @@ async function isCancelledNotFailed(service: Service, token: string, id: number)
   assert.match(await stream.text(), /event: end\n.*\ndata: \{"state":"cancelled"/)
   const text = { headers: { accept: 'text/plain' } }
   const report = await (await service.call(token, `${at}/report`, text)).text()
-  assert.match(report, new RegExp(`^Migration ${id} .* is cancelled on `))
+  assert.match(report, new RegExp(`^Migration ${id} .* was cancelled on `))
   const metrics = await (await fetch(`${service.url}/metrics`)).text()
   assert.match(metrics, /^godwit_migrations\{state="cancelled"\} 1$/m)
   assert.match(metrics, /^godwit_migrations\{state="failed"\} 1$/m, 'that of the test before')

@@ -1,4 +1,3 @@
-import { isPartial } from '../../../src/lib/is-partial.ts'
 import { formatBytes, formatDuration, formatNumber, percent } from '../quantities.ts'
 import { isUnfinished, type Progress, type RepositoryProgress } from '../wire.ts'
 import { Bar, type BarTone } from './bar.tsx'
@@ -25,14 +24,7 @@ export function MigrationTotals({ progress }: { progress: Progress }) {
             name="Repositories"
             value={`${formatNumber(totals.exported)} of ${formatNumber(totals.repositories)}`}
           />
-          <Figure
-            name="Size"
-            value={
-              isUnfinished(state)
-                ? `${formatBytes(totals.bytes_done)} of about ${formatBytes(totals.bytes_expected)}`
-                : formatBytes(totals.bytes_done)
-            }
-          />
+          <Figure name="Size" value={sizeIn(progress)} />
           {totals.records_expected > 0 && (
             <Figure name="Issues and pull requests" value={recordsIn(progress)} />
           )}
@@ -62,15 +54,24 @@ const TONES: Record<ShownState, BarTone> = {
   cancelled: 'neutral',
 }
 
+/** Sizes are those of the catalogue until the export of a repository begins. */
+function sizeIn({ state, totals, repositories }: Progress): string {
+  const done = formatBytes(totals.bytes_done)
+  if (!isUnfinished(state)) return done
+  const about = repositories.some((each) => each.state === 'waiting') ? 'about ' : ''
+  return `${done} of ${about}${formatBytes(totals.bytes_expected)}`
+}
+
 function recordsIn({ state, totals }: Progress): string {
   const done = formatNumber(totals.records_done)
   return isUnfinished(state) ? `${done} of ${formatNumber(totals.records_expected)}` : done
 }
 
+/** After the end, the part of the repositories that is exported. */
 function totalPercent({ state, totals }: Progress): number {
-  if (isPartial({ state, repositories: totals }))
-    return percent(totals.exported, totals.repositories)
-  return totals.percent
+  const isComplete = state === 'exported' && totals.skipped === 0
+  if (isUnfinished(state) || isComplete) return totals.percent
+  return percent(totals.exported, totals.repositories)
 }
 
 const MAX_CURRENT = 4

@@ -87,7 +87,7 @@ const lfsObjects = distinct(list(object({ oid: sha256, size: count() })), ({ oid
 
 export interface ManifestRepository extends ManifestGit {
   full_name: string
-  /** The total size of its files. */
+  /** The size of its git objects and LFS objects, including those of its wiki. */
   size: number
   segment: ManifestSegment
   wiki: ManifestGit | null

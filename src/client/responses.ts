@@ -9,9 +9,9 @@ import {
   forecastRepositorySchema,
   forecastSchema,
   progressEndSchema,
+  progressUpdateSchema,
   repositoryProgressSchema,
   retryForecastSchema,
-  totalsSchema,
 } from '../wire/progress.ts'
 import { extendedRepositorySchema } from '../wire/repository.ts'
 import { scheduleRunSchema, scheduleSchema } from '../wire/schedule.ts'
@@ -73,7 +73,7 @@ export type ForecastResponse = Static<typeof forecastResponse>
 export const repositoryProgressResponse = pick(
   repositoryProgressSchema,
   ['full_name', 'state', 'bytes_done'],
-  ['reason', 'bytes_expected', 'reused', 'warning', 'records'],
+  ['phase', 'reason', 'bytes_expected', 'reused', 'warning', 'records'],
 )
 export type RepositoryProgressResponse = Static<typeof repositoryProgressResponse>
 
@@ -90,11 +90,12 @@ export const retryForecastResponse = pick(
 export type RetryForecastResponse = Static<typeof retryForecastResponse>
 
 export const totalsResponse = pick(
-  totalsSchema,
+  object({ ...progressUpdateSchema.properties, under_way: arrayOf(repositoryProgressResponse) }),
   ['repositories', 'exported', 'skipped', 'remaining', 'bytes_done'],
   [
     ...(['reused', 'failed', 'bytes_expected', 'bytes_per_second', 'seconds_left'] as const),
     ...(['records_done', 'records_expected', 'waiting_until'] as const),
+    ...(['phase', 'percent', 'under_way'] as const),
   ],
 )
 export type TotalsResponse = Static<typeof totalsResponse>

@@ -5,6 +5,7 @@ import { formatRelativeTime } from '../lib/quantities.ts'
 import {
   escapeForTerminal,
   escapeJsonForTerminal,
+  escapeJsonLinesForTerminal,
   escapeLinesForTerminal,
 } from '../lib/terminal-text.ts'
 import { ConfigError } from '../lib/user-error.ts'
@@ -176,6 +177,10 @@ export function printJson(value: unknown): void {
   }
   print(escapeJsonForTerminal(value, replace))
 }
+
+/** Prints a value as JSON on one line. */
+export const printJsonLine = (value: unknown): void =>
+  print(escapeJsonLinesForTerminal(JSON.stringify(value)))
 
 /** Rows of cells. The first row holds the titles. */
 export type Table = readonly (readonly string[])[]

@@ -26,8 +26,11 @@ export const paintState = (state: string, stream?: NodeJS.WriteStream): string =
 
 /** The last line of a terminal, which shows the progress. Disposing clears it. */
 interface ProgressLine extends Disposable {
-  /** Draws a bar for `fraction`, from 0 to 1, and the text. Does nothing unless the stream is a terminal. */
-  update(fraction: number | undefined, text: string): void
+  /**
+   * Draws a bar for `fraction`, from 0 to 1, and the first of the texts that fits into the line. If none fits, the last is cut off.
+   * Does nothing unless the stream is a terminal.
+   */
+  update(fraction: number | undefined, ...texts: readonly string[]): void
   /** Prints a line above the progress. */
   print(text: string): void
   /** Prints a line that is already escaped and may contain colours. */
@@ -41,12 +44,18 @@ export function progressLine(to: NodeJS.WriteStream): ProgressLine {
 
   const clear = () => to.write('\r\x1b[K')
   return {
-    update(fraction, text) {
-      const drawn = fraction === undefined ? '' : `${bar(fraction, to)} `
-      // `columns` is 0 if the width is unknown.
-      const width = (to.columns || 80) - 1 - (fraction === undefined ? 0 : BAR_WIDTH + 3)
+    update(fraction, ...texts) {
+      // `columns` is 0 if the width is unknown. The last column stays empty, because some terminals wrap after it.
+      const columns = (to.columns || 80) - 1
+      const barWidth = columns < 60 ? 10 : 20
+      const drawn = fraction === undefined ? '' : `${bar(fraction, barWidth, to)} `
+      const width = Math.max(columns - (drawn === '' ? 0 : barWidth + 3), 0)
+      const escaped = texts.map(escapeForTerminal)
       clear()
-      to.write(drawn + escapeForTerminal(text).slice(0, Math.max(0, width)))
+      to.write(
+        drawn +
+          (escaped.find(({ length }) => length <= width) ?? escaped.at(-1)?.slice(0, width) ?? ''),
+      )
     },
     print(text) {
       clear()
@@ -60,9 +69,7 @@ export function progressLine(to: NodeJS.WriteStream): ProgressLine {
   }
 }
 
-const BAR_WIDTH = 30
-
-function bar(fraction: number, to: NodeJS.WriteStream): string {
-  const filled = Math.round(Math.min(Math.max(fraction, 0), 1) * BAR_WIDTH)
-  return `[${paint('green', '#'.repeat(filled), to)}${'.'.repeat(BAR_WIDTH - filled)}]`
+function bar(fraction: number, width: number, to: NodeJS.WriteStream): string {
+  const filled = Math.round(Math.min(Math.max(fraction, 0), 1) * width)
+  return `[${paint('green', '#'.repeat(filled), to)}${'.'.repeat(width - filled)}]`
 }

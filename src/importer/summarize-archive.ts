@@ -132,7 +132,7 @@ function addManifest(summary: ArchiveSummary, text: string): void {
 /** Its keys are those of `--json`. */
 export interface RepositorySummary {
   full_name: string
-  /** The size of all its files, including those of its wiki. */
+  /** The size of its git objects and LFS objects, including those of its wiki, as in the progress of a migration. */
   bytes: number
   /** The branch that HEAD names, or an object id; null if there is no HEAD. */
   default_branch: string | null
@@ -145,6 +145,7 @@ export interface RepositorySummary {
 }
 
 const IN_REPOSITORY = /^repositories\/([^/]+\/[^/]+)\.git\/(.+)$/s
+const OBJECT = /^(?:objects|lfs\/objects)\//
 const PACKED_REF = /^[0-9a-f]{40,64} (refs\/.+)$/gm
 
 const emptyCounts = () => ({
@@ -164,7 +165,7 @@ class RepositoryCounter {
     if (fullName === undefined || path === undefined) return
     const counts = this.#counts.get(fullName) ?? emptyCounts()
     this.#counts.set(fullName, counts)
-    counts.bytes += entry.size
+    if (OBJECT.test(path)) counts.bytes += entry.size
     if (path.startsWith('refs/')) counts.refs.add(path)
     else if (path.startsWith('lfs/objects/')) {
       counts.lfsObjects += 1

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { archiveName } from './archive-name.ts'
-import { formatBytes, formatDuration, formatRelativeTime } from './quantities.ts'
+import { formatBytes, formatDuration, formatKib, formatRelativeTime } from './quantities.ts'
 
 test('sizes are decimal, with two digits if they are small', () => {
   const sizes: [number, string][] = [
@@ -16,6 +16,7 @@ test('sizes are decimal, with two digits if they are small', () => {
     [5.2e15, '5.2 PB'],
   ]
   for (const [bytes, words] of sizes) assert.equal(formatBytes(bytes), words)
+  assert.deepEqual([0, 1, 2].map(formatKib), ['0 bytes', 'up to 1 kB', '2.0 kB'])
 })
 
 test('durations and times are readable', () => {

@@ -14,6 +14,10 @@ export function formatBytes(bytes: number): string {
   return `${rest < 9.95 ? rest.toFixed(1) : Math.round(rest)} ${UNITS[unit]}`
 }
 
+/** Formats GitHub's `size` of a repository, which is in KiB and rounded up. */
+export const formatKib = (kib: number): string =>
+  kib === 1 ? 'up to 1 kB' : formatBytes(kib * 1024)
+
 // Created on first use: together they take a tenth of the start of a command.
 let plain: Intl.NumberFormat | undefined
 let relative: Intl.RelativeTimeFormat | undefined

@@ -9,6 +9,7 @@ import { DEFAULT_OPTIONS, type Migration, type MigrationOptions } from './migrat
 import { insertMigration } from './migration-store.ts'
 import { recordOutcome, recordProgress } from './outcome-store.ts'
 import { describeReport, type Progress, progressOf, reportOf, totalsOf } from './progress.ts'
+import { recordRecordsProgress, storeRecords } from './record-store.ts'
 
 const SECOND = 1000
 
@@ -77,6 +78,50 @@ onEachEngine('progress', (engine) => {
     assert.equal(last.secondsLeft, 70)
   })
 
+  test('the progress says what happens now, and what is done of it', async (t) => {
+    const { db, id } = await scene(t)
+    const at = (position: number) => ({ migrationId: id, position })
+    const now = async () => {
+      const progress = await progressOf(db, { id })
+      const { phase, percent, secondsLeft, bytesPerSecond } = totalsOf(progress, 9 * SECOND)
+      const phases = progress.repositories.map((each) => each.phase)
+      return { phase, phases, percent, secondsLeft, bytesPerSecond }
+    }
+    const unknown = { secondsLeft: null, bytesPerSecond: null }
+    const nothing = { phases: [null, null, null], percent: 0, ...unknown }
+    assert.deepEqual(await now(), { phase: 'waiting', ...nothing })
+    await moveMigration(db, id, 'exporting', { now: 0 })
+    await recordRecordsProgress(db, at(0), { done: 5, expected: 10, startedAt: 0 })
+    assert.deepEqual(await now(), {
+      phase: 'records',
+      phases: ['records', null, null],
+      // A quarter of one of three repositories, and none of the bytes.
+      percent: 4,
+      ...unknown,
+    })
+    const stored = { rowsKey: 'k', attachmentsKey: null, assetsKey: null, asOf: 0, notes: [] }
+    await storeRecords(db, at(0), { ...stored, reused: false, count: 10 }, 2 * SECOND)
+    assert.deepEqual((await now()).phases, ['queued', null, null])
+
+    const examined = { fingerprint: 'f', startedAt: 5 * SECOND, bytesExpected: 10 * 1024 }
+    await recordProgress(db, at(0), { ...examined, bytesDone: 5 * 1024 })
+    const packing = await now()
+    assert.deepEqual([packing.phase, packing.phases[0]], ['packing', 'packing'])
+    // Since the first git data, not since the first record.
+    assert.equal(packing.bytesPerSecond, Math.round((5 * 1024) / 4))
+    await recordProgress(db, at(0), { ...examined, bytesDone: 10 * 1024 })
+    assert.deepEqual((await now()).phases[0], 'verifying')
+
+    for (const position of [0, 1, 2])
+      await recordOutcome(db, at(position), { reason: 'broken' }, 8 * SECOND)
+    const sealing = await now()
+    assert.deepEqual([sealing.phase, sealing.percent], ['sealing', 99])
+    assert.deepEqual([sealing.phases[0], sealing.secondsLeft], [null, null])
+    await moveMigration(db, id, 'exported', { now: 8 * SECOND })
+    const { phase, percent, secondsLeft } = await now()
+    assert.deepEqual([phase, percent, secondsLeft], [null, 100, 0])
+  })
+
   test('an export without git data expects no bytes', async (t) => {
     const { db } = await openDatabase(t, engine)
     const id = await start(db, [10], { excludeGitData: true })
@@ -97,6 +142,8 @@ function progressWith(sizes: number[]): Progress {
     repositories: sizes.map((bytes, n) => ({
       fullName: `alice/r${n}`,
       state: 'exported',
+      phase: null,
+      packingSince: 0,
       bytesDone: bytes,
       bytesExpected: bytes,
       reused: false,

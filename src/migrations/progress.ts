@@ -1,13 +1,15 @@
 import type { Db } from '../db/database.ts'
-import { formatBytes, formatDuration } from '../lib/quantities.ts'
+import { formatBytes, formatCount, formatDuration } from '../lib/quantities.ts'
 import { mapInTurns } from '../lib/turns.ts'
 import { summarizeNames } from './archive-store.ts'
+import { estimateSecondsLeft } from './estimate.ts'
 import {
   type Migration,
   type MigrationOptions,
   type MigrationState,
   type ShownState,
   shownState,
+  unfinishedStates,
 } from './migration.ts'
 import { outcomesOf, type RepositoryOutcome } from './outcomes.ts'
 import { type RecordsProgress, recordExportsOf } from './record-store.ts'
@@ -15,10 +17,19 @@ import { namedRepositoriesOf } from './snapshot-store.ts'
 
 type RepositoryState = 'waiting' | 'exporting' | 'exported' | 'skipped' | 'failed'
 
+/** What is done with a repository now. `queued` if its records are stored, and its git data is not begun. */
+type RepositoryPhase = 'records' | 'queued' | 'packing' | 'verifying'
+
+type MigrationPhase = 'waiting' | 'records' | 'packing' | 'sealing'
+
 export interface RepositoryProgress
   extends Omit<RepositoryOutcome, 'outcome' | 'segmentKey' | 'bytesExpected'> {
   fullName: string
   state: RepositoryState
+  /** Null unless it is being exported. */
+  phase: RepositoryPhase | null
+  /** When the export of its git data began. */
+  packingSince: number | null
   /** The size in the catalogue, until the repository is examined. */
   bytesExpected: number
   /** Null if records are not exported, or not begun. */
@@ -43,19 +54,21 @@ export async function progressOf(db: Db, { id }: Pick<Migration, 'id'>): Promise
   const records = await recordExportsOf(db, { id })
   const named = await namedRepositoriesOf(db, { id, repositoryCount: migration.repository_count })
   const { excludeGitData } = JSON.parse(migration.options) as MigrationOptions
+  const state = shownState(migration.state as MigrationState, migration.reason)
+  const isUnfinished = unfinishedStates.includes(state)
   return {
-    state: shownState(migration.state as MigrationState, migration.reason),
+    state,
     reason: migration.reason,
     startedAt: migration.started_at,
     endedAt: migration.ended_at,
-    repositories: await mapInTurns(named, ({ fullName, bytes }, position) => ({
-      fullName,
-      ...progressOfOne(
+    repositories: await mapInTurns(named, ({ fullName, bytes }, position) => {
+      const one = progressOfOne(
         outcomes.get(position) ?? NOT_BEGUN,
         records.get(position)?.progress ?? null,
         excludeGitData ? 0 : bytes,
-      ),
-    })),
+      )
+      return { fullName, ...one, phase: isUnfinished ? phaseOf(one) : null }
+    }),
   }
 }
 
@@ -73,32 +86,39 @@ const NOT_BEGUN: RepositoryOutcome = {
 }
 
 function progressOfOne(
-  { segmentKey: _, outcome, bytesExpected, ...rest }: RepositoryOutcome,
+  { segmentKey, outcome, bytesExpected, ...rest }: RepositoryOutcome,
   records: RecordsProgress | null,
   cataloguedBytes: number,
-): Omit<RepositoryProgress, 'fullName'> {
+): Omit<RepositoryProgress, 'fullName' | 'phase'> {
   const startedAt = records?.startedAt ?? rest.startedAt
   return {
     ...rest,
     state: outcome ?? (startedAt === null ? 'waiting' : 'exporting'),
     startedAt,
+    // Without git data, there is no segment.
+    packingSince: outcome === 'exported' && segmentKey === null ? null : rest.startedAt,
     records,
     bytesExpected: bytesExpected ?? cataloguedBytes,
   }
 }
 
-export function totalsOf({ repositories, startedAt, endedAt }: Progress, now: number) {
-  const inState = (state: RepositoryState) => repositories.filter((each) => each.state === state)
-  const sum = (some: RepositoryProgress[], of: (each: RepositoryProgress) => number) =>
-    some.reduce((total, each) => total + of(each), 0)
+function phaseOf(
+  repository: Omit<RepositoryProgress, 'fullName' | 'phase'>,
+): RepositoryPhase | null {
+  const { state, packingSince, records, bytesDone, bytesExpected } = repository
+  if (state !== 'exporting') return null
+  if (packingSince === null) return records?.finishedAt === null ? 'records' : 'queued'
+  return bytesDone > 0 && bytesDone >= bytesExpected ? 'verifying' : 'packing'
+}
+
+export function totalsOf(progress: Progress, now: number) {
+  const { state, repositories, startedAt, endedAt } = progress
+  const inState = (wanted: RepositoryState) => repositories.filter((each) => each.state === wanted)
   const bytesDone = sum(repositories, (each) => each.bytesDone)
   // Skipped and failed repositories have a reason.
   const bytesExpected = sum(repositories, (each) => (each.reason === null ? each.bytesExpected : 0))
-  const written = sum(repositories, (each) => (each.reused ? 0 : each.bytesDone))
-  const seconds = startedAt === null ? 0 : ((endedAt ?? now) - startedAt) / 1000
-  // The average over the export so far, without reused repositories.
-  const bytesPerSecond = seconds > 0 ? Math.round(written / seconds) : null
   const remaining = inState('waiting').length + inState('exporting').length
+  const isUnfinished = unfinishedStates.includes(state)
   return {
     repositories: repositories.length,
     exported: inState('exported').length,
@@ -106,15 +126,68 @@ export function totalsOf({ repositories, startedAt, endedAt }: Progress, now: nu
     skipped: inState('skipped').length,
     failed: inState('failed').length,
     remaining,
+    phase: isUnfinished ? phaseOfAll(progress, remaining) : null,
+    percent: state === 'exported' ? 100 : donePercent(repositories, bytesDone, bytesExpected),
     bytesDone,
     bytesExpected,
-    bytesPerSecond,
-    secondsLeft: secondsLeft(remaining, bytesExpected, bytesDone, bytesPerSecond),
+    bytesPerSecond: bytesPerSecond(repositories, endedAt ?? now),
+    secondsLeft: secondsLeft(),
     // Issues and pull requests that were read from the forge, and that are known to exist.
     recordsDone: sum(repositories, ({ records }) => records?.done ?? 0),
     recordsExpected: sum(repositories, ({ records }) => records?.expected ?? 0),
-    waitingUntil: endedAt === null ? firstWait(repositories) : null,
+    waitingUntil: isUnfinished ? firstWait(repositories) : null,
   }
+
+  function secondsLeft(): number | null {
+    if (!isUnfinished) return 0
+    // The time that sealing takes depends on the blob store.
+    if (startedAt === null || remaining === 0) return null
+    return estimateSecondsLeft(repositories, { startedAt, now })
+  }
+}
+
+const sum = (some: readonly RepositoryProgress[], of: (each: RepositoryProgress) => number) =>
+  some.reduce((total, each) => total + of(each), 0)
+
+function phaseOfAll({ state, repositories }: Progress, remaining: number): MigrationPhase {
+  if (state === 'pending') return 'waiting'
+  if (remaining === 0) return 'sealing'
+  const phases = new Set(repositories.map(({ phase }) => phase))
+  if (phases.has('packing') || phases.has('verifying')) return 'packing'
+  return phases.has('records') ? 'records' : 'waiting'
+}
+
+/** Repositories and bytes count equally. It is 100 only when the archive is complete. */
+function donePercent(
+  repositories: readonly RepositoryProgress[],
+  bytesDone: number,
+  bytesExpected: number,
+): number {
+  const byRepositories = sum(repositories, doneFraction) / Math.max(repositories.length, 1)
+  const byBytes = bytesExpected > 0 ? Math.min(bytesDone / bytesExpected, 1) : byRepositories
+  return Math.min(Math.floor(50 * (byRepositories + byBytes)), 99)
+}
+
+/** Records are the first half of a repository that has them. */
+function doneFraction({ finishedAt, records, bytesDone, bytesExpected }: RepositoryProgress) {
+  if (finishedAt !== null) return 1
+  const packed = bytesExpected > 0 ? Math.min(bytesDone / bytesExpected, 1) : 0
+  if (!records) return packed
+  const read = records.finishedAt === null ? records.done / Math.max(records.expected, 1) : 1
+  return (Math.min(read, 1) + packed) / 2
+}
+
+const MIN_RATED_MS = 1000
+const MIN_RATE = 1000
+
+/** Returns the average since the first git data was exported, without reused repositories; null if that is next to nothing. */
+function bytesPerSecond(repositories: readonly RepositoryProgress[], until: number): number | null {
+  const packed = repositories.filter(({ packingSince, reused }) => packingSince !== null && !reused)
+  const written = sum(packed, ({ bytesDone }) => bytesDone)
+  const since = packed.reduce((first, each) => Math.min(first, each.packingSince!), until)
+  if (until - since < MIN_RATED_MS) return null
+  const rate = Math.round((written * 1000) / (until - since))
+  return rate < MIN_RATE ? null : rate
 }
 
 /** Returns when the first request can be sent to the forge again, or null if no repository waits for that. */
@@ -123,17 +196,6 @@ function firstWait(repositories: readonly RepositoryProgress[]): number | null {
     state === 'exporting' ? (records?.waitingUntil ?? []) : [],
   )
   return waits.length === 0 ? null : waits.reduce((first, each) => Math.min(first, each))
-}
-
-function secondsLeft(
-  remaining: number,
-  bytesExpected: number,
-  bytesDone: number,
-  bytesPerSecond: number | null,
-): number | null {
-  if (remaining === 0) return 0
-  if (!bytesPerSecond) return null
-  return Math.ceil(Math.max(bytesExpected - bytesDone, 0) / bytesPerSecond)
 }
 
 export type Report = ReturnType<typeof reportOf>
@@ -163,14 +225,22 @@ export function describeReport(report: Report): string {
   const ended = progress.endedAt === null ? '' : ` on ${new Date(progress.endedAt).toISOString()}`
   const isPartial = progress.state === 'exported' && skipped > 0
   const lines = [
-    `Migration ${migration.id} (${migration.guid}) of ${migration.owner.login} is ${isPartial ? 'exported in part' : progress.state}${ended}.`,
-    `${totals.repositories} repositories: ${exported} exported (${reused} of them reused), ${skipped} skipped, ${failed} failed, ${remaining} not ended.`,
-    `${formatBytes(bytesDone)} of git data${seconds === null ? '' : ` in ${formatDuration(seconds)}`}.`,
+    `Migration ${migration.id} (${migration.guid}) of ${migration.owner.login} ${isPartial ? 'was partly exported' : STATE_TEXTS[progress.state]}${ended}.`,
+    `${formatCount(totals.repositories, 'repository', 'repositories')}: ${exported} exported (${reused} of them reused), ${skipped} skipped, ${failed} failed, ${remaining} not ended.`,
+    `${formatBytes(bytesDone)} of git and LFS data${seconds === null ? '' : ` in ${formatDuration(seconds)}`}.`,
   ]
   if (totals.recordsExpected > 0)
     lines.push(`${totals.recordsDone} issues and pull requests with their comments and files.`)
   lines.push(...warnings.map((warning) => `Warning: ${warning}.`))
   return [...lines, '', ...progress.repositories.map(describeRepository), ''].join('\n')
+}
+
+const STATE_TEXTS: Record<ShownState, string> = {
+  pending: 'is pending',
+  exporting: 'is exporting',
+  exported: 'was exported',
+  failed: 'failed',
+  cancelled: 'was cancelled',
 }
 
 function describeRepository(repository: RepositoryProgress): string {

@@ -34,6 +34,8 @@ export interface RecordsProgress {
   /** Why it waits. */
   waitingFor: string | null
   startedAt: number
+  /** Null until all records are stored. */
+  finishedAt: number | null
   asOf: number | null
   notes: readonly string[]
 }
@@ -78,6 +80,7 @@ function exportOf(row: Row<'record_exports'>): {
       waitingUntil: row.waiting_until,
       waitingFor: row.waiting_for,
       startedAt: row.started_at,
+      finishedAt: row.finished_at,
       asOf: row.as_of,
       notes,
     },

@@ -3,6 +3,10 @@ import * as s from './schema.ts'
 
 const countOrNull = s.nullable(s.count)
 const repositoryStates = ['waiting', 'exporting', 'exported', 'skipped', 'failed'] as const
+const repositoryPhases = ['records', 'queued', 'packing', 'verifying'] as const
+const migrationPhases = ['waiting', 'records', 'packing', 'sealing'] as const
+const SIZE =
+  'Sizes are the bytes of git objects and LFS objects, of the repository and its wiki, before the archive is compressed.'
 
 const archiveWarnings = {
   ...s.arrayOf(s.string),
@@ -10,9 +14,20 @@ const archiveWarnings = {
     "Warnings about the archive, such as damaged data, or a size that GitHub's importers refuse or that the disk has no space for.",
 }
 
-export const totalsSchema = s.object({
+const totalsSchema = s.object({
   ...s.each(['repositories', 'exported', 'reused', 'skipped', 'failed'], s.count),
-  ...s.each(['remaining', 'bytes_done'], s.count),
+  remaining: s.count,
+  phase: {
+    ...s.nullable(s.enumOf(migrationPhases)),
+    description:
+      'What happens now: issues and pull requests are read (`records`), git data is written (`packing`), or all repositories have ended and the archive is completed (`sealing`). Null after the end.',
+  },
+  percent: {
+    ...s.count,
+    maximum: 100,
+    description: 'By repositories and by bytes, equally. 100 only if the migration is exported.',
+  },
+  bytes_done: { ...s.count, description: SIZE },
   bytes_expected: {
     ...s.count,
     description:
@@ -20,9 +35,14 @@ export const totalsSchema = s.object({
   },
   bytes_per_second: {
     ...countOrNull,
-    description: 'Average since the export started, excluding reused repositories.',
+    description:
+      'Average since the first git data was written, excluding reused repositories. Null before that, and below 1 kB/s.',
   },
-  seconds_left: { ...countOrNull, description: 'Null while no estimate is possible.' },
+  seconds_left: {
+    ...countOrNull,
+    description:
+      'Estimated from the repositories, bytes and records that are done and left. Null while no estimate is possible: too little is done, only records were read, or the archive is being sealed.',
+  },
   records_done: {
     ...s.count,
     description: 'Issues and pull requests that were read from the forge.',
@@ -62,7 +82,12 @@ export const repositoryProgressSchema = s.object(
       description:
         '`failed` if the migration fails because of it; `skipped` if the migration allows partial archives.',
     },
-    bytes_done: s.count,
+    phase: {
+      ...s.nullable(s.enumOf(repositoryPhases)),
+      description:
+        'What is done with it now: its issues and pull requests are read (`records`), it waits until its git data can be exported (`queued`), its git data is written (`packing`), or all of it is written and is still being verified (`verifying`). Null unless its state is `exporting`.',
+    },
+    bytes_done: { ...s.count, description: SIZE },
     bytes_expected: {
       ...s.count,
       description: 'Estimated from the catalogue until the repository has been examined.',

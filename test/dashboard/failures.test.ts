@@ -49,6 +49,7 @@ test(
     await untilHeading(page, 'Migration 1')
     await page.getByText('Migration failed').waitFor()
     const broken = page.getByRole('listitem').filter({ hasText: 'alice/broken' }).last()
+    await broken.getByText('objects are missing').click()
     await broken.getByText(damage.reason).waitFor()
     await page.getByText('Failed:').waitFor()
 
@@ -124,17 +125,18 @@ test(
       await route.fulfill({ json: { ...summary, state: 'exporting', archive: null, repositories } })
     })
     await page.getByRole('button', { name: 'Start with 2 repositories' }).click()
-    await page.getByText('Exported in part', { exact: true }).waitFor()
+    await page.getByText('Partly exported', { exact: true }).waitFor()
     await page.unroute(/\/summary$/)
     await page.reload()
-    await page.getByText('1 repository is not in the archive').waitFor()
-    await page.getByText('The archive is ready, with 1 of 2 repositories, 1 skipped').waitFor()
+    const banner = page.getByRole('region', { name: 'The archive is ready' })
+    await banner.getByText('The archive is ready, with 1 of 2 repositories, 1 skipped').waitFor()
+    await banner.getByText(/has grafts/).waitFor()
     const bar = section(page, 'Progress').getByRole('progressbar')
     // The bar follows the stream, the text follows the migration: neither waits for the other.
     await bar.and(page.locator('[aria-valuenow="50"][data-tone="attention"]')).waitFor()
     await page.getByRole('link', { name: 'Migrations' }).first().click()
     const row = section(page, '1 migration').getByRole('listitem').first()
-    await row.getByText('Exported in part:').waitFor()
+    await row.getByText('Partly exported:').waitFor()
     await row.getByText('1 of 2 repositories, 1 skipped').waitFor()
 
     await page.route(/\/summary$/, async (route) => {

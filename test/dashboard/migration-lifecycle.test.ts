@@ -58,7 +58,7 @@ test(
 
     const [download] = await Promise.all([
       page.waitForEvent('download'),
-      page.getByRole('button', { name: 'Download' }).click(),
+      page.getByRole('button', { name: 'Download', exact: true }).click(),
     ])
     const archive = join(temporaryDirectory(t), download.suggestedFilename())
     await download.saveAs(archive)

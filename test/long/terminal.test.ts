@@ -48,7 +48,7 @@ test('a terminal shows a progress bar in place, and colours', needsTerminal, asy
   assert.ok(bars.length > 0, JSON.stringify(shown))
   for (const drawn of bars) {
     const plain = drawn.replaceAll(new RegExp(COLOUR, 'g'), '')
-    assert.match(plain, /^\[#{30}\] 2\/2 repositories, \d+ bytes/)
+    assert.match(plain, /^\[#{20}\] 2\/2 repositories, \d+ bytes of \d+ bytes$/)
     assert.ok(plain.length < 70, 'it does not fit into a line')
   }
   assert.match(shown, new RegExp(`migration 1 is ${ESCAPE}\\[32mexported`))

@@ -95,7 +95,7 @@ test('progress and report show a failed repository, and a retry exports only tha
     headers: { accept: 'text/plain' },
   })
   const reportText = await text.text()
-  assert.match(reportText, new RegExp(`Migration ${id} .* of alice is failed`))
+  assert.match(reportText, new RegExp(`Migration ${id} .* of alice failed`))
   assert.match(reportText, /failed {3}alice\/bad: (?!alice)/)
 
   await host.recreate('alice/bad', { a: 'bad' })
@@ -151,7 +151,7 @@ async function assertCancelled(service: Service, token: string, id: number): Pro
   assert.match(await stream.text(), /event: end\n.*\ndata: \{"state":"cancelled"/)
   const text = { headers: { accept: 'text/plain' } }
   const report = await (await service.call(token, `${at}/report`, text)).text()
-  assert.match(report, new RegExp(`^Migration ${id} .* is cancelled on `))
+  assert.match(report, new RegExp(`^Migration ${id} .* was cancelled on `))
   const metrics = await (await fetch(`${service.url}/metrics`)).text()
   assert.match(metrics, /^godwit_migrations\{state="cancelled"\} 1$/m)
   assert.match(metrics, /^godwit_migrations\{state="failed"\} 1$/m, 'of an earlier test')

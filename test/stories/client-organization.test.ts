@@ -29,7 +29,7 @@ test('the client runs a migration of an organization from start to deletion', as
   assert.deepEqual([owner.type, url], ['Organization', `${service.url}/orgs/octo/migrations/1`])
   assert.match((await migration(0, 'repositories', '1')).out, /octo\/tools/)
   assert.match((await migration(0, 'watch', '1')).err, /migration 1 is exported/)
-  assert.match((await migration(0, 'report', '1')).out, /of octo is exported/)
+  assert.match((await migration(0, 'report', '1')).out, /of octo was exported/)
   await migration(0, 'download', '1')
   assert.match((await migration(0, 'unlock', '1', 'site')).out, /unlocked: octo\/site/)
   assert.equal((await migration(0, 'retry', '1')).out, '2')

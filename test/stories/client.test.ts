@@ -112,7 +112,7 @@ test('a failed migration sets the exit code, and retry, report and cancel work',
   const failed = await migration(1, 'start', 'site', 'tools', '--watch')
   assert.equal(failed.out, '3')
   assert.match(failed.err, /^failed: alice\/site: /m)
-  assert.match(failed.err, /^godwit: migration 3 is failed.*`godwit migration report 3`/m)
+  assert.match(failed.err, /^godwit: migration 3 failed.*`godwit migration report 3`/m)
   assert.match((await migration(0, 'report', '3')).out, /failed {3}alice\/site: /)
   await host.recreate('alice/site', { a: '1' })
   assert.equal((await migration(0, 'retry', '3')).out, '4')

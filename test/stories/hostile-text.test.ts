@@ -230,9 +230,9 @@ test('a file that the client cannot write is reported in one line', async (t) =>
     ['start', 'a/b', '--preflight', '--allow-partial'],
     ['start', 'a/b', '--watch'],
     ['watch', '1'],
-    ['watch', '1', '--json'],
   ]
   for (const call of withMessages) await assertWriteError(['migration', ...call], ended, false)
+  await assertWriteError(['migration', 'watch', '1', '--json'], ended)
   for (const call of [
     ...MIGRATION_COMMANDS.filter((call) => call[0] !== 'watch' && !call.includes('--preflight')),
     ['list', '--json'],

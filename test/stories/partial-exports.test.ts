@@ -29,7 +29,7 @@ before(async () => {
 
 test('watching a partial export ends with the missing repositories, and exit code 5', async () => {
   const { err } = await client.migration(5, 'watch', '2')
-  assert.match(err, /^migration 2 is partial: 2 of 3 repositories, 1 skipped$/m)
+  assert.match(err, /^migration 2 is partly exported: 2 of 3 repositories, 1 skipped$/m)
   assert.match(err, PARTIAL)
   const whole = await client.migration(0, 'watch', '1')
   assert.match(whole.err, /^migration 1 is exported: 2 of 2 repositories$/m)
@@ -55,7 +55,7 @@ test('list, show and report of a partial export have the counts', async () => {
   assert.match(shown, /^repositories +2 of 3, 1 skipped$/m)
   assert.match(shown, /skipped: alice\/grafted: .*grafts/)
   const { out: report } = await client.migration(0, 'report', '2')
-  assert.match(report, /^Migration 2 .* is exported in part on /)
+  assert.match(report, /^Migration 2 .* was partly exported on /)
   assert.match(report, /^skipped +alice\/grafted: /m)
   // GitHub's paths report it as GitHub does.
   const wire = (await (await story.call('/user/migrations/2')).json()) as { state: string }

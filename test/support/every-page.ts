@@ -201,7 +201,7 @@ async function startEveryState(
       { name: 'organization', at: '#/orgs/octo', token, ready: showsText('Migrations of octo') },
       { name: 'new-migration', at: '#/new', token, ready: selectRepositories },
       migration('migration-exported', exported.id, 'The archive is ready'),
-      migration('migration-partial', partial.id, 'Exported in part'),
+      migration('migration-partial', partial.id, 'Partly exported'),
       migration('migration-cancelled', cancelled, 'Migration cancelled'),
       migration('migration-failed', failed.id, 'Migration failed'),
       migration('migration-deleted', deleted.id, 'The archive no longer exists'),

@@ -10,14 +10,15 @@ export const needsTerminal = skipUnless(isInstalled, "util-linux's script is not
 /** Runs a shell command at its own terminal, and returns its exit code and what it displayed. */
 export function atTerminal(
   line: string,
-  { cwd, env }: { cwd: string; env: Readonly<Record<string, string>> },
+  options: { cwd: string; env: Readonly<Record<string, string>>; columns?: number },
 ): Promise<{ code: number | null; shown: string }> {
   // Node turns colours off when CI is set; the test needs the output that a person sees.
   const { CI, NO_COLOR, FORCE_COLOR, ...inherited } = process.env
-  const args = ['-qec', `stty cols 70 rows 24; ${line}`, '/dev/null']
-  const options = { cwd, env: { ...inherited, TERM: 'xterm-256color', ...env } }
+  const { cwd, columns = 70 } = options
+  const args = ['-qec', `stty cols ${columns} rows 24; ${line}`, '/dev/null']
+  const env = { ...inherited, TERM: 'xterm-256color', ...options.env }
   return new Promise((resolve) => {
-    const child = execFile('script', args, options, (_error, shown) =>
+    const child = execFile('script', args, { cwd, env }, (_error, shown) =>
       resolve({ code: child.exitCode, shown }),
     )
     child.stdin?.end()

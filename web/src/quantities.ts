@@ -4,6 +4,7 @@ export {
   formatBytes,
   formatCount,
   formatDuration,
+  formatKib,
   formatNumber,
   formatRelativeTime,
 } from '../../src/lib/quantities.ts'

@@ -7,7 +7,7 @@ import {
   startFlagHelp,
 } from '../../client/responses.ts'
 import { isPartial } from '../../lib/is-partial.ts'
-import { formatBytes, formatDuration } from '../../lib/quantities.ts'
+import { formatBytes, formatDuration, formatKib } from '../../lib/quantities.ts'
 import { escapeForTerminal } from '../../lib/terminal-text.ts'
 import { formatTime, type Table } from '../command-line.ts'
 import { paintState } from '../terminal.ts'
@@ -44,7 +44,7 @@ export function repositoryRows(repositories: readonly RepositoryResponse[]): Tab
     ...repositories.map((each) => [
       each.full_name,
       each.private ? 'private' : 'public',
-      typeof each.size !== 'number' ? '-' : formatBytes(each.size * 1024),
+      typeof each.size !== 'number' ? '-' : formatKib(each.size),
       each.default_branch ?? '-',
       formatTime(each.pushed_at ?? null),
     ]),

@@ -39,7 +39,7 @@ export function startCommand({ add }: ClientCommands): void {
       const body = await startRequest(client, names, options)
       if (options.preflight) return forecast(client, body)
       const started = await startOnce(client, () => client.api.start(body))
-      // With --json, the watch prints the migration when it has ended.
+      // With --json, every line of the watch has the ID.
       if (!options.watch || !client.isJson) printResult(client, started, String(started.id))
       if (options.watch) await watchUntilEnd(client, started.id)
     }),

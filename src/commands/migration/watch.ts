@@ -3,45 +3,78 @@ import type {
   RepositoryProgressResponse,
   TotalsResponse,
 } from '../../client/responses.ts'
+import type { MigrationUpdate } from '../../client/watch-migration.ts'
 import { formatBytes, formatDuration } from '../../lib/quantities.ts'
-import { escapeForTerminal } from '../../lib/terminal-text.ts'
+import { shortReason } from '../../lib/short-reason.ts'
+import { escapeForTerminal, oneLine } from '../../lib/terminal-text.ts'
 import { UserError } from '../../lib/user-error.ts'
 import { type ClientCommands, type ClientContext, orgFlag, withClient } from '../client-command.ts'
-import { printJson } from '../command-line.ts'
-import { paintState, progressLine } from '../terminal.ts'
+import { printJsonLine } from '../command-line.ts'
+import { paint, paintState, progressLine } from '../terminal.ts'
 import { requireCompleteExport } from './partial-export.ts'
+
+interface WatchOptions {
+  verbose?: boolean
+}
 
 export function watchCommand({ addWithId }: ClientCommands): void {
   addWithId(
     'watch',
-    'watch a migration until it has ended',
+    'watch a migration until it has ended; --json prints a line for each change',
     'godwit migration watch 7 && godwit migration download 7',
-  ).action(withClient((client, _options, id: number) => watchUntilEnd(client, id)))
+    'godwit migration watch 7 --json | jq -r "select(.event == \\"progress\\").percent"',
+  )
+    .option('--verbose', "print git's own messages for repositories that cannot be exported")
+    .action(
+      withClient((client, options: WatchOptions, id: number) => watchUntilEnd(client, id, options)),
+    )
 }
 
 /** Watches a migration until it has ended. Throws unless it is exported completely. */
-export async function watchUntilEnd(client: ClientContext, id: number): Promise<void> {
+export async function watchUntilEnd(
+  client: ClientContext,
+  id: number,
+  options: WatchOptions = {},
+): Promise<void> {
   client.setStopMessage('stopped watching; the migration continues')
-  const { end, totals } = await watch(client, id)
-  client.setStopMessage(`stopped; migration ${id} is ${escapeForTerminal(end.state)}`)
-  if (client.isJson) printJson(await client.api.show(id))
+  const { end, totals } = await watch(client, id, options)
+  const ended = `migration ${id} ${end.state === 'failed' ? '' : 'is '}${escapeForTerminal(end.state)}`
+  client.setStopMessage(`stopped; ${ended}`)
   if (end.state !== 'exported')
     throw new UserError(
-      `migration ${id} is ${escapeForTerminal(end.state)}${describeReason(end)}; \`godwit migration report ${id}${orgFlag(client)}\` shows more (Godwit only)`,
+      `${ended}${describeReason(end, totals)}; \`godwit migration report ${id}${orgFlag(client)}\` shows more (Godwit only)`,
     )
+  if (process.stderr.isTTY && !client.isJson) await printNextSteps(client, id)
   await requireCompleteExport(client, id, totals && finalCounts(totals))
 }
 
-/** Omits the reason of a cancelled migration, which is only "cancelled". */
-const describeReason = ({ state, reason }: EndResponse): string =>
-  reason && reason !== state ? `: ${escapeForTerminal(reason)}` : ''
+/** Omits reasons that were printed with their repositories, and that of a cancelled migration, which is only "cancelled". */
+function describeReason(
+  { state, reason }: EndResponse,
+  totals: TotalsResponse | undefined,
+): string {
+  const { failed, repositories } = totals ?? {}
+  if (failed) return `: ${failed} of ${repositories} repositories could not be exported`
+  return reason && reason !== state ? `: ${escapeForTerminal(oneLine(reason))}` : ''
+}
 
 /** Totals are final once no repository remains. */
 const finalCounts = ({ repositories: total, exported, skipped, remaining }: TotalsResponse) =>
   remaining === 0 ? { total, exported, skipped } : undefined
 
+async function printNextSteps(client: ClientContext, id: number): Promise<void> {
+  // An outage now does not change the result of the watch.
+  const file = await client.api.archiveName(id).catch(() => 'FILE')
+  const steps = [
+    `godwit migration download ${id}${orgFlag(client)}`,
+    `godwit verify ${file}`,
+    `godwit restore ${file} --into DIR`,
+  ]
+  progressLine(process.stderr).print(['next:', ...steps.map((step) => `  ${step}`)].join('\n'))
+}
+
 /** Shows the progress, and returns the end and the last totals, if the server sends any. */
-async function watch({ api, signal }: ClientContext, id: number) {
+async function watch({ api, signal, isJson }: ClientContext, id: number, options: WatchOptions) {
   const { watchMigration } = await import('../../client/watch-migration.ts')
   using line = progressLine(process.stderr)
   const since = performance.now()
@@ -49,48 +82,93 @@ async function watch({ api, signal }: ClientContext, id: number) {
   let state = ''
   let totals: TotalsResponse | undefined
   for await (const update of watchMigration(api, id, { signal, onError })) {
-    if ('repository' in update) line.printPainted(formatRepositoryEnd(update.repository))
-    if ('totals' in update) {
-      totals = update.totals
-      line.update(...formatTotals(totals))
-    }
-    const now = 'end' in update ? update.end.state : 'state' in update ? update.state : state
-    if (now !== state) line.printPainted(`migration ${id} is ${formatState(now, totals)}`)
-    else if ('state' in update) line.update(undefined, `${state} for ${elapsed(since)}`)
-    state = now
+    if ('totals' in update) totals = update.totals
+    if (isJson) printJsonLine({ id, ...eventOf(update) })
+    else show(update)
     if ('end' in update) return { end: update.end, totals }
   }
   throw new Error('the watch ended before the migration')
+
+  function show(update: MigrationUpdate): void {
+    if ('repository' in update) line.printPainted(formatRepositoryEnd(update.repository, options))
+    if ('totals' in update) line.update(...formatProgress(update.totals))
+    const now = 'end' in update ? update.end.state : 'state' in update ? update.state : state
+    if (now !== state) line.printPainted(formatState(id, now, totals))
+    else if ('state' in update) line.update(undefined, `${state} for ${elapsed(since)}`)
+    state = now
+  }
 }
 
-/** Formats a state; `exported` and `partial` with the number of exported repositories. */
-function formatState(state: string, totals: TotalsResponse | undefined): string {
-  if (state !== 'exported' || !totals) return paintState(state, process.stderr)
-  const { repositories, exported, skipped } = totals
-  const counts = `${exported} of ${repositories} repositories`
-  if (skipped === 0) return `${paintState(state, process.stderr)}: ${counts}`
-  return `${paintState('partial', process.stderr)}: ${counts}, ${skipped} skipped`
+/** Returns a line of `--json`: the name of the event, and the server's data. */
+function eventOf(update: MigrationUpdate): object {
+  if ('repository' in update) return { event: 'repository', ...update.repository }
+  if ('totals' in update) return { event: 'progress', ...update.totals }
+  if ('end' in update) return { event: 'end', ...update.end }
+  return { event: 'state', ...update }
 }
 
-function formatRepositoryEnd(repository: RepositoryProgressResponse): string {
-  const { full_name, state, reused, bytes_done, reason } = repository
+/** Formats a state; `exported` with the number of exported repositories, if it is known. */
+function formatState(id: number, state: string, totals: TotalsResponse | undefined): string {
+  const { repositories, exported, skipped = 0 } = totals ?? {}
+  const counts = totals ? `: ${exported} of ${repositories} repositories` : ''
+  if (state === 'exported' && skipped > 0) {
+    const partly = paint('yellow', 'partly exported', process.stderr)
+    return `migration ${id} is ${partly}${counts}, ${skipped} skipped`
+  }
+  const painted = paintState(state, process.stderr)
+  if (state === 'failed') return `migration ${id} ${painted}`
+  return `migration ${id} is ${painted}${state === 'exported' ? counts : ''}`
+}
+
+function formatRepositoryEnd(
+  { full_name, state, reused, bytes_done, reason }: RepositoryProgressResponse,
+  { verbose }: WatchOptions,
+): string {
   const start = `${paintState(state, process.stderr)}: ${escapeForTerminal(full_name)}`
-  if (reason) return `${start}: ${escapeForTerminal(reason)}`
+  if (reason)
+    return `${start}: ${escapeForTerminal(verbose ? oneLine(reason) : shortReason(reason))}`
   return `${start}, ${formatBytes(bytes_done)}${reused ? ', reused' : ''}`
 }
 
-function formatTotals(totals: TotalsResponse): [fraction: number, text: string] {
-  const { repositories, remaining, skipped, bytes_done, bytes_expected } = totals
+/** Returns the fraction that is done, and texts for lines of any length, longest first. */
+function formatProgress(totals: TotalsResponse): [fraction: number, ...texts: string[]] {
+  const { repositories, remaining, skipped, percent, bytes_done, bytes_expected } = totals
   const ended = repositories - remaining
-  const fraction = bytes_expected ? bytes_done / bytes_expected : ended / Math.max(repositories, 1)
-  const rate = totals.bytes_per_second ? `, ${formatBytes(totals.bytes_per_second)}/s` : ''
-  const left =
-    typeof totals.seconds_left !== 'number' ? '' : `, ${formatDuration(totals.seconds_left)} left`
-  const skippedCount = skipped > 0 ? `, ${skipped} skipped` : ''
-  return [
-    fraction,
-    `${ended - skipped}/${repositories} repositories${skippedCount}, ${formatBytes(bytes_done)}${rate}${left}`,
-  ]
+  const counts = `${ended - skipped}/${repositories}`
+  const details = [
+    formatRest(totals),
+    totals.bytes_per_second ? `${formatBytes(totals.bytes_per_second)}/s` : '',
+    formatCurrent(totals),
+    skipped > 0 ? `${skipped} skipped` : '',
+    bytes_expected ? `${formatBytes(bytes_done)} of ${formatBytes(bytes_expected)}` : '',
+  ].filter((text) => text !== '')
+  const texts = details.flatMap((_, at) => {
+    const shown = details.slice(0, details.length - at).join(', ')
+    return [`${counts} repositories, ${shown}`, `${counts}, ${shown}`]
+  })
+  const fraction = (percent ?? (100 * ended) / Math.max(repositories, 1)) / 100
+  return [fraction, ...texts, counts]
+}
+
+/** Formats the time left, or what happens while it is unknown. */
+function formatRest(totals: TotalsResponse): string {
+  const { phase, seconds_left, records_done, records_expected, waiting_until } = totals
+  if (phase === 'sealing') return 'sealing archive'
+  if (waiting_until) return 'waiting for forge'
+  if (typeof seconds_left === 'number' && seconds_left > 0)
+    return `${formatDuration(seconds_left)} left`
+  return phase === 'records' ? `${records_done}/${records_expected} records` : ''
+}
+
+const PHASE_TEXTS: Record<string, string> = {
+  records: 'reading records of',
+  packing: 'packing',
+  verifying: 'verifying',
+}
+
+function formatCurrent({ under_way }: TotalsResponse): string {
+  const current = under_way?.find(({ phase }) => Object.hasOwn(PHASE_TEXTS, phase ?? ''))
+  return current ? `${PHASE_TEXTS[current.phase!]} ${current.full_name}` : ''
 }
 
 const elapsed = (since: number) => formatDuration((performance.now() - since) / 1000)

@@ -104,6 +104,8 @@ const progress: Progress = {
     {
       fullName: 'alice/atlas',
       state: 'exporting',
+      phase: 'packing',
+      packingSince: AT,
       bytesDone: 524288,
       bytesExpected: 1105920,
       reused: false,
@@ -113,10 +115,11 @@ const progress: Progress = {
       finishedAt: null,
       order: null,
       records: {
-        done: 12,
+        done: 40,
         expected: 40,
         startedAt: AT,
-        asOf: null,
+        finishedAt: AT,
+        asOf: AT,
         waitingUntil: null,
         waitingFor: null,
         notes: [],

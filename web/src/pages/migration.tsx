@@ -7,8 +7,10 @@ import { announce } from '../parts/announcements.tsx'
 import { CopyCurl, curl } from '../parts/copy-curl.tsx'
 import { Loading } from '../parts/loading.tsx'
 import { MigrationActions } from '../parts/migration-actions.tsx'
+import { NextSteps } from '../parts/migration-next-steps.tsx'
+import { NotifyButton, notify } from '../parts/migration-notify.tsx'
 import { MigrationOutcome } from '../parts/migration-outcome.tsx'
-import { StateLabel, shownState, stateWord } from '../parts/migration-state.tsx'
+import { type ShownState, StateLabel, shownState, stateWord } from '../parts/migration-state.tsx'
 import { MigrationTotals } from '../parts/migration-totals.tsx'
 import { Moment } from '../parts/moment.tsx'
 import { PageHead } from '../parts/page-head.tsx'
@@ -36,8 +38,9 @@ export default function MigrationPage({ id }: { id: number }) {
   const locks = useResource<Lock[]>((options) => api.locks(id, options), `${id}`, LOCKS_EVERY_MS)
   const [actionFailure, setActionFailure] = useState<Failure>()
   const { progress, connection, failure } = useProgress(api, id, ({ state, totals }) => {
-    const word = stateWord(shownState(state, totals)).toLowerCase()
-    announce(`Migration ${id} is ${word}`)
+    const text = endText(id, shownState(state, totals))
+    announce(text)
+    notify(text)
     refresh()
   })
   const refreshSummary = summary.refresh
@@ -58,20 +61,21 @@ export default function MigrationPage({ id }: { id: number }) {
     return <Loading what={`Loading migration ${id}`} />
   }
   const migration = upToDate(known, progress)
+  const state = shownState(migration.state, migration.repositories)
+  const file = archiveName(id, org ?? user.login, new Date(migration.created_at))
   return (
     <>
       <PageHead
         title={`Migration ${id}`}
+        tabTitle={`${state === 'exporting' ? `${progress.totals.percent} %` : stateWord(state)} · Migration ${id}`}
         back={back}
-        mark={<StateLabel state={shownState(migration.state, migration.repositories)} />}
+        mark={<StateLabel state={state} />}
         about={<About migration={migration} />}
         actions={
-          <>
-            <CopyCurl
-              commands={commandsFor(mediaType, { path, login: org ?? user.login }, migration)}
-            />
-            <MigrationActions migration={migration} onDone={refresh} onFailure={setActionFailure} />
-          </>
+          <MigrationActions migration={migration} onDone={refresh} onFailure={setActionFailure}>
+            {isUnfinished(migration.state) && <NotifyButton />}
+            <CopyCurl commands={commandsFor(mediaType, { path, file }, migration)} />
+          </MigrationActions>
         }
       />
       <ConnectionNotice connection={connection} />
@@ -90,6 +94,9 @@ export default function MigrationPage({ id }: { id: number }) {
         {(progress.state !== 'exported' || !isUnfinished(known.state)) && (
           <MigrationOutcome migration={migration} progress={progress} />
         )}
+        {migration.archive && !migration.archive.damaged && (
+          <NextSteps id={id} org={org} file={file} />
+        )}
         <MigrationTotals progress={progress} />
         <RepositoryList
           repositories={progress.repositories}
@@ -103,6 +110,11 @@ export default function MigrationPage({ id }: { id: number }) {
       </div>
     </>
   )
+}
+
+function endText(id: number, state: ShownState): string {
+  if (state === 'failed') return `Migration ${id} failed`
+  return `Migration ${id} is ${stateWord(state).toLowerCase()}`
 }
 
 /** Takes the state from the stream, which is newer than the summary. */
@@ -131,10 +143,9 @@ function About({ migration }: { migration: Summary }) {
 
 function commandsFor(
   mediaType: string,
-  about: { path: string; login: string },
-  { id, archive, created_at }: Summary,
+  about: { path: string; file: string },
+  { id, archive }: Summary,
 ) {
-  const { login } = about
   const path = `${about.path}/${id}`
   const command = (name: string, rest: Partial<Parameters<typeof curl>[1]>) => ({
     name,
@@ -144,14 +155,7 @@ function commandsFor(
     command('Status', { path: `${path}?exclude=repositories` }),
     command('Progress', { path: `${path}/progress` }),
     command('Report', { path: `${path}/report` }),
-    ...(archive
-      ? [
-          command('Download', {
-            path: `${path}/archive`,
-            output: archiveName(id, login, new Date(created_at)),
-          }),
-        ]
-      : []),
+    ...(archive ? [command('Download', { path: `${path}/archive`, output: about.file })] : []),
   ]
 }
 

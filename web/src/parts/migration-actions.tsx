@@ -7,7 +7,8 @@ import {
   XCircleIcon,
 } from '@primer/octicons-react'
 import { Button, ConfirmationDialog } from '@primer/react'
-import { useState } from 'react'
+import { type ReactNode, useState } from 'react'
+import { shortReason } from '../../../src/lib/short-reason.ts'
 import { type Failure, failureOf } from '../failure.ts'
 import { formatCount } from '../quantities.ts'
 import { goTo } from '../routes.ts'
@@ -17,6 +18,8 @@ import { announce } from './announcements.tsx'
 
 interface MigrationActionsProps {
   migration: Summary
+  /** Shown before the actions that destroy something. */
+  children: ReactNode
   /** Called after the action. */
   onDone(): void
   onFailure(failure: Failure | undefined): void
@@ -25,7 +28,8 @@ interface MigrationActionsProps {
 type Action = 'download' | 'retry' | 'retryPartial' | 'cancel' | 'delete'
 
 /** The actions that a migration allows in its state. */
-export function MigrationActions({ migration, onDone, onFailure }: MigrationActionsProps) {
+export function MigrationActions(props: MigrationActionsProps) {
+  const { migration, children, onDone, onFailure } = props
   const [busy, setBusy] = useState<Action>()
   const [confirming, setConfirming] = useState<'cancel' | 'delete'>()
   const [retrying, setRetrying] = useState<Retrying>()
@@ -44,22 +48,26 @@ export function MigrationActions({ migration, onDone, onFailure }: MigrationActi
     }
   }
 
+  const buttons = buttonsOf(migration)
+  const show = ({ action, name, icon, variant }: ActionButton) => (
+    <Button
+      key={action}
+      variant={variant}
+      leadingVisual={icon}
+      loading={busy === action}
+      onClick={() => {
+        if (action === 'cancel' || action === 'delete') setConfirming(action)
+        else void perform(action)
+      }}
+    >
+      {name}
+    </Button>
+  )
   return (
     <>
-      {buttonsOf(migration).map(({ action, name, icon, variant }) => (
-        <Button
-          key={action}
-          variant={variant}
-          leadingVisual={icon}
-          loading={busy === action}
-          onClick={() => {
-            if (action === 'cancel' || action === 'delete') setConfirming(action)
-            else void perform(action)
-          }}
-        >
-          {name}
-        </Button>
-      ))}
+      {buttons.filter(({ variant }) => variant !== 'danger').map(show)}
+      {children}
+      {buttons.filter(({ variant }) => variant === 'danger').map(show)}
       {retrying && (
         <RetryDialog
           id={migration.id}
@@ -137,9 +145,9 @@ function buttonsOf({ state, archive, repositories }: Summary): ActionButton[] {
   const retry = { action: 'retry', name, icon: SyncIcon } as const
   if (archive)
     return [
-      { action: 'delete', name: 'Delete', icon: TrashIcon, variant: 'danger' },
-      { ...retry, variant: 'default' },
       { action: 'download', name: 'Download', icon: DownloadIcon, variant: 'primary' },
+      { ...retry, variant: 'default' },
+      { action: 'delete', name: 'Delete', icon: TrashIcon, variant: 'danger' },
     ]
   const { total, failed } = repositories
   const without = `Retry without ${formatCount(failed, 'repository', 'repositories')}`
@@ -214,7 +222,7 @@ function RetryDialog({ id, retrying, onClose }: RetryDialogProps) {
       <ul>
         {broken.slice(0, MAX_SHOWN).map(({ full_name, reason }) => (
           <li key={full_name}>
-            <strong>{full_name}</strong>: {reason}
+            <strong>{full_name}</strong>: {shortReason(reason)}
           </li>
         ))}
         {broken.length > MAX_SHOWN && <li>and {broken.length - MAX_SHOWN} more</li>}

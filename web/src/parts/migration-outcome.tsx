@@ -1,5 +1,6 @@
 import { Banner } from '@primer/react'
-import { formatBytes, formatCount, formatCounts } from '../quantities.ts'
+import { shortReason } from '../../../src/lib/short-reason.ts'
+import { formatBytes, formatCounts } from '../quantities.ts'
 import type { Progress, Summary } from '../wire.ts'
 import styles from './migration-outcome.module.css'
 import { Moment } from './moment.tsx'
@@ -10,6 +11,7 @@ const KEPT = 'Exported repositories are kept for some time: a retry exports only
 /** The result of a migration and the state of its archive; nothing while it is running. */
 export function MigrationOutcome(props: { migration: Summary; progress: Progress }) {
   const { migration, progress } = props
+  const { archive } = migration
   const others = progress.repositories.filter(({ reason }) => reason !== null)
   if (migration.state === 'cancelled') {
     return <Banner variant="info" title="Migration cancelled" description={KEPT} />
@@ -30,56 +32,59 @@ export function MigrationOutcome(props: { migration: Summary; progress: Progress
     )
   }
   if (migration.state !== 'exported') return null
+  if (!archive)
+    return (
+      <Banner
+        variant="info"
+        title="The archive no longer exists"
+        description="It has expired or was deleted. Run the migration again to create a new one. Unchanged repositories are reused."
+      />
+    )
+  if (archive.damaged)
+    return (
+      <Banner
+        variant="critical"
+        title="The archive is damaged"
+        description={
+          <>
+            <p>
+              Its stored data has changed since the export. Run the migration again: damaged
+              repositories are exported again.
+            </p>
+            <Reasons others={others} />
+          </>
+        }
+      />
+    )
   return (
-    <>
-      {others.length > 0 && (
-        <Banner
-          variant="warning"
-          title={`${formatCount(others.length, 'repository is', 'repositories are')} not in the archive`}
-          description={<Reasons others={others} />}
-        />
-      )}
-      {migration.archive?.damaged && (
-        <Banner
-          variant="critical"
-          title="The archive is damaged"
-          description="Its stored data has changed since the export. Run the migration again: damaged repositories are exported again."
-        />
-      )}
-      {migration.archive && !migration.archive.damaged && (
-        <Banner
-          variant={others.length > 0 ? 'warning' : 'success'}
-          title={
-            others.length > 0
-              ? `The archive is ready, with ${formatCounts({ ...migration.repositories })}`
-              : 'The archive is ready'
-          }
-          description={
-            <>
-              {formatBytes(migration.archive.bytes)}, verified. It can be downloaded until it
-              expires <Moment at={migration.archive.expires_at} />.
-            </>
-          }
-        />
-      )}
-      {!migration.archive && (
-        <Banner
-          variant="info"
-          title="The archive no longer exists"
-          description="It has expired or was deleted. Run the migration again to create a new one. Unchanged repositories are reused."
-        />
-      )}
-    </>
+    <Banner
+      variant={others.length > 0 ? 'warning' : 'success'}
+      title={
+        others.length > 0
+          ? `The archive is ready, with ${formatCounts(migration.repositories)}`
+          : 'The archive is ready'
+      }
+      description={
+        <>
+          <p>
+            Archive: {formatBytes(archive.bytes)}, verified. It can be downloaded until it expires{' '}
+            <Moment at={archive.expires_at} />.
+          </p>
+          <Reasons others={others} />
+        </>
+      }
+    />
   )
 }
 
+/** The repositories that are not in the archive, with short reasons. The list of repositories has the details. */
 function Reasons({ others }: { others: Progress['repositories'] }) {
   if (others.length === 0) return null
   return (
     <ul className={styles.reasons}>
       {others.slice(0, MAX_SHOWN).map(({ full_name, reason }) => (
         <li key={full_name}>
-          <strong>{full_name}</strong>: {reason}
+          <strong>{full_name}</strong>: {shortReason(reason ?? '')}
         </li>
       ))}
       {others.length > MAX_SHOWN && <li>and {others.length - MAX_SHOWN} more</li>}

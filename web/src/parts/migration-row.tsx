@@ -1,5 +1,6 @@
 import { CalendarIcon, HourglassIcon, LockIcon, PackageIcon } from '@primer/octicons-react'
 import { isPartial } from '../../../src/lib/is-partial.ts'
+import { shortReason } from '../../../src/lib/short-reason.ts'
 import { formatBytes, formatCount, formatCounts, formatNumber, percent } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import { isUnfinished, type Summary } from '../wire.ts'
@@ -45,7 +46,7 @@ export function MigrationRow({ migration }: { migration: Summary }) {
         {archive && (
           <>
             <li>
-              <PackageIcon /> {formatBytes(archive.bytes)}
+              <PackageIcon /> archive {formatBytes(archive.bytes)}
               {archive.damaged && ', damaged'}
             </li>
             <li>
@@ -85,8 +86,10 @@ function describe(migration: Summary): string {
   return `${what} · ${stateWord(state).toLowerCase()}`
 }
 
-/** A reason has one line per repository. */
+/** A reason has one line per repository, which begins with its name. */
 function firstLine(reason: string): string {
-  const [first = '', ...others] = reason.split('\n')
+  const [line = '', ...others] = reason.split('\n')
+  const [name = ''] = /^[^\s:]+\/[^\s:]+: /.exec(line) ?? []
+  const first = name + shortReason(line.slice(name.length))
   return others.length === 0 ? first : `${first}, and ${formatNumber(others.length)} more`
 }

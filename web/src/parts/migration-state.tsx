@@ -25,7 +25,7 @@ const LOOKS: Record<ShownState, { word: string; icon: typeof ClockIcon; small: t
     pending: { word: 'Pending', icon: ClockIcon, small: ClockIcon },
     exporting: { word: 'Exporting', icon: DotFillIcon, small: DotFillIcon },
     exported: { word: 'Exported', icon: CheckCircleIcon, small: CheckCircleFillIcon },
-    partial: { word: 'Exported in part', icon: AlertIcon, small: AlertFillIcon },
+    partial: { word: 'Partly exported', icon: AlertIcon, small: AlertFillIcon },
     failed: { word: 'Failed', icon: XCircleIcon, small: XCircleFillIcon },
     cancelled: { word: 'Cancelled', icon: CircleSlashIcon, small: CircleSlashIcon },
   }

@@ -1,6 +1,5 @@
-import { isPartial } from '../../../src/lib/is-partial.ts'
 import { formatBytes, formatDuration, formatNumber, percent } from '../quantities.ts'
-import { isUnfinished, type Progress } from '../wire.ts'
+import { isUnfinished, type Progress, type RepositoryProgress } from '../wire.ts'
 import { Bar, type BarTone } from './bar.tsx'
 import { Box } from './box.tsx'
 import { type ShownState, shownState } from './migration-state.tsx'
@@ -19,19 +18,13 @@ export function MigrationTotals({ progress }: { progress: Progress }) {
           percent={totalPercent(progress)}
           tone={TONES[shownState(state, totals)]}
         />
+        <Current progress={progress} />
         <dl className={styles.figures}>
           <Figure
             name="Repositories"
             value={`${formatNumber(totals.exported)} of ${formatNumber(totals.repositories)}`}
           />
-          <Figure
-            name="Size"
-            value={
-              isUnfinished(state)
-                ? `${formatBytes(totals.bytes_done)} of ${formatBytes(totals.bytes_expected)}`
-                : formatBytes(totals.bytes_done)
-            }
-          />
+          <Figure name="Size" value={sizeIn(progress)} />
           {totals.records_expected > 0 && (
             <Figure name="Issues and pull requests" value={recordsIn(progress)} />
           )}
@@ -61,19 +54,68 @@ const TONES: Record<ShownState, BarTone> = {
   cancelled: 'neutral',
 }
 
+/** Sizes are those of the catalogue until the export of a repository begins. */
+function sizeIn({ state, totals, repositories }: Progress): string {
+  const done = formatBytes(totals.bytes_done)
+  if (!isUnfinished(state)) return done
+  const about = repositories.some((each) => each.state === 'waiting') ? 'about ' : ''
+  return `${done} of ${about}${formatBytes(totals.bytes_expected)}`
+}
+
 function recordsIn({ state, totals }: Progress): string {
   const done = formatNumber(totals.records_done)
   return isUnfinished(state) ? `${done} of ${formatNumber(totals.records_expected)}` : done
 }
 
-/** The progress by bytes, or by repositories if the bytes are unknown. */
+/** After the end, the part of the repositories that is exported. */
 function totalPercent({ state, totals }: Progress): number {
-  if (isPartial({ state, repositories: totals }))
-    return percent(totals.exported, totals.repositories)
-  if (state === 'exported') return 100
-  if (state === 'pending') return 0
-  if (totals.bytes_expected > 0) return percent(totals.bytes_done, totals.bytes_expected)
-  return percent(totals.repositories - totals.remaining, totals.repositories)
+  const isComplete = state === 'exported' && totals.skipped === 0
+  if (isUnfinished(state) || isComplete) return totals.percent
+  return percent(totals.exported, totals.repositories)
+}
+
+const MAX_CURRENT = 4
+
+/** What happens now, with the repositories in work. */
+function Current({ progress }: { progress: Progress }) {
+  const { totals, repositories } = progress
+  if (totals.phase === null) return null
+  const inWork = repositories.filter(({ phase }) => phase !== null && phase !== 'queued')
+  const more = inWork.length - MAX_CURRENT
+  return (
+    <div className={styles.current}>
+      <p>
+        <strong>{totals.percent} %</strong> {PHASE_TEXTS[totals.phase]}
+      </p>
+      {inWork.length > 0 && (
+        <ul aria-label="In work">
+          {inWork.slice(0, MAX_CURRENT).map((each) => (
+            <li key={each.full_name}>
+              <span className={styles.name}>{each.full_name}</span> {describePhase(each)}
+            </li>
+          ))}
+          {more > 0 && <li>and {formatNumber(more)} more</li>}
+        </ul>
+      )}
+    </div>
+  )
+}
+
+const PHASE_TEXTS: Record<NonNullable<Progress['totals']['phase']>, string> = {
+  waiting: 'Waiting for a worker',
+  records: 'Reading issues and pull requests',
+  packing: 'Exporting git data',
+  sealing: 'Sealing the archive: metadata and manifest are written',
+}
+
+function describePhase({ phase, records, bytes_done, bytes_expected }: RepositoryProgress): string {
+  if (phase === 'records') {
+    const { done = 0, expected = 0 } = records ?? {}
+    const counts = expected > 0 ? `, ${formatNumber(done)} of ${formatNumber(expected)}` : ''
+    return `reading issues and pull requests${counts}`
+  }
+  if (phase === 'verifying') return `verifying ${formatBytes(bytes_expected)} with git`
+  return `packing, ${formatBytes(bytes_done)} of ${formatBytes(bytes_expected)}`
 }
 
 function Speed({ progress }: { progress: Progress }) {
@@ -90,12 +132,11 @@ function Speed({ progress }: { progress: Progress }) {
         Waiting for the forge, next try <Moment at={totals.waiting_until} />
       </span>
     )
-  return (
-    <span className={styles.quiet}>
-      {totals.bytes_per_second !== null && `${formatBytes(totals.bytes_per_second)}/s`}
-      {totals.seconds_left !== null && ` · ${formatDuration(totals.seconds_left)} left`}
-    </span>
-  )
+  const parts = [
+    totals.bytes_per_second !== null && `${formatBytes(totals.bytes_per_second)}/s`,
+    totals.seconds_left !== null && `about ${formatDuration(totals.seconds_left)} left`,
+  ].filter((part) => part !== false)
+  return <span className={styles.quiet}>{parts.join(' · ')}</span>
 }
 
 function Figure(props: { name: string; value: string; tone?: BarTone }) {

@@ -4,6 +4,8 @@ import styles from './page-head.module.css'
 
 interface PageHeadProps {
   title: string
+  /** The title of the browser tab, if it differs. */
+  tabTitle?: string
   /** Shown beside the title. */
   mark?: ReactNode
   /** A link above the title. */
@@ -13,10 +15,11 @@ interface PageHeadProps {
 }
 
 /** The title of the page and of the browser tab, with the actions of the page. */
-export function PageHead({ title, mark, back, about, actions }: PageHeadProps) {
+export function PageHead({ title, tabTitle = title, ...rest }: PageHeadProps) {
+  const { mark, back, about, actions } = rest
   useEffect(() => {
-    document.title = `${title} · Godwit`
-  }, [title])
+    document.title = `${tabTitle} · Godwit`
+  }, [tabTitle])
   return (
     <div className={styles.head}>
       <div className={styles.words}>

@@ -3,7 +3,7 @@ import { Button, Label } from '@primer/react'
 import { type ReactNode, useState } from 'react'
 import type { Api } from '../api.ts'
 import { copyText } from '../copy-text.ts'
-import { formatBytes } from '../quantities.ts'
+import { formatKib } from '../quantities.ts'
 import { useResource } from '../use-resource.ts'
 import type { Branch, FullRepository, Tag } from '../wire.ts'
 import { announce } from './announcements.tsx'
@@ -31,7 +31,7 @@ export function RepositoryAbout({ api, repository }: { api: Api; repository: Ful
     <>
       <Box title="About">
         <dl className={styles.figures}>
-          <Figure name="Size">{formatBytes(repository.size * 1024)}</Figure>
+          <Figure name="Size">{formatKib(repository.size)}</Figure>
           <Figure name="Licence">
             {repository.license ? (
               <a href={repository.license.html_url}>{repository.license.name}</a>

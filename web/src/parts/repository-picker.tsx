@@ -9,7 +9,7 @@ import {
   useState,
 } from 'react'
 import { type Failure, failureOf, isAbort } from '../failure.ts'
-import { formatBytes, formatCount, formatNumber } from '../quantities.ts'
+import { formatCount, formatKib, formatNumber } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import { useResource } from '../use-resource.ts'
 import type { Repository } from '../wire.ts'
@@ -182,7 +182,7 @@ function RepositoryChoice({ repository, isChosen, onChange }: RepositoryChoicePr
         {description && <span className={styles.description}>{description}</span>}
         <span>
           {language && `${language} · `}
-          {formatBytes(size * 1024)}
+          {formatKib(size)}
           {pushed_at && (
             <>
               {' · pushed '}

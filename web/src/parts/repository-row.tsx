@@ -10,8 +10,9 @@ import {
 } from '@primer/octicons-react'
 import { Button, Label } from '@primer/react'
 import { useState } from 'react'
+import { shortReason } from '../../../src/lib/short-reason.ts'
 import { failureOf } from '../failure.ts'
-import { formatBytes, percent } from '../quantities.ts'
+import { formatBytes, formatNumber, percent } from '../quantities.ts'
 import { linksOf } from '../routes.ts'
 import type { Lock, RepositoryProgress } from '../wire.ts'
 import { ScreenReaderText } from './announcements.tsx'
@@ -58,9 +59,22 @@ export function RepositoryRow({ repository, lock, onUnlock }: RepositoryRowProps
         <Bar label={`${full_name}: ${word}`} percent={donePercent(repository)} tone={tone} />
       </div>
       <span className={styles.size}>{sizeOf(repository)}</span>
-      {(reason ?? warning) && <p className={styles.reason}>{reason ?? warning}</p>}
+      {reason !== null && <Reason reason={reason} />}
+      {reason === null && warning !== null && <p className={styles.reason}>{warning}</p>}
       {waiting && <p className={styles.reason}>Waiting for the forge: {waiting}</p>}
     </li>
+  )
+}
+
+/** A short reason, with the message of git on demand. */
+function Reason({ reason }: { reason: string }) {
+  const short = shortReason(reason)
+  if (short === reason) return <p className={styles.reason}>{reason}</p>
+  return (
+    <details className={styles.reason}>
+      <summary>{short}</summary>
+      {reason}
+    </details>
   )
 }
 
@@ -100,14 +114,21 @@ function Unlock({
   )
 }
 
-function donePercent({ state, bytes_done, bytes_expected }: RepositoryProgress): number {
+function donePercent({ state, phase, bytes_done, bytes_expected, records }: RepositoryProgress) {
   if (state === 'exported') return 100
   if (state !== 'exporting') return 0
+  if (phase === 'records' && records) return percent(records.done, records.expected)
   return percent(bytes_done, bytes_expected)
 }
 
-function sizeOf({ state, bytes_done, bytes_expected }: RepositoryProgress): string {
+/** The size of a repository is that of the catalogue until its export begins. */
+function sizeOf(repository: RepositoryProgress): string {
+  const { state, phase, bytes_done, bytes_expected, records } = repository
   if (state === 'exported') return formatBytes(bytes_done)
-  if (state === 'exporting') return `${formatBytes(bytes_done)} of ${formatBytes(bytes_expected)}`
-  return state === 'waiting' ? `waiting, ${formatBytes(bytes_expected)}` : ''
+  if (phase === 'records' && records)
+    return `${formatNumber(records.done)} of ${formatNumber(records.expected)} records`
+  if (phase === 'verifying') return `verifying, ${formatBytes(bytes_expected)}`
+  if (phase === 'packing') return `${formatBytes(bytes_done)} of ${formatBytes(bytes_expected)}`
+  const isOpen = state === 'waiting' || phase === 'queued'
+  return isOpen ? `waiting, about ${formatBytes(bytes_expected)}` : ''
 }

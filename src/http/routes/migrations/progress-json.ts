@@ -13,6 +13,7 @@ export function repositoryProgressJson(repository: RepositoryProgress): wire.Rep
   return {
     full_name: repository.fullName,
     state: repository.state,
+    phase: repository.phase,
     bytes_done: repository.bytesDone,
     bytes_expected: repository.bytesExpected,
     reused: repository.reused,
@@ -45,6 +46,8 @@ export function totalsJson(progress: Progress, now: number): wire.Progress['tota
     skipped: totals.skipped,
     failed: totals.failed,
     remaining: totals.remaining,
+    phase: totals.phase,
+    percent: totals.percent,
     bytes_done: totals.bytesDone,
     bytes_expected: totals.bytesExpected,
     bytes_per_second: totals.bytesPerSecond,

@@ -1,0 +1,139 @@
+/** The part of a repository's progress that estimates are made from. Times are epoch milliseconds. */
+export interface RepositoryWork {
+  /** Null until its export has ended. */
+  finishedAt: number | null
+  bytesDone: number
+  bytesExpected: number
+  /** When the export of its git data began. */
+  packingSince: number | null
+  /** Null if its records are not exported, or not begun. */
+  records: RecordsWork | null
+}
+
+interface RecordsWork {
+  done: number
+  expected: number
+  startedAt: number
+  finishedAt: number | null
+  waitingUntil: number | null
+}
+
+interface Moments {
+  /** When the export of the migration began. */
+  startedAt: number
+  now: number
+}
+
+/** One part of the work on a repository: its records, counted in issues and pull requests, or its git data, in bytes. */
+interface Job {
+  since: number | null
+  until: number | null
+  done: number
+  expected: number
+}
+
+const MIN_ELAPSED_MS = 2000
+const MIN_FINISHED = 5
+const MIN_FRACTION = 0.05
+/** The largest repositories are exported first, so the latest ones are the most similar to those that remain. */
+const LATEST = 20
+
+/**
+ * Estimates the time until all repositories are exported. Returns null if too little is done, if only records were read so far, or
+ * while the forge accepts no requests.
+ */
+export function estimateSecondsLeft(
+  repositories: readonly RepositoryWork[],
+  { startedAt, now }: Moments,
+): number | null {
+  if (now - startedAt < MIN_ELAPSED_MS) return null
+  const open = repositories.filter(({ finishedAt }) => finishedAt === null)
+  if (open.some(({ records }) => records !== null && records.waitingUntil !== null)) return null
+  // Reused repositories that were found before the export began took no part of its time.
+  const wasReusedBefore = (job: Job) => job.since !== null && job.since < startedAt
+  const kinds = [recordsJobs(repositories), packingJobs(repositories)].map((jobs) =>
+    jobs.filter((job) => !wasReusedBefore(job)),
+  )
+  const left: number[] = []
+  for (const jobs of kinds) {
+    const ofKind = timesLeft(jobs, now)
+    if (!ofKind) return null
+    left.push(...ofKind)
+  }
+  const begun = kinds.flat().filter(({ since }) => since !== null)
+  const spent = sum(begun.map(({ since, until }) => (until ?? now) - since!))
+  const elapsed = now - begun.reduce((first, { since }) => Math.min(first, since!), now)
+  const concurrency = Math.min(Math.max(spent / elapsed, 1), Math.max(left.length, 1))
+  // The longest part cannot be divided.
+  const ms = left.reduce((longest, each) => Math.max(longest, each), sum(left) / concurrency)
+  // Work that takes longer than expected leaves nothing to estimate from.
+  return ms > 0 ? Math.ceil(ms / 1000) : null
+}
+
+function packingJobs(repositories: readonly RepositoryWork[]): Job[] {
+  return repositories
+    .filter(({ packingSince, finishedAt, bytesExpected }) =>
+      packingSince === null ? finishedAt === null && bytesExpected > 0 : true,
+    )
+    .map(({ packingSince, finishedAt, bytesDone, bytesExpected }) => ({
+      since: packingSince,
+      until: finishedAt,
+      done: bytesDone,
+      expected: bytesExpected,
+    }))
+}
+
+function recordsJobs(repositories: readonly RepositoryWork[]): Job[] {
+  const known = repositories.flatMap(({ records }) => records ?? [])
+  if (known.length === 0) return []
+  const average = sum(known.map(({ expected }) => expected)) / known.length
+  return repositories
+    .filter(({ records, finishedAt }) => records !== null || finishedAt === null)
+    .map(({ records, finishedAt }) => ({
+      since: records?.startedAt ?? null,
+      until: records?.finishedAt ?? finishedAt,
+      done: records?.done ?? 0,
+      expected: records?.expected ?? average,
+    }))
+}
+
+/** Returns the milliseconds that each open job still takes, or undefined if too little is done to tell. */
+function timesLeft(jobs: readonly Job[], now: number): number[] | undefined {
+  const open = jobs.filter(({ until }) => until === null)
+  if (open.length === 0) return []
+  const finished = jobs.filter(({ since, until }) => since !== null && until !== null)
+  if (finished.length < Math.min(MIN_FINISHED, Math.floor(jobs.length / 5))) return undefined
+  const fraction = sum(jobs.map(({ done }) => done)) / sum(jobs.map(({ expected }) => expected))
+  if (finished.length < MIN_FINISHED && !(fraction >= MIN_FRACTION)) return undefined
+  const latest = finished.toSorted((a, b) => b.until! - a.until!).slice(0, LATEST)
+  const predict = fitTimes(latest.length > 0 ? latest : open, now)
+  return open.map(({ since, done, expected }) => {
+    const spent = since === null ? 0 : now - since
+    if (since !== null && done > 0 && done >= expected * MIN_FRACTION)
+      return (spent * Math.max(expected - done, 0)) / done
+    return Math.max(predict(expected) - spent, 0)
+  })
+}
+
+/** Fits a constant time per job and a time per unit to the jobs by least squares. Neither is negative. */
+function fitTimes(jobs: readonly Job[], now: number): (size: number) => number {
+  const points = jobs
+    .filter(({ since }) => since !== null)
+    .map(({ since, until, done }) => ({ size: done, ms: (until ?? now) - since! }))
+  const sizes = sum(points.map(({ size }) => size))
+  const times = sum(points.map(({ ms }) => ms))
+  const mean = { size: sizes / points.length, ms: times / points.length }
+  const variance = sum(points.map(({ size }) => (size - mean.size) ** 2))
+  if (variance === 0) return points.length < 2 && sizes > 0 ? proportional : () => mean.ms
+  const covariance = sum(points.map(({ size, ms }) => (size - mean.size) * (ms - mean.ms)))
+  const perUnit = covariance / variance
+  if (perUnit <= 0) return () => mean.ms
+  const perJob = mean.ms - perUnit * mean.size
+  return perJob < 0 ? proportional : (size) => perJob + perUnit * size
+
+  function proportional(size: number): number {
+    return (times * size) / sizes
+  }
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0)

@@ -29,6 +29,11 @@ test('schedules in the API belong to their account, validate their input, and st
   const fault = (field: string, code: string) => ({ resource: 'Schedule', field, code })
   const { repositories, ...timing } = WEEKLY
   assert.deepEqual(await faults(timing), [fault('repositories', 'missing_field')])
+  const both = 'With `all`, do not list repositories.'
+  assert.deepEqual(await faults({ ...WEEKLY, all: true }), [
+    { ...fault('repositories', 'custom'), message: both },
+  ])
+  assert.deepEqual(await faults({ ...WEEKLY, name: 'a\nb' }), [fault('name', 'invalid')])
   assert.deepEqual(await faults({ ...WEEKLY, at: '24:00' }), [fault('at', 'invalid')])
   assert.deepEqual(await faults({ ...WEEKLY, every: 'month' }), [fault('every', 'invalid')])
   assert.deepEqual(await faults({ ...WEEKLY, keep: 0 }), [fault('keep', 'invalid')])
@@ -70,6 +75,8 @@ test('schedules in the API belong to their account, validate their input, and st
 
   const daily = await ask<Schedule>(200, 'PATCH', `${OWN}/1`, { every: 'day', paused: true })
   assert.deepEqual([daily.paused, daily.next_run_at], [true, null])
+  const ofAll = await ask<Schedule>(200, 'PATCH', `${OWN}/1`, { all: true, name: ' Backup ' })
+  assert.deepEqual([ofAll.all, ofAll.repositories, ofAll.name], [true, [], 'Backup'])
   await ask(204, 'DELETE', `${OWN}/1`)
   await ask(404, 'DELETE', `${OWN}/1`)
   for (const act of ['schedule.create', 'schedule.update', 'schedule.delete'])
@@ -91,14 +98,17 @@ test('schedules in the client', async (t) => {
   const listed = (await schedule(0, 'list')).out
   assert.match(
     listed,
-    /^ID .*\n1 +2 +every sunday at 03:30 Europe\/Zurich +(in .+|tomorrow) +- +2$/,
+    /^ID .*\n1 +all +every sunday at 03:30 Europe\/Zurich +(in .+|tomorrow) +- +2$/,
   )
   assert.equal((await schedule(0, 'run', '1')).out, '1')
   await until('migration 1 has ended', async () => {
     const { last_run } = JSON.parse((await schedule(0, 'show', '1', '--json')).out) as Schedule
     return last_run?.state === 'exported'
   })
-  assert.match((await schedule(0, 'show', '1')).out, /\n {2}alice\/atlas\n[\s\S]*\n1 +exported /)
+  assert.match(
+    (await schedule(0, 'show', '1')).out,
+    /\nrepositories {2}all repositories of alice, also future ones\n[\s\S]*\n1 +exported /,
+  )
   assert.match((await schedule(0, 'pause', '1')).out, /^schedule 1 is paused$/)
   assert.match(
     (await schedule(0, 'show', '1')).out,
@@ -109,8 +119,11 @@ test('schedules in the client', async (t) => {
   assert.match(changed.out, /^Schedule 1 runs every day at 04:15 Europe\/Zurich\./)
 
   const org = ['--org', 'octo']
-  assert.equal((await schedule(0, 'add', 'kit', ...timing, ...org)).out, '2')
-  assert.match((await schedule(0, 'list', ...org)).out, /\n2 +1 +every sunday/)
+  const named = ['--name', 'weekly kit']
+  assert.equal((await schedule(0, 'add', 'kit', ...timing, ...org, ...named)).out, '2')
+  assert.match((await schedule(0, 'list', ...org)).out, /\n2 +1 +every sunday .* weekly kit$/)
+  const all = await schedule(0, 'change', '2', '--all', ...org)
+  assert.match(all.out, /\nname +weekly kit\n[\s\S]*all repositories of octo, also future ones/)
   assert.match((await schedule(3, 'show', '1', ...org)).err, /no schedule 1 for octo/)
   await schedule(0, 'remove', '1')
   assert.match((await schedule(3, 'remove', '1')).err, /`godwit schedule list` shows all/)
@@ -122,7 +135,7 @@ test('the last archive that holds a repository is kept until it is released', as
   const [token, bob] = [await service.token('alice'), await service.token('bob')]
   const { schedule, migration } = await clientCommandLine(t, { url: service.url, token })
   const timing = ['--every', 'day', '--at', '03:30', '--keep', '1']
-  assert.equal((await schedule(0, 'add', '--all', ...timing)).out, '1')
+  assert.equal((await schedule(0, 'add', 'atlas', 'bob/notes', ...timing)).out, '1')
   const runAndWatch = async (exitCode: number) =>
     migration(exitCode, 'watch', (await schedule(0, 'run', '1')).out)
   await runAndWatch(0)

@@ -17,7 +17,7 @@ import { RepositoryList } from '../parts/repository-list.tsx'
 import { formatCount } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import { useResource } from '../use-resource.ts'
-import { isUnfinished, type Lock, type Progress, type Summary } from '../wire.ts'
+import { isUnfinished, type Lock, type Progress, type Summary, titleOf } from '../wire.ts'
 import styles from './migration.module.css'
 
 const LOCKS_EVERY_MS = 15_000
@@ -61,7 +61,7 @@ export default function MigrationPage({ id }: { id: number }) {
   return (
     <>
       <PageHead
-        title={`Migration ${id}`}
+        title={titleOf('migration', migration)}
         back={back}
         mark={<StateLabel state={shownState(migration.state, migration.repositories)} />}
         about={<About migration={migration} />}
@@ -132,7 +132,7 @@ function About({ migration }: { migration: Summary }) {
 function commandsFor(
   mediaType: string,
   about: { path: string; login: string },
-  { id, archive, created_at }: Summary,
+  { id, name, archive, created_at }: Summary,
 ) {
   const { login } = about
   const path = `${about.path}/${id}`
@@ -148,7 +148,7 @@ function commandsFor(
       ? [
           command('Download', {
             path: `${path}/archive`,
-            output: archiveName(id, login, new Date(created_at)),
+            output: archiveName({ id, login, createdAt: new Date(created_at), name }),
           }),
         ]
       : []),

@@ -27,7 +27,7 @@ test('commands find the data directory through the configuration file', async (t
       assert.equal(code, 0, `${args.join(' ')}: ${stderr}`)
       return stdout
     }
-    assert.match(await ended('sync', '--config', file), /^1 repositories/)
+    assert.match(await ended('sync', '--config', file), /^1 repository,/)
     assert.match(await ended('--config', file, 'token', 'add', 'alice'), /^gwt_/)
     assert.match(await ended('token', 'list', '--config', file), /alice/)
     assert.match(await ended('member', 'list', `--config=${file}`), /ORGANIZATION/)

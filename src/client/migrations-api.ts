@@ -109,7 +109,8 @@ export class MigrationsApi {
     const at = new Date(created_at ?? '')
     if (typeof owner?.login !== 'string' || Number.isNaN(at.getTime()))
       return `migration-${id}.tar.gz`
-    return archiveName(id, owner.login, at)
+    const summary = await this.summary(id)
+    return archiveName({ id, login: owner.login, createdAt: at, name: summary?.name })
   }
 
   /** Returns the download link of the archive. It works without a token for a few minutes, so treat it as a credential. */

@@ -117,7 +117,7 @@ export const summaryResponse = pick(
     ),
   }),
   ['id', 'state', 'created_at', 'repositories'],
-  ['reason', 'archive'],
+  ['name', 'reason', 'archive'],
 )
 export type SummaryResponse = Static<typeof summaryResponse>
 
@@ -134,7 +134,7 @@ export const scheduleResponse = pick(
     ...(['id', 'owner', 'created_by', 'repositories', 'every', 'at', 'time_zone', 'keep'] as const),
     ...(['next_run_at', 'paused_reason', 'last_run', 'protected_archives'] as const),
   ],
-  ['weekday'],
+  ['weekday', 'all', 'name'],
 )
 export type ScheduleResponse = Static<typeof scheduleResponse>
 

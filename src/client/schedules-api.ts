@@ -23,7 +23,7 @@ export class SchedulesApi {
   }
 
   add(body: ScheduleRequest) {
-    const resource = { ...this.#schedules(), repositories: body.repositories }
+    const resource = { ...this.#schedules(), repositories: body.repositories ?? [] }
     return this.#calls.call('POST', resource, scheduleResponse, body)
   }
 

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { checkStore } from '../exporter/check-segments.ts'
 import { checkRepository } from '../exporter/make-segment.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
-import { formatBytes, formatNumber } from '../lib/quantities.ts'
+import { formatBytes, formatCount, formatNumber } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { type DamagedArchive, damagedArchives } from '../migrations/archive-store.ts'
@@ -120,7 +120,7 @@ function printResults(results: CheckRecord[], refused: RefusedEntry[], isJson: b
   const failed = results.filter(({ reason }) => reason !== null).length
   const warnings = results.filter(({ warning }) => warning !== null).length + refused.length
   const bytes = results.reduce((sum, each) => sum + each.bytes, 0)
-  const counts = `${results.length - failed} passed, ${warnings} warnings, ${failed} failed`
+  const counts = `${results.length - failed} passed, ${formatCount(warnings, 'warning')}, ${failed} failed`
   if (isJson) printJson(results.map(checkJson))
   else {
     for (const { path, reason } of refused)
@@ -128,7 +128,9 @@ function printResults(results: CheckRecord[], refused: RefusedEntry[], isJson: b
     print(`${counts}; ${formatBytes(bytes)} read`)
   }
   if (failed > 0)
-    throw new UserError(`${failed} of ${results.length} repositories cannot be exported`)
+    throw new UserError(
+      `${failed} of ${formatCount(results.length, 'repository', 'repositories')} cannot be exported`,
+    )
 }
 
 const checkJson = (each: CheckRecord) => ({

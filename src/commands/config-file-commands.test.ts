@@ -27,7 +27,7 @@ test('commands find the data directory through the configuration file', async (t
       assert.equal(code, 0, `${args.join(' ')}: ${stderr}`)
       return stdout
     }
-    assert.match(await run('sync', '--config', file), /^1 repositories/)
+    assert.match(await run('sync', '--config', file), /^1 repository,/)
     assert.match(await run('--config', file, 'token', 'add', 'alice'), /^gwt_/)
     assert.match(await run('token', 'list', '--config', file), /alice/)
     assert.match(await run('member', 'list', `--config=${file}`), /ORGANIZATION/)

@@ -14,9 +14,11 @@ import {
   run,
   validSettings,
 } from '../../test/support/doctor-scene.ts'
+import { DAMAGED_REPOSITORIES } from '../../test/support/export-damage.ts'
 import { gitHost } from '../../test/support/git-host.ts'
 import { createDatabase } from '../../test/support/postgres.ts'
 import { temporaryDirectory } from '../../test/support/sample-repositories.ts'
+import { createCommandRunner } from '../../test/support/shared-commands.ts'
 import { startSharedService } from '../../test/support/start-shared-service.ts'
 import { NEWEST_SCHEMA } from '../db/upgrade.ts'
 import { checkFreeSpace } from './doctor/check-data.ts'
@@ -40,7 +42,7 @@ test('all checks pass, and no files are left behind', async (t) => {
     await doctor(settings),
     'trusted-proxies',
     'warning',
-    /^1 requests with x-forwarded-for/,
+    /^1 request with x-forwarded-for/,
   )
 
   await service.stop()
@@ -77,7 +79,7 @@ describe('the command', () => {
     const { code, stdout } = await doctorCommand(flags, { PATH: folder })
     assert.match(stdout, /^✓ node +\d+\.\d+\.\d+, at \S+$/m)
     assert.match(stdout, /^✗ git +no git in \S+\n +→ install git 2\.30 or newer/m)
-    assert.match(stdout, /^\d+ passed, \d+ warnings, 1 errors$/m)
+    assert.match(stdout, /^\d+ passed, \d+ warnings?, 1 error$/m)
     assert.equal(code, 1)
   })
 
@@ -181,6 +183,43 @@ describe('repositories', () => {
     assert.ok(texts.includes('skipped: alice/empty.git (not a bare git repository)'), `${texts}`)
     assert.ok(texts.includes('names differ only in case: bob and BOB'), `${texts}`)
     assert.deepEqual(errorsAmong(findings), [], 'errors in some do not stop the rest')
+  })
+
+  test('that the last sync, check or export found damaged are named', async (t) => {
+    await using host = await gitHost()
+    for (const name of ['alice/good', 'alice/cut'])
+      await host.repository(name, { files: { a: 'a' } })
+    // A sync does not read this object.
+    await mkdir(join(host.root, 'bob'))
+    DAMAGED_REPOSITORIES['lost-blob']!.make(host.path('bob/lost'))
+    const settings = { ...(await validSettings(t)), repositories: host.root }
+    const flags = ['--data', settings.data, '--repositories', host.root]
+    const godwit = createCommandRunner()
+    const before = await doctor(settings)
+    assertFinding(before, 'repositories', 'passed', /^3 repositories .*, all can be opened$/)
+    assert.equal((await godwit(['sync', ...flags])).code, 0)
+    assertFinding(await doctor(settings), 'damage', 'passed', /^none known/)
+
+    assert.equal((await godwit(['check', 'bob', ...flags])).code, 1)
+    const checked = await doctor(settings)
+    assertFinding(checked, 'damage', 'warning', /^1 repository cannot be .*: bob\/lost$/)
+
+    await host.loseObjects('alice/cut')
+    const synced = await godwit(['sync', ...flags])
+    assert.match(synced.stdout, /^failed: alice\/cut: /m)
+    assert.match(synced.stderr, /1 of 3 repositories cannot be read/)
+    assert.equal(synced.code, 1)
+    const { found } = findResult(await doctor(settings), 'damage')
+    assert.match(found, /^2 repositories cannot be read or exported: alice\/cut, bob\/lost$/)
+  })
+
+  test('that are not set are a warning: the sample is served', async (t) => {
+    assertFinding(
+      await doctor(await validSettings(t)),
+      'repositories',
+      'warning',
+      /built-in sample/,
+    )
   })
 
   test('that are locked by no migration, or cannot be locked, are listed', async (t) => {

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { formatCount } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { EXIT } from '../lib/user-error.ts'
 import { switchUserToOwnerOf } from '../service/data-owner.ts'
@@ -31,7 +32,7 @@ export function doctorCommand(program: Command, about: string): void {
       const count = (state: CheckResult['state']) =>
         results.filter((result) => result.state === state).length
       const counts = { passed: count('passed'), warnings: count('warning'), errors: count('error') }
-      const summary = `\n${counts.passed} passed, ${counts.warnings} warnings, ${counts.errors} errors`
+      const summary = `\n${counts.passed} passed, ${formatCount(counts.warnings, 'warning')}, ${formatCount(counts.errors, 'error')}`
       printResult({ isJson: json }, { ...counts, checks: results }, summary)
       if (counts.errors > 0) process.exitCode = EXIT.failed
     })

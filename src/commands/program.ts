@@ -10,13 +10,13 @@ const groups = {
   'The service:': {
     serve: 'run the service: the API, the dashboard and the exporter',
     work: 'run an export worker for API processes',
-    sync: 'synchronize the catalogue with the repositories on disk',
+    sync: 'synchronize the catalogue with the repositories on disk; fails if one cannot be read',
     account: 'manage accounts',
     member: 'manage the members of organizations',
     token: 'manage access tokens',
     locks: 'list and release the locks of repositories',
     check: 'check that repositories can be exported, without exporting them',
-    doctor: 'check everything that `serve` and `work` need, and say how to fix it',
+    doctor: 'check the settings, the machine and the repositories, and say how to fix problems',
     config: 'print the current settings and where each comes from',
   },
   'Without a server:': {

@@ -20,6 +20,8 @@ import { writeFileAtomically } from './atomic-file.ts'
  * its own, separate from the data of a service with real repositories.
  */
 export async function startSample(settings: Config, log: Log): Promise<Service> {
+  // `npm start` names an empty configuration file, to get the sample. Elsewhere the setting was probably forgotten.
+  if (settings.file?.path !== '/dev/null') log.log.warn(SAMPLE_WARNING)
   const data = join(settings.data, 'sample')
   makeDirectory(data, 0o700)
   const git = createGit(dataPathsOf({ ...settings, data }, '').git)
@@ -36,6 +38,9 @@ export async function startSample(settings: Config, log: Log): Promise<Service> 
   await waitUntil(async () => (await api.status(id))?.migration.state === 'exported')
   return { ...service, notice: welcomeText(config, token, id) }
 }
+
+const SAMPLE_WARNING =
+  'serving the built-in sample repositories: set --repositories DIR to serve your own'
 
 /** Returns the token of the sample user. A file that only its owner can read stores it, so that a restart does not change it. */
 async function ensureToken(config: Config): Promise<string> {

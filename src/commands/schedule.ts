@@ -19,12 +19,13 @@ import {
   type Table,
   withExamples,
 } from './command-line.ts'
-import { formatStartFlags } from './migration/format-migration.ts'
+import { formatName, formatStartFlags, withNames } from './migration/format-migration.ts'
 import {
   addStartArguments,
   addStartFlags,
   type StartOptions,
   startRequest,
+  startSettings,
 } from './migration/start.ts'
 
 const WEEKDAYS = [
@@ -92,7 +93,10 @@ function createCommand({ add }: ClientCommands): void {
       const { every, at } = options
       if (every === undefined) throw new UsageError('no period: give --every day or --every week')
       if (at === undefined) throw new UsageError('no time: give --at HH:MM, such as --at 03:30')
-      const start = await startRequest(client, names, options)
+      const start =
+        options.all && names.length === 0
+          ? { all: true, ...startSettings(options) }
+          : await startRequest(client, names, options)
       const timing = { time_zone: localTimeZone(), ...timingOf(options) }
       const body: ScheduleRequest = { ...start, ...timing, every, at }
       const added = await client.api.schedules.add(body)
@@ -134,20 +138,29 @@ function listCommands({ add, addWithId }: ClientCommands): void {
 function changeCommands({ addWithId }: ClientCommands): void {
   const change = addWithId(
     'change',
-    'change when a schedule runs',
+    'change when a schedule runs, its name, or that it migrates all repositories',
     'godwit schedule change 3 --at 04:00 --keep 8',
+    'godwit schedule change 3 --all',
   )
-  addTiming(change).action(
-    withClient(async (client, options: TimingOptions, id: number) => {
-      const timing = timingOf(options)
-      if (Object.keys(timing).length === 0)
-        throw new UsageError(
-          'nothing to change: give --every, --weekday, --at, --time-zone or --keep',
-        )
-      const changed = await client.api.schedules.change(id, timing)
-      printResult(client, changed, describeSchedule(changed, orgFlag(client)))
-    }),
-  )
+  const aboutAll = 'migrate all repositories, also future ones, instead of the listed ones'
+  addTiming(change)
+    .option('--all', aboutAll)
+    .option('--name <NAME>', "name of its migrations; '' for none")
+    .action(
+      withClient(async (client, options: StartOptions & TimingOptions, id: number) => {
+        const changes = {
+          ...timingOf(options),
+          ...(options.all && { all: true }),
+          ...(options.name !== undefined && { name: options.name }),
+        }
+        if (Object.keys(changes).length === 0)
+          throw new UsageError(
+            'nothing to change: give --every, --weekday, --at, --time-zone, --keep, --all or --name',
+          )
+        const changed = await client.api.schedules.change(id, changes)
+        printResult(client, changed, describeSchedule(changed, orgFlag(client)))
+      }),
+    )
   addWithId('pause', 'pause a schedule until it is resumed', 'godwit schedule pause 3').action(
     withClient(async (client, _options, id: number) => {
       const paused = await client.api.schedules.change(id, { paused: true })
@@ -221,17 +234,17 @@ function wholeNumber(text: string): number {
 }
 
 function scheduleRows(schedules: readonly ScheduleResponse[]): Table {
-  return [
+  return withNames(schedules, [
     ['ID', 'REPOSITORIES', 'RUNS', 'NEXT RUN', 'LAST RUN', 'KEEP'],
     ...schedules.map((each) => [
       String(each.id),
-      String(each.repositories.length),
+      each.all ? 'all' : String(each.repositories.length),
       formatTiming(each),
       formatNextRun(each),
       each.last_run === null ? '-' : formatRun(each.last_run),
       String(each.keep),
     ]),
-  ]
+  ])
 }
 
 /** `every sunday at 03:30 Europe/Zurich`. */
@@ -248,6 +261,7 @@ function formatRun({ state, migration_id, created_at }: ScheduleRunResponse): st
 
 function describeSchedule(schedule: ScheduleResponse, orgFlag: string): string {
   const { id, next_run_at, paused_reason, repositories, last_run } = schedule
+  const owner = escapeForTerminal(schedule.owner)
   const stopped = `stopped: ${escapeForTerminal(paused_reason ?? '')}`
   const next =
     next_run_at === null
@@ -256,12 +270,13 @@ function describeSchedule(schedule: ScheduleResponse, orgFlag: string): string {
   return [
     `Schedule ${id} runs ${escapeForTerminal(formatTiming(schedule))}.`,
     '',
+    ...formatName(schedule),
     `next run      ${next}`,
     `last run      ${last_run === null ? '-' : escapeForTerminal(formatRun(last_run))}`,
     `runs as       ${escapeForTerminal(schedule.created_by)}`,
     `keeps         ${formatCount(schedule.keep, 'archive')}`,
     ...formatStartFlags(schedule),
-    `repositories  ${repositories.length}`,
+    `repositories  ${schedule.all ? `all repositories of ${owner}, also future ones` : repositories.length}`,
     ...repositories.map((name) => `  ${escapeForTerminal(name)}`),
     ...formatSkipped(last_run),
     ...formatProtected(schedule, orgFlag),

@@ -1,7 +1,9 @@
 import type { Command } from 'commander'
 import type { Database } from '../db/database.ts'
 import { createGit } from '../git/git.ts'
+import { formatCount } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
+import { UserError } from '../lib/user-error.ts'
 import { settleReleasedLocks } from '../migrations/locks.ts'
 import { type SyncReport, syncCatalogue } from '../repositories/sync.ts'
 import { dataPathsOf, openSource } from '../service/data-paths.ts'
@@ -31,6 +33,11 @@ export function syncCommand(program: Command, about: string): void {
         printMessage(`warning: ${length} ${length === 1 ? 'entry was' : 'entries were'} skipped`)
       // A restored repository may still contain a lock that was released in the meantime.
       await settleReleasedLocks(parts)
+      const { broken, found } = report
+      if (broken.length > 0)
+        throw new UserError(
+          `${broken.length} of ${formatCount(found, 'repository', 'repositories')} cannot be read`,
+        )
     }
     await withDatabase(config, act, { create: true })
   })
@@ -40,7 +47,7 @@ function describe({ found, read, missing, broken, refused, warnings }: SyncRepor
   const line = (label: string, name: string, reason: string) =>
     `${label}: ${escapeForTerminal(name)}: ${escapeForTerminal(reason)}`
   return [
-    `${found} repositories, ${read} new or changed, ${missing} removed`,
+    `${formatCount(found, 'repository', 'repositories')}, ${read} new or changed, ${missing} removed`,
     ...broken.map(({ fullName, reason }) => line('failed', fullName, reason)),
     ...refused.map(({ path, reason }) => line('skipped', path, reason)),
     ...warnings.map(({ path, reason }) => line('warning', path, reason)),

@@ -116,6 +116,8 @@ export interface Tables {
     owner: string
     /** The account that started it, as JSON, as it was then. */
     started_by: string | null
+    /** A name that the account chose. */
+    name: string | null
     options: string
     state: string
     /** Why it failed. */
@@ -264,7 +266,11 @@ export interface Tables {
     owner_id: number
     /** The account with whose permissions each run starts its migration. */
     runs_as_id: number
-    /** A JSON list of full names. */
+    /** The name of its migrations. */
+    name: string | null
+    /** Whether each run migrates all repositories that the owner may migrate then. */
+    all_repositories: number
+    /** A JSON list of full names; empty if `all_repositories`. */
     repositories: string
     options: string
     /** `day` or `week`. */

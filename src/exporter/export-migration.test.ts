@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { temporaryFolder } from '../../test/support/archive-samples.ts'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
+import { exportScene } from '../../test/support/export-scene.ts'
 import { until } from '../../test/support/export-story.ts'
 import { gitHost } from '../../test/support/git-host.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
@@ -14,6 +15,7 @@ import { notExportedFrom } from '../migrations/outcome-store.ts'
 import { startMigration } from '../migrations/start-migration.ts'
 import { embeddedQueue } from '../queue/embedded.ts'
 import { addressesFrom } from '../repositories/addresses.ts'
+import { readChecks } from '../repositories/check-store.ts'
 import { syncCatalogue } from '../repositories/sync.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
 import { exportHandlers } from './export-migration.ts'
@@ -105,5 +107,21 @@ onEachEngine('a repository that the owner of a migration may no longer read', (e
     assert.deepEqual(await noLongerReadable(db, migration, 3), [])
     await dismissBob()
     assert.deepEqual(await noLongerReadable(db, migration, 3), ['alice/secret'])
+  })
+})
+
+onEachEngine('a repository that cannot be exported', (engine) => {
+  test('is known like one that failed its check, until it is exported', async (t) => {
+    const { db, host, start, work } = await exportScene(t, { 'alice/site': '1' }, engine)
+    const known = async () =>
+      (await readChecks(db, 9)).problems.map(({ fullName, reason }) => [fullName, reason])
+    await start(['site'])
+    host.contents.delete('alice/site')
+    await work()
+    assert.deepEqual(await known(), [['alice/site', 'the repository no longer exists']])
+    host.contents.set('alice/site', '2')
+    await start(['site'])
+    await work()
+    assert.deepEqual(await known(), [])
   })
 })

@@ -32,6 +32,7 @@ import {
 } from '../migrations/record-store.ts'
 import { recordDamaged } from '../migrations/segment-check-store.ts'
 import { type Handler, type Handlers, RetryLater, type Run } from '../queue/queue.ts'
+import { deleteFailedCheck, recordCheck } from '../repositories/check-store.ts'
 import { fullNameOf } from '../repositories/facts.ts'
 import { ForgeRequestFailed } from '../sources/forge-errors.ts'
 import { Unreadable } from '../sources/unreadable.ts'
@@ -138,8 +139,17 @@ async function readRecords(parts: ExportParts, task: ExportTask, run: Run): Prom
   }
 }
 
-async function endWithReason(parts: ExportParts, task: ExportTask, run: Run, reason: string) {
-  await run.finish((tx) => endRepository(parts, tx, task, { reason }))
+async function endWithReason(
+  parts: ExportParts,
+  task: ExportTask,
+  run: Run,
+  reason: string,
+  alsoWrite?: (tx: Db) => Promise<void>,
+) {
+  await run.finish(async (tx) => {
+    await endRepository(parts, tx, task, { reason })
+    await alsoWrite?.(tx)
+  })
   await logNotExported(parts, task, reason)
 }
 
@@ -162,6 +172,8 @@ async function exportRepository(parts: ExportParts, task: ExportTask, run: Run):
         facts,
         transact: run.finish.bind(run),
         onObtained: async (tx, obtained) => {
+          // A reused segment does not show that the repository can still be read.
+          if (!obtained.reused) await deleteFailedCheck(tx, fullNameOf(facts))
           const reused = isFullyReused(obtained, await recordsOf(tx, task))
           await endRepository(parts, tx, task, { ...obtained, reused, startedAt })
         },
@@ -174,8 +186,13 @@ async function exportRepository(parts: ExportParts, task: ExportTask, run: Run):
     // A retry estimates its size with the fingerprint, which cannot be written after the outcome.
     await progress.lastWrite()
     // Reasons are shown beside the repository's name, so they do not repeat it.
-    const reason = error.message.replace(`${fullNameOf(facts)}: `, '')
-    await endWithReason(parts, task, run, reason)
+    const fullName = fullNameOf(facts)
+    const reason = error.message.replace(`${fullName}: `, '')
+    const checkedAt = parts.now()
+    const check = { fullName, checkedAt, tookMs: checkedAt - startedAt, reason }
+    await endWithReason(parts, task, run, reason, (tx) =>
+      recordCheck(tx, { ...check, bytes: 0, warning: null }),
+    )
   }
 }
 

@@ -94,7 +94,7 @@ export async function findArchive(
 ): Promise<FoundArchive | undefined> {
   const row = await db
     .selectFrom('migrations')
-    .select(['id', 'owner', 'owner_id as ownerId', 'created_at as createdAt'])
+    .select(['id', 'owner', 'owner_id as ownerId', 'created_at as createdAt', 'name'])
     .select('repository_count as repositoryCount')
     .where('guid', '=', guid)
     .where('archive_expires_at', '>', now)
@@ -109,6 +109,7 @@ export interface FoundArchive {
   ownerId: number
   /** The owner's login when the migration started. */
   login: string
+  name: string | null
   createdAt: number
   repositoryCount: number
 }

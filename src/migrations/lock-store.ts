@@ -103,9 +103,9 @@ function selectLocks(db: Db) {
     .innerJoin('accounts', 'accounts.id', 'repositories.owner_id')
     .innerJoin('migrations', 'migrations.id', 'repository_locks.migration_id')
     .innerJoin('accounts as holders', 'holders.id', 'migrations.owner_id')
-    .select(['repository_id as repositoryId', 'migration_id as migrationId', 'name'])
+    .select(['repository_id as repositoryId', 'migration_id as migrationId'])
     .select(['locked_at as lockedAt', 'expires_at as expiresAt'])
-    .select(['accounts.login as owner', 'holders.login as holder'])
+    .select(['accounts.login as owner', 'repositories.name', 'holders.login as holder'])
 }
 
 const selectHeld = (db: Db) => selectLocks(db).where('released_at', 'is', null)

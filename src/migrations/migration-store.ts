@@ -26,6 +26,7 @@ export interface NewMigration {
   guid: string
   owner: Account
   startedBy?: Account
+  name?: string | null
   options: MigrationOptions
   repositories: RepositoryFacts[]
   /** Set for a migration with `orgMetadataOnly`. */
@@ -46,6 +47,7 @@ export async function insertMigration(
       owner_id: owner.id,
       owner: JSON.stringify(owner),
       started_by: JSON.stringify(migration.startedBy ?? owner),
+      name: migration.name ?? null,
       options: JSON.stringify(migration.options),
       state: 'pending',
       repository_count: repositories.length,
@@ -161,6 +163,7 @@ export function migrationOf(row: Row<'migrations'>): Migration {
     id: row.id,
     guid: row.guid,
     owner: JSON.parse(row.owner) as Account,
+    name: row.name,
     options: JSON.parse(row.options) as MigrationOptions,
     state: row.state as MigrationState,
     reason: row.reason,

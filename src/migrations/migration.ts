@@ -29,6 +29,8 @@ export interface Migration {
   id: number
   guid: string
   owner: Account
+  /** The name that the account gave it. */
+  name: string | null
   options: MigrationOptions
   state: MigrationState
   reason: string | null

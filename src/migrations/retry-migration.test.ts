@@ -39,7 +39,11 @@ onEachEngine('a partial retry', (engine) => {
     await syncCatalogue(parts)
     const scope = { owner: await ensureAccount(db, 'alice', 0) }
     const options = { ...DEFAULT_OPTIONS, lockRepositories: true }
-    const { id } = await startMigration(parts, scope, { repositories: NAMES, options })
+    const { id } = await startMigration(parts, scope, {
+      repositories: NAMES,
+      name: 'the move',
+      options,
+    })
     await db.updateTable('migrations').set({ state: 'failed' }).execute()
     await db.deleteFrom('repository_locks').execute()
 
@@ -57,6 +61,7 @@ onEachEngine('a partial retry', (engine) => {
     await assert.rejects(complete, ({ errors }: InvalidRequest) => errors.length === 3)
 
     const retried = await retryMigration(parts, scope, failed, { allowPartial: true })
+    assert.equal(retried.name, 'the move')
     assert.deepEqual(
       retried.repositories.map((facts) => [fullNameOf(facts), facts.description]),
       [

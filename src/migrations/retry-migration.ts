@@ -22,7 +22,7 @@ export interface RetryRequest {
 }
 
 /**
- * Starts a new migration of the same repositories with the same options. Unchanged repositories are reused. With `allowPartial`, missing
+ * Starts a new migration of the same repositories with the same name and options. Unchanged repositories are reused. With `allowPartial`, missing
  * repositories are skipped.
  */
 export async function retryMigration(
@@ -40,11 +40,12 @@ export async function retryMigration(
   const before = await repositoriesOf(parts.db, migration)
   const repositories = before.map(fullNameOf)
   const isPartial = migration.options.allowPartial || allowPartial
-  const options = { ...migration.options, allowPartial: isPartial }
+  const { name } = migration
+  const rest = { name, options: { ...migration.options, allowPartial: isPartial } }
   try {
     return isPartial && before.length > 0
-      ? await startAgain(parts, scope, { before, options }, { ...(onCommitted && { onCommitted }) })
-      : await startMigration(parts, scope, { repositories, options }, onCommitted)
+      ? await startAgain(parts, scope, { before, ...rest }, { ...(onCommitted && { onCommitted }) })
+      : await startMigration(parts, scope, { repositories, ...rest }, onCommitted)
   } catch (error) {
     if (error instanceof NothingToMigrate)
       throw new InvalidRequest(error.uncovered.map(noLongerCoveredError))

@@ -3,11 +3,15 @@ import { type Account, nameKey, type Scope } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import { isName } from '../lib/names.ts'
 import type { Queue } from '../queue/queue.ts'
-import { administeredOrganizations } from '../repositories/administered-repositories.ts'
+import {
+  administeredOrganizations,
+  affiliations,
+  listAdministered,
+} from '../repositories/administered-repositories.ts'
 import { fullNameOf, mayAdminister, type RepositoryFacts } from '../repositories/facts.ts'
 import { factsForViewer, withheldFacts } from '../repositories/facts-for-viewer.ts'
 import { readableAmong } from '../repositories/readable-repositories.ts'
-import { FRESH, type RightsRefresher } from '../repositories/refresh-rights.ts'
+import { FRESH, RECENT, type RightsRefresher } from '../repositories/refresh-rights.ts'
 import {
   type CatalogueEntry,
   findByNameAsMap,
@@ -38,6 +42,7 @@ export interface StartParts extends CoverParts {
 export interface StartRequest {
   /** `owner/name`, or the name of one of the scope's own repositories. */
   repositories: string[]
+  name?: string | null
   options: MigrationOptions
 }
 
@@ -47,11 +52,12 @@ export interface StartRequest {
 export async function startMigration(
   parts: StartParts,
   scope: Scope,
-  { repositories, options }: StartRequest,
+  { repositories, ...rest }: StartRequest,
   onCommitted: (started: Migration) => void = () => {},
 ): Promise<StartedMigration> {
-  const snapshot = options.orgMetadataOnly ? [] : await readSnapshot(parts, scope, repositories)
-  return insertAndStart(parts, scope, { snapshot, options }, { onCommitted })
+  const { orgMetadataOnly } = rest.options
+  const snapshot = orgMetadataOnly ? [] : await readSnapshot(parts, scope, repositories)
+  return insertAndStart(parts, scope, { snapshot, ...rest }, { onCommitted })
 }
 
 export interface StartSteps {
@@ -86,10 +92,11 @@ export interface CoveredSteps extends StartSteps {
 export async function startCovered(
   parts: StartParts,
   scope: Scope,
-  { repositories, options }: StartRequest,
+  { repositories, ...rest }: StartRequest,
   { onUncovered, ...steps }: CoveredSteps,
 ): Promise<StartedMigration> {
-  if (options.orgMetadataOnly) return insertAndStart(parts, scope, { snapshot: [], options }, steps)
+  if (rest.options.orgMetadataOnly)
+    return insertAndStart(parts, scope, { snapshot: [], ...rest }, steps)
   const names = repositories.flatMap((text) => parseName(text, scope) ?? [])
   const covered = await coveredFacts(parts, scope, names)
   const snapshot = names.flatMap((name) => covered.get(keyOfName(name)) ?? [])
@@ -100,7 +107,7 @@ export async function startCovered(
   const contents = {
     snapshot: [...snapshot, ...listed],
     skipped: new Set(listed.map((_, at) => snapshot.length + at)),
-    options,
+    ...rest,
   }
   if (contents.snapshot.length === 0) throw new NothingToMigrate(uncovered)
   return insertAndStart(parts, scope, contents, steps)
@@ -124,7 +131,7 @@ async function redactUnreadable(
 export async function startAgain(
   parts: StartParts,
   scope: Scope,
-  { before, options }: { before: readonly RepositoryFacts[]; options: MigrationOptions },
+  { before, ...rest }: { before: readonly RepositoryFacts[] } & Omit<StartRequest, 'repositories'>,
   steps: StartSteps,
 ): Promise<StartedMigration> {
   const names = before.map(({ owner, name }) => ({ owner: owner.login, name }))
@@ -137,20 +144,19 @@ export async function startAgain(
     if (!facts) skipped.add(position)
     return facts ?? redacted[position]!
   })
-  return insertAndStart(parts, scope, { snapshot, skipped, options }, steps)
+  return insertAndStart(parts, scope, { snapshot, skipped, ...rest }, steps)
 }
 
-interface StartContents {
+interface StartContents extends Omit<StartRequest, 'repositories'> {
   snapshot: RepositoryFacts[]
   /** Positions of repositories that are skipped from the start. */
   skipped?: ReadonlySet<number>
-  options: MigrationOptions
 }
 
 async function insertAndStart(
   parts: StartParts,
   scope: Scope,
-  { snapshot, skipped = new Set(), options }: StartContents,
+  { snapshot, skipped = new Set(), name = null, options }: StartContents,
   { alsoWrite, onCommitted }: StartSteps,
 ): Promise<StartedMigration> {
   const { db, queue, now } = parts
@@ -170,6 +176,7 @@ async function insertAndStart(
       guid: randomUUID(),
       owner: scope.owner,
       startedBy: scope.by ?? scope.owner,
+      name,
       options,
       repositories: snapshot,
       organizations,
@@ -297,6 +304,16 @@ async function coveredEntries(
   const isChanged = await refreshRepositories({ ...parts, source: parts.source }, toRefresh, found)
   if (!isChanged) return covered
   return coveredBy(parts.db, scope, await findByNameAsMap(parts.db, names))
+}
+
+/** Returns the full names of all repositories that the scope covers, as of the last sync. */
+export async function allCovered({ db, rights }: CoverParts, { owner }: Scope): Promise<string[]> {
+  await rights?.refresh(owner, RECENT)
+  const filter = { affiliations: isOrganization(owner) ? (['owner'] as const) : affiliations }
+  const order = { by: 'full_name', direction: 'asc' } as const
+  const page = { order, offset: 0, limit: Number.MAX_SAFE_INTEGER }
+  const entries = await listAdministered(db, { account: owner }, filter, page)
+  return entries.map((entry) => `${entry.owner.login}/${entry.name}`)
 }
 
 /** Returns the full names that the scope does not cover. */

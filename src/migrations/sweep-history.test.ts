@@ -54,7 +54,8 @@ async function addRun(db: Db, owner_id: number, migration_id: number): Promise<v
   const { id } = await db
     .insertInto('schedules')
     .values({
-      ...{ owner_id, runs_as_id: owner_id, repositories: '[]', options: '{}', every: 'day' },
+      ...{ owner_id, runs_as_id: owner_id, all_repositories: 0, repositories: '[]' },
+      ...{ options: '{}', every: 'day' },
       ...{ weekday: null, at: '00:00', time_zone: 'UTC', keep: 1, next_run_at: 0 },
       ...{ paused_at: null, paused_reason: null, created_at: 0, updated_at: 0 },
     })

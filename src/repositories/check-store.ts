@@ -1,7 +1,7 @@
 import type { Db } from '../db/database.ts'
 import { statementBatches } from '../db/statement-batches.ts'
 
-/** The result of the last `godwit check` of a repository. */
+/** The result of the last `godwit check` of a repository, or of an export since that failed. */
 export interface CheckRecord {
   fullName: string
   checkedAt: number
@@ -25,6 +25,15 @@ export async function recordCheck(db: Db, check: CheckRecord): Promise<void> {
     .insertInto('repository_checks')
     .values({ full_name: check.fullName, ...columns })
     .onConflict((oc) => oc.column('full_name').doUpdateSet(columns))
+    .execute()
+}
+
+/** Deletes the result of a failed check or export, because the repository was read since. */
+export async function deleteFailedCheck(db: Db, fullName: string): Promise<void> {
+  await db
+    .deleteFrom('repository_checks')
+    .where('full_name', '=', fullName)
+    .where('outcome', '=', 'failed')
     .execute()
 }
 

@@ -20,6 +20,8 @@ export interface ScheduleParts extends StartParts {
 
 /** A request to create or change a schedule. An omitted field gets its default, or keeps its value in an existing schedule. */
 export interface ScheduleInput {
+  name?: string | null
+  isForAll?: boolean
   repositories?: string[]
   options: Partial<MigrationOptions>
   every?: Period
@@ -116,7 +118,8 @@ async function validateChange(
   // A schedule that becomes daily loses its weekday.
   const weekday = input.every === 'day' ? null : current.weekday
   try {
-    return await validate(parts, scope, { ...current, weekday, ...input, options }, current)
+    const next = { ...current, weekday, ...repositoriesOf(input, current), ...input, options }
+    return await validate(parts, scope, next, current)
   } catch (error) {
     const hasRepositories = input.repositories !== undefined
     throw hasRepositories || !(error instanceof InvalidRequest)
@@ -124,6 +127,12 @@ async function validateChange(
       : withNamesInsteadOfIndexes(error, current.repositories)
   }
 }
+
+/** A list replaces `isForAll`, and the other way round. */
+const repositoriesOf = (input: ScheduleInput, current: Schedule) => ({
+  isForAll: input.repositories === undefined && current.isForAll,
+  repositories: input.isForAll ? [] : current.repositories,
+})
 
 /**
  * Validates the timing, and reports all its errors at once. Then validates the repositories and options, unless they are the
@@ -136,7 +145,7 @@ async function validate(
   current?: Schedule,
 ): Promise<ScheduleRequest> {
   const { every, at, timeZone, weekday = null, options, repositories = [] } = input
-  const { keep = DEFAULT_KEEP } = input
+  const { keep = DEFAULT_KEEP, isForAll = false, name = null } = input
   const errors: FieldError[] = []
   if (every === undefined) errors.push({ field: 'every', code: 'missing_field' })
   if (at === undefined) errors.push({ field: 'at', code: 'missing_field' })
@@ -144,14 +153,16 @@ async function validate(
   else if (!isTimeZone(timeZone)) errors.push(invalidTimeZone(timeZone))
   if (every === 'week' && weekday === null) errors.push({ field: 'weekday', code: 'missing_field' })
   if (every === 'day' && weekday !== null) errors.push(DAILY_WITH_WEEKDAY)
+  if (isForAll && repositories.length > 0) errors.push(ALL_WITH_REPOSITORIES)
   if (every === undefined || at === undefined || timeZone === undefined || errors.length > 0)
     throw new InvalidRequest(errors)
   const mustResolve =
-    !current ||
-    JSON.stringify([repositories, options]) !==
-      JSON.stringify([current.repositories, current.options])
+    !isForAll &&
+    (!current ||
+      JSON.stringify([isForAll, repositories, options]) !==
+        JSON.stringify([current.isForAll, current.repositories, current.options]))
   const names = mustResolve ? await resolveNames(parts, scope, repositories, options) : repositories
-  return { repositories: names, options, every, weekday, at, timeZone, keep }
+  return { name, isForAll, repositories: names, options, every, weekday, at, timeZone, keep }
 }
 
 const invalidTimeZone = (name: string): FieldError => ({
@@ -163,6 +174,12 @@ const DAILY_WITH_WEEKDAY: FieldError = {
   field: 'weekday',
   code: 'custom',
   message: 'Only a weekly schedule has a weekday.',
+}
+
+const ALL_WITH_REPOSITORIES: FieldError = {
+  field: 'repositories',
+  code: 'custom',
+  message: 'With `all`, do not list repositories.',
 }
 
 /** Returns the full names as the host spells them. Throws InvalidRequest if a migration of them could not be started. */

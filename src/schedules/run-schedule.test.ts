@@ -5,7 +5,9 @@ import { DAY, HOUR, type ScheduleScene, scheduleScene } from '../../test/support
 import { putMembership, removeMembership } from '../accounts/membership-store.ts'
 import { addToken, revokeToken } from '../accounts/token-store.ts'
 import { InvalidRequest, NotFound } from '../migrations/errors.ts'
+import { fullNamesOf } from '../migrations/snapshot-store.ts'
 import { changeSchedule, type ScheduleInput } from './change-schedule.ts'
+import type { Schedule } from './schedule.ts'
 
 const START = '2026-06-01T12:00Z'
 
@@ -15,6 +17,18 @@ async function dueScene(t: TestContext, engine: Engine) {
   const schedule = await scene.createSchedule({ repositories: ['atlas', 'bob/notes'] })
   scene.clock.now = schedule.nextRunAt
   return { ...scene, schedule }
+}
+
+/** Returns the repositories of the newest migration of the schedule. */
+async function exportedNames({ db, runs }: ScheduleScene, schedule: Schedule): Promise<string[]> {
+  const [run] = await runs(schedule)
+  assert.equal(run!.state, 'exported')
+  const { repository_count: repositoryCount, id } = await db
+    .selectFrom('migrations')
+    .selectAll()
+    .where('id', '=', run!.migrationId!)
+    .executeTakeFirstOrThrow()
+  return fullNamesOf(db, { id, repositoryCount })
 }
 
 const loseAccess = ({ db }: ScheduleScene, login: string) =>
@@ -135,6 +149,80 @@ onEachEngine('a schedule', (engine) => {
     assert.equal((await scene.reload(schedule)).isPaused, false)
     await assert.rejects(scene.runNow(schedule), InvalidRequest)
     assert.equal((await scene.runs(schedule)).length, 2)
+  })
+
+  test('of all repositories includes new ones, and a removed one is no error', async (t) => {
+    const scene = await scheduleScene(t, engine, START)
+    const { host, clock, db, alice, octo } = scene
+    await putMembership(db, octo, { accountId: alice.id, role: 'owner' }, 'manual')
+    const all = { repositories: [], isForAll: true }
+    const own = await scene.createSchedule({ ...all, name: 'nightly' })
+    const ofOcto = await scene.createSchedule(all, { owner: octo })
+    assert.deepEqual([own.isForAll, own.repositories], [true, []])
+
+    host.contents.set('alice/new', '1')
+    host.contents.set('octo/new', '1')
+    await scene.sync()
+    clock.now = own.nextRunAt
+    await scene.runDue()
+    await scene.runExports()
+    assert.deepEqual(await exportedNames(scene, own), [
+      ...['alice/atlas', 'alice/birds', 'alice/new', 'bob/notes'],
+      // Its facts name alice as a collaborator too.
+      ...['octo/kit', 'octo/new'],
+    ])
+    assert.deepEqual(await exportedNames(scene, ofOcto), ['octo/kit', 'octo/new'])
+    const ofAlice = (await scene.migrations()).find(({ owner_id }) => owner_id === alice.id)
+    assert.equal(ofAlice!.name, 'nightly')
+
+    // One is removed before the sync, the other one since.
+    host.contents.delete('alice/birds')
+    await scene.sync()
+    host.contents.delete('alice/atlas')
+    clock.now += DAY
+    await scene.runDue()
+    await scene.runExports()
+    const [run] = await scene.runs(own)
+    assert.deepEqual([run!.state, run!.reason, run!.skipped], ['exported', null, []])
+    const names = await exportedNames(scene, own)
+    assert.deepEqual(names, ['alice/new', 'bob/notes', 'octo/kit', 'octo/new'])
+    assert.ok((await scene.migrations()).every((each) => each.skipped_count === 0))
+  })
+
+  test('of all repositories fails with a reason while there are none', async (t) => {
+    const scene = await scheduleScene(t, engine, START)
+    const carol = await scene.createAccount('carol')
+    const input = { repositories: [], isForAll: true }
+    const schedule = await scene.createSchedule(input, { owner: carol }, carol)
+    scene.clock.now = schedule.nextRunAt
+    await scene.db.deleteFrom('collaborators').execute()
+    await scene.runDue()
+    const [run] = await scene.runs(schedule)
+    assert.deepEqual(
+      [run!.state, run!.reason, run!.skipped],
+      ['failed', 'carol has no repositories to migrate', []],
+    )
+  })
+
+  test('can change between a list and all repositories, but not have both', async (t) => {
+    const scene = await scheduleScene(t, engine, START)
+    const { alice, parts } = scene
+    const { id } = await scene.createSchedule({ repositories: ['atlas'] })
+    const change = async (input: Omit<ScheduleInput, 'options'>) => {
+      const asked = { ...input, options: {} }
+      const limits = { ...parts, maxSchedules: 9 }
+      const changed = await changeSchedule(limits, { owner: alice }, alice, id, asked)
+      return [changed.isForAll, changed.repositories, changed.name]
+    }
+    assert.deepEqual(await change({ isForAll: true, name: 'all' }), [true, [], 'all'])
+    assert.deepEqual(await change({ at: '04:00' }), [true, [], 'all'])
+    for (const input of [{ isForAll: false }, { isForAll: true, repositories: ['atlas'] }])
+      await assert.rejects(change(input), ({ errors }: InvalidRequest) => {
+        assert.equal(errors[0]!.field, 'repositories')
+        return true
+      })
+    const listed = await change({ repositories: ['birds'] })
+    assert.deepEqual(listed, [false, ['alice/birds'], 'all'])
   })
 
   test('is paused when all tokens of its account are revoked, but not when they expire', async (t) => {

@@ -6,7 +6,12 @@ import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { InvalidRequest } from '../migrations/errors.ts'
 import type { OutcomeLog } from '../migrations/log-outcome.ts'
 import type { Migration } from '../migrations/migration.ts'
-import { NothingToMigrate, type StartParts, startCovered } from '../migrations/start-migration.ts'
+import {
+  allCovered,
+  NothingToMigrate,
+  type StartParts,
+  startCovered,
+} from '../migrations/start-migration.ts'
 import { AccountRemoved, FRESH } from '../repositories/refresh-rights.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { factsInArchives } from './keep-archives.ts'
@@ -118,11 +123,15 @@ async function start(
   { dueAt, by, take, onCommitted }: Trigger,
 ): Promise<{ migration: Migration; run: ScheduleRun }> {
   await requirePreviousRunEnded(parts.db, schedule)
-  const { owner, repositories, options } = schedule
+  const { owner, name, isForAll, options } = schedule
+  const scope = { owner, by }
+  const repositories = isForAll ? await allCovered(parts, scope) : schedule.repositories
   let skipped: SkippedRepository[] = []
   let run!: ScheduleRun
   const steps = {
     async onUncovered(uncovered: readonly string[]) {
+      // A repository that was removed since the last sync is not one of all repositories any more.
+      if (isForAll) return []
       skipped = skippedRepositories(uncovered, owner)
       // A caller gets an error if nothing is left. A due run has no caller: its migration starts and fails, so that it is seen.
       const isRefused = dueAt === null && uncovered.length === repositories.length
@@ -137,7 +146,7 @@ async function start(
     },
     ...(onCommitted && { onCommitted }),
   }
-  const migration = await startCovered(parts, { owner, by }, { repositories, options }, steps)
+  const migration = await startCovered(parts, scope, { name, repositories, options }, steps)
   return { migration, run }
 }
 
@@ -173,10 +182,12 @@ const skippedRepositories = (names: readonly string[], { login }: Account): Skip
   }))
 
 /** Returns the result for an error that a person would get for the same start; undefined for a temporary error. */
-function resultOfError(error: unknown, { owner }: Schedule): RunResult | undefined {
+function resultOfError(error: unknown, { owner, isForAll }: Schedule): RunResult | undefined {
   if (error instanceof AccountRemoved) return pausedBecause(error.message)
   if (error instanceof PreviousRunUnfinished)
     return { outcome: 'skipped', reason: error.message, skipped: [] }
+  if (error instanceof NothingToMigrate && isForAll)
+    return failed(`${owner.login} has no repositories to migrate`)
   if (error instanceof NothingToMigrate) {
     const skipped = skippedRepositories(error.uncovered, owner)
     return failed(`${owner.login} may no longer migrate any of the repositories`, skipped)

@@ -36,6 +36,8 @@ export async function insertSchedule(
 }
 
 const requestColumns = (request: ScheduleRequest) => ({
+  name: request.name,
+  all_repositories: Number(request.isForAll),
   repositories: JSON.stringify(request.repositories),
   options: JSON.stringify(request.options),
   every: request.every,
@@ -179,6 +181,8 @@ async function toSchedules(db: Db, rows: readonly Row<'schedules'>[]): Promise<S
     id: row.id,
     owner: accounts.get(row.owner_id)!,
     runsAs: accounts.get(row.runs_as_id)!,
+    name: row.name,
+    isForAll: row.all_repositories === 1,
     repositories: JSON.parse(row.repositories) as string[],
     options: JSON.parse(row.options) as MigrationOptions,
     every: row.every as Period,

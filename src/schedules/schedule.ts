@@ -28,6 +28,11 @@ export interface Timing {
 }
 
 export interface ScheduleRequest extends Timing {
+  /** The name of its migrations. */
+  name: string | null
+  /** Each run migrates all repositories that the owner may migrate then. */
+  isForAll: boolean
+  /** Full names; empty if `isForAll`. */
   repositories: string[]
   options: MigrationOptions
   /** The number of archives to keep. */

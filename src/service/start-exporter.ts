@@ -57,7 +57,7 @@ export async function startExporter(
   const working = queue.work(handlers, {
     concurrency: config.concurrency,
     onError(err, job) {
-      if (err instanceof RetryLater) log.warn({ job, reason: err.message }, 'job waits')
+      if (err instanceof RetryLater) log.warn({ job, reason: err.message }, 'job postponed')
       else log.error({ err, job }, 'job failed')
     },
   })

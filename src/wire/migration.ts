@@ -72,6 +72,16 @@ const flagSchemas = (keywords: object) =>
 export const startFlagsWithoutDefaults = flagSchemas({})
 export const startFlagSchemas = flagSchemas({ default: false })
 
+/** No control characters, no line separators, and nothing that changes the direction of text. */
+const PRINTABLE = '^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028-\\u202e\\u2066-\\u2069]*$'
+
+export const nameSchema = {
+  ...s.nullable(s.string),
+  maxLength: 100,
+  pattern: PRINTABLE,
+  description: `A name for the migration, without control characters, shown in lists and in the file name of the archive. Spaces around it are removed. ${s.EXTENSION}`,
+}
+
 export const startRequestSchema = s.request(
   {
     repositories: {
@@ -86,6 +96,7 @@ export const startRequestSchema = s.request(
       description:
         '`repositories` omits the repositories from the response. Other values are ignored.',
     },
+    name: nameSchema,
     ...startFlagSchemas,
   },
   {
@@ -108,6 +119,7 @@ export const summarySchema = s.object(
   {
     id: s.integer,
     guid: s.uuid,
+    name: { ...s.nullable(s.string), description: 'The name that the account gave it, or null.' },
     state: s.enumOf(shownStates),
     reason: {
       ...s.nullable(s.string),

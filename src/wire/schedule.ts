@@ -1,4 +1,5 @@
 import {
+  nameSchema,
   shownStates,
   startFlagSchemas,
   startFlagsWithoutDefaults,
@@ -44,8 +45,19 @@ const timing = {
 
 const paused = { ...s.boolean, description: 'A paused schedule does not run.' }
 
+const all = {
+  ...s.boolean,
+  description:
+    'Migrate all repositories that the account or organization may migrate at the time of each run, also those that do not exist yet. Replaces `repositories`.',
+}
+
 const requestFields = {
-  repositories: startRequestSchema.properties.repositories,
+  repositories: {
+    ...startRequestSchema.properties.repositories,
+    description: `${startRequestSchema.properties.repositories.description} Required unless \`all\` is true.`,
+  },
+  all: { ...all, default: false },
+  name: nameSchema,
   ...startFlagSchemas,
   ...timing,
   keep: { ...timing.keep, default: 4 },
@@ -53,7 +65,7 @@ const requestFields = {
 }
 
 export const scheduleRequestSchema = s.request(requestFields, {
-  required: ['repositories', 'every', 'at', 'time_zone'],
+  required: ['every', 'at', 'time_zone'],
   examples: [
     {
       repositories: ['alice/atlas'],
@@ -68,7 +80,10 @@ export const scheduleRequestSchema = s.request(requestFields, {
 
 /** Omitted fields do not change, so no field has a default. */
 export const scheduleChangeSchema = s.request(
-  { repositories: requestFields.repositories, ...startFlagsWithoutDefaults, ...timing, paused },
+  {
+    ...{ repositories: startRequestSchema.properties.repositories, all, name: nameSchema },
+    ...{ ...startFlagsWithoutDefaults, ...timing, paused },
+  },
   { examples: [{ at: '04:00', paused: false }] },
 )
 
@@ -116,7 +131,9 @@ export const scheduleSchema = s.object(
     url: s.uri,
     owner: { ...s.string, description: 'The account or organization whose migrations it starts.' },
     created_by: { ...s.string, description: 'The account that it runs as.' },
-    repositories: { ...s.arrayOf(s.string), description: 'Full names.' },
+    name: { ...s.nullable(s.string), description: 'The name of its migrations, or null.' },
+    all,
+    repositories: { ...s.arrayOf(s.string), description: 'Full names; empty if `all` is true.' },
     ...startFlagsWithoutDefaults,
     ...timing,
     paused,

@@ -140,7 +140,10 @@ const checks = s.object(
       description: 'The newest failures.',
     },
   },
-  { description: 'The results of the last `godwit check` of each repository.' },
+  {
+    description:
+      'The results of the last `godwit check` of each repository, and of exports since that failed.',
+  },
 )
 
 export const tokenSchema = s.object(

@@ -45,9 +45,10 @@ test(
     await page.getByRole('searchbox', { name: 'Find a repository' }).fill('birds')
     await page.getByRole('checkbox', { name: 'alice/birds' }).check()
     await section(page, 'Estimate').getByText('0 of 2').waitFor()
+    await page.getByLabel('Name (optional)').fill('The move')
     await page.getByRole('button', { name: 'Start with 2 repositories' }).click()
 
-    await untilHeading(page, 'Migration 1')
+    await untilHeading(page, 'The move (migration 1)')
     const atlas = page.getByRole('listitem').filter({ hasText: 'alice/atlas' })
     await atlas.getByText('Exported:').waitFor()
     await page.getByRole('progressbar', { name: 'alice/birds: Exporting' }).waitFor()
@@ -60,6 +61,7 @@ test(
       page.waitForEvent('download'),
       page.getByRole('button', { name: 'Download', exact: true }).click(),
     ])
+    assert.match(download.suggestedFilename(), /^migration-1-alice-The-move-/)
     const archive = join(temporaryDirectory(t), download.suggestedFilename())
     await download.saveAs(archive)
     await run(GODWIT, ['verify', archive])

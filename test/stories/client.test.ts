@@ -96,13 +96,17 @@ test('the client runs a migration from start to deletion', async () => {
   assert.match((await migration(3, 'download', '1', '--force')).err, /migration 1 has no archive/)
   assert.equal((await readFile(file)).length, download.bytes)
 
-  assert.equal((await migration(0, 'start', '--all')).out, '2')
+  assert.equal((await migration(0, 'start', '--all', '--name', 'The move')).out, '2')
   const all = JSON.parse((await migration(0, 'repositories', '2', '--json')).out)
   assert.deepEqual(all.map((each: { full_name: string }) => each.full_name).sort(), [
     'alice/site',
     'alice/tools',
   ])
   await migration(0, 'watch', '2')
+  assert.match((await migration(0, 'list')).out, / NAME\n2 +exported .* The move\n1 .* -$/)
+  assert.match((await migration(0, 'show', '2')).out, /^name +The move$/m)
+  const named = await migration(0, 'download', '2')
+  assert.match(named.out, /migration-2-alice-The-move-\d{4}-\d\d-\d\d\.tar\.gz/)
 })
 
 test('a failed migration sets the exit code, and retry, report and cancel work', async () => {

@@ -22,8 +22,24 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     const alice = await service.token('alice')
     const get = async (path: string) => (await service.call(alice, path)).json() as Promise<Json>
 
-    await start(service, alice, { repositories: ['one'] })
+    for (const name of ['x'.repeat(101), 'a\u0000b', 'a\u202eb', 7]) {
+      const refused = await start(service, alice, { repositories: ['one'], name })
+      assert.equal(refused.status, 422)
+      const { errors } = (await refused.json()) as { errors: Json[] }
+      assert.deepEqual(errors, [{ resource: 'Migration', field: 'name', code: 'invalid' }])
+    }
+    const named = await start(service, alice, {
+      repositories: ['one'],
+      name: '  Before: the move ',
+    })
+    assert.ok(!('name' in ((await named.json()) as Json)), "GitHub's body has no name")
     await untilEnded(service, alice, 1)
+    assert.ok(!('name' in (await get('/user/migrations/1'))))
+    assert.equal((await get('/user/migrations/1/summary')).name, 'Before: the move')
+    const { url, name } = await get('/user/migrations/1/archive/link')
+    assert.match(String(name), /^migration-1-alice-Before-the-move-\d{4}-\d\d-\d\d\.tar\.gz$/)
+    const sent = await fetch(String(url), { method: 'HEAD' })
+    assert.equal(sent.headers.get('content-disposition'), `attachment; filename=${name}`)
     const input = { repositories: ['one', 'two', 'broken'], lock_repositories: true }
     await start(service, alice, { ...input, allow_partial: true })
     await untilEnded(service, alice, 2, 'exported')

@@ -29,6 +29,13 @@ test('schedules in the API belong to their account, validate their input, and st
   const fieldError = (field: string, code: string) => ({ resource: 'Schedule', field, code })
   const { repositories, ...timing } = WEEKLY
   assert.deepEqual(await validationErrors(timing), [fieldError('repositories', 'missing_field')])
+  const both = 'With `all`, do not list repositories.'
+  assert.deepEqual(await validationErrors({ ...WEEKLY, all: true }), [
+    { ...fieldError('repositories', 'custom'), message: both },
+  ])
+  assert.deepEqual(await validationErrors({ ...WEEKLY, name: 'a\nb' }), [
+    fieldError('name', 'invalid'),
+  ])
   assert.deepEqual(await validationErrors({ ...WEEKLY, at: '24:00' }), [
     fieldError('at', 'invalid'),
   ])
@@ -77,6 +84,8 @@ test('schedules in the API belong to their account, validate their input, and st
 
   const daily = await request<Schedule>(200, 'PATCH', `${OWN}/1`, { every: 'day', paused: true })
   assert.deepEqual([daily.paused, daily.next_run_at], [true, null])
+  const ofAll = await request<Schedule>(200, 'PATCH', `${OWN}/1`, { all: true, name: ' Backup ' })
+  assert.deepEqual([ofAll.all, ofAll.repositories, ofAll.name], [true, [], 'Backup'])
   await request(204, 'DELETE', `${OWN}/1`)
   await request(404, 'DELETE', `${OWN}/1`)
   for (const action of ['schedule.create', 'schedule.update', 'schedule.delete'])
@@ -98,14 +107,17 @@ test('the client creates, runs, changes and removes schedules', async (t) => {
   const listed = (await schedule(0, 'list')).out
   assert.match(
     listed,
-    /^ID .*\n1 +2 +every sunday at 03:30 Europe\/Zurich +(in .+|tomorrow) +- +2$/,
+    /^ID .*\n1 +all +every sunday at 03:30 Europe\/Zurich +(in .+|tomorrow) +- +2$/,
   )
   assert.equal((await schedule(0, 'run', '1')).out, '1')
   await until('migration 1 has ended', async () => {
     const { last_run } = JSON.parse((await schedule(0, 'show', '1', '--json')).out) as Schedule
     return last_run?.state === 'exported'
   })
-  assert.match((await schedule(0, 'show', '1')).out, /\n {2}alice\/atlas\n[\s\S]*\n1 +exported /)
+  assert.match(
+    (await schedule(0, 'show', '1')).out,
+    /\nrepositories {2}all repositories of alice, also future ones\n[\s\S]*\n1 +exported /,
+  )
   assert.match((await schedule(0, 'pause', '1')).out, /^schedule 1 is paused$/)
   assert.match(
     (await schedule(0, 'show', '1')).out,
@@ -116,8 +128,11 @@ test('the client creates, runs, changes and removes schedules', async (t) => {
   assert.match(changed.out, /^Schedule 1 runs every day at 04:15 Europe\/Zurich\./)
 
   const org = ['--org', 'octo']
-  assert.equal((await schedule(0, 'add', 'kit', ...timing, ...org)).out, '2')
-  assert.match((await schedule(0, 'list', ...org)).out, /\n2 +1 +every sunday/)
+  const named = ['--name', 'weekly kit']
+  assert.equal((await schedule(0, 'add', 'kit', ...timing, ...org, ...named)).out, '2')
+  assert.match((await schedule(0, 'list', ...org)).out, /\n2 +1 +every sunday .* weekly kit$/)
+  const all = await schedule(0, 'change', '2', '--all', ...org)
+  assert.match(all.out, /\nname +weekly kit\n[\s\S]*all repositories of octo, also future ones/)
   assert.match((await schedule(3, 'show', '1', ...org)).err, /no schedule 1 for octo/)
   await schedule(0, 'remove', '1')
   assert.match((await schedule(3, 'remove', '1')).err, /`godwit schedule list` shows all/)
@@ -129,7 +144,7 @@ test('the last archive that holds a repository is kept until it is released', as
   const [token, bob] = [await service.token('alice'), await service.token('bob')]
   const { schedule, migration } = await clientCommandLine(t, { url: service.url, token })
   const timing = ['--every', 'day', '--at', '03:30', '--keep', '1']
-  assert.equal((await schedule(0, 'add', '--all', ...timing)).out, '1')
+  assert.equal((await schedule(0, 'add', 'atlas', 'bob/notes', ...timing)).out, '1')
   const runAndWatch = async (exitCode: number) =>
     migration(exitCode, 'watch', (await schedule(0, 'run', '1')).out)
   await runAndWatch(0)

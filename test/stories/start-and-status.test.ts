@@ -143,7 +143,8 @@ for (const engine of ['sqlite', 'postgres'] as const) {
 
       await host.commit(host.path('alice/site'), { 'b.rb': 'puts 1\n'.repeat(99) })
       await rm(host.path('alice/notes'), { recursive: true })
-      await service.godwit('sync')
+      // One of them is damaged from the start.
+      await assert.rejects(service.godwit('sync'), /1 of 9 repositories cannot be read/)
       const later = await readJson(service, alice, '/user/migrations/1')
       assert.deepEqual(later.repositories, status.repositories)
       assert.deepEqual(await readJson(service, alice, '/user/migrations/1/repositories'), list)

@@ -55,6 +55,7 @@ export function startedMigration(change: Partial<Migration> = {}): Migration {
     id: 79,
     guid: '0b989ba4-242f-11e5-81e1-c7b6966d2516',
     owner: alice,
+    name: null,
     options: { ...DEFAULT_OPTIONS, lockRepositories: true },
     state: 'pending',
     reason: null,

@@ -3,6 +3,7 @@ import type { Account, Scope } from '../../src/accounts/account.ts'
 import { ensureAccount, findAccount } from '../../src/accounts/account-store.ts'
 import { sweep } from '../../src/exporter/sweep.ts'
 import { DEFAULT_OPTIONS } from '../../src/migrations/migration.ts'
+import { type SyncParts, syncCatalogue } from '../../src/repositories/sync.ts'
 import { createSchedule, type ScheduleInput } from '../../src/schedules/change-schedule.ts'
 import { keepArchives } from '../../src/schedules/keep-archives.ts'
 import { type DueParts, runDueSchedules, runNow } from '../../src/schedules/run-schedule.ts'
@@ -59,6 +60,8 @@ export async function scheduleScene(t: TestContext, engine: Engine, since: strin
         options,
       })
     },
+    /** Updates the catalogue from the host. */
+    sync: () => syncCatalogue(scene.parts as SyncParts),
     runDue: (change: Partial<DueParts> = {}) => runDueSchedules({ ...parts, ...change }),
     runNow: async (schedule: Schedule, by = alice) =>
       runNow(parts, (await findSchedule(db, schedule, schedule.id))!, { by, onCommitted() {} }),

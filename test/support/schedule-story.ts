@@ -19,6 +19,8 @@ export interface Schedule {
   id: number
   url: string
   created_by: string
+  all: boolean
+  name: string | null
   repositories: string[]
   next_run_at: string | null
   paused: boolean

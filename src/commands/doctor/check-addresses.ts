@@ -2,6 +2,7 @@ import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { findSigningKey } from '../../db/survey.ts'
 import { hasCode } from '../../lib/errno.ts'
+import { formatCount } from '../../lib/quantities.ts'
 import { PROBED_TEXT, probeAddress } from '../../service/probe-address.ts'
 import type { Config } from '../../settings/config.ts'
 import { databaseOf } from './check-database.ts'
@@ -91,7 +92,7 @@ async function checkForwarding(service: string): Promise<CheckResult> {
     return passed('trusted-proxies', 'no request was forwarded by an untrusted proxy')
   return warning(
     'trusted-proxies',
-    `${times} requests with x-forwarded-for came from an untrusted address`,
+    `${formatCount(times, 'request')} with x-forwarded-for came from an untrusted address`,
     'add your proxy to --trusted-proxies; the log shows the addresses',
   )
 }

@@ -1,6 +1,7 @@
 import { lstat, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { lockedRepositories } from '../../db/survey.ts'
+import { nameKey } from '../../accounts/account.ts'
+import { brokenRepositories, lockedRepositories } from '../../db/survey.ts'
 import type { Git } from '../../git/git.ts'
 import { mapConcurrent } from '../../lib/map-concurrent.ts'
 import { formatCount } from '../../lib/quantities.ts'
@@ -24,7 +25,10 @@ interface Problems {
   unlockable: string[]
 }
 
-/** Opens every repository, without checking its objects as `godwit check` does. */
+/**
+ * Opens every repository, without reading its objects as `godwit check` does. Reports the damage that the last sync, check or export
+ * found.
+ */
 export async function* checkRepositories(config: Config, git: Git): AsyncGenerator<CheckResult> {
   const { repositories: root, role, databaseUrl } = config
   if (root === undefined) {
@@ -51,12 +55,16 @@ export async function* checkRepositories(config: Config, git: Git): AsyncGenerat
   }
   await openAll(source, found, problems)
   yield* describeProblems(config, root, found, problems)
+  yield* checkDamage(config, found)
   yield await checkSnapshots(config, root)
 }
 
 function withoutRepositories(role: Config['role'], usesPostgres: boolean): CheckResult {
   if (role === 'api') return passed('repositories', 'not set; --role api needs none')
-  if (!usesPostgres) return passed('repositories', 'not set: `serve` creates a sample host')
+  if (!usesPostgres) {
+    const found = 'not set: `serve` serves the built-in sample repositories'
+    return warning('repositories', found, 'set --repositories DIR to serve your own')
+  }
   const advice = 'set --repositories DIR; only `serve --role api` works without it'
   return failure('repositories', 'not set', advice)
 }
@@ -114,7 +122,7 @@ function* describeProblems(
     const advice = 'repair them, or let Godwit read them: a migration that includes one fails'
     yield warning('repositories', `${counts}; cannot be opened: ${firstFew(unreadable)}`, advice)
   } else {
-    yield passed('repositories', counts)
+    yield passed('repositories', `${counts}, all can be opened`)
   }
   if (refused.length > 0) {
     const advice = `move or rename them: repositories are expected ${EXPECTED[layout]}; these are skipped`
@@ -134,6 +142,24 @@ function* describeProblems(
   } else if (found.length > 0) {
     yield passed('locks', 'repositories can be locked')
   }
+}
+
+async function* checkDamage(config: Config, found: readonly FoundRepository[]) {
+  // checkDatabase reports a database that cannot be read.
+  const broken = await brokenRepositories(databaseOf(config)).catch(() => undefined)
+  if (!broken || found.length === 0) return
+  const existing = new Set(found.map(({ owner, name }) => nameKey(`${owner}/${name}`)))
+  const names = broken.filter((name) => existing.has(nameKey(name)))
+  if (names.length > 0) {
+    const counts = formatCount(names.length, 'repository', 'repositories')
+    const advice =
+      'repair them: `godwit check OWNER/NAME` says what is wrong, and that it is repaired'
+    yield warning('damage', `${counts} cannot be read or exported: ${firstFew(names)}`, advice)
+  } else
+    yield passed(
+      'damage',
+      'none known from the last sync, checks and exports; `godwit check` looks for more',
+    )
 }
 
 async function checkSnapshots({ data }: Config, root: string): Promise<CheckResult> {

@@ -27,16 +27,28 @@ export const migrationRows = (migrations: readonly MigrationResponse[]): Table =
 ]
 
 /** Formats summaries, which only Godwit servers have. They distinguish partial and cancelled migrations. */
-export const summaryRows = (summaries: readonly SummaryResponse[]): Table => [
-  MIGRATION_TITLES,
-  ...summaries.map((each) => [
-    String(each.id),
-    stateOf(each),
-    formatCounts(each),
-    formatTime(each.created_at),
-    each.archive ? (each.archive.damaged ? 'damaged' : 'yes') : '-',
-  ]),
-]
+export const summaryRows = (summaries: readonly SummaryResponse[]): Table =>
+  withNames(summaries, [
+    MIGRATION_TITLES,
+    ...summaries.map((each) => [
+      String(each.id),
+      stateOf(each),
+      formatCounts(each),
+      formatTime(each.created_at),
+      each.archive ? (each.archive.damaged ? 'damaged' : 'yes') : '-',
+    ]),
+  ])
+
+interface Named {
+  name?: string | null
+}
+
+/** Adds a column with the names, if there are any. */
+export function withNames(named: readonly Named[], table: Table): Table {
+  if (!named.some(({ name }) => name)) return table
+  const column = ['NAME', ...named.map(({ name }) => name ?? '-')]
+  return table.map((row, at) => [...row, column[at]!])
+}
 
 export function repositoryRows(repositories: readonly RepositoryResponse[]): Table {
   return [
@@ -64,6 +76,7 @@ export function describeMigration(
   return [
     `Migration ${id} is ${paintState(summary ? stateOf(summary) : state)}.`,
     '',
+    ...formatName(summary),
     `guid          ${escapeForTerminal(guid)}`,
     `created       ${formatTime(created_at)} (${escapeForTerminal(created_at)})`,
     `updated       ${formatTime(updated_at)} (${escapeForTerminal(updated_at)})`,
@@ -74,6 +87,10 @@ export function describeMigration(
     ...(notExported.length > 0 ? ['', ...formatSkipped(notExported)] : []),
   ].join('\n')
 }
+
+/** Returns a line with the name of a migration or schedule, or none. */
+export const formatName = (named: Named | undefined): string[] =>
+  named?.name ? [`name          ${escapeForTerminal(named.name)}`] : []
 
 /** Returns a line with the start flags that a migration or schedule has, or none. */
 export function formatStartFlags(resource: object): string[] {

@@ -15,6 +15,7 @@ import { watchUntilEnd } from './watch.ts'
 
 export interface StartOptions extends Record<string, unknown> {
   all?: boolean
+  name?: string
 }
 
 interface Options extends StartOptions {
@@ -109,6 +110,7 @@ export const addStartArguments = (command: Command): Command =>
   command
     .argument('[repositories...]', 'OWNER/NAME, or NAME for one of your own, or of --org')
     .option('--all', 'all repositories that you may migrate')
+    .option('--name <NAME>', 'name of the migration, for lists and the file name (Godwit only)')
 
 export function addStartFlags(command: Command): Command {
   for (const flag of flags) command.option(`--${flag.replaceAll('_', '-')}`, startFlagHelp[flag])
@@ -123,13 +125,17 @@ export async function startRequest(
   const needsNames = options[optionName('org_metadata_only')] !== true
   if (options.all ? names.length > 0 : names.length === 0 && needsNames)
     throw new UsageError('no repositories: give OWNER/NAME…, or --all for all of yours')
-  return {
-    repositories: options.all ? await administeredRepositories(client) : names,
-    ...Object.fromEntries(
-      flags.filter((flag) => options[optionName(flag)]).map((flag) => [flag, true]),
-    ),
-  }
+  const repositories = options.all ? await administeredRepositories(client) : names
+  return { repositories, ...startSettings(options) }
 }
+
+/** Returns the name and the flags of a start, or of a schedule. */
+export const startSettings = (options: StartOptions): Omit<StartRequest, 'repositories'> => ({
+  ...(options.name !== undefined && { name: options.name }),
+  ...Object.fromEntries(
+    flags.filter((flag) => options[optionName(flag)]).map((flag) => [flag, true]),
+  ),
+})
 
 /** Only the administrators of a repository may migrate it. */
 async function administeredRepositories({ api }: ClientContext): Promise<string[]> {

@@ -19,7 +19,7 @@ import { RepositoryList } from '../parts/repository-list.tsx'
 import { formatCount } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import { useResource } from '../use-resource.ts'
-import { isUnfinished, type Lock, type Progress, type Summary } from '../wire.ts'
+import { isUnfinished, type Lock, type Progress, type Summary, titleOf } from '../wire.ts'
 import styles from './migration.module.css'
 
 const LOCKS_EVERY_MS = 15_000
@@ -62,11 +62,16 @@ export default function MigrationPage({ id }: { id: number }) {
   }
   const migration = upToDate(known, progress)
   const state = shownState(migration.state, migration.repositories)
-  const file = archiveName(id, org ?? user.login, new Date(migration.created_at))
+  const file = archiveName({
+    id,
+    login: org ?? user.login,
+    createdAt: new Date(migration.created_at),
+    name: migration.name,
+  })
   return (
     <>
       <PageHead
-        title={`Migration ${id}`}
+        title={titleOf('migration', migration)}
         tabTitle={`${state === 'exporting' ? `${progress.totals.percent} %` : stateWord(state)} · Migration ${id}`}
         back={back}
         mark={<StateLabel state={state} />}

@@ -2,6 +2,7 @@ import { useMemo, useState } from 'react'
 import { announce } from '../parts/announcements.tsx'
 import { CopyCurl, curl } from '../parts/copy-curl.tsx'
 import { Forecast } from '../parts/forecast.tsx'
+import { NameField } from '../parts/name-field.tsx'
 import { PageHead } from '../parts/page-head.tsx'
 import { RepositoryPicker } from '../parts/repository-picker.tsx'
 import { StartOptions } from '../parts/start-options.tsx'
@@ -16,11 +17,13 @@ export default function NewMigrationPage() {
   const { api, mediaType, org, to, path } = useSignedIn()
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const [options, setOptions] = useState<Partial<Options>>({})
+  const [name, setName] = useState<string | null>(null)
   const needsNone = options.org_metadata_only === true
-  const request = useMemo<StartRequest>(
+  const selected = useMemo<StartRequest>(
     () => ({ repositories: needsNone ? [] : [...chosen], ...options }),
     [chosen, options, needsNone],
   )
+  const request: StartRequest = { ...selected, ...(name !== null && { name }) }
   const isReady = needsNone || chosen.size > 0
 
   async function start(): Promise<void> {
@@ -40,9 +43,10 @@ export default function NewMigrationPage() {
         <div className={styles.choices}>
           <RepositoryPicker chosen={chosen} onChange={setChosen} isDisabled={needsNone} />
           <StartOptions options={options} onChange={setOptions} />
+          <NameField name={name} onChange={setName} />
         </div>
         <div className={styles.aside}>
-          <Forecast request={request} isReady={isReady} />
+          <Forecast request={selected} isReady={isReady} />
           <Submit
             name={
               isReady && !needsNone

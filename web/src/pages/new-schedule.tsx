@@ -13,7 +13,7 @@ const WEEKLY = { every: 'week', weekday: 'sunday', at: '03:30', keep: 4 } as con
 export default function NewSchedulePage() {
   const { api, mediaType, org, to, path } = useSignedIn()
   const [settings, setSettings] = useState<ScheduleSettings>(() => ({
-    ...{ repositories: [], ...NO_OPTIONS, ...WEEKLY },
+    ...{ name: null, all: false, repositories: [], ...NO_OPTIONS, ...WEEKLY },
     time_zone: localTimeZone(),
   }))
   const request = requestOf(settings)

@@ -8,7 +8,7 @@ import { Problem } from '../parts/problem.tsx'
 import styles from '../parts/schedule.module.css'
 import { ScheduleActions } from '../parts/schedule-actions.tsx'
 import { ScheduleForm } from '../parts/schedule-form.tsx'
-import { formatNames, ScheduleFacts } from '../parts/schedule-row.tsx'
+import { describeRepositories, formatNames, ScheduleFacts } from '../parts/schedule-row.tsx'
 import { RunResult } from '../parts/schedule-run.tsx'
 import { asSent, settingsOf } from '../parts/schedule-settings.ts'
 import { Table } from '../parts/table.tsx'
@@ -16,7 +16,7 @@ import { goTo } from '../routes.ts'
 import { useSignedIn } from '../session.tsx'
 import { useDraft } from '../use-draft.ts'
 import { useResource } from '../use-resource.ts'
-import type { Schedule, ScheduleRun } from '../wire.ts'
+import { type Schedule, type ScheduleRun, titleOf } from '../wire.ts'
 
 const POLL_INTERVAL_MS = 10_000
 
@@ -37,9 +37,9 @@ export default function SchedulePage({ id }: { id: number }) {
   return (
     <>
       <PageHead
-        title={`Schedule ${id}`}
+        title={titleOf('schedule', schedule)}
         back={back}
-        about={`Runs as ${schedule.created_by}.`}
+        about={`${describeRepositories(schedule)}. Runs as ${schedule.created_by}.`}
         actions={
           <ScheduleActions
             canEdit={false}

@@ -3,7 +3,7 @@ import { isPartial } from '../../../src/lib/is-partial.ts'
 import { shortReason } from '../../../src/lib/short-reason.ts'
 import { formatBytes, formatCount, formatCounts, formatNumber, percent } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
-import { isUnfinished, type Summary } from '../wire.ts'
+import { isUnfinished, type Summary, titleOf } from '../wire.ts'
 import { Bar } from './bar.tsx'
 import styles from './migration-row.module.css'
 import { StateIcon, shownState, stateWord } from './migration-state.tsx'
@@ -21,7 +21,7 @@ export function MigrationRow({ migration }: { migration: Summary }) {
       </div>
       <div className={styles.words}>
         <a href={to.migration(id)} className={styles.title}>
-          Migration {id}
+          {titleOf('migration', migration)}
         </a>
         <p className={styles.names}>{named(migration)}</p>
         <p className={styles.about} data-partial={isPartial({ state, repositories })}>

@@ -1,6 +1,8 @@
+import { Checkbox, FormControl } from '@primer/react'
 import { type Dispatch, type ReactNode, type SetStateAction, useMemo } from 'react'
 import styles from '../pages/new-migration.module.css'
 import { formatTiming } from './format-schedule.ts'
+import { NameField } from './name-field.tsx'
 import type { ChangeChosen } from './repository-picker.tsx'
 import { RepositoryPicker } from './repository-picker.tsx'
 import { NO_OPTIONS, optionsOf, type ScheduleSettings, timingOf } from './schedule-settings.ts'
@@ -23,7 +25,7 @@ interface ScheduleFormProps {
 /** The form of a schedule: repositories, options and timing. */
 export function ScheduleForm(props: ScheduleFormProps) {
   const { settings, onChange, name, save, onLoad, below } = props
-  const { repositories, org_metadata_only: needsNone, at } = settings
+  const { repositories, all, org_metadata_only: needsNone, at } = settings
   const chosen = useMemo(() => new Set(repositories), [repositories])
   const change = (some: Partial<ScheduleSettings>) => onChange((last) => ({ ...last, ...some }))
   const choose: ChangeChosen = (next) =>
@@ -36,17 +38,25 @@ export function ScheduleForm(props: ScheduleFormProps) {
     <div className={styles.columns}>
       <div className={styles.choices}>
         <ScheduleTiming timing={timingOf(settings)} onChange={change} />
-        <RepositoryPicker chosen={chosen} onChange={choose} isDisabled={needsNone} />
+        <FormControl>
+          <Checkbox checked={all} onChange={({ target }) => change({ all: target.checked })} />
+          <FormControl.Label>All repositories, also future ones</FormControl.Label>
+          <FormControl.Caption>
+            Each run exports all repositories that exist at that time.
+          </FormControl.Caption>
+        </FormControl>
+        <RepositoryPicker chosen={chosen} onChange={choose} isDisabled={needsNone || all} />
         <StartOptions
           options={optionsOf(settings)}
           onChange={(options) => change({ ...NO_OPTIONS, ...options })}
         />
+        <NameField name={settings.name} onChange={(name) => change({ name })} />
       </div>
       <div className={styles.aside}>
         <p>{formatTiming(settings)}</p>
         <Submit
           name={name}
-          isReady={(needsNone || chosen.size > 0) && at !== ''}
+          isReady={(needsNone || all || chosen.size > 0) && at !== ''}
           submit={save}
           failed="The schedule was not saved"
           onDeselect={(names) =>

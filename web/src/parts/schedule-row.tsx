@@ -14,9 +14,10 @@ export function ScheduleRow({ schedule, onDone }: { schedule: Schedule; onDone()
     <li className={styles.row}>
       <div>
         <a href={to.schedule(schedule.id)} className={styles.title}>
+          {schedule.name !== null && `${schedule.name}: `}
           {formatTiming(schedule)}
         </a>
-        <p className={styles.names}>{named(schedule)}</p>
+        <p className={styles.names}>{describeRepositories(schedule)}</p>
         <ScheduleFacts schedule={schedule} />
       </div>
       <ScheduleActions schedule={schedule} onDone={onDone} onDeleted={onDone} />
@@ -60,8 +61,11 @@ function Paused({ schedule: { paused_reason: reason } }: { schedule: Schedule })
 
 const MAX_NAMES = 3
 
-function named({ repositories, org_metadata_only }: Schedule): string {
-  return org_metadata_only ? 'Metadata of your organizations' : formatNames(repositories)
+/** Describes what a schedule exports. */
+export function describeRepositories(schedule: Schedule): string {
+  const { all, owner, repositories, org_metadata_only } = schedule
+  if (org_metadata_only) return 'Metadata of your organizations'
+  return all ? `All repositories of ${owner}, also future ones` : formatNames(repositories)
 }
 
 /** Returns the first names, and the number of the others. */

@@ -15,14 +15,15 @@ const OPTIONS = [
 type Switches = Pick<Options, (typeof OPTIONS)[number]>
 
 /** The settings of a schedule that its form edits. */
-export type ScheduleSettings = Pick<Schedule, 'repositories'> & Switches & Timing
+export type ScheduleSettings = Pick<Schedule, 'name' | 'all' | 'repositories'> & Switches & Timing
 
 export const NO_OPTIONS = Object.fromEntries(OPTIONS.map((option) => [option, false])) as Switches
 
 export function settingsOf(schedule: ScheduleSettings): ScheduleSettings {
   const options = OPTIONS.map((option) => [option, schedule[option]])
+  const { name, all, repositories } = schedule
   return {
-    repositories: schedule.repositories,
+    ...{ name, all, repositories },
     ...(Object.fromEntries(options) as Switches),
     ...timingOf(schedule),
   }
@@ -37,13 +38,14 @@ export const timingOf = (settings: ScheduleSettings): Timing => {
   return { every, weekday, at, time_zone, keep }
 }
 
-/** A migration of organization metadata has no repositories. */
+/** A migration of organization metadata, or of all repositories, has no list of them. */
 export const asSent = (settings: ScheduleSettings): ScheduleSettings =>
-  settings.org_metadata_only ? { ...settings, repositories: [] } : settings
+  settings.org_metadata_only || settings.all ? { ...settings, repositories: [] } : settings
 
 /** The request for a new schedule, without the options that are off. */
 export const requestOf = (settings: ScheduleSettings): ScheduleRequest => ({
-  repositories: asSent(settings).repositories,
+  ...(settings.name !== null && { name: settings.name }),
+  ...(settings.all ? { all: true } : { repositories: asSent(settings).repositories }),
   ...optionsOf(settings),
   ...timingOf(settings),
 })

@@ -206,7 +206,7 @@ export function Archives({ archives, onDone }: Pick<ServiceState, 'archives'> & 
   )
 }
 
-/** The results of `godwit check`. */
+/** The results of `godwit check`, and of exports that failed. */
 export function Checks({ checks }: Pick<ServiceState, 'checks'>) {
   const { passed, failed, newest_at, problems } = checks
   const note = newest_at !== null && (

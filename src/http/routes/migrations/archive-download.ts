@@ -132,7 +132,7 @@ export function addArchiveDownloadRoute(app: FastifyInstance, parts: DownloadPar
       if (segments.some(({ damagedAt }) => damagedAt !== null))
         throw await damagedError(db, archive)
       const plan = planArchive(segments)
-      const name = archiveName(archive.id, archive.login, new Date(archive.createdAt))
+      const name = archiveName({ ...archive, createdAt: new Date(archive.createdAt) })
 
       const range = requestedRange(request.headers, plan)
       const begin = () => setArchiveHeaders(reply, name, plan, range)

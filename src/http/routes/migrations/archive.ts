@@ -1,5 +1,4 @@
 import { isComposing } from '../../../blobs/blob-store.ts'
-import { archiveName } from '../../../lib/archive-name.ts'
 import {
   damagedRepositoriesIn,
   deleteArchive,
@@ -16,7 +15,7 @@ import { sendJson } from '../../middleware/json-response.ts'
 import { auditMigration } from '../../middleware/request-log.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { ARCHIVE_TYPE } from './archive-download.ts'
-import { type ArchiveLink, archiveLinkJson } from './migration-json.ts'
+import { type ArchiveLink, archiveLinkJson, archiveNameOf } from './migration-json.ts'
 import {
   type AddMigrationRoutes,
   type ById,
@@ -37,7 +36,7 @@ async function createArchiveLink(
   { db, blobs, links, rights, now }: ServerParts,
   migration: Migration,
 ): Promise<ArchiveLink> {
-  const { id, guid, owner, createdAt, archiveKey, archiveExpiresAt } = migration
+  const { id, guid, archiveKey, archiveExpiresAt } = migration
   const at = now()
   if (archiveExpiresAt === null || archiveExpiresAt <= at) throw new NotFound()
   // By the current login: after a rename, the former login may belong to another account of the forge.
@@ -53,7 +52,7 @@ async function createArchiveLink(
     return { url: links.sign(guid, at, seconds), expiresAt }
   }
   const url = await blobs.presign(archiveKey, {
-    filename: archiveName(id, owner.login, new Date(createdAt)),
+    filename: archiveNameOf(migration),
     contentType: ARCHIVE_TYPE,
     expiresInSeconds: seconds,
   })

@@ -175,7 +175,7 @@ const retryOperation = {
   operationId: 'migrations/retry',
   tags: ['Migrations'],
   summary: 'Retry a migration',
-  description: `Starts a new migration of the same repositories with the same options. Unchanged repositories are reused. With \`allow_partial\`, repositories that cannot be exported or no longer exist are skipped. ${EXTENSION}`,
+  description: `Starts a new migration of the same repositories with the same name and options. Unchanged repositories are reused. With \`allow_partial\`, repositories that cannot be exported or no longer exist are skipped. ${EXTENSION}`,
   parameters: [openapi.parameter('migration-id')],
   body: retryRequestSchema,
   responses: {
@@ -217,7 +217,7 @@ const preflightOperation = {
   operationId: 'migrations/preflight',
   tags: ['Migrations'],
   summary: 'Get an estimate of a migration',
-  description: `Takes the same body as starting a migration and makes the same checks, but startLimit nothing. ${EXTENSION}`,
+  description: `Takes the same body as starting a migration and makes the same checks, but starts nothing. ${EXTENSION}`,
   body: startRequestSchema,
   responses: {
     200: openapi.recordResponse('The estimate.', 'forecast'),

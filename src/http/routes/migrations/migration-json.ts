@@ -75,6 +75,7 @@ export function summaryJson(summary: Summary): wire.Summary {
   return {
     id: summary.id,
     guid: summary.guid,
+    name: summary.name,
     state: shownState(summary.state, summary.reason),
     reason: summary.reason,
     lock_repositories: options.lockRepositories,
@@ -110,19 +111,23 @@ export function lockWithMigrationJson(lock: HeldLock): wire.LockWithMigration {
   return { ...lockJson(lock), migration_id: lock.migrationId, login: lock.holder }
 }
 
+/** The file name of the archive of a migration. */
+export const archiveNameOf = ({ id, owner, createdAt, name }: Migration): string =>
+  archiveName({ id, login: owner.login, createdAt: new Date(createdAt), name })
+
 export interface ArchiveLink {
   url: string
   expiresAt: number
 }
 
 export function archiveLinkJson(
-  { id, owner, createdAt, archive }: Summary,
+  summary: Summary,
   { url, expiresAt }: ArchiveLink,
 ): wire.ArchiveLink {
   return {
     url,
-    name: archiveName(id, owner.login, new Date(createdAt)),
-    bytes: archive?.bytes ?? 0,
+    name: archiveNameOf(summary),
+    bytes: summary.archive?.bytes ?? 0,
     expires_at: utcTimestamp(expiresAt),
   }
 }
@@ -140,8 +145,17 @@ const OPTION_OF_FLAG = {
 
 /** Converts the body of a start request, which was validated by its schema. */
 export function startRequestOf(body: wire.StartRequest): StartRequest {
-  return { repositories: body.repositories, options: { ...DEFAULT_OPTIONS, ...optionsOf(body) } }
+  const { repositories } = body
+  return {
+    repositories,
+    name: nameOf(body) ?? null,
+    options: { ...DEFAULT_OPTIONS, ...optionsOf(body) },
+  }
 }
+
+/** Returns the trimmed name, null if it is empty, or undefined if the body has none. */
+export const nameOf = ({ name }: { name?: string | null }): string | null | undefined =>
+  name === undefined ? undefined : name?.trim() || null
 
 /** Returns the options that the body sets. */
 export function optionsOf(body: StartFlags): Partial<MigrationOptions> {

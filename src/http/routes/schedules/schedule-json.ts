@@ -19,6 +19,8 @@ export function scheduleJson(
     url: `${migrationsAddress(schedule.owner, addresses)}/schedules/${schedule.id}`,
     owner: schedule.owner.login,
     created_by: schedule.runsAs.login,
+    name: schedule.name,
+    all: schedule.isForAll,
     repositories: schedule.repositories,
     ...startFlagsOf(schedule.options),
     every: schedule.every,

@@ -26,7 +26,7 @@ import { parsePaging, sendPage } from '../../middleware/pagination.ts'
 import { requireFound, requireId } from '../../middleware/path-parameters.ts'
 import { auditAction, auditMigration } from '../../middleware/request-log.ts'
 import type { ApiParts } from '../../server-parts.ts'
-import { optionsOf } from '../migrations/migration-json.ts'
+import { nameOf, optionsOf } from '../migrations/migration-json.ts'
 import { type AddMigrationRoutes, scopeOf, type WithQuery } from '../migrations/migration-paths.ts'
 import { scheduleJson, scheduleRunJson } from './schedule-json.ts'
 
@@ -88,7 +88,7 @@ const createOperation = {
   operationId: 'schedules/create',
   tags: ['Schedules'],
   summary: 'Create a schedule',
-  description: `Starts a migration of the repositories every day or every week. The runs act as the account that creates the schedule, with its permissions at the time of the run. A run is \`skipped\` if the previous one has not ended. A repository of an earlier archive that a run can no longer migrate is listed as skipped, so that the migration is partial. After a downtime of the service, one run replaces all missed runs. ${EXTENSION}`,
+  description: `Starts a migration of the repositories, or with \`all\` of all repositories that exist at the time of the run, every day or every week. The runs act as the account that creates the schedule, with its permissions at the time of the run. A run is \`skipped\` if the previous one has not ended. A repository of an earlier archive that a run can no longer migrate is listed as skipped, so that the migration is partial. After a downtime of the service, one run replaces all missed runs. ${EXTENSION}`,
   body: scheduleRequestSchema,
   responses: {
     201: openapi.recordResponse('Created.', 'schedule', 'location'),
@@ -272,7 +272,11 @@ const idOf = ({ params }: FastifyRequest<ById>): number => requireId(params.sche
 /** Converts the body of a request, which was validated by its schema. */
 function scheduleInputOf(body: wire.ScheduleChange): ScheduleInput {
   const { repositories, every, weekday, at, time_zone: timeZone, keep, paused: isPaused } = body
+  const { all: isForAll } = body
+  const name = nameOf(body)
   return {
+    ...(name !== undefined && { name }),
+    ...(isForAll !== undefined && { isForAll }),
     ...(repositories && { repositories }),
     ...(every && { every }),
     ...(weekday !== undefined && { weekday }),

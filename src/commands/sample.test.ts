@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { GODWIT } from '../../test/support/doctor-scene.ts'
+import { freePort } from '../../test/support/free-port.ts'
+import { temporaryDirectory } from '../../test/support/sample-repositories.ts'
+import { until } from '../../test/support/wait-until.ts'
+
+/** Starts and stops `serve` without repositories. Returns all that it printed and logged. */
+async function serve(t: TestContext, data: string, ...flags: string[]): Promise<string> {
+  const listen = `127.0.0.1:${await freePort()}`
+  const args = ['serve', '--data', data, '--listen', listen, ...flags]
+  const service = spawn(GODWIT, args)
+  t.after(() => service.kill('SIGKILL'))
+  let output = ''
+  for (const stream of [service.stdout, service.stderr])
+    stream.setEncoding('utf8').on('data', (text) => {
+      output += text
+    })
+  await until(
+    () => `it is ready: ${output}`,
+    () => output.includes('is exported. To see'),
+  )
+  service.kill('SIGTERM')
+  await once(service, 'close')
+  return output
+}
+
+const WARNING = 'serving the built-in sample repositories: set --repositories DIR to serve your own'
+
+test('serve warns that it serves the sample, unless that is wanted', async (t) => {
+  const data = temporaryDirectory(t)
+  const config = join(data, 'config')
+  await writeFile(config, '# repositories = /srv/git\n')
+  assert.ok((await serve(t, data, '--config', config)).includes(WARNING))
+  // As `npm start` does.
+  const wanted = ['--config', '/dev/null', '--log-level', 'warn']
+  assert.ok(!(await serve(t, data, ...wanted)).includes(WARNING))
+})

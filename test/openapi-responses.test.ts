@@ -183,6 +183,7 @@ test('every response of every operation matches the description', async () => {
   assert.deepEqual(
     unseen.map(({ operationId }) => operationId),
     [
+      'service/owner-page',
       'service/repository-page',
       'migrations/get-archive-for-authenticated-user',
       'migrations/download-archive-for-org',
@@ -365,8 +366,14 @@ async function seeRepositories(ask: Ask): Promise<void> {
   }
   for (const query of [...NONSENSE, '?featured=true']) await ask(200, `/licenses${query}`)
   for (const missing of ['/users/none', '/licenses/none']) await ask(404, missing)
-  await ask(302, '/alice/site', { headers: { accept: 'text/html' } })
-  await ask(404, '/alice/site')
+  for (const query of [...NONSENSE, '?type=all&sort=pushed&q=SITE'])
+    await ask(200, `/users/alice/repos${query}`)
+  await ask(422, '/users/alice/repos?type=member')
+  await ask(404, '/users/none/repos')
+  for (const page of ['/alice', '/alice/site']) {
+    await ask(302, page, { headers: { accept: 'text/html' } })
+    await ask(404, page)
+  }
 }
 
 async function untilEndedAt(service: SharedService, token: string, path: string): Promise<void> {

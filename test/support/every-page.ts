@@ -210,6 +210,10 @@ async function everyState(t: TestContext): Promise<{ story: SharedStory; scenes:
           await page.getByText('locks this repository').waitFor()
         },
       },
+      { name: 'owner', at: '#/owners/alice', token, ready: says('4 repositories') },
+      { name: 'owner-public', at: '#/owners/alice', ready: says('1 repository') },
+      { name: 'docs', at: 'docs', token, ready: says('requests from this page are sent as') },
+      { name: 'docs-operation', at: 'docs', token, ready: tryOperation },
       { ...migration('not-found', 999, ''), expected: /404/, ready: says('Not found') },
     ],
   }
@@ -266,6 +270,16 @@ async function chooseSome(page: Page): Promise<void> {
   await page.getByLabel('Select all').check()
   await page.getByText('More options').click()
   await page.getByText('so the migration would fail').waitFor()
+}
+
+async function tryOperation(page: Page): Promise<void> {
+  await page.getByLabel('Search').fill('start migration')
+  await page
+    .locator('#operations-Migrations-migrations\\/start-for-authenticated-user button')
+    .first()
+    .click()
+  await page.getByRole('button', { name: 'Try it out' }).click()
+  await page.getByRole('button', { name: 'Execute' }).waitFor()
 }
 
 async function askToCancel(page: Page): Promise<void> {

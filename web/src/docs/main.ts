@@ -58,11 +58,7 @@ const ui = swaggerUi({
       wrapComponents: {
         responses: withCurlExample(description),
         AuthorizeBtnContainer: withCaller,
-        // A link inside a button cannot be used with a keyboard.
-        DeepLink:
-          (_: unknown, { React }: { React: typeof React }) =>
-          (props: { text: string }) =>
-            React.createElement('span', null, props.text),
+        DeepLink: withoutLink,
       },
     },
   ],
@@ -208,6 +204,11 @@ function withCurlExample(description: Description) {
       )
     }
   }
+}
+
+/** Replaces a link inside a button, which cannot be used with a keyboard, by its text. */
+function withoutLink(_: unknown, system: { React: typeof React }) {
+  return ({ text }: { text: string }) => system.React.createElement('span', null, text)
 }
 
 /** Says, beside the button for a token, who sends the requests. */

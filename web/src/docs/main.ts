@@ -74,12 +74,16 @@ new MutationObserver(mendMarkup).observe(document.body, { childList: true, subtr
 mendMarkup()
 
 const search = document.querySelector<HTMLInputElement>('#search')!
-search.addEventListener('input', () => {
+search.addEventListener('input', filter)
+// The user may have typed before this script ran.
+if (search.value) filter()
+
+function filter(): void {
   const words = search.value.trim()
   ui.layoutActions.updateFilter(words)
   // Swagger UI does not filter webhooks.
   document.body.toggleAttribute('data-without-webhooks', !hasWords(webhooksText, words))
-})
+}
 
 /** Applies the color mode of the dashboard, also when it is changed in another tab. */
 function followColorMode(): void {

@@ -191,6 +191,7 @@ test('the responses of every operation match the description', async () => {
   assert.deepEqual(
     unseen.map(({ operationId }) => operationId),
     [
+      'service/owner-page',
       'service/repository-page',
       'migrations/get-archive-for-authenticated-user',
       'migrations/download-archive-for-org',
@@ -381,8 +382,14 @@ async function readRepositories(request: SendRequest): Promise<void> {
   }
   for (const query of [...PAGE_QUERIES, '?featured=true']) await request(200, `/licenses${query}`)
   for (const missing of ['/users/none', '/licenses/none']) await request(404, missing)
-  await request(302, '/alice/site', { headers: { accept: 'text/html' } })
-  await request(404, '/alice/site')
+  for (const query of [...PAGE_QUERIES, '?type=all&sort=pushed&q=SITE'])
+    await request(200, `/users/alice/repos${query}`)
+  await request(422, '/users/alice/repos?type=member')
+  await request(404, '/users/none/repos')
+  for (const page of ['/alice', '/alice/site']) {
+    await request(302, page, { headers: { accept: 'text/html' } })
+    await request(404, page)
+  }
 }
 
 async function untilEndedAt(service: SharedService, token: string, path: string): Promise<void> {

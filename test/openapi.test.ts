@@ -180,6 +180,7 @@ const ACCEPTED_FINDINGS = [
     (of) =>
       `operation-2xx-response #/paths/~1${of}~1migrations~1{migration_id}~1archive/get/responses`,
   ),
+  'operation-2xx-response #/paths/~1{owner}/get/responses',
   'operation-2xx-response #/paths/~1{owner}~1{repo}/get/responses',
   ...['', 'meta', 'openapi.json', 'docs', 'healthz', 'readyz', 'metrics', 'session'].map(
     (page) => `operation-4xx-response #/paths/~1${page}/get/responses`,

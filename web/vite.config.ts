@@ -23,7 +23,7 @@ export default defineConfig({
   },
   server: {
     proxy: {
-      '^/(user|archives|admin|session|orgs|repos)': SERVER,
+      '^/(user|archives|admin|session|orgs|repos|openapi.json)': SERVER,
       // Vite serves the page, and the running server the API.
       '^/$': {
         target: SERVER,

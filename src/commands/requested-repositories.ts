@@ -20,7 +20,7 @@ export async function findRequestedRepositories(parts: SyncParts, requested: str
     const login = (await findAccount(parts.db, owner))?.login ?? owner
     const matches = await (name === undefined
       ? findByOwner(parts.source, login)
-      : findByName(parts.source, { owner: login, name }))
+      : findByName(parts.source, { owner: login, name }, owner))
     for (const each of matches.found) found.set(keyOfName(each), each)
     for (const each of matches.refused) refused.push(each)
   }
@@ -39,9 +39,14 @@ async function storeMembers({ db, source, now }: SyncParts, owners: Set<string>)
   }
 }
 
-async function findByName(source: Source, { owner, name }: RepositoryName) {
+/** `typed` is the owner as the user typed it, perhaps in another case. */
+async function findByName(source: Source, { owner, name }: RepositoryName, typed: string) {
   const found = await source.find(owner, name)
   if (!found) {
+    if (typed !== owner && (await source.find(typed, name))?.owner === typed)
+      throw new UserError(
+        `${typed} and ${owner} differ only by case: only repositories of ${owner} are served, rename one`,
+      )
     const why = await source.whyHidden?.({ owner, name })
     throw new UserError(
       why ? `${owner}/${name}: ${why}` : `repository ${owner}/${name} does not exist`,

@@ -37,7 +37,7 @@ import { createRateLimit, type RateLimit } from './middleware/rate-limit.ts'
 import { bodyReader, type ReadBody } from './middleware/request-bodies.ts'
 import { type OnRequestCompleted, requestLog } from './middleware/request-log.ts'
 import { dashboard } from './pages/dashboard.ts'
-import { addRepositoryPageRoute, collectFirstSegments } from './pages/repository-page.ts'
+import { addHtmlPageRoutes, collectFirstSegments } from './pages/html-pages.ts'
 import { addAdminRoutes } from './routes/admin/admin-actions.ts'
 import { addServiceStateRoute } from './routes/admin/admin-service.ts'
 import { addCloneRoutes } from './routes/clones/clones.ts'
@@ -70,7 +70,12 @@ import {
   addVersionsRoute,
 } from './routes/service/service-routes.ts'
 import { addSessionRoutes } from './routes/sessions/session.ts'
-import { addCurrentUserRoute, addRateLimitRoute, addUserRoute } from './routes/users/users.ts'
+import {
+  addCurrentUserRoute,
+  addOwnerRepositoriesRoute,
+  addRateLimitRoute,
+  addUserRoute,
+} from './routes/users/users.ts'
 import {
   CALLER_WEBHOOKS_PATH,
   ORGANIZATION_WEBHOOKS_PATH,
@@ -158,7 +163,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
   addProxyProbeRoute(app, parts)
   addArchiveDownloadRoute(app, { ...parts, admission, downloads: metrics.downloads })
   dashboard(app, parts)
-  addRepositoryPageRoute(app, { setApiHeaders, firstSegments })
+  addHtmlPageRoutes(app, { setApiHeaders, firstSegments })
   addPreflightRoute(app)
   const cookies = sessionCookies(parts.rendering.addresses.api)
   const logins = failedLogins(parts)
@@ -241,6 +246,7 @@ function addOperations(api: FastifyInstance, parts: ApiParts, guards: Guards): v
   addUserRepositoriesRoute(api, parts)
   addRepositoryRoutes(api, parts)
   addUserRoute(api, parts)
+  addOwnerRepositoriesRoute(api, parts)
   addLicenseRoutes(api, parts)
   addVersionsRoute(api)
   addOrganizationRoutes(api, parts)

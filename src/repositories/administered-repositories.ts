@@ -18,7 +18,9 @@ export interface RepositoryFilter {
   updatedAfter?: number
   updatedBefore?: number
   /** A part of `owner/name`; case is ignored. */
-  nameContains?: string
+  nameContains?: string | undefined
+  /** A part of the name without the owner; case is ignored. */
+  ownNameContains?: string | undefined
   /** Only repositories that the account with this id may read. */
   readableBy?: number | undefined
 }
@@ -85,7 +87,7 @@ const OWNER_TYPE: Partial<Record<Affiliation, AccountType>> = {
 }
 
 function matching(db: Db, filter: RepositoryFilter) {
-  const { isPrivate, updatedAfter, updatedBefore, nameContains, isFork } = filter
+  const { isPrivate, updatedAfter, updatedBefore, nameContains, ownNameContains, isFork } = filter
   const reader = filter.readableBy
   return db
     .selectFrom('repositories')
@@ -96,18 +98,22 @@ function matching(db: Db, filter: RepositoryFilter) {
     .$if(isPrivate !== undefined, (query) => query.where('private', '=', Number(isPrivate)))
     .$if(updatedAfter !== undefined, (query) => query.where('updated_at', '>', updatedAfter!))
     .$if(updatedBefore !== undefined, (query) => query.where('updated_at', '<', updatedBefore!))
-    .$if(nameContains !== undefined, (query) => query.where(fullNameHas(nameContains!)))
+    .$if(nameContains !== undefined, (query) => query.where(has(FULL_NAME, nameContains!)))
+    .$if(ownNameContains !== undefined, (query) => query.where(has(NAME, ownNameContains!)))
     .$if(isFork !== undefined, (query) => query.where('fork_of', isFork ? 'is not' : 'is', null))
     .$if(reader !== undefined, (query) =>
       query.where('repositories.id', 'in', readableBy(db, reader!)),
     )
 }
 
-function fullNameHas(part: string) {
+const FULL_NAME = sql`login_key || '/' || name_key`
+const NAME = sql`name_key`
+
+function has(name: typeof NAME, part: string) {
   // No name has a NUL, and PostgreSQL rejects it in a parameter.
   if (part.includes('\0')) return sql<boolean>`1 = 0`
   const literal = nameKey(part).replaceAll(/[\\%_]/g, '\\$&')
-  return sql<boolean>`login_key || '/' || name_key like ${`%${literal}%`} escape '\\'`
+  return sql<boolean>`${name} like ${`%${literal}%`} escape '\\'`
 }
 
 /** Returns the organizations in which the account administers a repository. */

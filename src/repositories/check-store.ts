@@ -37,6 +37,16 @@ export async function deleteFailedCheck(db: Db, fullName: string): Promise<void>
     .execute()
 }
 
+/** Returns why the last check of a repository failed; null if it passed, or if there was none. */
+export async function findFailedCheck(db: Db, fullName: string): Promise<string | null> {
+  const row = await db
+    .selectFrom('repository_checks')
+    .select('reason')
+    .where('full_name', '=', fullName)
+    .executeTakeFirst()
+  return row?.reason ?? null
+}
+
 /** Deletes the results of all repositories except these. */
 export async function deleteOtherChecks(db: Db, fullNames: readonly string[]): Promise<void> {
   const existing = new Set(fullNames)

@@ -206,7 +206,7 @@ onEachEngine('the catalogue', (engine) => {
     await syncCatalogue(parts)
     await host.repository('ALICE/secret', { files: { a: '1' } })
     await host.repository('ALICE/site', { files: { a: 'another' } })
-    const reason = 'its name differs only in case from alice'
+    const reason = 'differs only by case from alice, which is served instead; rename one'
     const refused = [{ path: 'ALICE', reason, caseConflictWith: 'alice' }]
     const second = await syncCatalogue(parts)
     assert.deepEqual(second, { found: 1, read: 0, missing: 0, broken: [], refused, warnings: [] })

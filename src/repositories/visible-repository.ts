@@ -27,15 +27,21 @@ export async function findVisibleRepository(
   viewer: Viewer | null,
   name: RepositoryName,
 ): Promise<VisibleRepository | undefined> {
-  const as = viewer ?? NOBODY
-  const [entry] = await findById(db, await readableId(db, as, name))
+  const [entry] = await findById(db, await readableId(db, viewer ?? NOBODY, name))
   if (!entry) return undefined
-  const { owner } = entry
-  if (viewer && owner.type === 'Organization') {
-    const organization = await findVisibleOrganization(db, viewer, { id: owner.id })
-    if (organization?.mayMigrate) return { entry, role: 'owner', as: { account: owner } }
-  }
+  const as = await viewOf(db, viewer, entry.owner)
   return { entry, as, role: (await rolesOf(db, as, [entry])).get(entry.id) ?? 'none' }
+}
+
+/** Returns whose view of an owner's repositories applies: the viewer's, or the organization's for its owners and site admins. */
+export async function viewOf(
+  db: Db,
+  viewer: Viewer | null,
+  owner: Account,
+): Promise<Pick<Viewer, 'account'>> {
+  if (!viewer || owner.type === 'User') return viewer ?? NOBODY
+  const organization = await findVisibleOrganization(db, viewer, { id: owner.id })
+  return organization?.mayMigrate ? { account: owner } : viewer
 }
 
 /** Returns the id if the repository is public, owned by the account or its organization, or shared with the account. */

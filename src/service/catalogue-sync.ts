@@ -95,8 +95,7 @@ function createSync(
     if (rights) await refreshAllRights(db, rights, now())
     onRead()
     logNewlyBroken(broken)
-    for (const entry of refused)
-      log.warn(entry, entry.isWithdrawn ? `skipped: ${entry.reason}` : 'skipped: not a repository')
+    for (const entry of refused) log.warn(entry, `${entry.path} is skipped: ${entry.reason}`)
     for (const entry of warnings) log.warn(entry, `${entry.path}: members ignored: ${entry.reason}`)
     log.info(counts, 'catalogue synchronized')
     // A repository that was missing may still be locked, although its lock was released meanwhile.

@@ -121,6 +121,10 @@ export const fullRepositorySchema = s.object(
       ...forkOrigin,
       description: 'The earliest repository in the chain of forks that the caller may read.',
     },
+    problem: {
+      ...s.nullable(s.string),
+      description: `Why it cannot be exported, as the last sync or \`godwit check\` found; null if they found nothing. ${s.EXTENSION}`,
+    },
   },
   {
     description: 'A repository in its current state.',

@@ -219,6 +219,9 @@ async function startEveryState(
           await page.getByText('locks this repository').waitFor()
         },
       },
+      { name: 'owner', at: '#/owners/alice', token, ready: showsText('4 repositories') },
+      { name: 'owner-public', at: '#/owners/alice', ready: showsText('1 repository') },
+      { name: 'docs', at: 'docs', token, ready: tryOperation },
       { ...migration('not-found', 999, ''), expected: /404/, ready: showsText('Not found') },
     ],
   }
@@ -275,6 +278,14 @@ async function selectRepositories(page: Page): Promise<void> {
   await page.getByLabel('Select all').check()
   await page.getByText('More options').click()
   await page.getByText('so the migration would fail').waitFor()
+}
+
+async function tryOperation(page: Page): Promise<void> {
+  await page.getByLabel('Search').fill('start a migration')
+  const path = page.locator('[data-path="/user/migrations"]')
+  await page.locator('.opblock-post', { has: path }).getByRole('button').first().click()
+  await page.getByRole('button', { name: 'Try it out' }).click()
+  await page.getByRole('button', { name: 'Execute' }).waitFor()
 }
 
 async function openCancelDialog(page: Page): Promise<void> {

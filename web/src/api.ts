@@ -127,6 +127,10 @@ const repositoryOperations = ({ read, readFull, readAll }: Calls, { repositories
       q,
       sort: 'full_name',
     }),
+  owner: (login: string, options: ReadOptions) => read<User>(`GET /users/${login}`, options),
+  /** Lists the repositories of an owner that the caller may read. */
+  repositoriesOf: (login: string, { q, page, perPage, ...options }: PageOptions & { q: string }) =>
+    readFull<Repository[]>(`GET /users/${login}/repos`, { ...options, page, per_page: perPage, q }),
   /** Reads all pages of matching names. */
   repositoryNames: (q: string, signal: AbortSignal) =>
     readAll(repositories, { q, signal }, ({ full_name }: Repository) => full_name),

@@ -15,6 +15,7 @@ const SchedulesPage = lazy(() => import('./pages/schedules.tsx'))
 const NewSchedulePage = lazy(() => import('./pages/new-schedule.tsx'))
 const SchedulePage = lazy(() => import('./pages/schedule.tsx'))
 const RepositoryPage = lazy(() => import('./pages/repository.tsx'))
+const OwnerPage = lazy(() => import('./pages/owner.tsx'))
 const PublicRepositoryPage = lazy(() => import('./pages/public-repository.tsx'))
 const WebhooksPage = lazy(() => import('./pages/webhooks.tsx'))
 const NewWebhookPage = lazy(() => import('./pages/new-webhook.tsx'))
@@ -54,14 +55,22 @@ export function App() {
   )
 }
 
-/** Shows public repositories to visitors who are not signed in. */
+/** Shows public repositories and their owners to visitors who are not signed in. */
 function SignedOut({ route, reason }: { route: Route; reason: SignedOutReason }) {
   const signIn = <SignInPage reason={reason} />
-  if (route.page !== 'repository') return signIn
-  const { owner, name } = route
+  if (route.page !== 'repository' && route.page !== 'owner') return signIn
   return (
     <Suspense fallback={<Loading what="Loading" />}>
-      <PublicRepositoryPage key={`${owner}/${name}`} owner={owner} name={name} otherwise={signIn} />
+      {route.page === 'owner' ? (
+        <OwnerPage key={route.login} login={route.login} otherwise={signIn} />
+      ) : (
+        <PublicRepositoryPage
+          key={`${route.owner}/${route.name}`}
+          owner={route.owner}
+          name={route.name}
+          otherwise={signIn}
+        />
+      )}
     </Suspense>
   )
 }
@@ -71,7 +80,7 @@ function PageAt({ route }: { route: Route }) {
     case 'migrations':
       return <MigrationsPage number={route.number} />
     case 'new':
-      return <NewMigrationPage />
+      return <NewMigrationPage key={route.owner} owner={route.owner} />
     case 'migration':
       return <MigrationPage key={route.id} id={route.id} />
     case 'schedules':
@@ -88,6 +97,8 @@ function PageAt({ route }: { route: Route }) {
           name={route.name}
         />
       )
+    case 'owner':
+      return <OwnerPage key={route.login} login={route.login} />
     case 'webhooks':
       return <WebhooksPage />
     case 'new-webhook':

@@ -8,7 +8,7 @@ export type Route = Page & {
 
 type Page =
   | { page: 'migrations'; number: number }
-  | { page: 'new' }
+  | { page: 'new'; owner?: string }
   | { page: 'migration'; id: number }
   | { page: 'schedules'; number: number }
   | { page: 'new-schedule' }
@@ -18,6 +18,7 @@ type Page =
   | { page: 'webhook'; id: number }
   | { page: 'service' }
   | { page: 'repository'; owner: string; name: string }
+  | { page: 'owner'; login: string }
   | { page: 'not-found' }
 
 export type Links = ReturnType<typeof linksOf>
@@ -27,7 +28,8 @@ export function linksOf(org: string | undefined) {
   const top = org === undefined ? '#' : `#/orgs/${org}`
   return {
     migrations: (number = 1) => (number === 1 ? `${top}/` : `${top}/page/${number}`),
-    new: () => `${top}/new`,
+    /** With an owner, the repositories of that owner are selected. */
+    new: (owner?: string) => (owner === undefined ? `${top}/new` : `${top}/new/${owner}`),
     migration: (id: number) => `${top}/migrations/${id}`,
     schedules: (number = 1) =>
       number === 1 ? `${top}/schedules` : `${top}/schedules/page/${number}`,
@@ -38,6 +40,7 @@ export function linksOf(org: string | undefined) {
     webhook: (id: number) => `${top}/webhooks/${id}`,
     service: () => '#/service',
     repository: (fullName: string) => `#/repositories/${fullName}`,
+    owner: (login: string) => `#/owners/${login}`,
   }
 }
 
@@ -45,6 +48,8 @@ export function parseHash(hash: string): Route {
   const parts = hash.replace(/^#?\/?/, '').split('/')
   const [first, org = ''] = parts
   if (first === 'repositories') return repositoryRoute(parts.slice(1))
+  if (first === 'owners' && NAME.test(org) && parts.length === 2)
+    return { page: 'owner', login: org }
   if (first !== 'orgs' || !NAME.test(org)) return pageOf(parts)
   return { ...pageOf(parts.slice(2)), org }
 }
@@ -69,6 +74,7 @@ function pageOf([first = '', second = '', third = '', ...rest]: string[]): Page 
   if (first === 'schedules' && second === 'new') return { page: 'new-schedule' }
   if (first === 'webhooks' && number) return { page: 'webhook', id: number }
   if (first === 'webhooks' && second === 'new') return { page: 'new-webhook' }
+  if (first === 'new' && NAME.test(second)) return { page: 'new', owner: second }
   if (first === 'page' && number) return { page: 'migrations', number }
   if (second !== '') return { page: 'not-found' }
   if (first === '') return { page: 'migrations', number: 1 }

@@ -5,7 +5,7 @@ export type ColorMode = 'auto' | 'light' | 'dark'
 /** The local storage key of the color mode. */
 const KEY = 'godwit.color-mode'
 
-function storedMode(): ColorMode {
+export function storedMode(): ColorMode {
   const stored = localStorage.getItem(KEY)
   return stored === 'light' || stored === 'dark' ? stored : 'auto'
 }
@@ -14,12 +14,16 @@ export function applyColorMode(mode: ColorMode = storedMode()): void {
   document.documentElement.dataset.colorMode = mode
 }
 
+export function storeColorMode(mode: ColorMode): void {
+  if (mode === 'auto') localStorage.removeItem(KEY)
+  else localStorage.setItem(KEY, mode)
+  applyColorMode(mode)
+}
+
 export function useColorMode(): [ColorMode, (mode: ColorMode) => void] {
   const [mode, setMode] = useState(storedMode)
   const choose = (chosen: ColorMode) => {
-    if (chosen === 'auto') localStorage.removeItem(KEY)
-    else localStorage.setItem(KEY, chosen)
-    applyColorMode(chosen)
+    storeColorMode(chosen)
     setMode(chosen)
   }
   return [mode, choose]

@@ -352,7 +352,7 @@ function exampleValues(rendering: Rendering) {
     migrations: [migrationRenderers.migrationJson(exported, [atlas], rendering)],
     repositories: [repositoryRenderers.plainRepositoryJson(atlas, addresses)],
     'own-repositories': [repositoryRenderers.extendedRepositoryJson(atlas, addresses)],
-    'full-repository': repositoryRenderers.fullRepositoryJson(atlas, {}, addresses),
+    'full-repository': repositoryRenderers.fullRepositoryJson(atlas, { problem: null }, addresses),
     branches: [
       repositoryRenderers.branchJson(catalogued, { name: 'main', commit: COMMIT }, addresses),
     ],

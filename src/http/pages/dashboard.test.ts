@@ -107,15 +107,20 @@ test('other paths do not exist', async (t) => {
   const app = await startServer(t)
   for (const url of [
     '/index.html',
+    '/linked.json',
+    '/assets/../secret.json',
+    '/%2e%2e/secret.json',
+  ]) {
+    const { statusCode } = await app.inject({ url, headers: { 'user-agent': 'browser' } })
+    assert.equal(statusCode, 404, url)
+  }
+  for (const url of [
     '/assets',
     '/assets/',
     '/assets/app-1a2b.js.br',
     '/assets/notes.unknown',
     '/assets/deeper/app.js',
-    '/linked.json',
-    '/assets/../secret.json',
     '/assets/..%2f..%2fsecret.json',
-    '/%2e%2e/secret.json',
     '/assets/%00',
   ]) {
     const { statusCode, headers } = await app.inject(asBrowser(url, { 'user-agent': 'browser' }))
@@ -134,6 +139,20 @@ test('without built pages, a page explains how to build them', async (t) => {
   assert.equal((await app.inject('/')).json().current_user_url, 'https://git.host.test/api/user')
 })
 
+test('the address of an owner redirects browsers to its page; other clients get 404', async (t) => {
+  const app = await startServer(t)
+  const { statusCode, headers } = await app.inject(asBrowser('/Alice'))
+  assert.deepEqual([statusCode, headers.location], [302, './#/owners/Alice'])
+  assert.equal(headers.vary, 'accept')
+  const page = new URL(String(headers.location), 'https://git.host.test/api/Alice')
+  assert.equal(page.href, 'https://git.host.test/api/#/owners/Alice')
+  for (const accept of ['*/*', undefined, 'application/json, text/html;q=0.5']) {
+    const sent = { 'user-agent': 'test', ...(accept && { accept }) }
+    const refused = await app.inject({ url: '/Alice', headers: sent })
+    assert.deepEqual([refused.statusCode, refused.json().message], [404, 'Not Found'])
+  }
+})
+
 test('the address of a repository redirects to its page, without hiding paths of the API', async (t) => {
   const app = await startServer(t)
   for (const accept of [BROWSER, '*/*', undefined]) {
@@ -148,7 +167,8 @@ test('the address of a repository redirects to its page, without hiding paths of
     assert.equal(page.href, 'https://git.host.test/api/#/repositories/alice/Site.js')
   }
   for (const url of [
-    ...['/alice/site.git', '/alice/%2e%2e', '/alice/a%2Fb', '/alice/a%0d%0ab', '/alice/', '/alice'],
+    ...['/alice/site.git', '/alice/%2e%2e', '/alice/a%2Fb', '/alice/a%0d%0ab', '/alice/'],
+    ...['/%2e%2e', '/a%2Fb', '/a%0d%0ab', '/alice.git', '/user', '/users', '/metrics'],
     ...['/user/nothing', '/orgs', '/repos/x', '/api/v3', '/assets/none.js', '/docs/x'],
   ]) {
     const { statusCode, headers } = await app.inject(asBrowser(url, { 'user-agent': 'test' }))

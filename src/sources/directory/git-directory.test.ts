@@ -82,8 +82,8 @@ describe('the tree of a git directory', () => {
     await mkdir(at('AliCe'))
     assert.deepEqual(await listed(), [
       'ALICE/y',
-      'Alice: its name differs only in case from ALICE',
-      'alice: its name differs only in case from ALICE',
+      'Alice: differs only by case from ALICE, which is served instead; rename one',
+      'alice: differs only by case from ALICE, which is served instead; rename one',
     ])
     assert.equal((await source.find('Alice', 'x'))?.owner, 'Alice')
     assert.equal(await source.find('ALICE', 'x'), undefined)
@@ -96,7 +96,7 @@ describe('the tree of a git directory', () => {
     await rename(at('Alice'), at('yan'))
     assert.deepEqual(await listed(), [
       'alice/Site',
-      'alice/site.git: its name differs only in case from Site',
+      'alice/site.git: differs only by case from Site, which is served instead; rename one',
       'yan/x',
       'zoe/y',
     ])

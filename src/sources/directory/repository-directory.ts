@@ -195,7 +195,7 @@ export function refused(
 }
 
 export function caseConflict(path: string, caseConflictWith: string): { refused: RefusedEntry } {
-  const reason = `its name differs only in case from ${caseConflictWith}`
+  const reason = `differs only by case from ${caseConflictWith}, which is served instead; rename one`
   return { refused: { path, reason, caseConflictWith } }
 }
 

@@ -13,7 +13,8 @@ import { useSignedIn } from '../session.tsx'
 import type { StartOptions as Options, StartRequest } from '../wire.ts'
 import styles from './new-migration.module.css'
 
-export default function NewMigrationPage() {
+/** With an owner, the repositories of that owner are selected at first. */
+export default function NewMigrationPage({ owner }: { owner?: string | undefined }) {
   const { api, mediaType, org, to, path } = useSignedIn()
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const [options, setOptions] = useState<Partial<Options>>({})
@@ -41,7 +42,12 @@ export default function NewMigrationPage() {
       />
       <div className={styles.columns}>
         <div className={styles.choices}>
-          <RepositoryPicker chosen={chosen} onChange={setChosen} isDisabled={needsNone} />
+          <RepositoryPicker
+            chosen={chosen}
+            onChange={setChosen}
+            isDisabled={needsNone}
+            preselected={owner}
+          />
           <StartOptions options={options} onChange={setOptions} />
           <NameField name={name} onChange={setName} />
         </div>

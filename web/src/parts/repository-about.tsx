@@ -1,9 +1,10 @@
 import { CheckIcon, CopyIcon } from '@primer/octicons-react'
-import { Button, Label } from '@primer/react'
+import { Banner, Button, Label } from '@primer/react'
 import { type ReactNode, useState } from 'react'
 import type { Api } from '../api.ts'
 import { copyText } from '../copy-text.ts'
 import { formatKib } from '../quantities.ts'
+import { linksOf } from '../routes.ts'
 import { useResource } from '../use-resource.ts'
 import type { Branch, FullRepository, Tag } from '../wire.ts'
 import { announce } from './announcements.tsx'
@@ -18,6 +19,7 @@ export function VisibilityLabel({ repository }: { repository: FullRepository }) 
       <Label variant="secondary">{repository.visibility}</Label>
       {repository.archived && <Label variant="attention">archived</Label>}
       {repository.fork && <Label variant="secondary">fork</Label>}
+      {repository.problem !== null && <Label variant="danger">damaged</Label>}
     </>
   )
 }
@@ -29,8 +31,18 @@ export function RepositoryAbout({ api, repository }: { api: Api; repository: Ful
   const tags = useResource<Tag[]>((options) => api.tags(fullName, options), fullName)
   return (
     <>
+      {repository.problem !== null && (
+        <Banner
+          variant="critical"
+          title="This repository cannot be exported"
+          description={`${repository.problem}. Ask the operator to repair it.`}
+        />
+      )}
       <Box title="About">
         <dl className={styles.figures}>
+          <Figure name="Owner">
+            <a href={linksOf(undefined).owner(repository.owner.login)}>{repository.owner.login}</a>
+          </Figure>
           <Figure name="Size">{formatKib(repository.size)}</Figure>
           <Figure name="Licence">
             {repository.license ? (

@@ -27,10 +27,13 @@ interface RepositoryPickerProps {
   chosen: ReadonlySet<string>
   onChange: ChangeChosen
   isDisabled: boolean
+  /** The owner whose repositories are selected at first. */
+  preselected?: string | undefined
 }
 
 /** Selects repositories. The server searches and paginates, so the number of repositories does not matter. */
-export function RepositoryPicker({ chosen, onChange, isDisabled }: RepositoryPickerProps) {
+export function RepositoryPicker(props: RepositoryPickerProps) {
+  const { chosen, onChange, isDisabled, preselected } = props
   const { api, org } = useSignedIn()
   const [typed, setTyped] = useState('')
   const [page, setPage] = useState(1)
@@ -48,7 +51,7 @@ export function RepositoryPicker({ chosen, onChange, isDisabled }: RepositoryPic
   }, [response, q])
   const shown = useDeferredValue(response ?? found)
   const allId = useId()
-  const all = useAllMatching(q, onChange)
+  const all = useAllMatching(q, onChange, preselected)
 
   const choose = (names: string[], isChosen: boolean) => {
     onChange((chosen) => {
@@ -198,18 +201,25 @@ function RepositoryChoice({ repository, isChosen, onChange }: RepositoryChoicePr
 /** Updates the selection. Pass a function after an `await`, because the selection may have changed. */
 export type ChangeChosen = Dispatch<SetStateAction<ReadonlySet<string>>>
 
-/** Selects all matching repositories, which may take several requests. */
-function useAllMatching(q: string, onChange: ChangeChosen) {
+/** Selects all matching repositories, which may take several requests. Selects those of the preselected owner at once. */
+function useAllMatching(q: string, onChange: ChangeChosen, preselected?: string) {
   const { api } = useSignedIn()
   const [asking, setAsking] = useState<AbortController>()
   const [failure, setFailure] = useState<Failure>()
   useEffect(() => () => asking?.abort(), [asking])
-  async function choose(): Promise<void> {
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only once, so that the user can deselect them
+  useEffect(() => {
+    if (preselected === undefined) return
+    const beginning = `${preselected}/`.toLowerCase()
+    // A search finds text anywhere in a name.
+    void choose(beginning, (name) => name.toLowerCase().startsWith(beginning))
+  }, [])
+  async function choose(wanted: string, isWanted = (_name: string) => true): Promise<void> {
     const stop = new AbortController()
     setAsking(stop)
     setFailure(undefined)
     try {
-      const names = await api.repositoryNames(q, stop.signal)
+      const names = (await api.repositoryNames(wanted, stop.signal)).filter(isWanted)
       onChange((chosen) => new Set([...chosen, ...names]))
       announce(`${formatCount(names.length, 'repository', 'repositories')} selected`)
     } catch (error) {
@@ -218,11 +228,11 @@ function useAllMatching(q: string, onChange: ChangeChosen) {
       setAsking(undefined)
     }
   }
-  return { choose: () => void choose(), isLoading: asking !== undefined, failure }
+  return { choose: () => void choose(q), isLoading: asking !== undefined, failure }
 }
 
 /** Returns the value once it has not changed for `ms`. */
-function useDebounced(value: string, ms: number): string {
+export function useDebounced(value: string, ms: number): string {
   const [settled, setSettled] = useState(value)
   useEffect(() => {
     const timer = setTimeout(() => setSettled(value), ms)

@@ -14,6 +14,7 @@ import { createAuthenticator } from '../../../accounts/authenticator.ts'
 import { addToken } from '../../../accounts/token-store.ts'
 import { DEFAULT_OPTIONS } from '../../../migrations/migration.ts'
 import { insertMigration } from '../../../migrations/migration-store.ts'
+import { recordCheck } from '../../../repositories/check-store.ts'
 import { factsForViewer } from '../../../repositories/facts-for-viewer.ts'
 import { findByName } from '../../../repositories/repository-store.ts'
 import { syncCatalogue } from '../../../repositories/sync.ts'
@@ -122,12 +123,12 @@ async function scene(t: TestContext, engine: Engine) {
       .execute((tx) => insertMigration(tx, { ...migration, organizations: null, now: now() }))
     return id
   }
-  return { host, sync, serve, migrate, ...serve() }
+  return { db, host, sync, serve, migrate, ...serve() }
 }
 
 onEachEngine('a repository', (engine) => {
   test('and the resources that its JSON links to', async (t) => {
-    const { host, sync, serve, migrate, request, statuses, lines } = await scene(t, engine)
+    const { db, host, sync, serve, migrate, request, statuses, lines } = await scene(t, engine)
 
     await t.test('is returned, in any letter case, only to callers who may read it', async () => {
       assert.deepEqual(
@@ -318,6 +319,33 @@ onEachEngine('a repository', (engine) => {
       assert.equal(await status('admin', '/users/octo'), 200)
       for (const login of ['carol', null]) assert.equal(await status(login, '/users/octo'), 404)
     })
+    await t.test('repositories of an owner are listed for callers who may read them', async () => {
+      const namesFor = async (login: string | null, path: string) => {
+        const { status, headers, json } = await request(login, `/users/${path}`)
+        assert.equal(status, 200)
+        const names = (json() as { name: string }[]).map(({ name }) => name)
+        return [Number(headers['x-total-count']), ...names]
+      }
+      assert.deepEqual(await namesFor('alice', 'alice/repos'), [2, 'open', 'Site'])
+      assert.deepEqual(await namesFor('carol', 'ALICE/repos'), [2, 'open', 'Site'])
+      assert.deepEqual(await namesFor('alice', 'alice/repos?per_page=1&page=2'), [2, 'Site'])
+      assert.deepEqual(await namesFor('alice', 'alice/repos?q=SI&type=all'), [1, 'Site'])
+      assert.deepEqual(await namesFor('alice', 'alice/repos?q=alice'), [0], 'the name only')
+      for (const login of ['dora', 'admin', null])
+        assert.deepEqual(await namesFor(login, 'alice/repos'), [1, 'open'])
+      for (const login of ['alice', 'admin', 'bob'])
+        assert.deepEqual(await namesFor(login, 'octo/repos'), [1, 'kit'], login)
+      assert.deepEqual(await namesFor('dora', 'octo/repos'), [0])
+      for (const login of ['carol', null])
+        assert.equal((await request(login, '/users/octo/repos')).status, 404)
+      const [site] = (await request('bob', '/users/alice/repos?q=site')).json()
+      assert.deepEqual(site.permissions, { admin: false, push: false, pull: true })
+      const invalid = await request('alice', '/users/alice/repos?type=member')
+      assert.deepEqual(
+        [invalid.status, invalid.json().errors],
+        [422, [{ resource: 'Repository', field: 'type', code: 'invalid' }]],
+      )
+    })
     await t.test('licences and versions need no token', async () => {
       const all = (await request(null, '/licenses')).json()
       assert.equal(all.length, 13)
@@ -373,6 +401,13 @@ onEachEngine('a repository', (engine) => {
     await t.test(
       'that is damaged is still returned, and the log says what cannot be read',
       async () => {
+        const problem = async () => (await request('alice', '/repos/alice/site')).json().problem
+        assert.equal(await problem(), null)
+        const check = { fullName: 'alice/Site', checkedAt: 1, warning: null, bytes: 0, tookMs: 1 }
+        await recordCheck(db, { ...check, reason: 'a pack is damaged' })
+        assert.equal(await problem(), 'a pack is damaged')
+        await recordCheck(db, { ...check, reason: null })
+        assert.equal(await problem(), null)
         await host.loseObjects('alice/Site')
         const [record, , , topics, languages, license] = await statuses(
           'alice',
@@ -380,6 +415,8 @@ onEachEngine('a repository', (engine) => {
         )
         assert.deepEqual([record, topics, languages, license], [200, 200, 404, 404])
         assert.ok(lines.some(({ msg }) => msg === 'cannot read the languages of alice/Site'))
+        await sync()
+        assert.match(await problem(), /./)
       },
     )
   })

@@ -2,12 +2,13 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Db } from '../../../db/database.ts'
 import { isName } from '../../../lib/names.ts'
 import { NotFound } from '../../../migrations/errors.ts'
+import { findFailedCheck } from '../../../repositories/check-store.ts'
 import {
   collaboratorsOf,
   isAtLeast,
   type ListedCollaborator,
 } from '../../../repositories/collaborators.ts'
-import { permissionsOf, type RepositoryFacts } from '../../../repositories/facts.ts'
+import { fullNameOf, permissionsOf, type RepositoryFacts } from '../../../repositories/facts.ts'
 import { factsForViewer } from '../../../repositories/facts-for-viewer.ts'
 import {
   findVisibleRepository,
@@ -93,7 +94,8 @@ function addRepository(app: FastifyInstance, { db, rendering, cloneTokens }: Par
     const visible = await repositoryInPath(db, request)
     const facts = await factsOf(db, visible)
     const origins = await forkOriginsOf(db, request, visible)
-    const body = fullRepositoryJson(facts, origins, rendering.addresses)
+    const problem = visible.entry.problem ?? (await findFailedCheck(db, fullNameOf(facts)))
+    const body = fullRepositoryJson(facts, { ...origins, problem }, rendering.addresses)
     const rendered = [facts, origins.parent, origins.source].filter((each) => each !== undefined)
     const tokenOf = viewer ? cloneTokens.for(viewer) : undefined
     return sendJsonWithEtag(request, reply, body, {

@@ -163,7 +163,7 @@ export interface ForkOrigins {
 
 export function fullRepositoryJson(
   facts: RepositoryFacts,
-  { parent, source }: ForkOrigins,
+  { parent, source, problem }: ForkOrigins & { problem: string | null },
   addresses: Addresses,
 ) {
   const { owner } = facts
@@ -173,6 +173,7 @@ export function fullRepositoryJson(
     ...(owner.type === 'Organization' && { organization: userJson(owner, addresses) }),
     ...(parent && { parent: extendedRepositoryJson(parent, addresses) }),
     ...(source && { source: extendedRepositoryJson(source, addresses) }),
+    problem,
   } satisfies Schemas['full-repository'] & wire.FullRepository
 }
 

@@ -85,7 +85,7 @@ interface RepositoryList {
   order: RepositoryOrder
 }
 
-/** Sends one page of the repositories that an account owns or administers, with clone tokens for the caller. */
+/** Sends one page of the repositories that an account owns or administers, with clone tokens for a caller with a token. */
 export async function sendRepositoryList(
   { db, rendering, cloneTokens }: Pick<ServerParts, 'db' | 'rendering' | 'cloneTokens'>,
   request: FastifyRequest<WithQuery>,
@@ -93,6 +93,7 @@ export async function sendRepositoryList(
   { of, seenBy, filter, order }: RepositoryList,
 ): Promise<FastifyReply> {
   const { addresses } = rendering
+  const { viewer } = request
   const paging = parsePaging(request.query)
   const total = await countAdministered(db, of, filter)
   const entries = await listAdministered(db, of, filter, { ...paging, order })
@@ -102,6 +103,6 @@ export async function sendRepositoryList(
   const body = repositories.map((each) => extendedRepositoryJson(each, addresses))
   return sendJsonWithEtag(request, reply, body, {
     extraEtagParts: [total],
-    insertCredentials: tokenInserter(repositories, cloneTokens.for(requireViewer(request))),
+    insertCredentials: tokenInserter(repositories, viewer ? cloneTokens.for(viewer) : undefined),
   })
 }

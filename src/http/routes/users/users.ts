@@ -1,16 +1,23 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Account } from '../../../accounts/account.ts'
+import type { Db } from '../../../db/database.ts'
 import { isName } from '../../../lib/names.ts'
+import { InvalidRequest } from '../../../migrations/errors.ts'
 import { countPublic } from '../../../repositories/repository-store.ts'
-import { findVisibleAccount } from '../../../repositories/visible-repository.ts'
+import { findVisibleAccount, viewOf } from '../../../repositories/visible-repository.ts'
+import { EXTENSION, enumOf, string } from '../../../wire/schema.ts'
 import * as openapi from '../../description/operation.ts'
 import { requireViewer } from '../../middleware/authenticate.ts'
 import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { requireFound } from '../../middleware/path-parameters.ts'
 import type { RateLimit } from '../../middleware/rate-limit.ts'
 import type { ServerParts } from '../../server-parts.ts'
+import { repositoryQueryOf } from '../repositories/repository-query.ts'
+import { listUserRepositories, sendRepositoryList } from '../repositories/user-repositories.ts'
 import { currentUserJson } from './user-json.ts'
 
 type Parts = Pick<ServerParts, 'db' | 'rendering'>
+type InPath = { Params: { username: string } }
 
 const getUser = {
   operationId: 'users/get-by-username',
@@ -25,18 +32,73 @@ const getUser = {
 
 /** Adds the target of the `url` of every account: a person or an organization. */
 export function addUserRoute(app: FastifyInstance, { db, rendering }: Parts): void {
-  app.get<{ Params: { username: string } }>(
+  app.get<InPath>(
     '/users/:username',
     { config: { anonymous: true }, schema: getUser },
     async (request, reply) => {
-      const { username } = request.params
-      const account = requireFound(
-        isName(username) ? await findVisibleAccount(db, request.viewer, username) : undefined,
-      )
+      const account = await accountInPath(db, request)
       const body = currentUserJson(account, await countPublic(db, account), rendering.addresses)
       return sendJsonWithEtag(request, reply, body)
     },
   )
+}
+
+const listOwnerRepositories = {
+  ...listUserRepositories,
+  operationId: 'repos/list-for-user',
+  tags: ['Repositories'],
+  summary: 'List the repositories of a person or an organization',
+  description:
+    'Those that the caller may read; without a token, the public ones. 404 if the caller may not see the owner.',
+  security: openapi.OPTIONAL_TOKEN,
+  parameters: [
+    openapi.parameter('username'),
+    openapi.inQuery('q', string, `Text to search for in the name; case is ignored. ${EXTENSION}`),
+    openapi.inQuery('type', enumOf(['all', 'owner'], 'owner'), 'Both values give the same list.'),
+    ...listUserRepositories.parameters.filter(
+      (each) => !('name' in each && ['affiliation', 'q', 'type'].includes(each.name)),
+    ),
+  ],
+  responses: { ...listUserRepositories.responses, 404: openapi.notFound },
+} satisfies openapi.Operation
+
+/** Adds the target of the `repos_url` of every account. */
+export function addOwnerRepositoriesRoute(
+  app: FastifyInstance,
+  parts: Parts & Pick<ServerParts, 'cloneTokens'>,
+): void {
+  app.get<InPath & { Querystring: Record<string, unknown> }>(
+    '/users/:username/repos',
+    { config: { anonymous: true }, schema: listOwnerRepositories },
+    async (request, reply) => {
+      const account = await accountInPath(parts.db, request)
+      const { type = 'owner', ...query } = request.query
+      if (type !== 'owner' && type !== 'all')
+        throw new InvalidRequest([{ resource: 'Repository', field: 'type', code: 'invalid' }])
+      const { filter, order } = repositoryQueryOf(query)
+      const { nameContains: ownNameContains, ...others } = filter
+      const seenBy = await viewOf(parts.db, request.viewer, account)
+      return sendRepositoryList(parts, request, reply, {
+        of: { account },
+        seenBy,
+        filter: {
+          ...others,
+          ownNameContains,
+          affiliations: ['owner'],
+          readableBy: seenBy.account.id,
+        },
+        order,
+      })
+    },
+  )
+}
+
+/** Returns the account that the path names; throws 404 if the caller may not see it. */
+async function accountInPath(
+  db: Db,
+  { params: { username }, viewer }: FastifyRequest<InPath>,
+): Promise<Account> {
+  return requireFound(isName(username) ? await findVisibleAccount(db, viewer, username) : undefined)
 }
 
 const getCurrentUser = {

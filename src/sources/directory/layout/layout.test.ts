@@ -163,7 +163,7 @@ describe('layouts of a git directory', () => {
       for (const name of ['testing', 'git/tools/x', 'git/y', 'y', 'Git/z', 'octo/site'])
         await host.repository(name)
       assert.deepEqual((await listed()).sort(), [
-        'Git: its name differs only in case from git',
+        'Git: differs only by case from git, which is served instead; rename one',
         'git/testing',
         'git/tools-x',
         'git/y.git: its name would be git/y, the same as that of y.git',

@@ -1,0 +1,91 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isName } from '../../lib/names.ts'
+import { NotFound } from '../../migrations/errors.ts'
+import * as openapi from '../description/operation.ts'
+import { prefersOver } from '../middleware/api-headers.ts'
+
+interface PageParts {
+  setApiHeaders(request: FastifyRequest, reply: FastifyReply): void
+  /** The first path segments of the API's routes, which cannot be the names of owners. */
+  firstSegments: ReadonlySet<string>
+}
+
+const REDIRECTS =
+  'unless the operator has set another (`--web-url`). Redirects to the dashboard, which shows only what the viewer may read.'
+const RESPONSES = {
+  302: { description: 'The URL of the page.', ...openapi.withHeaders('location') },
+  404: openapi.notFound,
+}
+
+const getOwnerPage = {
+  operationId: 'service/owner-page',
+  tags: ['Service'],
+  summary: 'See the repositories of an owner in a browser',
+  description: `The \`html_url\` of a person or an organization, ${REDIRECTS} Clients that do not prefer HTML get 404.`,
+  security: [],
+  parameters: [openapi.parameter('owner')],
+  responses: RESPONSES,
+} satisfies openapi.Operation
+
+const getRepositoryPage = {
+  operationId: 'service/repository-page',
+  tags: ['Service'],
+  summary: 'See a repository in a browser',
+  description: `The \`html_url\` of a repository, ${REDIRECTS} Clients that prefer JSON get 404.`,
+  security: [],
+  parameters: [openapi.parameter('owner'), openapi.parameter('repo')],
+  responses: RESPONSES,
+} satisfies openapi.Operation
+
+/**
+ * Redirects the `html_url` of an owner or a repository, unless the operator has set another `--web-url`, to its page in the
+ * dashboard, which checks what the viewer may read.
+ */
+export function addHtmlPageRoutes(
+  app: FastifyInstance,
+  { setApiHeaders, firstSegments }: PageParts,
+): void {
+  function redirect(
+    request: FastifyRequest<{ Params: { owner: string; repo?: string } }>,
+    reply: FastifyReply,
+    { types, page }: { types: string[]; page: string },
+  ): FastifyReply {
+    const { owner, repo } = request.params
+    const isNamed = isName(owner) && (repo === undefined || isName(repo))
+    if (!isNamed || firstSegments.has(owner) || !prefersOver(request.headers.accept, types)) {
+      setApiHeaders(request, reply)
+      throw new NotFound()
+    }
+    // Relative, so that the client stays at the host at which it reached this server.
+    return reply.headers({ 'cache-control': 'no-cache', vary: 'accept' }).redirect(page, 302)
+  }
+
+  app.get<{ Params: { owner: string } }>(
+    '/:owner',
+    { schema: getOwnerPage },
+    async (request, reply) =>
+      redirect(request, reply, {
+        types: ['text/html'],
+        page: `./#/owners/${request.params.owner}`,
+      }),
+  )
+  app.get<{ Params: { owner: string; repo: string } }>(
+    '/:owner/:repo',
+    { schema: getRepositoryPage },
+    async (request, reply) => {
+      const { owner, repo } = request.params
+      const page = `../#/repositories/${owner}/${repo}`
+      return redirect(request, reply, { types: ['text/html', '*/*'], page })
+    },
+  )
+}
+
+/** Collects the first segment of every route that is added from now on. */
+export function collectFirstSegments(app: FastifyInstance): ReadonlySet<string> {
+  const segments = new Set<string>()
+  app.addHook('onRoute', ({ url }) => {
+    const [, first = ''] = url.split('/')
+    if (/^\w/.test(first)) segments.add(first)
+  })
+  return segments
+}

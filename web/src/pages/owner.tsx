@@ -1,0 +1,163 @@
+import { PackageIcon, SearchIcon } from '@primer/octicons-react'
+import { Button, Label, Pagination, TextInput } from '@primer/react'
+import { type ReactNode, useEffect, useState } from 'react'
+import { type Api, anonymousApi } from '../api.ts'
+import { Box } from '../parts/box.tsx'
+import { LoadingRows } from '../parts/loading.tsx'
+import { Moment } from '../parts/moment.tsx'
+import { PageHead } from '../parts/page-head.tsx'
+import { Problem } from '../parts/problem.tsx'
+import { useDebounced } from '../parts/repository-picker.tsx'
+import { formatBytes, formatCount } from '../quantities.ts'
+import { linksOf } from '../routes.ts'
+import { useSession } from '../session.tsx'
+import { useResource } from '../use-resource.ts'
+import type { Repository, User } from '../wire.ts'
+import styles from './owner.module.css'
+
+const PER_PAGE = 30
+const TYPING_PAUSE_MS = 200
+
+interface OwnerPageProps {
+  login: string
+  /** Shown to visitors who are not signed in, if the owner has no public repository. */
+  otherwise?: ReactNode
+}
+
+/** A person or an organization with the repositories that the viewer may read. */
+export default function OwnerPage({ login, otherwise }: OwnerPageProps) {
+  const { session } = useSession()
+  const isSignedIn = session.state === 'signed-in'
+  const api = isSignedIn ? session.apiOf() : anonymousApi
+  const { response, failure, refresh } = useResource<User>(
+    (options) => api.owner(login, options),
+    login,
+  )
+  const back = isSignedIn ? { href: '#/', text: 'Migrations' } : { href: '#/', text: 'Sign in' }
+  if (!response && failure?.kind === 'not-found') {
+    const message = `${login} does not exist, or you may not see any of its repositories.`
+    return otherwise ?? <Problem failure={{ ...failure, message }} back={back} />
+  }
+  if (!response && failure) return <Problem failure={failure} onRetry={refresh} back={back} />
+  const owner = response?.data
+  return (
+    <>
+      <PageHead
+        title={owner?.login ?? login}
+        back={back}
+        mark={owner && <Label variant="secondary">{owner.type}</Label>}
+        about={`The repositories of ${owner?.login ?? login} that ${isSignedIn ? 'you may read' : 'are public'}.`}
+        actions={owner && isSignedIn && <ExportButton owner={owner} />}
+      />
+      <Repositories api={api} login={login} />
+    </>
+  )
+}
+
+/** Leads to a new migration of the repositories that the viewer may export. */
+function ExportButton({ owner }: { owner: User }) {
+  const { session } = useSession()
+  const { login } = owner
+  const isOwned = session.state === 'signed-in' && session.organizations.includes(login)
+  const api =
+    session.state === 'signed-in' ? session.apiOf(isOwned ? login : undefined) : anonymousApi
+  const { response } = useResource<Repository[]>(
+    (options) => api.repositories({ ...options, q: `${login}/`, page: 1, perPage: 100 }),
+    login,
+  )
+  // A search finds text anywhere in a name.
+  if (!response?.data.some((each) => each.owner.login === login)) return null
+  return (
+    <Button
+      as="a"
+      href={linksOf(isOwned ? login : undefined).new(login)}
+      variant="primary"
+      leadingVisual={PackageIcon}
+    >
+      Export
+    </Button>
+  )
+}
+
+function Repositories({ api, login }: { api: Api; login: string }) {
+  const [typed, setTyped] = useState('')
+  const [page, setPage] = useState(1)
+  const q = useDebounced(typed.trim(), TYPING_PAUSE_MS)
+  const { response, failure, isLoading, refresh } = useResource<Repository[]>(
+    (options) => api.repositoriesOf(login, { ...options, q, page, perPage: PER_PAGE }),
+    JSON.stringify([q, page]),
+  )
+  // The last page stays visible until the next one is loaded.
+  const [found, setFound] = useState(response)
+  useEffect(() => {
+    if (response) setFound(response)
+  }, [response])
+  const shown = response ?? found
+  const pages = Math.ceil((shown?.total ?? 0) / PER_PAGE)
+  return (
+    <Box
+      title={shown ? formatCount(shown.total, 'repository', 'repositories') : 'Repositories'}
+      aside={
+        <TextInput
+          type="search"
+          className={styles.search}
+          aria-label="Find a repository"
+          placeholder="Find a repository"
+          leadingVisual={SearchIcon}
+          loading={isLoading && found !== undefined}
+          value={typed}
+          onChange={(event) => {
+            setTyped(event.target.value)
+            setPage(1)
+          }}
+        />
+      }
+    >
+      {failure && <Problem isPart failure={failure} onRetry={refresh} />}
+      {!shown && !failure && <LoadingRows what="Loading repositories" />}
+      {shown && !failure && shown.total === 0 && (
+        <p className={styles.none}>
+          {q === '' ? 'None that you may read.' : `No repository has “${q}” in its name.`}
+        </p>
+      )}
+      {shown && !failure && (
+        <ul aria-busy={isLoading}>
+          {shown.data.map((each) => (
+            <Row key={each.id} repository={each} />
+          ))}
+        </ul>
+      )}
+      {pages > 1 && (
+        <Pagination
+          pageCount={pages}
+          currentPage={page}
+          marginPageCount={1}
+          surroundingPageCount={1}
+          onPageChange={(event, next) => {
+            event.preventDefault()
+            setPage(next)
+          }}
+        />
+      )}
+    </Box>
+  )
+}
+
+function Row({ repository }: { repository: Repository }) {
+  const { full_name, name, description, visibility, archived, fork, language } = repository
+  return (
+    <li className={styles.row}>
+      <div className={styles.name}>
+        <a href={linksOf(undefined).repository(full_name)}>{name}</a>
+        <Label variant="secondary">{visibility}</Label>
+        {archived && <Label variant="attention">archived</Label>}
+        {fork && <Label variant="secondary">fork</Label>}
+      </div>
+      {description && <p>{description}</p>}
+      <p className={styles.about}>
+        {language && `${language} · `}
+        {formatBytes(repository.size * 1024)} · pushed <Moment at={repository.pushed_at} />
+      </p>
+    </li>
+  )
+}

@@ -19,6 +19,8 @@ export interface RepositoryFilter {
   updatedBefore?: number
   /** A part of `owner/name`; case is ignored. */
   nameContains?: string
+  /** Only repositories that cannot be exported, as the last sync or `godwit check` found. */
+  isDamaged?: true
   /** Only repositories that the account with this id may read. */
   readableBy?: number | undefined
 }
@@ -85,7 +87,7 @@ const OWNER_TYPE: Partial<Record<Affiliation, AccountType>> = {
 }
 
 function matching(db: Db, filter: RepositoryFilter) {
-  const { isPrivate, updatedAfter, updatedBefore, nameContains, isFork } = filter
+  const { isPrivate, updatedAfter, updatedBefore, nameContains, isFork, isDamaged } = filter
   const reader = filter.readableBy
   return db
     .selectFrom('repositories')
@@ -97,18 +99,31 @@ function matching(db: Db, filter: RepositoryFilter) {
     .$if(updatedAfter !== undefined, (query) => query.where('updated_at', '>', updatedAfter!))
     .$if(updatedBefore !== undefined, (query) => query.where('updated_at', '<', updatedBefore!))
     .$if(nameContains !== undefined, (query) => query.where(fullNameHas(nameContains!)))
+    .$if(isDamaged === true, (query) =>
+      query.where((eb) =>
+        eb.or([eb('problem', 'is not', null), eb(FULL_NAME_KEY, 'in', failedChecks(db))]),
+      ),
+    )
     .$if(isFork !== undefined, (query) => query.where('fork_of', isFork ? 'is not' : 'is', null))
     .$if(reader !== undefined, (query) =>
       query.where('repositories.id', 'in', readableBy(db, reader!)),
     )
 }
 
+const FULL_NAME_KEY = sql<string>`login_key || '/' || name_key`
+
 function fullNameHas(part: string) {
   // No name has a NUL, and PostgreSQL rejects it in a parameter.
   if (part.includes('\0')) return sql<boolean>`1 = 0`
   const literal = nameKey(part).replaceAll(/[\\%_]/g, '\\$&')
-  return sql<boolean>`login_key || '/' || name_key like ${`%${literal}%`} escape '\\'`
+  return sql<boolean>`${FULL_NAME_KEY} like ${`%${literal}%`} escape '\\'`
 }
+
+const failedChecks = (db: Db) =>
+  db
+    .selectFrom('repository_checks')
+    .select((eb) => eb.fn<string>('lower', ['full_name']).as('key'))
+    .where('outcome', '=', 'failed')
 
 /** Returns the organizations in which the account administers a repository. */
 export async function administeredOrganizations(db: Db, account: Account): Promise<Account[]> {

@@ -177,9 +177,15 @@ async function everyState(t: TestContext): Promise<{ story: SharedStory; scenes:
         ready: says('You are signed out'),
       },
       {
-        name: 'migrations-none',
+        name: 'repositories-none',
         at: '',
         token: await service.token('newcomer'),
+        ready: says('No repositories found for newcomer'),
+      },
+      {
+        name: 'migrations-none',
+        at: '',
+        token: await service.token('carol'),
         ready: says('No migrations yet'),
       },
       { name: 'migrations', at: '', token, ready: says('7 migrations') },
@@ -253,8 +259,8 @@ async function lookAtDelivery(page: Page): Promise<void> {
 }
 
 async function chooseEvents(page: Page): Promise<void> {
-  await page.getByRole('radio', { name: 'Only some' }).check()
-  await page.getByRole('checkbox', { name: 'Exported in part' }).check()
+  await page.getByRole('radio', { name: 'Individual events' }).check()
+  await page.getByRole('checkbox', { name: 'Partly exported' }).check()
 }
 
 async function chooseSchedule(page: Page): Promise<void> {

@@ -1,7 +1,7 @@
 import { useMemo, useState } from 'react'
 import { announce } from '../parts/announcements.tsx'
 import { CopyCurl, curl } from '../parts/copy-curl.tsx'
-import { Forecast } from '../parts/forecast.tsx'
+import { Forecast, formatEstimate, useEstimate } from '../parts/forecast.tsx'
 import { PageHead } from '../parts/page-head.tsx'
 import { RepositoryPicker } from '../parts/repository-picker.tsx'
 import { StartOptions } from '../parts/start-options.tsx'
@@ -9,12 +9,13 @@ import { Submit } from '../parts/submit.tsx'
 import { formatCount } from '../quantities.ts'
 import { goTo } from '../routes.ts'
 import { useSignedIn } from '../session.tsx'
-import type { StartOptions as Options, StartRequest } from '../wire.ts'
+import { useSelection } from '../use-selection.ts'
+import type { StartOptions as Options, Forecast as StartForecast, StartRequest } from '../wire.ts'
 import styles from './new-migration.module.css'
 
 export default function NewMigrationPage() {
-  const { api, mediaType, org, to, path } = useSignedIn()
-  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
+  const { api, mediaType, user, org, to, path } = useSignedIn()
+  const { chosen, setChosen, forget } = useSelection({ login: user.login, org })
   const [options, setOptions] = useState<Partial<Options>>({})
   const needsNone = options.org_metadata_only === true
   const request = useMemo<StartRequest>(
@@ -22,9 +23,13 @@ export default function NewMigrationPage() {
     [chosen, options, needsNone],
   )
   const isReady = needsNone || chosen.size > 0
+  const estimate = useEstimate(request, isReady)
+  const problems = useMemo(() => problemsIn(estimate.forecast), [estimate.forecast])
+  const count = formatCount(chosen.size, 'repository', 'repositories')
 
   async function start(): Promise<void> {
     const { id } = await api.start(request)
+    forget()
     announce(`Migration ${id} started`)
     goTo(to.migration(id))
   }
@@ -38,16 +43,24 @@ export default function NewMigrationPage() {
       />
       <div className={styles.columns}>
         <div className={styles.choices}>
-          <RepositoryPicker chosen={chosen} onChange={setChosen} isDisabled={needsNone} />
+          <RepositoryPicker
+            chosen={chosen}
+            onChange={setChosen}
+            isDisabled={needsNone}
+            problems={problems}
+          />
           <StartOptions options={options} onChange={setOptions} />
         </div>
         <div className={styles.aside}>
-          <Forecast request={request} isReady={isReady} />
+          <Forecast estimate={estimate} request={request} isReady={isReady} />
           <Submit
-            name={
-              isReady && !needsNone
-                ? `Start with ${formatCount(chosen.size, 'repository', 'repositories')}`
-                : 'Start migration'
+            name={isReady && !needsNone ? `Start with ${count}` : 'Start migration'}
+            about={
+              <span className={styles.narrow}>
+                {[needsNone ? 'Organizations' : count, formatEstimate(estimate)]
+                  .filter((part) => part !== undefined)
+                  .join(' · ')}
+              </span>
             }
             isReady={isReady}
             submit={start}
@@ -69,3 +82,7 @@ export default function NewMigrationPage() {
     </>
   )
 }
+
+/** The reasons why selected repositories cannot be exported, by name. */
+const problemsIn = (forecast: StartForecast | undefined): ReadonlyMap<string, string | null> =>
+  new Map(forecast?.repositories.map(({ full_name, reason }) => [full_name, reason]))

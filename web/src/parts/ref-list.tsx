@@ -32,11 +32,11 @@ export function RefList({ title, one, refs, defaultBranch }: RefListProps) {
       {!response && failure && (
         <p className={styles.none}>
           {failure.kind === 'not-found'
-            ? 'This server cannot read them at the moment.'
+            ? `${title} cannot be read at the moment.`
             : failure.message}
         </p>
       )}
-      {response?.data.length === 0 && <p className={styles.none}>None.</p>}
+      {response?.data.length === 0 && <p className={styles.none}>No {title.toLowerCase()}.</p>}
       {response && response.data.length > 0 && (
         <ul>
           {response.data.map(({ name, commit }) => (

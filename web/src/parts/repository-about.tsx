@@ -5,7 +5,7 @@ import type { Api } from '../api.ts'
 import { copyText } from '../copy-text.ts'
 import { formatBytes } from '../quantities.ts'
 import { useResource } from '../use-resource.ts'
-import type { Branch, FullRepository, Tag } from '../wire.ts'
+import type { Branch, FullRepository, Root, Tag } from '../wire.ts'
 import { announce } from './announcements.tsx'
 import { Box } from './box.tsx'
 import { Moment } from './moment.tsx'
@@ -15,9 +15,9 @@ import styles from './repository-about.module.css'
 export function VisibilityLabel({ repository }: { repository: FullRepository }) {
   return (
     <>
-      <Label variant="secondary">{repository.visibility}</Label>
-      {repository.archived && <Label variant="attention">archived</Label>}
-      {repository.fork && <Label variant="secondary">fork</Label>}
+      <Label variant="secondary">{repository.private ? 'Private' : 'Public'}</Label>
+      {repository.archived && <Label variant="attention">Archived</Label>}
+      {repository.fork && <Label variant="secondary">Fork</Label>}
     </>
   )
 }
@@ -26,20 +26,22 @@ export function VisibilityLabel({ repository }: { repository: FullRepository }) 
 export function RepositoryAbout({ api, repository }: { api: Api; repository: FullRepository }) {
   const { full_name: fullName, default_branch: defaultBranch } = repository
   const branches = useResource<Branch[]>((options) => api.branches(fullName, options), fullName)
+  const root = useResource<Root>((options) => api.root(options), 'root')
+  const hasSsh = typeof root.response?.data.repository_ssh_url === 'string'
   const tags = useResource<Tag[]>((options) => api.tags(fullName, options), fullName)
   return (
     <>
       <Box title="About">
         <dl className={styles.figures}>
           <Figure name="Size">{formatBytes(repository.size * 1024)}</Figure>
-          <Figure name="Licence">
+          <Figure name="License">
             {repository.license ? (
               <a href={repository.license.html_url}>{repository.license.name}</a>
             ) : (
-              'not known'
+              'None found'
             )}
           </Figure>
-          <Figure name="Language">{repository.language ?? 'not known'}</Figure>
+          <Figure name="Language">{repository.language ?? 'Unknown'}</Figure>
           <Figure name="Default branch">{defaultBranch}</Figure>
           <Figure name="Last push">
             <Moment at={repository.pushed_at} />
@@ -61,8 +63,8 @@ export function RepositoryAbout({ api, repository }: { api: Api; repository: Ful
         )}
       </Box>
       <Box title="Clone">
-        <CopyAddress name="HTTP address" address={repository.clone_url} />
-        <CopyAddress name="SSH address" address={repository.ssh_url} />
+        <CopyAddress name="HTTP URL" address={repository.clone_url} />
+        {hasSsh && <CopyAddress name="SSH URL" address={repository.ssh_url} />}
       </Box>
       <div className={styles.refs}>
         <RefList title="Branches" one="branch" refs={branches} defaultBranch={defaultBranch} />

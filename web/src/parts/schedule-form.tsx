@@ -1,5 +1,6 @@
 import { type Dispatch, type ReactNode, type SetStateAction, useMemo } from 'react'
 import styles from '../pages/new-migration.module.css'
+import { formatCount } from '../quantities.ts'
 import { formatTiming } from './format-schedule.ts'
 import type { ChangeChosen } from './repository-picker.tsx'
 import { RepositoryPicker } from './repository-picker.tsx'
@@ -43,9 +44,14 @@ export function ScheduleForm(props: ScheduleFormProps) {
         />
       </div>
       <div className={styles.aside}>
-        <p>{formatTiming(settings)}</p>
         <Submit
           name={name}
+          about={
+            <p>
+              {formatTiming(settings)}
+              {!needsNone && ` · ${formatCount(chosen.size, 'repository', 'repositories')}`}
+            </p>
+          }
           isReady={(needsNone || chosen.size > 0) && at !== ''}
           submit={save}
           failed="The schedule was not saved"

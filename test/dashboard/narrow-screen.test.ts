@@ -11,6 +11,7 @@ import { type SharedStory, sharedExportStory } from '../support/export-story.ts'
 import { cleanupAfterFile } from '../support/file-cleanup.ts'
 
 const LONG_NAME = `alice/${'a-very-long-name-'.repeat(5)}end`
+const LONG_OWNER = 'an-organization-with-a-very-long-name'
 const wholeFile = cleanupAfterFile()
 let story: SharedStory
 let token: string
@@ -23,8 +24,8 @@ before(async () => {
       for (let number = 10; number < 25; number += 1)
         await host.repository(`alice/r-${number}`, { files: { a: '1' } })
       await host.repository(LONG_NAME, { files: { a: '1' } })
-      await host.repository('octo/kit', { files: { a: '1' } })
-      await writeFile(join(host.root, 'octo/godwit-members'), 'alice owner\n')
+      await host.repository(`${LONG_OWNER}/kit`, { files: { a: '1' } })
+      await writeFile(join(host.root, LONG_OWNER, 'godwit-members'), 'alice owner\n')
       DAMAGED_REPOSITORIES.grafted!.make(host.path('alice/damaged'))
     },
     flags: ['--ssh-url', 'git@git.example.com:{owner}/{name}.git'],
@@ -64,6 +65,10 @@ test('menus of the header open above it, and name the account', needsChromium, a
     await page.keyboard.press('Escape')
     await page.getByRole('menu').waitFor({ state: 'detached' })
   }
+  await page.goto(`${story.service.url}/#/orgs/${LONG_OWNER}`)
+  await untilHeading(page, `Migrations of ${LONG_OWNER}`)
+  await assertSeen(page, '[aria-label^=Signed]', page.getByRole('button', { name: 'Signed in as' }))
+  await assertSeen(page, '[aria-label^=Migr]', page.getByRole('button', { name: LONG_OWNER }))
   await leave(page)
 })
 

@@ -1,3 +1,4 @@
+import { Label } from '@primer/react'
 import { formatCount, formatNumber } from '../quantities.ts'
 import type { Resource } from '../use-resource.ts'
 import type { Branch, Tag } from '../wire.ts'
@@ -42,8 +43,7 @@ export function RefList({ title, one, refs, defaultBranch }: RefListProps) {
           {response.data.map(({ name, commit }) => (
             <li key={name} className={styles.row}>
               <span className={styles.name}>
-                {name}
-                {name === defaultBranch && <span className={styles.quiet}> default</span>}
+                {name} {name === defaultBranch && <Label variant="secondary">Default</Label>}
               </span>
               <code title={commit.sha}>{commit.sha.slice(0, 10)}</code>
             </li>

@@ -106,7 +106,7 @@ export function RepositoryPicker(props: RepositoryPickerProps) {
                 indeterminate={chosenHere > 0 && chosenHere < names.length}
                 onChange={(event) => choose(names, event.target.checked)}
               />
-              {pages > 1 ? 'Select all on this page' : 'Select all'}
+              {pages > 1 ? 'Select page' : 'Select all'}
             </label>
             {pages > 1 && (
               <Button size="small" loading={all.isLoading} onClick={all.choose}>

@@ -6,6 +6,8 @@ export interface AddressOptions {
   webUrl: string
   cloneUrl: string
   sshUrl: string
+  /** Whether the operator has set `sshUrl`, so that somebody serves these addresses. */
+  servesSsh?: boolean
 }
 
 interface RepositoryAddresses {
@@ -19,6 +21,8 @@ interface RepositoryAddresses {
 export interface Addresses {
   api: string
   documentation: string
+  /** The template of the SSH addresses, if the operator has set it. */
+  ssh: string | null
   userHtml(login: string): string
   avatar(accountId: number): string
   repository(owner: string, name: string): RepositoryAddresses
@@ -27,7 +31,7 @@ export interface Addresses {
 }
 
 export function addressesFrom(options: AddressOptions, prefix = ''): Addresses {
-  const { baseUrl, webUrl, cloneUrl, sshUrl } = options
+  const { baseUrl, webUrl, cloneUrl, sshUrl, servesSsh = false } = options
   const api = `${baseUrl}${prefix}`
   // The page of a user is the part of the template before the name of the repository.
   const userHtml = templateFiller(webUrl.split('{name}')[0]!.replace(/\/$/, ''))
@@ -39,6 +43,7 @@ export function addressesFrom(options: AddressOptions, prefix = ''): Addresses {
   return {
     api,
     documentation: `${baseUrl}/docs`,
+    ssh: servesSsh ? sshUrl : null,
     userHtml: (login) => userHtml(login, ''),
     avatar: (accountId) => `${webOrigin}/avatars/u/${accountId}?v=4`,
     repository: (owner, name) => ({

@@ -12,13 +12,19 @@ import {
   type RepositoryFilter,
   type RepositoryOrder,
 } from './administered-repositories.ts'
+import { recordCheck } from './check-store.ts'
 import { factsOfUnreadable, fullNameOf } from './facts.ts'
 import { countPublic, markMissing, putRepository } from './repository-store.ts'
 
-async function put(db: Db, fullName: string, facts: Partial<SourceFacts> = {}): Promise<void> {
+async function put(
+  db: Db,
+  fullName: string,
+  facts: Partial<SourceFacts> = {},
+  problem: string | null = null,
+): Promise<void> {
   const [owner, name] = fullName.split('/') as [string, string]
   const { id: ownerId } = await ensureAccount(db, owner, 0)
-  const update = { name, stamp: '1', facts: { ...factsOfUnreadable(0), ...facts }, problem: null }
+  const update = { name, stamp: '1', facts: { ...factsOfUnreadable(0), ...facts }, problem }
   await db.transaction().execute((tx) => putRepository(tx, { ownerId, ...update }, 0))
 }
 
@@ -66,6 +72,18 @@ onEachEngine('the repositories that an account may migrate', (engine) => {
     await markMissing(db, 1, 5)
     assert.deepEqual(await names(), all.slice(1))
     assert.equal(await countPublic(db, viewer.account), 0)
+  })
+
+  test('can be filtered by damage that a sync or a check found', async (t) => {
+    const { db, names } = await scene(t, engine)
+    assert.deepEqual(await names({ isDamaged: true }), [])
+    for (const fullName of ['alice/Site', 'bob/readable', 'octo/tools']) {
+      const reason = fullName === 'octo/tools' ? null : 'damaged'
+      const rest = { checkedAt: 1, warning: null, bytes: 1, tookMs: 1 }
+      await recordCheck(db, { fullName, reason, ...rest })
+    }
+    await put(db, 'alice/unreadable', {}, 'no HEAD')
+    assert.deepEqual(await names({ isDamaged: true }), ['alice/Site', 'alice/unreadable'])
   })
 
   test('can be filtered', async (t) => {

@@ -21,6 +21,8 @@ export interface RepositoryFilter {
   nameContains?: string | undefined
   /** A part of the name without the owner; case is ignored. */
   ownNameContains?: string | undefined
+  /** Only repositories that cannot be exported, as the last sync or `godwit check` found. */
+  isDamaged?: true
   /** Only repositories that the account with this id may read. */
   readableBy?: number | undefined
 }
@@ -87,7 +89,15 @@ const OWNER_TYPE: Partial<Record<Affiliation, AccountType>> = {
 }
 
 function matching(db: Db, filter: RepositoryFilter) {
-  const { isPrivate, updatedAfter, updatedBefore, nameContains, ownNameContains, isFork } = filter
+  const {
+    isPrivate,
+    updatedAfter,
+    updatedBefore,
+    nameContains,
+    ownNameContains,
+    isFork,
+    isDamaged,
+  } = filter
   const reader = filter.readableBy
   return db
     .selectFrom('repositories')
@@ -98,16 +108,21 @@ function matching(db: Db, filter: RepositoryFilter) {
     .$if(isPrivate !== undefined, (query) => query.where('private', '=', Number(isPrivate)))
     .$if(updatedAfter !== undefined, (query) => query.where('updated_at', '>', updatedAfter!))
     .$if(updatedBefore !== undefined, (query) => query.where('updated_at', '<', updatedBefore!))
-    .$if(nameContains !== undefined, (query) => query.where(has(FULL_NAME, nameContains!)))
+    .$if(nameContains !== undefined, (query) => query.where(has(FULL_NAME_KEY, nameContains!)))
     .$if(ownNameContains !== undefined, (query) => query.where(has(NAME, ownNameContains!)))
+    .$if(isDamaged === true, (query) =>
+      query.where((eb) =>
+        eb.or([eb('problem', 'is not', null), eb(FULL_NAME_KEY, 'in', failedChecks(db))]),
+      ),
+    )
     .$if(isFork !== undefined, (query) => query.where('fork_of', isFork ? 'is not' : 'is', null))
     .$if(reader !== undefined, (query) =>
       query.where('repositories.id', 'in', readableBy(db, reader!)),
     )
 }
 
-const FULL_NAME = sql`login_key || '/' || name_key`
-const NAME = sql`name_key`
+const FULL_NAME_KEY = sql<string>`login_key || '/' || name_key`
+const NAME = sql<string>`name_key`
 
 function has(name: typeof NAME, part: string) {
   // No name has a NUL, and PostgreSQL rejects it in a parameter.
@@ -115,6 +130,12 @@ function has(name: typeof NAME, part: string) {
   const literal = nameKey(part).replaceAll(/[\\%_]/g, '\\$&')
   return sql<boolean>`${name} like ${`%${literal}%`} escape '\\'`
 }
+
+const failedChecks = (db: Db) =>
+  db
+    .selectFrom('repository_checks')
+    .select((eb) => eb.fn<string>('lower', ['full_name']).as('key'))
+    .where('outcome', '=', 'failed')
 
 /** Returns the organizations in which the account administers a repository. */
 export async function administeredOrganizations(db: Db, account: Account): Promise<Account[]> {

@@ -74,7 +74,7 @@ export async function openProcessParts(
     blobs: watchErrors(await openBlobs(paths), onBlobError),
     onBlobError,
     queue: await openQueue(config, db, log, stack),
-    addresses: addressesFrom(config),
+    addresses: addressesFrom({ ...config, servesSsh: config.origins.sshUrl !== undefined }),
     now,
     log,
     isOnlyProcess,

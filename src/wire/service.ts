@@ -50,6 +50,10 @@ export const rootSchema = s.object(
       description: s.EXTENSION,
     }),
     documentation_url: { ...s.uri, description: s.EXTENSION },
+    repository_ssh_url: {
+      ...s.nullable(s.string),
+      description: `Address to clone a repository from over SSH, with \`{owner}\` and \`{name}\`; null if the operator has set none. ${s.EXTENSION}`,
+    },
     media_type: {
       ...s.string,
       description: `Media type of the preview, for \`accept\`. ${s.EXTENSION}`,

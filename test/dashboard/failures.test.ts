@@ -90,7 +90,7 @@ test(
 
     await page.getByRole('heading', { level: 1, name: /^Migration \d+$/ }).waitFor()
     await page.getByRole('button', { name: 'Unlock bob/atlas' }).click()
-    await page.getByText('locked', { exact: true }).waitFor({ state: 'detached' })
+    await page.getByText('Locked', { exact: true }).waitFor({ state: 'detached' })
     await until('the repository accepts pushes', () =>
       story.host.push('bob/atlas', { b: '2' }).then(
         () => true,

@@ -36,17 +36,17 @@ test(
     await untilHeading(page, 'Webhooks')
     await page.getByRole('link', { name: 'Create a webhook' }).click()
     await untilHeading(page, 'New webhook')
-    await page.getByLabel('Address').fill('http://10.0.0.1/')
+    await page.getByLabel('Payload URL').fill('http://10.0.0.1/')
     await page.getByRole('button', { name: 'Create webhook' }).click()
     await page.getByText('on a network that is not allowed').waitFor()
-    await page.getByLabel('Address').fill(`${receiver.url}/hook`)
+    await page.getByLabel('Payload URL').fill(`${receiver.url}/hook`)
     await page.getByLabel('Secret').fill('whisper')
     await page.getByRole('button', { name: 'Create webhook' }).click()
     await untilHeading(page, 'Webhook 1')
-    const deliveries = section(page, 'Deliveries')
+    const deliveries = section(page, 'Recent deliveries')
     await deliveries.getByRole('cell', { name: 'OK' }).waitFor()
     receiver.respond = (response) => void response.writeHead(503).end('later <b>please</b>')
-    await page.getByRole('button', { name: 'Send a ping' }).click()
+    await page.getByRole('button', { name: 'Send ping' }).click()
     await deliveries.getByText('503 Service Unavailable (given up)').waitFor()
     await page.getByRole('button', { name: 'Details of delivery 2' }).click()
     const details = section(page, 'Delivery 2')
@@ -54,7 +54,7 @@ test(
     await details.getByText('x-hub-signature-256: sha256=').waitFor()
     receiver.respond = (response) => void response.end('thanks')
     await page.getByRole('button', { name: 'Redeliver delivery 2' }).click()
-    await deliveries.getByText('ping (again)').waitFor()
+    await deliveries.getByText('ping (redelivery)').waitFor()
     const guids = receiver.received.map(({ headers }) => headers['x-github-delivery'])
     assert.equal(guids[2], guids[1])
 
@@ -62,7 +62,7 @@ test(
     await service.call(token, '/user/migrations', start)
     await deliveries.getByText('migration.exported').waitFor()
     await saveScreenshot(page, 'webhook')
-    await page.getByRole('radio', { name: 'Only some' }).check()
+    await page.getByRole('radio', { name: 'Individual events' }).check()
     await page.getByRole('checkbox', { name: 'Failed' }).check()
     await page.getByRole('button', { name: 'Save changes' }).click()
     await until('the events are saved, and the secret is kept', async () => {
@@ -76,7 +76,7 @@ test(
     await page.getByRole('link', { name: receiver.url }).click()
 
     // Fields that were not edited are not reset.
-    await page.getByLabel('Address').fill(`${receiver.url}/other`)
+    await page.getByLabel('Payload URL').fill(`${receiver.url}/other`)
     await service.call(token, '/user/hooks/1', {
       ...{ method: 'PATCH', body: JSON.stringify({ events: ['*'], active: false }) },
     })
@@ -99,7 +99,7 @@ test(
 
     await page.goto(`${service.url}/#/orgs/octo/webhooks/new`)
     await untilHeading(page, 'New webhook of octo')
-    await page.getByLabel('Address').fill(`${receiver.url}/octo`)
+    await page.getByLabel('Payload URL').fill(`${receiver.url}/octo`)
     await page.getByRole('button', { name: 'Create webhook' }).click()
     await untilHeading(page, 'Webhook 2')
     await until('the ping arrives', () => receiver.received.some(({ path }) => path === '/octo'))

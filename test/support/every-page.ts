@@ -186,9 +186,15 @@ async function startEveryState(
         ready: showsText('You are signed out'),
       },
       {
-        name: 'migrations-none',
+        name: 'repositories-none',
         at: '',
         token: await service.token('newcomer'),
+        ready: showsText('No repositories found for newcomer'),
+      },
+      {
+        name: 'migrations-none',
+        at: '',
+        token: await service.token('carol'),
         ready: showsText('No migrations yet'),
       },
       { name: 'migrations', at: '', token, ready: showsText('7 migrations') },
@@ -265,8 +271,8 @@ async function openDelivery(page: Page): Promise<void> {
 }
 
 async function selectEvents(page: Page): Promise<void> {
-  await page.getByRole('radio', { name: 'Only some' }).check()
-  await page.getByRole('checkbox', { name: 'Exported in part' }).check()
+  await page.getByRole('radio', { name: 'Individual events' }).check()
+  await page.getByRole('checkbox', { name: 'Partly exported' }).check()
 }
 
 async function untilScheduleForm(page: Page): Promise<void> {

@@ -55,14 +55,14 @@ export function createCalls(octokit: Octokit & { paginate: PaginateInterface }, 
   /** Reads all pages of a list, and maps each item by `keep`. */
   const readAll = <T, Kept>(
     url: string,
-    { signal, ...parameters }: { signal: AbortSignal } & Record<string, unknown>,
+    { signal, ...parameters }: ReadOptions & Record<string, unknown>,
     keep: (each: T) => Kept,
   ): Promise<Kept[]> =>
     octokit.paginate<T, Kept>(
       {
         ...{ method: 'GET', url, ...parameters, per_page: 100 },
         headers: accept,
-        request: { signal },
+        request: { ...(signal && { signal }) },
       },
       ({ data }) => data.map(keep),
     )

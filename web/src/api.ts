@@ -2,7 +2,13 @@ import { Octokit } from '@octokit/core'
 import { paginateRest } from '@octokit/plugin-paginate-rest'
 import { ADMIN_PATHS, type ApiPaths, pathsOf } from '../../src/client/paths.ts'
 import { readEvents, type ServerEvent } from '../../src/wire/event-stream.ts'
-import { type Calls, createCalls, type PageOptions, type ReadOptions } from './api-calls.ts'
+import {
+  type ApiResponse,
+  type Calls,
+  createCalls,
+  type PageOptions,
+  type ReadOptions,
+} from './api-calls.ts'
 import type {
   ArchiveLink,
   Branch,
@@ -18,6 +24,7 @@ import type {
   Repository,
   RetryForecast,
   RetryRequest,
+  Root,
   Schedule,
   ScheduleChange,
   ScheduleRequest,
@@ -48,7 +55,7 @@ export async function mediaTypeOf(address = API_ADDRESS): Promise<string> {
   const octokit = new Octokit({ baseUrl: address })
   const headers = { accept: 'application/json' }
   const { data } = await octokit.request('GET /', { headers })
-  return (data as unknown as { media_type: string }).media_type
+  return (data as unknown as Root).media_type
 }
 
 /** A header that other sites cannot make a browser send, against cross-site request forgery. */
@@ -109,6 +116,7 @@ const callerOperations = ({ read, readAll }: Calls) => ({
     const owned = all.filter(({ role }) => role === 'admin')
     return owned.map(({ organization }) => organization.login)
   },
+  root: (options: ReadOptions) => read<Root>('GET /', options),
   ownLocks: (options: ReadOptions) => read<LockWithMigration[]>('GET /user/locks', options),
 })
 
@@ -131,6 +139,12 @@ const repositoryOperations = ({ read, readFull, readAll }: Calls, { repositories
   /** Lists the repositories of an owner that the caller may read. */
   repositoriesOf: (login: string, { q, page, perPage, ...options }: PageOptions & { q: string }) =>
     readFull<Repository[]>(`GET /users/${login}/repos`, { ...options, page, per_page: perPage, q }),
+  /** Lists the names of the repositories that cannot be exported, as of their last check. */
+  async damagedRepositories({ signal }: ReadOptions): Promise<ApiResponse<string[]>> {
+    const keep = ({ full_name }: Repository) => full_name
+    const data = await readAll(repositories, { signal, check: 'failed' }, keep)
+    return { data, etag: undefined, total: data.length }
+  },
   /** Reads all pages of matching names. */
   repositoryNames: (q: string, signal: AbortSignal) =>
     readAll(repositories, { q, signal }, ({ full_name }: Repository) => full_name),

@@ -78,6 +78,7 @@ export function SessionProvider({ children }: { children: ReactNode }) {
       signIn: (token) => setAttempt({ token }),
       signOut() {
         localStorage.removeItem(SIGNED_IN)
+        sessionStorage.clear()
         setAttempt(null)
         closeSession().then(
           () => setSession({ state: 'signed-out', reason: 'left' }),

@@ -7,13 +7,14 @@ import { ListPages } from '../parts/list-pages.tsx'
 import { LoadingRows } from '../parts/loading.tsx'
 import { MigrationRow } from '../parts/migration-row.tsx'
 import { Moment } from '../parts/moment.tsx'
+import { NoRepositories } from '../parts/no-repositories.tsx'
 import { OutOfDate } from '../parts/out-of-date.tsx'
 import { PageHead } from '../parts/page-head.tsx'
 import { Problem } from '../parts/problem.tsx'
 import { formatCount } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import { useResource } from '../use-resource.ts'
-import { isUnfinished, type LockWithMigration, type Summary } from '../wire.ts'
+import { isUnfinished, type LockWithMigration, type Repository, type Summary } from '../wire.ts'
 import styles from './migrations.module.css'
 
 const PER_PAGE = 25
@@ -36,12 +37,12 @@ export function MigrationsPage({ number }: { number: number }) {
         about={`A migration exports ${org === undefined ? 'your repositories' : `repositories of ${org}`} into one archive.`}
         actions={
           <>
-            <CopyCurl
-              commands={[{ name: 'List migrations', command: curl(mediaType, { path }) }]}
-            />
             <Button as="a" href={to.new()} variant="primary" leadingVisual={PlusIcon}>
               New migration
             </Button>
+            <CopyCurl
+              commands={[{ name: 'List migrations', command: curl(mediaType, { path }) }]}
+            />
           </>
         }
       />
@@ -70,8 +71,22 @@ export function MigrationsPage({ number }: { number: number }) {
   )
 }
 
+/** Says what to do first: get repositories, then start a migration. */
 function NoneYet() {
-  const { to } = useSignedIn()
+  const { api, to } = useSignedIn()
+  const { response, failure } = useResource<Repository[]>(
+    (options) => api.repositories({ ...options, q: '', page: 1, perPage: 1 }),
+    'any',
+    EVERY_MS,
+  )
+  if (!response && !failure) return <LoadingRows what="Loading repositories" rows={1} />
+  if (response?.total === 0)
+    return (
+      <div className={styles.frame}>
+        <NoRepositories />
+      </div>
+    )
+  const found = response && formatCount(response.total, 'repository', 'repositories')
   return (
     <Blankslate border spacious>
       <Blankslate.Visual>
@@ -79,8 +94,9 @@ function NoneYet() {
       </Blankslate.Visual>
       <Blankslate.Heading>No migrations yet</Blankslate.Heading>
       <Blankslate.Description>
-        A migration exports a verified snapshot of the repositories you select into one archive,
-        which git, tar and importers understand.
+        {found && `You can export ${found}. `}
+        Select repositories, start the migration, and download the archive when it is ready. You can
+        restore it with git, or import it into GitHub, Gitea or Forgejo.
       </Blankslate.Description>
       <Blankslate.PrimaryAction href={to.new()}>Start a migration</Blankslate.PrimaryAction>
     </Blankslate>
@@ -104,13 +120,13 @@ function LocksOfOthers() {
     <div role="status" className={styles.notice}>
       <Banner
         variant="warning"
-        title="Repositories of yours are locked by others"
+        title="Some of your repositories are locked by others"
         description={
           <ul>
             {others.slice(0, MAX_SHOWN).map((lock) => (
               <li key={`${lock.migration_id} ${lock.full_name}`}>
                 <strong>{lock.full_name}</strong> is locked by migration {lock.migration_id} of{' '}
-                {lock.login} and refuses pushes. The lock expires <Moment at={lock.expires_at} />.
+                {lock.login}: pushes are refused. The lock expires <Moment at={lock.expires_at} />.
               </li>
             ))}
             {others.length > MAX_SHOWN && <li>and {others.length - MAX_SHOWN} more</li>}

@@ -1,7 +1,7 @@
 import { useMemo, useState } from 'react'
 import { announce } from '../parts/announcements.tsx'
 import { CopyCurl, curl } from '../parts/copy-curl.tsx'
-import { Forecast } from '../parts/forecast.tsx'
+import { Forecast, formatEstimate, useEstimate } from '../parts/forecast.tsx'
 import { NameField } from '../parts/name-field.tsx'
 import { PageHead } from '../parts/page-head.tsx'
 import { RepositoryPicker } from '../parts/repository-picker.tsx'
@@ -10,13 +10,14 @@ import { Submit } from '../parts/submit.tsx'
 import { formatCount } from '../quantities.ts'
 import { goTo } from '../routes.ts'
 import { useSignedIn } from '../session.tsx'
-import type { StartOptions as Options, StartRequest } from '../wire.ts'
+import { useSelection } from '../use-selection.ts'
+import type { StartOptions as Options, Forecast as StartForecast, StartRequest } from '../wire.ts'
 import styles from './new-migration.module.css'
 
 /** With an owner, the repositories of that owner are selected at first. */
 export default function NewMigrationPage({ owner }: { owner?: string | undefined }) {
-  const { api, mediaType, org, to, path } = useSignedIn()
-  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
+  const { api, mediaType, user, org, to, path } = useSignedIn()
+  const { chosen, setChosen, forget } = useSelection({ login: user.login, org })
   const [options, setOptions] = useState<Partial<Options>>({})
   const [name, setName] = useState<string | null>(null)
   const needsNone = options.org_metadata_only === true
@@ -26,9 +27,13 @@ export default function NewMigrationPage({ owner }: { owner?: string | undefined
   )
   const request: StartRequest = { ...selected, ...(name !== null && { name }) }
   const isReady = needsNone || chosen.size > 0
+  const estimate = useEstimate(selected, isReady)
+  const problems = useMemo(() => problemsIn(estimate.forecast), [estimate.forecast])
+  const count = formatCount(chosen.size, 'repository', 'repositories')
 
   async function start(): Promise<void> {
     const { id } = await api.start(request)
+    forget()
     announce(`Migration ${id} started`)
     goTo(to.migration(id))
   }
@@ -47,17 +52,21 @@ export default function NewMigrationPage({ owner }: { owner?: string | undefined
             onChange={setChosen}
             isDisabled={needsNone}
             preselected={owner}
+            problems={problems}
           />
           <StartOptions options={options} onChange={setOptions} />
           <NameField name={name} onChange={setName} />
         </div>
         <div className={styles.aside}>
-          <Forecast request={selected} isReady={isReady} />
+          <Forecast estimate={estimate} request={selected} isReady={isReady} />
           <Submit
-            name={
-              isReady && !needsNone
-                ? `Start with ${formatCount(chosen.size, 'repository', 'repositories')}`
-                : 'Start migration'
+            name={isReady && !needsNone ? `Start with ${count}` : 'Start migration'}
+            about={
+              <span className={styles.narrow}>
+                {[needsNone ? 'Organizations' : count, formatEstimate(estimate)]
+                  .filter((part) => part !== undefined)
+                  .join(' · ')}
+              </span>
             }
             isReady={isReady}
             submit={start}
@@ -79,3 +88,7 @@ export default function NewMigrationPage({ owner }: { owner?: string | undefined
     </>
   )
 }
+
+/** The reasons why selected repositories cannot be exported, by name. */
+const problemsIn = (forecast: StartForecast | undefined): ReadonlyMap<string, string | null> =>
+  new Map(forecast?.repositories.map(({ full_name, reason }) => [full_name, reason]))

@@ -20,7 +20,7 @@ export default function NewWebhookPage() {
       <PageHead
         title={org === undefined ? 'New webhook' : `New webhook of ${org}`}
         back={{ href: to.webhooks(), text: 'Webhooks' }}
-        about="A URL that gets an event when a migration ends, in the format of GitHub's webhooks. A ping is sent to it first."
+        about="Godwit sends a POST request to your URL when a migration ends, in the format of GitHub's webhooks. A ping is sent first."
       />
       <WebhookForm
         settings={settings}

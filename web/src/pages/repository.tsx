@@ -1,4 +1,5 @@
-import { Banner } from '@primer/react'
+import { PlusIcon } from '@primer/octicons-react'
+import { Banner, Button } from '@primer/react'
 import { Box } from '../parts/box.tsx'
 import { CopyCurl, curl } from '../parts/copy-curl.tsx'
 import { Loading, LoadingRows } from '../parts/loading.tsx'
@@ -8,8 +9,10 @@ import { OutOfDate } from '../parts/out-of-date.tsx'
 import { PageHead } from '../parts/page-head.tsx'
 import { Problem } from '../parts/problem.tsx'
 import { RepositoryAbout, VisibilityLabel } from '../parts/repository-about.tsx'
+import { goTo, linksOf } from '../routes.ts'
 import { OrganizationContext, useSession, useSignedIn } from '../session.tsx'
 import { useResource } from '../use-resource.ts'
+import { selectRepository } from '../use-selection.ts'
 import type { FullRepository, LockWithMigration, Summary } from '../wire.ts'
 import styles from './repository.module.css'
 
@@ -17,7 +20,8 @@ const EVERY_MS = 30_000
 
 /** A repository with its migrations and its lock. */
 export default function RepositoryPage({ owner, name }: { owner: string; name: string }) {
-  const { api, mediaType, to } = useSignedIn()
+  const { api, mediaType, user, to } = useSignedIn()
+  const org = useOwnedOrganization(owner)
   const requestedName = `${owner}/${name}`
   const { response, failure, refresh } = useResource<FullRepository>(
     (options) => api.repository(requestedName, options),
@@ -44,18 +48,32 @@ export default function RepositoryPage({ owner, name }: { owner: string; name: s
         mark={<VisibilityLabel repository={repository} />}
         about={repository.description || 'No description.'}
         actions={
-          <CopyCurl
-            commands={[
-              { name: 'Repository', command: curl(mediaType, { path: `/repos/${fullName}` }) },
-            ]}
-          />
+          <>
+            {repository.permissions.admin && (
+              <Button
+                variant="primary"
+                leadingVisual={PlusIcon}
+                onClick={() => {
+                  selectRepository({ login: user.login, org }, fullName)
+                  goTo(linksOf(org).new())
+                }}
+              >
+                New migration
+              </Button>
+            )}
+            <CopyCurl
+              commands={[
+                { name: 'Repository', command: curl(mediaType, { path: `/repos/${fullName}` }) },
+              ]}
+            />
+          </>
         }
       />
       {failure && <OutOfDate failure={failure} />}
       <div className={styles.parts}>
         <LockNotice fullName={fullName} />
         <RepositoryAbout api={api} repository={repository} />
-        <MigrationsOfRepository fullName={fullName} owner={repository.owner.login} />
+        <MigrationsOfRepository fullName={fullName} org={org} />
       </div>
     </>
   )
@@ -75,12 +93,12 @@ function LockNotice({ fullName }: { fullName: string }) {
     <div role="status">
       <Banner
         variant="warning"
-        title="Locked"
+        title="This repository is locked"
         description={
           <ul>
             {locks.map((lock) => (
               <li key={lock.migration_id}>
-                Migration {lock.migration_id} of {lock.login} locks this repository: pushes are
+                Migration {lock.migration_id} of {lock.login} locks this repository, so pushes are
                 refused. The lock expires <Moment at={lock.expires_at} />.
               </li>
             ))}
@@ -91,18 +109,23 @@ function LockNotice({ fullName }: { fullName: string }) {
   )
 }
 
-/** The user's migrations of the repository, and those of its organization if the user owns it. */
-function MigrationsOfRepository({ fullName, owner }: { fullName: string; owner: string }) {
+/** Returns the organization of that name if the user owns it. */
+function useOwnedOrganization(name: string): string | undefined {
   const { session } = useSession()
-  const isOwned = session.state === 'signed-in' && session.organizations.includes(owner)
+  const all = session.state === 'signed-in' ? session.organizations : []
+  return all.find((each) => each.toLowerCase() === name.toLowerCase())
+}
+
+/** The user's migrations of the repository, and those of its organization if the user owns it. */
+function MigrationsOfRepository({ fullName, org }: { fullName: string; org: string | undefined }) {
   return (
     <>
       <OrganizationContext value={undefined}>
         <MigrationList title="Your migrations" fullName={fullName} />
       </OrganizationContext>
-      {isOwned && (
-        <OrganizationContext value={owner}>
-          <MigrationList title={`Migrations of ${owner}`} fullName={fullName} />
+      {org !== undefined && (
+        <OrganizationContext value={org}>
+          <MigrationList title={`Migrations of ${org}`} fullName={fullName} />
         </OrganizationContext>
       )}
     </>
@@ -121,7 +144,7 @@ function MigrationList({ title, fullName }: { title: string; fullName: string })
       {!response && failure && <Problem isPart failure={failure} onRetry={refresh} />}
       {!response && !failure && <LoadingRows what="Loading migrations" />}
       {response?.data.length === 0 && (
-        <p className={styles.none}>None of the newest ones contains this repository.</p>
+        <p className={styles.none}>No recent migration contains this repository.</p>
       )}
       {response && response.data.length > 0 && (
         <ul>

@@ -89,7 +89,7 @@ function ProtectedArchives({ schedule, onDone }: { schedule: Schedule; onDone():
   return (
     <Table
       title="Protected archives"
-      note="Kept because no newer archive holds these repositories"
+      note="Kept because they hold the last copy of a repository"
       columns={['Archive', 'Created', 'Repositories', 'Action']}
       emptyText=""
       rows={archives.map(({ migration_id: migration, created_at, repositories }) => ({
@@ -136,8 +136,8 @@ function Runs({ id }: { id: number }) {
           <div key="result" className={styles.reason}>
             <RunResult run={run} />
           </div>,
-          run.due_at === null ? 'started by hand' : <Moment key="due" at={run.due_at} />,
-          run.has_archive ? 'ready' : '-',
+          run.due_at === null ? 'Started manually' : <Moment key="due" at={run.due_at} />,
+          run.has_archive ? 'Available' : '—',
         ],
       }))}
     />

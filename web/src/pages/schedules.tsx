@@ -28,9 +28,12 @@ export default function SchedulesPage({ number }: { number: number }) {
     <>
       <PageHead
         title={org === undefined ? 'Schedules' : `Schedules of ${org}`}
-        about="A schedule starts a migration every day or every week, and keeps its last archives."
+        about="A schedule starts a migration every day or every week and keeps the last archives."
         actions={
           <>
+            <Button as="a" href={to.newSchedule()} variant="primary" leadingVisual={PlusIcon}>
+              New schedule
+            </Button>
             <CopyCurl
               commands={[
                 {
@@ -39,9 +42,6 @@ export default function SchedulesPage({ number }: { number: number }) {
                 },
               ]}
             />
-            <Button as="a" href={to.newSchedule()} variant="primary" leadingVisual={PlusIcon}>
-              New schedule
-            </Button>
           </>
         }
       />
@@ -74,8 +74,8 @@ function NoneYet() {
       </Blankslate.Visual>
       <Blankslate.Heading>No schedules yet</Blankslate.Heading>
       <Blankslate.Description>
-        A schedule exports the repositories you select at regular times. Unchanged repositories are
-        reused.
+        A schedule exports the repositories you select every day or every week. Unchanged
+        repositories are reused, so a run takes little time and space.
       </Blankslate.Description>
       <Blankslate.PrimaryAction href={to.newSchedule()}>Create a schedule</Blankslate.PrimaryAction>
     </Blankslate>

@@ -71,9 +71,9 @@ export function SignInPage({ reason }: { reason: SignedOutReason }) {
             <FormControl.Validation variant="error">Enter a token.</FormControl.Validation>
           )}
           <FormControl.Caption>
-            The operator of your git host creates a token with{' '}
-            <code className={styles.code}>godwit token add LOGIN</code>. If it is a Gitea or
-            Forgejo, your own access token from there may work too.
+            Your administrator creates a token with{' '}
+            <code className={styles.code}>godwit token add LOGIN</code>. If your git host is Gitea
+            or Forgejo, an access token from there may work too.
           </FormControl.Caption>
         </FormControl>
         <Button type="submit" variant="primary" block>
@@ -81,8 +81,8 @@ export function SignInPage({ reason }: { reason: SignedOutReason }) {
         </Button>
       </form>
       <p className={styles.note}>
-        The token is sent only to this server, and is not kept. A cookie that scripts cannot read
-        takes its place, until you sign out or close the browser, and for 7 days at most.
+        The token is sent only to this server and is not stored in the browser. You stay signed in
+        until you sign out or close the browser, for at most 7 days.
       </p>
     </div>
   )

@@ -47,7 +47,7 @@ export default function WebhookPage({ id }: { id: number }) {
           <Banner
             variant="warning"
             title="This webhook was deactivated"
-            description={`Reason: ${webhook.disabled_reason}. Save it as active to try again.`}
+            description={`${webhook.disabled_reason}. To try again, select Active and save.`}
           />
         </div>
       )}
@@ -103,7 +103,7 @@ function Actions({ id, onPinged }: { id: number; onPinged(): void }) {
     setFailure('')
     try {
       await api.pingWebhook(id)
-      announce('A ping will be sent')
+      announce('Ping queued')
       onPinged()
     } catch (error) {
       setFailure(failureOf(error).message)
@@ -120,13 +120,13 @@ function Actions({ id, onPinged }: { id: number; onPinged(): void }) {
         </span>
       )}
       <Button size="small" loading={isBusy} onClick={() => void ping()}>
-        Send a ping
+        Send ping
       </Button>
       <OperatorAction
         name="Delete"
         label={`Delete webhook ${id}`}
         question={`Delete webhook ${id}?`}
-        consequence="No more events are sent to it, and its past deliveries are no longer listed."
+        consequence="It gets no more events, and its past deliveries are no longer listed."
         act={async () => {
           await api.deleteWebhook(id)
           goTo(to.webhooks())

@@ -28,13 +28,13 @@ export default function WebhooksPage() {
     <>
       <PageHead
         title={org === undefined ? 'Webhooks' : `Webhooks of ${org}`}
-        about="A webhook is a URL that gets an event when a migration ends."
+        about="A webhook sends a request to your URL when a migration ends."
         actions={
           <>
-            <CopyCurl commands={[{ name: 'List webhooks', command: curl(mediaType, list) }]} />
             <Button as="a" href={to.newWebhook()} variant="primary" leadingVisual={PlusIcon}>
               New webhook
             </Button>
+            <CopyCurl commands={[{ name: 'List webhooks', command: curl(mediaType, list) }]} />
           </>
         }
       />
@@ -68,7 +68,7 @@ function WebhookRow({ webhook }: { webhook: Webhook }) {
         <p className={styles.quiet}>{events.join(', ')}</p>
       </div>
       <p className={isBad ? styles.bad : styles.quiet}>
-        {active ? `Last delivery: ${last_response.message ?? 'none yet'}` : 'inactive'}
+        {active ? `Last delivery: ${last_response.message ?? 'none yet'}` : 'Inactive'}
         {disabled_reason !== null && `: ${disabled_reason}`}
       </p>
     </li>
@@ -84,8 +84,8 @@ function NoneYet() {
       </Blankslate.Visual>
       <Blankslate.Heading>No webhooks yet</Blankslate.Heading>
       <Blankslate.Description>
-        A webhook tells another program that a migration is exported, or that it failed. What
-        receives webhooks of GitHub receives these.
+        A webhook sends a POST request to your URL when a migration is exported, fails or is
+        cancelled. The requests have the format and the signature of GitHub's webhooks.
       </Blankslate.Description>
       <Blankslate.PrimaryAction href={to.newWebhook()}>Create a webhook</Blankslate.PrimaryAction>
     </Blankslate>

@@ -12,30 +12,42 @@ const MAX_AT_ONCE = 100
 const SETTLE_MS = 400
 const MAX_SHOWN = 8
 
+/** The server's estimate for a migration that is not started yet. */
+export interface Estimate {
+  forecast: StartForecast | undefined
+  failure: Failure | undefined
+  isLoading: boolean
+  /** Makes an estimate that takes some time; undefined if the estimate needs no request. */
+  show: (() => void) | undefined
+}
+
+/** Estimates a migration. `isReady` is false as long as the request is incomplete. */
+export function useEstimate(request: StartRequest, isReady: boolean): Estimate {
+  const [wanted, setWanted] = useState<StartRequest>()
+  const isAsking = request.repositories.length > MAX_AT_ONCE && wanted !== request
+  const estimate = useForecast(request, isReady && !isAsking)
+  return { ...estimate, show: isReady && isAsking ? () => setWanted(request) : undefined }
+}
+
 interface ForecastProps {
+  estimate: Estimate
   request: StartRequest
   isReady: boolean
 }
 
-/** The server's estimate for a migration that is not started yet. */
-export function Forecast({ request, isReady }: ForecastProps) {
-  const [wanted, setWanted] = useState<StartRequest>()
-  const isMany = request.repositories.length > MAX_AT_ONCE
-  const { forecast, failure, isLoading } = useForecast(
-    request,
-    isReady && (!isMany || wanted === request),
-  )
+export function Forecast({ estimate, request, isReady }: ForecastProps) {
+  const { forecast, failure, isLoading, show } = estimate
   return (
     <Box title="Estimate" aside={isLoading && <Spinner size="small" srText="Estimating" />}>
       <div className={styles.body} aria-live="polite">
         {!isReady && <p className={styles.quiet}>Select repositories to see an estimate.</p>}
-        {isReady && isMany && wanted !== request && (
+        {show && (
           <>
             <p className={styles.quiet}>
               {formatCount(request.repositories.length, 'repository is', 'repositories are')}{' '}
-              selected: the estimate takes some time.
+              selected. An estimate takes some time.
             </p>
-            <Button onClick={() => setWanted(request)}>Show estimate</Button>
+            <Button onClick={show}>Show estimate</Button>
           </>
         )}
         {isReady && failure && <p className={styles.bad}>{failure.message}</p>}
@@ -46,6 +58,15 @@ export function Forecast({ request, isReady }: ForecastProps) {
       </div>
     </Box>
   )
+}
+
+/** The estimate in one line, such as `12 MB, about 3 s`. */
+export function formatEstimate({ forecast, failure, isLoading }: Estimate): string | undefined {
+  if (failure) return 'No estimate'
+  if (!forecast) return isLoading ? 'Estimating…' : undefined
+  const { bytes_to_write, estimated_seconds } = forecast
+  const size = `${formatBytes(bytes_to_write)} to write`
+  return estimated_seconds === null ? size : `${size}, ${timeOf(estimated_seconds)}`
 }
 
 function ForecastDetails({

@@ -18,60 +18,73 @@ export function Header({ route }: { route: Route }) {
   const user = session.state === 'signed-in' ? session.user : null
   const organizations = session.state === 'signed-in' ? session.organizations : []
   const to = linksOf(route.org)
+  const section = sectionOf(route.page)
   return (
     <header className={styles.header}>
-      <a href={to.migrations()} className={styles.brand}>
+      <a href={to.migrations()} className={styles.brand} aria-label="Godwit">
         <Mark size={28} />
-        Godwit
+        <span>Godwit</span>
       </a>
+      {user && <OwnerMenu login={user.login} organizations={organizations} org={route.org} />}
       {user && (
         <nav aria-label="Pages" className={styles.nav}>
-          <NavLink href={to.migrations()} isHere={route.page === 'migrations'}>
+          <NavLink href={to.migrations()} isHere={section === 'migrations'}>
             Migrations
           </NavLink>
-          <NavLink href={to.schedules()} isHere={route.page === 'schedules'}>
+          <NavLink href={to.schedules()} isHere={section === 'schedules'}>
             Schedules
           </NavLink>
-          <NavLink href={to.webhooks()} isHere={route.page === 'webhooks'}>
+          <NavLink href={to.webhooks()} isHere={section === 'webhooks'}>
             Webhooks
           </NavLink>
           {user.site_admin && (
-            <NavLink href={to.service()} isHere={route.page === 'service'}>
+            <NavLink href={to.service()} isHere={section === 'service'}>
               Service
             </NavLink>
           )}
         </nav>
       )}
-      {user && <OwnerMenu login={user.login} organizations={organizations} org={route.org} />}
       <div className={styles.tools}>
         <a href="./docs" className={styles.link}>
           API
         </a>
         <ColorModeMenu />
-        {user && (
-          <ActionMenu>
-            <ActionMenu.Button
-              variant="invisible"
-              leadingVisual={PersonIcon}
-              className={styles.account}
-              aria-label={`Signed in as ${user.login}`}
-            >
-              {user.login}
-            </ActionMenu.Button>
-            <ActionMenu.Overlay align="end">
-              <ActionList>
-                <ActionList.Item onSelect={signOut}>
-                  <ActionList.LeadingVisual>
-                    <SignOutIcon />
-                  </ActionList.LeadingVisual>
-                  Sign out
-                </ActionList.Item>
-              </ActionList>
-            </ActionMenu.Overlay>
-          </ActionMenu>
-        )}
+        {user && <UserMenu login={user.login} onSignOut={signOut} />}
       </div>
     </header>
+  )
+}
+
+/** Returns the section that a page belongs to, which the navigation marks. */
+function sectionOf(page: Route['page']) {
+  if (page.endsWith('schedule') || page === 'schedules') return 'schedules'
+  if (page.endsWith('webhook') || page === 'webhooks') return 'webhooks'
+  if (page === 'service') return page
+  return page === 'repository' || page === 'not-found' ? undefined : 'migrations'
+}
+
+function UserMenu({ login, onSignOut }: { login: string; onSignOut(): void }) {
+  return (
+    <ActionMenu>
+      <ActionMenu.Anchor>
+        <button type="button" className={styles.user} aria-label={`Signed in as ${login}`}>
+          <span aria-hidden="true">{login[0]}</span>
+        </button>
+      </ActionMenu.Anchor>
+      <ActionMenu.Overlay align="end">
+        <ActionList>
+          <ActionList.Group>
+            <ActionList.GroupHeading>Signed in as {login}</ActionList.GroupHeading>
+            <ActionList.Item onSelect={onSignOut}>
+              <ActionList.LeadingVisual>
+                <SignOutIcon />
+              </ActionList.LeadingVisual>
+              Sign out
+            </ActionList.Item>
+          </ActionList.Group>
+        </ActionList>
+      </ActionMenu.Overlay>
+    </ActionMenu>
   )
 }
 
@@ -90,6 +103,7 @@ function OwnerMenu({ login, organizations, org }: OwnerMenuProps) {
   return (
     <ActionMenu>
       <ActionMenu.Button
+        variant="invisible"
         leadingVisual={org === undefined ? PersonIcon : OrganizationIcon}
         className={styles.owner}
         aria-label={`Migrations of ${org ?? login}`}
@@ -104,6 +118,9 @@ function OwnerMenu({ login, organizations, org }: OwnerMenuProps) {
               selected={each === org}
               onSelect={() => goTo(linksOf(each).migrations())}
             >
+              <ActionList.LeadingVisual>
+                {each === undefined ? <PersonIcon /> : <OrganizationIcon />}
+              </ActionList.LeadingVisual>
               {name}
             </ActionList.Item>
           ))}
@@ -126,7 +143,7 @@ function NavLink(props: { href: string; isHere: boolean; children: string }) {
 }
 
 const MODES: { mode: ColorMode; name: string; icon: typeof SunIcon }[] = [
-  { mode: 'auto', name: 'Same as system', icon: DeviceDesktopIcon },
+  { mode: 'auto', name: 'System', icon: DeviceDesktopIcon },
   { mode: 'light', name: 'Light', icon: SunIcon },
   { mode: 'dark', name: 'Dark', icon: MoonIcon },
 ]
@@ -137,7 +154,7 @@ function ColorModeMenu() {
   return (
     <ActionMenu>
       <ActionMenu.Anchor>
-        <IconButton icon={shown.icon} variant="invisible" aria-label={`Colors: ${shown.name}`} />
+        <IconButton icon={shown.icon} variant="invisible" aria-label={`Theme: ${shown.name}`} />
       </ActionMenu.Anchor>
       <ActionMenu.Overlay align="end">
         <ActionList selectionVariant="single">

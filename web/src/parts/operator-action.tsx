@@ -59,7 +59,7 @@ export function OperatorAction(props: OperatorActionProps) {
           title={question}
           confirmButtonContent={name}
           confirmButtonType={isDanger ? 'danger' : 'primary'}
-          cancelButtonContent="Do nothing"
+          cancelButtonContent="Go back"
           onClose={(gesture) => {
             setAsking(false)
             if (gesture === 'confirm') void perform()

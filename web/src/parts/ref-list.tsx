@@ -1,3 +1,4 @@
+import { Label } from '@primer/react'
 import { formatCount, formatNumber } from '../quantities.ts'
 import type { Resource } from '../use-resource.ts'
 import type { Branch, Tag } from '../wire.ts'
@@ -32,18 +33,17 @@ export function RefList({ title, one, refs, defaultBranch }: RefListProps) {
       {!response && failure && (
         <p className={styles.none}>
           {failure.kind === 'not-found'
-            ? 'This server cannot read them at the moment.'
+            ? `${title} cannot be read at the moment.`
             : failure.message}
         </p>
       )}
-      {response?.data.length === 0 && <p className={styles.none}>None.</p>}
+      {response?.data.length === 0 && <p className={styles.none}>No {title.toLowerCase()}.</p>}
       {response && response.data.length > 0 && (
         <ul>
           {response.data.map(({ name, commit }) => (
             <li key={name} className={styles.row}>
               <span className={styles.name}>
-                {name}
-                {name === defaultBranch && <span className={styles.quiet}> default</span>}
+                {name} {name === defaultBranch && <Label variant="secondary">Default</Label>}
               </span>
               <code title={commit.sha}>{commit.sha.slice(0, 10)}</code>
             </li>

@@ -6,20 +6,21 @@ import { copyText } from '../copy-text.ts'
 import { formatKib } from '../quantities.ts'
 import { linksOf } from '../routes.ts'
 import { useResource } from '../use-resource.ts'
-import type { Branch, FullRepository, Tag } from '../wire.ts'
+import type { Branch, FullRepository, Root, Tag } from '../wire.ts'
 import { announce } from './announcements.tsx'
 import { Box } from './box.tsx'
 import { Moment } from './moment.tsx'
 import { RefList } from './ref-list.tsx'
 import styles from './repository-about.module.css'
+import { DamagedLabel } from './repository-labels.tsx'
 
 export function VisibilityLabel({ repository }: { repository: FullRepository }) {
   return (
     <>
-      <Label variant="secondary">{repository.visibility}</Label>
-      {repository.archived && <Label variant="attention">archived</Label>}
-      {repository.fork && <Label variant="secondary">fork</Label>}
-      {repository.problem !== null && <Label variant="danger">damaged</Label>}
+      <Label variant="secondary">{repository.private ? 'Private' : 'Public'}</Label>
+      {repository.archived && <Label variant="attention">Archived</Label>}
+      {repository.fork && <Label variant="secondary">Fork</Label>}
+      {repository.problem !== null && <DamagedLabel />}
     </>
   )
 }
@@ -28,6 +29,8 @@ export function VisibilityLabel({ repository }: { repository: FullRepository }) 
 export function RepositoryAbout({ api, repository }: { api: Api; repository: FullRepository }) {
   const { full_name: fullName, default_branch: defaultBranch } = repository
   const branches = useResource<Branch[]>((options) => api.branches(fullName, options), fullName)
+  const root = useResource<Root>((options) => api.root(options), 'root')
+  const hasSsh = typeof root.response?.data.repository_ssh_url === 'string'
   const tags = useResource<Tag[]>((options) => api.tags(fullName, options), fullName)
   return (
     <>
@@ -44,14 +47,14 @@ export function RepositoryAbout({ api, repository }: { api: Api; repository: Ful
             <a href={linksOf(undefined).owner(repository.owner.login)}>{repository.owner.login}</a>
           </Figure>
           <Figure name="Size">{formatKib(repository.size)}</Figure>
-          <Figure name="Licence">
+          <Figure name="License">
             {repository.license ? (
               <a href={repository.license.html_url}>{repository.license.name}</a>
             ) : (
-              'not known'
+              'None found'
             )}
           </Figure>
-          <Figure name="Language">{repository.language ?? 'not known'}</Figure>
+          <Figure name="Language">{repository.language ?? 'Unknown'}</Figure>
           <Figure name="Default branch">{defaultBranch}</Figure>
           <Figure name="Last push">
             <Moment at={repository.pushed_at} />
@@ -73,8 +76,8 @@ export function RepositoryAbout({ api, repository }: { api: Api; repository: Ful
         )}
       </Box>
       <Box title="Clone">
-        <CopyAddress name="HTTP address" address={repository.clone_url} />
-        <CopyAddress name="SSH address" address={repository.ssh_url} />
+        <CopyAddress name="HTTP URL" address={repository.clone_url} />
+        {hasSsh && <CopyAddress name="SSH URL" address={repository.ssh_url} />}
       </Box>
       <div className={styles.refs}>
         <RefList title="Branches" one="branch" refs={branches} defaultBranch={defaultBranch} />

@@ -1,4 +1,4 @@
-import { LockIcon, RepoIcon, SearchIcon } from '@primer/octicons-react'
+import { RepoIcon, SearchIcon } from '@primer/octicons-react'
 import { Button, Checkbox, Label, Pagination, TextInput } from '@primer/react'
 import {
   type Dispatch,
@@ -12,12 +12,14 @@ import { type Failure, failureOf, isAbort } from '../failure.ts'
 import { formatCount, formatKib, formatNumber } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import { useResource } from '../use-resource.ts'
-import type { Repository } from '../wire.ts'
+import type { LockWithMigration, Repository } from '../wire.ts'
 import { announce } from './announcements.tsx'
 import { Box } from './box.tsx'
 import { LoadingRows } from './loading.tsx'
 import { Moment } from './moment.tsx'
+import { NoRepositories } from './no-repositories.tsx'
 import { Problem } from './problem.tsx'
+import { DamagedLabel, LockedLabel } from './repository-labels.tsx'
 import styles from './repository-picker.module.css'
 
 const PER_PAGE = 20
@@ -29,12 +31,16 @@ interface RepositoryPickerProps {
   isDisabled: boolean
   /** The owner whose repositories are selected at first. */
   preselected?: string | undefined
+  /** Why repositories cannot be exported, by name; null if they can. It is newer than their last check. */
+  problems?: ReadonlyMap<string, string | null>
 }
 
 /** Selects repositories. The server searches and paginates, so the number of repositories does not matter. */
 export function RepositoryPicker(props: RepositoryPickerProps) {
-  const { chosen, onChange, isDisabled, preselected } = props
+  const { chosen, onChange, isDisabled, preselected, problems } = props
   const { api, org } = useSignedIn()
+  const locks = useResource<LockWithMigration[]>((options) => api.ownLocks(options), 'locks')
+  const locked = new Set(locks.response?.data.map(({ full_name }) => full_name))
   const [typed, setTyped] = useState('')
   const [page, setPage] = useState(1)
   const q = useDebounced(typed.trim(), TYPING_PAUSE_MS)
@@ -49,6 +55,9 @@ export function RepositoryPicker(props: RepositoryPickerProps) {
     setFound(response)
     if (q !== '') announce(`${formatCount(response.total, 'repository', 'repositories')} found`)
   }, [response, q])
+  const damaged = useResource<string[]>((options) => api.damagedRepositories(options), 'damaged')
+  const problemOf = (name: string) =>
+    problems?.has(name) || damaged.response?.data.includes(name) ? problems?.get(name) : null
   const shown = useDeferredValue(response ?? found)
   const allId = useId()
   const all = useAllMatching(q, onChange, preselected)
@@ -69,7 +78,7 @@ export function RepositoryPicker(props: RepositoryPickerProps) {
       title="Repositories"
       aside={
         <span className={styles.count} aria-live="polite">
-          {isDisabled ? 'none are exported' : `${formatNumber(chosen.size)} selected`}
+          {isDisabled ? 'Not needed' : `${formatNumber(chosen.size)} selected`}
         </span>
       }
     >
@@ -99,15 +108,15 @@ export function RepositoryPicker(props: RepositoryPickerProps) {
                 indeterminate={chosenHere > 0 && chosenHere < names.length}
                 onChange={(event) => choose(names, event.target.checked)}
               />
-              {pages > 1 ? 'Select all on this page' : 'Select all'}
+              {pages > 1 ? 'Select page' : 'Select all'}
             </label>
             {pages > 1 && (
-              <Button size="small" variant="invisible" loading={all.isLoading} onClick={all.choose}>
+              <Button size="small" loading={all.isLoading} onClick={all.choose}>
                 {`Select all ${formatNumber(shown.total)}${q === '' ? '' : ' found'}`}
               </Button>
             )}
             {chosen.size > 0 && (
-              <Button size="small" variant="invisible" onClick={() => onChange(new Set())}>
+              <Button size="small" onClick={() => onChange(new Set())}>
                 Clear
               </Button>
             )}
@@ -122,11 +131,10 @@ export function RepositoryPicker(props: RepositoryPickerProps) {
         )}
         {!shown && !failure && <LoadingRows what="Loading repositories" />}
         {shown && !failure && shown.total === 0 && (
-          <p className={styles.none}>
-            {q === ''
-              ? `${org ?? 'You'} ${org === undefined ? 'have' : 'has'} no repositories on this host.`
-              : `None of ${org === undefined ? 'your repositories' : `the repositories of ${org}`} has “${q}” in its name.`}
-          </p>
+          <>
+            {q === '' && <NoRepositories />}
+            {q !== '' && <p className={styles.none}>No repository matches “{q}”.</p>}
+          </>
         )}
         {shown && !failure && (
           <ul aria-busy={isLoading}>
@@ -135,6 +143,8 @@ export function RepositoryPicker(props: RepositoryPickerProps) {
                 key={each.id}
                 repository={each}
                 isChosen={chosen.has(each.full_name)}
+                isLocked={locked.has(each.full_name)}
+                problem={problemOf(each.full_name)}
                 onChange={(isChosen) => choose([each.full_name], isChosen)}
               />
             ))}
@@ -160,11 +170,15 @@ export function RepositoryPicker(props: RepositoryPickerProps) {
 interface RepositoryChoiceProps {
   repository: Repository
   isChosen: boolean
+  isLocked: boolean
+  /** Why it cannot be exported: undefined if only a check has found so, null if it can. */
+  problem: string | undefined | null
   onChange(isChosen: boolean): void
 }
 
 /** A repository to select, with details to recognize it. */
-function RepositoryChoice({ repository, isChosen, onChange }: RepositoryChoiceProps) {
+function RepositoryChoice(props: RepositoryChoiceProps) {
+  const { repository, isChosen, isLocked, problem, onChange } = props
   const id = useId()
   const { full_name, description, language, size, pushed_at, archived } = repository
   return (
@@ -176,10 +190,14 @@ function RepositoryChoice({ repository, isChosen, onChange }: RepositoryChoicePr
         onChange={(event) => onChange(event.target.checked)}
       />
       <label htmlFor={id} className={styles.name}>
-        {repository.private ? <LockIcon /> : <RepoIcon />}
-        <span>{full_name}</span>
-        {repository.private && <Label variant="secondary">Private</Label>}
-        {archived && <Label variant="attention">Archived</Label>}
+        <RepoIcon />
+        <span className={styles.words}>
+          {full_name}
+          {repository.private && <Label variant="secondary">Private</Label>}
+          {archived && <Label variant="attention">Archived</Label>}
+          {isLocked && <LockedLabel />}
+          {problem !== null && <DamagedLabel reason={problem} />}
+        </span>
       </label>
       <p id={`${id}-about`} className={styles.about}>
         {description && <span className={styles.description}>{description}</span>}

@@ -2,7 +2,6 @@ import {
   CheckIcon,
   DotFillIcon,
   DotIcon,
-  LockIcon,
   type RepoIcon,
   SkipIcon,
   UnlockIcon,
@@ -17,6 +16,7 @@ import { linksOf } from '../routes.ts'
 import type { Lock, RepositoryProgress } from '../wire.ts'
 import { ScreenReaderText } from './announcements.tsx'
 import { Bar, type BarTone } from './bar.tsx'
+import { LockedLabel } from './repository-labels.tsx'
 import styles from './repository-row.module.css'
 
 type State = RepositoryProgress['state']
@@ -47,12 +47,8 @@ export function RepositoryRow({ repository, lock, onUnlock }: RepositoryRowProps
       </span>
       <div className={styles.name}>
         <a href={linksOf(undefined).repository(full_name)}>{full_name}</a>
-        {reused && <Label variant="secondary">reused</Label>}
-        {lock && (
-          <Label variant="attention">
-            <LockIcon size={12} /> locked
-          </Label>
-        )}
+        {reused && <Label variant="secondary">Reused</Label>}
+        {lock && <LockedLabel />}
         {lock && <Unlock fullName={full_name} onUnlock={onUnlock} />}
       </div>
       <div className={styles.bar}>

@@ -46,15 +46,6 @@ export function ScheduleActions(props: ScheduleActionsProps) {
 
   return (
     <div className={styles.actions}>
-      {canEdit && (
-        <Button
-          size="small"
-          aria-label={`Edit schedule ${id}`}
-          onClick={() => goTo(to.schedule(id))}
-        >
-          Edit
-        </Button>
-      )}
       <Button
         size="small"
         aria-label={`Run now: schedule ${id}`}
@@ -71,11 +62,20 @@ export function ScheduleActions(props: ScheduleActionsProps) {
       >
         {paused ? 'Resume' : 'Pause'}
       </Button>
+      {canEdit && (
+        <Button
+          size="small"
+          aria-label={`Edit schedule ${id}`}
+          onClick={() => goTo(to.schedule(id))}
+        >
+          Edit
+        </Button>
+      )}
       <OperatorAction
         name="Delete"
         label={`Delete schedule ${id}`}
         question={`Delete schedule ${id}?`}
-        consequence="It does not run again. Its migrations stay in the list, and their archives expire like any others."
+        consequence="It does not run again. Its migrations stay in the list, and their archives expire like all others."
         act={async () => {
           await api.deleteSchedule(id)
           onDeleted()

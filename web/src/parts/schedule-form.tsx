@@ -1,6 +1,7 @@
 import { Checkbox, FormControl } from '@primer/react'
 import { type Dispatch, type ReactNode, type SetStateAction, useMemo } from 'react'
 import styles from '../pages/new-migration.module.css'
+import { formatCount } from '../quantities.ts'
 import { formatTiming } from './format-schedule.ts'
 import { NameField } from './name-field.tsx'
 import type { ChangeChosen } from './repository-picker.tsx'
@@ -53,9 +54,14 @@ export function ScheduleForm(props: ScheduleFormProps) {
         <NameField name={settings.name} onChange={(name) => change({ name })} />
       </div>
       <div className={styles.aside}>
-        <p>{formatTiming(settings)}</p>
         <Submit
           name={name}
+          about={
+            <p>
+              {formatTiming(settings)}
+              {!needsNone && !all && ` · ${formatCount(chosen.size, 'repository', 'repositories')}`}
+            </p>
+          }
           isReady={(needsNone || all || chosen.size > 0) && at !== ''}
           submit={save}
           failed="The schedule was not saved"

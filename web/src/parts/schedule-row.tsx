@@ -18,7 +18,7 @@ export function ScheduleRow({ schedule, onDone }: { schedule: Schedule; onDone()
           {formatTiming(schedule)}
         </a>
         <p className={styles.names}>{describeRepositories(schedule)}</p>
-        <ScheduleFacts schedule={schedule} />
+        <ScheduleFacts schedule={schedule} runsAt={to.schedule(schedule.id)} />
       </div>
       <ScheduleActions schedule={schedule} onDone={onDone} onDeleted={onDone} />
     </li>
@@ -26,7 +26,7 @@ export function ScheduleRow({ schedule, onDone }: { schedule: Schedule; onDone()
 }
 
 /** The next run, the last run, and the number of archives that are kept. */
-export function ScheduleFacts({ schedule }: { schedule: Schedule }) {
+export function ScheduleFacts({ schedule, runsAt }: { schedule: Schedule; runsAt?: string }) {
   const { next_run_at: next, last_run: last, keep } = schedule
   return (
     <dl className={styles.facts}>
@@ -36,11 +36,22 @@ export function ScheduleFacts({ schedule }: { schedule: Schedule }) {
       </div>
       <div>
         <dt>Last run</dt>
-        <dd>{last === null ? 'none yet' : <RunResult run={last} />}</dd>
+        <dd>
+          {last === null ? 'None yet' : <RunResult run={last} />}
+          {last !== null && runsAt !== undefined && (
+            <a
+              href={runsAt}
+              className={styles.runs}
+              aria-label={`All runs of schedule ${schedule.id}`}
+            >
+              All runs
+            </a>
+          )}
+        </dd>
       </div>
       <div>
         <dt>Keeps</dt>
-        <dd>{keep === 1 ? 'the last archive' : `the last ${formatNumber(keep)} archives`}</dd>
+        <dd>{keep === 1 ? 'The last archive' : `The last ${formatNumber(keep)} archives`}</dd>
       </div>
     </dl>
   )
@@ -55,8 +66,8 @@ function Next({ at, in: { time_zone } }: { at: string; in: Schedule }) {
 }
 
 function Paused({ schedule: { paused_reason: reason } }: { schedule: Schedule }) {
-  if (reason === null) return 'paused'
-  return <span className={styles.bad}>stopped: {reason}</span>
+  if (reason === null) return 'Paused'
+  return <span className={styles.bad}>Stopped: {reason}</span>
 }
 
 const MAX_NAMES = 3

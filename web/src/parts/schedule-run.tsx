@@ -13,7 +13,8 @@ export function RunResult({ run }: { run: ScheduleRun }) {
       <span data-bad={isBad} className={styles.state}>
         {id === null ? state : <a href={to.migration(id)}>{`Migration ${id}`}</a>}
         {id !== null && ` ${state}`}
-      </span>{' '}
+      </span>
+      {' · '}
       <Moment at={run.created_at} />
       {reason !== null && <p className={styles.bad}>{reason.split('\n')[0]}</p>}
       {skipped.map(({ full_name, reason }) => (

@@ -28,7 +28,7 @@ export function ScheduleTiming({ timing, onChange }: ScheduleTimingProps) {
   const zones = useId()
   const change = (some: Partial<Timing>) => onChange({ ...timing, ...some })
   return (
-    <Box title="When">
+    <Box title="Timing">
       <div className={styles.fields}>
         <FormControl>
           <FormControl.Label>Repeats</FormControl.Label>
@@ -74,8 +74,8 @@ export function ScheduleTiming({ timing, onChange }: ScheduleTimingProps) {
             onChange={(event) => change({ keep: Number(event.target.value) })}
           />
           <FormControl.Caption>
-            They do not expire. Older ones are deleted, unless newer ones lack a repository of
-            theirs.
+            These archives do not expire. Older ones are deleted, unless they hold the last copy of
+            a repository.
           </FormControl.Caption>
         </FormControl>
         <datalist id={zones}>

@@ -21,10 +21,10 @@ export function ServiceFigures({ service }: { service: ServiceState }) {
         value={formatCount(queue.jobs, 'job')}
         more={
           queue.oldest_at === null ? (
-            'nothing is waiting'
+            'Nothing is waiting'
           ) : (
             <>
-              oldest from <Moment at={queue.oldest_at} />
+              Oldest: <Moment at={queue.oldest_at} />
             </>
           )
         }
@@ -40,8 +40,9 @@ export function ServiceFigures({ service }: { service: ServiceState }) {
         value={formatBytes(storage.used_bytes)}
         more={
           <>
-            {formatCount(storage.archives, 'archive')} {formatBytes(storage.archive_bytes)}, reuse{' '}
-            {formatBytes(storage.reuse_bytes)}, scratch {formatBytes(storage.scratch_bytes)}
+            {formatCount(storage.archives, 'archive')} {formatBytes(storage.archive_bytes)},
+            reusable {formatBytes(storage.reuse_bytes)}, temporary{' '}
+            {formatBytes(storage.scratch_bytes)}
             {storage.free_bytes !== null && `; ${formatBytes(storage.free_bytes)} free`}
           </>
         }
@@ -49,7 +50,7 @@ export function ServiceFigures({ service }: { service: ServiceState }) {
       <Figure
         name="Locks"
         value={formatNumber(locks.held)}
-        more={locks.held === 0 ? 'no repository is locked' : 'locked repositories refuse pushes'}
+        more={locks.held === 0 ? 'No repository is locked' : 'Locked repositories refuse pushes'}
       />
       <Figure
         name="Exported so far"

@@ -20,7 +20,7 @@ export function Running({ running, onDone }: Pick<ServiceState, 'running'> & Act
     <Table
       title="Running exports"
       columns={['Migration', 'Account', 'Started', 'Progress', 'Size so far', 'Action']}
-      emptyText="No export is running."
+      emptyText="No exports are running."
       rows={running.map((each) => {
         const { total, remaining } = each.repositories
         return {
@@ -94,7 +94,7 @@ export function Failures({ failures, onDone }: Pick<ServiceState, 'failures'> & 
 
 /** A migration that failed, or that skipped repositories. */
 function Result({ failure }: { failure: ServiceState['failures'][number] }) {
-  if (failure.state === 'failed') return <span className={styles.bad}>failed</span>
+  if (failure.state === 'failed') return <span className={styles.bad}>Failed</span>
   return <span className={styles.warning}>{formatCounts(failure.counts)}</span>
 }
 
@@ -105,7 +105,7 @@ export function Workers({ workers }: Pick<ServiceState, 'workers'>) {
     <Table
       title="Workers"
       columns={['Process', 'Role', 'Busy', 'Started', 'Last seen']}
-      emptyText="No worker is running."
+      emptyText="No workers are running."
       rows={workers.map((each) => ({
         key: each.id,
         cells: [
@@ -121,7 +121,7 @@ export function Workers({ workers }: Pick<ServiceState, 'workers'>) {
             <Moment key="seen" at={each.seen_at} />
           ) : (
             <span key="seen" className={styles.bad}>
-              gone since <Moment at={each.seen_at} />
+              not seen since <Moment at={each.seen_at} />
             </span>
           ),
         ],
@@ -137,7 +137,7 @@ export function Locks({ locks, onDone }: Pick<ServiceState, 'locks'> & ActionPro
     <Table
       title="Locks"
       columns={['Repository', 'Migration', 'Account', 'Locked', 'Expires', 'Action']}
-      emptyText="No repository is locked."
+      emptyText="No repositories are locked."
       {...(more > 0 && { note: `and ${formatCount(more, 'older one')}` })}
       rows={locks.newest.map((each) => ({
         key: `${each.migration_id} ${each.full_name}`,
@@ -183,7 +183,7 @@ export function Archives({ archives, onDone }: Pick<ServiceState, 'archives'> & 
     <Table
       title="Largest archives"
       columns={['Migration', 'Account', 'Size', 'Expires', 'Action']}
-      emptyText="There is no archive."
+      emptyText="No archives."
       rows={archives.map((each) => ({
         key: each.id,
         cells: [
@@ -216,11 +216,11 @@ export function Checks({ checks }: Pick<ServiceState, 'checks'>) {
   )
   return (
     <Table
-      title="Checks of repositories"
+      title="Repository checks"
       columns={['Repository', 'Checked', 'Reason']}
       emptyText={
         newest_at === null
-          ? 'No repository has been checked: run godwit check.'
+          ? 'No repository was checked yet. Run godwit check.'
           : `${formatCount(passed, 'repository', 'repositories')} passed.`
       }
       {...(note && { note })}
@@ -256,7 +256,7 @@ export function Tokens() {
     <Table
       title="Tokens"
       columns={['Token', 'Account', 'Expires', 'Last used', 'Action']}
-      emptyText={valid ? 'No token is valid.' : (failure?.message ?? 'Loading…')}
+      emptyText={valid ? 'No valid tokens.' : (failure?.message ?? 'Loading…')}
       {...(valid && failure && { note: outOfDate(failure) })}
       rows={(valid ?? []).map((each) => ({
         key: each.id,

@@ -14,13 +14,13 @@ const COMMON: Choice[] = [
     option: 'lock_repositories',
     name: 'Lock repositories',
     about:
-      'Locked repositories refuse pushes until you unlock them, so the archive stays complete. They can still be read. Locks end when the migration fails, or when they expire.',
+      'Locked repositories refuse pushes, so nothing is missing in the archive. They can still be read. A lock ends when you unlock the repository, when the migration fails, or when it expires.',
   },
   {
     option: 'allow_partial',
     name: 'Skip repositories that cannot be exported',
     about:
-      'A damaged repository is skipped and listed with its reason. Otherwise one such repository makes the whole migration fail.',
+      'Damaged repositories are skipped and listed with the reason. Without this option, one damaged repository makes the whole migration fail.',
   },
 ]
 
@@ -37,14 +37,14 @@ const LESS_COMMON: Choice[] = [
   },
   {
     option: 'org_metadata_only',
-    name: 'Organizations only',
+    name: 'Organization metadata only',
     about:
-      'Export only metadata of the organizations that you administer. Selected repositories are ignored.',
+      'Export only metadata of the organizations that you administer. No repositories are exported.',
   },
   {
     option: 'exclude_attachments',
     name: 'Exclude attachments',
-    about: 'Export without files that are attached to issues, comments and pull requests.',
+    about: 'Export without the files attached to issues, comments and pull requests.',
   },
   {
     option: 'exclude_releases',
@@ -53,8 +53,8 @@ const LESS_COMMON: Choice[] = [
   },
   {
     option: 'exclude_owner_projects',
-    name: 'Exclude projects of the owner',
-    about: 'Archives of this server never contain projects: this option changes nothing.',
+    name: 'Exclude owner projects',
+    about: 'Has no effect: this server does not export projects.',
   },
 ]
 

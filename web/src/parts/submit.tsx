@@ -1,5 +1,5 @@
 import { Banner, Button } from '@primer/react'
-import { useRef, useState } from 'react'
+import { type ReactNode, useRef, useState } from 'react'
 import { type Failure, failureOf } from '../failure.ts'
 import { moveFocus } from '../move-focus.ts'
 import { formatCount } from '../quantities.ts'
@@ -9,6 +9,8 @@ import styles from './submit.module.css'
 interface SubmitProps {
   /** The text of the button. */
   name: string
+  /** What is submitted, in one line above the button. */
+  about: ReactNode
   isReady: boolean
   submit(): Promise<void>
   /** The title of the message after a failure. */
@@ -19,8 +21,9 @@ interface SubmitProps {
   onLoad?: (() => void) | undefined
 }
 
-/** The submit button of a form, and the message after a failure. */
-export function Submit({ name, isReady, submit, failed, onDeselect, onLoad }: SubmitProps) {
+/** The submit button of a form, and the message after a failure. On a narrow screen it is a footer that stays visible. */
+export function Submit(props: SubmitProps) {
+  const { name, about, isReady, submit, failed, onDeselect, onLoad } = props
   const [isBusy, setBusy] = useState(false)
   const [failure, setFailure] = useState<Failure>()
   const container = useRef<HTMLDivElement>(null)
@@ -48,8 +51,9 @@ export function Submit({ name, isReady, submit, failed, onDeselect, onLoad }: Su
 
   return (
     <div ref={container} tabIndex={-1} className={styles.submit}>
-      {onLoad && <ChangedElsewhere onLoad={() => act(onLoad)} />}
+      {!failure && onLoad && <ChangedElsewhere onLoad={() => act(onLoad)} />}
       {failure && <Failed title={failed} failure={failure} onDeselect={deselect} />}
+      {about}
       <Button
         ref={button}
         variant="primary"

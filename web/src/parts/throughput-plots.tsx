@@ -41,7 +41,7 @@ export function ThroughputPlots({ throughput }: { throughput: ServiceState['thro
       >
         <Plot
           name={`Reuse ${past}: ${reused} of ${exported} repositories were reused`}
-          unit="Unchanged"
+          unit="Reused"
           buckets={buckets.map((each) => ({
             start: each.start,
             value: each.repositories === 0 ? null : (each.reused / each.repositories) * 100,

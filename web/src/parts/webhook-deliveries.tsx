@@ -34,9 +34,9 @@ export function WebhookDeliveries({ id, pings }: { id: number; pings: number }) 
   return (
     <>
       <Table
-        title="Deliveries"
+        title="Recent deliveries"
         columns={['Event', 'Sent', 'Result', 'Actions']}
-        emptyText="Nothing was sent yet."
+        emptyText="No deliveries yet."
         {...(failure && { note: outOfDate(failure) })}
         rows={deliveries.map((each) => ({
           key: each.id,
@@ -64,7 +64,7 @@ export function WebhookDeliveries({ id, pings }: { id: number; pings: number }) 
 }
 
 const eventOf = ({ event, action, redelivery }: WebhookDelivery): string =>
-  `${action === null ? event : `${event}.${action}`}${redelivery ? ' (again)' : ''}`
+  `${action === null ? event : `${event}.${action}`}${redelivery ? ' (redelivery)' : ''}`
 
 /** Whether this is the latest delivery of its event. */
 const isLatest = (all: readonly WebhookDelivery[], { id, guid }: WebhookDelivery): boolean =>
@@ -157,14 +157,14 @@ function Details({ id, delivery }: { id: number; delivery: number }) {
           <code>{guid}</code>, {duration} s
         </p>
         <h3>Request</h3>
-        <Message title="Headers of the request" text={linesOf(request.headers)} />
-        <Message title="Body of the request" text={JSON.stringify(request.payload, null, 2)} />
+        <Message title="Request headers" text={linesOf(request.headers)} />
+        <Message title="Request body" text={JSON.stringify(request.payload, null, 2)} />
         <h3>Response</h3>
-        {response.headers === null && <p>None.</p>}
+        {response.headers === null && <p>There was no response.</p>}
         {response.headers !== null && (
           <>
-            <Message title="Headers of the response" text={linesOf(response.headers)} />
-            <Message title="Body of the response" text={response.payload ?? ''} />
+            <Message title="Response headers" text={linesOf(response.headers)} />
+            <Message title="Response body" text={response.payload ?? ''} />
           </>
         )}
       </div>

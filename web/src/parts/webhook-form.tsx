@@ -35,7 +35,7 @@ interface WebhookFormProps {
   onLoad?: (() => void) | undefined
 }
 
-/** The form of a webhook: its address, events and secret. */
+/** The form of a webhook: its URL, events and secret. */
 export function WebhookForm(props: WebhookFormProps) {
   const { settings, onChange, hasSecret = false, name, save, onLoad } = props
   const { url, content_type, events, active } = settings
@@ -69,7 +69,7 @@ export function WebhookForm(props: WebhookFormProps) {
         }}
       >
         <FormControl required>
-          <FormControl.Label>Address</FormControl.Label>
+          <FormControl.Label>Payload URL</FormControl.Label>
           <TextInput
             block
             value={url}
@@ -77,7 +77,7 @@ export function WebhookForm(props: WebhookFormProps) {
             onChange={(event) => change({ url: event.target.value })}
           />
           <FormControl.Caption>
-            Events are sent there by POST. Redirects are not followed.
+            Each event is sent to this URL by POST. Redirects are not followed.
           </FormControl.Caption>
         </FormControl>
         <FormControl>
@@ -104,7 +104,7 @@ export function WebhookForm(props: WebhookFormProps) {
           <FormControl.Caption>
             {hasSecret
               ? 'A secret is set. Leave this empty to keep it.'
-              : 'Signs every event, so that the receiver can verify that it comes from this server.'}
+              : 'Signs each request, so that you can verify that it comes from this server.'}
           </FormControl.Caption>
         </FormControl>
         <WebhookEvents events={events} onChange={(next) => change({ events: next })} />
@@ -114,7 +114,9 @@ export function WebhookForm(props: WebhookFormProps) {
             onChange={(event) => change({ active: event.target.checked })}
           />
           <FormControl.Label>Active</FormControl.Label>
-          <FormControl.Caption>Nothing is sent to an inactive webhook.</FormControl.Caption>
+          <FormControl.Caption>
+            Events are sent only while the webhook is active.
+          </FormControl.Caption>
         </FormControl>
         {onLoad && <ChangedElsewhere onLoad={() => moveFocus(onLoad, button.current)} />}
         {failure && (
@@ -146,11 +148,11 @@ const ENDS = [
   { event: 'migration.exported', name: 'Exported', about: 'The archive is ready.' },
   {
     event: 'migration.partial',
-    name: 'Exported in part',
+    name: 'Partly exported',
     about: 'Some repositories were skipped.',
   },
   { event: 'migration.failed', name: 'Failed', about: 'There is no archive.' },
-  { event: 'migration.cancelled', name: 'Cancelled', about: 'Somebody cancelled it.' },
+  { event: 'migration.cancelled', name: 'Cancelled', about: 'The migration was cancelled.' },
 ] as const
 
 interface WebhookEventsProps {
@@ -174,19 +176,19 @@ function WebhookEvents({ events, onChange }: WebhookEventsProps) {
   return (
     <>
       <RadioGroup name="events">
-        <RadioGroup.Label>Events</RadioGroup.Label>
+        <RadioGroup.Label>Which events trigger this webhook?</RadioGroup.Label>
         <FormControl>
           <Radio value="all" checked={isAll} onChange={() => choose('all')} />
-          <FormControl.Label>Every end of a migration</FormControl.Label>
+          <FormControl.Label>All events</FormControl.Label>
         </FormControl>
         <FormControl>
           <Radio value="some" checked={!isAll} onChange={() => choose('some')} />
-          <FormControl.Label>Only some</FormControl.Label>
+          <FormControl.Label>Individual events</FormControl.Label>
         </FormControl>
       </RadioGroup>
       {!isAll && (
         <CheckboxGroup>
-          <CheckboxGroup.Label>Ends of migrations</CheckboxGroup.Label>
+          <CheckboxGroup.Label>A migration is…</CheckboxGroup.Label>
           {ENDS.map(({ event, name, about }) => (
             <FormControl key={event}>
               <Checkbox

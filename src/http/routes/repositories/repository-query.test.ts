@@ -27,6 +27,7 @@ for (const [query, filter, order] of [
     { ...ALL, updatedBefore: Date.UTC(2026, 0, 2, 2) },
     BY_NAME,
   ],
+  [{ check: 'failed' }, { ...ALL, isDamaged: true }, BY_NAME],
   [{ q: 'At' }, { ...ALL, nameContains: 'At' }, BY_NAME],
 ] as const) {
   test(`the query ${JSON.stringify(query)}`, () => {
@@ -39,6 +40,7 @@ test('the error lists all invalid fields', () => {
     type: 'mine',
     visibility: 'internal',
     affiliation: 'owner,enemy',
+    check: 'passed',
     sort: 'stars',
     direction: 'up',
     since: 'yesterday',

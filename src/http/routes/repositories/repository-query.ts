@@ -9,6 +9,7 @@ import { typeNotCombinable } from '../../middleware/http-errors.ts'
 
 export const visibilities = ['all', 'public', 'private'] as const
 export const repositoryTypes = ['all', 'owner', 'public', 'private', 'member'] as const
+export const checks = ['failed'] as const
 export const sorts = ['created', 'updated', 'pushed', 'full_name'] as const
 export const directions = ['asc', 'desc'] as const
 
@@ -39,6 +40,7 @@ export function repositoryQueryOf(query: Record<string, unknown>): {
 
   const type = parseEnum('type', repositoryTypes)
   const visibility = parseEnum('visibility', visibilities)
+  const check = parseEnum('check', checks)
   const affiliation = lastValue(query.affiliation)?.split(',') as Affiliation[] | undefined
   if (affiliation?.some((each) => !affiliations.includes(each))) reject('affiliation')
   const by = parseEnum('sort', sorts) ?? 'full_name'
@@ -57,6 +59,7 @@ export function repositoryQueryOf(query: Record<string, unknown>): {
       ...(updatedAfter !== undefined && { updatedAfter }),
       ...(updatedBefore !== undefined && { updatedBefore }),
       ...(nameContains !== undefined && { nameContains }),
+      ...(check !== undefined && { isDamaged: true as const }),
     },
     order: { by, direction: direction ?? (by === 'full_name' ? 'asc' : 'desc') },
   }

@@ -17,6 +17,7 @@ import type { ServerParts } from '../../server-parts.ts'
 import { tokenInserter } from './rendered-repositories.ts'
 import { extendedRepositoryJson } from './repository-json.ts'
 import {
+  checks,
   directions,
   repositoryQueryOf,
   repositoryTypes,
@@ -51,6 +52,11 @@ export const listUserRepositories = {
       'type',
       enumOf(repositoryTypes, 'all'),
       "`member` for all except the caller's own. Cannot be used together with `visibility` or `affiliation`.",
+    ),
+    openapi.inQuery(
+      'check',
+      enumOf(checks),
+      `\`failed\`: only repositories that cannot be exported, as the last sync or \`godwit check\` found. ${EXTENSION}`,
     ),
     openapi.inQuery('sort', enumOf(sorts, 'full_name'), 'Field to sort by.'),
     openapi.inQuery(

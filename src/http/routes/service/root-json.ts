@@ -44,6 +44,7 @@ export function rootJson(addresses: Addresses, vendor: string) {
     user_migrations_url: `${api}/user/migrations{?page,per_page}`,
     user_migration_url: `${api}/user/migrations/{migration_id}`,
     documentation_url: addresses.documentation,
+    repository_ssh_url: addresses.ssh,
     media_type: previewTypeOf(vendor),
   } satisfies components['schemas']['root'] & wire.Root
 }

@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { before, test } from 'node:test'
+import type { Locator, Page } from 'playwright-core'
+import { endVisit, needsChromium, visit } from '../support/browser.ts'
+import { dashboardPort, section, untilHeading } from '../support/dashboard.ts'
+import { SIZES } from '../support/every-page.ts'
+import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
+import { type SharedStory, sharedExportStory } from '../support/export-story.ts'
+import { cleanupAfterFile } from '../support/file-cleanup.ts'
+
+const LONG_NAME = `alice/${'a-very-long-name-'.repeat(5)}end`
+const LONG_OWNER = 'an-organization-with-a-very-long-name'
+const wholeFile = cleanupAfterFile()
+let story: SharedStory
+let token: string
+
+before(async () => {
+  if (needsChromium.skip) return
+  story = await sharedExportStory(wholeFile, {
+    port: await dashboardPort(),
+    async repositories(host) {
+      for (let number = 10; number < 25; number += 1)
+        await host.repository(`alice/r-${number}`, { files: { a: '1' } })
+      await host.repository(LONG_NAME, { files: { a: '1' } })
+      await host.repository(`${LONG_OWNER}/kit`, { files: { a: '1' } })
+      await writeFile(join(host.root, LONG_OWNER, 'godwit-members'), 'alice owner\n')
+      DAMAGED_REPOSITORIES.grafted!.make(host.path('alice/damaged'))
+    },
+    flags: ['--ssh-url', 'git@git.example.com:{owner}/{name}.git'],
+  })
+  token = await story.service.token('alice')
+})
+
+async function visitNarrow(t: Parameters<typeof visit>[0], at: string): Promise<Page> {
+  const page = await visit(t, `${story.service.url}/`, { token })
+  await page.setViewportSize(SIZES.narrow)
+  await page.goto(`${story.service.url}/${at}`)
+  return page
+}
+
+/** Fails unless the whole element is on the screen, and nothing covers its corners. */
+async function assertSeen(page: Page, selector: string, element: Locator): Promise<void> {
+  await element.waitFor()
+  const { x, y, width, height } = (await element.boundingBox())!
+  const inset = 8
+  for (const left of [x + inset, x + width - inset]) {
+    for (const top of [y + inset, y + height - inset]) {
+      const at = `document.elementFromPoint(${left}, ${top})`
+      assert.ok(await page.evaluate(`${at}?.closest('${selector}') != null`), `${left}, ${top}`)
+    }
+  }
+  assert.equal(await page.evaluate('document.documentElement.scrollWidth - innerWidth'), 0)
+}
+
+test('menus of the header open above it, and name the account', needsChromium, async (t) => {
+  const page = await visitNarrow(t, '#/')
+  await untilHeading(page, 'Migrations')
+  const owner = page.getByRole('button', { name: 'Migrations of alice' })
+  assert.equal((await owner.innerText()).trim(), 'alice')
+  for (const name of ['Migrations of alice', 'Signed in as alice', 'Theme: System']) {
+    await page.getByRole('button', { name }).click()
+    await assertSeen(page, '[role=menu]', page.getByRole('menu'))
+    await page.keyboard.press('Escape')
+    await page.getByRole('menu').waitFor({ state: 'detached' })
+  }
+  await page.goto(`${story.service.url}/#/orgs/${LONG_OWNER}`)
+  await untilHeading(page, `Migrations of ${LONG_OWNER}`)
+  await assertSeen(page, '[aria-label^=Signed]', page.getByRole('button', { name: 'Signed in as' }))
+  await assertSeen(page, '[aria-label^=Migr]', page.getByRole('button', { name: LONG_OWNER }))
+  await endVisit(page)
+})
+
+test(
+  'the start button and the estimate stay visible, and a reload keeps the selection',
+  needsChromium,
+  async (t) => {
+    const page = await visitNarrow(t, '#/new')
+    const picker = section(page, 'Repositories')
+    await picker.getByRole('checkbox', { name: 'alice/r-10' }).check()
+    const start = page.getByRole('button', { name: 'Start with 1 repository' })
+    await assertSeen(page, 'button', start)
+    await page.getByText(/^1 repository · .* to write/).waitFor()
+    await page.reload()
+    await picker.getByText('1 selected').waitFor()
+    assert.ok(await picker.getByRole('checkbox', { name: 'alice/r-10' }).isChecked())
+
+    await picker.getByRole('checkbox', { name: 'alice/damaged' }).check()
+    const damaged = picker.getByRole('listitem').filter({ hasText: 'alice/damaged' })
+    await damaged.getByText('Damaged', { exact: true }).waitFor()
+    await picker.getByRole('checkbox', { name: 'alice/damaged' }).uncheck()
+    await damaged.getByText('Damaged', { exact: true }).waitFor({ state: 'detached' })
+
+    // A long name wraps beside its icon.
+    const long = picker.getByRole('listitem').filter({ hasText: LONG_NAME })
+    const icon = await long.locator('label > svg').boundingBox()
+    const words = await long.locator('label > span').boundingBox()
+    assert.ok(words!.height > 2 * icon!.height, 'it wraps')
+    assert.ok(words!.x >= icon!.x + icon!.width && icon!.y < words!.y + icon!.height)
+
+    await start.click()
+    await untilHeading(page, 'Migration 1')
+    await page.goto(`${story.service.url}/#/new`)
+    await picker.getByText('0 selected').waitFor()
+    await picker.getByRole('checkbox', { name: 'alice/r-11' }).check()
+    await page.getByRole('button', { name: 'Signed in as alice' }).click()
+    await page.getByRole('menuitem', { name: 'Sign out' }).click()
+    await untilHeading(page, 'Sign in to Godwit')
+    assert.equal(await page.evaluate('sessionStorage.length'), 0)
+    await endVisit(page)
+  },
+)
+
+test('a repository whose last check failed is marked', needsChromium, async (t) => {
+  await assert.rejects(story.service.godwit('check', 'alice/damaged'))
+  const page = await visitNarrow(t, '#/new')
+  const choice = section(page, 'Repositories').getByRole('listitem')
+  await choice.filter({ hasText: 'alice/damaged' }).getByText('Damaged', { exact: true }).waitFor()
+  assert.equal(await page.getByText('Damaged', { exact: true }).count(), 1)
+  await endVisit(page)
+})
+
+test(
+  'a repository has its configured SSH URL and can be selected for a migration',
+  needsChromium,
+  async (t) => {
+    const page = await visitNarrow(t, '#/repositories/alice/r-10')
+    await section(page, 'Clone').getByText('git@git.example.com:alice/r-10.git').waitFor()
+    await page.getByRole('button', { name: 'New migration' }).click()
+    await untilHeading(page, 'New migration')
+    await section(page, 'Repositories').getByText('1 selected').waitFor()
+    assert.ok(await page.getByRole('checkbox', { name: 'alice/r-10' }).isChecked())
+    await endVisit(page)
+  },
+)

@@ -129,7 +129,7 @@ test('every response of every operation matches the description', async () => {
     await ask(422, `${migrations}/${at + 1}/retry`, post())
     await ask(200, `${migrations}/${at + 1}/cancel`, post())
   }
-  await service.godwit('account', 'set', 'keeper', '--site-admin', '--create')
+  await service.godwit('account', 'add', 'keeper', '--site-admin')
   const keeper = { token: await service.token('keeper') }
   await ask(201, '/user/migrations', post({ repositories: ['site'] }))
   await ask(200, '/admin/migrations/3/cancel', { ...post(), ...keeper })

@@ -1,5 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { asTemporaryError, RequestRejected, retryPause, ServerUnreachable } from './errors.ts'
+import {
+  asTemporaryError,
+  RequestRejected,
+  retryPause,
+  ServerError,
+  ServerUnreachable,
+  WRONG_LINK,
+} from './errors.ts'
 import { readRetryAfter } from './explain-error.ts'
 import type { MigrationsApi } from './migrations-api.ts'
 
@@ -79,10 +86,16 @@ async function attempt(
 /** Returns the error for a response that does not continue the download. If the archive has changed, discards the target's bytes. */
 async function rejectResponse(
   api: MigrationsApi,
-  { status }: Response,
+  { status, url }: Response,
   target: DownloadTarget,
 ): Promise<Error> {
-  if (status !== 416 && status !== 206) return cutOff(api, `${status} for the archive`)
+  if (status !== 416 && status !== 206) {
+    // The path and query of a link may be a credential.
+    const { origin } = new URL(url)
+    const isOwn = origin === new URL(api.server.url).origin
+    const advice = isOwn ? '' : `; ${api.server.url} sent this link: ${WRONG_LINK}`
+    return new ServerError(status, `${origin} returned ${status} for the archive${advice}`)
+  }
   await target.begin(undefined)
   const why =
     status === 416 ? 'the archive is shorter than the downloaded part' : 'the archive has changed'

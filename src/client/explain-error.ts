@@ -62,22 +62,22 @@ function describeServerError(
 }
 
 const describeRateLimit = ({ url }: FailedRequest, data: unknown, seconds: number): string =>
-  `${url} refuses more requests for now: ${messageIn(data)}. Try again in ${formatSeconds(seconds)}`
+  `${url} accepts no more requests for now: ${messageIn(data)}. Try again in ${formatSeconds(seconds)}`
 
 function describeRejection(request: FailedRequest, status: number, data: unknown): string {
   const { url, missing } = request
   const message = messageIn(data)
   switch (status) {
     case 401:
-      return `${url} does not accept the token (${message}): give a valid one with --token-file or GODWIT_TOKEN; on a Godwit server create one with \`godwit token add LOGIN\``
+      return `${url} does not accept the token (${message}): log in again with \`godwit auth login\`, or give a valid one with --token-file or GODWIT_TOKEN`
     case 404:
       return missing
     case 415:
       return `${url} does not accept the media type (${message}): check --vendor`
     case 422:
-      return `${url} refuses: ${message}${validationErrors(data, request.repositories ?? [])}`
+      return `${url} rejected the request: ${message}${validationErrors(data, request.repositories ?? [])}`
     default:
-      return `${url} refuses with ${status}: ${message}`
+      return `${url} rejected the request (${status}): ${message}`
   }
 }
 

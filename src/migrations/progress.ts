@@ -163,7 +163,7 @@ export function describeReport(report: Report): string {
   const ended = progress.endedAt === null ? '' : ` on ${new Date(progress.endedAt).toISOString()}`
   const isPartial = progress.state === 'exported' && skipped > 0
   const lines = [
-    `Migration ${migration.id} (${migration.guid}) of ${migration.owner.login} is ${isPartial ? 'exported in part' : progress.state}${ended}.`,
+    `Migration ${migration.id} (${migration.guid}) of ${migration.owner.login} is ${isPartial ? 'partly exported' : progress.state}${ended}.`,
     `${totals.repositories} repositories: ${exported} exported (${reused} of them reused), ${skipped} skipped, ${failed} failed, ${remaining} not ended.`,
     `${formatBytes(bytesDone)} of git data${seconds === null ? '' : ` in ${formatDuration(seconds)}`}.`,
   ]

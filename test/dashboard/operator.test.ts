@@ -18,7 +18,7 @@ test('only an operator sees the whole service', needsChromium, async (t) => {
   await story.migrate(['alice/atlas', 'alice/birds'], { lock_repositories: true })
   await story.migrate(['alice/atlas', 'alice/birds'])
   await story.migrate(['alice/grafted'], {}, 'failed')
-  await story.service.godwit('account', 'set', 'olga', '--site-admin', '--create')
+  await story.service.godwit('account', 'add', 'olga', '--site-admin')
   const [olga, alice] = [await story.service.token('olga'), await story.service.token('alice')]
 
   const page = await visit(t, story.service.url, { token: olga, expected: /500/ })

@@ -45,8 +45,8 @@ test('a start that is interrupted before its response says that it may have happ
   assert.equal(await stoppedAt(t, /^POST/, 'migration', 'retry', '79'), own)
   assert.equal(await stoppedAt(t, /^POST/, 'schedule', 'run', '3'), own)
   assert.equal(
-    await stoppedAt(t, /^POST/, 'admin', 'retry', '79'),
-    `${words} \`godwit admin queue\``,
+    await stoppedAt(t, /^POST/, 'admin', 'migration', 'retry', '79'),
+    `${words} \`godwit admin status\``,
   )
 })
 

@@ -106,7 +106,10 @@ test('the client names the damage and keeps nothing', async () => {
   const { id } = await story.migrate(['two'])
   await flipIn(id)
   const { err } = await desk.migration(3, 'download', String(id))
-  assert.match(err, /refuses with 410: .* the stored data of alice\/two is damaged\. Start a new/)
+  assert.match(
+    err,
+    /rejected the request \(410\): .* the stored data of alice\/two is damaged\. Start a new/,
+  )
   assert.deepEqual(await readdir(desk.folder), [])
   const shown = await desk.migration(0, 'show', String(id))
   assert.match(shown.out, /^archive +damaged: start a new migration/m)

@@ -35,7 +35,7 @@ let story: SharedStory
 
 before(async () => {
   story = await sharedExportStory(wholeFile, { repositories: makeRepositories })
-  await story.service.godwit('account', 'set', 'octo', '--type', 'Organization', '--create')
+  await story.service.godwit('account', 'edit', 'octo', '--type', 'Organization')
 })
 
 /** Returns the archive of one migration: its top-level files, and their JSON. */
@@ -116,7 +116,7 @@ test('the records have the shape that importers know', async () => {
 
 test('the members of an organization are in the archives of its owners', async () => {
   const { url, godwit } = story.service
-  await godwit('account', 'set', 'dave', '--create')
+  await godwit('account', 'add', 'dave')
   await godwit('member', 'add', 'octo', 'dave', '--role', 'owner')
   const membersIn = async () => {
     const { records } = await archiveOf(story, ['octo/tools'])

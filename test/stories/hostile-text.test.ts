@@ -63,7 +63,7 @@ test('names on disk cannot send control sequences to a terminal', async (t) => {
 
 test('JSON output has the names as they are', async (t) => {
   const data = ['--data', join(temporaryDirectory(t), 'data')]
-  await godwit(['account', 'set', 'alice', '--create', ...data])
+  await godwit(['account', 'add', 'alice', ...data])
   assert.equal((await godwit(['token', 'add', 'alice', '--name', EVIL, ...data])).code, 0)
   const listed = await godwit(['token', 'list', '--json', ...data])
   assertShown(listed, 'token list --json')
@@ -158,8 +158,8 @@ const CALLS_OF_GODWIT = [
   ['webhook', 'show', '1'],
   ['webhook', 'deliveries', '1'],
   ['webhook', 'deliveries', '1', '1'],
-  ['admin', 'queue'],
-  ['admin', 'tokens'],
+  ['admin', 'status'],
+  ['admin', 'token', 'list'],
 ]
 
 test('text of a server cannot send control sequences to a terminal', async (t) => {
@@ -259,10 +259,10 @@ test('a failed write is reported in one line, and leaves nothing behind', async 
     ['config'],
     ['account', 'list'],
     ['account', 'show', 'alice'],
-    ['account', 'set', 'alice'],
+    ['account', 'edit', 'alice', '--site-admin'],
     ['token', 'add', 'alice'],
     ['token', 'list'],
-    ['locks'],
+    ['lock', 'list'],
     ['sync'],
     ['doctor'],
     ['doctor', '--json'],

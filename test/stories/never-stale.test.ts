@@ -30,7 +30,7 @@ test('one process on SQLite shows every change, also of other processes', async 
   t.after(database.close)
   await everyChangeIsSeen(database.db, id as number, [ask])
   await anArchiveThatWasDeletedIsGone(id as number, ask, [ask])
-  await service.godwit('token', 'revoke', '1')
+  await service.godwit('token', 'remove', '1')
   assert.equal((await ask(`/user/migrations/${id}`)).status, 401, 'a revoked token is refused')
 })
 

@@ -27,7 +27,7 @@ before(async () => {
     },
     flags: ['--git', slow.program],
   })
-  await story.service.godwit('account', 'set', 'keeper', '--site-admin', '--create')
+  await story.service.godwit('account', 'add', 'keeper', '--site-admin')
   keeper = await story.service.token('keeper')
   desk = await clientCommandLine(wholeFile, { url: story.service.url, token: keeper })
 })
@@ -53,45 +53,50 @@ test('an operator cancels, retries and deletes migrations of others, and is name
   await slow.slowDown()
   const running = await story.start(['alice/atlas'], { lock_repositories: true })
   await slow.pid()
-  assert.match((await admin(0, 'queue')).out, /^migration 1 +alice +exporting /m)
-  assert.equal((await admin(0, 'cancel', String(running))).out, 'migration 1 is cancelled')
+  assert.match((await admin(0, 'status')).out, /^migration 1 +alice +exporting /m)
+  assert.equal(
+    (await admin(0, 'migration', 'cancel', String(running))).out,
+    'migration 1 cancelled',
+  )
   const state = async (id: number) =>
     ((await (await story.call(`/user/migrations/${id}/summary`)).json()) as { state: string }).state
   assert.equal(await state(running), 'cancelled')
   await audited('admin.migration.cancel', /"migration":1,.*"owner":"alice"/)
-  assert.match((await admin(3, 'cancel', String(running))).err, /already ended/)
-  assert.match((await admin(3, 'cancel', '999')).err, /does not have migration 999/)
+  assert.match((await admin(3, 'migration', 'cancel', String(running))).err, /already ended/)
+  assert.match((await admin(3, 'migration', 'cancel', '999')).err, /does not have migration 999/)
 
   await slow.speedUp()
   const failed = await story.migrate(['alice/birds', 'alice/grafted'], {}, 'failed')
-  const retried = Number((await admin(0, 'retry', String(failed.id), '--allow-partial')).out)
+  const retried = Number(
+    (await admin(0, 'migration', 'retry', String(failed.id), '--allow-partial')).out,
+  )
   await story.untilEnded(retried, 'exported')
   await audited('admin.migration.retry', /"owner":"alice"/)
-  await admin(0, 'delete', String(retried))
+  await admin(0, 'migration', 'delete', String(retried))
   assert.equal((await story.call(`/user/migrations/${retried}/archive`)).status, 404)
   await audited('admin.migration.delete_archive', /"owner":"alice"/)
 })
 
-test('an operator releases any lock and revokes any token', async () => {
+test('an operator removes any lock and revokes any token', async () => {
   const locking = await story.migrate(['alice/atlas'], { lock_repositories: true })
   await assert.rejects(story.host.push('alice/atlas', { b: '2' }), /hidden ref/)
-  assert.match((await admin(2, 'release', 'alice/atlas/x')).err, /is not OWNER\/NAME/)
+  assert.match((await admin(2, 'lock', 'remove', 'alice/atlas/x')).err, /is not OWNER\/NAME/)
   await assert.rejects(story.host.push('alice/atlas', { b: '2' }), /hidden ref/)
-  await admin(0, 'release', 'alice/atlas')
+  await admin(0, 'lock', 'remove', 'alice/atlas')
   await story.host.push('alice/atlas', { b: '2' })
-  assert.match((await admin(3, 'release', 'alice/atlas')).err, /does not have a lock/)
+  assert.match((await admin(3, 'lock', 'remove', 'alice/atlas')).err, /does not have a lock/)
   await audited('admin.lock.release', /"repository":"alice\/atlas"/)
   assert.equal((await story.call(`/user/migrations/${locking.id}`)).status, 200)
 
   const token = await story.service.token('alice', '--name', 'lost')
-  const { out } = await admin(0, 'tokens')
+  const { out } = await admin(0, 'token', 'list')
   assert.ok(!out.includes('gwt_'))
   const [id] = /^\d+(?= +alice +lost +valid)/m.exec(out)!
   assert.equal((await story.service.call(token, '/user')).status, 200)
-  await admin(0, 'revoke', id)
+  await admin(0, 'token', 'remove', id)
   assert.equal((await story.service.call(token, '/user')).status, 401)
   await audited('admin.token.revoke', new RegExp(`"revoked":${id}`))
-  await admin(3, 'revoke', id)
+  await admin(3, 'token', 'remove', id)
 })
 
 test('other users get 404 for the operator’s actions', async () => {

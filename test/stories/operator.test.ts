@@ -31,10 +31,7 @@ async function scene(engine: 'sqlite' | 'postgres', t: Parameters<typeof startSh
   }
   await host.loseObjects('bob/bad')
   const service = await startSharedService(t, { repositories: host.root, engine })
-  assert.match(
-    await service.godwit('account', 'set', 'keeper', '--site-admin', '--create'),
-    /keeper .* yes/,
-  )
+  assert.match(await service.godwit('account', 'add', 'keeper', '--site-admin'), /keeper .* yes/)
   const tokens = {
     keeper: await service.token('keeper'),
     alice: await service.token('alice'),

@@ -7,7 +7,7 @@ import { cleanupAfterFile } from '../support/file-cleanup.ts'
 
 const WHOLE = ['alice/atlas', 'alice/birds']
 const PARTIAL =
-  /migration 2 is exported in part: 2 of 3 repositories, 1 skipped\n +skipped: alice\/grafted: .*grafts/
+  /migration 2 is partly exported: 2 of 3 repositories, 1 skipped\n +skipped: alice\/grafted: .*grafts/
 
 let story: SharedStory
 let desk: ClientCommandLine
@@ -55,7 +55,7 @@ test('list, show and report say how much of it was exported', async () => {
   assert.match(shown, /^repositories +2 of 3, 1 skipped$/m)
   assert.match(shown, /skipped: alice\/grafted: .*grafts/)
   const { out: report } = await desk.migration(0, 'report', '2')
-  assert.match(report, /^Migration 2 .* is exported in part on /)
+  assert.match(report, /^Migration 2 .* is partly exported on /)
   assert.match(report, /^skipped +alice\/grafted: /m)
   // GitHub's paths report it as GitHub does.
   const wire = (await (await story.call('/user/migrations/2')).json()) as { state: string }
@@ -63,7 +63,7 @@ test('list, show and report say how much of it was exported', async () => {
 })
 
 test('the operator sees it among the failures', async () => {
-  await story.service.godwit('account', 'set', 'olga', '--site-admin', '--create')
+  await story.service.godwit('account', 'add', 'olga', '--site-admin')
   const olga = await story.service.token('olga')
   const answer = await story.service.call(olga, '/admin/service')
   const { failures } = (await answer.json()) as { failures: Record<string, unknown>[] }

@@ -5,6 +5,7 @@ import { Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import { makeDirectory } from '../lib/make-directory.ts'
+import { formatCount } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { ConfigError, UsageError, UserError } from '../lib/user-error.ts'
 import { type ClientConfig, clientOrigins, readClientConfig } from '../settings/client-config.ts'
@@ -90,8 +91,7 @@ async function logIn(options: Options, file: ConfigFile, signal: AbortSignal): P
   const { withToken = false, vendor } = options
   const isTerminal = process.stdin.isTTY
   const given = options.url ?? (process.env.GODWIT_URL || undefined)
-  if (given === undefined && (withToken || !isTerminal))
-    throw new UsageError('no server: give --url URL')
+  if (given === undefined && !isTerminal) throw new UsageError('no server: give --url URL')
   if (!withToken && !isTerminal)
     throw new UsageError('no terminal to ask for the token: use --with-token < FILE')
   const url = readUrl(given ?? (await ask('Server URL: ', signal)))
@@ -179,7 +179,8 @@ async function showStatus(
   }
   printResult({ isJson: json }, statuses, statuses.map(describeStatus).join('\n\n'))
   const broken = statuses.filter(({ works }) => !works).length
-  if (broken > 0) throw new UserError(`${broken} of ${statuses.length} cannot be used`)
+  if (broken > 0)
+    throw new UserError(`${broken} of ${formatCount(statuses.length, 'server')} cannot be used`)
 }
 
 async function statusOf(
@@ -217,7 +218,7 @@ async function switchServer({ url: flag, json }: Options): Promise<void> {
   if (flag === undefined) throw new UsageError(`no server: give --url URL; ${known(user)}`)
   const url = requireStored(user, readUrl(flag))
   await store({ ...user, active: url })
-  printResult({ isJson: json }, { url, active: true }, `${url} is the active server now`)
+  printResult({ isJson: json }, { url }, `${url} is the active server now`)
 }
 
 async function logOut({ url: flag, json }: Options): Promise<void> {
@@ -230,7 +231,7 @@ async function logOut({ url: flag, json }: Options): Promise<void> {
   const active = user.active === url ? [...servers.keys()][0] : user.active
   await store({ ...user, active, servers })
   const next = active !== undefined && active !== user.active ? `; ${active} is active now` : ''
-  printResult({ isJson: json }, { url, active: active ?? null }, `logged out of ${url}${next}`)
+  printResult({ isJson: json }, { url, active_url: active ?? null }, `logged out of ${url}${next}`)
   printMessage('the token stays valid on the server until it is removed there or expires')
 }
 

@@ -25,7 +25,7 @@ const groups = {
     verify: 'check an archive and report every error',
     restore: 'restore bare repositories from an archive, or dumps for Gitea and Forgejo',
   },
-  'Client for any server of this API (Godwit or GitHub):': {
+  'Client for Godwit and GitHub:': {
     auth: 'log in to servers, so that no command needs --url and a token',
     admin: 'act on any migration, lock or token as a site admin (Godwit only)',
     migration: 'start, watch and download migrations',

@@ -253,7 +253,7 @@ test('every error says what failed and what to do next', async (t) => {
       /Validation Failed\n {2}a\/nope: this account may not migrate this repository, or it does not exist\n {2}Too many/,
     ],
     [2, ['show', 'seven'], /^godwit: 'seven' is not a migration ID \(a number, such as 7\)$/m],
-    [2, ['start'], /no repositories: give OWNER\/NAME…, or --all/],
+    [2, ['start'], /no repositories: give OWNER\/NAME or OWNER, or --all/],
     [2, ['shwo', '7'], /unknown command 'shwo'\n\(Did you mean show\?\)/],
     [2, ['list', '--jsno'], /unknown option '--jsno'\n\(Did you mean --json\?\)/],
     [2, ['show', '1', '--url', 'ftp://x'], /--url: must be an http or https address/],

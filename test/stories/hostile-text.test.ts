@@ -262,7 +262,7 @@ test('a failed write is reported in one line, and leaves nothing behind', async 
     ['account', 'edit', 'alice', '--site-admin'],
     ['token', 'add', 'alice'],
     ['token', 'list'],
-    ['lock', 'list'],
+    ['lock', 'list', '--json'],
     ['sync'],
     ['doctor'],
     ['doctor', '--json'],

@@ -104,7 +104,7 @@ test('schedules in the client', async (t) => {
     (await schedule(0, 'show', '1')).out,
     /paused; resume it with `godwit schedule resume 1`/,
   )
-  assert.match((await schedule(0, 'resume', '1')).out, /^schedule 1 runs next at 20/)
+  assert.match((await schedule(0, 'resume', '1')).out, /^schedule 1 resumed; it runs next at 20/)
   const changed = await schedule(0, 'edit', '1', '--every', 'day', '--at', '04:15')
   assert.match(changed.out, /^Schedule 1 runs every day at 04:15 Europe\/Zurich\./)
 

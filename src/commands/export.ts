@@ -97,7 +97,11 @@ async function runExport(
   const writing = { force: options.force ?? false, onBytes: progress.writing, signal }
   const archives = await output.write(archiveParts, order, writing).catch((error: unknown) => {
     // The progress has shown the reason of each repository.
-    throw error instanceof ExportFailed ? new UserError(nothingWritten(options)) : error
+    if (!(error instanceof ExportFailed)) throw error
+    const failed = results.filter((result) => 'reason' in result).length
+    throw new UserError(
+      `${failed} of ${formatCount(results.length, 'repository', 'repositories')} cannot be exported: ${nothingWritten(options)}`,
+    )
   })
   const seconds = (performance.now() - startedAt) / 1000
   const report = exportReport(results, { archives, seconds, warnings })

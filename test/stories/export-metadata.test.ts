@@ -143,6 +143,16 @@ test('the members of an organization are in the archives of its owners', async (
   })
   await godwit('member', 'remove', 'octo', 'dave')
   await assert.rejects(godwit('member', 'remove', 'octo', 'dave'), /dave is not a member of octo/)
+  await assert.rejects(
+    godwit('member', 'add', 'octo', 'alice'),
+    /alice is a member of octo already/,
+  )
+  await assert.rejects(
+    godwit('member', 'edit', 'octo', 'dave', '--role', 'owner'),
+    /dave is not a member of octo: `godwit member add octo dave` adds it/,
+  )
+  const edited = await godwit('member', 'edit', 'octo', 'alice', '--role', 'owner', '--json')
+  assert.deepEqual([JSON.parse(edited).login, JSON.parse(edited).role], ['alice', 'owner'])
   await assert.rejects(godwit('member', 'add', 'alice', 'dave'), /alice is a user/)
   await assert.rejects(godwit('member', 'add', 'octo', 'nobody'), /account nobody does not exist/)
 })

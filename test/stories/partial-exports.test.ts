@@ -51,7 +51,7 @@ test('list, show and report say how much of it was exported', async () => {
   assert.match(list, /^2 +partial +2 of 3, 1 skipped /m)
   assert.match(list, /^1 +exported +2 /m)
   const { out: shown } = await desk.migration(0, 'show', '2')
-  assert.match(shown, /^Migration 2 is partial\.$/m)
+  assert.match(shown, /^Migration 2 is partly exported\.$/m)
   assert.match(shown, /^repositories +2 of 3, 1 skipped$/m)
   assert.match(shown, /skipped: alice\/grafted: .*grafts/)
   const { out: report } = await desk.migration(0, 'report', '2')

@@ -30,6 +30,7 @@ test('every godwit command in the text of the documentation has a known name and
   let calls = 0
   for (const page of [
     ...PAGES,
+    'docs/COMMANDS.md',
     'docs/MOVING.md',
     'docs/GEI.md',
     'docs/FORGE.md',
@@ -42,5 +43,6 @@ test('every godwit command in the text of the documentation has a known name and
   }
   assert.ok(calls > 30, `${calls} were found`)
   assert.deepEqual(await unknownWords(['tokens', 'list']), ['tokens'])
+  assert.deepEqual(await unknownWords(['token', 'revoke', '7']), ['revoke'])
   assert.deepEqual(await unknownWords(['token', 'list', '--nonsense']), ['--nonsense'])
 })

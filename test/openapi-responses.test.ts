@@ -137,7 +137,7 @@ test('the responses of every operation match the description', async () => {
     await request(422, `${migrations}/${at + 1}/retry`, post())
     await request(200, `${migrations}/${at + 1}/cancel`, post())
   }
-  await service.godwit('account', 'set', 'operator', '--site-admin', '--create')
+  await service.godwit('account', 'add', 'operator', '--site-admin')
   const operator = { token: await service.token('operator') }
   await request(201, '/user/migrations', post({ repositories: ['site'] }))
   await request(200, '/admin/migrations/3/cancel', { ...post(), ...operator })

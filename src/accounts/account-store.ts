@@ -103,6 +103,22 @@ export async function isUnused(tx: Db, { id }: Pick<Account, 'id'>): Promise<boo
   return row !== undefined
 }
 
+/** Deletes an account that owns no repositories, belongs to no organization and was never used. Returns false for any other. */
+export async function removeUnusedAccount(db: Db, account: Account): Promise<boolean> {
+  const { id } = account
+  return db.transaction().execute(async (tx) => {
+    if (!(await isUnused(tx, account))) return false
+    const { numDeletedRows } = await tx
+      .deleteFrom('accounts')
+      .where('id', '=', id)
+      .where('id', 'not in', (query) => query.selectFrom('repositories').select('owner_id'))
+      .where('id', 'not in', (query) => query.selectFrom('memberships').select('account_id'))
+      .where('id', 'not in', (query) => query.selectFrom('memberships').select('organization_id'))
+      .executeTakeFirst()
+    return numDeletedRows === 1n
+  })
+}
+
 export interface AccountChange {
   type?: AccountType
   siteAdmin?: boolean

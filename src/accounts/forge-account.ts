@@ -29,7 +29,7 @@ export async function accountOfForgeUser(
   if (named?.site_admin && named.forge_id === null)
     return {
       refusal:
-        'it is a site admin here who never signed in by the forge. If they are the same person: godwit account set LOGIN --no-site-admin, sign in, and set it again',
+        'it is a site admin here who never signed in by the forge. If they are the same person: godwit account edit LOGIN --no-site-admin, sign in, and set it again',
     }
   await moveToLogin(tx, user, named)
   const account = await ensureAccount(tx, login, createdAt)

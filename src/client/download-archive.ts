@@ -5,6 +5,7 @@ import {
   RequestRejected,
   retryPause,
   ServerUnreachable,
+  WRONG_LINK,
 } from './errors.ts'
 import { busyErrorOf } from './explain-error.ts'
 import type { MigrationsApi } from './migrations-api.ts'
@@ -68,7 +69,7 @@ async function attempt(
     // An unread body would keep its connection open.
     await response.body?.cancel()
     if (isComplete(response, target)) return
-    throw await rejectResponse(response, target)
+    throw await rejectResponse(api, response, target)
   }
   if (!isPartial) await target.begin(strongEtag(response.headers.get('etag')))
   const length = Number(response.headers.get('content-length') ?? Number.NaN)
@@ -87,12 +88,17 @@ async function attempt(
 
 /** Returns the error for a response that does not continue the download. If the archive has changed, discards the target's bytes. */
 async function rejectResponse(
+  api: MigrationsApi,
   { status, url }: Response,
   target: DownloadTarget,
 ): Promise<DownloadFailed> {
-  // The path and query of the link are a credential.
-  if (status !== 416 && status !== 206)
-    return new DownloadFailed(`${new URL(url).origin} responded ${status} to the archive download`)
+  if (status !== 416 && status !== 206) {
+    // The path and query of a link may be a credential.
+    const { origin } = new URL(url)
+    const isOwn = origin === new URL(api.server.url).origin
+    const advice = isOwn ? '' : `; ${api.server.url} sent this link: ${WRONG_LINK}`
+    return new DownloadFailed(`${origin} responded ${status} to the archive download${advice}`)
+  }
   await target.begin(undefined)
   return new DownloadFailed(
     status === 416

@@ -20,17 +20,23 @@ export class SecretNeeded extends Error {
 export const notThisApi = (url: string) =>
   new RequestRejected(200, `${url} is not a server of this API: check --url`)
 
+/** What to check if the link to an archive leads nowhere. */
+export const WRONG_LINK =
+  "the server's --base-url or the address of its bucket may be wrong; tell its operator"
+
 /** There was no connection, or it broke. A retry may succeed. */
 export class ServerUnreachable extends Error {
   override name = 'ServerUnreachable'
   /** Whether the server may have received the request, so that only the response is lost. */
   readonly mayHaveArrived: boolean
 
-  constructor(url: string, cause: unknown) {
+  /** `sentBy` is the server that sent the client to this URL, if it is not the server's own. */
+  constructor(url: string, cause: unknown, sentBy?: string) {
     const inner = rootCause(cause)
     const notConnected = whyNotConnected(url, inner.code)
     const broken = `the connection to ${url} broke: ${inner.message || inner.code}`
-    super(notConnected ?? broken, { cause })
+    const misled = `${sentBy} sent a download link to ${url}, which cannot be reached (${inner.code}): ${WRONG_LINK}`
+    super((notConnected && sentBy && misled) || notConnected || broken, { cause })
     this.mayHaveArrived = notConnected === undefined
   }
 }

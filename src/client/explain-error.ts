@@ -69,7 +69,7 @@ function describeRejection(request: FailedRequest, status: number, data: unknown
   const message = messageIn(data)
   switch (status) {
     case 401:
-      return `${url} does not accept the token (${message}): give a valid one with --token-file or GODWIT_TOKEN; on a Godwit server create one with \`godwit token add LOGIN\``
+      return `${url} does not accept the token (${message}): log in again with \`godwit auth login\`, or give a valid one with --token-file or GODWIT_TOKEN`
     case 404:
       return missing
     case 415:
@@ -77,7 +77,7 @@ function describeRejection(request: FailedRequest, status: number, data: unknown
     case 422:
       return `${url} rejected the request: ${message}${validationErrors(data, request.repositories ?? [])}`
     default:
-      return `${url} rejected the request with ${status}: ${message}`
+      return `${url} rejected the request (${status}): ${message}`
   }
 }
 

@@ -16,10 +16,13 @@ import {
   statusResponse,
   summaryResponse,
   tokenResponse,
+  userResponse,
 } from './responses.ts'
 import { SchedulesApi } from './schedules-api.ts'
 import type { RequestOptions, Send, Server } from './send-request.ts'
 import { WebhooksApi } from './webhooks-api.ts'
+
+const CHECK_ADDRESS = 'check --url (for GitHub Enterprise Server: https://HOST/api/v3)'
 
 /** The operations of a server of this API. Servers other than Godwit respond with 404 to those that only Godwit has. */
 export class MigrationsApi {
@@ -38,6 +41,12 @@ export class MigrationsApi {
 
   get send(): Send {
     return this.#calls.send
+  }
+
+  /** Returns the account of the token. */
+  user() {
+    const missing = `${this.server.url} has no API at this address: ${CHECK_ADDRESS}`
+    return this.#calls.call('GET', { path: '/user', missing }, userResponse)
   }
 
   start(body: StartRequest) {
@@ -78,6 +87,11 @@ export class MigrationsApi {
     )
   }
 
+  /** Returns undefined if the server does not list repositories. */
+  visibleRepositories() {
+    return ifServerHas(this.ownRepositories())
+  }
+
   /** Returns the migration without its repositories, or undefined if it still has this ETag. */
   async status(id: number, etag?: string) {
     const headers = etag === undefined ? {} : { 'if-none-match': etag }
@@ -92,7 +106,7 @@ export class MigrationsApi {
   }
 
   async deleteArchive(id: number): Promise<void> {
-    await this.#calls.request('DELETE', this.#archive(id))
+    await this.#requestArchive('DELETE', id)
   }
 
   async unlock(id: number, name: string): Promise<void> {
@@ -117,7 +131,7 @@ export class MigrationsApi {
   async archiveLink(id: number): Promise<URL> {
     const { url } = this.server
     const request = { redirect: 'manual', parseSuccessResponseBody: false }
-    const response = await this.#calls.request('GET', this.#archive(id), { request })
+    const response = await this.#requestArchive('GET', id, { request })
     const { headers, status, data } = response
     await (data as ReadableStream | null)?.cancel()
     if (headers.location === undefined || status < 300)
@@ -223,13 +237,12 @@ export class MigrationsApi {
 
   #migrations(subpath = ''): Resource {
     const { org, url } = this.server
-    const address = 'check --url (for GitHub Enterprise Server: https://HOST/api/v3)'
     return {
       path: `${this.#calls.paths.migrations}${subpath}`,
       missing:
         org === undefined
-          ? `${url} has no migrations API: ${address}`
-          : `${url} has no organization ${org} of which you are an owner, or no migrations API: check --org, or ${address}`,
+          ? `${url} has no migrations API: ${CHECK_ADDRESS}`
+          : `${url} has no organization ${org} of which you are an owner, or no migrations API: check --org, or ${CHECK_ADDRESS}`,
     }
   }
 
@@ -241,9 +254,26 @@ export class MigrationsApi {
     }
   }
 
-  #archive(id: number): Resource {
-    const missing = `migration ${id} has no archive at ${this.server.url}: it is not exported yet, the archive was deleted or has expired, or the migration does not exist; see \`godwit migration show ${id}${this.#calls.orgFlag}\``
-    return { ...this.#migration(id, '/archive'), missing }
+  /** If there is no archive, the error says why, as far as the migration's state tells. */
+  async #requestArchive(method: 'GET' | 'DELETE', id: number, options: object = {}) {
+    const resource = this.#migration(id, '/archive')
+    try {
+      return await this.#calls.request(method, resource, options)
+    } catch (error) {
+      if (!(error instanceof RequestRejected) || error.status !== 404) throw error
+      const found = await ifServerHas(this.status(id))
+      const cause = found ? this.#whyNoArchive(id, found.migration.state) : resource.missing
+      const sent = `${method} ${this.server.url}${this.#calls.paths.migrations}/${id}/archive`
+      const message = `migration ${id} has no archive: ${cause} (${sent} returned 404)`
+      throw new RequestRejected(404, message, { cause: error })
+    }
+  }
+
+  #whyNoArchive(id: number, state: string): string {
+    const command = (verb: string) => `\`godwit migration ${verb} ${id}${this.#calls.orgFlag}\``
+    if (state === 'exported') return 'it was deleted or has expired; start a new migration'
+    if (state === 'failed') return `it failed or was cancelled; ${command('show')} shows the reason`
+    return `it is still ${state}; wait with ${command('watch')}`
   }
 
   #report = (id: number): Resource => this.#godwitOnly(id, '/report', 'reports')

@@ -25,6 +25,7 @@ import {
   string,
 } from '../wire/schema.ts'
 import { serviceStateSchema, tokenSchema } from '../wire/service.ts'
+import { userSchema } from '../wire/user.ts'
 import { fullWebhookDeliverySchema, webhookDeliverySchema, webhookSchema } from '../wire/webhook.ts'
 
 /**
@@ -36,6 +37,8 @@ export const anyObject: Schema<Record<string, unknown>> = { type: 'object' }
 
 /** Checks only the type of a value, not its properties or elements. */
 const outermost = <S extends Schema>({ type }: S): Schema<Static<S>> => ({ type })
+
+export const userResponse = pick(userSchema, ['login'])
 
 export const repositoryResponse = pick(
   extendedRepositorySchema,

@@ -46,7 +46,8 @@ export function requestSender({ url, token }: Server, { signal, onWait }: Reques
       const response = await fetch(input, options).catch((error: unknown) => {
         // The path and query of another origin may be a credential, such as a signed link.
         const shown = origin === home ? url : origin
-        throw options.signal.aborted ? error : new ServerUnreachable(shown, error)
+        const sentBy = origin === home ? undefined : url
+        throw options.signal.aborted ? error : new ServerUnreachable(shown, error, sentBy)
       })
       const seconds = secondsToWait(response, 2 ** waits)
       if (seconds === undefined || seconds > MAX_WAIT_S || waits === MAX_WAITS) return response

@@ -4,24 +4,25 @@ import {
   type AccountChange,
   findAccount,
   listAccounts,
+  removeUnusedAccount,
   upsertAccount,
 } from '../accounts/account-store.ts'
 import type { Database, Db } from '../db/database.ts'
 import { invalidNameReason } from '../lib/names.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { withDatabase } from '../service/open-database.ts'
+import type { Config } from '../settings/config.ts'
 import {
   addCommand,
   configAsDataOwner,
   printResult,
-  printTable,
   type Table,
   withExamples,
 } from './command-line.ts'
 
 export function accountCommands(program: Command, about: string): void {
   const account = program.command('account').description(about)
-  withExamples(account, 'godwit account list', 'godwit account set octo --type Organization')
+  withExamples(account, 'godwit account list', 'godwit account add octo --type Organization')
 
   addCommand(
     account,
@@ -33,7 +34,7 @@ export function accountCommands(program: Command, about: string): void {
     .option('--json', 'print the accounts as JSON')
     .action(async ({ json }: JsonOption, command: Command) => {
       const accounts = await withDatabase(configAsDataOwner(command), ({ db }) => listAccounts(db))
-      printResult({ isJson: json }, accounts.map(jsonOf), accountRows(accounts))
+      printResult({ isJson: json }, accounts.map(jsonOf), accountRows(accounts), 'no accounts yet')
     })
 
   addCommand(account, 'show <login>', 'show one account', 'godwit account show alice')
@@ -45,31 +46,66 @@ export function accountCommands(program: Command, about: string): void {
       printResult({ isJson: json }, jsonOf(found), accountRows([found]))
     })
 
+  addAccountOptions(
+    addCommand(
+      account,
+      'add <login>',
+      'add an account; `godwit sync` adds those that own repositories',
+      'godwit account add octo --type Organization',
+      'godwit account add alice --site-admin',
+    ),
+  ).action((login: string, options: AccountOptions, command: Command) =>
+    changeAccount(login, options, configAsDataOwner(command), { isNew: true }),
+  )
+  addAccountOptions(
+    addCommand(
+      account,
+      'edit <login>',
+      'change the type or the rights of an account',
+      'godwit account edit alice --site-admin',
+    ),
+  ).action((login: string, options: AccountOptions, command: Command) => {
+    if (options.type === undefined && options.siteAdmin === undefined)
+      throw new UsageError('nothing to change: give --type, --site-admin or --no-site-admin')
+    return changeAccount(login, options, configAsDataOwner(command), { isNew: false })
+  })
   addCommand(
     account,
-    'set <login>',
-    'change an account, or create it with --create',
-    'godwit account set alice --site-admin',
-    'godwit account set octo --type Organization --create',
+    'remove <login>',
+    'remove an account that was never used',
+    'godwit account remove alcie',
   )
-    .option('--create', 'create the account if it does not exist')
+    .option('--json', 'print the result as JSON')
+    .action(async (login: string, { json }: JsonOption, command: Command) => {
+      await withDatabase(configAsDataOwner(command), async ({ db }) => {
+        const found = await findAccount(db, login)
+        if (!found) throw new UserError(`account ${login} does not exist: ${SEE_ALL}`)
+        if (!(await removeUnusedAccount(db, found))) throw new UserError(keptMessage(found.login))
+        printResult({ isJson: json }, jsonOf(found), `account ${found.login} removed`)
+      })
+    })
+}
+
+const addAccountOptions = (command: Command): Command =>
+  command
     .addOption(new Option('--type <type>', 'type of the account').choices(accountTypes))
     .option('--site-admin', 'may see and manage migrations, locks and tokens of all accounts')
     .option(
       '--no-site-admin',
       'may see and manage only what belongs to it and to its organizations',
     )
-    .action(changeAccount)
-}
+    .option('--json', 'print the account as JSON')
 
 const SEE_ALL = '`godwit account list` shows all accounts'
+
+const keptMessage = (login: string): string =>
+  `${login} has tokens, repositories, members or migrations, so it is kept; \`godwit token remove\` makes it unusable`
 
 interface JsonOption {
   json?: boolean
 }
 
-interface AccountOptions {
-  create?: boolean
+interface AccountOptions extends JsonOption {
   type?: AccountType
   siteAdmin?: boolean
 }
@@ -77,7 +113,8 @@ interface AccountOptions {
 async function changeAccount(
   login: string,
   options: AccountOptions,
-  command: Command,
+  config: Config,
+  { isNew }: { isNew: boolean },
 ): Promise<void> {
   const reason = invalidNameReason(login)
   if (reason) throw new UsageError(`"${login}" cannot be a login: ${reason}`)
@@ -85,15 +122,20 @@ async function changeAccount(
     ...(options.type && { type: options.type }),
     ...(options.siteAdmin !== undefined && { siteAdmin: options.siteAdmin }),
   }
-  const { create = false } = options
   const act = async ({ db }: Pick<Database, 'db'>) => {
-    if (!create && !(await findAccount(db, login)))
+    const existing = await findAccount(db, login)
+    if (isNew && existing)
       throw new UserError(
-        `account ${login} does not exist: check the spelling (${SEE_ALL}), or add --create to create it`,
+        `account ${existing.login} exists already: change it with \`godwit account edit ${existing.login}\``,
+      )
+    if (!isNew && !existing)
+      throw new UserError(
+        `account ${login} does not exist: check the spelling (${SEE_ALL}), or add it with \`godwit account add ${login}\``,
       )
     return upsertAccount(db, login, change, Date.now())
   }
-  printTable(accountRows([await withDatabase(configAsDataOwner(command), act, { create })]))
+  const changed = await withDatabase(config, act, { create: isNew })
+  printResult({ isJson: options.json }, jsonOf(changed), accountRows([changed]))
 }
 
 /** Finds an account that another command needs. `flags` are added to the suggested command that creates it. */
@@ -101,7 +143,7 @@ export async function requireAccount(db: Db, login: string, flags = ''): Promise
   const account = await findAccount(db, login)
   if (account) return account
   throw new UserError(
-    `account ${login} does not exist: run \`godwit sync\` if it owns repositories, or \`godwit account set ${login}${flags} --create\``,
+    `account ${login} does not exist: run \`godwit sync\` if it owns repositories, or \`godwit account add ${login}${flags}\``,
   )
 }
 

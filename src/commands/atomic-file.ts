@@ -1,21 +1,34 @@
 import { randomUUID } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
-import { link, lstat, open, rename, rm, stat } from 'node:fs/promises'
+import { access, constants, link, lstat, open, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Bytes } from '../blobs/blob-store.ts'
 import { withWriteContext } from '../lib/disk-errors.ts'
-import { hasCode } from '../lib/errno.ts'
+import { hasCode, ifExists } from '../lib/errno.ts'
 import { UserError } from '../lib/user-error.ts'
 
-/** Throws if the file exists (without `force`) or its directory does not. Call it before the bytes are produced. */
+/** Throws if the file exists (without `force`) or cannot be created. Call it before the bytes are produced. */
 export async function refuseExistingFile(file: string, force: boolean): Promise<void> {
-  const folder = await stat(dirname(file)).catch(() => undefined)
-  if (!folder?.isDirectory()) throw new UserError(`directory ${dirname(file)} does not exist`)
-  const existing = await lstat(file).catch(() => undefined)
+  await requireWritableDirectory(dirname(file), file)
+  const existing = await ifExists(lstat(file), 'ENOENT')
   if (existing && !existing.isFile())
     throw new UserError(`${file} exists and is not a regular file`)
   if (existing && !force) throw new UserError(`${file} exists already; use --force to replace it`)
+}
+
+/** Throws an error that names `file`, which is to be written to the directory: temporary files there mean nothing to the user. */
+export async function requireWritableDirectory(directory: string, file: string): Promise<void> {
+  try {
+    const folder = await ifExists(stat(directory), 'ENOENT', 'ENOTDIR')
+    if (!folder?.isDirectory()) throw new UserError(`directory ${directory} does not exist`)
+    await access(directory, constants.W_OK | constants.X_OK)
+  } catch (error) {
+    if (!hasCode(error, 'EACCES', 'EPERM')) throw error
+    throw new UserError(`cannot write ${file}: this user may not create files in ${directory}`, {
+      cause: error,
+    })
+  }
 }
 
 interface WriteOptions {

@@ -3,6 +3,7 @@ import type { MigrationsApi } from '../client/migrations-api.ts'
 import { VERSION } from '../service/version.ts'
 import { type ClientConfig, type ClientFlags, readClientConfig } from '../settings/client-config.ts'
 import { clientOptions } from '../settings/settings.ts'
+import { readUserServers } from '../settings/user-servers.ts'
 import { addSetting, configFileOf, idArgument, printMessage, withExamples } from './command-line.ts'
 import { runUntilStopped } from './stop-signal.ts'
 
@@ -20,15 +21,16 @@ export type ClientCommands = ReturnType<typeof clientCommandsOf>
 
 /**
  * Returns functions that add commands that call a server to `parent`. A command of `addWithId` takes the ID of a `resource`,
- * such as a migration, as its first argument.
+ * such as a migration, as its first argument. With `hasOrg`, commands take the organization whose resources they are about.
  */
-export function clientCommandsOf(parent: Command, resource: string) {
+export function clientCommandsOf(parent: Command, resource: string, { hasOrg = true } = {}) {
   const add = (name: string, about: string, ...examples: string[]): Command => {
     const command = parent
       .command(name)
       .description(about)
       .option('--json', "print the server's response as JSON, without credentials")
-      .option('--org <ORG>', 'migrations of this organization, instead of your own')
+    if (hasOrg) command.option('--org <ORG>', `${resource}s of this organization, instead of yours`)
+    command
       .optionsGroup('Server:')
       .option('--url <URL>', `${clientOptions.url.about}; GODWIT_URL`)
       .option(
@@ -56,21 +58,28 @@ export function withClient<A extends unknown[], O>(
   return async (...actionArguments: unknown[]): Promise<void> => {
     const command = actionArguments.at(-1) as Command
     const options = command.opts<ClientFlags & { json?: boolean } & O>()
-    const config = readClientConfig(options, process.env, configFileOf(command))
+    const user = readUserServers(process.env)
+    const config = readClientConfig(options, process.env, configFileOf(command), user)
     for (const warning of config.warnings) printMessage(`godwit: ${warning}`)
     await runUntilStopped(async (signal, setStopMessage) => {
-      // Imported here, so that the help does not load it.
-      const { MigrationsApi } = await import('../client/migrations-api.ts')
-      const { url, token, vendor, org } = config
-      const onWait = (seconds: number) =>
-        printMessage(`${url} is busy: trying again in ${seconds} s`)
-      const server = { url, token, vendor, org, userAgent: `godwit/${VERSION}` }
-      const api = new MigrationsApi(server, { signal, onWait })
+      const api = await connect(config, signal)
       const args = command.processedArgs as A
       const isJson = options.json ?? false
       await act({ api, config, signal, isJson, setStopMessage }, options, ...args)
     }, stopMessage)
   }
+}
+
+/** Returns the client of a server. */
+export async function connect(
+  { url, token, vendor, org }: ClientConfig,
+  signal: AbortSignal,
+): Promise<MigrationsApi> {
+  // Imported here, so that the help does not load it.
+  const { MigrationsApi } = await import('../client/migrations-api.ts')
+  const onWait = (seconds: number) => printMessage(`${url} is busy: trying again in ${seconds} s`)
+  const server = { url, token, vendor, org, userAgent: `godwit/${VERSION}` }
+  return new MigrationsApi(server, { signal, onWait })
 }
 
 /** Starts a migration. If the response is lost, a message says how to check whether the migration has started. */

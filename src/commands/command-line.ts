@@ -1,4 +1,4 @@
-import { type Command, Help, InvalidArgumentError, Option } from 'commander'
+import { type Command, Help, Option } from 'commander'
 import { addDiskFacts } from '../lib/disk-errors.ts'
 import { hasCode } from '../lib/errno.ts'
 import { formatRelativeTime } from '../lib/quantities.ts'
@@ -8,7 +8,7 @@ import {
   escapeJsonLinesForTerminal,
   escapeLinesForTerminal,
 } from '../lib/terminal-text.ts'
-import { ConfigError } from '../lib/user-error.ts'
+import { ConfigError, UsageError } from '../lib/user-error.ts'
 import { switchUserToOwnerOf } from '../service/data-owner.ts'
 import { type Config, readConfig } from '../settings/config.ts'
 import { type ConfigFile, findConfigFile } from '../settings/config-file.ts'
@@ -19,7 +19,10 @@ import {
   optionOf,
   variableOf,
 } from '../settings/setting-names.ts'
+import { formatTable, type Table, wrapDetails } from './table.ts'
 import { paint, paintState } from './terminal.ts'
+
+export type { Table }
 
 /** Adds a command that takes all settings. */
 export function addCommand(
@@ -57,7 +60,7 @@ export const parseId =
   (text: string): number => {
     const id = Number(text)
     if (/^[1-9]\d*$/.test(text) && Number.isSafeInteger(id)) return id
-    throw new InvalidArgumentError(`A ${what} ID is a number, such as 7.`)
+    throw new UsageError(`'${text}' is not a ${what} ID (a number, such as 7)`)
   }
 
 export const idArgument = (what: string) => ['<id>', `ID of the ${what}`, parseId(what)] as const
@@ -157,16 +160,21 @@ export function printMessage(text: string): void {
   process.stderr.write(`${escapeLinesForTerminal(text)}\n`)
 }
 
-/** Prints the value as JSON with --json, and otherwise the text or table. */
+/** Prints the value as JSON with --json, and otherwise the text or table. `empty` says that a list has no items. */
 export function printResult(
   { isJson }: { isJson: boolean | undefined },
   value: unknown,
   textOrTable: string | Table,
+  empty?: string,
 ): void {
   if (isJson) printJson(value)
-  else if (typeof textOrTable === 'string') printPainted(textOrTable)
-  else printTable(textOrTable)
+  else if (typeof textOrTable === 'string') printPainted(wrapDetails(textOrTable, outputWidth()))
+  else printTable(textOrTable, empty)
 }
+
+/** The width of the terminal; a file or pipe gets long lines. */
+const outputWidth = (): number =>
+  process.stdout.isTTY ? process.stdout.columns || 80 : Number.POSITIVE_INFINITY
 
 /** Prints a value as JSON, without the credentials of repositories. */
 export function printJson(value: unknown): void {
@@ -182,22 +190,19 @@ export function printJson(value: unknown): void {
 export const printJsonLine = (value: unknown): void =>
   print(escapeJsonLinesForTerminal(JSON.stringify(value)))
 
-/** Rows of cells. The first row holds the titles. */
-export type Table = readonly (readonly string[])[]
-
-/** Prints an aligned table, with control characters escaped. */
-export function printTable(table: Table): void {
-  const rows = table.map((row) => row.map(escapeForTerminal))
-  const widths = rows.reduce<number[]>(
-    (widest, row) => row.map((cell, i) => Math.max(widest[i] ?? 0, cell.length)),
-    [],
-  )
-  const stateColumn = rows[0]?.indexOf('STATE')
-  for (const [n, row] of rows.entries()) {
-    const cells = row.map((cell, i) => cell.padEnd(widths[i]!))
-    const painted = cells.map((cell, i) => (i === stateColumn ? paintCell(cell) : cell))
-    printPainted(n === 0 ? paint('bold', cells.join('  ').trimEnd()) : painted.join('  ').trimEnd())
+/** Prints an aligned table, with control characters escaped. A table without rows is replaced by a message on standard error. */
+export function printTable(table: Table, empty = 'nothing to list'): void {
+  if (table.length <= 1) {
+    printMessage(empty)
+    return
   }
+  const rows = table.map((row) => row.map(escapeForTerminal))
+  const stateColumn = rows[0]?.indexOf('STATE')
+  const lines = formatTable(rows, outputWidth(), (cell, { row, column }) => {
+    if (row === 0) return paint('bold', cell)
+    return column === stateColumn ? paintCell(cell) : cell
+  })
+  for (const line of lines) printPainted(line)
 }
 
 const paintCell = (cell: string): string => cell.replace(/^\w+/, (state) => paintState(state))

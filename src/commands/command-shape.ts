@@ -64,7 +64,7 @@ function optionShape({ flags, long, short, description, argChoices }: Option): O
 }
 
 export function valueShape(name: string, choices?: readonly string[]): ValueShape {
-  const alternatives = /^[a-z]+(\|[a-z]+)+$/.test(name) ? name.split('|') : []
+  const alternatives = /^[a-z/-]+(\|[a-z/-]+)+$/.test(name) ? name.split('|') : []
   return { name, choices: choices ?? alternatives, takes: kindOf(name) }
 }
 

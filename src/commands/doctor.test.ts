@@ -242,7 +242,7 @@ describe('repositories', () => {
         'locked by no migration: alice/left',
       ],
     )
-    assert.match(locks[1]!.advice ?? '', /godwit locks release OWNER\/NAME/)
+    assert.match(locks[1]!.advice ?? '', /godwit lock remove OWNER\/NAME/)
   })
 
   const isRoot = process.getuid?.() === 0

@@ -6,9 +6,9 @@ import {
   formatRepositoryResult,
   type RepositoryResult,
 } from '../exporter/export-archive.ts'
-import { formatBytes, formatDuration } from '../lib/quantities.ts'
+import { formatBytes, formatCount, formatDuration } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
-import { UserError } from '../lib/user-error.ts'
+import { UsageError, UserError } from '../lib/user-error.ts'
 import { archiveWarnings } from '../migrations/progress.ts'
 import { addressesFrom } from '../repositories/addresses.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
@@ -17,8 +17,8 @@ import { type LocalExport, openLocalExport } from '../service/local-export.ts'
 import { VERSION } from '../service/version.ts'
 import { type Config, settingsForExport } from '../settings/config.ts'
 import type { ForgeUnavailable } from '../sources/forge-errors.ts'
-import { writeFileAtomically } from './atomic-file.ts'
-import { addCommand, printMessage, readCommandConfig } from './command-line.ts'
+import { refuseExistingFile, writeFileAtomically } from './atomic-file.ts'
+import { addCommand, printJson, printMessage, readCommandConfig } from './command-line.ts'
 import { chooseOutput, type WrittenArchive } from './export/output.ts'
 import { findRequestedRepositories } from './requested-repositories.ts'
 import { runUntilStopped } from './stop-signal.ts'
@@ -30,6 +30,7 @@ interface ExportOptions {
   force?: boolean
   oneArchivePerRepository?: boolean
   report?: string
+  json?: boolean
 }
 
 export function exportCommand(program: Command, about: string): void {
@@ -50,6 +51,7 @@ export function exportCommand(program: Command, about: string): void {
       'write an archive for each repository, to OWNER/NAME.tar.gz in the directory of --output',
     )
     .option('--report <FILE>', 'write a report of each repository to this file, as JSON')
+    .option('--json', 'print this report to standard output')
     .action((names: string[], options: ExportOptions, command: Command) =>
       runUntilStopped((signal) => runExport(readCommandConfig(command), names, options, signal)),
     )
@@ -61,7 +63,10 @@ async function runExport(
   options: ExportOptions,
   signal: AbortSignal,
 ): Promise<void> {
+  if (options.json && options.output === '-')
+    throw new UsageError('--json cannot be used when the archive goes to standard output')
   const output = await chooseOutput(options)
+  if (options.report) await refuseExistingFile(resolve(options.report), true)
   const { config, guessed } = settingsForExport(settings, hostname())
   const warnings = guessed ? [guessedAddress(guessed)] : []
   const onWarning = (warning: string) => warnings.push(warning)
@@ -91,11 +96,17 @@ async function runExport(
   }
   const writing = { force: options.force ?? false, onBytes: progress.writing, signal }
   const archives = await output.write(archiveParts, order, writing).catch((error: unknown) => {
-    throw error instanceof ExportFailed ? cannotExport(error.message, options) : error
+    // The progress has shown the reason of each repository.
+    if (!(error instanceof ExportFailed)) throw error
+    const failed = results.filter((result) => 'reason' in result).length
+    throw new UserError(
+      `${failed} of ${formatCount(results.length, 'repository', 'repositories')} cannot be exported: ${nothingWritten(options)}`,
+    )
   })
   const seconds = (performance.now() - startedAt) / 1000
   const report = exportReport(results, { archives, seconds, warnings })
   progress.print(report.text())
+  if (options.json) printJson(report.json())
   if (options.report) {
     const bytes = Buffer.from(`${JSON.stringify(report.json(), null, 2)}\n`)
     await writeFileAtomically(resolve(options.report), [bytes], { force: true, signal })
@@ -114,19 +125,15 @@ async function chooseRepositories(
   const { entries, refused } = await findRequestedRepositories(parts, names)
   const reasons = refused.map(({ path, reason }) => `${path}: ${reason}`)
   if (reasons.length > 0 && (!options.allowPartial || entries.length === 0))
-    throw cannotExport(reasons.join('\n'), options)
+    throw new UserError([...reasons, nothingWritten(options)].join('\n'))
   for (const reason of reasons) printMessage(`skipped: ${escapeForTerminal(reason)}`)
   const [first] = entries
   if (!first) throw new UserError('the repositories were removed while they were read')
   return factsForViewer(parts.db, { account: first.owner }, entries)
 }
 
-function cannotExport(reasons: string, { allowPartial }: ExportOptions): UserError {
-  const next = allowPartial
-    ? 'no other repository was selected'
-    : 'use --allow-partial to skip these'
-  return new UserError(`${reasons}\nnothing was written; ${next}`)
-}
+const nothingWritten = ({ allowPartial }: ExportOptions): string =>
+  `nothing was written; ${allowPartial ? 'no other repository was selected' : 'use --allow-partial to skip these'}`
 
 /** Shows a progress bar on a terminal, and otherwise prints a line for each repository. Disposing clears the bar. */
 function exportProgress(to: NodeJS.WriteStream, repositories: readonly RepositoryFacts[]) {
@@ -186,7 +193,7 @@ export function exportReport(
     text: () =>
       [
         ...warnings.map((warning) => `warning: ${warning}`),
-        `${results.length} repositories: ${exported} exported (${reused} of them reused), ` +
+        `${formatCount(results.length, 'repository', 'repositories')}: ${exported} exported (${reused} of them reused), ` +
           `${skipped} skipped; ${formatBytes(archiveBytes)} in ${formatDuration(seconds)}`,
       ].join('\n'),
   }

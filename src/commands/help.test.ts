@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 import type { Command } from 'commander'
+import { pageWithTable } from '../../scripts/command-table.ts'
 import { createCommandRunner } from '../../test/support/shared-commands.ts'
 import { VERSION } from '../service/version.ts'
 import { flagOf, optionNames, variableOf } from '../settings/setting-names.ts'
@@ -10,7 +11,7 @@ import { createProgram } from './program.ts'
 
 test('the help of a command shows its own options and refers to the settings', async () => {
   const godwit = createCommandRunner()
-  for (const command of ['serve', 'token add', 'doctor', 'export', 'locks release']) {
+  for (const command of ['serve', 'token add', 'doctor', 'export', 'lock remove']) {
     const { code, stdout } = await godwit([...command.split(' '), '--help'])
     assert.equal(code, 0)
     assert.match(stdout, /^Settings: godwit help settings$/m, command)
@@ -51,20 +52,59 @@ test('`version` and `--version` print the version', async () => {
   assert.match(stdout, new RegExp(`^godwit ${VERSION.replaceAll('.', '\\.')} \\(node \\d+`))
 })
 
-test('every command that lists something has --json', async () => {
-  const program = await createProgram()
-  const lists = flattenCommands(commandShape(program)).filter(
-    ({ path, about, commands }) =>
-      path.at(-1) !== 'help' &&
-      (commands.length === 0 || path.join(' ') === 'locks') &&
-      (/^(list|show|print the current)\b/.test(about) || path.at(-1) === 'list'),
+test('every command that prints data has --json', async () => {
+  const withoutData = ['serve', 'work', 'sync', 'completion', 'man', 'token replace-clone-key']
+  const all = flattenCommands(commandShape(await createProgram()))
+  const without = all
+    .filter(({ path, commands }) => commands.length === 0 && path.at(-1) !== 'help')
+    .filter(({ options }) => !options.some(({ flag }) => flag === '--json'))
+    .map(({ path }) => path.join(' '))
+  assert.deepEqual(
+    without.filter((name) => !withoutData.includes(name)),
+    [],
   )
-  assert.ok(lists.length >= 12, lists.map(({ path }) => path.join(' ')).join())
-  for (const { path, options } of lists)
-    assert.ok(
-      options.some(({ flag }) => flag === '--json'),
-      `${path.join(' ')} has no --json`,
-    )
+})
+
+test('one verb is used for one thing', async () => {
+  const all = flattenCommands(commandShape(await createProgram()))
+  const replaced = ['set', 'change', 'revoke', 'create', 'new', 'rm', 'ls', 'get', 'update']
+  for (const { path } of all) assert.ok(!replaced.includes(path.at(-1)!), path.join(' '))
+  const verbsOf = (noun: string) =>
+    all.filter(({ path }) => path.length === 2 && path[0] === noun).map(({ path }) => path[1])
+  for (const noun of ['account', 'member', 'schedule', 'webhook'])
+    for (const verb of ['add', 'edit', 'list', 'remove'])
+      assert.ok(verbsOf(noun).includes(verb), `${noun} ${verb}`)
+})
+
+test('the table in docs/COMMANDS.md is that of the program', async () => {
+  const { before, after } = await pageWithTable()
+  assert.equal(before, after, 'run `node scripts/command-table.ts`')
+  assert.match(after, /^\| `godwit account add <login>` \| .* \| yes \|$/m)
+})
+
+test('a wrong value is reported with what is right', async () => {
+  const godwit = createCommandRunner()
+  for (const [line, message] of [
+    ['migration show abc', "godwit: 'abc' is not a migration ID (a number, such as 7)\n"],
+    ['schedule add --all --every hour', 'godwit: --every hour: must be one of day, week\n'],
+    ['completion csh', "godwit: 'csh': must be one of bash, zsh, fish\n"],
+    [
+      'schedule add --all --every day --at 25:00',
+      'godwit: --at 25:00: must be a time from 00:00 to 23:59, such as 03:30\n',
+    ],
+    [
+      'schedule edit 3 --time-zone Mars',
+      'godwit: --time-zone Mars: must be a time zone such as UTC or Europe/Berlin\n',
+    ],
+    ['schedule edit 3 --keep 0', 'godwit: --keep 0: must be a whole number from 1 to 999999\n'],
+    [
+      'token add alice --expires soon',
+      'godwit: --expires soon: must be a duration such as 30s, 15m, 24h or 7d\n',
+    ],
+  ] as const) {
+    const { code, stderr } = await godwit(line.split(' '))
+    assert.deepEqual([code, stderr], [2, message], line)
+  }
 })
 
 const hasGroff = spawnSync('groff', ['--version']).status === 0

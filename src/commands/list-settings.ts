@@ -31,6 +31,7 @@ export const HOW_TO_SET = [
   'A setting is given by its flag, else by its environment variable, else in the configuration file.',
   `The configuration file is named by --config FILE or GODWIT_CONFIG, and otherwise ${STANDARD_CONFIG_FILE}, if it exists.`,
   'It has one NAME = VALUE on each line, with the names of the flags; # begins a comment.',
+  'The server and the token of client commands are also found where `godwit auth login` stores them, before the default configuration file.',
   '`godwit config` shows the current values, and where each comes from.',
 ]
 

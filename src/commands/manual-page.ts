@@ -22,8 +22,7 @@ export function manCommand(program: Command, about: string): void {
 function manualPage(program: Command): string {
   const shape = commandShape(program)
   const leaves = flattenCommands(shape).filter(
-    ({ path, commands }) =>
-      path.length > 0 && path[0] !== 'help' && (commands.length === 0 || path[0] === 'locks'),
+    ({ path, commands }) => path.length > 0 && path[0] !== 'help' && commands.length === 0,
   )
   return [
     `.TH GODWIT 1 "" "godwit ${VERSION}" "User Commands"`,
@@ -40,7 +39,11 @@ function manualPage(program: Command): string {
       'EXIT STATUS',
       ...exitCodes.flatMap(([code, about]) => item(`.B ${escaped(code)}`, about)),
     ),
-    ...section('FILES', ...item(`.I ${STANDARD_CONFIG_FILE}`, 'the configuration file')),
+    ...section(
+      'FILES',
+      ...item(`.I ${STANDARD_CONFIG_FILE}`, 'the configuration file'),
+      ...item('.I ~/.config/godwit/servers.json', 'servers and tokens of `godwit auth login`'),
+    ),
     ...section('EXAMPLES', ...exampleLines(shape.examples)),
     ...section('SEE ALSO', '.BR git (1)'),
     '',

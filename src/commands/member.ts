@@ -16,7 +16,6 @@ import {
   configAsDataOwner,
   printMessage,
   printResult,
-  printTable,
   type Table,
   withExamples,
 } from './command-line.ts'
@@ -25,23 +24,35 @@ export function memberCommands(program: Command, about: string): void {
   const member = program.command('member').description(about)
   withExamples(member, 'godwit member add octo alice --role owner', 'godwit member list octo')
 
-  const add = member.command('add <org> <login>').description('add a member, or change the role')
-  withExamples(addSettings(add, 'role'), 'godwit member add octo alice --role owner')
-    .addOption(
-      new Option('--role <role>', 'an owner may migrate the organization')
-        .choices(membershipRoles)
-        .default('member'),
-    )
-    .action(addMember)
+  for (const [verb, about] of [
+    ['add', 'add a member to an organization'],
+    ['edit', 'change the role of a member'],
+  ] as const) {
+    const command = member.command(`${verb} <org> <login>`).description(about)
+    const role = new Option('--role <role>', 'an owner may migrate the organization')
+    role.choices(membershipRoles)
+    if (verb === 'add') role.default('member')
+    else role.makeOptionMandatory()
+    withExamples(addSettings(command, 'role'), `godwit member ${verb} octo alice --role owner`)
+      .addOption(role)
+      .option('--json', 'print the member as JSON')
+      .action((org: string, login: string, options: RoleOptions, command: Command) =>
+        withDatabase(configAsDataOwner(command), ({ db }) =>
+          putMember(db, { org, login, isNew: verb === 'add' }, options),
+        ),
+      )
+  }
 
-  addCommand(
-    member,
-    'remove <org> <login>',
-    'remove a member',
-    'godwit member remove octo alice',
-  ).action(async (org: string, login: string, _options, command: Command) => {
-    await withDatabase(configAsDataOwner(command), ({ db }) => removeMember(db, org, login))
-  })
+  addCommand(member, 'remove <org> <login>', 'remove a member', 'godwit member remove octo alice')
+    .option('--json', 'print the result as JSON')
+    .action((org: string, login: string, { json }: JsonOption, command: Command) =>
+      withDatabase(configAsDataOwner(command), async ({ db }) => {
+        const { organization, account } = await removeMember(db, org, login)
+        const value = { organization: organization.login, login: account.login, removed: true }
+        const text = `${account.login} removed from ${organization.login}`
+        printResult({ isJson: json }, value, text)
+      }),
+    )
 
   addCommand(
     member,
@@ -51,39 +62,63 @@ export function memberCommands(program: Command, about: string): void {
     'godwit member list --json',
   )
     .option('--json', 'print the members as JSON')
-    .action(async (org: string | undefined, { json }: { json?: boolean }, command: Command) => {
+    .action(async (org: string | undefined, { json }: JsonOption, command: Command) => {
       const all = await withDatabase(configAsDataOwner(command), async ({ db }) =>
         listMemberships(db, org === undefined ? undefined : await findOrganization(db, org)),
       )
-      printResult({ isJson: json }, all.map(membershipJson), membershipRows(all))
+      printResult({ isJson: json }, all.map(membershipJson), membershipRows(all), 'no members yet')
     })
 }
 
-async function addMember(
-  org: string,
-  login: string,
-  { role }: { role: MembershipRole },
-  command: Command,
-): Promise<void> {
-  await withDatabase(configAsDataOwner(command), async ({ db }) => {
-    const { organization, account } = await findBoth(db, org, login)
-    await putMembership(db, organization, { accountId: account.id, role }, 'manual')
-    printTable(membershipRows(await membershipsOf(db, organization, account)))
-  })
+interface JsonOption {
+  json?: boolean
 }
 
-async function removeMember(db: Db, org: string, login: string): Promise<void> {
+interface RoleOptions extends JsonOption {
+  role: MembershipRole
+}
+
+async function putMember(
+  db: Db,
+  { org, login, isNew }: { org: string; login: string; isNew: boolean },
+  { role, json }: RoleOptions,
+): Promise<void> {
+  const { organization, account } = await findBoth(db, org, login)
+  const before = await membershipsOf(db, organization, account)
+  const isKnown = before.some(({ origin }) => origin === 'manual')
+  const names = `${organization.login} ${account.login}`
+  if (isNew && isKnown)
+    throw new UserError(
+      `${account.login} is a member of ${organization.login} already: change the role with \`godwit member edit ${names} --role ROLE\``,
+    )
+  if (!isNew && !isKnown)
+    throw new UserError(
+      before[0]
+        ? describeOrigin(before[0])
+        : `${account.login} is not a member of ${organization.login}: \`godwit member add ${names}\` adds it`,
+    )
+  await putMembership(db, organization, { accountId: account.id, role }, 'manual')
+  const all = await membershipsOf(db, organization, account)
+  const changed = all.find(({ origin }) => origin === 'manual')!
+  printResult({ isJson: json }, membershipJson(changed), membershipRows(all))
+}
+
+async function removeMember(db: Db, org: string, login: string) {
   const { organization, account } = await findBoth(db, org, login)
   const removed = await removeMembership(db, organization, account, 'manual')
   const [remaining] = await membershipsOf(db, organization, account)
-  if (remaining) {
-    const message = `${account.login} is ${remaining.role} of ${organization.login} by ${ORIGINS[remaining.origin](organization)}`
-    if (!removed) throw new UserError(message)
-    printMessage(message)
-  } else if (!removed) {
-    throw new UserError(`${account.login} is not a member of ${organization.login}`)
-  }
+  if (!removed)
+    throw new UserError(
+      remaining
+        ? describeOrigin(remaining)
+        : `${account.login} is not a member of ${organization.login}`,
+    )
+  if (remaining) printMessage(`warning: ${describeOrigin(remaining)}`)
+  return { organization, account }
 }
+
+const describeOrigin = ({ organization, member, role, origin }: Membership): string =>
+  `${member.login} is ${role} of ${organization.login} by ${ORIGINS[origin](organization)}`
 
 const ORIGINS: Record<Membership['origin'], (organization: Account) => string> = {
   manual: () => '`godwit member add`',
@@ -103,7 +138,7 @@ async function findOrganization(db: Db, login: string): Promise<Account> {
   const account = await requireAccount(db, login, ' --type Organization')
   if (account.type === 'Organization') return account
   throw new UserError(
-    `${account.login} is a user: \`godwit account set ${account.login} --type Organization\` makes it an organization`,
+    `${account.login} is a user: \`godwit account edit ${account.login} --type Organization\` makes it an organization`,
   )
 }
 

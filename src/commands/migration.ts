@@ -3,14 +3,7 @@ import { isPartial } from '../lib/is-partial.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError } from '../lib/user-error.ts'
 import { type ClientCommands, clientCommandsOf, orgFlag, withClient } from './client-command.ts'
-import {
-  print,
-  printJson,
-  printPainted,
-  printResult,
-  printTable,
-  withExamples,
-} from './command-line.ts'
+import { print, printJson, printResult, printTable, withExamples } from './command-line.ts'
 import { downloadCommand } from './migration/download.ts'
 import {
   describeMigration,
@@ -25,7 +18,7 @@ import { watchCommand } from './migration/watch.ts'
 export function migrationCommands(program: Command, about: string): void {
   const migration = withExamples(
     program.command('migration').description(about),
-    'export GODWIT_URL=http://127.0.0.1:3000 GODWIT_TOKEN_FILE=~/.godwit-token',
+    'godwit auth login',
     'godwit migration start alice/site octo/tools --watch',
     'godwit migration download 1',
   )
@@ -52,23 +45,28 @@ function listCommands({ add, addWithId }: ClientCommands): void {
       if (client.isJson) return printJson(await client.api.list())
       // Godwit's summaries have counts. Other servers send every repository.
       const summaries = await client.api.summaries()
-      printTable(summaries ? summaryRows(summaries) : migrationRows(await client.api.list()))
+      const rows = summaries ? summaryRows(summaries) : migrationRows(await client.api.list())
+      printTable(rows, 'no migrations yet')
     }),
   )
   addWithId(
     'show',
-    'show one migration and its state',
+    'show one migration, its state and why repositories were not exported',
     'godwit migration show 7',
     'godwit migration show 7 --json',
-  ).action(
-    withClient(async (client, _options, id: number) => {
-      const found = await client.api.show(id)
-      if (client.isJson) return printJson(found)
-      const summary = await client.api.summary(id)
-      const skipped = summary && isPartial(summary) ? await client.api.notExported(id) : []
-      printPainted(describeMigration(found, summary, skipped, orgFlag(client)))
-    }),
   )
+    .alias('status')
+    .action(
+      withClient(async (client, _options, id: number) => {
+        const found = await client.api.show(id)
+        if (client.isJson) return printJson(found)
+        const summary = await client.api.summary(id)
+        const isIncomplete = summary && (isPartial(summary) || summary.state === 'failed')
+        const notExported = isIncomplete ? await client.api.notExported(id) : []
+        const text = describeMigration(found, summary, notExported, orgFlag(client))
+        printResult(client, found, text)
+      }),
+    )
   addWithId(
     'repositories',
     'list the repositories of a migration',
@@ -76,7 +74,7 @@ function listCommands({ add, addWithId }: ClientCommands): void {
   ).action(
     withClient(async (client, _options, id: number) => {
       const all = await client.api.repositories(id)
-      printResult(client, all, repositoryRows(all))
+      printResult(client, all, repositoryRows(all), 'the migration has no repositories')
     }),
   )
 }
@@ -89,7 +87,7 @@ function deleteCommand({ addWithId }: ClientCommands): void {
   ).action(
     withClient(async (client, _options, id: number) => {
       await client.api.deleteArchive(id)
-      printResult(client, { id, archive: 'deleted' }, `the archive of migration ${id} is deleted`)
+      printResult(client, { id, archive: 'deleted' }, `archive of migration ${id} deleted`)
     }),
   )
 }
@@ -146,7 +144,7 @@ function cancelCommand({ addWithId }: ClientCommands): void {
     'godwit migration cancel 7',
   ).action(
     withClient(async (client, _options, id: number) => {
-      printResult(client, await client.api.cancel(id), `migration ${id} is cancelled`)
+      printResult(client, await client.api.cancel(id), `migration ${id} cancelled`)
     }),
   )
 }

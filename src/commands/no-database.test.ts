@@ -14,15 +14,17 @@ const COMMANDS = [
   ['account', 'list'],
   ['account', 'list', '--json'],
   ['account', 'show', 'alice'],
-  ['account', 'set', 'alice', '--site-admin'],
+  ['account', 'edit', 'alice', '--site-admin'],
   ['member', 'list'],
   ['member', 'add', 'octo', 'alice'],
   ['member', 'remove', 'octo', 'alice'],
   ['token', 'list'],
   ['token', 'add', 'alice'],
-  ['token', 'revoke', '7'],
-  ['locks'],
-  ['locks', '--json'],
+  ['token', 'remove', '7'],
+  ['account', 'remove', 'alice'],
+  ['member', 'edit', 'octo', 'alice', '--role', 'owner'],
+  ['lock', 'list'],
+  ['lock', 'list', '--json'],
 ]
 
 test('a command that needs a database reports that none exists, and creates none', async (t) => {
@@ -48,17 +50,31 @@ test('a command that needs a database reports that none exists, and creates none
   assert.ok(!existsSync(data), 'the data directory was created')
 })
 
-test('an unknown account is created only with --create', async (t) => {
+test('an account is added, edited and removed, each only if it fits', async (t) => {
   const data = join(temporaryDirectory(t), 'data')
   const godwit = createCommandRunner()
   const account = (...args: string[]) => godwit(['account', ...args, '--data', data])
-  assert.equal((await account('set', 'alice', '--create')).code, 0)
-  const typo = await account('set', 'alcie', '--site-admin')
+  const alice = { id: 1, login: 'alice', type: 'User', site_admin: false }
+  assert.deepEqual(JSON.parse((await account('add', 'alice', '--json')).stdout), alice)
+  const again = await account('add', 'Alice', '--site-admin')
+  assert.equal(again.code, 1)
+  assert.match(again.stderr, /account alice exists already: .*`godwit account edit alice`/)
+  const typo = await account('edit', 'alcie', '--site-admin')
   assert.equal(typo.code, 1)
-  assert.match(typo.stderr, /account alcie does not exist: check the spelling .*--create/)
-  assert.match((await account('set', 'Alice', '--site-admin')).stdout, /alice +User +yes/)
+  assert.match(typo.stderr, /account alcie does not exist: check the spelling .*account add alcie/)
+  assert.match((await account('edit', 'alice')).stderr, /nothing to change: give --type/)
+  assert.match((await account('edit', 'Alice', '--site-admin')).stdout, /alice +User +yes/)
   const listed = JSON.parse((await account('list', '--json')).stdout)
-  assert.deepEqual(listed, [{ id: 1, login: 'alice', type: 'User', site_admin: true }])
+  assert.deepEqual(listed, [{ ...alice, site_admin: true }])
+
+  assert.equal((await account('add', 'alcie')).code, 0)
+  assert.equal((await account('remove', 'alcie')).stdout, 'account alcie removed\n')
+  assert.equal((await account('show', 'alcie')).code, 1)
+  await godwit(['token', 'add', 'alice', '--data', data])
+  const used = await account('remove', 'alice')
+  assert.equal(used.code, 1)
+  assert.match(used.stderr, /^godwit: alice has tokens, .* so it is kept/)
+  assert.equal((await account('show', 'alice')).code, 0)
 })
 
 const isRoot = process.getuid?.() === 0

@@ -29,7 +29,7 @@ test('the help of every command has examples, which use existing commands and op
     assert.ok(examples, `${path} has no examples`)
     for (const example of examples.match(/(?<!\/)\bgodwit [a-z][^|&#\n]*/g) ?? []) {
       const words = example.trim().split(/\s+/)
-      const used = all.get(words.slice(0, 3).join(' ')) ?? all.get(words.slice(0, 2).join(' '))
+      const used = [4, 3, 2].map((count) => all.get(words.slice(0, count).join(' '))).find(Boolean)
       assert.ok(used, `${path}: unknown command in the example: ${example}`)
       const known = [...used.options, ...program.options].map(({ long }) => long)
       for (const flag of words.filter((word) => word.startsWith('--')))

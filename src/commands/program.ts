@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import { exitCodes } from '../lib/user-error.ts'
 import { VERSION } from '../service/version.ts'
 import { STANDARD_CONFIG_FILE } from '../settings/config-file.ts'
-import { print, withExamples, withoutSettings } from './command-line.ts'
+import { printResult, withExamples, withoutSettings } from './command-line.ts'
 import { paint } from './terminal.ts'
 
 /** The commands by help group, in the order of the help, and what each does. */
@@ -14,7 +14,7 @@ const groups = {
     account: 'manage accounts',
     member: 'manage the members of organizations',
     token: 'manage access tokens',
-    locks: 'list and release the locks of repositories',
+    lock: 'list the locks of repositories, and remove them',
     check: 'check that repositories can be exported, without exporting them',
     doctor: 'check the settings, the machine and the repositories, and say how to fix problems',
     config: 'print the current settings and where each comes from',
@@ -25,7 +25,8 @@ const groups = {
     verify: 'check an archive and report every error',
     restore: 'restore bare repositories from an archive, or dumps for Gitea and Forgejo',
   },
-  'Client for any server of this API (Godwit or GitHub):': {
+  'Client for Godwit and GitHub:': {
+    auth: 'log in to servers, so that no command needs --url and a token',
     admin: 'act on any migration, lock or token as a site admin (Godwit only)',
     migration: 'start, watch and download migrations',
     schedule: 'start migrations every day or every week (Godwit only)',
@@ -53,7 +54,7 @@ const loaders: Record<CommandName, () => Promise<AddCommand>> = {
   account: async () => (await import('./account.ts')).accountCommands,
   member: async () => (await import('./member.ts')).memberCommands,
   token: async () => (await import('./token.ts')).tokenCommands,
-  locks: async () => (await import('./locks.ts')).locksCommand,
+  lock: async () => (await import('./lock.ts')).lockCommands,
   check: async () => (await import('./check.ts')).checkCommand,
   doctor: async () => (await import('./doctor.ts')).doctorCommand,
   config: async () => (await import('./show-config.ts')).configCommand,
@@ -61,6 +62,7 @@ const loaders: Record<CommandName, () => Promise<AddCommand>> = {
   show: async () => (await import('./show.ts')).showCommand,
   verify: async () => (await import('./verify.ts')).verifyCommand,
   restore: async () => (await import('./restore.ts')).restoreCommand,
+  auth: async () => (await import('./auth.ts')).authCommands,
   admin: async () => (await import('./admin.ts')).adminCommands,
   migration: async () => (await import('./migration.ts')).migrationCommands,
   schedule: async () => (await import('./schedule.ts')).scheduleCommands,
@@ -89,9 +91,14 @@ export async function createProgram(args?: readonly string[]): Promise<Command> 
       `configuration file; GODWIT_CONFIG (default: ${STANDARD_CONFIG_FILE})`,
     )
     .exitOverride()
-    .configureHelp({ styleTitle: (title) => paint('bold', title), ...withoutSettings })
+    .configureHelp({
+      styleTitle: (title) => paint('bold', title),
+      // Commander would not wrap descriptions beside long options on a narrow terminal.
+      minWidthToWrap: 10,
+      ...withoutSettings,
+    })
     .configureOutput({
-      outputError: (text, write) => write(text.replace(/^error: /, 'godwit: ')),
+      outputError: (text, write) => write(describeUsageError(text)),
     })
   const requested = args?.find(
     (arg, i) => !arg.startsWith('-') && arg !== 'help' && args[i - 1] !== '--config',
@@ -110,10 +117,19 @@ export async function createProgram(args?: readonly string[]): Promise<Command> 
     program,
     'godwit serve                             # a sample git host, to try it',
     'godwit serve --repositories /srv/git     # your own',
-    'godwit migration start alice/site --url http://127.0.0.1:3000 --token-file token',
+    'godwit auth login --url http://127.0.0.1:3000',
+    'godwit migration start alice/site --watch',
   )
   return program.addHelpText('after', describeExitCodes)
 }
+
+/** Rewords the messages of commander. */
+const describeUsageError = (text: string): string =>
+  text
+    .replace(/^error: option '(?:-\w, )?(--[\w-]+).*?' argument '(.*)' is invalid\. /s, '$1 $2: ')
+    .replace(/^error: command-argument value '(.*)' is invalid for argument '.*?'\. /s, "'$1': ")
+    .replace(/Allowed choices are (.*)\.\n/, 'must be one of $1\n')
+    .replace(/^(?:error: )?/, 'godwit: ')
 
 function describeExitCodes(): string {
   const rows = exitCodes.map(([code, meaning]) => `${code.padEnd(6)} ${meaning}`)
@@ -122,7 +138,12 @@ function describeExitCodes(): string {
 
 function versionCommand(program: Command, about: string): void {
   const command = program.command('version').description(about)
-  withExamples(command, 'godwit version').action(() =>
-    print(`godwit ${VERSION} (node ${process.versions.node}, ${process.platform} ${process.arch})`),
-  )
+  withExamples(command, 'godwit version')
+    .option('--json', 'print the versions as JSON')
+    .action(({ json }: { json?: boolean }) => {
+      const { platform, arch, versions } = process
+      const value = { version: VERSION, node: versions.node, platform, arch }
+      const text = `godwit ${VERSION} (node ${versions.node}, ${platform} ${arch})`
+      printResult({ isJson: json }, value, text)
+    })
 }

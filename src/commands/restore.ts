@@ -18,7 +18,7 @@ import { UsageError, UserError } from '../lib/user-error.ts'
 import { formatRecordCount } from '../records/record-file.ts'
 import type { Config } from '../settings/config.ts'
 import { archiveOpener } from './archive-file.ts'
-import { addCommand, print, readCommandConfig } from './command-line.ts'
+import { addCommand, print, printJson, readCommandConfig } from './command-line.ts'
 import { runUntilStopped } from './stop-signal.ts'
 import { temporaryDirectory } from './temporary-directory.ts'
 
@@ -29,6 +29,7 @@ interface RestoreOptions {
   people?: string
   keepLinks?: boolean
   target?: string
+  json?: boolean
 }
 
 export function restoreCommand(program: Command, about: string): void {
@@ -56,18 +57,79 @@ export function restoreCommand(program: Command, about: string): void {
     .option('--people <CSV>', 'with --as: file of old-login,new-login; see godwit show --people')
     .option('--keep-links', 'with --as: leave links to the old host in texts as they are')
     .option('--target <URL>', 'with --as: base URL of the new server, for links and accounts')
+    .option('--json', 'print the results as JSON')
     .action((file: string, repositories: string[], options: RestoreOptions, command: Command) =>
-      runUntilStopped((signal) =>
-        runRestore(readCommandConfig(command), file, repositories, options, signal),
-      ),
+      runUntilStopped(async (signal) => {
+        const report = new RestoreReport(options.json ?? false)
+        try {
+          await runRestore(
+            readCommandConfig(command),
+            { file, repositories, options, report },
+            signal,
+          )
+        } finally {
+          report.finish()
+        }
+      }),
     )
+}
+
+/** Prints what happens as lines, or as one JSON value at the end. */
+class RestoreReport {
+  readonly #restored: string[] = []
+  readonly #failed: { full_name: string; errors: readonly string[] }[] = []
+  readonly #notes: string[] = []
+  readonly #isJson: boolean
+
+  constructor(isJson: boolean) {
+    this.#isJson = isJson
+  }
+
+  note(line: string): void {
+    this.#notes.push(line)
+    if (!this.#isJson) print(escapeForTerminal(line))
+  }
+
+  /** Reports an event and returns the number of its lines: each is data that was not restored in full. */
+  event(event: RestoreEvent | DumpEvent): number {
+    const lines = formatEvent(event)
+    for (const line of lines) this.note(line)
+    return lines.length
+  }
+
+  /** Reports all results. */
+  async add<T extends Restored>(results: AsyncIterable<T>) {
+    const restored: T[] = []
+    for await (const result of results) {
+      const { fullName, errors } = result
+      if (errors.length > 0) this.#failed.push({ full_name: fullName, errors })
+      else {
+        restored.push(result)
+        this.#restored.push(fullName)
+        if (!this.#isJson) print(`restored: ${escapeForTerminal(fullName)}`)
+      }
+      if (!this.#isJson)
+        for (const error of errors) print(escapeForTerminal(`failed: ${fullName}: ${error}`))
+    }
+    return { restored, failed: this.#failed.length }
+  }
+
+  finish(): void {
+    if (this.#isJson)
+      printJson({ restored: this.#restored, failed: this.#failed, notes: this.#notes })
+  }
+}
+
+interface Restore {
+  file: string
+  repositories: string[]
+  options: RestoreOptions
+  report: RestoreReport
 }
 
 async function runRestore(
   { git: program, searchPath }: Config,
-  file: string,
-  repositories: string[],
-  options: RestoreOptions,
+  { file, repositories, options, report }: Restore,
   signal: AbortSignal,
 ): Promise<void> {
   if (file === '-')
@@ -82,23 +144,23 @@ async function runRestore(
   const open = await archiveOpener(file)
   await withWriteContext(resolve(options.into), () =>
     options.as !== undefined
-      ? runDump({ git, open }, repositories, options, signal)
-      : restoreRepositories({ git, open }, options, signal),
+      ? runDump({ git, open, report }, repositories, options, signal)
+      : restoreRepositories({ git, open, report }, options, signal),
   )
 }
 
 async function restoreRepositories(
-  parts: Pick<Parameters<typeof restoreArchive>[0], 'git' | 'open'>,
+  { report, ...parts }: Pick<DumpParts, 'git' | 'open'> & Pick<Restore, 'report'>,
   { into, strict = false }: RestoreOptions,
   signal: AbortSignal,
 ): Promise<void> {
   const directory = resolve(into)
   let warnings = 0
   const onEvent = (event: RestoreEvent) => {
-    warnings += printEvent(event)
+    warnings += report.event(event)
   }
   const results = restoreArchive({ ...parts, into: directory, onEvent }, signal)
-  const { failed } = await printResults(results)
+  const { failed } = await report.add(results)
   if (failed > 0)
     throw new UserError(
       `${formatCount(failed, 'repository', 'repositories')} could not be restored; the others are in ${directory}`,
@@ -111,7 +173,7 @@ async function restoreRepositories(
 
 /** Runs `restore --as gitea-dump`. */
 async function runDump(
-  parts: Pick<DumpParts, 'git' | 'open'>,
+  { report, ...parts }: Pick<DumpParts, 'git' | 'open'> & Pick<Restore, 'report'>,
   repositories: string[],
   { into, strict = false, people: file, keepLinks = false, target }: RestoreOptions,
   signal: AbortSignal,
@@ -122,20 +184,20 @@ async function runDump(
       `restore-repo reads files by URL: ${directory} must not have %, ? or # in it`,
     )
   const options = { repositories, keepLinks, target: baseUrl(target) }
-  const people = await readPeopleFile(file)
+  const people = await readPeopleFile(file, report)
   if (options.target === '' && [...people.values()].some(({ id }) => id !== undefined))
-    print('warning: account-id counts only with --target: all authors stay original authors')
+    report.note('warning: account-id is used only with --target: all authors stay original authors')
   let skipped = 0
   const onEvent = (event: DumpEvent) => {
-    skipped += printEvent(event)
+    skipped += report.event(event)
   }
   const results = dumpForGitea({ ...parts, ...options, into: directory, people, onEvent }, signal)
-  const { restored, failed } = await printResults(results)
-  if (restored.length > 0) print(`next: run ${join(directory, 'restore.sh')} on the server`)
+  const { restored, failed } = await report.add(results)
+  if (restored.length > 0) report.note(`next: run ${join(directory, 'restore.sh')} on the server`)
   const privateCount = restored.filter(({ isPrivate }) => isPrivate).length
   if (privateCount > 0)
-    print(
-      `${privateCount} private: restore-repo would make them public; restore.sh says what it needs`,
+    report.note(
+      `${formatCount(privateCount, 'private repository', 'private repositories')}: restore-repo would make ${privateCount === 1 ? 'it' : 'them'} public; restore.sh says what it needs`,
     )
   if (failed > 0)
     throw new UserError(
@@ -145,10 +207,10 @@ async function runDump(
     throw new UserError(`some data could not be restored (--strict); the dumps are in ${directory}`)
 }
 
-async function readPeopleFile(file: string | undefined): Promise<PeopleMap> {
+async function readPeopleFile(file: string | undefined, report: RestoreReport): Promise<PeopleMap> {
   if (file === undefined) return new Map()
   const { people, warnings } = parsePeopleCsv(await readFile(file, 'utf8'), accountRefusal)
-  for (const warning of warnings) print(escapeForTerminal(`warning: ${file}, ${warning}`))
+  for (const warning of warnings) report.note(`warning: ${file}, ${warning}`)
   return people
 }
 
@@ -157,28 +219,6 @@ function baseUrl(target: string | undefined): string {
   if (!/^https?:$/.test(URL.parse(target)?.protocol ?? ''))
     throw new UsageError(`--target must be an http or https URL, not ${JSON.stringify(target)}`)
   return target.replace(/\/*$/, '/')
-}
-
-async function printResults<T extends Restored>(results: AsyncIterable<T>) {
-  const restored: T[] = []
-  let failed = 0
-  for await (const result of results) {
-    const { fullName, errors } = result
-    if (errors.length > 0) failed += 1
-    else {
-      restored.push(result)
-      print(`restored: ${escapeForTerminal(fullName)}`)
-    }
-    for (const fault of errors) print(escapeForTerminal(`failed: ${fullName}: ${fault}`))
-  }
-  return { restored, failed }
-}
-
-/** Prints an event and returns the number of its lines: each is data that was not restored in full. */
-function printEvent(event: RestoreEvent | DumpEvent): number {
-  const lines = formatEvent(event)
-  for (const line of lines) print(escapeForTerminal(line))
-  return lines.length
 }
 
 function formatEvent(event: RestoreEvent | DumpEvent): string[] {

@@ -1,8 +1,9 @@
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type Command, Option } from 'commander'
 import type { ScheduleResponse, ScheduleRunResponse } from '../client/responses.ts'
 import { formatCount } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError } from '../lib/user-error.ts'
+import { timeZone, wholeNumber } from '../settings/config-values.ts'
 import type { ScheduleChange, ScheduleRequest } from '../wire/types.ts'
 import {
   type ClientCommands,
@@ -27,6 +28,7 @@ import {
   startRequest,
   startSettings,
 } from './migration/start.ts'
+import { watchUntilEnd } from './migration/watch.ts'
 
 const WEEKDAYS = [
   'monday',
@@ -50,14 +52,14 @@ interface TimingOptions {
 export function scheduleCommands(program: Command, about: string): void {
   const schedule = withExamples(
     program.command('schedule').description(about),
-    'export GODWIT_URL=http://127.0.0.1:3000 GODWIT_TOKEN_FILE=~/.godwit-token',
+    'godwit auth login',
     'godwit schedule add --all --every week --weekday sunday --at 03:30 --keep 4',
     'godwit schedule list',
   )
   const commands = clientCommandsOf(schedule, 'schedule')
   createCommand(commands)
   listCommands(commands)
-  changeCommands(commands)
+  editCommands(commands)
   runCommand(commands)
   releaseCommand(commands)
   removeCommand(commands)
@@ -67,9 +69,29 @@ function addTiming(command: Command): Command {
   return command
     .addOption(new Option('--every <period>', 'how often').choices(['day', 'week']))
     .addOption(new Option('--weekday <day>', 'for --every week').choices(WEEKDAYS))
-    .option('--at <HH:MM>', 'time of the day, such as 03:30')
-    .option('--time-zone <ZONE>', 'time zone of --at, such as Europe/Zurich')
-    .option('--keep <N>', 'how many archives to keep', wholeNumber)
+    .option('--at <HH:MM>', 'time of the day, from 00:00 to 23:59', parsed('--at', timeOfDay))
+    .option(
+      '--time-zone <ZONE>',
+      'time zone of --at, such as Europe/Zurich',
+      parsed('--time-zone', timeZone),
+    )
+    .option('--keep <N>', 'how many archives to keep', parsed('--keep', wholeNumber(1, 999_999)))
+}
+
+/** Returns the parser of an option's value, whose error names the option. */
+const parsed =
+  <T>(flag: string, read: (text: string) => T) =>
+  (text: string): T => {
+    try {
+      return read(text)
+    } catch (error) {
+      throw new UsageError(`${flag} ${text}: ${(error as Error).message}`)
+    }
+  }
+
+function timeOfDay(text: string): string {
+  if (/^([01]\d|2[0-3]):[0-5]\d$/.test(text)) return text
+  throw new Error('must be a time from 00:00 to 23:59, such as 03:30')
 }
 
 const timingOf = ({ every, weekday, at, timeZone, keep }: TimingOptions): ScheduleChange => ({
@@ -83,7 +105,7 @@ const timingOf = ({ every, weekday, at, timeZone, keep }: TimingOptions): Schedu
 function createCommand({ add }: ClientCommands): void {
   const command = add(
     'add',
-    'create a schedule and print its ID',
+    'add a schedule and print its ID',
     'godwit schedule add alice/site --every day --at 03:30',
     'godwit schedule add --all --every week --weekday sunday --at 03:30 --time-zone Europe/Zurich',
     'godwit schedule add --org octo --all --every day --at 22:00 --keep 7 --allow-partial',
@@ -116,7 +138,7 @@ function listCommands({ add, addWithId }: ClientCommands): void {
   ).action(
     withClient(async (client) => {
       const all = await client.api.schedules.list()
-      printResult(client, all, scheduleRows(all))
+      printResult(client, all, scheduleRows(all), 'no schedules yet')
     }),
   )
   addWithId(
@@ -127,23 +149,22 @@ function listCommands({ add, addWithId }: ClientCommands): void {
   ).action(
     withClient(async (client, _options, id: number) => {
       const found = await client.api.schedules.show(id)
-      printResult(client, found, describeSchedule(found, orgFlag(client)))
-      if (client.isJson) return
       const runs = await client.api.schedules.runs(id)
-      if (runs.length > 0) printTable(runRows(runs))
+      printResult(client, { ...found, runs }, describeSchedule(found, orgFlag(client)))
+      if (!client.isJson) printTable(runRows(runs), 'no runs yet')
     }),
   )
 }
 
-function changeCommands({ addWithId }: ClientCommands): void {
-  const change = addWithId(
-    'change',
+function editCommands({ addWithId }: ClientCommands): void {
+  const edit = addWithId(
+    'edit',
     'change when a schedule runs, its name, or that it migrates all repositories',
-    'godwit schedule change 3 --at 04:00 --keep 8',
-    'godwit schedule change 3 --all',
+    'godwit schedule edit 3 --at 04:00 --keep 8',
+    'godwit schedule edit 3 --all',
   )
   const aboutAll = 'migrate all repositories, also future ones, instead of the listed ones'
-  addTiming(change)
+  addTiming(edit)
     .option('--all', aboutAll)
     .option('--name <NAME>', "name of its migrations; '' for none")
     .action(
@@ -164,14 +185,14 @@ function changeCommands({ addWithId }: ClientCommands): void {
   addWithId('pause', 'pause a schedule until it is resumed', 'godwit schedule pause 3').action(
     withClient(async (client, _options, id: number) => {
       const paused = await client.api.schedules.change(id, { paused: true })
-      printResult(client, paused, `schedule ${id} is paused`)
+      printResult(client, paused, `schedule ${id} paused`)
     }),
   )
   addWithId('resume', 'resume a schedule that is paused', 'godwit schedule resume 3').action(
     withClient(async (client, _options, id: number) => {
       const resumed = await client.api.schedules.change(id, { paused: false })
       const next = escapeForTerminal(String(resumed.next_run_at))
-      printResult(client, resumed, `schedule ${id} runs next at ${next}`)
+      printResult(client, resumed, `schedule ${id} resumed; it runs next at ${next}`)
     }),
   )
 }
@@ -181,13 +202,16 @@ function runCommand({ addWithId }: ClientCommands): void {
     'run',
     'run a schedule now and print the ID of the migration',
     'godwit schedule run 3',
-    'godwit migration watch "$(godwit schedule run 3)"',
-  ).action(
-    withClient(async (client, _options, id: number) => {
-      const run = await startOnce(client, () => client.api.schedules.run(id))
-      printResult(client, run, String(run.migration_id))
-    }),
+    'godwit schedule run 3 --watch',
   )
+    .option('--watch', 'watch the migration until it has ended')
+    .action(
+      withClient(async (client, { watch }: { watch?: boolean }, id: number) => {
+        const run = await startOnce(client, () => client.api.schedules.run(id))
+        if (!watch || !client.isJson) printResult(client, run, String(run.migration_id))
+        if (watch && run.migration_id !== null) await watchUntilEnd(client, run.migration_id)
+      }),
+    )
 }
 
 function releaseCommand({ addWithId }: ClientCommands): void {
@@ -208,7 +232,7 @@ function releaseCommand({ addWithId }: ClientCommands): void {
             ? (await schedules.show(id)).protected_archives.map((each) => each.migration_id)
             : [migration]
         for (const migrationId of ids) await schedules.release(id, migrationId)
-        const lines = ids.map((migrationId) => `the archive of migration ${migrationId} is deleted`)
+        const lines = ids.map((migrationId) => `archive of migration ${migrationId} deleted`)
         const none = `schedule ${id} has no archives to release`
         printResult(client, { id, released: ids }, lines.join('\n') || none)
       }),
@@ -218,19 +242,14 @@ function releaseCommand({ addWithId }: ClientCommands): void {
 function removeCommand({ addWithId }: ClientCommands): void {
   addWithId(
     'remove',
-    'delete a schedule; its migrations stay, and their archives expire',
+    'remove a schedule; its migrations stay, and their archives expire',
     'godwit schedule remove 3',
   ).action(
     withClient(async (client, _options, id: number) => {
       await client.api.schedules.remove(id)
-      printResult(client, { id, schedule: 'deleted' }, `schedule ${id} is deleted`)
+      printResult(client, { id, removed: true }, `schedule ${id} removed`)
     }),
   )
-}
-
-function wholeNumber(text: string): number {
-  if (/^[1-9]\d{0,5}$/.test(text)) return Number(text)
-  throw new InvalidArgumentError('It must be a number, such as 4.')
 }
 
 function scheduleRows(schedules: readonly ScheduleResponse[]): Table {

@@ -10,6 +10,7 @@ import {
   type OptionName,
   type SettingOrigin,
 } from '../settings/setting-names.ts'
+import { readUserServers } from '../settings/user-servers.ts'
 import { addCommand, configFileOf, print, printJson, readCommandConfig } from './command-line.ts'
 
 export function configCommand(program: Command, about: string): void {
@@ -24,7 +25,8 @@ export function configCommand(program: Command, about: string): void {
     .option('--json', 'print the settings as JSON')
     .action(({ json }: { json?: boolean }, command: Command) => {
       const config = readCommandConfig(command)
-      const client = clientOrigins({}, process.env, configFileOf(command))
+      const user = readUserServers(process.env)
+      const client = clientOrigins({}, process.env, configFileOf(command), user)
       if (json) printJson({ file: shownFile(config), settings: shownSettings(config, client) })
       else print(describeConfig(config, client))
     })

@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import type { Command } from 'commander'
 import {
   addToken,
   listTokens,
@@ -6,7 +6,7 @@ import {
   revokeToken,
   type TokenRecord,
 } from '../accounts/token-store.ts'
-import { UserError } from '../lib/user-error.ts'
+import { UsageError, UserError } from '../lib/user-error.ts'
 import { replaceKey } from '../migrations/secret-store.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { durationOrZero } from '../settings/config-values.ts'
@@ -39,6 +39,7 @@ export function tokenCommands(program: Command, about: string): void {
       parseLifetime,
       0,
     )
+    .option('--json', 'print the token and its properties as JSON')
     .action(createToken)
 
   addCommand(token, 'list', 'list all tokens, without the secrets', 'godwit token list')
@@ -46,7 +47,12 @@ export function tokenCommands(program: Command, about: string): void {
     .action(async ({ json }: { json?: boolean }, command: Command) => {
       const tokens = await withDatabase(configAsDataOwner(command), ({ db }) => listTokens(db))
       const titles = ['ID', 'LOGIN', 'NAME', 'STATE', 'CREATED', 'EXPIRES', 'LAST USED']
-      printResult({ isJson: json }, tokens.map(jsonOf), [titles, ...tokens.map(tokenRow)])
+      printResult(
+        { isJson: json },
+        tokens.map(jsonOf),
+        [titles, ...tokens.map(tokenRow)],
+        'no tokens yet',
+      )
     })
 
   addCommand(
@@ -58,14 +64,21 @@ export function tokenCommands(program: Command, about: string): void {
     withDatabase(configAsDataOwner(command), ({ db }) => replaceKey(db, 'clone-key')),
   )
 
-  addCommand(token, 'revoke', 'revoke a token', 'godwit token revoke 7')
+  addCommand(
+    token,
+    'remove',
+    'revoke a token: it is not accepted any more',
+    'godwit token remove 7',
+  )
     .argument(...idArgument('token'))
-    .action(async (id: number, _options, command: Command) => {
+    .option('--json', 'print the result as JSON')
+    .action(async (id: number, { json }: { json?: boolean }, command: Command) => {
       const config = configAsDataOwner(command)
       if (!(await withDatabase(config, ({ db }) => revokeToken(db, id, Date.now()))))
         throw new UserError(
           `token ${id} does not exist or is not valid: \`godwit token list\` shows all tokens`,
         )
+      printResult({ isJson: json }, { id, revoked: true }, `token ${id} revoked`)
     })
 }
 
@@ -79,7 +92,7 @@ const jsonOf = ({ createdAt, expiresAt, lastUsedAt, revokedAt, ...rest }: TokenR
 
 async function createToken(
   login: string,
-  { name, expires }: { name: string; expires: number },
+  { name, expires, json }: { name: string; expires: number; json?: boolean },
   command: Command,
 ): Promise<void> {
   const now = Date.now()
@@ -88,11 +101,14 @@ async function createToken(
     if (account.type !== 'User') throw new UserError(notAUser(account.login))
     const expiresAt = expires === 0 ? null : now + expires
     const token = await addToken(db, account, { name, expiresAt, now })
+    const value = { login: account.login, name, expires_at: isoTime(expiresAt), token }
     // A token that could not be printed is useless, so it is removed.
-    await printAndFlush(token).catch(async (error: unknown) => {
-      await removeToken(db, token)
-      throw error
-    })
+    await printAndFlush(json ? JSON.stringify(value, null, 2) : token).catch(
+      async (error: unknown) => {
+        await removeToken(db, token)
+        throw error
+      },
+    )
   })
 }
 
@@ -103,7 +119,7 @@ function parseLifetime(text: string): number {
   try {
     return durationOrZero(text)
   } catch (error) {
-    throw new InvalidArgumentError((error as Error).message)
+    throw new UsageError(`--expires ${text}: ${(error as Error).message}`)
   }
 }
 

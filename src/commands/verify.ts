@@ -9,7 +9,7 @@ import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UserError } from '../lib/user-error.ts'
 import type { Config } from '../settings/config.ts'
 import { archiveOpener } from './archive-file.ts'
-import { addCommand, print, readCommandConfig } from './command-line.ts'
+import { addCommand, print, printJson, readCommandConfig } from './command-line.ts'
 import { runUntilStopped } from './stop-signal.ts'
 import { temporaryDirectory } from './temporary-directory.ts'
 
@@ -22,16 +22,30 @@ export function verifyCommand(program: Command, about: string): void {
     'godwit verify - < migration.tar.gz',
   )
     .usage('ARCHIVE (a file, a directory it was unpacked into, or - for standard input)')
-    .action((file: string, _options, command: Command) =>
-      runUntilStopped((signal) => verifyFile(readCommandConfig(command), file, signal, print)),
+    .option('--json', 'print the findings as JSON')
+    .action((file: string, { json }: { json?: boolean }, command: Command) =>
+      runUntilStopped(async (signal) => {
+        const findings: { level: string; text: string }[] = []
+        const report = (level: string, text: string) =>
+          json ? findings.push({ level, text }) : print(formatFinding(level, text))
+        try {
+          await verifyFile(readCommandConfig(command), file, signal, report)
+        } finally {
+          if (json) printJson(findings)
+        }
+      }),
     )
 }
 
+export const formatFinding = (level: string, text: string): string =>
+  escapeForTerminal(level === 'result' ? text : `${level}: ${text}`)
+
+/** Calls `report` for each finding and for the result. Throws if the archive has errors. */
 export async function verifyFile(
   { git: program, searchPath }: Pick<Config, 'git' | 'searchPath'>,
   file: string,
   signal: AbortSignal,
-  printLine: (text: string) => void,
+  report: (level: string, text: string) => void,
 ): Promise<void> {
   await using temporary = await temporaryDirectory(join(tmpdir(), 'godwit-verify-'))
   const directory = temporary.path
@@ -48,11 +62,11 @@ export async function verifyFile(
       }
       const [label, text] = labelFinding(finding)
       counts[label] += ('count' in finding && finding.count) || 1
-      printLine(escapeForTerminal(`${label}: ${text}`))
+      report(label, text)
     }
   })
   if (counts.error > 0) throw new UserError(`${file} has ${formatCount(counts.error, 'error')}`)
-  printLine(describeResult(file, counts, compared))
+  report('result', describeResult(file, counts, compared))
 }
 
 function labelFinding(

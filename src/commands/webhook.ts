@@ -41,7 +41,7 @@ function listCommand({ add }: ClientCommands): void {
   ).action(
     withClient(async (client) => {
       const all = await client.api.webhooks.list()
-      printResult(client, all, webhookRows(all))
+      printResult(client, all, webhookRows(all), 'no webhooks yet')
     }),
   )
 }
@@ -78,7 +78,7 @@ function createCommand({ add }: ClientCommands): void {
     'openssl rand -hex 20 | tee secret | godwit webhook add https://ci.example.com/godwit --secret-file -',
   )
   addWebhookOptions(command, `standard input; ${SECRET_VARIABLE}`)
-    .argument('<address>', 'URL that events are sent to')
+    .argument('<url>', 'URL that events are sent to')
     .option('--inactive', 'send nothing yet')
     .action(
       withClient(async (client, flags: ChangeFlags, address: string) => {
@@ -148,7 +148,7 @@ function removeCommand({ addWithId }: ClientCommands): void {
   addWithId('remove', 'remove a webhook and its deliveries', 'godwit webhook remove 3').action(
     withClient(async (client, _options, id: number) => {
       await client.api.webhooks.remove(id)
-      printResult(client, { id, removed: true }, `webhook ${id} is removed`)
+      printResult(client, { id, removed: true }, `webhook ${id} removed`)
     }),
   )
 }
@@ -179,7 +179,7 @@ function deliveryCommands({ addWithId }: ClientCommands): void {
         const { webhooks } = client.api
         if (delivery === undefined) {
           const all = await webhooks.deliveries(id)
-          return printResult(client, all, deliveryRows(all))
+          return printResult(client, all, deliveryRows(all), 'no deliveries yet')
         }
         const found = await webhooks.delivery(id, delivery)
         printResult(client, found, describeDelivery(found))
@@ -230,11 +230,11 @@ function readSecret(file: string): string {
 
 function webhookRows(webhooks: readonly WebhookResponse[]): Table {
   return [
-    ['ID', 'STATE', 'EVENTS', 'ADDRESS', 'LAST DELIVERY'],
+    ['ID', 'STATE', 'EVENTS', 'URL', 'LAST DELIVERY'],
     ...webhooks.map((each) => [
       String(each.id),
       stateOf(each),
-      each.events.join(','),
+      each.events.join(', '),
       each.config.url,
       each.last_response?.message ?? '-',
     ]),
@@ -247,7 +247,7 @@ function describeWebhook(webhook: WebhookResponse): string {
   const { id, events, config, last_response, disabled_reason } = webhook
   const lines = [
     `webhook ${id} is ${stateOf(webhook)}${disabled_reason ? `: ${disabled_reason}` : ''}`,
-    `address        ${config.url}`,
+    `URL            ${config.url}`,
     `events         ${events.join(', ')}`,
     `content type   ${config.content_type}`,
     `secret         ${config.secret === undefined ? 'none: deliveries are not signed' : 'set'}`,

@@ -34,7 +34,7 @@ test('the log warns of a partial export and names each skipped repository once',
   await work()
   assert.deepEqual(logged, [
     `warn: ${DAMAGED}`,
-    'warn: migration 1 of alice is exported in part: 2 of 3 repositories, 1 skipped',
+    'warn: migration 1 of alice is partly exported: 2 of 3 repositories, 1 skipped',
   ])
 })
 
@@ -52,7 +52,7 @@ test('the log and the manifest name repositories that a retry leaves out', async
   const reason = 'it no longer exists, or may no longer be migrated'
   assert.deepEqual(logged.slice(1), [
     `warn: alice/blog could not be exported: ${reason}`,
-    'warn: migration 2 of alice is exported in part: 2 of 3 repositories, 1 skipped',
+    'warn: migration 2 of alice is partly exported: 2 of 3 repositories, 1 skipped',
   ])
   const { manifest } = await archive(retried.id)
   assert.deepEqual(manifest.skipped, [{ full_name: 'alice/blog', reason }])

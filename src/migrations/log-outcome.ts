@@ -46,7 +46,7 @@ export interface End {
 export function endOf(migration: Summary): End {
   const { total, exported, skipped, failed } = migration.repositories
   if (isPartial(migration)) {
-    const message = `is exported in part: ${exported} of ${countOf(total)}, ${skipped} skipped`
+    const message = `is partly exported: ${exported} of ${countOf(total)}, ${skipped} skipped`
     return { level: 'warn', end: 'partial', message }
   }
   if (migration.state === 'exported')

@@ -82,7 +82,7 @@ async function countByState(db: Db): Promise<Record<ShownState, number>> {
   }
 }
 
-/** Returns migrations that failed or were exported in part, and the first repositories that each could not export. */
+/** Returns migrations that failed or were partly exported, and the first repositories that each could not export. */
 async function recentFailures(db: Db) {
   const failures = await failedOrPartialSummaries(db, MAX_FAILURES)
   return Promise.all(

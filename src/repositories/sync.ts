@@ -311,4 +311,4 @@ export async function storeListedMembers(
 }
 
 const ownerIsUser = (owner: string): string =>
-  `a user with tokens, so its members are ignored; \`godwit account set ${owner} --type Organization\` makes it an organization`
+  `a user with tokens, so its members are ignored; \`godwit account edit ${owner} --type Organization\` makes it an organization`

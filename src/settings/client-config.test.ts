@@ -50,6 +50,9 @@ test('an invalid token is rejected without showing it', () => {
     assert.match(messageFor(token), /the token contains spaces/)
     assert.ok(!messageFor(token).includes(token))
   }
-  assert.throws(() => readClientConfig({}, { GODWIT_TOKEN: 't' }), /no server: give --url/)
+  assert.throws(
+    () => readClientConfig({}, { GODWIT_TOKEN: 't' }),
+    /no server: run `godwit auth login`, give --url/,
+  )
   assert.throws(() => readClientConfig({ url }, { GODWIT_TOKN: 't' }), /GODWIT_TOKN: unknown/)
 })

@@ -12,6 +12,7 @@ import {
   type SettingOrigin,
 } from './setting-names.ts'
 import { clientOptions } from './settings.ts'
+import { serverKey, type UserServers } from './user-servers.ts'
 
 /** The options of a client command. */
 export interface ClientFlags {
@@ -27,6 +28,8 @@ export interface ClientFlags {
 export interface ClientConfig extends Pick<Config, 'vendor' | 'git' | 'searchPath'> {
   url: string
   token: string
+  /** Where the token comes from: a flag, a variable or a file. */
+  tokenFrom: string
   /** The organization whose migrations are requested; undefined for the caller's own. */
   org: string | undefined
   /** Warnings to print before the first request. */
@@ -35,40 +38,56 @@ export interface ClientConfig extends Pick<Config, 'vendor' | 'git' | 'searchPat
 
 export type ClientOrigins = Readonly<Record<ClientOptionName, SettingOrigin | undefined>>
 
+/** Finds the settings in flags, else the environment, else what `godwit auth login` stored, else the default file. */
 export function clientOrigins(
   flags: Partial<Record<ClientOptionName, string>>,
   env: Environment,
   file: ConfigFile | undefined,
+  user?: UserServers,
 ): ClientOrigins {
   const entries = clientOptionNames.map((name) => [name, originOf(name, flags[name], env, file)])
-  return Object.fromEntries(entries)
+  const known: ClientOrigins = Object.fromEntries(entries)
+  const { active, path: at } = user ?? {}
+  // A file that is named by --config or GODWIT_CONFIG is as explicit as a flag or a variable.
+  const isGiven = known.url && (known.url.from !== 'file' || file?.from !== 'default')
+  if (active === undefined || isGiven) return known
+  return { ...known, url: { text: active, from: 'file', ...(at !== undefined && { at }) } }
 }
 
-/** Reads the server and the token. GITHUB_TOKEN is used for GitHub only, so that no other server gets it. */
+/** Reads the server and the token. */
 export function readClientConfig(
   flags: ClientFlags,
   env: Environment,
   file?: ConfigFile,
+  user?: UserServers,
 ): ClientConfig {
   const { git, vendor } = flags
-  const { url: urlOrigin } = clientOrigins(flags, env, file)
+  const { url: urlOrigin } = clientOrigins(flags, env, file, user)
   const url = urlOrigin && read('url', urlOrigin)
   if (url === undefined) throw new ConfigError([NO_SERVER])
   // The settings of a configuration file, above all its token, are for the server of that file only.
   const serverFile = isServerOf(file, url) ? file : undefined
   const config = readConfig({ ...(git && { git }), ...(vendor && { vendor }) }, env, serverFile)
   const origins = clientOrigins(flags, env, serverFile)
-  const token = tokenFor(origins, env) ?? (isGitHub(url) && env.GITHUB_TOKEN)
-  if (!token) throw new ConfigError([NO_TOKEN])
+  const found = givenToken(origins, url, env) ?? storedToken(origins, url, serverFile, user)
+  if (!found) throw new ConfigError([noToken(url)])
+  const { token, from } = found
   // fetch would reject other characters with a message that shows the token.
   if (!/^[\x21-\x7e]+$/.test(token))
     throw new ConfigError(['the token contains spaces or other invalid characters'])
   if (flags.org && !isName(flags.org))
     throw new ConfigError(['--org: must be the login of an organization'])
-  const server = { url, token, org: flags.org || undefined, vendor: config.vendor }
-  const warnings = [...(flags.token ? [TOKEN_IN_ARGUMENTS] : []), ...encryptionWarnings(url)]
+  const server = { url, token, tokenFrom: from, org: flags.org || undefined, vendor: config.vendor }
+  const warnings = [
+    ...(flags.token ? [TOKEN_IN_ARGUMENTS] : []),
+    ...(from === user?.path && user.isExposed ? [exposedTokens(user.path)] : []),
+    ...encryptionWarnings(url),
+  ]
   return { ...server, git: config.git, searchPath: config.searchPath, warnings }
 }
+
+const exposedTokens = (path: string): string =>
+  `other users of this machine may read ${path}, which contains tokens: run \`chmod 600 ${path}\``
 
 const TOKEN_IN_ARGUMENTS =
   'every user of this machine can see a token in the arguments; use --token-file FILE instead'
@@ -80,8 +99,9 @@ function encryptionWarnings(url: string): string[] {
   return [`the token is sent to ${hostname} without encryption`]
 }
 
-const NO_SERVER = 'no server: give --url URL or set GODWIT_URL'
-const NO_TOKEN = 'no access token: give --token-file FILE, or set GODWIT_TOKEN_FILE or GODWIT_TOKEN'
+const NO_SERVER = 'no server: run `godwit auth login`, give --url URL or set GODWIT_URL'
+const noToken = (url: string): string =>
+  `no access token for ${url}: run \`godwit auth login --url ${url}\`, give --token-file FILE, or set GODWIT_TOKEN_FILE or GODWIT_TOKEN`
 
 const isGitHub = (url: string): boolean =>
   /(^|\.)(github\.com|ghe\.com)$/.test(new URL(url).hostname)
@@ -91,13 +111,40 @@ function isServerOf(file: ConfigFile | undefined, url: string): boolean {
   return origin !== undefined && read('url', origin) === url
 }
 
-/** Finds the token: --token, else the token file of a flag or variable, else GODWIT_TOKEN, else the configuration file. */
-function tokenFor(origins: ClientOrigins, env: Environment): string | undefined {
-  if (origins.token?.from === 'flag') return origins.token.text
-  const { tokenFile } = origins
-  if (tokenFile && tokenFile.from !== 'file') return readToken(tokenFile)
-  if (env.GODWIT_TOKEN) return env.GODWIT_TOKEN
-  return tokenFile ? readToken(tokenFile) : origins.token?.text
+interface FoundToken {
+  token: string
+  from: string
+}
+
+/** Returns the token of a flag or variable: --token, else the token file, else GODWIT_TOKEN, else GITHUB_TOKEN, but for GitHub only. */
+function givenToken(
+  { token, tokenFile }: ClientOrigins,
+  url: string,
+  env: Environment,
+): FoundToken | undefined {
+  if (token?.from === 'flag') return { token: token.text, from: '--token' }
+  if (tokenFile && tokenFile.from !== 'file')
+    return {
+      token: readToken(tokenFile),
+      from: `${labelOf('tokenFile', tokenFile)}: ${tokenFile.text}`,
+    }
+  const from = env.GODWIT_TOKEN || !isGitHub(url) ? 'GODWIT_TOKEN' : 'GITHUB_TOKEN'
+  return env[from] ? { token: env[from], from } : undefined
+}
+
+/** Returns the token that is stored for exactly this server, by `godwit auth login` or in a configuration file. */
+function storedToken(
+  { token, tokenFile }: ClientOrigins,
+  url: string,
+  file: ConfigFile | undefined,
+  user: UserServers | undefined,
+): FoundToken | undefined {
+  const mine = user?.servers.get(serverKey(url))
+  if (mine && file?.from !== 'flag' && file?.from !== 'environment')
+    return { token: mine.token, from: user!.path }
+  if (tokenFile) return { token: readToken(tokenFile), from: tokenFile.text }
+  if (token) return { token: token.text, from: token.at ?? '' }
+  return mine && { token: mine.token, from: user!.path }
 }
 
 function readToken(tokenFile: SettingOrigin): string {

@@ -317,7 +317,7 @@ export const options = {
     defaultDescription: 'half of the memory of the machine or container',
   },
   logLevel: {
-    argument: 'LEVEL',
+    argument: 'trace|debug|info|warn|error|silent',
     about: 'lowest level of the messages that are logged',
     read: oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent'),
     defaultValue: 'info',

@@ -40,7 +40,7 @@ test(
 
     const listed = await story.service.godwit('token', 'list')
     const number = /^(\d+) .* tab /m.exec(listed)?.[1] ?? assert.fail(listed)
-    await story.service.godwit('token', 'revoke', number)
+    await story.service.godwit('token', 'remove', number)
     await page.reload()
     await page.getByText('Your token has expired or was revoked').waitFor()
     assert.equal(await page.evaluate('sessionStorage.length'), 0)

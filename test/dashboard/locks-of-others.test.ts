@@ -25,7 +25,7 @@ before(async () => {
     repositories: host.root,
     port: await dashboardPort(),
   })
-  await service.godwit('account', 'set', 'bob', '--create')
+  await service.godwit('account', 'add', 'bob')
   bob = await service.token('bob')
   const body = JSON.stringify({ repositories: ['alice/site'], lock_repositories: true })
   await service.call(bob, '/user/migrations', { method: 'POST', body })
@@ -52,10 +52,10 @@ test('the owner of a repository that another account locked sees by whom and unt
   )
   assert.deepEqual(await locksOf(carol), [])
 
-  const listed = await service.godwit('locks')
+  const listed = await service.godwit('lock', 'list')
   assert.match(listed, /^REPOSITORY +MIGRATION +BY +LOCKED +EXPIRES +STATE$/m)
   assert.match(listed, /^alice\/site +1 +bob +.*ago|just now.* held$/m)
-  const [json] = JSON.parse(await service.godwit('locks', '--json')) as Json[]
+  const [json] = JSON.parse(await service.godwit('lock', 'list', '--json')) as Json[]
   assert.deepEqual([json?.full_name, json?.login], ['alice/site', 'bob'])
   assert.match(String(json?.expires_at), /^\d{4}-\d\d-\d\dT.*Z$/)
 })

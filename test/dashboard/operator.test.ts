@@ -18,7 +18,7 @@ test('only an operator sees the whole service', needsChromium, async (t) => {
   await story.migrate(['alice/atlas', 'alice/birds'], { lock_repositories: true })
   await story.migrate(['alice/atlas', 'alice/birds'])
   await story.migrate(['alice/grafted'], {}, 'failed')
-  await story.service.godwit('account', 'set', 'operator', '--site-admin', '--create')
+  await story.service.godwit('account', 'add', 'operator', '--site-admin')
   const [operator, alice] = [
     await story.service.token('operator'),
     await story.service.token('alice'),

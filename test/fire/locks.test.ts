@@ -46,7 +46,7 @@ test('random locks, unlocks, cancels and starts leave the config of a repository
   await editConfig(host, ['--remove-section', 'host'])
   await until('every lock is gone', async () => {
     await scene.services[0]!.godwit('sync')
-    return (await scene.services[0]!.godwit('locks')).split('\n').length === 1
+    return (await scene.services[0]!.godwit('lock', 'list')).split('\n').length === 1
   })
   assert.deepEqual(await configs(host), before)
   for (const name of ['alice/site', 'alice/site.wiki']) {

@@ -71,7 +71,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
 
 /** Creates migrations of every kind for Alice and Bob, and tokens for both and an operator. */
 async function createMigrations(service: Service) {
-  await service.godwit('account', 'set', 'operator', '--site-admin', '--create')
+  await service.godwit('account', 'add', 'operator', '--site-admin')
   const tokens = await Promise.all(
     ['alice', 'bob', 'operator'].map((login) => service.token(login)),
   )

@@ -156,7 +156,7 @@ test('the first-day guide and the operations guide work as written', needsParts,
   assert.match(shown, new RegExp(`--repositories +\\S+ \\(${file}:2\\)`))
 
   const client = { GODWIT_URL: `http://${machine.listen}`, GODWIT_TOKEN_FILE: 'alice.token' }
-  const operations: string[] = ['godwit account set octo --type Organization']
+  const operations: string[] = ['godwit account edit octo --type Organization']
   for (const inline of await inlineCommands('docs/OPERATIONS.md')) {
     const line = PLACEHOLDERS.reduce((text, [from, to]) => text.replaceAll(from, to), inline)
     const [words = []] = godwitCalls(line)
@@ -167,7 +167,7 @@ test('the first-day guide and the operations guide work as written', needsParts,
   }
   for (const wanted of [
     'godwit member add octo alice --role owner',
-    'godwit locks',
+    'godwit lock list',
     'godwit check',
     'godwit sync',
   ])

@@ -62,7 +62,7 @@ test('a command that loses PostgreSQL prints one line', async (t) => {
   const { folder, env } = await commandLine(t)
   const godwit = createCommandRunner({ cwd: folder, env })
   const there = ['--database-url', databaseUrl]
-  assert.equal((await godwit(['account', 'set', 'alice', '--create', ...there])).code, 0)
+  assert.equal((await godwit(['account', 'add', 'alice', ...there])).code, 0)
   let failures = 0
   for (const cut of [1, 3, 5, 7, 9]) {
     postgres.cutAfter(cut)

@@ -118,7 +118,7 @@ test('cancelling leaves no process, no lock and no temporary file', async () => 
   const at = `/user/migrations/${id}`
   const pid = await git.untilSlow()
   assert.equal((await get(service, alice, at)).state, 'exporting')
-  assert.match(await service.godwit('locks'), new RegExp(`alice/site +${id} `))
+  assert.match(await service.godwit('lock', 'list'), new RegExp(`alice/site +${id} `))
   await assert.rejects(host.push('alice/site', { b: '2' }), /deny updating a hidden ref/)
   assert.equal((await post(service, alice, `${at}/retry`)).status, 422)
 
@@ -130,7 +130,7 @@ test('cancelling leaves no process, no lock and no temporary file', async () => 
   await until('the git process of the cancelled migration has ended', () => !isAlive(pid))
   await until('no snapshot is left', () => snapshotsOf(service).length === 0)
   await untilOnly(before, blobs)
-  const locks = () => service.godwit('locks')
+  const locks = () => service.godwit('lock', 'list')
   await until('its lock is gone', async () => !/alice\/site/.test(await locks()))
   await host.push('alice/site', { b: '2' })
 
@@ -297,7 +297,7 @@ function parseEvent(text: string): { name: string; id: string | undefined; data:
 }
 
 async function createAccount(service: Service, login: string): Promise<string> {
-  await service.godwit('account', 'set', login, '--create')
+  await service.godwit('account', 'add', login)
   return login
 }
 

@@ -49,8 +49,8 @@ test('a start that is interrupted before its response says that it may have happ
   assert.equal(await interruptDuring(t, /^POST/, 'migration', 'retry', '79'), own)
   assert.equal(await interruptDuring(t, /^POST/, 'schedule', 'run', '3'), own)
   assert.equal(
-    await interruptDuring(t, /^POST/, 'admin', 'retry', '79'),
-    `${message} \`godwit admin queue\``,
+    await interruptDuring(t, /^POST/, 'admin', 'migration', 'retry', '79'),
+    `${message} \`godwit admin status\``,
   )
 })
 

@@ -9,6 +9,7 @@ import { clientCommandLine } from '../support/client-command-line.ts'
 import { fakeServer, type RequestHandler, sendJson } from '../support/fake-server.ts'
 import { freePort } from '../support/free-port.ts'
 import { temporaryDirectory } from '../support/sample-repositories.ts'
+import { until } from '../support/wait-until.ts'
 
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
 const TOKEN = 'ghp_C4n4ryOfAnotherMine0123456789'
@@ -201,7 +202,7 @@ test('the result of a watch is taken from its events if the summary is unavailab
   Object.assign(totals, { exported: 2, skipped: 1 })
   assert.match(
     (await migration(5, 'watch', '79')).err,
-    /exported in part: 2 of 3 repositories, 1 skipped\n.*502 Bad Gateway.*; `godwit migration show 79` lists them/,
+    /partly exported: 2 of 3 repositories, 1 skipped\n.*502 Bad Gateway.*; `godwit migration show 79` lists them/,
   )
   Object.assign(totals, { remaining: 1, skipped: 0 })
   assert.match(
@@ -256,8 +257,8 @@ test('every error says what failed and what to do next', async (t) => {
       ['start', 'a/b', 'a/nope'],
       /Validation Failed\n {2}a\/nope: this account may not migrate this repository, or it does not exist\n {2}Too many/,
     ],
-    [2, ['show', 'seven'], /'seven' is invalid for argument 'id'. A migration ID is a number/],
-    [2, ['start'], /no repositories: give OWNER\/NAME…, or --all/],
+    [2, ['show', 'seven'], /^godwit: 'seven' is not a migration ID \(a number, such as 7\)$/m],
+    [2, ['start'], /no repositories: give OWNER\/NAME or OWNER, or --all/],
     [2, ['shwo', '7'], /unknown command 'shwo'\n\(Did you mean show\?\)/],
     [2, ['list', '--jsno'], /unknown option '--jsno'\n\(Did you mean --json\?\)/],
     [2, ['show', '1', '--url', 'ftp://x'], /--url: must be an http or https address/],
@@ -321,4 +322,56 @@ test('a token among the arguments is accepted with a warning', async (t) => {
   const { err } = await migration(0, 'list', '--token', TOKEN)
   assert.match(err, /can see a token in the arguments; use --token-file/)
   assert.equal(server.requests[0]!.headers.authorization, `bearer ${TOKEN}`)
+})
+
+test('an owner means all repositories of the owner that the user may migrate', async (t) => {
+  const permissions = { admin: true, maintain: true, push: true, triage: true, pull: true }
+  const server = await fakeServer(t, ({ method, path }, response) => {
+    if (path.startsWith('/user/repos'))
+      return sendJson(response, 200, [
+        { full_name: 'octo/tools', permissions },
+        { full_name: 'octo/secret', permissions: { ...permissions, admin: false } },
+        { full_name: 'alice/site', permissions },
+        { full_name: 'carol/her-own', permissions: { ...permissions, admin: false } },
+      ])
+    if (method === 'POST') return sendJson(response, 201, { id: 1, state: 'pending' })
+    sendJson(response, 404, { message: 'Not Found' })
+  })
+  const { migration } = await clientCommandLine(t, { url: server.url, token: 'gwt_unlikely' })
+  const requested = () => JSON.parse(server.requests.at(-1)!.body).repositories
+  const { err } = await migration(0, 'start', 'Octo', 'alice/site', 'octo/tools')
+  assert.deepEqual(requested(), ['octo/tools', 'alice/site'])
+  assert.match(err, /skipped 1 of 2 repositories of Octo: you do not administer it/)
+  await migration(0, 'start', 'site')
+  assert.deepEqual(requested(), ['site'])
+  const sent = server.requests.length
+  assert.match((await migration(1, 'start', 'carol')).err, /no repository of carol can be migrated/)
+  assert.ok(!server.requests.slice(sent).some(({ method }) => method === 'POST'))
+})
+
+test('a download link that leads nowhere is blamed on the server, not on --url', async (t) => {
+  const gone = `http://127.0.0.1:${await freePort()}`
+  const server = await fakeServer(t, (_request, response) => {
+    response.writeHead(302, { location: `${gone}/secret-path?sig=secret` }).end()
+  })
+  const { start } = await clientCommandLine(t, { url: server.url, token: 'gwt_unlikely' })
+  const download = start(['migration', 'download', '7', '--output', 'x.tar.gz'])
+  let said = ''
+  download.stderr.on('data', (text: string) => {
+    said += text
+  })
+  await until(
+    () => `the download reports its error: ${said}`,
+    () => said.includes('\n'),
+  )
+  download.kill('SIGINT')
+  await download.result
+  assert.ok(
+    said.startsWith(
+      `${server.url} sent a download link to ${gone}, which cannot be reached (ECONN`,
+    ),
+    said,
+  )
+  assert.match(said, /the server's --base-url or the address of its bucket may be wrong/)
+  assert.doesNotMatch(said, /secret|check --url/)
 })

@@ -43,7 +43,9 @@ test('the client runs a migration from start to deletion', async () => {
   const forecast = await migration(0, 'start', 'site', 'alice/tools', '--preflight')
   assert.match(forecast.out, /^REPOSITORY +SIZE +RESULT\nalice\/site .* exported\nalice\/tools /)
   assert.match(forecast.err, /nothing was started/)
-  assert.equal((await migration(0, 'list')).out.split('\n').length, 1)
+  const none = await migration(0, 'list')
+  assert.deepEqual([none.out, none.err], ['', 'no migrations yet\n'])
+  assert.equal((await migration(0, 'list', '--json')).out, '[]')
 
   const started = await migration(
     0,
@@ -76,7 +78,7 @@ test('the client runs a migration from start to deletion', async () => {
 
   const unlocked = await migration(0, 'unlock', '1', 'Alice/Site', 'tools')
   assert.equal(unlocked.out, 'unlocked: alice/site\nunlocked: alice/tools')
-  assert.doesNotMatch(await service.godwit('locks'), /alice/)
+  assert.doesNotMatch(await service.godwit('lock', 'list'), /alice/)
   assert.match((await migration(3, 'unlock', '1', 'site')).err, /site is not locked by migration 1/)
   assert.match((await migration(2, 'unlock', '1', 'nope')).err, /1 does not include nope/)
 
@@ -93,7 +95,10 @@ test('the client runs a migration from start to deletion', async () => {
 
   await migration(0, 'delete', '1')
   assert.match((await migration(0, 'show', '1')).out, /^archive +deleted or expired$/m)
-  assert.match((await migration(3, 'download', '1', '--force')).err, /migration 1 has no archive/)
+  assert.match(
+    (await migration(3, 'download', '1', '--force')).err,
+    /migration 1 has no archive: it was deleted or has expired; .*archive returned 404\)/,
+  )
   assert.equal((await readFile(file)).length, download.bytes)
 
   assert.equal((await migration(0, 'start', '--all', '--name', 'The move')).out, '2')
@@ -119,14 +124,24 @@ test('a failed migration sets the exit code, and retry, report and cancel work',
   assert.match(failed.err, /^godwit: migration 3 failed.*`godwit migration report 3`/m)
   assert.match((await migration(0, 'report', '3')).out, /failed {3}alice\/site: /)
   await host.recreate('alice/site', { a: '1' })
-  assert.equal((await migration(0, 'retry', '3')).out, '4')
-  await migration(0, 'watch', '4')
+  const shown = (await migration(0, 'show', '3')).out
+  assert.match(shown, /^Migration 3 failed\.\n/)
+  assert.equal(shown.match(/^ {2}failed: alice\/site: .+$/gm)?.length, 1, shown)
+  assert.equal((await migration(0, 'status', '3')).out, shown)
+  assert.match(
+    (await migration(3, 'download', '3')).err,
+    /3 has no archive: it failed or was cancelled; `godwit migration show 3` shows the reason/,
+  )
+  assert.match((await migration(3, 'download', '99')).err, /has no migration 99 for this account/)
+  const retried = await migration(0, 'retry', '3', '--watch')
+  assert.equal(retried.out, '4')
+  assert.match(retried.err, /^exported: alice\/site/m)
 
   await git.slowDown()
   await host.push('alice/site', { b: '2' })
   assert.equal((await migration(0, 'start', 'site')).out, '5')
   await git.untilSlow()
-  assert.equal((await migration(0, 'cancel', '5')).out, 'migration 5 is cancelled')
+  assert.equal((await migration(0, 'cancel', '5')).out, 'migration 5 cancelled')
   assert.match((await migration(1, 'watch', '5')).err, /migration 5 is cancelled; /)
   assert.match((await migration(3, 'cancel', '5')).err, /The migration has already ended/)
   await git.speedUp()

@@ -1,55 +1,14 @@
 import assert from 'node:assert/strict'
-import { execFile, spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
+import { execFile, spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { before, type TestContext, test } from 'node:test'
+import { before, test } from 'node:test'
 import { promisify } from 'node:util'
 import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { temporaryDirectory } from '../support/sample-repositories.ts'
 import { createCommandRunner } from '../support/shared-commands.ts'
 import { skipUnless } from '../support/skip-unless.ts'
-import { needsTerminal } from '../support/terminal.ts'
-import { until, withTimeout } from '../support/wait-until.ts'
-
-interface Terminal {
-  /** Types the keys and waits until the output matches. */
-  type(keys: string, shown: RegExp): Promise<string>
-}
-
-/** Starts a shell at its own terminal. */
-function shellAtTerminal(
-  t: Pick<TestContext, 'after'>,
-  shell: string,
-  { cwd, env = {} }: { cwd: string; env?: Readonly<Record<string, string>> },
-): Terminal {
-  const child = spawn('script', ['-qefc', `stty cols 120 rows 50; exec ${shell}`, '/dev/null'], {
-    cwd,
-    env: { ...process.env, TERM: 'dumb', PS1: '> ', ...env },
-    stdio: ['pipe', 'pipe', 'inherit'],
-  })
-  let shown = ''
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    shown += text
-  })
-  const ended = once(child, 'exit')
-  t.after(async () => {
-    child.kill('SIGHUP')
-    await withTimeout(`${shell} ends with its terminal`, ended)
-  })
-  return {
-    async type(keys, expected) {
-      const before = shown.length
-      child.stdin.write(keys)
-      const since = () => shown.slice(before)
-      await until(
-        () => `${JSON.stringify(keys)} shows ${expected}: ${JSON.stringify(since())}`,
-        async () => expected.test(since()),
-      )
-      return since()
-    },
-  }
-}
+import { needsTerminal, typeAtTerminal } from '../support/terminal.ts'
 
 const run = promisify(execFile)
 
@@ -75,7 +34,9 @@ before(async () => {
 const CASES: [line: string, offered: string[], unwanted: string[]][] = [
   ['tok', ['token'], ['serve']],
   ['', ['serve', 'token', 'completion', 'version', 'help'], ['add']],
-  ['token ', ['add', 'list', 'revoke'], ['serve']],
+  ['token ', ['add', 'list', 'remove'], ['serve']],
+  ['admin token ', ['list', 'remove'], ['add']],
+  ['auth ', ['login', 'logout', 'status', 'switch'], []],
   ['help tok', ['token'], []],
   ['completion ', ['bash', 'zsh', 'fish'], []],
   ['token add alice --exp', ['--expires'], []],
@@ -84,7 +45,13 @@ const CASES: [line: string, offered: string[], unwanted: string[]][] = [
   ['migration list --rep', [], ['--repositories']],
   ['member add octo alice --role ', ['owner', 'member'], ['api']],
   ['serve --role ', ['all', 'api'], ['owner']],
-  ['locks --data serve rel', ['release'], []],
+  ['lock --data serve rem', ['remove'], []],
+  ['serve --layout ', ['owner/name', 'flat', 'any-depth'], ['all']],
+  ['serve --log-level ', ['debug', 'silent'], []],
+  ['schedule add --weekday ', ['monday', 'sunday'], []],
+  ['account add octo --type ', ['User', 'Organization'], []],
+  ['export alice --output an', ['an-archive.tar.gz'], []],
+  ['migration start --token-file an', ['an-archive.tar.gz'], []],
   ['--config an-archive.tar.gz token ', ['add'], []],
   ['verify an', ['an-archive.tar.gz'], []],
 ]
@@ -116,7 +83,7 @@ test('bash completes commands and options', needs('bash'), async () => {
 })
 
 test('bash completes at a terminal with the Tab key', { ...needsTerminal }, async (t) => {
-  const bash = shellAtTerminal(t, 'bash --norc --noprofile -i', { cwd: folder })
+  const bash = typeAtTerminal(t, 'bash --norc --noprofile -i', { cwd: folder })
   await bash.type(
     `bind 'set bell-style none'; source ${scriptFor('bash')}; echo rea''dy\n`,
     /ready/,
@@ -130,7 +97,7 @@ test('bash completes at a terminal with the Tab key', { ...needsTerminal }, asyn
 })
 
 test('zsh completes at a terminal with the Tab key', needs('zsh'), async (t) => {
-  const zsh = shellAtTerminal(t, 'zsh -f -i', { cwd: folder })
+  const zsh = typeAtTerminal(t, 'zsh -f -i', { cwd: folder })
   const load = 'autoload -U compinit; compinit -u -D'
   await zsh.type(`PS1='> '; ${load}; source ${scriptFor('zsh')}; echo rea''dy\n`, /ready/)
   await zsh.type('godwit tok\t', /token /)

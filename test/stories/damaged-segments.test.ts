@@ -108,7 +108,7 @@ test('the client names the damage and keeps nothing', async () => {
   const { err } = await client.migration(3, 'download', String(id))
   assert.match(
     err,
-    /rejected the request with 410: .* the stored data of alice\/two is damaged\. Start a new/,
+    /rejected the request \(410\): .* the stored data of alice\/two is damaged\. Start a new/,
   )
   assert.deepEqual(await readdir(client.folder), [])
   const shown = await client.migration(0, 'show', String(id))

@@ -120,7 +120,7 @@ test('an expired lock is released, even if another cannot be released', async (t
 test('a lock of a missing repository is released when it is back; a stray lock is found and released', async () => {
   const { host, service, lock, unlock, push, assertLocked } = story
   const [here, away] = [join(host.root, 'alice'), join(host.root, '../away')]
-  const locks = async () => (await service.godwit('locks')).split('\n').slice(1)
+  const locks = async () => (await service.godwit('lock', 'list')).split('\n').slice(1)
   const { id, ended } = await lock('site')
   await ended('exported')
   assert.match((await locks()).join(), new RegExp(`^alice/site +${id} .* held$`))
@@ -146,17 +146,17 @@ test('a lock of a missing repository is released when it is back; a stray lock i
   const runDoctor = () => service.godwit('doctor').catch((error) => String(error.stdout))
   assert.match(await runDoctor(), /locked by no migration: alice\/web\n/)
   await assertLocked('alice/web')
-  assert.equal(await service.godwit('locks', 'release', 'alice/web'), 'alice/web accepts pushes')
+  assert.equal(await service.godwit('lock', 'remove', 'alice/web'), 'alice/web accepts pushes')
   for (const name of ['alice/web', 'alice/web.wiki']) await push(name)
   assert.doesNotMatch(await runDoctor(), /locked by no migration/)
 
   await assertLocked('alice/blog')
-  assert.equal(await service.godwit('locks', 'release', 'ALICE/blog'), 'ALICE/blog accepts pushes')
+  assert.equal(await service.godwit('lock', 'remove', 'ALICE/blog'), 'ALICE/blog accepts pushes')
   await push('alice/blog')
   assert.equal(await unlock(second.id, 'blog'), 404)
-  const gone = service.godwit('locks', 'release', 'alice/site')
+  const gone = service.godwit('lock', 'remove', 'alice/site')
   await assert.rejects(gone, /is not in --repositories.*--forget/)
   assert.equal((await locks()).length, 1)
-  await service.godwit('locks', 'release', 'alice/site', '--forget')
+  await service.godwit('lock', 'remove', 'alice/site', '--forget')
   assert.deepEqual(await locks(), [])
 })

@@ -35,7 +35,7 @@ let story: SharedStory
 
 before(async () => {
   story = await sharedExportStory(fileCleanup, { repositories: makeRepositories })
-  await story.service.godwit('account', 'set', 'octo', '--type', 'Organization', '--create')
+  await story.service.godwit('account', 'edit', 'octo', '--type', 'Organization')
 })
 
 /** Returns the archive of one migration: its top-level files, and their JSON. */
@@ -116,7 +116,7 @@ test('the records have the shape that importers know', async () => {
 
 test('the members of an organization are in the archives of its owners', async () => {
   const { url, godwit } = story.service
-  await godwit('account', 'set', 'dave', '--create')
+  await godwit('account', 'add', 'dave')
   await godwit('member', 'add', 'octo', 'dave', '--role', 'owner')
   const membersIn = async () => {
     const { records } = await archiveOf(story, ['octo/tools'])
@@ -143,6 +143,16 @@ test('the members of an organization are in the archives of its owners', async (
   })
   await godwit('member', 'remove', 'octo', 'dave')
   await assert.rejects(godwit('member', 'remove', 'octo', 'dave'), /dave is not a member of octo/)
+  await assert.rejects(
+    godwit('member', 'add', 'octo', 'alice'),
+    /alice is a member of octo already/,
+  )
+  await assert.rejects(
+    godwit('member', 'edit', 'octo', 'dave', '--role', 'owner'),
+    /dave is not a member of octo: `godwit member add octo dave` adds it/,
+  )
+  const edited = await godwit('member', 'edit', 'octo', 'alice', '--role', 'owner', '--json')
+  assert.deepEqual([JSON.parse(edited).login, JSON.parse(edited).role], ['alice', 'owner'])
   await assert.rejects(godwit('member', 'add', 'alice', 'dave'), /alice is a user/)
   await assert.rejects(godwit('member', 'add', 'octo', 'nobody'), /account nobody does not exist/)
 })

@@ -28,7 +28,7 @@ test('every error of a command is one line that says what failed and what to do 
   const taken = join(temporaryDirectory(t), 'taken')
   t.after(lockDataDirectory(taken))
   const newer = join(temporaryDirectory(t), 'newer')
-  assert.equal((await godwit(['account', 'set', 'bob', '--create', '--data', newer])).code, 0)
+  assert.equal((await godwit(['account', 'add', 'bob', '--data', newer])).code, 0)
   const database = new DatabaseSync(join(newer, 'godwit.sqlite'))
   database.exec("insert into godwit_schema values (999, 'from the future', 0)")
   database.close()
@@ -81,7 +81,7 @@ test('every error of a command is one line that says what failed and what to do 
     [1, ['token', 'add', 'bob', '--data', data], /account bob does not exist: run `godwit sync`/],
     [
       1,
-      ['token', 'revoke', '7', '--data', data],
+      ['token', 'remove', '7', '--data', data],
       /token 7 does not exist or is not valid: `godwit token list` shows/,
     ],
     [

@@ -67,7 +67,7 @@ test('names on disk cannot send control sequences to a terminal', async (t) => {
 
 test('JSON output has the names as they are', async (t) => {
   const data = ['--data', join(temporaryDirectory(t), 'data')]
-  await godwit(['account', 'set', 'alice', '--create', ...data])
+  await godwit(['account', 'add', 'alice', ...data])
   assert.equal((await godwit(['token', 'add', 'alice', '--name', EVIL, ...data])).code, 0)
   const listed = await godwit(['token', 'list', '--json', ...data])
   assertSafeOutput(listed, 'token list --json')
@@ -162,8 +162,8 @@ const GODWIT_COMMANDS = [
   ['webhook', 'show', '1'],
   ['webhook', 'deliveries', '1'],
   ['webhook', 'deliveries', '1', '1'],
-  ['admin', 'queue'],
-  ['admin', 'tokens'],
+  ['admin', 'status'],
+  ['admin', 'token', 'list'],
 ]
 
 test('text of a server cannot send control sequences to a terminal', async (t) => {
@@ -266,10 +266,10 @@ test('a failed write is reported in one line, and leaves nothing behind', async 
     ['config'],
     ['account', 'list'],
     ['account', 'show', 'alice'],
-    ['account', 'set', 'alice'],
+    ['account', 'edit', 'alice', '--site-admin'],
     ['token', 'add', 'alice'],
     ['token', 'list'],
-    ['locks'],
+    ['lock', 'list', '--json'],
     ['sync'],
     ['doctor'],
     ['doctor', '--json'],

@@ -40,7 +40,7 @@ describe('resources of other accounts do not exist for a caller', () => {
     await host.repository('carol/zine', { files: { a: '1' } })
     await host.repository('operator/tools', { files: { a: '1' } })
     service = await startSharedService(t, { repositories: host.root })
-    await service.godwit('account', 'set', 'operator', '--site-admin', '--create')
+    await service.godwit('account', 'edit', 'operator', '--site-admin')
     tokens = {
       alice: await service.token('alice'),
       bob: await service.token('bob'),

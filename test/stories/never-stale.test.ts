@@ -30,7 +30,7 @@ test('one process on SQLite shows every change, also of other processes', async 
   t.after(database.close)
   await assertChangesVisible(database.db, id as number, [send])
   await assertDeletionVisible(id as number, send, [send])
-  await service.godwit('token', 'revoke', '1')
+  await service.godwit('token', 'remove', '1')
   assert.equal((await send(`/user/migrations/${id}`)).status, 401, 'a revoked token was accepted')
 })
 

@@ -27,7 +27,7 @@ before(async () => {
     },
     flags: ['--git', slow.program],
   })
-  await story.service.godwit('account', 'set', 'operator', '--site-admin', '--create')
+  await story.service.godwit('account', 'add', 'operator', '--site-admin')
   operatorToken = await story.service.token('operator')
   client = await clientCommandLine(fileCleanup, { url: story.service.url, token: operatorToken })
 })
@@ -55,45 +55,50 @@ test('an operator cancels, retries and deletes migrations of others, and is name
   await slow.slowDown()
   const running = await story.start(['alice/atlas'], { lock_repositories: true })
   await slow.untilSlow()
-  assert.match((await runAdmin(0, 'queue')).out, /^migration 1 +alice +exporting /m)
-  assert.equal((await runAdmin(0, 'cancel', String(running))).out, 'migration 1 is cancelled')
+  assert.match((await runAdmin(0, 'status')).out, /^migration 1 +alice +exporting /m)
+  assert.equal(
+    (await runAdmin(0, 'migration', 'cancel', String(running))).out,
+    'migration 1 cancelled',
+  )
   const state = async (id: number) =>
     ((await (await story.call(`/user/migrations/${id}/summary`)).json()) as { state: string }).state
   assert.equal(await state(running), 'cancelled')
   await untilAudited('admin.migration.cancel', /"migration":1,.*"owner":"alice"/)
-  assert.match((await runAdmin(3, 'cancel', String(running))).err, /already ended/)
-  assert.match((await runAdmin(3, 'cancel', '999')).err, /does not have migration 999/)
+  assert.match((await runAdmin(3, 'migration', 'cancel', String(running))).err, /already ended/)
+  assert.match((await runAdmin(3, 'migration', 'cancel', '999')).err, /does not have migration 999/)
 
   await slow.speedUp()
   const failed = await story.migrate(['alice/birds', 'alice/grafted'], {}, 'failed')
-  const retried = Number((await runAdmin(0, 'retry', String(failed.id), '--allow-partial')).out)
+  const retried = Number(
+    (await runAdmin(0, 'migration', 'retry', String(failed.id), '--allow-partial')).out,
+  )
   await story.untilEnded(retried, 'exported')
   await untilAudited('admin.migration.retry', /"owner":"alice"/)
-  await runAdmin(0, 'delete', String(retried))
+  await runAdmin(0, 'migration', 'delete', String(retried))
   assert.equal((await story.call(`/user/migrations/${retried}/archive`)).status, 404)
   await untilAudited('admin.migration.delete_archive', /"owner":"alice"/)
 })
 
-test('an operator releases any lock and revokes any token', async () => {
+test('an operator removes any lock and revokes any token', async () => {
   const locking = await story.migrate(['alice/atlas'], { lock_repositories: true })
   await assert.rejects(story.host.push('alice/atlas', { b: '2' }), /hidden ref/)
-  assert.match((await runAdmin(2, 'release', 'alice/atlas/x')).err, /is not OWNER\/NAME/)
+  assert.match((await runAdmin(2, 'lock', 'remove', 'alice/atlas/x')).err, /is not OWNER\/NAME/)
   await assert.rejects(story.host.push('alice/atlas', { b: '2' }), /hidden ref/)
-  await runAdmin(0, 'release', 'alice/atlas')
+  await runAdmin(0, 'lock', 'remove', 'alice/atlas')
   await story.host.push('alice/atlas', { b: '2' })
-  assert.match((await runAdmin(3, 'release', 'alice/atlas')).err, /does not have a lock/)
+  assert.match((await runAdmin(3, 'lock', 'remove', 'alice/atlas')).err, /does not have a lock/)
   await untilAudited('admin.lock.release', /"repository":"alice\/atlas"/)
   assert.equal((await story.call(`/user/migrations/${locking.id}`)).status, 200)
 
   const token = await story.service.token('alice', '--name', 'lost')
-  const { out } = await runAdmin(0, 'tokens')
+  const { out } = await runAdmin(0, 'token', 'list')
   assert.ok(!out.includes('gwt_'))
   const [id] = /^\d+(?= +alice +lost +valid)/m.exec(out)!
   assert.equal((await story.service.call(token, '/user')).status, 200)
-  await runAdmin(0, 'revoke', id)
+  await runAdmin(0, 'token', 'remove', id)
   assert.equal((await story.service.call(token, '/user')).status, 401)
   await untilAudited('admin.token.revoke', new RegExp(`"revoked":${id}`))
-  await runAdmin(3, 'revoke', id)
+  await runAdmin(3, 'token', 'remove', id)
 })
 
 test('other users get 404 for the operator’s actions', async () => {

@@ -32,7 +32,7 @@ async function scene(engine: 'sqlite' | 'postgres', t: Parameters<typeof startSh
   await host.loseObjects('bob/bad')
   const service = await startSharedService(t, { repositories: host.root, engine })
   assert.match(
-    await service.godwit('account', 'set', 'operator', '--site-admin', '--create'),
+    await service.godwit('account', 'add', 'operator', '--site-admin'),
     /operator .* yes/,
   )
   const tokens = {

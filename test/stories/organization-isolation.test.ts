@@ -32,7 +32,7 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
   await writeFile(join(host.root, 'octo/godwit-members'), 'owner owner\nmember member\n')
   const service = await startSharedService(t, { repositories: host.root, engine })
   const tokens = {} as Record<Login, string>
-  await service.godwit('account', 'set', 'operator', '--site-admin', '--create')
+  await service.godwit('account', 'add', 'operator', '--site-admin')
   for (const login of PEOPLE) tokens[login] = await service.token(login)
   await service.godwit('member', 'add', 'octo', 'second', '--role', 'owner')
   const call = (login: Login, path: string, init?: RequestInit) =>

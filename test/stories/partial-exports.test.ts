@@ -7,7 +7,7 @@ import { cleanupAfterFile } from '../support/file-cleanup.ts'
 
 const INTACT = ['alice/atlas', 'alice/birds']
 const PARTIAL =
-  /migration 2 is exported in part: 2 of 3 repositories, 1 skipped\n +skipped: alice\/grafted: .*grafts/
+  /migration 2 is partly exported: 2 of 3 repositories, 1 skipped\n +skipped: alice\/grafted: .*grafts/
 
 let story: SharedStory
 let client: ClientCommandLine
@@ -51,7 +51,7 @@ test('list, show and report of a partial export have the counts', async () => {
   assert.match(list, /^2 +partial +2 of 3, 1 skipped /m)
   assert.match(list, /^1 +exported +2 /m)
   const { out: shown } = await client.migration(0, 'show', '2')
-  assert.match(shown, /^Migration 2 is partial\.$/m)
+  assert.match(shown, /^Migration 2 is partly exported\.$/m)
   assert.match(shown, /^repositories +2 of 3, 1 skipped$/m)
   assert.match(shown, /skipped: alice\/grafted: .*grafts/)
   const { out: report } = await client.migration(0, 'report', '2')
@@ -63,7 +63,7 @@ test('list, show and report of a partial export have the counts', async () => {
 })
 
 test('a partial export is among the failures that the operator sees', async () => {
-  await story.service.godwit('account', 'set', 'olga', '--site-admin', '--create')
+  await story.service.godwit('account', 'add', 'olga', '--site-admin')
   const operatorToken = await story.service.token('olga')
   const response = await story.service.call(operatorToken, '/admin/service')
   const { failures } = (await response.json()) as { failures: Record<string, unknown>[] }

@@ -183,7 +183,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       const expiresAt = Date.now() + 1000
       await until('the token has expired', () => Date.now() > expiresAt)
       assert.deepEqual(await as(`bearer ${expired}`), [401, 'Bad credentials'])
-      await service.godwit('token', 'revoke', '1')
+      await service.godwit('token', 'remove', '1')
       assert.deepEqual(await as(`bearer ${alice}`), [401, 'Bad credentials'])
     })
   })

@@ -118,13 +118,13 @@ test('the client creates, runs, changes and removes schedules', async (t) => {
     (await schedule(0, 'show', '1')).out,
     /\nrepositories {2}all repositories of alice, also future ones\n[\s\S]*\n1 +exported /,
   )
-  assert.match((await schedule(0, 'pause', '1')).out, /^schedule 1 is paused$/)
+  assert.match((await schedule(0, 'pause', '1')).out, /^schedule 1 paused$/)
   assert.match(
     (await schedule(0, 'show', '1')).out,
     /paused; resume it with `godwit schedule resume 1`/,
   )
-  assert.match((await schedule(0, 'resume', '1')).out, /^schedule 1 runs next at 20/)
-  const changed = await schedule(0, 'change', '1', '--every', 'day', '--at', '04:15')
+  assert.match((await schedule(0, 'resume', '1')).out, /^schedule 1 resumed; it runs next at 20/)
+  const changed = await schedule(0, 'edit', '1', '--every', 'day', '--at', '04:15')
   assert.match(changed.out, /^Schedule 1 runs every day at 04:15 Europe\/Zurich\./)
 
   const org = ['--org', 'octo']
@@ -167,7 +167,7 @@ test('the last archive that holds a repository is kept until it is released', as
     await jsonClient(service, caller)(404, 'DELETE', `${other}/${id}`)
   assert.match((await schedule(3, 'release', '1', '2')).err, /`godwit schedule show 1` lists them/)
   await migration(0, 'show', '1')
-  assert.equal((await schedule(0, 'release', '1')).out, 'the archive of migration 1 is deleted')
+  assert.equal((await schedule(0, 'release', '1')).out, 'archive of migration 1 deleted')
   assert.match((await schedule(0, 'release', '1')).out, /no archives to release/)
   await runAndWatch(0)
   await until('it is logged', () => service.log().includes('"audit":"schedule.release"'))

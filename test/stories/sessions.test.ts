@@ -121,13 +121,13 @@ test('signing out ends the session on the server, and so does the end of its tok
   const { cookie: second } = await signIn(other)
   assert.equal(await statusWith({ ...PAGE_HEADER, cookie: second }), 200)
   const [id] = /^\d+(?= +alice +other)/m.exec(await service.godwit('token', 'list'))!
-  await service.godwit('token', 'revoke', id)
+  await service.godwit('token', 'remove', id)
   assert.equal(await statusWith({ ...PAGE_HEADER, cookie: second }), 401)
 })
 
 test('a request with a token ignores the cookie', async () => {
   const { cookie } = await signIn(alice)
-  await service.godwit('account', 'set', 'bob', '--create')
+  await service.godwit('account', 'add', 'bob')
   const bob = await service.token('bob')
   const response = await send('/user', {
     headers: { ...PAGE_HEADER, cookie, authorization: `bearer ${bob}` },

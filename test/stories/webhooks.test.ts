@@ -51,7 +51,7 @@ test('the client creates, edits and removes webhooks of an organization', async 
   const address = `${receiver.url}/hook?key=in-the-address`
 
   const added = await webhook(0, 'add', address, '--secret-file', 'secret')
-  assert.match(added.out, /^webhook 1 is active\naddress +http.*\nevents +migration\n/)
+  assert.match(added.out, /^webhook 1 is active\nURL +http.*\nevents +migration\n/)
   assert.match(added.out, /^secret +set$/m)
   await until('the ping arrives', () => receiver.received.length === 1)
   assert.match(receiver.received[0]!.headers['x-hub-signature-256'] as string, /^sha256=/)

@@ -43,7 +43,7 @@ test('a dump reports what it cannot hold, and exits with 0', async (t) => {
   assert.ok(lines.includes('skipped: 5 issue events'), output)
   assert.match(output, /beside the dump: 1 attachment in .*alice\/site\/attachments, listed in/)
   assert.match(output, /next: run .*dumps\/restore\.sh on the server/)
-  assert.match(output, /1 private: restore-repo would make them public/)
+  assert.match(output, /1 private repository: restore-repo would make it public/)
   assert.equal(readDump(join(folder, 'dumps/alice/site')).issues.length, 2)
   assert.deepEqual(await leftovers(), [])
   const strict = await godwit(asDump('--into', 'other', '--strict', 'corp/quiet', 'alice/site'))
@@ -110,7 +110,7 @@ test('account ids without the address of their server are reported as useless', 
   await writeFile(join(folder, 'people.csv'), 'old-login,new-login,account-id\nbob,robert,7\n')
   const people = ['--people', 'people.csv', 'corp/quiet']
   const { output } = await godwit(asDump('--into', 'dumps', ...people))
-  assert.match(output, /warning: account-id counts only with --target/)
+  assert.match(output, /warning: account-id is used only with --target/)
   const known = await godwit(asDump('--into', 'more', '--target', 'https://a.example', ...people))
   assert.doesNotMatch(known.output, /account-id/)
 })

@@ -222,6 +222,7 @@ test('a failed export names the reason and writes no file', async (t) => {
   const { code, stderr } = await godwit(command)
   assert.equal(code, 1)
   assert.match(stderr, /alice\/bad: .*[0-9a-f]{40}/)
+  assert.equal(stderr.match(/alice\/bad: /g)?.length, 1, 'the reason is printed once')
   assert.match(stderr, /alice\/worse: .*[0-9a-f]{40}/)
   assert.match(stderr, /nothing was written; use --allow-partial to skip these\n$/)
   assert.ok(!existsSync(join(folder, 'a.tar.gz')))

@@ -1,3 +1,5 @@
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { isMainThread } from 'node:worker_threads'
 
 /**
@@ -14,6 +16,8 @@ env.GIT_CONFIG_GLOBAL = '/dev/null'
 env.GIT_CONFIG_NOSYSTEM = '1'
 // A machine where Godwit is installed has /etc/godwit/config.
 env.GODWIT_CONFIG = '/dev/null'
+// The developer may be logged in to a server.
+env.XDG_CONFIG_HOME = join(tmpdir(), 'godwit-test-config')
 // Tests connect to servers on this machine; curl and Python would use a proxy for them.
 const LOCAL = ['127.0.0.1', 'localhost']
 for (const name of ['NO_PROXY', 'no_proxy']) {

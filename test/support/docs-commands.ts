@@ -85,9 +85,7 @@ export async function usageErrorOf(words: readonly string[]): Promise<string | u
 /** Commands that do something; a name of several commands does nothing by itself. */
 const everyCommand = (parent: Command): Command[] =>
   parent.commands.flatMap((command) =>
-    command.commands.length > 0 && command.name() !== 'locks'
-      ? everyCommand(command)
-      : [command, ...everyCommand(command)],
+    command.commands.length > 0 ? everyCommand(command) : [command],
   )
 
 /** Returns the words that are not a command or flag of the program. Mentioned commands may lack arguments. */
@@ -96,9 +94,16 @@ export async function unknownWords(words: readonly string[]): Promise<string[]> 
   const known = command.options.map(({ long }) => long)
   const unknown: string[] = []
   for (const [index, word] of words.entries()) {
-    const child = command.commands.find((each) => each.name() === word)
+    const child = command.commands.find(
+      (each) => each.name() === word || each.aliases().includes(word),
+    )
     if (child) command = child
-    else if (index === 0 && word !== 'help') unknown.push(word)
+    else if (
+      index === 0
+        ? word !== 'help'
+        : command.parent && command.commands.length > 0 && /^[a-z][a-z-]*$/.test(word)
+    )
+      unknown.push(word)
     known.push(...command.options.map(({ long }) => long), '--help')
   }
   const flags = words.filter((word) => word.startsWith('--')).map((word) => word.split('=')[0]!)

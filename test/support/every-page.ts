@@ -142,9 +142,9 @@ async function startEveryState(
     flags: ['--git', slow.program, '--concurrency', '1', '--webhook-networks', '127.0.0.1'],
   })
   const { service } = story
-  await service.godwit('account', 'set', 'alice', '--site-admin', '--create')
-  await service.godwit('account', 'set', 'newcomer', '--create')
-  await service.godwit('account', 'set', 'octo', '--type', 'Organization', '--create')
+  await service.godwit('account', 'edit', 'alice', '--site-admin')
+  await service.godwit('account', 'add', 'newcomer')
+  await service.godwit('account', 'add', 'octo', '--type', 'Organization')
   await service.godwit('member', 'add', 'octo', 'alice', '--role', 'owner')
   const token = await service.token('alice')
   const exported = await story.migrate(['alice/atlas', 'alice/birds'], { lock_repositories: true })

@@ -1,5 +1,8 @@
-import { execFile, spawnSync } from 'node:child_process'
+import { execFile, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import type { TestContext } from 'node:test'
 import { skipUnless } from './skip-unless.ts'
+import { until, withTimeout } from './wait-until.ts'
 
 const { stdout } = spawnSync('script', ['--version'], { encoding: 'utf8' })
 const isInstalled = stdout?.includes('util-linux') ?? false
@@ -23,4 +26,49 @@ export function atTerminal(
     )
     child.stdin?.end()
   })
+}
+
+interface Typist {
+  /** Types the keys and waits until the output matches. */
+  type(keys: string, shown: RegExp): Promise<string>
+  /** Waits for the end of the command, and returns its exit code and all that it displayed. */
+  ended(): Promise<{ code: number | null; shown: string }>
+}
+
+/** Starts a command at its own terminal. */
+export function typeAtTerminal(
+  t: Pick<TestContext, 'after'>,
+  command: string,
+  { cwd, env = {} }: { cwd: string; env?: Readonly<Record<string, string>> },
+): Typist {
+  const child = spawn('script', ['-qefc', `stty cols 120 rows 50; exec ${command}`, '/dev/null'], {
+    cwd,
+    env: { ...process.env, TERM: 'dumb', PS1: '> ', ...env },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  let shown = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    shown += text
+  })
+  const exited = once(child, 'exit')
+  t.after(async () => {
+    child.kill('SIGHUP')
+    await withTimeout(`${command} ends with its terminal`, exited)
+  })
+  return {
+    async type(keys, expected) {
+      const before = shown.length
+      child.stdin.write(keys)
+      const since = () => shown.slice(before)
+      await until(
+        () => `${JSON.stringify(keys)} brings ${expected}: ${JSON.stringify(since())}`,
+        async () => expected.test(since()),
+      )
+      return since()
+    },
+    async ended() {
+      await withTimeout(() => `${command} ends: ${shown}`, exited)
+      return { code: child.exitCode, shown }
+    },
+  }
 }

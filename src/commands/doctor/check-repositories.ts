@@ -179,7 +179,7 @@ export async function* checkLocks(config: Config, git: Git): AsyncGenerator<Chec
   const stray = recorded && locked.filter((name) => !recorded.has(name.toLowerCase()))
   if (!stray || stray.length === 0) return
   const advice =
-    'unless another Godwit serves these repositories, unlock them with `godwit locks release OWNER/NAME`'
+    'unless another Godwit serves these repositories, unlock them with `godwit lock remove OWNER/NAME`'
   yield warning('locks', `locked by no migration: ${firstFew(stray)}`, advice)
 }
 

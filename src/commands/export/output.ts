@@ -14,9 +14,13 @@ import {
 import { onChunk } from '../../lib/chunks.ts'
 import { withWriteContext } from '../../lib/disk-errors.ts'
 import { makeDirectory } from '../../lib/make-directory.ts'
-import { UsageError, UserError } from '../../lib/user-error.ts'
+import { UsageError } from '../../lib/user-error.ts'
 import { fullNameOf, type RepositoryFacts } from '../../repositories/facts.ts'
-import { refuseExistingFile, writeFileAtomically } from '../atomic-file.ts'
+import {
+  refuseExistingFile,
+  requireWritableDirectory,
+  writeFileAtomically,
+} from '../atomic-file.ts'
 
 export interface WrittenArchive {
   bytes: number
@@ -89,10 +93,10 @@ function oneArchive(
 }
 
 /** Writes each archive to OWNER/NAME.tar.gz. */
-function toDirectory(directory: string, force: boolean): ExportOutput {
+async function toDirectory(directory: string, force: boolean): Promise<ExportOutput> {
   const fileOf = (facts: RepositoryFacts) => join(directory, `${fullNameOf(facts)}.tar.gz`)
   const nearby = existsSync(directory) ? directory : dirname(directory)
-  if (!existsSync(nearby)) throw new UserError(`directory ${nearby} does not exist`)
+  await requireWritableDirectory(nearby, directory)
   return {
     nearby,
     async refuseExisting(repositories) {

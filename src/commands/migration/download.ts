@@ -81,8 +81,11 @@ async function toFile(
   )
   const { git, searchPath } = client.config
   if (verify) {
-    const { verifyFile } = await import('../verify.ts')
-    await verifyFile({ git, searchPath }, name, client.signal, client.isJson ? printMessage : print)
+    const { formatFinding, verifyFile } = await import('../verify.ts')
+    const printLine = client.isJson ? printMessage : print
+    await verifyFile({ git, searchPath }, name, client.signal, (...finding) =>
+      printLine(formatFinding(...finding)),
+    )
     client.setStopMessage(`stopped; ${name} is downloaded and verified`)
   }
   await requireCompleteExport(client, id)
@@ -108,6 +111,7 @@ async function fetchInto(
   using line = progressLine(process.stderr)
   if (target.position > 0) line.print(`resuming after ${formatBytes(target.position)}`)
   let drawnAt = 0
+  let lastError = ''
   await downloadArchive(api, id, target, {
     signal,
     onBytes(position, total) {
@@ -116,9 +120,12 @@ async function fetchInto(
       const of = total === undefined ? '' : ` of ${formatBytes(total)}`
       line.update(total && position / total, `${formatBytes(position)}${of}`)
     },
-    onError(error, position) {
+    onError({ message }, position) {
       const next = position > 0 ? `resuming after ${formatBytes(position)}` : 'starting again'
-      line.print(`${error.message}; ${next}`)
+      const text = `${message}; ${next}`
+      // A reason that stays the same is printed once.
+      if (text !== lastError) line.print(text)
+      lastError = text
     },
   })
 }

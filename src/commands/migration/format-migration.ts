@@ -8,10 +8,10 @@ import {
 } from '../../client/responses.ts'
 import { isPartial } from '../../lib/is-partial.ts'
 import { formatBytes, formatDuration, formatKib } from '../../lib/quantities.ts'
-import { escapeForTerminal } from '../../lib/terminal-text.ts'
+import { escapeForTerminal, oneLine } from '../../lib/terminal-text.ts'
 import { formatTime, type Table } from '../command-line.ts'
 import { paintState } from '../terminal.ts'
-import { formatCounts, formatSkipped } from './partial-export.ts'
+import { formatCounts, formatNotExported } from './partial-export.ts'
 
 const MIGRATION_TITLES = ['ID', 'STATE', 'REPOSITORIES', 'CREATED', 'ARCHIVE']
 
@@ -74,7 +74,7 @@ export function describeMigration(
 ): string {
   const { id, guid, state, created_at, updated_at, repositories, archive_url } = migration
   return [
-    `Migration ${id} is ${paintState(summary ? stateOf(summary) : state)}.`,
+    `Migration ${id} ${describeState(summary ? stateOf(summary) : state)}.`,
     '',
     ...formatName(summary),
     `guid          ${escapeForTerminal(guid)}`,
@@ -84,13 +84,30 @@ export function describeMigration(
     `archive       ${describeArchive(state, `${id}${orgFlag}`, archive_url, summary?.archive?.damaged)}`,
     `repositories  ${summary ? formatCounts(summary) : repositories.length}`,
     ...repositories.map(({ full_name }) => `  ${escapeForTerminal(full_name)}`),
-    ...(notExported.length > 0 ? ['', ...formatSkipped(notExported)] : []),
+    ...describeReasons(summary, notExported),
   ].join('\n')
 }
 
 /** Returns a line with the name of a migration or schedule, or none. */
 export const formatName = (named: Named | undefined): string[] =>
   named?.name ? [`name          ${escapeForTerminal(named.name)}`] : []
+
+/** Completes the sentence about a migration. */
+function describeState(state: string): string {
+  const sentence: Record<string, string> = { failed: '', cancelled: 'was ', partial: 'is partly ' }
+  const verb = Object.hasOwn(sentence, state) ? sentence[state]! : 'is '
+  return `${verb}${state === 'partial' ? paintState('exported') : paintState(state)}`
+}
+
+/** Lists why each repository was not exported, or why the migration failed if no repository is the reason. */
+function describeReasons(
+  summary: SummaryResponse | undefined,
+  notExported: readonly RepositoryProgressResponse[],
+): string[] {
+  if (notExported.length > 0) return ['', ...formatNotExported(notExported)]
+  const { state, reason } = summary ?? {}
+  return state === 'failed' && reason ? ['', `  ${oneLine(reason)}`] : []
+}
 
 /** Returns a line with the start flags that a migration or schedule has, or none. */
 export function formatStartFlags(resource: object): string[] {

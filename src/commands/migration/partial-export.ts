@@ -1,6 +1,6 @@
 import type { RepositoryProgressResponse, SummaryResponse } from '../../client/responses.ts'
 import { isPartial } from '../../lib/is-partial.ts'
-import { escapeForTerminal } from '../../lib/terminal-text.ts'
+import { escapeForTerminal, oneLine } from '../../lib/terminal-text.ts'
 import { EXIT, UserError } from '../../lib/user-error.ts'
 import { type ClientContext, orgFlag } from '../client-command.ts'
 
@@ -33,7 +33,7 @@ export async function requireCompleteExport(
   const counts = known ?? (await countsOf(client, id))
   if (!counts || counts.skipped === 0) return
   const { total, exported, skipped } = counts
-  const message = `migration ${id} is exported in part: ${exported} of ${total} repositories, ${skipped} skipped`
+  const message = `migration ${id} is partly exported: ${exported} of ${total} repositories, ${skipped} skipped`
   throw new PartialExport([message, ...(await describeSkipped(client, id))].join('\n'))
 }
 
@@ -54,7 +54,7 @@ async function countsOf(client: ClientContext, id: number): Promise<Counts | und
 /** Lists the skipped repositories, or returns why the server could not list them: the export is partial either way. */
 async function describeSkipped(client: ClientContext, id: number): Promise<string[]> {
   try {
-    return formatSkipped(await client.api.notExported(id))
+    return formatNotExported(await client.api.notExported(id))
   } catch (error) {
     const { message } = await asOutage(client, error)
     return [`  ${message}; \`godwit migration show ${id}${orgFlag(client)}\` lists them`]
@@ -70,12 +70,13 @@ async function asOutage({ api, signal }: ClientContext, error: unknown): Promise
   return outage
 }
 
-export function formatSkipped(skipped: readonly RepositoryProgressResponse[]): string[] {
-  const named = skipped.slice(0, MAX_NAMED)
-  const more = skipped.length - named.length
+/** Lists repositories that were skipped or failed, each with its reason on one line. */
+export function formatNotExported(all: readonly RepositoryProgressResponse[]): string[] {
+  const named = all.slice(0, MAX_NAMED)
+  const more = all.length - named.length
   return [
-    ...named.map(
-      ({ full_name, reason }) => `  skipped: ${escapeForTerminal(`${full_name}: ${reason}`)}`,
+    ...named.map(({ state, full_name, reason }) =>
+      escapeForTerminal(`  ${state}: ${full_name}: ${oneLine(reason ?? '')}`),
     ),
     ...(more > 0 ? [`  and ${more} more`] : []),
   ]

@@ -1,5 +1,10 @@
 import type { Command } from 'commander'
-import { type RetryForecastResponse, startFlagHelp } from '../../client/responses.ts'
+import {
+  type RepositoryResponse,
+  type RetryForecastResponse,
+  startFlagHelp,
+} from '../../client/responses.ts'
+import { formatCount } from '../../lib/quantities.ts'
 import { escapeForTerminal } from '../../lib/terminal-text.ts'
 import { UsageError, UserError } from '../../lib/user-error.ts'
 import type { StartFlag, StartRequest } from '../../wire/types.ts'
@@ -40,11 +45,24 @@ export function startCommand({ add }: ClientCommands): void {
       const body = await startRequest(client, names, options)
       if (options.preflight) return forecast(client, body)
       const started = await startOnce(client, () => client.api.start(body))
-      // With --json, every line of the watch has the ID.
-      if (!options.watch || !client.isJson) printResult(client, started, String(started.id))
-      if (options.watch) await watchUntilEnd(client, started.id)
+      await printStarted(client, started, options.watch)
     }),
   )
+}
+
+/** Prints the ID of a migration, and watches it if requested. With --json, every line of the watch has the ID. */
+async function printStarted(
+  client: ClientContext,
+  started: { id: number },
+  watch = false,
+): Promise<void> {
+  if (!watch || !client.isJson) printResult(client, started, String(started.id))
+  if (watch) await watchUntilEnd(client, started.id)
+}
+
+interface RetryOptions {
+  allowPartial?: boolean
+  watch?: boolean
 }
 
 async function forecast(client: ClientContext, body: StartRequest): Promise<void> {
@@ -63,17 +81,18 @@ export function retryCommand({ addWithId }: ClientCommands): void {
     'retry',
     'start a finished migration again as a new one; unchanged repositories are reused (Godwit only)',
     'godwit migration retry 7',
-    'godwit migration retry 7 --allow-partial',
+    'godwit migration retry 7 --allow-partial --watch',
   )
     .option('--allow-partial', 'skip repositories that still cannot be exported')
+    .option('--watch', 'watch the new migration until it has ended')
     .action(
-      withClient(async (client, { allowPartial }: { allowPartial?: boolean }, id: number) => {
+      withClient(async (client, { allowPartial, watch }: RetryOptions, id: number) => {
         const forecast = await client.api.retryForecast(id)
         const lines = forecast ? describeForecast(id, forecast, { allowPartial }) : []
         for (const line of lines) printMessage(line)
         const body = allowPartial ? { allow_partial: true } : {}
         const retried = await startOnce(client, () => client.api.retry(id, body))
-        printResult(client, retried, String(retried.id))
+        await printStarted(client, retried, watch)
       }),
     )
 }
@@ -108,7 +127,10 @@ const optionName = (flag: StartFlag) => flag.replace(/_(.)/g, (_, letter) => let
 
 export const addStartArguments = (command: Command): Command =>
   command
-    .argument('[repositories...]', 'OWNER/NAME, or NAME for one of your own, or of --org')
+    .argument(
+      '[repositories...]',
+      'OWNER/NAME; OWNER for all of its repositories that you may migrate; NAME for one of yours, or of --org',
+    )
     .option('--all', 'all repositories that you may migrate')
     .option('--name <NAME>', 'name of the migration, for lists and the file name (Godwit only)')
 
@@ -124,8 +146,10 @@ export async function startRequest(
 ): Promise<StartRequest> {
   const needsNames = options[optionName('org_metadata_only')] !== true
   if (options.all ? names.length > 0 : names.length === 0 && needsNames)
-    throw new UsageError('no repositories: give OWNER/NAME…, or --all for all of yours')
-  const repositories = options.all ? await administeredRepositories(client) : names
+    throw new UsageError('no repositories: give OWNER/NAME or OWNER, or --all for all of yours')
+  const repositories = options.all
+    ? await administeredRepositories(client)
+    : await resolve(client, names)
   return { repositories, ...startSettings(options) }
 }
 
@@ -137,14 +161,34 @@ export const startSettings = (options: StartOptions): Omit<StartRequest, 'reposi
   ),
 })
 
-/** Only the administrators of a repository may migrate it. */
+/** Replaces each OWNER by the owner's repositories that the caller may migrate. A NAME is left to the server. */
+async function resolve({ api }: ClientContext, names: string[]): Promise<string[]> {
+  if (names.every((name) => name.includes('/'))) return names
+  const visible = (await api.visibleRepositories()) ?? []
+  const resolved = names.flatMap((name) => {
+    const prefix = `${name.toLowerCase()}/`
+    const owned = visible.filter(({ full_name }) => full_name.toLowerCase().startsWith(prefix))
+    return owned.length === 0 ? [name] : administered(owned, `of ${name}`)
+  })
+  return [...new Map(resolved.map((name) => [name.toLowerCase(), name])).values()]
+}
+
 async function administeredRepositories({ api }: ClientContext): Promise<string[]> {
   const all = await api.ownRepositories()
+  if (all.length === 0)
+    throw new UserError(`${api.server.url} lists no repositories of ${api.server.org ?? 'yours'}`)
+  return administered(all, `of ${api.server.org ?? 'yours'}`)
+}
+
+/** Only the administrators of a repository may migrate it. */
+function administered(all: readonly RepositoryResponse[], whose: string): string[] {
   const mine = all.filter(({ permissions }) => permissions?.admin !== false)
+  if (mine.length === 0)
+    throw new UserError(`no repository ${whose} can be migrated: you administer none of them`)
   const others = all.length - mine.length
   if (others > 0)
-    printMessage(`skipped ${others} of ${all.length} repositories: you do not administer them`)
-  if (mine.length === 0)
-    throw new UserError(`${api.server.url} lists no repositories of ${api.server.org ?? 'yours'}`)
+    printMessage(
+      `skipped ${others} of ${formatCount(all.length, 'repository', 'repositories')} ${whose}: you do not administer ${others === 1 ? 'it' : 'them'}`,
+    )
   return mine.map(({ full_name }) => full_name)
 }

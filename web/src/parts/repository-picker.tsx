@@ -38,7 +38,7 @@ interface RepositoryPickerProps {
 /** Selects repositories. The server searches and paginates, so the number of repositories does not matter. */
 export function RepositoryPicker(props: RepositoryPickerProps) {
   const { chosen, onChange, isDisabled, preselected, problems } = props
-  const { api, org } = useSignedIn()
+  const { api } = useSignedIn()
   const locks = useResource<LockWithMigration[]>((options) => api.ownLocks(options), 'locks')
   const locked = new Set(locks.response?.data.map(({ full_name }) => full_name))
   const [typed, setTyped] = useState('')

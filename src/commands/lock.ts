@@ -12,26 +12,25 @@ import {
   configAsDataOwner,
   formatTime,
   isoTime,
-  print,
   printResult,
+  withExamples,
 } from './command-line.ts'
 
-export function locksCommand(program: Command, about: string): void {
-  const command = addCommand(
-    program,
-    'locks',
-    about,
-    'godwit locks --data /var/lib/godwit',
-    'godwit locks release alice/site --repositories /srv/git',
+export function lockCommands(program: Command, about: string): void {
+  const lock = withExamples(
+    program.command('lock').description(about),
+    'godwit lock list',
+    'godwit lock remove alice/site --repositories /srv/git',
   )
-  command
+  addCommand(lock, 'list', 'list all locks', 'godwit lock list --data /var/lib/godwit')
     .option('--json', 'print the locks as JSON')
     .action(async ({ json }: { json?: boolean }, command: Command) => {
       const locks = await withDatabase(configAsDataOwner(command), ({ db }) => recordedLocks(db))
       const titles = ['REPOSITORY', 'MIGRATION', 'BY', 'LOCKED', 'EXPIRES', 'STATE']
-      printResult({ isJson: json }, locks.map(lockJson), [titles, ...locks.map(lockRow)])
+      const rows = [titles, ...locks.map(lockRow)]
+      printResult({ isJson: json }, locks.map(lockJson), rows, 'no repository is locked')
     })
-  addReleaseCommand(command)
+  addRemoveCommand(lock)
 }
 
 function lockRow(lock: RecordedLock): string[] {
@@ -50,29 +49,35 @@ const lockJson = (lock: RecordedLock) => ({
   released_at: isoTime(lock.releasedAt),
 })
 
-function addReleaseCommand(locks: Command): void {
+function addRemoveCommand(lock: Command): void {
   addCommand(
-    locks,
-    'release <repository>',
-    'release the lock of a repository',
-    'godwit locks release alice/site --repositories /srv/git',
-    'godwit locks release alice/gone --repositories /srv/git --forget',
+    lock,
+    'remove <repository>',
+    'unlock a repository, whichever migration locked it',
+    'godwit lock remove alice/site --repositories /srv/git',
+    'godwit lock remove alice/gone --repositories /srv/git --forget',
   )
     .option('--forget', 'also delete the lock of a repository that no longer exists')
-    .action(async (fullName: string, { forget }: { forget?: boolean }, command: Command) => {
-      if (!isFullName(fullName)) throw new UsageError(`"${fullName}" is not OWNER/NAME`)
+    .option('--json', 'print the result as JSON')
+    .action(async (fullName: string, { forget = false, json }: RemoveOptions, command: Command) => {
+      if (!isFullName(fullName)) throw new UsageError(`'${fullName}' is not OWNER/NAME`)
       const [owner = '', name = ''] = fullName.split('/')
       const config = configAsDataOwner(command)
       const paths = dataPathsOf(config, requireRepositories(config))
       await requireGit(config, createGit(paths.git))
       const isRemoved = await withDatabase(config, ({ db }) => {
         const parts = { db, source: openSource(paths), now: Date.now }
-        return releaseRepository(parts, { owner, name }, { forget: forget === true })
+        return releaseRepository(parts, { owner, name }, { forget })
       })
-      if (isRemoved) print(`${fullName} accepts pushes`)
-      else if (forget) print(`${fullName} does not exist; its locks are deleted`)
-      else throw new UserError(notInRepositories(fullName))
+      if (!isRemoved && !forget) throw new UserError(notInRepositories(fullName))
+      const text = isRemoved ? 'accepts pushes' : 'does not exist; its locks are deleted'
+      printResult({ isJson: json }, { full_name: fullName, locked: false }, `${fullName} ${text}`)
     })
+}
+
+interface RemoveOptions {
+  forget?: boolean
+  json?: boolean
 }
 
 const notInRepositories = (fullName: string): string =>

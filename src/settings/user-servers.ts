@@ -1,0 +1,73 @@
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { isAbsolute, join } from 'node:path'
+import { hasCode } from '../lib/errno.ts'
+import { ConfigError } from '../lib/user-error.ts'
+import type { Environment } from './setting-names.ts'
+
+/** The servers that a user has logged in to with `godwit auth login`, by their normalized URLs. */
+export interface UserServers {
+  /** The file that holds them. It need not exist. */
+  path: string
+  /** The server that commands use without --url. */
+  active: string | undefined
+  servers: ReadonlyMap<string, StoredServer>
+  /** Whether other users of this machine may read the file. */
+  isExposed: boolean
+}
+
+export interface StoredServer {
+  login: string
+  token: string
+}
+
+/** Normalizes the URL of a server, so that a token is found for every spelling of the same address, and for no other address. */
+export const serverKey = (url: string): string => new URL(url).href.replace(/\/+$/, '')
+
+/** Reads the file of the user's servers: `servers.json` in `$XDG_CONFIG_HOME/godwit`, by default `~/.config/godwit`. */
+export function readUserServers(env: Environment): UserServers {
+  const { XDG_CONFIG_HOME: configured = '', HOME } = env
+  // The XDG specification says that a relative path is invalid and must be ignored.
+  const base = isAbsolute(configured) ? configured : join(HOME || homedir(), '.config')
+  const path = join(base, 'godwit', 'servers.json')
+  const found = readPrivateFile(path)
+  if (!found) return { path, active: undefined, servers: new Map(), isExposed: false }
+  return { path, ...parseServers(found.text, path), isExposed: found.isExposed }
+}
+
+function readPrivateFile(path: string): { text: string; isExposed: boolean } | undefined {
+  let file: number
+  try {
+    file = openSync(path, 'r')
+  } catch (error) {
+    if (hasCode(error, 'ENOENT', 'ENOTDIR')) return undefined
+    throw new ConfigError([`${path} cannot be read: ${(error as Error).message.split(',')[0]}`])
+  }
+  try {
+    const isExposed = (fstatSync(file).mode & 0o077) !== 0
+    return { text: readFileSync(file, 'utf8'), isExposed }
+  } finally {
+    closeSync(file)
+  }
+}
+
+/** The messages of JSON.parse quote the text, which contains tokens, so they are not passed on. */
+function parseServers(text: string, path: string): Pick<UserServers, 'active' | 'servers'> {
+  try {
+    const { active, servers } = JSON.parse(text) as { active?: unknown; servers: object }
+    const read = Object.entries(servers).map(([url, { login, token }]): [string, StoredServer] => {
+      if (typeof login !== 'string' || typeof token !== 'string') throw new TypeError(url)
+      return [serverKey(url), { login, token }]
+    })
+    return {
+      active: typeof active === 'string' ? serverKey(active) : undefined,
+      servers: new Map(read),
+    }
+  } catch {
+    throw new ConfigError([`${path} is invalid: remove it and run \`godwit auth login\` again`])
+  }
+}
+
+/** Formats the file. */
+export const formatServers = ({ active, servers }: Pick<UserServers, 'active' | 'servers'>) =>
+  `${JSON.stringify({ active, servers: Object.fromEntries(servers) }, null, 2)}\n`

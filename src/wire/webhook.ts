@@ -110,7 +110,7 @@ const deliveryFields = {
   guid: {
     ...s.uuid,
     description:
-      'The id of the event, as in the header `x-github-delivery` of the request. It is the same for every attempt.',
+      'The id of the event, as in the header of the request that ends in `-delivery`. It is the same for every attempt.',
   },
   delivered_at: s.dateTime,
   redelivery: { ...s.boolean, description: 'Whether an earlier attempt sent the same event.' },

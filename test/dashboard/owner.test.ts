@@ -108,7 +108,7 @@ test('the page of a damaged repository says so', needsChromium, async (t) => {
   })
   assert.ok(problem)
   const page = await visit(t, `${service.url}/alice/broken`, { token, expected: /404/ })
-  await page.getByText('damaged', { exact: true }).waitFor()
+  await page.getByText('Damaged', { exact: true }).waitFor()
   await page.getByText(`${problem}. Ask the operator to repair it.`).waitFor()
   await endVisit(page)
 })

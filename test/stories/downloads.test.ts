@@ -48,10 +48,10 @@ test('an incomplete download is logged, and counted by its outcome', async () =>
     await until(`"${message}" is logged`, () => lines().length > after)
     return JSON.parse(lines()[after]!) as Record<string, number>
   }
-  assert.deepEqual(await outcomes(), { whole: 0, ended_by_client: 0, failed_at_source: 0 })
+  assert.deepEqual(await outcomes(), { complete: 0, ended_by_client: 0, failed: 0 })
 
   const whole = await (await fetch(link)).arrayBuffer()
-  await until('a complete download is counted', async () => (await outcomes()).whole === 1)
+  await until('a complete download is counted', async () => (await outcomes()).complete === 1)
 
   const request = get(link, { agent: false })
   const [response] = await withTimeout('a response arrives', once(request, 'response'))
@@ -70,7 +70,7 @@ test('an incomplete download is logged, and counted by its outcome', async () =>
   assert.deepEqual(Object.keys(body), ['message', 'documentation_url', 'status'])
   const failure = await untilLogged('an archive cannot be read')
   assert.deepEqual([failure.level, failure.sent], [50, 0])
-  assert.equal((await outcomes()).failed_at_source, 1)
+  assert.equal((await outcomes()).failed, 1)
 
   await rename(`${blobs}-away`, blobs)
   // Only a missing first segment is detected before the response starts.
@@ -91,7 +91,7 @@ test('an incomplete download is logged, and counted by its outcome', async () =>
     const response = await fetch(link)
     if (response.status === 200) await assert.rejects(response.arrayBuffer())
     else assert.equal(response.status, 503)
-    await until('it is counted', async () => (await outcomes()).failed_at_source === failed + 1)
+    await until('it is counted', async () => (await outcomes()).failed === failed + 1)
     const { sent } = await untilLogged('an archive cannot be read', failed)
     assert.equal(sent === 0, response.status === 503)
     return sent!

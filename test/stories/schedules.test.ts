@@ -131,7 +131,7 @@ test('the client creates, runs, changes and removes schedules', async (t) => {
   const named = ['--name', 'weekly kit']
   assert.equal((await schedule(0, 'add', 'kit', ...timing, ...org, ...named)).out, '2')
   assert.match((await schedule(0, 'list', ...org)).out, /\n2 +1 +every sunday .* weekly kit$/)
-  const all = await schedule(0, 'change', '2', '--all', ...org)
+  const all = await schedule(0, 'edit', '2', '--all', ...org)
   assert.match(all.out, /\nname +weekly kit\n[\s\S]*all repositories of octo, also future ones/)
   assert.match((await schedule(3, 'show', '1', ...org)).err, /no schedule 1 for octo/)
   await schedule(0, 'remove', '1')

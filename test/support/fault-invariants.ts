@@ -97,7 +97,7 @@ function assertEndedAsExpected(
 
 /** Returns repositories that refuse pushes without a lock, and locks that no migration holds. */
 function strayLocks({ host, service }: ExportStory): string[] {
-  const sql = `select login || '/' || name as name, state, released_at from repository_locks
+  const sql = `select login || '/' || repositories.name as name, state, released_at from repository_locks
     join migrations on migrations.id = migration_id
     join repositories on repositories.id = repository_id
     join accounts on accounts.id = repositories.owner_id`

@@ -17,7 +17,7 @@ import { namedRepositoriesOf } from './snapshot-store.ts'
 
 type RepositoryState = 'waiting' | 'exporting' | 'exported' | 'skipped' | 'failed'
 
-/** What is done with a repository now. `queued` if its records are stored, and its git data is not begun. */
+/** The step of a repository's export. `queued`: its records are stored, and the export of its git data has not started. */
 type RepositoryPhase = 'records' | 'queued' | 'packing' | 'verifying'
 
 type MigrationPhase = 'waiting' | 'records' | 'packing' | 'sealing'

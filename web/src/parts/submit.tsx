@@ -9,7 +9,7 @@ import styles from './submit.module.css'
 interface SubmitProps {
   /** The text of the button. */
   name: string
-  /** What is submitted, in one line above the button. */
+  /** A one-line summary of the form, shown above the button. */
   about: ReactNode
   isReady: boolean
   submit(): Promise<void>

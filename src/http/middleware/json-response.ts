@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import type { OutgoingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { mapInTurns } from '../../lib/turns.ts'
@@ -32,7 +33,7 @@ export function sendJsonWithEtag(
 ): FastifyReply {
   const text = JSON.stringify(body)
   if (sendIfNotModified(request, reply, [...extraEtagParts, text])) return reply
-  return sendText(reply, insertCredentials ? insertCredentials(Buffer.from(text)) : text)
+  return sendPieces(reply, [insertCredentials ? insertCredentials(Buffer.from(text)) : text])
 }
 
 /** Like `sendJsonWithEtag`, for a body with a long list of repositories: rendering it does not block other requests. */
@@ -70,7 +71,7 @@ async function renderInTurns(body: WithRepositories): Promise<string> {
   return `${rest.slice(0, listEnd)}${repositories.join(',')}${rest.slice(listEnd)}`
 }
 
-const sendText = (reply: FastifyReply, json: Piece): FastifyReply =>
+const sendText = (reply: FastifyReply, json: string): FastifyReply =>
   reply.header('content-type', JSON_TYPE).send(json)
 
 export type Piece = string | Buffer
@@ -99,7 +100,7 @@ export async function sendLazyBody(
   reply: FastifyReply,
   { repositoryCount, body, largeResponseLimit }: LazyBody,
 ): Promise<FastifyReply> {
-  if (!isLargeResponse(repositoryCount)) return sendText(reply, await renderWhole(body()))
+  if (!isLargeResponse(repositoryCount)) return sendPieces(reply, await renderWhole(body()))
   // A stream has no content-length, so a HEAD request needs no body at all.
   const isHead = reply.request.method === 'HEAD'
   if (!isHead) await largeResponseLimit.begin(reply.request, reply)
@@ -154,8 +155,7 @@ function matchesEtag(header: string | undefined, etag: string): boolean {
   })
 }
 
-/** Returns text as it is: Node sends it together with the headers, without a copy. */
-async function renderWhole(body: Body): Promise<Piece> {
+async function renderWhole(body: Body): Promise<Piece[]> {
   const pieces: Piece[] = []
   for (const part of body) {
     if (typeof part === 'string') pieces.push(part)
@@ -164,8 +164,25 @@ async function renderWhole(body: Body): Promise<Piece> {
       if (first !== undefined) pieces.push(withoutLeadingComma(first), ...others)
     }
   }
-  if (pieces.every((piece) => typeof piece === 'string')) return pieces.join('')
-  return Buffer.concat(pieces.map(toBuffer))
+  return pieces
+}
+
+/**
+ * Sends cached bytes to the socket as they are. Joining them into one body for Fastify takes 40 µs more for a status of ten
+ * repositories, a tenth of its CPU time.
+ */
+function sendPieces(reply: FastifyReply, pieces: readonly Piece[]): FastifyReply {
+  if (pieces.every((piece) => typeof piece === 'string')) return sendText(reply, pieces.join(''))
+  const length = pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0)
+  reply.header('content-type', JSON_TYPE).header('content-length', length)
+  reply.hijack()
+  const { raw } = reply
+  raw.writeHead(reply.statusCode, reply.getHeaders() as OutgoingHttpHeaders)
+  raw.cork()
+  if (reply.request.method !== 'HEAD') for (const piece of pieces) raw.write(piece)
+  raw.end()
+  raw.uncork()
+  return reply
 }
 
 async function* renderInBatches(body: Body): AsyncGenerator<Buffer> {

@@ -15,15 +15,18 @@ const groups = {
     member: 'manage the members of organizations',
     token: 'manage access tokens',
     lock: 'list the locks of repositories, and remove them',
-    check: 'check that repositories can be exported, without exporting them',
+    check:
+      'check that repositories can be exported, without exporting them; with --store, compare the stored data with its checksums instead',
     doctor: 'check the settings, the machine and the repositories, and say how to fix problems',
     config: 'print the current settings and where each comes from',
   },
   'Without a server:': {
     export: 'write an archive of repositories',
-    show: 'show what is in an archive',
-    verify: 'check an archive and report every error',
-    restore: 'restore bare repositories from an archive, or dumps for Gitea and Forgejo',
+    show: 'show what is in an archive (a file, a directory it was unpacked into, or - for standard input)',
+    verify:
+      'check an archive (a file, a directory it was unpacked into, or - for standard input) and report every error',
+    restore:
+      'restore bare repositories, or dumps for Gitea and Forgejo, from an archive (a file, or a directory it was unpacked into)',
   },
   'Client for Godwit and GitHub:': {
     auth: 'log in to servers, so that no command needs --url and a token',

@@ -40,9 +40,7 @@ export function restoreCommand(program: Command, about: string): void {
     'godwit restore migration.tar.gz --into /srv/restored',
     'godwit restore migration.tar.gz --as gitea-dump --into /srv/dumps --people people.csv',
   )
-    .usage(
-      'ARCHIVE --into DIR [--as gitea-dump [OWNER/NAME...]] (a file, or a directory it was unpacked into)',
-    )
+    .usage('ARCHIVE --into DIR [--as gitea-dump [OWNER/NAME...]]')
     .requiredOption(
       '--into <DIR>',
       'directory to restore to, as OWNER/NAME.git; dumps as OWNER/NAME',

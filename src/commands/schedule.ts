@@ -132,7 +132,7 @@ const localTimeZone = (): string => new Intl.DateTimeFormat().resolvedOptions().
 function listCommands({ add, addWithId }: ClientCommands): void {
   add(
     'list',
-    'list all schedules and their next runs',
+    'list your schedules (or those of --org) and their next runs',
     'godwit schedule list',
     'godwit schedule list --org octo --json',
   ).action(
@@ -159,7 +159,7 @@ function listCommands({ add, addWithId }: ClientCommands): void {
 function editCommands({ addWithId }: ClientCommands): void {
   const edit = addWithId(
     'edit',
-    'change when a schedule runs, its name, or that it migrates all repositories',
+    'change when a schedule runs, how many archives it keeps or its name, or let it migrate all repositories',
     'godwit schedule edit 3 --at 04:00 --keep 8',
     'godwit schedule edit 3 --all',
   )
@@ -219,7 +219,7 @@ function releaseCommand({ addWithId }: ClientCommands): void {
     'ID of the migration whose archive to delete; all that `show` lists if not given'
   addWithId(
     'release',
-    'delete archives that are kept only because newer ones lack some of their repositories',
+    'delete protected archives (the only copies of some repositories)',
     'godwit schedule release 3',
     'godwit schedule release 3 7',
   )

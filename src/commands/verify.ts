@@ -21,7 +21,7 @@ export function verifyCommand(program: Command, about: string): void {
     'godwit verify migration.tar.gz',
     'godwit verify - < migration.tar.gz',
   )
-    .usage('ARCHIVE (a file, a directory it was unpacked into, or - for standard input)')
+    .usage('ARCHIVE')
     .option('--json', 'print the findings as JSON')
     .action((file: string, { json }: { json?: boolean }, command: Command) =>
       runUntilStopped(async (signal) => {

@@ -35,7 +35,7 @@ export function webhookCommands(program: Command, about: string): void {
 function listCommand({ add }: ClientCommands): void {
   add(
     'list',
-    'list webhooks',
+    'list your webhooks (or those of --org)',
     'godwit webhook list',
     'godwit webhook list --org octo --json',
   ).action(

@@ -52,7 +52,7 @@ export const options = {
   layout: {
     argument: 'owner/name|flat|any-depth',
     about:
-      'where repositories are: at OWNER/NAME.git, at NAME.git (all of --owner), or at any depth: the first directory is the owner, the rest joined by - is the name',
+      'where repositories are: at OWNER/NAME.git, at NAME.git (all owned by --owner), or at any depth: the first directory is the owner, the rest joined by - is the name',
     read: oneOf('owner/name', 'flat', 'any-depth'),
     defaultValue: 'owner/name',
   },
@@ -104,7 +104,7 @@ export const options = {
     argument: 'TEMPLATE',
     about: 'address to clone a repository from over SSH',
     read: addressTemplate,
-    defaultDescription: 'git@HOST:{owner}/{name}.git',
+    defaultDescription: 'git@HOST:{owner}/{name}.git, with the host of --web-url',
   },
   vendor: {
     argument: 'NAME',
@@ -180,7 +180,7 @@ export const options = {
   },
   rateLimit: {
     argument: 'N',
-    about: 'maximum number of requests per account and hour; 0 for no limit',
+    about: 'maximum number of requests per account per hour; 0 for no limit',
     read: wholeNumber(0, 1_000_000_000),
     defaultValue: '5000',
   },
@@ -263,7 +263,7 @@ export const options = {
   },
   syncInterval: {
     argument: 'DURATION',
-    about: 'how often the catalogue is synchronized; 0 for only at start',
+    about: 'how often the catalogue is synchronized; 0: only at startup',
     read: durationOrZero,
     defaultValue: '5m',
   },
@@ -312,7 +312,7 @@ export const options = {
   gitMemory: {
     argument: 'MIB',
     about:
-      'how much memory a git process may use, without mapped files, before it is stopped and its repository fails',
+      'how much memory a git process may use, not counting memory-mapped files, before it is stopped and its repository fails',
     read: wholeNumber(64, 16_777_216),
     defaultDescription: 'half of the memory of the machine or container',
   },

@@ -4,6 +4,7 @@ import { formatCount } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError } from '../lib/user-error.ts'
 import { timeZone, wholeNumber } from '../settings/config-values.ts'
+import { weekdays } from '../wire/schedule.ts'
 import type { ScheduleChange, ScheduleRequest } from '../wire/types.ts'
 import {
   type ClientCommands,
@@ -30,19 +31,9 @@ import {
 } from './migration/start.ts'
 import { watchUntilEnd } from './migration/watch.ts'
 
-const WEEKDAYS = [
-  'monday',
-  'tuesday',
-  'wednesday',
-  'thursday',
-  'friday',
-  'saturday',
-  'sunday',
-] as const
-
 interface TimingOptions {
   every?: 'day' | 'week'
-  weekday?: (typeof WEEKDAYS)[number]
+  weekday?: (typeof weekdays)[number]
   at?: string
   timeZone?: string
   keep?: number
@@ -68,7 +59,7 @@ export function scheduleCommands(program: Command, about: string): void {
 function addTiming(command: Command): Command {
   return command
     .addOption(new Option('--every <period>', 'how often').choices(['day', 'week']))
-    .addOption(new Option('--weekday <day>', 'for --every week').choices(WEEKDAYS))
+    .addOption(new Option('--weekday <day>', 'for --every week').choices(weekdays))
     .option('--at <HH:MM>', 'time of the day, from 00:00 to 23:59', parsed('--at', timeOfDay))
     .option(
       '--time-zone <ZONE>',

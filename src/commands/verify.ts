@@ -65,8 +65,9 @@ export async function verifyFile(
       report(label, text)
     }
   })
-  if (counts.error > 0) throw new UserError(`${file} has ${formatCount(counts.error, 'error')}`)
-  report('result', describeResult(file, counts, compared))
+  const name = file === '-' ? 'standard input' : file
+  if (counts.error > 0) throw new UserError(`${name} has ${formatCount(counts.error, 'error')}`)
+  report('result', describeResult(name, counts, compared))
 }
 
 function labelFinding(
@@ -78,13 +79,13 @@ function labelFinding(
 }
 
 function describeResult(
-  file: string,
+  name: string,
   { warning, verified }: { warning: number; verified: number },
   compared: boolean,
 ): string {
   const repositories = formatCount(verified, 'repository', 'repositories')
-  const besides = warning > 0 ? `; ${formatCount(warning, 'warning')}` : ''
+  const warnings = warning > 0 ? `; ${formatCount(warning, 'warning')}` : ''
   return compared
-    ? `${file} is intact: ${repositories} verified${besides}`
-    : `${file}: ${repositories} verified; no manifest, so the bytes were not compared${besides}`
+    ? `${name} is intact: ${repositories} verified${warnings}`
+    : `${name}: ${repositories} verified; no manifest, so the bytes were not compared${warnings}`
 }

@@ -261,7 +261,7 @@ function deliveryRows(deliveries: readonly DeliveryResponse[]): Table {
     ['ID', 'EVENT', 'SENT', 'STATUS', 'NEXT'],
     ...deliveries.map((each, index) => [
       String(each.id),
-      formatEvent(each) + (each.redelivery ? ' (again)' : ''),
+      formatEvent(each) + (each.redelivery ? ' (redelivery)' : ''),
       formatTime(each.delivered_at),
       each.status,
       isLatest(deliveries, index) ? formatNextAttempt(each) : '-',

@@ -70,7 +70,7 @@ export function listen(text: string): Listen {
 export function webAddress(text: string): string {
   const url = URL.parse(text)
   if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username)
-    throw new Error('must be an http or https address without query or credentials')
+    throw new Error('must be an http or https address without query, fragment or credentials')
   return text.replace(/\/+$/, '')
 }
 
@@ -90,7 +90,7 @@ export function login(text: string): string {
 }
 
 /** Requires `{name}`. Whether `{owner}` is required too depends on the layout. */
-export const addressTemplate = matching(/\{name\}/, 'must contain {owner} and {name}')
+export const addressTemplate = matching(/\{name\}/, 'must contain {name}')
 
 export function webAddressTemplate(text: string): string {
   if (!/^https?:$/.test(URL.parse(addressTemplate(text))?.protocol ?? ''))

@@ -36,7 +36,7 @@ export interface Option<T> {
   secret?: boolean
 }
 
-/** All settings. Flags, environment variables, `godwit config` and the table in the README are generated from this. */
+/** All settings. Flags, environment variables, `godwit config` and the table in docs/SETTINGS.md are generated from this. */
 export const options = {
   data: {
     argument: 'DIR',

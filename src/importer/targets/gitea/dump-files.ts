@@ -50,7 +50,7 @@ function chooseTag(
     for (let n = 1; taken.has(name) || name === tag; n++) name = `draft-${n}`
     report.warn(
       'releases',
-      `${fullName}: the release of ${JSON.stringify(tag)} becomes the draft ${name}`,
+      `${fullName}: the tag name ${JSON.stringify(tag)} is ${isUsable ? 'used twice' : 'not usable'}: its release becomes the draft ${name}`,
     )
   } else if (!exists && !draft)
     report.warn(
@@ -94,8 +94,8 @@ async function dumpAssets(
   const dumped: unknown[] = []
   for (const [n, asset] of release.assets.entries()) {
     const found = await findFile(context.uploads, asset.file, signal)
-    if ('missing' in found) {
-      report.skipRecord('release_assets', `${fullName}: ${found.missing}`)
+    if ('problem' in found) {
+      report.skipRecord('release_assets', `${fullName}: ${found.problem}`)
       continue
     }
     const path = `release_assets/${index}/${n + 1}/${urlName(asset)}`
@@ -111,7 +111,7 @@ async function dumpAssets(
       created: yamlTime(release.createdAt),
       updated: yamlTime(release.createdAt),
       download_url: path,
-      // Some servers of 1.15 use this name instead and crash without it.
+      // Some releases of Gitea 1.15 use this name instead and crash without it.
       downloadurl: path,
     })
   }
@@ -127,8 +127,8 @@ function urlName({ name }: ReleaseAsset): string {
 const TITLES = ['belongs to', 'author', 'created', 'name', 'content type', 'bytes', 'file']
 
 /**
- * Writes files of issues and comments to `attachments/`, and `attachments.csv` with what each belongs to, because the format of the
- * server has no attachments. Returns how many there are.
+ * Writes attachments to `attachments/`, and `attachments.csv` with what each belongs to, because the format of the server has no
+ * attachments. Returns how many there are.
  */
 export async function dumpAttachments(context: DumpContext, signal: AbortSignal): Promise<number> {
   const { rows, directory, uploads, report, fullName } = context
@@ -136,24 +136,26 @@ export async function dumpAttachments(context: DumpContext, signal: AbortSignal)
   for (const [, attachment] of [...rows.all<Attachment | RepositoryFile>('attachments')]) {
     signal.throwIfAborted()
     const found = await findFile(uploads, attachment.file, signal)
-    if ('missing' in found) {
-      report.skipRecord('attachments', `${fullName}: ${found.missing}`)
+    if ('problem' in found) {
+      report.skipRecord('attachments', `${fullName}: ${found.problem}`)
       continue
     }
     const folder = join('attachments', String(lines.length + 1))
     const file = join(folder, attachment.file.split('/').at(-1)!)
     await mkdir(join(directory, folder), { recursive: true })
     await linkOrCopy(found.file, join(directory, file))
-    const owner = 'on' in attachment ? describeOwner(attachment.on) : 'repository'
+    const attachedTo = 'on' in attachment ? describeAttachedTo(attachment.on) : 'repository'
     const { author, createdAt, name, contentType } = attachment
-    lines.push(csvLine([owner, author ?? 'ghost', createdAt, name, contentType, found.bytes, file]))
+    lines.push(
+      csvLine([attachedTo, author ?? 'ghost', createdAt, name, contentType, found.bytes, file]),
+    )
   }
   if (lines.length > 0)
     await writeFile(join(directory, 'attachments.csv'), [csvLine(TITLES), ...lines].join(''))
   return lines.length
 }
 
-function describeOwner(on: AttachedTo): string {
+function describeAttachedTo(on: AttachedTo): string {
   switch (on.kind) {
     case 'issue':
     case 'pull_request':
@@ -178,16 +180,16 @@ async function findFile(
   { root, digests }: UploadedFiles,
   path: string,
   signal: AbortSignal,
-): Promise<{ file: string; bytes: number } | { missing: string }> {
-  const missing = { missing: `${path} is not in the archive` }
-  if (unsafePath(path) || !isUploadedFile(path)) return missing
+): Promise<{ file: string; bytes: number } | { problem: string }> {
+  const absent = { problem: `${path} is not in the archive` }
+  if (unsafePath(path) || !isUploadedFile(path)) return absent
   const file = join(root, path)
   const stats = await lstat(file).catch(() => undefined)
-  if (!stats?.isFile()) return missing
+  if (!stats?.isFile()) return absent
   if (digests) {
     const sha256 = digests.get(path)
-    if (sha256 === undefined) return { missing: `${path} ${NOT_IN_MANIFEST}` }
-    if ((await digestOf(file, {}, signal)) !== sha256) return { missing: `${path} ${CHANGED}` }
+    if (sha256 === undefined) return { problem: `${path} ${NOT_IN_MANIFEST}` }
+    if ((await digestOf(file, {}, signal)) !== sha256) return { problem: `${path} ${CHANGED}` }
   }
   return { file, bytes: stats.size }
 }

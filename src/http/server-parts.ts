@@ -23,6 +23,7 @@ export interface ServerParts
     Omit<DownloadParts, 'admission' | 'downloads'>,
     ReadinessParts {
   authenticator: Authenticator
+  sessionTtlMs: number
   rendering: Rendering
   mediaType: MediaTypeOptions
   rateLimit: RateLimitOptions

@@ -56,6 +56,7 @@ async function startOnce(config: Config, logging: Log): Promise<Service> {
   const app = createServer({
     ...parts,
     authenticator: openAuthenticator(stack, parts),
+    sessionTtlMs: config.sessionTtl,
     links: archiveLinks(baseUrl, await signingKey(db, 'link-key'), config.linkTtl),
     maxUnfinished: config.maxUnfinishedMigrations,
     maxSchedules: config.maxSchedules,

@@ -228,6 +228,12 @@ export const options = {
     read: durationUpTo('7d'),
     defaultValue: '5m',
   },
+  sessionTtl: {
+    argument: 'DURATION',
+    about: 'how long a browser stays signed in',
+    read: duration,
+    defaultValue: '12h',
+  },
   segmentTtl: {
     argument: 'DURATION',
     about:

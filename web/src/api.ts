@@ -77,9 +77,11 @@ export async function openSession(token: string, signal: AbortSignal): Promise<U
   return (data as Session).user!
 }
 
-export async function closeSession(): Promise<void> {
+/** Signs out this browser, or all browsers of the user. */
+export async function closeSession({ all }: { all: boolean }): Promise<void> {
   const octokit = new Octokit({ baseUrl: API_ADDRESS })
-  await octokit.request('DELETE /session', { headers: { ...SESSION_HEADER } })
+  const path = all ? '/session?all=true' : '/session'
+  await octokit.request(`DELETE ${path}`, { headers: { ...SESSION_HEADER } })
 }
 
 /** Creates the client of the public API. It returns the same object for the same organization. */

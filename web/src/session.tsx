@@ -34,7 +34,7 @@ export type Session =
 interface SessionControls {
   session: Session
   signIn(token: string): void
-  signOut(): void
+  signOut(options: { all: boolean }): void
   tryAgain(): void
 }
 
@@ -76,11 +76,11 @@ export function SessionProvider({ children }: { children: ReactNode }) {
     () => ({
       session,
       signIn: (token) => setAttempt({ token }),
-      signOut() {
+      signOut(options) {
         localStorage.removeItem(SIGNED_IN)
         sessionStorage.clear()
         setAttempt(null)
-        closeSession().then(
+        closeSession(options).then(
           () => setSession({ state: 'signed-out', reason: 'left' }),
           (error) => setSession({ state: 'unreachable', failure: failureOf(error) }),
         )

@@ -82,7 +82,7 @@ export function SignInPage({ reason }: { reason: SignedOutReason }) {
       </form>
       <p className={styles.note}>
         The token is sent only to this server and is not stored in the browser. You stay signed in
-        until you sign out or close the browser, for at most 7 days.
+        until you sign out or close the browser, or the session expires.
       </p>
     </div>
   )

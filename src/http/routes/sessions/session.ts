@@ -1,8 +1,13 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Viewer } from '../../../accounts/account.ts'
-import { closeSession, findSession, openSession } from '../../../accounts/session-store.ts'
+import {
+  closeSession,
+  closeSessionsOf,
+  findSession,
+  openSession,
+} from '../../../accounts/session-store.ts'
 import { countPublic } from '../../../repositories/repository-store.ts'
-import { EXTENSION, string } from '../../../wire/schema.ts'
+import { EXTENSION, enumOf, string } from '../../../wire/schema.ts'
 import type * as wire from '../../../wire/types.ts'
 import * as openapi from '../../description/operation.ts'
 import {
@@ -62,12 +67,15 @@ const deleteSession = {
   summary: 'Sign out with a browser',
   description,
   security: [],
-  parameters: [sessionHeader],
+  parameters: [
+    sessionHeader,
+    openapi.inQuery('all', enumOf(['true']), 'Signs out all browsers of the account.'),
+  ],
   responses: { 204: { description: 'Signed out.' }, 403: openapi.errorResponse('forbidden') },
 } satisfies openapi.Operation
 
 interface SessionParts
-  extends Pick<ServerParts, 'db' | 'now' | 'log' | 'authenticator' | 'rendering'> {
+  extends Pick<ServerParts, 'db' | 'now' | 'log' | 'authenticator' | 'rendering' | 'sessionTtlMs'> {
   cookies: SessionCookies
   logins: FailedLogins
 }
@@ -80,7 +88,7 @@ const SESSION_HEADERS = {
 
 /** Adds sign-in and sign-out for browsers, which get a cookie that scripts cannot read instead of the token. */
 export function addSessionRoutes(app: FastifyInstance, parts: SessionParts): void {
-  const { db, now, log, authenticator, rendering, cookies } = parts
+  const { db, now, log, authenticator, rendering, sessionTtlMs: ttlMs, cookies } = parts
 
   async function sessionJson(viewer: Viewer | undefined): Promise<wire.Session> {
     if (!viewer) return { user: null }
@@ -108,24 +116,31 @@ export function addSessionRoutes(app: FastifyInstance, parts: SessionParts): voi
       if (!isFromOwnPage(request)) throw sessionsOnlyForPages()
       const { token } = request.body
       const viewer = await parts.logins.viewerOf(token, request.ip)
-      cookies.set(reply, request, await openSession(db, { ...viewer, token }, now()))
+      cookies.set(reply, request, await openSession(db, { ...viewer, token }, { now: now(), ttlMs }))
       logAction(request, 'session.open', viewer)
       return sendJson(reply.code(201), await sessionJson(viewer))
     },
   )
 
-  app.delete('/session', { schema: deleteSession }, async (request, reply) => {
-    reply.headers(SESSION_HEADERS)
-    if (!isFromOwnPage(request)) throw sessionsOnlyForPages()
-    const secret = cookies.read(request)
-    if (secret !== undefined) {
-      // Does not verify the token with the forge, so that sign-out works while the forge is unavailable.
-      const session = await findSession(db, secret, now())
-      await closeSession(db, secret)
-      if (session) logAction(request, 'session.close', session.viewer)
-    }
-    // The last step, so that after a failure the user is still signed in and can try again.
-    cookies.clear(reply, request)
-    return reply.code(204).send()
-  })
+  app.delete<{ Querystring: { all?: string } }>(
+    '/session',
+    { schema: deleteSession },
+    async (request, reply) => {
+      reply.headers(SESSION_HEADERS)
+      if (!isFromOwnPage(request)) throw sessionsOnlyForPages()
+      const isAll = request.query.all === 'true'
+      const secret = cookies.read(request)
+      if (secret !== undefined) {
+        // Does not verify the token with the forge, so that sign-out works while the forge is unavailable.
+        const session = await findSession(db, secret, now())
+        if (session && isAll) await closeSessionsOf(db, session.viewer.account)
+        else await closeSession(db, secret)
+        if (session)
+          logAction(request, isAll ? 'session.close-all' : 'session.close', session.viewer)
+      }
+      // The last step, so that after a failure the user is still signed in and can try again.
+      cookies.clear(reply, request)
+      return reply.code(204).send()
+    },
+  )
 }

@@ -151,7 +151,11 @@ onEachEngine('sessions', (engine) => {
     const token = await addToken(db, alice, { name: '', expiresAt: null, now: NOW })
     const open = async (account = alice) =>
       (await openSessionWithoutToken(db, account, TIMES)).secret
-    const secrets = [await open(), await open(), await openSession(db, { tokenId: 1, token }, TIMES)]
+    const secrets = [
+      await open(),
+      await open(),
+      await openSession(db, { tokenId: 1, token }, TIMES),
+    ]
     const ofBob = await open(bob)
     const states = () => Promise.all(secrets.map(async (each) => !!(await viewerInSession(each))))
     await closeSession(db, secrets[0]!)

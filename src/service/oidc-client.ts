@@ -54,14 +54,10 @@ export async function openOidc(config: Config, parts: OidcParts): Promise<OidcCl
   }
 
   /** Returns a new configuration, which has no keys cached. */
-  async function configure() {
+  async function configure(authenticate = openid.ClientSecretBasic(secret)) {
     const server = await readServer().catch((error: unknown) => {
       throw fail('unavailable', error)
     })
-    const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
-    const authenticate = methods.includes('client_secret_basic')
-      ? openid.ClientSecretBasic(secret)
-      : openid.ClientSecretPost(secret)
     const client = new openid.Configuration(server, clientId!, {}, authenticate)
     client[openid.customFetch] = send
     client.timeout = TIMEOUT_SECONDS
@@ -115,11 +111,17 @@ export async function openOidc(config: Config, parts: OidcParts): Promise<OidcCl
       const url = new URL(`${redirectUri}?${query}`)
       let claims: { sub: string; [claim: string]: unknown }
       try {
-        const tokens = await openid.authorizationCodeGrant(client, url, {
-          expectedState: state,
-          expectedNonce: nonce,
-          pkceCodeVerifier: verifier,
-          idTokenExpected: true,
+        const exchange = (by: typeof client) =>
+          openid.authorizationCodeGrant(by, url, {
+            expectedState: state,
+            expectedNonce: nonce,
+            pkceCodeVerifier: verifier,
+            idTokenExpected: true,
+          })
+        const tokens = await exchange(client).catch(async (error: { error?: unknown }) => {
+          if (error.error !== 'invalid_client') throw error
+          // Some providers accept the secret only in the body. Gitea does not decode special characters in the header.
+          return exchange((await configure(openid.ClientSecretPost(secret))).client)
         })
         claims = tokens.claims()!
         const isComplete = usedClaims.every((name) => name in claims)

@@ -36,8 +36,10 @@ interface Lies {
   onToken?: () => void
   /** The id token without its signature. */
   isUnsigned?: boolean
+  isSecretInBody?: boolean
 }
 
+const SECRET = 'a secret of the client'
 const fileCleanup = cleanupAfterFile()
 const key = newKey('first')
 let published: Key[]
@@ -97,7 +99,10 @@ before(async () => {
       body += text
     })
     request.on('end', () => {
-      const code = new URLSearchParams(body).get('code')!
+      const form = new URLSearchParams(body)
+      if (lies.isSecretInBody && form.get('client_secret') !== SECRET)
+        return send({ error: 'invalid_client' }, 401)
+      const code = form.get('code')!
       if (usedCodes.has(code)) return send({ error: 'invalid_grant' }, 400)
       usedCodes.add(code)
       lies.onToken?.()
@@ -110,7 +115,7 @@ before(async () => {
     server.closeAllConnections()
   })
   const secretFile = join(temporaryDirectory(fileCleanup), 'secret')
-  await writeFile(secretFile, 'a secret of the client\n')
+  await writeFile(secretFile, `${SECRET}\n`)
   service = await startSharedService(fileCleanup, {
     ...{ repositories: host.root, port },
     flags: [
@@ -250,6 +255,11 @@ test('a provider that refuses the person says so on the page', async () => {
   back.searchParams.delete('code')
   back.searchParams.set('error', 'access_denied')
   assert.equal(await end(browser, back), 'refused')
+})
+
+test('a provider that accepts the secret only in the body signs in', async () => {
+  lies.isSecretInBody = true
+  assert.equal(await signIn(), null)
 })
 
 test('a huge or slow discovery document does not stop the service', async () => {

@@ -111,7 +111,7 @@ export async function openOidc(config: Config, parts: OidcParts): Promise<OidcCl
 
     async finish(query, { state, nonce, verifier }) {
       const { client, server } = await configure()
-      const url = new URL(`${redirectUri}?${query}`)
+      const url = new URL(query, redirectUri)
       let claims: { sub: string; [claim: string]: unknown }
       try {
         const exchange = (by: typeof client) =>

@@ -44,6 +44,7 @@ export function descriptionServer(
       clientTimeoutMs: 60_000,
     },
     cloneSlots: { max: 0, waitMs: 0 },
+    sessionTtlMs: 3_600_000,
     cloneTokens: cloneTokens({ key: () => Buffer.alloc(32), now: Date.now, isServed: false }),
     ...more,
   }

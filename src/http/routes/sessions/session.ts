@@ -1,5 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Viewer } from '../../../accounts/account.ts'
+import { findAccountsById } from '../../../accounts/account-store.ts'
+import { tokensManagedUntil } from '../../../accounts/own-tokens.ts'
 import {
   closeSession,
   closeSessionsOf,
@@ -15,8 +17,9 @@ import {
   isFromOwnPage,
   type SessionCookies,
 } from '../../middleware/authenticate.ts'
-import { sessionsOnlyForPages } from '../../middleware/http-errors.ts'
+import { sessionsOnlyForPages, tokenIsReadOnly } from '../../middleware/http-errors.ts'
 import { sendJson } from '../../middleware/json-response.ts'
+import { utcTimestampOrNull } from '../../rendering.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { currentUserJson } from '../users/user-json.ts'
 
@@ -92,8 +95,13 @@ export function addSessionRoutes(app: FastifyInstance, parts: SessionParts): voi
 
   async function sessionJson(viewer: Viewer | undefined): Promise<wire.Session> {
     if (!viewer) return { user: null }
-    const { account } = viewer
-    return { user: currentUserJson(account, await countPublic(db, account), rendering.addresses) }
+    const { account, organizationId } = viewer
+    const found = organizationId !== undefined && (await findAccountsById(db, [organizationId]))
+    return {
+      user: currentUserJson(account, await countPublic(db, account), rendering.addresses),
+      organization: found ? [...found.values()][0]!.login : null,
+      tokens_managed_until: utcTimestampOrNull(await tokensManagedUntil(db, viewer)),
+    }
   }
 
   const logAction = (request: FastifyRequest, action: string, { account, tokenId }: Viewer) =>
@@ -104,7 +112,7 @@ export function addSessionRoutes(app: FastifyInstance, parts: SessionParts): voi
 
   app.get('/session', { schema: getSession }, async (request, reply) => {
     reply.headers(SESSION_HEADERS)
-    const viewer = await authenticator.viewerInSession(cookies.read(request))
+    const viewer = await authenticator.viewerInSession(cookies.read(request), request.ip)
     return sendJson(reply, await sessionJson(viewer))
   })
 
@@ -116,9 +124,14 @@ export function addSessionRoutes(app: FastifyInstance, parts: SessionParts): voi
       if (!isFromOwnPage(request)) throw sessionsOnlyForPages()
       const { token } = request.body
       const viewer = await parts.logins.viewerOf(token, request.ip)
-      cookies.set(reply, request, await openSession(db, { ...viewer, token }, { now: now(), ttlMs }))
+      cookies.set(
+        reply,
+        request,
+        await openSession(db, { ...viewer, token }, { now: now(), ttlMs }),
+      )
       logAction(request, 'session.open', viewer)
-      return sendJson(reply.code(201), await sessionJson(viewer))
+      const session = { openedAt: now() }
+      return sendJson(reply.code(201), await sessionJson({ ...viewer, session }))
     },
   )
 
@@ -133,6 +146,8 @@ export function addSessionRoutes(app: FastifyInstance, parts: SessionParts): voi
       if (secret !== undefined) {
         // Does not verify the token with the forge, so that sign-out works while the forge is unavailable.
         const session = await findSession(db, secret, now())
+        if (isAll && (session?.viewer.isReadOnly || session?.viewer.organizationId !== undefined))
+          throw tokenIsReadOnly()
         if (session && isAll) await closeSessionsOf(db, session.viewer.account)
         else await closeSession(db, secret)
         if (session)

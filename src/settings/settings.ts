@@ -2,10 +2,13 @@ import { availableParallelism } from 'node:os'
 import {
   addressTemplate,
   bucketAddress,
+  claimValues,
   duration,
   durationOrZero,
   durationUpTo,
+  headerName,
   hostName,
+  issuerAddress,
   listen,
   login,
   networks,
@@ -30,7 +33,7 @@ export interface Option<T> {
   defaultValue?: string
   /** Describes a default that is not a fixed text. */
   defaultDescription?: string
-  /** Whether a configuration file may spread the list over several lines. */
+  /** Whether a flag may be repeated, and a configuration file may spread the list over several lines. */
   isList?: boolean
   /** Whether the value is never printed in full. */
   secret?: boolean
@@ -314,6 +317,60 @@ export const options = {
     about:
       'object storages that the forge sends downloads on to (SERVE_DIRECT): origins such as https://s3.example.com, separated by commas; the token is not sent there',
     read: origins,
+  },
+  oidcIssuer: {
+    argument: 'URL',
+    about: 'OpenID provider that people sign in with on the dashboard',
+    read: issuerAddress,
+  },
+  oidcClientId: {
+    argument: 'ID',
+    about: 'ID of Godwit as a client of the OpenID provider',
+    read: nonEmpty,
+  },
+  oidcClientSecretFile: {
+    argument: 'FILE',
+    about: 'file with the secret of Godwit as a client of the OpenID provider',
+    read: path,
+  },
+  oidcName: {
+    argument: 'TEXT',
+    about: 'name of the OpenID provider on the sign-in button',
+    read: nonEmpty,
+    defaultValue: 'single sign-on',
+  },
+  oidcLoginClaim: {
+    argument: 'CLAIM',
+    about: 'claim that names the account at the first sign-in',
+    read: nonEmpty,
+    defaultValue: 'preferred_username',
+  },
+  oidcRequire: {
+    argument: 'CLAIM=VALUE',
+    about:
+      'claims that everybody who signs in must have, for example groups=staff; may be repeated, or separated by commas',
+    read: claimValues,
+    isList: true,
+  },
+  oidcAdmin: {
+    argument: 'CLAIM=VALUE',
+    about:
+      'claims that make somebody who signs in a site admin, and without which nobody stays one; may be repeated, or separated by commas',
+    read: claimValues,
+    isList: true,
+  },
+  oidcCreate: {
+    argument: 'yes|no',
+    about:
+      'whether somebody whose login owns no repository, and who is no member or collaborator, gets an account at the first sign-in; also for --user-header',
+    read: oneOf('yes', 'no'),
+    defaultValue: 'no',
+  },
+  userHeader: {
+    argument: 'NAME',
+    about:
+      'header in which a proxy of --trusted-proxies names the person whom it has authenticated, for the dashboard; the proxy must remove it from requests of clients',
+    read: headerName,
   },
   gitTimeout: {
     argument: 'DURATION',

@@ -36,6 +36,7 @@ export function descriptionServer(
     log: pino({ level: 'silent' }),
     rateLimit: { perHour: 0, pool: undefined },
     trustedProxies: [],
+    sessionTtlMs: 43_200_000,
     requestLimits: {
       maxConnections: 10,
       maxRequests: 10,
@@ -44,7 +45,6 @@ export function descriptionServer(
       clientTimeoutMs: 60_000,
     },
     cloneSlots: { max: 0, waitMs: 0 },
-    sessionTtlMs: 3_600_000,
     cloneTokens: cloneTokens({ key: () => Buffer.alloc(32), now: Date.now, isServed: false }),
     ...more,
   }

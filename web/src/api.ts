@@ -53,12 +53,12 @@ export type ApiOf = (org?: string) => Api
 /** The API has the same base URL as this page. */
 export const API_ADDRESS = new URL('.', location.href).href.replace(/\/$/, '')
 
-/** Reads the media type of the API: the operator chooses its vendor name. */
-export async function mediaTypeOf(address = API_ADDRESS): Promise<string> {
+/** Reads what the operator has chosen: the media type of the API, and how to sign in. */
+export async function readRoot(address = API_ADDRESS): Promise<Root> {
   const octokit = new Octokit({ baseUrl: address })
   const headers = { accept: 'application/json' }
   const { data } = await octokit.request('GET /', { headers })
-  return (data as unknown as Root).media_type
+  return data as unknown as Root
 }
 
 /** A header that other sites cannot make a browser send, against cross-site request forgery. */

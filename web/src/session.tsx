@@ -6,8 +6,8 @@ import {
   closeSession,
   createApi,
   currentSession,
-  mediaTypeOf,
   openSession,
+  readRoot,
 } from './api.ts'
 import { type Failure, failureOf, isAbort } from './failure.ts'
 import { goTo, type Links, linksOf } from './routes.ts'
@@ -109,7 +109,7 @@ async function findSession(
     localStorage.removeItem(SIGNED_IN)
     return { state: 'signed-out', reason: wasSignedIn ? 'expired' : 'never' }
   }
-  const mediaType = await mediaTypeOf()
+  const { media_type: mediaType } = await readRoot()
   const apiOf = createApi(mediaType, () => {
     if (!signal.aborted) onClosed('expired')
   })

@@ -414,7 +414,7 @@ function exampleValues(rendering: Rendering) {
     'new-token': { ...tokenJson(token, { tokenId: 3 }), token: 'gwt_…' },
     'service-state': serviceStateJson(serviceState, storage, '1.0.0'),
     'rate-limit': { resources: { core, search }, rate: core },
-    root: rootJson(addresses, 'github'),
+    root: rootJson(addresses, 'github', null),
     meta: { verifiable_password_authentication: false },
     healthy: { status: 'ok' },
     waiting: { status: 'unavailable', waiting_for: ['catalogue'] },

@@ -1,5 +1,5 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Viewer } from '../../../accounts/account.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { nameKey, type Viewer } from '../../../accounts/account.ts'
 import { findAccountsById } from '../../../accounts/account-store.ts'
 import { tokensManagedUntil } from '../../../accounts/own-tokens.ts'
 import {
@@ -8,20 +8,21 @@ import {
   findSession,
   openSession,
 } from '../../../accounts/session-store.ts'
+import { invalidNameReason } from '../../../lib/names.ts'
 import { countPublic } from '../../../repositories/repository-store.ts'
+import { createNetworkFilter } from '../../../webhooks/allowed-addresses.ts'
 import { EXTENSION, enumOf, string } from '../../../wire/schema.ts'
 import type * as wire from '../../../wire/types.ts'
 import * as openapi from '../../description/operation.ts'
-import {
-  type FailedLogins,
-  isFromOwnPage,
-  type SessionCookies,
-} from '../../middleware/authenticate.ts'
-import { sessionsOnlyForPages, tokenIsReadOnly } from '../../middleware/http-errors.ts'
+import { type FailedLogins, isFromOwnPage } from '../../middleware/authenticate.ts'
+import { HttpError, sessionsOnlyForPages, tokenIsReadOnly } from '../../middleware/http-errors.ts'
 import { sendJson } from '../../middleware/json-response.ts'
+import { auditAction } from '../../middleware/request-log.ts'
 import { utcTimestampOrNull } from '../../rendering.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { currentUserJson } from '../users/user-json.ts'
+import { SignInFailed } from './oidc-client.ts'
+import { type SignInParts, signInAs } from './sign-in.ts'
 
 const sessionHeader = {
   name: 'x-godwit-session',
@@ -40,7 +41,10 @@ const getSession = {
   description,
   security: [],
   parameters: [sessionHeader],
-  responses: { 200: openapi.recordResponse('The session.', 'session') },
+  responses: {
+    200: openapi.recordResponse('The session.', 'session'),
+    403: openapi.errorResponse('forbidden'),
+  },
 } satisfies openapi.Operation
 
 const postSession = {
@@ -78,8 +82,8 @@ const deleteSession = {
 } satisfies openapi.Operation
 
 interface SessionParts
-  extends Pick<ServerParts, 'db' | 'now' | 'log' | 'authenticator' | 'rendering' | 'sessionTtlMs'> {
-  cookies: SessionCookies
+  extends SignInParts,
+    Pick<ServerParts, 'authenticator' | 'userHeader' | 'trustedProxies'> {
   logins: FailedLogins
 }
 
@@ -104,16 +108,33 @@ export function addSessionRoutes(app: FastifyInstance, parts: SessionParts): voi
     }
   }
 
-  const logAction = (request: FastifyRequest, action: string, { account, tokenId }: Viewer) =>
-    log.info(
-      { audit: action, id: request.id, login: account.login, tokenId, from: request.ip },
-      action,
-    )
+  const proxyUserOf = createProxyUserReader(parts)
+
+  /** Signs in the person whom the proxy has authenticated, in place of anybody who was signed in before. */
+  async function signInByProxy(request: FastifyRequest, reply: FastifyReply, login: string) {
+    const before = cookies.read(request)
+    const subject = nameKey(login)
+    const identity = { issuer: `header:${parts.userHeader}`, subject, login }
+    try {
+      const invalid = invalidNameReason(login)
+      if (invalid) throw new SignInFailed('no-login', invalid)
+      const viewer = await signInAs(parts, identity, request, reply)
+      if (before !== undefined) await closeSession(db, before)
+      return viewer
+    } catch (error) {
+      if (!(error instanceof SignInFailed)) throw error
+      const message = `The proxy has signed you in as ${login}, but ${error.message}.`
+      throw new HttpError(403, message)
+    }
+  }
 
   app.get('/session', { schema: getSession }, async (request, reply) => {
     reply.headers(SESSION_HEADERS)
     const viewer = await authenticator.viewerInSession(cookies.read(request), request.ip)
-    return sendJson(reply, await sessionJson(viewer))
+    const login = proxyUserOf(request)
+    const isOther = login !== undefined && nameKey(login) !== nameKey(viewer?.account.login ?? '')
+    const current = isOther ? await signInByProxy(request, reply, login) : viewer
+    return sendJson(reply, await sessionJson(current))
   })
 
   app.post<{ Body: { token: string } }>(
@@ -129,7 +150,8 @@ export function addSessionRoutes(app: FastifyInstance, parts: SessionParts): voi
         request,
         await openSession(db, { ...viewer, token }, { now: now(), ttlMs }),
       )
-      logAction(request, 'session.open', viewer)
+      request.viewer = viewer
+      auditAction(log, request, 'session.open', {})
       const session = { openedAt: now() }
       return sendJson(reply.code(201), await sessionJson({ ...viewer, session }))
     },
@@ -150,12 +172,36 @@ export function addSessionRoutes(app: FastifyInstance, parts: SessionParts): voi
           throw tokenIsReadOnly()
         if (session && isAll) await closeSessionsOf(db, session.viewer.account)
         else await closeSession(db, secret)
-        if (session)
-          logAction(request, isAll ? 'session.close-all' : 'session.close', session.viewer)
+        request.viewer = session?.viewer ?? null
+        if (session) auditAction(log, request, isAll ? 'session.close-all' : 'session.close', {})
       }
       // The last step, so that after a failure the user is still signed in and can try again.
       cookies.clear(reply, request)
       return reply.code(204).send()
     },
   )
+}
+
+const WARNING_INTERVAL_MS = 60_000
+
+/**
+ * Returns a function that reads the person whom the proxy has authenticated from the header of `--user-header`. The header is ignored
+ * unless a trusted proxy sent it for a page of this server: everybody else can send it too.
+ */
+function createProxyUserReader({ userHeader, trustedProxies, log, now }: SessionParts) {
+  const isTrusted = createNetworkFilter(trustedProxies)
+  let warnedAt = Number.NEGATIVE_INFINITY
+
+  return (request: FastifyRequest): string | undefined => {
+    const login = userHeader === undefined ? undefined : request.headers[userHeader]
+    if (typeof login !== 'string' || login === '') return undefined
+    const { remoteAddress: address } = request.socket
+    if (address !== undefined && isTrusted(address))
+      return isFromOwnPage(request) ? login : undefined
+    if (Math.abs(now() - warnedAt) >= WARNING_INTERVAL_MS) {
+      warnedAt = now()
+      log.warn({ address }, `${userHeader} from an untrusted address was ignored`)
+    }
+    return undefined
+  }
 }

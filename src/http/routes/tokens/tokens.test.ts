@@ -15,6 +15,7 @@ import { gitHost } from '../../../../test/support/git-host.ts'
 import { PREVIEW, withoutCloneTokens } from '../../../../test/support/service.ts'
 import { ensureAccount, findAccount, upsertAccount } from '../../../accounts/account-store.ts'
 import { createAuthenticator } from '../../../accounts/authenticator.ts'
+import { openSessionWithoutToken } from '../../../accounts/session-store.ts'
 import { addToken } from '../../../accounts/token-store.ts'
 import { embeddedQueue } from '../../../queue/embedded.ts'
 import { syncCatalogue } from '../../../repositories/sync.ts'
@@ -185,6 +186,23 @@ onEachEngine('own tokens', (engine) => {
     }
     assert.equal((await send('GET', '/user/tokens', browser)).json().length, 4)
     await create((await signIn()).browser)
+  })
+
+  test('can be created after a sign-in without a token, and outlive that session', async (t) => {
+    const { db, alice, now, send, bearer, create, operatorToken } = await scene(t, engine)
+    const { secret } = await openSessionWithoutToken(db, alice, { now: now(), ttlMs: DAY })
+    const browser = { ...PAGE_HEADER, cookie: `__Host-godwit_session=${secret}` }
+    const { token } = await create(browser, { expires_in_days: 365 })
+    assert.equal((await send('DELETE', '/session', browser)).statusCode, 204)
+    assert.equal((await send('GET', '/user', bearer(token))).statusCode, 200)
+    assert.equal((await send('GET', '/user', browser)).statusCode, 401)
+    // Revoking all tokens does not end a session that was opened without one.
+    const other = await openSessionWithoutToken(db, alice, { now: now(), ttlMs: DAY })
+    const again = { ...PAGE_HEADER, cookie: `__Host-godwit_session=${other.secret}` }
+    assert.equal((await send('DELETE', '/user/tokens', again)).statusCode, 204)
+    for (const revoked of [token, operatorToken])
+      assert.equal((await send('GET', '/user', bearer(revoked))).statusCode, 401)
+    assert.deepEqual((await send('GET', '/user/tokens', again)).json(), [])
   })
 
   test('have a name, an end within a year, an organization of the caller, and a maximum', async (t) => {

@@ -15,6 +15,7 @@ import { gitHost } from '../../../../test/support/git-host.ts'
 import { PREVIEW, withoutCloneTokens } from '../../../../test/support/service.ts'
 import { ensureAccount, findAccount, upsertAccount } from '../../../accounts/account-store.ts'
 import { createAuthenticator } from '../../../accounts/authenticator.ts'
+import { createOwnToken } from '../../../accounts/own-tokens.ts'
 import { openSessionWithoutToken } from '../../../accounts/session-store.ts'
 import { addToken } from '../../../accounts/token-store.ts'
 import { embeddedQueue } from '../../../queue/embedded.ts'
@@ -223,7 +224,15 @@ onEachEngine('own tokens', (engine) => {
     assert.deepEqual((await refusal({ ...valid, read_only: 'yes' }))[1], 'read_only')
     for (const organization of ['bob', 'nobody', '../octo'])
       assert.deepEqual((await refusal({ ...valid, organization }))[1], 'organization')
-    for (let n = 0; n < 3; n++) await create(browser)
+    const viewer = { account: alice, tokenId: 1 }
+    const settings = { name: 'x', days: 1, isReadOnly: false, organization: null }
+    const concurrent = Array.from({ length: 6 }, () =>
+      createOwnToken(db, viewer, settings, { max: 4, now: now() }),
+    )
+    const created = (await Promise.allSettled(concurrent)).filter(
+      ({ status }) => status === 'fulfilled',
+    )
+    assert.equal(created.length, 3)
     assert.deepEqual(await refusal(valid), ['Token', undefined, 'custom'])
 
     // A token cannot outlive the token of the operator that its owner signed in with.
@@ -385,6 +394,53 @@ onEachEngine('the limits of tokens', (engine) => {
     await db.updateTable('accounts').set({ site_admin: 0 }).execute()
     assert.equal((await send('GET', '/orgs/octo/migrations', bearer(token))).statusCode, 404)
     assert.equal((await send('GET', '/repos/octo/kit', bearer(token))).statusCode, 404)
+  })
+})
+
+onEachEngine('a token of one organization', (engine) => {
+  test('of a member shows neither private templates nor private forks elsewhere', async (t) => {
+    const files = { a: '1' }
+    const { db, call } = await cloneScene(
+      t,
+      async (host) => {
+        const config = {
+          'godwit.collaborator': 'carol:read',
+          'godwit.templateRepository': 'carol/hush-mould',
+        }
+        await host.repository('octo/kit', { files, config })
+        await host.repository('octo/secret', { files })
+        await host.repository('carol/hush-mould', { files })
+        await host.repository('carol/hush-fork', { files, config: { 'godwit.forkOf': 'octo/kit' } })
+        await writeFile(join(host.root, 'octo/godwit-members'), 'carol member\n')
+      },
+      { engine },
+    )
+    const carol = await ensureAccount(db, 'carol', 0)
+    const organizationId = (await findAccount(db, 'octo'))!.id
+    const settings = { name: '', expiresAt: null, now: 0 }
+    const full = await addToken(db, carol, settings)
+    const bound = await addToken(db, carol, { ...settings, kind: 'own', organizationId })
+    const seen = async (token: string) => {
+      const repository = await (await call(token, '/repos/octo/kit')).json()
+      const list = await (await call(token, '/orgs/octo/repos')).json()
+      const [listed] = list as Record<string, unknown>[]
+      return [repository as Record<string, unknown>, listed!].map((each) => [
+        each.template_repository !== null,
+        each.forks_count,
+      ])
+    }
+    assert.deepEqual(await seen(full), [
+      [true, 1],
+      [true, 1],
+    ])
+    assert.deepEqual(await seen(bound), [
+      [false, 0],
+      [false, 0],
+    ])
+    const statuses = ['/repos/octo/secret', '/orgs/octo/migrations', '/orgs/octo'].map(
+      async (path) => (await call(bound, path)).status,
+    )
+    assert.deepEqual(await Promise.all(statuses), [404, 404, 200])
   })
 })
 

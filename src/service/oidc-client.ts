@@ -10,6 +10,7 @@ import type { Config } from '../settings/config.ts'
 import { normalizeForgeUrl } from '../sources/forge/client/forge-address.ts'
 import { createAddressFilter } from '../webhooks/allowed-addresses.ts'
 import { createResolver, fixedLookup } from '../webhooks/send-request.ts'
+import { isReadableByAll } from './open-forge.ts'
 
 const TIMEOUT_SECONDS = 5
 /** Discovery documents, keys and claims are far smaller. */
@@ -28,6 +29,8 @@ export async function openOidc(config: Config, parts: OidcParts): Promise<OidcCl
   if (oidcIssuer === undefined || clientId === undefined || file === undefined) return undefined
   const issuer = new URL(oidcIssuer)
   const secret = await readSecret(file)
+  if (await isReadableByAll(file))
+    parts.log.warn({ file }, 'every user of this machine can read the secret of the OpenID client')
   // Loaded on demand: most hosts have no OpenID provider.
   const openid = await import('openid-client')
   const isPlain = issuer.protocol === 'http:'
@@ -108,7 +111,7 @@ export async function openOidc(config: Config, parts: OidcParts): Promise<OidcCl
 
     async finish(query, { state, nonce, verifier }) {
       const { client, server } = await configure()
-      const url = new URL(`${redirectUri}?${query}`)
+      const url = new URL(query, redirectUri)
       let claims: { sub: string; [claim: string]: unknown }
       try {
         const exchange = (by: typeof client) =>

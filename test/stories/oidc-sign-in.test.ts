@@ -57,6 +57,11 @@ onEachEngine('sign-in with an OpenID provider', (engine) => {
     return ((await response.json()) as { user: { login: string; site_admin: boolean } | null }).user
   }
 
+  const doctor = (...more: string[]) =>
+    service
+      .godwit('doctor', ...provider.flags, ...more)
+      .catch(({ stdout }: { stdout: string }) => stdout)
+
   const problemOf = (page: string) => new URL(page, service.url).searchParams.get('sign-in-problem')
 
   test('opens a session of the account with that login, and returns to the page', async () => {
@@ -129,9 +134,16 @@ onEachEngine('sign-in with an OpenID provider', (engine) => {
       const start = await browser.send(`${service.url}/session/oidc/start?return_to=/%23/a`)
       assert.equal(start.headers.get('location'), `${service.url}/?sign-in-problem=unavailable#/a`)
       assert.equal((await service.call(await service.token('bob'), '/user')).status, 200)
+      assert.match(await doctor(), /✗ oidc .*ECONNREFUSED/)
     } finally {
       await provider.start()
     }
+  })
+
+  test('is checked by doctor', async () => {
+    assert.match(await doctor(), /✓ oidc +http:.* responds/)
+    const wrong = ['--oidc-issuer', `${provider.issuer}/realm`]
+    assert.match(await doctor(...wrong), /✗ oidc .*failed: .*\n.*set --oidc-issuer/)
   })
 
   test('ends in all browsers at once, and then at the provider', async () => {

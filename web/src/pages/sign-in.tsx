@@ -15,7 +15,7 @@ interface Notice {
 const NOTICES: Partial<Record<SignedOutReason, Notice>> = {
   left: {
     title: 'Signed out',
-    text: 'This browser can no longer use your token.',
+    text: 'This browser can no longer use your account.',
     isBad: false,
   },
   refused: {
@@ -157,7 +157,9 @@ function ProviderLinks({ provider, hasLeft }: { provider: Provider; hasLeft: boo
     <>
       {hasLeft && signOutUrl !== null && (
         <p className={styles.note}>
-          You may still be signed in at the provider. <a href={signOutUrl}>Sign out there too</a>
+          You may still be signed in at the provider.
+          <br />
+          <a href={signOutUrl}>Sign out there too</a>
         </p>
       )}
       <LinkButton href={`${url}?return_to=${here}`} variant="primary" block>

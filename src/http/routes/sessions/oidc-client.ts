@@ -11,7 +11,7 @@ export interface Checks {
 export interface OidcClient {
   /** Returns the address to send the browser to. */
   start(): Promise<{ url: string; checks: Checks }>
-  /** Verifies the response with which the browser came back. */
+  /** Verifies the response with which the browser came back: the query of its address. */
   finish(query: string, checks: Checks): Promise<Identity>
   /** Returns the address at which the browser signs out of the provider; undefined if there is none. */
   signOutUrl(): Promise<string | undefined>

@@ -49,8 +49,8 @@ export function addOidcRoutes(app: FastifyInstance, oidc: OidcClient, parts: Sig
       // A second response is never accepted, not even a repeated one.
       cookie.clear(reply, request)
       if (!flow) throw new SignInFailed('expired')
-      const [, query = ''] = request.url.split('?', 2)
-      await signInAs(parts, await oidc.finish(query, flow), request, reply)
+      const { search } = new URL(request.url, base)
+      await signInAs(parts, await oidc.finish(search, flow), request, reply)
       return page.href
     })
   })

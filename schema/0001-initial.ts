@@ -30,7 +30,11 @@ const accounts = (engine: Engine): string[] => [
     created_at bigint not null,
     expires_at bigint,
     last_used_at bigint,
+    last_used_ip text,
     revoked_at bigint,
+    self_revoked integer not null default 0,
+    read_only integer not null default 0,
+    organization_id bigint references accounts (id) on delete cascade,
     forge_checked_at bigint)`,
   'create index tokens_by_account on tokens (account_id)',
   `create table sessions (

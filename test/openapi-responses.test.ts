@@ -163,6 +163,7 @@ test('the responses of every operation match the description', async () => {
   await request(401, '/session', { ...post({ token: 'gwt_wrong' }), ...sessionHeader })
   await request(201, '/session', { ...post({ token: described.alice }), ...sessionHeader })
   await request(204, '/session', { method: 'DELETE', ...sessionHeader })
+  await runTokens(described)
   await request(200, '/admin/service', operator)
   await request(422, '/admin/service?period=year', operator)
   await request(404, '/admin/service')
@@ -199,6 +200,23 @@ test('the responses of every operation match the description', async () => {
     ],
   )
 })
+
+/** Runs every operation on the tokens of bob, in a browser session and with a token. */
+async function runTokens({ service, request }: Described): Promise<void> {
+  const token = await service.token('bob')
+  for (const query of PAGE_QUERIES) await request(200, `/user/tokens${query}`, { token })
+  const tokenRequest = { name: 'laptop', expires_in_days: 1, organization: 'octo' }
+  await request(403, '/user/tokens', { ...post(tokenRequest), token })
+  const page = { 'x-godwit-session': '1', authorization: '' }
+  const opened = await request(201, '/session', { ...post({ token }), headers: page })
+  const headers = { ...page, cookie: opened.headers.getSetCookie()[0]!.split(';')[0]! }
+  await request(422, '/user/tokens', { ...post({ name: '' }), headers })
+  const created = await request(201, '/user/tokens', { ...post(tokenRequest), headers })
+  const { id } = (await created.json()) as { id: number }
+  await request(204, `/user/tokens/${id}`, { method: 'DELETE', headers })
+  await request(404, `/user/tokens/${id}`, { method: 'DELETE', headers })
+  await request(204, '/user/tokens', { method: 'DELETE', headers })
+}
 
 /** Runs every action of an operator on migrations of alice. */
 async function runOperatorActions(

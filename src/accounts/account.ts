@@ -17,7 +17,18 @@ export interface Viewer {
   tokenId: number
   /** Set if the request came with the cookie of a browser session. */
   session?: { openedAt: number }
+  /** Whether the token can change nothing. */
+  isReadOnly?: true
+  /** The id of the only organization in which the token is valid. To all other owners, the caller is a stranger. */
+  organizationId?: number
 }
+
+/** The part of a viewer that decides what they may read. */
+export type Reader = Pick<Viewer, 'account' | 'organizationId'>
+
+/** Returns whether the reader's token is valid only for another owner. */
+export const isStrangerTo = ({ organizationId }: Reader, owner: { id: number }): boolean =>
+  organizationId !== undefined && organizationId !== owner.id
 
 /** Returns the form in which logins and names are compared: case is ignored. */
 export const nameKey = (name: string): string => name.toLowerCase()

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
+import type { Viewer } from './account.ts'
 import { ensureAccount, findAccount, listAccounts, upsertAccount } from './account-store.ts'
 import { createAuthenticator } from './authenticator.ts'
 import { accountOfForgeUser } from './forge-account.ts'
@@ -15,9 +16,11 @@ import {
   addToken,
   createToken,
   digestOf,
+  hasOnlyRevokedTokens,
   isGodwitToken,
   listTokens,
   revokeToken,
+  revokeTokensOf,
 } from './token-store.ts'
 
 const NOW = Date.UTC(2026, 10, 14)
@@ -108,19 +111,61 @@ onEachEngine('tokens', (engine) => {
     const stored = JSON.stringify(await db.selectFrom('tokens').selectAll().execute())
     assert.ok(!stored.includes(token.slice(4, 20)))
     assert.ok(stored.includes(digestOf(token)))
-    await viewerOf(token)
+    await viewerOf(token, '192.0.2.7')
     await recordUses()
     assert.deepEqual(await listTokens(db), [
       {
         id: 1,
         login: 'alice',
         name: 'ci',
+        isReadOnly: false,
+        organization: null,
         createdAt: NOW,
         expiresAt: null,
         lastUsedAt: NOW + 5,
+        lastUsedIp: '192.0.2.7',
         revokedAt: null,
       },
     ])
+    await viewerOf(token, 'not an address')
+    await recordUses()
+    assert.equal((await listTokens(db))[0]!.lastUsedIp, null)
+  })
+
+  test('that have expired are reported once a day when they are used', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    let now = NOW
+    const reports: string[] = []
+    const onExpired = ({ account, tokenId }: Viewer, ip: string) =>
+      void reports.push(`${account.login} ${tokenId} ${ip}`)
+    const { viewerOf } = createAuthenticator({ db, now: () => now, onExpired })
+    const alice = await ensureAccount(db, 'alice', NOW)
+    const token = await addToken(db, alice, { name: '', expiresAt: NOW + DAY, now })
+    await viewerOf(token, '192.0.2.7')
+    now += DAY
+    for (let n = 0; n < 3; n++) assert.equal(await viewerOf(token, '192.0.2.8'), undefined)
+    assert.deepEqual(reports, ['alice 1 192.0.2.8'])
+    now += DAY
+    await viewerOf(token, '192.0.2.9')
+    assert.deepEqual(reports, ['alice 1 192.0.2.8', 'alice 1 192.0.2.9'])
+    await revokeToken(db, 1, now)
+    now += DAY
+    await viewerOf(token, '192.0.2.9')
+    assert.equal(reports.length, 2)
+  })
+
+  test('that an account revokes itself do not count as its removal', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    const alice = await ensureAccount(db, 'alice', NOW)
+    const isRemoved = () => hasOnlyRevokedTokens(db, alice)
+    for (const kind of ['token', 'own'] as const)
+      await addToken(db, alice, { name: '', expiresAt: null, now: NOW, kind })
+    assert.deepEqual(await revokeTokensOf(db, alice, { now: NOW, bySelf: true, id: 2 }), [2])
+    assert.equal(await isRemoved(), false)
+    await revokeToken(db, 1, NOW)
+    assert.equal(await isRemoved(), true)
+    await addToken(db, alice, { name: '', expiresAt: null, now: NOW })
+    assert.equal(await isRemoved(), false)
   })
 })
 

@@ -1,8 +1,15 @@
+import { isIP } from 'node:net'
 import type { Db } from '../db/database.ts'
 import type { Viewer } from './account.ts'
 import { type ForgeSignIn, mayBeForgeToken } from './forge-sign-in.ts'
 import { decryptToken, findSession, type Session } from './session-store.ts'
-import { digestOf, findViewerByDigest, isGodwitToken, recordTokenUse } from './token-store.ts'
+import {
+  digestOf,
+  findTokenByDigest,
+  isGodwitToken,
+  recordTokenUse,
+  type TokenUse,
+} from './token-store.ts'
 
 export interface Authenticator {
   /**
@@ -10,10 +17,10 @@ export interface Authenticator {
    * was revoked on the forge after at most a minute. `mayCheckNew` resolves to false if the caller has sent too many bad tokens: then
    * tokens that the forge has never accepted are rejected. Rejects with SignInUnavailable if the forge must check the token but cannot.
    */
-  viewerOf(token: string, mayCheckNew?: MayCheckNew): Promise<Viewer | undefined>
+  viewerOf(token: string, ip?: string, mayCheckNew?: MayCheckNew): Promise<Viewer | undefined>
   /** Returns the owner of a browser session by its secret. */
-  viewerInSession(secret: string | undefined): Promise<Viewer | undefined>
-  /** Stores when tokens were last used. Called regularly and when the process stops, so that requests need not write. */
+  viewerInSession(secret: string | undefined, ip?: string): Promise<Viewer | undefined>
+  /** Stores when and from which address tokens were last used. Called regularly and when the process stops, so that requests need not write. */
   recordUses(): Promise<void>
 }
 
@@ -26,15 +33,42 @@ interface AuthenticatorParts {
   now: () => number
   /** Set if users may sign in with their tokens of the forge. */
   forge?: ForgeSignIn | undefined
+  /** Called when an expired token of Godwit is used, at most once a day for each token. */
+  onExpired?(viewer: Viewer, ip: string): void
 }
 
-export function createAuthenticator({ db, now, forge }: AuthenticatorParts): Authenticator {
-  let usedAt = new Map<number, number>()
+const DAY_MS = 24 * 60 * 60_000
 
-  async function find(token: string, mayCheckNew: MayCheckNew): Promise<Viewer | undefined> {
+export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
+  const { db, now, forge, onExpired } = parts
+  let uses = new Map<number, TokenUse>()
+  let reported = { day: 0, tokenIds: new Set<number>() }
+
+  function recordUse(viewer: Viewer | undefined, ip: string): void {
+    if (viewer) uses.set(viewer.tokenId, { at: now(), ip: isIP(ip) ? ip : null })
+  }
+
+  function reportExpired(viewer: Viewer, ip: string): void {
+    const day = Math.floor(now() / DAY_MS)
+    if (reported.day !== day) reported = { day, tokenIds: new Set() }
+    if (reported.tokenIds.has(viewer.tokenId)) return
+    reported.tokenIds.add(viewer.tokenId)
+    onExpired?.(viewer, ip)
+  }
+
+  async function find(
+    token: string,
+    ip: string,
+    mayCheckNew: MayCheckNew,
+  ): Promise<Viewer | undefined> {
     const issuer = mayBeForgeToken(token) ? forge : undefined
     if (!issuer && !isGodwitToken(token)) return undefined
-    const findStored = () => findViewerByDigest(db, digestOf(token), now())
+    const findStored = async () => {
+      const found = await findTokenByDigest(db, { digest: digestOf(token) })
+      if (found && found.expiresAt > now()) return found.viewer
+      if (found && !issuer) reportExpired(found.viewer, ip)
+      return undefined
+    }
     const stored = await findStored()
     if (stored || !issuer) return stored
     const isAccepted = await issuer.checkToken(token, { mayCheckNew: await mayCheckNew() })
@@ -43,29 +77,29 @@ export function createAuthenticator({ db, now, forge }: AuthenticatorParts): Aut
 
   /** Validates the forge token of a session again. The browser has the encrypted token, the database the key. */
   async function revalidate(secret: string, { tokenKey }: Session): Promise<Viewer | undefined> {
-    return tokenKey === null ? undefined : find(decryptToken(secret, tokenKey), always)
+    return tokenKey === null ? undefined : find(decryptToken(secret, tokenKey), '', always)
   }
 
   return {
-    async viewerOf(token, mayCheckNew = always) {
-      const viewer = await find(token, mayCheckNew)
-      if (viewer) usedAt.set(viewer.tokenId, now())
+    async viewerOf(token, ip = '', mayCheckNew = always) {
+      const viewer = await find(token, ip, mayCheckNew)
+      recordUse(viewer, ip)
       return viewer
     },
 
-    async viewerInSession(secret) {
+    async viewerInSession(secret, ip = '') {
       if (secret === undefined) return undefined
       const session = await findSession(db, secret, now())
       if (!session) return undefined
       const viewer = session.isTokenValid ? session.viewer : await revalidate(secret, session)
-      if (viewer) usedAt.set(viewer.tokenId, now())
+      recordUse(viewer, ip)
       return viewer && { ...viewer, session: session.viewer.session }
     },
 
     async recordUses() {
-      if (usedAt.size === 0) return
-      const batch = usedAt
-      usedAt = new Map()
+      if (uses.size === 0) return
+      const batch = uses
+      uses = new Map()
       await recordTokenUse(db, batch)
     },
   }

@@ -1,5 +1,13 @@
 import type { Db } from '../db/database.ts'
-import type { Account, Member, Membership, MembershipOrigin, MembershipRole } from './account.ts'
+import {
+  type Account,
+  isStrangerTo,
+  type Member,
+  type Membership,
+  type MembershipOrigin,
+  type MembershipRole,
+  type Reader,
+} from './account.ts'
 import { accountFromRow, ensureAccount, findAccount } from './account-store.ts'
 
 /** Returns the memberships of one organization, or of all, with one entry for each origin. They are sorted by login. */
@@ -27,13 +35,12 @@ export async function membersOf(
   return members
 }
 
-/** Returns the organizations of an account, each with the account's role. */
-export async function organizationsOf(db: Db, member: Account): Promise<Member[]> {
-  const rows = await memberships(db).where('accounts.id', '=', member.id).execute()
-  const all = rows.map((row) => ({
-    organization: organizationOf(row),
-    role: row.role as MembershipRole,
-  }))
+/** Returns the organizations of a viewer in which the token is valid, each with the viewer's role. */
+export async function organizationsOf(db: Db, member: Reader): Promise<Member[]> {
+  const rows = await memberships(db).where('accounts.id', '=', member.account.id).execute()
+  const all = rows
+    .map((row) => ({ organization: organizationOf(row), role: row.role as MembershipRole }))
+    .filter(({ organization }) => !isStrangerTo(member, organization))
   return mergeOrigins(all, 'organization')
 }
 

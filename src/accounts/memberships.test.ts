@@ -75,7 +75,7 @@ onEachEngine('memberships', (engine) => {
     const { db, octo, alice, bob, roles, visibleTo } = await people(await openDatabase(t, engine))
     await putMembership(db, octo, { accountId: alice.id, role: 'owner' }, 'manual')
     assert.deepEqual(
-      (await organizationsOf(db, alice)).map(({ account, role }) => [account, role]),
+      (await organizationsOf(db, { account: alice })).map(({ account, role }) => [account, role]),
       [[octo, 'owner']],
     )
     assert.equal((await visibleTo(alice))?.mayMigrate, true)
@@ -83,7 +83,7 @@ onEachEngine('memberships', (engine) => {
     await upsertAccount(db, 'octo', { type: 'User' }, 0)
     assert.deepEqual(await roles(), [])
     assert.equal(await visibleTo(alice), undefined)
-    assert.deepEqual(await organizationsOf(db, alice), [])
+    assert.deepEqual(await organizationsOf(db, { account: alice }), [])
     const result = await replaceMemberships(db, octo, [{ login: 'Octo', role: 'owner' }], {
       origin: 'file',
       now: 0,

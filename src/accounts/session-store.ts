@@ -1,8 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import type { Db } from '../db/database.ts'
 import type { Account, Viewer } from './account.ts'
-import { accountFromRow } from './account-store.ts'
-import { digestOf, isGodwitToken } from './token-store.ts'
+import { digestOf, isGodwitToken, VIEWER_COLUMNS, viewerFromRow } from './token-store.ts'
 
 const SECRET_BYTES = 32
 
@@ -67,7 +66,7 @@ export async function openSessionWithoutToken(
 const randomSecret = (): string => randomBytes(SECRET_BYTES).toString('base64url')
 
 export interface Session {
-  viewer: Required<Viewer>
+  viewer: Viewer & Required<Pick<Viewer, 'session'>>
   isTokenValid: boolean
   /** The key of the encrypted token; null unless it is a token of the forge. */
   tokenKey: string | null
@@ -83,7 +82,7 @@ export async function findSession(
     .selectFrom('sessions')
     .innerJoin('tokens', 'tokens.id', 'sessions.token_id')
     .innerJoin('accounts', 'accounts.id', 'tokens.account_id')
-    .select(['tokens.id as token_id', 'tokens.expires_at as token_expires_at', 'token_key'])
+    .select([...VIEWER_COLUMNS, 'tokens.expires_at as token_expires_at', 'token_key'])
     .select('sessions.created_at as opened_at')
     .selectAll('accounts')
     .where('sessions.digest', '=', digestOf(secret))
@@ -92,11 +91,7 @@ export async function findSession(
     .executeTakeFirst()
   return (
     row && {
-      viewer: {
-        account: accountFromRow(row),
-        tokenId: row.token_id,
-        session: { openedAt: row.opened_at },
-      },
+      viewer: { ...viewerFromRow(row), session: { openedAt: row.opened_at } },
       isTokenValid: row.token_expires_at === null || row.token_expires_at > now,
       tokenKey: row.token_key,
     }

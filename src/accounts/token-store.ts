@@ -1,7 +1,7 @@
 import { hash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { type Expression, expressionBuilder, type SqlBool } from 'kysely'
-import type { Db } from '../db/database.ts'
+import { type Db, lockRow } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 import type { Tables } from '../db/tables.ts'
 import type { Account, Viewer } from './account.ts'
@@ -11,60 +11,87 @@ export interface TokenRecord {
   id: number
   login: string
   name: string
+  isReadOnly: boolean
+  /** The only organization in which it is valid. */
+  organization: string | null
   createdAt: number
   expiresAt: number | null
   lastUsedAt: number | null
+  lastUsedIp: string | null
   revokedAt: number | null
+}
+
+/** Tokens that an operator or the account itself has created. */
+const ISSUED_KINDS = ['token', 'own'] as const
+
+interface TokenSettings {
+  name: string
+  expiresAt: number | null
+  now: number
+  kind?: (typeof ISSUED_KINDS)[number]
+  isReadOnly?: boolean
+  organizationId?: number | undefined
 }
 
 /** Creates a token and returns it. Only its digest is stored. */
 export async function addToken(
   db: Db,
   account: Account,
-  { name, expiresAt, now }: { name: string; expiresAt: number | null; now: number },
+  { name, expiresAt, now, kind = 'token', isReadOnly = false, organizationId }: TokenSettings,
 ): Promise<string> {
   const token = createToken()
   await db
     .insertInto('tokens')
     .values({
       account_id: account.id,
-      kind: 'token',
+      kind,
       name,
       digest: digestOf(token),
       created_at: now,
       expires_at: expiresAt,
-      last_used_at: null,
-      revoked_at: null,
+      read_only: Number(isReadOnly),
+      organization_id: organizationId ?? null,
     })
     .execute()
   return token
 }
 
-const unrevokedTokenByDigest = prepared(
+/** The columns of a token from which `viewerFromRow` reads its limits. */
+export const VIEWER_COLUMNS = [
+  'tokens.id as token_id',
+  'tokens.read_only',
+  'tokens.organization_id',
+] as const
+
+export const viewerFromRow = (
+  row: Parameters<typeof accountFromRow>[0] & {
+    token_id: number
+    read_only: number
+    organization_id: number | null
+  },
+): Viewer => ({
+  account: accountFromRow(row),
+  tokenId: row.token_id,
+  ...(row.read_only === 1 && { isReadOnly: true }),
+  ...(row.organization_id !== null && { organizationId: row.organization_id }),
+})
+
+/** Finds a token that is not revoked. It may have expired. */
+export const findTokenByDigest = prepared(
   (db, { digest }: { digest: string }) =>
     db
       .selectFrom('tokens')
       .innerJoin('accounts', 'accounts.id', 'tokens.account_id')
-      .select(['tokens.id as token_id', 'expires_at'])
+      .select([...VIEWER_COLUMNS, 'expires_at'])
       .selectAll('accounts')
       .where('digest', '=', digest)
       .where('revoked_at', 'is', null),
   ([row]) =>
     row && {
-      viewer: { account: accountFromRow(row), tokenId: row.token_id },
+      viewer: viewerFromRow(row),
       expiresAt: row.expires_at ?? Number.POSITIVE_INFINITY,
     },
 )
-
-/** Returns undefined if the token is revoked or has expired. */
-export async function findViewerByDigest(
-  db: Db,
-  digest: string,
-  now: number,
-): Promise<Viewer | undefined> {
-  const token = await unrevokedTokenByDigest(db, { digest })
-  return token && token.expiresAt > now ? token.viewer : undefined
-}
 
 /**
  * The condition for using a token that the current request does not contain. A token of Godwit must be valid. A token of the forge
@@ -91,39 +118,48 @@ export async function findViewerByTokenId(
   const row = await db
     .selectFrom('tokens')
     .innerJoin('accounts', 'accounts.id', 'tokens.account_id')
+    .select(VIEWER_COLUMNS)
     .selectAll('accounts')
     .where('tokens.id', '=', tokenId)
     .where(isUsableById(now))
     .executeTakeFirst()
-  return row && { account: accountFromRow(row), tokenId }
+  return row && viewerFromRow(row)
 }
 
+/** Lists the issued tokens of all accounts. Tokens of the forge are managed there, and sessions end by signing out. */
 export async function listTokens(db: Db): Promise<TokenRecord[]> {
-  const rows = await db
+  return (await issuedTokens(db).orderBy('tokens.id').execute()).map(tokenFromRow)
+}
+
+export const issuedTokens = (db: Db) =>
+  db
     .selectFrom('tokens')
     .innerJoin('accounts', 'accounts.id', 'tokens.account_id')
+    .leftJoin('accounts as organizations', 'organizations.id', 'tokens.organization_id')
     .selectAll('tokens')
-    .select('accounts.login')
-    // Tokens of the forge are managed there, and sessions end by signing out.
-    .where('kind', '=', 'token')
-    .orderBy('tokens.id')
-    .execute()
-  return rows.map((row) => ({
-    id: row.id,
-    login: row.login,
-    name: row.name,
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
-    lastUsedAt: row.last_used_at,
-    revokedAt: row.revoked_at,
-  }))
-}
+    .select(['accounts.login', 'organizations.login as organization'])
+    .where('kind', 'in', ISSUED_KINDS)
+
+type TokenRow = Awaited<ReturnType<ReturnType<typeof issuedTokens>['execute']>>[number]
+
+export const tokenFromRow = (row: TokenRow): TokenRecord => ({
+  id: row.id,
+  login: row.login,
+  name: row.name,
+  isReadOnly: row.read_only === 1,
+  organization: row.organization,
+  createdAt: row.created_at,
+  expiresAt: row.expires_at,
+  lastUsedAt: row.last_used_at,
+  lastUsedIp: row.last_used_ip,
+  revokedAt: row.revoked_at,
+})
 
 export async function removeToken(db: Db, token: string): Promise<void> {
   await db.deleteFrom('tokens').where('digest', '=', digestOf(token)).execute()
 }
 
-/** Revokes a token. Returns false if it does not exist or was revoked before. */
+/** Revokes a token of any account, as an operator. Returns false if it does not exist or was revoked before. */
 export async function revokeToken(db: Db, id: number, now: number): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('tokens')
@@ -134,18 +170,49 @@ export async function revokeToken(db: Db, id: number, now: number): Promise<bool
   return numUpdatedRows === 1n
 }
 
-export async function recordTokenUse(db: Db, usedAt: ReadonlyMap<number, number>): Promise<void> {
+/**
+ * Revokes the issued tokens of an account, or the one with the `id`, as an operator or by the account itself. Returns the ids of
+ * those that were not revoked before.
+ */
+export async function revokeTokensOf(
+  db: Db,
+  account: Account,
+  { now, bySelf, id }: { now: number; bySelf: boolean; id?: number | undefined },
+): Promise<number[]> {
+  const rows = await db.transaction().execute(async (tx) => {
+    await lockRow(tx, 'accounts', account.id)
+    return tx
+      .updateTable('tokens')
+      .set({ revoked_at: now, self_revoked: Number(bySelf) })
+      .where('account_id', '=', account.id)
+      .where('kind', 'in', ISSUED_KINDS)
+      .where('revoked_at', 'is', null)
+      .$if(id !== undefined, (query) => query.where('id', '=', id!))
+      .returning('id')
+      .execute()
+  })
+  return rows.map((row) => row.id)
+}
+
+export interface TokenUse {
+  at: number
+  /** Null if it is not an IP address: a trusted proxy may forward anything. */
+  ip: string | null
+}
+
+export async function recordTokenUse(db: Db, uses: ReadonlyMap<number, TokenUse>): Promise<void> {
   await db.transaction().execute(async (tx) => {
     // Sorted, so that two processes that update the same rows cannot deadlock.
-    for (const [id, at] of [...usedAt].sort(([a], [b]) => a - b)) {
-      await tx.updateTable('tokens').set({ last_used_at: at }).where('id', '=', id).execute()
+    for (const [id, { at, ip }] of [...uses].sort(([a], [b]) => a - b)) {
+      const columns = { last_used_at: at, last_used_ip: ip }
+      await tx.updateTable('tokens').set(columns).where('id', '=', id).execute()
     }
   })
 }
 
 /**
- * Returns whether an operator has removed the account by revoking all of its tokens. Expired tokens do not count as revoked.
- * Accounts of the forge are removed there, and accounts with an identity can sign in without a token.
+ * Returns whether an operator has removed the account by revoking all of its tokens. Expired tokens do not count as revoked, and
+ * tokens that the account revoked itself do not count at all. Accounts of the forge are removed there, and accounts with an identity can sign in without a token.
  */
 export async function hasOnlyRevokedTokens(db: Db, { id }: Account): Promise<boolean> {
   const rows = await db
@@ -154,6 +221,7 @@ export async function hasOnlyRevokedTokens(db: Db, { id }: Account): Promise<boo
     .leftJoin('identities', 'identities.account_id', 'accounts.id')
     .select(['revoked_at', 'forge_id', 'subject'])
     .where('accounts.id', '=', id)
+    .where('self_revoked', '=', 0)
     .execute()
   return rows.length > 0 && rows.every((row) => row.revoked_at && !row.forge_id && !row.subject)
 }
@@ -179,6 +247,10 @@ export function isGodwitToken(text: string): boolean {
     SHAPE.test(text) && text.slice(-CHECKSUM_LENGTH) === checksum(text.slice(4, -CHECKSUM_LENGTH))
   )
 }
+
+/** Returns whether the text can only be a token of Godwit with a missing or wrong character. */
+export const isMistypedToken = (text: string): boolean =>
+  text.startsWith('gwt_') && !isGodwitToken(text)
 
 /** A hash without salt is sufficient, since tokens and secrets of sessions are too random to be guessed. */
 export function digestOf(token: string): string {

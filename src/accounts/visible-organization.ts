@@ -1,6 +1,6 @@
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
-import { type Account, nameKey, type Viewer } from './account.ts'
+import { type Account, isStrangerTo, nameKey, type Reader } from './account.ts'
 import { accountFromRow } from './account-store.ts'
 
 /** How a path refers to an organization. */
@@ -18,15 +18,17 @@ export interface VisibleOrganization {
  */
 export async function findVisibleOrganization(
   db: Db,
-  { account }: Pick<Viewer, 'account'>,
+  reader: Reader,
   ref: OrganizationRef,
 ): Promise<VisibleOrganization | undefined> {
+  const { account } = reader
   const query = { accountId: account.id, isAdmin: Number(account.siteAdmin) }
   const found =
     'login' in ref
       ? await byLogin(db, { ...query, loginKey: nameKey(ref.login) })
       : await byId(db, { ...query, id: ref.id })
-  return found && { account: found.account, mayMigrate: found.isOwner || account.siteAdmin }
+  if (!found || isStrangerTo(reader, found.account)) return undefined
+  return { account: found.account, mayMigrate: found.isOwner || account.siteAdmin }
 }
 
 interface Query {

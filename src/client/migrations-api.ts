@@ -202,6 +202,12 @@ export class MigrationsApi {
     return repositories.filter(({ reason }) => reason !== null)
   }
 
+  /** Lists the caller's own tokens. A token cannot create or revoke tokens. */
+  ownTokens() {
+    const missing = `${this.server.url} cannot list your tokens: only Godwit servers can`
+    return this.#calls.listAll({ path: '/user/tokens', missing }, tokenResponse)
+  }
+
   /** This operation and all that follow need the token of a site admin. */
   service() {
     return this.#calls.call('GET', this.#admin(ADMIN_PATHS.service, 'it'), serviceResponse)

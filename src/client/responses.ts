@@ -24,7 +24,8 @@ import {
   type Static,
   string,
 } from '../wire/schema.ts'
-import { serviceStateSchema, tokenSchema } from '../wire/service.ts'
+import { serviceStateSchema } from '../wire/service.ts'
+import { tokenSchema } from '../wire/token.ts'
 import { userSchema } from '../wire/user.ts'
 import { fullWebhookDeliverySchema, webhookDeliverySchema, webhookSchema } from '../wire/webhook.ts'
 
@@ -182,7 +183,10 @@ export type ServiceResponse = Static<typeof serviceResponse>
 export const tokenResponse = pick(
   tokenSchema,
   ['id', 'login', 'name'],
-  ['expires_at', 'last_used_at', 'revoked_at'],
+  [
+    ...(['created_at', 'expires_at', 'last_used_at', 'last_used_ip', 'revoked_at'] as const),
+    ...(['read_only', 'organization', 'current'] as const),
+  ],
 )
 export type TokenResponse = Static<typeof tokenResponse>
 

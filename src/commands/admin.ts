@@ -1,9 +1,10 @@
 import type { Command } from 'commander'
-import type { ServiceResponse, TokenResponse } from '../client/responses.ts'
+import type { ServiceResponse } from '../client/responses.ts'
 import { isFullName } from '../lib/names.ts'
 import { UsageError } from '../lib/user-error.ts'
 import { type ClientCommands, clientCommandsOf, startOnce, withClient } from './client-command.ts'
 import { formatTime, printResult, type Table, withExamples } from './command-line.ts'
+import { tokenRows } from './format-tokens.ts'
 
 /** Adds the commands for a site admin: they act on the migrations, locks and tokens of every account. */
 export function adminCommands(program: Command, about: string): void {
@@ -116,8 +117,7 @@ function tokenCommands({ add, addWithId }: ClientCommands): void {
   ).action(
     withClient(async (client) => {
       const tokens = await client.api.tokens()
-      const titles = ['ID', 'LOGIN', 'NAME', 'STATE', 'LAST USED']
-      printResult(client, tokens, [titles, ...tokens.map(tokenRow)], 'no tokens yet')
+      printResult(client, tokens, tokenRows(tokens), 'no tokens yet')
     }),
   )
   addWithId('remove', 'revoke a token of any account', 'godwit admin token remove 7').action(
@@ -126,11 +126,4 @@ function tokenCommands({ add, addWithId }: ClientCommands): void {
       printResult(client, { id, revoked: true }, `token ${id} revoked`)
     }),
   )
-}
-
-function tokenRow(token: TokenResponse): string[] {
-  const { id, login, name, expires_at, last_used_at, revoked_at } = token
-  const isExpired = !!expires_at && Date.parse(expires_at) <= Date.now()
-  const state = revoked_at ? 'revoked' : isExpired ? 'expired' : 'valid'
-  return [String(id), login, name || '-', state, formatTime(last_used_at ?? null)]
 }

@@ -3,7 +3,15 @@ import { isPartial } from '../lib/is-partial.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError } from '../lib/user-error.ts'
 import { type ClientCommands, clientCommandsOf, orgFlag, withClient } from './client-command.ts'
-import { print, printJson, printResult, printTable, withExamples } from './command-line.ts'
+import {
+  print,
+  printJson,
+  printMessage,
+  printResult,
+  printTable,
+  withExamples,
+} from './command-line.ts'
+import { tokenRows } from './format-tokens.ts'
 import { downloadCommand } from './migration/download.ts'
 import {
   describeMigration,
@@ -32,6 +40,7 @@ export function migrationCommands(program: Command, about: string): void {
   cancelCommand(commands)
   retryCommand(commands)
   reportCommand(commands)
+  tokenCommand(migration)
 }
 
 function listCommands({ add, addWithId }: ClientCommands): void {
@@ -160,4 +169,23 @@ function reportCommand({ addWithId }: ClientCommands): void {
       else print((await client.api.reportText(id)).trimEnd())
     }),
   )
+}
+
+/** A token cannot create or revoke tokens, so there is only a list. */
+function tokenCommand(migration: Command): void {
+  const list = 'godwit migration token list'
+  const token = withExamples(
+    migration.command('token').description('list your tokens (Godwit only)'),
+    list,
+  )
+  clientCommandsOf(token, 'token', { hasOrg: false })
+    .add('list', 'list your tokens, without the secrets, and say where to create more', list)
+    .action(
+      withClient(async (client) => {
+        const tokens = await client.api.ownTokens()
+        printResult(client, tokens, tokenRows(tokens), 'no tokens yet')
+        const page = `${client.config.url.replace(/\/api\/v3$/, '')}/#/tokens`
+        printMessage(`create and revoke tokens in a browser, at ${page}`)
+      }),
+    )
 }

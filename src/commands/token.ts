@@ -1,9 +1,11 @@
 import type { Command } from 'commander'
+import { closeSessionsOf } from '../accounts/session-store.ts'
 import {
   addToken,
   listTokens,
   removeToken,
   revokeToken,
+  revokeTokensOf,
   type TokenRecord,
 } from '../accounts/token-store.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
@@ -14,13 +16,13 @@ import { requireAccount } from './account.ts'
 import {
   addCommand,
   configAsDataOwner,
-  formatTime,
   idArgument,
   isoTime,
   printAndFlush,
   printResult,
   withExamples,
 } from './command-line.ts'
+import { tokenRows } from './format-tokens.ts'
 
 export function tokenCommands(program: Command, about: string): void {
   const token = program.command('token').description(about)
@@ -45,14 +47,9 @@ export function tokenCommands(program: Command, about: string): void {
   addCommand(token, 'list', 'list all tokens, without the secrets', 'godwit token list')
     .option('--json', 'print the tokens as JSON')
     .action(async ({ json }: { json?: boolean }, command: Command) => {
-      const tokens = await withDatabase(configAsDataOwner(command), ({ db }) => listTokens(db))
-      const titles = ['ID', 'LOGIN', 'NAME', 'STATE', 'CREATED', 'EXPIRES', 'LAST USED']
-      printResult(
-        { isJson: json },
-        tokens.map(jsonOf),
-        [titles, ...tokens.map(tokenRow)],
-        'no tokens yet',
-      )
+      const records = await withDatabase(configAsDataOwner(command), ({ db }) => listTokens(db))
+      const tokens = records.map(jsonOf)
+      printResult({ isJson: json }, tokens, tokenRows(tokens), 'no tokens yet')
     })
 
   addCommand(
@@ -64,30 +61,55 @@ export function tokenCommands(program: Command, about: string): void {
     withDatabase(configAsDataOwner(command), ({ db }) => replaceKey(db, 'clone-key')),
   )
 
+  const [, idHelp, readId] = idArgument('token')
   addCommand(
     token,
     'remove',
-    'revoke a token: it is not accepted any more',
+    'revoke a token, or all tokens and browser sessions of an account',
     'godwit token remove 7',
+    'godwit token remove --all-of alice',
   )
-    .argument(...idArgument('token'))
+    .argument('[id]', idHelp, readId)
+    .option('--all-of <LOGIN>', 'all tokens of this account, and sign out its browsers')
     .option('--json', 'print the result as JSON')
-    .action(async (id: number, { json }: { json?: boolean }, command: Command) => {
-      const config = configAsDataOwner(command)
-      if (!(await withDatabase(config, ({ db }) => revokeToken(db, id, Date.now()))))
-        throw new UserError(
-          `token ${id} does not exist or is not valid: \`godwit token list\` shows all tokens`,
-        )
-      printResult({ isJson: json }, { id, revoked: true }, `token ${id} revoked`)
-    })
+    .action(removeTokens)
 }
 
-const jsonOf = ({ createdAt, expiresAt, lastUsedAt, revokedAt, ...rest }: TokenRecord) => ({
-  ...rest,
-  created_at: isoTime(createdAt),
-  expires_at: isoTime(expiresAt),
-  last_used_at: isoTime(lastUsedAt),
-  revoked_at: isoTime(revokedAt),
+async function removeTokens(
+  id: number | undefined,
+  { allOf, json }: { allOf?: string; json?: boolean },
+  command: Command,
+): Promise<void> {
+  if ((id === undefined) === (allOf === undefined))
+    throw new UsageError('give the ID of a token, or --all-of LOGIN')
+  await withDatabase(configAsDataOwner(command), async ({ db }) => {
+    if (allOf !== undefined) {
+      const account = await requireAccount(db, allOf)
+      // The sessions end first, so that they cannot create another token.
+      await closeSessionsOf(db, account)
+      const revoked = await revokeTokensOf(db, account, { now: Date.now(), bySelf: false })
+      const value = { login: account.login, revoked }
+      return printResult({ isJson: json }, value, `${revoked.length} tokens revoked`)
+    }
+    if (!(await revokeToken(db, id!, Date.now())))
+      throw new UserError(
+        `token ${id} does not exist or is not valid: \`godwit token list\` shows all tokens`,
+      )
+    printResult({ isJson: json }, { id, revoked: true }, `token ${id} revoked`)
+  })
+}
+
+const jsonOf = (token: TokenRecord) => ({
+  id: token.id,
+  login: token.login,
+  name: token.name,
+  read_only: token.isReadOnly,
+  organization: token.organization,
+  created_at: isoTime(token.createdAt),
+  expires_at: isoTime(token.expiresAt),
+  last_used_at: isoTime(token.lastUsedAt),
+  last_used_ip: token.lastUsedIp,
+  revoked_at: isoTime(token.revokedAt),
 })
 
 async function createToken(
@@ -121,17 +143,4 @@ function parseLifetime(text: string): number {
   } catch (error) {
     throw new UsageError(`--expires ${text}: ${(error as Error).message}`)
   }
-}
-
-function tokenRow(token: TokenRecord): string[] {
-  const { id, login, name, createdAt, expiresAt, lastUsedAt, revokedAt } = token
-  const isExpired = expiresAt !== null && expiresAt <= Date.now()
-  const state = revokedAt !== null ? 'revoked' : isExpired ? 'expired' : 'valid'
-  return [
-    String(id),
-    login,
-    name || '-',
-    state,
-    ...[createdAt, expiresAt, lastUsedAt].map(formatTime),
-  ]
 }

@@ -21,14 +21,23 @@ export interface Tables {
   tokens: {
     id: Generated<number>
     account_id: number
-    /** `token` if Godwit issued it, `forge` if the forge did, `session` if it stands for a browser session and nobody knows it. */
+    /**
+     * `token` if an operator created it, `own` if its account did, `forge` if it belongs to the forge, `session` if it stands for a
+     * browser session and nobody knows it.
+     */
     kind: string
     name: string
     digest: string
     created_at: number
     expires_at: number | null
     last_used_at: number | null
+    last_used_ip: string | null
     revoked_at: number | null
+    /** Whether its account revoked it, and not an operator. */
+    self_revoked: Generated<number>
+    read_only: Generated<number>
+    /** The only organization in which it is valid. */
+    organization_id: number | null
     /** When the forge last accepted or rejected a token that it issued. Null for tokens that Godwit issued. */
     forge_checked_at: number | null
   }

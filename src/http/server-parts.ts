@@ -42,6 +42,8 @@ export interface ServerParts
   cloneTokens: CloneTokens
   /** IP addresses or networks of the proxies whose `x-forwarded-for` is trusted. */
   trustedProxies: string[]
+  /** An account with so many valid tokens cannot create another one. */
+  maxTokens: number
   version: string
   /** The version of GitHub Enterprise Server that `/meta` reports. By default it reports none. */
   installedVersion: string | undefined

@@ -13,6 +13,7 @@ import {
   watchForwarding,
 } from './middleware/api-headers.ts'
 import {
+  checkTokenLimits,
   type FailedLogins,
   failedLogins,
   parseToken,
@@ -71,6 +72,7 @@ import {
 } from './routes/service/service-routes.ts'
 import { addOidcRoutes } from './routes/sessions/oidc-routes.ts'
 import { addSessionRoutes } from './routes/sessions/session.ts'
+import { addTokenRoutes } from './routes/tokens/tokens.ts'
 import {
   addCurrentUserRoute,
   addOwnerRepositoriesRoute,
@@ -92,6 +94,10 @@ declare module 'fastify' {
     uncounted?: boolean
     /** Needs no token. An invalid token is still rejected. */
     anonymous?: boolean
+    /** Not a change, although its method is not GET: read-only tokens may use it. */
+    changesNothing?: boolean
+    /** Shows tokens of one organization nothing of other owners, so that they may use it. */
+    forAnyToken?: boolean
     /** Media types other than JSON that the route can respond with. */
     alsoAccepts?: string[]
     /** The `resource` of validation errors; default Migration. */
@@ -255,6 +261,7 @@ function addOperations(api: FastifyInstance, parts: ApiParts, guards: Guards): v
   addOwnLocksRoute(api, parts)
   addServiceStateRoute(api, parts)
   addAdminRoutes(api, parts)
+  addTokenRoutes(api, parts)
   addMigrations(api, parts, CALLER_PATH)
   addWebhookRoutes(api, parts, CALLER_WEBHOOKS_PATH)
   api.register(async (organizationApi) => {
@@ -294,7 +301,7 @@ function addApiHooks(
     const { authorization } = request.headers
     if (authorization) return logins.viewerOf(parseToken(authorization), request.ip)
     // Without a token, the request may come from a page of this server with a session cookie.
-    const viewer = await authenticator.viewerInSession(cookies.read(request))
+    const viewer = await authenticator.viewerInSession(cookies.read(request), request.ip)
     if (!viewer && !request.routeOptions.config.anonymous) throw requiresAuthentication()
     return viewer ?? null
   }
@@ -307,6 +314,7 @@ function addApiHooks(
     const { config } = request.routeOptions
     if (!config.uncounted) await limit.count(request, reply)
     reply.header(mediaTypeHeader, chooseMediaType(request.headers.accept, config))
+    checkTokenLimits(request)
   })
   api.addHook('onSend', (request, reply, _payload, done) => {
     if (reply.statusCode !== 304) return done()

@@ -17,7 +17,7 @@ test('two processes that record the use of the same tokens do not deadlock', asy
   await inBothOrders(t, db, {
     held: sql`select id from tokens where id = ${ids[0]} for update`,
     rows: ids,
-    write: (some) => recordTokenUse(db, new Map(some.map((id) => [id, 7]))),
+    write: (some) => recordTokenUse(db, new Map(some.map((id) => [id, { at: 7, ip: null }]))),
   })
   assert.deepEqual(
     (await listTokens(db)).map(({ lastUsedAt }) => lastUsedAt),

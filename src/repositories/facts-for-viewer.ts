@@ -1,4 +1,4 @@
-import { nameKey, type Viewer } from '../accounts/account.ts'
+import { nameKey, type Reader } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import { mapInTurns } from '../lib/turns.ts'
 import {
@@ -19,7 +19,7 @@ import {
 /** Returns the entries as the viewer sees them, with their templates, in the same order. */
 export async function factsForViewer(
   db: Db,
-  viewer: Pick<Viewer, 'account'>,
+  viewer: Reader,
   entries: readonly CatalogueEntry[],
 ): Promise<RepositoryFacts[]> {
   const templates = await readTemplates(db, entries)

@@ -1,4 +1,4 @@
-import { type Account, nameKey, type Viewer } from '../accounts/account.ts'
+import { type Account, isStrangerTo, nameKey, type Reader } from '../accounts/account.ts'
 import { accountFromRow } from '../accounts/account-store.ts'
 import { countRows, type Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
@@ -81,20 +81,24 @@ const grantedTo = prepared(
 /** Returns the viewer's roles by repository id. A repository without a role is not in the map. */
 export async function rolesOf(
   db: Db,
-  { account }: Pick<Viewer, 'account'>,
+  viewer: Reader,
   entries: readonly CatalogueEntry[],
 ): Promise<Map<number, Role>> {
+  const { account } = viewer
   const roles = new Map<number, Role>()
   for (const [id, role] of await grantedTo(db, { loginKey: nameKey(account.login) }))
     roles.set(id, strongerRole(role, roles.get(id) ?? 'none'))
-  for (const entry of entries) if (entry.owner.id === account.id) roles.set(entry.id, 'owner')
+  for (const { id, owner } of entries) {
+    if (owner.id === account.id) roles.set(id, 'owner')
+    if (isStrangerTo(viewer, owner)) roles.delete(id)
+  }
   return roles
 }
 
 /** Returns the number of forks that the viewer may read, by lower-case full name of the origin. */
 export async function countForks(
   db: Db,
-  { account }: Pick<Viewer, 'account'>,
+  { account, organizationId }: Reader,
   entries: readonly CatalogueEntry[],
 ): Promise<Map<string, number>> {
   const rows = await selectInBatches(entries.map(keyOfEntry), (batch) =>
@@ -114,6 +118,9 @@ export async function countForks(
               .where('login_key', '=', nameKey(account.login)),
           ),
         ]),
+      )
+      .$if(organizationId !== undefined, (query) =>
+        query.where((eb) => eb.or([eb('private', '=', 0), eb('owner_id', '=', organizationId!)])),
       )
       .groupBy('fork_of'),
   )

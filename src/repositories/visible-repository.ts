@@ -1,4 +1,10 @@
-import { type Account, nameKey, type Viewer } from '../accounts/account.ts'
+import {
+  type Account,
+  isStrangerTo,
+  nameKey,
+  type Reader,
+  type Viewer,
+} from '../accounts/account.ts'
 import { accountFromRow } from '../accounts/account-store.ts'
 import { findVisibleOrganization } from '../accounts/visible-organization.ts'
 import type { Db } from '../db/database.ts'
@@ -7,7 +13,7 @@ import type { Role } from './facts.ts'
 import { type CatalogueEntry, findById, rolesOf } from './repository-store.ts'
 
 /** The viewer without a token. No account has this id or login. */
-const NOBODY: Pick<Viewer, 'account'> = {
+const NOBODY: Reader = {
   account: { id: 0, login: '', type: 'User', siteAdmin: false, createdAt: 0 },
 }
 
@@ -15,7 +21,7 @@ export interface VisibleRepository {
   entry: CatalogueEntry
   role: Role
   /** Whose view of the facts applies: the viewer's, or the organization's for its owners. */
-  as: Pick<Viewer, 'account'>
+  as: Reader
 }
 
 /**
@@ -34,12 +40,9 @@ export async function findVisibleRepository(
 }
 
 /** Returns whose view of an owner's repositories applies: the viewer's, or the organization's for its owners and site admins. */
-export async function viewOf(
-  db: Db,
-  viewer: Viewer | null,
-  owner: Account,
-): Promise<Pick<Viewer, 'account'>> {
-  if (!viewer || owner.type === 'User') return viewer ?? NOBODY
+export async function viewOf(db: Db, viewer: Viewer | null, owner: Account): Promise<Reader> {
+  if (!viewer || isStrangerTo(viewer, owner)) return NOBODY
+  if (owner.type === 'User') return viewer
   const organization = await findVisibleOrganization(db, viewer, { id: owner.id })
   return organization?.mayMigrate ? { account: owner } : viewer
 }
@@ -47,7 +50,7 @@ export async function viewOf(
 /** Returns the id if the repository is public, owned by the account or its organization, or shared with the account. */
 async function readableId(
   db: Db,
-  { account }: Pick<Viewer, 'account'>,
+  { account, organizationId }: Reader,
   { owner, name }: RepositoryName,
 ): Promise<number[]> {
   const rows = await db
@@ -85,19 +88,28 @@ async function readableId(
         ]),
       ]),
     )
+    .$if(organizationId !== undefined, (query) =>
+      query.where((eb) => eb.or([eb('private', '=', 0), eb('owner_id', '=', organizationId!)])),
+    )
     .execute()
   return rows.map(({ id }) => id)
 }
 
 /**
  * Returns an account if the viewer may know of it. With a token: all users, and the organizations of which the viewer is a
- * member or may read a repository. Without a token: owners of public repositories. Always a single query, as above.
+ * member or may read a repository. Without a token: owners of public repositories. Always a single query, as above; a token of
+ * one organization takes a second one.
  */
 export async function findVisibleAccount(
   db: Db,
   viewer: Viewer | null,
   login: string,
 ): Promise<Account | undefined> {
+  if (viewer?.organizationId !== undefined) {
+    const organization = await findVisibleOrganization(db, viewer, { login })
+    const visible = await findVisibleAccount(db, null, login)
+    return organization?.account ?? visible
+  }
   const { account } = viewer ?? NOBODY
   const row = await db
     .selectFrom('accounts')

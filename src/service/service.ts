@@ -65,6 +65,7 @@ async function startOnce(config: Config, logging: Log): Promise<Service> {
     links: archiveLinks(baseUrl, await signingKey(db, 'link-key'), config.linkTtl),
     maxUnfinished: config.maxUnfinishedMigrations,
     maxSchedules: config.maxSchedules,
+    maxTokens: config.maxTokens,
     lockTtlMs: config.lockTtl,
     rendering: {
       addresses,
@@ -130,7 +131,13 @@ function checkRole(config: Config): void {
 
 function openAuthenticator(stack: AsyncDisposableStack, parts: ProcessParts) {
   const { db, now, log } = parts
-  const authenticator = createAuthenticator({ db, now, forge: openForgeSignIn(parts) })
+  const authenticator = createAuthenticator({
+    db,
+    now,
+    forge: openForgeSignIn(parts),
+    onExpired: ({ account: { login }, tokenId }, from) =>
+      log.info({ audit: 'token.use_after_expiry', login, tokenId, from }, 'token.use_after_expiry'),
+  })
   stack.defer(authenticator.recordUses)
   const recording = repeatedly(authenticator.recordUses, RECORD_TOKEN_USE_INTERVAL_MS, (err) =>
     log.error({ err }, 'could not record the use of tokens'),

@@ -181,6 +181,13 @@ export const options = {
     read: wholeNumber(0, 10_000),
     defaultValue: '20',
   },
+  maxTokens: {
+    argument: 'N',
+    about:
+      'maximum number of valid tokens per account, after which it can create no more; 0 lets nobody create tokens',
+    read: wholeNumber(0, 10_000),
+    defaultValue: '20',
+  },
   rateLimit: {
     argument: 'N',
     about: 'maximum number of requests per account per hour; 0 for no limit',

@@ -163,16 +163,6 @@ const checks = s.object(
   },
 )
 
-export const tokenSchema = s.object(
-  {
-    id: s.integer,
-    ...s.each(['login', 'name'], s.string),
-    created_at: s.dateTime,
-    ...s.each(['expires_at', 'last_used_at', 'revoked_at'], s.nullable(s.dateTime)),
-  },
-  { description: 'An access token, without the secret.' },
-)
-
 const worker = s.object({
   id: s.uuid,
   ...s.each(['host', 'version'], s.string),
@@ -212,5 +202,4 @@ export const serviceStateSchema = s.object(
 )
 
 export type Root = s.Static<typeof rootSchema>
-export type Token = s.Static<typeof tokenSchema>
 export type ServiceState = s.Static<typeof serviceStateSchema>

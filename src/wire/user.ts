@@ -42,8 +42,21 @@ export const currentUserSchema = s.object(
 )
 
 export const sessionSchema = s.object(
-  { user: s.nullable(s.ref<CurrentUser>('current-user')) },
-  { description: 'Who is signed in with this browser.' },
+  {
+    user: s.nullable(s.ref<CurrentUser>('current-user')),
+    organization: {
+      ...s.nullable(s.string),
+      description: 'The only organization in which the session is valid; null for all.',
+    },
+    tokens_managed_until: {
+      ...s.nullable(s.dateTime),
+      description: 'Until when the session may create and revoke tokens; null if it may not.',
+    },
+  },
+  {
+    description: 'Who is signed in with this browser.',
+    optional: ['organization', 'tokens_managed_until'],
+  },
 )
 
 const rate = s.object({

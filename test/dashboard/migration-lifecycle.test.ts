@@ -86,7 +86,7 @@ test(
     async function signInAfterErrors(): Promise<void> {
       await page.getByRole('button', { name: 'Sign in' }).click()
       await page.getByText('Enter a token.').waitFor()
-      await page.getByLabel('Token', { exact: true }).fill('gwt_nonsense')
+      await page.getByLabel('Token', { exact: true }).fill('nonsense')
       await page.getByRole('button', { name: 'Sign in' }).click()
       await page.getByText('That token is not valid').waitFor()
       await signIn(page, token)

@@ -101,6 +101,35 @@ test('an operator removes any lock and revokes any token', async () => {
   await runAdmin(3, 'token', 'remove', id)
 })
 
+test('an operator revokes all tokens of an account, which also end its sessions', async () => {
+  const { service } = story
+  await service.godwit('account', 'add', 'bob')
+  const tokens = [await service.token('bob', '--name', 'one'), await service.token('bob')]
+  const body = JSON.stringify({ token: tokens[0] })
+  const page = { 'x-godwit-session': '1' }
+  const opened = await fetch(`${service.url}/session`, { method: 'POST', body, headers: page })
+  const cookie = opened.headers.getSetCookie()[0]!.split(';')[0]!
+  const status = async (headers: Record<string, string>) =>
+    (await fetch(`${service.url}/user`, { headers: { ...page, ...headers } })).status
+  assert.equal(await status({ cookie }), 200)
+  await assert.rejects(service.godwit('token', 'remove'), /ID of a token, or --all-of LOGIN/)
+  await assert.rejects(service.godwit('token', 'remove', '1', '--all-of', 'bob'), /or --all-of/)
+  assert.equal(await service.godwit('token', 'remove', '--all-of', 'bob'), '2 tokens revoked')
+  for (const headers of [{ cookie }, ...tokens.map((each) => ({ authorization: `token ${each}` }))])
+    assert.equal(await status(headers), 401)
+  assert.match(await service.godwit('token', 'list'), /^\d+ +bob +one +revoked +- /m)
+})
+
+test('a client lists its own tokens, and is told where to create others', async () => {
+  await story.service.godwit('account', 'add', 'carol')
+  const token = await story.service.token('carol', '--name', 'mine')
+  const carol = await clientCommandLine(fileCleanup, { url: story.service.url, token })
+  const { out, err } = await carol.migration(0, 'token', 'list')
+  assert.match(out, /^\d+ +carol +mine +valid \(in use\) +- /m)
+  assert.ok(!out.includes('gwt_') && !out.includes('bob'))
+  assert.ok(err.includes(`create and revoke tokens in a browser, at ${story.service.url}/#/tokens`))
+})
+
 test('other users get 404 for the operator’s actions', async () => {
   const { id } = await story.migrate(['alice/birds'])
   for (const [method, path] of [

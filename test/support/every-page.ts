@@ -204,6 +204,14 @@ async function startEveryState(
       { name: 'webhooks', at: '#/webhooks', token, ready: showsText('1 webhook') },
       { name: 'webhook', at: '#/webhooks/1', token, ready: openDelivery },
       { name: 'new-webhook', at: '#/webhooks/new', token, ready: selectEvents },
+      { name: 'tokens', at: '#/tokens', token, ready: showsText('Create token') },
+      { name: 'token-created', at: '#/tokens', token, ready: createToken },
+      {
+        name: 'tokens-sign-in',
+        at: '#/tokens',
+        token: await ownToken(service, token),
+        ready: showsText('Sign in again to create or revoke tokens'),
+      },
       { name: 'organization', at: '#/orgs/octo', token, ready: showsText('Migrations of octo') },
       { name: 'new-migration', at: '#/new', token, ready: selectRepositories },
       migration('migration-exported', exported.id, 'The archive is ready'),
@@ -262,6 +270,26 @@ async function createWebhook({ call }: SharedStory): Promise<void> {
     const response = await call('/user/hooks/1/deliveries')
     return (await response.text()).includes('connection refused')
   })
+}
+
+/** Creates a token in a browser session. A session that is opened with it cannot create others. */
+async function ownToken({ url }: SharedStory['service'], token: string): Promise<string> {
+  const post = (path: string, body: object, headers: Record<string, string> = {}) =>
+    fetch(url + path, {
+      method: 'POST',
+      body: JSON.stringify(body),
+      headers: { 'x-godwit-session': '1', ...headers },
+    })
+  const [cookie = ''] = (await post('/session', { token })).headers.getSetCookie()
+  const body = { name: 'nightly', expires_in_days: 90, read_only: true }
+  const created = await post('/user/tokens', body, { cookie: cookie.split(';')[0]! })
+  return ((await created.json()) as { token: string }).token
+}
+
+async function createToken(page: Page): Promise<void> {
+  await page.getByLabel('Name').fill('laptop')
+  await page.getByRole('button', { name: 'Create token' }).click()
+  await page.getByRole('button', { name: 'Copy token' }).waitFor()
 }
 
 async function openDelivery(page: Page): Promise<void> {

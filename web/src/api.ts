@@ -18,6 +18,8 @@ import type {
   Lock,
   LockWithMigration,
   Migration,
+  NewToken,
+  Organization,
   OrganizationMembership,
   Period,
   Progress,
@@ -35,6 +37,7 @@ import type {
   Summary,
   Tag,
   Token,
+  TokenRequest,
   User,
   Webhook,
   WebhookChange,
@@ -61,20 +64,20 @@ export async function readRoot(address = API_ADDRESS): Promise<Root> {
 /** A header that other sites cannot make a browser send, against cross-site request forgery. */
 const SESSION_HEADER = { 'x-godwit-session': '1' }
 
-/** Returns the user of the session, if there is one. Scripts cannot read its cookie. */
-export async function currentSession(signal: AbortSignal): Promise<User | null> {
+/** Returns the session, without a user if there is none. Scripts cannot read its cookie. */
+export async function currentSession(signal: AbortSignal): Promise<Session> {
   const octokit = new Octokit({ baseUrl: API_ADDRESS })
   const options = { headers: { ...SESSION_HEADER }, request: { signal } }
   const { data } = await octokit.request('GET /session', options)
-  return (data as Session).user
+  return data as Session
 }
 
 /** Exchanges the token for a session cookie. The token is not kept. */
-export async function openSession(token: string, signal: AbortSignal): Promise<User> {
+export async function openSession(token: string, signal: AbortSignal): Promise<Session> {
   const octokit = new Octokit({ baseUrl: API_ADDRESS })
   const options = { token, headers: { ...SESSION_HEADER }, request: { signal } }
   const { data } = await octokit.request('POST /session', options)
-  return (data as Session).user!
+  return data as Session
 }
 
 /** Signs out this browser, or all browsers of the user. */
@@ -110,7 +113,7 @@ const createOperations = (calls: Calls, paths: ApiPaths) => ({
   ...adminOperations(calls),
 })
 
-const callerOperations = ({ read, readAll }: Calls) => ({
+const callerOperations = ({ read, readAll, change }: Calls) => ({
   /** Lists the logins of the organizations that the caller owns. */
   async ownedOrganizations(signal: AbortSignal): Promise<string[]> {
     const keep = (each: OrganizationMembership) => each
@@ -118,6 +121,14 @@ const callerOperations = ({ read, readAll }: Calls) => ({
     const owned = all.filter(({ role }) => role === 'admin')
     return owned.map(({ organization }) => organization.login)
   },
+  /** Lists the organizations in which the caller can have a token of their own. */
+  organizations: (options: ReadOptions) =>
+    read<Organization[]>('GET /user/orgs', { ...options, per_page: 100 }),
+  ownTokens: (options: ReadOptions) =>
+    read<Token[]>('GET /user/tokens', { ...options, per_page: 100 }),
+  createToken: (body: TokenRequest) => change<NewToken>('POST /user/tokens', { ...body }),
+  revokeToken: (id: number) => change<void>('DELETE /user/tokens/{token_id}', { token_id: id }),
+  revokeTokens: () => change<void>('DELETE /user/tokens', {}),
   root: (options: ReadOptions) => read<Root>('GET /', options),
   ownLocks: (options: ReadOptions) => read<LockWithMigration[]>('GET /user/locks', options),
 })

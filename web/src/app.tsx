@@ -20,6 +20,7 @@ const PublicRepositoryPage = lazy(() => import('./pages/public-repository.tsx'))
 const WebhooksPage = lazy(() => import('./pages/webhooks.tsx'))
 const NewWebhookPage = lazy(() => import('./pages/new-webhook.tsx'))
 const WebhookPage = lazy(() => import('./pages/webhook.tsx'))
+const TokensPage = lazy(() => import('./pages/tokens.tsx'))
 const ServicePage = lazy(() => import('./pages/service.tsx'))
 
 export function App() {
@@ -105,6 +106,8 @@ function PageAt({ route }: { route: Route }) {
       return <NewWebhookPage />
     case 'webhook':
       return <WebhookPage key={route.id} id={route.id} />
+    case 'tokens':
+      return <TokensPage />
     case 'service':
       return <ServicePage />
     case 'not-found':

@@ -4,6 +4,8 @@ import type { ValidationError } from './wire.ts'
 export interface Failure {
   kind: 'offline' | 'unauthorized' | 'not-found' | 'limited' | 'busy' | 'refused' | 'broken'
   message: string
+  /** Whether the same request succeeds after signing in again. */
+  mustSignIn?: boolean
   /** The requested repositories that do not exist, or that the user may not see. */
   missing?: string[]
 }
@@ -14,7 +16,10 @@ type FieldError = Partial<ValidationError['errors'][number]>
 interface ResponseError {
   status?: number
   request?: { body?: { repositories?: string[] } }
-  response?: { data?: { message?: string; errors?: FieldError[] } }
+  response?: {
+    headers?: Record<string, unknown>
+    data?: { message?: string; errors?: FieldError[] }
+  }
 }
 
 const KINDS: Record<number, Failure['kind']> = {
@@ -39,9 +44,12 @@ export function failureOf(error: unknown): Failure {
     field === 'repositories' ? (value ?? request?.body?.repositories?.[index]) : undefined
   const messages = fieldErrors.map((each) => describe(each, nameIn(each)))
   const message = messages.length > 0 ? messages.join(' ') : response.data?.message
+  // Of the rejections with 403, only those with this header end by themselves.
+  const isForbidden = status === 403 && response.headers?.['retry-after'] === undefined
   return {
-    kind: KINDS[status] ?? 'refused',
+    kind: isForbidden ? 'refused' : (KINDS[status] ?? 'refused'),
     message: message ?? error.message,
+    mustSignIn: response.headers?.['x-godwit-session'] !== undefined,
     missing: fieldErrors.flatMap((each) => (each.code === 'missing' ? (nameIn(each) ?? []) : [])),
   }
 }

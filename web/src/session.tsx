@@ -10,13 +10,13 @@ import {
   readRoot,
 } from './api.ts'
 import { type Failure, failureOf, isAbort } from './failure.ts'
-import { type Links, linksOf } from './routes.ts'
+import { goTo, type Links, linksOf } from './routes.ts'
 import type { User } from './wire.ts'
 
 /** The local storage key that remembers that this browser was signed in. Scripts cannot read the session cookie. */
 const SIGNED_IN = 'godwit.signed-in'
 
-export type SignedOutReason = 'never' | 'left' | 'refused' | 'expired'
+export type SignedOutReason = 'never' | 'left' | 'refused' | 'mistyped' | 'expired'
 
 export type Session =
   | { state: 'signed-out'; reason: SignedOutReason }
@@ -25,6 +25,10 @@ export type Session =
   | {
       state: 'signed-in'
       user: User
+      /** The only organization in which the session is valid; null for all. */
+      only: string | null
+      /** Until when the session may create and revoke tokens; null if it may not. */
+      tokensManagedUntil: string | null
       /** Logins of the organizations that the user owns. */
       organizations: string[]
       apiOf: ApiOf
@@ -65,7 +69,8 @@ export function SessionProvider({ children }: { children: ReactNode }) {
       (error) => {
         const failure = failureOf(error)
         if (stop.signal.aborted || isAbort(error)) return
-        if (failure.kind === 'unauthorized') return close('refused')
+        if (failure.kind === 'unauthorized')
+          return close(failure.message.includes('mistyped') ? 'mistyped' : 'refused')
         setSession({ state: 'unreachable', failure })
       },
     )
@@ -97,7 +102,8 @@ async function findSession(
   signal: AbortSignal,
   onClosed: (reason: SignedOutReason) => void,
 ): Promise<Session> {
-  const user = await (token === null ? currentSession(signal) : openSession(token, signal))
+  const opened = await (token === null ? currentSession(signal) : openSession(token, signal))
+  const { user, organization: only = null, tokens_managed_until = null } = opened
   if (!user) {
     const wasSignedIn = localStorage.getItem(SIGNED_IN) !== null
     localStorage.removeItem(SIGNED_IN)
@@ -108,7 +114,10 @@ async function findSession(
     if (!signal.aborted) onClosed('expired')
   })
   const organizations = await apiOf().ownedOrganizations(signal)
-  return { state: 'signed-in', user, organizations, apiOf, mediaType }
+  // The user's own pages are closed to a session of one organization.
+  if (only !== null && /^#?\/?$/.test(location.hash)) goTo(linksOf(only).migrations())
+  const tokensManagedUntil = tokens_managed_until
+  return { state: 'signed-in', user, only, tokensManagedUntil, organizations, apiOf, mediaType }
 }
 
 export function useSession(): SessionControls {

@@ -7,6 +7,7 @@ import * as repository from '../../wire/repository.ts'
 import * as schedule from '../../wire/schedule.ts'
 import { count, string, uri } from '../../wire/schema.ts'
 import * as service from '../../wire/service.ts'
+import * as token from '../../wire/token.ts'
 import * as user from '../../wire/user.ts'
 import * as webhook from '../../wire/webhook.ts'
 
@@ -58,7 +59,9 @@ export const schemas = {
   'rate-limit': user.rateLimitSchema,
   root: service.rootSchema,
   'service-state': service.serviceStateSchema,
-  token: service.tokenSchema,
+  token: token.tokenSchema,
+  'new-token': token.newTokenSchema,
+  'token-request': token.tokenRequestSchema,
   error: error.errorSchema,
   'validation-error': error.validationErrorSchema,
 }

@@ -13,8 +13,8 @@ import type { Delivery, FullDelivery } from '../../webhooks/delivery-store.ts'
 import type { Webhook } from '../../webhooks/webhook.ts'
 import { API_VERSIONS } from '../middleware/api-headers.ts'
 import * as httpErrors from '../middleware/http-errors.ts'
-import type { Rendering } from '../rendering.ts'
-import { serviceStateJson, tokenJson } from '../routes/admin/service-state-json.ts'
+import { type Rendering, utcTimestamp } from '../rendering.ts'
+import { serviceStateJson } from '../routes/admin/service-state-json.ts'
 import { licenseJson, licenseTextJson } from '../routes/licenses/license-json.ts'
 import * as migrationRenderers from '../routes/migrations/migration-json.ts'
 import * as progressRenderers from '../routes/migrations/progress-json.ts'
@@ -26,6 +26,7 @@ import {
   scheduleRunJson,
 } from '../routes/schedules/schedule-json.ts'
 import { rootJson } from '../routes/service/root-json.ts'
+import { tokenJson } from '../routes/tokens/token-json.ts'
 import { currentUserJson, userJson } from '../routes/users/user-json.ts'
 import * as webhookRenderers from '../routes/webhooks/webhook-json.ts'
 
@@ -296,9 +297,12 @@ const token: TokenRecord = {
   id: 7,
   login: 'alice',
   name: 'laptop',
+  isReadOnly: true,
+  organization: null,
   createdAt: AT,
   expiresAt: AT + 7_776_000_000,
   lastUsedAt: AT,
+  lastUsedIp: '192.0.2.7',
   revokedAt: null,
 }
 const storage = {
@@ -389,7 +393,11 @@ function exampleValues(rendering: Rendering) {
     'own-locks': [migrationRenderers.lockWithMigrationJson({ ...lock, holder: 'bob' })],
     'archive-link': migrationRenderers.archiveLinkJson(summary, link),
     'current-user': currentUserJson(alice, 1, addresses),
-    session: { user: currentUserJson(alice, 1, addresses) },
+    session: {
+      user: currentUserJson(alice, 1, addresses),
+      organization: null,
+      tokens_managed_until: utcTimestamp(AT + 900_000),
+    },
     users: [userJson(alice, addresses)],
     organizations: [organizationRenderers.organizationJson(octo, addresses)],
     'full-organization': organizationRenderers.fullOrganizationJson(octo, 1, addresses),
@@ -402,7 +410,8 @@ function exampleValues(rendering: Rendering) {
     'webhook-deliveries': [webhookRenderers.deliveryJson(delivery)],
     'webhook-delivery': webhookRenderers.fullDeliveryJson(fullDelivery(rendering)),
     accepted: {},
-    tokens: [tokenJson(token)],
+    tokens: [tokenJson(token, { tokenId: 3 })],
+    'new-token': { ...tokenJson(token, { tokenId: 3 }), token: 'gwt_…' },
     'service-state': serviceStateJson(serviceState, storage, '1.0.0'),
     'rate-limit': { resources: { core, search }, rate: core },
     root: rootJson(addresses, 'github', null),

@@ -2,8 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Viewer } from '../../accounts/account.ts'
 import type { Authenticator } from '../../accounts/authenticator.ts'
+import { isMistypedToken } from '../../accounts/token-store.ts'
 import { addressKey } from './caller-key.ts'
-import { HttpError, requiresAuthentication } from './http-errors.ts'
+import {
+  badCredentials,
+  HttpError,
+  mistypedToken,
+  requiresAuthentication,
+  tokenIsReadOnly,
+  tokenOfOrganization,
+} from './http-errors.ts'
 import { countersInMemory } from './rate-limit.ts'
 
 declare module 'fastify' {
@@ -24,6 +32,17 @@ export const parseToken = (authorization: string): string | undefined =>
 export function requireViewer(request: FastifyRequest): Viewer {
   if (!request.viewer) throw requiresAuthentication()
   return request.viewer
+}
+
+/** Throws 403 if the token of the caller is too limited for the route. Denies routes to tokens of an organization by default. */
+export function checkTokenLimits({ viewer, method, params, routeOptions }: FastifyRequest): void {
+  const { anonymous, changesNothing, forAnyToken } = routeOptions.config
+  const isRead = method === 'GET' || method === 'HEAD' || changesNothing
+  if (viewer?.isReadOnly && !isRead) throw tokenIsReadOnly()
+  if (viewer?.organizationId === undefined || anonymous || forAnyToken) return
+  // The handlers of these routes find only the organization of the token.
+  const { org, organization_id } = params as Record<string, unknown>
+  if (org === undefined && organization_id === undefined) throw tokenOfOrganization()
 }
 
 const MAX_FAILURES = 60
@@ -50,10 +69,10 @@ export function failedLogins({ authenticator, now }: LoginParts) {
   let delayed = 0
 
   /** Counts a failed login of this address and throws. */
-  async function refuse(ip: string): Promise<never> {
+  async function refuse(ip: string, token = ''): Promise<never> {
     if (!(await hasTooManyFailures(ip))) {
       await failures.add(addressKey(ip), 1)
-      throw new HttpError(401, 'Bad credentials')
+      throw isMistypedToken(token) ? mistypedToken() : badCredentials()
     }
     if (delayed < MAX_DELAYED) {
       delayed++
@@ -68,7 +87,7 @@ export function failedLogins({ authenticator, now }: LoginParts) {
     async viewerOf(token: string | undefined, ip: string): Promise<Viewer> {
       if (token === undefined) return refuse(ip)
       const mayCheckNew = async () => !(await hasTooManyFailures(ip))
-      return (await authenticator.viewerOf(token, mayCheckNew)) ?? refuse(ip)
+      return (await authenticator.viewerOf(token, ip, mayCheckNew)) ?? refuse(ip, token)
     },
     refuse,
   }

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import type { ConnectionError, FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { SignInUnavailable } from '../../accounts/forge-sign-in.ts'
+import { TokenRefused } from '../../accounts/own-tokens.ts'
 import { BlobsUnavailable } from '../../blobs/blob-store.ts'
 import { isPostgresUnavailable } from '../../db/postgres-unavailable.ts'
 import { GitFailed } from '../../git/git-process.ts'
@@ -97,6 +98,10 @@ function errorResponse(error: FastifyError, resource: Resource): ErrorResponse {
     return validationFailed([{ code: 'unprocessable', message: error.message }], resource)
   if (error instanceof WebhookLimitReached)
     return validationFailed([{ code: 'custom', message: error.message }], resource)
+  if (error instanceof TokenRefused) {
+    const { field, message } = error
+    return validationFailed([{ ...(field && { field }), code: 'custom', message }], resource)
+  }
   if (error.validation)
     return validationFailed(error.validation.slice(0, MAX_FIELD_ERRORS).map(toFieldError), resource)
   if (isDiskFull(error)) return tryLater('The server has no disk space left, so nothing was done.')

@@ -13,8 +13,29 @@ export class HttpError extends Error {
 }
 
 export const requiresAuthentication = () => new HttpError(401, 'Requires authentication')
+export const badCredentials = () => new HttpError(401, 'Bad credentials')
+/** The checksum of a token is public, so this reveals nothing. */
+export const mistypedToken = () =>
+  new HttpError(401, 'Bad credentials: the token is mistyped or incomplete.')
 export const sessionsOnlyForPages = () =>
   new HttpError(403, 'Sessions are for the pages of this server: use a token instead.')
+/** GitHub's words. */
+export const tokenIsReadOnly = () =>
+  new HttpError(403, 'Resource not accessible by personal access token')
+export const tokenOfOrganization = () =>
+  new HttpError(
+    403,
+    'Resource not accessible by personal access token: it is limited to one organization.',
+  )
+export const tokensNeedSession = (page: string) =>
+  new HttpError(403, `A token cannot create or revoke tokens. Sign in at ${page}`)
+export const signInAgain = () =>
+  new HttpError(403, 'Sign in again to create or revoke tokens: you signed in too long ago.')
+export const signInWithAnother = () =>
+  new HttpError(
+    403,
+    'You signed in with a token that you created yourself, which cannot create or revoke tokens. Sign in as you did when you created it.',
+  )
 export const typeNotCombinable = () =>
   new HttpError(422, 'If you specify visibility or affiliation, you cannot specify type.')
 export const unparsableBody = () => new HttpError(400, 'Problems parsing JSON')

@@ -23,6 +23,11 @@ const NOTICES: Partial<Record<SignedOutReason, Notice>> = {
     text: 'It is wrong, has expired, or was revoked.',
     isBad: true,
   },
+  mistyped: {
+    title: 'That token is mistyped or incomplete',
+    text: 'Copy it again, from gwt_ to its last character.',
+    isBad: true,
+  },
   expired: {
     title: 'You are signed out',
     text: 'The session has ended, or your token has expired or was revoked. Sign in again to continue.',
@@ -112,7 +117,7 @@ export function SignInPage({ reason }: { reason: SignedOutReason }) {
             <FormControl.Validation variant="error">Enter a token.</FormControl.Validation>
           )}
           <FormControl.Caption>
-            Your administrator creates a token with{' '}
+            Your administrator creates your first token with{' '}
             <code className={styles.code}>godwit token add LOGIN</code>. If your git host is Gitea
             or Forgejo, an access token from there may work too.
           </FormControl.Caption>

@@ -1,6 +1,7 @@
 import {
   DeviceDesktopIcon,
   DevicesIcon,
+  KeyIcon,
   MoonIcon,
   OrganizationIcon,
   PersonIcon,
@@ -61,7 +62,7 @@ function sectionOf(page: Route['page']) {
   if (page.endsWith('schedule') || page === 'schedules') return 'schedules'
   if (page.endsWith('webhook') || page === 'webhooks') return 'webhooks'
   if (page === 'service') return page
-  return page === 'repository' || page === 'not-found' ? undefined : 'migrations'
+  return ['repository', 'tokens', 'not-found'].includes(page) ? undefined : 'migrations'
 }
 
 interface UserMenuProps {
@@ -81,6 +82,12 @@ function UserMenu({ login, signOut }: UserMenuProps) {
         <ActionList>
           <ActionList.Group>
             <ActionList.GroupHeading>Signed in as {login}</ActionList.GroupHeading>
+            <ActionList.LinkItem href={linksOf(undefined).tokens()}>
+              <ActionList.LeadingVisual>
+                <KeyIcon />
+              </ActionList.LeadingVisual>
+              Tokens
+            </ActionList.LinkItem>
             <ActionList.Item onSelect={() => signOut({ all: false })}>
               <ActionList.LeadingVisual>
                 <SignOutIcon />

@@ -240,6 +240,21 @@ export function Checks({ checks }: Pick<ServiceState, 'checks'>) {
 
 const TOKENS_EVERY_MS = 15_000
 
+export const formatLimits = ({ read_only, organization }: Token): string =>
+  [read_only && 'read-only', organization !== null && `only ${organization}`]
+    .filter(Boolean)
+    .join(', ') || 'none'
+
+export function LastUse({ token: { last_used_at, last_used_ip } }: { token: Token }) {
+  if (last_used_at === null) return 'never'
+  return (
+    <span>
+      <Moment at={last_used_at} />
+      {last_used_ip !== null && ` from ${last_used_ip}`}
+    </span>
+  )
+}
+
 /** The valid tokens. */
 export function Tokens() {
   const { api } = useSignedIn()
@@ -255,7 +270,7 @@ export function Tokens() {
   return (
     <Table
       title="Tokens"
-      columns={['Token', 'Account', 'Expires', 'Last used', 'Action']}
+      columns={['Token', 'Account', 'Limits', 'Expires', 'Last used', 'Action']}
       emptyText={valid ? 'No valid tokens.' : (failure?.message ?? 'Loading…')}
       {...(valid && failure && { note: outOfDate(failure) })}
       rows={(valid ?? []).map((each) => ({
@@ -263,8 +278,9 @@ export function Tokens() {
         cells: [
           `${each.id}${each.name === '' ? '' : ` (${each.name})`}`,
           each.login,
+          formatLimits(each),
           each.expires_at === null ? 'never' : <Moment key="expires" at={each.expires_at} />,
-          each.last_used_at === null ? 'never' : <Moment key="used" at={each.last_used_at} />,
+          <LastUse key="used" token={each} />,
           <OperatorAction
             key="revoke"
             name="Revoke"

@@ -18,7 +18,7 @@ import { auditAction, auditMigration } from '../../middleware/request-log.ts'
 import type { ApiParts } from '../../server-parts.ts'
 import { summaryJson } from '../migrations/migration-json.ts'
 import { type ById, migrationIdOf } from '../migrations/migration-paths.ts'
-import { tokenJson } from './service-state-json.ts'
+import { tokenJson } from '../tokens/token-json.ts'
 
 const SITE_ADMIN_ONLY = `Of any account. The response is 404 for accounts that are not \`site_admin\`. ${EXTENSION}`
 
@@ -162,8 +162,11 @@ const revokeTokenOperation = {
 } satisfies openapi.Operation
 
 function addTokens(app: FastifyInstance, { db, log, now }: ApiParts): void {
-  app.get('/admin/tokens', { schema: listTokensOperation }, async (_request, reply) =>
-    sendJson(reply, (await listTokens(db)).map(tokenJson)),
+  app.get('/admin/tokens', { schema: listTokensOperation }, async (request, reply) =>
+    sendJson(
+      reply,
+      (await listTokens(db)).map((each) => tokenJson(each, requireViewer(request))),
+    ),
   )
 
   app.delete<{ Params: { token_id: string } }>(

@@ -1,4 +1,3 @@
-import type { TokenRecord } from '../../../accounts/token-store.ts'
 import { isPartial } from '../../../lib/is-partial.ts'
 import type {
   ServiceState,
@@ -120,18 +119,6 @@ function checksJson({ passed, failed, newestAt, problems }: ServiceState['checks
       checked_at: utcTimestamp(checkedAt),
       reason: reason ?? '',
     })),
-  }
-}
-
-export function tokenJson(token: TokenRecord): wire.Token {
-  return {
-    id: token.id,
-    login: token.login,
-    name: token.name,
-    created_at: utcTimestamp(token.createdAt),
-    expires_at: utcTimestampOrNull(token.expiresAt),
-    last_used_at: utcTimestampOrNull(token.lastUsedAt),
-    revoked_at: utcTimestampOrNull(token.revokedAt),
   }
 }
 

@@ -230,7 +230,7 @@ const addPreflight: AddMigrationRoutes = (app, parts, { path, options }) => {
   const url = `${path}/preflight`
   app.post<{ Body: wire.StartRequest }>(
     url,
-    options(preflightOperation),
+    options(preflightOperation, { changesNothing: true }),
     async (request, reply) => {
       const signal = await parts.startLimit.begin(request, reply)
       const start = startRequestOf(request.body)

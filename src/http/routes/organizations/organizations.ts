@@ -184,9 +184,9 @@ function addCallerOrganizations(app: FastifyInstance, { db, rendering }: Parts):
   const { addresses } = rendering
   app.get<WithQuery>(
     '/user/orgs',
-    { schema: ownOrganizationsOperation },
+    { config: { forAnyToken: true }, schema: ownOrganizationsOperation },
     async (request, reply) => {
-      const all = await organizationsOf(db, requireViewer(request).account)
+      const all = await organizationsOf(db, requireViewer(request))
       return sendPageOf(request, reply, addresses, all, (each) =>
         organizationJson(each.account, addresses),
       )
@@ -195,12 +195,12 @@ function addCallerOrganizations(app: FastifyInstance, { db, rendering }: Parts):
 
   app.get<WithQuery>(
     '/user/memberships/orgs',
-    { schema: ownMembershipsOperation },
+    { config: { forAnyToken: true }, schema: ownMembershipsOperation },
     async (request, reply) => {
-      const { account } = requireViewer(request)
-      const all = request.query.state === 'pending' ? [] : await organizationsOf(db, account)
+      const viewer = requireViewer(request)
+      const all = request.query.state === 'pending' ? [] : await organizationsOf(db, viewer)
       return sendPageOf(request, reply, addresses, all, (each) =>
-        membershipJson(each, account, addresses),
+        membershipJson(each, viewer.account, addresses),
       )
     },
   )

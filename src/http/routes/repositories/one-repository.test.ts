@@ -173,7 +173,7 @@ onEachEngine('a repository', (engine) => {
         ['site', 'none'].map((name) => request('dora', `/repos/alice/${name}`)),
       )
       assert.equal(hidden!.text, none!.text)
-      const bad = await request(null, '/repos/alice/open', { authorization: 'bearer gwt_wrong' })
+      const bad = await request(null, '/repos/alice/open', { authorization: 'bearer wrong' })
       assert.deepEqual([bad.status, bad.json().message], [401, 'Bad credentials'])
     })
 

@@ -280,7 +280,7 @@ function addCollaborators(app: FastifyInstance, { db, rendering }: Parts): void 
   const { addresses } = rendering
   app.get<InPath>(
     `${path}/collaborators`,
-    { schema: collaboratorsOperation },
+    { config: { forAnyToken: true }, schema: collaboratorsOperation },
     async (request, reply) => {
       const { entry, role } = await repositoryInPath(db, request)
       if (!permissionsOf(role, entry.facts).push) throw pushAccessMissing()

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Account } from '../../../accounts/account.ts'
+import type { Account, Reader } from '../../../accounts/account.ts'
 import {
   affiliations,
   countAdministered,
@@ -86,7 +86,7 @@ interface RepositoryList {
   /** The account that owns or administers the repositories. */
   of: { account: Account }
   /** The account whose permissions are shown. */
-  seenBy: { account: Account }
+  seenBy: Reader
   filter: RepositoryFilter
   order: RepositoryOrder
 }

@@ -1,5 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { nameKey, type Viewer } from '../../../accounts/account.ts'
+import { findAccountsById } from '../../../accounts/account-store.ts'
+import { tokensManagedUntil } from '../../../accounts/own-tokens.ts'
 import {
   closeSession,
   closeSessionsOf,
@@ -13,9 +15,10 @@ import { EXTENSION, enumOf, string } from '../../../wire/schema.ts'
 import type * as wire from '../../../wire/types.ts'
 import * as openapi from '../../description/operation.ts'
 import { type FailedLogins, isFromOwnPage } from '../../middleware/authenticate.ts'
-import { HttpError, sessionsOnlyForPages } from '../../middleware/http-errors.ts'
+import { HttpError, sessionsOnlyForPages, tokenIsReadOnly } from '../../middleware/http-errors.ts'
 import { sendJson } from '../../middleware/json-response.ts'
 import { auditAction } from '../../middleware/request-log.ts'
+import { utcTimestampOrNull } from '../../rendering.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { currentUserJson } from '../users/user-json.ts'
 import { SignInFailed } from './oidc-client.ts'
@@ -96,8 +99,13 @@ export function addSessionRoutes(app: FastifyInstance, parts: SessionParts): voi
 
   async function sessionJson(viewer: Viewer | undefined): Promise<wire.Session> {
     if (!viewer) return { user: null }
-    const { account } = viewer
-    return { user: currentUserJson(account, await countPublic(db, account), rendering.addresses) }
+    const { account, organizationId } = viewer
+    const found = organizationId !== undefined && (await findAccountsById(db, [organizationId]))
+    return {
+      user: currentUserJson(account, await countPublic(db, account), rendering.addresses),
+      organization: found ? [...found.values()][0]!.login : null,
+      tokens_managed_until: utcTimestampOrNull(await tokensManagedUntil(db, viewer)),
+    }
   }
 
   const proxyUserOf = createProxyUserReader(parts)
@@ -122,7 +130,7 @@ export function addSessionRoutes(app: FastifyInstance, parts: SessionParts): voi
 
   app.get('/session', { schema: getSession }, async (request, reply) => {
     reply.headers(SESSION_HEADERS)
-    const viewer = await authenticator.viewerInSession(cookies.read(request))
+    const viewer = await authenticator.viewerInSession(cookies.read(request), request.ip)
     const login = proxyUserOf(request)
     const isOther = login !== undefined && nameKey(login) !== nameKey(viewer?.account.login ?? '')
     const current = isOther ? await signInByProxy(request, reply, login) : viewer
@@ -144,7 +152,8 @@ export function addSessionRoutes(app: FastifyInstance, parts: SessionParts): voi
       )
       request.viewer = viewer
       auditAction(log, request, 'session.open', {})
-      return sendJson(reply.code(201), await sessionJson(viewer))
+      const session = { openedAt: now() }
+      return sendJson(reply.code(201), await sessionJson({ ...viewer, session }))
     },
   )
 
@@ -159,6 +168,8 @@ export function addSessionRoutes(app: FastifyInstance, parts: SessionParts): voi
       if (secret !== undefined) {
         // Does not verify the token with the forge, so that sign-out works while the forge is unavailable.
         const session = await findSession(db, secret, now())
+        if (isAll && (session?.viewer.isReadOnly || session?.viewer.organizationId !== undefined))
+          throw tokenIsReadOnly()
         if (session && isAll) await closeSessionsOf(db, session.viewer.account)
         else await closeSession(db, secret)
         request.viewer = session?.viewer ?? null

@@ -45,7 +45,7 @@ export async function signInAs(
   await rights?.refresh(account, STORED).catch(ignoreRemoval)
   const { secret, tokenId } = await openSessionWithoutToken(db, account, { now: now(), ttlMs })
   cookies.set(reply, request, secret)
-  request.viewer = { account, tokenId }
+  request.viewer = { account, tokenId, session: { openedAt: now() } }
   if (isNew) auditAction(log, request, 'identity.bind', { issuer, subject })
   auditAction(log, request, 'session.open', { issuer })
   return request.viewer

@@ -110,11 +110,15 @@ const getCurrentUser = {
 } satisfies openapi.Operation
 
 export function addCurrentUserRoute(app: FastifyInstance, { db, rendering }: Parts): void {
-  app.get('/user', { schema: getCurrentUser }, async (request, reply) => {
-    const { account } = requireViewer(request)
-    const body = currentUserJson(account, await countPublic(db, account), rendering.addresses)
-    return sendJsonWithEtag(request, reply, body)
-  })
+  app.get(
+    '/user',
+    { config: { forAnyToken: true }, schema: getCurrentUser },
+    async (request, reply) => {
+      const { account } = requireViewer(request)
+      const body = currentUserJson(account, await countPublic(db, account), rendering.addresses)
+      return sendJsonWithEtag(request, reply, body)
+    },
+  )
 }
 
 const getRateLimit = {
@@ -128,7 +132,7 @@ const getRateLimit = {
 export function addRateLimitRoute(app: FastifyInstance, limit: RateLimit): void {
   app.get(
     '/rate_limit',
-    { config: { uncounted: true }, schema: getRateLimit },
+    { config: { uncounted: true, forAnyToken: true }, schema: getRateLimit },
     async (request, reply) => sendJson(reply, await limit.show(requireViewer(request))),
   )
 }

@@ -1,0 +1,100 @@
+import { type Db, lockRow } from '../db/database.ts'
+import type { Account, Viewer } from './account.ts'
+import { addToken, digestOf, issuedTokens, tokenFromRow } from './token-store.ts'
+import { findVisibleOrganization } from './visible-organization.ts'
+
+const DAY_MS = 24 * 60 * 60_000
+/** How long after sign-in a session may create and revoke tokens. */
+const MAX_SESSION_AGE_MS = 15 * 60_000
+
+/** Lists the issued tokens of an account that are not revoked, newest first. */
+export async function listOwnTokens(db: Db, { id }: Account) {
+  const rows = await issuedTokens(db)
+    .where('tokens.account_id', '=', id)
+    .where('revoked_at', 'is', null)
+    .orderBy('tokens.id', 'desc')
+    .execute()
+  return rows.map(tokenFromRow)
+}
+
+/**
+ * Returns until when the caller may create and revoke tokens, or null. A stolen token must not be able to replace itself, so that
+ * takes a recent session which was not opened with a limited token or one that the account created.
+ */
+export async function tokensManagedUntil(db: Db, viewer: Viewer): Promise<number | null> {
+  const { session, tokenId, isReadOnly, organizationId } = viewer
+  if (!session || isReadOnly || organizationId !== undefined) return null
+  const opener = await findOpener(db, tokenId)
+  return !opener || opener.kind === 'own' ? null : session.openedAt + MAX_SESSION_AGE_MS
+}
+
+/** Returns the token of a session, or undefined if the session has ended. */
+const findOpener = (db: Db, id: number) =>
+  db
+    .selectFrom('tokens')
+    .select(['kind', 'expires_at'])
+    .where('id', '=', id)
+    .where('revoked_at', 'is', null)
+    .executeTakeFirst()
+
+/** The account may not have such a token. */
+export class TokenRefused extends Error {
+  override name = 'TokenRefused'
+  /** The field of the request that is the reason. */
+  readonly field: 'organization' | 'expires_in_days' | undefined
+
+  constructor(message: string, field?: TokenRefused['field']) {
+    super(message)
+    this.field = field
+  }
+}
+
+interface OwnToken {
+  name: string
+  days: number
+  isReadOnly: boolean
+  /** The login of the only organization in which it is valid. */
+  organization: string | null
+}
+
+/** Creates a token for the caller, who is in a session. Throws TokenRefused. */
+export async function createOwnToken(
+  db: Db,
+  viewer: Viewer,
+  { name, days, isReadOnly, organization: login }: OwnToken,
+  { max, now }: { max: number; now: number },
+) {
+  const { account, tokenId } = viewer
+  const organization =
+    login === null ? undefined : await findVisibleOrganization(db, viewer, { login })
+  if (login !== null && !organization)
+    throw new TokenRefused(
+      'You are not a member of an organization with this name.',
+      'organization',
+    )
+  const expiresAt = now + days * DAY_MS
+  return db.transaction().execute(async (tx) => {
+    // `revokeTokensOf` locks the account too, so no token is created while all are revoked.
+    await lockRow(tx, 'accounts', account.id)
+    const opener = await findOpener(tx, tokenId)
+    if (!opener) throw new TokenRefused('The session has ended.')
+    const end = opener.kind === 'token' ? opener.expires_at : null
+    if (end !== null && expiresAt > end) {
+      const date = new Date(end).toISOString().slice(0, 10)
+      const message = `It cannot be valid for longer than the token that you signed in with, which ends on ${date}.`
+      throw new TokenRefused(message, 'expires_in_days')
+    }
+    const valid = (await listOwnTokens(tx, account)).filter(
+      (each) => each.expiresAt === null || each.expiresAt > now,
+    )
+    if (valid.length >= max)
+      throw new TokenRefused(`You have ${valid.length} tokens already: revoke one first.`)
+    const organizationId = organization?.account.id
+    const settings = { name, expiresAt, now, kind: 'own', isReadOnly, organizationId } as const
+    const token = await addToken(tx, account, settings)
+    const row = await issuedTokens(tx)
+      .where('digest', '=', digestOf(token))
+      .executeTakeFirstOrThrow()
+    return { ...tokenFromRow(row), token }
+  })
+}

@@ -1,0 +1,274 @@
+import { CheckIcon, CopyIcon } from '@primer/octicons-react'
+import { Banner, Button, Checkbox, FormControl, Select, TextInput } from '@primer/react'
+import { type FormEvent, useState } from 'react'
+import { copyText } from '../copy-text.ts'
+import { type Failure, failureOf } from '../failure.ts'
+import { announce } from '../parts/announcements.tsx'
+import { Box } from '../parts/box.tsx'
+import { LoadingRows } from '../parts/loading.tsx'
+import { Moment } from '../parts/moment.tsx'
+import { OperatorAction } from '../parts/operator-action.tsx'
+import { OutOfDate } from '../parts/out-of-date.tsx'
+import { PageHead } from '../parts/page-head.tsx'
+import { Problem } from '../parts/problem.tsx'
+import { formatLimits, LastUse } from '../parts/service-tables.tsx'
+import { Table } from '../parts/table.tsx'
+import styles from '../parts/webhook.module.css'
+import { formatCount } from '../quantities.ts'
+import { useSession, useSignedIn } from '../session.tsx'
+import { useResource } from '../use-resource.ts'
+import type { NewToken, Organization, Token, TokenRequest } from '../wire.ts'
+
+const EVERY_MS = 15_000
+
+/** The user's own tokens. Creating and revoking them needs a recent sign-in. */
+export default function TokensPage() {
+  const { session } = useSession()
+  const { api } = useSignedIn()
+  const { response, failure, refresh } = useResource<Token[]>(
+    (options) => api.ownTokens(options),
+    'own tokens',
+    EVERY_MS,
+  )
+  const [created, setCreated] = useState<NewToken>()
+  const until = session.state === 'signed-in' ? session.tokensManagedUntil : null
+  const mayManage = until !== null && Date.parse(until) > Date.now()
+  const tokens = response?.data ?? []
+  return (
+    <>
+      <PageHead
+        title="Tokens"
+        about="With a token, programs act as you: clients of the API, godwit migration and git clone."
+        actions={
+          mayManage &&
+          tokens.length > 0 && (
+            <OperatorAction
+              name="Revoke all"
+              label="Revoke all tokens"
+              question={`Revoke all of your ${formatCount(tokens.length, 'token')}?`}
+              consequence={`Programs that use them are refused at once. ${consequenceOf(tokens)}`}
+              act={api.revokeTokens}
+              onDone={refresh}
+            />
+          )
+        }
+      />
+      {failure && response && <OutOfDate failure={failure} />}
+      <div className={styles.parts}>
+        {created && (
+          <Created key={created.id} token={created} onDone={() => setCreated(undefined)} />
+        )}
+        {mayManage ? (
+          <TokenForm
+            onCreated={(token) => {
+              setCreated(token)
+              refresh()
+            }}
+          />
+        ) : (
+          <SignInAgain canByTime={until !== null} />
+        )}
+        {!response && failure && <Problem isPart failure={failure} onRetry={refresh} />}
+        {!response && !failure && <LoadingRows what="Loading tokens" />}
+        {response && (
+          <Table
+            title={formatCount(tokens.length, 'token')}
+            columns={['Token', 'Limits', 'Created', 'Expires', 'Last used', 'Action']}
+            emptyText="You have no tokens."
+            rows={tokens.map((each) => ({
+              key: each.id,
+              cells: [
+                titleOf(each),
+                formatLimits(each),
+                <Moment key="created" at={each.created_at} />,
+                each.expires_at === null ? 'never' : <Moment key="expires" at={each.expires_at} />,
+                <LastUse key="used" token={each} />,
+                mayManage ? (
+                  <OperatorAction
+                    key="revoke"
+                    name="Revoke"
+                    label={`Revoke ${titleOf(each)}`}
+                    question={`Revoke ${titleOf(each)}?`}
+                    consequence={`Programs that use it are refused at once. ${consequenceOf([each])}`}
+                    act={() => api.revokeToken(each.id)}
+                    onDone={refresh}
+                  />
+                ) : (
+                  '—'
+                ),
+              ],
+            }))}
+          />
+        )}
+      </div>
+    </>
+  )
+}
+
+const titleOf = ({ id, name }: Token): string => (name === '' ? `Token ${id}` : `${name} (${id})`)
+
+const consequenceOf = (tokens: readonly Token[]): string =>
+  tokens.some(({ current }) => current)
+    ? 'You signed in with one of them, so you are signed out too, and need another token or your administrator to sign in again.'
+    : 'Sessions that were opened with them end.'
+
+/** The new token, which is shown only here. */
+function Created({ token, onDone }: { token: NewToken; onDone(): void }) {
+  const [isCopied, setCopied] = useState(false)
+  async function copy(): Promise<void> {
+    const isDone = await copyText(token.token)
+    announce(isDone ? 'Token copied' : 'The token could not be copied')
+    setCopied(isDone)
+  }
+  return (
+    <Box title={`New token: ${token.name}`}>
+      <div className={styles.form}>
+        <p>
+          Copy the token now: it is not shown again. Store it where programs read it, and not in a
+          repository.
+        </p>
+        <code className={styles.about}>{token.token}</code>
+        <div className={styles.actions}>
+          <Button
+            autoFocus
+            variant="primary"
+            leadingVisual={isCopied ? CheckIcon : CopyIcon}
+            onClick={() => void copy()}
+          >
+            {isCopied ? 'Copied' : 'Copy token'}
+          </Button>
+          <Button onClick={onDone}>Done</Button>
+        </div>
+      </div>
+    </Box>
+  )
+}
+
+/** Signing in again opens a new session, and the browser stays on this page. */
+function SignInAgain({ canByTime }: { canByTime: boolean }) {
+  const { signOut } = useSession()
+  return (
+    <div role="status">
+      <Banner
+        variant="info"
+        title="Sign in again to create or revoke tokens"
+        description={
+          canByTime
+            ? 'This needs a sign-in in the last 15 minutes.'
+            : 'You signed in with a token that you created yourself, or one with limits. Sign in as you did when you created it.'
+        }
+        primaryAction={
+          <Banner.PrimaryAction onClick={() => signOut({ all: false })}>
+            Sign in again
+          </Banner.PrimaryAction>
+        }
+      />
+    </div>
+  )
+}
+
+const DAYS = [1, 7, 30, 60, 90, 180, 365]
+const NEW: TokenRequest = { name: '', expires_in_days: 30, read_only: false, organization: null }
+
+function TokenForm({ onCreated }: { onCreated(token: NewToken): void }) {
+  const { api } = useSignedIn()
+  const { response } = useResource<Organization[]>(
+    (options) => api.organizations(options),
+    'organizations',
+  )
+  const [request, setRequest] = useState(NEW)
+  const [isBusy, setBusy] = useState(false)
+  const [failure, setFailure] = useState<Failure>()
+  const change = (some: Partial<TokenRequest>) => setRequest((last) => ({ ...last, ...some }))
+
+  async function submit(event: FormEvent): Promise<void> {
+    event.preventDefault()
+    setBusy(true)
+    setFailure(undefined)
+    try {
+      onCreated(await api.createToken(request))
+      announce('Token created')
+      setRequest(NEW)
+    } catch (error) {
+      setFailure(failureOf(error))
+    } finally {
+      setBusy(false)
+    }
+  }
+
+  return (
+    <Box title="New token">
+      <form className={styles.form} onSubmit={(event) => void submit(event)}>
+        <FormControl required>
+          <FormControl.Label>Name</FormControl.Label>
+          <TextInput
+            block
+            maxLength={100}
+            value={request.name}
+            placeholder="laptop"
+            autoComplete="off"
+            onChange={(event) => change({ name: event.target.value })}
+          />
+          <FormControl.Caption>What the token is for.</FormControl.Caption>
+        </FormControl>
+        <FormControl>
+          <FormControl.Label>Expires after</FormControl.Label>
+          <Select
+            value={String(request.expires_in_days)}
+            onChange={(event) => change({ expires_in_days: Number(event.target.value) })}
+          >
+            {DAYS.map((days) => (
+              <Select.Option key={days} value={String(days)}>
+                {days === 365 ? '1 year' : formatCount(days, 'day')}
+              </Select.Option>
+            ))}
+          </Select>
+        </FormControl>
+        <FormControl>
+          <FormControl.Label>Valid for</FormControl.Label>
+          <Select
+            value={request.organization ?? ''}
+            onChange={(event) => change({ organization: event.target.value || null })}
+          >
+            <Select.Option value="">Everything that you may use</Select.Option>
+            {response?.data.map(({ login }) => (
+              <Select.Option key={login} value={login}>
+                {`Only ${login}`}
+              </Select.Option>
+            ))}
+          </Select>
+        </FormControl>
+        <FormControl>
+          <Checkbox
+            checked={request.read_only ?? false}
+            onChange={(event) => change({ read_only: event.target.checked })}
+          />
+          <FormControl.Label>Read-only</FormControl.Label>
+          <FormControl.Caption>
+            It can list, download and clone, but start, change and delete nothing.
+          </FormControl.Caption>
+        </FormControl>
+        {failure?.mustSignIn && <SignInAgain canByTime />}
+        {failure && !failure.mustSignIn && (
+          <div role="alert">
+            <Banner
+              variant="critical"
+              title="The token was not created"
+              description={failure.message}
+            />
+          </div>
+        )}
+        <div>
+          <Button
+            type="submit"
+            variant="primary"
+            loading={isBusy}
+            disabled={request.name.trim() === ''}
+          >
+            Create token
+          </Button>
+        </div>
+      </form>
+    </Box>
+  )
+}

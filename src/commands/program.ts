@@ -23,7 +23,8 @@ const groups = {
     export: 'write an archive of repositories',
     show: 'show what is in an archive',
     verify: 'check an archive and report every error',
-    restore: 'restore bare repositories from an archive, or dumps for Gitea and Forgejo',
+    restore: 'restore bare repositories from an archive',
+    convert: 'convert archives of GitHub and GitLab to other formats',
   },
   'Client for Godwit and GitHub:': {
     auth: 'log in to servers, so that no command needs --url and a token',
@@ -62,6 +63,7 @@ const loaders: Record<CommandName, () => Promise<AddCommand>> = {
   show: async () => (await import('./show.ts')).showCommand,
   verify: async () => (await import('./verify.ts')).verifyCommand,
   restore: async () => (await import('./restore.ts')).restoreCommand,
+  convert: async () => (await import('./convert.ts')).convertCommand,
   auth: async () => (await import('./auth.ts')).authCommands,
   admin: async () => (await import('./admin.ts')).adminCommands,
   migration: async () => (await import('./migration.ts')).migrationCommands,

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander'
-import { csvLine, listPeople } from '../importer/people.ts'
+import { csvLine } from '../formats/people.ts'
+import { listPeople } from '../importer/list-people.ts'
 import { type ArchiveSummary, summarizeArchive } from '../importer/summarize-archive.ts'
 import { formatBytes } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
@@ -18,7 +19,7 @@ export function showCommand(program: Command, about: string): void {
   )
     .usage('ARCHIVE (a file, a directory it was unpacked into, or - for standard input)')
     .addOption(new Option('--json', 'print the summary as JSON').conflicts('people'))
-    .option('--people', 'print who wrote how much, as the CSV for restore --people')
+    .option('--people', 'print who wrote how much, as the CSV for convert --people')
     .action((file: string, { json = false, people }: { json?: boolean; people?: boolean }) =>
       runUntilStopped((signal) =>
         people ? showPeople(file, signal) : runShow(file, json, signal),

@@ -20,12 +20,24 @@ export interface FormatReader {
   repositories(signal: AbortSignal): AsyncIterable<RepositoryContent>
   /**
    * Yields all facts of one kind, those of all repositories, in the order of the input: one file or line is in memory at a time.
-   * Invalid records, and times that cannot be parsed, are passed to the report while they are read: read each kind once.
+   * Invalid records, and times that cannot be parsed, are passed to the report while they are read: read each
+   * kind once, and one kind at a time.
    */
   facts<K extends FactKind>(kind: K, signal: AbortSignal): AsyncIterable<FactsByKind[K]>
   /** Finds the file of an attachment or a release asset by the `file` of its fact, and compares it with its digest, if there is one. */
   findFile(path: string, signal: AbortSignal): Promise<FoundFile | { missing: string }>
+  /** Issues and pull requests that had to get another number, such as `!3` that became `#13`. */
+  renumbered?(): Iterable<Renumbered>
 }
+
+export interface Renumbered {
+  repository: string
+  old: string
+  new: string
+}
+
+/** The base of URLs in content whose host is not known. No host can have this name. */
+export const UNKNOWN_HOST = 'https://gitlab.invalid'
 
 export interface ContentSummary {
   /** The program that made the input, such as `godwit 0.1.0` or `GitLab 13.5.0`. */
@@ -53,6 +65,8 @@ export interface FoundFile {
  * system, which the caller removes. The output is complete and durable, or absent.
  */
 export interface FormatWriter {
+  /** Whether the writer maps people itself. Otherwise the facts have the new logins already. */
+  readonly mapsPeople?: boolean
   /**
    * Yields each repository when it is written, or with the errors why it is not. Everything that the format cannot represent is
    * passed to `report`.

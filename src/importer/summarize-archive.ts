@@ -3,10 +3,10 @@ import { type ArchiveEntry, textOf } from '../archive/read-entries.ts'
 import type { Folder } from '../archive/read-folder.ts'
 import { ArchiveDamaged } from '../archive/unreadable-archive.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
+import { NOT_UNPACKED, safeEntries } from '../formats/safe-entries.ts'
 import { parseJson } from '../lib/json-shape.ts'
 import { LimitedLines } from '../lib/limited-lines.ts'
 import { kindOfFile, readRecordFile } from '../records/record-file.ts'
-import { NOT_UNPACKED, safeEntries } from './safe-entries.ts'
 
 /** Its keys are those of `--json`. */
 export interface ArchiveSummary {

@@ -5,25 +5,25 @@ import { MANIFEST_PATH, type Manifest, ManifestInvalid } from '../archive/manife
 import type { Folder } from '../archive/read-folder.ts'
 import { unsafePath } from '../archive/tar-header.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
-import type { Git } from '../git/git.ts'
-import { hasCode } from '../lib/errno.ts'
-import { parseJson } from '../lib/json-shape.ts'
-import { limitLines } from '../lib/limited-lines.ts'
-import { kindOfFile } from '../records/record-file.ts'
 import {
   checkRepositories,
   describeSkipped,
   describeUnexportedLfs,
   readManifest,
-} from './check-repositories.ts'
+} from '../formats/github-archive/check-repositories.ts'
 import {
   compareMetadata,
   compareSegments,
   compareUploadedFiles,
   uploadDigests,
-} from './compare-manifest.ts'
+} from '../formats/github-archive/compare-manifest.ts'
+import { type Unpacked, unpackArchive } from '../formats/unpack-archive.ts'
+import type { Git } from '../git/git.ts'
+import { hasCode } from '../lib/errno.ts'
+import { parseJson } from '../lib/json-shape.ts'
+import { limitLines } from '../lib/limited-lines.ts'
+import { kindOfFile } from '../records/record-file.ts'
 import { brokenLinks, brokenRecordLinks, readRecords } from './records.ts'
-import { type Unpacked, unpackArchive } from './unpack-archive.ts'
 
 export type Finding =
   | Limited<{ error: string }>

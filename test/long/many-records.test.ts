@@ -45,7 +45,7 @@ test(`an archive with the records of ${COUNT} issues is restored, and dumped for
     assert.ok(restored.includes(kind), `${kind}: ${restored}`)
 
   const dumps = join(folder, 'dumps')
-  await godwit('restore', archive, '--as', 'gitea-dump', '--into', dumps)
+  await godwit('convert', archive, '--to', 'gitea-dump', '--output', dumps)
   const dump = join(dumps, 'ann/many')
   const issues = JSON.parse(await readFile(join(dump, 'issue.yml'), 'utf8')) as { number: number }[]
   assert.deepEqual(

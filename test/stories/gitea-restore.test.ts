@@ -64,8 +64,8 @@ describe('a real server restores the dumps', GITEA.needed, () => {
       DISCUSSED_FILES,
     )
     dumps = join(base, 'dumps')
-    const options = ['--as', 'gitea-dump', '--people', people, '--target', server.url]
-    const made = await godwit(['restore', archive, '--into', dumps, ...options])
+    const options = ['--to', 'gitea-dump', '--people', people, '--target', server.url]
+    const made = await godwit(['convert', archive, '--output', dumps, ...options])
     assert.equal(made.code, 0, made.output)
     output = await restoreAll(dumps, server)
   })
@@ -162,7 +162,7 @@ describe('a real server restores the dumps', GITEA.needed, () => {
     await cp(join(server.repositories, bare.toLowerCase()), join(root, bare), { recursive: true })
     await writeUnpackedArchive(archive, { root }, facts)
     const { godwit } = await commandLine(t)
-    const made = await godwit(['restore', archive, '--as', 'gitea-dump', '--into', into])
+    const made = await godwit(['convert', archive, '--to', 'gitea-dump', '--output', into])
     assert.equal(made.code, 0, made.output)
     await restoreAll(into, server, { OWNER: 'bob' })
     const dump = join(into, repository.owner, repository.name)
@@ -178,11 +178,11 @@ describe('a real server restores the dumps', GITEA.needed, () => {
       const { godwit, folder } = await commandLine(t)
       const into = join(folder, 'dumps')
       const made = await godwit([
-        'restore',
+        'convert',
         REAL_ARCHIVE.file,
-        '--as',
+        '--to',
         'gitea-dump',
-        '--into',
+        '--output',
         into,
       ])
       assert.equal(made.code, 0, made.output)

@@ -7,6 +7,7 @@ import type { FormatWriter } from '../formats/format.ts'
 import { accountRefusal } from '../formats/gitea-dump/choose-destinations.ts'
 import { giteaDumpWriter } from '../formats/gitea-dump/write-gitea-dump.ts'
 import { githubArchiveWriter } from '../formats/github-archive/write-github-archive.ts'
+import { gitlabExportWriter } from '../formats/gitlab-export/write-gitlab-export.ts'
 import { type PeopleMap, parsePeopleCsv } from '../formats/people.ts'
 import { Report } from '../formats/report.ts'
 import { createGit, type Git } from '../git/git.ts'
@@ -37,6 +38,7 @@ interface ConvertOptions {
   owner?: string
   keepLinks?: boolean
   target?: string
+  assetBaseUrl?: string
   report?: string
   strict?: boolean
   json?: boolean
@@ -70,8 +72,21 @@ const TARGETS = {
           `restore-repo reads files by URL: ${output} must not have %, ? or # in it`,
         )
       const { keepLinks = false, target } = options
-      return giteaDumpWriter({ ...parts, into: output, keepLinks, target: baseUrl(target) })
+      return giteaDumpWriter({
+        ...parts,
+        into: output,
+        keepLinks,
+        target: baseUrl('--target', target),
+      })
     },
+  },
+  'gitlab-export': {
+    isDirectory: true,
+    create: ({ output, options, ...parts }) =>
+      gitlabExportWriter({
+        ...{ ...parts, into: output },
+        assetBaseUrl: baseUrl('--asset-base-url', options.assetBaseUrl),
+      }),
   },
 } satisfies Record<string, Target>
 
@@ -102,6 +117,7 @@ export function convertCommand(program: Command, about: string): void {
     .option('--owner <LOGIN>', 'owner of the projects in exports of GitLab, which do not name one')
     .option('--keep-links', 'gitea-dump: leave links to the old host in texts as they are')
     .option('--target <URL>', 'gitea-dump: base URL of the new server, for links and accounts')
+    .option('--asset-base-url <URL>', 'gitlab-export: where you will publish the files of releases')
     .option('--report <FILE.json>', 'write what was converted and what was lost as JSON')
     .option('--strict', 'fail if something could not be converted')
     .option('--json', 'print what was converted and what was lost as JSON')
@@ -216,9 +232,10 @@ async function readPeopleFile(
   return people
 }
 
-function baseUrl(target: string | undefined): string {
-  if (target === undefined) return ''
-  if (!/^https?:$/.test(URL.parse(target)?.protocol ?? ''))
-    throw new UsageError(`--target must be an http or https URL, not ${JSON.stringify(target)}`)
-  return target.replace(/\/*$/, '/')
+/** Returns a URL with a trailing slash, or an empty string if the option was not given. */
+function baseUrl(option: string, url: string | undefined): string {
+  if (url === undefined) return ''
+  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
+    throw new UsageError(`${option} must be an http or https URL, not ${JSON.stringify(url)}`)
+  return url.replace(/\/*$/, '/')
 }

@@ -32,8 +32,8 @@ async function showPeople(file: string, signal: AbortSignal): Promise<void> {
   const open = await archiveOpener(file)
   const { titles, people, warnings } = await listPeople(open(), signal)
   const lines = [
-    ['old-login', 'new-login', 'account-id', ...titles],
-    ...people.map(({ login, wrote }) => [login, '', '', ...wrote]),
+    ['old-login', 'new-login', 'account-id', 'email', ...titles],
+    ...people.map(({ login, wrote }) => [login, '', '', '', ...wrote]),
   ]
   print(lines.map(csvLine).join('').trimEnd())
   for (const warning of warnings) printMessage(escapeForTerminal(`warning: ${warning}`))

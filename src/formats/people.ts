@@ -6,6 +6,8 @@ export interface MappedPerson {
   /** The id of the account on the target. Undefined if the file does not specify it. */
   id: number | undefined
   email?: string
+  /** The role that a member gets in GitLab, as its number. */
+  accessLevel?: number
 }
 
 /** The accounts on the target, by the login in the input, in lower case. For GitLab it may be an id or an e-mail address. */
@@ -15,8 +17,9 @@ const FIRST_COLUMN_TITLE = 'old-login'
 
 /**
  * Reads a CSV file with `old-login,new-login` on each line. The first line may be a header, as `godwit show --people` writes it. With
- * a header, the columns `account-id` and `email` are read too. Other columns, empty lines, lines that start with `#` and lines without a new
- * login are ignored. `refusal` returns why a new login is invalid, or undefined if it is valid. An invalid line is a warning.
+ * a header, the columns `account-id`, `email` and `access-level` are read too. Other columns, empty lines, lines that start with `#`
+ * and lines with neither a new login nor an address are ignored. `refusal` returns why a new login is invalid, or undefined if it is
+ * valid. An invalid line is a warning.
  */
 export function parsePeopleCsv(
   csv: string,
@@ -52,16 +55,23 @@ function parsePerson(
   titles: readonly string[],
   refusal: (login: string) => string | undefined,
 ): { old: string; person: MappedPerson } | string | undefined {
-  const [old = '', login] = cells
+  const [old = '', newLogin] = cells
   const cell = (title: string) => cells[titles.indexOf(title)] ?? ''
-  if (login === undefined) return 'it has no comma'
+  if (newLogin === undefined) return 'it has no comma'
   if (old === '') return 'the old login is missing'
+  const [id, email, level] = [cell('account-id'), cell('email'), cell('access-level')]
+  // An importer of GitLab needs only the address.
+  const login = newLogin || (email && old)
   if (login === '') return undefined
   const why = refusal(login)
   if (why) return `${login}: ${why}`
-  const [id, email] = [cell('account-id'), cell('email')]
   if (id !== '' && !/^[1-9]\d{0,14}$/.test(id)) return `${id} is not an account id`
-  const person = { login, id: id === '' ? undefined : Number(id), ...(email !== '' && { email }) }
+  if (level !== '' && !/^[1-4]0$/.test(level))
+    return `${level} is not an access level: 10, 20, 30 or 40`
+  const person = {
+    ...{ login, id: id === '' ? undefined : Number(id), ...(email !== '' && { email }) },
+    ...(level !== '' && { accessLevel: Number(level) }),
+  }
   return { old: old.toLowerCase(), person }
 }
 

@@ -65,10 +65,10 @@ test('a filled-in list of people maps them; an invalid line is reported by its n
   const [titles, ...people] = stdout.toString().trimEnd().split('\n')
   assert.equal(
     titles,
-    'old-login,new-login,account-id,issues,pull_requests,comments,reviews,commit_comments,releases,reactions',
+    'old-login,new-login,account-id,email,issues,pull_requests,comments,reviews,commit_comments,releases,reactions',
   )
-  assert.ok(people.includes('bob,,,0,4,6,1,1,0,3'), people.join('\n'))
-  assert.ok(people.includes('corp,,,0,0,0,0,0,0,0'), 'owners can be mapped too')
+  assert.ok(people.includes('bob,,,,0,4,6,1,1,0,3'), people.join('\n'))
+  assert.ok(people.includes('corp,,,,0,0,0,0,0,0,0'), 'owners can be mapped too')
   const filled = stdout.toString().replace('bob,,', 'bob,robert,').replace('carol,,', 'carol,a b,')
   await writeFile(join(folder, 'people.csv'), filled)
   const dumped = await godwit(asDump('--output', 'dumps', '--people', 'people.csv'))

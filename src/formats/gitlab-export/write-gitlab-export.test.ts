@@ -17,8 +17,10 @@ import {
   writeUnpackedArchive,
 } from '../../../test/support/gitea-archive.ts'
 import { GITLAB_ATTRIBUTES } from '../../../test/support/gitlab-attributes.ts'
+import { readContent } from '../../../test/support/gitlab-exports.ts'
 import { REAL_ARCHIVE } from '../../../test/support/real-archive.ts'
 import { type ConvertParts, convert } from '../../importer/convert.ts'
+import type { FactKind } from '../../records/fact-kinds.ts'
 import type { PeopleMap } from '../people.ts'
 import { Report } from '../report.ts'
 import { gitlabExportWriter } from './write-gitlab-export.ts'
@@ -637,6 +639,146 @@ describe('an export for GitLab', () => {
     assert.equal(losses.find(({ kind }) => kind === 'review_comment_positions')?.count, 2)
     assert.equal(existsSync(join(into, 'alice/site_assets')), false)
   })
+})
+
+const ms = (time: string | null | undefined) => (time ? Date.parse(time) : null)
+const sorted = <T>(values: T[]): T[] =>
+  values.sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
+
+/** Returns the facts of alice/site that survive a round trip, in a form for comparison. */
+function comparable(all: Facts, numberOf: (number: number) => number) {
+  const of = <K extends FactKind>(kind: K): Value[] =>
+    (all[kind] ?? []).filter((fact: Value) => fact.repository === 'alice/site')
+  const titles = new Map(of('milestones').map(({ number, title }) => [number, title]))
+  const reactions = (fact: Value) =>
+    sorted(fact.reactions.map((each: Value) => [each.author, each.content, ms(each.createdAt)]))
+  const common = (fact: Value) => ({
+    ...{ number: numberOf(fact.number), title: fact.title.toWellFormed().replace('\0', '\ufffd') },
+    ...{ labels: fact.labels, milestone: titles.get(fact.milestone), assignees: fact.assignees },
+    ...{ reactions: reactions(fact), createdAt: ms(fact.createdAt), closedAt: ms(fact.closedAt) },
+  })
+  const numbers = new Set([...of('issues'), ...of('pull_requests')].map(({ number }) => number))
+  const bodies = of('pull_request_reviews').filter(({ body }) => body)
+  const threads = new Map(of('pull_request_review_threads').map((each) => [each.id, each]))
+  return {
+    milestones: of('milestones').map(({ number, title, state, dueOn, createdAt }) => ({
+      ...{ number, title, state, dueOn: dueOn?.slice(0, 10), createdAt: ms(createdAt) },
+    })),
+    issues: of('issues').map((each) => ({ ...common(each), updatedAt: ms(each.updatedAt) })),
+    pulls: of('pull_requests').map((each) => ({
+      ...{ ...common(each), author: each.author, base: each.base.ref, draft: each.draft },
+      ...{ mergedAt: ms(each.mergedAt), head: each.head.sha.replace(/^c+$/, '0'.repeat(40)) },
+      requested: each.reviewRequests
+        .filter(({ dismissedAt }: Value) => dismissedAt === null)
+        .map(({ reviewer }: Value) => reviewer.login),
+    })),
+    comments: sorted([
+      ...of('issue_comments')
+        .filter(({ on }) => numbers.has(on.number))
+        .map((each) => [
+          numberOf(each.on.number),
+          each.author,
+          ms(each.createdAt),
+          reactions(each),
+        ]),
+      ...bodies.map((each) => [
+        numberOf(each.pull),
+        each.author,
+        ms(each.submittedAt),
+        reactions(each),
+      ]),
+    ]),
+    decisions: sorted(
+      of('pull_request_reviews')
+        .filter(({ state }) => /^(?:approved|changes_requested)$/.test(state))
+        .map(({ pull, author, state }) => [numberOf(pull), author, state]),
+    ),
+    reviewComments: sorted(
+      of('pull_request_review_comments')
+        .filter(({ state }) => state === 'submitted')
+        .map(({ pull, author, body, path, createdAt, thread, diffHunk }) => {
+          const { side, line, startLine, originalLine, resolvedAt, resolver } = threads.get(
+            thread,
+          ) ?? {
+            ...{ side: 'right', line: 2, startLine: null, originalLine: 2 },
+            ...{ resolvedAt: null, resolver: null },
+          }
+          return {
+            ...{ pull: numberOf(pull), author, body, path, createdAt: ms(createdAt), side, line },
+            ...{ startLine, originalLine, resolvedAt: ms(resolvedAt), resolver, diffHunk },
+          }
+        }),
+    ),
+    commitComments: of('commit_comments').map(({ commit, author }) => [commit, author]),
+    releases: of('releases')
+      .filter(({ draft }) => !draft)
+      .map(({ tag, name, body, author, publishedAt }) => [
+        tag,
+        name ?? tag,
+        body,
+        author,
+        ms(publishedAt),
+      ]),
+    labels: all
+      .repositories!.find(({ name }) => name === 'site')!
+      .labels.map(({ name, color }) => [name, color]),
+  }
+}
+
+const EVENTS = /^(?:closed|reopened|merged|labeled|milestoned|assigned|renamed|locked|unlocked)$/
+const comparableEvents = (events: readonly Value[], numberOf: (number: number) => number) =>
+  events
+    .filter(({ event, label }) => EVENTS.test(event) && label?.name !== 'deleted')
+    .map(({ on, event, actor, createdAt, label, milestoneTitle, renamed, subject }) =>
+      JSON.stringify([
+        ...[numberOf(on.number), event, actor, ms(createdAt), label?.name, milestoneTitle],
+        ...[renamed, subject],
+      ]),
+    )
+
+test('an archive is the same after a round trip, except for what is reported', async (t) => {
+  const logins = ['alice', 'bob', 'carol', 'dora', 'erin']
+  const people: PeopleMap = new Map(
+    logins.map((login) => [login, { login, id: undefined, email: `${login}@example.com` }]),
+  )
+  const { into } = await exported(t, {}, { people, repositories: ['alice/site'] })
+  const input = createReadStream(join(into, 'alice/site_export.tar.gz'))
+  const { facts: readFacts, content } = await readContent(t, input, { git: host.godwitGit })
+  const after: Facts = {}
+  for (const kind of Object.keys(facts) as FactKind[])
+    after[kind] = (await readFacts(kind)) as never
+  // Merge requests get numbers after the highest issue.
+  const renumber = (number: number) => (number > 2 ? number + 2 : number)
+  const before = comparable(facts, renumber)
+  const read = comparable(after, (number) => number)
+  // These labels were only used, and the issue with them names them.
+  before.labels.push(['gone', '428bca'])
+  assert.deepEqual(read, before)
+  const events = new Set(comparableEvents(after.issue_events!, (number) => number))
+  for (const event of comparableEvents(facts.issue_events!, renumber))
+    assert.ok(events.has(event), `${event} is not in\n${[...events].join('\n')}`)
+  assert.match(after.issues![0]!.body!, /^See #5, `#3` and !\[it\]\(.+\)\.\n\n\*By ghost on /)
+  for await (const repository of content.repositories(signal)) {
+    assert.ok('snapshot' in repository)
+    const refs = await host.git(['for-each-ref', '--format=%(refname) %(objectname)'], {
+      dir: repository.snapshot.repository.dir,
+    })
+    assert.deepEqual(
+      refs.split('\n').filter((line) => !line.startsWith('refs/heads/bob/')),
+      [
+        `refs/heads/main ${commits.later}`,
+        `refs/heads/own ${commits.own}`,
+        ...[
+          `refs/pull/5/head ${commits.own}`,
+          `refs/pull/6/head ${commits.fork}`,
+          `refs/pull/7/head ${commits.own}`,
+        ],
+        `refs/tags/v1 ${commits.main}`,
+      ],
+    )
+    const wiki = await host.git(['show', 'HEAD:Home.md'], { dir: repository.snapshot.wiki!.dir })
+    assert.equal(wiki.trim(), '# Home')
+  }
 })
 
 /** Throws if a record or one of its relations has an attribute that GitLab does not read. */

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { cp, mkdir, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
 import type { Folder } from '../../src/archive/read-folder.ts'
 import type { Bytes } from '../../src/blobs/blob-store.ts'
@@ -69,4 +69,32 @@ export async function readContent(
     /** Ends the report. */
     lost: () => Object.fromEntries(report.end().map(({ kind, count }) => [kind, count])),
   }
+}
+
+export type Relations = Record<string, readonly object[]>
+
+/** Writes an export as a directory: lines of JSON for each relation, and other files. */
+export async function writeExport(
+  root: string,
+  relations: Relations,
+  files: Record<string, string | Buffer> = {},
+): Promise<string> {
+  const lines = (records: readonly object[]) => records.map((each) => `${JSON.stringify(each)}\n`)
+  const all: Record<string, string | Buffer> = {
+    VERSION: '0.2.4\n',
+    GITLAB_VERSION: '17.1.0\n',
+    'tree/project.json': JSON.stringify({ visibility_level: 20, name: 'Tool' }),
+    ...Object.fromEntries(
+      Object.entries(relations).map(([name, records]) => [
+        `tree/project/${name}.ndjson`,
+        lines(records).join(''),
+      ]),
+    ),
+    ...files,
+  }
+  for (const [path, content] of Object.entries(all)) {
+    await mkdir(dirname(join(root, path)), { recursive: true })
+    await writeFile(join(root, path), content)
+  }
+  return root
 }

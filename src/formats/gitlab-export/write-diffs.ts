@@ -171,7 +171,8 @@ export function openDiffs(git: Git, dir: string, signal: AbortSignal): DiffReade
     read,
     async [Symbol.asyncDispose]() {
       running.stdin.end()
-      await running.done
+      // `read` has thrown the reason of a failure.
+      await running.done.catch(() => {})
     },
   }
 }

@@ -19,6 +19,7 @@ import {
 import { GITLAB_ATTRIBUTES } from '../../../test/support/gitlab-attributes.ts'
 import { readContent } from '../../../test/support/gitlab-exports.ts'
 import { REAL_ARCHIVE } from '../../../test/support/real-archive.ts'
+import type { Git } from '../../git/git.ts'
 import { type ConvertParts, convert } from '../../importer/convert.ts'
 import type { FactKind } from '../../records/fact-kinds.ts'
 import type { PeopleMap } from '../people.ts'
@@ -189,13 +190,8 @@ async function exported(t: Pick<TestContext, 'after'>, change: Facts = {}, wishe
     inputs: [{ name: 'archive', open: () => ({ folder: archive }) }],
     createWriter: (workDirectory, people) =>
       gitlabExportWriter({
-        ...{
-          git: host.godwitGit,
-          into,
-          workDirectory,
-          people,
-          assetBaseUrl: wishes.assetBaseUrl ?? '',
-        },
+        ...{ git: wishes.git ?? host.godwitGit, into, workDirectory, people },
+        assetBaseUrl: wishes.assetBaseUrl ?? '',
       }),
     ...wishes,
   }
@@ -525,16 +521,10 @@ describe('an export for GitLab', () => {
   test('has releases, with links to assets if their address is known', async (t) => {
     const { lines } = await site()
     assert.deepEqual(
-      lines('releases').map(({ tag, name, sha, released_at, links }) => [
-        tag,
-        name,
-        sha,
-        released_at,
-        links,
-      ]),
+      lines('releases').map(({ tag, name, released_at, links }) => [tag, name, released_at, links]),
       [
-        ['v1', 'One', commits.main, '2021-03-09T12:00:00.000Z', []],
-        ['v9', 'v9', null, '2021-03-09T12:00:00.000Z', []],
+        ['v1', 'One', '2021-03-09T12:00:00.000Z', []],
+        ['v9', 'v9', '2021-03-09T12:00:00.000Z', []],
       ],
     )
     const { folder, into, report } = await exported(
@@ -593,6 +583,45 @@ describe('an export for GitLab', () => {
         ['topics', 1],
       ],
     )
+  })
+
+  test('reports what it changes, and a failure of git for one repository', async (t) => {
+    const [fork, own] = [4, 5].map((n) => facts.pull_requests!.find(({ number }) => number === n)!)
+    const [site, ...others] = facts.repositories!
+    const { text, run, start } = host.godwitGit
+    const git: Git = {
+      ...{ text, run },
+      start: (args, call) => start(args[0] === 'diff-tree' ? ['diff-tree', '--no'] : args, call),
+    }
+    const change = {
+      pull_requests: [{ ...fork!, head: { ...fork!.head, sha: own!.head.sha } }],
+      repositories: [{ ...site!, labels: [{ ...site!.labels[0]!, name: 'a,b' }] }, ...others],
+      issues: [{ ...facts.issues![0]!, title: '😝'.repeat(256), milestone: 9, labels: [] }],
+      milestones: [facts.milestones![0]!, { ...facts.milestones![0]!, number: 8 }],
+    }
+    const { warnings, into } = await exported(t, change)
+    assert.deepEqual(
+      warnings.filter((line) => !/skipped|LFS/.test(line)),
+      [
+        'alice/site: a,b becomes a b',
+        'alice/site: a second “one” is called “one (2)”',
+        'alice/site: the title of 1 is cut to 255 characters',
+        'alice/site: 4: the ref has another commit than the record, and is used',
+        'alice/site: the tag v9 is not in the input',
+      ],
+    )
+    assert.ok(warnings.some((line) => /milestone 9 of 1 is not in the input/.test(line)))
+    assert.ok(existsSync(join(into, 'alice/site_export.tar.gz')))
+    const failed = await exported(t, change, { git })
+    assert.deepEqual(
+      failed.written.map(({ fullName, errors }) => [fullName, errors.length]),
+      [
+        ['alice/site', 1],
+        ['corp/empty', 0],
+        ['corp/quiet', 0],
+      ],
+    )
+    assert.deepEqual(readdirSync(failed.into), ['corp'])
   })
 
   test('is not written over an existing file', async (t) => {

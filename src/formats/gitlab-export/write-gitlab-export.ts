@@ -68,7 +68,7 @@ async function* writeExports(
       continue
     }
     for (const line of each.missingLfs) report.warn('LFS objects', line)
-    const repository = repositories.get(fullName.toLowerCase()) ?? unknownRepository(fullName)
+    const repository = repositories.get(fullName.toLowerCase())!
     const parts = { ...options, content, rows, report, fullName, directory, repository }
     try {
       await writeExport({ ...parts, snapshot: each.snapshot }, signal)
@@ -83,13 +83,6 @@ async function* writeExports(
     }
     yield { fullName, errors: [] }
   }
-}
-
-/** Without a record, a repository becomes private. */
-function unknownRepository(fullName: string): Repository {
-  const [owner = '', name = ''] = fullName.split('/')
-  const unknown = { description: null, website: null, defaultBranch: null, createdAt: '', git: '' }
-  return { owner, name, private: true, labels: [], collaborators: [], ...unknown }
 }
 
 /** Accounts are not reported as lost, because the export names the authors. */
@@ -167,7 +160,7 @@ async function writeExport(parts: ExportParts, signal: AbortSignal): Promise<voi
   await addLines('issues', issues(project, signal))
   await addLines('merge_requests', mergeRequests(project, { git, dir, refs }, signal))
   await addLines('commit_notes', commitNotes(project))
-  await addLines('releases', releases(project, { ...parts, dir, assets }, signal))
+  await addLines('releases', releases(project, { ...parts, refs, assets }, signal))
   await addLines('protected_branches', protectedBranches(project))
   await addLines('milestones', project.milestones.values())
   await addLines('labels', project.labels.values())

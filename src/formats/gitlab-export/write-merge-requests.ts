@@ -40,6 +40,7 @@ export interface GitParts {
  */
 export async function* mergeRequests(project: Project, parts: GitParts, signal: AbortSignal) {
   const { heads, exists } = await prepareRefs(project, parts, signal)
+  if (heads.size === 0) return
   await using diffs = openDiffs(parts.git, parts.dir, signal)
   let last = 0
   for (const batch of batchesOf(project.all('pull_requests'), BATCH_SIZE)) {
@@ -71,7 +72,12 @@ async function prepareRefs(project: Project, { git, dir, refs }: GitParts, signa
   const input = [...shas].map((sha) => `${sha}\n`).join('')
   const output = await git.text(['cat-file', '--batch-check'], { dir, signal, input })
   const commits = new Set(output.matchAll(/^(\w+) commit /gm).map(([, sha]) => sha!))
-  const { heads, create } = planHeads(pulls, refs, (sha) => commits.has(sha))
+  const { heads, create, moved } = planHeads(pulls, refs, (sha) => commits.has(sha))
+  for (const { number } of moved)
+    project.warn(
+      'pull requests',
+      `${number}: the ref has another commit than the record, and is used`,
+    )
   const old = [...refs].filter(([ref]) => ref.startsWith('refs/pull/'))
   const newName = (ref: string) => ref.replace(/^refs\/pull\//, 'refs/merge-requests/')
   const lines = [

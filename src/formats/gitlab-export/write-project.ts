@@ -1,7 +1,7 @@
 import type { SortedRows } from '../../lib/sorted-rows.ts'
 import type { Author, Reaction } from '../../records/fact.ts'
 import type { FactKind, FactsByKind } from '../../records/fact-kinds.ts'
-import type { Milestone, Repository } from '../../records/repository.ts'
+import type { Label, Milestone, Repository } from '../../records/repository.ts'
 import type { PeopleMap } from '../people.ts'
 import type { Report } from '../report.ts'
 import { EMOJI_BY_REACTION } from './names.ts'
@@ -30,8 +30,7 @@ export class Project {
     this.text = parts.text
     this.#rows = parts.rows
     this.#people = parts.people
-    for (const { name, color, description, createdAt } of repository.labels)
-      this.labels.set(name, labelRecord(name, color, description, createdAt))
+    for (const label of repository.labels) this.#addLabel(label)
     // GitLab finds a milestone by its title.
     const titles = new Set<string>()
     for (const milestone of this.all('milestones')) {
@@ -86,9 +85,17 @@ export class Project {
 
   /** Returns the record of a label. Issues can have labels that their repository no longer has. */
   label(name: string) {
-    const label = this.labels.get(name) ?? labelRecord(name, '', null, this.repository.createdAt)
-    this.labels.set(name, label)
-    return label
+    const { createdAt } = this.repository
+    return (
+      this.labels.get(name) ?? this.#addLabel({ name, color: '', description: null, createdAt })
+    )
+  }
+
+  #addLabel(label: Label) {
+    const record = labelRecord(label)
+    if (record.title !== label.name) this.warn('labels', `${label.name} becomes ${record.title}`)
+    this.labels.set(label.name, record)
+    return record
   }
 
   milestoneTitled(wanted: string) {
@@ -126,7 +133,7 @@ export const gitlabTimeOrNull = (time: string | null): string | null =>
 
 const MAX_TITLE_LENGTH = 255
 
-function labelRecord(name: string, color: string, description: string | null, createdAt: string) {
+function labelRecord({ name, color, description, createdAt }: Label) {
   return {
     // GitLab separates labels by commas.
     title: name.replaceAll(',', ' '),

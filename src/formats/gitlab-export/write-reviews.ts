@@ -46,7 +46,8 @@ export function reviewNotes(project: Project, pull: number, diff: ShownDiff | un
 }
 
 /** Old archives have no threads, but every reply names the first comment. */
-const threadOf = ({ thread, inReplyTo, id }: ReviewComment): number => thread ?? inReplyTo ?? id
+const threadOf = ({ thread, inReplyTo, id }: ReviewComment): string =>
+  thread === null ? `replies to ${inReplyTo ?? id}` : `thread ${thread}`
 
 const DECISIONS: Readonly<Record<string, [text: string, action?: string]>> = {
   approved: ['approved this merge request', 'approved'],
@@ -85,7 +86,7 @@ function commentNote(project: Project, { comment, root, thread, diff }: CommentP
   const record = {
     ...noteRecord(project, 'MergeRequest', {
       ...comment,
-      thread: `thread ${threadOf(comment)}`,
+      thread: threadOf(comment),
       body: text,
     }),
     ...(thread?.resolvedAt && {

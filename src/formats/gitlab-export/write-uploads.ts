@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { Git } from '../../git/git.ts'
 import type { Attachment, Release, RepositoryFile } from '../../records/release.ts'
 import type { FormatReader } from '../format.ts'
+import type { OidsByRef } from '../gitea-dump/pull-heads.ts'
 import { linkOrCopy } from '../output.ts'
 import { gitlabTime, type Project } from './write-project.ts'
 import type { Upload } from './write-text.ts'
@@ -46,8 +46,7 @@ export async function findUploads(
 }
 
 interface ReleaseParts {
-  git: Git
-  dir: string
+  refs: OidsByRef
   content: FormatReader
   assetBaseUrl: string
   /** The directory for the assets. It is created if there are any. */
@@ -58,7 +57,6 @@ interface ReleaseParts {
 export async function* releases(project: Project, parts: ReleaseParts, signal: AbortSignal) {
   const { report, fullName } = project
   const tags = new Set<string>()
-  const commits = await tagCommits(parts, signal)
   for (const release of [...project.all('releases')]) {
     const { tag, name, author, createdAt, publishedAt, assets, reactions = [] } = release
     if (release.draft || tags.has(tag)) {
@@ -68,13 +66,14 @@ export async function* releases(project: Project, parts: ReleaseParts, signal: A
       continue
     }
     tags.add(tag)
+    const ref = `refs/tags/${Buffer.from(tag).toString('latin1')}`
+    if (!parts.refs.has(ref)) project.warn('releases', `the tag ${tag} is not in the input`)
     report.lost('release_reactions', reactions.length)
     report.lost('prerelease_marks', release.prerelease ? 1 : 0, `${fullName}: ${tag}`)
     yield {
       tag,
       name: name || tag,
       description: project.text(release.body),
-      sha: commits.get(tag) ?? null,
       author_id: project.userId(author),
       released_at: gitlabTime(publishedAt ?? createdAt),
       created_at: gitlabTime(createdAt),
@@ -82,18 +81,6 @@ export async function* releases(project: Project, parts: ReleaseParts, signal: A
       links: await assetLinks(project, release, { ...parts, index: tags.size }, signal),
     }
   }
-}
-
-/** Returns the commits of all tags. */
-async function tagCommits({ git, dir }: ReleaseParts, signal: AbortSignal) {
-  const format = '--format=%(refname:lstrip=2)%00%(objectname)%00%(*objectname)'
-  const lines = await git.text(['for-each-ref', format, 'refs/tags'], { dir, signal })
-  return new Map(
-    lines.split('\n').map((line): [string, string | undefined] => {
-      const [tag = '', object, commit] = line.split('\0')
-      return [tag, commit || object]
-    }),
-  )
 }
 
 async function assetLinks(

@@ -6,6 +6,7 @@ import type { AttachedTo } from '../../records/release.ts'
 import type { Label, Milestone } from '../../records/repository.ts'
 import { UNKNOWN_HOST } from '../format.ts'
 import type { Report } from '../report.ts'
+import { EMOJI_BY_REACTION } from './names.ts'
 import { child, integer, type Json, list, text, time, timeOrNull } from './read-fields.ts'
 import type { People } from './read-people.ts'
 import type { Relations } from './read-relations.ts'
@@ -23,12 +24,9 @@ export interface ProjectOptions {
   uploads: ReadonlySet<string>
 }
 
-const REACTION_BY_EMOJI: Readonly<Record<string, string>> = {
-  thumbsup: '+1',
-  thumbsdown: '-1',
-  smile: 'laugh',
-  tada: 'hooray',
-}
+const REACTION_BY_EMOJI = new Map(
+  Object.entries(EMOJI_BY_REACTION).map(([reaction, emoji]) => [emoji, reaction]),
+)
 
 const CONTENT_TYPES: Readonly<Record<string, string>> = {
   ...{
@@ -135,7 +133,7 @@ export class ProjectSpool {
   reactions(record: Json): Reaction[] {
     return list(record.award_emoji).map((each) => {
       const name = text(each.name)
-      const content = REACTION_BY_EMOJI[name] ?? name
+      const content = REACTION_BY_EMOJI.get(name) ?? name
       return {
         author: this.people.login(each.user_id),
         content,

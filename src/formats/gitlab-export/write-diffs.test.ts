@@ -180,5 +180,5 @@ test('the merge base is found where a pull request merged its target branch, and
     undefined,
   )
   const none = await readCommits(host.godwitGit, { dir, start: later, head: main }, signal)
-  assert.deepEqual(none, { base: main, commits: [], isComplete: true })
+  assert.deepEqual(none, { base: main, start: later, head: main, commits: [], isComplete: true })
 })

@@ -20,6 +20,9 @@ export type DiffCommit = ReturnType<typeof parseCommit>
 export interface CommitRange {
   /** The merge base. */
   base: string
+  /** The commit of the target branch, or the merge base if that has no id here. */
+  start: string
+  head: string
   /** The newest first. */
   commits: DiffCommit[]
   isComplete: boolean
@@ -44,7 +47,8 @@ export async function readCommits(
       ? only.slice(1).split('\n')[0]
       : await mergeBase(git, { dir, start, head }, signal)
   if (!base) return undefined
-  return { base, commits: commits.slice(0, MAX_COMMITS).map(parseCommit), isComplete }
+  const parsed = commits.slice(0, MAX_COMMITS).map(parseCommit)
+  return { base, start: /^\w+$/.test(start) ? start : base, head, commits: parsed, isComplete }
 }
 
 async function mergeBase(
@@ -71,7 +75,7 @@ function parseCommit(record: string, index: number) {
     message: message.join('\n'),
     authored_date: timeOf(authored),
     committed_date: timeOf(committed),
-    // Servers before 14.4 read these four fields, newer ones the two objects.
+    // Older servers read these four fields, newer ones the two objects.
     author_name: author.name,
     author_email: author.email,
     committer_name: committer.name,

@@ -27,7 +27,7 @@ import { Report } from '../report.ts'
 import { gitlabExportWriter } from './write-gitlab-export.ts'
 import { sha1 } from './write-positions.ts'
 
-const { signal } = new AbortController()
+const UNSTOPPED = new AbortController().signal
 const UUID = '0f8fad5b-d9cb-469f-a165-70867728950e'
 const HEX = UUID.replaceAll('-', '')
 const LFS = 'the content of a large file\n'
@@ -170,6 +170,7 @@ const FILES = { ...DISCUSSED_FILES, [`attachments/${UUID}/shot.txt`]: 'a picture
 
 interface Wishes extends Partial<ConvertParts> {
   assetBaseUrl?: string
+  signal?: AbortSignal
 }
 
 async function exported(t: Pick<TestContext, 'after'>, change: Facts = {}, wishes: Wishes = {}) {
@@ -195,7 +196,7 @@ async function exported(t: Pick<TestContext, 'after'>, change: Facts = {}, wishe
       }),
     ...wishes,
   }
-  const written = await Array.fromAsync(convert(parts, signal))
+  const written = await Array.fromAsync(convert(parts, wishes.signal ?? UNSTOPPED))
   return { folder, into, written, warnings, report, losses: report.end() }
 }
 
@@ -624,6 +625,23 @@ describe('an export for GitLab', () => {
     assert.deepEqual(readdirSync(failed.into), ['corp'])
   })
 
+  test('is absent if the conversion is stopped', async (t) => {
+    const into = join(await temporaryFolder(t), 'exports')
+    const stop = new AbortController()
+    const git: Git = {
+      ...host.godwitGit,
+      run(args, call) {
+        if (args[0] === 'bundle') stop.abort()
+        return host.godwitGit.run(args, call)
+      },
+    }
+    const createWriter = (workDirectory: string) =>
+      gitlabExportWriter({ git, into, workDirectory, people: PEOPLE, assetBaseUrl: '' })
+    const wishes = { git, into, createWriter, signal: stop.signal }
+    await assert.rejects(exported(t, {}, wishes), { name: 'AbortError' })
+    assert.equal(existsSync(into), false)
+  })
+
   test('is not written over an existing file', async (t) => {
     const folder = await temporaryFolder(t)
     const into = join(folder, 'exports')
@@ -787,7 +805,7 @@ test('an archive is the same after a round trip, except for what is reported', a
   for (const event of comparableEvents(facts.issue_events!, renumber))
     assert.ok(events.has(event), `${event} is not in\n${[...events].join('\n')}`)
   assert.match(after.issues![0]!.body!, /^See #5, `#3` and !\[it\]\(.+\)\.\n\n\*By ghost on /)
-  for await (const repository of content.repositories(signal)) {
+  for await (const repository of content.repositories(UNSTOPPED)) {
     assert.ok('snapshot' in repository)
     const refs = await host.git(['for-each-ref', '--format=%(refname) %(objectname)'], {
       dir: repository.snapshot.repository.dir,

@@ -44,9 +44,10 @@ export async function* mergeRequests(project: Project, parts: GitParts, signal: 
   await using diffs = openDiffs(parts.git, parts.dir, signal)
   let last = 0
   for (const batch of batchesOf(project.all('pull_requests'), BATCH_SIZE)) {
-    const ranges = new Map<number, Range>()
+    const ranges = new Map<number, CommitRange>()
     await mapConcurrent(batch, { concurrency: CONCURRENT_LOGS, signal }, async (pull, signal) => {
-      const range = await findRange(parts, { pull, head: heads.get(pull.number)!, exists }, signal)
+      const head = heads.get(pull.number)!.sha
+      const range = await findRange(parts, pull, { head, exists }, signal)
       if (range) ranges.set(pull.number, range)
     })
     for (const pull of batch) {
@@ -89,36 +90,24 @@ async function prepareRefs(project: Project, { git, dir, refs }: GitParts, signa
   return { heads, exists: (sha: string) => commits.has(sha) }
 }
 
-interface Range extends CommitRange {
-  start: string
-  head: string
-}
-
-interface RangeParts {
-  pull: PullRequest
-  head: PullHead
-  exists(commit: string): boolean
-}
-
 /** Compares the head with the target branch as it was before the merge. */
 async function findRange(
   { git, dir, refs }: GitParts,
-  { pull, head: { sha: head }, exists }: RangeParts,
+  { base, mergedAt, mergeCommit }: PullRequest,
+  { head, exists }: { head: string; exists(commit: string): boolean },
   signal: AbortSignal,
-): Promise<Range | undefined> {
+): Promise<CommitRange | undefined> {
   if (head === '') return undefined
-  const { base, mergedAt, mergeCommit } = pull
   const branch = mergedAt === null ? refs.get(branchRef(base.ref)) : undefined
   const beforeMerge = mergeCommit && exists(mergeCommit) ? `${mergeCommit}^1` : undefined
-  let empty: Range | undefined
+  let empty: CommitRange | undefined
   for (const start of [exists(base.sha) ? base.sha : undefined, branch, beforeMerge]) {
     if (start === undefined) continue
-    const range = await readCommits(git, { dir, start, head }, signal).catch((error: unknown) => {
+    const found = await readCommits(git, { dir, start, head }, signal).catch((error: unknown) => {
       signal.throwIfAborted()
       if (!(error instanceof GitFailed)) throw error
       return undefined
     })
-    const found = range && { ...range, start: isSha(start) ? start : range.base, head }
     if (found && found.commits.length > 0) return found
     empty ??= found
   }
@@ -132,7 +121,7 @@ interface PullDiff extends ShownDiff {
 async function readDiff(
   project: Project,
   { number, createdAt }: PullRequest,
-  { diffs, range }: { diffs: DiffReader; range: Range | undefined },
+  { diffs, range }: { diffs: DiffReader; range: CommitRange | undefined },
 ): Promise<PullDiff | undefined> {
   if (!range) {
     project.report.lost(

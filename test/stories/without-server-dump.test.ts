@@ -29,6 +29,9 @@ before(async () => {
 })
 after(() => host.remove())
 
+const asExport = (...more: string[]) => [
+  ...['convert', archive, '--to', 'gitlab-export', '--output', 'exports', ...more],
+]
 const asDump = (...more: string[]) => ['convert', archive, '--to', 'gitea-dump', ...more]
 
 test('a dump reports what it cannot hold, and exits with 0', async (t) => {
@@ -138,12 +141,33 @@ test('a killed dump leaves complete dumps, and no script that names others', asy
   assert.ok(complete.length === dumps.length || !existsSync(join(into, 'restore.sh')))
 })
 
+test('an export for GitLab reports what it cannot hold, and where to publish assets', async (t) => {
+  const { godwit, folder, leftovers } = await commandLine(t)
+  await writeFile(join(folder, 'people.csv'), 'old-login,new-login,email\nbob,,bob@example.com\n')
+  const options = ['--people', 'people.csv', '--asset-base-url', 'https://files.example.com']
+  const { code, output } = await godwit(asExport(...options))
+  assert.equal(code, 0, output)
+  assert.match(output, /^1 topic +alice\/site: birds$/m)
+  assert.match(
+    output,
+    /publish .*exports\/alice\/site_assets as https:\/\/files.example.com\/alice/,
+  )
+  assert.deepEqual(readdirSync(join(folder, 'exports/alice')).sort(), [
+    ...['site_assets', 'site_export.tar.gz'],
+  ])
+  assert.deepEqual(await leftovers(), [])
+  const again = await godwit(asExport())
+  assert.equal(again.code, 1)
+  assert.match(again.stderr, /site_(?:assets|export\.tar\.gz) already exists/)
+})
+
 test('options that need another are rejected before anything is read', async (t) => {
   const { godwit, folder } = await commandLine(t)
   const cases: [args: string[], message: RegExp][] = [
     [['restore', archive, '--into', 'x', 'alice/site'], /too many arguments/],
     [asDump('--output', 'x', '--owner', 'a b'), /--owner a b: its name has characters/],
     [asDump('--output', 'x', '--target', 'git.example.com'), /must be an http or https URL/],
+    [asExport('--asset-base-url', 'ftp://x'), /--asset-base-url must be an http or https URL/],
     [asDump('--output', '100%'), /must not have %, \? or # in it/],
     [['convert', archive, '--output', 'x', '--to', 'tarball'], /gitea-dump/],
   ]

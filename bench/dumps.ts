@@ -33,7 +33,7 @@ export async function benchDumps({ rounds }: { rounds: number }): Promise<Sectio
     return {
       title: 'Dumps for Gitea',
       notes: [
-        `\`godwit restore --as gitea-dump\` of one repository with ${FEW} issues and ${2 * FEW} comments, from the start of the process to its end; medians of ${rounds}`,
+        `\`godwit convert --to gitea-dump\` of one repository with ${FEW} issues and ${2 * FEW} comments, from the start of the process to its end; medians of ${rounds}`,
         `the limit is \`cp -r\` of the dump and \`sync -f\`; ${MANY} issues are dumped once`,
       ],
       tables: [
@@ -62,7 +62,7 @@ export async function benchDumps({ rounds }: { rounds: number }): Promise<Sectio
 async function dump(archive: string, into: string, times: number[]) {
   let peak = 0
   const time = await seconds(async () => {
-    const args = ['restore', archive, '--as', 'gitea-dump', '--into', into]
+    const args = ['convert', archive, '--to', 'gitea-dump', '--output', into]
     const child = spawn(GODWIT, args, { stdio: 'ignore' })
     const ended = new Promise<number | null>((resolve) => child.once('exit', resolve))
     let isRunning = true

@@ -19,6 +19,7 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
         'src/client',
         'src/exporter',
         'src/importer',
+        'src/formats',
         'src/records',
         'src/migrations',
       ],
@@ -56,8 +57,16 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
   },
   'src/exporter': {
     imports: [
-      ...['src/migrations', 'src/repositories', 'src/accounts', 'src/queue', 'src/sources/forge'],
-      ...['src/sources', 'src/records', 'src/archive', 'src/blobs', 'src/db', 'src/lib'],
+      ...['src/formats', 'src/migrations', 'src/repositories', 'src/accounts', 'src/queue'],
+      ...[
+        'src/sources/forge',
+        'src/sources',
+        'src/records',
+        'src/archive',
+        'src/blobs',
+        'src/db',
+        'src/lib',
+      ],
     ],
     entries: [
       ...['check-segments.ts', 'export-archive.ts', 'export-migration.ts', 'make-segment.ts'],
@@ -66,17 +75,18 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
   },
   'src/importer': {
     imports: [
-      ...['src/sources/directory', 'src/sources', 'src/records', 'src/archive', 'src/blobs'],
-      ...['src/git', 'src/lib'],
+      ...['src/formats', 'src/sources', 'src/records', 'src/archive', 'src/blobs', 'src/git'],
+      'src/lib',
     ],
     entries: [
-      ...['check-archive.ts', 'people.ts'],
-      ...[
-        'restore-archive.ts',
-        'targets/gitea-dump.ts',
-        'summarize-archive.ts',
-        'verify-archive.ts',
-      ],
+      ...['check-archive.ts', 'convert.ts', 'list-people.ts', 'restore-archive.ts'],
+      ...['summarize-archive.ts', 'verify-archive.ts'],
+    ],
+  },
+  'src/formats': {
+    imports: [
+      ...['src/sources/directory', 'src/sources', 'src/records', 'src/archive', 'src/blobs'],
+      ...['src/git', 'src/lib'],
     ],
   },
   'src/client': {

@@ -2,9 +2,22 @@ import { MANIFEST_PATH, UPLOAD_FOLDERS } from './manifest.ts'
 import type { ArchiveEntry } from './read-entries.ts'
 import { ArchiveRefused } from './unreadable-archive.ts'
 
-const FOLDERS = ['repositories', ...UPLOAD_FOLDERS]
+/** The last five are folders of GitLab's project exports. */
+const FOLDERS = [
+  'repositories',
+  ...UPLOAD_FOLDERS,
+  'tree',
+  'uploads',
+  'lfs-objects',
+  'snippets',
+  'avatar',
+]
+const FILES = [
+  ...['schema.json', MANIFEST_PATH, 'VERSION', 'GITLAB_VERSION', 'GITLAB_REVISION', 'project.json'],
+  ...['project.bundle', 'project.wiki.bundle', 'project.design.bundle', 'lfs-objects.json'],
+].map(RegExp.escape)
 const TOP_LEVEL_PATH = new RegExp(
-  `^(?:schema\\.json|${MANIFEST_PATH.replace('.', '\\.')}|[a-z][a-z_]*_\\d{6}\\.json|(?:${FOLDERS.join('|')})/.+)$`,
+  `^(?:${FILES.join('|')}|[a-z][a-z_]*_\\d{6}\\.json|(?:${FOLDERS.join('|')})/.+)$`,
   's',
 )
 

@@ -26,7 +26,8 @@ const groups = {
     verify:
       'check an archive (a file, a directory it was unpacked into, or - for standard input) and report every error',
     restore:
-      'restore bare repositories, or dumps for Gitea and Forgejo, from an archive (a file, or a directory it was unpacked into)',
+      'restore bare repositories from an archive (a file, or a directory it was unpacked into)',
+    convert: 'convert archives of GitHub and GitLab to other formats',
   },
   'Client for Godwit and GitHub:': {
     auth: 'log in to servers, so that no command needs --url and a token',
@@ -65,6 +66,7 @@ const loaders: Record<CommandName, () => Promise<AddCommand>> = {
   show: async () => (await import('./show.ts')).showCommand,
   verify: async () => (await import('./verify.ts')).verifyCommand,
   restore: async () => (await import('./restore.ts')).restoreCommand,
+  convert: async () => (await import('./convert.ts')).convertCommand,
   auth: async () => (await import('./auth.ts')).authCommands,
   admin: async () => (await import('./admin.ts')).adminCommands,
   migration: async () => (await import('./migration.ts')).migrationCommands,

@@ -1,13 +1,12 @@
-import { createHash } from 'node:crypto'
 import type { MessagePort } from 'node:worker_threads'
-import type { ManifestFile, ManifestGit, ManifestRepository } from '../archive/manifest.ts'
+import type { ManifestFile } from '../archive/manifest.ts'
 import { type SegmentEntry, writeSegment } from '../archive/write-segment.ts'
-import { type BlobStore, BlobsUnavailable, type Bytes } from '../blobs/blob-store.ts'
+import { type BlobStore, BlobsUnavailable } from '../blobs/blob-store.ts'
 import type { BlobOperation } from '../blobs/watch-errors.ts'
+import { contentsOf, recordFileDigests } from '../formats/github-archive/segment-contents.ts'
 import { onChunk } from '../lib/chunks.ts'
 import type { SegmentRecord } from '../migrations/segment-store.ts'
-import { decodeRefs } from '../sources/refs.ts'
-import type { Examination, ExaminedRepository, Verified } from '../sources/snapshot.ts'
+import type { Examination, Verified } from '../sources/snapshot.ts'
 import type { RepositoryName, Source } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { readDigest, type StoredDigest } from './read-digest.ts'
@@ -154,55 +153,6 @@ async function bothOrNeither<A, B>(
   const [first, second] = await Promise.allSettled([a.catch(abortOther), b.catch(abortOther)])
   if (failed.signal.aborted) throw failed.signal.reason
   return [(first as PromiseFulfilledResult<A>).value, (second as PromiseFulfilledResult<B>).value]
-}
-
-/** The manifest's entry for a repository, without its segment. */
-export type SegmentContents = Omit<ManifestRepository, 'segment'>
-
-function contentsOf(
-  { location, repository, wiki, bytes }: Examination,
-  missingLfs: readonly { oid: string; size: number }[],
-  files: ManifestFile[],
-): SegmentContents {
-  return {
-    full_name: location.fullName,
-    size: bytes,
-    ...gitOf(repository),
-    wiki: wiki && gitOf(wiki),
-    lfs: repository.lfsObjects.map(({ path, size }) => ({ oid: path.split('/').at(-1)!, size })),
-    ...(missingLfs.length > 0 && { lfs_missing: [...missingLfs] }),
-    files,
-  }
-}
-
-const gitOf = (found: ExaminedRepository): ManifestGit => ({
-  object_format: found.objectFormat,
-  ...decodeRefs(found),
-})
-
-/** After a file was read, adds it to `files` with its digest, unless it is an object of git or LFS. */
-async function* recordFileDigests(
-  entries: AsyncIterable<SegmentEntry>,
-  files: ManifestFile[],
-): AsyncGenerator<SegmentEntry> {
-  for await (const entry of entries) {
-    if (entry.kind === 'directory' || entry.packed) yield entry
-    else {
-      const { path, size, open } = entry
-      const record = (sha256: string) => files.push({ path, size, sha256 })
-      yield { ...entry, open: () => hashWhileReading(open(), record) }
-    }
-  }
-}
-
-/** Passes the bytes through and calls `onEnd` with their SHA-256 after the last one. */
-export function hashWhileReading(bytes: Bytes, onEnd: (sha256: string) => void) {
-  const sha256 = createHash('sha256')
-  return onChunk(
-    bytes,
-    (piece) => sha256.update(piece),
-    () => onEnd(sha256.digest('hex')),
-  )
 }
 
 /** A message to a segment thread. */

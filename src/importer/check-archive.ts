@@ -9,8 +9,8 @@ import {
   ArchiveRefused,
 } from '../archive/unreadable-archive.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
+import { compareSegments } from '../formats/github-archive/compare-manifest.ts'
 import { codeOf } from '../lib/errno.ts'
-import { compareSegments } from './compare-manifest.ts'
 
 /** How an archive was checked: only by its gzip checksum, or also by the digests in its manifest. */
 export type CheckMethod = 'gzip' | 'digests'

@@ -1,17 +1,6 @@
-import {
-  appendFile,
-  mkdir,
-  open,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  rmdir,
-  writeFile,
-} from 'node:fs/promises'
+import { appendFile, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { hasCode } from '../lib/errno.ts'
-import { mapConcurrent } from '../lib/map-concurrent.ts'
+import { moveDurably, moveTo, syncTree, undoAndThrow } from '../formats/output.ts'
 import { oneLine } from '../lib/terminal-text.ts'
 import type { RepositoryRecord } from '../records/record-shapes.ts'
 import { pathInArchive } from '../records/record-urls.ts'
@@ -35,33 +24,6 @@ export async function installRepository(
     }
     await moveTo(repository.dir, target).catch((error: unknown) => undoAndThrow(error, undo))
   })
-}
-
-/** Creates the directory of an owner, calls `move`, which moves something into it, and makes the result durable. */
-export async function moveDurably(owner: string, move: () => Promise<void>): Promise<void> {
-  const isNew = (await mkdir(owner, { recursive: true })) !== undefined
-  const undo = async () => {
-    if (isNew) await removeIfEmpty(owner)
-  }
-  await move().catch((error: unknown) => undoAndThrow(error, undo))
-  for (const folder of [owner, dirname(owner)]) await sync(folder)
-}
-
-/** Fails if the target exists. A rename alone would replace an empty directory. */
-export async function moveTo(from: string, to: string): Promise<void> {
-  await mkdir(to)
-  await rename(from, to).catch((error: unknown) => undoAndThrow(error, () => rmdir(to)))
-}
-
-/** Throws the error after `undo`. If that fails too, the message contains both. */
-async function undoAndThrow(error: unknown, undo: () => Promise<void>): Promise<never> {
-  try {
-    await undo()
-  } catch (second) {
-    const [first, then] = [error, second].map((each) => (each as Error).message)
-    throw new Error(`${first}; and then: ${then}`, { cause: error })
-  }
-  throw error
 }
 
 /**
@@ -108,28 +70,6 @@ async function setDefaultBranch(
   const name = `refs/heads/${Buffer.from(branch).toString('latin1')}`
   if (('target' in head && head.target === name) || !refs.some((ref) => ref.name === name)) return
   await writeFile(join(repository.dir, 'HEAD'), `ref: ${name}\n`, 'latin1')
-}
-
-export async function removeIfEmpty(folder: string): Promise<void> {
-  await rmdir(folder).catch((error: unknown) => {
-    if (!hasCode(error, 'ENOTEMPTY', 'EEXIST')) throw error
-  })
-}
-
-/** Stays below any limit on open files. */
-const CONCURRENT_SYNCS = 32
-
-export async function syncTree(dir: string): Promise<void> {
-  const entries = await readdir(dir, { recursive: true, withFileTypes: true })
-  await mapConcurrent(entries, { concurrency: CONCURRENT_SYNCS }, (entry) =>
-    sync(join(entry.parentPath, entry.name)),
-  )
-  await sync(dir)
-}
-
-export async function sync(path: string): Promise<void> {
-  await using handle = await open(path)
-  await handle.sync()
 }
 
 interface RepositoryContext {

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
+import { type DumpParts, dumpForGitea } from '../../test/support/dump-for-gitea.ts'
 import { cleanupAfterFile } from '../../test/support/file-cleanup.ts'
 import { gitHost } from '../../test/support/git-host.ts'
 import { temporaryDirectory } from '../../test/support/sample-repositories.ts'
 import { createGit, type Git } from '../git/git.ts'
-import { listPeople } from './people.ts'
+import { listPeople } from './list-people.ts'
 import { restoreArchive } from './restore-archive.ts'
 import { summarizeArchive } from './summarize-archive.ts'
-import { type DumpParts, dumpForGitea } from './targets/gitea-dump.ts'
 import { verifyArchive } from './verify-archive.ts'
 
 /** More than a function call can have arguments. */
@@ -83,7 +83,7 @@ test(`an archive with ${COUNT} records of a kind is restored, and dumped for Git
     ...options,
   }
   const [dumped] = await Array.fromAsync(dumpForGitea(parts, signal))
-  assert.deepEqual(dumped, { fullName: 'alice/site', errors: [], isPrivate: true })
+  assert.deepEqual(dumped, { fullName: 'alice/site', errors: [] })
   assert.ok(warningsIn(news).includes(LEFT_OUT))
   assert.ok(warningsIn(news).length < 250, String(warningsIn(news).length))
 })
@@ -93,8 +93,8 @@ test(`the summary of an archive with ${COUNT} invalid records names the first`, 
   assert.equal(summary.records.issues, COUNT)
   assert.equal(summary.warnings.length, 101)
   assert.equal(summary.warnings.at(-1), LEFT_OUT)
-  const { warnings } = await listPeople(archive(), signal)
-  assert.ok(warnings.includes(LEFT_OUT))
+  const people = await listPeople(archive(), signal)
+  assert.ok(people?.warnings.includes(LEFT_OUT))
 })
 
 const warningsIn = (news: readonly object[]): string[] =>

@@ -1,28 +1,27 @@
-import type { Dirent } from 'node:fs'
 import { join } from 'node:path'
-import type { Manifest } from '../archive/manifest.ts'
 import type { Folder } from '../archive/read-folder.ts'
 import { ArchiveRefused } from '../archive/unreadable-archive.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
-import type { Git } from '../git/git.ts'
-import { LimitedLines } from '../lib/limited-lines.ts'
-import { pathInArchive } from '../records/record-urls.ts'
 import {
   checkRepositories,
   describeMissingLfs,
   describeSkipped,
   readManifest,
-} from './check-repositories.ts'
-import { compareMetadata } from './compare-manifest.ts'
+} from '../formats/github-archive/check-repositories.ts'
+import { refuseEdited } from '../formats/github-archive/compare-manifest.ts'
+import {
+  makeWorkDirectory,
+  nearestExisting,
+  refuseExisting,
+  sweepWorkDirectories,
+} from '../formats/output.ts'
+import { extractionLimits, safeEntries } from '../formats/safe-entries.ts'
+import { unpackArchive } from '../formats/unpack-archive.ts'
+import type { Git } from '../git/git.ts'
+import { LimitedLines } from '../lib/limited-lines.ts'
+import { pathInArchive } from '../records/record-urls.ts'
 import { installRepository, metadataWriter } from './install-repository.ts'
 import { type Records, readRecords } from './records.ts'
-import { extractionLimits, safeEntries } from './safe-entries.ts'
-import {
-  nearestExisting,
-  readdirIfExists,
-  sweepWorkDirectories,
-  unpackToWorkDirectory,
-} from './unpack-archive.ts'
 
 export interface RestoreParts {
   git: Git
@@ -53,8 +52,9 @@ export async function* restoreArchive(
   await sweepWorkDirectories(into)
   const folders = await repositoryFolders(open(), into, signal)
   await refuseExisting(into, folders)
-  await using work = await unpackToWorkDirectory(into, open(), signal)
-  const { unpacked } = work
+  await using work = await makeWorkDirectory(into)
+  const unpacked = await unpackArchive(open(), join(work.path, 'unpacked'), signal)
+  if (unpacked.damage) throw unpacked.damage
   const manifest = await readManifest(unpacked.root)
   const warnings = new LimitedLines(({ text }) => parts.onEvent?.({ warning: text }))
   if (manifest) {
@@ -94,15 +94,8 @@ function countLeftBehind(records: Records, denials: Denials): [kind: string, cou
   return [...counts].filter(([kind, count]) => count > 0 && !RESTORED_KINDS.includes(kind))
 }
 
-/** Throws ArchiveRefused if the metadata was edited. It decides who may read a repository and what they may do. */
-export async function refuseEdited(root: string, manifest: Manifest): Promise<void> {
-  const [first, ...more] = await Array.fromAsync(compareMetadata(root, manifest))
-  if (first === undefined) return
-  throw new ArchiveRefused(more.length > 0 ? `${first}; and ${more.length} more like it` : first)
-}
-
 /** Reads the whole archive, checks that it is safe to unpack, and returns `OWNER/NAME.git` of each repository. */
-export async function repositoryFolders(
+async function repositoryFolders(
   archive: Bytes | Folder,
   into: string,
   signal: AbortSignal,
@@ -115,33 +108,6 @@ export async function repositoryFolders(
   }
   if (folders.size === 0) throw new ArchiveRefused('it holds no repositories')
   return folders
-}
-
-/** Throws ArchiveRefused if a target exists. Compares names without regard to case, as servers do. */
-export async function refuseExisting(into: string, folders: ReadonlySet<string>): Promise<void> {
-  const owners = await entriesByKey(into)
-  for (const folder of folders) {
-    const [owner = '', name = ''] = folder.split('/')
-    const existing = owners.get(owner.toLowerCase())
-    if (!existing) continue
-    const directory = join(into, existing.name)
-    // A symbolic link could lead anywhere, and git hosts do not follow it.
-    if (!existing.isDirectory())
-      throw new ArchiveRefused(`${directory} already exists and is not a directory`)
-    const taken = (await entriesByKey(directory)).get(name.toLowerCase())
-    if (taken)
-      throw new ArchiveRefused(
-        `${join(directory, taken.name)} already exists; move it away, or restore into another directory`,
-      )
-    if (existing.name !== owner)
-      throw new ArchiveRefused(
-        `${owner} differs only in case from ${existing.name}, which already exists`,
-      )
-  }
-}
-
-async function entriesByKey(folder: string): Promise<Map<string, Dirent>> {
-  return new Map((await readdirIfExists(folder)).map((each) => [each.name.toLowerCase(), each]))
 }
 
 /** The `receive.deny…` settings of restored repositories, by full name. */

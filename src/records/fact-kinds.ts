@@ -41,6 +41,15 @@ export interface FactsByKind {
 
 export type FactKind = keyof FactsByKind
 
+/** All kinds, in the order in which they are written. */
+export const FACT_KINDS = [
+  ...(['users', 'bots', 'organizations', 'teams', 'repositories', 'milestones', 'issues'] as const),
+  ...(['issue_comments', 'issue_events', 'pull_requests', 'pull_request_reviews'] as const),
+  ...(['pull_request_review_threads', 'pull_request_review_comments', 'commit_comments'] as const),
+  ...(['discussion_categories', 'discussions', 'releases', 'protected_branches'] as const),
+  ...(['attachments', 'repository_files'] as const),
+] satisfies FactKind[]
+
 /** The kinds that are written. Forges do not have the excluded kinds, so these are only read from archives of other exporters. */
 export type WrittenKind = Exclude<
   FactKind,

@@ -1,4 +1,4 @@
-import type { Author, RepositoryFact, TeamName } from './fact.ts'
+import { type Author, type RepositoryFact, type TeamName, UNKNOWN_TIME } from './fact.ts'
 
 /** A repository, with those fields of its record that Godwit reads and writes. */
 export interface Repository {
@@ -22,6 +22,20 @@ export interface Repository {
   git: string
   /** The path of the wiki's git repository in the archive. Null or undefined if the archive has no wiki. */
   wiki?: string | null | undefined
+}
+
+/** A repository about which nothing is known but its name. */
+export const UNKNOWN_REPOSITORY: Repository = {
+  owner: '',
+  name: '',
+  description: null,
+  website: null,
+  private: true,
+  labels: [],
+  collaborators: [],
+  defaultBranch: null,
+  createdAt: UNKNOWN_TIME,
+  git: '',
 }
 
 export interface Label {

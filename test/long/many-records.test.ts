@@ -23,7 +23,7 @@ const PRINT_PEAK_MEMORY = `process.on('exit', () => process.stderr.write(String(
 
 const COUNT = 20_000
 
-test(`an archive with the records of ${COUNT} issues is restored, and dumped for Gitea`, async (t) => {
+test(`an archive with the records of ${COUNT} issues is restored, dumped for Gitea, and exported for GitLab`, async (t) => {
   const folder = temporaryDirectory(t)
   const archive = join(folder, 'many.tar.gz')
   await run(process.execPath, [PROCESS, String(COUNT), archive])
@@ -45,7 +45,7 @@ test(`an archive with the records of ${COUNT} issues is restored, and dumped for
     assert.ok(restored.includes(kind), `${kind}: ${restored}`)
 
   const dumps = join(folder, 'dumps')
-  await godwit('restore', archive, '--as', 'gitea-dump', '--into', dumps)
+  await godwit('convert', archive, '--to', 'gitea-dump', '--output', dumps)
   const dump = join(dumps, 'ann/many')
   const issues = JSON.parse(await readFile(join(dump, 'issue.yml'), 'utf8')) as { number: number }[]
   assert.deepEqual(
@@ -53,4 +53,19 @@ test(`an archive with the records of ${COUNT} issues is restored, and dumped for
     Array.from({ length: COUNT }, (_, n) => n + 1),
   )
   assert.equal((await readdir(join(dump, 'comments'))).length, COUNT)
+
+  const exports = join(folder, 'exports')
+  await godwit('convert', archive, '--to', 'gitlab-export', '--output', exports)
+  const file = join(exports, 'ann/many_export.tar.gz')
+  const unpack = ['-xOzf', file, 'tree/project/issues.ndjson']
+  const { stdout } = await run('tar', unpack, { maxBuffer: 1024 ** 3 })
+  const exported = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { notes: { system: boolean }[] })
+  assert.equal(exported.length, COUNT)
+  assert.equal(
+    exported.flatMap(({ notes }) => notes.filter((each) => !each.system)).length,
+    2 * COUNT,
+  )
 })

@@ -47,8 +47,8 @@ test(
     assert.match(await run('verify', 'move.tar.gz'), /verified/)
     const people = await run('show', 'move.tar.gz', '--people')
     await writeFile(join(folder, 'people.csv'), people.replace('mrsdizzie,,', 'mrsdizzie,dizzie,'))
-    const options = ['--as', 'gitea-dump', '--into', 'dumps', '--people', 'people.csv']
-    await run('restore', 'move.tar.gz', ...options)
+    const options = ['--to', 'gitea-dump', '--output', 'dumps', '--people', 'people.csv']
+    await run('convert', 'move.tar.gz', ...options)
     const dump = join(folder, 'dumps/go-gitea/test_repo')
     const { issues, pulls } = readDump(dump)
     assert.deepEqual(

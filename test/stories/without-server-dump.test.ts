@@ -29,26 +29,36 @@ before(async () => {
 })
 after(() => host.remove())
 
-const asDump = (...more: string[]) => ['restore', archive, '--as', 'gitea-dump', ...more]
+const asExport = (...more: string[]) => [
+  ...['convert', archive, '--to', 'gitlab-export', '--output', 'exports', ...more],
+]
+const asDump = (...more: string[]) => ['convert', archive, '--to', 'gitea-dump', ...more]
 
 test('a dump reports what it cannot hold, and exits with 0', async (t) => {
   const { godwit, folder, leftovers } = await commandLine(t)
-  const { code, stdout, output } = await godwit(asDump('--into', 'dumps'))
+  const { code, stdout, output } = await godwit(asDump('--output', 'dumps'))
   assert.equal(code, 0, output)
   const lines = stdout.toString().split('\n')
   assert.deepEqual(
-    lines.filter((line) => line.startsWith('restored:')),
-    ['restored: alice/site', 'restored: corp/empty', 'restored: corp/quiet'],
+    lines.filter((line) => line.startsWith('converted:')),
+    ['converted: alice/site', 'converted: corp/empty', 'converted: corp/quiet'],
   )
-  assert.ok(lines.includes('skipped: 5 issue events'), output)
+  assert.match(output, /^5 issue events +-$/m)
   assert.match(output, /beside the dump: 1 attachment in .*alice\/site\/attachments, listed in/)
   assert.match(output, /next: run .*dumps\/restore\.sh on the server/)
   assert.match(output, /1 private repository: restore-repo would make it public/)
   assert.equal(readDump(join(folder, 'dumps/alice/site')).issues.length, 2)
   assert.deepEqual(await leftovers(), [])
-  const strict = await godwit(asDump('--into', 'other', '--strict', 'corp/quiet', 'alice/site'))
+  const chosen = ['--repository', 'corp/quiet', '--repository', 'alice/site']
+  const strict = await godwit(
+    asDump('--output', 'other', '--strict', '--report', 'lost.json', ...chosen),
+  )
   assert.equal(strict.code, 1)
-  assert.match(strict.stderr, /some data could not be restored \(--strict\)/)
+  assert.match(strict.stderr, /some data could not be converted \(--strict\)/)
+  const { converted, lost } = JSON.parse(readFileSync(join(folder, 'lost.json'), 'utf8'))
+  assert.deepEqual(converted, ['alice/site', 'corp/quiet'])
+  const comments = { kind: 'issue_comments', count: 1 }
+  assert.partialDeepStrictEqual(lost, [comments, { kind: 'issue_events', count: 5 }])
 })
 
 test('a filled-in list of people maps them; an invalid line is reported by its number', async (t) => {
@@ -58,13 +68,13 @@ test('a filled-in list of people maps them; an invalid line is reported by its n
   const [titles, ...people] = stdout.toString().trimEnd().split('\n')
   assert.equal(
     titles,
-    'old-login,new-login,account-id,issues,pull_requests,comments,reviews,commit_comments,releases,reactions',
+    'old-login,new-login,account-id,email,issues,pull_requests,comments,reviews,commit_comments,releases,reactions',
   )
-  assert.ok(people.includes('bob,,,0,4,6,1,1,0,3'), people.join('\n'))
-  assert.ok(people.includes('corp,,,0,0,0,0,0,0,0'), 'owners can be mapped too')
+  assert.ok(people.includes('bob,,,,0,4,6,1,1,0,3'), people.join('\n'))
+  assert.ok(people.includes('corp,,,,0,0,0,0,0,0,0'), 'owners can be mapped too')
   const filled = stdout.toString().replace('bob,,', 'bob,robert,').replace('carol,,', 'carol,a b,')
   await writeFile(join(folder, 'people.csv'), filled)
-  const dumped = await godwit(asDump('--into', 'dumps', '--people', 'people.csv'))
+  const dumped = await godwit(asDump('--output', 'dumps', '--people', 'people.csv'))
   assert.equal(dumped.code, 0, dumped.output)
   const bad = filled.split('\n').findIndex((line) => line.startsWith('carol')) + 1
   assert.match(dumped.output, new RegExp(`warning: people.csv, line ${bad}: a b: the name may`))
@@ -82,7 +92,7 @@ test('a filled-in list of people maps them; an invalid line is reported by its n
 test('names that the server rejects are listed, and nothing is written', async (t) => {
   const { godwit, folder, leftovers } = await commandLine(t)
   await writeFile(join(folder, 'people.csv'), 'corp,org\n')
-  const refused = await godwit(asDump('--into', 'dumps', '--people', 'people.csv'))
+  const refused = await godwit(asDump('--output', 'dumps', '--people', 'people.csv'))
   assert.match(refused.output, /line 1: org: the name is reserved; the line is ignored/)
   assert.equal(refused.code, 0, 'the line is ignored, and the owner keeps the name')
   await using unusualHost = await gitHost()
@@ -90,11 +100,11 @@ test('names that the server rejects are listed, and nothing is written', async (
   await unusualHost.repository('alice/a..b', { files: { a: 'a' } })
   const file = await writeUnpackedArchive(join(folder, 'odd'), unusualHost, {})
   const { code, stderr } = await godwit([
-    'restore',
+    'convert',
     file,
-    '--as',
+    '--to',
     'gitea-dump',
-    '--into',
+    '--output',
     'odd-dumps',
   ])
   assert.equal(code, 1)
@@ -108,17 +118,17 @@ test('names that the server rejects are listed, and nothing is written', async (
 test('account ids without the address of their server are reported as useless', async (t) => {
   const { godwit, folder } = await commandLine(t)
   await writeFile(join(folder, 'people.csv'), 'old-login,new-login,account-id\nbob,robert,7\n')
-  const people = ['--people', 'people.csv', 'corp/quiet']
-  const { output } = await godwit(asDump('--into', 'dumps', ...people))
+  const people = ['--people', 'people.csv', '--repository', 'corp/quiet']
+  const { output } = await godwit(asDump('--output', 'dumps', ...people))
   assert.match(output, /warning: account-id is used only with --target/)
-  const known = await godwit(asDump('--into', 'more', '--target', 'https://a.example', ...people))
+  const known = await godwit(asDump('--output', 'more', '--target', 'https://a.example', ...people))
   assert.doesNotMatch(known.output, /account-id/)
 })
 
 test('a killed dump leaves complete dumps, and no script that names others', async (t) => {
   const { start, folder } = await commandLine(t)
   const into = join(folder, 'dumps')
-  const running = start(asDump('--into', into))
+  const running = start(asDump('--output', into))
   const dumps = ['alice/site', 'corp/empty', 'corp/quiet'].map((name) => join(into, name))
   // A target is reserved by an empty directory before the dump is moved there: a process killed in between leaves it
   // behind.
@@ -131,14 +141,35 @@ test('a killed dump leaves complete dumps, and no script that names others', asy
   assert.ok(complete.length === dumps.length || !existsSync(join(into, 'restore.sh')))
 })
 
+test('an export for GitLab reports what it cannot hold, and where to publish assets', async (t) => {
+  const { godwit, folder, leftovers } = await commandLine(t)
+  await writeFile(join(folder, 'people.csv'), 'old-login,new-login,email\nbob,,bob@example.com\n')
+  const options = ['--people', 'people.csv', '--asset-base-url', 'https://files.example.com']
+  const { code, output } = await godwit(asExport(...options))
+  assert.equal(code, 0, output)
+  assert.match(output, /^1 topic +alice\/site: birds$/m)
+  assert.match(
+    output,
+    /publish .*exports\/alice\/site_assets as https:\/\/files.example.com\/alice/,
+  )
+  assert.deepEqual(readdirSync(join(folder, 'exports/alice')).sort(), [
+    ...['site_assets', 'site_export.tar.gz'],
+  ])
+  assert.deepEqual(await leftovers(), [])
+  const again = await godwit(asExport())
+  assert.equal(again.code, 1)
+  assert.match(again.stderr, /site_(?:assets|export\.tar\.gz) already exists/)
+})
+
 test('options that need another are rejected before anything is read', async (t) => {
   const { godwit, folder } = await commandLine(t)
   const cases: [args: string[], message: RegExp][] = [
-    [['restore', archive, '--into', 'x', '--people', 'p.csv'], /need --as gitea-dump/],
-    [['restore', archive, '--into', 'x', 'alice/site'], /need --as gitea-dump/],
-    [asDump('--into', 'x', '--target', 'git.example.com'), /must be an http or https URL/],
-    [asDump('--into', '100%'), /must not have %, \? or # in it/],
-    [['restore', archive, '--into', 'x', '--as', 'tarball'], /gitea-dump/],
+    [['restore', archive, '--into', 'x', 'alice/site'], /too many arguments/],
+    [asDump('--output', 'x', '--owner', 'a b'), /--owner a b: its name has characters/],
+    [asDump('--output', 'x', '--target', 'git.example.com'), /must be an http or https URL/],
+    [asExport('--asset-base-url', 'ftp://x'), /--asset-base-url must be an http or https URL/],
+    [asDump('--output', '100%'), /must not have %, \? or # in it/],
+    [['convert', archive, '--output', 'x', '--to', 'tarball'], /gitea-dump/],
   ]
   for (const [args, message] of cases) {
     const { code, stderr } = await godwit(args)
@@ -150,7 +181,7 @@ test('options that need another are rejected before anything is read', async (t)
 
 test('the script names every repository, and runs in any shell', async (t) => {
   const { godwit, folder } = await commandLine(t)
-  await godwit(asDump('--into', 'dumps', '--target', 'https://git.example.com/sub'))
+  await godwit(asDump('--output', 'dumps', '--target', 'https://git.example.com/sub'))
   const script = readFileSync(join(folder, 'dumps/restore.sh'), 'utf8')
   assert.match(script, /^#!\/bin\/sh\n/)
   assert.match(script, /^restore 'corp\/quiet' 'corp' 'quiet' private$/m)

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ManifestFile } from '../../archive/manifest.ts'
 import { type SegmentEntry, writeSegment } from '../../archive/write-segment.ts'
 import type { BlobStore } from '../../blobs/blob-store.ts'
+import { hashWhileReading } from '../../formats/github-archive/segment-contents.ts'
 import { withWriteContext } from '../../lib/disk-errors.ts'
 import type { Discussions, FileToFetch } from '../../sources/discussions.ts'
 import {
@@ -16,7 +17,6 @@ import {
   ForgeServerError,
   ForgeUnavailable,
 } from '../../sources/forge-errors.ts'
-import { hashWhileReading } from '../make-segment.ts'
 
 interface FilesParts {
   blobs: BlobStore

@@ -1,0 +1,236 @@
+import { existsSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { type Command, Option } from 'commander'
+import type { FormatWriter } from '../formats/format.ts'
+import { accountRefusal } from '../formats/gitea-dump/choose-destinations.ts'
+import { giteaDumpWriter } from '../formats/gitea-dump/write-gitea-dump.ts'
+import { githubArchiveWriter } from '../formats/github-archive/write-github-archive.ts'
+import { gitlabExportWriter } from '../formats/gitlab-export/write-gitlab-export.ts'
+import { type PeopleMap, parsePeopleCsv } from '../formats/people.ts'
+import { Report } from '../formats/report.ts'
+import { createGit, type Git } from '../git/git.ts'
+import { convert } from '../importer/convert.ts'
+import { withWriteContext } from '../lib/disk-errors.ts'
+import { invalidNameReason } from '../lib/names.ts'
+import { UsageError, UserError } from '../lib/user-error.ts'
+import { formatRecordCount } from '../records/record-file.ts'
+import { VERSION } from '../service/version.ts'
+import { archiveOpener } from './archive-file.ts'
+import {
+  addSettings,
+  print,
+  printJson,
+  printTable,
+  readCommandConfig,
+  withExamples,
+} from './command-line.ts'
+import { runUntilStopped } from './stop-signal.ts'
+import { temporaryDirectory } from './temporary-directory.ts'
+import { progressLine } from './terminal.ts'
+
+interface ConvertOptions {
+  to: keyof typeof TARGETS
+  output: string
+  people?: string
+  repository?: string[]
+  owner?: string
+  keepLinks?: boolean
+  target?: string
+  assetBaseUrl?: string
+  report?: string
+  strict?: boolean
+  json?: boolean
+}
+
+interface WriterParts {
+  git: Git
+  output: string
+  workDirectory: string
+  people: PeopleMap
+  options: ConvertOptions
+}
+
+interface Target {
+  /** Whether the output is a directory that may exist, and gets files or directories for each repository. */
+  isDirectory: boolean
+  create(parts: WriterParts): FormatWriter
+}
+
+const TARGETS = {
+  'github-archive': {
+    isDirectory: false,
+    create: (parts) =>
+      githubArchiveWriter({ ...parts, generator: `godwit ${VERSION}`, now: Date.now }),
+  },
+  'gitea-dump': {
+    isDirectory: true,
+    create({ output, options, ...parts }) {
+      if (/[%?#]/.test(output))
+        throw new UsageError(
+          `restore-repo reads files by URL: ${output} must not have %, ? or # in it`,
+        )
+      const { keepLinks = false, target } = options
+      return giteaDumpWriter({
+        ...parts,
+        into: output,
+        keepLinks,
+        target: baseUrl('--target', target),
+      })
+    },
+  },
+  'gitlab-export': {
+    isDirectory: true,
+    create: ({ output, options, ...parts }) =>
+      gitlabExportWriter({
+        ...{ ...parts, into: output },
+        assetBaseUrl: baseUrl('--asset-base-url', options.assetBaseUrl),
+      }),
+  },
+} satisfies Record<string, Target>
+
+export function convertCommand(program: Command, about: string): void {
+  const addTo = (value: string, before: string[] = []) => [...before, value]
+  const command = addSettings(program.command('convert <inputs...>').description(about), 'owner')
+  withExamples(
+    command,
+    'godwit convert migration.tar.gz --to gitea-dump --output /srv/dumps --people people.csv',
+    'godwit convert group_project_export.tar.gz --to github-archive --output archive.tar.gz --owner alice',
+  )
+    .usage(
+      'INPUT... --to FORMAT --output PATH (archives, directories, or project exports of GitLab)',
+    )
+    .addOption(
+      new Option('--to <FORMAT>', 'the format to write')
+        .choices(Object.keys(TARGETS))
+        .makeOptionMandatory(),
+    )
+    .requiredOption('--output <PATH>', 'the file or directory to write')
+    .option('--people <CSV>', 'file of old-login,new-login; see godwit show --people')
+    .option('--repository <OWNER/NAME>', 'convert only this repository; repeat it for more', addTo)
+    .option('--owner <LOGIN>', 'owner of the projects in exports of GitLab, which do not name one')
+    .option('--keep-links', 'gitea-dump: leave links to the old host in texts as they are')
+    .option('--target <URL>', 'gitea-dump: base URL of the new server, for links and accounts')
+    .option('--asset-base-url <URL>', 'gitlab-export: where you will publish the files of releases')
+    .option('--report <FILE.json>', 'write what was converted and what was lost as JSON')
+    .option('--strict', 'fail if something could not be converted')
+    .option('--json', 'print what was converted and what was lost as JSON')
+    .action((inputs: string[], options: ConvertOptions, command: Command) =>
+      runUntilStopped((signal) => runConvert(command, inputs, options, signal)),
+    )
+}
+
+async function runConvert(
+  command: Command,
+  inputs: readonly string[],
+  options: ConvertOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const { git: program, searchPath } = readCommandConfig(command)
+  const { owner = '', repository: repositories = [] } = options
+  const reason = owner === '' ? undefined : invalidNameReason(owner)
+  if (reason) throw new UsageError(`--owner ${owner}: ${reason}`)
+  const target: Target = TARGETS[options.to]
+  const output = resolve(options.output)
+  const numbersFile = `${output}.numbers.csv`
+  for (const file of [options.report, numbersFile])
+    if (file !== undefined && existsSync(file))
+      throw new UserError(`${file} already exists; move it away, or name another output`)
+  await using home = await temporaryDirectory(join(tmpdir(), 'godwit-convert-'))
+  const git = createGit({ program, searchPath, home: home.path })
+  using progress = progressLine(process.stderr)
+  const warnings: string[] = []
+  const report = new Report((text) => {
+    warnings.push(text)
+    progress.print(`warning: ${text}`)
+  })
+  const people = await readPeopleFile(options, report)
+  const opened = await Promise.all(
+    inputs.map(async (name) => ({ name, open: await archiveOpener(name) })),
+  )
+  const into = target.isDirectory ? output : dirname(output)
+  const createWriter = (workDirectory: string, people: PeopleMap) =>
+    target.create({ git, output, workDirectory, people, options })
+  const results = convert(
+    {
+      ...{
+        git,
+        inputs: opened,
+        repositories,
+        owner,
+        people,
+        into,
+        report,
+        createWriter,
+        numbersFile,
+      },
+      onProgress: (step) => progress.update(undefined, step),
+    },
+    signal,
+  )
+  const show = (line: string) => {
+    progress.update(undefined, '')
+    if (!options.json) print(line)
+  }
+  const converted: string[] = []
+  const failed: { full_name: string; errors: readonly string[] }[] = []
+  await withWriteContext(into, async () => {
+    for await (const { fullName, errors } of results) {
+      if (errors.length === 0) converted.push(fullName)
+      else failed.push({ full_name: fullName, errors })
+      if (errors.length === 0) show(`converted: ${fullName}`)
+      for (const error of errors) show(`failed: ${fullName}: ${error}`)
+    }
+  })
+  const lost = report.end()
+  progress.update(undefined, '')
+  if (lost.length > 0 && !options.json)
+    printTable([
+      ['NOT CONVERTED', 'EXAMPLE'],
+      ...lost.map(({ kind, count, examples }) => [
+        formatRecordCount(kind, count),
+        examples[0] ?? '-',
+      ]),
+    ])
+  for (const note of report.notes) show(note)
+  const { notes } = report
+  const result = { to: options.to, output, converted, failed, lost, warnings, notes }
+  if (options.json) printJson(result)
+  if (options.report !== undefined)
+    await writeFile(options.report, `${JSON.stringify(result, null, 2)}\n`, { flag: 'wx' })
+  if (failed.length > 0)
+    throw new UserError(
+      `${failed.length} of ${failed.length + converted.length} repositories could not be converted`,
+    )
+  if (options.strict && lost.length + warnings.length > 0)
+    throw new UserError(`some data could not be converted (--strict); the rest is in ${output}`)
+}
+
+async function readPeopleFile(
+  { people: file, to, target }: ConvertOptions,
+  report: Report,
+): Promise<PeopleMap> {
+  if (file === undefined) return new Map()
+  const refusal = to === 'gitea-dump' ? accountRefusal : invalidNameReason
+  const { people, warnings } = parsePeopleCsv(await readFile(file, 'utf8'), refusal)
+  for (const warning of warnings) report.warn('people', `${file}, ${warning}`)
+  if (
+    target === undefined &&
+    to === 'gitea-dump' &&
+    people.values().some(({ id }) => id !== undefined)
+  )
+    report.warn(
+      'people',
+      'account-id is used only with --target: all authors stay original authors',
+    )
+  return people
+}
+
+/** Returns a URL with a trailing slash, or an empty string if the option was not given. */
+function baseUrl(option: string, url: string | undefined): string {
+  if (url === undefined) return ''
+  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
+    throw new UsageError(`${option} must be an http or https URL, not ${JSON.stringify(url)}`)
+  return url.replace(/\/*$/, '/')
+}

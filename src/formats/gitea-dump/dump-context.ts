@@ -1,0 +1,223 @@
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+import type { Git } from '../../git/git.ts'
+import { type Author, COMMON_REACTIONS, type Reaction } from '../../records/fact.ts'
+import type { Issue } from '../../records/issue.ts'
+import type { PullRequest } from '../../records/pull-request.ts'
+import type { Milestone, Repository } from '../../records/repository.ts'
+import type { FormatReader } from '../format.ts'
+import type { PeopleMap } from '../people.ts'
+import type { Report } from '../report.ts'
+import type { Destination } from './choose-destinations.ts'
+import { type LinkTargets, rewriteLinks } from './rewrite-links.ts'
+import { type RepositoryRows, rowsOf, type Spool } from './spool-facts.ts'
+
+/** Everything that the functions which write the dump of one repository need. */
+export interface DumpContext {
+  /** The directory of the dump. It is moved to its target when it is complete. */
+  directory: string
+  repository: Repository
+  /** `owner/name` as in the archive. */
+  fullName: string
+  /** The URL of the repository on its old host, or empty if it is not known. */
+  oldUrl: string
+  /** The base URL of the server with a trailing slash, or empty if it is not known. */
+  target: string
+  /** The owner and name on the server. */
+  owner: string
+  name: string
+  git: Git
+  report: Report
+  rows: RepositoryRows
+  content: FormatReader
+  labels: ReadonlyMap<string, DumpLabel>
+  /** Unique titles by number. */
+  milestones: ReadonlyMap<number, string>
+  identity(author: Author): Identity
+  /** Returns the text with its links changed to the server. */
+  text(body: string | null): string
+}
+
+interface DumpLabel {
+  name: string
+  color: string
+  description: string
+}
+
+interface ContextOptions extends Pick<DumpContext, 'git' | 'target' | 'report'> {
+  people: PeopleMap
+  keepLinks: boolean
+  spool: Spool
+  workDirectory: string
+}
+
+/** Returns a function that creates the context of a repository. */
+export function contextFactory(options: ContextOptions) {
+  const { git, people, keepLinks, target, spool, workDirectory, report } = options
+  const { content } = spool
+  const targets = linkTargets(spool, target)
+  const identity = identities(people, target !== '')
+  return ({ fullName, owner, name }: Destination): DumpContext => {
+    const key = fullName.toLowerCase()
+    const repository = spool.repositories.get(key)!
+    const rows = rowsOf(spool.rows, key)
+    const milestones = Array.from(rows.all<Milestone>('milestones'), ([, each]) => each)
+    const titles = milestoneTitles(milestones)
+    for (const { number, title } of milestones)
+      if (titles.get(number) !== title)
+        report.warn(
+          'milestones',
+          `${fullName}: a second milestone “${title}” is called “${titles.get(number)}”`,
+        )
+    const text = (body: string | null) =>
+      body === null || keepLinks ? (body ?? '') : rewriteLinks(body, `${owner}/${name}`, targets)
+    return {
+      ...{ fullName, owner, name, repository, target, git, rows, content, report, identity, text },
+      oldUrl: content.urlOf(fullName),
+      directory: join(workDirectory, 'dumps', key),
+      labels: labelsOf(repository, spool.labels.get(key) ?? []),
+      milestones: titles,
+    }
+  }
+}
+
+/** Adds labels that issues use and the repository does not have, because the server drops unknown labels. */
+function labelsOf({ labels }: Repository, used: Iterable<string>): Map<string, DumpLabel> {
+  const all = new Map<string, DumpLabel>()
+  for (const { name, color, description } of labels) {
+    // Old servers fail to restore a color in any other format.
+    const sixDigits = /^#?([0-9a-f]{6})$/i.exec(color)?.[1] ?? DEFAULT_COLOR
+    all.set(name, { name, color: sixDigits, description: description ?? '' })
+  }
+  for (const name of used)
+    if (!all.has(name)) all.set(name, { name, color: DEFAULT_COLOR, description: '' })
+  return all
+}
+
+const DEFAULT_COLOR = 'ededed'
+
+function linkTargets(spool: Spool, target: string): LinkTargets {
+  const [byUrl, renamed] = [new Map<string, string>(), new Map<string, string>()]
+  const rows = new Map<string, RepositoryRows>()
+  for (const [key, { fullName, owner, name }] of spool.destinations) {
+    const newName = `${owner}/${name}`
+    const url = spool.content.urlOf(fullName)
+    if (url) byUrl.set(url.toLowerCase(), newName)
+    if (newName !== fullName) renamed.set(key, newName)
+    rows.set(newName, rowsOf(spool.rows, key))
+  }
+  return {
+    byUrl,
+    longestUrl: byUrl.keys().reduce((longest, { length }) => Math.max(longest, length), 0),
+    renamed,
+    base: target === '' ? '/' : target,
+    kindOf(fullName, number) {
+      if (rows.get(fullName)?.has('issues', number)) return 'issue'
+      return rows.get(fullName)?.has('pulls', number) ? 'pull_request' : undefined
+    },
+  }
+}
+
+export function poster(context: DumpContext, author: Author) {
+  const { id, name } = context.identity(author)
+  return { poster_id: id, poster_name: name, poster_email: '' }
+}
+
+const MAX_TITLE_LENGTH = 255
+
+/** Old servers on PostgreSQL or MySQL fail at longer titles, others cut them. */
+export function dumpTitle(
+  { report, fullName }: DumpContext,
+  number: number,
+  title: string,
+): string {
+  const characters = Array.from(title)
+  if (characters.length <= MAX_TITLE_LENGTH) return title
+  report.warn(
+    'titles',
+    `${fullName}: the title of #${number} is cut to ${MAX_TITLE_LENGTH} characters`,
+  )
+  return `${characters.slice(0, MAX_TITLE_LENGTH - 1).join('')}…`
+}
+
+/** Removes duplicates, which two people mapped to the same account can cause. The server would abort the restore. */
+export function dumpReactions(context: DumpContext, reactions: readonly Reaction[]) {
+  const seen = new Set<string>()
+  return reactions.flatMap(({ author, content }) => {
+    const { id, name } = context.identity(author)
+    const key = `${content} ${name.toLowerCase()}`
+    if (seen.has(key)) return []
+    if (!COMMON_REACTIONS.includes(content))
+      context.report.warn(
+        'reactions',
+        `${context.fullName}: the server shows :${content}: only if its setting REACTIONS has it`,
+      )
+    seen.add(key)
+    return [{ user_id: id, user_name: name, content }]
+  })
+}
+
+/** Returns fields that issues and pull requests have in common. */
+export function dumpTriage(
+  { labels, milestones, identity, report, fullName }: DumpContext,
+  issue: Pick<Issue | PullRequest, 'number' | 'labels' | 'milestone' | 'assignees'>,
+) {
+  const { number, labels: names, milestone, assignees } = issue
+  report.lost('assignees', assignees.length)
+  if (milestone !== null && !milestones.has(milestone))
+    report.warn(
+      'milestones',
+      `${fullName}: milestone ${milestone} of #${number} is not in the archive`,
+    )
+  return {
+    milestone: milestone === null ? '' : (milestones.get(milestone) ?? ''),
+    // The server fails at an issue that has a label twice.
+    labels: [...new Set(names)].flatMap((name) => labels.get(name) ?? []),
+    assignees: assignees.map((login) => identity(login).name),
+  }
+}
+
+export function isLocked({ rows }: DumpContext, number: number): boolean {
+  return rows.of<string>('locks', number).at(-1) === 'locked'
+}
+
+/** Makes titles unique. The server identifies a milestone by its title. */
+export function milestoneTitles(
+  milestones: readonly { number: number; title: string }[],
+): Map<number, string> {
+  const taken = new Set<string>(milestones.map(({ title }) => title))
+  const seen = new Set<string>()
+  const titles = new Map<number, string>()
+  for (const { number, title } of milestones) {
+    let unique = title
+    if (seen.has(title)) for (let n = 2; taken.has(unique); n++) unique = `${title} (${n})`
+    for (const set of [taken, seen]) set.add(unique)
+    titles.set(number, unique)
+  }
+  return titles
+}
+
+interface Identity {
+  /** Never 0, which is the server's own administrator. */
+  id: number
+  name: string
+}
+
+/**
+ * Returns a function that returns the author to show for a login. The server assigns content to an account if id and name match and
+ * `original_url` begins with the server's own URL. All other authors are shown as original authors. Their ids are negative, so that
+ * they match nobody who linked an account of the old host. The ids differ, because old servers accept one reaction for each id.
+ */
+function identities(people: PeopleMap, isTargetKnown: boolean): (author: Author) => Identity {
+  return (author) => {
+    const login = author ?? 'ghost'
+    const { login: name, id } = people.get(login.toLowerCase()) ?? { login, id: undefined }
+    return { name, id: isTargetKnown && id !== undefined ? id : negativeId(name) }
+  }
+}
+
+function negativeId(name: string): number {
+  const digest = createHash('sha256').update(name.toLowerCase()).digest()
+  // Ids such as -1 and -2 belong to built-in accounts of the server.
+  return -(1000 + digest.readUIntBE(0, 6))
+}

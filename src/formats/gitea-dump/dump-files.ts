@@ -1,0 +1,173 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type {
+  AttachedTo,
+  Attachment,
+  Release,
+  ReleaseAsset,
+  RepositoryFile,
+} from '../../records/release.ts'
+import { linkOrCopy } from '../output.ts'
+import { csvLine } from '../people.ts'
+import type { DumpContext } from './dump-context.ts'
+import type { OidsByRef } from './pull-heads.ts'
+import { YamlList, yamlTime } from './yaml-json.ts'
+
+/** Writes release.yml and release_assets/. */
+export async function dumpReleases(
+  context: DumpContext,
+  refs: OidsByRef,
+  signal: AbortSignal,
+): Promise<void> {
+  const list = new YamlList(join(context.directory, 'release.yml'))
+  const tags = new Set<string>()
+  const releases = Array.from(context.rows.all<Release>('releases'), ([, release]) => release)
+  for (const [index, release] of releases.entries()) {
+    signal.throwIfAborted()
+    const assets = await dumpAssets(context, release, index + 1, signal)
+    list.add(dumpRelease(context, release, { ...chooseTag(context, release, refs, tags), assets }))
+  }
+  list.close()
+}
+
+/**
+ * The server accepts each tag once, and old servers fail at a published release whose tag is not in git. Such a release becomes a
+ * draft.
+ */
+function chooseTag(
+  { report, fullName }: DumpContext,
+  { tag, draft }: Release,
+  refs: OidsByRef,
+  taken: Set<string>,
+) {
+  const exists = refs.has(`refs/tags/${Buffer.from(tag).toString('latin1')}`)
+  let name = tag
+  const isUsable = exists || /^[\w.+-]+(?:\/[\w.+-]+)*$/.test(tag)
+  if (!isUsable || taken.has(tag)) {
+    for (let n = 1; taken.has(name) || name === tag; n++) name = `draft-${n}`
+    report.warn(
+      'releases',
+      `${fullName}: the tag name ${JSON.stringify(tag)} is ${isUsable ? 'used twice' : 'not usable'}: its release becomes the draft ${name}`,
+    )
+  } else if (!exists && !draft)
+    report.warn(
+      'releases',
+      `${fullName}: the tag ${tag} is not in the archive: its release becomes a draft`,
+    )
+  taken.add(name)
+  return { tag: name, draft: draft || !exists || name !== tag }
+}
+
+function dumpRelease(
+  context: DumpContext,
+  release: Release,
+  { tag, draft, assets }: { tag: string; draft: boolean; assets: unknown[] },
+) {
+  const { id, name } = context.identity(release.author)
+  context.report.lost('release_reactions', release.reactions?.length ?? 0)
+  return {
+    tag_name: tag,
+    target_commitish: release.target,
+    name: release.name || release.tag,
+    body: context.text(release.body),
+    draft,
+    prerelease: release.prerelease,
+    publisher_id: id,
+    publisher_name: name,
+    publisher_email: '',
+    assets,
+    created: yamlTime(release.createdAt),
+    published: yamlTime(release.publishedAt ?? release.createdAt),
+  }
+}
+
+async function dumpAssets(
+  context: DumpContext,
+  release: Release,
+  index: number,
+  signal: AbortSignal,
+) {
+  const { directory, report, fullName } = context
+  const dumped: unknown[] = []
+  for (const [n, asset] of release.assets.entries()) {
+    const found = await context.content.findFile(asset.file, signal)
+    if ('missing' in found) {
+      report.lostRecord('release_assets', `${fullName}: ${found.missing}`)
+      continue
+    }
+    const path = `release_assets/${index}/${n + 1}/${urlName(asset)}`
+    await mkdir(dirname(join(directory, path)), { recursive: true })
+    await linkOrCopy(found.file, join(directory, path))
+    dumped.push({
+      id: 0,
+      name: asset.name,
+      content_type: asset.contentType,
+      // The server crashes without size and download_count.
+      size: found.bytes,
+      download_count: 0,
+      created: yamlTime(release.createdAt),
+      updated: yamlTime(release.createdAt),
+      download_url: path,
+      // Some releases of Gitea 1.15 use this name instead and crash without it.
+      downloadurl: path,
+    })
+  }
+  return dumped
+}
+
+/** The server uses the name in a URL without escaping it. */
+function urlName({ name }: ReleaseAsset): string {
+  const plain = name.replace(/[^A-Za-z0-9._-]/g, '_').slice(-100)
+  return /^\.*$/.test(plain) ? 'file' : plain
+}
+
+const TITLES = ['belongs to', 'author', 'created', 'name', 'content type', 'bytes', 'file']
+
+/**
+ * Writes attachments to `attachments/`, and `attachments.csv` with what each belongs to, because the format of the server has no
+ * attachments. Returns how many there are.
+ */
+export async function dumpAttachments(context: DumpContext, signal: AbortSignal): Promise<number> {
+  const { rows, directory, content, report, fullName } = context
+  const lines: string[] = []
+  for (const [, attachment] of [...rows.all<Attachment | RepositoryFile>('attachments')]) {
+    signal.throwIfAborted()
+    const found = await content.findFile(attachment.file, signal)
+    if ('missing' in found) {
+      report.lostRecord('attachments', `${fullName}: ${found.missing}`)
+      continue
+    }
+    const folder = join('attachments', String(lines.length + 1))
+    const file = join(folder, attachment.file.split('/').at(-1)!)
+    await mkdir(join(directory, folder), { recursive: true })
+    await linkOrCopy(found.file, join(directory, file))
+    const attachedTo = 'on' in attachment ? describeAttachedTo(attachment.on) : 'repository'
+    const { author, createdAt, name, contentType } = attachment
+    lines.push(
+      csvLine([attachedTo, author ?? 'ghost', createdAt, name, contentType, found.bytes, file]),
+    )
+  }
+  if (lines.length > 0)
+    await writeFile(join(directory, 'attachments.csv'), [csvLine(TITLES), ...lines].join(''))
+  return lines.length
+}
+
+function describeAttachedTo(on: AttachedTo): string {
+  switch (on.kind) {
+    case 'issue':
+    case 'pull_request':
+      return `#${on.number}`
+    case 'issue_comment':
+      return `comment ${on.id} of #${on.on.number}`
+    case 'pull_request_review':
+      return `review ${on.id} of #${on.pull}`
+    case 'pull_request_review_comment':
+      return `review comment ${on.id} of #${on.pull}`
+    case 'commit_comment':
+      return `comment ${on.id} on ${on.commit}`
+    case 'release':
+      return `release ${on.tag}`
+    case 'repository':
+      return 'repository'
+  }
+}

@@ -1,0 +1,168 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { batchesOf } from '../../lib/batches.ts'
+import { mapConcurrent } from '../../lib/map-concurrent.ts'
+import type { PullRequest } from '../../records/pull-request.ts'
+import {
+  type DumpContext,
+  dumpReactions,
+  dumpTitle,
+  dumpTriage,
+  isLocked,
+  poster,
+} from './dump-context.ts'
+import { dumpReviews, skipReviewsWithoutPull } from './dump-reviews.ts'
+import {
+  isSha,
+  mergeBase,
+  type OidsByRef,
+  type PullHead,
+  planHeads,
+  writePatch,
+} from './pull-heads.ts'
+import { YamlList, yamlTime, yamlTimeOrNull } from './yaml-json.ts'
+
+/** How many pull requests are in memory at a time. */
+const BATCH_SIZE = 64
+const CONCURRENT_PATCHES = 2
+
+/** Writes pull_request.yml, reviews/N.yml, pulls/N.patch, and refs in git/ that keep the commits. */
+export async function dumpPulls(
+  context: DumpContext,
+  refs: OidsByRef,
+  signal: AbortSignal,
+): Promise<void> {
+  const { rows, directory } = context
+  skipReviewsWithoutPull(context)
+  if (rows.count('pulls') === 0) return
+  await mkdir(join(directory, 'pulls'))
+  const heads = await createRefs(context, refs, signal)
+  const list = new YamlList(join(directory, 'pull_request.yml'))
+  const unpatched: PullRequest[] = []
+  for (const batch of batchesOf(withoutDuplicates(context), BATCH_SIZE)) {
+    const bases = new Map<number, string>()
+    const patched = new Set<number>()
+    await mapConcurrent(
+      batch,
+      { concurrency: CONCURRENT_PATCHES, signal },
+      async (pull, signal) => {
+        const head = heads.get(pull.number)!
+        const base = await mergeBase(context, refs, pull, head, signal)
+        bases.set(pull.number, base)
+        if (await writePatch(context, head, base, signal)) patched.add(pull.number)
+      },
+    )
+    for (const pull of batch) {
+      const [head, base] = [heads.get(pull.number)!, bases.get(pull.number)!]
+      list.add(dumpPull(context, pull, head, base))
+      if (head.sha !== '' && !patched.has(pull.number)) unpatched.push(pull)
+      dumpReviews(context, pull.number, { hasDiff: head.sha !== '' && base !== '' })
+    }
+  }
+  list.close()
+  warnAbout(context, unpatched, 'the commit that it began at is not in the archive: no patch')
+}
+
+/** The server fails at a duplicate number. */
+function* withoutDuplicates({ rows, report, fullName }: DumpContext): Generator<PullRequest> {
+  let last = 0
+  for (const [number, pull] of rows.all<PullRequest>('pulls')) {
+    if (number === last) report.lostRecord('pull_requests', `${fullName}: #${number} occurs twice`)
+    else yield pull
+    last = number
+  }
+}
+
+async function createRefs(
+  context: DumpContext,
+  refs: OidsByRef,
+  signal: AbortSignal,
+): Promise<Map<number, PullHead>> {
+  const { git, directory, rows } = context
+  const pulls = () => Iterator.from(rows.all<PullRequest>('pulls')).map(([, pull]) => pull)
+  const shas = new Set(pulls().map(({ head }) => head.sha))
+  const existing = await existingCommits(context, [...shas].filter(isSha), signal)
+  const { heads, create, moved } = planHeads(pulls(), refs, (sha) => existing.has(sha))
+  const lines = [...create].map(([ref, sha]) => `create ${ref} ${sha}\n`)
+  await git.run(['update-ref', '--stdin'], {
+    ...{ dir: join(directory, 'git'), signal },
+    input: Buffer.from(lines.join(''), 'latin1'),
+  })
+  const lost = [...heads.values()].filter(({ sha }) => sha === '')
+  warnAbout(context, lost, 'the commits are not in the archive')
+  warnAbout(context, moved, 'record and ref name different commits; that of the ref is used')
+  return heads
+}
+
+const MAX_NAMED = 5
+
+function warnAbout(
+  { report, fullName }: DumpContext,
+  pulls: readonly Pick<PullHead, 'number'>[],
+  why: string,
+): void {
+  for (const { number } of pulls.slice(0, MAX_NAMED))
+    report.warn('pull requests', `${fullName}: pull request ${number}: ${why}`)
+  const more = pulls.length - MAX_NAMED
+  if (more > 0) report.warn('pull requests', `${fullName}: ${more} more pull requests: ${why}`)
+}
+
+async function existingCommits(
+  { git, directory }: DumpContext,
+  commits: readonly string[],
+  signal: AbortSignal,
+): Promise<Set<string>> {
+  const output = await git.text(['cat-file', '--batch-check'], {
+    ...{ dir: join(directory, 'git'), signal },
+    input: commits.map((sha) => `${sha}\n`).join(''),
+  })
+  const found = output.split('\n').flatMap((line) => {
+    const [sha, kind] = line.split(' ')
+    return sha && kind === 'commit' ? [sha] : []
+  })
+  return new Set(found)
+}
+
+const DRAFT = /^\s*(?:WIP:|\[WIP\])/i
+
+function dumpPull(context: DumpContext, pull: PullRequest, head: PullHead, base: string) {
+  const { owner, name, rows, report } = context
+  const { number, mergedAt, draft, title } = pull
+  const closedAt = pull.closedAt ?? mergedAt
+  const [mergeEvent] = rows.of<string | null>('merges', number)
+  report.lost('review_requests', pull.reviewRequests.length)
+  return {
+    number,
+    // The server recognizes a draft by its title.
+    title: dumpTitle(context, number, draft && !DRAFT.test(title) ? `WIP: ${title}` : title),
+    ...poster(context, pull.author),
+    content: context.text(pull.body),
+    state: closedAt === null ? 'open' : 'closed',
+    created: yamlTime(pull.createdAt),
+    updated: updatedAt(context, pull),
+    closed: yamlTimeOrNull(closedAt),
+    ...dumpTriage(context, pull),
+    patch_url: `pulls/${number}.patch`,
+    merged: mergedAt !== null,
+    merged_time: yamlTimeOrNull(mergedAt),
+    merge_commit_sha: mergedAt === null ? '' : (pull.mergeCommit ?? mergeEvent ?? ''),
+    // The branch of a fork is dumped as one of this repository, because the server would fetch it from the old host.
+    head: { clone_url: '', ref: head.branch, sha: head.sha, repo_name: name, owner_name: owner },
+    base: { clone_url: '', ref: pull.base.ref, sha: base, repo_name: name, owner_name: owner },
+    is_locked: isLocked(context, number),
+    is_draft: draft,
+    reactions: dumpReactions(context, pull.reactions),
+    // Servers since 1.17 look for comments and reviews by this field.
+    foreignindex: number,
+  }
+}
+
+/** Archives do not contain this time, so it is that of the last event. */
+function updatedAt({ rows }: DumpContext, pull: PullRequest): string {
+  const times = [pull.createdAt, pull.closedAt, pull.mergedAt].flatMap((at) =>
+    at === null ? [] : [Date.parse(at)],
+  )
+  const tables = ['comments', 'reviews', 'review_comments'] as const
+  const later = tables.flatMap((table) => rows.newest(table, pull.number) ?? [])
+  return yamlTime(new Date(Math.max(...times, ...later)).toISOString())
+}

@@ -1,0 +1,92 @@
+import { rename, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { oneLine } from '../../lib/terminal-text.ts'
+import type { Milestone } from '../../records/repository.ts'
+import type { DumpContext } from './dump-context.ts'
+import { branchRef, type OidsByRef, readOidsByRef } from './pull-heads.ts'
+import { YamlList, yamlJson, yamlTime, yamlTimeOrNull } from './yaml-json.ts'
+
+/** The server's numbers for the host that a repository came from. */
+const SERVICES = { github: '2', git: '1' }
+const UNITS = ['wiki', 'issues', 'milestones', 'labels', 'releases', 'comments', 'pulls', 'assets']
+
+/** Writes repo.yml, topic.yml, label.yml and milestone.yml. All values of repo.yml must be strings. */
+export async function dumpSettings(context: DumpContext): Promise<void> {
+  const { directory, repository, owner, name, labels, oldUrl, target } = context
+  const isGitHub = /^https?:\/\/github\.com\//i.test(oldUrl)
+  await writeFile(
+    join(directory, 'repo.yml'),
+    `${yamlJson({
+      name,
+      owner,
+      description: oneLine(repository.description ?? ''),
+      // The server finds accounts by id only if this begins with its own URL.
+      original_url:
+        target === '' ? oldUrl : `${target}?migrated-from=${encodeURIComponent(oldUrl)}`,
+      clone_addr: oldUrl,
+      default_branch: repository.defaultBranch ?? '',
+      is_private: String(repository.private),
+      service_type: isGitHub ? SERVICES.github : SERVICES.git,
+      ...Object.fromEntries(UNITS.map((unit) => [unit, 'true'])),
+    })}\n`,
+  )
+  const topics = (repository.topics ?? []).map((topic) => topic.name)
+  // Servers before 1.15.11 fail without this file.
+  await writeFile(join(directory, 'topic.yml'), `${yamlJson({ topics })}\n`)
+  const list = new YamlList(join(directory, 'label.yml'))
+  for (const label of labels.values()) list.add(label)
+  list.close()
+  dumpMilestones(context)
+}
+
+function dumpMilestones({ directory, rows, text, milestones }: DumpContext): void {
+  const list = new YamlList(join(directory, 'milestone.yml'))
+  for (const [, milestone] of rows.all<Milestone>('milestones'))
+    list.add({
+      title: milestones.get(milestone.number)!,
+      description: text(milestone.description),
+      deadline: yamlTimeOrNull(milestone.dueOn),
+      created: yamlTime(milestone.createdAt),
+      updated: yamlTime(milestone.updatedAt),
+      closed: yamlTimeOrNull(milestone.closedAt),
+      state: milestone.state,
+    })
+  list.close()
+}
+
+/** Moves the verified repository to git/ and sets the default branch that its record names. */
+export async function moveGit(
+  { directory, git, repository }: DumpContext,
+  from: string,
+  signal: AbortSignal,
+): Promise<OidsByRef> {
+  const dir = join(directory, 'git')
+  await rename(from, dir)
+  const refs = await readOidsByRef(git, dir, signal)
+  const branch = branchRef(repository.defaultBranch ?? '')
+  if (refs.has(branch)) await writeFile(join(dir, 'HEAD'), `ref: ${branch}\n`, 'latin1')
+  return refs
+}
+
+const MASTER = 'refs/heads/master'
+
+/** Moves a wiki to wiki/. The server looks for it in `git.wiki.git`, and old servers show only a branch `master`. */
+export async function moveWiki(
+  { directory, git }: DumpContext,
+  from: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const refs = await readOidsByRef(git, from, signal)
+  const first = [...refs].find(([ref]) => ref.startsWith('refs/heads/'))
+  // The server fails to restore a repository with an empty wiki.
+  if (!first) return
+  const dir = join(directory, 'wiki')
+  await rename(from, dir)
+  if (!refs.has(MASTER)) {
+    const head = await git.text(['symbolic-ref', 'HEAD'], { dir, signal }).catch(() => '')
+    const sha = refs.get(head.trim()) ?? first[1]
+    await git.run(['update-ref', MASTER, sha], { dir, signal })
+    await writeFile(join(dir, 'HEAD'), `ref: ${MASTER}\n`)
+  }
+  await symlink('wiki', join(directory, 'git.wiki.git'))
+}

@@ -1,0 +1,173 @@
+import { createWriteStream } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { type Git, LONG_TIMEOUT_MS } from '../../git/git.ts'
+import { GitFailed } from '../../git/git-process.ts'
+import { withWriteContext } from '../../lib/disk-errors.ts'
+import type { PullRequest } from '../../records/pull-request.ts'
+import type { DumpContext } from './dump-context.ts'
+
+/** Object ids by the name of the ref. Names are byte strings, as in git. */
+export type OidsByRef = ReadonlyMap<string, string>
+
+export async function readOidsByRef(
+  git: Git,
+  dir: string,
+  signal: AbortSignal,
+): Promise<OidsByRef> {
+  const format = '--format=%(objectname) %(refname)'
+  const lines = (await git.run(['for-each-ref', format], { dir, signal })).toString('latin1')
+  return new Map(
+    lines
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => [line.slice(line.indexOf(' ') + 1), line.slice(0, line.indexOf(' '))]),
+  )
+}
+
+export const isSha = (text: string): boolean => /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(text)
+
+export const branchRef = (name: string): string =>
+  `refs/heads/${Buffer.from(name).toString('latin1')}`
+
+export interface PullHead {
+  number: number
+  /** The head commit; empty if the archive does not contain it. */
+  sha: string
+  /** The name of its branch in this repository, even if it was in a fork. */
+  branch: string
+}
+
+export interface PlannedHeads {
+  heads: Map<number, PullHead>
+  /** Refs to create, so that no commit of a pull request is lost and open ones can be merged. */
+  create: Map<string, string>
+  /** Pull requests whose record and ref name different commits that both exist. */
+  moved: PullHead[]
+}
+
+type HeadFacts = Pick<PullRequest, 'number' | 'head' | 'closedAt' | 'mergedAt' | 'repository'>
+
+/**
+ * Plans `refs/pull/N/head` for every head that exists. An existing ref takes precedence over the record, so that commits which were
+ * pushed after the record was read are not lost. An open pull request also needs a branch. If it came from a fork, the branch is
+ * `owner/branch`, as in the server's own dumps.
+ */
+export function planHeads(
+  pulls: Iterable<HeadFacts>,
+  refs: OidsByRef,
+  exists: (commit: string) => boolean,
+): PlannedHeads {
+  const [heads, create] = [new Map<number, PullHead>(), new Map<string, string>()]
+  const moved: PullHead[] = []
+  const names = branchNames(refs)
+  for (const { number, head, closedAt, mergedAt, repository } of pulls) {
+    const ref = `refs/pull/${number}/head`
+    const sha = refs.get(ref) ?? (exists(head.sha) ? head.sha : '')
+    if (sha !== '' && !refs.has(ref)) create.set(ref, sha)
+    const isOpen = closedAt === null && mergedAt === null
+    const isOwn = head.repository?.toLowerCase() === repository.toLowerCase()
+    const wanted = isOwn ? head.ref : `${head.owner ?? 'ghost'}/${head.ref}`
+    // A head from a fork must not get the name of an unrelated branch: deleting it after the merge would delete that branch.
+    const isUsable = (name: string) => {
+      const existing = names.get(branchRef(name))
+      if (existing !== undefined) return isOwn || existing === sha
+      return (isOwn && !isOpen) || (isValidBranch(name) && names.isFree(branchRef(name)))
+    }
+    const others = [`pull-${number}`, `pull-${number}-head`, `pull-${number}-${sha || 'lost'}`]
+    const branch = [wanted, ...others].find(isUsable) ?? others.at(-1)!
+    if (isOpen && sha !== '' && names.get(branchRef(branch)) === undefined) {
+      create.set(branchRef(branch), sha)
+      names.add(branchRef(branch), sha)
+    }
+    heads.set(number, { number, sha, branch })
+    if (sha !== head.sha && exists(head.sha)) moved.push({ number, sha, branch })
+  }
+  return { heads, create, moved }
+}
+
+/** Tracks names of branches. In git no name can be a directory of another one. */
+function branchNames(refs: OidsByRef) {
+  const [names, folders] = [new Map<string, string>(), new Set<string>()]
+  const prefixes = (ref: string): string[] =>
+    ref.split('/').map((_, n, parts) => parts.slice(0, n + 1).join('/'))
+  const add = (ref: string, sha: string) => {
+    names.set(ref, sha)
+    for (const folder of prefixes(ref).slice(0, -1)) folders.add(folder)
+  }
+  for (const [ref, sha] of refs) if (ref.startsWith('refs/heads/')) add(ref, sha)
+  return {
+    add,
+    get: (ref: string) => names.get(ref),
+    isFree: (ref: string) => !folders.has(ref) && !prefixes(ref).some((part) => names.has(part)),
+  }
+}
+
+/** Accepts only names that are certainly valid in git. */
+function isValidBranch(name: string): boolean {
+  return /^[\w.+/=-]+$/.test(name) && !/\.\.|\/\/|\/\.|\.\/|\.lock(?:\/|$)|^[-/.]|[/.]$/.test(name)
+}
+
+/**
+ * Returns the merge base, which the server needs. The base commit of a record is the head of the base branch instead; it is returned
+ * if there is no merge base.
+ */
+export async function mergeBase(
+  { git, directory }: DumpContext,
+  refs: OidsByRef,
+  { base, mergedAt }: PullRequest,
+  { sha }: PullHead,
+  signal: AbortSignal,
+): Promise<string> {
+  const call = { dir: join(directory, 'git'), signal }
+  const branch = refs.get(branchRef(base.ref))
+  // After the merge the branch contains the head, so that the merge base would be the head itself.
+  const others = [base.sha, ...(mergedAt === null && branch ? [branch] : [])].filter(isSha)
+  if (sha !== '')
+    for (const other of others) {
+      const output = await git.text(['merge-base', other, sha], call).catch((error: unknown) => {
+        signal.throwIfAborted()
+        if (!isExitError(error)) throw error
+        return ''
+      })
+      if (isSha(output.trim())) return output.trim()
+    }
+  return isSha(base.sha) ? base.sha : ''
+}
+
+/** Returns whether git itself exited with an error, such as for an unknown commit. It was not killed and did not time out. */
+function isExitError(error: unknown): boolean {
+  return error instanceof GitFailed && error.exitCode !== null
+}
+
+/** Writes the patch of a pull request. Without its commits, writes an empty file, because the server needs one, and returns false. */
+export async function writePatch(
+  { git, directory }: DumpContext,
+  { number, sha }: PullHead,
+  base: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const file = join(directory, 'pulls', `${number}.patch`)
+  const args = ['diff', '--binary', '--full-index', '--no-ext-diff', '--no-textconv', '--no-color']
+  if (sha === '' || base === '') {
+    await writeFile(file, '')
+    return false
+  }
+  const call = { dir: join(directory, 'git'), signal, timeoutMs: LONG_TIMEOUT_MS }
+  const running = git.start([...args, base, sha], call)
+  running.stdin.end()
+  try {
+    await withWriteContext(file, () =>
+      pipeline(running.stdout, createWriteStream(file), { signal }),
+    )
+    await running.done
+    return true
+  } catch (error) {
+    signal.throwIfAborted()
+    if (!isExitError(error)) throw error
+    // The archive may not contain the base.
+    await writeFile(file, '')
+    return false
+  }
+}

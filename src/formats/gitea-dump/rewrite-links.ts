@@ -1,0 +1,128 @@
+import { findCode } from '../find-code.ts'
+
+/** The targets of links that are changed. */
+export interface LinkTargets {
+  /** The new full name of a repository by its old URL in lower case, such as `https://github.com/alice/site`. */
+  byUrl: ReadonlyMap<string, string>
+  /** The length of the longest of these URLs. */
+  longestUrl: number
+  /** The new full name by the old one in lower case, where they differ. */
+  renamed: ReadonlyMap<string, string>
+  /** Returns undefined if the archive has no such issue or pull request. `fullName` is the new one. */
+  kindOf(fullName: string, number: number): 'issue' | 'pull_request' | undefined
+  /** The server's URL with a trailing slash, or `/` if it is not known. */
+  base: string
+}
+
+const URLS = /https?:\/\/[^\s<>"'`()[\]{}|\\^]+/gi
+/** Matches `owner/name` in references such as `owner/name#12` and `owner/name@0123abc`. */
+const SHORT = /(?<![\w./@-])([\w.-]+\/[\w.-]+)(?=#\d+\b|@[0-9a-f]{7,40}\b)/g
+
+/**
+ * Returns a text with its links to the archive's repositories changed to the server. `#12` and code stay as they are. `here` is the
+ * new full name of the repository that the text belongs to.
+ */
+export function rewriteLinks(text: string, here: string, targets: LinkTargets): string {
+  if (!text.includes('/')) return text
+  let [rewritten, copied, at] = ['', 0, 0]
+  const rewriteUpTo = (end: number) => {
+    const words = text.slice(at, end)
+    if (!words.includes('/')) return
+    const changed = rewriteWords(words, here, targets)
+    // Unchanged text is copied in one piece later.
+    if (changed === words) return
+    rewritten += text.slice(copied, at) + changed
+    copied = end
+  }
+  for (const code of findCode(text)) {
+    rewriteUpTo(code.start)
+    at = code.end
+  }
+  rewriteUpTo(text.length)
+  return rewritten + text.slice(copied)
+}
+
+function rewriteWords(words: string, here: string, targets: LinkTargets): string {
+  const rename = (name: string) => targets.renamed.get(name.toLowerCase()) ?? name
+  const renamed = targets.renamed.size === 0 ? words : words.replace(SHORT, rename)
+  return renamed.replace(URLS, (found, at: number, all: string) => {
+    const url = withoutPunctuation(found)
+    const rest = found.slice(url.length)
+    return (rewriteUrl(url, here, targets, isDestination(all, at)) ?? url) + rest
+  })
+}
+
+/** Removes punctuation at the end. A regular expression would take quadratic time here. */
+function withoutPunctuation(found: string): string {
+  let end = found.length
+  while (end > 0 && '.,;:!?*_'.includes(found[end - 1]!)) end -= 1
+  return found.slice(0, end)
+}
+
+/** Returns whether a URL is in [text](…), [1]: …, <…> or href="…", where it cannot be replaced by `owner/name#12`. */
+function isDestination(text: string, at: number): boolean {
+  if (/^(?:\]\(|.?<|.?=|=["'])$/s.test(text.slice(Math.max(0, at - 2), at))) return true
+  let end = at
+  while (end > 0 && /\s/.test(text[end - 1]!)) end -= 1
+  return text.slice(Math.max(0, end - 2), end) === ']:'
+}
+
+function rewriteUrl(
+  url: string,
+  here: string,
+  targets: LinkTargets,
+  isDestination: boolean,
+): string | undefined {
+  const found = repositoryAt(url, targets)
+  if (!found) return undefined
+  const link = newLink(found.fullName, found.path, targets)
+  if (!link) return undefined
+  if (isDestination) return targets.base + link.path
+  if (link.short === undefined) return `[${url}](${targets.base}${link.path})`
+  return found.fullName === here ? link.short.replace(/^@/, '') : `${found.fullName}${link.short}`
+}
+
+/** Tries every prefix, because the URL of a host may have a path. */
+function repositoryAt(
+  url: string,
+  { byUrl, longestUrl }: LinkTargets,
+): { fullName: string; path: string } | undefined {
+  for (const { index: end } of url.matchAll(/[/#?]|$/g)) {
+    if (end > longestUrl + '.git'.length) break
+    const fullName = byUrl.get(
+      url
+        .slice(0, end)
+        .replace(/\.git$/, '')
+        .toLowerCase(),
+    )
+    if (fullName !== undefined) return { fullName, path: url.slice(end) }
+  }
+  return undefined
+}
+
+interface NewLink {
+  path: string
+  /** The short form, such as `#12` or `@0123abc`, if there is one. */
+  short?: string
+}
+
+/** Returns undefined if the archive does not contain the target. */
+function newLink(fullName: string, rest: string, targets: LinkTargets): NewLink | undefined {
+  const [, number] =
+    /^\/(?:issues|pulls?)\/(\d+)(?:\/(?:files|commits))?\/?(?:[?#].*)?$/.exec(rest) ?? []
+  if (number !== undefined) {
+    const kind = targets.kindOf(fullName, Number(number))
+    const page = kind === 'issue' ? 'issues' : 'pulls'
+    return kind && { path: `${fullName}/${page}/${number}`, short: `#${number}` }
+  }
+  const [, commit] = /^\/commit\/([0-9a-f]{7,40})\/?(?:[?#].*)?$/.exec(rest) ?? []
+  if (commit !== undefined) return { path: `${fullName}/commit/${commit}`, short: `@${commit}` }
+  const [, ref, file] =
+    /^\/(?:blob|tree)\/([^/?#]+)((?:\/[^?#]*)?(?:#L\d+(?:-L\d+)?)?)$/.exec(rest) ?? []
+  if (ref !== undefined) {
+    const kind = /^[0-9a-f]{40}$/.test(ref) ? 'commit' : 'branch'
+    return { path: `${fullName}/src/${kind}/${ref}${file}` }
+  }
+  if (/^\/(?:wiki|releases\/tag)\/[^?#]+$/.test(rest)) return { path: `${fullName}${rest}` }
+  return /^\/?$/.test(rest) ? { path: fullName } : undefined
+}

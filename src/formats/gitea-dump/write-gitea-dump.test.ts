@@ -1,0 +1,547 @@
+import assert from 'node:assert/strict'
+import { createReadStream, existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { PassThrough, Readable } from 'node:stream'
+import { after, before, describe, type TestContext, test } from 'node:test'
+import { temporaryFolder } from '../../../test/support/archive-samples.ts'
+import {
+  type DumpEvent,
+  type DumpParts,
+  dumpForGitea,
+} from '../../../test/support/dump-for-gitea.ts'
+import { cleanupAfterFile } from '../../../test/support/file-cleanup.ts'
+import { type GitHost, gitHost } from '../../../test/support/git-host.ts'
+import {
+  addManifest,
+  DISCUSSED_FILES,
+  discussedFacts,
+  type Facts,
+  HOSTILE_TEXT,
+  makeDiscussedRepositories,
+  writeUnpackedArchive,
+} from '../../../test/support/gitea-archive.ts'
+import { readDump } from '../../../test/support/gitea-dump-reader.ts'
+import { factsOfArchive, factsOfDump } from '../../../test/support/gitea-facts.ts'
+import { REAL_ARCHIVE } from '../../../test/support/real-archive.ts'
+import { realRecords } from '../../../test/support/real-records.ts'
+import type { Git } from '../../git/git.ts'
+import { GitFailed } from '../../git/git-process.ts'
+import type { FactKind } from '../../records/fact-kinds.ts'
+import { readFact } from '../../records/read-records.ts'
+
+let host: GitHost
+let facts: Facts
+
+before(async () => {
+  host = await gitHost()
+  facts = discussedFacts(await makeDiscussedRepositories(host))
+})
+after(() => host.remove())
+
+type Wishes = Partial<DumpParts>
+
+/** Options of tests that need only this repository. */
+const SITE: Wishes = { repositories: ['alice/site'] }
+
+const ALL = ['alice/site', 'corp/empty', 'corp/quiet']
+
+async function scene(t: Pick<TestContext, 'after'>, change: Facts = {}) {
+  const folder = await temporaryFolder(t)
+  const into = join(folder, 'dumps')
+  const news: DumpEvent[] = []
+  const archive = await writeUnpackedArchive(
+    join(folder, 'archive'),
+    host,
+    { ...facts, ...change },
+    DISCUSSED_FILES,
+  )
+  const stop = new AbortController()
+  const dump = async (wishes: Wishes = {}) => {
+    const parts: DumpParts = {
+      ...{ git: host.godwitGit, into, people: new Map(), keepLinks: false, target: '' },
+      ...{ repositories: [], open: () => ({ folder: archive }), onEvent: (one) => news.push(one) },
+      ...wishes,
+    }
+    return await Array.fromAsync(dumpForGitea(parts, stop.signal))
+  }
+  const place = join(into, 'alice/site')
+  const git = (...args: string[]) => host.git(args, { dir: join(place, 'git') })
+  return { into, archive, place, dump, news, git, stop }
+}
+
+const fileCleanup = cleanupAfterFile()
+const cachedDumps = new Map<boolean, ReturnType<typeof dumpOnce>>()
+
+async function dumpOnce(keepLinks: boolean) {
+  const here = await scene(fileCleanup)
+  return { ...here, dumped: await here.dump({ keepLinks }) }
+}
+
+/** Dumps the unchanged facts once, for all tests that only read the dump. */
+function dumpOfAll(keepLinks = false) {
+  const dump = cachedDumps.get(keepLinks) ?? dumpOnce(keepLinks)
+  cachedDumps.set(keepLinks, dump)
+  return dump
+}
+
+const warnings = (news: readonly DumpEvent[]) =>
+  news.flatMap((one) => ('warning' in one ? [one.warning] : []))
+
+describe('a dump', () => {
+  test('has the same facts as the archive', async () => {
+    const { place } = await dumpOfAll(true)
+    assert.deepEqual(factsOfDump(readDump(place)), factsOfArchive(facts, 'alice/site'))
+  })
+
+  test('has the same facts as an archive of github.com', REAL_ARCHIVE.needed, async (t) => {
+    const { dump, into } = await scene(t)
+    await dump({ open: () => createReadStream(REAL_ARCHIVE.file) })
+    const real: Facts = {}
+    for (const [kind, records] of await realRecords())
+      real[kind as FactKind] = records.map((record) => readFact(kind as FactKind, record)) as never
+    const read = factsOfDump(readDump(join(into, 'go-gitea/test_repo')))
+    assert.deepEqual(read, factsOfArchive(real, 'go-gitea/test_repo'))
+    assert.deepEqual(
+      read.discussed.map(({ number, reactions }) => [number, reactions.length]),
+      [
+        [1, 1],
+        [2, 6],
+        [3, 0],
+        [4, 2],
+      ],
+    )
+  })
+
+  test('has text that YAML parsers and databases accept', async () => {
+    const { place } = await dumpOfAll()
+    const issue = readDump(place).issues.find(({ number }) => number === 2)
+    const readable = HOSTILE_TEXT.toWellFormed().replace('\u0000', '\ufffd')
+    assert.deepEqual([issue?.title, issue?.content], [readable, readable])
+  })
+
+  test('has titles and colours that old servers accept', async (t) => {
+    const [site, ...others] = facts.repositories!
+    const { dump, place, news } = await scene(t, {
+      issues: [{ ...facts.issues![0]!, title: '😝'.repeat(256) }],
+      repositories: [{ ...site!, labels: [{ ...site!.labels[0]!, color: 'red' }] }, ...others],
+    })
+    await dump(SITE)
+    const { issues, labels } = readDump(place)
+    assert.equal(issues[0]?.title, `${'😝'.repeat(254)}…`)
+    assert.deepEqual(labels[0], { name: 'bug', color: 'ededed', description: 'Broken' })
+    assert.match(warnings(news).join('\n'), /the title of #1 is cut to 255 characters/)
+  })
+
+  test('has comments on lines with their positions and authors', async () => {
+    const { place } = await dumpOfAll()
+    const reviews = readDump(place).reviews.get(3)!
+    const dumped = reviews.map(({ reviewer_name, state, comments }) => [
+      ...[reviewer_name, state],
+      ...comments.map((one: { id: number; line: number }) => `${one.id} at ${one.line}`),
+    ])
+    assert.deepEqual(dumped, [
+      ['bob', 'APPROVED'],
+      ['carol', 'CHANGES_REQUESTED'],
+      ['carol', 'COMMENTED', '31 at -2'],
+      ['erin', 'COMMENTED'],
+      ['bob', 'COMMENTED', '32 at -2'],
+      ['carol', 'COMMENTED', '33 at 2'],
+    ])
+  })
+
+  test('has comments on missing commits as reviews', async (t) => {
+    const gone = '1'.repeat(40)
+    const { dump, place } = await scene(t, {
+      pull_requests: facts.pull_requests!.map((pull) =>
+        pull.number === 3 ? { ...pull, head: { ...pull.head, sha: gone } } : pull,
+      ),
+    })
+    await dump(SITE)
+    const reviews = readDump(place).reviews.get(3)!
+    assert.deepEqual(
+      reviews.flatMap(({ comments }) => comments),
+      [],
+    )
+    assert.deepEqual(
+      reviews.slice(4).map(({ reviewer_name, state, content }) => [reviewer_name, state, content]),
+      [
+        ['carol', 'COMMENTED', '`a.txt`, line 2:\n\nComment 31'],
+        ['bob', 'COMMENTED', '`a.txt`, line 2:\n\nComment 32'],
+        ['carol', 'COMMENTED', '`a.txt`, line 2:\n\nComment 33'],
+      ],
+    )
+  })
+
+  test('handles duplicate numbers, missing milestones and duplicate titles', async (t) => {
+    const [pull, ...pulls] = facts.pull_requests!
+    const [milestone] = facts.milestones!
+    const [issue] = facts.issues!
+    const { dump, place, news } = await scene(t, {
+      pull_requests: [pull!, { ...pull!, title: 'Again' }, ...pulls],
+      milestones: [milestone!, { ...milestone!, number: 8 }],
+      issues: [{ ...issue!, milestone: 9 }],
+    })
+    await dump(SITE)
+    const { pulls: written } = readDump(place)
+    assert.equal(written.filter(({ number }) => number === pull!.number).length, 1)
+    const warned = warnings(news).join('\n')
+    assert.match(warned, new RegExp(`alice/site: #${pull!.number} occurs twice`))
+    assert.match(warned, /alice\/site: milestone 9 of #1 is not in the archive/)
+    assert.match(warned, /a second milestone “(.+)” is called “\1 \(2\)”/)
+  })
+
+  test('has assets with names and bytes, and a release without a tag as a draft', async (t) => {
+    const [first, ...others] = facts.releases!
+    // These characters have a meaning in a URL, and the server does not escape them.
+    const unusual = { ...first!.assets[0]!, name: '../%41?#.txt' }
+    const { dump, place, news } = await scene(t, {
+      releases: [{ ...first!, assets: [...first!.assets, unusual] }, ...others],
+    })
+    await dump(SITE)
+    const { releases } = readDump(place)
+    const [asset, second] = releases.find(({ tag_name }) => tag_name === 'v1')!.assets
+    assert.deepEqual([asset.name, asset.size, second.name], ['a b.txt', 8, unusual.name])
+    assert.match(second.download_url, /^release_assets\/\d+\/2\/\.\.__41__\.txt$/)
+    assert.equal(readFileSync(join(place, asset.download_url), 'utf8'), 'an asset')
+    assert.deepEqual(releases.map(({ tag_name, draft, name }) => [tag_name, draft, name]).sort(), [
+      ['next', true, 'next'],
+      ['v1', false, 'One'],
+      ['v9', true, 'v9'],
+    ])
+    assert.match(warnings(news).join('\n'), /the tag v9 is not in the archive: its release becomes/)
+  })
+
+  test('has attachments beside it, with a list', async () => {
+    const { place, news } = await dumpOfAll()
+    assert.deepEqual(readFileSync(join(place, 'attachments.csv'), 'utf8').split('\n').slice(1), [
+      '#1,bob,2021-03-06T12:00:00Z,shot.txt,text/plain,9,attachments/1/shot.txt',
+      '',
+    ])
+    assert.equal(readFileSync(join(place, 'attachments/1/shot.txt'), 'utf8'), 'a picture')
+    assert.deepEqual(
+      news.filter((one) => 'note' in one && /^beside the dump: 1 att/.test(one.note)).length,
+      1,
+    )
+    assert.match(warnings(news).join('\n'), /attachments\/u3\/gone.txt is not in the archive/)
+  })
+
+  test('skips changed files with a warning', async (t) => {
+    const { archive, dump, place, news } = await scene(t)
+    const stored = Object.keys(DISCUSSED_FILES)
+    await addManifest(archive, host, { repositories: ALL, stored })
+    await dump(SITE)
+    const count = () => warnings(news).filter((line) => /\(SHA-256\)/.test(line)).length
+    assert.equal(count(), 0)
+    assert.ok(existsSync(join(place, 'attachments/1/shot.txt')))
+    await rm(join(place, '../..'), { recursive: true })
+
+    for (const path of stored) await writeFile(join(archive, path), 'An asset')
+    await dump(SITE)
+    assert.equal(count(), 2)
+    const warned =
+      /alice\/site: release_assets\/u1\/a b.txt is not the file that was exported \(SHA/
+    assert.match(warnings(news).join('\n'), warned)
+    assert.equal(existsSync(join(place, 'attachments')), false)
+    assert.deepEqual(
+      readDump(place).releases.flatMap(({ assets }) => assets),
+      [],
+    )
+  })
+
+  test('reports what the archive lacks', async (t) => {
+    const { archive, dump, into, news } = await scene(t)
+    const missing = [{ oid: 'a'.repeat(64), size: 1 }]
+    await addManifest(archive, host, { repositories: ALL, stored: [] }, (manifest) => {
+      manifest.repositories.find(({ full_name }) => full_name === 'corp/quiet')!.lfs_missing =
+        missing
+      manifest.skipped.push({ full_name: 'corp/lost', reason: 'it is damaged' })
+    })
+    await dump()
+    const warned = warnings(news).join('\n')
+    assert.match(warned, /^corp\/quiet: 1 LFS object was missing on the host .*: a{64}$/m)
+    assert.match(warned, /^corp\/lost was skipped when the archive was made: it is damaged$/m)
+    news.length = 0
+    await dump({ repositories: ['corp/empty'], into: `${into}-empty` })
+    assert.deepEqual(warnings(news), [])
+  })
+
+  test('reports what it cannot contain, by kind', async (t) => {
+    const { dump, news } = await scene(t)
+    await dump(SITE)
+    assert.deepEqual(news.find((one) => 'leftBehind' in one)?.leftBehind, [
+      ['assignees', 1],
+      ['attachments', 1],
+      ['collaborators', 1],
+      ['commit_comments', 1],
+      ['dismissals', 1],
+      ['issue_comments', 1],
+      ['issue_events', 5],
+      ['pending_review_comments', 1],
+      ['pending_reviews', 1],
+      ['review_reactions', 1],
+    ])
+  })
+})
+
+/** Returns a git that fails for one command. */
+function failingAt(command: string, error: Error): Git {
+  const { start, run, text } = host.godwitGit
+  return {
+    run,
+    text: (args, call) => (args[0] === command ? Promise.reject(error) : text(args, call)),
+    start(args, call) {
+      if (args[0] !== command) return start(args, call)
+      const done = Promise.reject(error)
+      done.catch(() => {})
+      const stdout = new Readable({ read: () => stdout.destroy(error) })
+      return { stdout, stdin: new PassThrough(), done }
+    },
+  }
+}
+
+describe('git of a dump', () => {
+  test('keeps the commits of every pull request, and gives open ones a branch', async () => {
+    const { git, place, news } = await dumpOfAll()
+    const refs = (await git('for-each-ref', '--format=%(refname)')).split('\n')
+    assert.deepEqual(refs, [
+      ...['refs/heads/bob/fix', 'refs/heads/main', 'refs/heads/own'],
+      ...['refs/pull/3/head', 'refs/pull/4/head', 'refs/pull/5/head', 'refs/tags/v1'],
+    ])
+    const { pulls } = readDump(place)
+    for (const { number, head } of pulls.filter(({ head }) => head.sha !== ''))
+      assert.equal(await git('rev-parse', `refs/pull/${number}/head`), head.sha)
+    assert.equal(pulls.find(({ number }) => number === 6)?.head.sha, '')
+    assert.match(warnings(news).join('\n'), /pull request 6: the commits are not in the archive/)
+  })
+
+  test('keeps commits that were pushed after the record was read', async (t) => {
+    const [fork, own] = [4, 5].map((n) => facts.pull_requests!.find(({ number }) => number === n)!)
+    const { dump, place, git, news } = await scene(t, {
+      pull_requests: [{ ...fork!, head: { ...fork!.head, sha: own!.head.sha } }],
+    })
+    const [end] = await dump(SITE)
+    assert.deepEqual(end?.errors, [])
+    const [pull] = readDump(place).pulls
+    assert.equal(pull?.head.sha, fork!.head.sha)
+    for (const ref of ['refs/pull/4/head', `refs/heads/${pull?.head.ref}`])
+      assert.equal(await git('rev-parse', ref), fork!.head.sha)
+    assert.match(warnings(news).join('\n'), /pull request 4: record and ref name different commits/)
+  })
+
+  test('has patches relative to where the branch began', async () => {
+    const { git, place } = await dumpOfAll()
+    const [first] = (await git('rev-list', '--max-parents=0', 'main')).split('\n')
+    for (const { number, base, head, patch_url } of readDump(place).pulls) {
+      const patch = readFileSync(join(place, patch_url), 'utf8')
+      if (head.sha === '') assert.equal(patch, '')
+      else {
+        assert.equal(base.sha, first, `#${number}`)
+        assert.match(patch, /^diff --git/)
+      }
+    }
+  })
+
+  test('has an empty patch with a warning if the base is missing', async (t) => {
+    const base = { ref: 'gone', sha: 'd'.repeat(40) }
+    const { dump, place, news } = await scene(t, {
+      pull_requests: facts.pull_requests!.map((pull) => ({ ...pull, base })),
+    })
+    const [end] = await dump(SITE)
+    assert.deepEqual(end?.errors, [])
+    for (const { patch_url } of readDump(place).pulls)
+      assert.equal(readFileSync(join(place, patch_url), 'utf8'), '')
+    const warned = warnings(news).filter((line) => /began at is not in the archive/.test(line))
+    assert.deepEqual(
+      warned.map((line) => /pull request (\d+)/.exec(line)?.[1]),
+      ['3', '4', '5'],
+    )
+  })
+
+  for (const command of ['merge-base', 'diff'])
+    test(`reports a git ${command} that was killed`, async (t) => {
+      const { dump, into } = await scene(t)
+      const killed = new GitFailed([command], { exitCode: null, stderr: '', killedBy: 'SIGKILL' })
+      const [end] = await dump({ ...SITE, git: failingAt(command, killed) })
+      assert.deepEqual(end?.errors, [`git ${command} was killed (SIGKILL)`])
+      assert.equal(existsSync(into), false)
+    })
+
+  test('fails if the disk is full while a patch is written', async (t) => {
+    const { dump, into } = await scene(t)
+    const full = Object.assign(new Error('no space left'), { code: 'ENOSPC' })
+    await assert.rejects(dump({ ...SITE, git: failingAt('diff', full) }), full)
+    assert.equal(existsSync(into), false)
+  })
+
+  test('keeps merged pull requests merged, and marks drafts by their title', async () => {
+    const { place } = await dumpOfAll()
+    const { pulls } = readDump(place)
+    const of = (number: number) => pulls.find((pull) => pull.number === number)!
+    const merged = facts.issue_events!.find(({ event }) => event === 'merged')!.commit
+    assert.deepEqual([of(3).merged, of(3).merge_commit_sha, of(3).state], [true, merged, 'closed'])
+    assert.deepEqual([of(5).title, of(5).is_draft], ['WIP: Not yet', true])
+    assert.deepEqual([of(4).title, of(4).head.ref], ['Pull 4', 'bob/fix'])
+  })
+
+  test('has a wiki where the server looks for it, with the branch that it shows', async () => {
+    const { place } = await dumpOfAll()
+    const dir = join(place, 'git.wiki.git')
+    assert.match(await host.git(['log', '--format=%H', 'master'], { dir }), /^[0-9a-f]{40}$/)
+  })
+})
+
+describe('people and links', () => {
+  test('mapped people have their new login, and two with the same one react once', async (t) => {
+    const { dump, place } = await scene(t)
+    const [alice, bob] = ['alice', 'bob'].map((old) => [old, { login: 'anna', id: 7 }] as const)
+    await dump({ ...SITE, people: new Map([alice!, bob!]) })
+    const { issues, repository } = readDump(place)
+    const [first, second] = issues
+    assert.deepEqual([first?.poster_name, second?.poster_name], ['ghost', 'anna'])
+    assert.deepEqual(
+      first?.reactions.map((one: { user_name: string; content: string }) => one.content),
+      ['+1', 'hooray'],
+    )
+    assert.ok(second?.poster_id < 0, 'an account is known only together with the server')
+    assert.deepEqual([repository.owner, repository.description], ['anna', 'A site of hers'])
+    assert.match(
+      readFileSync(join(place, '../../restore.sh'), 'utf8'),
+      /'alice\/site' 'anna' 'site'/,
+    )
+  })
+
+  test('with the URL of the server, accounts are identified by id', async (t) => {
+    const { dump, place } = await scene(t)
+    const people = new Map([['alice', { login: 'anna', id: 7 }]])
+    await dump({ ...SITE, people, target: 'https://new.example.com/' })
+    const { issues, repository } = readDump(place)
+    assert.equal(issues.find(({ number }) => number === 2)?.poster_id, 7)
+    assert.ok(issues.find(({ number }) => number === 1)?.poster_id < 0)
+    assert.match(repository.original_url!, /^https:\/\/new\.example\.com\/\?migrated-from=https%3A/)
+  })
+
+  test('links into the archive are changed to the server, unless they are kept', async () => {
+    const body = async (keepLinks: boolean) => {
+      const { place } = await dumpOfAll(keepLinks)
+      return readDump(place)
+        .comments.get(2)
+        ?.find(({ index }) => index === 11)?.content
+    }
+    assert.equal(await body(false), 'See #3.')
+    assert.equal(await body(true), 'See https://old.example.com/alice/site/pull/3.')
+  })
+})
+
+async function undate(archive: string): Promise<void> {
+  const file = join(archive, 'repositories_000001.json')
+  const [site, ...others] = JSON.parse(await readFile(file, 'utf8'))
+  await writeFile(file, JSON.stringify([{ ...site, created_at: null }, ...others]))
+}
+
+async function removeGit(archive: string): Promise<void> {
+  await rm(join(archive, 'repositories/alice'), { recursive: true })
+}
+
+const SPOILED: [what: string, spoil: (archive: string) => Promise<void>, why: RegExp][] = [
+  ['whose record cannot be read', undate, /\[0\].*created_at/],
+  ['whose git data is not there', removeGit, /repositories\/alice\/site\.git of .* is not in the/],
+]
+
+describe('complete or not at all', () => {
+  test('several repositories, also empty ones, are dumped with a script for all', async () => {
+    const { dumped, into } = await dumpOfAll()
+    assert.deepEqual(dumped, [
+      { fullName: 'alice/site', errors: [] },
+      { fullName: 'corp/empty', errors: [] },
+      { fullName: 'corp/quiet', errors: [] },
+    ])
+    assert.deepEqual(readdirSync(into).sort(), ['alice', 'corp', 'restore.sh'])
+    assert.equal(statSync(join(into, 'restore.sh')).mode & 0o111, 0o111)
+    for (const name of ['empty', 'quiet']) {
+      const { issues, pulls, repository } = readDump(join(into, 'corp', name))
+      assert.deepEqual([issues, pulls], [[], []])
+      assert.equal(repository.default_branch, name === 'empty' ? '' : 'main')
+    }
+  })
+
+  test('only the selected repository is written', async (t) => {
+    const { dump, into, news } = await scene(t)
+    assert.deepEqual(await dump({ repositories: ['Corp/quiet'] }), [
+      { fullName: 'corp/quiet', errors: [] },
+    ])
+    assert.deepEqual(readdirSync(into).sort(), ['corp', 'restore.sh'])
+    assert.deepEqual(news.slice(0, -2), [{ leftBehind: [] }])
+    assert.match(JSON.stringify(news.at(-1)), /1 private repository: restore-repo would make it/)
+    await assert.rejects(
+      (await scene(t)).dump({ repositories: ['corp/other'] }),
+      /does not hold corp\/other/,
+    )
+  })
+
+  test('a repository for which git fails is reported, and the others are dumped', async (t) => {
+    const { archive, dump, into } = await scene(t)
+    const inTheWay = join(archive, 'repositories/alice/site.git/refs/pull/3')
+    await writeFile(inTheWay, `${facts.pull_requests![0]!.head.sha}\n`)
+    const [site, ...others] = await dump()
+    assert.equal(site?.fullName, 'alice/site')
+    assert.match(site.errors.join(), /^git update-ref failed .*refs\/pull\/3/)
+    assert.deepEqual(
+      others.map(({ fullName, errors }) => [fullName, errors]),
+      [
+        ['corp/empty', []],
+        ['corp/quiet', []],
+      ],
+    )
+    assert.deepEqual(readdirSync(into).sort(), ['corp', 'restore.sh'])
+    assert.doesNotMatch(readFileSync(join(into, 'restore.sh'), 'utf8'), /alice\/site/)
+  })
+
+  test('an aborted dump leaves nothing incomplete', async (t) => {
+    const { dump, into, stop } = await scene(t)
+    const onEvent = () => stop.abort(new Error('stopped'))
+    await assert.rejects(dump({ onEvent }), /stopped/)
+    assert.equal(existsSync(into), false)
+  })
+
+  test('existing files are never overwritten', async (t) => {
+    const { dump, into } = await scene(t)
+    await mkdir(join(into, 'corp/quiet'), { recursive: true })
+    await assert.rejects(dump(), /corp\/quiet already exists/)
+    assert.deepEqual(readdirSync(into, { recursive: true }).sort(), ['corp', 'corp/quiet'])
+    await writeFile(join(into, 'restore.sh'), '')
+    await assert.rejects(dump(SITE), /restore.sh already exists/)
+    assert.deepEqual(readdirSync(into).sort(), ['corp', 'restore.sh'])
+  })
+
+  for (const [what, spoil, why] of SPOILED)
+    test(`records of a repository ${what} are counted, unless others were selected`, async (t) => {
+      const { archive, dump, into, news } = await scene(t)
+      await spoil(archive)
+      const counted = () =>
+        Object.fromEntries(news.flatMap((one) => ('leftBehind' in one ? one.leftBehind : [])))
+      await dump({ repositories: ['corp/quiet'], into: `${into}-quiet` })
+      assert.equal(counted().issues, undefined)
+      await dump()
+      assert.match(warnings(news).join('\n'), why)
+      const { repositories, issues, issue_comments, pull_requests, releases } = counted()
+      assert.deepEqual([repositories, issues, issue_comments, pull_requests], [1, 2, 5, 4])
+      assert.equal(releases, 3)
+    })
+
+  test('a record with an invalid time is skipped, by file and index', async (t) => {
+    const [first, ...others] = facts.issues!
+    const { dump, place, news } = await scene(t, {
+      issues: [{ ...first!, updatedAt: 'yesterday' }, ...others],
+    })
+    await dump(SITE)
+    assert.deepEqual(
+      readDump(place).issues.map(({ number }) => number),
+      [2],
+    )
+    assert.match(
+      warnings(news).join('\n'),
+      /issues_000001.json: \[0\]\.updatedAt is not a valid time: "yesterday"/,
+    )
+  })
+})

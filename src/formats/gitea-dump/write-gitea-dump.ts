@@ -1,0 +1,131 @@
+import { existsSync } from 'node:fs'
+import { mkdir, rename, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { ArchiveRefused } from '../../archive/unreadable-archive.ts'
+import type { Git } from '../../git/git.ts'
+import { GitFailed } from '../../git/git-process.ts'
+import { formatCount } from '../../lib/quantities.ts'
+import { sortedRows } from '../../lib/sorted-rows.ts'
+import type { Snapshot } from '../../sources/snapshot.ts'
+import type { FormatReader, FormatWriter, Written } from '../format.ts'
+import { moveDurably, moveTo, refuseExisting, sync, syncTree } from '../output.ts'
+import type { PeopleMap } from '../people.ts'
+import type { Report } from '../report.ts'
+import { chooseDestinations } from './choose-destinations.ts'
+import { contextFactory, type DumpContext } from './dump-context.ts'
+import { dumpAttachments, dumpReleases } from './dump-files.ts'
+import { dumpComments, dumpIssues } from './dump-issues.ts'
+import { dumpPulls } from './dump-pulls.ts'
+import { dumpSettings, moveGit, moveWiki } from './dump-repository.ts'
+import { type Dumped, restoreScript } from './restore-script.ts'
+import { spoolFacts } from './spool-facts.ts'
+
+export interface GiteaDumpOptions {
+  git: Git
+  /** Dumps are written to OWNER/NAME in this directory, and restore.sh beside them. */
+  into: string
+  /** A directory on the same file system. */
+  workDirectory: string
+  people: PeopleMap
+  keepLinks: boolean
+  /** The URL of the server with a trailing slash, or empty if it is not known. */
+  target: string
+}
+
+const SCRIPT = 'restore.sh'
+
+/**
+ * Writes every repository as a directory for `restore-repo` of Gitea and Forgejo, each completely or not at all, and a script that
+ * restores them. Nothing is written before the server was found to accept every name and every target was found to be free.
+ */
+export function giteaDumpWriter(options: GiteaDumpOptions): FormatWriter {
+  return {
+    mapsPeople: true,
+    write: (content, report, signal) => writeDumps(options, content, report, signal),
+  }
+}
+
+async function* writeDumps(
+  options: GiteaDumpOptions,
+  content: FormatReader,
+  report: Report,
+  signal: AbortSignal,
+): AsyncGenerator<Written> {
+  const { into, people, workDirectory } = options
+  const destinations = chooseDestinations(content.fullNames, people)
+  await refuseExisting(into, new Set(content.fullNames))
+  if (existsSync(join(into, SCRIPT)))
+    throw new ArchiveRefused(`${join(into, SCRIPT)} already exists; name another directory`)
+  using rows = sortedRows(join(workDirectory, 'rows'))
+  const spool = await spoolFacts({ content, rows, destinations, report }, signal)
+  const createContext = contextFactory({ ...options, spool, report })
+  const dumped: Dumped[] = []
+  for await (const each of content.repositories(signal)) {
+    const { fullName } = each
+    if ('errors' in each) {
+      yield each
+      continue
+    }
+    for (const line of each.missingLfs) report.warn('LFS objects', line)
+    const destination = destinations.get(fullName.toLowerCase())!
+    const context = createContext(destination)
+    const target = join(into, fullName)
+    try {
+      const attachments = await writeDump(context, each.snapshot, signal)
+      await syncTree(context.directory)
+      await moveDurably(dirname(target), () => moveTo(context.directory, target))
+      if (attachments > 0)
+        report.note(
+          `beside the dump: ${formatCount(attachments, 'attachment')} in ${join(target, 'attachments')}, listed in attachments.csv`,
+        )
+    } catch (error) {
+      signal.throwIfAborted()
+      // An error of git concerns one repository. Any other would occur for the next one too.
+      if (!(error instanceof GitFailed)) throw error
+      yield { fullName, errors: [error.message] }
+      continue
+    }
+    dumped.push({
+      ...{ directory: fullName, owner: destination.owner, name: destination.name },
+      isPrivate: context.repository.private,
+    })
+    yield { fullName, errors: [] }
+  }
+  if (dumped.length === 0) return
+  await writeScript(workDirectory, into, dumped)
+  report.note(`next: run ${join(into, SCRIPT)} on the server`)
+  const count = dumped.filter(({ isPrivate }) => isPrivate).length
+  if (count > 0)
+    report.note(
+      `${formatCount(count, 'private repository', 'private repositories')}: restore-repo would make ${count === 1 ? 'it' : 'them'} public; restore.sh says what it needs`,
+    )
+}
+
+/** Writes the dump of a verified repository and returns how many attachments it has. */
+async function writeDump(
+  context: DumpContext,
+  { repository, wiki, examination }: Snapshot,
+  signal: AbortSignal,
+): Promise<number> {
+  await mkdir(context.directory, { recursive: true })
+  const refs = await moveGit(context, repository.dir, signal)
+  if (wiki) await moveWiki(context, wiki.dir, signal)
+  await dumpSettings(context)
+  dumpIssues(context, signal)
+  dumpComments(context, signal)
+  await dumpPulls(context, refs, signal)
+  await dumpReleases(context, refs, signal)
+  const attachments = await dumpAttachments(context, signal)
+  context.report.lost('LFS_objects', examination.repository.lfsObjects.length)
+  context.report.lost('collaborators', context.repository.collaborators.length)
+  return attachments
+}
+
+/** Writes the script last, so that everything it names exists. */
+async function writeScript(workDirectory: string, into: string, dumped: readonly Dumped[]) {
+  const file = join(workDirectory, SCRIPT)
+  await writeFile(file, restoreScript(dumped), { mode: 0o755 })
+  await sync(file)
+  await rename(file, join(into, SCRIPT))
+  await sync(into)
+}

@@ -1,0 +1,76 @@
+import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { addDiskFacts } from '../../lib/disk-errors.ts'
+
+/** Line breaks and control characters of YAML that JSON does not escape, and the byte order mark. */
+const NOT_IN_YAML = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g
+const SURROGATE_OR_ZERO = /\\u(?:d[89ab][0-9a-f]{2}|0000)/i
+
+/**
+ * Returns JSON that every YAML parser reads as the same value. YAML does not allow lone surrogates, and PostgreSQL does not store
+ * zero bytes. Both become U+FFFD.
+ */
+export function yamlJson(value: unknown): string {
+  const json = JSON.stringify(value)
+  const text = SURROGATE_OR_ZERO.test(json) ? JSON.stringify(value, replaceInvalid) : json
+  return text.replace(
+    NOT_IN_YAML,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+}
+
+function replaceInvalid(_key: string, value: unknown): unknown {
+  return typeof value === 'string' ? value.toWellFormed().replaceAll('\u0000', '\ufffd') : value
+}
+
+/** Returns a time in UTC in the format of RFC 3339, which Go parses. */
+export function yamlTime(text: string): string {
+  const time = Date.parse(text)
+  if (Number.isNaN(time)) throw new Error(`invalid time ${JSON.stringify(text)}`)
+  return new Date(time).toISOString().replace('.000Z', 'Z')
+}
+
+export const yamlTimeOrNull = (text: string | null): string | null =>
+  text === null ? null : yamlTime(text)
+
+const BUFFER_LENGTH = 64 * 1024
+
+/** Writes a list to a file, one value per line. An empty list makes no file, because the server expects none. */
+export class YamlList {
+  readonly #path: string
+  #file: number | undefined
+  #text = ''
+
+  constructor(path: string) {
+    this.#path = path
+  }
+
+  add(value: unknown): void {
+    if (this.#file === undefined) {
+      mkdirSync(dirname(this.#path), { recursive: true })
+      this.#file = openSync(this.#path, 'wx')
+      this.#text = '[\n'
+    } else this.#text += ',\n'
+    this.#text += yamlJson(value)
+    if (this.#text.length > BUFFER_LENGTH) this.#write(this.#file)
+  }
+
+  /** Completes the file. Without this call it is invalid. */
+  close(): void {
+    if (this.#file === undefined) return
+    this.#text += '\n]\n'
+    this.#write(this.#file)
+    closeSync(this.#file)
+    this.#file = undefined
+  }
+
+  #write(file: number): void {
+    const bytes = Buffer.from(this.#text)
+    this.#text = ''
+    try {
+      for (let done = 0; done < bytes.length; ) done += writeSync(file, bytes, done)
+    } catch (error) {
+      throw addDiskFacts(error, this.#path)
+    }
+  }
+}

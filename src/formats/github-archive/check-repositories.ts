@@ -1,0 +1,160 @@
+import { existsSync } from 'node:fs'
+import { mkdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import {
+  MANIFEST_PATH,
+  type Manifest,
+  type ManifestRepository,
+  parseManifest,
+} from '../../archive/manifest.ts'
+import type { Git } from '../../git/git.ts'
+import { gitDirectory, type VerifiedCopy } from '../../sources/directory/git-directory.ts'
+import type { Snapshot } from '../../sources/snapshot.ts'
+import { Unreadable } from '../../sources/unreadable.ts'
+import type { Unpacked } from '../unpack-archive.ts'
+import { compareFiles, compareRepository, compareSegment } from './compare-manifest.ts'
+
+export type CheckedRepository = { fullName: string } & (
+  | { errors: string[] }
+  /** The verified snapshot exists until the next repository is requested, unless the caller moves it. */
+  | { snapshot: Snapshot; isPackedAgain: boolean }
+)
+
+/** Returns undefined for an archive of another program, which has no manifest. Throws ManifestInvalid. */
+export async function readManifest(root: string): Promise<Manifest | undefined> {
+  const file = join(root, MANIFEST_PATH)
+  return existsSync(file) ? parseManifest(await readFile(file, 'utf8')) : undefined
+}
+
+export interface CheckOptions {
+  git: Git
+  /** The directory for the snapshots. */
+  scratch: string
+  /** Selects repositories by full name. Without it all are checked. */
+  isWanted?(fullName: string): boolean
+}
+
+const TRUNCATED = 'it is incomplete, because the archive is truncated or damaged'
+
+/** Checks each repository that the archive or its manifest contains, one after another. */
+export async function* checkRepositories(
+  unpacked: Unpacked,
+  manifest: Manifest | undefined,
+  { git, scratch, isWanted = () => true }: CheckOptions,
+  signal: AbortSignal,
+): AsyncGenerator<CheckedRepository> {
+  const repositories = join(unpacked.root, 'repositories')
+  await mkdir(repositories, { recursive: true })
+  const missing = new Map(manifest?.repositories.map((each) => [each.full_name, each]))
+  const source = gitDirectory({ root: repositories, git })
+  for await (const listed of source.list()) {
+    if ('refused' in listed) {
+      const { path, reason } = listed.refused
+      missing.delete(path.replace(/\.git$/, ''))
+      yield { fullName: path, errors: [reason] }
+      continue
+    }
+    if ('members' in listed) continue
+    const fullName = `${listed.found.owner}/${listed.found.name}`
+    const expected = missing.get(fullName)
+    missing.delete(fullName)
+    if (!isWanted(fullName)) continue
+    const copy = () => source.makeVerifiedCopy(listed.found, scratch, signal)
+    if (manifest && !expected)
+      yield { fullName, errors: ['it is in the archive and not in the manifest'] }
+    else yield* checkRepository(unpacked, fullName, expected, copy)
+  }
+  const reason = unpacked.damage ? TRUNCATED : 'it is in the manifest and not in the archive'
+  for (const fullName of missing.keys())
+    if (isWanted(fullName)) yield { fullName, errors: [reason] }
+}
+
+/** `expected` is undefined if the archive has no manifest. */
+async function* checkRepository(
+  { root, checksums, damage }: Unpacked,
+  fullName: string,
+  expected: ManifestRepository | undefined,
+  makeVerifiedCopy: () => Promise<VerifiedCopy>,
+): AsyncGenerator<CheckedRepository> {
+  const tar = checksums.get(fullName)
+  const isTruncated = () =>
+    expected
+      ? (tar?.plainLength ?? 0) < expected.segment.plain_length
+      : fullName === [...checksums.keys()].at(-1)
+  if (damage && isTruncated()) {
+    yield { fullName, errors: [TRUNCATED] }
+    return
+  }
+  let errors = expected && tar ? compareSegment(expected, tar) : []
+  // A program that packs an archive again writes other tar headers. Then the files are compared instead.
+  const isPackedAgain = errors.length > 0 && !damage
+  if (isPackedAgain && expected) errors = await compareFiles(root, expected)
+  let copy: VerifiedCopy
+  try {
+    copy = await makeVerifiedCopy()
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error
+    // The caller adds the name to each error.
+    yield { fullName, errors: [...errors, error.message.replace(`${fullName}: `, '')] }
+    return
+  }
+  const { snapshot, examination } = copy
+  try {
+    if (expected) errors.push(...compareRepository(expected, examination))
+    yield errors.length > 0 ? { fullName, errors } : { fullName, snapshot, isPackedAgain }
+  } finally {
+    await snapshot.remove()
+  }
+}
+
+/** Returns a line for each repository that was skipped by the export. */
+export function describeSkipped({ skipped }: Manifest): string[] {
+  return skipped.map(
+    ({ full_name, reason }) => `${full_name} was skipped when the archive was made: ${reason}`,
+  )
+}
+
+/** Returns a line about the LFS objects that a repository was exported without, or an empty list if there are none. */
+export function describeUnexportedLfs({
+  full_name,
+  lfs_missing = [],
+}: ManifestRepository): string[] {
+  const when = 'missing on the host when it was exported'
+  return describeMissing(full_name, lfs_missing, ['was', 'were'], when)
+}
+
+/**
+ * Returns a line about LFS objects that files of a repository refer to and the archive does not contain. They are taken from the
+ * manifest, or else found by the LFS pointers. GitHub's archives never contain LFS objects.
+ */
+export async function describeMissingLfs(
+  fullName: string,
+  { report }: Snapshot,
+  manifest: Manifest | undefined,
+): Promise<string[]> {
+  const listed = manifest?.repositories.find(({ full_name }) => full_name === fullName)
+  if (listed?.lfs_missing) return describeUnexportedLfs(listed)
+  try {
+    const { missingLfs } = await report()
+    return describeMissing(fullName, missingLfs, ['is', 'are'], 'not in the archive')
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error
+    // The repository can be restored nevertheless.
+    return [`its LFS objects could not be checked: ${error.message}`]
+  }
+}
+
+const MAX_NAMED = 3
+
+function describeMissing(
+  fullName: string,
+  missing: readonly { oid: string }[],
+  [is, are]: [string, string],
+  where: string,
+): string[] {
+  if (missing.length === 0) return []
+  const count = missing.length === 1 ? `1 LFS object ${is}` : `${missing.length} LFS objects ${are}`
+  const first = missing.slice(0, MAX_NAMED).map(({ oid }) => oid)
+  const more = missing.length > MAX_NAMED ? ', …' : ''
+  return [`${fullName}: ${count} ${where}: ${first.join(', ')}${more}`]
+}

@@ -1,0 +1,248 @@
+import { lstat, readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isUploadedFile, type Manifest } from '../../archive/manifest.ts'
+import { unsafePath } from '../../archive/tar-header.ts'
+import type { Git } from '../../git/git.ts'
+import { ifExists } from '../../lib/errno.ts'
+import { parseJson } from '../../lib/json-shape.ts'
+import type { FactKind, FactsByKind } from '../../records/fact-kinds.ts'
+import { isFactKind, type OnInvalid, readFacts } from '../../records/read-records.ts'
+import { kindOfFile, readRecordFile } from '../../records/record-file.ts'
+import type { RepositoryRecord } from '../../records/record-shapes.ts'
+import { type Repository, UNKNOWN_REPOSITORY } from '../../records/repository.ts'
+import type { FormatReader, FoundFile, RepositoryContent } from '../format.ts'
+import type { Report } from '../report.ts'
+import type { Unpacked } from '../unpack-archive.ts'
+import {
+  checkRepositories,
+  describeMissingLfs,
+  describeSkipped,
+  readManifest,
+} from './check-repositories.ts'
+import {
+  CHANGED,
+  digestOf,
+  NOT_IN_MANIFEST,
+  refuseEdited,
+  uploadDigests,
+} from './compare-manifest.ts'
+
+export interface ReaderParts {
+  git: Git
+  /** A directory for snapshots, on the file system of the output. */
+  scratch: string
+  /** The repositories to read, in lower case. If empty, all are read. Content of others is not reported as lost. */
+  wanted: ReadonlySet<string>
+  report: Report
+}
+
+/** Reads an unpacked archive of GitHub, of Godwit, or of another program that writes this format. Throws ArchiveRefused. */
+export async function readGitHubArchive(
+  unpacked: Unpacked,
+  parts: ReaderParts,
+  signal: AbortSignal,
+): Promise<FormatReader> {
+  const { root } = unpacked
+  const { report, wanted } = parts
+  const manifest = await readManifest(root)
+  if (manifest) await refuseEdited(root, manifest)
+  if (manifest && wanted.size === 0)
+    for (const each of describeSkipped(manifest)) report.warn('skipped repositories', each)
+  const isWanted = (fullName: string) => wanted.size === 0 || wanted.has(fullName.toLowerCase())
+  const fullNames = (await repositoriesIn(root)).filter(isWanted)
+  const archive = new RecordFiles(root, report, isWanted)
+  const repositories = await archive.repositories(fullNames)
+  await archive.reportUnknownKinds(signal)
+  const digests = manifest && uploadDigests(manifest)
+  return {
+    summary: await summaryOf(root, manifest),
+    fullNames,
+    urlOf: (fullName) => repositories.get(fullName.toLowerCase())?.url ?? '',
+    repositories: (signal) => readRepositories(unpacked, manifest, { ...parts, isWanted }, signal),
+    facts: (kind, signal) =>
+      kind === 'repositories'
+        ? (factsOf(repositories) as AsyncIterable<never>)
+        : archive.facts(kind, signal),
+    findFile: (path, signal) => findFile(root, digests, path, signal),
+  }
+}
+
+/** Returns the repositories of an unpacked archive that have git data. A wiki is part of its repository. */
+async function repositoriesIn(root: string): Promise<string[]> {
+  const folders = new Set<string>()
+  const top = join(root, 'repositories')
+  for (const owner of (await ifExists(readdir(top, { withFileTypes: true }), 'ENOENT')) ?? [])
+    if (owner.isDirectory())
+      for (const name of await readdir(join(top, owner.name)))
+        if (name.endsWith('.git')) folders.add(`${owner.name}/${name.slice(0, -'.git'.length)}`)
+  const isWiki = (name: string) => folders.has(name.replace(/\.wiki$/, '')) && /\.wiki$/.test(name)
+  return [...folders].filter((name) => !isWiki(name)).sort()
+}
+
+async function summaryOf(root: string, manifest: Manifest | undefined) {
+  if (manifest) return { madeBy: manifest.generator, madeAt: manifest.created_at }
+  const schema = await ifExists(readFile(join(root, 'schema.json'), 'utf8'), 'ENOENT')
+  const { github_sha } = (schema ? parseJson(schema) : {}) as { github_sha?: unknown }
+  const madeBy = typeof github_sha === 'string' ? `GitHub (${github_sha})` : 'unknown'
+  return { madeBy, madeAt: null }
+}
+
+async function* readRepositories(
+  unpacked: Unpacked,
+  manifest: Manifest | undefined,
+  options: ReaderParts & { isWanted(fullName: string): boolean },
+  signal: AbortSignal,
+): AsyncGenerator<RepositoryContent> {
+  for await (const checked of checkRepositories(unpacked, manifest, options, signal)) {
+    if ('errors' in checked) yield checked
+    else {
+      const { fullName, snapshot } = checked
+      yield {
+        fullName,
+        snapshot,
+        missingLfs: await describeMissingLfs(fullName, snapshot, manifest),
+      }
+    }
+  }
+}
+
+type KnownRepositories = Map<string, { fact: Repository; url: string }>
+
+async function* factsOf(repositories: KnownRepositories): AsyncGenerator<Repository> {
+  for (const { fact } of repositories.values()) yield fact
+}
+
+/** The files of records in an unpacked archive. */
+class RecordFiles {
+  readonly #root: string
+  readonly #report: Report
+  readonly #isWanted: (fullName: string) => boolean
+  /** The repository by its name in the records, in lower case. */
+  readonly #names = new Map<string, string>()
+
+  constructor(root: string, report: Report, isWanted: (fullName: string) => boolean) {
+    this.#root = root
+    this.#report = report
+    this.#isWanted = isWanted
+  }
+
+  async #filesOf(isKind: (kind: string) => boolean): Promise<{ file: string; kind: string }[]> {
+    return (await readdir(this.#root)).sort().flatMap((file) => {
+      const kind = kindOfFile(file)
+      return kind !== undefined && isKind(kind) ? [{ file, kind }] : []
+    })
+  }
+
+  /** Reads one file. A file that cannot be read counts as empty. */
+  async #read<T>(
+    file: string,
+    read: (text: string) => { records: T[]; count: number },
+  ): Promise<{ records: T[]; count: number }> {
+    try {
+      return read(await readFile(join(this.#root, file), 'utf8'))
+    } catch (error) {
+      this.#report.warn('files', `${file}: ${(error as Error).message}; nothing of it is used`)
+      return { records: [], count: 0 }
+    }
+  }
+
+  /**
+   * Reads the records of the repositories that have git data. A repository without a record that can be read is private. Facts refer
+   * to a repository by its name in the records, which may differ from that of its git data.
+   */
+  async repositories(fullNames: readonly string[]): Promise<KnownRepositories> {
+    const found: KnownRepositories = new Map()
+    const spelling = new Map(fullNames.map((name) => [name.toLowerCase(), name]))
+    for (const { file } of await this.#filesOf((kind) => kind === 'repositories')) {
+      const onInvalid: OnInvalid = (why) =>
+        this.#report.lostRecord('repositories', `${file}: ${why}`)
+      const { records } = await this.#read(file, (text) =>
+        readFacts('repositories', text, onInvalid),
+      )
+      const raw = await this.#read(file, (text) => readRecordFile('repositories', text, () => {}))
+      const urls = new Map(
+        raw.records.map(({ index, value }) => [index, (value as RepositoryRecord).url]),
+      )
+      for (const { index, value: fact } of records) {
+        const key = fact.git.replace(/^repositories\/|\.git$/g, '').toLowerCase()
+        const fullName = `${fact.owner}/${fact.name}`
+        const name = spelling.get(key)
+        if (name !== undefined) {
+          found.set(key, { fact: renamed(fact, name), url: urls.get(index) ?? '' })
+          this.#names.set(fullName.toLowerCase(), name)
+        } else if (this.#isWanted(fullName))
+          this.#report.lostRecord(
+            'repositories',
+            `${file}: [${index}]: ${fact.git} of ${fullName} is not in the archive`,
+          )
+      }
+    }
+    for (const [key, name] of spelling) {
+      if (found.has(key)) continue
+      const why = 'has no record that can be read: it is treated as private'
+      this.#report.warn('repositories', `${name} ${why}`)
+      found.set(key, { fact: renamed(UNKNOWN_REPOSITORY, name), url: '' })
+    }
+    return found
+  }
+
+  async reportUnknownKinds(signal: AbortSignal): Promise<void> {
+    for (const { file, kind } of await this.#filesOf((kind) => !isFactKind(kind))) {
+      signal.throwIfAborted()
+      const read = (text: string) => readRecordFile(kind, text, () => {})
+      this.#report.lost(kind, (await this.#read(file, read)).count)
+    }
+  }
+
+  async *facts<K extends FactKind>(kind: K, signal: AbortSignal): AsyncGenerator<FactsByKind[K]> {
+    const onInvalid = (file: string): OnInvalid => {
+      return (why) => this.#report.lostRecord(kind, `${file}: ${why}`)
+    }
+    for (const { file } of await this.#filesOf((each) => each === kind)) {
+      signal.throwIfAborted()
+      const { records } = await this.#read(file, (text) => readFacts(kind, text, onInvalid(file)))
+      for (const { index, value } of records) {
+        const why = invalidTime(value)
+        if (why) this.#report.lostRecord(kind, `${file}: [${index}].${why}`)
+        else if (!('repository' in value)) yield value
+        else {
+          const repository = this.#names.get(value.repository.toLowerCase())
+          if (repository !== undefined) yield { ...value, repository }
+          else if (this.#isWanted(value.repository)) this.#report.lost(kind)
+        }
+      }
+    }
+  }
+}
+
+function renamed(fact: Repository, fullName: string): Repository {
+  const [owner = '', name = ''] = fullName.split('/')
+  return { ...fact, owner, name }
+}
+
+function invalidTime(fact: object): string | undefined {
+  for (const [key, value] of Object.entries(fact))
+    if (/(?:At|On)$/.test(key) && typeof value === 'string' && Number.isNaN(Date.parse(value)))
+      return `${key} is not a valid time: ${JSON.stringify(value)}`
+  return undefined
+}
+
+/** Finds the unpacked file that a record names. The record is untrusted. */
+async function findFile(
+  root: string,
+  digests: ReadonlyMap<string, string> | undefined,
+  path: string,
+  signal: AbortSignal,
+): Promise<FoundFile | { missing: string }> {
+  const missing = { missing: `${path} is not in the archive` }
+  if (unsafePath(path) || !isUploadedFile(path)) return missing
+  const file = join(root, path)
+  const stats = await lstat(file).catch(() => undefined)
+  if (!stats?.isFile()) return missing
+  if (digests) {
+    const sha256 = digests.get(path)
+    if (sha256 === undefined) return { missing: `${path} ${NOT_IN_MANIFEST}` }
+    if ((await digestOf(file, {}, signal)) !== sha256) return { missing: `${path} ${CHANGED}` }
+  }
+  return { file, bytes: stats.size }
+}

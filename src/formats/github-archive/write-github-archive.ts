@@ -1,0 +1,325 @@
+import { hash, randomUUID } from 'node:crypto'
+import { createReadStream, createWriteStream, existsSync } from 'node:fs'
+import { mkdir, rename, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import {
+  MANIFEST_FORMAT,
+  MANIFEST_PATH,
+  type Manifest,
+  type ManifestFile,
+  type ManifestSegment,
+} from '../../archive/manifest.ts'
+import { planArchive, type StoredSegment } from '../../archive/plan-archive.ts'
+import { ArchiveRefused } from '../../archive/unreadable-archive.ts'
+import { type SegmentEntry, writeSegment } from '../../archive/write-segment.ts'
+import { withWriteContext } from '../../lib/disk-errors.ts'
+import { COMMON_REACTIONS } from '../../records/fact.ts'
+import {
+  FACT_KINDS,
+  type FactKind,
+  type FactsByKind,
+  ISSUE_TRACKER_KINDS,
+  type WrittenKind,
+} from '../../records/fact-kinds.ts'
+import { type User, unknownUser } from '../../records/people.ts'
+import type { HostUrls } from '../../records/record-urls.ts'
+import type { ReleaseAsset } from '../../records/release.ts'
+import { loginsIn, splitIntoFiles, toRecord } from '../../records/write-records.ts'
+import type { Snapshot } from '../../sources/snapshot.ts'
+import {
+  type FormatReader,
+  type FormatWriter,
+  type FoundFile,
+  UNKNOWN_HOST,
+  type Written,
+} from '../format.ts'
+import { sync } from '../output.ts'
+import type { Report } from '../report.ts'
+import { contentsOf, hashWhileReading, recordFileDigests } from './segment-contents.ts'
+
+export interface GitHubArchiveOptions {
+  /** The archive, which must not exist. */
+  output: string
+  /** A directory on the same file system. */
+  workDirectory: string
+  /** The program and its version, such as `godwit 0.1.0`. */
+  generator: string
+  now(): number
+}
+
+/** Writes an archive in GitHub's format with a manifest, as an export of Godwit is. */
+export function githubArchiveWriter(options: GitHubArchiveOptions): FormatWriter {
+  if (existsSync(options.output))
+    throw new ArchiveRefused(`${options.output} already exists; name another file`)
+  return {
+    write: (content, report, signal) =>
+      new ArchiveWriter({ ...options, content, report, signal }).write(),
+  }
+}
+
+/** The kind that the facts of a kind are written as. Facts of all other kinds are reported as lost. */
+const WRITTEN_AS: { [K in FactKind]?: WrittenKind } = {
+  organizations: 'organizations',
+  teams: 'teams',
+  repositories: 'repositories',
+  ...Object.fromEntries(ISSUE_TRACKER_KINDS.map((kind) => [kind, kind])),
+  protected_branches: 'protected_branches',
+  attachments: 'attachments',
+  repository_files: 'attachments',
+}
+const SCHEMA = `${JSON.stringify({ version: '1.0.1' }, null, 2)}\n`
+
+interface ArchiveParts extends GitHubArchiveOptions {
+  content: FormatReader
+  report: Report
+  signal: AbortSignal
+}
+
+class ArchiveWriter {
+  readonly #parts: ArchiveParts
+  readonly #createdAt: number
+  /** The base of the URLs of people. */
+  readonly #host: string
+  /** In the order of the archive, without the metadata and the manifest. */
+  readonly #segments: StoredSegment[] = []
+  readonly #repositories = new Map<string, Manifest['repositories'][number]>()
+  readonly #storedFiles: Manifest['stored_files'] = []
+  readonly #skipped: Manifest['skipped'] = []
+  /** Files of records, by kind. They are written when the facts are read, and packed in the order of the kinds. */
+  readonly #records = new Map<WrittenKind, ManifestFile[]>()
+  /** The files of each repository that its facts name, by path. */
+  readonly #uploads = new Map<string, Map<string, FoundFile>>()
+  /** The logins that records link to, by login in lower case. Each needs a record. */
+  readonly #logins = new Map<string, string>()
+  readonly #organizations = new Set<string>()
+
+  constructor(parts: ArchiveParts) {
+    this.#parts = parts
+    this.#createdAt = parts.now()
+    const { content } = parts
+    this.#host =
+      content.fullNames.map((name) => originOf(content.urlOf(name))).find(Boolean) ?? UNKNOWN_HOST
+  }
+
+  async *write(): AsyncGenerator<Written> {
+    const { content, report, signal, output, workDirectory } = this.#parts
+    await mkdir(join(workDirectory, 'records'))
+    for await (const each of content.repositories(signal)) {
+      const { fullName } = each
+      if ('errors' in each) {
+        this.#skipped.push({ full_name: fullName, reason: each.errors.join('; ') })
+        yield each
+        continue
+      }
+      for (const line of each.missingLfs) report.warn('LFS objects', line)
+      await this.#packRepository(fullName, each.snapshot)
+      yield { fullName, errors: [] }
+    }
+    if (this.#repositories.size === 0) return
+    for (const kind of FACT_KINDS) {
+      const written = WRITTEN_AS[kind]
+      if (written) await this.#writeRecords(written, this.#recordsOf(kind, written))
+      else if (kind !== 'users' && kind !== 'bots')
+        for await (const _ of content.facts(kind, signal)) report.lost(kind)
+    }
+    await this.#writeRecords('users', this.#userRecords())
+    for (const [fullName, files] of this.#uploads) await this.#packUploads(fullName, files)
+    const metadata = await this.#packMetadata()
+    const segments = [metadata.stored, ...this.#segments, await this.#packManifest(metadata)]
+    const file = join(workDirectory, 'archive')
+    const bytes = bytesOf(planArchive(segments).parts)
+    await withWriteContext(output, () => pipeline(bytes, createWriteStream(file), { signal }))
+    await sync(file)
+    await rename(file, output)
+    await sync(dirname(output))
+  }
+
+  async #pack(entries: AsyncIterable<SegmentEntry>) {
+    const { workDirectory, signal } = this.#parts
+    const key = join(workDirectory, `segment-${randomUUID()}`)
+    const sink = (bytes: AsyncIterable<Uint8Array>) => pipeline(bytes, createWriteStream(key))
+    const stored: StoredSegment = { key, ...(await writeSegment(entries, sink, { signal })) }
+    const { sha256, length, plainLength, crc32 } = stored
+    return { stored, segment: { sha256, length, plain_length: plainLength, crc32 } }
+  }
+
+  async #packRepository(fullName: string, snapshot: Snapshot): Promise<void> {
+    const files: ManifestFile[] = []
+    const entries = recordFileDigests(snapshot.entries() as AsyncIterable<SegmentEntry>, files)
+    const { stored, segment } = await this.#pack(entries)
+    const { missingLfs } = await snapshot.report()
+    this.#segments.push(stored)
+    this.#repositories.set(fullName, {
+      ...contentsOf(snapshot.examination, missingLfs, files),
+      segment,
+    })
+  }
+
+  /** Yields the records of a kind. Facts of repositories that could not be written are left out with them. */
+  async *#recordsOf(kind: FactKind, written: WrittenKind) {
+    const { content, signal } = this.#parts
+    for await (const each of content.facts(kind, signal)) {
+      const fact = (await this.#adapt(kind, each)) as FactsByKind[WrittenKind] | undefined
+      if (!fact) continue
+      for (const login of loginsIn(written, fact)) this.#logins.set(login.toLowerCase(), login)
+      yield toRecord(written, fact, this.#urls('repository' in fact ? fact.repository : ''))
+    }
+  }
+
+  async #adapt(kind: FactKind, fact: FactsByKind[FactKind]): Promise<object | undefined> {
+    if (kind === 'organizations' && 'login' in fact)
+      this.#organizations.add(fact.login.toLowerCase())
+    if ('git' in fact) {
+      const own = this.#repositories.get(`${fact.owner}/${fact.name}`)
+      const path = `repositories/${fact.owner}/${fact.name}`
+      // A link to a missing wiki breaks importers.
+      return own && { ...fact, git: `${path}.git`, wiki: own.wiki ? `${path}.wiki.git` : undefined }
+    }
+    if (!('repository' in fact)) return fact
+    if (!this.#repositories.has(fact.repository)) return undefined
+    if ('assets' in fact) {
+      const assets: ReleaseAsset[] = []
+      for (const asset of fact.assets)
+        if (await this.#addUpload('release_assets', fact.repository, asset.file)) assets.push(asset)
+      return { ...fact, assets }
+    }
+    if ('file' in fact && !(await this.#addUpload(kind, fact.repository, fact.file)))
+      return undefined
+    if (kind === 'repository_files' && 'file' in fact)
+      return { ...fact, uuid: uuidFrom(fact.file), on: { kind: 'repository' } }
+    const reactions = 'reactions' in fact ? (fact.reactions ?? []) : []
+    const unknown = reactions.filter(({ content }) => !COMMON_REACTIONS.includes(content))
+    for (const { content } of unknown) this.#parts.report.lost('reactions', 1, content)
+    if (unknown.length === 0) return fact
+    return { ...fact, reactions: reactions.filter((each) => !unknown.includes(each)) }
+  }
+
+  /** A link to a missing file breaks importers. */
+  async #addUpload(kind: string, repository: string, path: string): Promise<boolean> {
+    const { content, report, signal } = this.#parts
+    const found = await content.findFile(path, signal)
+    if ('missing' in found) {
+      report.lostRecord(kind, `${repository}: ${found.missing}`)
+      return false
+    }
+    const uploads = this.#uploads.get(repository) ?? new Map<string, FoundFile>()
+    this.#uploads.set(repository, uploads.set(path, found))
+    return true
+  }
+
+  #urls(repository: string): HostUrls {
+    const { content } = this.#parts
+    return {
+      host: originOf(content.urlOf(repository)) ?? UNKNOWN_HOST,
+      person: (login) => `${this.#host}/${login}`,
+      repository: (fullName) => content.urlOf(fullName) || `${UNKNOWN_HOST}/${fullName}`,
+    }
+  }
+
+  /** An organization has its own record with the same URL. */
+  async *#userRecords() {
+    const { content, signal } = this.#parts
+    const seen = new Set(this.#organizations)
+    const record = (user: User) => {
+      seen.add(user.login.toLowerCase())
+      return toRecord('users', user, this.#urls(''))
+    }
+    for (const kind of ['users', 'bots'] as const)
+      for await (const user of content.facts(kind, signal))
+        if (!seen.has(user.login.toLowerCase())) yield record(user)
+    for (const [key, login] of this.#logins) if (!seen.has(key)) yield record(unknownUser(login))
+  }
+
+  async #writeRecords(kind: WrittenKind, records: AsyncIterable<unknown>): Promise<void> {
+    const files = this.#records.get(kind) ?? []
+    this.#records.set(kind, files)
+    for await (const { text } of splitIntoFiles(kind, records)) {
+      // Two kinds of facts can be written as one, so files are numbered here.
+      const path = `${kind}_${String(files.length + 1).padStart(6, '0')}.json`
+      files.push({ path, size: Buffer.byteLength(text), sha256: hash('sha256', text) })
+      await writeFile(join(this.#parts.workDirectory, 'records', path), text)
+    }
+  }
+
+  async #packUploads(fullName: string, uploads: ReadonlyMap<string, FoundFile>): Promise<void> {
+    const files: ManifestFile[] = []
+    async function* entries(): AsyncGenerator<SegmentEntry> {
+      const folders = new Set<string>()
+      for (const [path, { file, bytes: size }] of uploads) {
+        const folder = dirname(path)
+        if (!folders.has(folder)) yield { kind: 'directory', path: folder, modifiedAt: 0 }
+        folders.add(folder)
+        const open = () =>
+          hashWhileReading(createReadStream(file), (sha256) => files.push({ path, size, sha256 }))
+        yield { kind: 'file', path, size, modifiedAt: 0, packed: false, open }
+      }
+    }
+    const { stored, segment } = await this.#pack(entries())
+    this.#segments.push(stored)
+    this.#storedFiles.push({ full_name: fullName, segment, files })
+  }
+
+  async #packMetadata() {
+    const folder = join(this.#parts.workDirectory, 'records')
+    const schema = { path: 'schema.json', size: SCHEMA.length, sha256: hash('sha256', SCHEMA) }
+    await writeFile(join(folder, schema.path), SCHEMA)
+    const kinds = FACT_KINDS.flatMap((kind) => this.#records.get(kind as WrittenKind) ?? [])
+    const files = [schema, ...kinds]
+    const owners = new Set([...this.#repositories.keys()].map((name) => name.split('/')[0]!))
+    const uploads = this.#storedFiles.flatMap((each) =>
+      each.files.map(({ path }) => path.split('/')[0]!),
+    )
+    const folders = [
+      ...new Set(uploads),
+      'repositories',
+      ...[...owners].map((owner) => `repositories/${owner}`),
+    ]
+    const modifiedAt = this.#createdAt
+    async function* entries(): AsyncGenerator<SegmentEntry> {
+      for (const { path, size } of files) {
+        const open = () => createReadStream(join(folder, path))
+        yield { kind: 'file', path, size, modifiedAt, packed: false, open }
+      }
+      for (const path of folders) yield { kind: 'directory', path, modifiedAt }
+    }
+    return { ...(await this.#pack(entries())), files }
+  }
+
+  async #packManifest({ segment, files }: { segment: ManifestSegment; files: ManifestFile[] }) {
+    const manifest: Manifest = {
+      format: MANIFEST_FORMAT,
+      generator: this.#parts.generator,
+      migration_guid: randomUUID(),
+      created_at: new Date(this.#createdAt).toISOString(),
+      repositories: [...this.#repositories.values()],
+      skipped: this.#skipped,
+      metadata: { segment, files },
+      stored_files: this.#storedFiles,
+    }
+    const bytes = Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`)
+    async function* entries(modifiedAt: number): AsyncGenerator<SegmentEntry> {
+      yield {
+        kind: 'file',
+        path: MANIFEST_PATH,
+        size: bytes.length,
+        modifiedAt,
+        packed: false,
+        open: () => [bytes],
+      }
+    }
+    return (await this.#pack(entries(this.#createdAt))).stored
+  }
+}
+
+const originOf = (url: string): string | undefined => URL.parse(url)?.origin
+
+const uuidFrom = (text: string): string =>
+  hash('sha256', text).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, '$1-$2-$3-$4-$5')
+
+/** Reads the parts of an archive whose segments are files. */
+async function* bytesOf(parts: ReturnType<typeof planArchive>['parts']) {
+  for (const part of parts)
+    if ('bytes' in part) yield part.bytes
+    else yield* createReadStream(part.key) as AsyncIterable<Uint8Array>
+}

@@ -1,0 +1,84 @@
+import { open } from 'node:fs/promises'
+import { type Git, LONG_TIMEOUT_MS } from '../../git/git.ts'
+import { ifExists } from '../../lib/errno.ts'
+import { Unreadable } from '../../sources/unreadable.ts'
+
+/** A ref is a byte string (latin1). */
+interface BundledRef {
+  name: string
+  oid: string
+}
+
+/**
+ * Makes a bare repository of the objects of a git bundle, version 2 or 3, and returns its refs. Without the file, the repository is
+ * empty. Rejects with Unreadable or GitFailed. The objects are not verified yet.
+ */
+export async function unbundle(
+  git: Git,
+  bundle: string,
+  dir: string,
+  signal: AbortSignal,
+): Promise<BundledRef[]> {
+  const format = await objectFormatOf(bundle)
+  const init = ['init', '--quiet', '--bare', '--template=', `--object-format=${format ?? 'sha1'}`]
+  await git.run([...init, dir], { signal })
+  if (format === undefined) return []
+  const call = { dir, signal, timeoutMs: LONG_TIMEOUT_MS, config: { 'core.bare': 'true' } }
+  const output = (await git.run(['bundle', 'unbundle', bundle], call)).toString('latin1')
+  return output.split('\n').flatMap((line) => {
+    const [, oid, name] = /^([0-9a-f]{40,64}) (.+)$/.exec(line) ?? []
+    return oid !== undefined && name !== undefined ? [{ oid, name }] : []
+  })
+}
+
+const MAX_HEADER_BYTES = 4096
+
+/** Returns undefined if the file does not exist. */
+async function objectFormatOf(bundle: string): Promise<string | undefined> {
+  const opened = await ifExists(open(bundle), 'ENOENT')
+  if (!opened) return undefined
+  await using file = opened
+  const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(MAX_HEADER_BYTES) })
+  const [signature, ...lines] = buffer.toString('latin1', 0, bytesRead).split('\n')
+  const [, version] = /^# v([23]) git bundle$/.exec(signature ?? '') ?? []
+  if (version === undefined)
+    throw new Unreadable('its bundle is not a git bundle of version 2 or 3')
+  const capabilities = version === '3' ? lines.filter((line) => line.startsWith('@')) : []
+  const format = capabilities.find((each) => each.startsWith('@object-format='))?.split('=')[1]
+  const unknown = capabilities.find((each) => !/^@object-format=sha(?:1|256)$/.test(each))
+  if (unknown !== undefined)
+    throw new Unreadable(
+      `its bundle has the capability ${unknown.slice(1, 50)}, which is not supported`,
+    )
+  return format ?? 'sha1'
+}
+
+/** Creates refs, and makes HEAD the given branch. */
+export async function createRefs(
+  git: Git,
+  dir: string,
+  refs: readonly BundledRef[],
+  head: string | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  const lines = refs.map(({ name, oid }) => `create ${name}\0${oid}\0`)
+  const input = Buffer.from(lines.join(''), 'latin1')
+  await git.run(['update-ref', '--stdin', '-z'], { dir, signal, input })
+  if (head !== undefined) await git.run(['symbolic-ref', 'HEAD', head], { dir, signal })
+}
+
+/** Returns the branch that HEAD of a bundle is, which names only its commit: the wanted one, else a usual name, else any. */
+export function defaultBranchOf(
+  refs: readonly BundledRef[],
+  wanted: string | null,
+): string | undefined {
+  const branches = refs.filter(({ name }) => name.startsWith('refs/heads/'))
+  const head = refs.find(({ name }) => name === 'HEAD')?.oid
+  const atHead = branches.filter(({ oid }) => oid === head).map(({ name }) => name)
+  const names = [wanted, 'main', 'master'].map(
+    (name) => `refs/heads/${Buffer.from(name ?? '').toString('latin1')}`,
+  )
+  const [first, ...usual] = names
+  if (branches.some(({ name }) => name === first)) return first
+  return usual.find((name) => atHead.includes(name)) ?? atHead[0] ?? branches[0]?.name
+}

@@ -1,0 +1,415 @@
+import { type IssueOrPull, UNKNOWN_TIME } from '../../records/fact.ts'
+import type { IssueEvent } from '../../records/issue.ts'
+import { unknownUser } from '../../records/people.ts'
+import type { ProtectedBranch, Repository } from '../../records/repository.ts'
+import {
+  child,
+  integer,
+  isJson,
+  type Json,
+  list,
+  NO_COMMIT,
+  text,
+  time,
+  timeOrNull,
+} from './read-fields.ts'
+import { readReviews } from './read-reviews.ts'
+import { type ProjectOptions, ProjectSpool } from './read-spool.ts'
+import type { ProjectNames } from './read-text.ts'
+
+/** Relations and lists that are read, or that repeat what others say. All others are reported as lost. */
+const READ_RELATIONS = new Set([
+  ...['project_members', 'labels', 'milestones', 'issues', 'merge_requests', 'commit_notes'],
+  ...['releases', 'protected_branches', 'project_feature', 'ci_cd_settings', 'auto_devops'],
+  ...[
+    'container_expiration_policy',
+    'error_tracking_setting',
+    'metrics_setting',
+    'user_contributions',
+  ],
+])
+const READ_LISTS = new Set([
+  ...['notes', 'events', 'timelogs', 'label_links', 'issue_assignees', 'award_emoji', 'approvals'],
+  ...['resource_label_events', 'resource_milestone_events', 'resource_state_events'],
+  ...['merge_request_assignees', 'merge_request_reviewers'],
+])
+
+/** Reads all relations of a project as facts into `rows`. Texts are not rewritten yet. An invalid record is reported as lost. */
+export async function spoolProject(
+  options: ProjectOptions,
+  signal: AbortSignal,
+): Promise<{ repository: Repository; names: ProjectNames }> {
+  const project = new ProjectReader(options)
+  const { relations, report } = options
+  const read = async (relation: string, add: (record: Json) => void) => {
+    for await (const { at, record } of relations.records(relation, signal))
+      project.try(relation, at, () => add(record))
+  }
+  await read('project_members', (each) => project.addMember(each))
+  await read('labels', (each) => project.addLabel(each))
+  await read('milestones', (each) => void project.milestone(each))
+  await read('issues', (each) => project.addIssue(each))
+  await read('merge_requests', (each) => project.addMergeRequest(each))
+  await read('commit_notes', (each) => project.addCommitNote(each))
+  await read('releases', (each) => project.addRelease(each))
+  await read('protected_branches', (each) => project.addProtectedBranch(each))
+  let features: Json = {}
+  await read('project_feature', (each) => {
+    features = each
+  })
+  for (const name of relations.names)
+    if (!READ_RELATIONS.has(name))
+      for await (const { record } of relations.records(name, signal))
+        report.lost(name, 1, text(record.title) || text(record.name) || undefined)
+  return project.end(relations.project, features)
+}
+
+/** GitLab's numbers of events in old exports. */
+const STATE_BY_ACTION: Readonly<Record<string, string>> = {
+  3: 'closed',
+  4: 'reopened',
+  7: 'merged',
+}
+const STATES = ['closed', 'reopened', 'merged']
+const PERMISSIONS: [atLeast: number, permission: string][] = [
+  [40, 'admin'],
+  [30, 'write'],
+  [0, 'read'],
+]
+const MAINTAINER = 40
+
+interface StateChange {
+  state: string
+  user: unknown
+  at: string
+}
+
+/** Reads the records of one project. */
+class ProjectReader extends ProjectSpool {
+  readonly #collaborators = new Map<string, string>()
+  readonly #maintainers: string[] = []
+  readonly #issues = new Set<number>()
+  readonly #mergeRequests = new Set<number>()
+  /** The highest number of an issue. */
+  #offset = 0
+
+  addMember(record: Json): void {
+    const user = child(record.user)
+    const [username, level] = [text(user.username), Number(record.access_level) || 0]
+    if (username === '') {
+      this.options.report.lost('invitations', 1, text(record.invite_email) || undefined)
+      return
+    }
+    const id = integer(user, 'id')
+    this.people.addMember(id, { username, email: text(user.public_email) || text(user.email) })
+    const login = this.people.login(id)!
+    this.#collaborators.set(login, PERMISSIONS.find(([atLeast]) => level >= atLeast)![1])
+    if (level >= MAINTAINER) this.#maintainers.push(login)
+  }
+
+  addIssue(record: Json): void {
+    const number = integer(record, 'iid')
+    if (this.#issues.has(number)) throw new Error(`#${number} occurs twice`)
+    const on: IssueOrPull = { kind: 'issue', number }
+    const common = this.#common(record, on)
+    const changes = this.#stateChanges(record)
+    const closedAt =
+      record.state === 'closed'
+        ? (timeOrNull(record.closed_at) ?? lastOf(changes, 'closed') ?? common.updatedAt)
+        : null
+    this.add('issues', number, { ...common, closedAt })
+    const isKnown = closedAt === null || lastOf(changes, 'closed') !== undefined
+    const closed = { state: 'closed', user: record.closed_by_id, at: closedAt ?? '' }
+    this.#addEvents(record, on, isKnown ? changes : [...changes, closed])
+    for (const note of list(record.notes)) this.addNote(note, on)
+    this.#issues.add(number)
+    this.#offset = Math.max(this.#offset, number)
+  }
+
+  addMergeRequest(record: Json): void {
+    const iid = integer(record, 'iid')
+    if (this.#mergeRequests.has(iid)) throw new Error(`!${iid} occurs twice`)
+    const number = this.#offset + iid
+    const on: IssueOrPull = { kind: 'pull_request', number }
+    const { updatedAt, ...common } = this.#common(record, on)
+    const [metrics, diff] = [child(record.metrics), child(record.merge_request_diff)]
+    const changes = this.#stateChanges(record)
+    const isMerged = record.state === 'merged'
+    const at = (state: string, key: string) =>
+      timeOrNull(metrics[key]) ?? lastOf(changes, state) ?? updatedAt
+    const mergedAt = isMerged ? at('merged', 'merged_at') : null
+    const closedAt = record.state === 'closed' ? at('closed', 'latest_closed_at') : mergedAt
+    const commits = list(diff.merge_request_diff_commits)
+    const newest = commits.find((each) => each.relative_order === 0) ?? commits[0]
+    const sha = (...candidates: unknown[]) =>
+      candidates.map(text).find((each) => /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/.test(each)) ?? NO_COMMIT
+    const newestSha = newest?.sha ?? child(newest?.merge_request_commits_metadata).sha
+    const headSha = sha(
+      diff.head_commit_sha,
+      record.diff_head_sha,
+      newestSha,
+      record.source_branch_sha,
+    )
+    const isOwn = record.source_project_id === record.target_project_id
+    const [owner = ''] = this.repository.split('/')
+    const [, draft, title] = /^(\s*(?:\[(?:draft|wip)\]|(?:draft|wip):|\(draft\))\s*)?(.*)$/is.exec(
+      common.title,
+    )!
+    const isDraft = record.draft === true || record.work_in_progress === true || draft !== undefined
+    this.add('pull_requests', number, {
+      ...common,
+      title: isDraft && title ? title : common.title,
+      base: {
+        ref: text(record.target_branch),
+        sha: sha(diff.start_commit_sha, record.target_branch_sha, diff.base_commit_sha),
+      },
+      head: {
+        ...{ ref: text(record.source_branch), sha: headSha },
+        ...{ owner: isOwn ? owner : common.author, repository: isOwn ? this.repository : null },
+      },
+      reviewRequests: readReviews(this, number, record, headSha),
+      ...{ closes: [], draft: isDraft, mergedAt, closedAt },
+      mergeCommit: isMerged
+        ? text(record.merge_commit_sha) || text(record.squash_commit_sha) || null
+        : null,
+    })
+    const end = mergedAt ?? closedAt
+    if (end !== null) {
+      const state = isMerged ? 'merged' : 'closed'
+      const user = isMerged
+        ? (metrics.merged_by_id ?? record.merge_user_id)
+        : metrics.latest_closed_by_id
+      if (lastOf(changes, state) === undefined) changes.push({ state, user, at: end })
+    }
+    this.#addEvents(record, on, changes, text(record.merge_commit_sha) || null)
+    this.#mergeRequests.add(iid)
+  }
+
+  /** Reads what issues and merge requests have in common. */
+  #common(record: Json, on: IssueOrPull) {
+    const [createdAt, updatedAt] = [time(record, 'created_at'), time(record, 'updated_at')]
+    const author = this.people.login(record.author_id)
+    const assigned = [...list(record.issue_assignees), ...list(record.merge_request_assignees)]
+    const assignees = [record.assignee_id, ...assigned.map(({ user_id }) => user_id)]
+    const body = [text(record.description), footerOf(record)].filter(Boolean).join('\n\n')
+    this.findUploads(body, on, { author, createdAt })
+    if (record.confidential === true)
+      this.options.report.warn(
+        'confidential',
+        `#${on.number} is confidential in GitLab: others have no such issues`,
+      )
+    for (const [key, value] of Object.entries(record))
+      if (Array.isArray(value) && !READ_LISTS.has(key)) this.options.report.lost(key, value.length)
+    return {
+      ...{ repository: this.repository, number: on.number, author, title: text(record.title) },
+      body: body === '' ? null : body,
+      assignees: [...new Set(assignees.flatMap((id) => this.people.login(id) ?? []))],
+      milestone: isJson(record.milestone) ? this.milestone(record.milestone) : null,
+      labels: [
+        ...new Set(list(record.label_links).map(({ label }) => this.addLabel(child(label)))),
+      ],
+      ...{ reactions: this.reactions(record), createdAt, updatedAt },
+    }
+  }
+
+  /** Reads when and by whom something was closed, reopened or merged: from the newest of the three places that GitLab used. */
+  #stateChanges(record: Json): StateChange[] {
+    const change = (state: unknown, user: unknown, each: Json): StateChange[] =>
+      STATES.includes(text(state))
+        ? [{ state: text(state), user, at: time(each, 'created_at') }]
+        : []
+    const states = list(record.resource_state_events).flatMap((each) =>
+      change(each.state === 'opened' ? 'reopened' : each.state, each.user_id, each),
+    )
+    const events = list(record.events).flatMap((each) =>
+      change(STATE_BY_ACTION[String(each.action)] ?? each.action, each.author_id, each),
+    )
+    const notes = list(record.notes).flatMap((each) => {
+      const action = each.system === true ? child(each.system_note_metadata).action : undefined
+      return change(action === 'opened' ? 'reopened' : action, each.author_id, each)
+    })
+    return [states, events, notes].find(({ length }) => length > 0) ?? []
+  }
+
+  #addEvents(
+    record: Json,
+    on: IssueOrPull,
+    changes: readonly StateChange[],
+    commit: string | null = null,
+  ) {
+    const { report } = this.options
+    const add = (user: unknown, event: string, createdAt: string, more: Partial<IssueEvent> = {}) =>
+      this.addEvent(on, { actor: this.people.login(user), event, createdAt, ...more })
+    for (const { state, user, at } of changes) {
+      add(user, state, at, state === 'merged' ? { commit, commitRepository: this.repository } : {})
+      if (state === 'merged') add(user, 'closed', at)
+    }
+    for (const each of list(record.resource_label_events)) {
+      if (!isJson(each.label)) {
+        report.lost('resource_label_events', 1, 'the label was deleted')
+        continue
+      }
+      const { color } = this.labels.get(this.addLabel(each.label))!
+      const label = { name: text(each.label.title), color, textColor: '' }
+      add(
+        each.user_id,
+        each.action === 'remove' ? 'unlabeled' : 'labeled',
+        time(each, 'created_at'),
+        { label },
+      )
+    }
+    for (const each of list(record.resource_milestone_events)) {
+      const event = each.action === 'remove' ? 'demilestoned' : 'milestoned'
+      const milestoneTitle = text(child(each.milestone).title)
+      if (milestoneTitle === '') report.lost('resource_milestone_events')
+      else add(each.user_id, event, time(each, 'created_at'), { milestoneTitle })
+    }
+    if (record.discussion_locked === true) add(null, 'locked', time(record, 'updated_at'))
+  }
+
+  addCommitNote(note: Json): void {
+    this.people.addName(note.author_id, child(note.author).name)
+    const commit = text(note.commit_id)
+    if (!/^[0-9a-f]{40,64}$/.test(commit)) throw new Error('commit_id is not a commit')
+    const [id, author] = [this.nextId(), this.people.login(note.author_id)]
+    const createdAt = time(note, 'created_at')
+    const position = child(note.position)
+    this.add('commit_comments', 0, {
+      ...{ repository: this.repository, id, commit, author, position: null, createdAt },
+      body: this.noteText(note, { kind: 'commit_comment', commit, id }, { author, createdAt }),
+      path: text(position.new_path) || text(position.old_path) || null,
+      reactions: this.reactions(note),
+    })
+  }
+
+  addRelease(record: Json): void {
+    const tag = text(record.tag)
+    if (tag === '') throw new Error('tag is missing')
+    const [author, createdAt] = [this.people.login(record.author_id), time(record, 'created_at')]
+    const links = list(record.links).map((each) => `- [${text(each.name)}](${text(each.url)})`)
+    const milestones = list(record.milestone_releases).map(({ milestone }) =>
+      text(child(milestone).title),
+    )
+    const body = [
+      text(record.description),
+      links.join('\n'),
+      milestones.length > 0 ? `*GitLab: milestones ${milestones.join(', ')}*` : '',
+    ].filter((part) => part !== '')
+    this.findUploads(body.join('\n\n'), { kind: 'release', tag }, { author, createdAt })
+    this.add('releases', 0, {
+      ...{ repository: this.repository, tag, author, name: text(record.name) || null },
+      ...{
+        body: body.join('\n\n'),
+        draft: false,
+        prerelease: false,
+        target: text(record.sha),
+        assets: [],
+      },
+      ...{ publishedAt: timeOrNull(record.released_at) ?? createdAt, createdAt },
+    })
+  }
+
+  /** Only people who may push in GitLab may push to the branch. GitHub knows no roles here, so maintainers are named. */
+  addProtectedBranch(record: Json): void {
+    const name = text(record.name)
+    if (name === '') throw new Error('name is missing')
+    const levels = list(record.push_access_levels)
+    const isOpen = levels.some((each) => each.access_level === 30)
+    const named = levels.flatMap(({ user_id }) => this.people.login(user_id) ?? [])
+    const maintainers = levels.some((each) => each.access_level === MAINTAINER)
+      ? this.#maintainers
+      : []
+    const branch: ProtectedBranch = {
+      ...{ repository: this.repository, name, creator: null, adminEnforced: true },
+      ...{ allowsForcePushes: record.allow_force_push === true, allowsDeletions: false },
+      authorizedActorsOnly: !isOpen,
+      authorizedUsers: isOpen ? [] : [...new Set([...maintainers, ...named])],
+      authorizedTeams: [],
+      reviews: {
+        ...{ enforcement: 'off', required: false, approvals: 0, dismissStaleOnPush: false },
+        byCodeOwners: record.code_owner_approval_required === true,
+        ...{ restrictsDismissals: false, dismissalUsers: [], dismissalTeams: [] },
+      },
+      statusChecks: { enforcement: 'off', required: false, strict: false, contexts: [] },
+      ...{ requiresSignatures: false, requiresLinearHistory: false },
+    }
+    this.add('protected_branches', 0, branch)
+  }
+
+  /** Adds what is known only after everything was read. */
+  end(project: Json, features: Json): { repository: Repository; names: ProjectNames } {
+    const isOn = (feature: string) => features[`${feature}_access_level`] !== 0
+    const createdAt = Number.isFinite(this.oldest)
+      ? new Date(this.oldest).toISOString()
+      : UNKNOWN_TIME
+    const [owner = '', name = ''] = this.repository.split('/')
+    for (const path of this.options.uploads)
+      if (!this.uploadUrls.has(path))
+        this.addUpload(path, { kind: 'repository' }, { author: null, createdAt })
+    for (const milestone of this.milestones.values())
+      this.add('milestones', milestone.number, milestone)
+    const users = this.people.users()
+    if (!users.some(({ login }) => login.toLowerCase() === owner.toLowerCase()))
+      users.push(unknownUser(owner))
+    for (const user of users) this.add('users', 0, user)
+    if (project.visibility_level === 10)
+      this.options.report.warn(
+        'visibility',
+        `${this.repository} is internal in GitLab, and becomes private`,
+      )
+    const topics = Array.isArray(project.topics)
+      ? project.topics
+      : text(project.tag_list).split(/,\s*/)
+    const repository: Repository = {
+      ...{ owner, name, description: text(project.description) || null, website: null },
+      private: project.visibility_level !== 20,
+      ...{ hasIssues: isOn('issues'), hasWiki: isOn('wiki'), archived: project.archived === true },
+      labels: [...this.labels.values()],
+      collaborators: [...this.#collaborators].map(([login, permission]) => ({ login, permission })),
+      topics: topics
+        .map((each) => text(isJson(each) ? each.name : each))
+        .flatMap((each) =>
+          each ? [{ name: each, creator: owner, createdAt, updatedAt: createdAt }] : [],
+        ),
+      ...{ defaultBranch: text(project.default_branch) || null, createdAt },
+      git: `repositories/${this.repository}.git`,
+    }
+    this.commit()
+    const milestones = [...this.milestones.values()]
+    return {
+      repository,
+      names: {
+        ...{ fullName: this.repository, offset: this.#offset, mergeRequests: this.#mergeRequests },
+        ...{ labels: new Set(this.labels.keys()), logins: this.people.usernames() },
+        milestones: new Map(
+          milestones.flatMap(({ title, number }) => [
+            [String(number), title],
+            [title, title],
+          ]),
+        ),
+        uploads: this.uploadUrls,
+      },
+    }
+  }
+}
+
+const lastOf = (changes: readonly StateChange[], state: string): string | undefined =>
+  changes.findLast((each) => each.state === state)?.at
+
+/** Returns what GitHub and Gitea have no field for, as text. */
+function footerOf(record: Json): string {
+  const spent = list(record.timelogs).reduce((sum, each) => sum + (Number(each.time_spent) || 0), 0)
+  const facts = [
+    record.confidential === true && 'confidential',
+    text(record.due_date) && `due ${text(record.due_date)}`,
+    typeof record.weight === 'number' && `weight ${record.weight}`,
+    Number(record.time_estimate) > 0 && `estimated ${duration(Number(record.time_estimate))}`,
+    spent > 0 && `spent ${duration(spent)}`,
+  ].filter((each) => typeof each === 'string' && each !== '')
+  return facts.length === 0 ? '' : `*GitLab: ${facts.join(', ')}*`
+}
+
+function duration(seconds: number): string {
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.round((seconds % 3600) / 60)]
+  return [hours > 0 && `${hours}h`, minutes > 0 && `${minutes}m`].filter(Boolean).join(' ') || '0m'
+}

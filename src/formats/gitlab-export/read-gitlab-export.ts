@@ -1,0 +1,205 @@
+import { existsSync } from 'node:fs'
+import { lstat, mkdir, readdir, readFile, rename } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { ArchiveRefused } from '../../archive/unreadable-archive.ts'
+import { GitFailed } from '../../git/git-process.ts'
+import { ifExists } from '../../lib/errno.ts'
+import { isName } from '../../lib/names.ts'
+import { sortedRows } from '../../lib/sorted-rows.ts'
+import type { FactKind, FactsByKind } from '../../records/fact-kinds.ts'
+import type { Repository } from '../../records/repository.ts'
+import { Unreadable } from '../../sources/unreadable.ts'
+import type { FormatReader, RepositoryContent } from '../format.ts'
+import { checkRepositories, describeMissingLfs } from '../github-archive/check-repositories.ts'
+import type { ReaderParts } from '../github-archive/read-github-archive.ts'
+import type { MappedPerson } from '../people.ts'
+import type { Unpacked } from '../unpack-archive.ts'
+import { createRefs, defaultBranchOf, unbundle } from './read-bundles.ts'
+import { spoolProject } from './read-facts.ts'
+import { type Json, text } from './read-fields.ts'
+import { People } from './read-people.ts'
+import { openRelations } from './read-relations.ts'
+import { type ProjectNames, rewriteText } from './read-text.ts'
+
+export interface GitLabParts extends ReaderParts {
+  /** The path that the user gave. Most exports have no other name for their project. */
+  name: string
+  /** The owner of the repository. Exports do not name one. */
+  owner: string
+  /** Gets every name of a mapped person: facts refer to people by username, the file of `--people` also by id and e-mail address. */
+  people: Map<string, MappedPerson>
+  /** The projects of all exports that are converted together, by name in lower case. Texts refer to them. */
+  projects: Map<string, ProjectNames>
+  resources: DisposableStack
+}
+
+/** Whether an unpacked archive is a project export of GitLab: lines of JSON in `tree`, or the one file of old versions. */
+export function isGitLabExport(root: string): boolean {
+  const has = (path: string) => existsSync(join(root, path))
+  return has('tree/project.json') || (has('project.json') && !has('schema.json'))
+}
+
+/** Reads an unpacked project export of GitLab. Throws ArchiveRefused. */
+export async function readGitLabExport(
+  { root }: Unpacked,
+  parts: GitLabParts,
+  signal: AbortSignal,
+): Promise<FormatReader> {
+  const { report, scratch, resources, projects } = parts
+  if (parts.owner === '')
+    throw new ArchiveRefused(
+      'a project export of GitLab does not name its owner: use --owner LOGIN',
+    )
+  const relations = await openRelations(root, report)
+  const fullName = `${parts.owner}/${projectName(relations.project, parts.name)}`
+  const isWanted = parts.wanted.size === 0 || parts.wanted.has(fullName.toLowerCase())
+  const rows = resources.use(sortedRows(join(scratch, `${basename(root)}-rows`)))
+  const uploads = await uploadsIn(root)
+  const options = { fullName, relations, rows, people: new People(parts.people), report, uploads }
+  const { repository, names } = isWanted
+    ? await spoolProject(options, signal)
+    : { repository: undefined, names: undefined }
+  for (const name of ['avatar', 'project.design.bundle'])
+    if (repository && existsSync(join(root, name))) report.lost(name.replaceAll('.', '_'), 1, name)
+  if (names) projects.set(repository.name.toLowerCase(), names)
+  const into = join(scratch, `${basename(root)}-git`)
+  const built =
+    repository && (await buildRepositories(parts, { root, into, repository, names }, signal))
+
+  async function* facts<K extends FactKind>(kind: K): AsyncGenerator<FactsByKind[K]> {
+    if (!repository || !names) return
+    if (kind === 'repositories') yield built!.repository as FactsByKind[K]
+    const rewritten = (value: unknown) =>
+      typeof value === 'string' ? rewriteText(value, names, projects) : value
+    for (const [, fact] of rows.all<FactsByKind[K]>(kind)) {
+      const key = kind === 'milestones' ? 'description' : 'body'
+      yield key in fact ? { ...fact, [key]: rewritten((fact as unknown as Json)[key]) } : fact
+    }
+  }
+
+  return {
+    summary: { madeBy: await programOf(root), madeAt: null },
+    fullNames: repository ? [fullName] : [],
+    // An export does not say which server it is from.
+    urlOf: () => '',
+    async *repositories(signal): AsyncGenerator<RepositoryContent> {
+      if (!built) return
+      if (built.error) yield { fullName, errors: [built.error] }
+      else yield* readBuilt(parts, into, signal)
+    },
+    facts,
+    async findFile(path) {
+      const upload = path.replace(/^attachments\//, 'uploads/')
+      const stats = uploads.has(upload) ? await lstat(join(root, upload)) : undefined
+      if (!stats?.isFile()) return { missing: `${path} is not in the export` }
+      return { file: join(root, upload), bytes: stats.size }
+    },
+    *renumbered() {
+      for (const iid of names?.mergeRequests ?? [])
+        yield { repository: fullName, old: `!${iid}`, new: `#${names!.offset + iid}` }
+    },
+  }
+}
+
+/** Only the newest exports have a name. Otherwise it is that of the file: `2024-05-01_12-00-123_GROUP_PROJECT_export.tar.gz`. */
+function projectName(project: Json, path: string): string {
+  const file = basename(path)
+    .replace(/\.(?:tar\.gz|tgz|tar)$/i, '')
+    .replace(/_export$/, '')
+    .replace(/^\d{4}-\d\d-\d\d_\d\d-\d\d-\d+_/, '')
+  const names = [text(project.path), text(project.name), file].map((each) =>
+    each.replace(/[^A-Za-z0-9._-]+/g, '-').replace(/^[-.]+|[-.]+$|\.git$/g, ''),
+  )
+  return names.find(isName) ?? 'project'
+}
+
+async function programOf(root: string): Promise<string> {
+  const read = async (name: string) =>
+    (await ifExists(readFile(join(root, name), 'utf8'), 'ENOENT'))?.trim().slice(0, 100)
+  const version = await read('GITLAB_VERSION')
+  return version
+    ? `GitLab ${version}`
+    : `GitLab (export format ${(await read('VERSION')) ?? 'unknown'})`
+}
+
+async function uploadsIn(root: string): Promise<Set<string>> {
+  const found = await ifExists(readdir(join(root, 'uploads'), { recursive: true }), 'ENOENT')
+  const paths = (found ?? []).map((path) => `uploads/${path}`)
+  return new Set(
+    paths.filter((path) => /^uploads\/(?:[0-9a-f]{32}|[0-9a-f]{10})\/[^/]+$/.test(path)),
+  )
+}
+
+async function* readBuilt(
+  parts: GitLabParts,
+  root: string,
+  signal: AbortSignal,
+): AsyncGenerator<RepositoryContent> {
+  const unpacked: Unpacked = { root, checksums: new Map(), damage: undefined }
+  for await (const checked of checkRepositories(unpacked, undefined, parts, signal)) {
+    if ('errors' in checked) yield checked
+    else {
+      const { fullName, snapshot } = checked
+      const missingLfs = await describeMissingLfs(fullName, snapshot, undefined)
+      yield { fullName, snapshot, missingLfs }
+    }
+  }
+}
+
+/**
+ * Makes bare repositories of the bundles of a project and its wiki, in the layout of a git host below `into`. Merge requests become
+ * pull requests; refs of GitLab itself are reported as lost. An error of git is returned, because it concerns this project only.
+ */
+async function buildRepositories(
+  { git, report }: GitLabParts,
+  {
+    root,
+    into,
+    repository,
+    names,
+  }: { root: string; into: string; repository: Repository; names: ProjectNames },
+  signal: AbortSignal,
+): Promise<{ repository: Repository; error?: string }> {
+  const { fullName } = names
+  const dir = join(into, 'repositories', `${fullName}.git`)
+  const wikiDir = join(into, 'repositories', `${fullName}.wiki.git`)
+  await mkdir(join(dir, '..'), { recursive: true })
+  try {
+    const bundled = await unbundle(git, join(root, 'project.bundle'), dir, signal)
+    const refs = bundled.flatMap(({ name, oid }) => {
+      const [, iid] = /^refs\/merge-requests\/(\d+)\/head$/.exec(name) ?? []
+      if (iid !== undefined && names.mergeRequests.has(Number(iid)))
+        return [{ name: `refs/pull/${names.offset + Number(iid)}/head`, oid }]
+      if (/^refs\/(?:heads|tags|notes)\//.test(name)) return [{ name, oid }]
+      if (name !== 'HEAD') report.lost(`${name.split('/')[1]}_refs`.replaceAll('-', '_'), 1, name)
+      return []
+    })
+    const head = defaultBranchOf(bundled, repository.defaultBranch)
+    await createRefs(git, dir, refs, head, signal)
+    await moveLfsObjects(root, dir)
+    const hasWiki = existsSync(join(root, 'project.wiki.bundle'))
+    if (hasWiki) {
+      const pages = await unbundle(git, join(root, 'project.wiki.bundle'), wikiDir, signal)
+      const branches = pages.filter(({ name }) => name.startsWith('refs/heads/'))
+      await createRefs(git, wikiDir, branches, defaultBranchOf(pages, null), signal)
+    }
+    const branch = head && Buffer.from(head.slice('refs/heads/'.length), 'latin1').toString('utf8')
+    const wiki = hasWiki ? `repositories/${fullName}.wiki.git` : undefined
+    return { repository: { ...repository, defaultBranch: branch ?? null, wiki } }
+  } catch (error) {
+    signal.throwIfAborted()
+    if (!(error instanceof GitFailed) && !(error instanceof Unreadable)) throw error
+    return { repository, error: error.message }
+  }
+}
+
+/** The name of an LFS object is its SHA-256, which is checked with the repository. */
+async function moveLfsObjects(root: string, dir: string): Promise<void> {
+  const from = join(root, 'lfs-objects')
+  for (const oid of (await ifExists(readdir(from), 'ENOENT')) ?? []) {
+    if (!/^[0-9a-f]{64}$/.test(oid)) continue
+    const folder = join(dir, 'lfs/objects', oid.slice(0, 2), oid.slice(2, 4))
+    await mkdir(folder, { recursive: true })
+    await rename(join(from, oid), join(folder, oid))
+  }
+}

@@ -1,0 +1,87 @@
+import type { Author } from '../../records/fact.ts'
+import { type User, unknownUser } from '../../records/people.ts'
+import type { MappedPerson } from '../people.ts'
+
+interface Member {
+  username: string
+  email: string
+}
+
+/**
+ * The people of an export. It has the username and the e-mail address of members, and the name of those who wrote notes. Everyone else
+ * is only an id, and gets the login `gitlab-user-ID`.
+ */
+export class People {
+  readonly #map: Map<string, MappedPerson>
+  readonly #members = new Map<number, Member>()
+  readonly #names = new Map<number, string>()
+  /** By id: everyone that a fact refers to. */
+  readonly #logins = new Map<number, string>()
+
+  readonly #mentioned = new Set<string>()
+
+  constructor(map: Map<string, MappedPerson>) {
+    this.#map = map
+  }
+
+  addMember(id: number, member: Member): void {
+    this.#members.set(id, member)
+  }
+
+  addName(id: unknown, name: unknown): void {
+    if (typeof id === 'number' && typeof name === 'string' && name !== '') this.#names.set(id, name)
+  }
+
+  /** Returns the login of a user: the username, or a placeholder. The file of `--people` may name the user by id or e-mail address too. */
+  login(id: unknown): Author {
+    if (typeof id !== 'number') return null
+    const known = this.#logins.get(id)
+    if (known !== undefined) return known
+    const { username = '', email = '' } = this.#members.get(id) ?? {}
+    const login = username || `gitlab-user-${id}`
+    const person = [login.toLowerCase(), String(id), email.toLowerCase()]
+      .map((key) => this.#map.get(key))
+      .find(Boolean)
+    if (person) this.#map.set(login.toLowerCase(), person)
+    this.#logins.set(id, login)
+    return login
+  }
+
+  /** Adds a person whom a text names. */
+  mention(username: string): void {
+    this.#mentioned.add(username)
+  }
+
+  /** The new logins by username. */
+  usernames(): Map<string, string> {
+    for (const id of this.#members.keys()) this.login(id)
+    const members = [
+      ...this.#members.values(),
+      ...[...this.#mentioned].map((username) => ({ username })),
+    ]
+    return new Map(
+      members.map(({ username }) => [
+        username,
+        this.#map.get(username.toLowerCase())?.login ?? username,
+      ]),
+    )
+  }
+
+  /** Returns everyone that a login was returned for. */
+  users(): User[] {
+    const users = new Map<string, User>()
+    for (const [id, login] of this.#logins) {
+      const email = this.#members.get(id)?.email ?? ''
+      const emails = email === '' ? [] : [{ address: email, primary: true, verified: false }]
+      if (!users.has(login.toLowerCase()))
+        users.set(login.toLowerCase(), {
+          ...unknownUser(login),
+          name: this.#names.get(id) ?? null,
+          emails,
+        })
+    }
+    for (const login of this.#mentioned)
+      if (!users.has(login.toLowerCase())) users.set(login.toLowerCase(), unknownUser(login))
+    return [...users.values()]
+  }
+}

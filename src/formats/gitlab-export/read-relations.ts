@@ -1,0 +1,142 @@
+import { createReadStream } from 'node:fs'
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ArchiveRefused } from '../../archive/unreadable-archive.ts'
+import { ifExists } from '../../lib/errno.ts'
+import { anyObject } from '../../lib/json-shape.ts'
+import type { Report } from '../report.ts'
+import { isJson, type Json } from './read-fields.ts'
+
+/** GitLab cuts longer texts and then fails to parse them. */
+const MAX_JSON_BYTES = 50 * 1024 * 1024
+/** GitLab nests no more than ten. The limit keeps a hostile line from exhausting the memory. */
+const MAX_DEPTH = 100
+
+/** The project of an export and its relations, such as `issues`. */
+export interface Relations {
+  project: Json
+  /** The relations that are not empty. */
+  names: readonly string[]
+  /** Yields the records of a relation, with their position for messages. One record is in memory at a time, except in old exports. */
+  records(relation: string, signal: AbortSignal): AsyncIterable<{ at: string; record: Json }>
+}
+
+const TREE = 'tree/project'
+
+/** Opens the relations of an unpacked export: lines of JSON since GitLab 12.10, before that one file. Throws ArchiveRefused. */
+export async function openRelations(root: string, report: Report): Promise<Relations> {
+  const project = await readObject(root, `${TREE}.json`)
+  if (!project) return legacyRelations((await readObject(root, 'project.json')) ?? {}, report)
+  const files = (await ifExists(readdir(join(root, TREE)), 'ENOENT')) ?? []
+  const names: string[] = []
+  for (const file of files.sort()) {
+    const [, name] = /^(\w+)\.ndjson$/.exec(file) ?? []
+    if (name !== undefined && (await stat(join(root, TREE, file))).size > 0) names.push(name)
+  }
+  async function* records(relation: string, signal: AbortSignal) {
+    if (!names.includes(relation)) return
+    const file = `${TREE}/${relation}.ndjson`
+    for await (const { number, line } of linesOf(root, file, signal)) {
+      const at = `${file}: line ${number}`
+      try {
+        const value = parse(line)
+        // GitLab writes the word `null` for a relation without a record.
+        if (value !== null) yield { at, record: anyObject(value, '') }
+      } catch (error) {
+        report.lostRecord(relation, `${at}: ${(error as Error).message}`)
+      }
+    }
+  }
+  return { project, names, records }
+}
+
+function legacyRelations(project: Json, report: Report): Relations {
+  const list = (relation: string) => {
+    const value = project[relation] ?? []
+    return Array.isArray(value) ? value : [value]
+  }
+  const isRelation = (name: string) => typeof project[name] === 'object' && list(name).length > 0
+  return {
+    project,
+    names: Object.keys(project).filter(isRelation),
+    async *records(relation, signal) {
+      for (const [index, record] of list(relation).entries()) {
+        signal.throwIfAborted()
+        const at = `project.json: ${relation}[${index}]`
+        if (isJson(record)) yield { at, record }
+        else report.lostRecord(relation, `${at} is not an object`)
+      }
+    },
+  }
+}
+
+async function readObject(root: string, path: string): Promise<Json | undefined> {
+  const file = join(root, path)
+  const stats = await ifExists(stat(file), 'ENOENT')
+  if (!stats) return undefined
+  if (stats.size > MAX_JSON_BYTES) throw tooLong(path)
+  try {
+    return anyObject(parse(await readFile(file)), '')
+  } catch (error) {
+    throw new ArchiveRefused(`${path}: ${(error as Error).message}`)
+  }
+}
+
+const tooLong = (what: string) =>
+  new ArchiveRefused(
+    `${what} has more than ${MAX_JSON_BYTES} bytes, which GitLab cannot read either`,
+  )
+
+const NEWLINE = 0x0a
+
+/** Yields the lines of a file that are not empty. Throws ArchiveRefused if one is too long. */
+async function* linesOf(root: string, path: string, signal: AbortSignal) {
+  let pieces: Buffer[] = []
+  let length = 0
+  let number = 0
+  const add = (piece: Buffer) => {
+    length += piece.length
+    if (length > MAX_JSON_BYTES) throw tooLong(`${path}: line ${number + 1}`)
+    pieces.push(piece)
+  }
+  const take = () => {
+    const line = Buffer.concat(pieces)
+    pieces = []
+    length = 0
+    number += 1
+    return { number, line }
+  }
+  const stream = createReadStream(join(root, path), { highWaterMark: 256 * 1024, signal })
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    let start = 0
+    for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
+      add(chunk.subarray(start, end))
+      start = end + 1
+      if (length > 0) yield take()
+      else number += 1
+    }
+    add(chunk.subarray(start))
+  }
+  if (length > 0) yield take()
+}
+
+function parse(json: Buffer): unknown {
+  refuseDeep(json)
+  return JSON.parse(json.toString('utf8'))
+}
+
+function refuseDeep(json: Uint8Array): void {
+  const [quote, backslash] = [0x22, 0x5c]
+  let depth = 0
+  let inString = false
+  for (let at = 0; at < json.length; at++) {
+    const byte = json[at]
+    if (byte === quote) inString = !inString
+    else if (inString) {
+      if (byte === backslash) at += 1
+    } else if (byte === 0x7b || byte === 0x5b) {
+      depth += 1
+      if (depth > MAX_DEPTH) throw new Error(`it is nested more than ${MAX_DEPTH} levels deep`)
+    } else if (byte === 0x7d || byte === 0x5d) depth -= 1
+  }
+}

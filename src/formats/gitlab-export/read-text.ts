@@ -1,0 +1,90 @@
+import { findCode } from '../find-code.ts'
+
+/** What texts of a project refer to, and what it is called now. */
+export interface ProjectNames {
+  /** `OWNER/NAME`. */
+  fullName: string
+  /** The number of a merge request is added to this: the highest number of an issue. */
+  offset: number
+  /** The numbers of merge requests in GitLab. */
+  mergeRequests: ReadonlySet<number>
+  labels: ReadonlySet<string>
+  /** Titles by title and by number in GitLab. */
+  milestones: ReadonlyMap<string, string>
+  /** The new login by the username in GitLab. */
+  logins: ReadonlyMap<string, string>
+  /** The URL by the path of an upload. */
+  uploads: ReadonlyMap<string, string>
+}
+
+/** A link to an upload, which begins with the path of its file in the export. */
+export const UPLOAD = /\/(uploads\/(?:[0-9a-f]{32}|[0-9a-f]{10})\/[^\s()"'<>[\]`]{1,255})/g
+
+const REFERENCE = new RegExp(
+  [
+    UPLOAD.source,
+    // `!12`, `#12`, `project!12` and `group/project#12`.
+    /(?<![\w./#!&@-])((?:[\w.-]{1,100}\/){0,20}[\w.-]{1,100})?([!#])(\d{1,9})(?!\w)/.source,
+    /(?<![\w@./-])@(\w[\w.-]{0,254})/.source,
+    /(?<![\w~/])([~%])(?:"([^"\n]{1,255})"|(\w[\w:.?-]{0,254}))/.source,
+  ].join('|'),
+  'g',
+)
+
+const SUGGESTION = /^( {0,3}```suggestion):-\d+\+\d+/gm
+
+/** Returns a text with GitLab's references, links to uploads and fences of suggestions in GitHub's form. Code stays as it is. */
+export function rewriteText(
+  text: string,
+  here: ProjectNames,
+  projects: ReadonlyMap<string, ProjectNames>,
+): string {
+  const plain = text.replace(SUGGESTION, '$1')
+  if (!/[!#@~%]|\/uploads\//.test(plain)) return plain
+  let [rewritten, at] = ['', 0]
+  const rewriteUpTo = (end: number) => {
+    rewritten += plain
+      .slice(at, end)
+      .replace(REFERENCE, (match, ...groups) => rewriteReference(match, groups, here, projects))
+  }
+  for (const { start, end } of findCode(plain)) {
+    rewriteUpTo(start)
+    rewritten += plain.slice(start, end)
+    at = end
+  }
+  rewriteUpTo(plain.length)
+  return rewritten
+}
+
+function rewriteReference(
+  match: string,
+  groups: readonly unknown[],
+  here: ProjectNames,
+  projects: ReadonlyMap<string, ProjectNames>,
+): string {
+  const [upload, path, sign, number, login, mark, quoted, word] = groups as (string | undefined)[]
+  if (upload !== undefined) return here.uploads.get(decoded(upload)) ?? match
+  // These would notify accounts of the target that happen to have such a name.
+  if (login !== undefined) return login === 'all' ? '`@all`' : `@${here.logins.get(login) ?? login}`
+  const name = quoted ?? word ?? ''
+  if (mark === '~') return here.labels.has(name) && !name.includes('`') ? `\`${name}\`` : match
+  if (mark === '%') return here.milestones.get(name) ?? match
+  const project = path === undefined ? here : projects.get(path.split('/').at(-1)!.toLowerCase())
+  if (!project) return match
+  const prefix = path === undefined ? '' : project.fullName
+  if (sign === '!')
+    return project.mergeRequests.has(Number(number))
+      ? `${prefix}#${project.offset + Number(number)}`
+      : match
+  // A number beyond the last issue would now be that of a merge request.
+  return Number(number) > project.offset ? `${prefix || 'issue'} ${number}` : `${prefix}#${number}`
+}
+
+/** Returns the path of an upload as the export spells it. */
+export function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path)
+  } catch {
+    return path
+  }
+}

@@ -1,0 +1,259 @@
+import { randomUUID } from 'node:crypto'
+import { type Git, LONG_TIMEOUT_MS } from '../../git/git.ts'
+import { GitFailed } from '../../git/git-process.ts'
+import { UNKNOWN_TIME } from '../../records/fact.ts'
+
+/** GitLab's default limits for the diff of one merge request. A longer patch of a file is left out, and so are further files. */
+const MAX_FILES = 1000
+const MAX_LINES = 50_000
+const MAX_BYTES = MAX_FILES * 5 * 1024
+const MAX_PATCH_BYTES = 200 * 1024
+/** GitLab has no such limit. It bounds the memory for a pull request between unrelated branches. */
+const MAX_COMMITS = 5000
+
+/** The marker (`>` or `-` for a boundary) and the id of a commit, one field on each line, then the message. */
+const LOG_FORMAT = '%m%H%n%at%n%an%n%ae%n%ct%n%cn%n%ce%n%B'
+
+/** A relation of `merge_request_diff`. */
+export type DiffCommit = ReturnType<typeof parseCommit>
+
+export interface CommitRange {
+  /** The merge base. */
+  base: string
+  /** The commit of the target branch, or the merge base if that has no id here. */
+  start: string
+  head: string
+  /** The newest first. */
+  commits: DiffCommit[]
+  isComplete: boolean
+}
+
+/** Returns the commits of `head` that `start` does not contain, or undefined if the two have no common ancestor. */
+export async function readCommits(
+  git: Git,
+  { dir, start, head }: { dir: string; start: string; head: string },
+  signal: AbortSignal,
+): Promise<CommitRange | undefined> {
+  const options = ['--boundary', '-z', `--max-count=${MAX_COMMITS + 1}`, `--format=${LOG_FORMAT}`]
+  const log = await git.text(['log', ...options, `${start}..${head}`, '--'], { dir, signal })
+  const records = log.split('\0').filter((record) => record !== '')
+  const commits = records.filter((record) => record.startsWith('>'))
+  const boundary = records.filter((record) => record.startsWith('-'))
+  const isComplete = commits.length <= MAX_COMMITS
+  // Every path to a common ancestor leads through a boundary commit, so a single one is the merge base.
+  const [only] = commits.length === 0 ? [`-${head}`] : isComplete ? boundary : []
+  const base =
+    only !== undefined && boundary.length <= 1
+      ? only.slice(1).split('\n')[0]
+      : await mergeBase(git, { dir, start, head }, signal)
+  if (!base) return undefined
+  const parsed = commits.slice(0, MAX_COMMITS).map(parseCommit)
+  return { base, start: /^\w+$/.test(start) ? start : base, head, commits: parsed, isComplete }
+}
+
+async function mergeBase(
+  git: Git,
+  { dir, start, head }: { dir: string; start: string; head: string },
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  try {
+    return (await git.text(['merge-base', start, head], { dir, signal })).trim()
+  } catch (error) {
+    if (error instanceof GitFailed && error.exitCode === 1) return undefined
+    throw error
+  }
+}
+
+function parseCommit(record: string, index: number) {
+  const [id = '', authored, authorName, authorEmail, committed, name, email, ...message] =
+    record.split('\n')
+  const author = { name: authorName ?? '', email: authorEmail ?? '' }
+  const committer = { name: name ?? '', email: email ?? '' }
+  return {
+    relative_order: index,
+    sha: id.slice(1),
+    message: message.join('\n'),
+    authored_date: timeOf(authored),
+    committed_date: timeOf(committed),
+    // Older servers read these four fields, newer ones the two objects.
+    author_name: author.name,
+    author_email: author.email,
+    committer_name: committer.name,
+    committer_email: committer.email,
+    commit_author: author,
+    committer,
+  }
+}
+
+/** A damaged commit can have any number, or none. */
+function timeOf(seconds: string | undefined): string {
+  const time = new Date(Number(seconds || Number.NaN) * 1000)
+  return Number.isNaN(time.getTime()) ? UNKNOWN_TIME : time.toISOString()
+}
+
+/** A relation of `merge_request_diff`. */
+export type DiffFile = ReturnType<typeof toDiffFile>
+
+export interface Diff {
+  files: DiffFile[]
+  /** False if a limit of GitLab cut the list of files. */
+  isComplete: boolean
+}
+
+/** Compares commits of one repository, one pair after another, with a single process. */
+export interface DiffReader extends AsyncDisposable {
+  read(base: string, head: string): Promise<Diff>
+}
+
+const DIFF_ARGS = [
+  ...['diff-tree', '--stdin', '-r', '-p', '--raw', '-z', '--full-index', '--find-renames=30%'],
+  ...['--no-ext-diff', '--no-textconv', '--no-color'],
+]
+const [NUL, NEWLINE] = [0, 10]
+
+export function openDiffs(git: Git, dir: string, signal: AbortSignal): DiffReader {
+  // Git repeats a line that is not the id of an object. A file cannot contain this one.
+  const end = `#${randomUUID()}`
+  // A larger file is compared as a binary one, without reading it into memory.
+  const config = { 'core.bigFileThreshold': '20m' }
+  const running = git.start(DIFF_ARGS, { dir, signal, config, timeoutMs: LONG_TIMEOUT_MS })
+  // If git has failed, `done` has the reason.
+  running.stdin.on('error', () => {})
+  const output = running.stdout[Symbol.asyncIterator]()
+  let buffer: Buffer = Buffer.alloc(0)
+
+  async function readMore(): Promise<void> {
+    const { done, value } = await output.next()
+    if (done) {
+      await running.done
+      throw new Error('git diff-tree ended early')
+    }
+    buffer = value
+  }
+
+  /** Returns the bytes before the delimiter. If they are longer than a patch may be, they are cut somewhere after that. */
+  async function take(delimiter: number): Promise<Buffer> {
+    const parts: Buffer[] = []
+    for (let length = 0; ; ) {
+      const at = buffer.indexOf(delimiter)
+      const part = at === -1 ? buffer : buffer.subarray(0, at)
+      if (length <= MAX_PATCH_BYTES) parts.push(part)
+      length += part.length
+      buffer = at === -1 ? buffer.subarray(buffer.length) : buffer.subarray(at + 1)
+      if (at !== -1) return parts.length === 1 ? part : Buffer.concat(parts)
+      await readMore()
+    }
+  }
+
+  async function read(base: string, head: string): Promise<Diff> {
+    running.stdin.write(`${head} ${base}\n${end}\n`)
+    while (buffer.length === 0) await readMore()
+    if (buffer[0] === end.charCodeAt(0)) {
+      await take(NEWLINE)
+      return { files: [], isComplete: true }
+    }
+    await take(NUL)
+    const changes: FileChange[] = []
+    let count = 0
+    for (let raw = await take(NUL); raw.length > 0; raw = await take(NUL)) {
+      const read = parseChange(raw.toString('latin1'), decode(await take(NUL)))
+      const renamed = /[RC]\d*$/.test(raw.toString('latin1')) ? decode(await take(NUL)) : undefined
+      for (const change of read)
+        if (count++ < MAX_FILES) changes.push({ ...change, newPath: renamed ?? change.newPath })
+    }
+    let current = -1
+    for (;;) {
+      const line = await take(NEWLINE)
+      if (line.length === end.length && line.toString('latin1') === end) break
+      if (line.subarray(0, 11).toString('latin1') === 'diff --git ') current++
+      else addLine(changes[current], line)
+    }
+    return withinLimits(changes, count)
+  }
+
+  return {
+    read,
+    async [Symbol.asyncDispose]() {
+      running.stdin.end()
+      // `read` has thrown the reason of a failure.
+      await running.done.catch(() => {})
+    },
+  }
+}
+
+interface FileChange {
+  oldMode: string
+  newMode: string
+  oldPath: string
+  newPath: string
+  /** The lines from the first `@@`, or the one line of a binary file. */
+  patch: Buffer[]
+  bytes: number
+}
+
+/** Parses an entry of the raw format. A file that became a link, or the reverse, is deleted and created, as in the patch. */
+function parseChange(raw: string, path: string): FileChange[] {
+  const [oldMode = '', newMode = '', , , status = ''] = raw.slice(1).split(' ')
+  const change = { oldPath: path, newPath: path, patch: [], bytes: 0 }
+  if (!status.startsWith('T')) return [{ ...change, oldMode, newMode }]
+  return [
+    { ...change, oldMode, newMode: ABSENT },
+    { ...change, oldMode: ABSENT, newMode, patch: [] },
+  ]
+}
+
+const ABSENT = '000000'
+
+function addLine(change: FileChange | undefined, line: Buffer): void {
+  const isFirst = change?.patch.length === 0
+  if (isFirst && !/^(?:@@|Binary files )/.test(line.subarray(0, 13).toString('latin1'))) return
+  if (!change) return
+  change.bytes += line.length + 1
+  if (change.bytes <= MAX_PATCH_BYTES) change.patch.push(line)
+}
+
+function withinLimits(changes: readonly FileChange[], count: number): Diff {
+  const files: DiffFile[] = []
+  let [lines, bytes] = [0, 0]
+  for (const change of changes) {
+    const file = toDiffFile(change, files.length)
+    lines += file.too_large ? 0 : change.patch.length
+    bytes += file.utf8_diff.length
+    if (lines > MAX_LINES || bytes > MAX_BYTES) return { files, isComplete: false }
+    files.push(file)
+  }
+  return { files, isComplete: count <= MAX_FILES }
+}
+
+function toDiffFile(
+  { oldMode, newMode, oldPath, newPath, patch, bytes }: FileChange,
+  order: number,
+) {
+  const isTooLarge = bytes > MAX_PATCH_BYTES
+  const text = isTooLarge ? '' : decode(Buffer.concat(patch.flatMap((line) => [line, LINE_END])))
+  return {
+    relative_order: order,
+    new_file: oldMode === ABSENT,
+    renamed_file: oldPath !== newPath,
+    deleted_file: newMode === ABSENT,
+    too_large: isTooLarge,
+    binary: text.startsWith('Binary files '),
+    a_mode: oldMode === ABSENT ? '0' : oldMode,
+    b_mode: newMode === ABSENT ? '0' : newMode,
+    old_path: oldPath,
+    new_path: newPath,
+    utf8_diff: text,
+  }
+}
+
+const LINE_END = Buffer.from('\n')
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** GitLab guesses the encoding of text that is not UTF-8, which is most often this one. */
+function decode(bytes: Buffer): string {
+  try {
+    return UTF8.decode(bytes)
+  } catch {
+    return bytes.toString('latin1')
+  }
+}

@@ -1,0 +1,202 @@
+import type { Author, Reaction } from '../../records/fact.ts'
+import type { Issue, IssueEvent } from '../../records/issue.ts'
+import type { PullRequest } from '../../records/pull-request.ts'
+import { awardEmoji, gitlabTime, gitlabTimeOrNull, type Project } from './write-project.ts'
+
+type Noteable = 'Issue' | 'MergeRequest' | 'Commit'
+
+interface NoteText {
+  /** Notes of a thread have the same name, such as `review 12`. */
+  thread: string
+  author: Author
+  body: string
+  createdAt: string
+  reactions?: readonly Reaction[]
+}
+
+export type Note = ReturnType<typeof noteRecord>
+
+export function noteRecord(project: Project, noteable: Noteable, note: NoteText) {
+  const { author, body, createdAt, reactions = [], thread } = note
+  return {
+    // GitLab refuses an empty note. Its importer writes this instead.
+    note: body.trim() === '' ? '*Blank note*' : body,
+    noteable_type: noteable,
+    type: null as 'DiscussionNote' | 'DiffNote' | null,
+    system: false,
+    author_id: project.userId(author),
+    // The importer names the author in the text unless it finds the account.
+    author: { name: project.loginOf(author) },
+    discussion_id: project.discussionId(thread),
+    created_at: gitlabTime(createdAt),
+    updated_at: gitlabTime(createdAt),
+    award_emoji: awardEmoji(project, 'Note', reactions),
+  }
+}
+
+/** `action` must be one that all servers since 13.5 know. */
+export function systemNote(
+  project: Project,
+  noteable: Noteable,
+  { action, ...note }: NoteText & { action: string | undefined },
+): Note {
+  const record = { ...noteRecord(project, noteable, note), system: true }
+  const { created_at, updated_at } = record
+  return action
+    ? Object.assign(record, { system_note_metadata: { action, created_at, updated_at } })
+    : record
+}
+
+export function issueRecord(project: Project, issue: Issue) {
+  const { number, closedAt } = issue
+  const closed = project.of('issue_events', number).findLast(({ event }) => event === 'closed')
+  const { notes, ...common } = issuable(project, 'Issue', issue)
+  return {
+    ...common,
+    state: closedAt === null ? 'opened' : 'closed',
+    closed_at: gitlabTimeOrNull(closedAt),
+    closed_by_id: closedAt !== null && closed ? project.userId(closed.actor) : null,
+    confidential: false,
+    issue_type: 'issue',
+    updated_at: gitlabTime(issue.updatedAt),
+    issue_assignees: userIds(project, issue.assignees),
+    notes: byTime(notes),
+  }
+}
+
+/** Returns the attributes and relations that issues and merge requests have in common. */
+export function issuable(
+  project: Project,
+  noteable: 'Issue' | 'MergeRequest',
+  item: Issue | PullRequest,
+) {
+  const { number, milestone, createdAt } = item
+  const events = project.of('issue_events', number)
+  const lock = events.findLast(({ event }) => event === 'locked' || event === 'unlocked')
+  const found = milestone === null ? null : project.milestones.get(milestone)
+  if (found === undefined)
+    project.loseRecord('milestones', `milestone ${milestone} of ${number} is not in the input`)
+  const { notes, ...resourceEvents } = convertEvents(project, noteable, item, events)
+  return {
+    iid: number,
+    title: project.title(number, item.title),
+    description: describe(project, item),
+    author_id: project.userId(item.author),
+    discussion_locked: lock?.event === 'locked',
+    created_at: gitlabTime(createdAt),
+    label_links: [...new Set(item.labels)].map((name) => ({
+      target_type: noteable,
+      label: project.label(name),
+      created_at: gitlabTime(createdAt),
+      updated_at: gitlabTime(createdAt),
+    })),
+    milestone: found ?? null,
+    award_emoji: awardEmoji(project, noteable, item.reactions),
+    ...resourceEvents,
+    notes: [
+      ...notes,
+      ...project.of('issue_comments', number).map(({ id, body, ...comment }) => {
+        const note = { ...comment, thread: `comment ${id}`, body: project.text(body) }
+        return noteRecord(project, noteable, note)
+      }),
+    ],
+  }
+}
+
+/** The importer names the author of a note, but not of an issue, so the text does. */
+function describe(project: Project, { author, body, createdAt }: Issue | PullRequest): string {
+  const text = project.text(body)
+  if (project.isMapped(author)) return text
+  const by = `*By ${project.loginOf(author)} on ${gitlabTime(createdAt).slice(0, 19)}*`
+  return text === '' ? by : `${text}\n\n${by}`
+}
+
+export const userIds = (project: Project, logins: readonly string[]) =>
+  [...new Set(logins.map((login) => project.userId(login)))].map((id) => ({ user_id: id }))
+
+export const byTime = <T extends { created_at: string }>(notes: T[]): T[] =>
+  notes.sort((a, b) => Date.parse(a.created_at) - Date.parse(b.created_at))
+
+/** Events that nobody sees on GitHub either. */
+const UNSEEN_EVENTS = ['mentioned', 'subscribed', 'unsubscribed']
+
+function convertEvents(
+  project: Project,
+  noteable: 'Issue' | 'MergeRequest',
+  item: Issue | PullRequest,
+  events: readonly IssueEvent[],
+) {
+  const [states, labels, milestones]: [object[], object[], object[]] = [[], [], []]
+  const notes: Note[] = []
+  const mergedAt = ('mergedAt' in item && item.mergedAt) || undefined
+  for (const each of events) {
+    const { id, event, actor, createdAt, label, milestoneTitle = '' } = each
+    const common = { user_id: project.userId(actor), created_at: gitlabTime(createdAt) }
+    const action = /^(?:un|de)/.test(event) ? 'remove' : 'add'
+    const milestone = milestoneTitle && project.milestoneTitled(milestoneTitle)
+    if (/^(?:closed|reopened|merged)$/.test(event)) {
+      // GitHub closes a pull request when it merges it. In GitLab it is merged only.
+      const isMerge =
+        event === 'closed' && mergedAt && Date.parse(createdAt) >= Date.parse(mergedAt)
+      const commit = event === 'closed' ? (each.commit ?? null) : null
+      if (!isMerge) states.push({ ...common, state: event, source_commit: commit })
+    } else if (label && project.labels.has(label.name))
+      labels.push({ ...common, action, label: project.label(label.name) })
+    else if (milestone)
+      milestones.push({ ...common, action, state: item.closedAt ? 'closed' : 'opened', milestone })
+    else if (UNSEEN_EVENTS.includes(event)) project.report.lost(`${event}_events`)
+    else {
+      const [body, action] = describeEvent(project, noteable, each)
+      const note = { thread: `event ${id}`, author: actor, body, createdAt, action }
+      notes.push(systemNote(project, noteable, note))
+    }
+  }
+  return {
+    resource_state_events: states,
+    resource_label_events: labels,
+    resource_milestone_events: milestones,
+    notes,
+  }
+}
+
+/** GitLab's own text for an event, and the action that goes with it. */
+const EVENT_NOTES: Readonly<Record<string, [text: string, action?: string]>> = {
+  assigned: ['assigned to <who>', 'assignee'],
+  unassigned: ['unassigned <who>', 'assignee'],
+  labeled: ['added label <label>', 'label'],
+  unlabeled: ['removed label <label>', 'label'],
+  milestoned: ['changed milestone to <milestone>', 'milestone'],
+  demilestoned: ['removed milestone <milestone>', 'milestone'],
+  renamed: ['changed title from **{-<from>-}** to **{+<to>+}**', 'title'],
+  locked: ['locked the discussion in this <what>', 'locked'],
+  unlocked: ['unlocked the discussion in this <what>', 'unlocked'],
+  review_requested: ['requested review from <who>'],
+  review_request_removed: ['removed review request for <who>'],
+  base_ref_changed: ['changed target branch from `<from>` to `<to>`', 'branch'],
+  head_ref_deleted: ['deleted source branch', 'branch'],
+  head_ref_restored: ['restored source branch', 'branch'],
+  head_ref_force_pushed: ['force-pushed from <before> to <after>', 'commit'],
+  convert_to_draft: ['marked this <what> as **draft**', 'title'],
+  ready_for_review: ['marked this <what> as **ready**', 'title'],
+  referenced: ['mentioned in commit <commit>', 'cross_reference'],
+  transferred: ['moved from <who>', 'moved'],
+}
+
+function describeEvent(
+  project: Project,
+  noteable: 'Issue' | 'MergeRequest',
+  { event, subject, renamed, label, milestoneTitle, commit, forcePush }: IssueEvent,
+): [text: string, action: string | undefined] {
+  const [text, action] = EVENT_NOTES[event] ?? [`${event.replaceAll('_', ' ')} <who>`]
+  const values: Record<string, string | null | undefined> = {
+    ...{ ...renamed, ...forcePush, commit, label: label?.name, milestone: milestoneTitle },
+    what: noteable === 'Issue' ? 'issue' : 'merge request',
+    who:
+      subject?.kind === 'user'
+        ? `@${project.loginOf(subject.login)}`
+        : subject?.kind === 'team'
+          ? `@${subject.organization}/${subject.slug}`
+          : subject?.repository,
+  }
+  return [text.replace(/<(\w+)>/g, (_, key: string) => values[key] ?? '').trim(), action]
+}

@@ -1,0 +1,283 @@
+import { createReadStream, existsSync } from 'node:fs'
+import { mkdir, open, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { ARCHIVE_HEAD, planArchive } from '../../archive/plan-archive.ts'
+import { type FileEntry, writeSegment } from '../../archive/write-segment.ts'
+import { type Git, LONG_TIMEOUT_MS } from '../../git/git.ts'
+import { GitFailed } from '../../git/git-process.ts'
+import { withWriteContext } from '../../lib/disk-errors.ts'
+import { type SortedRows, sortedRows } from '../../lib/sorted-rows.ts'
+import { FACT_KINDS, type FactKind } from '../../records/fact-kinds.ts'
+import type { Attachment, RepositoryFile } from '../../records/release.ts'
+import type { Repository } from '../../records/repository.ts'
+import type { Snapshot } from '../../sources/snapshot.ts'
+import type { FormatReader, FormatWriter, Written } from '../format.ts'
+import { branchRef, readOidsByRef } from '../gitea-dump/pull-heads.ts'
+import { moveDurably, refuseExisting, syncTree } from '../output.ts'
+import type { PeopleMap } from '../people.ts'
+import type { Report } from '../report.ts'
+import { mergeRequests } from './write-merge-requests.ts'
+import { Project, tableOf } from './write-project.ts'
+import {
+  commitNotes,
+  featureRecord,
+  issues,
+  members,
+  projectRecord,
+  protectedBranches,
+  reportOrphans,
+} from './write-relations.ts'
+import { rewriteText } from './write-text.ts'
+import { type ExportFile, findUploads, releases } from './write-uploads.ts'
+
+export interface GitlabExportOptions {
+  git: Git
+  /** Exports are written to OWNER/NAME_export.tar.gz in this directory. */
+  into: string
+  /** A directory on the same file system. */
+  workDirectory: string
+  people: PeopleMap
+  /** The URL, with a trailing slash, at which the user will publish the files of releases. If it is empty, they are lost. */
+  assetBaseUrl: string
+}
+
+/** Writes every repository as a project export of GitLab, each completely or not at all. */
+export function gitlabExportWriter(options: GitlabExportOptions): FormatWriter {
+  return {
+    mapsPeople: true,
+    write: (content, report, signal) => writeExports(options, content, report, signal),
+  }
+}
+
+async function* writeExports(
+  options: GitlabExportOptions,
+  content: FormatReader,
+  report: Report,
+  signal: AbortSignal,
+): AsyncGenerator<Written> {
+  const { into, workDirectory } = options
+  const targets = content.fullNames.flatMap((name) => [`${name}_export.tar.gz`, `${name}_assets`])
+  await refuseExisting(into, new Set(targets))
+  using rows = sortedRows(join(workDirectory, 'rows'))
+  const repositories = await spoolFacts(content, { rows, report }, signal)
+  const directory = join(workDirectory, 'export')
+  for await (const each of content.repositories(signal)) {
+    const { fullName } = each
+    if ('errors' in each) {
+      yield each
+      continue
+    }
+    for (const line of each.missingLfs) report.warn('LFS objects', line)
+    const repository = repositories.get(fullName.toLowerCase())!
+    const parts = { ...options, content, rows, report, fullName, directory, repository }
+    try {
+      await writeExport({ ...parts, snapshot: each.snapshot }, signal)
+    } catch (error) {
+      signal.throwIfAborted()
+      // An error of git concerns one repository. Any other would occur for the next one too.
+      if (!(error instanceof GitFailed)) throw error
+      yield { fullName, errors: [error.message] }
+      continue
+    } finally {
+      await rm(directory, { recursive: true, force: true })
+    }
+    yield { fullName, errors: [] }
+  }
+}
+
+/** Accounts are not reported as lost, because the export names the authors. */
+const NOT_SPOOLED: readonly FactKind[] = ['users', 'bots', 'organizations', 'repositories']
+/** Groups, GitLab's teams, are not part of an export. */
+const LOST_KINDS: readonly FactKind[] = ['teams', 'discussion_categories', 'discussions']
+
+/** Sorts all facts by repository and number, and returns the repositories by full name in lower case. */
+async function spoolFacts(
+  content: FormatReader,
+  { rows, report }: { rows: SortedRows; report: Report },
+  signal: AbortSignal,
+): Promise<Map<string, Repository>> {
+  const repositories = new Map<string, Repository>()
+  for await (const fact of content.facts('repositories', signal))
+    repositories.set(`${fact.owner}/${fact.name}`.toLowerCase(), fact)
+  for (const kind of FACT_KINDS.filter((each) => !NOT_SPOOLED.includes(each)))
+    for await (const fact of content.facts(kind, signal))
+      if (LOST_KINDS.includes(kind) || !('repository' in fact)) report.lost(kind)
+      else rows.add(tableOf(kind, fact.repository), numberOf(fact), timeOf(fact), fact)
+  return repositories
+}
+
+/** Returns the issue or pull request that a fact belongs to, or 0. */
+function numberOf(fact: object): number {
+  const { pull, number, on } = fact as { pull?: number; number?: number; on?: { number?: number } }
+  return pull ?? on?.number ?? number ?? 0
+}
+
+function timeOf(fact: object): number {
+  const { submittedAt, createdAt } = fact as { submittedAt?: string | null; createdAt?: string }
+  return Date.parse(submittedAt ?? createdAt ?? '') || 0
+}
+
+interface ExportParts extends GitlabExportOptions {
+  content: FormatReader
+  rows: SortedRows
+  report: Report
+  fullName: string
+  repository: Repository
+  snapshot: Snapshot
+  /** The directory of this export, which does not exist yet. */
+  directory: string
+}
+
+async function writeExport(parts: ExportParts, signal: AbortSignal): Promise<void> {
+  const { git, into, fullName, directory, content, snapshot, report } = parts
+  await mkdir(join(directory, 'tree/project'), { recursive: true })
+  const { project, uploads, shown } = await openProject(parts, signal)
+  const files: ExportFile[] = [...uploads]
+  const { dir } = snapshot.repository
+  const refs = await readOidsByRef(git, dir, signal)
+  const assets = join(directory, 'assets')
+
+  async function add(path: string, write: (file: string) => Promise<unknown>): Promise<void> {
+    const from = join(directory, path)
+    await withWriteContext(from, () => write(from))
+    files.push({ path, from })
+  }
+  const addText = (path: string, text: string) => add(path, (file) => writeFile(file, text))
+  const addLines = (relation: string, records: Records) =>
+    add(`tree/project/${relation}.ndjson`, (file) =>
+      writeFile(file, jsonLines(project, relation, records)),
+    )
+  const addBundle = (path: string, dir: string) =>
+    add(path, (file) =>
+      git.run(['bundle', 'create', '-q', '--version=2', file, '--all'], {
+        ...{ dir, signal, timeoutMs: LONG_TIMEOUT_MS },
+      }),
+    )
+
+  await addText('VERSION', '0.2.4')
+  await addText('tree/project.json', toJson(projectRecord(project)))
+  await addLines('project_feature', [featureRecord(project)])
+  await addLines('issues', issues(project, signal))
+  await addLines('merge_requests', mergeRequests(project, { git, dir, refs }, signal))
+  await addLines('commit_notes', commitNotes(project))
+  await addLines('releases', releases(project, { ...parts, refs, assets }, signal))
+  await addLines('protected_branches', protectedBranches(project))
+  await addLines('milestones', project.milestones.values())
+  await addLines('labels', project.labels.values())
+  await addLines('project_members', members(project))
+  reportOrphans(project)
+  const hidden = uploads.filter(({ url }) => !shown.has(url)).length
+  report.lost('attachments_without_link', hidden, `${fullName}: files that no text links to`)
+
+  const branch = branchRef(parts.repository.defaultBranch ?? '')
+  if (refs.has(branch)) await writeFile(join(dir, 'HEAD'), `ref: ${branch}\n`, 'latin1')
+  if (refs.size > 0) await addBundle('project.bundle', dir)
+  const wiki = snapshot.wiki?.dir
+  const hasPages = wiki !== undefined && (await readOidsByRef(git, wiki, signal)).size > 0
+  if (hasPages) await addBundle('project.wiki.bundle', wiki)
+  const lfs = snapshot.examination.repository.lfsObjects.map(({ path, from }) => ({
+    oid: path.split('/').at(-1)!,
+    from,
+  }))
+  files.push(...lfs.map(({ oid, from }) => ({ path: `lfs-objects/${oid}`, from })))
+  // An importer fails at an object that this file does not list. 0 is the repository of the project.
+  if (lfs.length > 0)
+    await addText('lfs-objects.json', toJson(Object.fromEntries(lfs.map(({ oid }) => [oid, [0]]))))
+
+  const archive = join(directory, 'export.tar.gz')
+  await writeArchive(archive, files, { madeAt: content.summary.madeAt, signal })
+  const target = join(into, fullName)
+  const hasAssets = existsSync(assets)
+  if (hasAssets) await syncTree(assets)
+  await moveDurably(dirname(target), async () => {
+    if (hasAssets) await rename(assets, `${target}_assets`)
+    await rename(archive, `${target}_export.tar.gz`)
+  })
+  if (hasAssets) report.note(`publish ${target}_assets as ${parts.assetBaseUrl}${fullName}_assets`)
+}
+
+async function openProject(parts: ExportParts, signal: AbortSignal) {
+  const { rows, fullName } = parts
+  const attachments = ['attachments', 'repository_files'] as const
+  const facts = attachments.flatMap((kind) =>
+    Array.from(rows.all<Attachment | RepositoryFile>(tableOf(kind, fullName)), ([, fact]) => fact),
+  )
+  const uploads = await findUploads(facts, parts, signal)
+  const shown = new Set<string>()
+  const targets = {
+    isPull: (name: string, number: number) => rows.has(tableOf('pull_requests', name), number),
+    upload(key: string) {
+      const upload = uploads.get(key)
+      if (upload) shown.add(upload.url)
+      return upload
+    },
+  }
+  const here = fullName.toLowerCase()
+  const text = (body: string | null) => (body ? rewriteText(body, here, targets) : '')
+  const project = new Project(parts.repository, { ...parts, text })
+  return { project, uploads: [...uploads.values()], shown }
+}
+
+type Records = AsyncIterable<object> | Iterable<object>
+
+/** An importer cuts longer lines. */
+const MAX_LINE_BYTES = 50 * 1024 * 1024
+const BATCH_LENGTH = 64 * 1024
+
+async function* jsonLines({ report, fullName }: Project, relation: string, records: Records) {
+  let batch = ''
+  for await (const record of records) {
+    const line = `${toJson(record)}\n`
+    if (Buffer.byteLength(line) > MAX_LINE_BYTES) {
+      const name = 'iid' in record ? record.iid : 'a record'
+      report.lostRecord(relation, `${fullName}: ${name} is longer than 50 MiB`)
+      continue
+    }
+    batch += line
+    if (batch.length < BATCH_LENGTH) continue
+    yield batch
+    batch = ''
+  }
+  yield batch
+}
+
+const NOT_IN_POSTGRES = /\\u(?:d[89a-f][0-9a-f]{2}|0000)/i
+
+/** PostgreSQL stores neither zero bytes nor lone surrogates. Both become U+FFFD. */
+function toJson(value: unknown): string {
+  const json = JSON.stringify(value)
+  return NOT_IN_POSTGRES.test(json)
+    ? JSON.stringify(value, (_, each) =>
+        typeof each === 'string' ? each.toWellFormed().replaceAll('\0', '\ufffd') : each,
+      )
+    : json
+}
+
+interface ArchiveOptions {
+  madeAt: string | null
+  signal: AbortSignal
+}
+
+/** Writes a gzipped tar that is durable. Bundles are compressed already. */
+async function writeArchive(
+  path: string,
+  files: readonly ExportFile[],
+  { madeAt, signal }: ArchiveOptions,
+): Promise<void> {
+  const entries: FileEntry[] = []
+  const modifiedAt = Date.parse(madeAt ?? '') || 0
+  for (const { path, from } of files) {
+    const { size } = await stat(from)
+    const packed = path.endsWith('.bundle')
+    const open = () => createReadStream(from)
+    entries.push({ kind: 'file', path, size, modifiedAt, packed, open })
+  }
+  await withWriteContext(path, async () => {
+    await using handle = await open(path, 'wx')
+    await handle.writeFile(ARCHIVE_HEAD)
+    const segment = await writeSegment(entries, (bytes) => handle.writeFile(bytes), { signal })
+    const end = planArchive([{ ...segment, key: path }]).parts.at(-1)!
+    if ('bytes' in end) await handle.writeFile(end.bytes)
+    await handle.sync()
+  })
+}

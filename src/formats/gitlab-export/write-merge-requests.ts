@@ -1,0 +1,214 @@
+import type { Git } from '../../git/git.ts'
+import { GitFailed } from '../../git/git-process.ts'
+import { batchesOf } from '../../lib/batches.ts'
+import { mapConcurrent } from '../../lib/map-concurrent.ts'
+import type { PullRequest } from '../../records/pull-request.ts'
+import {
+  branchRef,
+  isSha,
+  type OidsByRef,
+  type PullHead,
+  planHeads,
+} from '../gitea-dump/pull-heads.ts'
+import {
+  type CommitRange,
+  type Diff,
+  type DiffReader,
+  openDiffs,
+  readCommits,
+} from './write-diffs.ts'
+import { byTime, issuable, userIds } from './write-discussions.ts'
+import { gitlabTime, gitlabTimeOrNull, type Project } from './write-project.ts'
+import { reviewers, reviewNotes, type ShownDiff } from './write-reviews.ts'
+
+/** How many pull requests are in memory at a time. */
+const BATCH_SIZE = 64
+const CONCURRENT_LOGS = 2
+/** An importer sets the id of the new project. Equal ids mean that a merge request is not from a fork. */
+const PROJECT_ID = 1
+
+export interface GitParts {
+  git: Git
+  /** The bare repository, which is changed. */
+  dir: string
+  refs: OidsByRef
+}
+
+/**
+ * Yields the merge requests. Before the first, it renames `refs/pull/N/…` to `refs/merge-requests/N/…`, adds a ref for every head
+ * without one, and a branch for every open pull request from a fork.
+ */
+export async function* mergeRequests(project: Project, parts: GitParts, signal: AbortSignal) {
+  const { heads, exists } = await prepareRefs(project, parts, signal)
+  if (heads.size === 0) return
+  await using diffs = openDiffs(parts.git, parts.dir, signal)
+  let last = 0
+  for (const batch of batchesOf(project.all('pull_requests'), BATCH_SIZE)) {
+    const ranges = new Map<number, CommitRange>()
+    await mapConcurrent(batch, { concurrency: CONCURRENT_LOGS, signal }, async (pull, signal) => {
+      const head = heads.get(pull.number)!.sha
+      const range = await findRange(parts, pull, { head, exists }, signal)
+      if (range) ranges.set(pull.number, range)
+    })
+    for (const pull of batch) {
+      if (pull.number === last) {
+        project.loseRecord('pull_requests', `${last} occurs twice`)
+        continue
+      }
+      last = pull.number
+      const diff = await readDiff(project, pull, { diffs, range: ranges.get(last) })
+      yield mergeRequestRecord(project, pull, { head: heads.get(last)!, diff })
+    }
+  }
+}
+
+async function prepareRefs(project: Project, { git, dir, refs }: GitParts, signal: AbortSignal) {
+  const shas = new Set<string>()
+  const pulls = Array.from(project.all('pull_requests'), (pull) => {
+    const { number, head, closedAt, mergedAt, repository } = pull
+    for (const sha of [head.sha, pull.base.sha, pull.mergeCommit ?? ''])
+      if (isSha(sha)) shas.add(sha)
+    return { number, head, closedAt, mergedAt, repository }
+  })
+  const input = [...shas].map((sha) => `${sha}\n`).join('')
+  const output = await git.text(['cat-file', '--batch-check'], { dir, signal, input })
+  const commits = new Set(output.matchAll(/^(\w+) commit /gm).map(([, sha]) => sha!))
+  const { heads, create, moved } = planHeads(pulls, refs, (sha) => commits.has(sha))
+  for (const { number } of moved)
+    project.warn(
+      'pull requests',
+      `${number}: the ref has another commit than the record, and is used`,
+    )
+  const old = [...refs].filter(([ref]) => ref.startsWith('refs/pull/'))
+  const newName = (ref: string) => ref.replace(/^refs\/pull\//, 'refs/merge-requests/')
+  const lines = [
+    ...[...create, ...old].map(([ref, sha]) => `update ${newName(ref)} ${sha}\n`),
+    ...old.map(([ref]) => `delete ${ref}\n`),
+  ]
+  const updates = Buffer.from(lines.join(''), 'latin1')
+  await git.run(['update-ref', '--stdin'], { dir, signal, input: updates })
+  return { heads, exists: (sha: string) => commits.has(sha) }
+}
+
+/** Compares the head with the target branch as it was before the merge. */
+async function findRange(
+  { git, dir, refs }: GitParts,
+  { base, mergedAt, mergeCommit }: PullRequest,
+  { head, exists }: { head: string; exists(commit: string): boolean },
+  signal: AbortSignal,
+): Promise<CommitRange | undefined> {
+  if (head === '') return undefined
+  const branch = mergedAt === null ? refs.get(branchRef(base.ref)) : undefined
+  const beforeMerge = mergeCommit && exists(mergeCommit) ? `${mergeCommit}^1` : undefined
+  let empty: CommitRange | undefined
+  for (const start of [exists(base.sha) ? base.sha : undefined, branch, beforeMerge]) {
+    if (start === undefined) continue
+    const found = await readCommits(git, { dir, start, head }, signal).catch((error: unknown) => {
+      signal.throwIfAborted()
+      if (!(error instanceof GitFailed)) throw error
+      return undefined
+    })
+    if (found && found.commits.length > 0) return found
+    empty ??= found
+  }
+  return empty
+}
+
+interface PullDiff extends ShownDiff {
+  record: object
+}
+
+async function readDiff(
+  project: Project,
+  { number, createdAt }: PullRequest,
+  { diffs, range }: { diffs: DiffReader; range: CommitRange | undefined },
+): Promise<PullDiff | undefined> {
+  if (!range) {
+    project.report.lost(
+      'diffs',
+      1,
+      `${project.fullName}!${number}: its commits are not in the input`,
+    )
+    return undefined
+  }
+  const { base, start, head, commits } = range
+  const diff: Diff =
+    commits.length === 0 ? { files: [], isComplete: true } : await diffs.read(base, head)
+  const at = gitlabTime(createdAt)
+  if (!range.isComplete)
+    project.report.lost(
+      'commits_of_merge_requests',
+      1,
+      `${project.fullName}!${number}: only the newest ${commits.length} are listed`,
+    )
+  const state = commits.length === 0 ? 'empty' : diff.isComplete ? 'collected' : 'overflow'
+  return {
+    refs: { base_sha: base, start_sha: start, head_sha: head },
+    files: diff.files,
+    record: {
+      state,
+      base_commit_sha: base,
+      start_commit_sha: start,
+      head_commit_sha: head,
+      real_size: state === 'empty' ? null : `${diff.files.length}${diff.isComplete ? '' : '+'}`,
+      commits_count: commits.length,
+      files_count: diff.files.length,
+      created_at: at,
+      updated_at: at,
+      merge_request_diff_commits: commits,
+      merge_request_diff_files: diff.files,
+    },
+  }
+}
+
+/** GitLab recognizes a draft by its title. */
+const DRAFT = /^\s*(?:\[draft\]|\(draft\)|draft:)/i
+
+function mergeRequestRecord(
+  project: Project,
+  pull: PullRequest,
+  { head, diff }: { head: PullHead; diff: PullDiff | undefined },
+) {
+  const { number, draft, mergedAt, closedAt, base } = pull
+  const title = draft && !DRAFT.test(pull.title) ? `Draft: ${pull.title}` : pull.title
+  const { notes, ...common } = issuable(project, 'MergeRequest', { ...pull, title })
+  const events = project.of('issue_events', number)
+  const merged = events.findLast(({ event }) => event === 'merged')
+  const closed = events.findLast(({ event }) => event === 'closed')
+  const state = mergedAt !== null ? 'merged' : closedAt !== null ? 'closed' : 'opened'
+  const manual = pull.closes.filter(({ source }) => source === 'manual')
+  project.report.lost('linked_issues', manual.length)
+  const all = byTime([...notes, ...reviewNotes(project, number, diff)])
+  const times = [pull.createdAt, mergedAt, closedAt].flatMap((time) => time ?? [])
+  const updatedAt = [...times.map(gitlabTime), ...all.map(({ created_at }) => created_at)]
+    .sort()
+    .at(-1)
+  return {
+    ...common,
+    state,
+    draft,
+    source_branch: head.branch,
+    target_branch: base.ref,
+    source_project_id: PROJECT_ID,
+    target_project_id: PROJECT_ID,
+    merge_status: 'unchecked',
+    merge_user_id: merged && state === 'merged' ? project.userId(merged.actor) : null,
+    merge_commit_sha: state === 'merged' ? (pull.mergeCommit ?? merged?.commit ?? null) : null,
+    diff_head_sha: head.sha || null,
+    source_branch_sha: head.sha || null,
+    target_branch_sha: diff?.refs.start_sha ?? null,
+    updated_at: updatedAt,
+    metrics: {
+      merged_by_id: merged && state === 'merged' ? project.userId(merged.actor) : null,
+      merged_at: gitlabTimeOrNull(mergedAt),
+      latest_closed_by_id: closed && state === 'closed' ? project.userId(closed.actor) : null,
+      latest_closed_at: state === 'closed' ? gitlabTimeOrNull(closedAt) : null,
+      created_at: common.created_at,
+      updated_at: updatedAt,
+    },
+    merge_request_assignees: userIds(project, pull.assignees),
+    ...reviewers(project, pull),
+    ...(diff && { merge_request_diff: diff.record }),
+    notes: all,
+  }
+}

@@ -1,0 +1,203 @@
+import type {
+  PullRequest,
+  Review,
+  ReviewComment,
+  ReviewThread,
+} from '../../records/pull-request.ts'
+import type { DiffFile } from './write-diffs.ts'
+import { type Note, noteRecord, systemNote } from './write-discussions.ts'
+import {
+  type DiffLine,
+  type DiffRefs,
+  diffLines,
+  findLine,
+  lineCode,
+  rewriteSuggestions,
+  textPosition,
+} from './write-positions.ts'
+import { gitlabTime, type Project } from './write-project.ts'
+
+/** The diff that a merge request is shown with. */
+export interface ShownDiff {
+  refs: DiffRefs
+  files: readonly DiffFile[]
+}
+
+/** The notes of all submitted reviews and their comments. Without a diff, comments on lines become comments that name their line. */
+export function reviewNotes(project: Project, pull: number, diff: ShownDiff | undefined): Note[] {
+  const all = project.of('pull_request_reviews', pull)
+  const reviews = all.filter(({ state }) => state !== 'pending')
+  project.report.lost('pending_reviews', all.length - reviews.length)
+  const threads = new Map(
+    project.of('pull_request_review_threads', pull).map((thread) => [thread.id, thread]),
+  )
+  const comments = project.of('pull_request_review_comments', pull)
+  const submitted = comments.filter(({ state }) => state === 'submitted')
+  project.report.lost('pending_review_comments', comments.length - submitted.length)
+  // Replies have the position of the first comment of their thread.
+  const roots = new Map(submitted.toReversed().map((comment) => [threadOf(comment), comment]))
+  return [
+    ...reviews.flatMap((review) => reviewNote(project, review)),
+    ...submitted.map((comment) => {
+      const thread = threads.get(comment.thread ?? 0)
+      return commentNote(project, { comment, root: roots.get(threadOf(comment))!, thread, diff })
+    }),
+  ]
+}
+
+/** Old archives have no threads, but every reply names the first comment. */
+const threadOf = ({ thread, inReplyTo, id }: ReviewComment): string =>
+  thread === null ? `replies to ${inReplyTo ?? id}` : `thread ${thread}`
+
+const DECISIONS: Readonly<Record<string, [text: string, action?: string]>> = {
+  approved: ['approved this merge request', 'approved'],
+  changes_requested: ['requested changes'],
+}
+
+function reviewNote(project: Project, review: Review): Note[] {
+  const { id, author, state, reactions, submittedAt, createdAt } = review
+  const common = { author, createdAt: submittedAt ?? createdAt }
+  const body = project.text(review.body)
+  const [text, action] = DECISIONS[state] ?? []
+  project.report.lost('dismissals', state === 'dismissed' ? 1 : 0)
+  project.report.lost('review_reactions', body === '' ? reactions.length : 0)
+  const note = { ...common, thread: `review ${id}`, body, reactions }
+  const decision = { ...common, thread: `decision ${id}`, body: text ?? '', action }
+  return [
+    ...(body === ''
+      ? []
+      : [{ ...noteRecord(project, 'MergeRequest', note), type: 'DiscussionNote' as const }]),
+    ...(text === undefined ? [] : [systemNote(project, 'MergeRequest', decision)]),
+  ]
+}
+
+interface CommentParts {
+  comment: ReviewComment
+  /** The first comment of its thread. */
+  root: ReviewComment
+  thread: ReviewThread | undefined
+  diff: ShownDiff | undefined
+}
+
+function commentNote(project: Project, { comment, root, thread, diff }: CommentParts): Note {
+  const place = diff && placeOf(root, thread, diff)
+  const original = project.text(comment.body)
+  const { text, suggestions } = rewriteSuggestions(original, place)
+  const record = {
+    ...noteRecord(project, 'MergeRequest', {
+      ...comment,
+      thread: threadOf(comment),
+      body: text,
+    }),
+    ...(thread?.resolvedAt && {
+      resolved_at: gitlabTime(thread.resolvedAt),
+      resolved_by_id: project.userId(thread.resolver),
+    }),
+  }
+  if (place) return { ...record, type: 'DiffNote', ...place.attributes, suggestions } as Note
+  // Only the first comment of a thread names its line.
+  if (comment === root) {
+    const line = thread?.line ?? thread?.originalLine
+    project.report.lost(
+      'review_comment_positions',
+      1,
+      `${project.fullName}!${comment.pull}: ${comment.path}`,
+    )
+    record.note = `\`${comment.path}\`${line ? `, line ${line}` : ''}:\n\n${record.note}`
+  }
+  return { ...record, type: 'DiscussionNote' }
+}
+
+/** Returns the position of a thread, or undefined if it is about a whole file or its line cannot be found. */
+function placeOf(
+  root: ReviewComment,
+  thread: ReviewThread | undefined,
+  { refs, files }: ShownDiff,
+) {
+  if (root.subjectType === 'file') return undefined
+  const file = files.find(({ new_path, old_path }) => [new_path, old_path].includes(root.path))
+  const paths = file ?? { old_path: root.path, new_path: root.path }
+  const hunk = [...diffLines(root.diffHunk)]
+  // The last line of the hunk is the line that was commented on.
+  const last = hunk.at(-1)
+  const side = thread?.side ?? (last?.type === 'old' ? 'left' : 'right')
+  const startSide = thread?.startSide ?? side
+  const lines = [...diffLines(file?.utf8_diff ?? '')]
+  const line = thread ? thread.line : root.position && (last?.newLine ?? null)
+  const current = findLine(lines, side, line)
+  const end = current ?? last
+  if (!end) return undefined
+  const start = current
+    ? findLine(lines, startSide, thread?.startLine)
+    : findLine(hunk, startSide, thread?.originalStartLine)
+  const oldRefs = { ...refs, head_sha: root.originalCommit ?? root.commit ?? refs.head_sha }
+  const oldStart = findLine(hunk, startSide, thread?.originalStartLine)
+  const oldPosition = textPosition(oldRefs, paths, last ?? end, last ? oldStart : start)
+  const first = start?.newLine ?? end.newLine
+  const isCommented = ({ type, newLine }: DiffLine) =>
+    type !== 'old' && newLine >= first && newLine <= end.newLine
+  return {
+    isOutdated: !current && oldRefs.head_sha !== refs.head_sha,
+    lines: end.type === 'old' ? [] : (current ? lines : hunk).filter(isCommented),
+    attributes: {
+      position: current ? textPosition(refs, paths, current, start) : oldPosition,
+      original_position: oldPosition,
+      line_code: lineCode(paths, end),
+      ...(file && last && { note_diff_file: noteDiffFile(file, root.diffHunk) }),
+    },
+  }
+}
+
+/** GitLab shows this hunk beside the note once the diff has changed. */
+const noteDiffFile = (file: DiffFile, diffHunk: string) => ({
+  new_file: file.new_file,
+  renamed_file: file.renamed_file,
+  deleted_file: file.deleted_file,
+  a_mode: file.a_mode,
+  b_mode: file.b_mode,
+  new_path: file.new_path,
+  old_path: file.old_path,
+  diff_export: diffHunk,
+})
+
+/** The last decision of each reviewer, and requests that nobody answered, as reviewers and approvals. */
+export function reviewers(project: Project, { number, author, reviewRequests }: PullRequest) {
+  const byUser = new Map<number, { user_id: number; state: string; created_at: string }>()
+  for (const review of project.of('pull_request_reviews', number)) {
+    if (review.state === 'pending' || review.author === author) continue
+    const id = project.userId(review.author)
+    const state = REVIEWER_STATES[review.state] ?? byUser.get(id)?.state ?? 'reviewed'
+    byUser.set(id, {
+      user_id: id,
+      state,
+      created_at: gitlabTime(review.submittedAt ?? review.createdAt),
+    })
+  }
+  for (const { reviewer, createdAt, dismissedAt } of reviewRequests) {
+    if (dismissedAt !== null) continue
+    if (reviewer.kind === 'team') project.report.lost('team_review_requests')
+    else {
+      const id = project.userId(reviewer.login)
+      const created_at = gitlabTime(createdAt)
+      if ((byUser.get(id)?.created_at ?? '') < created_at)
+        byUser.set(id, { user_id: id, state: 'unreviewed', created_at })
+    }
+  }
+  const all = [...byUser.values()]
+  const approvals = all.filter(({ state }) => state === 'approved')
+  return {
+    merge_request_reviewers: all,
+    approvals: approvals.map(({ user_id, created_at }) => ({
+      user_id,
+      created_at,
+      updated_at: created_at,
+    })),
+  }
+}
+
+/** A comment does not change the decision before it. */
+const REVIEWER_STATES: Readonly<Record<string, string>> = {
+  approved: 'approved',
+  changes_requested: 'requested_changes',
+  dismissed: 'reviewed',
+}

@@ -1,0 +1,112 @@
+import { createHash } from 'node:crypto'
+import { mkdir } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { Attachment, Release, RepositoryFile } from '../../records/release.ts'
+import type { FormatReader } from '../format.ts'
+import type { OidsByRef } from '../gitea-dump/pull-heads.ts'
+import { linkOrCopy } from '../output.ts'
+import { gitlabTime, type Project } from './write-project.ts'
+import type { Upload } from './write-text.ts'
+
+/** A file of an export, and where its content is. */
+export interface ExportFile {
+  path: string
+  from: string
+}
+
+/** Names in a URL or in Markdown are not escaped, so a name has only these characters. */
+function safeName(name: string): string {
+  const plain = name.replace(/[^A-Za-z0-9._-]/g, '_').slice(-100)
+  return /^\.*$/.test(plain) ? 'file' : plain
+}
+
+/** Finds the files of issues and comments. The key is what links contain: a UUID without hyphens, or `files/ID`. */
+export async function findUploads(
+  attachments: Iterable<Attachment | RepositoryFile>,
+  { content, report, fullName }: Pick<Project, 'report' | 'fullName'> & { content: FormatReader },
+  signal: AbortSignal,
+): Promise<Map<string, Upload & ExportFile>> {
+  const uploads = new Map<string, Upload & ExportFile>()
+  for (const attachment of attachments) {
+    const found = await content.findFile(attachment.file, signal)
+    if ('missing' in found) {
+      report.lostRecord('attachments', `${fullName}: ${found.missing}`)
+      continue
+    }
+    const uuid = 'uuid' in attachment ? attachment.uuid.replaceAll('-', '').toLowerCase() : ''
+    const digest = createHash('sha256').update(attachment.file).digest('hex').slice(0, 32)
+    const hex = /^[0-9a-f]{32}$/.test(uuid) ? uuid : digest
+    const { name, contentType } = attachment
+    const path = `uploads/${hex}/${safeName(name)}`
+    const isMedia = /^(?:image|video|audio)\//.test(contentType)
+    const key = 'uuid' in attachment ? hex : `files/${attachment.id}`
+    uploads.set(key, { path, from: found.file, url: `/${path}`, name, isMedia })
+  }
+  return uploads
+}
+
+interface ReleaseParts {
+  refs: OidsByRef
+  content: FormatReader
+  assetBaseUrl: string
+  /** The directory for the assets. It is created if there are any. */
+  assets: string
+}
+
+/** GitLab has no drafts, and a release refers to its files by URL. */
+export async function* releases(project: Project, parts: ReleaseParts, signal: AbortSignal) {
+  const { report, fullName } = project
+  const tags = new Set<string>()
+  for (const release of [...project.all('releases')]) {
+    const { tag, name, author, createdAt, publishedAt, assets, reactions = [] } = release
+    if (release.draft || tags.has(tag)) {
+      const why = release.draft ? 'a draft' : 'the tag has another release'
+      report.lost('releases', 1, `${fullName}: ${tag}: ${why}`)
+      report.lost('release_assets', assets.length)
+      continue
+    }
+    tags.add(tag)
+    const ref = `refs/tags/${Buffer.from(tag).toString('latin1')}`
+    if (!parts.refs.has(ref)) project.warn('releases', `the tag ${tag} is not in the input`)
+    report.lost('release_reactions', reactions.length)
+    report.lost('prerelease_marks', release.prerelease ? 1 : 0, `${fullName}: ${tag}`)
+    yield {
+      tag,
+      name: name || tag,
+      description: project.text(release.body),
+      author_id: project.userId(author),
+      released_at: gitlabTime(publishedAt ?? createdAt),
+      created_at: gitlabTime(createdAt),
+      updated_at: gitlabTime(publishedAt ?? createdAt),
+      links: await assetLinks(project, release, { ...parts, index: tags.size }, signal),
+    }
+  }
+}
+
+async function assetLinks(
+  { report, fullName }: Project,
+  { tag, assets, createdAt }: Release,
+  { assetBaseUrl, content, index, assets: directory }: ReleaseParts & { index: number },
+  signal: AbortSignal,
+) {
+  const links: object[] = []
+  for (const [n, { name, file }] of assets.entries()) {
+    const found = await content.findFile(file, signal)
+    if (assetBaseUrl === '' || 'missing' in found) {
+      const why = 'missing' in found ? found.missing : 'needs --asset-base-url'
+      report.lost('release_assets', 1, `${fullName}: ${name} of ${tag}: ${why}`)
+      continue
+    }
+    const path = `${index}/${n + 1}/${safeName(name)}`
+    await mkdir(dirname(join(directory, path)), { recursive: true })
+    await linkOrCopy(found.file, join(directory, path))
+    links.push({
+      url: `${assetBaseUrl}${fullName}_assets/${path}`,
+      name,
+      link_type: 'other',
+      created_at: gitlabTime(createdAt),
+      updated_at: gitlabTime(createdAt),
+    })
+  }
+  return links
+}

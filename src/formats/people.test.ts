@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { accountRefusal } from './gitea-dump/choose-destinations.ts'
+import { parsePeopleCsv } from './people.ts'
+
+const read = (...lines: string[]) => {
+  const { people, warnings } = parsePeopleCsv(lines.join('\n'), accountRefusal)
+  return { people: Object.fromEntries(people), warnings }
+}
+
+test('old and new logins are read without a header', () => {
+  assert.deepEqual(read('Alice,anna', '# a word', '', '"bob", robert', 'carol,caroline,17'), {
+    people: {
+      alice: { login: 'anna', id: undefined },
+      bob: { login: 'robert', id: undefined },
+      carol: { login: 'caroline', id: undefined },
+    },
+    warnings: [],
+  })
+})
+
+test('a file of show --people is read when it is filled in', () => {
+  const header = 'old-login,new-login,account-id,issues'
+  assert.deepEqual(read(`\ufeff${header}\r`, 'alice,anna,7,3\r', 'bob,,,12', 'carol,caro,,1'), {
+    people: {
+      alice: { login: 'anna', id: 7 },
+      carol: { login: 'caro', id: undefined },
+    },
+    warnings: [],
+  })
+})
+
+test('an address is enough for GitLab, and can come with an access level', () => {
+  const header = 'old-login,new-login,email,access-level'
+  const lines = ['alice,,a@example.com,', 'bob,rob,b@example.com,30', 'carol,caro,c@example.com,50']
+  assert.deepEqual(read(header, ...lines), {
+    people: {
+      alice: { login: 'alice', id: undefined, email: 'a@example.com' },
+      bob: { login: 'rob', id: undefined, email: 'b@example.com', accessLevel: 30 },
+    },
+    warnings: ['line 4: 50 is not an access level: 10, 20, 30 or 40; the line is ignored'],
+  })
+})
+
+test('an invalid line is a warning with its number, and the others are used', () => {
+  const { people, warnings } = read(
+    'old-login,new-login,account-id',
+    'alice',
+    ',anna',
+    'bob,two words',
+    'carol,caro',
+    'Carol,caroline',
+    '"dave,david',
+    'eve,evelyn,first',
+  )
+  assert.deepEqual(Object.keys(people), ['carol'])
+  assert.deepEqual(
+    warnings.map((warning) => warning.slice(0, 45)),
+    [
+      'line 2: it has no comma; the line is ignored',
+      'line 3: the old login is missing; the line is',
+      'line 4: two words: the name may have only let',
+      'line 6: carol is mapped by an earlier line; t',
+      'line 7: its quotes do not match; the line is ',
+      'line 8: first is not an account id; the line ',
+    ],
+  )
+})

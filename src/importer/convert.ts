@@ -1,0 +1,159 @@
+import { writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { Folder } from '../archive/read-folder.ts'
+import { ArchiveRefused } from '../archive/unreadable-archive.ts'
+import type { Bytes } from '../blobs/blob-store.ts'
+import type { FormatReader, FormatWriter, Written } from '../formats/format.ts'
+import {
+  type ReaderParts,
+  readGitHubArchive,
+} from '../formats/github-archive/read-github-archive.ts'
+import {
+  type GitLabParts,
+  isGitLabExport,
+  readGitLabExport,
+} from '../formats/gitlab-export/read-gitlab-export.ts'
+import { mapPeople } from '../formats/map-people.ts'
+import { makeWorkDirectory, sweepWorkDirectories } from '../formats/output.ts'
+import { csvLine, type PeopleMap } from '../formats/people.ts'
+import { unpackArchive } from '../formats/unpack-archive.ts'
+import type { FactKind, FactsByKind } from '../records/fact-kinds.ts'
+
+export interface ConvertParts extends Pick<ReaderParts, 'git' | 'report'> {
+  inputs: readonly ConvertInput[]
+  /** `OWNER/NAME` of the repositories to convert. If empty, all are converted. */
+  repositories: readonly string[]
+  /** The owner of repositories from inputs that do not name one. */
+  owner: string
+  people: PeopleMap
+  /** The directory that gets the work directory. It is on the file system of the output. */
+  into: string
+  /** `people` has more names of each person when the inputs were read. */
+  createWriter(workDirectory: string, people: PeopleMap): FormatWriter
+  /** Gets the old and new numbers of what was renumbered. It must not exist. */
+  numbersFile: string
+  onProgress?(step: string): void
+}
+
+export interface ConvertInput {
+  /** The name in messages: the path that the user gave. */
+  name: string
+  open(): Bytes | Folder
+}
+
+/**
+ * Converts archives of any format to one output. Yields each repository when it is written, or with the errors why it is not. What
+ * the target cannot represent is in the report. Throws ArchiveRefused.
+ */
+export async function* convert(parts: ConvertParts, signal: AbortSignal): AsyncGenerator<Written> {
+  const { inputs, into, report } = parts
+  await sweepWorkDirectories(into)
+  await using work = await makeWorkDirectory(into)
+  const people = new Map(parts.people)
+  const writer = parts.createWriter(work.path, people)
+  using resources = new DisposableStack()
+  const wanted = new Set(parts.repositories.map((name) => name.toLowerCase()))
+  const common = { ...parts, people, wanted, resources, projects: new Map() }
+  const readers: FormatReader[] = []
+  for (const [index, { name, open }] of inputs.entries())
+    try {
+      parts.onProgress?.(`reading ${name} (${index + 1} of ${inputs.length})`)
+      const root = join(work.path, `input-${index + 1}`)
+      readers.push(await openReader(open(), root, { ...common, name }, signal))
+    } catch (error) {
+      if (inputs.length > 1 && error instanceof Error) error.message = `${name}: ${error.message}`
+      throw error
+    }
+  const content = readers.length === 1 ? readers[0]! : mergeReaders(readers, parts)
+  const found = new Set(content.fullNames.map((name) => name.toLowerCase()))
+  const missing = parts.repositories.filter((name) => !found.has(name.toLowerCase()))
+  if (missing.length > 0) throw new ArchiveRefused(`it does not hold ${missing.join(', ')}`)
+  if (found.size === 0) throw new ArchiveRefused('it holds no repositories')
+  parts.onProgress?.(`writing ${found.size} repositories`)
+  const mapped = writer.mapsPeople ? content : mapPeople(content, people)
+  yield* writer.write(mapped, report, signal)
+  const numbers = Array.from(content.renumbered?.() ?? [], (each) =>
+    csvLine([each.repository, each.old, each.new]),
+  )
+  if (numbers.length === 0) return
+  await writeFile(parts.numbersFile, [csvLine(['repository', 'old', 'new']), ...numbers].join(''), {
+    flag: 'wx',
+  })
+  report.note(`merge requests have new numbers: see ${parts.numbersFile}`)
+}
+
+/** Unpacks an input into `root`, which must not exist, and recognizes its format by its content. */
+export async function openReader(
+  input: Bytes | Folder,
+  root: string,
+  parts: Omit<GitLabParts, 'scratch'>,
+  signal: AbortSignal,
+): Promise<FormatReader> {
+  const unpacked = await unpackArchive(input, root, signal)
+  if (unpacked.damage) throw unpacked.damage
+  const scratch = dirname(root)
+  return isGitLabExport(root)
+    ? readGitLabExport(unpacked, { ...parts, scratch }, signal)
+    : readGitHubArchive(unpacked, { ...parts, scratch }, signal)
+}
+
+/** Makes one content of several. Throws ArchiveRefused if two of them have a repository of the same name. */
+function mergeReaders(
+  readers: readonly FormatReader[],
+  { inputs, report }: ConvertParts,
+): FormatReader {
+  const sources = new Map<string, number>()
+  for (const [index, { fullNames }] of readers.entries())
+    for (const fullName of fullNames) {
+      const other = sources.get(fullName.toLowerCase())
+      if (other !== undefined)
+        throw new ArchiveRefused(
+          `${fullName} is both in ${inputs[other]!.name} and in ${inputs[index]!.name}`,
+        )
+      sources.set(fullName.toLowerCase(), index)
+    }
+
+  async function* facts<K extends FactKind>(kind: K, signal: AbortSignal) {
+    const people = new Map<string, FactsByKind[K]>()
+    for (const reader of readers)
+      for await (const fact of reader.facts(kind, signal)) {
+        const key =
+          'slug' in fact ? `${fact.organization}/${fact.slug}` : 'login' in fact ? fact.login : ''
+        const known = key === '' ? undefined : people.get(key.toLowerCase())
+        if (!known) yield fact
+        else if ('name' in known && 'name' in fact && known.name !== fact.name)
+          report.warn(
+            'people',
+            `${key} has two names, ${known.name} and ${fact.name}; the first is used`,
+          )
+        if (!known && key !== '') people.set(key.toLowerCase(), fact)
+      }
+  }
+
+  return {
+    summary: {
+      madeBy: [...new Set(readers.map(({ summary }) => summary.madeBy))].join(', '),
+      madeAt:
+        readers
+          .map(({ summary }) => summary.madeAt)
+          .sort()
+          .at(-1) ?? null,
+    },
+    fullNames: readers.flatMap(({ fullNames }) => fullNames),
+    urlOf: (fullName) => readers[sources.get(fullName.toLowerCase()) ?? 0]!.urlOf(fullName),
+    async *repositories(signal) {
+      for (const reader of readers) yield* reader.repositories(signal)
+    },
+    facts,
+    async findFile(path, signal) {
+      for (const reader of readers) {
+        const found = await reader.findFile(path, signal)
+        if ('file' in found) return found
+      }
+      return { missing: `${path} is not in any of the inputs` }
+    },
+    *renumbered() {
+      for (const reader of readers) yield* reader.renumbered?.() ?? []
+    },
+  }
+}

@@ -1,0 +1,38 @@
+import type { Written } from '../../src/formats/format.ts'
+import { giteaDumpWriter } from '../../src/formats/gitea-dump/write-gitea-dump.ts'
+import { Report } from '../../src/formats/report.ts'
+import { type ConvertInput, type ConvertParts, convert } from '../../src/importer/convert.ts'
+
+export interface DumpParts
+  extends Pick<ConvertParts, 'git' | 'into' | 'people' | 'repositories'>,
+    Pick<ConvertInput, 'open'> {
+  keepLinks: boolean
+  target: string
+  onEvent(event: DumpEvent): void
+}
+
+export type DumpEvent =
+  | { warning: string }
+  | { note: string }
+  | { leftBehind: [kind: string, count: number][] }
+
+/** Converts one archive to dumps for Gitea. The events are the warnings, and at the end the losses and notes. */
+export async function* dumpForGitea(
+  { open, onEvent, keepLinks, target, ...parts }: DumpParts,
+  signal: AbortSignal,
+): AsyncGenerator<Written> {
+  const report = new Report((warning) => onEvent({ warning }))
+  const { git, into } = parts
+  yield* convert(
+    {
+      ...parts,
+      ...{ inputs: [{ name: 'archive', open }], owner: 'gitlab', report },
+      createWriter: (workDirectory, people) =>
+        giteaDumpWriter({ git, into, people, workDirectory, keepLinks, target }),
+      numbersFile: `${into}.numbers.csv`,
+    },
+    signal,
+  )
+  onEvent({ leftBehind: report.end().map(({ kind, count }) => [kind, count]) })
+  for (const note of report.notes) onEvent({ note })
+}

@@ -8,7 +8,7 @@ import { Moment } from '../parts/moment.tsx'
 import { PageHead } from '../parts/page-head.tsx'
 import { Problem } from '../parts/problem.tsx'
 import { useDebounced } from '../parts/repository-picker.tsx'
-import { formatBytes, formatCount } from '../quantities.ts'
+import { formatCount, formatKib } from '../quantities.ts'
 import { linksOf } from '../routes.ts'
 import { useSession } from '../session.tsx'
 import { useResource } from '../use-resource.ts'
@@ -144,19 +144,19 @@ function Repositories({ api, login }: { api: Api; login: string }) {
 }
 
 function Row({ repository }: { repository: Repository }) {
-  const { full_name, name, description, visibility, archived, fork, language } = repository
+  const { full_name, name, description, archived, fork, language } = repository
   return (
     <li className={styles.row}>
       <div className={styles.name}>
         <a href={linksOf(undefined).repository(full_name)}>{name}</a>
-        <Label variant="secondary">{visibility}</Label>
-        {archived && <Label variant="attention">archived</Label>}
-        {fork && <Label variant="secondary">fork</Label>}
+        <Label variant="secondary">{repository.private ? 'Private' : 'Public'}</Label>
+        {archived && <Label variant="attention">Archived</Label>}
+        {fork && <Label variant="secondary">Fork</Label>}
       </div>
       {description && <p>{description}</p>}
       <p className={styles.about}>
         {language && `${language} · `}
-        {formatBytes(repository.size * 1024)} · pushed <Moment at={repository.pushed_at} />
+        {formatKib(repository.size)} · pushed <Moment at={repository.pushed_at} />
       </p>
     </li>
   )

@@ -5,7 +5,7 @@ import { goTo } from '../routes.ts'
 import { useSignedIn } from '../session.tsx'
 import type { Schedule } from '../wire.ts'
 import { announce } from './announcements.tsx'
-import { OperatorAction } from './operator-action.tsx'
+import { ConfirmedAction } from './confirmed-action.tsx'
 import styles from './schedule.module.css'
 
 interface ScheduleActionsProps {
@@ -71,7 +71,7 @@ export function ScheduleActions(props: ScheduleActionsProps) {
           Edit
         </Button>
       )}
-      <OperatorAction
+      <ConfirmedAction
         name="Delete"
         label={`Delete schedule ${id}`}
         question={`Delete schedule ${id}?`}

@@ -17,6 +17,8 @@ interface ScheduleFormProps {
   /** The text of the button. */
   name: string
   save(): Promise<void>
+  /** Whether there is something to save. */
+  isEdited?: boolean
   /** Present if the settings were changed elsewhere: loads the new ones. */
   onLoad?: (() => void) | undefined
   /** Shown below the button. */
@@ -25,7 +27,7 @@ interface ScheduleFormProps {
 
 /** The form of a schedule: repositories, options and timing. */
 export function ScheduleForm(props: ScheduleFormProps) {
-  const { settings, onChange, name, save, onLoad, below } = props
+  const { settings, onChange, name, save, isEdited, onLoad, below } = props
   const { repositories, all, org_metadata_only: needsNone, at } = settings
   const chosen = useMemo(() => new Set(repositories), [repositories])
   const change = (some: Partial<ScheduleSettings>) => onChange((last) => ({ ...last, ...some }))
@@ -63,6 +65,7 @@ export function ScheduleForm(props: ScheduleFormProps) {
             </p>
           }
           isReady={(needsNone || all || chosen.size > 0) && at !== ''}
+          isEdited={isEdited}
           submit={save}
           failed="The schedule was not saved"
           onDeselect={(names) =>

@@ -15,6 +15,7 @@ import { moveFocus } from '../move-focus.ts'
 import type { WebhookConfig } from '../wire.ts'
 import { Box } from './box.tsx'
 import { ChangedElsewhere } from './changed-elsewhere.tsx'
+import { INACTIVE } from './submit.tsx'
 import styles from './webhook.module.css'
 
 /** The settings of a webhook that its form edits. */
@@ -29,6 +30,8 @@ interface WebhookFormProps {
   hasSecret?: boolean
   /** The text of the button. */
   name: string
+  /** Whether there is something to save, apart from the secret. */
+  isEdited?: boolean
   /** An empty secret leaves the current one unchanged. */
   save(secret: string): Promise<void>
   /** Present if the settings were changed elsewhere: loads the new ones. */
@@ -37,12 +40,13 @@ interface WebhookFormProps {
 
 /** The form of a webhook: its URL, events and secret. */
 export function WebhookForm(props: WebhookFormProps) {
-  const { settings, onChange, hasSecret = false, name, save, onLoad } = props
+  const { settings, onChange, hasSecret = false, name, isEdited = true, save, onLoad } = props
   const { url, content_type, events, active } = settings
   const [secret, setSecret] = useState('')
   const [isSaving, setSaving] = useState(false)
   const [failure, setFailure] = useState<Failure>()
   const button = useRef<HTMLButtonElement>(null)
+  const hasChanges = isEdited || secret !== ''
   const change = (some: Partial<WebhookSettings>) => onChange((last) => ({ ...last, ...some }))
 
   async function submit(): Promise<void> {
@@ -65,7 +69,7 @@ export function WebhookForm(props: WebhookFormProps) {
         className={styles.form}
         onSubmit={(event) => {
           event.preventDefault()
-          void submit()
+          if (hasChanges) void submit()
         }}
       >
         <FormControl required>
@@ -134,6 +138,7 @@ export function WebhookForm(props: WebhookFormProps) {
             type="submit"
             variant="primary"
             loading={isSaving}
+            {...(!hasChanges && !isSaving && INACTIVE)}
             disabled={url === '' || events.length === 0}
           >
             {name}

@@ -2,9 +2,9 @@ import { Button, ConfirmationDialog } from '@primer/react'
 import { useState } from 'react'
 import { failureOf } from '../failure.ts'
 import { announce } from './announcements.tsx'
-import styles from './operator-action.module.css'
+import styles from './confirmed-action.module.css'
 
-interface OperatorActionProps {
+interface ConfirmedActionProps {
   /** The text of the button. */
   name: string
   /** The label for screen readers, such as `Cancel migration 7`. */
@@ -18,7 +18,7 @@ interface OperatorActionProps {
 }
 
 /** A button that asks for confirmation, acts, and shows a failure. */
-export function OperatorAction(props: OperatorActionProps) {
+export function ConfirmedAction(props: ConfirmedActionProps) {
   const { name, label, question, consequence, act, onDone, isDanger = true } = props
   const [isAsking, setAsking] = useState(false)
   const [isBusy, setBusy] = useState(false)

@@ -5,7 +5,7 @@ import { type Api, anonymousApi } from '../api.ts'
 import { Box } from '../parts/box.tsx'
 import { LoadingRows } from '../parts/loading.tsx'
 import { Moment } from '../parts/moment.tsx'
-import { PageHead } from '../parts/page-head.tsx'
+import { PageHead, SignInLink } from '../parts/page-head.tsx'
 import { Problem } from '../parts/problem.tsx'
 import { useDebounced } from '../parts/repository-picker.tsx'
 import { formatCount, formatKib } from '../quantities.ts'
@@ -33,7 +33,7 @@ export default function OwnerPage({ login, otherwise }: OwnerPageProps) {
     (options) => api.owner(login, options),
     login,
   )
-  const back = isSignedIn ? { href: '#/', text: 'Migrations' } : { href: '#/', text: 'Sign in' }
+  const back = { href: '#/', text: isSignedIn ? 'Migrations' : 'Sign in' }
   if (!response && failure?.kind === 'not-found') {
     const message = `${login} does not exist, or you may not see any of its repositories.`
     return otherwise ?? <Problem failure={{ ...failure, message }} back={back} />
@@ -44,10 +44,10 @@ export default function OwnerPage({ login, otherwise }: OwnerPageProps) {
     <>
       <PageHead
         title={owner?.login ?? login}
-        back={back}
+        {...(isSignedIn && { back })}
         mark={owner && <Label variant="secondary">{owner.type}</Label>}
         about={`The repositories of ${owner?.login ?? login} that ${isSignedIn ? 'you may read' : 'are public'}.`}
-        actions={owner && isSignedIn && <ExportButton owner={owner} />}
+        actions={isSignedIn ? owner && <ExportButton owner={owner} /> : <SignInLink />}
       />
       <Repositories api={api} login={login} />
     </>

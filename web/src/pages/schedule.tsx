@@ -48,7 +48,7 @@ export default function SchedulePage({ id }: { id: number }) {
         about={`${describeRepositories(schedule)}. Runs as ${schedule.created_by}.`}
         actions={
           <ScheduleActions
-            canEdit={false}
+            isOnPage
             schedule={schedule}
             onDone={refresh}
             onDeleted={() => goTo(to.schedules())}

@@ -120,10 +120,11 @@ function Actions({ id, onPinged }: { id: number; onPinged(): void }) {
           {failure}
         </span>
       )}
-      <Button size="small" loading={isBusy} onClick={() => void ping()}>
+      <Button loading={isBusy} onClick={() => void ping()}>
         Send ping
       </Button>
       <ConfirmedAction
+        size="medium"
         name="Delete"
         label={`Delete webhook ${id}`}
         question={`Delete webhook ${id}?`}

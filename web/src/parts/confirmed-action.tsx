@@ -15,11 +15,12 @@ interface ConfirmedActionProps {
   act(): Promise<unknown>
   onDone(): void
   isDanger?: boolean
+  size?: 'small' | 'medium'
 }
 
 /** A button that asks for confirmation, acts, and shows a failure. */
 export function ConfirmedAction(props: ConfirmedActionProps) {
-  const { name, label, question, consequence, act, onDone, isDanger = true } = props
+  const { name, label, question, consequence, act, onDone, isDanger = true, size = 'small' } = props
   const [isAsking, setAsking] = useState(false)
   const [isBusy, setBusy] = useState(false)
   const [failure, setFailure] = useState('')
@@ -41,7 +42,7 @@ export function ConfirmedAction(props: ConfirmedActionProps) {
   return (
     <>
       <Button
-        size="small"
+        size={size}
         variant={isDanger ? 'danger' : 'default'}
         loading={isBusy}
         aria-label={label}

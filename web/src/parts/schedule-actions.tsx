@@ -13,12 +13,13 @@ interface ScheduleActionsProps {
   onDone(): void
   /** Called after the schedule is deleted. */
   onDeleted(): void
-  /** Whether there is a link to the page that edits it. */
-  canEdit?: boolean
+  /** Whether these are the actions of the schedule's own page, which needs no link to itself. */
+  isOnPage?: boolean
 }
 
 export function ScheduleActions(props: ScheduleActionsProps) {
-  const { schedule, onDone, onDeleted, canEdit = true } = props
+  const { schedule, onDone, onDeleted, isOnPage = false } = props
+  const size = isOnPage ? 'medium' : 'small'
   const { id, paused } = schedule
   const { api, to } = useSignedIn()
   const [busy, setBusy] = useState('')
@@ -47,7 +48,7 @@ export function ScheduleActions(props: ScheduleActionsProps) {
   return (
     <div className={styles.actions}>
       <Button
-        size="small"
+        size={size}
         aria-label={`Run now: schedule ${id}`}
         loading={busy === 'run'}
         onClick={() => void run()}
@@ -55,14 +56,14 @@ export function ScheduleActions(props: ScheduleActionsProps) {
         Run now
       </Button>
       <Button
-        size="small"
+        size={size}
         aria-label={`${paused ? 'Resume' : 'Pause'} schedule ${id}`}
         loading={busy === 'pause'}
         onClick={() => void pause()}
       >
         {paused ? 'Resume' : 'Pause'}
       </Button>
-      {canEdit && (
+      {!isOnPage && (
         <Button
           size="small"
           aria-label={`Edit schedule ${id}`}
@@ -72,6 +73,7 @@ export function ScheduleActions(props: ScheduleActionsProps) {
         </Button>
       )}
       <ConfirmedAction
+        size={size}
         name="Delete"
         label={`Delete schedule ${id}`}
         question={`Delete schedule ${id}?`}

@@ -42,15 +42,19 @@ export function ScheduleFacts({ schedule, runsAt }: { schedule: Schedule; runsAt
       <div>
         <dt>Last run</dt>
         <dd>
-          {last === null ? 'None yet' : <RunResult run={last} />}
-          {last !== null && runsAt !== undefined && (
-            <a
-              href={runsAt}
-              className={styles.runs}
-              aria-label={`All runs of schedule ${schedule.id}`}
-            >
-              All runs
-            </a>
+          {last === null && 'None yet'}
+          {last !== null && (
+            <RunResult run={last}>
+              {runsAt !== undefined && (
+                <a
+                  href={runsAt}
+                  className={styles.runs}
+                  aria-label={`All runs of schedule ${schedule.id}`}
+                >
+                  All runs
+                </a>
+              )}
+            </RunResult>
           )}
         </dd>
       </div>

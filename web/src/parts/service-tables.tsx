@@ -6,6 +6,7 @@ import { Bar } from './bar.tsx'
 import { ConfirmedAction } from './confirmed-action.tsx'
 import { Moment } from './moment.tsx'
 import { outOfDate } from './out-of-date.tsx'
+import { Reason } from './repository-row.tsx'
 import styles from './service-tables.module.css'
 import { Table } from './table.tsx'
 
@@ -72,7 +73,10 @@ export function Failures({ failures, onDone }: Pick<ServiceState, 'failures'> & 
             {each.repositories.length === 0 && each.reason}
             {each.repositories.map(({ full_name, reason }) => (
               <div key={full_name}>
-                {full_name}: <span className={styles.quiet}>{reason}</span>
+                {full_name}
+                <div className={styles.quiet}>
+                  <Reason reason={reason} />
+                </div>
               </div>
             ))}
           </div>,

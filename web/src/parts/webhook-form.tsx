@@ -165,15 +165,17 @@ interface WebhookEventsProps {
   onChange(events: string[]): void
 }
 
+/** Whether a webhook gets all events: `migration` or `*`. */
+export const isAll = (events: readonly string[]) => events.some((each) => !each.includes('.'))
+
 /** Selects all events or some. Each selection is kept while the other one is shown. */
 function WebhookEvents({ events, onChange }: WebhookEventsProps) {
-  const isAll = events.some((each) => !each.includes('.'))
   const [last, setLast] = useState<{ all: string[]; some: string[] }>({
     all: ['migration'],
     some: [],
   })
   function choose(next: 'all' | 'some'): void {
-    setLast({ ...last, [isAll ? 'all' : 'some']: events })
+    setLast({ ...last, [isAll(events) ? 'all' : 'some']: events })
     onChange(last[next])
   }
   const withEnd = (end: string, isOn: boolean): string[] =>
@@ -183,15 +185,15 @@ function WebhookEvents({ events, onChange }: WebhookEventsProps) {
       <RadioGroup name="events">
         <RadioGroup.Label>Which events trigger this webhook?</RadioGroup.Label>
         <FormControl>
-          <Radio value="all" checked={isAll} onChange={() => choose('all')} />
+          <Radio value="all" checked={isAll(events)} onChange={() => choose('all')} />
           <FormControl.Label>All events</FormControl.Label>
         </FormControl>
         <FormControl>
-          <Radio value="some" checked={!isAll} onChange={() => choose('some')} />
+          <Radio value="some" checked={!isAll(events)} onChange={() => choose('some')} />
           <FormControl.Label>Individual events</FormControl.Label>
         </FormControl>
       </RadioGroup>
-      {!isAll && (
+      {!isAll(events) && (
         <CheckboxGroup>
           <CheckboxGroup.Label>A migration is…</CheckboxGroup.Label>
           {ENDS.map(({ event, name, about }) => (

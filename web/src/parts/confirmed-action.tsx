@@ -10,6 +10,8 @@ interface ConfirmedActionProps {
   /** The label for screen readers, such as `Cancel migration 7`. */
   label: string
   question: string
+  /** The text of the button that confirms, if it differs from that of the button. */
+  confirmName?: string
   /** The explanation in the dialog. */
   consequence: string
   act(): Promise<unknown>
@@ -20,7 +22,8 @@ interface ConfirmedActionProps {
 
 /** A button that asks for confirmation, acts, and shows a failure. */
 export function ConfirmedAction(props: ConfirmedActionProps) {
-  const { name, label, question, consequence, act, onDone, isDanger = true, size = 'small' } = props
+  const { name, label, question, confirmName = name, consequence, act, onDone } = props
+  const { isDanger = true, size = 'small' } = props
   const [isAsking, setAsking] = useState(false)
   const [isBusy, setBusy] = useState(false)
   const [failure, setFailure] = useState('')
@@ -58,7 +61,7 @@ export function ConfirmedAction(props: ConfirmedActionProps) {
       {isAsking && (
         <ConfirmationDialog
           title={question}
-          confirmButtonContent={name}
+          confirmButtonContent={confirmName}
           confirmButtonType={isDanger ? 'danger' : 'primary'}
           cancelButtonContent="Go back"
           onClose={(gesture) => {

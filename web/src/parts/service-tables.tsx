@@ -44,6 +44,7 @@ export function Running({ running, onDone }: Pick<ServiceState, 'running'> & Act
               name="Cancel"
               label={`Cancel migration ${each.id}`}
               question={`Cancel migration ${each.id} of ${each.login}?`}
+              confirmName="Cancel migration"
               consequence="Its locks are released. Repositories exported so far are kept for a retry."
               act={() => api.cancelAny(each.id)}
               onDone={onDone}
@@ -234,7 +235,7 @@ export function Checks({ checks }: Pick<ServiceState, 'checks'>) {
           full_name,
           <Moment key="checked" at={checked_at} />,
           <div key="reason" className={styles.reason}>
-            {reason}
+            <Reason reason={reason} />
           </div>,
         ],
       }))}

@@ -112,6 +112,20 @@ test(
   },
 )
 
+test('the filter of a long list of repositories is not cut off', needsChromium, async (t) => {
+  const names = Array.from({ length: 12 }, (_, index) => `alice/r-${index + 10}`)
+  const { id } = await story.migrate(names)
+  const page = await visitNarrow(t, `#/migrations/${id}`)
+  const filter = page.getByRole('button', { name: 'All, Filter by state' })
+  await filter.scrollIntoViewIfNeeded()
+  await assertSeen(page, 'button', filter)
+  await assertSeen(page, 'input', page.getByLabel('Find a repository of this migration'))
+  await filter.click()
+  await page.getByRole('menuitemradio', { name: 'Failed' }).click()
+  await section(page, '12 repositories').getByText('None.').waitFor()
+  await endVisit(page)
+})
+
 test('a repository whose last check failed is marked', needsChromium, async (t) => {
   await assert.rejects(story.service.godwit('check', 'alice/damaged'))
   const page = await visitNarrow(t, '#/new')

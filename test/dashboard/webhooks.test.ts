@@ -62,9 +62,11 @@ test(
     await service.call(token, '/user/migrations', start)
     await deliveries.getByText('migration.exported').waitFor()
     await saveScreenshot(page, 'webhook')
+    const save = page.getByRole('button', { name: 'Save changes' })
+    assert.ok(await save.isDisabled(), 'nothing was edited')
     await page.getByRole('radio', { name: 'Individual events' }).check()
     await page.getByRole('checkbox', { name: 'Failed' }).check()
-    await page.getByRole('button', { name: 'Save changes' }).click()
+    await save.click()
     await until('the events are saved, and the secret is kept', async () => {
       const hook = await (await service.call(token, '/user/hooks/1')).json()
       const { events, config } = hook as { events: string[]; config: { secret?: string } }
@@ -83,7 +85,7 @@ test(
     const changed = page.getByText('Changed elsewhere')
     await changed.waitFor()
     await saveScreenshot(page, 'webhook-changed-elsewhere')
-    await page.getByRole('button', { name: 'Save changes' }).click()
+    await save.click()
     await until('only the address is saved', async () => {
       const hook = await (await service.call(token, '/user/hooks/1')).json()
       const { config, events, active } = hook as Webhook

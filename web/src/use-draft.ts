@@ -3,6 +3,8 @@ import { type Dispatch, type SetStateAction, useState } from 'react'
 interface Draft<T> {
   draft: T
   setDraft: Dispatch<SetStateAction<T>>
+  /** Whether there is something to save. */
+  isEdited: boolean
   /** Sends only the edited fields, because others may have been changed elsewhere. */
   save(send: (changes: Partial<T>) => Promise<void>): Promise<void>
   /** Replaces the edits by the settings that were changed elsewhere; undefined if there are none. */
@@ -31,6 +33,7 @@ export function useDraft<T extends object>(
   return {
     draft,
     setDraft,
+    isEdited,
     async save(send) {
       setSaving(true)
       try {

@@ -47,15 +47,17 @@ export default function NewMigrationPage({ owner }: { owner?: string | undefined
       />
       <div className={styles.columns}>
         <div className={styles.choices}>
-          <RepositoryPicker
-            chosen={chosen}
-            onChange={setChosen}
-            isDisabled={needsNone}
-            preselected={owner}
-            problems={problems}
-          />
-          <StartOptions options={options} onChange={setOptions} />
-          <NameField name={name} onChange={setName} />
+          <div hidden={needsNone}>
+            <RepositoryPicker
+              chosen={chosen}
+              onChange={setChosen}
+              preselected={owner}
+              problems={problems}
+            />
+          </div>
+          <StartOptions options={options} onChange={setOptions}>
+            <NameField name={name} onChange={setName} />
+          </StartOptions>
         </div>
         <div className={styles.aside}>
           <Forecast estimate={estimate} request={selected} isReady={isReady} />

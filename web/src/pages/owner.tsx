@@ -5,10 +5,10 @@ import { type Api, anonymousApi } from '../api.ts'
 import { Box } from '../parts/box.tsx'
 import { LoadingRows } from '../parts/loading.tsx'
 import { Moment } from '../parts/moment.tsx'
-import { PageHead } from '../parts/page-head.tsx'
+import { PageHead, SignInLink } from '../parts/page-head.tsx'
 import { Problem } from '../parts/problem.tsx'
 import { useDebounced } from '../parts/repository-picker.tsx'
-import { formatBytes, formatCount } from '../quantities.ts'
+import { formatCount, formatKib } from '../quantities.ts'
 import { linksOf } from '../routes.ts'
 import { useSession } from '../session.tsx'
 import { useResource } from '../use-resource.ts'
@@ -33,7 +33,7 @@ export default function OwnerPage({ login, otherwise }: OwnerPageProps) {
     (options) => api.owner(login, options),
     login,
   )
-  const back = isSignedIn ? { href: '#/', text: 'Migrations' } : { href: '#/', text: 'Sign in' }
+  const back = { href: '#/', text: isSignedIn ? 'Migrations' : 'Sign in' }
   if (!response && failure?.kind === 'not-found') {
     const message = `${login} does not exist, or you may not see any of its repositories.`
     return otherwise ?? <Problem failure={{ ...failure, message }} back={back} />
@@ -44,10 +44,10 @@ export default function OwnerPage({ login, otherwise }: OwnerPageProps) {
     <>
       <PageHead
         title={owner?.login ?? login}
-        back={back}
+        {...(isSignedIn && { back })}
         mark={owner && <Label variant="secondary">{owner.type}</Label>}
         about={`The repositories of ${owner?.login ?? login} that ${isSignedIn ? 'you may read' : 'are public'}.`}
-        actions={owner && isSignedIn && <ExportButton owner={owner} />}
+        actions={isSignedIn ? owner && <ExportButton owner={owner} /> : <SignInLink />}
       />
       <Repositories api={api} login={login} />
     </>
@@ -144,19 +144,19 @@ function Repositories({ api, login }: { api: Api; login: string }) {
 }
 
 function Row({ repository }: { repository: Repository }) {
-  const { full_name, name, description, visibility, archived, fork, language } = repository
+  const { full_name, name, description, archived, fork, language } = repository
   return (
     <li className={styles.row}>
       <div className={styles.name}>
         <a href={linksOf(undefined).repository(full_name)}>{name}</a>
-        <Label variant="secondary">{visibility}</Label>
-        {archived && <Label variant="attention">archived</Label>}
-        {fork && <Label variant="secondary">fork</Label>}
+        <Label variant="secondary">{repository.private ? 'Private' : 'Public'}</Label>
+        {archived && <Label variant="attention">Archived</Label>}
+        {fork && <Label variant="secondary">Fork</Label>}
       </div>
       {description && <p>{description}</p>}
       <p className={styles.about}>
         {language && `${language} · `}
-        {formatBytes(repository.size * 1024)} · pushed <Moment at={repository.pushed_at} />
+        {formatKib(repository.size)} · pushed <Moment at={repository.pushed_at} />
       </p>
     </li>
   )

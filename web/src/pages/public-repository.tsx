@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react'
 import { anonymousApi } from '../api.ts'
 import { Loading } from '../parts/loading.tsx'
-import { PageHead } from '../parts/page-head.tsx'
+import { PageHead, SignInLink } from '../parts/page-head.tsx'
 import { RepositoryAbout, VisibilityLabel } from '../parts/repository-about.tsx'
 import { useResource } from '../use-resource.ts'
 import type { FullRepository } from '../wire.ts'
@@ -27,7 +27,7 @@ export default function PublicRepositoryPage({ owner, name, otherwise }: PublicR
     <>
       <PageHead
         title={repository.full_name}
-        back={{ href: '#/', text: 'Sign in' }}
+        actions={<SignInLink />}
         mark={<VisibilityLabel repository={repository} />}
         about={repository.description || 'No description.'}
       />

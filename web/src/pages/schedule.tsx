@@ -1,14 +1,19 @@
 import { announce } from '../parts/announcements.tsx'
+import { ConfirmedAction } from '../parts/confirmed-action.tsx'
 import { Loading } from '../parts/loading.tsx'
 import { Moment } from '../parts/moment.tsx'
-import { OperatorAction } from '../parts/operator-action.tsx'
 import { OutOfDate, outOfDate } from '../parts/out-of-date.tsx'
 import { PageHead } from '../parts/page-head.tsx'
 import { Problem } from '../parts/problem.tsx'
 import styles from '../parts/schedule.module.css'
 import { ScheduleActions } from '../parts/schedule-actions.tsx'
 import { ScheduleForm } from '../parts/schedule-form.tsx'
-import { describeRepositories, formatNames, ScheduleFacts } from '../parts/schedule-row.tsx'
+import {
+  describeRepositories,
+  formatNames,
+  PausedLabel,
+  ScheduleFacts,
+} from '../parts/schedule-row.tsx'
 import { RunResult } from '../parts/schedule-run.tsx'
 import { asSent, settingsOf } from '../parts/schedule-settings.ts'
 import { Table } from '../parts/table.tsx'
@@ -38,11 +43,12 @@ export default function SchedulePage({ id }: { id: number }) {
     <>
       <PageHead
         title={titleOf('schedule', schedule)}
+        mark={<PausedLabel schedule={schedule} />}
         back={back}
         about={`${describeRepositories(schedule)}. Runs as ${schedule.created_by}.`}
         actions={
           <ScheduleActions
-            showsEdit={false}
+            isOnPage
             schedule={schedule}
             onDone={refresh}
             onDeleted={() => goTo(to.schedules())}
@@ -64,16 +70,17 @@ export default function SchedulePage({ id }: { id: number }) {
 function Settings({ schedule, onSaved }: { schedule: Schedule; onSaved(saved: Schedule): void }) {
   const { api } = useSignedIn()
   const { id } = schedule
-  const { draft, setDraft, save, load } = useDraft(settingsOf(schedule), asSent)
+  const { draft, setDraft, isEdited, save, load } = useDraft(settingsOf(schedule), asSent)
   return (
     <ScheduleForm
       settings={draft}
       onChange={setDraft}
       onLoad={load}
+      isEdited={isEdited}
       name="Save changes"
       save={() =>
         save(async (changes) => {
-          if (Object.keys(changes).length > 0) onSaved(await api.changeSchedule(id, changes))
+          onSaved(await api.changeSchedule(id, changes))
           announce(`Schedule ${id} saved`)
         })
       }
@@ -98,7 +105,7 @@ function ProtectedArchives({ schedule, onDone }: { schedule: Schedule; onDone():
           <a key="archive" href={to.migration(migration)}>{`Migration ${migration}`}</a>,
           <Moment key="created" at={created_at} />,
           formatNames(repositories),
-          <OperatorAction
+          <ConfirmedAction
             key="action"
             name="Release"
             label={`Release the archive of migration ${migration}`}

@@ -5,9 +5,9 @@ import { copyText } from '../copy-text.ts'
 import { type Failure, failureOf } from '../failure.ts'
 import { announce } from '../parts/announcements.tsx'
 import { Box } from '../parts/box.tsx'
+import { ConfirmedAction } from '../parts/confirmed-action.tsx'
 import { LoadingRows } from '../parts/loading.tsx'
 import { Moment } from '../parts/moment.tsx'
-import { OperatorAction } from '../parts/operator-action.tsx'
 import { OutOfDate } from '../parts/out-of-date.tsx'
 import { PageHead } from '../parts/page-head.tsx'
 import { Problem } from '../parts/problem.tsx'
@@ -42,7 +42,7 @@ export default function TokensPage() {
         actions={
           mayManage &&
           tokens.length > 0 && (
-            <OperatorAction
+            <ConfirmedAction
               name="Revoke all"
               label="Revoke all tokens"
               question={`Revoke all of your ${formatCount(tokens.length, 'token')}?`}
@@ -84,7 +84,7 @@ export default function TokensPage() {
                 each.expires_at === null ? 'never' : <Moment key="expires" at={each.expires_at} />,
                 <LastUse key="used" token={each} />,
                 mayManage ? (
-                  <OperatorAction
+                  <ConfirmedAction
                     key="revoke"
                     name="Revoke"
                     label={`Revoke ${titleOf(each)}`}

@@ -2,8 +2,8 @@ import { Banner, Button } from '@primer/react'
 import { useState } from 'react'
 import { failureOf } from '../failure.ts'
 import { announce } from '../parts/announcements.tsx'
+import { ConfirmedAction } from '../parts/confirmed-action.tsx'
 import { Loading } from '../parts/loading.tsx'
-import { OperatorAction } from '../parts/operator-action.tsx'
 import { OutOfDate } from '../parts/out-of-date.tsx'
 import { PageHead } from '../parts/page-head.tsx'
 import { Problem } from '../parts/problem.tsx'
@@ -64,13 +64,14 @@ function Settings({ webhook, onSaved }: { webhook: Webhook; onSaved(saved: Webho
   const { id, config, events, active } = webhook
   const { url, content_type } = config
   const saved = { url, content_type, events, active }
-  const { draft, setDraft, save, load } = useDraft<WebhookSettings>(saved)
+  const { draft, setDraft, isEdited, save, load } = useDraft<WebhookSettings>(saved)
   return (
     <WebhookForm
       settings={draft}
       onChange={setDraft}
       onLoad={load}
       hasSecret={config.secret !== undefined}
+      isEdited={isEdited}
       name="Save changes"
       save={(secret) =>
         save(async (changes) => {
@@ -119,10 +120,11 @@ function Actions({ id, onPinged }: { id: number; onPinged(): void }) {
           {failure}
         </span>
       )}
-      <Button size="small" loading={isBusy} onClick={() => void ping()}>
+      <Button loading={isBusy} onClick={() => void ping()}>
         Send ping
       </Button>
-      <OperatorAction
+      <ConfirmedAction
+        size="medium"
         name="Delete"
         label={`Delete webhook ${id}`}
         question={`Delete webhook ${id}?`}

@@ -1,5 +1,5 @@
 import { PlusIcon, WebhookIcon } from '@primer/octicons-react'
-import { Button } from '@primer/react'
+import { Button, Label } from '@primer/react'
 import { Blankslate } from '@primer/react/experimental'
 import { pathsOf } from '../../../src/client/paths.ts'
 import { Box } from '../parts/box.tsx'
@@ -9,6 +9,7 @@ import { OutOfDate } from '../parts/out-of-date.tsx'
 import { PageHead } from '../parts/page-head.tsx'
 import { Problem } from '../parts/problem.tsx'
 import styles from '../parts/webhook.module.css'
+import { isAll } from '../parts/webhook-form.tsx'
 import { formatCount } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import { useResource } from '../use-resource.ts'
@@ -65,11 +66,11 @@ function WebhookRow({ webhook }: { webhook: Webhook }) {
         <a href={to.webhook(id)} className={styles.title}>
           {config.url}
         </a>
-        <p className={styles.quiet}>{events.join(', ')}</p>
+        <p className={styles.quiet}>{isAll(events) ? 'All events' : events.join(', ')}</p>
       </div>
       <p className={isBad ? styles.bad : styles.quiet}>
-        {active ? `Last delivery: ${last_response.message ?? 'none yet'}` : 'Inactive'}
-        {disabled_reason !== null && `: ${disabled_reason}`}
+        {active ? `Last delivery: ${last_response.message ?? 'none yet'}` : disabled_reason}{' '}
+        {!active && <Label variant="attention">Inactive</Label>}
       </p>
     </li>
   )

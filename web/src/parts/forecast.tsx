@@ -1,5 +1,6 @@
 import { Button, Spinner } from '@primer/react'
 import { useEffect, useState } from 'react'
+import { shortReason } from '../../../src/lib/short-reason.ts'
 import { type Failure, failureOf, isAbort } from '../failure.ts'
 import { formatBytes, formatCount, formatDuration } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
@@ -104,7 +105,8 @@ function ForecastDetails({
           <ul>
             {skipped.slice(0, MAX_SHOWN).map(({ full_name, reason }) => (
               <li key={full_name}>
-                <strong>{full_name}</strong>: {reason?.replace(`${full_name}: `, '')}
+                <strong>{full_name}</strong>:{' '}
+                {shortReason(reason?.replace(`${full_name}: `, '') ?? '')}
               </li>
             ))}
             {skipped.length > MAX_SHOWN && <li>and {skipped.length - MAX_SHOWN} more</li>}

@@ -50,7 +50,10 @@ export function MigrationRow({ migration }: { migration: Summary }) {
               {archive.damaged && ', damaged'}
             </li>
             <li>
-              <HourglassIcon /> expires <Moment at={archive.expires_at} />
+              <HourglassIcon />
+              <span>
+                expires <Moment at={archive.expires_at} />
+              </span>
             </li>
           </>
         )}
@@ -80,14 +83,14 @@ function describe(migration: Summary): string {
   const { state, reason, repositories } = migration
   const what = formatCount(repositories.total, 'repository', 'repositories')
   if (state === 'cancelled') return `${what} · cancelled`
-  if (state === 'failed') return `${what} · ${firstLine(reason ?? 'failed')}`
+  if (state === 'failed') return `${what} · ${firstReason(reason ?? 'failed')}`
   if (isPartial({ state, repositories })) return formatCounts(repositories)
   if (state === 'exported') return what
   return `${what} · ${stateWord(state).toLowerCase()}`
 }
 
-/** A reason has one line per repository, which begins with its name. */
-function firstLine(reason: string): string {
+/** Shortens a reason, which has one line per repository that begins with its name. */
+export function firstReason(reason: string): string {
   const [line = '', ...others] = reason.split('\n')
   const [name = ''] = /^[^\s:]+\/[^\s:]+: /.exec(line) ?? []
   const first = name + shortReason(line.slice(name.length))

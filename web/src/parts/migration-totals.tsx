@@ -59,7 +59,8 @@ function sizeIn({ state, totals, repositories }: Progress): string {
   const done = formatBytes(totals.bytes_done)
   if (!isUnfinished(state)) return done
   const about = repositories.some((each) => each.state === 'waiting') ? 'about ' : ''
-  return `${done} of ${about}${formatBytes(totals.bytes_expected)}`
+  const whole = `${about}${formatBytes(totals.bytes_expected)}`
+  return totals.bytes_done === 0 ? whole : `${done} of ${whole}`
 }
 
 function recordsIn({ state, totals }: Progress): string {

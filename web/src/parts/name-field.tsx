@@ -1,6 +1,4 @@
 import { FormControl, TextInput } from '@primer/react'
-import { Box } from './box.tsx'
-import styles from './start-options.module.css'
 
 interface NameFieldProps {
   name: string | null
@@ -10,21 +8,17 @@ interface NameFieldProps {
 /** The optional name of a migration, or of the migrations of a schedule. */
 export function NameField({ name, onChange }: NameFieldProps) {
   return (
-    <Box title="Name">
-      <div className={styles.options}>
-        <FormControl>
-          <FormControl.Label>Name (optional)</FormControl.Label>
-          <TextInput
-            block
-            maxLength={100}
-            value={name ?? ''}
-            onChange={(event) => onChange(event.target.value || null)}
-          />
-          <FormControl.Caption>
-            Shown in lists, and part of the file name of the archive.
-          </FormControl.Caption>
-        </FormControl>
-      </div>
-    </Box>
+    <FormControl>
+      <FormControl.Label>Name (optional)</FormControl.Label>
+      <TextInput
+        block
+        maxLength={100}
+        value={name ?? ''}
+        onChange={(event) => onChange(event.target.value || null)}
+      />
+      <FormControl.Caption>
+        Shown in lists, and part of the file name of the archive.
+      </FormControl.Caption>
+    </FormControl>
   )
 }

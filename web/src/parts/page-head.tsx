@@ -1,4 +1,5 @@
 import { ArrowLeftIcon } from '@primer/octicons-react'
+import { Button } from '@primer/react'
 import { type ReactNode, useEffect } from 'react'
 import styles from './page-head.module.css'
 
@@ -40,3 +41,10 @@ export function PageHead({ title, tabTitle = title, ...rest }: PageHeadProps) {
     </div>
   )
 }
+
+/** The action of a page that is shown to visitors who are not signed in. */
+export const SignInLink = () => (
+  <Button as="a" href="#/" variant="primary">
+    Sign in
+  </Button>
+)

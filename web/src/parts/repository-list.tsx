@@ -53,6 +53,7 @@ export function RepositoryList({ repositories, locks, onUnlock }: RepositoryList
             <SegmentedControl
               aria-label="Filter by state"
               size="small"
+              variant={{ narrow: 'dropdown' }}
               onChange={(index) => {
                 setKind(KINDS[index]!.kind)
                 setPage(1)

@@ -28,7 +28,6 @@ const TYPING_PAUSE_MS = 200
 interface RepositoryPickerProps {
   chosen: ReadonlySet<string>
   onChange: ChangeChosen
-  isDisabled: boolean
   /** The owner whose repositories are selected at first. */
   preselected?: string | undefined
   /** Why repositories cannot be exported, by name; null if they can. It is newer than their last check. */
@@ -37,7 +36,7 @@ interface RepositoryPickerProps {
 
 /** Selects repositories. The server searches and paginates, so the number of repositories does not matter. */
 export function RepositoryPicker(props: RepositoryPickerProps) {
-  const { chosen, onChange, isDisabled, preselected, problems } = props
+  const { chosen, onChange, preselected, problems } = props
   const { api } = useSignedIn()
   const locks = useResource<LockWithMigration[]>((options) => api.ownLocks(options), 'locks')
   const locked = new Set(locks.response?.data.map(({ full_name }) => full_name))
@@ -78,11 +77,11 @@ export function RepositoryPicker(props: RepositoryPickerProps) {
       title="Repositories"
       aside={
         <span className={styles.count} aria-live="polite">
-          {isDisabled ? 'Not needed' : `${formatNumber(chosen.size)} selected`}
+          {formatNumber(chosen.size)} selected
         </span>
       }
     >
-      <fieldset disabled={isDisabled} className={styles.body}>
+      <fieldset className={styles.body}>
         <legend className={styles.legend}>Repositories to export</legend>
         <div className={styles.search}>
           <TextInput

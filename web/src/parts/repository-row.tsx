@@ -55,7 +55,11 @@ export function RepositoryRow({ repository, lock, onUnlock }: RepositoryRowProps
         <Bar label={`${full_name}: ${word}`} percent={donePercent(repository)} tone={tone} />
       </div>
       <span className={styles.size}>{sizeOf(repository)}</span>
-      {reason !== null && <Reason reason={reason} />}
+      {reason !== null && (
+        <div className={styles.reason}>
+          <Reason reason={reason} />
+        </div>
+      )}
       {reason === null && warning !== null && <p className={styles.reason}>{warning}</p>}
       {waiting && <p className={styles.reason}>Waiting for the forge: {waiting}</p>}
     </li>
@@ -63,11 +67,11 @@ export function RepositoryRow({ repository, lock, onUnlock }: RepositoryRowProps
 }
 
 /** A short reason, with the message of git on demand. */
-function Reason({ reason }: { reason: string }) {
+export function Reason({ reason }: { reason: string }) {
   const short = shortReason(reason)
-  if (short === reason) return <p className={styles.reason}>{reason}</p>
+  if (short === reason) return reason
   return (
-    <details className={styles.reason}>
+    <details>
       <summary>{short}</summary>
       {reason}
     </details>
@@ -97,7 +101,6 @@ function Unlock({
     <>
       <Button
         size="small"
-        variant="invisible"
         leadingVisual={UnlockIcon}
         loading={isBusy}
         aria-label={`Unlock ${fullName}`}

@@ -5,7 +5,7 @@ import { goTo } from '../routes.ts'
 import { useSignedIn } from '../session.tsx'
 import type { Schedule } from '../wire.ts'
 import { announce } from './announcements.tsx'
-import { OperatorAction } from './operator-action.tsx'
+import { ConfirmedAction } from './confirmed-action.tsx'
 import styles from './schedule.module.css'
 
 interface ScheduleActionsProps {
@@ -13,12 +13,13 @@ interface ScheduleActionsProps {
   onDone(): void
   /** Called after the schedule is deleted. */
   onDeleted(): void
-  /** Whether to show the Edit button. False on the page that contains the form. */
-  showsEdit?: boolean
+  /** Whether these are the actions of the schedule's own page, which needs no link to itself. */
+  isOnPage?: boolean
 }
 
 export function ScheduleActions(props: ScheduleActionsProps) {
-  const { schedule, onDone, onDeleted, showsEdit = true } = props
+  const { schedule, onDone, onDeleted, isOnPage = false } = props
+  const size = isOnPage ? 'medium' : 'small'
   const { id, paused } = schedule
   const { api, to } = useSignedIn()
   const [busy, setBusy] = useState('')
@@ -47,7 +48,7 @@ export function ScheduleActions(props: ScheduleActionsProps) {
   return (
     <div className={styles.actions}>
       <Button
-        size="small"
+        size={size}
         aria-label={`Run now: schedule ${id}`}
         loading={busy === 'run'}
         onClick={() => void run()}
@@ -55,14 +56,14 @@ export function ScheduleActions(props: ScheduleActionsProps) {
         Run now
       </Button>
       <Button
-        size="small"
+        size={size}
         aria-label={`${paused ? 'Resume' : 'Pause'} schedule ${id}`}
         loading={busy === 'pause'}
         onClick={() => void togglePaused()}
       >
         {paused ? 'Resume' : 'Pause'}
       </Button>
-      {showsEdit && (
+      {!isOnPage && (
         <Button
           size="small"
           aria-label={`Edit schedule ${id}`}
@@ -71,7 +72,8 @@ export function ScheduleActions(props: ScheduleActionsProps) {
           Edit
         </Button>
       )}
-      <OperatorAction
+      <ConfirmedAction
+        size={size}
         name="Delete"
         label={`Delete schedule ${id}`}
         question={`Delete schedule ${id}?`}

@@ -2,6 +2,7 @@ import { Checkbox, FormControl } from '@primer/react'
 import { type Dispatch, type ReactNode, type SetStateAction, useMemo } from 'react'
 import styles from '../pages/new-migration.module.css'
 import { formatCount } from '../quantities.ts'
+import { Box } from './box.tsx'
 import { formatTiming } from './format-schedule.ts'
 import { NameField } from './name-field.tsx'
 import type { ChangeChosen } from './repository-picker.tsx'
@@ -17,6 +18,8 @@ interface ScheduleFormProps {
   /** The text of the button. */
   name: string
   save(): Promise<void>
+  /** Whether there is something to save. */
+  isEdited?: boolean
   /** Present if the settings were changed elsewhere: loads the new ones. */
   onLoad?: (() => void) | undefined
   /** Shown below the button. */
@@ -25,7 +28,7 @@ interface ScheduleFormProps {
 
 /** The form of a schedule: repositories, options and timing. */
 export function ScheduleForm(props: ScheduleFormProps) {
-  const { settings, onChange, name, save, onLoad, below } = props
+  const { settings, onChange, name, save, isEdited, onLoad, below } = props
   const { repositories, all, org_metadata_only: needsNone, at } = settings
   const chosen = useMemo(() => new Set(repositories), [repositories])
   const change = (some: Partial<ScheduleSettings>) => onChange((last) => ({ ...last, ...some }))
@@ -39,19 +42,26 @@ export function ScheduleForm(props: ScheduleFormProps) {
     <div className={styles.columns}>
       <div className={styles.choices}>
         <ScheduleTiming timing={timingOf(settings)} onChange={change} />
-        <FormControl>
-          <Checkbox checked={all} onChange={({ target }) => change({ all: target.checked })} />
-          <FormControl.Label>All repositories, also future ones</FormControl.Label>
-          <FormControl.Caption>
-            Each run exports all repositories that exist at that time.
-          </FormControl.Caption>
-        </FormControl>
-        <RepositoryPicker chosen={chosen} onChange={choose} isDisabled={needsNone || all} />
+        <Box title="What to export">
+          <div className={styles.scope}>
+            <FormControl>
+              <Checkbox checked={all} onChange={({ target }) => change({ all: target.checked })} />
+              <FormControl.Label>All repositories, also future ones</FormControl.Label>
+              <FormControl.Caption>
+                Each run exports all repositories that exist at that time.
+              </FormControl.Caption>
+            </FormControl>
+          </div>
+        </Box>
+        <div hidden={needsNone || all}>
+          <RepositoryPicker chosen={chosen} onChange={choose} />
+        </div>
         <StartOptions
           options={optionsOf(settings)}
           onChange={(options) => change({ ...NO_OPTIONS, ...options })}
-        />
-        <NameField name={settings.name} onChange={(name) => change({ name })} />
+        >
+          <NameField name={settings.name} onChange={(name) => change({ name })} />
+        </StartOptions>
       </div>
       <div className={styles.aside}>
         <Submit
@@ -63,6 +73,7 @@ export function ScheduleForm(props: ScheduleFormProps) {
             </p>
           }
           isReady={(needsNone || all || chosen.size > 0) && at !== ''}
+          isEdited={isEdited}
           submit={save}
           failed="The schedule was not saved"
           onDeselect={(names) =>

@@ -1,3 +1,4 @@
+import { Label } from '@primer/react'
 import { formatNumber } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import type { Schedule } from '../wire.ts'
@@ -16,7 +17,8 @@ export function ScheduleRow({ schedule, onDone }: { schedule: Schedule; onDone()
         <a href={to.schedule(schedule.id)} className={styles.title}>
           {schedule.name !== null && `${schedule.name}: `}
           {formatTiming(schedule)}
-        </a>
+        </a>{' '}
+        <PausedLabel schedule={schedule} />
         <p className={styles.names}>{describeRepositories(schedule)}</p>
         <ScheduleFacts schedule={schedule} runsHref={to.schedule(schedule.id)} />
       </div>
@@ -27,31 +29,32 @@ export function ScheduleRow({ schedule, onDone }: { schedule: Schedule; onDone()
 
 /** The next run, the last run, and the number of archives that are kept. */
 export function ScheduleFacts({ schedule, runsHref }: { schedule: Schedule; runsHref?: string }) {
-  const { next_run_at: next, last_run: last, keep } = schedule
+  const { next_run_at: next, last_run: last, keep, paused_reason: reason } = schedule
   return (
     <dl className={styles.facts}>
       <div>
         <dt>Next run</dt>
         <dd>
-          {next === null ? (
-            <Paused schedule={schedule} />
-          ) : (
-            <NextRun at={next} timeZone={schedule.time_zone} />
-          )}
+          {next !== null && <NextRun at={next} timeZone={schedule.time_zone} />}
+          {next === null && (reason ?? 'None while it is paused')}
         </dd>
       </div>
       <div>
         <dt>Last run</dt>
         <dd>
-          {last === null ? 'None yet' : <RunResult run={last} />}
-          {last !== null && runsHref !== undefined && (
-            <a
-              href={runsHref}
-              className={styles.runs}
-              aria-label={`All runs of schedule ${schedule.id}`}
-            >
-              All runs
-            </a>
+          {last === null && 'None yet'}
+          {last !== null && (
+            <RunResult run={last}>
+              {runsHref !== undefined && (
+                <a
+                  href={runsHref}
+                  className={styles.runs}
+                  aria-label={`All runs of schedule ${schedule.id}`}
+                >
+                  All runs
+                </a>
+              )}
+            </RunResult>
           )}
         </dd>
       </div>
@@ -71,9 +74,11 @@ function NextRun({ at, timeZone }: { at: string; timeZone: string }) {
   )
 }
 
-function Paused({ schedule: { paused_reason: reason } }: { schedule: Schedule }) {
-  if (reason === null) return 'Paused'
-  return <span className={styles.bad}>Stopped: {reason}</span>
+/** Marks a schedule that does not run: a user has paused it, or Godwit has stopped it for a reason. */
+export function PausedLabel({ schedule: { paused, paused_reason } }: { schedule: Schedule }) {
+  if (!paused) return null
+  if (paused_reason === null) return <Label variant="attention">Paused</Label>
+  return <Label variant="danger">Stopped</Label>
 }
 
 const MAX_NAMES = 3

@@ -1,10 +1,19 @@
+import type { ReactNode } from 'react'
+import { shortReason } from '../../../src/lib/short-reason.ts'
 import { useSignedIn } from '../session.tsx'
 import type { ScheduleRun } from '../wire.ts'
+import { firstReason } from './migration-row.tsx'
 import { Moment } from './moment.tsx'
 import styles from './schedule.module.css'
 
+interface RunResultProps {
+  run: ScheduleRun
+  /** Shown after the result, before the reasons. */
+  children?: ReactNode
+}
+
 /** The result of a run: its migration, or why none was started. */
-export function RunResult({ run }: { run: ScheduleRun }) {
+export function RunResult({ run, children }: RunResultProps) {
   const { to } = useSignedIn()
   const { migration_id: id, state, reason, skipped_repositories: skipped } = run
   const isBad = state === 'failed' || state === 'skipped'
@@ -16,10 +25,11 @@ export function RunResult({ run }: { run: ScheduleRun }) {
       </span>
       {' · '}
       <Moment at={run.created_at} />
-      {reason !== null && <p className={styles.bad}>{reason.split('\n')[0]}</p>}
+      {children}
+      {reason !== null && <p className={styles.bad}>{firstReason(reason)}</p>}
       {skipped.map(({ full_name, reason }) => (
         <p key={full_name} className={styles.bad}>
-          Skipped {full_name}: {reason}
+          Skipped {full_name}: {shortReason(reason)}
         </p>
       ))}
     </>

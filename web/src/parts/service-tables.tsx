@@ -3,9 +3,10 @@ import { useSignedIn } from '../session.tsx'
 import { useResource } from '../use-resource.ts'
 import type { ServiceState, Token } from '../wire.ts'
 import { Bar } from './bar.tsx'
+import { ConfirmedAction } from './confirmed-action.tsx'
 import { Moment } from './moment.tsx'
-import { OperatorAction } from './operator-action.tsx'
 import { outOfDate } from './out-of-date.tsx'
+import { Reason } from './repository-row.tsx'
 import styles from './service-tables.module.css'
 import { Table } from './table.tsx'
 
@@ -26,7 +27,7 @@ export function Running({ running, onDone }: Pick<ServiceState, 'running'> & Act
         return {
           key: each.id,
           cells: [
-            formatNumber(each.id),
+            each.id,
             each.login,
             <Moment key="started" at={each.started_at ?? each.created_at} />,
             <div key="progress" className={styles.progress}>
@@ -38,11 +39,12 @@ export function Running({ running, onDone }: Pick<ServiceState, 'running'> & Act
               {formatCounts(each.repositories)}
             </div>,
             formatBytes(each.bytes_done),
-            <OperatorAction
+            <ConfirmedAction
               key="cancel"
               name="Cancel"
               label={`Cancel migration ${each.id}`}
               question={`Cancel migration ${each.id} of ${each.login}?`}
+              confirmName="Cancel migration"
               consequence="Its locks are released. Repositories exported so far are kept for a retry."
               act={() => api.cancelAny(each.id)}
               onDone={onDone}
@@ -64,7 +66,7 @@ export function Failures({ failures, onDone }: Pick<ServiceState, 'failures'> & 
       rows={failures.map((each) => ({
         key: each.id,
         cells: [
-          formatNumber(each.id),
+          each.id,
           each.login,
           each.ended_at && <Moment key="ended" at={each.ended_at} />,
           <Result key="result" failure={each} />,
@@ -72,11 +74,14 @@ export function Failures({ failures, onDone }: Pick<ServiceState, 'failures'> & 
             {each.repositories.length === 0 && each.reason}
             {each.repositories.map(({ full_name, reason }) => (
               <div key={full_name}>
-                {full_name}: <span className={styles.quiet}>{reason}</span>
+                {full_name}
+                <div className={styles.quiet}>
+                  <Reason reason={reason} />
+                </div>
               </div>
             ))}
           </div>,
-          <OperatorAction
+          <ConfirmedAction
             key="retry"
             name="Retry"
             label={`Retry migration ${each.id}`}
@@ -143,11 +148,11 @@ export function Locks({ locks, onDone }: Pick<ServiceState, 'locks'> & ActionPro
         key: `${each.migration_id} ${each.full_name}`,
         cells: [
           each.full_name,
-          formatNumber(each.migration_id),
+          each.migration_id,
           each.login,
           <Moment key="locked" at={each.locked_at} />,
           <Moment key="expires" at={each.expires_at} />,
-          <OperatorAction
+          <ConfirmedAction
             key="release"
             name="Release"
             label={`Release the locks of ${each.full_name}`}
@@ -187,11 +192,11 @@ export function Archives({ archives, onDone }: Pick<ServiceState, 'archives'> & 
       rows={archives.map((each) => ({
         key: each.id,
         cells: [
-          formatNumber(each.id),
+          each.id,
           each.login,
           formatBytes(each.bytes),
           each.expires_at && <Moment key="expires" at={each.expires_at} />,
-          <OperatorAction
+          <ConfirmedAction
             key="delete"
             name="Delete"
             label={`Delete the archive of migration ${each.id}`}
@@ -230,7 +235,7 @@ export function Checks({ checks }: Pick<ServiceState, 'checks'>) {
           full_name,
           <Moment key="checked" at={checked_at} />,
           <div key="reason" className={styles.reason}>
-            {reason}
+            <Reason reason={reason} />
           </div>,
         ],
       }))}
@@ -281,7 +286,7 @@ export function Tokens() {
           formatLimits(each),
           each.expires_at === null ? 'never' : <Moment key="expires" at={each.expires_at} />,
           <LastUse key="used" token={each} />,
-          <OperatorAction
+          <ConfirmedAction
             key="revoke"
             name="Revoke"
             label={`Revoke token ${each.id} of ${each.login}`}

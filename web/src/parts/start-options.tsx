@@ -1,4 +1,5 @@
 import { Checkbox, FormControl } from '@primer/react'
+import type { ReactNode } from 'react'
 import type { StartOptions as Options } from '../wire.ts'
 import { Box } from './box.tsx'
 import styles from './start-options.module.css'
@@ -61,9 +62,11 @@ const LESS_COMMON: Choice[] = [
 interface StartOptionsProps {
   options: Partial<Options>
   onChange(options: Partial<Options>): void
+  /** Fields above the options. */
+  children: ReactNode
 }
 
-export function StartOptions({ options, onChange }: StartOptionsProps) {
+export function StartOptions({ options, onChange, children }: StartOptionsProps) {
   const renderChoice = ({ option, name, about }: Choice) => (
     <FormControl key={option} id={option}>
       <Checkbox
@@ -77,6 +80,7 @@ export function StartOptions({ options, onChange }: StartOptionsProps) {
   return (
     <Box title="Options">
       <div className={styles.options}>
+        {children}
         {COMMON.map(renderChoice)}
         <details className={styles.more}>
           <summary>More options</summary>

@@ -12,6 +12,8 @@ interface SubmitProps {
   /** A one-line summary of the form, shown above the button. */
   about: ReactNode
   isReady: boolean
+  /** Whether there is something to save. Otherwise the button keeps the focus, but does nothing. */
+  isEdited?: boolean | undefined
   submit(): Promise<void>
   /** The title of the message after a failure. */
   failed: string
@@ -23,7 +25,7 @@ interface SubmitProps {
 
 /** The submit button of a form, and the message after a failure. On a narrow screen it is a footer that stays visible. */
 export function Submit(props: SubmitProps) {
-  const { name, about, isReady, submit, failed, onDeselect, onLoad } = props
+  const { name, about, isReady, isEdited = true, submit, failed, onDeselect, onLoad } = props
   const [isBusy, setBusy] = useState(false)
   const [failure, setFailure] = useState<Failure>()
   const container = useRef<HTMLDivElement>(null)
@@ -61,13 +63,19 @@ export function Submit(props: SubmitProps) {
         block
         disabled={!isReady}
         loading={isBusy}
-        onClick={() => void send()}
+        {...(!isEdited && !isBusy && INACTIVE)}
+        onClick={() => {
+          if (isEdited) void send()
+        }}
       >
         {name}
       </Button>
     </div>
   )
 }
+
+/** The properties of a button that has nothing to do, but can be focused. */
+export const INACTIVE = { inactive: true, 'aria-disabled': true } as const
 
 interface FailedProps extends Pick<SubmitProps, 'onDeselect'> {
   title: string

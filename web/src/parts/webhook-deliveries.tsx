@@ -154,7 +154,7 @@ function Details({ id, delivery }: { id: number; delivery: number }) {
     <Box title={`Delivery ${delivery}`}>
       <div ref={container} className={styles.said}>
         <p>
-          <code>{guid}</code>, {duration} s
+          <code>{guid}</code>, {duration}&nbsp;s
         </p>
         <h3>Request</h3>
         <Message title="Request headers" text={linesOf(request.headers)} />

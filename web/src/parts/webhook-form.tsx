@@ -15,6 +15,7 @@ import { moveFocus } from '../move-focus.ts'
 import type { WebhookConfig } from '../wire.ts'
 import { Box } from './box.tsx'
 import { ChangedElsewhere } from './changed-elsewhere.tsx'
+import { INACTIVE } from './submit.tsx'
 import styles from './webhook.module.css'
 
 /** The settings of a webhook that its form edits. */
@@ -29,6 +30,8 @@ interface WebhookFormProps {
   hasSecret?: boolean
   /** The text of the button. */
   name: string
+  /** Whether there is something to save, apart from the secret. */
+  isEdited?: boolean
   /** An empty secret leaves the current one unchanged. */
   save(secret: string): Promise<void>
   /** Present if the settings were changed elsewhere: loads the new ones. */
@@ -37,12 +40,13 @@ interface WebhookFormProps {
 
 /** The form of a webhook: its URL, events and secret. */
 export function WebhookForm(props: WebhookFormProps) {
-  const { settings, onChange, hasSecret = false, name, save, onLoad } = props
+  const { settings, onChange, hasSecret = false, name, isEdited = true, save, onLoad } = props
   const { url, content_type, events, active } = settings
   const [secret, setSecret] = useState('')
   const [isSaving, setSaving] = useState(false)
   const [failure, setFailure] = useState<Failure>()
   const button = useRef<HTMLButtonElement>(null)
+  const hasChanges = isEdited || secret !== ''
   const change = (some: Partial<WebhookSettings>) => onChange((last) => ({ ...last, ...some }))
 
   async function submit(): Promise<void> {
@@ -65,7 +69,7 @@ export function WebhookForm(props: WebhookFormProps) {
         className={styles.form}
         onSubmit={(event) => {
           event.preventDefault()
-          void submit()
+          if (hasChanges) void submit()
         }}
       >
         <FormControl required>
@@ -134,6 +138,7 @@ export function WebhookForm(props: WebhookFormProps) {
             type="submit"
             variant="primary"
             loading={isSaving}
+            {...(!hasChanges && !isSaving && INACTIVE)}
             disabled={url === '' || events.length === 0}
           >
             {name}
@@ -160,15 +165,17 @@ interface WebhookEventsProps {
   onChange(events: string[]): void
 }
 
+/** Whether a webhook gets all events: `migration` or `*`. */
+export const isAll = (events: readonly string[]) => events.some((each) => !each.includes('.'))
+
 /** Selects all events or some. Each selection is kept while the other one is shown. */
 function WebhookEvents({ events, onChange }: WebhookEventsProps) {
-  const isAll = events.some((each) => !each.includes('.'))
   const [last, setLast] = useState<{ all: string[]; some: string[] }>({
     all: ['migration'],
     some: [],
   })
   function choose(next: 'all' | 'some'): void {
-    setLast({ ...last, [isAll ? 'all' : 'some']: events })
+    setLast({ ...last, [isAll(events) ? 'all' : 'some']: events })
     onChange(last[next])
   }
   const withEnd = (end: string, isOn: boolean): string[] =>
@@ -178,15 +185,15 @@ function WebhookEvents({ events, onChange }: WebhookEventsProps) {
       <RadioGroup name="events">
         <RadioGroup.Label>Which events trigger this webhook?</RadioGroup.Label>
         <FormControl>
-          <Radio value="all" checked={isAll} onChange={() => choose('all')} />
+          <Radio value="all" checked={isAll(events)} onChange={() => choose('all')} />
           <FormControl.Label>All events</FormControl.Label>
         </FormControl>
         <FormControl>
-          <Radio value="some" checked={!isAll} onChange={() => choose('some')} />
+          <Radio value="some" checked={!isAll(events)} onChange={() => choose('some')} />
           <FormControl.Label>Individual events</FormControl.Label>
         </FormControl>
       </RadioGroup>
-      {!isAll && (
+      {!isAll(events) && (
         <CheckboxGroup>
           <CheckboxGroup.Label>A migration is…</CheckboxGroup.Label>
           {ENDS.map(({ event, name, about }) => (

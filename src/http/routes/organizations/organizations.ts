@@ -10,8 +10,12 @@ import { requireViewer } from '../../middleware/authenticate.ts'
 import { sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { sendPageOf } from '../../middleware/pagination.ts'
 import type { ServerParts } from '../../server-parts.ts'
-import { repositoryQueryOf, sorts } from '../repositories/repository-query.ts'
-import { listUserRepositories, sendRepositoryList } from '../repositories/user-repositories.ts'
+import { repositoryQueryOf, searchNamesOnly, sorts } from '../repositories/repository-query.ts'
+import {
+  listUserRepositories,
+  searchInNames,
+  sendRepositoryList,
+} from '../repositories/user-repositories.ts'
 import { userJson } from '../users/user-json.ts'
 import { fullOrganizationJson, membershipJson, organizationJson } from './organization-json.ts'
 import { organizationInPath } from './organization-path.ts'
@@ -64,7 +68,7 @@ function addOrganization(app: FastifyInstance, { db, rendering }: Parts): void {
 }
 
 /** Parameters of the caller's list of repositories that this list lacks, or has with other values. */
-const REPLACED_PARAMETERS = ['affiliation', 'visibility', 'type', 'sort']
+const REPLACED_PARAMETERS = ['q', 'affiliation', 'visibility', 'type', 'sort']
 
 const repositoriesOperation = {
   ...listUserRepositories,
@@ -74,6 +78,7 @@ const repositoriesOperation = {
   description: `Owners and site admins get all repositories, other members those that they may read. ${MEMBERS_ONLY}`,
   parameters: [
     openapi.parameter('org'),
+    searchInNames,
     openapi.inQuery(
       'type',
       enumOf(['all', 'public', 'private', 'forks', 'sources', 'member'], 'all'),
@@ -111,7 +116,7 @@ function addRepositories(app: FastifyInstance, parts: Parts): void {
         of: { account },
         seenBy: mayMigrate ? { account } : viewer,
         filter: {
-          ...filter,
+          ...searchNamesOnly(filter, account.login),
           ...typeFilter,
           affiliations: ['owner'],
           readableBy: mayMigrate ? undefined : viewer.account.id,

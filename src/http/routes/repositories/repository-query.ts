@@ -1,3 +1,4 @@
+import { nameKey } from '../../../accounts/account.ts'
 import { type FieldError, InvalidRequest } from '../../../migrations/errors.ts'
 import {
   type Affiliation,
@@ -63,6 +64,14 @@ export function repositoryQueryOf(query: Record<string, unknown>): {
     },
     order: { by, direction: direction ?? (by === 'full_name' ? 'asc' : 'desc') },
   }
+}
+
+/** Makes the search of a list of one owner ignore the owner's name; `OWNER/` before the text is allowed. */
+export function searchNamesOnly(filter: RepositoryFilter, login: string): RepositoryFilter {
+  const { nameContains: text, ...others } = filter
+  const owner = `${login}/`
+  const hasOwner = text !== undefined && nameKey(text).startsWith(nameKey(owner))
+  return { ...others, ownNameContains: hasOwner ? text.slice(owner.length) : text }
 }
 
 const PRIVACY: Record<string, boolean | undefined> = { public: false, private: true }

@@ -74,6 +74,13 @@ export const listUserRepositories = {
   },
 } satisfies openapi.Operation
 
+/** The `q` of lists of one owner. */
+export const searchInNames = openapi.inQuery(
+  'q',
+  string,
+  `Text to search for in the name; case is ignored. ${EXTENSION}`,
+)
+
 export function addUserRepositoriesRoute(app: FastifyInstance, parts: ServerParts): void {
   app.get<WithQuery>('/user/repos', { schema: listUserRepositories }, async (request, reply) => {
     const viewer = requireViewer(request)

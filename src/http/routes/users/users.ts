@@ -5,15 +5,19 @@ import { isName } from '../../../lib/names.ts'
 import { InvalidRequest } from '../../../migrations/errors.ts'
 import { countPublic } from '../../../repositories/repository-store.ts'
 import { findVisibleAccount, viewOf } from '../../../repositories/visible-repository.ts'
-import { EXTENSION, enumOf, string } from '../../../wire/schema.ts'
+import { enumOf } from '../../../wire/schema.ts'
 import * as openapi from '../../description/operation.ts'
 import { requireViewer } from '../../middleware/authenticate.ts'
 import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { requireFound } from '../../middleware/path-parameters.ts'
 import type { RateLimit } from '../../middleware/rate-limit.ts'
 import type { ServerParts } from '../../server-parts.ts'
-import { repositoryQueryOf } from '../repositories/repository-query.ts'
-import { listUserRepositories, sendRepositoryList } from '../repositories/user-repositories.ts'
+import { repositoryQueryOf, searchNamesOnly } from '../repositories/repository-query.ts'
+import {
+  listUserRepositories,
+  searchInNames,
+  sendRepositoryList,
+} from '../repositories/user-repositories.ts'
 import { currentUserJson } from './user-json.ts'
 
 type Parts = Pick<ServerParts, 'db' | 'rendering'>
@@ -53,7 +57,7 @@ const listOwnerRepositories = {
   security: openapi.OPTIONAL_TOKEN,
   parameters: [
     openapi.parameter('username'),
-    openapi.inQuery('q', string, `Text to search for in the name; case is ignored. ${EXTENSION}`),
+    searchInNames,
     openapi.inQuery('type', enumOf(['all', 'owner'], 'owner'), 'Both values give the same list.'),
     ...listUserRepositories.parameters.filter(
       (each) => !('name' in each && ['affiliation', 'q', 'type'].includes(each.name)),
@@ -76,14 +80,12 @@ export function addOwnerRepositoriesRoute(
       if (type !== 'owner' && type !== 'all')
         throw new InvalidRequest([{ resource: 'Repository', field: 'type', code: 'invalid' }])
       const { filter, order } = repositoryQueryOf(query)
-      const { nameContains: ownNameContains, ...others } = filter
       const seenBy = await viewOf(parts.db, request.viewer, account)
       return sendRepositoryList(parts, request, reply, {
         of: { account },
         seenBy,
         filter: {
-          ...others,
-          ownNameContains,
+          ...searchNamesOnly(filter, account.login),
           affiliations: ['owner'],
           readableBy: seenBy.account.id,
         },

@@ -2,25 +2,29 @@ import { Button, ConfirmationDialog } from '@primer/react'
 import { useState } from 'react'
 import { failureOf } from '../failure.ts'
 import { announce } from './announcements.tsx'
-import styles from './operator-action.module.css'
+import styles from './confirmed-action.module.css'
 
-interface OperatorActionProps {
+interface ConfirmedActionProps {
   /** The text of the button. */
   name: string
   /** The label for screen readers, such as `Cancel migration 7`. */
   label: string
   question: string
+  /** The text of the button that confirms, if it differs from that of the button. */
+  confirmName?: string
   /** The explanation in the dialog. */
   consequence: string
   act(): Promise<unknown>
   /** Called after a success and after a failure. */
   onDone(): void
   isDanger?: boolean
+  size?: 'small' | 'medium'
 }
 
 /** A button that asks for confirmation, acts, and shows a failure. */
-export function OperatorAction(props: OperatorActionProps) {
-  const { name, label, question, consequence, act, onDone, isDanger = true } = props
+export function ConfirmedAction(props: ConfirmedActionProps) {
+  const { name, label, question, confirmName = name, consequence, act, onDone } = props
+  const { isDanger = true, size = 'small' } = props
   const [isAsking, setAsking] = useState(false)
   const [isBusy, setBusy] = useState(false)
   const [failure, setFailure] = useState('')
@@ -42,7 +46,7 @@ export function OperatorAction(props: OperatorActionProps) {
   return (
     <>
       <Button
-        size="small"
+        size={size}
         variant={isDanger ? 'danger' : 'default'}
         loading={isBusy}
         aria-label={label}
@@ -58,7 +62,7 @@ export function OperatorAction(props: OperatorActionProps) {
       {isAsking && (
         <ConfirmationDialog
           title={question}
-          confirmButtonContent={name}
+          confirmButtonContent={confirmName}
           confirmButtonType={isDanger ? 'danger' : 'primary'}
           cancelButtonContent="Go back"
           onClose={(gesture) => {

@@ -1,0 +1,292 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { formatNumber } from '../../lib/quantities.ts'
+import type { Reaction } from '../../records/fact.ts'
+import type { Repository } from '../../records/repository.ts'
+import { Html, html, relativeUrl } from './html.ts'
+import { type LinkResolver, renderMarkdown } from './markdown.ts'
+import { hashKey, type Spool, type Upload } from './spool.ts'
+
+/** A part of a repository, with its first page. */
+export interface Section {
+  title: string
+  path: string
+  /** How many objects it has, if it is a list. */
+  count?: number
+}
+
+export interface RepositorySite {
+  key: string
+  fullName: string
+  fact: Repository
+  /** Colours of its labels by name. */
+  colors: ReadonlyMap<string, string>
+  /** The directory of its pages. */
+  directory: string
+  sections: readonly Section[]
+}
+
+export interface Page {
+  /** Relative to the site. */
+  path: string
+  title: string
+  body: Html
+  repository?: RepositorySite
+  /** Whether the page has a form to filter its list. */
+  isFiltered?: boolean
+}
+
+// Firefox does not regard files beside a page as 'self' if the page is opened from disk.
+const OWN_FILES = "'self' file:"
+const POLICY = `default-src 'none'; img-src ${OWN_FILES}; style-src ${OWN_FILES}; base-uri 'none'; form-action 'none'`
+
+/** The site while it is written, and what its pages have in common. */
+export class Site {
+  readonly spool: Spool
+  /** Paths of uploads that the input does not contain. */
+  readonly missing = new Set<string>()
+  readonly #root: string
+  readonly #footer: Html
+  readonly #directories = new Set<string>()
+
+  constructor(root: string, spool: Spool, footer: Html) {
+    this.#root = root
+    this.spool = spool
+    this.#footer = footer
+  }
+
+  /** Returns the absolute path for a file of the site, and creates its directory. */
+  async place(path: string): Promise<string> {
+    const directory = dirname(path)
+    if (!this.#directories.has(directory))
+      await mkdir(join(this.#root, directory), { recursive: true })
+    this.#directories.add(directory)
+    return join(this.#root, path)
+  }
+
+  async write({ path, title, body, repository, isFiltered }: Page): Promise<void> {
+    const to = (target: string) => relativeUrl(path, target)
+    // A section is a directory; the README is in the directory of the repository itself.
+    const isCurrent = (section: Section) => dirname(path) === dirname(section.path)
+    const page = html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${isFiltered ? `${POLICY}; script-src ${OWN_FILES}` : POLICY}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+<title>${repository && title !== repository.fullName ? `${title} · ${repository.fullName}` : title}</title>
+<link rel="stylesheet" href="${to('site.css')}">
+${isFiltered && html`<script src="${to('site.js')}" defer></script>\n`}</head>
+<body>
+<a class="skip" href="#content">Skip to content</a>
+<header>
+<p><a href="${to('index.html')}">Repositories</a>${repository && html` / <a href="${to(`${repository.directory}/index.html`)}"><bdi>${repository.fullName}</bdi></a>`}</p>
+${
+  repository &&
+  html`<nav aria-label="Repository"><ul class="inline">
+${repository.sections.map((section) => html`<li><a href="${to(section.path)}"${isCurrent(section) && html` aria-current="page"`}>${section.title}${section.count !== undefined && html` <span class="muted">${formatNumber(section.count)}</span>`}</a></li>\n`)}</ul></nav>`
+}
+</header>
+<main id="content">
+${body}
+</main>
+<footer>${this.#footer}</footer>
+</body>
+</html>
+`
+    await writeFile(await this.place(path), page.text)
+  }
+
+  /** Shows the login of a person; the full name is in the tooltip. */
+  person(login: string | null): Html {
+    if (login === null) return html`<b>ghost</b>`
+    const known = this.spool.rows.of<{ name: string }>('people ', hashKey(login.toLowerCase()))
+    return html`<b${known[0] && html` title="${known[0].name}"`}><bdi>${login}</bdi></b>`
+  }
+
+  /** Returns the path of the page of an issue or a pull request, or undefined if there is none. */
+  itemPath(key: string, number: number): string | undefined {
+    const { rows, repositories } = this.spool
+    const directory = repositories.get(key)?.directory
+    const table =
+      directory && ['issues', 'pulls'].find((each) => rows.has(`${each} ${key}`, number))
+    return table && `${directory}/${table}/${number}.html`
+  }
+
+  /** Finds the file of the site that a URL on the old host led to. */
+  findUpload(url: string): Upload | undefined {
+    const steps = url.replace(/[?#].*$/s, '').split('/')
+    for (const [index, step] of steps.entries()) {
+      const id = steps[index - 1] === 'files' ? `files/${step}` : step
+      const found = this.spool.rows.of<{ id: string; upload: Upload }>('uploads', hashKey(id))
+      const upload = found.find((each) => each.id === id)?.upload
+      if (upload && !this.missing.has(upload.path)) return upload
+    }
+    return undefined
+  }
+
+  /** Returns the links of a page of a repository. */
+  linksFrom(path: string, { key }: RepositorySite): PageLinks {
+    const { urls } = this.spool
+    const shown = new Set<string>()
+    const itemUrl = (of: string, number: number) => {
+      const target = this.itemPath(of, number)
+      return target && relativeUrl(path, target)
+    }
+    const upload = (url: string) => {
+      const found = this.findUpload(url)
+      if (found) shown.add(found.path)
+      return found
+    }
+    return {
+      shown,
+      item: (number, repository = key) => itemUrl(repository.toLowerCase(), number),
+      image(src) {
+        const found = upload(src)
+        return found && isImage(found.path) ? relativeUrl(path, found.path) : undefined
+      },
+      link(href) {
+        const [, base, number, anchor = ''] = ITEM_URL.exec(href) ?? []
+        const item = base && itemUrl(urls.get(base.toLowerCase()) ?? '', Number(number))
+        if (item) return item + anchor
+        const found = upload(href)
+        if (found) return relativeUrl(path, found.path)
+        return /^(?:https?|mailto):/i.test(href) ? href : undefined
+      },
+    }
+  }
+}
+
+export interface PageLinks extends LinkResolver {
+  /** The paths of uploads that texts of the page show or link to. */
+  shown: Set<string>
+}
+
+const ITEM_URL =
+  /^(https?:\/\/[^#?]+?)\/(?:-\/)?(?:issues|pulls?|merge_requests)\/(\d{1,9})(?:[/?][^#]*)?(#.*)?$/i
+
+export const isImage = (path: string): boolean => /\.(?:png|jpe?g|gif|webp|avif|bmp)$/i.test(path)
+
+/** What people wrote in one place, with its uploads and reactions. */
+export interface Writing {
+  body: string | null
+  uploads: readonly Upload[]
+  reactions: readonly Reaction[]
+  headingLevel: number
+}
+
+export function writingHtml(path: string, links: PageLinks, writing: Writing): Html {
+  const { body, uploads, headingLevel } = writing
+  const text = body?.trim() ? renderMarkdown(body, { links, headingLevel }) : undefined
+  const others = uploads.filter((upload) => !links.shown.has(upload.path))
+  return html`${text && html`<div class="text" dir="auto">${text}</div>\n`}${
+    others.length > 0 &&
+    html`<ul class="files inline">${others.map((upload) => html`<li>${uploadHtml(path, upload)}</li>`)}</ul>\n`
+  }${reactionsHtml(writing.reactions)}`
+}
+
+/** Images that a text does not contain are shown after it. */
+function uploadHtml(path: string, upload: Upload): Html {
+  const url = relativeUrl(path, upload.path)
+  return isImage(upload.path)
+    ? html`<a href="${url}"><img src="${url}" alt="${upload.name}" loading="lazy"></a>`
+    : html`<a href="${url}" download="${upload.name}">${upload.name}</a>`
+}
+
+const EMOJI: Record<string, string> = {
+  ...{ '+1': '👍', '-1': '👎', laugh: '😄', hooray: '🎉', confused: '😕', heart: '❤️' },
+  ...{ rocket: '🚀', eyes: '👀' },
+}
+
+function reactionsHtml(reactions: readonly Reaction[]): Html | undefined {
+  if (reactions.length === 0) return undefined
+  const groups = Object.entries(Object.groupBy(reactions, ({ content }) => content))
+  const chips = groups.map(([content, group = []]) => {
+    const people = group.map(({ author }) => author ?? 'ghost').join(', ')
+    return html`<li class="reaction" title="${people}"><span role="img" aria-label="${content}">${EMOJI[content] ?? content}</span> ${group.length}</li>`
+  })
+  return html`<ul class="reactions inline" aria-label="Reactions">${chips}</ul>\n`
+}
+
+/** A label with its colour as a dot, so that its text is readable in every theme. */
+export function labelHtml(name: string, color: string | undefined): Html {
+  const dot =
+    /^[0-9a-f]{6}$/i.test(color ?? '') &&
+    html`<svg class="dot" viewBox="0 0 8 8" aria-hidden="true"><circle cx="4" cy="4" r="4" fill="#${color}"/></svg>`
+  return html`<span class="label">${dot}<bdi>${name}</bdi></span>`
+}
+
+interface PagedListOptions {
+  repository: RepositorySite
+  /** The directory of the pages. */
+  path: string
+  title: string
+  /** How many rows will be added. */
+  count: number
+  size: number
+  /** The element around the rows, by default a list. */
+  element?: 'ul' | 'div'
+  /** Shown above the rows of every page. */
+  head?: Html
+  /** Whether `head` has a form to filter the list. */
+  isFiltered?: boolean
+}
+
+/** Writes rows to pages of a fixed number: `index.html`, `page-2.html` and so on. */
+export class PagedList {
+  readonly #site: Site
+  readonly #options: PagedListOptions
+  readonly #pages: number
+  #rows: Html[] = []
+  #page = 1
+
+  constructor(site: Site, options: PagedListOptions) {
+    this.#site = site
+    this.#options = options
+    this.#pages = Math.ceil(options.count / options.size)
+  }
+
+  /** The path of the page that the next row is added to. */
+  get path(): string {
+    return this.#pathOf(this.#page)
+  }
+
+  #pathOf(page: number): string {
+    return `${this.#options.path}/${page === 1 ? 'index' : `page-${page}`}.html`
+  }
+
+  async add(row: Html): Promise<void> {
+    this.#rows.push(row)
+    if (this.#rows.length === this.#options.size) await this.end()
+  }
+
+  /** Writes the last page. */
+  async end(): Promise<void> {
+    const { repository, title, element = 'ul', head, isFiltered = false } = this.#options
+    if (this.#rows.length === 0 && this.#page > 1) return
+    const rows = this.#rows
+    const list = new Html(
+      rows.length > 0
+        ? `<${element} class="rows">\n${rows.map(({ text }) => text).join('\n')}\n</${element}>`
+        : '',
+    )
+    const body = html`<h1>${title}</h1>\n${head}<div class="list">${list}${this.#navigation()}</div>`
+    await this.#site.write({ path: this.path, title, body, repository, isFiltered })
+    this.#rows = []
+    this.#page++
+  }
+
+  #navigation(): Html | undefined {
+    const [page, last] = [this.#page, this.#pages]
+    if (last <= 1) return undefined
+    const near = [1, page - 2, page - 1, page, page + 1, page + 2, last]
+    const pages = [...new Set(near)].filter((each) => each >= 1 && each <= last)
+    const items = pages.map(
+      (each, index) =>
+        html`${index > 0 && each - pages[index - 1]! > 1 && html`<li>…</li>`}<li><a href="${relativeUrl(this.path, this.#pathOf(each))}"${each === page && html` aria-current="page"`}>${formatNumber(each)}</a></li>`,
+    )
+    return html`<nav class="pages" aria-label="Pages"><ul class="inline">${items}</ul></nav>`
+  }
+}

@@ -32,7 +32,7 @@ const README = `# The site of alice
 ## Install
 
 | step | what |
-|---|---|
+|--:|:-:|
 | 1 | \`npm ci\` |
 
 - [x] done

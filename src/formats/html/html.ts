@@ -74,6 +74,12 @@ const DATE = new Intl.DateTimeFormat('en-GB', {
   ...{ day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' },
 })
 
+/** Returns the day of a time, or the text itself if it is not a time. */
+export function formatDay(at: string): string {
+  const date = new Date(at)
+  return Number.isNaN(date.getTime()) ? at : DATE.format(date)
+}
+
 /** Shows the day; the exact time is in the element. */
 export function timeHtml(at: string): Html {
   const date = new Date(at)

@@ -32,11 +32,8 @@ export function stateOf(item: Item): ItemState {
   return 'draft' in item && item.draft ? 'draft' : 'open'
 }
 
-/** The symbol differs too, so that the state does not depend on colours. */
-const SYMBOLS: Record<ItemState, string> = { open: '○', draft: '◌', merged: '⬤', closed: '✓' }
-
 export const stateHtml = (state: ItemState, table: ItemTable): Html =>
-  html`<span class="state ${state} ${table}"><span aria-hidden="true">${state === 'closed' && table === 'pulls' ? '✕' : SYMBOLS[state]}</span> ${state[0]!.toUpperCase() + state.slice(1)}</span>`
+  html`<span class="state ${state} ${table}">${state[0]!.toUpperCase() + state.slice(1)}</span>`
 
 type TimelineRow =
   | { kind: 'comment'; fact: IssueComment }

@@ -121,9 +121,18 @@ const RULES: Record<string, RendererRule> = {
   },
   heading_close: (_tokens, _index, _options, env) => `</${stateOf(env).headingTag}>\n`,
   table_open: () => '<div class="scroll" role="group" aria-label="Table" tabindex="0"><table>',
+  th_open: cellHtml,
+  td_open: cellHtml,
   table_close: () => '</table></div>\n',
   task: (tokens, index) =>
     `<input type="checkbox" disabled aria-label="${tokens[index]!.content}"${tokens[index]!.content === 'done' ? ' checked' : ''}> `,
+}
+
+/** The policy of the pages forbids the style attributes of the library. */
+function cellHtml(tokens: readonly Token[], index: number): string {
+  const { tag } = tokens[index]!
+  const [align] = /center|right/.exec(String(tokens[index]!.attrGet('style'))) ?? []
+  return align ? `<${tag} class="${align}">` : `<${tag}>`
 }
 
 const nameIn = (src: string): string =>

@@ -9,7 +9,15 @@ import type { FormatReader } from '../format.ts'
 import { linkOrCopy } from '../output.ts'
 import type { Report } from '../report.ts'
 import { findReadme, listWikiFiles, renderDocument, writeWiki } from './documents.ts'
-import { type Html, html, passiveName, relativeUrl, showControls, timeHtml } from './html.ts'
+import {
+  formatDay,
+  type Html,
+  html,
+  passiveName,
+  relativeUrl,
+  showControls,
+  timeHtml,
+} from './html.ts'
 import { type Item, type ItemTable, stateHtml, stateOf, writeItemPage } from './item-page.ts'
 import {
   labelHtml,
@@ -217,7 +225,7 @@ async function writeItemTable(parts: RepositoryParts, table: ItemTable): Promise
     const shown = { item, state: stateOf(item), comments: page.comments, milestone }
     await list.add(itemRow(parts, table, shown))
     const { author, createdAt, labels } = item
-    const day = createdAt.slice(0, 10)
+    const day = formatDay(createdAt)
     found.push([number, item.title, shown.state, author, labels, day, milestone, page.comments])
     if (found.length === PAGE_SIZE) await flush()
   }

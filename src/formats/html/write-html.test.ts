@@ -188,14 +188,14 @@ describe('a site', () => {
       (more: unknown[]) => rows.push(...more),
     )
     assert.deepEqual(rows, [
-      [2, 'Hostile text', 'open', 'alice', [], '2021-03-02', 'two', 2],
+      [2, 'Hostile text', 'open', 'alice', [], '2 Mar 2021', 'two', 2],
       [
         1,
         'A <b>bold</b> title ‹U+202E›evil',
         'closed',
         null,
         ['bug', 'gone'],
-        '2021-03-02',
+        '2 Mar 2021',
         'one',
         1,
       ],

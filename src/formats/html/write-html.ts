@@ -7,7 +7,7 @@ import { GitFailed } from '../../git/git-process.ts'
 import { formatCount } from '../../lib/quantities.ts'
 import { sortedRows } from '../../lib/sorted-rows.ts'
 import type { Snapshot } from '../../sources/snapshot.ts'
-import type { FormatReader, FormatWriter, Written } from '../format.ts'
+import type { ContentSummary, FormatReader, FormatWriter, Written } from '../format.ts'
 import { moveDurably, moveTo } from '../output.ts'
 import type { Report } from '../report.ts'
 import { type Html, html, relativeUrl, timeHtml } from './html.ts'
@@ -45,8 +45,9 @@ async function* writeSite(
     throw new ArchiveRefused(`${output} already exists; name another directory`)
   using rows = sortedRows(join(workDirectory, 'rows'))
   const root = join(workDirectory, 'site')
+  const footer = html`<p>Written by ${options.generator} on ${timeHtml(options.now.toISOString())}. Exported by ${originHtml(content.summary)}.</p>`
   const spool = await spoolFacts(content, rows, report, signal)
-  const site = new Site(root, spool, footerHtml(options, content))
+  const site = new Site(root, spool, footer)
   const parts = { site, git, content, report, signal }
   const entries: Html[] = []
   for await (const each of content.repositories(signal)) {
@@ -75,8 +76,9 @@ async function tryRepository(
   }
 }
 
-function footerHtml({ generator, now }: HtmlOptions, { summary }: FormatReader): Html {
-  return html`<p>Written by ${generator} on ${timeHtml(now.toISOString())} from an export by ${summary.madeBy}${summary.madeAt && html` of ${timeHtml(summary.madeAt)}`}.</p>`
+function originHtml({ madeBy, madeAt }: ContentSummary): Html {
+  const program = madeBy === 'unknown' ? 'another program' : madeBy
+  return html`${program}${madeAt && html` on ${timeHtml(madeAt)}`}`
 }
 
 const STYLE = new URL('site.css', import.meta.url)
@@ -86,7 +88,7 @@ async function writeStartPage(site: Site, { summary }: FormatReader, entries: re
   await copyFile(STYLE, await site.place('site.css'))
   await copyFile(SCRIPT, await site.place('site.js'))
   const body = html`<h1>${formatCount(entries.length, 'repository', 'repositories')}</h1>
-<p class="summary">Exported by ${summary.madeBy}${summary.madeAt && html` on ${timeHtml(summary.madeAt)}`}. Everything on these pages is in this directory; nothing is loaded from elsewhere.</p>
+<p class="summary">Exported by ${originHtml(summary)}. Everything on these pages is in this directory; nothing is loaded from elsewhere.</p>
 <ul class="rows">
 ${entries}</ul>`
   await site.write({ path: 'index.html', title: 'Repositories', body })

@@ -20,7 +20,9 @@ export async function* readFolder(
   { folder }: Folder,
   { signal }: { signal?: AbortSignal | undefined } = {},
 ): AsyncGenerator<ArchiveEntry> {
-  const isArchive = ['schema.json', 'repositories'].some((name) => existsSync(join(folder, name)))
+  // The last two are in project exports of GitLab.
+  const known = ['schema.json', 'repositories', 'project.json', 'tree']
+  const isArchive = known.some((name) => existsSync(join(folder, name)))
   if (!isArchive)
     throw new ArchiveNotSupported(
       `the directory ${folder} has neither schema.json nor repositories`,

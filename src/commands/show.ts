@@ -1,12 +1,34 @@
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { type Command, Option } from 'commander'
+import type { Folder } from '../archive/read-folder.ts'
+import type { Bytes } from '../blobs/blob-store.ts'
 import { csvLine } from '../formats/people.ts'
-import { listPeople } from '../importer/list-people.ts'
+import { Report } from '../formats/report.ts'
+import { createGit } from '../git/git.ts'
+import { openReader } from '../importer/convert.ts'
+import { listPeople, listPeopleIn } from '../importer/list-people.ts'
 import { type ArchiveSummary, summarizeArchive } from '../importer/summarize-archive.ts'
 import { formatBytes } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
+import { UsageError } from '../lib/user-error.ts'
+import type { Config } from '../settings/config.ts'
 import { archiveOpener } from './archive-file.ts'
-import { addCommand, print, printJson, printMessage, printTable } from './command-line.ts'
+import {
+  addCommand,
+  print,
+  printJson,
+  printMessage,
+  printTable,
+  readCommandConfig,
+} from './command-line.ts'
 import { runUntilStopped } from './stop-signal.ts'
+import { temporaryDirectory } from './temporary-directory.ts'
+
+interface ShowOptions {
+  json?: boolean
+  people?: boolean
+}
 
 export function showCommand(program: Command, about: string): void {
   addCommand(
@@ -20,23 +42,45 @@ export function showCommand(program: Command, about: string): void {
     .usage('ARCHIVE (a file, a directory it was unpacked into, or - for standard input)')
     .addOption(new Option('--json', 'print the summary as JSON').conflicts('people'))
     .option('--people', 'print who wrote how much, as the CSV for convert --people')
-    .action((file: string, { json = false, people }: { json?: boolean; people?: boolean }) =>
+    .action((file: string, { json = false, people }: ShowOptions, command: Command) =>
       runUntilStopped((signal) =>
-        people ? showPeople(file, signal) : runShow(file, json, signal),
+        people ? showPeople(readCommandConfig(command), file, signal) : runShow(file, json, signal),
       ),
     )
 }
 
 /** Prints the CSV with an empty column of new logins, for the user to fill in. */
-async function showPeople(file: string, signal: AbortSignal): Promise<void> {
+async function showPeople(config: Config, file: string, signal: AbortSignal): Promise<void> {
   const open = await archiveOpener(file)
-  const { titles, people, warnings } = await listPeople(open(), signal)
+  const listed = await listPeople(open(), signal)
+  const { titles, people, warnings } =
+    listed ?? (await listExportPeople(config, file, open, signal))
   const lines = [
     ['old-login', 'new-login', 'account-id', ...titles],
     ...people.map(({ login, wrote }) => [login, '', '', ...wrote]),
   ]
   print(lines.map(csvLine).join('').trimEnd())
   for (const warning of warnings) printMessage(escapeForTerminal(`warning: ${warning}`))
+}
+
+/** Reads a project export of GitLab, which must be unpacked for that. */
+async function listExportPeople(
+  { git: program, searchPath }: Config,
+  file: string,
+  open: () => Bytes | Folder,
+  signal: AbortSignal,
+) {
+  if (file === '-')
+    throw new UsageError('an export of GitLab is read twice: give a file, not standard input')
+  await using temporary = await temporaryDirectory(join(tmpdir(), 'godwit-show-'))
+  using resources = new DisposableStack()
+  const warnings: string[] = []
+  const report = new Report((text) => warnings.push(text))
+  const git = createGit({ program, searchPath, home: join(temporary.path, 'git-home') })
+  const names = { name: file, owner: 'gitlab', people: new Map(), projects: new Map() }
+  const parts = { git, report, resources, wanted: new Set<string>(), ...names }
+  const content = await openReader(open(), join(temporary.path, 'input'), parts, signal)
+  return { ...(await listPeopleIn(content, signal)), warnings }
 }
 
 async function runShow(file: string, isJson: boolean, signal: AbortSignal): Promise<void> {

@@ -5,7 +5,7 @@ import type { PeopleMap } from './people.ts'
 /** The fields of facts that have logins, at any depth. The owner of a repository keeps its login: it is part of the names. */
 const LOGIN_FIELDS = new Set([
   ...['author', 'actor', 'login', 'creator', 'resolver', 'assignees'],
-  ...['authorizedUsers', 'dismissalUsers'],
+  ...['authorizedUsers', 'dismissalUsers', 'owner'],
 ])
 
 /** Returns the content with new logins in its facts. If several accounts get one login, the first of them is its user. */
@@ -25,7 +25,8 @@ export function mapPeople(content: FormatReader, people: PeopleMap): FormatReade
   async function* facts<K extends FactKind>(kind: K, signal: AbortSignal) {
     const logins = new Set<string>()
     for await (const each of content.facts(kind, signal)) {
-      const fact = mapped(each, false) as FactsByKind[K]
+      const owner = kind === 'repositories' && 'owner' in each ? { owner: each.owner } : {}
+      const fact = { ...(mapped(each, false) as FactsByKind[K]), ...owner }
       const login = 'login' in fact ? fact.login.toLowerCase() : undefined
       if (login === undefined || !logins.has(login)) yield fact
       if (login !== undefined) logins.add(login)

@@ -1,10 +1,11 @@
 import { textOf } from '../archive/read-entries.ts'
 import type { Folder } from '../archive/read-folder.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
+import type { FormatReader } from '../formats/format.ts'
 import { NOT_UNPACKED, safeEntries } from '../formats/safe-entries.ts'
 import { LimitedLines } from '../lib/limited-lines.ts'
-import type { Author, Reaction } from '../records/fact.ts'
-import type { FactKind } from '../records/fact-kinds.ts'
+import type { Author } from '../records/fact.ts'
+import { FACT_KINDS, type FactKind, type FactsByKind } from '../records/fact-kinds.ts'
 import { isFactKind, readFacts } from '../records/read-records.ts'
 import { kindOfFile } from '../records/record-file.ts'
 
@@ -34,38 +35,62 @@ const COLUMN_OF_KIND: Partial<Record<FactKind, Column>> = {
 /**
  * Lists the accounts that wrote or reacted to something in the archive, or own one of its repositories, the most active first. `titles`
  * are the kinds of contributions that are counted, and `wrote` has one count for each. The warnings are about records that could not
- * be read. Reads one file of records into memory at a time.
+ * be read. Reads one file of records into memory at a time. Returns undefined for a project export of GitLab.
  */
 export async function listPeople(archive: Bytes | Folder, signal: AbortSignal) {
-  const people = new Map<string, { login: string; wrote: number[] }>()
+  const tally = new PeopleTally()
   const warnings: string[] = []
   const limited = new LimitedLines(({ text }) => warnings.push(text))
-  const countsFor = (author: Author) => {
-    const login = author ?? 'ghost'
-    const known = people.get(login.toLowerCase())
-    if (known) return known.wrote
-    const wrote = COLUMNS.map(() => 0)
-    people.set(login.toLowerCase(), { login, wrote })
-    return wrote
-  }
-  const count = (author: Author, column: Column) => countsFor(author)[COLUMNS.indexOf(column)]!++
   for await (const entry of safeEntries(archive, NOT_UNPACKED, signal)) {
+    if (/^(?:tree\/)?project\.json$/.test(entry.path)) return undefined
     const kind = kindOfFile(entry.path)
     if (kind === undefined || !isFactKind(kind)) continue
     const warn = (why: string) => limited.add(kind, `${entry.path}: ${why}`)
-    const column = COLUMN_OF_KIND[kind]
-    for (const { value } of readFacts(kind, await textOf(entry), warn).records) {
-      if (kind === 'repositories' && 'owner' in value) countsFor(value.owner)
-      if (!column) continue
-      if ('author' in value) count(value.author, column)
-      const reactions = 'reactions' in value ? value.reactions : undefined
-      for (const { author } of (reactions ?? []) as readonly Reaction[]) count(author, 'reactions')
-    }
+    for (const { value } of readFacts(kind, await textOf(entry), warn).records)
+      tally.add(kind, value)
   }
   limited.end()
-  const total = ({ wrote }: { wrote: number[] }) => wrote.reduce((a, b) => a + b, 0)
-  const sorted = [...people.values()].sort(
-    (a, b) => total(b) - total(a) || (a.login < b.login ? -1 : 1),
-  )
-  return { titles: COLUMNS, people: sorted, warnings }
+  return { titles: COLUMNS, people: tally.sorted(), warnings }
+}
+
+/** Lists the accounts of content of any format. */
+export async function listPeopleIn(content: FormatReader, signal: AbortSignal) {
+  const tally = new PeopleTally()
+  for (const kind of FACT_KINDS)
+    if (kind === 'repositories' || COLUMN_OF_KIND[kind])
+      for await (const fact of content.facts(kind, signal)) tally.add(kind, fact)
+  return { titles: COLUMNS, people: tally.sorted() }
+}
+
+class PeopleTally {
+  readonly #people = new Map<string, { login: string; wrote: number[] }>()
+
+  add(kind: FactKind, fact: FactsByKind[FactKind]): void {
+    const column = COLUMN_OF_KIND[kind]
+    if (kind === 'repositories' && 'owner' in fact) this.#countsFor(fact.owner)
+    if (!column) return
+    if ('author' in fact) this.#count(fact.author, column)
+    const reactions = 'reactions' in fact ? fact.reactions : undefined
+    for (const { author } of reactions ?? []) this.#count(author, 'reactions')
+  }
+
+  #count(author: Author, column: Column): void {
+    this.#countsFor(author)[COLUMNS.indexOf(column)]!++
+  }
+
+  #countsFor(author: Author): number[] {
+    const login = author ?? 'ghost'
+    const known = this.#people.get(login.toLowerCase())
+    if (known) return known.wrote
+    const wrote = COLUMNS.map(() => 0)
+    this.#people.set(login.toLowerCase(), { login, wrote })
+    return wrote
+  }
+
+  sorted() {
+    const total = ({ wrote }: { wrote: number[] }) => wrote.reduce((a, b) => a + b, 0)
+    return [...this.#people.values()].sort(
+      (a, b) => total(b) - total(a) || (a.login < b.login ? -1 : 1),
+    )
+  }
 }

@@ -62,7 +62,7 @@ export async function summarizeArchive(
     damage = error
   }
   warnings.end()
-  summary.repositories = counter.summaries()
+  summary.repositories.push(...counter.summaries())
   for (const { lfs_objects, lfs_bytes } of summary.repositories) {
     summary.lfs.objects += lfs_objects
     summary.lfs.bytes += lfs_bytes
@@ -84,8 +84,13 @@ async function addEntry(
     summary.attachments.bytes += size
   } else if (path.startsWith('repositories/')) {
     await counter.add(entry)
-  } else if (!path.includes('/')) {
-    await addMetadata(summary, warnings, entry)
+  } else {
+    try {
+      if (!(await addExportFile(summary, entry))) await addMetadata(summary, warnings, entry)
+    } catch (error) {
+      if (error instanceof ArchiveDamaged) throw error
+      warnings.add('files', `${path}: ${(error as Error).message}`)
+    }
   }
 }
 
@@ -98,17 +103,13 @@ async function addMetadata(
   const kind = kindOfFile(path)
   if (path !== 'schema.json' && path !== MANIFEST_PATH && kind === undefined) return
   const text = await textOf(entry)
-  try {
-    if (path === 'schema.json') addSchema(summary, parseJson(text), entry.modifiedAt)
-    else if (path === MANIFEST_PATH) addManifest(summary, text)
-    else if (kind !== undefined) {
-      const warn = (why: string) => warnings.add(kind, `${path}: ${why}`)
-      const { count } = readRecordFile(kind, text, warn)
-      const before = Object.hasOwn(summary.records, kind) ? summary.records[kind]! : 0
-      summary.records[kind] = before + count
-    }
-  } catch (error) {
-    warnings.add('files', `${path}: ${(error as Error).message}`)
+  if (path === 'schema.json') addSchema(summary, parseJson(text), entry.modifiedAt)
+  else if (path === MANIFEST_PATH) addManifest(summary, text)
+  else if (kind !== undefined) {
+    const warn = (why: string) => warnings.add(kind, `${path}: ${why}`)
+    const { count } = readRecordFile(kind, text, warn)
+    const before = Object.hasOwn(summary.records, kind) ? summary.records[kind]! : 0
+    summary.records[kind] = before + count
   }
 }
 
@@ -203,5 +204,79 @@ class RepositoryCounter {
       lfs_objects: lfsObjects,
       lfs_bytes: lfsBytes,
     }
+  }
+}
+
+/** GitLab reads no longer line or file. */
+const MAX_JSON_BYTES = 50 * 1024 * 1024
+const RELATION = /^tree\/project\/(\w+)\.ndjson$/
+
+/** Adds a file of a project export of GitLab to a summary. Returns false if the file is not of one. */
+async function addExportFile(summary: ArchiveSummary, entry: ArchiveEntry): Promise<boolean> {
+  const { path, size } = entry
+  const [, relation] = RELATION.exec(path) ?? []
+  if (path === 'VERSION' || path === 'GITLAB_VERSION') {
+    const version = (await textOf(entry)).trim().slice(0, 100)
+    if (path === 'VERSION') summary.schema_version = version
+    else summary.made_by = `GitLab ${version}`
+    if (summary.made_by === 'unknown') summary.made_by = 'GitLab'
+  } else if (relation !== undefined) summary.records[relation] = await countLines(entry)
+  else if (path === 'project.json' && size <= MAX_JSON_BYTES) {
+    for (const [name, value] of Object.entries(parseJson(await textOf(entry)) as object))
+      if (Array.isArray(value) && value.length > 0) summary.records[name] = value.length
+  } else if (path === 'project.bundle') {
+    Object.assign(projectOf(summary), await summarizeBundle(entry))
+  } else if (path === 'project.wiki.bundle') projectOf(summary).has_wiki = true
+  else if (path.startsWith('uploads/')) {
+    summary.attachments.files += 1
+    summary.attachments.bytes += size
+  } else if (path.startsWith('lfs-objects/')) {
+    summary.lfs.objects += 1
+    summary.lfs.bytes += size
+  } else return false
+  return true
+}
+
+/** An export has one repository, and no name for it. */
+function projectOf({ repositories }: ArchiveSummary): RepositorySummary {
+  const counts = { bytes: 0, branches: 0, tags: 0, other_refs: 0, lfs_objects: 0, lfs_bytes: 0 }
+  const empty = { full_name: 'project', default_branch: null, has_wiki: false, ...counts }
+  if (repositories.length === 0) repositories.push(empty)
+  return repositories[0]!
+}
+
+async function countLines({ content }: ArchiveEntry): Promise<number> {
+  let [count, hasText] = [0, false]
+  for await (const chunk of content)
+    for (const byte of chunk) {
+      if (byte !== 0x0a) hasText = true
+      else if (hasText) {
+        count += 1
+        hasText = false
+      }
+    }
+  return hasText ? count + 1 : count
+}
+
+const MAX_HEADER_BYTES = 16 * 1024 * 1024
+
+/** Reads the refs of a git bundle, which are lines of text before its pack. */
+async function summarizeBundle({ content, size }: ArchiveEntry) {
+  let header = ''
+  for await (const chunk of content)
+    if (!header.includes('\n\n') && header.length < MAX_HEADER_BYTES)
+      header += Buffer.from(chunk).toString('latin1')
+  const refs = header.split('\n\n', 1)[0]!.matchAll(/^([0-9a-f]{40,64}) (.+)$/gm)
+  const names = Array.from(refs, ([, oid, name]) => ({ oid, name: name! }))
+  const below = (start: string) => names.filter(({ name }) => name.startsWith(start))
+  const head = names.find(({ name }) => name === 'HEAD')?.oid
+  const [branches, tags] = [below('refs/heads/'), below('refs/tags/')]
+  const atHead = branches
+    .filter(({ oid }) => oid === head)
+    .map(({ name }) => name.slice('refs/heads/'.length))
+  return {
+    ...{ bytes: size, branches: branches.length, tags: tags.length },
+    default_branch: atHead.find((name) => /^(?:main|master)$/.test(name)) ?? atHead[0] ?? null,
+    other_refs: below('refs/').length - branches.length - tags.length,
   }
 }

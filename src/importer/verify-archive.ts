@@ -17,6 +17,12 @@ import {
   compareUploadedFiles,
   uploadDigests,
 } from '../formats/github-archive/compare-manifest.ts'
+import {
+  type GitLabParts,
+  isGitLabExport,
+  readGitLabExport,
+} from '../formats/gitlab-export/read-gitlab-export.ts'
+import { Report } from '../formats/report.ts'
 import { type Unpacked, unpackArchive } from '../formats/unpack-archive.ts'
 import type { Git } from '../git/git.ts'
 import { hasCode } from '../lib/errno.ts'
@@ -58,6 +64,10 @@ export async function* verifyArchive(
   if (unpacked.damage) yield { error: unpacked.damage.message }
 
   const { root } = unpacked
+  if (isGitLabExport(root)) {
+    yield* exportFindings(unpacked, { git, scratch, name: file ?? 'project' }, signal)
+    return
+  }
   let manifest: Manifest | undefined
   try {
     manifest = await readManifest(root)
@@ -94,6 +104,39 @@ export async function* verifyArchive(
     yield* notesOf('skipped repositories', describeSkipped(manifest))
   }
   yield { compared: manifest !== undefined }
+}
+
+/** Reads a project export of GitLab as a conversion would: every record that it would lose is a warning. */
+async function* exportFindings(
+  unpacked: Unpacked,
+  parts: Pick<GitLabParts, 'git' | 'scratch' | 'name'>,
+  signal: AbortSignal,
+): AsyncGenerator<Finding> {
+  using resources = new DisposableStack()
+  const warnings: string[] = []
+  const report = new Report((text) => warnings.push(text))
+  const names = {
+    owner: 'gitlab',
+    people: new Map(),
+    projects: new Map(),
+    wanted: new Set<string>(),
+  }
+  const content = await readGitLabExport(
+    unpacked,
+    { ...parts, ...names, report, resources },
+    signal,
+  )
+  yield {
+    note: `it is a project export of ${content.summary.madeBy}; it has no digests to compare`,
+  }
+  report.end()
+  for (const warning of warnings) yield { warning }
+  for await (const { fullName, ...each } of content.repositories(signal)) {
+    if ('snapshot' in each) yield { verified: fullName }
+    else for (const error of each.errors) yield { error: `${fullName}: ${error}` }
+    for (const line of 'snapshot' in each ? each.missingLfs : []) yield { note: line }
+  }
+  yield { compared: false }
 }
 
 type Lines = Iterable<string> | AsyncIterable<string>

@@ -23,9 +23,16 @@ import {
 } from '../../records/fact-kinds.ts'
 import { type User, unknownUser } from '../../records/people.ts'
 import type { HostUrls } from '../../records/record-urls.ts'
+import type { ReleaseAsset } from '../../records/release.ts'
 import { loginsIn, splitIntoFiles, toRecord } from '../../records/write-records.ts'
 import type { Snapshot } from '../../sources/snapshot.ts'
-import { type FormatReader, type FormatWriter, UNKNOWN_HOST, type Written } from '../format.ts'
+import {
+  type FormatReader,
+  type FormatWriter,
+  type FoundFile,
+  UNKNOWN_HOST,
+  type Written,
+} from '../format.ts'
 import { sync } from '../output.ts'
 import type { Report } from '../report.ts'
 import { contentsOf, hashWhileReading, recordFileDigests } from './segment-contents.ts'
@@ -82,7 +89,7 @@ class ArchiveWriter {
   /** Files of records, by kind. They are written when the facts are read, and packed in the order of the kinds. */
   readonly #records = new Map<WrittenKind, ManifestFile[]>()
   /** The files of each repository that its facts name, by path. */
-  readonly #uploads = new Map<string, Set<string>>()
+  readonly #uploads = new Map<string, Map<string, FoundFile>>()
   /** The logins that records link to, by login in lower case. Each needs a record. */
   readonly #logins = new Map<string, string>()
   readonly #organizations = new Set<string>()
@@ -117,7 +124,7 @@ class ArchiveWriter {
         for await (const _ of content.facts(kind, signal)) report.lost(kind)
     }
     await this.#writeRecords('users', this.#userRecords())
-    for (const [fullName, paths] of this.#uploads) await this.#packUploads(fullName, paths)
+    for (const [fullName, files] of this.#uploads) await this.#packUploads(fullName, files)
     const metadata = await this.#packMetadata()
     const segments = [metadata.stored, ...this.#segments, await this.#packManifest(metadata)]
     const file = join(workDirectory, 'archive')
@@ -153,14 +160,14 @@ class ArchiveWriter {
   async *#recordsOf(kind: FactKind, written: WrittenKind) {
     const { content, signal } = this.#parts
     for await (const each of content.facts(kind, signal)) {
-      const fact = this.#adapt(kind, each) as FactsByKind[WrittenKind] | undefined
+      const fact = (await this.#adapt(kind, each)) as FactsByKind[WrittenKind] | undefined
       if (!fact) continue
       for (const login of loginsIn(written, fact)) this.#logins.set(login.toLowerCase(), login)
       yield toRecord(written, fact, this.#urls('repository' in fact ? fact.repository : ''))
     }
   }
 
-  #adapt(kind: FactKind, fact: FactsByKind[FactKind]): object | undefined {
+  async #adapt(kind: FactKind, fact: FactsByKind[FactKind]): Promise<object | undefined> {
     if (kind === 'organizations' && 'login' in fact)
       this.#organizations.add(fact.login.toLowerCase())
     if ('git' in fact) {
@@ -171,10 +178,14 @@ class ArchiveWriter {
     }
     if (!('repository' in fact)) return fact
     if (!this.#repositories.has(fact.repository)) return undefined
-    const uploads = this.#uploads.get(fact.repository) ?? new Set<string>()
-    this.#uploads.set(fact.repository, uploads)
-    if ('assets' in fact) for (const { file } of fact.assets) uploads.add(file)
-    if ('file' in fact) uploads.add(fact.file)
+    if ('assets' in fact) {
+      const assets: ReleaseAsset[] = []
+      for (const asset of fact.assets)
+        if (await this.#addUpload('release_assets', fact.repository, asset.file)) assets.push(asset)
+      return { ...fact, assets }
+    }
+    if ('file' in fact && !(await this.#addUpload(kind, fact.repository, fact.file)))
+      return undefined
     if (kind === 'repository_files' && 'file' in fact)
       return { ...fact, uuid: uuidFrom(fact.file), on: { kind: 'repository' } }
     const reactions = 'reactions' in fact ? (fact.reactions ?? []) : []
@@ -182,6 +193,19 @@ class ArchiveWriter {
     for (const { content } of unknown) this.#parts.report.lost('reactions', 1, content)
     if (unknown.length === 0) return fact
     return { ...fact, reactions: reactions.filter((each) => !unknown.includes(each)) }
+  }
+
+  /** A link to a missing file breaks importers. */
+  async #addUpload(kind: string, repository: string, path: string): Promise<boolean> {
+    const { content, report, signal } = this.#parts
+    const found = await content.findFile(path, signal)
+    if ('missing' in found) {
+      report.lostRecord(kind, `${repository}: ${found.missing}`)
+      return false
+    }
+    const uploads = this.#uploads.get(repository) ?? new Map<string, FoundFile>()
+    this.#uploads.set(repository, uploads.set(path, found))
+    return true
   }
 
   #urls(repository: string): HostUrls {
@@ -218,28 +242,20 @@ class ArchiveWriter {
     }
   }
 
-  async #packUploads(fullName: string, paths: ReadonlySet<string>): Promise<void> {
-    const { content, report, signal } = this.#parts
+  async #packUploads(fullName: string, uploads: ReadonlyMap<string, FoundFile>): Promise<void> {
     const files: ManifestFile[] = []
-    const folders = new Set<string>()
     async function* entries(): AsyncGenerator<SegmentEntry> {
-      for (const path of paths) {
-        const found = await content.findFile(path, signal)
-        if ('missing' in found) {
-          report.lost('files', 1, `${fullName}: ${found.missing}`)
-          continue
-        }
+      const folders = new Set<string>()
+      for (const [path, { file, bytes: size }] of uploads) {
         const folder = dirname(path)
         if (!folders.has(folder)) yield { kind: 'directory', path: folder, modifiedAt: 0 }
         folders.add(folder)
-        const { file, bytes: size } = found
         const open = () =>
           hashWhileReading(createReadStream(file), (sha256) => files.push({ path, size, sha256 }))
         yield { kind: 'file', path, size, modifiedAt: 0, packed: false, open }
       }
     }
     const { stored, segment } = await this.#pack(entries())
-    if (files.length === 0) return
     this.#segments.push(stored)
     this.#storedFiles.push({ full_name: fullName, segment, files })
   }

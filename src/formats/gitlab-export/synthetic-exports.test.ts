@@ -1,0 +1,446 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { closeSync, createReadStream, openSync, writeSync } from 'node:fs'
+import { link, mkdir, readFile, symlink, truncate } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, describe, type TestContext, test } from 'node:test'
+import { temporaryFolder } from '../../../test/support/archive-samples.ts'
+import { type GitHost, gitHost } from '../../../test/support/git-host.ts'
+import { type Relations, readContent, writeExport } from '../../../test/support/gitlab-exports.ts'
+
+let host: GitHost
+let repository: string
+let head: string
+before(async () => {
+  host = await gitHost()
+  repository = await host.repository('source/tool', { files: { 'a.txt': 'one\ntwo\nthree\n' } })
+  head = await host.git(['rev-parse', 'HEAD'], { dir: repository })
+})
+after(() => host.remove())
+
+const AT = '2024-05-01T12:00:00.000Z'
+const LATER = '2024-05-02T12:00:00.000Z'
+const times = { created_at: AT, updated_at: LATER }
+const note = (text: string, more: object = {}) => ({
+  ...{ note: text, author_id: 2, author: { name: 'Bob' }, system: false, ...times, ...more },
+})
+const system = (text: string, action: string, more: object = {}) =>
+  note(text, { system: true, system_note_metadata: { action }, ...more })
+const issue = (iid: number, more: object = {}) => ({
+  ...{ iid, title: `Issue ${iid}`, author_id: 1, state: 'opened', ...times, ...more },
+})
+const mergeRequest = (iid: number, more: object = {}) => ({
+  ...{ iid, title: `Change ${iid}`, author_id: 1, state: 'opened', ...times },
+  ...{ source_branch: 'topic', target_branch: 'main', source_project_id: 7, target_project_id: 7 },
+  ...{ diff_head_sha: head, ...more },
+})
+const members = [
+  { access_level: 30, user_id: 1, user: { id: 1, username: 'ann', public_email: 'ann@x.org' } },
+]
+
+async function bundle(...refs: [name: string, oid: string][]): Promise<Buffer> {
+  for (const [name, oid] of refs) await host.git(['update-ref', name, oid], { dir: repository })
+  const file = join(host.root, 'project.bundle')
+  await host.git(['bundle', 'create', '--quiet', file, '--all'], { dir: repository })
+  return readFile(file)
+}
+
+async function read(
+  t: TestContext,
+  relations: Relations,
+  files: Record<string, string | Buffer> = {},
+) {
+  const folder = await writeExport(join(await temporaryFolder(t), 'export'), relations, files)
+  return readContent(t, { folder }, { git: host.godwitGit })
+}
+
+describe('a merge request', () => {
+  const DIFF = '@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n'
+  const position = (more: object) => ({
+    ...{ base_sha: 'b'.repeat(40), start_sha: 'c'.repeat(40), head_sha: head },
+    ...{
+      old_path: 'a.txt',
+      new_path: 'a.txt',
+      position_type: 'text',
+      old_line: null,
+      new_line: null,
+    },
+    ...more,
+  })
+
+  test('has threads at their lines with hunks, replies, suggestions and who resolved them', async (t) => {
+    const diffNote = (text: string, at: object | string, more: object = {}) =>
+      note(text, { type: 'DiffNote', position: at, original_position: at, ...more })
+    const added = { discussion_id: 'd1', resolved_at: LATER, resolved_by_id: 1 }
+    const { facts } = await read(t, {
+      project_members: members,
+      issues: [issue(4)],
+      merge_requests: [
+        mergeRequest(2, {
+          merge_request_diff: {
+            ...{ head_commit_sha: head, start_commit_sha: 'c'.repeat(40) },
+            merge_request_diff_files: [{ new_path: 'a.txt', old_path: 'a.txt', utf8_diff: DIFF }],
+          },
+          notes: [
+            diffNote('Why?\n```suggestion:-0+0\n2\n```', position({ new_line: 2 }), added),
+            note('Because.', { type: 'DiffNote', discussion_id: 'd1', author_id: 1 }),
+            diffNote('Gone', JSON.stringify(position({ old_line: 2, head_sha: 'e'.repeat(40) }))),
+            note('Fine', { type: 'DiscussionNote', discussion_id: 'd3' }),
+          ],
+        }),
+      ],
+    })
+    const threads = await facts('pull_request_review_threads')
+    assert.deepEqual(
+      threads.map(({ pull, line, originalLine, side, diffHunk, outdated, resolver }) => [
+        ...[pull, line, originalLine, side, diffHunk, outdated, resolver],
+      ]),
+      [
+        [6, 2, 2, 'right', '@@ -1,3 +1,3 @@\n one\n-two\n+TWO', false, 'ann'],
+        [6, null, 2, 'left', '@@ -1,3 +1,3 @@\n one\n-two', true, null],
+      ],
+    )
+    const comments = await facts('pull_request_review_comments')
+    assert.deepEqual(
+      comments.map(({ author, body, position }) => [author, body, position]),
+      [
+        ['gitlab-user-2', 'Why?\n```suggestion\n2\n```', 3],
+        ['ann', 'Because.', 3],
+        ['gitlab-user-2', 'Gone', null],
+      ],
+    )
+    assert.equal(comments[1]?.inReplyTo, comments[0]?.id)
+    const reviews = await facts('pull_request_reviews')
+    assert.deepEqual(
+      reviews.map(({ author, state }) => [author, state]),
+      [
+        ['gitlab-user-2', 'commented'],
+        ['ann', 'commented'],
+        ['gitlab-user-2', 'commented'],
+      ],
+    )
+    assert.deepEqual(
+      (await facts('issue_comments')).map(({ body }) => body),
+      ['Fine'],
+    )
+  })
+
+  test('has approvals, reviewers, and how it ended', async (t) => {
+    const { facts } = await read(t, {
+      project_members: members,
+      merge_requests: [
+        mergeRequest(1, {
+          ...{ state: 'merged', title: 'Draft: Done', merge_commit_sha: head },
+          metrics: { merged_at: LATER, merged_by_id: 1 },
+          approvals: [{ user_id: 1, ...times }],
+          merge_request_reviewers: [
+            { user_id: 1, state: 'approved' },
+            { user_id: 3, state: 'requested_changes', created_at: AT },
+            { user_id: 4, state: 'unreviewed', created_at: AT },
+          ],
+        }),
+        mergeRequest(2, {
+          ...{ state: 'closed', source_project_id: 8 },
+          notes: [
+            system('approved this', 'approved'),
+            system('closed', 'closed', { created_at: LATER }),
+          ],
+        }),
+      ],
+    })
+    const [merged, closed] = await facts('pull_requests')
+    assert.deepEqual(
+      [merged?.title, merged?.draft, merged?.mergedAt, merged?.closedAt, merged?.mergeCommit],
+      ['Done', true, LATER, LATER, head],
+    )
+    assert.deepEqual(
+      merged?.reviewRequests.map(({ reviewer }) => reviewer),
+      [{ kind: 'user', login: 'gitlab-user-4' }],
+    )
+    assert.deepEqual(
+      [closed?.closedAt, closed?.mergedAt, closed?.head.repository],
+      [LATER, null, null],
+    )
+    assert.deepEqual(
+      (await facts('pull_request_reviews')).map(({ pull, author, state }) => [pull, author, state]),
+      [
+        [1, 'ann', 'approved'],
+        [1, 'gitlab-user-3', 'changes_requested'],
+        [2, 'gitlab-user-2', 'approved'],
+      ],
+    )
+    assert.deepEqual(
+      (await facts('issue_events')).map(({ on, event, actor }) => [on.number, event, actor]),
+      [
+        [1, 'merged', 'ann'],
+        [1, 'closed', 'ann'],
+        [2, 'closed', 'gitlab-user-2'],
+      ],
+    )
+  })
+})
+
+test('events, labels and milestones of groups, and the lock of an issue are kept', async (t) => {
+  const label = { title: 'bug', color: '#F00', type: 'GroupLabel', priorities: [{ priority: 1 }] }
+  const milestone = { iid: 1, title: 'Of the group', group_id: 3, state: 'active', ...times }
+  const { facts, lost } = await read(t, {
+    milestones: [{ iid: 1, title: 'Own', state: 'closed', due_date: '2024-06-01', ...times }],
+    issues: [
+      issue(1, {
+        ...{ milestone, discussion_locked: true, confidential: true, weight: 3 },
+        label_links: [{ label }],
+        resource_label_events: [{ action: 'add', user_id: 1, created_at: AT, label }],
+        resource_milestone_events: [{ action: 'add', user_id: 1, created_at: AT, milestone }],
+        resource_state_events: [{ state: 'closed', user_id: 2, created_at: LATER }],
+        notes: [
+          system('changed title from **{-Old-}** to **{+New+}**', 'title'),
+          system('assigned to @ann and unassigned @bob', 'assignee'),
+          system('mentioned in !3', 'cross_reference'),
+        ],
+        designs: [{ filename: 'a.png' }],
+      }),
+    ],
+  })
+  assert.deepEqual((await facts('issue_events')).map(({ event }) => event).sort(), [
+    'assigned',
+    'closed',
+    'labeled',
+    'locked',
+    'milestoned',
+    'renamed',
+    'unassigned',
+  ])
+  assert.deepEqual(
+    (await facts('milestones')).map(({ number, title, dueOn }) => [number, title, dueOn]),
+    [
+      [1, 'Own', '2024-06-01T00:00:00Z'],
+      [2, 'Of the group', null],
+    ],
+  )
+  const [first] = await facts('issues')
+  assert.deepEqual([first?.milestone, first?.body], [2, '*GitLab: confidential, weight 3*'])
+  const [tool] = await facts('repositories')
+  assert.deepEqual([tool?.name, tool?.private, tool?.labels[0]?.color], ['Tool', false, 'ff0000'])
+  assert.deepEqual(lost(), { designs: 1, label_priorities: 1, system_notes: 1 })
+})
+
+test('texts refer to the new numbers, people, labels and files, but not in code', async (t) => {
+  const secret = 'a1b2c3d4'.repeat(4)
+  const description = [
+    'See !2, #1, tool!2, group/tool#1, other/x!2 and !9 but not `!2`.',
+    `![p](/uploads/${secret}/p%20q.png) /uploads/${secret}/gone.png`,
+    '~bug ~"two words" ~nope %1 %"Own" @ann @all a@b.c #3',
+    '```',
+    '!2 ~bug',
+    '```',
+  ].join('\n')
+  const { facts, content, signal, lost } = await read(
+    t,
+    {
+      project_members: members,
+      labels: [
+        { title: 'bug', color: '#ff0000' },
+        { title: 'two words', color: '#ff0000' },
+      ],
+      milestones: [{ iid: 1, title: 'Own', state: 'active', ...times }],
+      issues: [issue(1, { description })],
+      merge_requests: [mergeRequest(2)],
+    },
+    { [`uploads/${secret}/p q.png`]: 'picture', [`uploads/${secret}/unused.txt`]: 'text' },
+  )
+  const url = 'https://gitlab.invalid/user-attachments/assets/a1b2c3d4-a1b2-c3d4-a1b2-c3d4a1b2c3d4'
+  assert.deepEqual((await facts('issues'))[0]?.body?.split('\n'), [
+    'See #3, #1, alice/Tool#3, alice/Tool#1, other/x!2 and !9 but not `!2`.',
+    `![p](${url}) /uploads/${secret}/gone.png`,
+    '`bug` `two words` ~nope Own Own @ann `@all` a@b.c issue 3',
+    '```',
+    '!2 ~bug',
+    '```',
+  ])
+  const attachments = await facts('attachments')
+  assert.deepEqual(
+    attachments
+      .map(({ name, contentType, on, author }) => [name, contentType, on.kind, author])
+      .sort(),
+    [
+      ['p q.png', 'image/png', 'issue', 'ann'],
+      ['unused.txt', 'text/plain', 'repository', null],
+    ],
+  )
+  const found = await content.findFile(
+    attachments.find(({ on }) => on.kind === 'issue')!.file,
+    signal,
+  )
+  assert.ok('file' in found)
+  assert.equal(await readFile(found.file, 'utf8'), 'picture')
+  for (const path of ['attachments/../tree/project.json', `attachments/${secret}/../x`])
+    assert.ok('missing' in (await content.findFile(path, signal)), path)
+  assert.deepEqual(lost(), { attachments: 1 })
+})
+
+describe('git data', () => {
+  const snapshotOf = async ({ content, signal }: Awaited<ReturnType<typeof read>>) => {
+    const [found] = await Array.fromAsync(content.repositories(signal), async (each) =>
+      'snapshot' in each
+        ? {
+            refs: await host.git(['for-each-ref', '--format=%(refname)'], {
+              dir: each.snapshot.repository.dir,
+            }),
+            lfs: each.snapshot.examination.repository.lfsObjects.map(({ size }) => size),
+          }
+        : { errors: each.errors },
+    )
+    return found
+  }
+
+  test('has the heads of merge requests as those of pull requests, and LFS objects', async (t) => {
+    const large = Buffer.from('a large file')
+    const oid = createHash('sha256').update(large).digest('hex')
+    const made = await read(
+      t,
+      { issues: [issue(5)], merge_requests: [mergeRequest(1)] },
+      {
+        'project.bundle': await bundle(
+          ['refs/merge-requests/1/head', head],
+          [`refs/keep-around/${head}`, head],
+        ),
+        [`lfs-objects/${oid}`]: large,
+      },
+    )
+    const found = await snapshotOf(made)
+    assert.deepEqual(found, { refs: 'refs/heads/main\nrefs/pull/6/head', lfs: [large.length] })
+    assert.deepEqual(made.lost(), { keep_around_refs: 1 })
+  })
+
+  const SPOILED: [what: string, spoil: (good: Buffer) => Buffer, error: RegExp][] = [
+    [
+      'with another signature',
+      () => Buffer.from('no bundle'),
+      /not a git bundle of version 2 or 3/,
+    ],
+    ['that is truncated', (good) => good.subarray(0, good.length - 40), /git bundle failed/],
+    [
+      'with a filter',
+      () => Buffer.from(`# v3 git bundle\n@filter=blob:none\n${head} refs/heads/main\n\n`),
+      /capability filter=blob:none, which is not supported/,
+    ],
+    [
+      'whose ref leaves the repository',
+      (good) =>
+        Buffer.from(
+          good.toString('latin1').replace('refs/heads/main', 'refs/heads/../m'),
+          'latin1',
+        ),
+      /git update-ref failed/,
+    ],
+  ]
+  for (const [what, spoil, error] of SPOILED)
+    test(`a bundle ${what} fails this repository only`, async (t) => {
+      const found = await snapshotOf(await read(t, {}, { 'project.bundle': spoil(await bundle()) }))
+      assert.match(String(found?.errors), error)
+    })
+
+  test('a bundle of version 3 is read', async (t) => {
+    const good = (await bundle()).toString('latin1')
+    const third = good.replace('# v2 git bundle\n', '# v3 git bundle\n@object-format=sha1\n')
+    const found = await snapshotOf(
+      await read(t, {}, { 'project.bundle': Buffer.from(third, 'latin1') }),
+    )
+    assert.match(String(found?.refs), /refs\/heads\/main/)
+  })
+
+  test('an LFS object with other content is an error', async (t) => {
+    const lfs = { [`lfs-objects/${'a'.repeat(64)}`]: 'other' }
+    const found = await snapshotOf(await read(t, {}, { 'project.bundle': await bundle(), ...lfs }))
+    assert.match(String(found?.errors), /a{64}/)
+  })
+})
+
+describe('a hostile export', () => {
+  test('has invalid records, which are named, and the others are read', async (t) => {
+    const { facts, warnings, lost } = await read(
+      t,
+      { issues: [issue(1), { ...issue(2), created_at: 'soon' }, issue(1), issue(3)] },
+      { 'tree/project/labels.ndjson': 'null\n{"title": \n[]\n\n{"title":"ok","color":"#00ff00"}' },
+    )
+    assert.deepEqual(
+      (await facts('issues')).map(({ number }) => number),
+      [1, 3],
+    )
+    assert.deepEqual((await facts('repositories'))[0]?.labels.length, 1)
+    assert.deepEqual(lost(), { issues: 2, labels: 2 })
+    assert.match(
+      warnings.join('\n'),
+      /issues\.ndjson: line 2: created_at is not a valid time: "soon"/,
+    )
+    assert.match(warnings.join('\n'), /issues\.ndjson: line 3: #1 occurs twice/)
+    assert.match(warnings.join('\n'), /labels\.ndjson: line 2/)
+  })
+
+  test('is refused if it nests too deeply or has a line that is too long', async (t) => {
+    const deep = `{"a":${'['.repeat(200)}${']'.repeat(200)}}\n`
+    const { lost, warnings } = await read(t, {}, { 'tree/project/issues.ndjson': deep })
+    assert.deepEqual(lost(), { issues: 1 })
+    assert.match(warnings.join(), /nested more than 100 levels deep/)
+    await assert.rejects(
+      read(t, {}, { 'tree/project.json': deep }),
+      /tree\/project.json: it is nested/,
+    )
+    const folder = await writeExport(join(await temporaryFolder(t), 'export'), { issues: [] })
+    await truncate(join(folder, 'tree/project/issues.ndjson'), 50 * 1024 * 1024 + 1)
+    await assert.rejects(
+      readContent(t, { folder }, { git: host.godwitGit }),
+      /issues.ndjson: line 1 has more than 52428800 bytes/,
+    )
+  })
+
+  const LINKS: [kind: string, make: (root: string) => Promise<void>][] = [
+    ['a symbolic link', (root) => symlink('/etc/passwd', join(root, 'uploads'))],
+    ['a hard link', (root) => link(join(root, 'VERSION'), join(root, 'VERSION2'))],
+    ['a pipe', async (root) => void execFileSync('mkfifo', [join(root, 'uploads')])],
+  ]
+  for (const [kind, make] of LINKS)
+    test(`is refused if it has ${kind}`, async (t) => {
+      const folder = await temporaryFolder(t)
+      const root = await writeExport(join(folder, 'export'), {})
+      await make(root)
+      const file = join(folder, 'export.tar.gz')
+      execFileSync('tar', ['czf', file, '-C', root, '.'])
+      await assert.rejects(
+        readContent(t, createReadStream(file), { git: host.godwitGit }),
+        /the archive is not supported/,
+      )
+    })
+
+  test('with a repository of its own does not get it into the result', async (t) => {
+    const { content, signal } = await read(
+      t,
+      {},
+      { 'repositories/alice/other.git/HEAD': 'ref: refs/heads/x\n' },
+    )
+    const names = await Array.fromAsync(content.repositories(signal), ({ fullName }) => fullName)
+    assert.deepEqual(names, ['alice/Tool'])
+  })
+})
+
+test('50,000 issues are read in bounded memory', async (t) => {
+  const folder = join(await temporaryFolder(t), 'export')
+  await writeExport(folder, {})
+  await mkdir(join(folder, 'tree/project'), { recursive: true })
+  const file = openSync(join(folder, 'tree/project/issues.ndjson'), 'w')
+  const body = 'word '.repeat(200)
+  for (let n = 1; n <= 50_000; n++)
+    writeSync(
+      file,
+      `${JSON.stringify(issue(n, { description: body, notes: [note(body), note(body)] }))}\n`,
+    )
+  closeSync(file)
+  const { content, signal } = await readContent(t, { folder }, { git: host.godwitGit })
+  let count = 0
+  for await (const _ of content.facts('issue_comments', signal)) count += 1
+  assert.equal(count, 100_000)
+  const { heapUsed } = process.memoryUsage()
+  // The lines have 170 MB.
+  assert.ok(heapUsed < 120e6, String(heapUsed))
+})

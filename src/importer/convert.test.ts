@@ -1,0 +1,229 @@
+import assert from 'node:assert/strict'
+import { createReadStream, existsSync, readdirSync } from 'node:fs'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, type TestContext, test } from 'node:test'
+import { temporaryFolder } from '../../test/support/archive-samples.ts'
+import { type GitHost, gitHost } from '../../test/support/git-host.ts'
+import {
+  DISCUSSED_FILES,
+  discussedFacts,
+  type Facts,
+  makeDiscussedRepositories,
+  writeUnpackedArchive,
+} from '../../test/support/gitea-archive.ts'
+import {
+  GITLAB_2019,
+  needsGitLab,
+  readContent,
+  unpackTree2020,
+  writeExport,
+} from '../../test/support/gitlab-exports.ts'
+import { REAL_ARCHIVE } from '../../test/support/real-archive.ts'
+import type { Folder } from '../archive/read-folder.ts'
+import type { Bytes } from '../blobs/blob-store.ts'
+import { githubArchiveWriter } from '../formats/github-archive/write-github-archive.ts'
+import { Report } from '../formats/report.ts'
+import { FACT_KINDS } from '../records/fact-kinds.ts'
+import { type ConvertParts, convert } from './convert.ts'
+import { restoreArchive } from './restore-archive.ts'
+import { verifyArchive } from './verify-archive.ts'
+
+let host: GitHost
+let facts: Facts
+before(async () => {
+  host = await gitHost()
+  facts = discussedFacts(await makeDiscussedRepositories(host))
+})
+after(() => host.remove())
+
+const { signal } = new AbortController()
+
+async function scene(t: TestContext) {
+  const into = await temporaryFolder(t)
+  const output = join(into, 'archive.tar.gz')
+  const warnings: string[] = []
+  const report = new Report((text) => warnings.push(text))
+  const convertAll = (inputs: (Bytes | Folder)[], more: Partial<ConvertParts> = {}) =>
+    Array.fromAsync(
+      convert(
+        {
+          ...{
+            git: host.godwitGit,
+            repositories: [],
+            owner: 'alice',
+            people: new Map(),
+            into,
+            report,
+          },
+          inputs: inputs.map((input, n) => ({
+            name: `group_tool-${n}_export.tar.gz`,
+            open: () => input,
+          })),
+          createWriter: (workDirectory) =>
+            githubArchiveWriter({ output, workDirectory, generator: 'godwit test', now: Date.now }),
+          numbersFile: join(into, 'numbers.csv'),
+          ...more,
+        },
+        signal,
+      ),
+    )
+  const verify = async () => {
+    const directory = await temporaryFolder(t)
+    const parts = { git: host.godwitGit, directory, file: output }
+    return Array.fromAsync(verifyArchive(parts, createReadStream(output), signal))
+  }
+  const readOutput = () => readContent(t, createReadStream(output), { git: host.godwitGit })
+  return { into, output, report, warnings, convertAll, verify, readOutput }
+}
+
+const SITE = { repositories: ['alice/site'] }
+
+/** The records of the sample refer to these on purpose. */
+const isOfSample = (error: string) => /pull\/99|labels\/gone|pullrequestreview-999/.test(error)
+const errorsIn = (findings: readonly object[]) =>
+  findings.flatMap((each) => ('error' in each && !isOfSample(String(each.error)) ? [each] : []))
+
+test('an archive is converted to an archive with the same facts, which is verified and restored', async (t) => {
+  const { into, output, convertAll, verify, readOutput } = await scene(t)
+  const folder = join(into, 'unpacked')
+  await writeUnpackedArchive(folder, host, facts, DISCUSSED_FILES)
+  const before = await readContent(t, { folder }, { git: host.godwitGit })
+  const written = await convertAll([{ folder }])
+  assert.deepEqual(
+    written,
+    ['alice/site', 'corp/empty', 'corp/quiet'].map((fullName) => ({ fullName, errors: [] })),
+  )
+  const findings = await verify()
+  assert.deepEqual(errorsIn(findings), [])
+  assert.deepEqual(findings.at(-1), { compared: true })
+  const made = await readOutput()
+  for (const kind of FACT_KINDS)
+    if (!['users', 'attachments', 'releases'].includes(kind))
+      assert.deepEqual(await made.facts(kind), await before.facts(kind), kind)
+  const [attachment] = await made.facts('attachments')
+  const found = await made.content.findFile(attachment!.file, signal)
+  assert.ok('file' in found)
+  assert.equal(await readFile(found.file, 'utf8'), 'a picture')
+  const restored = join(into, 'restored')
+  const open = () => createReadStream(output)
+  const results = await Array.fromAsync(
+    restoreArchive({ git: host.godwitGit, open, into: restored }, signal),
+  )
+  assert.deepEqual(
+    results.map(({ errors }) => errors.length),
+    [0, 0, 0],
+  )
+  assert.deepEqual(readdirSync(into).sort(), ['archive.tar.gz', 'restored', 'unpacked'])
+})
+
+test('an archive of github.com is converted and verified', REAL_ARCHIVE.needed, async (t) => {
+  const { convertAll, verify, readOutput, report } = await scene(t)
+  const before = await readContent(t, createReadStream(REAL_ARCHIVE.file), { git: host.godwitGit })
+  await convertAll([createReadStream(REAL_ARCHIVE.file)])
+  assert.deepEqual(errorsIn(await verify()), [])
+  const made = await readOutput()
+  for (const kind of ['issues', 'issue_comments', 'pull_requests', 'pull_request_reviews'] as const)
+    assert.deepEqual(await made.facts(kind), await before.facts(kind), kind)
+  assert.deepEqual(
+    report.end().filter(({ kind }) => FACT_KINDS.includes(kind as never)),
+    [],
+  )
+})
+
+test(
+  'exports of GitLab become one archive with new numbers, which is verified',
+  needsGitLab,
+  async (t) => {
+    const { into, convertAll, verify, readOutput } = await scene(t)
+    const folder = await unpackTree2020(t, 'complex')
+    const written = await convertAll([createReadStream(GITLAB_2019), { folder }])
+    assert.deepEqual(
+      written.map(({ fullName, errors }) => [fullName, errors]),
+      [
+        ['alice/group_tool-0', []],
+        ['alice/group_tool-1', []],
+      ],
+    )
+    const findings = await verify()
+    assert.deepEqual(errorsIn(findings), [])
+    const made = await readOutput()
+    assert.equal((await made.facts('issues')).length, 20)
+    assert.equal((await made.facts('pull_requests')).length, 18)
+    assert.equal((await made.facts('issue_comments')).length, 304)
+    const lines = (await readFile(join(into, 'numbers.csv'), 'utf8')).split('\n')
+    assert.deepEqual(
+      [lines[0], lines[1], lines.length],
+      ['repository,old,new', 'alice/group_tool-0,!1,#11', 20],
+    )
+  },
+)
+
+test('people are mapped, and two that become one have one record', async (t) => {
+  const { into, convertAll, verify, readOutput } = await scene(t)
+  const folder = join(into, 'unpacked')
+  await writeUnpackedArchive(folder, host, facts, DISCUSSED_FILES)
+  const anna = { login: 'anna', id: undefined }
+  await convertAll([{ folder }], {
+    ...SITE,
+    people: new Map([
+      ['bob', anna],
+      ['carol', anna],
+    ]),
+  })
+  assert.deepEqual(errorsIn(await verify()), [])
+  const made = await readOutput()
+  const logins = (await made.facts('users')).map(({ login }) => login)
+  assert.deepEqual(
+    logins.filter((login) => ['anna', 'bob', 'carol'].includes(login)),
+    ['anna'],
+  )
+  const authors = new Set((await made.facts('pull_requests')).map(({ author }) => author))
+  assert.deepEqual([...authors], ['anna'])
+})
+
+test('inputs that clash, existing outputs and unknown repositories are refused, and nothing is left', async (t) => {
+  const { into, output, convertAll, warnings } = await scene(t)
+  const times = { created_at: '2024-05-01T12:00:00Z', updated_at: '2024-05-01T12:00:00Z' }
+  const make = (name: string, author: string) =>
+    writeExport(
+      join(into, name),
+      {
+        issues: [
+          {
+            ...{ iid: 1, title: 'One', author_id: 1, state: 'opened', ...times },
+            notes: [{ note: 'x', author_id: 1, author: { name: author }, ...times }],
+          },
+        ],
+      },
+      { 'tree/project.json': JSON.stringify({ name }) },
+    )
+  const [one, two] = [await make('one', 'Ann'), await make('two', 'Other')]
+  const left = () => readdirSync(into).sort()
+  await assert.rejects(
+    convertAll([{ folder: one }, { folder: one }]),
+    /alice\/one is both in group_tool-0_export\.tar\.gz and in group_tool-1/,
+  )
+  await assert.rejects(
+    convertAll([{ folder: one }], { repositories: ['x/y'] }),
+    /does not hold x\/y/,
+  )
+  await assert.rejects(convertAll([{ folder: one }], { owner: '' }), /use --owner LOGIN/)
+  assert.deepEqual(left(), ['one', 'two'])
+  await convertAll([{ folder: one }, { folder: two }])
+  assert.deepEqual(
+    warnings.filter((line) => line.includes('two names')),
+    ['gitlab-user-1 has two names, Ann and Other; the first is used'],
+  )
+  assert.deepEqual(left(), ['archive.tar.gz', 'one', 'two'])
+  await assert.rejects(convertAll([{ folder: one }]), /archive\.tar\.gz already exists/)
+  assert.ok(existsSync(output))
+  await mkdir(join(into, 'empty'))
+  await writeFile(join(into, 'empty/schema.json'), '{"version":"1.0.1"}')
+  await assert.rejects(
+    convertAll([{ folder: join(into, 'empty') }], {
+      createWriter: () => ({ write: async function* () {} }),
+    }),
+    /it holds no repositories/,
+  )
+})

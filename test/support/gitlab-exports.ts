@@ -1,0 +1,100 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { cp, mkdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { TestContext } from 'node:test'
+import type { Folder } from '../../src/archive/read-folder.ts'
+import type { Bytes } from '../../src/blobs/blob-store.ts'
+import type { MappedPerson } from '../../src/formats/people.ts'
+import { Report } from '../../src/formats/report.ts'
+import type { Git } from '../../src/git/git.ts'
+import { openReader } from '../../src/importer/convert.ts'
+import type { FactKind, FactsByKind } from '../../src/records/fact-kinds.ts'
+import { temporaryFolder } from './archive-samples.ts'
+
+const DATA = join(import.meta.dirname, '../../../shared/data')
+
+/** Real files of GitLab, which are not part of the project. */
+export const GITLAB_2019 = join(DATA, 'gitlab-export-2019.tar.gz')
+const TREE_2020 = join(DATA, 'gitlab-tree-2020.tar.gz')
+const isThere = existsSync(GITLAB_2019) && existsSync(TREE_2020)
+export const needsGitLab = { skip: isThere ? false : `${DATA} has no exports of GitLab` }
+
+/** Unpacks the tree of 2020, and makes an export of it with the git data of 2019, whose commits it names. */
+export async function unpackTree2020(
+  t: Pick<TestContext, 'after'>,
+  tree: 'complex' | 'light',
+  { legacy = false } = {},
+): Promise<string> {
+  const folder = await temporaryFolder(t)
+  const [unpacked, old, root] = ['unpacked', 'old', 'export'].map((name) => join(folder, name))
+  for (const each of [unpacked!, old!, root!]) await mkdir(each)
+  execFileSync('tar', ['xzf', TREE_2020, '-C', unpacked!])
+  execFileSync('tar', ['xzf', GITLAB_2019, '-C', old!])
+  const [from, to] = legacy ? ['project.json', 'project.json'] : ['tree', 'tree']
+  await cp(join(unpacked!, tree, from), join(root!, to), { recursive: true })
+  if (tree === 'complex') await cp(join(old!, 'project.bundle'), join(root!, 'project.bundle'))
+  await writeFile(join(root!, 'VERSION'), '0.2.4')
+  return root!
+}
+
+interface Options {
+  git: Git
+  people?: Map<string, MappedPerson>
+}
+
+/** Reads an input of any format, and returns its content with everything that was reported. */
+export async function readContent(
+  t: Pick<TestContext, 'after'>,
+  input: Bytes | Folder,
+  { git, people = new Map() }: Options,
+) {
+  const folder = await temporaryFolder(t)
+  const { signal } = new AbortController()
+  const resources = new DisposableStack()
+  t.after(() => resources.dispose())
+  const warnings: string[] = []
+  const report = new Report((text) => warnings.push(text))
+  const parts = { git, people, report, resources, wanted: new Set<string>(), projects: new Map() }
+  const content = await openReader(
+    input,
+    join(folder, 'input'),
+    { ...parts, name: 'group_project_export.tar.gz', owner: 'alice' },
+    signal,
+  )
+  return {
+    ...{ content, warnings, signal },
+    facts: <K extends FactKind>(kind: K): Promise<FactsByKind[K][]> =>
+      Array.fromAsync(content.facts(kind, signal)),
+    /** Ends the report. */
+    lost: () => Object.fromEntries(report.end().map(({ kind, count }) => [kind, count])),
+  }
+}
+
+export type Relations = Record<string, readonly object[]>
+
+/** Writes an export as a directory: lines of JSON for each relation, and other files. */
+export async function writeExport(
+  root: string,
+  relations: Relations,
+  files: Record<string, string | Buffer> = {},
+): Promise<string> {
+  const lines = (records: readonly object[]) => records.map((each) => `${JSON.stringify(each)}\n`)
+  const all: Record<string, string | Buffer> = {
+    VERSION: '0.2.4\n',
+    GITLAB_VERSION: '17.1.0\n',
+    'tree/project.json': JSON.stringify({ visibility_level: 20, name: 'Tool' }),
+    ...Object.fromEntries(
+      Object.entries(relations).map(([name, records]) => [
+        `tree/project/${name}.ndjson`,
+        lines(records).join(''),
+      ]),
+    ),
+    ...files,
+  }
+  for (const [path, content] of Object.entries(all)) {
+    await mkdir(dirname(join(root, path)), { recursive: true })
+    await writeFile(join(root, path), content)
+  }
+  return root
+}

@@ -11,7 +11,6 @@ import { isImage, type RepositorySite, type Site } from './site.ts'
 export interface GitTree {
   git: Git
   dir: string
-  /** A commit or a ref. */
   commit: string
 }
 
@@ -108,11 +107,12 @@ export async function renderDocument(
   return render()
 }
 
-/** Returns undefined if there is no such file, or if it is too large. */
+/** Returns undefined if there is no such file, if it is too large, or if it is only the pointer to an LFS object. */
 async function readImage({ git, dir, commit }: GitTree, path: string, signal: AbortSignal) {
   try {
     const call = { dir, signal, maxBytes: MAX_IMAGE_BYTES }
-    return await git.run(['cat-file', 'blob', `${commit}:${path}`], call)
+    const content = await git.run(['cat-file', 'blob', `${commit}:${path}`], call)
+    return content.toString('latin1', 0, 20) === 'version https://git-' ? undefined : content
   } catch (error) {
     signal.throwIfAborted()
     if (!(error instanceof GitFailed)) throw error

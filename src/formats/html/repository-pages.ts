@@ -8,7 +8,7 @@ import type { Snapshot } from '../../sources/snapshot.ts'
 import type { FormatReader } from '../format.ts'
 import { linkOrCopy } from '../output.ts'
 import type { Report } from '../report.ts'
-import { findReadme, listWikiFiles, renderDocument, writeWiki } from './documents.ts'
+import { findReadme, type GitTree, listWikiFiles, renderDocument, writeWiki } from './documents.ts'
 import {
   formatDay,
   type Html,
@@ -59,9 +59,8 @@ export async function writeRepository(
   const refs = await readRefs(git, dir, signal)
   const branches = refs.filter(({ name }) => name.startsWith('refs/heads/'))
   const tags = refs.filter(({ name }) => name.startsWith('refs/tags/'))
-  const wiki = snapshot.wiki && { git, dir: snapshot.wiki.dir, commit: 'HEAD' }
-  const hasWiki = wiki && (await readRefs(git, wiki.dir, signal)).length > 0
-  const wikiFiles = wiki && hasWiki ? await listWikiFiles(wiki, signal) : []
+  const wiki = snapshot.wiki && (await findWiki(git, snapshot.wiki.dir, signal))
+  const wikiFiles = wiki ? await listWikiFiles(wiki, signal) : []
   const sections: [title: string, folder: string, count: number][] = [
     ['Issues', 'issues', count('issues by age')],
     ['Pull requests', 'pulls', count('pulls by age')],
@@ -117,6 +116,13 @@ async function readRefs(git: Git, dir: string, signal: AbortSignal): Promise<Ref
     const [name, oid = '', commit, at = '', subject = ''] = line.split('\0')
     return name ? [{ name, oid: commit || oid, at, subject }] : []
   })
+}
+
+/** Returns undefined for an empty wiki. Its HEAD may lead to a branch that does not exist. */
+async function findWiki(git: Git, dir: string, signal: AbortSignal): Promise<GitTree | undefined> {
+  const refs = await readRefs(git, dir, signal)
+  const main = refs.find(({ name }) => /^refs\/heads\/(?:master|main)$/.test(name)) ?? refs[0]
+  return main && { git, dir, commit: main.oid }
 }
 
 async function writeReadme(
@@ -182,7 +188,7 @@ async function writeItems(parts: RepositoryParts): Promise<void> {
   const all = rows.count(`timeline ${key}`) + rows.count(`review comments ${key}`)
   const written = (await writeItemTable(parts, 'issues')) + (await writeItemTable(parts, 'pulls'))
   const why = `${fullName}: their issue or pull request is not in the input`
-  report.lost('comments and events', all - written, why)
+  report.lost('orphaned_comments', all - written, why)
 }
 
 const PAGE_SIZE = 100

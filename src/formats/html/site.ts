@@ -205,7 +205,9 @@ function reactionsHtml(reactions: readonly Reaction[]): Html | undefined {
   const groups = Object.entries(Object.groupBy(reactions, ({ content }) => content))
   const chips = groups.map(([content, group = []]) => {
     const people = group.map(({ author }) => author ?? 'ghost').join(', ')
-    return html`<li class="reaction" title="${people}"><span role="img" aria-label="${content}">${EMOJI[content] ?? content}</span> ${group.length}</li>`
+    // Tooltips exist neither on paper nor on phones.
+    const shown = group.length <= 5 ? people : group.length
+    return html`<li class="reaction" title="${people}"><span role="img" aria-label="${content}">${EMOJI[content] ?? content}</span> ${shown}</li>`
   })
   return html`<ul class="reactions inline" aria-label="Reactions">${chips}</ul>\n`
 }

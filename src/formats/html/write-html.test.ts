@@ -104,7 +104,7 @@ describe('a site', () => {
     for (const text of [
       '<b>ghost</b>',
       'aria-label="+1"',
-      '</span> 2</li>',
+      '</span> alice, bob</li>',
       'milestone-1',
       'bug',
       'gone',
@@ -174,7 +174,7 @@ describe('a site', () => {
       [
         ['attachments', 1],
         ['collaborators', 1],
-        ['comments and events', 1],
+        ['orphaned_comments', 1],
       ],
     )
     assert.match(site.warnings.join('\n'), /attachments\/u3\/gone.txt is not in the archive/)

@@ -75,15 +75,12 @@ const DATE = new Intl.DateTimeFormat('en-GB', {
 })
 
 /** Returns the day of a time, or the text itself if it is not a time. */
-export function formatDay(at: string): string {
-  const date = new Date(at)
-  return Number.isNaN(date.getTime()) ? at : DATE.format(date)
-}
+export const formatDay = (at: string): string =>
+  Number.isNaN(Date.parse(at)) ? at : DATE.format(new Date(at))
 
 /** Shows the day; the exact time is in the element. */
 export function timeHtml(at: string): Html {
-  const date = new Date(at)
-  if (Number.isNaN(date.getTime())) return html`<span>${at}</span>`
-  const iso = date.toISOString()
-  return html`<time datetime="${iso}" title="${iso.slice(0, 16).replace('T', ' ')} UTC">${DATE.format(date)}</time>`
+  if (Number.isNaN(Date.parse(at))) return html`<span>${at}</span>`
+  const iso = new Date(at).toISOString()
+  return html`<time datetime="${iso}" title="${iso.slice(0, 16).replace('T', ' ')} UTC">${formatDay(at)}</time>`
 }

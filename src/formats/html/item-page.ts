@@ -62,14 +62,12 @@ export async function writeItemPage(
   table: ItemTable,
   item: Item,
 ): Promise<{ comments: number; rows: number }> {
-  const { rows } = site.spool
   const path = `${repository.directory}/${table}/${item.number}.html`
-  const of = <T>(name: string) => rows.of<T>(`${name} ${repository.key}`, item.number)
-  const uploads = of<Upload>('files').filter((upload) => !site.missing.has(upload.path))
+  const of = <T>(name: string) => site.spool.rows.of<T>(`${name} ${repository.key}`, item.number)
   const context: ItemContext = {
     ...{ site, repository, path },
     links: site.linksFrom(path, repository),
-    uploads: Map.groupBy(uploads, ({ anchor }) => anchor),
+    uploads: Map.groupBy(site.uploads(repository, item.number), ({ anchor }) => anchor),
   }
   const timeline = of<TimelineRow>('timeline')
   const reviewComments = table === 'pulls' ? of<ReviewComment>('review comments') : []
@@ -88,8 +86,7 @@ ${timelineHtml(context, timeline, threads)}
 </div>
 ${propertiesHtml(context, item)}
 </div>`
-  const title = `${item.title} #${item.number}`
-  await site.write({ path, title, body, repository })
+  await site.write({ path, title: `${item.title} #${item.number}`, body, repository })
   return { comments, rows: timeline.length + reviewComments.length }
 }
 
@@ -232,39 +229,24 @@ export function diffHtml(hunk: string): Html | undefined {
   return html`<details><summary>${formatCount(before.length, 'line')} before</summary>${show(before)}</details>${show(lines.slice(-SHOWN_LINES))}`
 }
 
-/** Other events are shown by their name. */
+/** The names of other events are shown as they are. */
 const EVENT_VERBS: Record<string, string> = {
-  added_to_project: 'added this to a project',
-  assigned: 'assigned',
-  automatic_base_change_succeeded: 'changed the base branch automatically',
   base_ref_changed: 'changed the base branch',
-  base_ref_force_pushed: 'force-pushed the base branch',
   closed: 'closed this',
-  convert_to_draft: 'made this a draft',
   demilestoned: 'removed this from the milestone',
   head_ref_deleted: 'deleted the branch',
   head_ref_force_pushed: 'force-pushed the branch',
   head_ref_restored: 'restored the branch',
   labeled: 'added the label',
   locked: 'locked the conversation',
-  mentioned: 'was mentioned',
   merged: 'merged this',
   milestoned: 'added this to the milestone',
-  pinned: 'pinned this',
-  ready_for_review: 'marked this as ready for review',
-  referenced: 'referred to this',
   renamed: 'changed the title',
   reopened: 'reopened this',
-  review_dismissed: 'dismissed a review',
-  review_request_removed: 'removed the request for a review from',
   review_requested: 'requested a review from',
-  subscribed: 'subscribed',
   transferred: 'moved this here from',
-  unassigned: 'removed the assignment of',
   unlabeled: 'removed the label',
   unlocked: 'unlocked the conversation',
-  unpinned: 'unpinned this',
-  unsubscribed: 'unsubscribed',
 }
 
 function eventHtml({ site, repository }: ItemContext, event: IssueEvent): Html {
@@ -293,42 +275,37 @@ function subjectHtml(site: Site, subject: EventSubject): Html {
 }
 
 /** The properties beside the conversation. */
-function propertiesHtml(context: ItemContext, item: Item): Html {
-  const { site, repository, path, links } = context
-  const { rows } = site.spool
-  const [milestone] =
-    item.milestone === null
-      ? []
-      : rows.of<Milestone>(`milestones ${repository.key}`, item.milestone)
-  const milestonesPage = `${repository.directory}/milestones/index.html#milestone-${item.milestone}`
+function propertiesHtml({ site, repository, path, links }: ItemContext, item: Item): Html {
+  const milestone = site.spool.rows.of<Milestone>(
+    `milestones ${repository.key}`,
+    item.milestone ?? -1,
+  )
+  const page = `${repository.directory}/milestones/index.html#milestone-${item.milestone}`
+  const { reviewRequests, closes } = 'head' in item ? item : { reviewRequests: [], closes: [] }
+  const requests = reviewRequests.filter(({ dismissedAt }) => dismissedAt === null)
   const properties: [title: string, values: Html[]][] = [
     ['Assignees', item.assignees.map((login) => site.person(login))],
     ['Labels', item.labels.map((name) => labelHtml(name, repository.colors.get(name)))],
     [
       'Milestone',
-      milestone
-        ? [html`<a href="${relativeUrl(path, milestonesPage)}"><bdi>${milestone.title}</bdi></a>`]
-        : [],
+      milestone.map(
+        ({ title }) => html`<a href="${relativeUrl(path, page)}"><bdi>${title}</bdi></a>`,
+      ),
+    ],
+    ['Review requests', requests.map(({ reviewer }) => subjectHtml(site, reviewer))],
+    [
+      'Closes',
+      closes.map(({ repository: name, issue }) => {
+        const text = name === item.repository ? `#${issue}` : `${name}#${issue}`
+        const url = links.item(issue, name)
+        return url ? html`<a href="${url}">${text}</a>` : html`${text}`
+      }),
     ],
   ]
-  if ('head' in item) {
-    const requests = item.reviewRequests.filter(({ dismissedAt }) => dismissedAt === null)
-    properties.push(
-      ['Review requests', requests.map(({ reviewer }) => subjectHtml(site, reviewer))],
-      [
-        'Closes',
-        item.closes.map(({ repository: name, issue }) => {
-          const text = name === item.repository ? `#${issue}` : `${name}#${issue}`
-          const url = links.item(issue, name)
-          return url ? html`<a href="${url}">${text}</a>` : html`${text}`
-        }),
-      ],
-    )
-  }
-  const shown = properties.filter(([, values]) => values.length > 0)
-  if (shown.length === 0) return html``
-  return html`<aside aria-label="Properties">${shown.map(
-    ([title, values]) =>
-      html`<div><h2>${title}</h2><ul>${values.map((value) => html`<li>${value}</li>`)}</ul></div>\n`,
-  )}</aside>`
+  const shown = properties.flatMap(([title, values]) =>
+    values.length > 0
+      ? html`<div><h2>${title}</h2><ul>${values.map((value) => html`<li>${value}</li>`)}</ul></div>\n`
+      : [],
+  )
+  return html`${shown.length > 0 && html`<aside aria-label="Properties">${shown}</aside>`}`
 }

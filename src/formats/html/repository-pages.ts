@@ -1,6 +1,6 @@
 import { appendFile } from 'node:fs/promises'
 import type { Git } from '../../git/git.ts'
-import { formatBytes, formatCount } from '../../lib/quantities.ts'
+import { formatBytes, formatCount, formatNumber } from '../../lib/quantities.ts'
 import type { CommitComment } from '../../records/pull-request.ts'
 import type { Release } from '../../records/release.ts'
 import type { Milestone, ProtectedBranch } from '../../records/repository.ts'
@@ -9,24 +9,9 @@ import type { FormatReader } from '../format.ts'
 import { linkOrCopy } from '../output.ts'
 import type { Report } from '../report.ts'
 import { findReadme, type GitTree, listWikiFiles, renderDocument, writeWiki } from './documents.ts'
-import {
-  formatDay,
-  type Html,
-  html,
-  passiveName,
-  relativeUrl,
-  showControls,
-  timeHtml,
-} from './html.ts'
+import { formatDay, Html, html, passiveName, relativeUrl, showControls, timeHtml } from './html.ts'
 import { type Item, type ItemTable, stateHtml, stateOf, writeItemPage } from './item-page.ts'
-import {
-  labelHtml,
-  PagedList,
-  type RepositorySite,
-  type Section,
-  type Site,
-  writingHtml,
-} from './site.ts'
+import { labelHtml, type RepositorySite, type Section, type Site, writingHtml } from './site.ts'
 import { hashKey, type Upload } from './spool.ts'
 
 export interface SiteParts {
@@ -41,9 +26,25 @@ interface RepositoryParts extends SiteParts {
   repository: RepositorySite
   /** How many open and closed issues and pull requests have each label and each milestone. */
   usage: { labels: Map<string, Usage>; milestones: Map<number, Usage> }
+  /** How many comments, events and reviews the pages show. */
+  shownRows: number
 }
 
 type Usage = { open: number; closed: number }
+
+/** A section that is a list. The links of its rows are relative to any file in its directory. */
+interface List extends Section {
+  count: number
+  rows: Iterable<Html> | AsyncIterable<Html>
+  /** How many rows a page has, by default 100. */
+  size?: number
+  /** The element around the rows, by default a list. */
+  element?: 'ul' | 'div'
+  /** Shown above the rows of every page. */
+  head?: Html
+  /** Whether `head` has a form to filter the list. */
+  isFiltered?: boolean
+}
 
 /** Writes all pages of a repository. */
 export async function writeRepository(
@@ -51,51 +52,101 @@ export async function writeRepository(
   fullName: string,
   snapshot: Snapshot,
 ): Promise<RepositorySite> {
-  const { site, git, signal } = parts
+  const { site, git, report, signal } = parts
+  const { rows, repositories } = site.spool
   const key = fullName.toLowerCase()
-  const { fact, directory } = site.spool.repositories.get(key)!
-  const count = (table: string) => site.spool.rows.count(`${table} ${key}`)
+  const { fact, directory } = repositories.get(key)!
   const { dir } = snapshot.repository
   const refs = await readRefs(git, dir, signal)
   const branches = refs.filter(({ name }) => name.startsWith('refs/heads/'))
   const tags = refs.filter(({ name }) => name.startsWith('refs/tags/'))
   const wiki = snapshot.wiki && (await findWiki(git, snapshot.wiki.dir, signal))
   const wikiFiles = wiki ? await listWikiFiles(wiki, signal) : []
-  const sections: [title: string, folder: string, count: number][] = [
-    ['Issues', 'issues', count('issues by age')],
-    ['Pull requests', 'pulls', count('pulls by age')],
-    ['Releases', 'releases', count('releases')],
-    ['Milestones', 'milestones', count('milestones')],
-    ['Labels', 'labels', fact.labels.length],
-    ['Branches', 'branches', branches.length],
-    ['Tags', 'tags', tags.length],
-    ['Commit comments', 'commits', count('commit comments')],
-    ['Files', 'files', count('files')],
-    ['Wiki', 'wiki', wikiFiles.length],
-  ]
-  const shown = sections.flatMap(([title, folder, count]): Section[] =>
-    count > 0 ? [{ title, path: `${directory}/${folder}/index.html`, count }] : [],
-  )
+  const sections: Section[] = [{ title: 'README', path: `${directory}/index.html` }]
   const repository: RepositorySite = {
-    ...{ key, fullName, fact, directory },
+    ...{ key, fullName, fact, directory, sections },
     colors: new Map(fact.labels.map(({ name, color }) => [name, color])),
-    sections: [{ title: 'README', path: `${directory}/index.html` }, ...shown],
   }
-  parts.report.lost('collaborators', fact.collaborators.length)
-  parts.report.lost('LFS_objects', snapshot.examination.repository.lfsObjects.length)
-  const all = { ...parts, repository, usage: { labels: new Map(), milestones: new Map() } }
-  await writeFiles(all)
-  await writeItems(all)
-  await writeReleases(all)
-  await writeMilestones(all)
-  await writeLabels(all)
-  await writeRefs(all, 'Branches', branches)
-  await writeRefs(all, 'Tags', tags)
-  await writeCommitComments(all)
+  const all: RepositoryParts = {
+    ...{ ...parts, repository, shownRows: 0 },
+    usage: { labels: new Map(), milestones: new Map() },
+  }
+  const list = (title: string, folder: string, count: number, rows: List['rows']): List => ({
+    ...{ title, path: `${directory}/${folder}/index.html`, count, rows },
+  })
+  const count = (table: string) => rows.count(`${table} ${key}`)
+  const files = { ...list('Files', 'files', count('files'), fileRows(all)), size: 200 }
+  const lists: List[] = [
+    {
+      ...list('Issues', 'issues', count('issues by age'), itemRows(all, 'issues')),
+      ...{ head: filterForm(['open', 'closed']), isFiltered: true },
+    },
+    {
+      ...list('Pull requests', 'pulls', count('pulls by age'), itemRows(all, 'pulls')),
+      ...{ head: filterForm(['open', 'draft', 'merged', 'closed']), isFiltered: true },
+    },
+    {
+      ...list('Releases', 'releases', count('releases'), releaseRows(all)),
+      ...{ size: 20, element: 'div' },
+    },
+    {
+      ...list('Milestones', 'milestones', count('milestones'), milestoneRows(all)),
+      size: Number.POSITIVE_INFINITY,
+    },
+    list('Labels', 'labels', fact.labels.length, labelRows(all)),
+    {
+      ...list('Branches', 'branches', branches.length, refRows(all, branches)),
+      head: protectionHtml(rows.of(`protected branches ${key}`, 0)),
+    },
+    list('Tags', 'tags', tags.length, refRows(all, tags)),
+    {
+      ...list('Commit comments', 'commits', count('commit comments'), commitCommentRows(all)),
+      element: 'div',
+    },
+    files,
+  ]
+  const shown = lists.filter((each) => each.count > 0)
+  sections.push(...shown)
+  if (wikiFiles.length > 0) sections.push(list('Wiki', 'wiki', wikiFiles.length, []))
+  // Other pages show only the files that were found.
+  for (const each of new Set([files, ...shown])) if (each.count > 0) await writeList(all, each)
   if (wiki) await writeWiki(site, wiki, repository, wikiFiles, signal)
   const main = branches.find(({ name }) => name === `refs/heads/${fact.defaultBranch}`)
   await writeReadme(all, dir, main ?? branches[0])
+  const orphans = count('timeline') + count('review comments') - all.shownRows
+  const why = `${fullName}: their issue or pull request is not in the input`
+  report.lost('orphaned_comments', orphans, why)
+  report.lost('collaborators', fact.collaborators.length)
+  report.lost('LFS_objects', snapshot.examination.repository.lfsObjects.length)
   return repository
+}
+
+/** Writes a list to `index.html`, `page-2.html` and so on. */
+async function writeList({ site, repository, signal }: RepositoryParts, list: List): Promise<void> {
+  const { title, rows, size = 100, element = 'ul', head, isFiltered = false } = list
+  const last = Math.max(1, Math.ceil(list.count / size))
+  const pathOf = (page: number) =>
+    page === 1 ? list.path : list.path.replace(/index\.html$/, `page-${page}.html`)
+  let page = 1
+  let shown: Html[] = []
+  const flush = async () => {
+    const near = [1, page - 2, page - 1, page, page + 1, page + 2, last]
+    const pages = [...new Set(near)].filter((each) => each >= 1 && each <= last)
+    const links = pages.map(
+      (each, index) =>
+        html`${each - (pages[index - 1] ?? 0) > 1 && html`<li>…</li>`}<li><a href="${relativeUrl(list.path, pathOf(each))}"${each === page && html` aria-current="page"`}>${formatNumber(each)}</a></li>`,
+    )
+    const body = html`<h1>${title}</h1>\n${head}<div class="list">${new Html(`<${element} class="rows">`)}
+${shown.map((row) => html`${row}\n`)}${new Html(`</${element}>`)}${last > 1 && html`<nav class="pages" aria-label="Pages"><ul class="inline">${links}</ul></nav>`}</div>`
+    await site.write({ path: pathOf(page++), title, body, repository, isFiltered })
+    shown = []
+  }
+  for await (const row of rows) {
+    signal.throwIfAborted()
+    shown.push(row)
+    if (shown.length === size) await flush()
+  }
+  if (page <= last) await flush()
 }
 
 interface Ref {
@@ -156,67 +207,40 @@ ${
 }
 
 /** Copies uploaded files into the site and lists them. */
-async function writeFiles({ site, content, report, repository, signal }: RepositoryParts) {
-  const { rows } = site.spool
+async function* fileRows({ site, content, report, repository, signal }: RepositoryParts) {
   const { key, directory, fullName } = repository
-  const count = rows.count(`files ${key}`)
-  if (count === 0) return
-  const path = `${directory}/files`
-  const list = new PagedList(site, { repository, path, title: 'Files', count, size: 200 })
-  for (const [number, upload] of rows.all<Upload>(`files ${key}`)) {
-    signal.throwIfAborted()
+  const from = `${directory}/files/index.html`
+  for (const [number, upload] of site.spool.rows.all<Upload>(`files ${key}`)) {
+    const { name, path, anchor } = upload
     const found = await content.findFile(upload.file, signal)
     if ('missing' in found) {
-      site.missing.add(upload.path)
+      site.missing.add(path)
       report.lostRecord('attachments', `${fullName}: ${found.missing}`)
-    } else await linkOrCopy(found.file, await site.place(upload.path))
+    } else await linkOrCopy(found.file, await site.place(path))
     const item = site.itemPath(key, number)
-    const name =
+    const file =
       'missing' in found
-        ? html`${upload.name} (missing)`
-        : html`<a href="${relativeUrl(list.path, upload.path)}" download="${upload.name}">${upload.name}</a> (${upload.contentType}, ${formatBytes(found.bytes)})`
-    await list.add(html`<li>${name}
-<p>Uploaded by ${site.person(upload.author)} on ${timeHtml(upload.createdAt)}${item && html` to <a href="${relativeUrl(list.path, `${item}${upload.anchor && `#${upload.anchor}`}`)}">#${number}</a>`}</p></li>`)
+        ? html`${name} (missing)`
+        : html`<a href="${relativeUrl(from, path)}" download="${name}">${name}</a> (${upload.contentType}, ${formatBytes(found.bytes)})`
+    yield html`<li>${file}
+<p>Uploaded by ${site.person(upload.author)} on ${timeHtml(upload.createdAt)}${item && html` to <a href="${relativeUrl(from, `${item}${anchor && `#${anchor}`}`)}">#${number}</a>`}</p></li>`
   }
-  await list.end()
 }
 
-async function writeItems(parts: RepositoryParts): Promise<void> {
+const INDEX_SIZE = 100
+
+/** Writes the page of each issue or pull request and the index for the filter, and lists them, the newest first. */
+async function* itemRows(parts: RepositoryParts, table: ItemTable) {
   const { site, report, repository } = parts
   const { rows } = site.spool
-  const { key, fullName } = repository
-  const all = rows.count(`timeline ${key}`) + rows.count(`review comments ${key}`)
-  const written = (await writeItemTable(parts, 'issues')) + (await writeItemTable(parts, 'pulls'))
-  const why = `${fullName}: their issue or pull request is not in the input`
-  report.lost('orphaned_comments', all - written, why)
-}
-
-const PAGE_SIZE = 100
-
-/** Writes the list of issues or pull requests and the page of each. Returns how many rows of the timeline they have. */
-async function writeItemTable(parts: RepositoryParts, table: ItemTable): Promise<number> {
-  const { site, report, repository, signal } = parts
-  const { rows } = site.spool
-  const { key, directory, fullName } = repository
-  const count = rows.count(`${table} by age ${key}`)
-  if (count === 0) return 0
-  const path = `${directory}/${table}`
-  const title = table === 'issues' ? 'Issues' : 'Pull requests'
-  const list = new PagedList(site, {
-    ...{ repository, path, title, count, size: PAGE_SIZE },
-    ...{ head: filterForm(table), isFiltered: true },
-  })
-  const index = await site.place(`${path}/index.js`)
+  const { key, fullName, colors } = repository
+  const index = await site.place(`${repository.directory}/${table}/index.js`)
+  const append = (call: string, values: unknown[]) =>
+    appendFile(index, `${call}(${showControls(JSON.stringify(values))})\n`)
+  await append('addLabels', [...colors])
   let found: unknown[] = []
-  const flush = async () => {
-    await appendFile(index, `addRows(${showControls(JSON.stringify(found))})\n`)
-    found = []
-  }
-  await appendFile(index, `addLabels(${showControls(JSON.stringify([...repository.colors]))})\n`)
   let last: number | undefined
-  let written = 0
   for (const [age] of rows.all(`${table} by age ${key}`)) {
-    signal.throwIfAborted()
     const number = -age
     if (number === last) {
       report.lostRecord(table, `${fullName}: #${number} occurs twice`)
@@ -224,20 +248,28 @@ async function writeItemTable(parts: RepositoryParts, table: ItemTable): Promise
     }
     last = number
     const item = rows.of<Item>(`${table} ${key}`, number)[0]!
+    const { title, author, createdAt, labels } = item
     const page = await writeItemPage(site, repository, table, item)
-    written += page.rows
+    parts.shownRows += page.rows
     countUsage(parts, item)
-    const milestone = milestoneTitle(parts, item.milestone)
-    const shown = { item, state: stateOf(item), comments: page.comments, milestone }
-    await list.add(itemRow(parts, table, shown))
-    const { author, createdAt, labels } = item
-    const day = formatDay(createdAt)
-    found.push([number, item.title, shown.state, author, labels, day, milestone, page.comments])
-    if (found.length === PAGE_SIZE) await flush()
+    const [state, milestone] = [stateOf(item), milestoneTitle(parts, item.milestone)]
+    yield html`<li>${stateHtml(state, table)} <a href="${number}.html"><bdi>${title}</bdi></a> ${labels.map((name) => labelHtml(name, colors.get(name)))}
+<p>#${number} by ${site.person(author)} on ${timeHtml(createdAt)}${milestone && html` · <bdi>${milestone}</bdi>`}${page.comments > 0 && html` · ${formatCount(page.comments, 'comment')}`}</p></li>`
+    found.push([
+      number,
+      title,
+      state,
+      author,
+      labels,
+      formatDay(createdAt),
+      milestone,
+      page.comments,
+    ])
+    if (found.length < INDEX_SIZE) continue
+    await append('addRows', found)
+    found = []
   }
-  await list.end()
-  await flush()
-  return written
+  await append('addRows', found)
 }
 
 function countUsage({ usage }: RepositoryParts, { labels, milestone, closedAt }: Item): void {
@@ -257,25 +289,8 @@ function milestoneTitle({ site, repository }: RepositoryParts, number: number | 
   return found?.title ?? `milestone ${number}`
 }
 
-interface ItemRow {
-  item: Item
-  state: ReturnType<typeof stateOf>
-  comments: number
-  milestone: string
-}
-
-function itemRow(
-  { site, repository }: RepositoryParts,
-  table: ItemTable,
-  { item, state, comments, milestone }: ItemRow,
-): Html {
-  return html`<li>${stateHtml(state, table)} <a href="${item.number}.html"><bdi>${item.title}</bdi></a> ${item.labels.map((name) => labelHtml(name, repository.colors.get(name)))}
-<p>#${item.number} by ${site.person(item.author)} on ${timeHtml(item.createdAt)}${milestone && html` · <bdi>${milestone}</bdi>`}${comments > 0 && html` · ${formatCount(comments, 'comment')}`}</p></li>`
-}
-
 /** The form stays hidden without script. Then all pages of the list can be read. */
-function filterForm(table: ItemTable): Html {
-  const states = table === 'issues' ? ['open', 'closed'] : ['open', 'draft', 'merged', 'closed']
+function filterForm(states: readonly string[]): Html {
   return html`<form class="filter" role="search" aria-label="Filter" hidden>
 <label>Text <input type="search" name="text" autocomplete="off"></label>
 <label>State <select name="state"><option value="">All</option>${states.map((state) => html`<option>${state}</option>`)}</select></label>
@@ -288,30 +303,19 @@ function filterForm(table: ItemTable): Html {
 `
 }
 
-async function writeReleases(parts: RepositoryParts): Promise<void> {
-  const { site, repository, signal } = parts
-  const { rows } = site.spool
+async function* releaseRows(parts: RepositoryParts) {
+  const { site, repository } = parts
   const { key, directory } = repository
-  const count = rows.count(`releases ${key}`)
-  if (count === 0) return
-  const path = `${directory}/releases`
-  const list = new PagedList(site, {
-    ...{ repository, path, title: 'Releases', count, size: 20, element: 'div' },
-  })
+  const from = `${directory}/releases/index.html`
   let index = 0
-  for (const [, release] of rows.all<Release>(`releases ${key}`)) {
-    signal.throwIfAborted()
-    const { tag, author, publishedAt, createdAt, draft, prerelease } = release
-    const assets = await copyAssets(parts, release, ++index, list.path)
-    const uploads = rows.of<Upload>(`files ${key}`, hashKey(`release ${tag}`))
-    const writing = {
-      ...{ body: release.body, reactions: release.reactions ?? [], headingLevel: 2 },
-      uploads: uploads.filter((upload) => !site.missing.has(upload.path)),
-    }
-    await list.add(html`<article class="comment"><h2><bdi>${release.name || tag}</bdi> <span class="muted"><code>${tag}</code> by ${site.person(author)} on ${timeHtml(publishedAt ?? createdAt)}${draft && html` <span class="note">Draft</span>`}${prerelease && html` <span class="note">Pre-release</span>`}</span></h2>
-${writingHtml(list.path, site.linksFrom(list.path, repository), writing)}${assets.length > 0 && html`<ul class="files inline" aria-label="Assets">${assets}</ul>`}</article>`)
+  for (const [, release] of site.spool.rows.all<Release>(`releases ${key}`)) {
+    const { tag, author, body, publishedAt, createdAt, draft, prerelease, reactions = [] } = release
+    const assets = await copyAssets(parts, release, ++index, from)
+    const uploads = site.uploads(repository, hashKey(`release ${tag}`))
+    const writing = { body, reactions, uploads, headingLevel: 2 }
+    yield html`<article class="comment"><h2><bdi>${release.name || tag}</bdi> <span class="muted"><code>${tag}</code> by ${site.person(author)} on ${timeHtml(publishedAt ?? createdAt)}${draft && html` <span class="note">Draft</span>`}${prerelease && html` <span class="note">Pre-release</span>`}</span></h2>
+${writingHtml(from, site.linksFrom(from, repository), writing)}${assets.length > 0 && html`<ul class="files inline" aria-label="Assets">${assets}</ul>`}</article>`
   }
-  await list.end()
 }
 
 async function copyAssets(
@@ -337,25 +341,20 @@ async function copyAssets(
   return shown
 }
 
-async function writeMilestones({ site, repository, usage }: RepositoryParts): Promise<void> {
-  const { rows } = site.spool
+function* milestoneRows({ site, repository, usage }: RepositoryParts) {
   const { key, directory } = repository
-  if (rows.count(`milestones ${key}`) === 0) return
-  const path = `${directory}/milestones`
-  const list = new PagedList(site, { repository, path, title: 'Milestones', ...ONE_PAGE })
-  for (const [number, { title, state, dueOn, description }] of rows.all<Milestone>(
-    `milestones ${key}`,
-  )) {
-    const { open, closed } = usage.milestones.get(number) ?? { open: 0, closed: 0 }
-    const writing = { body: description, uploads: [], reactions: [], headingLevel: 2 }
-    await list.add(html`<li id="milestone-${number}">${stateHtml(state, 'issues')} <bdi>${title}</bdi>
-<p>${open} open, ${closed} closed${dueOn && html` · due on ${timeHtml(dueOn)}`}${filterLinks(repository, list.path, 'milestone', title)}</p>
-${writingHtml(list.path, site.linksFrom(list.path, repository), writing)}</li>`)
+  const from = `${directory}/milestones/index.html`
+  for (const [number, milestone] of site.spool.rows.all<Milestone>(`milestones ${key}`)) {
+    const { title, state, dueOn, description: body } = milestone
+    const writing = { body, uploads: [], reactions: [], headingLevel: 2 }
+    yield html`<li id="milestone-${number}">${stateHtml(state, 'issues')} <bdi>${title}</bdi>
+<p>${usageHtml(usage.milestones.get(number))}${dueOn && html` · due on ${timeHtml(dueOn)}`}${filterLinks(repository, from, 'milestone', title)}</p>
+${writingHtml(from, site.linksFrom(from, repository), writing)}</li>`
   }
-  await list.end()
 }
 
-const ONE_PAGE = { count: 1, size: Number.POSITIVE_INFINITY }
+const usageHtml = ({ open, closed }: Usage = { open: 0, closed: 0 }): string =>
+  `${formatNumber(open)} open, ${formatNumber(closed)} closed`
 
 /** Links to the lists of issues and pull requests, filtered by one value. */
 function filterLinks(
@@ -370,59 +369,35 @@ function filterLinks(
     .map(({ title, path }) => html` · <a href="${relativeUrl(from, path)}${query}">${title}</a>`)
 }
 
-async function writeLabels({ site, repository, usage }: RepositoryParts): Promise<void> {
-  const { labels } = repository.fact
-  if (labels.length === 0) return
-  const path = `${repository.directory}/labels`
-  const list = new PagedList(site, { repository, path, title: 'Labels', ...ONE_PAGE })
-  for (const { name, color, description } of labels) {
-    const { open, closed } = usage.labels.get(name) ?? { open: 0, closed: 0 }
-    await list.add(html`<li>${labelHtml(name, color)}${description && html` <span dir="auto">${description}</span>`}
-<p>${open} open, ${closed} closed${filterLinks(repository, list.path, 'label', name)}</p></li>`)
-  }
-  await list.end()
+function* labelRows({ repository, usage }: RepositoryParts) {
+  const from = `${repository.directory}/labels/index.html`
+  for (const { name, color, description } of repository.fact.labels)
+    yield html`<li>${labelHtml(name, color)}${description && html` <span dir="auto">${description}</span>`}
+<p>${usageHtml(usage.labels.get(name))}${filterLinks(repository, from, 'label', name)}</p></li>`
 }
 
-async function writeRefs(
-  { site, repository }: RepositoryParts,
-  title: 'Branches' | 'Tags',
-  refs: readonly Ref[],
-): Promise<void> {
-  if (refs.length === 0) return
-  const { key, directory, fact } = repository
-  const rules =
-    title === 'Branches' ? site.spool.rows.of<ProtectedBranch>(`protected branches ${key}`, 0) : []
-  const list = new PagedList(site, {
-    ...{ repository, path: `${directory}/${title.toLowerCase()}`, title },
-    ...{ count: refs.length, size: 500 },
-    head: html`${rules.length > 0 && html`<p>Protected: ${rules.map((rule, n) => html`${n > 0 && ', '}<code>${rule.name}</code>${rule.reviews.required && ` (${formatCount(rule.reviews.approvals, 'approval')})`}`)}</p>\n`}`,
-  })
-  for (const { name, oid, at, subject } of refs) {
-    const short = name.replace(/^refs\/(?:heads|tags)\//, '')
-    await list.add(html`<li><code>${short}</code>${title === 'Branches' && short === fact.defaultBranch && html` <span class="note">Default</span>`}
-<p><code>${oid.slice(0, 10)}</code> <span dir="auto">${subject}</span>${at && html` · ${timeHtml(at)}`}</p></li>`)
-  }
-  await list.end()
+function protectionHtml(rules: readonly ProtectedBranch[]): Html {
+  const shown = rules.map(
+    ({ name, reviews: { required, approvals } }) =>
+      html` <code>${name}</code>${required && ` (${formatCount(approvals, 'approval')})`}`,
+  )
+  return html`${rules.length > 0 && html`<p>Protected:${shown}</p>\n`}`
 }
 
-async function writeCommitComments({ site, repository, signal }: RepositoryParts): Promise<void> {
-  const { rows } = site.spool
+function* refRows({ repository }: RepositoryParts, refs: readonly Ref[]) {
+  for (const { name, oid, at, subject } of refs)
+    yield html`<li><code>${name.replace(/^refs\/(?:heads|tags)\//, '')}</code>${name === `refs/heads/${repository.fact.defaultBranch}` && html` <span class="note">Default</span>`}
+<p><code>${oid.slice(0, 10)}</code> <span dir="auto">${subject}</span>${at && html` · ${timeHtml(at)}`}</p></li>`
+}
+
+function* commitCommentRows({ site, repository }: RepositoryParts) {
   const { key, directory } = repository
-  const count = rows.count(`commit comments ${key}`)
-  if (count === 0) return
-  const path = `${directory}/commits`
-  const list = new PagedList(site, {
-    ...{ repository, path, title: 'Commit comments', count, size: 50, element: 'div' },
-  })
-  for (const [, comment] of rows.all<CommitComment>(`commit comments ${key}`)) {
-    signal.throwIfAborted()
-    const { id, commit, author, body, reactions, createdAt } = comment
-    const uploads = rows
-      .of<Upload>(`files ${key}`, hashKey(`comment ${id}`))
-      .filter((upload) => !site.missing.has(upload.path))
-    const links = site.linksFrom(list.path, repository)
-    await list.add(html`<article class="comment" id="commitcomment-${id}"><h2>${site.person(author)} <span class="muted">commented on <code>${commit.slice(0, 10)}</code>${comment.path && html`, <code>${comment.path}</code>`}, ${timeHtml(createdAt)}</span></h2>
-${writingHtml(list.path, links, { body, reactions, uploads, headingLevel: 2 })}</article>`)
+  const from = `${directory}/commits/index.html`
+  for (const [, comment] of site.spool.rows.all<CommitComment>(`commit comments ${key}`)) {
+    const { id, commit, author, body, path, reactions, createdAt } = comment
+    const uploads = site.uploads(repository, hashKey(`comment ${id}`))
+    const writing = { body, reactions, uploads, headingLevel: 2 }
+    yield html`<article class="comment" id="commitcomment-${id}"><h2>${site.person(author)} <span class="muted">commented on <code>${commit.slice(0, 10)}</code>${path && html`, <code>${path}</code>`}, ${timeHtml(createdAt)}</span></h2>
+${writingHtml(from, site.linksFrom(from, repository), writing)}</article>`
   }
-  await list.end()
 }

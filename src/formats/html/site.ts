@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { formatNumber } from '../../lib/quantities.ts'
 import type { Reaction } from '../../records/fact.ts'
 import type { Repository } from '../../records/repository.ts'
-import { Html, html, relativeUrl } from './html.ts'
+import { type Html, html, relativeUrl } from './html.ts'
 import { type LinkResolver, renderMarkdown } from './markdown.ts'
 import { hashKey, type Spool, type Upload } from './spool.ts'
 
@@ -115,6 +115,12 @@ ${body}
     return table && `${directory}/${table}/${number}.html`
   }
 
+  /** Returns the uploads of a page that the input contains. */
+  uploads({ key }: RepositorySite, page: number): Upload[] {
+    const all = this.spool.rows.of<Upload>(`files ${key}`, page)
+    return all.filter(({ path }) => !this.missing.has(path))
+  }
+
   /** Finds the file of the site that a URL on the old host led to. */
   findUpload(url: string): Upload | undefined {
     const steps = url.replace(/[?#].*$/s, '').split('/')
@@ -218,77 +224,4 @@ export function labelHtml(name: string, color: string | undefined): Html {
     /^[0-9a-f]{6}$/i.test(color ?? '') &&
     html`<svg class="dot" viewBox="0 0 8 8" aria-hidden="true"><circle cx="4" cy="4" r="4" fill="#${color}"/></svg>`
   return html`<span class="label">${dot}<bdi>${name}</bdi></span>`
-}
-
-interface PagedListOptions {
-  repository: RepositorySite
-  /** The directory of the pages. */
-  path: string
-  title: string
-  /** How many rows will be added. */
-  count: number
-  size: number
-  /** The element around the rows, by default a list. */
-  element?: 'ul' | 'div'
-  /** Shown above the rows of every page. */
-  head?: Html
-  /** Whether `head` has a form to filter the list. */
-  isFiltered?: boolean
-}
-
-/** Writes rows to pages of a fixed number: `index.html`, `page-2.html` and so on. */
-export class PagedList {
-  readonly #site: Site
-  readonly #options: PagedListOptions
-  readonly #pages: number
-  #rows: Html[] = []
-  #page = 1
-
-  constructor(site: Site, options: PagedListOptions) {
-    this.#site = site
-    this.#options = options
-    this.#pages = Math.ceil(options.count / options.size)
-  }
-
-  /** The path of the page that the next row is added to. */
-  get path(): string {
-    return this.#pathOf(this.#page)
-  }
-
-  #pathOf(page: number): string {
-    return `${this.#options.path}/${page === 1 ? 'index' : `page-${page}`}.html`
-  }
-
-  async add(row: Html): Promise<void> {
-    this.#rows.push(row)
-    if (this.#rows.length === this.#options.size) await this.end()
-  }
-
-  /** Writes the last page. */
-  async end(): Promise<void> {
-    const { repository, title, element = 'ul', head, isFiltered = false } = this.#options
-    if (this.#rows.length === 0 && this.#page > 1) return
-    const rows = this.#rows
-    const list = new Html(
-      rows.length > 0
-        ? `<${element} class="rows">\n${rows.map(({ text }) => text).join('\n')}\n</${element}>`
-        : '',
-    )
-    const body = html`<h1>${title}</h1>\n${head}<div class="list">${list}${this.#navigation()}</div>`
-    await this.#site.write({ path: this.path, title, body, repository, isFiltered })
-    this.#rows = []
-    this.#page++
-  }
-
-  #navigation(): Html | undefined {
-    const [page, last] = [this.#page, this.#pages]
-    if (last <= 1) return undefined
-    const near = [1, page - 2, page - 1, page, page + 1, page + 2, last]
-    const pages = [...new Set(near)].filter((each) => each >= 1 && each <= last)
-    const items = pages.map(
-      (each, index) =>
-        html`${index > 0 && each - pages[index - 1]! > 1 && html`<li>…</li>`}<li><a href="${relativeUrl(this.path, this.#pathOf(each))}"${each === page && html` aria-current="page"`}>${formatNumber(each)}</a></li>`,
-    )
-    return html`<nav class="pages" aria-label="Pages"><ul class="inline">${items}</ul></nav>`
-  }
 }

@@ -34,7 +34,7 @@ interface ConvertOptions {
   to: keyof typeof TARGETS
   output: string
   people?: string
-  repository: string[]
+  repository?: string[]
   owner?: string
   keepLinks?: boolean
   target?: string
@@ -81,7 +81,7 @@ const TARGETS = {
 } satisfies Record<string, Target>
 
 export function convertCommand(program: Command, about: string): void {
-  const addTo = (value: string, before: string[]) => [...before, value]
+  const addTo = (value: string, before: string[] = []) => [...before, value]
   const command = addSettings(program.command('convert <inputs...>').description(about), 'owner')
   withExamples(
     command,
@@ -99,12 +99,7 @@ export function convertCommand(program: Command, about: string): void {
     )
     .requiredOption('--output <PATH>', 'the file or directory to write')
     .option('--people <CSV>', 'file of old-login,new-login; see godwit show --people')
-    .option(
-      '--repository <OWNER/NAME>',
-      'convert only this repository; repeat it for more',
-      addTo,
-      [],
-    )
+    .option('--repository <OWNER/NAME>', 'convert only this repository; repeat it for more', addTo)
     .option('--owner <LOGIN>', 'owner of the projects in exports of GitLab, which do not name one')
     .option('--keep-links', 'gitea-dump: leave links to the old host in texts as they are')
     .option('--target <URL>', 'gitea-dump: base URL of the new server, for links and accounts')
@@ -123,7 +118,7 @@ async function runConvert(
   signal: AbortSignal,
 ): Promise<void> {
   const { git: program, searchPath } = readCommandConfig(command)
-  const { owner = '', repository: repositories } = options
+  const { owner = '', repository: repositories = [] } = options
   const reason = owner === '' ? undefined : invalidNameReason(owner)
   if (reason) throw new UsageError(`--owner ${owner}: ${reason}`)
   const target: Target = TARGETS[options.to]

@@ -59,6 +59,8 @@ export async function readGitLabExport(
   const { repository, names } = isWanted
     ? await spoolProject(options, signal)
     : { repository: undefined, names: undefined }
+  for (const name of ['avatar', 'project.design.bundle'])
+    if (repository && existsSync(join(root, name))) report.lost(name.replaceAll('.', '_'), 1, name)
   if (names) projects.set(repository.name.toLowerCase(), names)
   const into = join(scratch, `${basename(root)}-git`)
   const built =

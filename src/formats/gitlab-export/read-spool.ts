@@ -164,6 +164,7 @@ export class ProjectSpool {
       this.#addSystemNote(note, on, createdAt)
       return
     }
+    if (timeOrNull(note.resolved_at)) this.options.report.lost('resolved_comments')
     const id = this.nextId()
     const author = this.people.login(note.author_id)
     const body = this.noteText(note, { kind: 'issue_comment', on, id }, { author, createdAt })

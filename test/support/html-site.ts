@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import type { Folder } from '../../src/archive/read-folder.ts'
 import type { Bytes } from '../../src/blobs/blob-store.ts'
+import type { Written } from '../../src/formats/format.ts'
 import { htmlWriter } from '../../src/formats/html/write-html.ts'
 import { Report } from '../../src/formats/report.ts'
 import { convert } from '../../src/importer/convert.ts'
@@ -105,17 +106,17 @@ const person = (login: string, name: string) => ({
   ...{ avatar: null, createdAt: '2020-01-01T00:00:00Z' },
 })
 
-/** Converts an archive to a site and returns its directory, with the report. */
+/** Converts an archive to a site and returns its directory, with the report. Interrupts it after one repository if that is named. */
 export async function convertToHtml(
   t: Cleanup,
   { godwitGit: git }: Pick<GitHost, 'godwitGit'>,
   open: () => Bytes | Folder,
-  output?: string,
+  { output, stopAfter }: { output?: string; stopAfter?: string } = {},
 ) {
   const directory = output ?? join(await temporaryFolder(t), 'site')
   const warnings: string[] = []
   const report = new Report((text) => warnings.push(text))
-  const { signal } = new AbortController()
+  const stop = new AbortController()
   const parts = {
     ...{ git, report, repositories: [], owner: 'alice', people: new Map() },
     inputs: [{ name: 'archive', open }],
@@ -127,6 +128,10 @@ export async function convertToHtml(
         now: new Date('2026-01-02T03:04:05Z'),
       }),
   }
-  const written = await Array.fromAsync(convert(parts, signal))
+  const written: Written[] = []
+  for await (const each of convert(parts, stop.signal)) {
+    written.push(each)
+    if (each.fullName === stopAfter) stop.abort()
+  }
   return { directory, written, warnings, losses: report.end() }
 }

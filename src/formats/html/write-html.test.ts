@@ -208,11 +208,19 @@ test('an existing output is refused, and nothing is left beside it', async (t) =
   const output = join(folder, 'site')
   await mkdir(output)
   await assert.rejects(
-    convertToHtml(t, host, () => ({ folder: archive }), output),
+    convertToHtml(t, host, () => ({ folder: archive }), { output }),
     (error) => error instanceof ArchiveRefused && /already exists/.test(error.message),
   )
   assert.deepEqual(await readdir(folder), ['site'])
   assert.deepEqual(await readdir(output), [])
+})
+
+test('an interrupted conversion leaves nothing', async (t) => {
+  const folder = await temporaryFolder(t)
+  const options = { output: join(folder, 'site'), stopAfter: 'alice/site' }
+  const converted = convertToHtml(t, host, () => ({ folder: archive }), options)
+  await assert.rejects(converted, { name: 'AbortError' })
+  assert.deepEqual(await readdir(folder), [])
 })
 
 test('an archive of github.com becomes a site', REAL_ARCHIVE.needed, async (t) => {

@@ -78,7 +78,7 @@ export class Site {
 <meta name="referrer" content="no-referrer">
 <title>${repository && title !== repository.fullName ? `${title} · ${repository.fullName}` : title}</title>
 <link rel="stylesheet" href="${to('site.css')}">
-${isFiltered && html`<script src="${to('site.js')}" defer></script>\n`}</head>
+${isFiltered && html`<script src="${to('filter-list.js')}" defer></script>\n`}</head>
 <body>
 <a class="skip" href="#content">Skip to content</a>
 <header>

@@ -82,11 +82,11 @@ function originHtml({ madeBy, madeAt }: ContentSummary): Html {
 }
 
 const STYLE = new URL('site.css', import.meta.url)
-const SCRIPT = new URL('site.js', import.meta.url)
+const SCRIPT = new URL('filter-list.js', import.meta.url)
 
 async function writeStartPage(site: Site, { summary }: FormatReader, entries: readonly Html[]) {
   await copyFile(STYLE, await site.place('site.css'))
-  await copyFile(SCRIPT, await site.place('site.js'))
+  await copyFile(SCRIPT, await site.place('filter-list.js'))
   const body = html`<h1>${formatCount(entries.length, 'repository', 'repositories')}</h1>
 <p class="summary">Exported by ${originHtml(summary)}. Everything on these pages is in this directory; nothing is loaded from elsewhere.</p>
 <ul class="rows">

@@ -34,6 +34,11 @@ export interface Reaction {
   createdAt: string
 }
 
+/** The reactions that GitHub and Gitea know. GitLab has many more. */
+export const COMMON_REACTIONS: readonly string[] = [
+  ...['+1', '-1', 'laugh', 'hooray', 'confused', 'heart', 'rocket', 'eyes'],
+]
+
 export interface TeamName {
   organization: string
   /** The last part of the team's URL: its name in lower case with hyphens. */

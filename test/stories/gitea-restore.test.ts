@@ -17,6 +17,7 @@ import {
 } from '../support/gitea-archive.ts'
 import { readDump } from '../support/gitea-dump-reader.ts'
 import { GITEA, type GiteaServer, giteaServer } from '../support/gitea-server.ts'
+import { GITLAB_2019, needsGitLab, unpackTree2020 } from '../support/gitlab-exports.ts'
 import { REAL_ARCHIVE } from '../support/real-archive.ts'
 import { git, temporaryDirectory } from '../support/sample-repositories.ts'
 
@@ -198,6 +199,23 @@ describe('a real server restores the dumps', GITEA.needed, () => {
       await compareIssues(server, dump, 'go-gitea/validated')
     },
   )
+
+  test('project exports of GitLab are restored', needsGitLab, async (t) => {
+    const { godwit, folder } = await commandLine(t)
+    const [into, tree] = [join(folder, 'dumps'), await unpackTree2020(t, 'complex')]
+    const options = ['--to', 'gitea-dump', '--output', into, '--owner', 'corp']
+    const made = await godwit(['convert', GITLAB_2019, tree, ...options])
+    assert.equal(made.code, 0, made.output)
+    await restoreAll(into, server)
+    for (const name of ['corp/gitlab-export-2019', 'corp/export']) {
+      const dump = join(into, name)
+      assert.deepEqual([readDump(dump).issues.length, readDump(dump).pulls.length], [10, 9], name)
+      await compareIssues(server, dump, name)
+    }
+    const old = 'corp/gitlab-export-2019'
+    await compareComments(server, join(into, old), old)
+    assert.match(made.output, /shows :musical_keyboard: only if its setting REACTIONS has it/)
+  })
 })
 
 async function restoreAll(

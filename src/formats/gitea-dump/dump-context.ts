@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import type { Git } from '../../git/git.ts'
-import type { Author, Reaction } from '../../records/fact.ts'
+import { type Author, COMMON_REACTIONS, type Reaction } from '../../records/fact.ts'
 import type { Issue } from '../../records/issue.ts'
 import type { PullRequest } from '../../records/pull-request.ts'
 import type { Milestone, Repository } from '../../records/repository.ts'
@@ -147,6 +147,11 @@ export function dumpReactions(context: DumpContext, reactions: readonly Reaction
     const { id, name } = context.identity(author)
     const key = `${content} ${name.toLowerCase()}`
     if (seen.has(key)) return []
+    if (!COMMON_REACTIONS.includes(content))
+      context.report.warn(
+        'reactions',
+        `${context.fullName}: the server shows :${content}: only if its setting REACTIONS has it`,
+      )
     seen.add(key)
     return [{ user_id: id, user_name: name, content }]
   })

@@ -14,6 +14,7 @@ import { planArchive, type StoredSegment } from '../../archive/plan-archive.ts'
 import { ArchiveRefused } from '../../archive/unreadable-archive.ts'
 import { type SegmentEntry, writeSegment } from '../../archive/write-segment.ts'
 import { withWriteContext } from '../../lib/disk-errors.ts'
+import { COMMON_REACTIONS } from '../../records/fact.ts'
 import {
   FACT_KINDS,
   type FactKind,
@@ -68,7 +69,6 @@ const WRITTEN_AS: { [K in FactKind]?: WrittenKind } = {
   repository_files: 'attachments',
 }
 const SCHEMA = `${JSON.stringify({ version: '1.0.1' }, null, 2)}\n`
-const REACTIONS = ['+1', '-1', 'laugh', 'hooray', 'confused', 'heart', 'rocket', 'eyes']
 
 interface ArchiveParts extends GitHubArchiveOptions {
   content: FormatReader
@@ -189,7 +189,7 @@ class ArchiveWriter {
     if (kind === 'repository_files' && 'file' in fact)
       return { ...fact, uuid: uuidFrom(fact.file), on: { kind: 'repository' } }
     const reactions = 'reactions' in fact ? (fact.reactions ?? []) : []
-    const unknown = reactions.filter(({ content }) => !REACTIONS.includes(content))
+    const unknown = reactions.filter(({ content }) => !COMMON_REACTIONS.includes(content))
     for (const { content } of unknown) this.#parts.report.lost('reactions', 1, content)
     if (unknown.length === 0) return fact
     return { ...fact, reactions: reactions.filter((each) => !unknown.includes(each)) }

@@ -183,6 +183,7 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   '@aws-sdk': ['src/blobs'],
   '@octokit/core': ['src/client', 'web/src'],
   '@octokit/plugin-paginate-rest': ['src/client', 'web/src'],
+  'markdown-it': ['src/formats'],
   'linguist-languages': ['src/sources/directory/facts'],
   'spdx-license-list': ['src/sources/directory/facts', 'src/http', 'src/commands'],
   'openid-client': ['src/service'],

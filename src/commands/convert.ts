@@ -8,6 +8,7 @@ import { accountRefusal } from '../formats/gitea-dump/choose-destinations.ts'
 import { giteaDumpWriter } from '../formats/gitea-dump/write-gitea-dump.ts'
 import { githubArchiveWriter } from '../formats/github-archive/write-github-archive.ts'
 import { gitlabExportWriter } from '../formats/gitlab-export/write-gitlab-export.ts'
+import { htmlWriter } from '../formats/html/write-html.ts'
 import { type PeopleMap, parsePeopleCsv } from '../formats/people.ts'
 import { Report } from '../formats/report.ts'
 import { createGit, type Git } from '../git/git.ts'
@@ -88,6 +89,10 @@ const TARGETS = {
         assetBaseUrl: baseUrl('--asset-base-url', options.assetBaseUrl),
       }),
   },
+  html: {
+    isDirectory: false,
+    create: (parts) => htmlWriter({ ...parts, generator: `godwit ${VERSION}`, now: new Date() }),
+  },
 } satisfies Record<string, Target>
 
 export function convertCommand(program: Command, about: string): void {
@@ -97,6 +102,7 @@ export function convertCommand(program: Command, about: string): void {
     command,
     'godwit convert migration.tar.gz --to gitea-dump --output /srv/dumps --people people.csv',
     'godwit convert group_project_export.tar.gz --to github-archive --output archive.tar.gz --owner alice',
+    'godwit convert migration.tar.gz --to html --output site',
   )
     .usage(
       'INPUT... --to FORMAT --output PATH (archives, directories, or project exports of GitLab)',

@@ -195,6 +195,8 @@ async function runMigration(
     await runCommand(terminal, 'godwit verify migration.tar.gz'),
     /is intact: 6 repositories/,
   )
+  const toHtml = 'godwit convert migration.tar.gz --to html --output site'
+  assert.match(await runCommand(terminal, toHtml), /^next: open .*\/index\.html/m)
 
   const [status = '', , , download = ''] = sample.commands
   const withNewId = (command: string) => command.replace(/(\/user\/migrations\/)\d+/, `$1${id}`)

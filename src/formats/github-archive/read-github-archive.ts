@@ -87,10 +87,11 @@ async function summaryOf(root: string, manifest: Manifest | undefined) {
   return { madeBy, madeAt: null }
 }
 
-async function* readRepositories(
+/** Verifies the repositories of an unpacked archive. Without a manifest, there is nothing to compare them with. */
+export async function* readRepositories(
   unpacked: Unpacked,
   manifest: Manifest | undefined,
-  options: ReaderParts & { isWanted(fullName: string): boolean },
+  options: ReaderParts & { isWanted?(fullName: string): boolean },
   signal: AbortSignal,
 ): AsyncGenerator<RepositoryContent> {
   for await (const checked of checkRepositories(unpacked, manifest, options, signal)) {

@@ -10,8 +10,7 @@ import type { FactKind, FactsByKind } from '../../records/fact-kinds.ts'
 import type { Repository } from '../../records/repository.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
 import type { FormatReader, RepositoryContent } from '../format.ts'
-import { checkRepositories, describeMissingLfs } from '../github-archive/check-repositories.ts'
-import type { ReaderParts } from '../github-archive/read-github-archive.ts'
+import { type ReaderParts, readRepositories } from '../github-archive/read-github-archive.ts'
 import type { MappedPerson } from '../people.ts'
 import type { Unpacked } from '../unpack-archive.ts'
 import { createRefs, defaultBranchOf, unbundle } from './read-bundles.ts'
@@ -61,7 +60,12 @@ export async function readGitLabExport(
     : { repository: undefined, names: undefined }
   for (const name of ['avatar', 'project.design.bundle'])
     if (repository && existsSync(join(root, name))) report.lost(name.replaceAll('.', '_'), 1, name)
-  if (names) projects.set(repository.name.toLowerCase(), names)
+  // The name of a file may begin with those of the groups.
+  const words = repository?.name.toLowerCase().split('_') ?? []
+  for (const [n] of words.entries()) {
+    const name = words.slice(n).join('_')
+    if (n === 0 || !projects.has(name)) projects.set(name, names!)
+  }
   const into = join(scratch, `${basename(root)}-git`)
   const built =
     repository && (await buildRepositories(parts, { root, into, repository, names }, signal))
@@ -85,7 +89,13 @@ export async function readGitLabExport(
     async *repositories(signal): AsyncGenerator<RepositoryContent> {
       if (!built) return
       if (built.error) yield { fullName, errors: [built.error] }
-      else yield* readBuilt(parts, into, signal)
+      else
+        yield* readRepositories(
+          { root: into, checksums: new Map(), damage: undefined },
+          undefined,
+          parts,
+          signal,
+        )
     },
     facts,
     async findFile(path) {
@@ -128,22 +138,6 @@ async function uploadsIn(root: string): Promise<Set<string>> {
   return new Set(
     paths.filter((path) => /^uploads\/(?:[0-9a-f]{32}|[0-9a-f]{10})\/[^/]+$/.test(path)),
   )
-}
-
-async function* readBuilt(
-  parts: GitLabParts,
-  root: string,
-  signal: AbortSignal,
-): AsyncGenerator<RepositoryContent> {
-  const unpacked: Unpacked = { root, checksums: new Map(), damage: undefined }
-  for await (const checked of checkRepositories(unpacked, undefined, parts, signal)) {
-    if ('errors' in checked) yield checked
-    else {
-      const { fullName, snapshot } = checked
-      const missingLfs = await describeMissingLfs(fullName, snapshot, undefined)
-      yield { fullName, snapshot, missingLfs }
-    }
-  }
 }
 
 /**

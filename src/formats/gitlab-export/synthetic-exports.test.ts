@@ -279,6 +279,18 @@ test('texts refer to the new numbers, people, labels and files, but not in code'
   assert.deepEqual(lost(), { attachments: 1 })
 })
 
+test('a project that only the name of its file names is found with and without its group', async (t) => {
+  const description = 'group/project!1, project!1, group_project#1, roup_project!1'
+  const { facts } = await read(
+    t,
+    { issues: [issue(1, { description })], merge_requests: [mergeRequest(1)] },
+    { 'tree/project.json': '{}' },
+  )
+  const name = 'alice/group_project'
+  const expected = `${name}#2, ${name}#2, ${name}#1, roup_project!1`
+  assert.equal((await facts('issues'))[0]?.body, expected)
+})
+
 describe('git data', () => {
   const snapshotOf = async ({ content, signal }: Awaited<ReturnType<typeof read>>) => {
     const [found] = await Array.fromAsync(content.repositories(signal), async (each) =>

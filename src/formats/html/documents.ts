@@ -1,0 +1,197 @@
+import { createHash } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { posix } from 'node:path'
+import type { Git } from '../../git/git.ts'
+import { GitFailed } from '../../git/git-process.ts'
+import { type Html, html, relativeUrl, safeName } from './html.ts'
+import { type LinkResolver, renderMarkdown } from './markdown.ts'
+import { isImage, type RepositorySite, type Site } from './site.ts'
+
+/** The files of one commit in a bare repository. */
+export interface GitTree {
+  git: Git
+  dir: string
+  commit: string
+}
+
+interface TextFile {
+  path: string
+  oid: string
+}
+
+const MARKDOWN = /\.(?:md|markdown|mdown|mkdn?)$/i
+const TEXT =
+  /\.(?:md|markdown|mdown|mkdn?|rst|txt|adoc|asciidoc|org|rdoc|textile|mediawiki|wiki|pod)$/i
+const MAX_TEXT_BYTES = 4 * 1024 * 1024
+const MAX_IMAGE_BYTES = 16 * 1024 * 1024
+const MAX_IMAGES = 200
+
+/** Lists the files of a directory, or of all if it is undefined, without symbolic links and submodules. */
+async function listFiles(
+  { git, dir, commit }: GitTree,
+  directory: string | undefined,
+  signal: AbortSignal,
+): Promise<TextFile[]> {
+  const where = directory === undefined ? ['-r', commit] : [`${commit}:${directory}`]
+  const listed = await git.text(['ls-tree', '-z', '-l', ...where], { dir, signal })
+  return listed.split('\0').flatMap((line) => {
+    const [, oid, size, path] = /^100\d+ blob (\w+) +(\d+)\t(.+)$/s.exec(line) ?? []
+    return oid && path && Number(size) <= MAX_TEXT_BYTES ? [{ path, oid }] : []
+  })
+}
+
+/** Finds the README where GitHub looks for it, and prefers Markdown. */
+export async function findReadme(
+  tree: GitTree,
+  signal: AbortSignal,
+): Promise<TextFile | undefined> {
+  const { git, dir, commit } = tree
+  for (const directory of ['.github', '', 'docs']) {
+    if (directory && !(await git.text(['ls-tree', '-d', commit, directory], { dir, signal })))
+      continue
+    const files = await listFiles(tree, directory, signal)
+    const readmes = files.filter(({ path }) => /^readme(?:\.[^./]+)?$/i.test(path))
+    const readme = readmes.find(({ path }) => MARKDOWN.test(path)) ?? readmes[0]
+    if (readme) return { ...readme, path: posix.join(directory, readme.path) }
+  }
+  return undefined
+}
+
+interface DocumentOptions {
+  /** The page that shows it. */
+  page: string
+  repository: RepositorySite
+  /** Finds the page for a relative link. */
+  findPage?(path: string): string | undefined
+}
+
+/** Renders a file of a repository, and copies the images of the repository that it shows into the site. */
+export async function renderDocument(
+  site: Site,
+  tree: GitTree,
+  file: TextFile,
+  { page, repository, findPage }: DocumentOptions,
+  signal: AbortSignal,
+): Promise<Html> {
+  const { git, dir } = tree
+  const text = await git.text(['cat-file', 'blob', file.oid], { dir, signal })
+  if (!MARKDOWN.test(file.path)) return html`<pre>${text}</pre>`
+  const links = site.linksFrom(page, repository)
+  const images = new Map<string, string | undefined>()
+  const resolve = (href: string) => pathIn(posix.dirname(file.path), href)
+  const resolver: LinkResolver = {
+    item: links.item,
+    image(src) {
+      const path = resolve(src)
+      if (path !== undefined && isImage(path) && !images.has(path)) images.set(path, undefined)
+      return links.image(src) ?? (path === undefined ? undefined : images.get(path))
+    },
+    link(href) {
+      if (href.startsWith('#')) return `#user-content-${href.slice(1)}`
+      const path = resolve(href)
+      const found = path === undefined ? undefined : findPage?.(path)
+      return found === undefined ? links.link(href) : relativeUrl(page, found)
+    },
+  }
+  const render = () => renderMarkdown(text, { links: resolver, headingLevel: 1, isDocument: true })
+  const first = render()
+  if (images.size === 0) return first
+  for (const path of [...images.keys()].slice(0, MAX_IMAGES)) {
+    const content = await readImage(tree, path, signal)
+    if (!content) continue
+    const digest = createHash('sha256').update(content).digest('hex').slice(0, 16)
+    const copy = `${repository.directory}/files/${digest}-${safeName(posix.basename(path))}`
+    await writeFile(await site.place(copy), content)
+    images.set(path, relativeUrl(page, copy))
+  }
+  return render()
+}
+
+/** Returns undefined if there is no such file, if it is too large, or if it is only the pointer to an LFS object. */
+async function readImage({ git, dir, commit }: GitTree, path: string, signal: AbortSignal) {
+  try {
+    const call = { dir, signal, maxBytes: MAX_IMAGE_BYTES }
+    const content = await git.run(['cat-file', 'blob', `${commit}:${path}`], call)
+    return content.toString('latin1', 0, 20) === 'version https://git-' ? undefined : content
+  } catch (error) {
+    signal.throwIfAborted()
+    if (!(error instanceof GitFailed)) throw error
+    return undefined
+  }
+}
+
+/** Returns the path in the repository that a relative link leads to. */
+function pathIn(folder: string, href: string): string | undefined {
+  if (/^(?:[a-z][a-z0-9+.-]*:|#|\/\/)/i.test(href)) return undefined
+  const [path = ''] = href.split(/[?#]/)
+  let decoded = path
+  try {
+    decoded = decodeURIComponent(path)
+  } catch {
+    // It is not valid percent-encoding.
+  }
+  const joined = posix.normalize(
+    decoded.startsWith('/') ? decoded.slice(1) : posix.join(folder, decoded),
+  )
+  return joined === '.' || joined.startsWith('..') || /[\0\n]/.test(joined) ? undefined : joined
+}
+
+/** Writes a page for each text file of a wiki. */
+export async function writeWiki(
+  site: Site,
+  tree: GitTree,
+  repository: RepositorySite,
+  files: readonly TextFile[],
+  signal: AbortSignal,
+): Promise<void> {
+  const pages = wikiPages(files, `${repository.directory}/wiki`)
+  const byKey = new Map(pages.map((page) => [wikiKey(page.file.path), page.path]))
+  for (const { file, path, title } of pages) {
+    signal.throwIfAborted()
+    const findPage = (target: string) =>
+      byKey.get(wikiKey(target)) ?? byKey.get(wikiKey(posix.basename(target)))
+    const options = { page: path, repository, findPage }
+    const text = await renderDocument(site, tree, file, options, signal)
+    const contents = pages.map(
+      (each) =>
+        html`<li><a href="${relativeUrl(path, each.path)}"${each.path === path && html` aria-current="page"`}>${each.title}</a></li>\n`,
+    )
+    const body = html`<h1><bdi>${title}</bdi></h1>
+<div class="columns"><div class="text document" dir="auto">${text}</div>
+<nav class="contents" aria-label="Pages of the wiki"><ul>
+${contents}</ul></nav></div>`
+    await site.write({ path, title, body, repository })
+  }
+}
+
+export const listWikiFiles = async (tree: GitTree, signal: AbortSignal): Promise<TextFile[]> =>
+  (await listFiles(tree, undefined, signal)).filter(({ path }) => TEXT.test(path))
+
+/** Hosts do not distinguish spaces, hyphens and case in links between pages. */
+const wikiKey = (path: string): string =>
+  path
+    .replace(TEXT, '')
+    .replace(/[\s-]+/g, '-')
+    .toLowerCase()
+
+interface WikiPage {
+  file: TextFile
+  path: string
+  title: string
+}
+
+/** The home page is the first one. */
+function wikiPages(files: readonly TextFile[], directory: string): WikiPage[] {
+  const isHome = ({ path }: TextFile) => /^(?:home|_?index|readme)\.\w+$/i.test(path)
+  const home = files.find(({ path }) => /^home\.\w+$/i.test(path)) ?? files.find(isHome) ?? files[0]
+  const taken = new Set<string>()
+  return [...(home ? [home] : []), ...files.filter((file) => file !== home)].map((file) => {
+    const title = file.path.replace(TEXT, '').replace(/-/g, ' ')
+    const name = file === home ? 'index' : safeName(file.path.replace(TEXT, ''))
+    let unique = name
+    // File systems may ignore case.
+    for (let n = 2; taken.has(unique.toLowerCase()); n++) unique = `${name}-${n}`
+    taken.add(unique.toLowerCase())
+    return { file, path: `${directory}/${unique}.html`, title }
+  })
+}

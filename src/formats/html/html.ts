@@ -1,0 +1,86 @@
+import { posix } from 'node:path'
+
+/** HTML text. Only `html` and the Markdown renderer make it, and both escape what people wrote. */
+export class Html {
+  readonly text: string
+
+  constructor(text: string) {
+    this.text = text
+  }
+}
+
+type Value = Html | string | number | null | undefined | false | readonly Value[]
+
+/** A template tag that escapes every value except Html. Lists are joined; null, undefined and false are left out. */
+export function html(parts: TemplateStringsArray, ...values: Value[]): Html {
+  return new Html(String.raw({ raw: parts }, ...values.map(toText)))
+}
+
+function toText(value: Value): string {
+  if (value instanceof Html) return value.text
+  if (typeof value === 'string' || typeof value === 'number') return escapeHtml(String(value))
+  return value ? value.map(toText).join('') : ''
+}
+
+const ENTITIES: Record<string, string> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+export const escapeHtml = (text: string): string =>
+  showControls(text).replace(/[&<>"']/g, (character) => ENTITIES[character]!)
+
+/** Characters that reorder other text, and control characters except tabs and line breaks. */
+const CONTROLS = /[\u202a-\u202e\u2066-\u2069]|(?![\t\n\r])\p{Cc}/gu
+
+/** Makes characters visible that would change how the text around them is shown. */
+export function showControls(text: string): string {
+  return text
+    .toWellFormed()
+    .replace(CONTROLS, (character) =>
+      character < '\u2000' ? '\ufffd' : `‹U+${character.charCodeAt(0).toString(16).toUpperCase()}›`,
+    )
+}
+
+/** Returns the relative URL that leads from one file of the site to another. */
+export function relativeUrl(from: string, to: string): string {
+  const [, path = '', fragment = ''] = /^([^#]*)(#.*)?$/s.exec(to) ?? []
+  const steps = posix.relative(posix.dirname(from), path).split('/')
+  return steps.map(encodeURIComponent).join('/') + fragment
+}
+
+/** Returns a name for a file that is valid on every file system. */
+export function safeName(name: string): string {
+  const plain = name
+    .normalize('NFC')
+    .replace(/[^\p{L}\p{N}_.-]+/gu, '_')
+    .replace(/^[.-]+|\.+$/g, '_')
+  // File systems limit names to 255 bytes; the end has the extension.
+  return Array.from(plain).slice(-60).join('') || '_'
+}
+
+const ACTIVE = /\.(?:x?html?|xht|shtml?|svgz?|xml|xslt?|mht(?:ml)?|hta)$/i
+
+/** Browsers run scripts in these files. As text they have the same bytes and run nothing. */
+export function passiveName(name: string): string {
+  const safe = safeName(name)
+  return ACTIVE.test(safe) ? `${safe}.txt` : safe
+}
+
+const DATE = new Intl.DateTimeFormat('en-GB', {
+  ...{ day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' },
+})
+
+/** Returns the day of a time, or the text itself if it is not a time. */
+export const formatDay = (at: string): string =>
+  Number.isNaN(Date.parse(at)) ? at : DATE.format(new Date(at))
+
+/** Shows the day; the exact time is in the element. */
+export function timeHtml(at: string): Html {
+  if (Number.isNaN(Date.parse(at))) return html`<span>${at}</span>`
+  const iso = new Date(at).toISOString()
+  return html`<time datetime="${iso}" title="${iso.slice(0, 16).replace('T', ' ')} UTC">${formatDay(at)}</time>`
+}

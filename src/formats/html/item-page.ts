@@ -1,0 +1,311 @@
+import { formatCount } from '../../lib/quantities.ts'
+import type { EventSubject } from '../../records/fact.ts'
+import type { Issue, IssueComment, IssueEvent } from '../../records/issue.ts'
+import type {
+  PullRequest,
+  Review,
+  ReviewComment,
+  ReviewThread,
+} from '../../records/pull-request.ts'
+import type { Milestone } from '../../records/repository.ts'
+import { type Html, html, relativeUrl, timeHtml } from './html.ts'
+import {
+  labelHtml,
+  type PageLinks,
+  type RepositorySite,
+  type Site,
+  type Writing,
+  writingHtml,
+} from './site.ts'
+import type { Upload } from './spool.ts'
+
+export type Item = Issue | PullRequest
+
+/** The lists of issues and pull requests, which have the same form. */
+export type ItemTable = 'issues' | 'pulls'
+
+export type ItemState = 'open' | 'draft' | 'merged' | 'closed'
+
+export function stateOf(item: Item): ItemState {
+  if ('mergedAt' in item && item.mergedAt !== null) return 'merged'
+  if (item.closedAt !== null) return 'closed'
+  return 'draft' in item && item.draft ? 'draft' : 'open'
+}
+
+export const stateHtml = (state: ItemState, table: ItemTable): Html =>
+  html`<span class="state ${state} ${table}">${state[0]!.toUpperCase() + state.slice(1)}</span>`
+
+type TimelineRow =
+  | { kind: 'comment'; fact: IssueComment }
+  | { kind: 'event'; fact: IssueEvent }
+  | { kind: 'review'; fact: Review }
+
+/** A thread of comments on lines. `thread` is undefined in inputs that have only comments. */
+interface Thread {
+  thread: ReviewThread | undefined
+  comments: ReviewComment[]
+}
+
+interface ItemContext {
+  site: Site
+  repository: RepositorySite
+  path: string
+  links: PageLinks
+  /** By the id of the element that they belong to. */
+  uploads: ReadonlyMap<string, Upload[]>
+}
+
+/** Writes the page of an issue or a pull request, and returns how many comments and other rows it has. */
+export async function writeItemPage(
+  site: Site,
+  repository: RepositorySite,
+  table: ItemTable,
+  item: Item,
+): Promise<{ comments: number; rows: number }> {
+  const path = `${repository.directory}/${table}/${item.number}.html`
+  const of = <T>(name: string) => site.spool.rows.of<T>(`${name} ${repository.key}`, item.number)
+  const context: ItemContext = {
+    ...{ site, repository, path },
+    links: site.linksFrom(path, repository),
+    uploads: Map.groupBy(site.uploads(repository, item.number), ({ anchor }) => anchor),
+  }
+  const timeline = of<TimelineRow>('timeline')
+  const reviewComments = table === 'pulls' ? of<ReviewComment>('review comments') : []
+  const threads = groupThreads(reviewComments, of<ReviewThread>('threads'))
+  const comments = timeline.filter(({ kind }) => kind === 'comment').length + reviewComments.length
+  const opening = commentHtml(context, {
+    ...{ id: '', author: item.author, at: item.createdAt, verb: 'wrote' },
+    writing: { body: item.body, reactions: item.reactions },
+  })
+  const body = html`<h1><bdi>${item.title}</bdi> <span class="muted">#${item.number}</span></h1>
+<p class="summary">${stateHtml(stateOf(item), table)} ${site.person(item.author)} opened this on ${timeHtml(item.createdAt)} · ${formatCount(comments, 'comment')}${branchesHtml(item)}</p>
+<div class="columns">
+<div class="timeline">
+${opening}
+${timelineHtml(context, timeline, threads)}
+</div>
+${propertiesHtml(context, item)}
+</div>`
+  await site.write({ path, title: `${item.title} #${item.number}`, body, repository })
+  return { comments, rows: timeline.length + reviewComments.length }
+}
+
+function branchesHtml(item: Item): Html | undefined {
+  if (!('head' in item)) return undefined
+  const { head, base } = item
+  const from =
+    head.repository === item.repository ? head.ref : `${head.owner ?? 'ghost'}:${head.ref}`
+  return html`<br>From <code>${from}</code> (<code>${head.sha.slice(0, 10)}</code>) into <code>${base.ref}</code>${item.mergedAt !== null && html`, merged on ${timeHtml(item.mergedAt)}`}`
+}
+
+/** Puts replies into the thread of the comment that they reply to. */
+function groupThreads(
+  comments: readonly ReviewComment[],
+  facts: readonly ReviewThread[],
+): Thread[] {
+  const byId = new Map(facts.map((fact) => [fact.id, fact]))
+  const byThread = new Map<number, Thread>()
+  const byComment = new Map<number, Thread>()
+  const threads: Thread[] = []
+  for (const comment of comments) {
+    const { id, thread, inReplyTo } = comment
+    let group = byThread.get(thread ?? Number.NaN) ?? byComment.get(inReplyTo ?? Number.NaN)
+    if (!group) {
+      group = { thread: byId.get(thread ?? Number.NaN), comments: [] }
+      threads.push(group)
+      if (thread !== null) byThread.set(thread, group)
+    }
+    group.comments.push(comment)
+    byComment.set(id, group)
+  }
+  return threads
+}
+
+/** Threads are shown with their review, or at their time if the input does not have it. */
+function timelineHtml(
+  context: ItemContext,
+  rows: readonly TimelineRow[],
+  threads: readonly Thread[],
+): Html[] {
+  const reviews = new Set(rows.flatMap(({ kind, fact }) => (kind === 'review' ? [fact.id] : [])))
+  const ofReview = Map.groupBy(threads, ({ comments }) => {
+    const { review } = comments[0]!
+    return review !== null && reviews.has(review) ? review : undefined
+  })
+  const entries = rows.map((row) => ({
+    at: row.kind === 'review' ? (row.fact.submittedAt ?? row.fact.createdAt) : row.fact.createdAt,
+    html: rowHtml(context, row, ofReview),
+  }))
+  for (const thread of ofReview.get(undefined) ?? [])
+    entries.push({ at: thread.comments[0]!.createdAt, html: threadHtml(context, thread, 2) })
+  const timeOf = ({ at }: { at: string }) => Date.parse(at) || 0
+  return entries.sort((a, b) => timeOf(a) - timeOf(b)).map((entry) => entry.html)
+}
+
+function rowHtml(
+  context: ItemContext,
+  row: TimelineRow,
+  ofReview: ReadonlyMap<number | undefined, Thread[]>,
+): Html {
+  if (row.kind === 'event') return eventHtml(context, row.fact)
+  const { author, createdAt: at, ...writing } = row.fact
+  if (row.kind === 'comment')
+    return commentHtml(context, {
+      ...{ id: `issuecomment-${row.fact.id}`, author, at, verb: 'commented', writing },
+    })
+  const { id, state, submittedAt } = row.fact
+  return commentHtml(context, {
+    ...{ id: `pullrequestreview-${id}`, author, at: submittedAt ?? at, writing },
+    verb: REVIEW_VERBS[state],
+    className: state,
+    threads: ofReview.get(id) ?? [],
+  })
+}
+
+const REVIEW_VERBS: Record<Review['state'], string> = {
+  approved: 'approved these changes',
+  changes_requested: 'requested changes',
+  commented: 'reviewed',
+  dismissed: 'reviewed (dismissed)',
+  pending: 'started a review (not submitted)',
+}
+
+interface CommentParts {
+  id: string
+  author: string | null
+  at: string
+  verb: string
+  writing: Pick<Writing, 'body' | 'reactions'>
+  headingLevel?: number
+  className?: string
+  threads?: readonly Thread[]
+}
+
+function commentHtml(context: ItemContext, parts: CommentParts): Html {
+  const { id, author, at, verb, writing, headingLevel = 2, className, threads = [] } = parts
+  const { site, path, links, uploads } = context
+  const time = timeHtml(at)
+  const head = html`${site.person(author)} <span class="muted">${verb} on ${id ? html`<a href="#${id}">${time}</a>` : time}</span>`
+  const shown = { ...writing, uploads: uploads.get(id) ?? [], headingLevel }
+  return html`<article class="comment${className && ` ${className}`}"${id && html` id="${id}"`}>
+${headingLevel === 2 ? html`<h2>${head}</h2>` : html`<h3>${head}</h3>`}
+${writingHtml(path, links, shown)}${threads.map((thread) => threadHtml(context, thread, 3))}</article>
+`
+}
+
+function threadHtml(
+  context: ItemContext,
+  { thread, comments }: Thread,
+  headingLevel: number,
+): Html {
+  const [first] = comments
+  const { path, diffHunk } = thread ?? first!
+  const line = thread?.line ?? thread?.originalLine
+  const isOutdated = thread?.outdated ?? first!.position === null
+  return html`<div class="thread" role="group" aria-label="Comments on ${path}">
+<p class="place"><code>${path}</code>${line != null && html`, line ${line}`}${isOutdated && html` <span class="note">Outdated</span>`}${thread?.resolvedAt && html` <span class="note">Resolved by ${thread.resolver ?? 'ghost'}</span>`}</p>
+${diffHtml(diffHunk || first!.diffHunk)}
+${comments.map((comment) =>
+  commentHtml(context, {
+    ...{ id: `discussion_r${comment.id}`, author: comment.author, at: comment.createdAt },
+    ...{ writing: comment, headingLevel },
+    verb: comment.state === 'pending' ? 'commented (not submitted)' : 'commented',
+  }),
+)}</div>
+`
+}
+
+const SHOWN_LINES = 8
+const LINE_CLASSES: Record<string, string> = { '+': 'added', '-': 'removed', '@': 'position' }
+
+/** Shows the last lines of a hunk, which the comment is about; the lines before can be opened. */
+export function diffHtml(hunk: string): Html | undefined {
+  if (hunk === '') return undefined
+  const lines = hunk.replace(/\r?\n$/, '').split('\n')
+  const show = (some: readonly string[]) =>
+    html`<pre class="diff">${some.map((line) => html`<span class="${LINE_CLASSES[line[0] ?? '']}">${line}\n</span>`)}</pre>`
+  if (lines.length <= SHOWN_LINES + 1) return show(lines)
+  const before = lines.slice(0, -SHOWN_LINES)
+  return html`<details><summary>${formatCount(before.length, 'line')} before</summary>${show(before)}</details>${show(lines.slice(-SHOWN_LINES))}`
+}
+
+/** The names of other events are shown as they are. */
+const EVENT_VERBS: Record<string, string> = {
+  base_ref_changed: 'changed the base branch',
+  closed: 'closed this',
+  demilestoned: 'removed this from the milestone',
+  head_ref_deleted: 'deleted the branch',
+  head_ref_force_pushed: 'force-pushed the branch',
+  head_ref_restored: 'restored the branch',
+  labeled: 'added the label',
+  locked: 'locked the conversation',
+  merged: 'merged this',
+  milestoned: 'added this to the milestone',
+  renamed: 'changed the title',
+  reopened: 'reopened this',
+  review_requested: 'requested a review from',
+  transferred: 'moved this here from',
+  unlabeled: 'removed the label',
+  unlocked: 'unlocked the conversation',
+}
+
+function eventHtml({ site, repository }: ItemContext, event: IssueEvent): Html {
+  const { id, label, milestoneTitle, renamed, subject, commit, forcePush } = event
+  const sha = (oid: string) => html`<code>${oid.slice(0, 10)}</code>`
+  const details = [
+    label && labelHtml(label.name, label.color || repository.colors.get(label.name)),
+    milestoneTitle !== undefined && html`<b><bdi>${milestoneTitle}</bdi></b>`,
+    renamed &&
+      html`from <del><bdi>${renamed.from}</bdi></del> to <ins><bdi>${renamed.to}</bdi></ins>`,
+    subject && subjectHtml(site, subject),
+    forcePush &&
+      html`<code>${forcePush.ref}</code> from ${sha(forcePush.before)} to ${sha(forcePush.after)}`,
+    commit && html`in ${sha(commit)}`,
+  ].filter((each) => each !== undefined && each !== false && each !== null)
+  const verb = EVENT_VERBS[event.event] ?? event.event.replaceAll('_', ' ')
+  return html`<p class="event" id="event-${id}">${site.person(event.actor)} ${verb} ${details.map((each) => html`${each} `)}${timeHtml(event.createdAt)}</p>
+`
+}
+
+function subjectHtml(site: Site, subject: EventSubject): Html {
+  if (subject.kind === 'user') return site.person(subject.login)
+  return subject.kind === 'team'
+    ? html`<b>${subject.organization}/${subject.slug}</b>`
+    : html`<b>${subject.repository}</b>`
+}
+
+/** The properties beside the conversation. */
+function propertiesHtml({ site, repository, path, links }: ItemContext, item: Item): Html {
+  const milestone = site.spool.rows.of<Milestone>(
+    `milestones ${repository.key}`,
+    item.milestone ?? -1,
+  )
+  const page = `${repository.directory}/milestones/index.html#milestone-${item.milestone}`
+  const { reviewRequests, closes } = 'head' in item ? item : { reviewRequests: [], closes: [] }
+  const requests = reviewRequests.filter(({ dismissedAt }) => dismissedAt === null)
+  const properties: [title: string, values: Html[]][] = [
+    ['Assignees', item.assignees.map((login) => site.person(login))],
+    ['Labels', item.labels.map((name) => labelHtml(name, repository.colors.get(name)))],
+    [
+      'Milestone',
+      milestone.map(
+        ({ title }) => html`<a href="${relativeUrl(path, page)}"><bdi>${title}</bdi></a>`,
+      ),
+    ],
+    ['Review requests', requests.map(({ reviewer }) => subjectHtml(site, reviewer))],
+    [
+      'Closes',
+      closes.map(({ repository: name, issue }) => {
+        const text = name === item.repository ? `#${issue}` : `${name}#${issue}`
+        const url = links.item(issue, name)
+        return url ? html`<a href="${url}">${text}</a>` : html`${text}`
+      }),
+    ],
+  ]
+  const shown = properties.flatMap(([title, values]) =>
+    values.length > 0
+      ? html`<div><h2>${title}</h2><ul>${values.map((value) => html`<li>${value}</li>`)}</ul></div>\n`
+      : [],
+  )
+  return html`${shown.length > 0 && html`<aside aria-label="Properties">${shown}</aside>`}`
+}

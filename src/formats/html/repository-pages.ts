@@ -1,0 +1,403 @@
+import { appendFile } from 'node:fs/promises'
+import type { Git } from '../../git/git.ts'
+import { formatBytes, formatCount, formatNumber } from '../../lib/quantities.ts'
+import type { CommitComment } from '../../records/pull-request.ts'
+import type { Release } from '../../records/release.ts'
+import type { Milestone, ProtectedBranch } from '../../records/repository.ts'
+import type { Snapshot } from '../../sources/snapshot.ts'
+import type { FormatReader } from '../format.ts'
+import { linkOrCopy } from '../output.ts'
+import type { Report } from '../report.ts'
+import { findReadme, type GitTree, listWikiFiles, renderDocument, writeWiki } from './documents.ts'
+import { formatDay, Html, html, passiveName, relativeUrl, showControls, timeHtml } from './html.ts'
+import { type Item, type ItemTable, stateHtml, stateOf, writeItemPage } from './item-page.ts'
+import { labelHtml, type RepositorySite, type Section, type Site, writingHtml } from './site.ts'
+import { hashKey, type Upload } from './spool.ts'
+
+export interface SiteParts {
+  site: Site
+  git: Git
+  content: FormatReader
+  report: Report
+  signal: AbortSignal
+}
+
+interface RepositoryParts extends SiteParts {
+  repository: RepositorySite
+  /** How many open and closed issues and pull requests have each label and each milestone. */
+  usage: { labels: Map<string, Usage>; milestones: Map<number, Usage> }
+  /** How many comments, events and reviews the pages show. */
+  shownRows: number
+}
+
+type Usage = { open: number; closed: number }
+
+/** A section that is a list. The links of its rows are relative to any file in its directory. */
+interface List extends Section {
+  count: number
+  rows: Iterable<Html> | AsyncIterable<Html>
+  /** How many rows a page has, by default 100. */
+  size?: number
+  /** The element around the rows, by default a list. */
+  element?: 'ul' | 'div'
+  /** Shown above the rows of every page. */
+  head?: Html
+  /** Whether `head` has a form to filter the list. */
+  isFiltered?: boolean
+}
+
+/** Writes all pages of a repository. */
+export async function writeRepository(
+  parts: SiteParts,
+  fullName: string,
+  snapshot: Snapshot,
+): Promise<RepositorySite> {
+  const { site, git, report, signal } = parts
+  const { rows, repositories } = site.spool
+  const key = fullName.toLowerCase()
+  const { fact, directory } = repositories.get(key)!
+  const { dir } = snapshot.repository
+  const refs = await readRefs(git, dir, signal)
+  const branches = refs.filter(({ name }) => name.startsWith('refs/heads/'))
+  const tags = refs.filter(({ name }) => name.startsWith('refs/tags/'))
+  const wiki = snapshot.wiki && (await findWiki(git, snapshot.wiki.dir, signal))
+  const wikiFiles = wiki ? await listWikiFiles(wiki, signal) : []
+  const sections: Section[] = [{ title: 'README', path: `${directory}/index.html` }]
+  const repository: RepositorySite = {
+    ...{ key, fullName, fact, directory, sections },
+    colors: new Map(fact.labels.map(({ name, color }) => [name, color])),
+  }
+  const all: RepositoryParts = {
+    ...{ ...parts, repository, shownRows: 0 },
+    usage: { labels: new Map(), milestones: new Map() },
+  }
+  const list = (title: string, folder: string, count: number, rows: List['rows']): List => ({
+    ...{ title, path: `${directory}/${folder}/index.html`, count, rows },
+  })
+  const count = (table: string) => rows.count(`${table} ${key}`)
+  const files = { ...list('Files', 'files', count('files'), fileRows(all)), size: 200 }
+  const lists: List[] = [
+    {
+      ...list('Issues', 'issues', count('issues by age'), itemRows(all, 'issues')),
+      ...{ head: filterForm(['open', 'closed']), isFiltered: true },
+    },
+    {
+      ...list('Pull requests', 'pulls', count('pulls by age'), itemRows(all, 'pulls')),
+      ...{ head: filterForm(['open', 'draft', 'merged', 'closed']), isFiltered: true },
+    },
+    {
+      ...list('Releases', 'releases', count('releases'), releaseRows(all)),
+      ...{ size: 20, element: 'div' },
+    },
+    {
+      ...list('Milestones', 'milestones', count('milestones'), milestoneRows(all)),
+      size: Number.POSITIVE_INFINITY,
+    },
+    list('Labels', 'labels', fact.labels.length, labelRows(all)),
+    {
+      ...list('Branches', 'branches', branches.length, refRows(all, branches)),
+      head: protectionHtml(rows.of(`protected branches ${key}`, 0)),
+    },
+    list('Tags', 'tags', tags.length, refRows(all, tags)),
+    {
+      ...list('Commit comments', 'commits', count('commit comments'), commitCommentRows(all)),
+      element: 'div',
+    },
+    files,
+  ]
+  const shown = lists.filter((each) => each.count > 0)
+  sections.push(...shown)
+  if (wikiFiles.length > 0) sections.push(list('Wiki', 'wiki', wikiFiles.length, []))
+  // Other pages show only the files that were found.
+  for (const each of new Set([files, ...shown])) if (each.count > 0) await writeList(all, each)
+  if (wiki) await writeWiki(site, wiki, repository, wikiFiles, signal)
+  const main = branches.find(({ name }) => name === `refs/heads/${fact.defaultBranch}`)
+  await writeReadme(all, dir, main ?? branches[0])
+  const orphans = count('timeline') + count('review comments') - all.shownRows
+  const why = `${fullName}: their issue or pull request is not in the input`
+  report.lost('orphaned_comments', orphans, why)
+  report.lost('collaborators', fact.collaborators.length)
+  report.lost('LFS_objects', snapshot.examination.repository.lfsObjects.length)
+  return repository
+}
+
+/** Writes a list to `index.html`, `page-2.html` and so on. */
+async function writeList({ site, repository, signal }: RepositoryParts, list: List): Promise<void> {
+  const { title, rows, size = 100, element = 'ul', head, isFiltered = false } = list
+  const last = Math.max(1, Math.ceil(list.count / size))
+  const pathOf = (page: number) =>
+    page === 1 ? list.path : list.path.replace(/index\.html$/, `page-${page}.html`)
+  let page = 1
+  let shown: Html[] = []
+  const flush = async () => {
+    const near = [1, page - 2, page - 1, page, page + 1, page + 2, last]
+    const pages = [...new Set(near)].filter((each) => each >= 1 && each <= last)
+    const links = pages.map(
+      (each, index) =>
+        html`${each - (pages[index - 1] ?? 0) > 1 && html`<li>…</li>`}<li><a href="${relativeUrl(list.path, pathOf(each))}"${each === page && html` aria-current="page"`}>${formatNumber(each)}</a></li>`,
+    )
+    const body = html`<h1>${title}</h1>\n${head}<div class="list">${new Html(`<${element} class="rows">`)}
+${shown.map((row) => html`${row}\n`)}${new Html(`</${element}>`)}${last > 1 && html`<nav class="pages" aria-label="Pages"><ul class="inline">${links}</ul></nav>`}</div>`
+    await site.write({ path: pathOf(page++), title, body, repository, isFiltered })
+    shown = []
+  }
+  for await (const row of rows) {
+    signal.throwIfAborted()
+    shown.push(row)
+    if (shown.length === size) await flush()
+  }
+  if (page <= last) await flush()
+}
+
+interface Ref {
+  name: string
+  oid: string
+  at: string
+  subject: string
+}
+
+const REF_FORMAT =
+  '%(refname)%00%(objectname)%00%(*objectname)%00%(creatordate:iso-strict)%00%(subject)'
+
+/** Reads branches and tags, the newest first. */
+async function readRefs(git: Git, dir: string, signal: AbortSignal): Promise<Ref[]> {
+  const args = ['for-each-ref', '--sort=-creatordate', `--format=${REF_FORMAT}`]
+  const listed = await git.text([...args, 'refs/heads', 'refs/tags'], { dir, signal })
+  return listed.split('\n').flatMap((line) => {
+    const [name, oid = '', commit, at = '', subject = ''] = line.split('\0')
+    return name ? [{ name, oid: commit || oid, at, subject }] : []
+  })
+}
+
+/** Returns undefined for an empty wiki. Its HEAD may lead to a branch that does not exist. */
+async function findWiki(git: Git, dir: string, signal: AbortSignal): Promise<GitTree | undefined> {
+  const refs = await readRefs(git, dir, signal)
+  const main = refs.find(({ name }) => /^refs\/heads\/(?:master|main)$/.test(name)) ?? refs[0]
+  return main && { git, dir, commit: main.oid }
+}
+
+async function writeReadme(
+  { site, git, repository, signal }: RepositoryParts,
+  dir: string,
+  branch: Ref | undefined,
+): Promise<void> {
+  const { fact, fullName, directory } = repository
+  const path = `${directory}/index.html`
+  const tree = branch && { git, dir, commit: branch.oid }
+  const readme = tree && (await findReadme(tree, signal))
+  const page = { page: path, repository }
+  const text = tree && readme && (await renderDocument(site, tree, readme, page, signal))
+  const isLink = /^https?:\/\//i.test(fact.website ?? '')
+  const notes = [
+    fact.private ? 'Private' : 'Public',
+    fact.archived && 'archived',
+    fact.topics?.length && `topics: ${fact.topics.map(({ name }) => name).join(', ')}`,
+  ]
+  const body = html`<h1><bdi>${fullName}</bdi></h1>
+${fact.description && html`<p class="description" dir="auto">${fact.description}</p>\n`}<p class="summary">${notes.filter(Boolean).join(' · ')} · created on ${timeHtml(fact.createdAt)}${
+    fact.website &&
+    html` · ${isLink ? html`<a href="${fact.website}">${fact.website}</a>` : fact.website}`
+  }</p>
+${
+  text
+    ? html`<article class="comment"><p class="place"><code>${readme?.path}</code></p><div class="text document" dir="auto">${text}</div></article>`
+    : html`<p>${branch ? 'This repository has no README.' : 'This repository is empty.'}</p>`
+}`
+  await site.write({ path, title: fullName, body, repository })
+}
+
+/** Copies uploaded files into the site and lists them. */
+async function* fileRows({ site, content, report, repository, signal }: RepositoryParts) {
+  const { key, directory, fullName } = repository
+  const from = `${directory}/files/index.html`
+  for (const [number, upload] of site.spool.rows.all<Upload>(`files ${key}`)) {
+    const { name, path, anchor } = upload
+    const found = await content.findFile(upload.file, signal)
+    if ('missing' in found) {
+      site.missing.add(path)
+      report.lostRecord('attachments', `${fullName}: ${found.missing}`)
+    } else await linkOrCopy(found.file, await site.place(path))
+    const item = site.itemPath(key, number)
+    const file =
+      'missing' in found
+        ? html`${name} (missing)`
+        : html`<a href="${relativeUrl(from, path)}" download="${name}">${name}</a> (${upload.contentType}, ${formatBytes(found.bytes)})`
+    yield html`<li>${file}
+<p>Uploaded by ${site.person(upload.author)} on ${timeHtml(upload.createdAt)}${item && html` to <a href="${relativeUrl(from, `${item}${anchor && `#${anchor}`}`)}">#${number}</a>`}</p></li>`
+  }
+}
+
+const INDEX_SIZE = 100
+
+/** Writes the page of each issue or pull request and the index for the filter, and lists them, the newest first. */
+async function* itemRows(parts: RepositoryParts, table: ItemTable) {
+  const { site, report, repository } = parts
+  const { rows } = site.spool
+  const { key, fullName, colors } = repository
+  const index = await site.place(`${repository.directory}/${table}/index.js`)
+  const append = (call: string, values: unknown[]) =>
+    appendFile(index, `${call}(${showControls(JSON.stringify(values))})\n`)
+  await append('addLabels', [...colors])
+  let found: unknown[] = []
+  let last: number | undefined
+  for (const [age] of rows.all(`${table} by age ${key}`)) {
+    const number = -age
+    if (number === last) {
+      report.lostRecord(table, `${fullName}: #${number} occurs twice`)
+      continue
+    }
+    last = number
+    const item = rows.of<Item>(`${table} ${key}`, number)[0]!
+    const { title, author, createdAt, labels } = item
+    const page = await writeItemPage(site, repository, table, item)
+    parts.shownRows += page.rows
+    countUsage(parts, item)
+    const [state, milestone] = [stateOf(item), milestoneTitle(parts, item.milestone)]
+    yield html`<li>${stateHtml(state, table)} <a href="${number}.html"><bdi>${title}</bdi></a> ${labels.map((name) => labelHtml(name, colors.get(name)))}
+<p>#${number} by ${site.person(author)} on ${timeHtml(createdAt)}${milestone && html` · <bdi>${milestone}</bdi>`}${page.comments > 0 && html` · ${formatCount(page.comments, 'comment')}`}</p></li>`
+    found.push([
+      number,
+      title,
+      state,
+      author,
+      labels,
+      formatDay(createdAt),
+      milestone,
+      page.comments,
+    ])
+    if (found.length < INDEX_SIZE) continue
+    await append('addRows', found)
+    found = []
+  }
+  await append('addRows', found)
+}
+
+function countUsage({ usage }: RepositoryParts, { labels, milestone, closedAt }: Item): void {
+  const state = closedAt === null ? 'open' : 'closed'
+  const add = <K>(counts: Map<K, Usage>, key: K) => {
+    const counted = counts.get(key) ?? { open: 0, closed: 0 }
+    counts.set(key, counted)
+    counted[state]++
+  }
+  for (const label of labels) add(usage.labels, label)
+  if (milestone !== null) add(usage.milestones, milestone)
+}
+
+function milestoneTitle({ site, repository }: RepositoryParts, number: number | null) {
+  if (number === null) return ''
+  const [found] = site.spool.rows.of<Milestone>(`milestones ${repository.key}`, number)
+  return found?.title ?? `milestone ${number}`
+}
+
+/** The form stays hidden without script. Then all pages of the list can be read. */
+function filterForm(states: readonly string[]): Html {
+  return html`<form class="filter" role="search" aria-label="Filter" hidden>
+<label>Text <input type="search" name="text" autocomplete="off"></label>
+<label>State <select name="state"><option value="">All</option>${states.map((state) => html`<option>${state}</option>`)}</select></label>
+<label>Label <select name="label"><option value="">All</option></select></label>
+<label>Author <select name="author"><option value="">All</option></select></label>
+<label>Milestone <select name="milestone"><option value="">All</option></select></label>
+<button type="reset">Clear</button>
+</form>
+<div class="found" hidden><p role="status"></p><ul class="rows"></ul><button type="button">Show more</button></div>
+`
+}
+
+async function* releaseRows(parts: RepositoryParts) {
+  const { site, repository } = parts
+  const { key, directory } = repository
+  const from = `${directory}/releases/index.html`
+  let index = 0
+  for (const [, release] of site.spool.rows.all<Release>(`releases ${key}`)) {
+    const { tag, author, body, publishedAt, createdAt, draft, prerelease, reactions = [] } = release
+    const assets = await copyAssets(parts, release, ++index, from)
+    const uploads = site.uploads(repository, hashKey(`release ${tag}`))
+    const writing = { body, reactions, uploads, headingLevel: 2 }
+    yield html`<article class="comment"><h2><bdi>${release.name || tag}</bdi> <span class="muted"><code>${tag}</code> by ${site.person(author)} on ${timeHtml(publishedAt ?? createdAt)}${draft && html` <span class="note">Draft</span>`}${prerelease && html` <span class="note">Pre-release</span>`}</span></h2>
+${writingHtml(from, site.linksFrom(from, repository), writing)}${assets.length > 0 && html`<ul class="files inline" aria-label="Assets">${assets}</ul>`}</article>`
+  }
+}
+
+async function copyAssets(
+  { site, content, report, repository, signal }: RepositoryParts,
+  release: Release,
+  index: number,
+  page: string,
+): Promise<Html[]> {
+  const shown: Html[] = []
+  for (const [n, { name, file }] of release.assets.entries()) {
+    const found = await content.findFile(file, signal)
+    if ('missing' in found) {
+      report.lostRecord('release_assets', `${repository.fullName}: ${found.missing}`)
+      shown.push(html`<li>${name} (missing)</li>`)
+      continue
+    }
+    const path = `${repository.directory}/releases/assets/${index}-${n + 1}-${passiveName(name)}`
+    await linkOrCopy(found.file, await site.place(path))
+    shown.push(
+      html`<li><a href="${relativeUrl(page, path)}" download="${name}">${name}</a> (${formatBytes(found.bytes)})</li>`,
+    )
+  }
+  return shown
+}
+
+function* milestoneRows({ site, repository, usage }: RepositoryParts) {
+  const { key, directory } = repository
+  const from = `${directory}/milestones/index.html`
+  for (const [number, milestone] of site.spool.rows.all<Milestone>(`milestones ${key}`)) {
+    const { title, state, dueOn, description: body } = milestone
+    const writing = { body, uploads: [], reactions: [], headingLevel: 2 }
+    yield html`<li id="milestone-${number}">${stateHtml(state, 'issues')} <bdi>${title}</bdi>
+<p>${usageHtml(usage.milestones.get(number))}${dueOn && html` · due on ${timeHtml(dueOn)}`}${filterLinks(repository, from, 'milestone', title)}</p>
+${writingHtml(from, site.linksFrom(from, repository), writing)}</li>`
+  }
+}
+
+const usageHtml = ({ open, closed }: Usage = { open: 0, closed: 0 }): string =>
+  `${formatNumber(open)} open, ${formatNumber(closed)} closed`
+
+/** Links to the lists of issues and pull requests, filtered by one value. */
+function filterLinks(
+  repository: RepositorySite,
+  from: string,
+  name: string,
+  value: string,
+): Html[] {
+  const query = `#${new URLSearchParams({ [name]: showControls(value) })}`
+  return repository.sections
+    .filter(({ title }) => title === 'Issues' || title === 'Pull requests')
+    .map(({ title, path }) => html` · <a href="${relativeUrl(from, path)}${query}">${title}</a>`)
+}
+
+function* labelRows({ repository, usage }: RepositoryParts) {
+  const from = `${repository.directory}/labels/index.html`
+  for (const { name, color, description } of repository.fact.labels)
+    yield html`<li>${labelHtml(name, color)}${description && html` <span dir="auto">${description}</span>`}
+<p>${usageHtml(usage.labels.get(name))}${filterLinks(repository, from, 'label', name)}</p></li>`
+}
+
+function protectionHtml(rules: readonly ProtectedBranch[]): Html {
+  const shown = rules.map(
+    ({ name, reviews: { required, approvals } }) =>
+      html` <code>${name}</code>${required && ` (${formatCount(approvals, 'approval')})`}`,
+  )
+  return html`${rules.length > 0 && html`<p>Protected:${shown}</p>\n`}`
+}
+
+function* refRows({ repository }: RepositoryParts, refs: readonly Ref[]) {
+  for (const { name, oid, at, subject } of refs)
+    yield html`<li><code>${name.replace(/^refs\/(?:heads|tags)\//, '')}</code>${name === `refs/heads/${repository.fact.defaultBranch}` && html` <span class="note">Default</span>`}
+<p><code>${oid.slice(0, 10)}</code> <span dir="auto">${subject}</span>${at && html` · ${timeHtml(at)}`}</p></li>`
+}
+
+function* commitCommentRows({ site, repository }: RepositoryParts) {
+  const { key, directory } = repository
+  const from = `${directory}/commits/index.html`
+  for (const [, comment] of site.spool.rows.all<CommitComment>(`commit comments ${key}`)) {
+    const { id, commit, author, body, path, reactions, createdAt } = comment
+    const uploads = site.uploads(repository, hashKey(`comment ${id}`))
+    const writing = { body, reactions, uploads, headingLevel: 2 }
+    yield html`<article class="comment" id="commitcomment-${id}"><h2>${site.person(author)} <span class="muted">commented on <code>${commit.slice(0, 10)}</code>${path && html`, <code>${path}</code>`}, ${timeHtml(createdAt)}</span></h2>
+${writingHtml(from, site.linksFrom(from, repository), writing)}</article>`
+  }
+}

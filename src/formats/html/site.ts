@@ -1,0 +1,227 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { formatNumber } from '../../lib/quantities.ts'
+import type { Reaction } from '../../records/fact.ts'
+import type { Repository } from '../../records/repository.ts'
+import { type Html, html, relativeUrl } from './html.ts'
+import { type LinkResolver, renderMarkdown } from './markdown.ts'
+import { hashKey, type Spool, type Upload } from './spool.ts'
+
+/** A part of a repository, with its first page. */
+export interface Section {
+  title: string
+  path: string
+  /** How many objects it has, if it is a list. */
+  count?: number
+}
+
+export interface RepositorySite {
+  key: string
+  fullName: string
+  fact: Repository
+  /** Colours of its labels by name. */
+  colors: ReadonlyMap<string, string>
+  /** The directory of its pages. */
+  directory: string
+  sections: readonly Section[]
+}
+
+export interface Page {
+  /** Relative to the site. */
+  path: string
+  title: string
+  body: Html
+  repository?: RepositorySite
+  /** Whether the page has a form to filter its list. */
+  isFiltered?: boolean
+}
+
+// Firefox does not regard files beside a page as 'self' if the page is opened from disk.
+const OWN_FILES = "'self' file:"
+const POLICY = `default-src 'none'; img-src ${OWN_FILES}; style-src ${OWN_FILES}; base-uri 'none'; form-action 'none'`
+
+/** The site while it is written, and what its pages have in common. */
+export class Site {
+  readonly spool: Spool
+  /** Paths of uploads that the input does not contain. */
+  readonly missing = new Set<string>()
+  readonly #root: string
+  readonly #footer: Html
+  readonly #directories = new Set<string>()
+
+  constructor(root: string, spool: Spool, footer: Html) {
+    this.#root = root
+    this.spool = spool
+    this.#footer = footer
+  }
+
+  /** Returns the absolute path for a file of the site, and creates its directory. */
+  async place(path: string): Promise<string> {
+    const directory = dirname(path)
+    if (!this.#directories.has(directory))
+      await mkdir(join(this.#root, directory), { recursive: true })
+    this.#directories.add(directory)
+    return join(this.#root, path)
+  }
+
+  async write({ path, title, body, repository, isFiltered }: Page): Promise<void> {
+    const to = (target: string) => relativeUrl(path, target)
+    // A section is a directory; the README is in the directory of the repository itself.
+    const isCurrent = (section: Section) => dirname(path) === dirname(section.path)
+    const page = html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${isFiltered ? `${POLICY}; script-src ${OWN_FILES}` : POLICY}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+<title>${repository && title !== repository.fullName ? `${title} · ${repository.fullName}` : title}</title>
+<link rel="stylesheet" href="${to('site.css')}">
+${isFiltered && html`<script src="${to('filter-list.js')}" defer></script>\n`}</head>
+<body>
+<a class="skip" href="#content">Skip to content</a>
+<header>
+<p><a href="${to('index.html')}">Repositories</a>${repository && html` / <a href="${to(`${repository.directory}/index.html`)}"><bdi>${repository.fullName}</bdi></a>`}</p>
+${
+  repository &&
+  html`<nav aria-label="Repository"><ul class="inline">
+${repository.sections.map((section) => html`<li><a href="${to(section.path)}"${isCurrent(section) && html` aria-current="page"`}>${section.title}${section.count !== undefined && html` <span class="muted">${formatNumber(section.count)}</span>`}</a></li>\n`)}</ul></nav>`
+}
+</header>
+<main id="content">
+${body}
+</main>
+<footer>${this.#footer}</footer>
+</body>
+</html>
+`
+    await writeFile(await this.place(path), page.text)
+  }
+
+  /** Shows the login of a person; the full name is in the tooltip. */
+  person(login: string | null): Html {
+    if (login === null) return html`<b>ghost</b>`
+    const known = this.spool.rows.of<{ name: string }>('people ', hashKey(login.toLowerCase()))
+    return html`<b${known[0] && html` title="${known[0].name}"`}><bdi>${login}</bdi></b>`
+  }
+
+  /** Returns the path of the page of an issue or a pull request, or undefined if there is none. */
+  itemPath(key: string, number: number): string | undefined {
+    const { rows, repositories } = this.spool
+    const directory = repositories.get(key)?.directory
+    const table =
+      directory && ['issues', 'pulls'].find((each) => rows.has(`${each} ${key}`, number))
+    return table && `${directory}/${table}/${number}.html`
+  }
+
+  /** Returns the uploads of a page that the input contains. */
+  uploads({ key }: RepositorySite, page: number): Upload[] {
+    const all = this.spool.rows.of<Upload>(`files ${key}`, page)
+    return all.filter(({ path }) => !this.missing.has(path))
+  }
+
+  /** Finds the file of the site that a URL on the old host led to. */
+  findUpload(url: string): Upload | undefined {
+    const steps = url.replace(/[?#].*$/s, '').split('/')
+    for (const [index, step] of steps.entries()) {
+      const id = steps[index - 1] === 'files' ? `files/${step}` : step
+      const found = this.spool.rows.of<{ id: string; upload: Upload }>('uploads', hashKey(id))
+      const upload = found.find((each) => each.id === id)?.upload
+      if (upload && !this.missing.has(upload.path)) return upload
+    }
+    return undefined
+  }
+
+  /** Returns the links of a page of a repository. */
+  linksFrom(path: string, { key }: RepositorySite): PageLinks {
+    const { urls } = this.spool
+    const shown = new Set<string>()
+    const itemUrl = (of: string, number: number) => {
+      const target = this.itemPath(of, number)
+      return target && relativeUrl(path, target)
+    }
+    const upload = (url: string) => {
+      const found = this.findUpload(url)
+      if (found) shown.add(found.path)
+      return found
+    }
+    return {
+      shown,
+      item: (number, repository = key) => itemUrl(repository.toLowerCase(), number),
+      image(src) {
+        const found = upload(src)
+        return found && isImage(found.path) ? relativeUrl(path, found.path) : undefined
+      },
+      link(href) {
+        const [, base, number, anchor = ''] = ITEM_URL.exec(href) ?? []
+        const item = base && itemUrl(urls.get(base.toLowerCase()) ?? '', Number(number))
+        if (item) return item + anchor
+        const found = upload(href)
+        if (found) return relativeUrl(path, found.path)
+        return /^(?:https?|mailto):/i.test(href) ? href : undefined
+      },
+    }
+  }
+}
+
+export interface PageLinks extends LinkResolver {
+  /** The paths of uploads that texts of the page show or link to. */
+  shown: Set<string>
+}
+
+const ITEM_URL =
+  /^(https?:\/\/[^#?]+?)\/(?:-\/)?(?:issues|pulls?|merge_requests)\/(\d{1,9})(?:[/?][^#]*)?(#.*)?$/i
+
+export const isImage = (path: string): boolean => /\.(?:png|jpe?g|gif|webp|avif|bmp)$/i.test(path)
+
+/** What people wrote in one place, with its uploads and reactions. */
+export interface Writing {
+  body: string | null
+  uploads: readonly Upload[]
+  reactions: readonly Reaction[]
+  headingLevel: number
+}
+
+export function writingHtml(path: string, links: PageLinks, writing: Writing): Html {
+  const { body, uploads, headingLevel } = writing
+  const text = body?.trim() ? renderMarkdown(body, { links, headingLevel }) : undefined
+  const others = uploads.filter((upload) => !links.shown.has(upload.path))
+  return html`${text && html`<div class="text" dir="auto">${text}</div>\n`}${
+    others.length > 0 &&
+    html`<ul class="files inline">${others.map((upload) => html`<li>${uploadHtml(path, upload)}</li>`)}</ul>\n`
+  }${reactionsHtml(writing.reactions)}`
+}
+
+/** Images that a text does not contain are shown after it. */
+function uploadHtml(path: string, upload: Upload): Html {
+  const url = relativeUrl(path, upload.path)
+  return isImage(upload.path)
+    ? html`<a href="${url}"><img src="${url}" alt="${upload.name}" loading="lazy"></a>`
+    : html`<a href="${url}" download="${upload.name}">${upload.name}</a>`
+}
+
+const EMOJI: Record<string, string> = {
+  ...{ '+1': '👍', '-1': '👎', laugh: '😄', hooray: '🎉', confused: '😕', heart: '❤️' },
+  ...{ rocket: '🚀', eyes: '👀' },
+}
+
+function reactionsHtml(reactions: readonly Reaction[]): Html | undefined {
+  if (reactions.length === 0) return undefined
+  const groups = Object.entries(Object.groupBy(reactions, ({ content }) => content))
+  const chips = groups.map(([content, group = []]) => {
+    const people = group.map(({ author }) => author ?? 'ghost').join(', ')
+    // Tooltips exist neither on paper nor on phones.
+    const shown = group.length <= 5 ? people : group.length
+    return html`<li class="reaction" title="${people}"><span role="img" aria-label="${content}">${EMOJI[content] ?? content}</span> ${shown}</li>`
+  })
+  return html`<ul class="reactions inline" aria-label="Reactions">${chips}</ul>\n`
+}
+
+/** A label with its colour as a dot, so that its text is readable in every theme. */
+export function labelHtml(name: string, color: string | undefined): Html {
+  const dot =
+    /^[0-9a-f]{6}$/i.test(color ?? '') &&
+    html`<svg class="dot" viewBox="0 0 8 8" aria-hidden="true"><circle cx="4" cy="4" r="4" fill="#${color}"/></svg>`
+  return html`<span class="label">${dot}<bdi>${name}</bdi></span>`
+}

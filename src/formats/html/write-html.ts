@@ -1,0 +1,111 @@
+import { existsSync } from 'node:fs'
+import { copyFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { ArchiveRefused } from '../../archive/unreadable-archive.ts'
+import type { Git } from '../../git/git.ts'
+import { GitFailed } from '../../git/git-process.ts'
+import { formatCount } from '../../lib/quantities.ts'
+import { sortedRows } from '../../lib/sorted-rows.ts'
+import type { Snapshot } from '../../sources/snapshot.ts'
+import type { ContentSummary, FormatReader, FormatWriter, Written } from '../format.ts'
+import { moveDurably, moveTo } from '../output.ts'
+import type { Report } from '../report.ts'
+import { type Html, html, relativeUrl, timeHtml } from './html.ts'
+import { type SiteParts, writeRepository } from './repository-pages.ts'
+import { type RepositorySite, Site } from './site.ts'
+import { spoolFacts } from './spool.ts'
+
+export interface HtmlOptions {
+  git: Git
+  /** The directory of the site. It must not exist. */
+  output: string
+  /** A directory on the same file system, which the caller removes. */
+  workDirectory: string
+  /** Such as `godwit 0.1.0`. */
+  generator: string
+  now: Date
+}
+
+/**
+ * Writes a site of plain files that can be read from disk in any browser. It becomes visible as a whole. Its files are not synced
+ * one by one, which would take longer than writing them: the site can be written again from its input.
+ */
+export function htmlWriter(options: HtmlOptions): FormatWriter {
+  return { write: (content, report, signal) => writeSite(options, content, report, signal) }
+}
+
+async function* writeSite(
+  options: HtmlOptions,
+  content: FormatReader,
+  report: Report,
+  signal: AbortSignal,
+): AsyncGenerator<Written> {
+  const { git, output, workDirectory } = options
+  if (existsSync(output))
+    throw new ArchiveRefused(`${output} already exists; name another directory`)
+  using rows = sortedRows(join(workDirectory, 'rows'))
+  const root = join(workDirectory, 'site')
+  const footer = html`<p>Written by ${options.generator} on ${timeHtml(options.now.toISOString())}. Exported by ${originHtml(content.summary)}.</p>`
+  const spool = await spoolFacts(content, rows, report, signal)
+  const site = new Site(root, spool, footer)
+  const parts = { site, git, content, report, signal }
+  const entries: Html[] = []
+  for await (const each of content.repositories(signal)) {
+    const { fullName } = each
+    const written = 'errors' in each ? each : await tryRepository(parts, fullName, each.snapshot)
+    entries.push('errors' in written ? damagedHtml(written) : entryHtml(written))
+    yield { fullName, errors: 'errors' in written ? written.errors : [] }
+  }
+  await writeStartPage(site, content, entries)
+  await moveDurably(dirname(output), () => moveTo(root, output))
+  report.note(`next: open ${join(output, 'index.html')} in a browser`)
+}
+
+async function tryRepository(
+  parts: SiteParts,
+  fullName: string,
+  snapshot: Snapshot,
+): Promise<RepositorySite | Written> {
+  try {
+    return await writeRepository(parts, fullName, snapshot)
+  } catch (error) {
+    parts.signal.throwIfAborted()
+    // An error of git concerns one repository. Any other would occur for the next one too.
+    if (!(error instanceof GitFailed)) throw error
+    return { fullName, errors: [error.message] }
+  }
+}
+
+function originHtml({ madeBy, madeAt }: ContentSummary): Html {
+  const program = madeBy === 'unknown' ? 'another program' : madeBy
+  return html`${program}${madeAt && html` on ${timeHtml(madeAt)}`}`
+}
+
+const STYLE = new URL('site.css', import.meta.url)
+const SCRIPT = new URL('filter-list.js', import.meta.url)
+
+async function writeStartPage(site: Site, { summary }: FormatReader, entries: readonly Html[]) {
+  await copyFile(STYLE, await site.place('site.css'))
+  await copyFile(SCRIPT, await site.place('filter-list.js'))
+  const body = html`<h1>${formatCount(entries.length, 'repository', 'repositories')}</h1>
+<p class="summary">Exported by ${originHtml(summary)}. Everything on these pages is in this directory; nothing is loaded from elsewhere.</p>
+<ul class="rows">
+${entries}</ul>`
+  await site.write({ path: 'index.html', title: 'Repositories', body })
+}
+
+function entryHtml({ fullName, fact, sections, directory }: RepositorySite): Html {
+  const counts = sections.flatMap(({ title, path, count }) =>
+    count === undefined
+      ? []
+      : [html` · <a href="${relativeUrl('index.html', path)}">${title}</a> ${count}`],
+  )
+  return html`<li><a href="${relativeUrl('index.html', `${directory}/index.html`)}"><bdi>${fullName}</bdi></a>${fact.description && html` <span dir="auto">${fact.description}</span>`}
+<p>${fact.private ? 'Private' : 'Public'}${counts}</p></li>
+`
+}
+
+const damagedHtml = ({ fullName, errors }: Written): Html =>
+  html`<li><bdi>${fullName}</bdi> could not be read:
+${errors.map((error) => html`<p>${error}</p>`)}</li>
+`

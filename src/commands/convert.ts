@@ -56,7 +56,7 @@ interface Target {
   create(parts: WriterParts): FormatWriter
 }
 
-const TARGETS = {
+export const TARGETS = {
   'github-archive': {
     isDirectory: false,
     create: (parts) =>
@@ -110,11 +110,13 @@ export function convertCommand(program: Command, about: string): void {
     )
 }
 
-async function runConvert(
+/** Converts and prints the result. With `json`, the result is passed to `printResult`. */
+export async function runConvert(
   command: Command,
   inputs: readonly string[],
   options: ConvertOptions,
   signal: AbortSignal,
+  printResult: (result: object) => void = printJson,
 ): Promise<void> {
   const { git: program, searchPath } = readCommandConfig(command)
   const { owner = '', repository: repositories } = options
@@ -185,7 +187,7 @@ async function runConvert(
   for (const note of report.notes) show(note)
   const { notes } = report
   const result = { to: options.to, output, converted, failed, lost, warnings, notes }
-  if (options.json) printJson(result)
+  if (options.json) printResult(result)
   if (options.report !== undefined)
     await writeFile(options.report, `${JSON.stringify(result, null, 2)}\n`, { flag: 'wx' })
   if (failed.length > 0)

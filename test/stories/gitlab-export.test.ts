@@ -42,16 +42,6 @@ async function scene(t: TestContext, options: SceneOptions = {}) {
     const options = ['--url', server.url, '--token-file', 'token', '--output', 'out']
     return ['gitlab', 'export', ...options, ...args]
   }
-  /** Runs the command, and asserts its exit code and that it prints no secret and leaves no temporary files. */
-  const run = async (code: number, ...args: string[]) => {
-    const ended = await godwit(argsOf(...args))
-    assert.equal(ended.code, code, ended.output)
-    assert.ok(!ended.output.includes(TOKEN), 'the token is printed')
-    assert.deepEqual(await leftovers(), [])
-    return { ...ended, out: ended.stdout.toString() }
-  }
-  const runJson = async (code: number, ...args: string[]): Promise<Result> =>
-    JSON.parse((await run(code, '--json', ...args)).out)
   const file = (name: string) => join(folder, 'out', name)
   const files = async () =>
     existsSync(file(''))
@@ -60,6 +50,18 @@ async function scene(t: TestContext, options: SceneOptions = {}) {
           .map(({ parentPath, name }) => relative(file(''), join(parentPath, name)))
           .sort()
       : []
+  /** Runs the command, and asserts its exit code and that it prints no secret and leaves no temporary files. */
+  const run = async (code: number, ...args: string[]) => {
+    const ended = await godwit(argsOf(...args))
+    assert.equal(ended.code, code, ended.output)
+    assert.ok(!ended.output.includes(TOKEN), 'the token is printed')
+    assert.deepEqual(await leftovers(), [])
+    for (const name of await files())
+      assert.ok(!(await readFile(file(name))).includes(TOKEN), `the token is in ${name}`)
+    return { ...ended, out: ended.stdout.toString() }
+  }
+  const runJson = async (code: number, ...args: string[]): Promise<Result> =>
+    JSON.parse((await run(code, '--json', ...args)).out)
   const countOf = (call: string) => server.calls().filter((each) => each === call).length
   return { archive, server, folder, argsOf, start, run, runJson, file, files, countOf }
 }
@@ -235,6 +237,27 @@ test('after Ctrl-C only the downloaded part is left, and the next run resumes th
     server.requests.findLast(({ path }) => isDownload.test(path))?.headers.range,
     `bytes=${size}-`,
   )
+})
+
+test('an export that is already running is used instead of starting another one', async (t) => {
+  const { archive, server, run, files, countOf } = await scene(t)
+  for (const export_status of ['regeneration_in_progress', 'started', 'finished'])
+    server.once(/^GET .*export$/, (response) => sendJson(response, 200, { export_status }))
+  server.once(isDownload, (response) => sendArchive(response, archive))
+  await run(0, 'group/tool')
+  assert.equal(countOf(START), 0)
+  assert.deepEqual(await files(), ['group/tool_export.tar.gz'])
+})
+
+test('a stop while the server makes the export leaves no files', async (t) => {
+  const { server, argsOf, start, files, countOf } = await scene(t)
+  server.once(/^POST/, () => {})
+  const command = start(argsOf('group/tool'))
+  await until('the export is requested', () => countOf(START) > 0)
+  command.kill('SIGTERM')
+  const { code, output } = await command.result
+  assert.equal(code, 143, output)
+  assert.deepEqual(await files(), [])
 })
 
 test('a refused token ends the command at once', async (t) => {

@@ -92,8 +92,8 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
   'src/client': {
     imports: ['src/wire', 'src/lib'],
     entries: [
-      ...['download-archive.ts', 'errors.ts', 'migrations-api.ts', 'watch-migration.ts'],
-      ...['paths.ts', 'responses.ts'],
+      ...['download-archive.ts', 'errors.ts', 'gitlab-api.ts', 'migrations-api.ts'],
+      ...['watch-migration.ts', 'paths.ts', 'responses.ts'],
     ],
   },
   'src/schedules': {

@@ -8,7 +8,14 @@ import {
   WRONG_LINK,
 } from './errors.ts'
 import { busyErrorOf } from './explain-error.ts'
-import type { MigrationsApi } from './migrations-api.ts'
+import type { Send, Server } from './send-request.ts'
+
+/** The server of an archive: a MigrationsApi or a GitLabApi. */
+interface ArchiveServer {
+  server: Pick<Server, 'url' | 'userAgent'>
+  send: Send
+  archiveLink(id: number): Promise<URL>
+}
 
 /** The destination of an archive's bytes. It may hold the first part of them already. */
 export interface DownloadTarget {
@@ -34,7 +41,7 @@ const FIRST_PAUSE_MS = 250
 
 /** Downloads an archive. A temporary error is retried as long as attempts make progress. */
 export async function downloadArchive(
-  api: MigrationsApi,
+  api: ArchiveServer,
   id: number,
   target: DownloadTarget,
   options: DownloadOptions,
@@ -58,7 +65,7 @@ export async function downloadArchive(
 
 /** Each attempt requests a new link, because a link is valid for a few minutes only. */
 async function attempt(
-  api: MigrationsApi,
+  api: ArchiveServer,
   id: number,
   target: DownloadTarget,
   { signal, onBytes }: DownloadOptions,
@@ -88,7 +95,7 @@ async function attempt(
 
 /** Returns the error for a response that does not continue the download. If the archive has changed, discards the target's bytes. */
 async function rejectResponse(
-  api: MigrationsApi,
+  api: ArchiveServer,
   { status, url }: Response,
   target: DownloadTarget,
 ): Promise<DownloadFailed> {
@@ -111,7 +118,7 @@ const MAX_REDIRECTS = 5
 
 /** Follows redirects. `send` adds the token only on the server's own origin. */
 async function follow(
-  { server, send }: MigrationsApi,
+  { server, send }: ArchiveServer,
   link: URL,
   range: Record<string, string>,
   signal: AbortSignal,

@@ -11,6 +11,8 @@ test('a pause is read from Retry-After in seconds or as a date, or from the rese
   assert.equal(after({ 'retry-after': 'Thu, 01 Jan 2015 00:00:00 GMT' }), 0)
   const reset = String(NOW / 1000 + 60)
   assert.equal(after({ 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': reset }), 60)
+  assert.equal(after({ 'ratelimit-remaining': '0', 'ratelimit-reset': reset }), 60)
+  assert.equal(after({ 'ratelimit-remaining': '0', 'ratelimit-reset': '30' }), 30)
   assert.equal(after({ 'x-ratelimit-remaining': '12', 'x-ratelimit-reset': reset }), undefined)
   assert.equal(after({ 'retry-after': 'soon' }), undefined)
   assert.equal(after({}), undefined)

@@ -32,7 +32,10 @@ export type Send = (
  * Returns a `fetch` that sends the token to the server's own origin only, wherever a link or a redirect leads, and that
  * waits and retries when a response asks for it.
  */
-export function requestSender({ url, token }: Server, { signal, onWait }: RequestOptions): Send {
+export function requestSender(
+  { url, token }: Pick<Server, 'url' | 'token'>,
+  { signal, onWait }: RequestOptions,
+): Send {
   const home = new URL(url).origin
 
   return async (input, { onWait: onRequestWait, ...init } = {}) => {
@@ -75,9 +78,12 @@ export function retryAfter(headers: Headers, now = Date.now()): number | undefin
   if (header !== null && /^\d+$/.test(header)) return Number(header)
   const date = Date.parse(header ?? '')
   if (!Number.isNaN(date)) return secondsBetween(now, date)
-  const reset = Number(headers.get('x-ratelimit-reset') ?? Number.NaN)
-  if (headers.get('x-ratelimit-remaining') !== '0' || Number.isNaN(reset)) return undefined
-  return secondsBetween(now, reset * 1000)
+  // GitLab sends these headers without `x-`. Some proxies send the seconds until the reset instead of its time.
+  const limit = (name: string) =>
+    headers.get(`x-ratelimit-${name}`) ?? headers.get(`ratelimit-${name}`)
+  const reset = Number(limit('reset') ?? Number.NaN)
+  if (limit('remaining') !== '0' || Number.isNaN(reset)) return undefined
+  return reset < 1e9 ? reset : secondsBetween(now, reset * 1000)
 }
 
 const secondsBetween = (now: number, then: number) => Math.max(0, Math.ceil((then - now) / 1000))

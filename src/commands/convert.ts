@@ -59,7 +59,7 @@ interface Target {
   create(parts: WriterParts): FormatWriter
 }
 
-const TARGETS = {
+export const TARGETS = {
   'github-archive': {
     isDirectory: false,
     create: (parts) =>
@@ -127,11 +127,13 @@ export function convertCommand(program: Command, about: string): void {
     )
 }
 
-async function runConvert(
+/** Converts and prints the result. With `json`, the result is passed to `printResult`. */
+export async function runConvert(
   command: Command,
   inputs: readonly string[],
   options: ConvertOptions,
   signal: AbortSignal,
+  printResult: (result: object) => void = printJson,
 ): Promise<void> {
   const { git: program, searchPath } = readCommandConfig(command)
   const { owner = '', repository: repositories = [] } = options
@@ -202,7 +204,7 @@ async function runConvert(
   for (const note of report.notes) show(note)
   const { notes } = report
   const result = { to: options.to, output, converted, failed, lost, warnings, notes }
-  if (options.json) printJson(result)
+  if (options.json) printResult(result)
   if (options.report !== undefined)
     await writeFile(options.report, `${JSON.stringify(result, null, 2)}\n`, { flag: 'wx' })
   if (failed.length > 0)

@@ -28,6 +28,7 @@ const groups = {
     restore:
       'restore bare repositories from an archive (a file, or a directory it was unpacked into)',
     convert: 'convert archives of GitHub and GitLab to other formats',
+    gitlab: 'download project exports from a GitLab server',
   },
   'Client for Godwit and GitHub:': {
     auth: 'log in to servers, so that no command needs --url and a token',
@@ -67,6 +68,7 @@ const loaders: Record<CommandName, () => Promise<AddCommand>> = {
   verify: async () => (await import('./verify.ts')).verifyCommand,
   restore: async () => (await import('./restore.ts')).restoreCommand,
   convert: async () => (await import('./convert.ts')).convertCommand,
+  gitlab: async () => (await import('./gitlab.ts')).gitlabCommands,
   auth: async () => (await import('./auth.ts')).authCommands,
   admin: async () => (await import('./admin.ts')).adminCommands,
   migration: async () => (await import('./migration.ts')).migrationCommands,

@@ -1,0 +1,238 @@
+import { existsSync } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { type Command, Option } from 'commander'
+import {
+  ArchiveDamaged,
+  ArchiveNotSupported,
+  ArchiveRefused,
+} from '../archive/unreadable-archive.ts'
+import { downloadArchive } from '../client/download-archive.ts'
+import { RequestRejected } from '../client/errors.ts'
+import { GitLabApi, type GitLabProject } from '../client/gitlab-api.ts'
+import { ifExists } from '../lib/errno.ts'
+import { makeDirectory } from '../lib/make-directory.ts'
+import { mapConcurrent } from '../lib/map-concurrent.ts'
+import { isName } from '../lib/names.ts'
+import { formatBytes, formatCount } from '../lib/quantities.ts'
+import { UsageError, UserError } from '../lib/user-error.ts'
+import { VERSION } from '../service/version.ts'
+import type { Config } from '../settings/config.ts'
+import { normalizeForgeUrl } from '../sources/forge/client/forge-address.ts'
+import { readForgeToken } from '../sources/forge/forge-token.ts'
+import { addSettings, print, printJson, readCommandConfig, withExamples } from './command-line.ts'
+import { runConvert, TARGETS } from './convert.ts'
+import { describeKnownError } from './known-errors.ts'
+import { ResumableFile } from './migration/resumable-file.ts'
+import { runUntilStopped } from './stop-signal.ts'
+import { progressLine } from './terminal.ts'
+import { verifyFile } from './verify.ts'
+
+interface GitLabOptions {
+  url: string
+  tokenFile: string
+  output: string
+  to?: keyof typeof TARGETS
+  owner?: string
+  json?: boolean
+}
+
+interface ProjectExport {
+  /** The path of the project, or the argument if the server has neither a project nor a group of this name. */
+  project: string
+  state: 'exported' | 'skipped' | 'failed'
+  file?: string
+  bytes?: number
+  reason?: string
+}
+
+/** Waiting for one project, the next ones are exported. GitLab allows 6 exports a minute by default. */
+const CONCURRENCY = 3
+
+export function gitlabCommands(program: Command, about: string): void {
+  const gitlab = program.command('gitlab').description(about)
+  const example =
+    'godwit gitlab export my-group --url https://gitlab.com --token-file token --output exports'
+  withExamples(gitlab, example)
+  const command = addSettings(
+    gitlab
+      .command('export <names...>')
+      .description('make and download exports of projects, or of all projects of groups'),
+    'owner',
+  )
+  withExamples(command, example, `${example} --to gitea-dump`)
+    .usage('GROUP|PROJECT... --url URL --token-file FILE --output DIR')
+    .requiredOption('--url <URL>', 'the server, such as https://gitlab.example.com')
+    .requiredOption('--token-file <FILE>', 'file with an access token that has the scope api')
+    .requiredOption('--output <DIR>', 'the directory for GROUP/PROJECT_export.tar.gz')
+    .addOption(
+      new Option(
+        '--to <FORMAT>',
+        'then convert the exports, into converted in the directory',
+      ).choices(Object.keys(TARGETS)),
+    )
+    .option('--owner <LOGIN>', 'owner of the converted projects (default: their top-level group)')
+    .option('--json', 'print the result as JSON')
+    .action((names: string[], options: GitLabOptions, command: Command) =>
+      runUntilStopped(
+        (signal, setStopMessage) =>
+          exportAndConvert(command, { names, options, setStopMessage }, signal),
+        'stopped; the downloaded parts are kept, and the same command continues',
+      ),
+    )
+}
+
+interface Run {
+  names: readonly string[]
+  options: GitLabOptions
+  setStopMessage(message: string): void
+}
+
+async function exportAndConvert(command: Command, run: Run, signal: AbortSignal): Promise<void> {
+  const { options, setStopMessage } = run
+  const { to, json = false } = options
+  const output = resolve(options.output)
+  const converted = to && join(output, TARGETS[to].isDirectory ? 'converted' : 'converted.tar.gz')
+  for (const path of converted ? [converted, `${converted}.numbers.csv`] : [])
+    if (existsSync(path)) throw new UserError(`${path} already exists: move it away`)
+  const { exports, owner } = await downloadExports(readCommandConfig(command), run, signal)
+  const files = exports.flatMap(({ file }) => file ?? []).sort()
+  let conversion: object | undefined
+  try {
+    if (to && converted && files.length > 0) {
+      setStopMessage('stopped; the exports are complete, and no unfinished files are left')
+      const convertOptions = { to, output: converted, owner, repository: [], json }
+      await runConvert(command, files, convertOptions, signal, (result) => {
+        conversion = result
+      })
+    }
+  } finally {
+    if (json) printJson({ output, exports, conversion })
+  }
+  const failed = exports.filter(({ state }) => state === 'failed').length
+  if (failed > 0)
+    throw new UserError(`${failed} of ${formatCount(exports.length, 'project')} not exported`)
+}
+
+async function downloadExports(config: Config, { names, options }: Run, signal: AbortSignal) {
+  const url = serverUrl(options.url)
+  const token = await readForgeToken(options.tokenFile).catch((error: Error) => {
+    throw new UsageError(`--token-file: ${error.message}`, { cause: error })
+  })
+  const output = resolve(options.output)
+  makeDirectory(output)
+  using progress = progressLine(process.stderr)
+  const server = { url, token, userAgent: `godwit/${VERSION}` }
+  const api = new GitLabApi(server, {
+    signal,
+    onWait: (seconds) => progress.print(`${url} limits requests: waiting ${seconds} s`),
+    onError: ({ message }) => progress.print(`${message}; trying again`),
+  })
+  await api.check(signal)
+  const exports: ProjectExport[] = []
+  const add = (result: ProjectExport, text: string) => {
+    exports.push(result)
+    progress.update(undefined, '')
+    if (!options.json) print(`${result.state}: ${result.project}: ${text}`)
+  }
+  const attempt = async <T>(project: string, stop: AbortSignal, work: () => Promise<T>) => {
+    try {
+      return await work()
+    } catch (error) {
+      stop.throwIfAborted()
+      const reason = reasonOf(error)
+      if (reason === undefined) throw error
+      add({ project, state: 'failed', reason }, reason)
+      return undefined
+    }
+  }
+  const projects = new Map<number, GitLabProject>()
+  for (const name of names) {
+    progress.update(undefined, `finding the projects of ${name}`)
+    const found = await attempt(name, signal, () => api.findProjects(name, signal))
+    for (const project of found ?? []) projects.set(project.id, project)
+  }
+  const owner = options.owner ?? topLevelGroup([...projects.values()], options)
+  const parts = { api, config, output, progress }
+  await mapConcurrent(projects.values(), { concurrency: CONCURRENCY, signal }, (project, stop) =>
+    attempt(project.path, stop, async () => {
+      const done = await exportProject(parts, project, stop)
+      const text = done.state === 'skipped' ? 'is already there' : formatBytes(done.bytes)
+      add(done, `${done.file}: ${text}`)
+    }),
+  )
+  return { exports, owner }
+}
+
+interface ExportParts {
+  api: GitLabApi
+  config: Config
+  output: string
+  progress: ReturnType<typeof progressLine>
+}
+
+/** What the verification of an export throws if the export is not usable. */
+const DAMAGED = [UserError, ArchiveDamaged, ArchiveNotSupported, ArchiveRefused]
+
+/** A file with the final name is complete, because only a verified download gets it. */
+async function exportProject(
+  { api, config, output, progress }: ExportParts,
+  { id, path }: GitLabProject,
+  signal: AbortSignal,
+): Promise<ProjectExport & { bytes: number }> {
+  if (!path.split('/').every(isName)) throw new UserError('its path cannot be the name of a file')
+  const file = join(output, `${path}_export.tar.gz`)
+  const existing = await ifExists(stat(file), 'ENOENT')
+  if (existing?.isFile()) return { project: path, state: 'skipped', file, bytes: existing.size }
+  await using target = await ResumableFile.open(file)
+  const show = (text: string) => progress.update(undefined, `${path}: ${text}`)
+  await api.prepareExport(id, { canReuse: target.position > 0, onState: show }, signal)
+  makeDirectory(dirname(file))
+  await downloadArchive(api, id, target, {
+    signal,
+    onBytes: (position, total = position) =>
+      show(`${formatBytes(position)} of ${formatBytes(total)}`),
+    onError: ({ message }) => progress.print(`${path}: ${message}; trying again`),
+  })
+  show('verifying')
+  const errors: string[] = []
+  await verifyFile(config, target.unfinished, signal, (level, text) => {
+    if (level === 'error') errors.push(text)
+  }).catch(async (error: Error) => {
+    signal.throwIfAborted()
+    if (!DAMAGED.some((each) => error instanceof each)) throw error
+    await target.discard()
+    const [reason = error.message] = errors
+    throw new UserError(`the export is damaged and was removed: ${reason}`, { cause: error })
+  })
+  await target.finish(false)
+  return { project: path, state: 'exported', file, bytes: target.position }
+}
+
+/** Returns why a project fails, or undefined for an error that would fail every other project too. */
+function reasonOf(error: unknown): string | undefined {
+  if (error instanceof RequestRejected && error.status === 401) return undefined
+  if (error instanceof UserError) return error.message
+  return error instanceof Error ? describeKnownError(error)?.message : undefined
+}
+
+function topLevelGroup(projects: readonly GitLabProject[], { to }: GitLabOptions): string {
+  const groups = new Set(projects.map(({ path }) => path.split('/')[0]!))
+  if (to && groups.size > 1)
+    throw new UsageError(`the projects are in ${groups.size} groups: use --owner LOGIN with --to`)
+  return groups.values().next().value ?? ''
+}
+
+/** The token must not be sent without encryption. */
+function serverUrl(text: string): string {
+  let url: string
+  try {
+    url = normalizeForgeUrl(text.replace(/\/api\/v4\/*$/, ''))
+  } catch (error) {
+    throw new UsageError(`--url: ${(error as Error).message}`, { cause: error })
+  }
+  const { protocol, hostname } = new URL(url)
+  if (protocol !== 'https:' && !/^(?:localhost|127\.[\d.]+|\[::1\])$/.test(hostname))
+    throw new UsageError('--url must begin with https://: the token would be sent unencrypted')
+  return url
+}

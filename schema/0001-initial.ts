@@ -24,6 +24,7 @@ const accounts = (engine: Engine): string[] => [
   `create table tokens (
     id ${ID[engine]},
     account_id bigint not null references accounts (id),
+    kind text not null,
     name text not null,
     digest text not null unique,
     created_at bigint not null,
@@ -39,6 +40,12 @@ const accounts = (engine: Engine): string[] => [
     expires_at bigint not null,
     token_key text)`,
   'create index sessions_by_expiry on sessions (expires_at)',
+  `create table identities (
+    issuer text not null,
+    subject text not null,
+    account_id bigint not null unique references accounts (id) on delete cascade,
+    created_at bigint not null,
+    primary key (issuer, subject))`,
   `create table memberships (
     organization_id bigint not null references accounts (id),
     account_id bigint not null references accounts (id),

@@ -37,5 +37,5 @@ function tableOf(rows: readonly FaultReport[]): string {
     const [fault, outcome] = key.split(' | ')
     return `| ${fault} | ${count.toLocaleString('en')} | ${outcome} |`
   })
-  return ['| fault | times tried | outcome |', '|---|---:|---|', ...shown, ''].join('\n')
+  return ['| fault | count | outcome |', '|---|---:|---|', ...shown, ''].join('\n')
 }

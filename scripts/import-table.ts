@@ -51,6 +51,7 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
       'routes/migrations/archive-download.ts',
       'pages/dashboard-files.ts',
       'routes/service/proxy-probe.ts',
+      'routes/sessions/oidc-client.ts',
       'routes/webhooks/webhook-json.ts',
     ],
   },
@@ -184,6 +185,7 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   '@octokit/plugin-paginate-rest': ['src/client', 'web/src'],
   'linguist-languages': ['src/sources/directory/facts'],
   'spdx-license-list': ['src/sources/directory/facts', 'src/http', 'src/commands'],
+  'openid-client': ['src/service'],
   'node:child_process': ['src/git', 'test/wire'],
   'node:sqlite': ['src/db', 'src/commands', 'src/lib'],
 }

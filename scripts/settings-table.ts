@@ -1,8 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { flagOf, optionNames, optionOf, variableOf } from '../src/settings/setting-names.ts'
 
-/** `node scripts/settings-table.ts` updates the table of settings in the README. */
-const README = new URL('../README.md', import.meta.url)
+/** `node scripts/settings-table.ts` updates the table of settings in docs/SETTINGS.md. */
+const PAGE = new URL('../docs/SETTINGS.md', import.meta.url)
 const TABLE = /(<!-- settings -->\n).*?(<!-- \/settings -->)/s
 
 /** Defaults that depend on the number of cores. */
@@ -23,12 +23,12 @@ function settingsTable(): string {
   return ['| flag | variable | default | |', '|---|---|---|---|', ...rows, ''].join('\n')
 }
 
-export async function readmeWithTable(): Promise<{ before: string; after: string }> {
-  const before = await readFile(README, 'utf8')
+export async function settingsPageWithTable(): Promise<{ before: string; after: string }> {
+  const before = await readFile(PAGE, 'utf8')
   return {
     before,
     after: before.replace(TABLE, (_, open, close) => open + settingsTable() + close),
   }
 }
 
-if (import.meta.main) await writeFile(README, (await readmeWithTable()).after)
+if (import.meta.main) await writeFile(PAGE, (await settingsPageWithTable()).after)

@@ -14,8 +14,8 @@ const PAGES = ['README.md', 'docs/FIRST-DAY.md', 'docs/OPERATIONS.md']
 test('every godwit command in a code block of the documentation is valid', async () => {
   let calls = 0
   for (const page of PAGES) {
-    for (const { commands } of await commandBlocks(page)) {
-      for (const words of commands.flatMap(godwitCalls)) {
+    for (const { steps } of await commandBlocks(page)) {
+      for (const words of steps.flatMap(({ command }) => godwitCalls(command))) {
         calls++
         assert.equal(await usageErrorOf(words), undefined, `${page}: godwit ${words.join(' ')}`)
       }
@@ -35,6 +35,7 @@ test('every godwit command in the text of the documentation has a known name and
     'docs/GEI.md',
     'docs/FORGE.md',
     'docs/SECURITY.md',
+    'docs/SETTINGS.md',
   ]) {
     for (const words of (await inlineCommands(page)).flatMap(godwitCalls)) {
       calls++

@@ -182,7 +182,7 @@ const ACCEPTED_FINDINGS = [
   ),
   'operation-2xx-response #/paths/~1{owner}/get/responses',
   'operation-2xx-response #/paths/~1{owner}~1{repo}/get/responses',
-  ...['', 'meta', 'openapi.json', 'docs', 'healthz', 'readyz', 'metrics', 'session'].map(
+  ...['', 'meta', 'openapi.json', 'docs', 'healthz', 'readyz', 'metrics'].map(
     (page) => `operation-4xx-response #/paths/~1${page}/get/responses`,
   ),
 ]

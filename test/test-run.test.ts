@@ -16,7 +16,7 @@ describe('a group', () => test('needs a browser', skipUnless(false, 'Chromium is
 }))
 `
 
-test('a failing test fails the run; absent programs skip tests by name, and fail them under CI=true', (t) => {
+test('a failing test fails the run; tests whose program is missing are skipped and listed, and fail under CI=true', (t) => {
   const folder = temporaryDirectory(t)
   const run = (text: string, env: NodeJS.ProcessEnv = {}) => {
     const [file, group] = [join(folder, 'file.ts'), join(folder, 'group.test.ts')]

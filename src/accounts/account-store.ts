@@ -94,6 +94,7 @@ export async function isUnused(tx: Db, { id }: Pick<Account, 'id'>): Promise<boo
     .select('id')
     .where('id', '=', id)
     .where('id', 'not in', (eb) => eb.selectFrom('tokens').select('account_id'))
+    .where('id', 'not in', (eb) => eb.selectFrom('identities').select('account_id'))
     .where('id', 'not in', (eb) => eb.selectFrom('schedules').select('owner_id'))
     .where('id', 'not in', (eb) => eb.selectFrom('webhooks').select('owner_id'))
     // An account with a forge_id belongs to somebody on the forge, even if their unused tokens were deleted.

@@ -15,6 +15,8 @@ export interface Account {
 export interface Viewer {
   account: Account
   tokenId: number
+  /** Set if the request came with the cookie of a browser session. */
+  session?: { openedAt: number }
 }
 
 /** Returns the form in which logins and names are compared: case is ignored. */

@@ -5,6 +5,13 @@ import { ensureAccount, findAccount, listAccounts, upsertAccount } from './accou
 import { createAuthenticator } from './authenticator.ts'
 import { accountOfForgeUser } from './forge-account.ts'
 import {
+  closeSession,
+  closeSessionsOf,
+  openSession,
+  openSessionWithoutToken,
+  sweepSessions,
+} from './session-store.ts'
+import {
   addToken,
   createToken,
   digestOf,
@@ -114,5 +121,49 @@ onEachEngine('tokens', (engine) => {
         revokedAt: null,
       },
     ])
+  })
+})
+
+onEachEngine('sessions', (engine) => {
+  const TIMES = { now: NOW, ttlMs: DAY }
+
+  test('without a token end after their time, and nothing of them stays', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    let now = NOW + DAY - 1
+    const { viewerInSession, viewerOf } = createAuthenticator({ db, now: () => now })
+    const alice = await ensureAccount(db, 'alice', NOW)
+    const { secret, tokenId } = await openSessionWithoutToken(db, alice, TIMES)
+    const viewer = { account: alice, tokenId, session: { openedAt: NOW } }
+    assert.deepEqual(await viewerInSession(secret), viewer)
+    assert.equal(await viewerOf(secret), undefined)
+    assert.deepEqual(await listTokens(db), [])
+    now++
+    assert.equal(await viewerInSession(secret), undefined)
+    await sweepSessions(db, now)
+    assert.deepEqual(await db.selectFrom('tokens').select('id').execute(), [])
+  })
+
+  test('end one by one, or all of an account at once, and its tokens stay', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    const { viewerInSession, viewerOf } = createAuthenticator({ db, now: () => NOW })
+    const alice = await ensureAccount(db, 'alice', NOW)
+    const bob = await ensureAccount(db, 'bob', NOW)
+    const token = await addToken(db, alice, { name: '', expiresAt: null, now: NOW })
+    const open = async (account = alice) =>
+      (await openSessionWithoutToken(db, account, TIMES)).secret
+    const secrets = [
+      await open(),
+      await open(),
+      await openSession(db, { tokenId: 1, token }, TIMES),
+    ]
+    const ofBob = await open(bob)
+    const states = () => Promise.all(secrets.map(async (each) => !!(await viewerInSession(each))))
+    await closeSession(db, secrets[0]!)
+    assert.deepEqual(await states(), [false, true, true])
+    await closeSessionsOf(db, alice)
+    assert.deepEqual(await states(), [false, false, false])
+    assert.ok(await viewerInSession(ofBob))
+    assert.ok(await viewerOf(token))
+    assert.equal((await db.selectFrom('tokens').select('id').execute()).length, 2)
   })
 })

@@ -59,7 +59,7 @@ export function createAuthenticator({ db, now, forge }: AuthenticatorParts): Aut
       if (!session) return undefined
       const viewer = session.isTokenValid ? session.viewer : await revalidate(secret, session)
       if (viewer) usedAt.set(viewer.tokenId, now())
-      return viewer
+      return viewer && { ...viewer, session: session.viewer.session }
     },
 
     async recordUses() {

@@ -216,6 +216,7 @@ export async function storeForgeToken(
     .insertInto('tokens')
     .values({
       digest,
+      kind: 'forge',
       name: 'token of the forge',
       created_at: checkedAt,
       last_used_at: null,
@@ -232,7 +233,7 @@ async function wasAcceptedByForge(db: Db, digest: string): Promise<boolean> {
     .selectFrom('tokens')
     .select('id')
     .where('digest', '=', digest)
-    .where('forge_checked_at', 'is not', null)
+    .where('kind', '=', 'forge')
     .executeTakeFirst()
   return row !== undefined
 }
@@ -243,7 +244,7 @@ export async function expireForgeToken(tx: Db, digest: string, checkedAt: number
     .updateTable('tokens')
     .set({ forge_checked_at: checkedAt, expires_at: checkedAt })
     .where('digest', '=', digest)
-    .where('forge_checked_at', 'is not', null)
+    .where('kind', '=', 'forge')
     .execute()
 }
 

@@ -1,24 +1,28 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import type { Db } from '../db/database.ts'
-import type { Viewer } from './account.ts'
+import type { Account, Viewer } from './account.ts'
 import { accountFromRow } from './account-store.ts'
 import { digestOf, isGodwitToken } from './token-store.ts'
 
-/** A browser that stays open keeps its cookie, but the session ends after this time. */
-const SESSION_TTL_MS = 7 * 24 * 60 * 60 * 1000
 const SECRET_BYTES = 32
 
+/** A browser that stays open keeps its cookie, but the session ends after `ttlMs`. */
+interface SessionTimes {
+  now: number
+  ttlMs: number
+}
+
 /**
- * Opens a session and returns the secret for the browser's cookie, which is not stored. A token of the forge must be validated again
+ * Opens a session with a token and returns the secret for the browser's cookie, which is not stored. A token of the forge must be validated again
  * later: the browser keeps it encrypted and the database keeps the key, so that neither has the token.
  */
 export async function openSession(
   db: Db,
-  { tokenId, token }: { tokenId: number; token: string },
-  now: number,
+  { tokenId, token }: { tokenId: number; token?: string },
+  { now, ttlMs }: SessionTimes,
 ): Promise<string> {
-  const encrypted = isGodwitToken(token) ? undefined : encryptToken(token)
-  const random = randomBytes(SECRET_BYTES).toString('base64url')
+  const encrypted = token === undefined || isGodwitToken(token) ? undefined : encryptToken(token)
+  const random = randomSecret()
   const secret = encrypted ? `${random}.${encrypted.text}` : random
   await db
     .insertInto('sessions')
@@ -27,14 +31,43 @@ export async function openSession(
       token_id: tokenId,
       token_key: encrypted?.key ?? null,
       created_at: now,
-      expires_at: now + SESSION_TTL_MS,
+      expires_at: now + ttlMs,
     })
     .execute()
   return secret
 }
 
+/**
+ * Opens a session for an account that somebody else has authenticated. A new token stands for the session, so that clone tokens and
+ * streams end with it. Nobody knows the token, so it cannot be used for anything else.
+ */
+export async function openSessionWithoutToken(
+  db: Db,
+  account: Account,
+  times: SessionTimes,
+): Promise<{ tokenId: number; secret: string }> {
+  const { now, ttlMs } = times
+  return db.transaction().execute(async (tx) => {
+    const { id: tokenId } = await tx
+      .insertInto('tokens')
+      .values({
+        account_id: account.id,
+        kind: 'session',
+        name: 'browser session',
+        digest: digestOf(randomSecret()),
+        created_at: now,
+        expires_at: now + ttlMs,
+      })
+      .returning('id')
+      .executeTakeFirstOrThrow()
+    return { tokenId, secret: await openSession(tx, { tokenId }, times) }
+  })
+}
+
+const randomSecret = (): string => randomBytes(SECRET_BYTES).toString('base64url')
+
 export interface Session {
-  viewer: Viewer
+  viewer: Required<Viewer>
   isTokenValid: boolean
   /** The key of the encrypted token; null unless it is a token of the forge. */
   tokenKey: string | null
@@ -51,6 +84,7 @@ export async function findSession(
     .innerJoin('tokens', 'tokens.id', 'sessions.token_id')
     .innerJoin('accounts', 'accounts.id', 'tokens.account_id')
     .select(['tokens.id as token_id', 'tokens.expires_at as token_expires_at', 'token_key'])
+    .select('sessions.created_at as opened_at')
     .selectAll('accounts')
     .where('sessions.digest', '=', digestOf(secret))
     .where('sessions.expires_at', '>', now)
@@ -58,7 +92,11 @@ export async function findSession(
     .executeTakeFirst()
   return (
     row && {
-      viewer: { account: accountFromRow(row), tokenId: row.token_id },
+      viewer: {
+        account: accountFromRow(row),
+        tokenId: row.token_id,
+        session: { openedAt: row.opened_at },
+      },
       isTokenValid: row.token_expires_at === null || row.token_expires_at > now,
       tokenKey: row.token_key,
     }
@@ -86,10 +124,32 @@ export function decryptToken(secret: string, key: string): string {
   return Buffer.concat([text, decipher.final()]).toString('utf8')
 }
 
+/** Ends a session, and the token that stands for it. */
 export async function closeSession(db: Db, secret: string): Promise<void> {
-  await db.deleteFrom('sessions').where('digest', '=', digestOf(secret)).execute()
+  const digest = digestOf(secret)
+  await deleteSessionTokens(db)
+    .where('id', 'in', (eb) =>
+      eb.selectFrom('sessions').select('token_id').where('digest', '=', digest),
+    )
+    .execute()
+  await db.deleteFrom('sessions').where('digest', '=', digest).execute()
+}
+
+/** Ends all browser sessions of an account. */
+export async function closeSessionsOf(db: Db, { id }: Account): Promise<void> {
+  await deleteSessionTokens(db).where('account_id', '=', id).execute()
+  await db
+    .deleteFrom('sessions')
+    .where('token_id', 'in', (eb) =>
+      eb.selectFrom('tokens').select('id').where('account_id', '=', id),
+    )
+    .execute()
 }
 
 export async function sweepSessions(db: Db, now: number): Promise<void> {
+  await deleteSessionTokens(db).where('expires_at', '<=', now).execute()
   await db.deleteFrom('sessions').where('expires_at', '<=', now).execute()
 }
+
+/** Deletes tokens that stand for sessions, with their sessions. */
+const deleteSessionTokens = (db: Db) => db.deleteFrom('tokens').where('kind', '=', 'session')

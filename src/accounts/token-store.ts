@@ -28,6 +28,7 @@ export async function addToken(
     .insertInto('tokens')
     .values({
       account_id: account.id,
+      kind: 'token',
       name,
       digest: digestOf(token),
       created_at: now,
@@ -103,8 +104,8 @@ export async function listTokens(db: Db): Promise<TokenRecord[]> {
     .innerJoin('accounts', 'accounts.id', 'tokens.account_id')
     .selectAll('tokens')
     .select('accounts.login')
-    // Tokens of the forge are managed there.
-    .where('forge_checked_at', 'is', null)
+    // Tokens of the forge are managed there, and sessions end by signing out.
+    .where('kind', '=', 'token')
     .orderBy('tokens.id')
     .execute()
   return rows.map((row) => ({
@@ -143,17 +144,18 @@ export async function recordTokenUse(db: Db, usedAt: ReadonlyMap<number, number>
 }
 
 /**
- * Returns whether an operator has removed the account by revoking all of its tokens. Expired tokens do not count as revoked, and
- * accounts of the forge are removed on the forge.
+ * Returns whether an operator has removed the account by revoking all of its tokens. Expired tokens do not count as revoked.
+ * Accounts of the forge are removed there, and accounts with an identity can sign in without a token.
  */
 export async function hasOnlyRevokedTokens(db: Db, { id }: Account): Promise<boolean> {
   const rows = await db
     .selectFrom('tokens')
-    .innerJoin('accounts', 'accounts.id', 'account_id')
-    .select(['revoked_at', 'forge_id'])
-    .where('account_id', '=', id)
+    .innerJoin('accounts', 'accounts.id', 'tokens.account_id')
+    .leftJoin('identities', 'identities.account_id', 'accounts.id')
+    .select(['revoked_at', 'forge_id', 'subject'])
+    .where('accounts.id', '=', id)
     .execute()
-  return rows.length > 0 && rows.every((row) => row.revoked_at !== null && row.forge_id === null)
+  return rows.length > 0 && rows.every((row) => row.revoked_at && !row.forge_id && !row.subject)
 }
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'

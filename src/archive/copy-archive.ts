@@ -135,7 +135,7 @@ function bufferedWriter(begin: () => Write) {
       if (to) await write(bytes)
       else waiting.push(bytes)
     },
-    /** Whether the client has received everything that was written. */
+    /** Whether the last write has completed. */
     isIdle: () => isIdle,
     async end(): Promise<void> {
       // The range contains no bytes of a blob.
@@ -234,6 +234,9 @@ async function* readPiece(
   }
   // A blob that is too short must break the download: the following bytes would be at the wrong offset.
   if (read !== length) {
-    throw new SegmentDamaged(key, `it has ${read} of ${length} bytes from ${range.start}`)
+    throw new SegmentDamaged(
+      key,
+      `expected ${length} bytes from offset ${range.start}, but read ${read}`,
+    )
   }
 }

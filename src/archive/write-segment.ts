@@ -33,9 +33,9 @@ export interface Segment {
   length: number
   /** The CRC-32 of the tar entries. */
   crc32: number
-  /** The CRC-32 of the deflated bytes, which every download compares. */
+  /** The CRC-32 of the deflated bytes. A download of the whole segment is compared with it. */
   storedCrc32: number
-  /** Lower-case hexadecimal. */
+  /** The SHA-256 of the deflated bytes, in lower-case hexadecimal. */
   sha256: string
 }
 

@@ -7,6 +7,7 @@ import {
   removeUnusedAccount,
   upsertAccount,
 } from '../accounts/account-store.ts'
+import { unbindIdentity } from '../accounts/identity-store.ts'
 import type { Database, Db } from '../db/database.ts'
 import { invalidNameReason } from '../lib/names.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
@@ -61,14 +62,22 @@ export function accountCommands(program: Command, about: string): void {
     addCommand(
       account,
       'edit <login>',
-      'change the type or the rights of an account',
+      'change the type or the rights of an account, or who may sign in as it',
       'godwit account edit alice --site-admin',
+      'godwit account edit alice --unbind',
     ),
-  ).action((login: string, options: AccountOptions, command: Command) => {
-    if (options.type === undefined && options.siteAdmin === undefined)
-      throw new UsageError('nothing to change: give --type, --site-admin or --no-site-admin')
-    return changeAccount(login, options, configAsDataOwner(command), { isNew: false })
-  })
+  )
+    .option(
+      '--unbind',
+      'let the next person who signs in with this login have the account, and sign out its browsers; its tokens stay',
+    )
+    .action((login: string, options: AccountOptions, command: Command) => {
+      if (options.type === undefined && options.siteAdmin === undefined && !options.unbind)
+        throw new UsageError(
+          'nothing to change: give --type, --site-admin, --no-site-admin or --unbind',
+        )
+      return changeAccount(login, options, configAsDataOwner(command), { isNew: false })
+    })
   addCommand(
     account,
     'remove <login>',
@@ -108,6 +117,7 @@ interface JsonOption {
 interface AccountOptions extends JsonOption {
   type?: AccountType
   siteAdmin?: boolean
+  unbind?: boolean
 }
 
 async function changeAccount(
@@ -132,6 +142,8 @@ async function changeAccount(
       throw new UserError(
         `account ${login} does not exist: check the spelling (${SEE_ALL}), or add it with \`godwit account add ${login}\``,
       )
+    if (existing && options.unbind && !(await unbindIdentity(db, existing, Date.now())))
+      throw new UserError(`${existing.login} has not signed in by OpenID Connect or a proxy`)
     return upsertAccount(db, login, change, Date.now())
   }
   const changed = await withDatabase(config, act, { create: isNew })

@@ -89,7 +89,11 @@ function migrationCommands({ addWithId }: ClientCommands): void {
 }
 
 function lockCommands({ add }: ClientCommands): void {
-  add('remove', 'remove all locks of a repository', 'godwit admin lock remove alice/site')
+  add(
+    'remove',
+    'remove all locks of a repository, over the API',
+    'godwit admin lock remove alice/site',
+  )
     .argument('<repository>', 'OWNER/NAME')
     .action(
       withClient(async (client, _options, repository: string) => {

@@ -48,10 +48,12 @@ export const isSetting = (option: Option): boolean => option.helpGroupHeading ==
 
 /** Adds the option of one setting. */
 export function addSetting(command: Command, name: OptionName, group = SETTINGS): Command {
-  const { argument, about, defaultValue, defaultDescription } = optionOf(name)
+  const { argument, about, defaultValue, defaultDescription, isList } = optionOf(name)
   const shownDefault = defaultValue ?? defaultDescription
   const help = `${about}; ${variableOf(name)}${shownDefault ? ` (default: ${shownDefault})` : ''}`
-  return command.addOption(new Option(`${flagOf(name)} <${argument}>`, help).helpGroup(group))
+  const option = new Option(`${flagOf(name)} <${argument}>`, help).helpGroup(group)
+  if (isList) option.argParser((text, before?: string) => (before ? `${before},${text}` : text))
+  return command.addOption(option)
 }
 
 /** Returns the parser of an ID argument or option. */

@@ -83,9 +83,7 @@ export function convertCommand(program: Command, about: string): void {
     'godwit convert migration.tar.gz --to gitea-dump --output /srv/dumps --people people.csv',
     'godwit convert group_project_export.tar.gz --to github-archive --output archive.tar.gz --owner alice',
   )
-    .usage(
-      'INPUT... --to FORMAT --output PATH (archives, directories, or project exports of GitLab)',
-    )
+    .usage('INPUT... --to FORMAT --output PATH')
     .addOption(
       new Option('--to <FORMAT>', 'the format to write')
         .choices(Object.keys(TARGETS))

@@ -43,15 +43,18 @@ export function exportCommand(program: Command, about: string): void {
     'godwit export alice --repositories /srv/git --one-archive-per-repository --output archives',
   )
     .usage('OWNER[/NAME]... --repositories DIR --output FILE [settings]')
-    .requiredOption('--output <FILE>', 'file to write; - for standard output')
+    .requiredOption(
+      '--output <FILE>',
+      'file to write, or directory with --one-archive-per-repository; - for standard output',
+    )
     .option('--allow-partial', 'skip repositories that cannot be exported')
     .option('--force', 'replace the file if it exists')
     .option(
       '--one-archive-per-repository',
-      'write an archive for each repository, to OWNER/NAME.tar.gz in the directory of --output',
+      'write an archive for each repository, to OWNER/NAME.tar.gz in the directory --output',
     )
     .option('--report <FILE>', 'write a report of each repository to this file, as JSON')
-    .option('--json', 'print this report to standard output')
+    .option('--json', 'print the report to standard output, as JSON')
     .action((names: string[], options: ExportOptions, command: Command) =>
       runUntilStopped((signal) => runExport(readCommandConfig(command), names, options, signal)),
     )
@@ -77,7 +80,7 @@ async function runExport(
   using progress = exportProgress(process.stderr, repositories)
   const startedAt = performance.now()
   const results: RepositoryResult[] = []
-  const order = {
+  const archiveOptions = {
     owner: repositories[0]!.owner,
     repositories,
     allowPartial: options.allowPartial ?? false,
@@ -94,15 +97,17 @@ async function runExport(
     onWait: (fullName: string, { dueAt, message }: ForgeUnavailable) =>
       progress.print(`${fullName}: waiting until ${new Date(dueAt).toISOString()}: ${message}`),
   }
-  const writing = { force: options.force ?? false, onBytes: progress.writing, signal }
-  const archives = await output.write(archiveParts, order, writing).catch((error: unknown) => {
-    // The progress has shown the reason of each repository.
-    if (!(error instanceof ExportFailed)) throw error
-    const failed = results.filter((result) => 'reason' in result).length
-    throw new UserError(
-      `${failed} of ${formatCount(results.length, 'repository', 'repositories')} cannot be exported: ${nothingWritten(options)}`,
-    )
-  })
+  const writeOptions = { force: options.force ?? false, onBytes: progress.writing, signal }
+  const archives = await output
+    .write(archiveParts, archiveOptions, writeOptions)
+    .catch((error: unknown) => {
+      // The progress has shown the reason of each repository.
+      if (!(error instanceof ExportFailed)) throw error
+      const failed = results.filter((result) => 'reason' in result).length
+      throw new UserError(
+        `${failed} of ${formatCount(results.length, 'repository', 'repositories')} cannot be exported: ${nothingWritten(options)}`,
+      )
+    })
   const seconds = (performance.now() - startedAt) / 1000
   const report = exportReport(results, { archives, seconds, warnings })
   progress.print(report.text())

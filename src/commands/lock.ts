@@ -53,7 +53,7 @@ function addRemoveCommand(lock: Command): void {
   addCommand(
     lock,
     'remove <repository>',
-    'unlock a repository, whichever migration locked it',
+    'remove all locks of a repository, on the machine of the service',
     'godwit lock remove alice/site --repositories /srv/git',
     'godwit lock remove alice/gone --repositories /srv/git --forget',
   )

@@ -43,6 +43,18 @@ export function memberCommands(program: Command, about: string): void {
       )
   }
 
+  addCommand(member, 'show <org> <login>', 'show one member', 'godwit member show octo alice')
+    .option('--json', 'print the member as JSON')
+    .action((org: string, login: string, { json }: JsonOption, command: Command) =>
+      withDatabase(configAsDataOwner(command), async ({ db }) => {
+        const { organization, account } = await findBoth(db, org, login)
+        const found = await membershipsOf(db, organization, account)
+        if (found.length === 0)
+          throw new UserError(`${account.login} is not a member of ${organization.login}`)
+        printResult({ isJson: json }, found.map(membershipJson), membershipRows(found))
+      }),
+    )
+
   addCommand(member, 'remove <org> <login>', 'remove a member', 'godwit member remove octo alice')
     .option('--json', 'print the result as JSON')
     .action((org: string, login: string, { json }: JsonOption, command: Command) =>

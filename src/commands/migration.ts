@@ -37,7 +37,7 @@ export function migrationCommands(program: Command, about: string): void {
 function listCommands({ add, addWithId }: ClientCommands): void {
   add(
     'list',
-    'list all migrations, newest first',
+    'list your migrations (or those of --org), newest first',
     'godwit migration list',
     'godwit migration list --json | jq ".[0].state"',
   ).action(

@@ -47,11 +47,11 @@ test('a program that loads only the requested command lists all commands', async
   assert.equal(helpOf(token(partial)), helpOf(token(complete)))
 })
 
-test('the help and the README list the same exit codes', async () => {
+test('the help and docs/COMMANDS.md list the same exit codes', async () => {
   const help = helpOf(await createProgram())
-  const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8')
+  const page = await readFile(new URL('../../docs/COMMANDS.md', import.meta.url), 'utf8')
   for (const [code, meaning] of exitCodes) {
     assert.ok(help.includes(`${code.padEnd(6)} ${meaning}`), code)
-    assert.ok(readme.includes(`| ${code} | ${meaning} |`), `the README does not list ${code}`)
+    assert.ok(page.includes(`| ${code} | ${meaning} |`), `docs/COMMANDS.md does not list ${code}`)
   }
 })

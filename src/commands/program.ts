@@ -15,16 +15,19 @@ const groups = {
     member: 'manage the members of organizations',
     token: 'manage access tokens',
     lock: 'list the locks of repositories, and remove them',
-    check: 'check that repositories can be exported, without exporting them',
+    check:
+      'check that repositories can be exported, without exporting them; with --store, compare the stored data with its checksums instead',
     doctor: 'check the settings, the machine and the repositories, and say how to fix problems',
     config: 'print the current settings and where each comes from',
   },
   'Without a server:': {
     export: 'write an archive of repositories',
-    show: 'show what is in an archive',
-    verify: 'check an archive and report every error',
-    restore: 'restore bare repositories from an archive',
-    convert: 'convert archives of GitHub and GitLab to other formats',
+    show: 'show what is in an archive (a file, a directory it was unpacked into, or - for standard input)',
+    verify:
+      'check an archive (a file, a directory it was unpacked into, or - for standard input) and report every error',
+    restore:
+      'restore bare repositories from an archive (a file, or a directory it was unpacked into)',
+    convert: 'convert archives, and project exports of GitLab, to other formats',
   },
   'Client for Godwit and GitHub:': {
     auth: 'log in to servers, so that no command needs --url and a token',

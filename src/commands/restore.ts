@@ -27,7 +27,7 @@ export function restoreCommand(program: Command, about: string): void {
     about,
     'godwit restore migration.tar.gz --into /srv/restored',
   )
-    .usage('ARCHIVE --into DIR (a file, or a directory it was unpacked into)')
+    .usage('ARCHIVE --into DIR')
     .requiredOption('--into <DIR>', 'directory to restore to, as OWNER/NAME.git')
     .option('--strict', 'fail if some data of the archive could not be restored')
     .option('--json', 'print the results as JSON')

@@ -74,7 +74,7 @@ async function waitUntil(condition: () => Promise<boolean>): Promise<void> {
 }
 
 function welcomeText({ baseUrl, vendor, data }: Config, token: string, id: number): string {
-  const curl = `curl -sf -H 'authorization: bearer ${token}' -H 'accept: application/vnd.${vendor}.wyandotte-preview+json'`
+  const curl = `curl -sS --fail-with-body -H 'authorization: bearer ${token}' -H 'accept: application/vnd.${vendor}.wyandotte-preview+json'`
   const migrations = `${baseUrl}/user/migrations`
   return `
 Dashboard:     ${baseUrl}/ (sign in with the token below)

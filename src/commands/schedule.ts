@@ -4,6 +4,7 @@ import { formatCount } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError } from '../lib/user-error.ts'
 import { timeZone, wholeNumber } from '../settings/config-values.ts'
+import { weekdays } from '../wire/schedule.ts'
 import type { ScheduleChange, ScheduleRequest } from '../wire/types.ts'
 import {
   type ClientCommands,
@@ -30,19 +31,9 @@ import {
 } from './migration/start.ts'
 import { watchUntilEnd } from './migration/watch.ts'
 
-const WEEKDAYS = [
-  'monday',
-  'tuesday',
-  'wednesday',
-  'thursday',
-  'friday',
-  'saturday',
-  'sunday',
-] as const
-
 interface TimingOptions {
   every?: 'day' | 'week'
-  weekday?: (typeof WEEKDAYS)[number]
+  weekday?: (typeof weekdays)[number]
   at?: string
   timeZone?: string
   keep?: number
@@ -68,7 +59,7 @@ export function scheduleCommands(program: Command, about: string): void {
 function addTiming(command: Command): Command {
   return command
     .addOption(new Option('--every <period>', 'how often').choices(['day', 'week']))
-    .addOption(new Option('--weekday <day>', 'for --every week').choices(WEEKDAYS))
+    .addOption(new Option('--weekday <day>', 'for --every week').choices(weekdays))
     .option('--at <HH:MM>', 'time of the day, from 00:00 to 23:59', parsed('--at', timeOfDay))
     .option(
       '--time-zone <ZONE>',
@@ -132,7 +123,7 @@ const localTimeZone = (): string => new Intl.DateTimeFormat().resolvedOptions().
 function listCommands({ add, addWithId }: ClientCommands): void {
   add(
     'list',
-    'list all schedules and their next runs',
+    'list your schedules (or those of --org) and their next runs',
     'godwit schedule list',
     'godwit schedule list --org octo --json',
   ).action(
@@ -159,7 +150,7 @@ function listCommands({ add, addWithId }: ClientCommands): void {
 function editCommands({ addWithId }: ClientCommands): void {
   const edit = addWithId(
     'edit',
-    'change when a schedule runs, its name, or that it migrates all repositories',
+    'change when a schedule runs, how many archives it keeps or its name, or let it migrate all repositories',
     'godwit schedule edit 3 --at 04:00 --keep 8',
     'godwit schedule edit 3 --all',
   )
@@ -219,7 +210,7 @@ function releaseCommand({ addWithId }: ClientCommands): void {
     'ID of the migration whose archive to delete; all that `show` lists if not given'
   addWithId(
     'release',
-    'delete archives that are kept only because newer ones lack some of their repositories',
+    'delete protected archives (the only copies of some repositories)',
     'godwit schedule release 3',
     'godwit schedule release 3 7',
   )

@@ -39,7 +39,7 @@ export function showCommand(program: Command, about: string): void {
     'godwit show migration.tar.gz --json',
     'godwit show migration.tar.gz --people > people.csv',
   )
-    .usage('ARCHIVE (a file, a directory it was unpacked into, or - for standard input)')
+    .usage('ARCHIVE')
     .addOption(new Option('--json', 'print the summary as JSON').conflicts('people'))
     .option('--people', 'print who wrote how much, as the CSV for convert --people')
     .action((file: string, { json = false, people }: ShowOptions, command: Command) =>

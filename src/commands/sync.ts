@@ -10,11 +10,12 @@ import { dataPathsOf, openSource } from '../service/data-paths.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { openForge, withForge } from '../service/open-forge.ts'
 import { requireGit, requireRepositories } from '../service/requirements.ts'
-import { addCommand, configAsDataOwner, print, printMessage } from './command-line.ts'
+import { addCommand, configAsDataOwner, printMessage, printResult } from './command-line.ts'
 
 export function syncCommand(program: Command, about: string): void {
   const command = addCommand(program, 'sync', about, 'godwit sync --repositories /srv/git')
-  command.action(async (_options, command: Command) => {
+  command.option('--json', 'print what was found as JSON')
+  command.action(async ({ json }: { json?: boolean }, command: Command) => {
     const config = configAsDataOwner(command)
     const paths = dataPathsOf(config, requireRepositories(config))
     await requireGit(config, createGit(paths.git))
@@ -27,7 +28,7 @@ export function syncCommand(program: Command, about: string): void {
       const source = withForge(openSource(paths), forge, { db, now, log })
       const parts = { db, source, now }
       const report = await syncCatalogue(parts)
-      print(describe(report))
+      printResult({ isJson: json }, reportJson(report), describe(report))
       const { length } = report.refused
       if (length > 0)
         printMessage(`warning: ${length} ${length === 1 ? 'entry was' : 'entries were'} skipped`)
@@ -42,6 +43,15 @@ export function syncCommand(program: Command, about: string): void {
     await withDatabase(config, act, { create: true })
   })
 }
+
+const reportJson = ({ found, read, missing, broken, refused, warnings }: SyncReport) => ({
+  repositories: found,
+  changed: read,
+  removed: missing,
+  failed: broken.map(({ fullName, reason }) => ({ full_name: fullName, reason })),
+  skipped: refused.map(({ path, reason }) => ({ path, reason })),
+  warnings: warnings.map(({ path, reason }) => ({ path, reason })),
+})
 
 function describe({ found, read, missing, broken, refused, warnings }: SyncReport): string {
   const line = (label: string, name: string, reason: string) =>

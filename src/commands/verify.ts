@@ -21,7 +21,7 @@ export function verifyCommand(program: Command, about: string): void {
     'godwit verify migration.tar.gz',
     'godwit verify - < migration.tar.gz',
   )
-    .usage('ARCHIVE (a file, a directory it was unpacked into, or - for standard input)')
+    .usage('ARCHIVE')
     .option('--json', 'print the findings as JSON')
     .action((file: string, { json }: { json?: boolean }, command: Command) =>
       runUntilStopped(async (signal) => {
@@ -65,8 +65,9 @@ export async function verifyFile(
       report(label, text)
     }
   })
-  if (counts.error > 0) throw new UserError(`${file} has ${formatCount(counts.error, 'error')}`)
-  report('result', describeResult(file, counts, compared))
+  const name = file === '-' ? 'standard input' : file
+  if (counts.error > 0) throw new UserError(`${name} has ${formatCount(counts.error, 'error')}`)
+  report('result', describeResult(name, counts, compared))
 }
 
 function labelFinding(
@@ -78,13 +79,13 @@ function labelFinding(
 }
 
 function describeResult(
-  file: string,
+  name: string,
   { warning, verified }: { warning: number; verified: number },
   compared: boolean,
 ): string {
   const repositories = formatCount(verified, 'repository', 'repositories')
-  const besides = warning > 0 ? `; ${formatCount(warning, 'warning')}` : ''
+  const warnings = warning > 0 ? `; ${formatCount(warning, 'warning')}` : ''
   return compared
-    ? `${file} is intact: ${repositories} verified${besides}`
-    : `${file}: ${repositories} verified; no manifest, so the bytes were not compared${besides}`
+    ? `${name} is intact: ${repositories} verified${warnings}`
+    : `${name}: ${repositories} verified; no manifest, so the bytes were not compared${warnings}`
 }

@@ -35,7 +35,7 @@ export function webhookCommands(program: Command, about: string): void {
 function listCommand({ add }: ClientCommands): void {
   add(
     'list',
-    'list webhooks',
+    'list your webhooks (or those of --org)',
     'godwit webhook list',
     'godwit webhook list --org octo --json',
   ).action(
@@ -261,7 +261,7 @@ function deliveryRows(deliveries: readonly DeliveryResponse[]): Table {
     ['ID', 'EVENT', 'SENT', 'STATUS', 'NEXT'],
     ...deliveries.map((each, index) => [
       String(each.id),
-      formatEvent(each) + (each.redelivery ? ' (again)' : ''),
+      formatEvent(each) + (each.redelivery ? ' (redelivery)' : ''),
       formatTime(each.delivered_at),
       each.status,
       isLatest(deliveries, index) ? formatNextAttempt(each) : '-',

@@ -34,7 +34,7 @@ function connectSqlite({ dataDirectory, onDamage }: DatabaseOptions): Database {
   makeDirectory(dataDirectory, 0o700)
   const dialect = sqliteDialect(sqliteFile(dataDirectory), onDamage)
   const db = new Kysely<Tables>({ dialect })
-  shortcuts.set(db, { read: dialect.read, changes: dialect.changes })
+  shortcuts.set(db, { read: dialect.read, dataVersion: dialect.dataVersion })
   return { db, engine: 'sqlite', close: () => db.destroy() }
 }
 

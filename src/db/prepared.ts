@@ -39,7 +39,7 @@ export function prepared<Values extends object, Row, Result>(
   }
 
   function runner(db: Db, query: CompiledQuery): (parameters: unknown[]) => Promise<Result> {
-    const { prepareMany, read: readDirectly, changes } = shortcuts.get(db) ?? {}
+    const { prepareMany, read: readDirectly, dataVersion } = shortcuts.get(db) ?? {}
     if (prepareMany) {
       const selectMany = prepareMany(query)
       return inBatches(async (all) => (await selectMany(all)).map((rows) => read(rows as Row[])))
@@ -49,7 +49,7 @@ export function prepared<Values extends object, Row, Result>(
       const { rows } = await (readDirectly?.(complete) ?? db.executeQuery(complete))
       return read(rows as Row[])
     }
-    return changes && isCached ? cachedUntilChange(changes, run) : run
+    return dataVersion && isCached ? cachedUntilChange(dataVersion, run) : run
   }
 
   return (db, values) => {
@@ -70,7 +70,7 @@ interface Shortcuts {
   /** Runs a read without Kysely. Returns undefined if that is not possible yet. */
   read?(query: CompiledQuery): Promise<QueryResult<unknown>> | undefined
   /** Results are cached until this returns another number, as it does after every commit, of this process or any other. */
-  changes?(): number
+  dataVersion?(): number
   /** For an engine where every query is a round trip. Prepares a query for many sets of parameters; it returns the rows of each. */
   prepareMany?(query: CompiledQuery): (all: unknown[][]) => Promise<unknown[][]>
 }
@@ -79,7 +79,7 @@ interface Shortcuts {
 export const shortcuts = new WeakMap<Db, Shortcuts>()
 
 function cachedUntilChange<Result>(
-  changes: () => number,
+  dataVersion: () => number,
   run: (parameters: unknown[]) => Promise<Result>,
 ): (parameters: unknown[]) => Promise<Result> {
   const cache = new Map<string, Promise<Result>>()
@@ -88,13 +88,13 @@ function cachedUntilChange<Result>(
   async function runAndCache(parameters: unknown[], key: string, now: number): Promise<Result> {
     const result = await run(parameters)
     // The result may lack what was written while it was read.
-    const isCurrent = changes() === now && cachedAt === now
+    const isCurrent = dataVersion() === now && cachedAt === now
     if (isCurrent && result !== undefined) cache.set(key, Promise.resolve(result))
     return result
   }
 
   return (parameters) => {
-    const now = changes()
+    const now = dataVersion()
     if (now !== cachedAt || cache.size > MAX_CACHED_RESULTS) {
       cache.clear()
       cachedAt = now

@@ -23,7 +23,7 @@ type OnDamage = (damage: DatabaseCorrupt) => void
 
 interface SqliteDialect extends Dialect {
   /** Returns another number after every commit, of this process or any other. */
-  changes(): number
+  dataVersion(): number
   /** Runs a read without the overhead of Kysely. Returns undefined until Kysely has run its first query, which opens the database. */
   read(query: CompiledQuery): Promise<QueryResult<unknown>> | undefined
 }
@@ -39,7 +39,7 @@ export function sqliteDialect(path: string, onDamage?: OnDamage): SqliteDialect 
     createDriver: () => driver,
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
-    changes: () => driver.changes(),
+    dataVersion: () => driver.dataVersion(),
     read: (query) => driver.read(query),
   }
 }
@@ -59,9 +59,9 @@ class SqliteDriver implements Driver {
   #reader: Handle | undefined
   #writer: Handle | undefined
   #lastWriter: Promise<void> = Promise.resolve()
-  #changes: number | undefined
-  readonly #forgetChanges = () => {
-    this.#changes = undefined
+  #dataVersion: number | undefined
+  readonly #clearDataVersion = () => {
+    this.#dataVersion = undefined
   }
 
   constructor(path: string, onDamage: OnDamage | undefined) {
@@ -70,22 +70,22 @@ class SqliteDriver implements Driver {
   }
 
   async init(): Promise<void> {
-    this.#writer = await Handle.open(this.#path, this.#onDamage, this.#forgetChanges)
+    this.#writer = await Handle.open(this.#path, this.#onDamage, this.#clearDataVersion)
     this.#reader = await Handle.open(this.#path, this.#onDamage)
   }
 
   /**
-   * Returns the change count that the reader sees: while it is the same, so is everything that was read. The count is read again after
+   * Returns the data version that the reader sees: while it is the same, so is everything that was read. It is read again after
    * every write of this process, and once in each turn of the event loop: a commit of another process during a turn may be noticed
    * only in the next.
    */
-  changes(): number {
-    if (this.#changes === undefined) {
-      this.#changes = this.#reader?.dataVersion() ?? Number.NaN
+  dataVersion(): number {
+    if (this.#dataVersion === undefined) {
+      this.#dataVersion = this.#reader?.dataVersion() ?? Number.NaN
       // Runs after the requests of this turn and before those of the next.
-      setImmediate(this.#forgetChanges)
+      setImmediate(this.#clearDataVersion)
     }
-    return this.#changes
+    return this.#dataVersion
   }
 
   read(query: CompiledQuery): Promise<QueryResult<unknown>> | undefined {
@@ -272,7 +272,7 @@ class Handle {
     if (!prepared) {
       if (this.#statements.size >= MAX_PREPARED_STATEMENTS) this.#statements.clear()
       const statement = this.#db.prepare(sql)
-      // Cached, because `columns` describes every column.
+      // Cached, because `columns()` is slow: it builds a description of every column.
       prepared = { statement, returnsRows: statement.columns().length > 0 }
       this.#statements.set(sql, prepared)
     }
@@ -312,6 +312,7 @@ class Turn {
     try {
       return run()
     } finally {
+      // Never 0, which would schedule the reset a second time.
       this.usedMs += performance.now() - startedAt || Number.MIN_VALUE
     }
   }

@@ -21,6 +21,8 @@ export interface Tables {
   tokens: {
     id: Generated<number>
     account_id: number
+    /** `token` if Godwit issued it, `forge` if the forge did, `session` if it stands for a browser session and nobody knows it. */
+    kind: string
     name: string
     digest: string
     created_at: number
@@ -40,6 +42,9 @@ export interface Tables {
     created_at: number
     expires_at: number
   }
+
+  /** Who an account is at the OpenID provider or at the authenticating proxy. An account has at most one identity. */
+  identities: { issuer: string; subject: string; account_id: number; created_at: number }
 
   memberships: {
     organization_id: number

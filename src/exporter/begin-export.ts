@@ -45,7 +45,7 @@ export async function beginExport(
   const { excludeMetadata, orgMetadataOnly } = migration.options
   await applyLocks(parts, migrationId)
   const all = await repositoriesOf(db, migration)
-  // A retry starts with the outcomes of the repositories that it leaves out.
+  // A retried migration is created with the outcome `skipped` for the repositories that it omits.
   const skipped = await outcomesOf(db, migration)
   const repositories = all
     .map((facts, position) => ({ facts, position }))
@@ -83,7 +83,7 @@ async function applyLocks(parts: BeginParts, migrationId: number): Promise<void>
     if (!(error instanceof Unreadable)) throw error
     // If another process is writing the config, a later attempt may succeed.
     const Failure = error instanceof RepositoryBusy ? Error : PermanentError
-    throw new Failure(`cannot be locked: ${error.message}`, { cause: error })
+    throw new Failure(`a repository cannot be locked: ${error.message}`, { cause: error })
   }
 }
 

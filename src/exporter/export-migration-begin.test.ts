@@ -17,12 +17,12 @@ import { syncCatalogue } from '../repositories/sync.ts'
 import { RepositoryBusy, Unreadable } from '../sources/unreadable.ts'
 import { exportHandlers } from './export-migration.ts'
 
-const TWO = { 'alice/site': 'one', 'alice/blog': 'one' }
-const NAMES = Object.keys(TWO)
+const REPOSITORIES = { 'alice/site': 'one', 'alice/blog': 'one' }
+const NAMES = Object.keys(REPOSITORIES)
 
 onEachEngine('a migration begins', (engine) => {
   test('with a job for each repository if none was exported before', async (t) => {
-    const { db, host, start, work } = await exportScene(t, TWO, engine)
+    const { db, host, start, work } = await exportScene(t, REPOSITORIES, engine)
     const id = await start(NAMES)
     await work()
     await assertExported(db, id)
@@ -34,7 +34,7 @@ onEachEngine('a migration begins', (engine) => {
   })
 
   test('by finding unchanged repositories, and inspects each once', async (t) => {
-    const { db, host, start, work, keysInStore } = await exportScene(t, TWO, engine)
+    const { db, host, start, work, keysInStore } = await exportScene(t, REPOSITORIES, engine)
     await start(NAMES)
     await work()
     const kept = await keysInStore()
@@ -51,7 +51,7 @@ onEachEngine('a migration begins', (engine) => {
   })
 
   test('with a job for a repository that changed since the last sync', async (t) => {
-    const { db, host, start, work, archive } = await exportScene(t, TWO, engine)
+    const { db, host, start, work, archive } = await exportScene(t, REPOSITORIES, engine)
     await start(NAMES)
     await work()
     const id = await start(NAMES)
@@ -66,7 +66,7 @@ onEachEngine('a migration begins', (engine) => {
   })
 
   test('without segments that are swept meanwhile', async (t) => {
-    const { db, queue, parts, start, work } = await exportScene(t, TWO, engine)
+    const { db, queue, parts, start, work } = await exportScene(t, REPOSITORIES, engine)
     await start(NAMES)
     await work()
     const id = await start(NAMES)
@@ -93,7 +93,7 @@ onEachEngine('a migration begins', (engine) => {
 })
 
 test('a repository that cannot be inspected gets a job, which reports why', async (t) => {
-  const { db, host, start, work } = await exportScene(t, TWO)
+  const { db, host, start, work } = await exportScene(t, REPOSITORIES)
   await start(NAMES)
   await work()
   const id = await start(NAMES, { allowPartial: true })
@@ -106,7 +106,7 @@ test('a repository that cannot be inspected gets a job, which reports why', asyn
 })
 
 test('a migration without git data inspects nothing, but checks permissions', async (t) => {
-  const { db, host, start, work, archive } = await exportScene(t, TWO)
+  const { db, host, start, work, archive } = await exportScene(t, REPOSITORIES)
   const id = await start(NAMES, { excludeGitData: true })
   await work()
   await assertExported(db, id)
@@ -119,11 +119,11 @@ test('a migration without git data inspects nothing, but checks permissions', as
     'alice/blog': 'exported',
   })
   const { owner, repositoryCount } = await migrationById(db, id)
-  const asOf = { id, owner, repositoryCount }
-  assert.deepEqual(await noLongerReadable(db, asOf, 9), [])
+  const migration = { id, owner, repositoryCount }
+  assert.deepEqual(await noLongerReadable(db, migration, 9), [])
   const others = { owner_id: (await ensureAccount(db, 'bob', 0)).id }
   await db.updateTable('repositories').set(others).where('name', '=', 'blog').execute()
-  assert.deepEqual(await noLongerReadable(db, asOf, 9), ['alice/blog'])
+  assert.deepEqual(await noLongerReadable(db, migration, 9), ['alice/blog'])
   const next = await start(['alice/site'], { excludeGitData: true })
   await db.updateTable('repositories').set(others).execute()
   await work()
@@ -132,7 +132,7 @@ test('a migration without git data inspects nothing, but checks permissions', as
 })
 
 test('locks are applied before anything is read', async (t) => {
-  const { db, host, start, work } = await exportScene(t, TWO)
+  const { db, host, start, work } = await exportScene(t, REPOSITORIES)
   const seen: string[][] = []
   host.onRead = async () => void seen.push([...host.locked].sort())
   // The lock fails at the start; the export applies it.
@@ -146,20 +146,20 @@ test('locks are applied before anything is read', async (t) => {
 })
 
 test('a refused lock fails the migration, and nothing is read or left locked', async (t) => {
-  const { db, host, start, work } = await exportScene(t, TWO)
+  const { db, host, start, work } = await exportScene(t, REPOSITORIES)
   host.onLock = async (fullName) => {
     if (fullName === 'alice/blog') throw new Unreadable('its config cannot be written')
   }
   const id = await start(NAMES, { lockRepositories: true })
   await work()
-  const reason = 'cannot be locked: alice/blog: its config cannot be written'
+  const reason = 'a repository cannot be locked: alice/blog: its config cannot be written'
   assert.deepEqual(await endOf(db, id), { state: 'failed', reason })
   assert.deepEqual(host.segmentsMade, [])
   assert.deepEqual(await heldLocks(db, id), [])
 })
 
 test('a lock that another process blocks is retried, and finally fails the migration', async (t) => {
-  const { db, host, start, work, errors } = await exportScene(t, TWO)
+  const { db, host, start, work, errors } = await exportScene(t, REPOSITORIES)
   let tries = 0
   host.onLock = async () => {
     tries += 1
@@ -173,14 +173,14 @@ test('a lock that another process blocks is retried, and finally fails the migra
   host.onLock = () => Promise.reject(new RepositoryBusy('another program holds config.lock'))
   const stuck = await start(['alice/blog'], { lockRepositories: true })
   await work()
-  const reason = 'cannot be locked: alice/blog: another program holds config.lock'
+  const reason = 'a repository cannot be locked: alice/blog: another program holds config.lock'
   assert.deepEqual(await endOf(db, stuck), { state: 'failed', reason })
   assert.equal(errors.length, 2 + 5)
   assert.deepEqual(await heldLocks(db, stuck), [])
 })
 
 test('a lock that was released meanwhile is not applied', async (t) => {
-  const { db, host, start, work } = await exportScene(t, TWO)
+  const { db, host, start, work } = await exportScene(t, REPOSITORIES)
   host.onLock = () => Promise.reject(new Unreadable('not now'))
   const id = await start(NAMES, { lockRepositories: true })
   await releaseLocks(db, id, 0)
@@ -191,7 +191,7 @@ test('a lock that was released meanwhile is not applied', async (t) => {
 })
 
 test('an error of the host is retried, and finally fails the migration', async (t) => {
-  const { db, host, start, work, errors } = await exportScene(t, TWO)
+  const { db, host, start, work, errors } = await exportScene(t, REPOSITORIES)
   const hostFailure = new Error('too many open files')
   let tries = 0
   host.onLock = async () => {
@@ -211,7 +211,7 @@ test('an error of the host is retried, and finally fails the migration', async (
 })
 
 test('a migration that is cancelled while it begins is not exported', async (t) => {
-  const { db, host, start, work, parts } = await exportScene(t, TWO)
+  const { db, host, start, work, parts } = await exportScene(t, REPOSITORIES)
   await start(NAMES)
   await work()
   const id = await start(NAMES)
@@ -224,10 +224,11 @@ test('a migration that is cancelled while it begins is not exported', async (t) 
   assert.deepEqual(Object.values(await outcomesByName(db, id)), ['waiting', 'waiting'])
 })
 
-test('a repository that the owner may no longer read is not reused', async (t) => {
+test('a repository that the owner of the migration may no longer read is not reused', async (t) => {
   const { db, host, start, work, parts } = await exportScene(t, {})
   host.collaborators = ['bob']
-  for (const [fullName, content] of Object.entries(TWO)) host.contents.set(fullName, content)
+  for (const [fullName, content] of Object.entries(REPOSITORIES))
+    host.contents.set(fullName, content)
   await syncCatalogue(parts)
   await start(NAMES, {}, 'bob')
   await work()

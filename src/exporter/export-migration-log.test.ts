@@ -77,7 +77,10 @@ test('the log says why a migration could not begin', async (t) => {
   await start(['alice/atlas'], { lockRepositories: true })
   await work()
   assert.equal(logged.length, 1)
-  assert.match(logged[0]!, /^error: migration 1 of alice failed: cannot be locked: .*config\.lock/)
+  assert.match(
+    logged[0]!,
+    /^error: migration 1 of alice failed: a repository cannot be locked: .*config\.lock/,
+  )
 })
 
 test('the log names a repository that failed after several attempts', async (t) => {

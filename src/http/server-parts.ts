@@ -16,6 +16,7 @@ import type { DownloadParts } from './routes/migrations/archive-download.ts'
 import type { MigrationText } from './routes/migrations/migration-json.ts'
 import type { ProgressStreams } from './routes/migrations/progress-stream.ts'
 import type { RepositoryRenderer } from './routes/repositories/rendered-repositories.ts'
+import type { OidcClient } from './routes/sessions/oidc-client.ts'
 
 /** The dependencies and options of the server and its routes. */
 export interface ServerParts
@@ -23,6 +24,15 @@ export interface ServerParts
     Omit<DownloadParts, 'admission' | 'downloads'>,
     ReadinessParts {
   authenticator: Authenticator
+  sessionTtlMs: number
+  /** Absent without an OpenID provider. */
+  oidc: OidcClient | undefined
+  /** The header in which trusted proxies name the person whom they have authenticated, in lower case. */
+  userHeader: string | undefined
+  /** What the dashboard calls the sign-in without a token. */
+  signInName: string
+  /** Whether a first sign-in without a token creates the account of anybody. */
+  mayCreateAccounts: boolean
   rendering: Rendering
   mediaType: MediaTypeOptions
   rateLimit: RateLimitOptions

@@ -69,6 +69,7 @@ import {
   addMetaRoutes,
   addVersionsRoute,
 } from './routes/service/service-routes.ts'
+import { addOidcRoutes } from './routes/sessions/oidc-routes.ts'
 import { addSessionRoutes } from './routes/sessions/session.ts'
 import {
   addCurrentUserRoute,
@@ -169,6 +170,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
   const logins = failedLogins(parts)
   const guards = { setApiHeaders, limit, forwarding, logins, cookies }
   addSessionRoutes(app, { ...parts, ...guards })
+  if (parts.oidc) addOidcRoutes(app, parts.oidc, { ...parts, cookies })
   addCloneRoutes(app, {
     ...parts,
     ...guards,

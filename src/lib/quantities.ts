@@ -18,7 +18,7 @@ export function formatBytes(bytes: number): string {
 export const formatKib = (kib: number): string =>
   kib === 1 ? 'up to 1 kB' : formatBytes(kib * 1024)
 
-// Created on first use: together they take a tenth of the start of a command.
+// Created on first use: creating both takes a tenth of the start of a command.
 let plain: Intl.NumberFormat | undefined
 let relative: Intl.RelativeTimeFormat | undefined
 

@@ -11,10 +11,13 @@ export interface BudgetOptions {
 }
 
 const PERIOD_MS = 60_000
-/** A process takes several requests from the database at once. They are valid for a short time, so that it soon sees a hold. */
+/**
+ * A process reserves several requests with one write to the database. The reservation ends soon, so that a pause that the forge
+ * requested from another process (Retry-After) takes effect.
+ */
 const TAKEN_AT_ONCE = 20
 const TAKEN_TTL_MS = 2000
-/** A longer hold was set by a clock that was wrong, here or at the forge. */
+/** A longer pause is ignored: it can only be due to a wrong clock, here or at the forge. */
 const MAX_HOLD_MS = 24 * 60 * PERIOD_MS
 
 /** Limits the requests of all processes to a forge. */
@@ -30,7 +33,7 @@ export function createForgeBudget(options: BudgetOptions): ForgeBudget {
       throw new ForgeUnavailable(
         dueAt,
         'budget',
-        `the limit of ${requestsPerMinute} requests per minute to ${forge} is reached`,
+        `no requests to ${forge} are allowed at the moment: it asked for a pause, or the limit of ${requestsPerMinute} requests per minute is reached`,
       )
     left = atOnce
     validUntil = now() + TAKEN_TTL_MS

@@ -4,7 +4,7 @@ import { selectInBatches } from '../db/statement-batches.ts'
 
 /**
  * Selects the ids of the repositories that an account may read now: permissions may change while a migration waits. For a
- * missing repository the last known permissions count.
+ * repository that is gone from the source, its last known permissions apply.
  */
 export function readableBy(db: Db, accountId: number | Expression<number>) {
   return db

@@ -22,7 +22,7 @@ export interface KeepParts extends DeleteParts {
 /**
  * Keeps the newest `keep` archives of each schedule, and those with a repository that no newer archive contains. Deletes the others.
  * Kept archives do not expire while the schedule exists: their expiry is postponed, so they expire in the usual time after it is
- * deleted. Archives of other migrations are not touched.
+ * deleted, or after the service paused it because its owner is gone. Archives of other migrations are not touched.
  */
 export async function keepArchives(parts: KeepParts): Promise<void> {
   const { db, now, log, archiveTtlMs } = parts
@@ -63,7 +63,7 @@ interface ScheduledArchive {
   expiresAt: number
   scheduleId: number
   keep: number
-  /** The service paused the schedule of a person, who has left: the archives expire. */
+  /** Whether the service paused a person's own schedule, for example because the account was removed. Its archives then expire. */
   isAbandoned: boolean
 }
 
@@ -91,7 +91,10 @@ async function scheduledArchives(
   }))
 }
 
-/** Divides the archives of one schedule, except the newest `keep`. `archives` are all of them, newest first. */
+/**
+ * Splits the archives beyond the newest `keep` into those that are protected and those that can be deleted. `archives` are all
+ * archives of one schedule, newest first.
+ */
 async function archivesBeyondKeep(db: Db, archives: readonly ScheduledArchive[]) {
   const protectedArchives: (ScheduledArchive & ProtectedArchive)[] = []
   const deletable: ScheduledArchive[] = []
@@ -111,7 +114,7 @@ async function archivesBeyondKeep(db: Db, archives: readonly ScheduledArchive[])
   return { protectedArchives, deletable }
 }
 
-/** An archive with the git data of a repository replaces one without, but not the other way round. */
+/** Returns what the archive of a repository replaces, most demanding first: one with git data replaces also one without. */
 const keysOf = ({ repositoryId, hasGitData }: ArchivedRepository): string[] =>
   hasGitData ? [`${repositoryId} with git data`, `${repositoryId}`] : [`${repositoryId}`]
 
@@ -140,7 +143,10 @@ export async function releaseArchive(
   await deleteArchive(parts, { owner }, migrationId, onCommitted)
 }
 
-/** Returns the facts of these repositories, each from the newest archive of the schedule that contains it. Omits the others. */
+/**
+ * Returns the facts of these repositories, each from the newest archive of the schedule that contains it. Omits repositories that no
+ * archive contains.
+ */
 export async function factsInArchives(
   db: Db,
   { id }: Schedule,

@@ -53,7 +53,7 @@ test('processes that should share a data directory report when they do not', asy
   assert.deepEqual(reported, [other], 'reported once')
   for (const each of [here, beside, elsewhere]) await each.beat()
   assert.equal(reported.length, 3, 'elsewhere reports the two others')
-  const lost = /not shared with all processes.*: worker 7 at host-of-elsewhere$/
+  const lost = /not shared by all processes.*: worker 7 at host-of-elsewhere$/
   assertFinding(await doctor(flags), 'shared data', 'error', lost)
 
   const bucket = await doctor(

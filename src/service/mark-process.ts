@@ -13,7 +13,7 @@ const VISIBILITY_DELAY_MS = 30_000
 const MAX_MARKER_AGE_MS = 2 * 3_600_000
 
 export const NOT_SHARED =
-  'the data directory is not shared with all processes, so that archives cannot be found'
+  'the data directory is not shared by all processes, so some archives cannot be found'
 
 interface MarkingParts {
   db: Db
@@ -40,14 +40,14 @@ export function createProcessMarker(
   let unmarked = new Map<string, Observation>()
   let markers = new Map<string, Observation>()
   return {
-    /** Creates or touches the marker. An error is only logged: the heartbeat does not need the marker. */
+    /** Creates or touches the marker. Called with each heartbeat. An error is only logged, so that the heartbeat is still recorded. */
     renew: () =>
       renewMarker(folder, own).catch((err) =>
         log.warn({ err }, 'could not mark the data directory as used by this process'),
       ),
     /**
      * Logs each process that does not share the data directory, once: its row changes, so it is alive, but its marker has been missing
-     * here for longer than VISIBILITY_DELAY_MS.
+     * here for longer than VISIBILITY_DELAY_MS. Also removes the markers of crashed processes.
      */
     async reportUnshared() {
       const workers = await listWorkers(db)
@@ -85,7 +85,7 @@ async function renewMarker(folder: string, id: string): Promise<void> {
   }
 }
 
-/** Returns the processes that are alive by their rows, but have no marker here: they use another data directory. */
+/** Returns the processes whose rows in the database show that they are alive, but that have no marker here: they use another data directory. */
 export async function processesWithoutMarker<T extends Pick<WorkerRecord, 'id' | 'seenAt'>>(
   folder: string,
   workers: readonly T[],
@@ -101,7 +101,7 @@ interface Observation {
   since: number
 }
 
-/** Removes markers that were not renewed for long: their processes crashed. Returns the observations of the others. */
+/** Removes markers that have not been renewed for a long time: their processes crashed. Returns the observations of the others. */
 async function sweepMarkers(
   folder: string,
   known: ReadonlyMap<string, Observation>,

@@ -18,6 +18,7 @@ import { createAddressFilter } from '../webhooks/allowed-addresses.ts'
 import { retryWhileDatabaseIsDown } from './database-errors.ts'
 import { startHeartbeat } from './heartbeat.ts'
 import type { Log } from './log.ts'
+import { openOidc } from './oidc-client.ts'
 import { openForgeSignIn } from './open-forge.ts'
 import { openProcessParts, type ProcessParts } from './process-parts.ts'
 import { requireRepositories } from './requirements.ts'
@@ -56,6 +57,11 @@ async function startOnce(config: Config, logging: Log): Promise<Service> {
   const app = createServer({
     ...parts,
     authenticator: openAuthenticator(stack, parts),
+    sessionTtlMs: config.sessionTtl,
+    oidc: await openOidc(config, parts),
+    userHeader: config.userHeader,
+    signInName: config.oidcName,
+    mayCreateAccounts: config.oidcCreate === 'yes',
     links: archiveLinks(baseUrl, await signingKey(db, 'link-key'), config.linkTtl),
     maxUnfinished: config.maxUnfinishedMigrations,
     maxSchedules: config.maxSchedules,

@@ -70,8 +70,33 @@ export function listen(text: string): Listen {
 export function webAddress(text: string): string {
   const url = URL.parse(text)
   if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username)
-    throw new Error('must be an http or https address without query or credentials')
+    throw new Error('must be an http or https address without query, fragment or credentials')
   return text.replace(/\/+$/, '')
+}
+
+/** Parses the address of an OpenID provider. A trailing slash belongs to it: the provider's name for itself must be equal. */
+export function issuerAddress(text: string): string {
+  webAddress(text)
+  const { protocol, hostname } = new URL(text)
+  const isLoopback = hostname === 'localhost' || hostname === '[::1]' || /^127\./.test(hostname)
+  if (protocol !== 'https:' && !isLoopback) throw new Error('must be an https address')
+  return text
+}
+
+/** Parses `CLAIM=VALUE`, separated by commas. */
+export function claimValues(text: string): { claim: string; value: string }[] {
+  return text.split(',').map((part) => {
+    const [, claim, value] = /^\s*([^=\s]+)=(.*\S)\s*$/.exec(part) ?? []
+    if (!claim || !value) throw new Error('must be CLAIM=VALUE, such as groups=staff')
+    return { claim, value }
+  })
+}
+
+export function headerName(text: string): string {
+  const name = text.toLowerCase()
+  if (!/^[a-z][a-z0-9-]*$/.test(name) || /^(authorization|cookie|host)$/.test(name))
+    throw new Error('must be the name of a header, such as X-Remote-User')
+  return name
 }
 
 /** Parses a host name, with an optional port. */
@@ -90,7 +115,7 @@ export function login(text: string): string {
 }
 
 /** Requires `{name}`. Whether `{owner}` is required too depends on the layout. */
-export const addressTemplate = matching(/\{name\}/, 'must contain {owner} and {name}')
+export const addressTemplate = matching(/\{name\}/, 'must contain {name}')
 
 export function webAddressTemplate(text: string): string {
   if (!/^https?:$/.test(URL.parse(addressTemplate(text))?.protocol ?? ''))

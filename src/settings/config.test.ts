@@ -116,3 +116,38 @@ test('address templates must contain {owner}, except with the flat layout', () =
   const { cloneUrl } = readConfig({ webUrl, layout: 'flat', owner: 'team' }, {})
   assert.equal(cloneUrl, `${webUrl}.git`)
 })
+
+test('an OpenID provider has an address, an ID and a secret, and is not on plain HTTP', () => {
+  const all = { oidcIssuer: 'https://id.test/', oidcClientId: 'x', oidcClientSecretFile: 'f' }
+  assert.equal(readConfig(all, {}).oidcIssuer, 'https://id.test/')
+  assert.throws(
+    () => readConfig({ oidcIssuer: 'https://id.test' }, {}),
+    /--oidc-client-id: is missing/,
+  )
+  for (const oidcIssuer of ['http://id.test', 'http://10.0.0.1', 'http://localhost.evil.test'])
+    assert.throws(() => readConfig({ ...all, oidcIssuer }, {}), {
+      mistakes: ['--oidc-issuer: must be an https address'],
+    })
+  for (const oidcIssuer of ['http://localhost:9/realm', 'http://127.0.0.1', 'http://[::1]:9'])
+    assert.equal(readConfig({ ...all, oidcIssuer }, {}).oidcIssuer, oidcIssuer)
+})
+
+test('claims are CLAIM=VALUE', () => {
+  const { oidcRequire } = readConfig({ oidcRequire: 'groups=staff, tier=a=b' }, {})
+  assert.deepEqual(oidcRequire, [
+    { claim: 'groups', value: 'staff' },
+    { claim: 'tier', value: 'a=b' },
+  ])
+  assert.throws(() => readConfig({ oidcAdmin: 'staff' }, {}), /--oidc-admin: must be CLAIM=VALUE/)
+})
+
+test('the header of a proxy needs a trusted proxy', () => {
+  const trustedProxies = '127.0.0.1'
+  assert.throws(() => readConfig({ userHeader: 'X-User' }, {}), /--user-header: needs --trusted-/)
+  assert.equal(readConfig({ userHeader: 'X-User', trustedProxies }, {}).userHeader, 'x-user')
+  for (const userHeader of ['Cookie', 'X User'])
+    assert.throws(
+      () => readConfig({ userHeader, trustedProxies }, {}),
+      /must be the name of a head/,
+    )
+})

@@ -55,8 +55,11 @@ export function readConfig(flags: Texts, env: Environment, file?: ConfigFile): C
       mistakes.push(`${labelOf(name, origin)}: ${(error as Error).message}`)
     }
   }
-  for (const { name, why } of conflicts(values as Partial<Config>))
+  for (const { name, why } of conflicts(values as Partial<Config>)) {
+    // An invalid value is a mistake already.
+    if (origins[name] && !(name in values)) continue
     mistakes.push(`${origins[name] ? labelOf(name, origins[name]) : flagOf(name)}: ${why}`)
+  }
   if (mistakes.length > 0) throw new ConfigError(mistakes)
   return Object.freeze({
     ...derivedAddresses(values as Partial<Config> & Pick<Config, 'listen'>),
@@ -141,6 +144,17 @@ function conflicts(values: Partial<Config>): { name: OptionName; why: string }[]
     found.push({ name: 'owner', why: 'must be set with --layout flat' })
   if (layout === 'owner/name' && owner !== undefined)
     found.push({ name: 'owner', why: 'is only for --layout flat and any-depth' })
+  const oidc = ['oidcIssuer', 'oidcClientId', 'oidcClientSecretFile'] as const
+  const isOidcSet = oidc.some((name) => values[name] !== undefined)
+  for (const name of oidc) {
+    if (isOidcSet && values[name] === undefined)
+      found.push({ name, why: `is missing: ${oidc.map(flagOf).join(', ')} belong together` })
+  }
+  if (values.userHeader !== undefined && values.trustedProxies === undefined)
+    found.push({
+      name: 'userHeader',
+      why: 'needs --trusted-proxies: only they may send the header',
+    })
   for (const name of ['webUrl', 'cloneUrl', 'sshUrl'] as const) {
     // With --layout flat there is only one owner.
     if (layout !== 'flat' && values[name]?.includes('{owner}') === false)

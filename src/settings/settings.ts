@@ -2,10 +2,13 @@ import { availableParallelism } from 'node:os'
 import {
   addressTemplate,
   bucketAddress,
+  claimValues,
   duration,
   durationOrZero,
   durationUpTo,
+  headerName,
   hostName,
+  issuerAddress,
   listen,
   login,
   networks,
@@ -30,13 +33,13 @@ export interface Option<T> {
   defaultValue?: string
   /** Describes a default that is not a fixed text. */
   defaultDescription?: string
-  /** Whether a configuration file may spread the list over several lines. */
+  /** Whether a flag may be repeated, and a configuration file may spread the list over several lines. */
   isList?: boolean
   /** Whether the value is never printed in full. */
   secret?: boolean
 }
 
-/** All settings. Flags, environment variables, `godwit config` and the table in the README are generated from this. */
+/** All settings. Flags, environment variables, `godwit config` and the table in docs/SETTINGS.md are generated from this. */
 export const options = {
   data: {
     argument: 'DIR',
@@ -52,7 +55,7 @@ export const options = {
   layout: {
     argument: 'owner/name|flat|any-depth',
     about:
-      'where repositories are: at OWNER/NAME.git, at NAME.git (all of --owner), or at any depth: the first directory is the owner, the rest joined by - is the name',
+      'where repositories are: at OWNER/NAME.git, at NAME.git (all owned by --owner), or at any depth: the first directory is the owner, the rest joined by - is the name',
     read: oneOf('owner/name', 'flat', 'any-depth'),
     defaultValue: 'owner/name',
   },
@@ -104,7 +107,7 @@ export const options = {
     argument: 'TEMPLATE',
     about: 'address to clone a repository from over SSH',
     read: addressTemplate,
-    defaultDescription: 'git@HOST:{owner}/{name}.git',
+    defaultDescription: 'git@HOST:{owner}/{name}.git, with the host of --web-url',
   },
   vendor: {
     argument: 'NAME',
@@ -180,7 +183,7 @@ export const options = {
   },
   rateLimit: {
     argument: 'N',
-    about: 'maximum number of requests per account and hour; 0 for no limit',
+    about: 'maximum number of requests per account per hour; 0 for no limit',
     read: wholeNumber(0, 1_000_000_000),
     defaultValue: '5000',
   },
@@ -228,6 +231,12 @@ export const options = {
     read: durationUpTo('7d'),
     defaultValue: '5m',
   },
+  sessionTtl: {
+    argument: 'DURATION',
+    about: 'how long a browser stays signed in',
+    read: duration,
+    defaultValue: '12h',
+  },
   segmentTtl: {
     argument: 'DURATION',
     about:
@@ -263,7 +272,7 @@ export const options = {
   },
   syncInterval: {
     argument: 'DURATION',
-    about: 'how often the catalogue is synchronized; 0 for only at start',
+    about: 'how often the catalogue is synchronized; 0: only at startup',
     read: durationOrZero,
     defaultValue: '5m',
   },
@@ -302,6 +311,60 @@ export const options = {
       'object storages that the forge sends downloads on to (SERVE_DIRECT): origins such as https://s3.example.com, separated by commas; the token is not sent there',
     read: origins,
   },
+  oidcIssuer: {
+    argument: 'URL',
+    about: 'OpenID provider that people sign in with on the dashboard',
+    read: issuerAddress,
+  },
+  oidcClientId: {
+    argument: 'ID',
+    about: 'ID of Godwit as a client of the OpenID provider',
+    read: nonEmpty,
+  },
+  oidcClientSecretFile: {
+    argument: 'FILE',
+    about: 'file with the secret of Godwit as a client of the OpenID provider',
+    read: path,
+  },
+  oidcName: {
+    argument: 'TEXT',
+    about: 'name of the OpenID provider on the sign-in button',
+    read: nonEmpty,
+    defaultValue: 'single sign-on',
+  },
+  oidcLoginClaim: {
+    argument: 'CLAIM',
+    about: 'claim that names the account at the first sign-in',
+    read: nonEmpty,
+    defaultValue: 'preferred_username',
+  },
+  oidcRequire: {
+    argument: 'CLAIM=VALUE',
+    about:
+      'claims that everybody who signs in must have, for example groups=staff; may be repeated, or separated by commas',
+    read: claimValues,
+    isList: true,
+  },
+  oidcAdmin: {
+    argument: 'CLAIM=VALUE',
+    about:
+      'claims that make somebody who signs in a site admin, and without which nobody stays one; may be repeated, or separated by commas',
+    read: claimValues,
+    isList: true,
+  },
+  oidcCreate: {
+    argument: 'yes|no',
+    about:
+      'whether somebody whose login owns no repository, and who is no member or collaborator, gets an account at the first sign-in; also for --user-header',
+    read: oneOf('yes', 'no'),
+    defaultValue: 'no',
+  },
+  userHeader: {
+    argument: 'NAME',
+    about:
+      'header in which a proxy of --trusted-proxies names the person whom it has authenticated, for the dashboard; the proxy must remove it from requests of clients',
+    read: headerName,
+  },
   gitTimeout: {
     argument: 'DURATION',
     about:
@@ -312,7 +375,7 @@ export const options = {
   gitMemory: {
     argument: 'MIB',
     about:
-      'how much memory a git process may use, without mapped files, before it is stopped and its repository fails',
+      'how much memory a git process may use, not counting memory-mapped files, before it is stopped and its repository fails',
     read: wholeNumber(64, 16_777_216),
     defaultDescription: 'half of the memory of the machine or container',
   },

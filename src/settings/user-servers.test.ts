@@ -42,7 +42,7 @@ test('a stored token is used for its own server only', () => {
   }
 })
 
-test('flags and the environment precede a login, and a login precedes the default file', (t) => {
+test('flags and the environment override a stored login, which overrides the default file', (t) => {
   const path = join(temporaryDirectory(t), 'config')
   writeFileSync(path, `url = ${OTHER}\ntoken = of-the-file\n`, { mode: 0o600 })
   const none = { flag: undefined, variable: undefined }

@@ -44,7 +44,7 @@ export interface Group {
   teams?: readonly { slug: string; access: string }[]
   /** In the group of an owner: sentences for the report about what the forge did not provide. */
   notes?: readonly string[]
-  /** State that the next read needs. */
+  /** What the next read needs: `updated_at` of each comment, and when the issue was last read in full. */
   seen?: Readonly<Record<string, string>>
 }
 

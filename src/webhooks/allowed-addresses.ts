@@ -27,11 +27,14 @@ export type IsAddressAllowed = (address: string) => boolean
 
 /** Allows public addresses, and those of the networks that the operator configured. */
 export function createAddressFilter(networks: readonly string[]): IsAddressAllowed {
-  const configured = listOf(networks)
-  return (address) => {
-    const plain = unwrapIPv4(address)
-    return isIn(configured, plain) || isPublic(plain)
-  }
+  const isConfigured = createNetworkFilter(networks)
+  return (address) => isConfigured(address) || isPublic(unwrapIPv4(address))
+}
+
+/** Allows only addresses of these networks. */
+export function createNetworkFilter(networks: readonly string[]): IsAddressAllowed {
+  const list = listOf(networks)
+  return (address) => isIn(list, unwrapIPv4(address))
 }
 
 const notPublic = listOf([...NOT_PUBLIC_IPV4, ...NOT_PUBLIC_IPV6])

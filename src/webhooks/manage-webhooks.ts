@@ -54,7 +54,8 @@ export async function editWebhook(
 ): Promise<Webhook> {
   const updatedAt = now()
   await updateWebhook(db, webhook, settings, updatedAt)
-  return { ...webhook, ...settings, updatedAt, failingSince: null, disabledReason: null }
+  const disabledReason = settings.isActive ? null : webhook.disabledReason
+  return { ...webhook, ...settings, updatedAt, failingSince: null, disabledReason }
 }
 
 /** Removes the webhook with its events and deliveries, and stops deliveries that are running. */

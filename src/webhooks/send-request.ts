@@ -194,7 +194,7 @@ class Exchange {
 }
 
 /** A lookup that returns only addresses that were checked. */
-const fixedLookup =
+export const fixedLookup =
   (addresses: readonly Address[]): LookupFunction =>
   (_host, options, callback) => {
     const [first] = addresses

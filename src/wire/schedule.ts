@@ -8,7 +8,7 @@ import {
 import * as s from './schema.ts'
 
 const MAX_KEEP = 100
-const weekdays = [
+export const weekdays = [
   'monday',
   'tuesday',
   'wednesday',

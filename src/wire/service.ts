@@ -58,6 +58,19 @@ export const rootSchema = s.object(
       ...s.string,
       description: `Media type of the preview, for \`accept\`. ${s.EXTENSION}`,
     },
+    sign_in: {
+      ...s.nullable(
+        s.object({
+          name: { ...s.string, description: 'Name of the provider.' },
+          url: {
+            ...s.uri,
+            description: 'Begins the sign-in. `return_to` is the path to return to.',
+          },
+          sign_out_url: { ...s.nullable(s.uri), description: 'Signs out of the provider.' },
+        }),
+      ),
+      description: `How a browser signs in without a token; null if it cannot. ${s.EXTENSION}`,
+    },
   },
   { description: "The URLs of GitHub's API. This server does not serve all of them." },
 )

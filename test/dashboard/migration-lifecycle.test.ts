@@ -78,7 +78,7 @@ test(
     assert.equal((await story.call('/user/migrations/1/archive')).status, 404)
 
     await page.getByRole('button', { name: 'Signed in as alice' }).click()
-    await page.getByRole('menuitem', { name: 'Sign out' }).click()
+    await page.getByRole('menuitem', { name: 'Sign out', exact: true }).click()
     await untilHeading(page, 'Sign in to Godwit')
     assert.equal(await page.evaluate('sessionStorage.length'), 0)
     await endVisit(page)

@@ -105,7 +105,7 @@ test(
     await picker.getByText('0 selected').waitFor()
     await picker.getByRole('checkbox', { name: 'alice/r-11' }).check()
     await page.getByRole('button', { name: 'Signed in as alice' }).click()
-    await page.getByRole('menuitem', { name: 'Sign out' }).click()
+    await page.getByRole('menuitem', { name: 'Sign out', exact: true }).click()
     await untilHeading(page, 'Sign in to Godwit')
     assert.equal(await page.evaluate('sessionStorage.length'), 0)
     await endVisit(page)

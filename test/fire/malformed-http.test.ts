@@ -138,7 +138,12 @@ test('malformed HTTP is rejected, changes nothing and blocks no other client', a
     assert.deepEqual(await state.digest(), before, name)
   }
   assert.equal((await fetch(`${service.url}/readyz`)).status, 200)
-  reportFault(t, 'malformed HTTP', Object.keys(MALFORMED).length, 'rejected; nothing changed')
+  reportFault(
+    t,
+    'invalid HTTP, such as two lengths of one body',
+    Object.keys(MALFORMED).length,
+    'rejected; nothing changed',
+  )
 })
 
 test('pipelined requests are answered in order, one response each', async () => {
@@ -210,5 +215,10 @@ test('unexpected bytes cause neither a server error nor a migration', async (t) 
     assert.deepEqual(await state.digest(), before, `seed ${seed}, from ${from}`)
   }
   assert.equal((await fetch(`${service.url}/readyz`)).status, 200)
-  reportFault(t, 'mangled requests', CASES, 'never a 5xx; nothing changed')
+  reportFault(
+    t,
+    'requests with random bytes inserted or removed',
+    CASES,
+    'never a 5xx; nothing changed',
+  )
 })

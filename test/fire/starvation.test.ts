@@ -65,7 +65,7 @@ test(
       t,
       'no file descriptors left',
       TIMES,
-      'connections rejected; exported once descriptors are free',
+      'connections rejected; exported after descriptors were free again',
     )
   },
 )

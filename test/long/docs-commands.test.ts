@@ -1,14 +1,17 @@
 import assert from 'node:assert/strict'
-import { spawn, spawnSync } from 'node:child_process'
+import { execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { promisify } from 'node:util'
 import {
   commandBlocks,
   configFileOf,
   godwitCalls,
   inlineCommands,
+  outputPattern,
+  type Step,
   usageErrorOf,
 } from '../support/docs-commands.ts'
 import { freePort } from '../support/free-port.ts'
@@ -17,10 +20,11 @@ import { temporaryDirectory } from '../support/sample-repositories.ts'
 import { skipUnless } from '../support/skip-unless.ts'
 import { withTimeout } from '../support/wait-until.ts'
 
-const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
+const ROOT = new URL('../..', import.meta.url).pathname
+const GODWIT = join(ROOT, 'bin/godwit')
 
 const needsParts = skipUnless(
-  ['curl', 'jq', 'sqlite3'].every((writeProgram) => !spawnSync(writeProgram, ['--version']).error),
+  ['curl', 'jq', 'sqlite3'].every((program) => !spawnSync(program, ['--version']).error),
   'curl, jq or sqlite3 is not installed',
 )
 
@@ -74,30 +78,26 @@ async function setUpMachine(t: TestContext) {
   return { root, pid, listen, replacePaths, env: env as Record<string, string> }
 }
 
-/** Runs the commands in one shell until one fails. */
+/** Runs the commands of a page in one shell until one fails, and compares their output with the page. */
 async function runInShell(
-  { root }: { root: string },
+  folder: string,
   env: Record<string, string>,
-  commands: readonly string[],
-): Promise<string> {
-  const script = [
-    'set -eu -o pipefail',
-    ...commands.flatMap((each) => [`: at ${quote(each)}`, each]),
-  ]
-  const shell = spawn('bash', ['-xc', script.join('\n')], {
-    cwd: join(root, 'home'),
+  steps: readonly Step[],
+): Promise<void> {
+  const script = steps.flatMap(({ command }) => [`echo ${SEPARATOR}`, command])
+  const shell = spawn('bash', ['-c', ['set -eu -o pipefail', 'exec 2>&1', ...script].join('\n')], {
+    cwd: folder,
     env,
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', 'ignore'],
   })
   let shown = ''
   let printed = Promise.withResolvers<undefined>()
-  for (const stream of [shell.stdout, shell.stderr])
-    stream.setEncoding('utf8').on('data', (text: string) => {
-      shown += text
-      printed.resolve(undefined)
-      printed = Promise.withResolvers()
-    })
-  const ended = once(shell, 'exit')
+  shell.stdout.setEncoding('utf8').on('data', (text: string) => {
+    shown += text
+    printed.resolve(undefined)
+    printed = Promise.withResolvers()
+  })
+  const ended = once(shell, 'close')
   let end: unknown[] | undefined
   // Only silence has a timeout; the commands together take as long as they need.
   while (!end)
@@ -105,33 +105,40 @@ async function runInShell(
       () => `the commands of the page print something or end:\n${shown}`,
       Promise.race([ended, printed.promise]),
     )
-  assert.equal(end[0], 0, shown)
-  return shown
+  const outputs = shown.split(`${SEPARATOR}\n`).slice(1)
+  assert.equal(end[0], 0, `${steps[outputs.length - 1]?.command} fails:\n${outputs.at(-1)}`)
+  for (const [index, { command, output }] of steps.entries())
+    if (output.trim() !== '')
+      assert.match(`${outputs[index]!.trimEnd()}\n`, outputPattern(output), command)
 }
 
-const quote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
+const SEPARATOR = '----- the next command -----'
 
-const readCommands = async (page: string): Promise<string[]> =>
+const readSteps = async (page: string, replacePaths: (text: string) => string): Promise<Step[]> =>
   (await commandBlocks(page))
     .filter(({ notRun }) => notRun === undefined)
-    .flatMap(({ commands }) => commands)
+    .flatMap(({ steps }) => steps)
+    .map(({ command, output }) => ({
+      command: replacePaths(command),
+      output: replacePaths(output),
+    }))
 
-test('the README’s tour works as written', needsParts, async (t) => {
-  const machine = await setUpMachine(t)
-  const commands = (await readCommands('README.md'))
-    // Other tests cover these: the fresh clone, and the tour of the client.
-    .filter((line) => !line.startsWith('npm ') && !line.startsWith('godwit migration'))
-    .map(machine.replacePaths)
-  assert.ok(
-    commands.length >= 12 && commands.some((line) => line.includes('curl -sf')),
-    commands.join('\n'),
-  )
-  const serve = commands.findIndex((line) => line.startsWith('bin/godwit serve'))
-  commands[serve] =
-    `${commands[serve]} > ../log 2>&1 & echo $! > ${machine.pid}; until curl -sf http://${machine.listen}/readyz; do sleep 0.1; done`
-  const shown = await runInShell(machine, machine.env, [...commands, `kill $(cat ${machine.pid})`])
-  assert.match(shown, /^alice\/site\nocto\/tools$/m)
-  assert.match(shown, /alice\.tar\.gz is intact: 3 repositories verified/)
+test('the README’s tour works as written in a fresh clone', needsParts, async (t) => {
+  const folder = join(temporaryDirectory(t), 'godwit')
+  await promisify(execFile)('git', ['clone', '--quiet', ROOT, folder])
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+  const listen = `127.0.0.1:${await freePort()}`
+  // Another test runs the commands with npm.
+  const steps = (
+    await readSteps('README.md', (text) => text.replaceAll('127.0.0.1:3000', listen))
+  ).filter(({ command }) => !command.startsWith('npm '))
+  assert.ok(steps.length >= 15 && steps.some(({ command }) => command.startsWith('api() { curl')))
+  const serve = steps.find(({ command }) => command === 'bin/godwit serve')!
+  // The page shows it in a terminal of its own.
+  serve.command = `bin/godwit serve > var/log 2>&1 & until curl -sf http://${listen}/readyz > var/ready; do sleep 0.1; done; grep listening var/log`
+  steps.push({ command: 'kill %1; wait %1', output: '' })
+  const env = { ...process.env, HOME: folder, GODWIT_LISTEN: listen, GODWIT_CONFIG: '/dev/null' }
+  await runInShell(folder, env as Record<string, string>, steps)
 })
 
 /** The values for the placeholders in capitals. */
@@ -149,13 +156,10 @@ test('the first-day guide and the operations guide work as written', needsParts,
   const file = join(machine.root, 'etc/godwit/config')
   writeFileSync(file, machine.replacePaths(await configFileOf('docs/FIRST-DAY.md')))
   const env = { ...machine.env, GODWIT_CONFIG: file }
-  const commands = (await readCommands('docs/FIRST-DAY.md')).map(machine.replacePaths)
-  assert.ok(commands.length >= 25, commands.join('\n'))
-  const shown = await runInShell(machine, env, commands)
-  assert.match(shown, /alice\.tar\.gz is intact: 3 repositories verified/)
-  assert.match(shown, new RegExp(`--repositories +\\S+ \\(${file}:2\\)`))
+  const steps = await readSteps('docs/FIRST-DAY.md', machine.replacePaths)
+  assert.ok(steps.length >= 25, JSON.stringify(steps))
+  await runInShell(join(machine.root, 'home'), env, steps)
 
-  const client = { GODWIT_URL: `http://${machine.listen}`, GODWIT_TOKEN_FILE: 'alice.token' }
   const operations: string[] = ['godwit account edit octo --type Organization']
   for (const inline of await inlineCommands('docs/OPERATIONS.md')) {
     const line = PLACEHOLDERS.reduce((text, [from, to]) => text.replaceAll(from, to), inline)
@@ -175,5 +179,9 @@ test('the first-day guide and the operations guide work as written', needsParts,
       operations.some((line) => line.trim() === wanted),
       `${wanted} is not among\n${operations.join('\n')}`,
     )
-  await runInShell(machine, { ...env, ...client }, [...operations, 'systemctl stop godwit'])
+  await runInShell(
+    join(machine.root, 'home'),
+    env,
+    [...operations, 'systemctl stop godwit'].map((command) => ({ command, output: '' })),
+  )
 })

@@ -44,12 +44,12 @@ function lockStory<Story extends SharedStory>(story: Story) {
 const fileCleanup = cleanupAfterFile()
 let story: ReturnType<typeof lockStory<ExportStory>>
 
-/** A story for all tests that leave no lock behind. */
+/** A service and a git host for all tests that leave no lock behind. */
 before(async () => {
   story = lockStory(await exportStory(fileCleanup, { repositories: twoRepositories }))
 })
 
-test('a locked repository refuses pushes and can be read until it is unlocked', async () => {
+test('a locked repository can be read, and refuses pushes until it is unlocked', async () => {
   const { host, service, lock, unlock, push, assertLocked } = story
   await push('alice/site')
   const { id, ended } = await lock('site', 'blog')
@@ -77,7 +77,7 @@ test('a locked repository refuses pushes and can be read until it is unlocked', 
   assert.equal(await unlock(id, 'alice%2Fblog'), 404)
 })
 
-test('a repository locked by two migrations opens when the last one releases it', async () => {
+test('a repository locked by two migrations accepts pushes when both have released it', async () => {
   const { lock, unlock, push, assertLocked } = story
   const first = await lock('site')
   const second = await lock('site', 'blog')
@@ -130,7 +130,7 @@ test('a lock of a missing repository is released when it is back; a stray lock i
     (await locks()).join(),
     new RegExp(`^alice/site +${id} .* released .*, not yet removed$`),
   )
-  // While it is missing: once it is back, housekeeping may release the lock at any moment.
+  // Checked while the repository is missing, because housekeeping may release the lock as soon as it is back.
   assert.match(await readFile(join(away, 'site.git/config'), 'utf8'), /hideRefs = refs\//)
   await rename(away, here)
   await service.godwit('sync')

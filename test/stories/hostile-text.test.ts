@@ -187,7 +187,7 @@ test('a response of the wrong shape is reported in one line', async (t) => {
     for (const call of MIGRATION_COMMANDS) {
       const ended = await godwit(['migration', ...call], { GODWIT_URL: url, GODWIT_TOKEN: 'x' })
       const message = `${JSON.stringify(response)} for ${call.join(' ')}: ${ended.stdout}${ended.stderr}`
-      // A report for people is text, whatever its content.
+      // `report` prints the response as plain text, so no response has the wrong shape.
       if (call[0] === 'report') assertSafeOutput(ended, message)
       else {
         assert.equal(ended.code, 3, message)
@@ -197,42 +197,47 @@ test('a response of the wrong shape is reported in one line', async (t) => {
   }
 })
 
-/** These commands run until they are stopped, so the test waits for the end of the process. */
-const ENDS_WITH_ITS_PROCESS = new Set(['serve', 'work'])
+/** These commands keep running, so each gets a process of its own, and the test waits until it exits. */
+const LONG_RUNNING = new Set(['serve', 'work'])
 
 /**
- * Asserts that with a full disk as standard output the command prints one line of error, after its messages for
- * people.
+ * Asserts that with a full disk as standard output the command prints one error, and messages before it only if
+ * `hasMessages`.
  */
 async function assertWriteError(
   args: string[],
   env: Record<string, string>,
-  isOneLine = true,
+  { hasMessages = false } = {},
 ): Promise<void> {
   const command = { args, cwd: process.cwd(), env: { ...process.env, ...env } }
-  const { code, stderr } = ENDS_WITH_ITS_PROCESS.has(args[0]!)
+  const { code, stderr } = LONG_RUNNING.has(args[0]!)
     ? await runRedirected(args, env, '> /dev/full')
     : await runInSharedProcess(command, 'full')
   const message = `${args.join(' ')}: ${stderr}`
   assert.equal(code, 1, message)
-  assert.match(stderr, isOneLine ? /^godwit: [^\n]+\n$/ : /^([^\n]+\n)+godwit: [^\n]+\n$/, message)
+  assert.match(
+    stderr,
+    hasMessages ? /^([^\n]+\n)+godwit: [^\n]+\n$/ : /^godwit: [^\n]+\n$/,
+    message,
+  )
   assert.equal(stderr.match(/^godwit: .*no space left on the disk/gm)?.length, 1, message)
 }
 
-test('a file that the client cannot write is reported in one line', async (t) => {
+test('commands of the client report a failed write to standard output', async (t) => {
   const at = (url: string) => ({ GODWIT_URL: url, GODWIT_TOKEN: 'x' })
   const archive = gzipSync(randomBytes(1_000_000))
   const env = at(await startServer(t, respondWith('alice/site', archive)))
-  // Its migration is exported, so that only the writing fails.
-  const ended = at(await startServer(t, respondWith('exported')))
+  // The migration of this server is exported, so that only the write fails.
+  const envOfExported = at(await startServer(t, respondWith('exported')))
   const file = join(temporaryDirectory(t), 'archive.tar.gz')
   const withMessages = [
     ['start', 'a/b', '--preflight', '--allow-partial'],
     ['start', 'a/b', '--watch'],
     ['watch', '1'],
   ]
-  for (const call of withMessages) await assertWriteError(['migration', ...call], ended, false)
-  await assertWriteError(['migration', 'watch', '1', '--json'], ended)
+  for (const call of withMessages)
+    await assertWriteError(['migration', ...call], envOfExported, { hasMessages: true })
+  await assertWriteError(['migration', 'watch', '1', '--json'], envOfExported)
   for (const call of [
     ...MIGRATION_COMMANDS.filter((call) => call[0] !== 'watch' && !call.includes('--preflight')),
     ['list', '--json'],

@@ -33,14 +33,14 @@ test('metrics count requests by route, and the results of exports', async (t) =>
   const times = (rest: string) => value(`godwit_http_request_seconds_${rest}`)
   assert.equal(times('bucket{le="+Inf",route="none"}'), 1)
   assert.equal(times('count{route="/user/migrations"}'), 3)
-  const started = ['0.001', '0.005', '0.02', '0.1', '0.5', '2', '10', '60', '+Inf'].map((le) =>
+  const buckets = ['0.001', '0.005', '0.02', '0.1', '0.5', '2', '10', '60', '+Inf'].map((le) =>
     times(`bucket{le="${le}",route="/user/migrations"}`),
   )
   assert.deepEqual(
-    started,
-    started.toSorted((a, b) => a - b),
+    buckets,
+    buckets.toSorted((a, b) => a - b),
   )
-  assert.equal(started.at(-1), 3)
+  assert.equal(buckets.at(-1), 3)
   assert.ok(times('sum{route="/user/migrations"}') > 0)
   const repositories = (outcome: string) => value(`godwit_repositories{outcome="${outcome}"}`)
   const results = ['exported', 'reused', 'skipped', 'failed']
@@ -51,7 +51,7 @@ test('metrics count requests by route, and the results of exports', async (t) =>
   assert.ok(value('godwit_repository_bytes{outcome="exported"}') > 0)
   assert.equal(value('godwit_reuse_ratio{of="repositories"}'), 0.5)
   assert.equal(value('godwit_reuse_ratio{of="bytes"}'), 0.5)
-  const needed = (name: string) => value(`godwit_dependency_up{dependency="${name}"}`)
-  assert.deepEqual(['catalogue', 'database', 'blobs'].map(needed), [1, 1, 1])
+  const isUp = (name: string) => value(`godwit_dependency_up{dependency="${name}"}`)
+  assert.deepEqual(['catalogue', 'database', 'blobs'].map(isUp), [1, 1, 1])
   assert.ok(!text.includes(token))
 })

@@ -27,7 +27,7 @@ async function makeHost(): Promise<GitHost> {
 }
 
 for (const engine of ['sqlite', 'postgres'] as const) {
-  describe(`errors on ${engine}`, () => {
+  describe(`the API on ${engine}`, () => {
     const t = cleanupAfterFile()
     let service: SharedService
     let alice: string
@@ -85,7 +85,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         await start({ repositories: ['site', 'alice/blog', 'ALICE/Site'] }),
         invalid({ field, code: 'already_exists', index: 2 }),
       )
-      // Another owner's repository, one without admin rights and a missing one cannot be distinguished.
+      // A repository without admin rights cannot be distinguished from a missing one, whoever its owner is.
       assert.deepEqual(
         await start({ repositories: ['site', 'bob/diary', 'bob/none', 'none'] }),
         invalid(...[1, 2, 3].map((index) => ({ field, code: 'missing', index }))),
@@ -121,7 +121,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       ]) {
         assert.deepEqual(await request(service, alice, path), none, path)
       }
-      // A page in a browser sees only headers that CORS exposes.
+      // Without this header, a page in a browser could not read the error.
       const { headers } = await fetch(`${service.url}/user/migrations/%zz`)
       assert.equal(headers.get('access-control-allow-origin'), '*')
       assert.deepEqual(await request(service, alice, '/user/migrations/1', { method: 'PUT' }), none)
@@ -143,7 +143,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       assert.equal((await fetch(`${service.url}/healthz`)).status, 200)
     })
 
-    test('block an address that tries many tokens, and never a valid token', async () => {
+    test('blocks an address that tries many tokens, but never a valid token', async () => {
       const from = async (address: string, token: string) => {
         const headers = { 'x-forwarded-for': address }
         const { status, body } = await request(service, token, '/user/migrations', { headers })

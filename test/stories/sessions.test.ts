@@ -125,6 +125,17 @@ test('signing out ends the session on the server, and so does the end of its tok
   assert.equal(await statusWith({ ...PAGE_HEADER, cookie: second }), 401)
 })
 
+test('signing out all browsers ends every session of the account and of nobody else', async () => {
+  const cookies = [(await signIn(alice)).cookie, (await signIn(alice)).cookie]
+  await service.godwit('account', 'add', 'carol')
+  const { cookie: other } = await signIn(await service.token('carol'))
+  const headers = { ...PAGE_HEADER, cookie: cookies[0]! }
+  assert.equal((await send('/session?all=true', { method: 'DELETE', headers })).status, 204)
+  for (const cookie of cookies) assert.equal(await statusWith({ ...PAGE_HEADER, cookie }), 401)
+  assert.equal(await statusWith({ ...PAGE_HEADER, cookie: other }), 200)
+  assert.equal(await statusWith({ authorization: `bearer ${alice}` }), 200)
+})
+
 test('a request with a token ignores the cookie', async () => {
   const { cookie } = await signIn(alice)
   await service.godwit('account', 'add', 'bob')

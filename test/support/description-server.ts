@@ -36,6 +36,7 @@ export function descriptionServer(
     log: pino({ level: 'silent' }),
     rateLimit: { perHour: 0, pool: undefined },
     trustedProxies: [],
+    sessionTtlMs: 43_200_000,
     requestLimits: {
       maxConnections: 10,
       maxRequests: 10,

@@ -2,9 +2,15 @@ import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { createProgram } from '../../src/commands/program.ts'
 
+/** A command of a page, and what the page shows as its output. */
+export interface Step {
+  command: string
+  output: string
+}
+
 /** A code block of a page with commands. */
 export interface CommandBlock {
-  commands: string[]
+  steps: Step[]
   /** Why a test cannot run it; undefined if it can. */
   notRun: string | undefined
 }
@@ -26,23 +32,42 @@ export async function commandBlocks(page: string): Promise<CommandBlock[]> {
   return blocks
     .map(([, notRun, kind, body = '']) => ({
       notRun,
-      commands: kind === 'console' ? commandsAfterPrompts(body) : commandLines(body),
+      steps: kind === 'console' ? stepsAfterPrompts(body) : stepsOfLines(body),
     }))
-    .filter(({ commands }) => commands.length > 0)
+    .filter(({ steps }) => steps.length > 0)
 }
 
-/** Returns the lines after a prompt; the other lines are output. */
-const commandsAfterPrompts = (body: string): string[] =>
+/** A command follows a prompt; the lines up to the next prompt are its output. */
+const stepsAfterPrompts = (body: string): Step[] =>
   joinContinuedLines(body)
-    .filter((line) => /^[$#] /.test(line))
-    .map((line) => line.slice(2))
+    .split(/^[$#] /m)
+    .slice(1)
+    .map((step) => {
+      const [command = '', ...output] = step.split('\n')
+      return { command, output: output.join('\n') }
+    })
 
-const commandLines = (body: string): string[] =>
+const stepsOfLines = (body: string): Step[] =>
   joinContinuedLines(body)
+    .split('\n')
     .map((line) => line.replace(/ +#.*/, '').trim())
     .filter((line) => /^(godwit|bin\/godwit|npm|[A-Z_]+=\S+ godwit) /.test(line))
+    .map((command) => ({ command, output: '' }))
 
-const joinContinuedLines = (body: string): string[] => body.replaceAll(/ \\\n +/g, ' ').split('\n')
+const joinContinuedLines = (body: string): string => body.replaceAll(/ \\\n +/g, ' ')
+
+/** Returns a pattern for the output on a page: `…` stands for any number of lines, and numbers may differ. */
+export function outputPattern(output: string): RegExp {
+  const lines = output.trimEnd().split('\n')
+  const patterns = lines.map((line) => (line === '…' ? '(?:.*\\n)*' : `${linePattern(line)}\\n`))
+  return new RegExp(`^${patterns.join('')}$`)
+}
+
+const linePattern = (line: string): string =>
+  line
+    .split(/\d(?:[\d.,]*\d)?/)
+    .map(RegExp.escape)
+    .join('[\\d.,]+')
 
 /** Returns the configuration file that a page shows. */
 export async function configFileOf(page: string): Promise<string> {

@@ -50,12 +50,12 @@ export type ApiOf = (org?: string) => Api
 /** The API has the same base URL as this page. */
 export const API_ADDRESS = new URL('.', location.href).href.replace(/\/$/, '')
 
-/** Reads the media type of the API: the operator chooses its vendor name. */
-export async function mediaTypeOf(address = API_ADDRESS): Promise<string> {
+/** Reads what the operator has chosen: the media type of the API, and how to sign in. */
+export async function readRoot(address = API_ADDRESS): Promise<Root> {
   const octokit = new Octokit({ baseUrl: address })
   const headers = { accept: 'application/json' }
   const { data } = await octokit.request('GET /', { headers })
-  return (data as unknown as Root).media_type
+  return data as unknown as Root
 }
 
 /** A header that other sites cannot make a browser send, against cross-site request forgery. */
@@ -77,9 +77,11 @@ export async function openSession(token: string, signal: AbortSignal): Promise<U
   return (data as Session).user!
 }
 
-export async function closeSession(): Promise<void> {
+/** Signs out this browser, or all browsers of the user. */
+export async function closeSession({ all }: { all: boolean }): Promise<void> {
   const octokit = new Octokit({ baseUrl: API_ADDRESS })
-  await octokit.request('DELETE /session', { headers: { ...SESSION_HEADER } })
+  const path = all ? '/session?all=true' : '/session'
+  await octokit.request(`DELETE ${path}`, { headers: { ...SESSION_HEADER } })
 }
 
 /** Creates the client of the public API. It returns the same object for the same organization. */

@@ -6,8 +6,8 @@ import {
   closeSession,
   createApi,
   currentSession,
-  mediaTypeOf,
   openSession,
+  readRoot,
 } from './api.ts'
 import { type Failure, failureOf, isAbort } from './failure.ts'
 import { type Links, linksOf } from './routes.ts'
@@ -34,7 +34,7 @@ export type Session =
 interface SessionControls {
   session: Session
   signIn(token: string): void
-  signOut(): void
+  signOut(options: { all: boolean }): void
   tryAgain(): void
 }
 
@@ -76,11 +76,11 @@ export function SessionProvider({ children }: { children: ReactNode }) {
     () => ({
       session,
       signIn: (token) => setAttempt({ token }),
-      signOut() {
+      signOut(options) {
         localStorage.removeItem(SIGNED_IN)
         sessionStorage.clear()
         setAttempt(null)
-        closeSession().then(
+        closeSession(options).then(
           () => setSession({ state: 'signed-out', reason: 'left' }),
           (error) => setSession({ state: 'unreachable', failure: failureOf(error) }),
         )
@@ -103,7 +103,7 @@ async function findSession(
     localStorage.removeItem(SIGNED_IN)
     return { state: 'signed-out', reason: wasSignedIn ? 'expired' : 'never' }
   }
-  const mediaType = await mediaTypeOf()
+  const { media_type: mediaType } = await readRoot()
   const apiOf = createApi(mediaType, () => {
     if (!signal.aborted) onClosed('expired')
   })

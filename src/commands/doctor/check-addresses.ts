@@ -111,6 +111,7 @@ async function* checkProxy(config: Config): AsyncGenerator<CheckResult> {
   const key = await findSigningKey(databaseOf(config))
   if (!key) return
   try {
+    yield* checkUserHeader(config)
     const problems = await checkRange(baseUrl, key)
     if (problems.length === 0) problems.push(...(await checkStream(baseUrl, key)))
     if (problems.length > 0) yield* problems
@@ -121,6 +122,27 @@ async function* checkProxy(config: Config): AsyncGenerator<CheckResult> {
     const advice = 'check the proxy, its certificate and the DNS name; clients use this address'
     yield warning('proxy', `${baseUrl} cannot be reached from here: ${why}`, advice)
   }
+}
+
+/** A login that nobody can have, so that nobody is signed in. */
+const PROBE_LOGIN = 'godwit doctor'
+
+/** Checks that the proxy removes the header with the name of the person from the requests of clients. */
+async function* checkUserHeader({ baseUrl, userHeader }: Config): AsyncGenerator<CheckResult> {
+  if (userHeader === undefined) return
+  const response = await fetch(`${baseUrl}/session`, {
+    headers: { [userHeader]: PROBE_LOGIN, 'x-godwit-session': '1' },
+    redirect: 'manual',
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  })
+  const isPassedOn = (await response.text()).includes(PROBE_LOGIN)
+  yield isPassedOn
+    ? failure(
+        'user-header',
+        `the proxy passes on ${userHeader} from clients: anybody can sign in as anybody`,
+        `let the proxy replace or remove ${userHeader} in every request`,
+      )
+    : passed('user-header', `the proxy removes ${userHeader} from requests of clients`)
 }
 
 async function checkRange(baseUrl: string, key: Buffer): Promise<CheckResult[]> {

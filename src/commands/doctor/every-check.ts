@@ -10,6 +10,7 @@ import { checkData, checkSharedData, checkStoredData } from './check-data.ts'
 import { checkDatabase } from './check-database.ts'
 import { checkForge } from './check-forge.ts'
 import { checkConfig, checkMachine } from './check-machine.ts'
+import { checkOidc } from './check-oidc.ts'
 import { checkOwnership } from './check-ownership.ts'
 import { checkLfs, checkLocks, checkRepositories } from './check-repositories.ts'
 import { type CheckResult, errorText, failure, passed } from './check-result.ts'
@@ -28,6 +29,7 @@ export async function* everyCheck(config: Config): AsyncGenerator<CheckResult> {
   if (advice === undefined) yield* guarded('repositories', checkRepositories(config, git))
   yield* guarded('lfs', checkLfs(config))
   yield* guarded('forge', checkForge(config))
+  yield* guarded('oidc', checkOidc(config))
   yield* guarded('database', checkDatabase(config))
   yield* guarded('shared data', checkSharedData(config))
   if (advice === undefined) yield* guarded('locks', checkLocks(config, git))

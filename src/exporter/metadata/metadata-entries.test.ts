@@ -19,18 +19,18 @@ test('a list that is written item by item gives the same text as JSON.stringify,
     none: [],
     metadata: { files: [{ path: 'schema.json', size: 1 }] },
   }
-  const met: unknown[] = []
+  const seenItems: unknown[] = []
   const listOf = (items: readonly unknown[]) =>
     measuredList(
       async function* () {
         yield* items
       },
-      (item) => met.push(item),
+      (item) => seenItems.push(item),
     )
   const repositories = await listOf(manifest.repositories)
   const fields = Object.entries({ ...manifest, repositories, none: await listOf([]) })
   const written = Buffer.concat(await Array.fromAsync(writeJson(fields)))
   assert.equal(String(written), `${JSON.stringify(manifest, null, 2)}\n`)
   assert.equal(jsonSize(fields), written.length)
-  assert.deepEqual(met, manifest.repositories)
+  assert.deepEqual(seenItems, manifest.repositories)
 })

@@ -47,7 +47,7 @@ function chooseTag(
     for (let n = 1; taken.has(name) || name === tag; n++) name = `draft-${n}`
     report.warn(
       'releases',
-      `${fullName}: the release of ${JSON.stringify(tag)} becomes the draft ${name}`,
+      `${fullName}: the tag name ${JSON.stringify(tag)} is ${isUsable ? 'used twice' : 'not usable'}: its release becomes the draft ${name}`,
     )
   } else if (!exists && !draft)
     report.warn(
@@ -108,7 +108,7 @@ async function dumpAssets(
       created: yamlTime(release.createdAt),
       updated: yamlTime(release.createdAt),
       download_url: path,
-      // Some servers of 1.15 use this name instead and crash without it.
+      // Some releases of Gitea 1.15 use this name instead and crash without it.
       downloadurl: path,
     })
   }
@@ -124,8 +124,8 @@ function urlName({ name }: ReleaseAsset): string {
 const TITLES = ['belongs to', 'author', 'created', 'name', 'content type', 'bytes', 'file']
 
 /**
- * Writes files of issues and comments to `attachments/`, and `attachments.csv` with what each belongs to, because the format of the
- * server has no attachments. Returns how many there are.
+ * Writes attachments to `attachments/`, and `attachments.csv` with what each belongs to, because the format of the server has no
+ * attachments. Returns how many there are.
  */
 export async function dumpAttachments(context: DumpContext, signal: AbortSignal): Promise<number> {
   const { rows, directory, content, report, fullName } = context
@@ -141,16 +141,18 @@ export async function dumpAttachments(context: DumpContext, signal: AbortSignal)
     const file = join(folder, attachment.file.split('/').at(-1)!)
     await mkdir(join(directory, folder), { recursive: true })
     await linkOrCopy(found.file, join(directory, file))
-    const owner = 'on' in attachment ? describeOwner(attachment.on) : 'repository'
+    const attachedTo = 'on' in attachment ? describeAttachedTo(attachment.on) : 'repository'
     const { author, createdAt, name, contentType } = attachment
-    lines.push(csvLine([owner, author ?? 'ghost', createdAt, name, contentType, found.bytes, file]))
+    lines.push(
+      csvLine([attachedTo, author ?? 'ghost', createdAt, name, contentType, found.bytes, file]),
+    )
   }
   if (lines.length > 0)
     await writeFile(join(directory, 'attachments.csv'), [csvLine(TITLES), ...lines].join(''))
   return lines.length
 }
 
-function describeOwner(on: AttachedTo): string {
+function describeAttachedTo(on: AttachedTo): string {
   switch (on.kind) {
     case 'issue':
     case 'pull_request':

@@ -56,7 +56,11 @@ export function dumpComments(context: DumpContext, signal: AbortSignal): void {
     }
     if (list) list.add(dumpComment(context, number, comment))
     // The server would fail at a comment on an unknown issue.
-    else report.lostRecord('issue_comments', `${fullName}: comment ${comment.id} is on #${number}`)
+    else
+      report.lostRecord(
+        'issue_comments',
+        `${fullName}: comment ${comment.id} is on #${number}, which is not in the archive`,
+      )
   }
   list?.close()
 }

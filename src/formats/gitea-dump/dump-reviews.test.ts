@@ -5,7 +5,7 @@ import { reviewPosition } from './dump-reviews.ts'
 
 const HUNK = '@@ -19,3 +21,5 @@ words\n one\n-two\n+three\n+four'
 
-const place = (change: Partial<DiffPosition> = {}): DiffPosition => ({
+const diffPosition = (change: Partial<DiffPosition> = {}): DiffPosition => ({
   diffHunk: HUNK,
   path: 'LICENSE',
   position: 4,
@@ -16,13 +16,13 @@ const place = (change: Partial<DiffPosition> = {}): DiffPosition => ({
 })
 
 test('without a thread, a comment is on the last line of the hunk', () => {
-  assert.deepEqual(reviewPosition(place(), undefined), {
+  assert.deepEqual(reviewPosition(diffPosition(), undefined), {
     ...{ line: 23, position: 3, diffHunk: HUNK },
     commit: 'b'.repeat(40),
   })
   const removed = '@@ -19,3 +21,5 @@\n one\n-two'
-  assert.deepEqual(reviewPosition(place({ diffHunk: removed }), undefined), {
-    // Old servers add: 21 - 41 - 1 is line 20 of the old file.
+  assert.deepEqual(reviewPosition(diffPosition({ diffHunk: removed }), undefined), {
+    // Servers before 1.16 compute first line + position - 1: 21 - 40 - 1 is -20, which means line 20 of the old file.
     ...{ line: -20, position: -40, diffHunk: removed },
     commit: 'b'.repeat(40),
   })
@@ -30,19 +30,22 @@ test('without a thread, a comment is on the last line of the hunk', () => {
 
 test('a thread determines line and side', () => {
   const left = { line: 7, originalLine: 7, side: 'left' as const }
-  assert.equal(reviewPosition(place(), left).line, -7)
-  assert.equal(reviewPosition(place(), { ...left, side: 'right' }).line, 7)
+  assert.equal(reviewPosition(diffPosition(), left).line, -7)
+  assert.equal(reviewPosition(diffPosition(), { ...left, side: 'right' }).line, 7)
 })
 
 test('an outdated comment is shown at its original line and commit', () => {
   const thread = { line: null, originalLine: 9, side: 'right' as const }
-  const { line, commit } = reviewPosition(place({ position: null }), thread)
+  const { line, commit } = reviewPosition(diffPosition({ position: null }), thread)
   assert.deepEqual([line, commit], [9, 'a'.repeat(40)])
 })
 
 test('an invalid hunk is replaced by a valid one', () => {
   const thread = { line: 5, originalLine: 5, side: 'right' as const }
-  const { diffHunk, position } = reviewPosition(place({ diffHunk: 'Binary files differ' }), thread)
+  const { diffHunk, position } = reviewPosition(
+    diffPosition({ diffHunk: 'Binary files differ' }),
+    thread,
+  )
   assert.deepEqual([diffHunk, position], ['@@ -5,1 +5,1 @@', 1])
-  assert.equal(reviewPosition(place({ diffHunk: '' }), undefined).line, 1)
+  assert.equal(reviewPosition(diffPosition({ diffHunk: '' }), undefined).line, 1)
 })

@@ -68,8 +68,8 @@ export function planHeads(
     if (sha !== '' && !refs.has(ref)) create.set(ref, sha)
     const isOpen = closedAt === null && mergedAt === null
     const isOwn = head.repository?.toLowerCase() === repository.toLowerCase()
-    // Never the name of another branch, because a user who deletes the branch after the merge would delete that one.
     const wanted = isOwn ? head.ref : `${head.owner ?? 'ghost'}/${head.ref}`
+    // A head from a fork must not get the name of an unrelated branch: deleting it after the merge would delete that branch.
     const isUsable = (name: string) => {
       const existing = names.get(branchRef(name))
       if (existing !== undefined) return isOwn || existing === sha
@@ -109,7 +109,10 @@ function isValidBranch(name: string): boolean {
   return /^[\w.+/=-]+$/.test(name) && !/\.\.|\/\/|\/\.|\.\/|\.lock(?:\/|$)|^[-/.]|[/.]$/.test(name)
 }
 
-/** Returns the merge base, which the server needs. The base commit of a record is the head of the base branch instead. */
+/**
+ * Returns the merge base, which the server needs. The base commit of a record is the head of the base branch instead; it is returned
+ * if there is no merge base.
+ */
 export async function mergeBase(
   { git, directory }: DumpContext,
   refs: OidsByRef,

@@ -405,7 +405,7 @@ function exampleValues(rendering: Rendering) {
     tokens: [tokenJson(token)],
     'service-state': serviceStateJson(serviceState, storage, '1.0.0'),
     'rate-limit': { resources: { core, search }, rate: core },
-    root: rootJson(addresses, 'github'),
+    root: rootJson(addresses, 'github', null),
     meta: { verifiable_password_authentication: false },
     healthy: { status: 'ok' },
     waiting: { status: 'unavailable', waiting_for: ['catalogue'] },

@@ -77,38 +77,41 @@ export function failedLogins({ authenticator, now }: LoginParts) {
 /** A session cookie without this header is ignored. Other sites cannot send the header, because CORS preflights do not allow it. */
 export const SESSION_HEADER = 'x-godwit-session'
 
-/** Browsers accept a `__Host-` cookie only over TLS, without a domain and with the path `/`. */
-const cookieName = (isSecure: boolean): string =>
-  isSecure ? '__Host-godwit_session' : 'godwit_session'
-
 export type SessionCookies = ReturnType<typeof sessionCookies>
 
-/** Returns functions that read, set and clear the session cookie. It is `Secure` if the base URL or the request uses TLS. */
+/** Returns functions that read, set and clear the cookies of a session and of a sign-in by another site. */
 export function sessionCookies(baseUrl: string) {
+  const session = cookie(baseUrl, 'godwit_session', 'SameSite=Strict')
+  return {
+    ...session,
+    /** Returns the secret of the session; undefined without a cookie, or if no page of this server sent the request. */
+    read: (request: FastifyRequest) => (isFromOwnPage(request) ? session.read(request) : undefined),
+    /** Returns from another site to this one must have the cookie, so it is not `Strict`. */
+    signIn: cookie(baseUrl, 'godwit_sign_in', 'SameSite=Lax; Max-Age=600'),
+  }
+}
+
+/** Returns functions that read, set and clear a cookie. It is `Secure` if the base URL or the request uses TLS. */
+function cookie(baseUrl: string, plainName: string, attributes: string) {
   const isBaseUrlSecure = new URL(baseUrl).protocol === 'https:'
   const isSecure = ({ protocol }: FastifyRequest) => isBaseUrlSecure || protocol === 'https'
-  const write = (reply: FastifyReply, request: FastifyRequest, value: string, attributes = '') => {
-    const name = cookieName(isSecure(request))
+  // Browsers accept a `__Host-` cookie only over TLS, without a domain and with the path `/`.
+  const nameFor = (request: FastifyRequest) =>
+    isSecure(request) ? `__Host-${plainName}` : plainName
+  const set = (reply: FastifyReply, request: FastifyRequest, value: string, more = '') => {
     const secure = isSecure(request) ? '; Secure' : ''
-    reply.header(
-      'set-cookie',
-      `${name}=${value}; Path=/; HttpOnly; SameSite=Strict${secure}${attributes}`,
-    )
+    const text = `${nameFor(request)}=${value}; Path=/; HttpOnly; ${attributes}${secure}${more}`
+    reply.header('set-cookie', text)
   }
   return {
-    /** Returns the secret of the session; undefined without a cookie, or if no page of this server sent the request. */
     read(request: FastifyRequest): string | undefined {
-      if (!isFromOwnPage(request)) return undefined
-      const name = cookieName(isSecure(request))
       const cookies = (request.headers.cookie ?? '')
         .split(';')
         .map((pair) => pair.trim().split('='))
-      return cookies.find(([key, value]) => key === name && value)?.[1]
+      return cookies.find(([key, value]) => key === nameFor(request) && value)?.[1]
     },
-    set: (reply: FastifyReply, request: FastifyRequest, secret: string) =>
-      write(reply, request, secret),
-    clear: (reply: FastifyReply, request: FastifyRequest) =>
-      write(reply, request, '', '; Max-Age=0'),
+    set,
+    clear: (reply: FastifyReply, request: FastifyRequest) => set(reply, request, '', '; Max-Age=0'),
   }
 }
 

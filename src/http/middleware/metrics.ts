@@ -186,9 +186,21 @@ function addSharedMetrics(
     'Age of the oldest waiting or running job',
     'kind',
   )
-  const setMigrations = addGauge('godwit_migrations', 'Migrations by state', 'state')
-  const setRepositories = addGauge('godwit_repositories', 'Repositories by result', 'outcome')
-  const setBytes = addGauge('godwit_repository_bytes', 'Bytes of repositories by result', 'outcome')
+  const setMigrations = addGauge(
+    'godwit_migrations',
+    'Migrations by state: unfinished ones now, ended ones since the first start',
+    'state',
+  )
+  const setRepositories = addGauge(
+    'godwit_repositories',
+    'Repositories that all migrations have processed, by result',
+    'outcome',
+  )
+  const setBytes = addGauge(
+    'godwit_repository_bytes',
+    'Bytes of the repositories that all migrations have processed, by result',
+    'outcome',
+  )
   const setReuse = addGauge(
     'godwit_reuse_ratio',
     'Share of repositories and bytes that were reused instead of exported',
@@ -213,7 +225,7 @@ function addSharedMetrics(
   const setSegments = addGauge('godwit_segments', 'Stored segments by state', 'state')
   const setOldestCheck = addGauge(
     'godwit_store_oldest_check_seconds',
-    'Age of the oldest integrity check',
+    'Time since the least recently checked segment was checked',
     'of',
   )
   const setEvents = addGauge('godwit_webhook_events', 'Webhook events by state', 'state')

@@ -40,7 +40,7 @@ test('incomplete requests without a token do not block clones', async (t) => {
   const { url, host, git, cloneUrl, token } = await cloneScene(t, fill)
   const path = '/alice/open/git-upload-pack'
   const head = `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: ${GIT_TYPE}\r\ntransfer-encoding: chunked\r\n\r\n`
-  // Together these would use all memory for bodies, if each were sent to its end.
+  // If the server accepted all of them, they would reach the limit for all bodies together: 8 × 16 MiB.
   const pieces = [head, `${(16 * MIB).toString(16)}\r\n`, Buffer.alloc(16 * MIB)]
   const attackers = await Promise.all(Array.from({ length: 8 }, () => halfSent(t, url, pieces)))
   await until('all parts are sent', () => attackers.every(({ isSettled }) => isSettled()))
@@ -63,7 +63,7 @@ test('incomplete requests without a token do not block clones', async (t) => {
 })
 
 onEachEngine('a server with half-sent requests', (engine) => {
-  test('responds to complete requests, and rejects further ones of the same address', async (t) => {
+  test('responds to complete requests, and rejects further half-sent ones from the same address', async (t) => {
     const requestLimits = {
       ...{ maxConnections: 100, maxRequests: 20, maxStreams: 10, maxStreamsPerAccount: 10 },
       clientTimeoutMs: 600_000,
@@ -73,6 +73,7 @@ onEachEngine('a server with half-sent requests', (engine) => {
     const head = 'POST /nowhere HTTP/1.1\r\nhost: x\r\nuser-agent: x\r\ncontent-length: 9\r\n\r\n{'
     const open = await Promise.all(Array.from({ length: 25 }, () => halfSent(t, url, [head])))
     const rejected = () => open.filter(({ response }) => response().startsWith('HTTP/1.1 429 '))
+    // An address may send a tenth of maxRequests, two bodies, at a time.
     await until('the limit of the address is reached', () => rejected().length === 23)
     assert.match(
       rejected()[0]!.response(),

@@ -1,18 +1,17 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { string } from '../../wire/schema.ts'
+import type * as wire from '../../wire/types.ts'
 import * as openapi from '../description/operation.ts'
-import { acceptedTypes, type MediaTypeOptions, prefersOver } from '../middleware/api-headers.ts'
+import { acceptedTypes, prefersOver } from '../middleware/api-headers.ts'
 import { sendIfNotModified, sendJsonWithEtag } from '../middleware/json-response.ts'
-import type { Rendering } from '../rendering.ts'
 import { rootJson } from '../routes/service/root-json.ts'
+import type { ServerParts } from '../server-parts.ts'
 import type { Dashboard, DashboardFile, Encoding } from './dashboard-files.ts'
 
-interface DashboardParts {
-  rendering: Rendering
-  mediaType: MediaTypeOptions
-  /** Undefined if the pages were not built. */
-  dashboard: Dashboard | undefined
-}
+type DashboardParts = Pick<
+  ServerParts,
+  'rendering' | 'mediaType' | 'dashboard' | 'oidc' | 'userHeader' | 'signInName'
+>
 
 const getRoot = {
   operationId: 'meta/root',
@@ -48,7 +47,7 @@ const getDocs = {
 
 /** Adds the pages of the dashboard and the URLs of the API. None needs a token. */
 export function dashboard(app: FastifyInstance, parts: DashboardParts): void {
-  const { rendering, mediaType, dashboard: built } = parts
+  const { rendering, dashboard: built } = parts
   const { page, docs } = built ?? notBuiltPages(rendering.addresses.api)
   const headers = { ...securityHeaders(rendering.addresses.api), vary: 'accept-encoding' }
 
@@ -62,7 +61,7 @@ export function dashboard(app: FastifyInstance, parts: DashboardParts): void {
   const addresses = rendering.addresses.under('/api/v3')
   for (const path of ['/api/v3', '/api/v3/']) {
     app.get(path, async (request, reply) =>
-      sendRoot(request, reply, { rendering: { ...rendering, addresses }, mediaType }),
+      sendRoot(request, reply, { ...parts, rendering: { ...rendering, addresses } }),
     )
   }
   for (const [path, file] of built?.files ?? []) {
@@ -73,9 +72,9 @@ export function dashboard(app: FastifyInstance, parts: DashboardParts): void {
 function sendRoot(
   request: FastifyRequest,
   reply: FastifyReply,
-  { rendering, mediaType }: Omit<DashboardParts, 'dashboard'>,
+  parts: DashboardParts,
 ): FastifyReply {
-  const body = rootJson(rendering.addresses, mediaType.vendor)
+  const body = rootJson(parts.rendering.addresses, parts.mediaType.vendor, signInJson(parts))
   reply.headers({
     'access-control-allow-origin': '*',
     'cache-control': 'no-cache',
@@ -83,6 +82,15 @@ function sendRoot(
     'x-content-type-options': 'nosniff',
   })
   return sendJsonWithEtag(request, reply, body)
+}
+
+/** Describes how a browser signs in without a token. Behind a proxy that authenticates, loading the page is enough. */
+function signInJson(parts: DashboardParts): wire.Root['sign_in'] {
+  const { oidc, userHeader, signInName: name } = parts
+  const { api } = parts.rendering.addresses
+  if (oidc)
+    return { name, url: `${api}/session/oidc/start`, sign_out_url: `${api}/session/oidc/end` }
+  return userHeader === undefined ? null : { name, url: `${api}/`, sign_out_url: null }
 }
 
 function sendFile(

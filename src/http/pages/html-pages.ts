@@ -51,8 +51,8 @@ export function addHtmlPageRoutes(
     { types, page }: { types: string[]; page: string },
   ): FastifyReply {
     const { owner, repo } = request.params
-    const isNamed = isName(owner) && (repo === undefined || isName(repo))
-    if (!isNamed || firstSegments.has(owner) || !prefersOver(request.headers.accept, types)) {
+    const areNamesValid = isName(owner) && (repo === undefined || isName(repo))
+    if (!areNamesValid || firstSegments.has(owner) || !prefersOver(request.headers.accept, types)) {
       setApiHeaders(request, reply)
       throw new NotFound()
     }

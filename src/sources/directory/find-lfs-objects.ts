@@ -20,7 +20,7 @@ interface LfsParts {
 
 /**
  * Returns the objects in the repository's own storage, and those of the shared directory that the repository has a pointer to.
- * Starts git only if the shared directory has one of the objects. Rejects with Unreadable.
+ * Searches with git only if the shared directory has one of the objects. Rejects with Unreadable.
  */
 export async function findLfsObjects(
   { git, sharedLfs }: LfsParts,
@@ -56,8 +56,8 @@ async function withPointers(
 
 /**
  * Returns for each object whether the repository has a pointer as git-lfs writes it, in any commit. Such a pointer has no other
- * content than the oid and the size, so the name of its blob is known, and the history need not be searched. Objects that a
- * repository borrows may be those of another owner: they do not count.
+ * content than the oid and the size, so the name of its blob is known, and the history need not be searched. Returns false
+ * for all if the repository borrows git objects, because a pointer among them may belong to another owner.
  */
 async function haveUsualPointers(
   repository: BareRepository,

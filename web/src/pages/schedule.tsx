@@ -42,7 +42,7 @@ export default function SchedulePage({ id }: { id: number }) {
         about={`${describeRepositories(schedule)}. Runs as ${schedule.created_by}.`}
         actions={
           <ScheduleActions
-            canEdit={false}
+            showsEdit={false}
             schedule={schedule}
             onDone={refresh}
             onDeleted={() => goTo(to.schedules())}

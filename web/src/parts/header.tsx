@@ -1,5 +1,6 @@
 import {
   DeviceDesktopIcon,
+  DevicesIcon,
   MoonIcon,
   OrganizationIcon,
   PersonIcon,
@@ -49,7 +50,7 @@ export function Header({ route }: { route: Route }) {
           API
         </a>
         <ColorModeMenu />
-        {user && <UserMenu login={user.login} onSignOut={signOut} />}
+        {user && <UserMenu login={user.login} signOut={signOut} />}
       </div>
     </header>
   )
@@ -63,7 +64,12 @@ function sectionOf(page: Route['page']) {
   return page === 'repository' || page === 'not-found' ? undefined : 'migrations'
 }
 
-function UserMenu({ login, onSignOut }: { login: string; onSignOut(): void }) {
+interface UserMenuProps {
+  login: string
+  signOut(options: { all: boolean }): void
+}
+
+function UserMenu({ login, signOut }: UserMenuProps) {
   return (
     <ActionMenu>
       <ActionMenu.Anchor>
@@ -75,11 +81,17 @@ function UserMenu({ login, onSignOut }: { login: string; onSignOut(): void }) {
         <ActionList>
           <ActionList.Group>
             <ActionList.GroupHeading>Signed in as {login}</ActionList.GroupHeading>
-            <ActionList.Item onSelect={onSignOut}>
+            <ActionList.Item onSelect={() => signOut({ all: false })}>
               <ActionList.LeadingVisual>
                 <SignOutIcon />
               </ActionList.LeadingVisual>
               Sign out
+            </ActionList.Item>
+            <ActionList.Item onSelect={() => signOut({ all: true })}>
+              <ActionList.LeadingVisual>
+                <DevicesIcon />
+              </ActionList.LeadingVisual>
+              Sign out all browsers
             </ActionList.Item>
           </ActionList.Group>
         </ActionList>

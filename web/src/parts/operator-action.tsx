@@ -13,6 +13,7 @@ interface OperatorActionProps {
   /** The explanation in the dialog. */
   consequence: string
   act(): Promise<unknown>
+  /** Called after a success and after a failure. */
   onDone(): void
   isDanger?: boolean
 }

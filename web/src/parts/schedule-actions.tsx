@@ -13,12 +13,12 @@ interface ScheduleActionsProps {
   onDone(): void
   /** Called after the schedule is deleted. */
   onDeleted(): void
-  /** Whether there is a link to the page that edits it. */
-  canEdit?: boolean
+  /** Whether to show the Edit button. False on the page that contains the form. */
+  showsEdit?: boolean
 }
 
 export function ScheduleActions(props: ScheduleActionsProps) {
-  const { schedule, onDone, onDeleted, canEdit = true } = props
+  const { schedule, onDone, onDeleted, showsEdit = true } = props
   const { id, paused } = schedule
   const { api, to } = useSignedIn()
   const [busy, setBusy] = useState('')
@@ -38,7 +38,7 @@ export function ScheduleActions(props: ScheduleActionsProps) {
   }
   const run = () =>
     perform('run', async () => `Migration ${(await api.runSchedule(id)).migration_id} started`)
-  const pause = () =>
+  const togglePaused = () =>
     perform('pause', async () => {
       await api.changeSchedule(id, { paused: !paused })
       return `Schedule ${id} ${paused ? 'resumed' : 'paused'}`
@@ -58,11 +58,11 @@ export function ScheduleActions(props: ScheduleActionsProps) {
         size="small"
         aria-label={`${paused ? 'Resume' : 'Pause'} schedule ${id}`}
         loading={busy === 'pause'}
-        onClick={() => void pause()}
+        onClick={() => void togglePaused()}
       >
         {paused ? 'Resume' : 'Pause'}
       </Button>
-      {canEdit && (
+      {showsEdit && (
         <Button
           size="small"
           aria-label={`Edit schedule ${id}`}

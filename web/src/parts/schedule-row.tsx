@@ -18,7 +18,7 @@ export function ScheduleRow({ schedule, onDone }: { schedule: Schedule; onDone()
           {formatTiming(schedule)}
         </a>
         <p className={styles.names}>{describeRepositories(schedule)}</p>
-        <ScheduleFacts schedule={schedule} runsAt={to.schedule(schedule.id)} />
+        <ScheduleFacts schedule={schedule} runsHref={to.schedule(schedule.id)} />
       </div>
       <ScheduleActions schedule={schedule} onDone={onDone} onDeleted={onDone} />
     </li>
@@ -26,21 +26,27 @@ export function ScheduleRow({ schedule, onDone }: { schedule: Schedule; onDone()
 }
 
 /** The next run, the last run, and the number of archives that are kept. */
-export function ScheduleFacts({ schedule, runsAt }: { schedule: Schedule; runsAt?: string }) {
+export function ScheduleFacts({ schedule, runsHref }: { schedule: Schedule; runsHref?: string }) {
   const { next_run_at: next, last_run: last, keep } = schedule
   return (
     <dl className={styles.facts}>
       <div>
         <dt>Next run</dt>
-        <dd>{next === null ? <Paused schedule={schedule} /> : <Next at={next} in={schedule} />}</dd>
+        <dd>
+          {next === null ? (
+            <Paused schedule={schedule} />
+          ) : (
+            <NextRun at={next} timeZone={schedule.time_zone} />
+          )}
+        </dd>
       </div>
       <div>
         <dt>Last run</dt>
         <dd>
           {last === null ? 'None yet' : <RunResult run={last} />}
-          {last !== null && runsAt !== undefined && (
+          {last !== null && runsHref !== undefined && (
             <a
-              href={runsAt}
+              href={runsHref}
               className={styles.runs}
               aria-label={`All runs of schedule ${schedule.id}`}
             >
@@ -57,10 +63,10 @@ export function ScheduleFacts({ schedule, runsAt }: { schedule: Schedule; runsAt
   )
 }
 
-function Next({ at, in: { time_zone } }: { at: string; in: Schedule }) {
+function NextRun({ at, timeZone }: { at: string; timeZone: string }) {
   return (
     <>
-      <Moment at={at} />: {formatInBothZones(at, time_zone)}
+      <Moment at={at} />: {formatInBothZones(at, timeZone)}
     </>
   )
 }
@@ -76,7 +82,7 @@ const MAX_NAMES = 3
 export function describeRepositories(schedule: Schedule): string {
   const { all, owner, repositories, org_metadata_only } = schedule
   if (org_metadata_only) return 'Metadata of your organizations'
-  return all ? `All repositories of ${owner}, also future ones` : formatNames(repositories)
+  return all ? `All repositories of ${owner}, including future ones` : formatNames(repositories)
 }
 
 /** Returns the first names, and the number of the others. */

@@ -155,7 +155,7 @@ onEachEngine('temp_clone_token', (engine) => {
     assert.ok(!log().includes('gwc_'))
   })
 
-  test('ends with the permission to read, the access token and the signing key', async (t) => {
+  test('becomes invalid without permission to read, with the access token, and with the signing key', async (t) => {
     const scene = await cloneScene(t, fill, { engine })
     const { db, call, git, cloneUrl, host, key, sync } = scene
     await host.git(['config', 'godwit.collaborator', 'bob:admin'], { dir: host.path('alice/site') })

@@ -27,13 +27,13 @@ const ATTRIBUTES = '*.bin filter=lfs diff=lfs merge=lfs -text\n'
 const LARGE = randomBytes(1_000_000).toString('hex')
 
 const oidOf = (content: string) => createHash('sha256').update(content).digest('hex')
-const pointerTo = (content: string, ending = '\n') =>
+const pointerFile = (content: string, ending = '\n') =>
   ['version https://git-lfs.github.com/spec/v1', `oid sha256:${oidOf(content)}`]
     .concat(`size ${content.length}`, '')
     .join(ending)
 const filesOf = (...contents: string[]) => ({
   '.gitattributes': ATTRIBUTES,
-  ...Object.fromEntries(contents.map((content, nth) => [`${nth}.bin`, pointerTo(content)])),
+  ...Object.fromEntries(contents.map((content, nth) => [`${nth}.bin`, pointerFile(content)])),
 })
 
 async function put(folder: string, content: string, name = oidOf(content)): Promise<string> {
@@ -97,7 +97,7 @@ async function lfsScene(
   }
 }
 
-const pointer = (content: string) => ({ oid: oidOf(content), size: content.length })
+const batchObject = (content: string) => ({ oid: oidOf(content), size: content.length })
 
 test('git-lfs clones from every layout, and checks out older commits', needsGitLfs, async (t) => {
   const scene = await lfsScene(t, async (host, shared) => {
@@ -109,6 +109,7 @@ test('git-lfs clones from every layout, and checks out older commits', needsGitL
     const old = await host.repository('alice/shared', { files: filesOf('old', 'other') })
     await host.commit(old, filesOf('new', 'other'))
     await put(shared, 'old')
+    // In this layout the file name lacks the first four digits, which are the names of its directories.
     await put(shared, 'new', oidOf('new').slice(4))
     await put(shared, 'other')
     const wiki = await host.repository('alice/shared.wiki', { files: filesOf('wiki') })
@@ -257,7 +258,7 @@ test('an object is sent in ranges, and never completely if it is damaged', async
 
   await writeFile(file, `!${LARGE.slice(1)}`)
   await assert.rejects((await get('alice/site', oid)).arrayBuffer(), TypeError)
-  // Less than a chunk is sent only after the whole object was read.
+  // A range shorter than a chunk is sent only after the whole object was read and verified.
   for (const range of ['bytes=1999999-', 'bytes=5-9']) {
     const response = await get('alice/site', oid, { range })
     assert.equal(response.status, 404)
@@ -272,13 +273,13 @@ test('only objects of the repository itself are served', async (t) => {
     await put(join(secret, 'lfs/objects'), 'own of bob')
     await host.repository('alice/open', { files: filesOf('open'), public: true })
     await put(shared, 'open')
-    // This repository borrows the pointers of bob's.
+    // Through alternates, this repository can read the git objects of bob/secret, including its LFS pointers.
     const borrower = await host.repository('alice/borrower', {
       files: filesOf('open'),
       public: true,
     })
     await writeFile(join(borrower, 'objects/info/alternates'), `${secret}/objects\n`)
-    const unusual = { '.gitattributes': ATTRIBUTES, 'a.bin': pointerTo('unusual', '\r\n') }
+    const unusual = { '.gitattributes': ATTRIBUTES, 'a.bin': pointerFile('unusual', '\r\n') }
     await host.repository('alice/unusual', { files: unusual, public: true })
     await put(shared, 'unusual')
     const sha256 = { objectFormat: 'sha256', public: true } as const
@@ -290,7 +291,7 @@ test('only objects of the repository itself are served', async (t) => {
   })
   const { batch, get, token, basic, url } = scene
   const statusOf = async (path: string, content: string, credential?: string) => {
-    const [entry] = await batch(path, [pointer(content)], credential)
+    const [entry] = await batch(path, [batchObject(content)], credential)
     const { status } = await get(path, oidOf(content), basic(credential))
     const expected = entry!.error ? entry!.error.code : 200
     assert.equal(status, expected, `${path}: ${content}`)
@@ -308,19 +309,23 @@ test('only objects of the repository itself are served', async (t) => {
   assert.equal(await statusOf('bob/secret', 'secret', bob), 200)
   assert.equal(await statusOf('bob/secret', 'own of bob', bob), 200)
 
-  const [found] = await batch('alice/open', [pointer('open')])
+  const [found] = await batch('alice/open', [batchObject('open')])
   const href = `${url}/alice/open.git/info/lfs/objects/${oidOf('open')}`
   assert.deepEqual(found, {
-    ...pointer('open'),
+    ...batchObject('open'),
     authenticated: true,
     actions: { download: { href } },
   })
   assert.equal(await (await fetch(href)).text(), 'open')
-  const [withToken] = await batch('alice/open', [pointer('open')], alice)
-  assert.deepEqual(withToken, { ...pointer('open'), actions: { download: { href } } })
-  const [wrongSize] = await batch('alice/open', [{ ...pointer('open'), size: 5 }])
+  const [withToken] = await batch('alice/open', [batchObject('open')], alice)
+  assert.deepEqual(withToken, { ...batchObject('open'), actions: { download: { href } } })
+  const [wrongSize] = await batch('alice/open', [{ ...batchObject('open'), size: 5 }])
   assert.deepEqual(wrongSize!.error, { code: 422, message: 'The object has 4 bytes.' })
-  const twice = await batch('alice/open', [pointer('open'), pointer('none'), pointer('open')])
+  const twice = await batch('alice/open', [
+    batchObject('open'),
+    batchObject('none'),
+    batchObject('open'),
+  ])
   assert.deepEqual(
     twice.map(({ oid, error }) => [oid, error?.code]),
     [
@@ -336,7 +341,7 @@ test('batch requests need the rights of a clone', async (t) => {
       await host.repository(`alice/${name}`, { files: { a: '1' } })
   })
   const { post, basic, call, token, url } = scene
-  const body = { operation: 'download', objects: [pointer('one')] }
+  const body = { operation: 'download', objects: [batchObject('one')] }
   const statusOf = async (path: string, credential?: string) => {
     const { status } = await post(path, body, basic(credential))
     const object = await scene.get(path, oidOf('one'), basic(credential))
@@ -369,9 +374,9 @@ test('invalid batch requests are refused with a message', async (t) => {
   const { post, get, url } = await lfsScene(t, (host) =>
     host.repository('alice/open', { files: { a: '1' }, public: true }),
   )
-  const one = pointer('one')
+  const one = batchObject('one')
   const download = (objects: unknown, more = {}) => ({ operation: 'download', objects, ...more })
-  const many = (count: number) => Array.from({ length: count }, (_, at) => pointer(String(at)))
+  const many = (count: number) => Array.from({ length: count }, (_, at) => batchObject(String(at)))
   for (const [body, status, message] of [
     ['{', 400, /Problems parsing JSON/],
     ['null', 422, /operation must be download/],
@@ -435,12 +440,12 @@ test('invalid batch requests are refused with a message', async (t) => {
   }
 })
 
-test('downloads count as streams of the account, and are counted and logged', async (t) => {
+test('downloads are subject to the limit of streams, and appear in the metrics and the log', async (t) => {
   const requestLimits = {
     ...{ maxConnections: 100, maxRequests: 100, maxStreams: 100, maxStreamsPerAccount: 1 },
     clientTimeoutMs: 60_000,
   }
-  // Larger than all buffers together, so that it is sent until the client reads.
+  // Larger than all buffers together, so that the response stays open until the client reads it.
   const content = randomBytes(8 * 1024 * 1024).toString('hex')
   const { get, log, url } = await lfsScene(
     t,

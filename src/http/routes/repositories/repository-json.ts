@@ -177,7 +177,7 @@ export function fullRepositoryJson(
   } satisfies Schemas['full-repository'] & wire.FullRepository
 }
 
-/** Git denies deletes and forced pushes for all branches, but only the default branch is shown as protected, as in an archive. */
+/** `receive.denyDeletes` and `receive.denyNonFastForwards` apply to all branches, but only the default branch is shown as protected, as in an archive. */
 export const isProtected = ({ facts }: Entry, branch: string): boolean =>
   (facts.denies?.length ?? 0) > 0 && branch === facts.defaultBranch
 

@@ -37,7 +37,7 @@ interface ById extends WithQuery {
 /** Validation errors name this resource. */
 const config = { resource: 'Schedule' } as const
 
-/** Adds schedules, which start migrations every day or every week. GitHub has none, so no preview is required. */
+/** Adds schedules, which start migrations every day or every week. GitHub has none, so no preview media type is required. */
 export const addScheduleRoutes: AddMigrationRoutes = (app, parts, migrationsPath) => {
   addReads(app, parts, migrationsPath)
   addChanges(app, parts, migrationsPath)
@@ -70,9 +70,9 @@ const addReads: AddMigrationRoutes = (app, parts, { path, options }) => {
     options(listOperation, config),
     async (request, reply) => {
       const scope = scopeOf(request)
-      const all = await listSchedules(db, scope, parsePaging(request.query))
+      const schedules = await listSchedules(db, scope, parsePaging(request.query))
       const total = await countSchedules(db, scope)
-      const body = await schedulesJson(parts, all)
+      const body = await schedulesJson(parts, schedules)
       return sendPage(request, reply, rendering.addresses, { total, body })
     },
   )
@@ -88,7 +88,7 @@ const createOperation = {
   operationId: 'schedules/create',
   tags: ['Schedules'],
   summary: 'Create a schedule',
-  description: `Starts a migration of the repositories, or with \`all\` of all repositories that exist at the time of the run, every day or every week. The runs act as the account that creates the schedule, with its permissions at the time of the run. A run is \`skipped\` if the previous one has not ended. A repository of an earlier archive that a run can no longer migrate is listed as skipped, so that the migration is partial. After a downtime of the service, one run replaces all missed runs. ${EXTENSION}`,
+  description: `Starts a migration every day or every week: of the listed repositories, or with \`all\` of every repository that exists when it runs. The runs act as the account that creates the schedule, with its permissions at the time of the run. A run is \`skipped\` if the previous one has not ended. If a run can no longer migrate a repository that an earlier archive contains, it lists the repository as skipped, so that the migration is partial. After a downtime of the service, one run replaces all missed runs. ${EXTENSION}`,
   body: scheduleRequestSchema,
   responses: {
     201: openapi.recordResponse('Created.', 'schedule', 'location'),
@@ -101,7 +101,7 @@ const updateOperation = {
   operationId: 'schedules/update',
   tags: ['Schedules'],
   summary: 'Change, pause or resume a schedule',
-  description: `Omitted fields do not change. Runs that were due while the schedule was paused are not repeated. ${EXTENSION}`,
+  description: `Omitted fields do not change. Runs that were due while the schedule was paused are skipped, and not made up for later. ${EXTENSION}`,
   parameters: [openapi.parameter('schedule-id')],
   body: scheduleChangeSchema,
   responses: {
@@ -185,7 +185,7 @@ const listRunsOperation = {
 const releaseArchiveOperation = {
   operationId: 'schedules/release-archive',
   tags: ['Schedules'],
-  summary: 'Release a protected archive',
+  summary: 'Delete a protected archive',
   description: `Deletes an archive that the schedule keeps beyond \`keep\`, because no newer archive contains some of its repositories. The response is 404 for other archives. ${EXTENSION}`,
   parameters: [openapi.parameter('schedule-id'), openapi.parameter('migration-id')],
   responses: { 204: openapi.DONE, 404: openapi.notFound },

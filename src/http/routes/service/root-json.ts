@@ -4,7 +4,7 @@ import type * as wire from '../../../wire/types.ts'
 import { previewTypeOf } from '../../middleware/api-headers.ts'
 
 /** The URLs of GitHub's API. This server does not serve all of them. */
-export function rootJson(addresses: Addresses, vendor: string) {
+export function rootJson(addresses: Addresses, vendor: string, signIn: wire.Root['sign_in']) {
   const { api } = addresses
   const search = (type: string) => `${api}/search/${type}?q={query}{&page,per_page,sort,order}`
   return {
@@ -46,5 +46,6 @@ export function rootJson(addresses: Addresses, vendor: string) {
     documentation_url: addresses.documentation,
     repository_ssh_url: addresses.ssh,
     media_type: previewTypeOf(vendor),
+    sign_in: signIn,
   } satisfies components['schemas']['root'] & wire.Root
 }

@@ -1,19 +1,25 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Viewer } from '../../../accounts/account.ts'
-import { closeSession, findSession, openSession } from '../../../accounts/session-store.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { nameKey, type Viewer } from '../../../accounts/account.ts'
+import {
+  closeSession,
+  closeSessionsOf,
+  findSession,
+  openSession,
+} from '../../../accounts/session-store.ts'
+import { invalidNameReason } from '../../../lib/names.ts'
 import { countPublic } from '../../../repositories/repository-store.ts'
-import { EXTENSION, string } from '../../../wire/schema.ts'
+import { createNetworkFilter } from '../../../webhooks/allowed-addresses.ts'
+import { EXTENSION, enumOf, string } from '../../../wire/schema.ts'
 import type * as wire from '../../../wire/types.ts'
 import * as openapi from '../../description/operation.ts'
-import {
-  type FailedLogins,
-  isFromOwnPage,
-  type SessionCookies,
-} from '../../middleware/authenticate.ts'
-import { sessionsOnlyForPages } from '../../middleware/http-errors.ts'
+import { type FailedLogins, isFromOwnPage } from '../../middleware/authenticate.ts'
+import { HttpError, sessionsOnlyForPages } from '../../middleware/http-errors.ts'
 import { sendJson } from '../../middleware/json-response.ts'
+import { auditAction } from '../../middleware/request-log.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { currentUserJson } from '../users/user-json.ts'
+import { SignInFailed } from './oidc-client.ts'
+import { type SignInParts, signInAs } from './sign-in.ts'
 
 const sessionHeader = {
   name: 'x-godwit-session',
@@ -32,7 +38,10 @@ const getSession = {
   description,
   security: [],
   parameters: [sessionHeader],
-  responses: { 200: openapi.recordResponse('The session.', 'session') },
+  responses: {
+    200: openapi.recordResponse('The session.', 'session'),
+    403: openapi.errorResponse('forbidden'),
+  },
 } satisfies openapi.Operation
 
 const postSession = {
@@ -62,13 +71,16 @@ const deleteSession = {
   summary: 'Sign out with a browser',
   description,
   security: [],
-  parameters: [sessionHeader],
+  parameters: [
+    sessionHeader,
+    openapi.inQuery('all', enumOf(['true']), 'Signs out all browsers of the account.'),
+  ],
   responses: { 204: { description: 'Signed out.' }, 403: openapi.errorResponse('forbidden') },
 } satisfies openapi.Operation
 
 interface SessionParts
-  extends Pick<ServerParts, 'db' | 'now' | 'log' | 'authenticator' | 'rendering'> {
-  cookies: SessionCookies
+  extends SignInParts,
+    Pick<ServerParts, 'authenticator' | 'userHeader' | 'trustedProxies'> {
   logins: FailedLogins
 }
 
@@ -80,7 +92,7 @@ const SESSION_HEADERS = {
 
 /** Adds sign-in and sign-out for browsers, which get a cookie that scripts cannot read instead of the token. */
 export function addSessionRoutes(app: FastifyInstance, parts: SessionParts): void {
-  const { db, now, log, authenticator, rendering, cookies } = parts
+  const { db, now, log, authenticator, rendering, sessionTtlMs: ttlMs, cookies } = parts
 
   async function sessionJson(viewer: Viewer | undefined): Promise<wire.Session> {
     if (!viewer) return { user: null }
@@ -88,16 +100,33 @@ export function addSessionRoutes(app: FastifyInstance, parts: SessionParts): voi
     return { user: currentUserJson(account, await countPublic(db, account), rendering.addresses) }
   }
 
-  const logAction = (request: FastifyRequest, action: string, { account, tokenId }: Viewer) =>
-    log.info(
-      { audit: action, id: request.id, login: account.login, tokenId, from: request.ip },
-      action,
-    )
+  const proxyUserOf = createProxyUserReader(parts)
+
+  /** Signs in the person whom the proxy has authenticated, in place of anybody who was signed in before. */
+  async function signInByProxy(request: FastifyRequest, reply: FastifyReply, login: string) {
+    const before = cookies.read(request)
+    const subject = nameKey(login)
+    const identity = { issuer: `header:${parts.userHeader}`, subject, login }
+    try {
+      const invalid = invalidNameReason(login)
+      if (invalid) throw new SignInFailed('no-login', invalid)
+      const viewer = await signInAs(parts, identity, request, reply)
+      if (before !== undefined) await closeSession(db, before)
+      return viewer
+    } catch (error) {
+      if (!(error instanceof SignInFailed)) throw error
+      const message = `The proxy has signed you in as ${login}, but ${error.message}.`
+      throw new HttpError(403, message)
+    }
+  }
 
   app.get('/session', { schema: getSession }, async (request, reply) => {
     reply.headers(SESSION_HEADERS)
     const viewer = await authenticator.viewerInSession(cookies.read(request))
-    return sendJson(reply, await sessionJson(viewer))
+    const login = proxyUserOf(request)
+    const isOther = login !== undefined && nameKey(login) !== nameKey(viewer?.account.login ?? '')
+    const current = isOther ? await signInByProxy(request, reply, login) : viewer
+    return sendJson(reply, await sessionJson(current))
   })
 
   app.post<{ Body: { token: string } }>(
@@ -108,24 +137,60 @@ export function addSessionRoutes(app: FastifyInstance, parts: SessionParts): voi
       if (!isFromOwnPage(request)) throw sessionsOnlyForPages()
       const { token } = request.body
       const viewer = await parts.logins.viewerOf(token, request.ip)
-      cookies.set(reply, request, await openSession(db, { ...viewer, token }, now()))
-      logAction(request, 'session.open', viewer)
+      cookies.set(
+        reply,
+        request,
+        await openSession(db, { ...viewer, token }, { now: now(), ttlMs }),
+      )
+      request.viewer = viewer
+      auditAction(log, request, 'session.open', {})
       return sendJson(reply.code(201), await sessionJson(viewer))
     },
   )
 
-  app.delete('/session', { schema: deleteSession }, async (request, reply) => {
-    reply.headers(SESSION_HEADERS)
-    if (!isFromOwnPage(request)) throw sessionsOnlyForPages()
-    const secret = cookies.read(request)
-    if (secret !== undefined) {
-      // Does not verify the token with the forge, so that sign-out works while the forge is unavailable.
-      const session = await findSession(db, secret, now())
-      await closeSession(db, secret)
-      if (session) logAction(request, 'session.close', session.viewer)
+  app.delete<{ Querystring: { all?: string } }>(
+    '/session',
+    { schema: deleteSession },
+    async (request, reply) => {
+      reply.headers(SESSION_HEADERS)
+      if (!isFromOwnPage(request)) throw sessionsOnlyForPages()
+      const isAll = request.query.all === 'true'
+      const secret = cookies.read(request)
+      if (secret !== undefined) {
+        // Does not verify the token with the forge, so that sign-out works while the forge is unavailable.
+        const session = await findSession(db, secret, now())
+        if (session && isAll) await closeSessionsOf(db, session.viewer.account)
+        else await closeSession(db, secret)
+        request.viewer = session?.viewer ?? null
+        if (session) auditAction(log, request, isAll ? 'session.close-all' : 'session.close', {})
+      }
+      // The last step, so that after a failure the user is still signed in and can try again.
+      cookies.clear(reply, request)
+      return reply.code(204).send()
+    },
+  )
+}
+
+const WARNING_INTERVAL_MS = 60_000
+
+/**
+ * Returns a function that reads the person whom the proxy has authenticated from the header of `--user-header`. The header is ignored
+ * unless a trusted proxy sent it for a page of this server: everybody else can send it too.
+ */
+function createProxyUserReader({ userHeader, trustedProxies, log, now }: SessionParts) {
+  const isTrusted = createNetworkFilter(trustedProxies)
+  let warnedAt = Number.NEGATIVE_INFINITY
+
+  return (request: FastifyRequest): string | undefined => {
+    const login = userHeader === undefined ? undefined : request.headers[userHeader]
+    if (typeof login !== 'string' || login === '') return undefined
+    const { remoteAddress: address } = request.socket
+    if (address !== undefined && isTrusted(address))
+      return isFromOwnPage(request) ? login : undefined
+    if (Math.abs(now() - warnedAt) >= WARNING_INTERVAL_MS) {
+      warnedAt = now()
+      log.warn({ address }, `${userHeader} from an untrusted address was ignored`)
     }
-    // The last step, so that after a failure the user is still signed in and can try again.
-    cookies.clear(reply, request)
-    return reply.code(204).send()
-  })
+    return undefined
+  }
 }

@@ -40,7 +40,7 @@ describe('the main language of a repository', () => {
     assert.equal(await mainLanguage({ 'vendoring/a.go': 1, 'distance.go': 1 }), 'Go')
   })
 
-  test('follows from filenames and from extensions in any case, the longest first', async () => {
+  test('is found by file name or by extension, ignoring case; the longest extension wins', async () => {
     assert.equal(await mainLanguage({ Makefile: 5, 'deep/in/Dockerfile': 6 }), 'Dockerfile')
     assert.equal(await mainLanguage({ 'MAIN.PY': 1 }), 'Python')
     assert.equal(await mainLanguage({ 'view.html.erb': 5 }), 'HTML')
@@ -65,7 +65,7 @@ describe('the main language of a repository', () => {
     [{ 'a.v': 5 }, 'Verilog'],
     [{ 'key.asc': 5 }, null],
   ] as const) {
-    test(`an ending of several languages: ${Object.keys(files).join(', ')}`, async () => {
+    test(`an extension of several languages: ${Object.keys(files).join(', ')}`, async () => {
       assert.equal(await mainLanguage(files), language)
     })
   }

@@ -27,12 +27,12 @@ const DEFAULT_ROLES = ['READERS', 'WRITERS']
 export const isLogin = (name: string): boolean =>
   isName(name) && name !== 'daemon' && name !== 'gitweb'
 
-export const compiledFile = (admin: string): string =>
-  join(admin, 'conf', 'gitolite.conf-compiled.pm')
+export const compiledFile = (gitoliteDirectory: string): string =>
+  join(gitoliteDirectory, 'conf', 'gitolite.conf-compiled.pm')
 
-/** Rejects with Unreadable. */
-export async function loadConf(admin: string, root: string): Promise<LoadedConf> {
-  const conf = await readParsed(compiledFile(admin), parseCompiledConf)
+/** Reads the compiled configuration, the `gl-conf` of single repositories, and the users. Rejects with Unreadable. */
+export async function loadConf(gitoliteDirectory: string, root: string): Promise<LoadedConf> {
+  const conf = await readParsed(compiledFile(gitoliteDirectory), parseCompiledConf)
   const unreadable = new Map<string, string>()
   for (const name of conf.split) {
     try {
@@ -44,12 +44,12 @@ export async function loadConf(admin: string, root: string): Promise<LoadedConf>
       unreadable.set(name, error.message)
     }
   }
-  const rc = await readRc(dirname(admin)).catch((error: unknown) => {
+  const rc = await readRc(dirname(gitoliteDirectory)).catch((error: unknown) => {
     throw unreadableRights(`.gitolite.rc: ${fileErrorReason(error) ?? 'unreadable'}`, error)
   })
   const membersOf = membersByGroup(conf)
   const names = new Set([
-    ...(await listKeyHolders(join(admin, 'keydir'))),
+    ...(await listKeyHolders(join(gitoliteDirectory, 'keydir'))),
     ...usersInRules(conf, membersOf),
   ])
   const users = Map.groupBy([...names].filter(isLogin), (name) => name.toLowerCase())
@@ -78,7 +78,7 @@ export const unreadableRights = (reason: string, cause?: unknown): Unreadable =>
 async function listKeyHolders(folder: string): Promise<string[]> {
   const entries = await readEntries(folder).catch((error: unknown) => {
     if (hasCode(error, 'ENOENT')) return []
-    throw unreadableRights(fileErrorReason(error) ?? 'keydir', error)
+    throw unreadableRights(fileErrorReason(error) ?? 'keydir cannot be listed', error)
   })
   const holders: string[] = []
   for (const entry of entries) {
@@ -114,8 +114,8 @@ function rolesIn(rc: string): Set<string> {
 }
 
 /**
- * Returns the `.gitolite` directory that controls a directory of repositories: the one beside it, or the one in the home of its owner
- * if their gitolite keeps its repositories here. It must belong to the same user, or to root.
+ * Returns the `.gitolite` directory that controls a directory of repositories: the one beside it, or the one in the home of the user who
+ * owns it, if the repositories of that gitolite are here. It must belong to the same user, or to root.
  */
 export async function findGitolite(root: string): Promise<string | undefined> {
   const owner = (await ifExists(stat(root), 'ENOENT', 'ENOTDIR'))?.uid

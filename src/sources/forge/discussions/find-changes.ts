@@ -20,15 +20,15 @@ import {
 import { findIssue, issueKey, issueVersion } from './read-issue.ts'
 import { groupOf, readMetadata } from './read-metadata.ts'
 
-/** The state of a reading, stored as JSON with every batch. */
+/** The state of a read, stored as JSON with every batch. */
 export interface ForgeCursor extends ReadState {
   format: typeof CURSOR_FORMAT
   /** The forge's id of the repository. It detects a new repository of the same name. */
   repositoryId: number
-  /** Everything stored is at least as new as this: `asOf`, or when the first of several interrupted readings began. */
+  /** Everything stored is at least as new as this: `asOf`, or when the first of several interrupted reads began. */
   since: number
-  /** Every stored issue was read completely at this time or later, so that changes that the forge does not report are included. */
-  wholeSince: number
+  /** Every stored issue was last read in full at this time or later. The forge does not report some changes, such as reactions. */
+  fullyReadSince: number
   /** How many issues are stored. */
   issues: number
   /** How many comments are stored. */
@@ -41,7 +41,7 @@ export const cursorText = (cursor: Omit<ForgeCursor, 'format'>): string =>
 export const cursorOf = (text: string | null): ForgeCursor | undefined =>
   readStateOf(text) as ForgeCursor | undefined
 
-/** The changes of a repository since the last reading, found with a few requests. */
+/** The changes of a repository since the last read, found with a few requests. */
 export interface Changes {
   repositoryId: number
   /** The time of the forge's clock before the requests. */
@@ -52,23 +52,23 @@ export interface Changes {
   changedMetadata: Group[]
   /** The number of issues; null if the forge does not return it. */
   issues: number | null
-  /** Edited comments were searched for from this time on. */
+  /** The value of `ForgeCursor.since` while this read is not complete. */
   since: number
-  /** All issues must have been read completely at this time or later, because of changes that the forge does not report. */
-  wholeSince: number
-  /** Whether some stored issues may be older than `wholeSince`. */
-  isRenewing: boolean
+  /** All issues must be read in full at this time or later, because of changes that the forge does not report. */
+  fullyReadSince: number
+  /** Whether some stored issues may have been read before `fullyReadSince`. */
+  mayHaveOldIssues: boolean
   /** If issues and pull requests are turned off: how new the stored ones are. */
-  off: Pick<ForgeCursor, 'asOf' | 'since' | 'wholeSince'> | undefined
+  off: Pick<ForgeCursor, 'asOf' | 'since' | 'fullyReadSince'> | undefined
   /** Numbers of issues with a new or edited comment. */
   edited: Set<number>
-  /** Issues that changed since the last reading; undefined if all issues must be listed to find them. */
+  /** Issues that changed since the last read; undefined if all issues must be listed to find them. */
   changedIssues: JsonObject[] | undefined
   /** Recently changed pull requests by number. */
   pulls: Map<number, JsonObject>
 }
 
-/** The last reading may have missed changes that were made while it began. */
+/** The last read may have missed changes that were made while it began. */
 const OVERLAP_MS = 5000
 /** No listing reports reactions and changes of reviews. Therefore all issues are read again after this time. */
 const RENEW_AFTER_MS = 7 * 24 * 60 * 60 * 1000
@@ -84,7 +84,7 @@ export async function findChanges(context: ReadContext, stored: StoredGroups): P
   const cursor = cursorOf(stored.cursor)
   const last = cursor?.repositoryId === repositoryId ? cursor : undefined
   const metadata = await readMetadata(context, repository, async (key) => last && stored.find(key))
-  const isNameDeleted = await hasDeletedNames(metadata, stored)
+  const isLabelOrMilestoneDeleted = await hasDeletedLabelOrMilestone(metadata, stored)
   for (const user of context.people.takeNew())
     metadata.push(groupOf(`user/${user.login}`, { users: [user] }))
   const changedMetadata = await changedGroups(metadata, stored)
@@ -93,8 +93,8 @@ export async function findChanges(context: ReadContext, stored: StoredGroups): P
   if (issues === 'off')
     return {
       ...found,
-      wholeSince: asOf,
-      isRenewing: false,
+      fullyReadSince: asOf,
+      mayHaveOldIssues: false,
       issues: 0,
       since: asOf,
       off: last && timesOf(last),
@@ -102,16 +102,16 @@ export async function findChanges(context: ReadContext, stored: StoredGroups): P
       changedIssues: [],
       pulls: new Map(),
     }
-  const wholeSince = wholeSinceOf(last, asOf)
-  const isDue = wholeSince === asOf
+  const fullyReadSince = fullyReadSinceOf(last, asOf)
+  const isDue = fullyReadSince === asOf
   const changes =
     last && !isDue
-      ? await findChangedIssues(context, stored, last, isNameDeleted ? null : issues)
+      ? await findChangedIssues(context, stored, last, isLabelOrMilestoneDeleted ? null : issues)
       : undefined
   return {
     ...found,
-    wholeSince,
-    isRenewing: isDue || !last?.isComplete,
+    fullyReadSince,
+    mayHaveOldIssues: isDue || !last?.isComplete,
     issues,
     since: last && !last.isComplete ? last.since : asOf,
     off: undefined,
@@ -121,14 +121,14 @@ export async function findChanges(context: ReadContext, stored: StoredGroups): P
   }
 }
 
-/** After an interrupted reading, all changes must be searched for again once issues are turned on. */
-const timesOf = ({ isComplete, asOf, since, wholeSince }: ForgeCursor) =>
-  isComplete ? { asOf, since, wholeSince } : { asOf: since, since: 0, wholeSince: 0 }
+/** After an interrupted read, all changes must be searched for again once issues are turned on. */
+const timesOf = ({ isComplete, asOf, since, fullyReadSince }: ForgeCursor) =>
+  isComplete ? { asOf, since, fullyReadSince } : { asOf: since, since: 0, fullyReadSince: 0 }
 
-/** An interrupted reading is completed before all issues are read again. */
-function wholeSinceOf(last: ForgeCursor | undefined, asOf: number): number {
-  const isDue = !last || (last.isComplete && asOf - last.wholeSince > RENEW_AFTER_MS)
-  return isDue ? asOf : last.wholeSince
+/** An interrupted read is completed before all issues are read again. */
+function fullyReadSinceOf(last: ForgeCursor | undefined, asOf: number): number {
+  const isDue = !last || (last.isComplete && asOf - last.fullyReadSince > RENEW_AFTER_MS)
+  return isDue ? asOf : last.fullyReadSince
 }
 
 /** Returns null if the forge does not return the number, and `off` if both issues and pull requests are turned off. */
@@ -148,7 +148,7 @@ async function countIssues(
   return count
 }
 
-/** Returns a stamp that differs from the stamps of all readings and of other changes. */
+/** Returns a stamp that differs from the stamps of all reads and of other changes. */
 export const stampOfChanges = ({ changedMetadata, changedIssues, asOf }: Changes): string => {
   const groups = changedMetadata.map(({ key, version }) => [key, version])
   const issues = changedIssues?.map((issue) => [issueKey(issue), issueVersion(issue)])
@@ -162,7 +162,10 @@ export const isUnchanged = ({ changedMetadata, changedIssues }: Changes): boolea
   changedMetadata.length === 0 && changedIssues?.length === 0
 
 /** Returns whether a label or milestone was deleted that stored issues may refer to. Deleting it does not change `updated_at` of the issues. */
-async function hasDeletedNames(metadata: readonly Group[], stored: StoredGroups): Promise<boolean> {
+async function hasDeletedLabelOrMilestone(
+  metadata: readonly Group[],
+  stored: StoredGroups,
+): Promise<boolean> {
   const names = ({ facts }: Group) => [
     ...(facts.repositories?.[0]?.labels.map(({ name }) => `label ${name}`) ?? []),
     ...(facts.milestones?.map(({ number }) => `milestone ${number}`) ?? []),

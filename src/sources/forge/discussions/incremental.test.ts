@@ -169,7 +169,7 @@ describe('reading again', () => {
   it('reads everything again after a week, and until then notes what may be missing', async () => {
     const { again, world, repository, ann, store, fresh, changeUnreported } =
       await sceneWithReview(12)
-    const whole = cursorOf(store.cursor)?.wholeSince ?? 0
+    const whole = cursorOf(store.cursor)?.fullyReadSince ?? 0
     changeUnreported()
     await again()
     assert.notDeepEqual(store.snapshot(), await fresh(), 'the forge does not report the changes')

@@ -71,13 +71,13 @@ export class RepositoryReading {
       if (isIssue(key)) this.#context.notes.removeMissing(numberOf(key))
     }
     const { repositoryId, off } = this.#changes
-    const { asOf, wholeSince } = { ...this.#changes, ...off }
+    const { asOf, fullyReadSince } = { ...this.#changes, ...off }
     const counts = this.#counts
-    const hasOlder = counts.issues > 0 && wholeSince < asOf
-    const notes = [...this.#context.notes.all(), ...(hasOlder ? [notReported(wholeSince)] : [])]
+    const hasOlder = counts.issues > 0 && fullyReadSince < asOf
+    const notes = [...this.#context.notes.all(), ...(hasOlder ? [notReported(fullyReadSince)] : [])]
     const stamp = isComplete ? this.#stamp() : ''
     const since = off?.since ?? (isComplete ? asOf : this.#changes.since)
-    const times = { asOf, since, wholeSince }
+    const times = { asOf, since, fullyReadSince }
     const cursor = cursorText({ repositoryId, ...times, isComplete, stamp, notes, ...counts })
     const total = Math.max(this.#total, this.#read)
     return { put, remove, cursor, progress: { read: this.#read, total } }
@@ -224,12 +224,14 @@ export class RepositoryReading {
 
   /** Returns whether an issue must be read again because of changes that the forge does not report. */
   async #isOld(issue: JsonObject): Promise<boolean> {
-    const stored = this.#changes.isRenewing ? await this.#stored.find(issueKey(issue)) : undefined
+    const stored = this.#changes.mayHaveOldIssues
+      ? await this.#stored.find(issueKey(issue))
+      : undefined
     return stored !== undefined && !this.#isRenewed(stored)
   }
 
   #isRenewed({ seen }: Group): boolean {
-    return Number(seen?.[READ_COMPLETELY_AT] ?? 0) >= this.#changes.wholeSince
+    return Number(seen?.[READ_COMPLETELY_AT] ?? 0) >= this.#changes.fullyReadSince
   }
 
   #newPeople(): Group[] {

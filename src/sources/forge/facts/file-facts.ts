@@ -22,7 +22,7 @@ export interface ListedFile {
   createdAt: string | null
 }
 
-/** Returns the files in `assets`. Calls `onExternal` for each asset that is a link to another host. */
+/** Returns the files in `assets`. Calls `onExternal` for each asset that is a link to another host or has no valid UUID. */
 export function listedFiles(entry: JsonObject, onExternal: () => void): ListedFile[] {
   return objectsIn(entry, 'assets').flatMap((asset) => {
     const uuid = stringIn(asset, 'uuid').toLowerCase()

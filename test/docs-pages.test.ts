@@ -4,10 +4,10 @@ import { glob, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { architectureWithDiagram } from '../scripts/folder-diagram.ts'
-import { readmeWithTable } from '../scripts/settings-table.ts'
+import { settingsPageWithTable } from '../scripts/settings-table.ts'
 
-test("the README's table of settings matches the code", async () => {
-  const { before, after } = await readmeWithTable()
+test('the table in SETTINGS.md matches the code', async () => {
+  const { before, after } = await settingsPageWithTable()
   assert.equal(before, after, 'run `node scripts/settings-table.ts`')
 })
 

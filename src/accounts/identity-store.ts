@@ -1,0 +1,117 @@
+import { randomUUID } from 'node:crypto'
+import type { Db } from '../db/database.ts'
+import { type Account, nameKey } from './account.ts'
+import { accountFromRow, ensureAccount, findAccount } from './account-store.ts'
+import { accountOfForgeUser } from './forge-account.ts'
+import { closeSessionsOf } from './session-store.ts'
+import { digestOf } from './token-store.ts'
+
+/** Who signs in, according to an OpenID provider or an authenticating proxy. */
+export interface Identity {
+  issuer: string
+  /** Never reused by the issuer, unlike a login. */
+  subject: string
+  /** Names the account at the first sign-in. It must be a valid name. */
+  login: string
+  /** Whether the issuer makes the person a site admin; undefined if it does not decide that. */
+  siteAdmin?: boolean | undefined
+  /** The id of the person on the forge, if the forge is the issuer. */
+  forgeId?: number | undefined
+}
+
+/** Why an identity gets no account. */
+export type Refusal = 'unknown' | 'taken' | 'organization' | 'site-admin'
+
+/**
+ * Returns the account that the identity is bound to. At the first sign-in, binds it to the account with its login, which is created if
+ * `mayCreate` is set or if the login is a collaborator of a repository. Nobody else gets that account afterwards.
+ */
+export async function accountOfIdentity(
+  db: Db,
+  identity: Identity,
+  { mayCreate, now }: { mayCreate: boolean; now: number },
+): Promise<{ account: Account; isNew: boolean } | { refusal: Refusal }> {
+  return db.transaction().execute(async (tx) => {
+    const known = await findByIdentity(tx, identity)
+    const account = known ?? (await bind(tx, identity, { mayCreate, now }))
+    if (typeof account === 'string') return { refusal: account }
+    if (account.type !== 'User') return { refusal: 'organization' }
+    const { siteAdmin = account.siteAdmin } = identity
+    if (siteAdmin !== account.siteAdmin)
+      await tx
+        .updateTable('accounts')
+        .set({ site_admin: Number(siteAdmin) })
+        .where('id', '=', account.id)
+        .execute()
+    return { account: { ...account, siteAdmin }, isNew: !known }
+  })
+}
+
+async function findByIdentity(
+  tx: Db,
+  { issuer, subject }: Pick<Identity, 'issuer' | 'subject'>,
+): Promise<Account | undefined> {
+  const row = await tx
+    .selectFrom('identities')
+    .innerJoin('accounts', 'accounts.id', 'account_id')
+    .selectAll('accounts')
+    .where('issuer', '=', issuer)
+    .where('subject', '=', subject)
+    .executeTakeFirst()
+  return row && accountFromRow(row)
+}
+
+async function bind(
+  tx: Db,
+  identity: Identity,
+  { mayCreate, now }: { mayCreate: boolean; now: number },
+): Promise<Account | Refusal> {
+  const { issuer, subject, login, siteAdmin, forgeId } = identity
+  let account = await findAccount(tx, login)
+  if (forgeId !== undefined) {
+    const found = await accountOfForgeUser(tx, { id: forgeId, login, createdAt: now })
+    if ('refusal' in found) return account?.type === 'Organization' ? 'organization' : 'site-admin'
+    account = found
+  } else if (!account && (mayCreate || (await isCollaborator(tx, login))))
+    account = await ensureAccount(tx, login, now)
+  if (!account) return 'unknown'
+  if (account.type !== 'User') return 'organization'
+  // At a provider with open registration, anybody may take the login of a site admin.
+  if (forgeId === undefined && account.siteAdmin && !siteAdmin) return 'site-admin'
+  await tx
+    .insertInto('identities')
+    .values({ issuer, subject, account_id: account.id, created_at: now })
+    .onConflict((oc) => oc.doNothing())
+    .execute()
+  return (await findByIdentity(tx, identity)) ?? 'taken'
+}
+
+async function isCollaborator(tx: Db, login: string): Promise<boolean> {
+  const row = await tx
+    .selectFrom('collaborators')
+    .select('login_key')
+    .where('login_key', '=', nameKey(login))
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** Lets another identity be bound to the account, and signs out its browsers. Returns false if no identity was bound. */
+export async function unbindIdentity(db: Db, account: Account, now: number): Promise<boolean> {
+  const { id: account_id } = account
+  return db.transaction().execute(async (tx) => {
+    const { numDeletedRows } = await tx
+      .deleteFrom('identities')
+      .where('account_id', '=', account_id)
+      .executeTakeFirst()
+    if (numDeletedRows === 0n) return false
+    await closeSessionsOf(tx, account)
+    // Schedules stop if all tokens are revoked, and the account may never have had one.
+    const times = { created_at: now, revoked_at: now }
+    const digest = digestOf(randomUUID())
+    await tx
+      .insertInto('tokens')
+      .values({ account_id, kind: 'session', name: 'former identity', digest, ...times })
+      .execute()
+    return true
+  })
+}

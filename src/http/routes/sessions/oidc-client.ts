@@ -1,0 +1,31 @@
+import type { Identity, Refusal } from '../../../accounts/identity-store.ts'
+
+/** What the response of the provider must contain, or be exchanged with. Only the browser that began the sign-in has these. */
+export interface Checks {
+  state: string
+  nonce: string
+  verifier: string
+}
+
+/** A client of an OpenID provider. Every function rejects with SignInFailed. */
+export interface OidcClient {
+  /** Returns the address to send the browser to. */
+  start(): Promise<{ url: string; checks: Checks }>
+  /** Verifies the response with which the browser came back: the query of its address. */
+  finish(query: string, checks: Checks): Promise<Identity>
+  /** Returns the address at which the browser signs out of the provider; undefined if there is none. */
+  signOutUrl(): Promise<string | undefined>
+}
+
+/** Why a sign-in failed. The dashboard has a text for each. */
+type Problem = Refusal | 'unavailable' | 'refused' | 'expired' | 'not-allowed' | 'no-login'
+
+export class SignInFailed extends Error {
+  override name = 'SignInFailed'
+  readonly problem: Problem
+
+  constructor(problem: Problem, message: string = problem) {
+    super(message)
+    this.problem = problem
+  }
+}

@@ -104,9 +104,7 @@ export function convertCommand(program: Command, about: string): void {
     'godwit convert group_project_export.tar.gz --to github-archive --output archive.tar.gz --owner alice',
     'godwit convert migration.tar.gz --to html --output site',
   )
-    .usage(
-      'INPUT... --to FORMAT --output PATH (archives, directories, or project exports of GitLab)',
-    )
+    .usage('INPUT... --to FORMAT --output PATH')
     .addOption(
       new Option('--to <FORMAT>', 'the format to write')
         .choices(Object.keys(TARGETS))

@@ -27,7 +27,7 @@ const groups = {
       'check an archive (a file, a directory it was unpacked into, or - for standard input) and report every error',
     restore:
       'restore bare repositories from an archive (a file, or a directory it was unpacked into)',
-    convert: 'convert archives of GitHub and GitLab to other formats',
+    convert: 'convert archives, and project exports of GitLab, to other formats',
     gitlab: 'download project exports from a GitLab server',
   },
   'Client for Godwit and GitHub:': {

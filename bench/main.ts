@@ -6,10 +6,10 @@ import { endProcess } from '../test/support/process-end.ts'
 import { benchClones } from './clones.ts'
 import { benchCluster } from './cluster.ts'
 import type { Corpus } from './contestants.ts'
+import { benchConvert } from './convert.ts'
 import { CORPORA, type CorpusName, makeCorpus } from './corpus.ts'
 import { benchDashboard } from './dashboard.ts'
 import { benchDownloads } from './downloads.ts'
-import { benchDumps } from './dumps.ts'
 import { benchExports } from './export.ts'
 import { benchGreedy } from './greedy.ts'
 import { benchGrowth } from './growth.ts'
@@ -49,7 +49,7 @@ const SECTIONS: Record<string, () => Promise<Section | undefined>> = {
   greedy: () => benchGreedy(),
   cluster: () => benchCluster({ rounds }),
   dashboard: () => benchDashboard({ rounds }),
-  dumps: () => benchDumps({ rounds }),
+  convert: () => benchConvert({ rounds }),
 }
 
 const wanted = values.only?.flatMap((names) => names.split(',')) ?? Object.keys(SECTIONS)

@@ -170,6 +170,7 @@ test(
         '  godwit migration download 7',
         '  godwit verify migration-7-alice-2026-11-15.tar.gz',
         '  godwit restore migration-7-alice-2026-11-15.tar.gz --into DIR',
+        '  godwit convert migration-7-alice-2026-11-15.tar.gz --to html --output site',
         '',
       ].join('\n'),
     )

@@ -69,6 +69,7 @@ async function printNextSteps(client: ClientContext, id: number): Promise<void> 
     `godwit migration download ${id}${orgFlag(client)}`,
     `godwit verify ${file}`,
     `godwit restore ${file} --into DIR`,
+    `godwit convert ${file} --to html --output site`,
   ]
   progressLine(process.stderr).print(['next:', ...steps.map((step) => `  ${step}`)].join('\n'))
 }

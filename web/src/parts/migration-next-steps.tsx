@@ -25,6 +25,10 @@ export function NextSteps({ id, org, file }: NextStepsProps) {
       name: 'Restore the repositories to a directory',
       command: `godwit restore ${file} --into restored`,
     },
+    {
+      name: 'Read it in a browser, without a server',
+      command: `godwit convert ${file} --to html --output site`,
+    },
   ]
   return (
     <Box title="Next steps">

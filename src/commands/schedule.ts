@@ -154,7 +154,7 @@ function editCommands({ addWithId }: ClientCommands): void {
     'godwit schedule edit 3 --at 04:00 --keep 8',
     'godwit schedule edit 3 --all',
   )
-  const aboutAll = 'migrate all repositories, also future ones, instead of the listed ones'
+  const aboutAll = 'migrate all repositories, including future ones, instead of the listed ones'
   addTiming(edit)
     .option('--all', aboutAll)
     .option('--name <NAME>', "name of its migrations; '' for none")
@@ -286,7 +286,7 @@ function describeSchedule(schedule: ScheduleResponse, orgFlag: string): string {
     `runs as       ${escapeForTerminal(schedule.created_by)}`,
     `keeps         ${formatCount(schedule.keep, 'archive')}`,
     ...formatStartFlags(schedule),
-    `repositories  ${schedule.all ? `all repositories of ${owner}, also future ones` : repositories.length}`,
+    `repositories  ${schedule.all ? `all repositories of ${owner}, including future ones` : repositories.length}`,
     ...repositories.map((name) => `  ${escapeForTerminal(name)}`),
     ...formatSkipped(last_run),
     ...formatProtected(schedule, orgFlag),

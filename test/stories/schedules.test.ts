@@ -116,7 +116,7 @@ test('the client creates, runs, changes and removes schedules', async (t) => {
   })
   assert.match(
     (await schedule(0, 'show', '1')).out,
-    /\nrepositories {2}all repositories of alice, also future ones\n[\s\S]*\n1 +exported /,
+    /\nrepositories {2}all repositories of alice, including future ones\n[\s\S]*\n1 +exported /,
   )
   assert.match((await schedule(0, 'pause', '1')).out, /^schedule 1 paused$/)
   assert.match(
@@ -132,7 +132,10 @@ test('the client creates, runs, changes and removes schedules', async (t) => {
   assert.equal((await schedule(0, 'add', 'kit', ...timing, ...org, ...named)).out, '2')
   assert.match((await schedule(0, 'list', ...org)).out, /\n2 +1 +every sunday .* weekly kit$/)
   const all = await schedule(0, 'edit', '2', '--all', ...org)
-  assert.match(all.out, /\nname +weekly kit\n[\s\S]*all repositories of octo, also future ones/)
+  assert.match(
+    all.out,
+    /\nname +weekly kit\n[\s\S]*all repositories of octo, including future ones/,
+  )
   assert.match((await schedule(3, 'show', '1', ...org)).err, /no schedule 1 for octo/)
   await schedule(0, 'remove', '1')
   assert.match((await schedule(3, 'remove', '1')).err, /`godwit schedule list` shows all/)

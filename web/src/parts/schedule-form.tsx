@@ -46,7 +46,7 @@ export function ScheduleForm(props: ScheduleFormProps) {
           <div className={styles.scope}>
             <FormControl>
               <Checkbox checked={all} onChange={({ target }) => change({ all: target.checked })} />
-              <FormControl.Label>All repositories, also future ones</FormControl.Label>
+              <FormControl.Label>All repositories, including future ones</FormControl.Label>
               <FormControl.Caption>
                 Each run exports all repositories that exist at that time.
               </FormControl.Caption>

@@ -126,7 +126,10 @@ describe('errors', () => {
       const reading = async () => {
         for await (const { length } of readArchive(plan, { open })) sent += length
       }
-      await assert.rejects(reading, /segment-0 is damaged: expected \d+ bytes from offset 0, but read \d+/)
+      await assert.rejects(
+        reading,
+        /segment-0 is damaged: expected \d+ bytes from offset 0, but read \d+/,
+      )
       assert.ok(sent <= 10 + plan.parts[1]!.length, 'no byte that is not in the segment')
     })
   }

@@ -23,7 +23,7 @@ const PRINT_PEAK_MEMORY = `process.on('exit', () => process.stderr.write(String(
 
 const COUNT = 20_000
 
-test(`an archive with the records of ${COUNT} issues is restored, dumped for Gitea, and exported for GitLab`, async (t) => {
+test(`an archive with the records of ${COUNT} issues is restored, dumped for Gitea, and exported for GitLab and back`, async (t) => {
   const folder = temporaryDirectory(t)
   const archive = join(folder, 'many.tar.gz')
   await run(process.execPath, [PROCESS, String(COUNT), archive])
@@ -68,4 +68,10 @@ test(`an archive with the records of ${COUNT} issues is restored, dumped for Git
     exported.flatMap(({ notes }) => notes.filter((each) => !each.system)).length,
     2 * COUNT,
   )
+
+  const back = join(folder, 'back.tar.gz')
+  await godwit('convert', file, '--to', 'github-archive', '--output', back, '--owner', 'ann')
+  const shown = await godwit('show', back, '--json')
+  const { records } = JSON.parse(shown) as { records: Record<string, number> }
+  assert.deepEqual([records.issues, records.issue_comments], [COUNT, 2 * COUNT])
 })

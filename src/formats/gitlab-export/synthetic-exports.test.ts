@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { closeSync, createReadStream, openSync, writeSync } from 'node:fs'
-import { link, mkdir, readFile, symlink, truncate } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
+import { link, readFile, symlink, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { temporaryFolder } from '../../../test/support/archive-samples.ts'
@@ -434,25 +434,4 @@ describe('a hostile export', () => {
     const names = await Array.fromAsync(content.repositories(signal), ({ fullName }) => fullName)
     assert.deepEqual(names, ['alice/Tool'])
   })
-})
-
-test('50,000 issues are read in bounded memory', async (t) => {
-  const folder = join(await temporaryFolder(t), 'export')
-  await writeExport(folder, {})
-  await mkdir(join(folder, 'tree/project'), { recursive: true })
-  const file = openSync(join(folder, 'tree/project/issues.ndjson'), 'w')
-  const body = 'word '.repeat(200)
-  for (let n = 1; n <= 50_000; n++)
-    writeSync(
-      file,
-      `${JSON.stringify(issue(n, { description: body, notes: [note(body), note(body)] }))}\n`,
-    )
-  closeSync(file)
-  const { content, signal } = await readContent(t, { folder }, { git: host.godwitGit })
-  let count = 0
-  for await (const _ of content.facts('issue_comments', signal)) count += 1
-  assert.equal(count, 100_000)
-  const { heapUsed } = process.memoryUsage()
-  // The lines have 170 MB.
-  assert.ok(heapUsed < 120e6, String(heapUsed))
 })

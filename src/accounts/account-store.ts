@@ -29,7 +29,7 @@ export async function findAccountsById(
   return new Map(rows.map((row) => [row.id, accountFromRow(row)]))
 }
 
-/** Returns a function that maps a login in any case to its stored spelling. It covers `logins`, or all accounts by default. */
+/** Returns a function that maps a login in any case to its stored spelling, for these `logins`, or for all accounts by default. */
 export async function readLoginSpellings(
   db: Db,
   logins?: readonly string[],
@@ -44,7 +44,10 @@ export async function readLoginSpellings(
   return (login) => spellings.get(nameKey(login))
 }
 
-/** Creates an account, or updates the spelling of its login, and its creation time if `createdAt` is earlier. */
+/**
+ * Creates an account. If there is one with this login, updates the spelling of the login, and the creation time if `createdAt` is
+ * earlier. The type of an existing account does not change.
+ */
 export async function ensureAccount(
   db: Db,
   login: string,
@@ -67,8 +70,8 @@ export async function ensureAccount(
 }
 
 /**
- * Returns the organization with this login. Creates it if there is no such account, and converts an account that was never used.
- * Returns undefined if a person has used the account. Must be called in a transaction.
+ * Returns the organization with this login. Creates it if there is no such account. If the account is a user that was never used,
+ * makes it an organization. Returns undefined if a person has used the account. Must be called in a transaction.
  */
 export async function ensureOrganization(
   tx: Db,
@@ -106,15 +109,14 @@ export async function isUnused(tx: Db, { id }: Pick<Account, 'id'>): Promise<boo
 
 /** Deletes an account that owns no repositories, belongs to no organization and was never used. Returns false for any other. */
 export async function removeUnusedAccount(db: Db, account: Account): Promise<boolean> {
-  const { id } = account
   return db.transaction().execute(async (tx) => {
     if (!(await isUnused(tx, account))) return false
     const { numDeletedRows } = await tx
       .deleteFrom('accounts')
-      .where('id', '=', id)
-      .where('id', 'not in', (query) => query.selectFrom('repositories').select('owner_id'))
-      .where('id', 'not in', (query) => query.selectFrom('memberships').select('account_id'))
-      .where('id', 'not in', (query) => query.selectFrom('memberships').select('organization_id'))
+      .where('id', '=', account.id)
+      .where('id', 'not in', (eb) => eb.selectFrom('repositories').select('owner_id'))
+      .where('id', 'not in', (eb) => eb.selectFrom('memberships').select('account_id'))
+      .where('id', 'not in', (eb) => eb.selectFrom('memberships').select('organization_id'))
       .executeTakeFirst()
     return numDeletedRows === 1n
   })

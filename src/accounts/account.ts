@@ -17,9 +17,9 @@ export interface Viewer {
   tokenId: number
   /** Set if the request came with the cookie of a browser session. */
   session?: { openedAt: number }
-  /** Whether the token can change nothing. */
+  /** Set if the token may only read. */
   isReadOnly?: true
-  /** The id of the only organization in which the token is valid. To all other owners, the caller is a stranger. */
+  /** The id of the only organization in which the token is valid. For other owners, it gives no more access than no token at all. */
   organizationId?: number
 }
 
@@ -60,7 +60,7 @@ export interface Membership {
   origin: MembershipOrigin
 }
 
-/** A member, with the role by all origins together: an owner by any of them is an owner. */
+/** A member of an organization, or an organization of a member, with the role by all origins together: `owner` wins. */
 export interface Member {
   account: Account
   role: MembershipRole

@@ -20,7 +20,10 @@ export interface Authenticator {
   viewerOf(token: string, ip?: string, mayCheckNew?: MayCheckNew): Promise<Viewer | undefined>
   /** Returns the owner of a browser session by its secret. */
   viewerInSession(secret: string | undefined, ip?: string): Promise<Viewer | undefined>
-  /** Stores when and from which address tokens were last used. Called regularly and when the process stops, so that requests need not write. */
+  /**
+   * Stores when and from which address tokens were last used. It is called regularly and when the process stops, so that requests
+   * need not write.
+   */
   recordUses(): Promise<void>
 }
 
@@ -44,7 +47,8 @@ export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
   let uses = new Map<number, TokenUse>()
   let reported = { day: 0, tokenIds: new Set<number>() }
 
-  function recordUse(viewer: Viewer | undefined, ip: string): void {
+  /** Remembers the use until the next `recordUses`. */
+  function noteUse(viewer: Viewer | undefined, ip: string): void {
     if (viewer) uses.set(viewer.tokenId, { at: now(), ip: isIP(ip) ? ip : null })
   }
 
@@ -56,7 +60,7 @@ export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
     onExpired?.(viewer, ip)
   }
 
-  async function find(
+  async function findViewer(
     token: string,
     ip: string,
     mayCheckNew: MayCheckNew,
@@ -66,6 +70,7 @@ export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
     const findStored = async () => {
       const found = await findTokenByDigest(db, { digest: digestOf(token) })
       if (found && found.expiresAt > now()) return found.viewer
+      // Tokens of the forge expire after a minute, and are then checked again.
       if (found && !issuer) reportExpired(found.viewer, ip)
       return undefined
     }
@@ -77,13 +82,13 @@ export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
 
   /** Validates the forge token of a session again. The browser has the encrypted token, the database the key. */
   async function revalidate(secret: string, { tokenKey }: Session): Promise<Viewer | undefined> {
-    return tokenKey === null ? undefined : find(decryptToken(secret, tokenKey), '', always)
+    return tokenKey === null ? undefined : findViewer(decryptToken(secret, tokenKey), '', always)
   }
 
   return {
     async viewerOf(token, ip = '', mayCheckNew = always) {
-      const viewer = await find(token, ip, mayCheckNew)
-      recordUse(viewer, ip)
+      const viewer = await findViewer(token, ip, mayCheckNew)
+      noteUse(viewer, ip)
       return viewer
     },
 
@@ -92,7 +97,7 @@ export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
       const session = await findSession(db, secret, now())
       if (!session) return undefined
       const viewer = session.isTokenValid ? session.viewer : await revalidate(secret, session)
-      recordUse(viewer, ip)
+      noteUse(viewer, ip)
       return viewer && { ...viewer, session: session.viewer.session }
     },
 

@@ -8,6 +8,7 @@ export interface ForgeOwner {
   /** Never reused, unlike a login. */
   id: number
   login: string
+  /** Epoch milliseconds. The current time if the forge does not say. */
   createdAt: number
 }
 
@@ -24,12 +25,12 @@ export async function accountOfForgeUser(
   const { id, login, createdAt } = user
   const named = await withLogin(tx, login)
   if (named && !belongsToAnotherOwner(named, id) && named.type !== 'User')
-    return { refusal: 'it is an organization here' }
+    return { refusal: 'this login is an organization here' }
   // On a forge with open registration, anybody may register the login of a site admin.
   if (named?.site_admin && named.forge_id === null)
     return {
       refusal:
-        'it is a site admin here who never signed in by the forge. If they are the same person: godwit account edit LOGIN --no-site-admin, sign in, and set it again',
+        'this login is a site admin here who has never signed in with the forge. If it is the same person, run godwit account edit LOGIN --no-site-admin, let them sign in, and grant it again',
     }
   await moveToLogin(tx, user, named)
   const account = await ensureAccount(tx, login, createdAt)
@@ -47,6 +48,7 @@ export async function accountOfForgeOrganization(
 ): Promise<Account | undefined> {
   const { id, login, createdAt } = organization
   const named = await withLogin(tx, login)
+  // Decided before `moveToLogin`, which must not rename anything for a refused login.
   const isRefused =
     named && !belongsToAnotherOwner(named, id) && !(await ensureOrganization(tx, login, createdAt))
   if (isRefused) return undefined
@@ -74,24 +76,27 @@ export async function giveUpLogin(
 const belongsToAnotherOwner = ({ forge_id }: AccountRow, id: number): boolean =>
   forge_id !== null && forge_id !== id
 
-/** Makes the login available to this forge owner, and renames the owner's account to it if there is one. */
+/**
+ * Makes the login available to this forge owner, and renames the owner's account to it if there is one. `named` is the account that
+ * has the login now.
+ */
 async function moveToLogin(
   tx: Db,
   { id, login }: ForgeOwner,
   named: AccountRow | undefined,
 ): Promise<void> {
-  const same = await withForgeId(tx, id)
-  const isFree = !named || belongsToAnotherOwner(named, id)
-  if (named && isFree) await giveUpLogin(tx, named)
-  if (!same || same.id === named?.id) return
-  if (isFree) await rename(tx, same, login)
+  const own = await withForgeId(tx, id)
+  const mayTakeLogin = !named || belongsToAnotherOwner(named, id)
+  if (named && mayTakeLogin) await giveUpLogin(tx, named)
+  if (!own || own.id === named?.id) return
+  if (mayTakeLogin) await rename(tx, own, login)
   else if (await isUnused(tx, named)) {
     // A sync created this account for a directory with the new login, before its owner was read from the forge.
     await rename(tx, named, `${login}--unused-${named.id}`)
-    await rename(tx, same, login)
+    await rename(tx, own, login)
   }
-  // The account with the new login is in use, and belongs to this owner too.
-  else await retire(tx, same)
+  // The account with the new login is in use and belongs to no other owner of the forge, so this owner gets it.
+  else await retire(tx, own)
 }
 
 const withForgeId = (tx: Db, id: number): Promise<AccountRow | undefined> =>
@@ -104,21 +109,21 @@ async function setForgeId(tx: Db, { id }: Pick<Account, 'id'>, forgeId: number |
   await tx.updateTable('accounts').set({ forge_id: forgeId }).where('id', '=', id).execute()
 }
 
-/** Renames an account and removes its forge id, so that a new owner of its login does not get its data. */
+/** Renames an account that its owner no longer uses, and removes its forge id. A new owner of its login must not get its data. */
 async function retire(tx: Db, account: AccountRow): Promise<void> {
   const { id, login, forge_id } = account
   await rename(tx, account, `${login}--${forge_id}-${id}`)
   await setForgeId(tx, account, null)
 }
 
-/** Renames an account. Substitute logins contain two dashes in a row, which forges do not allow, so they are unique. */
+/** Renames an account. The callers make up logins with two dashes in a row, which forges do not allow, so they are unique. */
 async function rename(tx: Db, { id, login_key }: AccountRow, login: string): Promise<void> {
   await tx
     .updateTable('accounts')
     .set({ login, login_key: nameKey(login) })
     .where('id', '=', id)
     .execute()
-  // Permissions that the forge granted are deleted, so that they are read again.
+  // Permissions that the forge granted under the old login are deleted, and read again later.
   await tx
     .deleteFrom('collaborators')
     .where('login_key', '=', login_key)

@@ -17,7 +17,7 @@ export class SignInUnavailable extends Error {
   }
 }
 
-interface SignInParts {
+interface ForgeSignInParts {
   db: Db
   /** Requests the owner of a token from the forge; undefined if the forge rejects the token. Rejects with SignInUnavailable. */
   readTokenOwner(token: string): Promise<ForgeOwner | undefined>
@@ -49,7 +49,7 @@ const PAUSE_MS = 3000
 const POLL_INTERVAL_MS = 50
 const MAX_WAIT_MS = 8000
 
-export function forgeSignIn(parts: SignInParts): ForgeSignIn {
+export function forgeSignIn(parts: ForgeSignInParts): ForgeSignIn {
   const { db, now } = parts
   const pending = new Map<string, Promise<boolean>>()
   let unavailableUntil = 0
@@ -80,16 +80,16 @@ export function forgeSignIn(parts: SignInParts): ForgeSignIn {
 
   async function check(token: string, digest: string, mayCheckNew: boolean): Promise<boolean> {
     const last = await findTokenCheck(db, digest)
-    // A later time was written with a wrong clock.
+    // A time further ahead was written by a process whose clock was wrong.
     const isCurrent =
       last && last.checkAgainAt > now() && last.checkAgainAt <= now() + 2 * MINUTE_MS
-    if (isCurrent) return storedResult(db, digest, now)
+    if (isCurrent) return waitForResult(db, digest, now)
     if (!mayCheckNew && !(await wasAcceptedByForge(db, digest))) return false
     if (unavailableUntil > now())
       throw new SignInUnavailable(unavailableUntil, 'the forge did not respond')
     if (pending.size > MAX_CONCURRENT_CHECKS)
       throw new SignInUnavailable(now() + PAUSE_MS, 'too many tokens are being checked')
-    if (!(await claimTokenCheck(db, digest, now()))) return storedResult(db, digest, now)
+    if (!(await claimTokenCheck(db, digest, now()))) return waitForResult(db, digest, now)
     const isAccepted = await checkWithForge(token, digest)
     if (sweptAt + MINUTE_MS <= now()) {
       sweptAt = now()
@@ -111,7 +111,7 @@ export function forgeSignIn(parts: SignInParts): ForgeSignIn {
 }
 
 async function findOrCreateAccount(
-  { db, warn }: SignInParts,
+  { db, warn }: ForgeSignInParts,
   user: ForgeOwner,
 ): Promise<Account | undefined> {
   const found = await db.transaction().execute((tx) => accountOfForgeUser(tx, user))
@@ -134,18 +134,18 @@ async function storeResult(
 }
 
 /**
- * Returns the stored result of a check. If another process is checking the token, waits for its result. Throws SignInUnavailable if
- * that takes too long, or if the forge did not respond.
+ * Returns the stored result of a check. If a process is checking the token, waits for its result. Throws SignInUnavailable if that
+ * takes too long, or if the forge did not respond.
  */
-async function storedResult(db: Db, digest: string, now: () => number): Promise<boolean> {
+async function waitForResult(db: Db, digest: string, now: () => number): Promise<boolean> {
   const deadline = performance.now() + MAX_WAIT_MS
   for (;;) {
-    const tokenCheck = await findTokenCheck(db, digest)
-    if (tokenCheck && tokenCheck.result !== 'checking') {
-      if (tokenCheck.result !== 'unknown') return tokenCheck.result === 'accepted'
-      throw new SignInUnavailable(tokenCheck.checkAgainAt, 'the forge did not respond')
+    const last = await findTokenCheck(db, digest)
+    if (last && last.result !== 'checking') {
+      if (last.result !== 'unknown') return last.result === 'accepted'
+      throw new SignInUnavailable(last.checkAgainAt, 'the forge did not respond')
     }
-    if (!tokenCheck || performance.now() > deadline)
+    if (!last || performance.now() > deadline)
       throw new SignInUnavailable(now() + PAUSE_MS, 'the forge did not respond')
     await sleep(POLL_INTERVAL_MS)
   }
@@ -219,8 +219,6 @@ export async function storeForgeToken(
       kind: 'forge',
       name: 'token of the forge',
       created_at: checkedAt,
-      last_used_at: null,
-      revoked_at: null,
       ...validity,
     })
     .onConflict((oc) => oc.column('digest').doUpdateSet(validity))

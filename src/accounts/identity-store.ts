@@ -11,7 +11,7 @@ export interface Identity {
   issuer: string
   /** Never reused by the issuer, unlike a login. */
   subject: string
-  /** Names the account at the first sign-in. It must be a valid name. */
+  /** At the first sign-in, the login of the account. The caller checks that it is a valid name. */
   login: string
   /** Whether the issuer makes the person a site admin; undefined if it does not decide that. */
   siteAdmin?: boolean | undefined
@@ -23,14 +23,15 @@ export interface Identity {
 export type Refusal = 'unknown' | 'taken' | 'organization' | 'site-admin'
 
 /**
- * Returns the account that the identity is bound to. At the first sign-in, binds it to the account with its login, which is created if
- * `mayCreate` is set or if the login is a collaborator of a repository. Nobody else gets that account afterwards.
+ * Returns the account that the identity is bound to. At the first sign-in, binds it to the account with its `forgeId`, or else with its
+ * login. The account is created if there is a `forgeId`, if `mayCreate` is set or if the login is a collaborator of a repository.
+ * Nobody else gets that account afterwards.
  */
 export async function accountOfIdentity(
   db: Db,
   identity: Identity,
   { mayCreate, now }: { mayCreate: boolean; now: number },
-): Promise<{ account: Account; isNew: boolean } | { refusal: Refusal }> {
+): Promise<{ account: Account; isFirstSignIn: boolean } | { refusal: Refusal }> {
   return db.transaction().execute(async (tx) => {
     const known = await findByIdentity(tx, identity)
     const account = known ?? (await bind(tx, identity, { mayCreate, now }))
@@ -43,7 +44,7 @@ export async function accountOfIdentity(
         .set({ site_admin: Number(siteAdmin) })
         .where('id', '=', account.id)
         .execute()
-    return { account: { ...account, siteAdmin }, isNew: !known }
+    return { account: { ...account, siteAdmin }, isFirstSignIn: !known }
   })
 }
 
@@ -81,6 +82,7 @@ async function bind(
   await tx
     .insertInto('identities')
     .values({ issuer, subject, account_id: account.id, created_at: now })
+    // An account has at most one identity. If it has another one, nothing is inserted or found.
     .onConflict((oc) => oc.doNothing())
     .execute()
   return (await findByIdentity(tx, identity)) ?? 'taken'
@@ -105,7 +107,7 @@ export async function unbindIdentity(db: Db, account: Account, now: number): Pro
       .executeTakeFirst()
     if (numDeletedRows === 0n) return false
     await closeSessionsOf(tx, account)
-    // Schedules stop if all tokens are revoked, and the account may never have had one.
+    // The account may have no token. With only revoked ones, its schedules stop: see `hasOnlyRevokedTokens`.
     const times = { created_at: now, revoked_at: now }
     const digest = digestOf(randomUUID())
     await tx

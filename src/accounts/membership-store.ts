@@ -1,3 +1,4 @@
+import type { InferResult } from 'kysely'
 import type { Db } from '../db/database.ts'
 import {
   type Account,
@@ -36,15 +37,15 @@ export async function membersOf(
 }
 
 /** Returns the organizations of a viewer in which the token is valid, each with the viewer's role. */
-export async function organizationsOf(db: Db, member: Reader): Promise<Member[]> {
-  const rows = await memberships(db).where('accounts.id', '=', member.account.id).execute()
+export async function organizationsOf(db: Db, viewer: Reader): Promise<Member[]> {
+  const rows = await memberships(db).where('accounts.id', '=', viewer.account.id).execute()
   const all = rows
     .map((row) => ({ organization: organizationOf(row), role: row.role as MembershipRole }))
-    .filter(({ organization }) => !isStrangerTo(member, organization))
+    .filter(({ organization }) => !isStrangerTo(viewer, organization))
   return mergeOrigins(all, 'organization')
 }
 
-/** Merges the entries of all origins to one for each account: an owner by any origin is an owner. */
+/** Merges the entries of all origins into one for each account: an owner by any origin is an owner. */
 function mergeOrigins<K extends string>(
   all: readonly ({ role: MembershipRole } & Record<K, Account>)[],
   key: K,
@@ -133,7 +134,7 @@ export async function organizationsWithMembers(
     .execute()
 }
 
-/** Ignores memberships of organizations that became users, and of users that became organizations. */
+/** Selects memberships with both accounts, except those of organizations that became users, or of users that became organizations. */
 function memberships(db: Db) {
   return db
     .selectFrom('memberships')
@@ -154,7 +155,7 @@ function memberships(db: Db) {
     .orderBy('origin')
 }
 
-type MembershipRow = Awaited<ReturnType<ReturnType<typeof memberships>['execute']>>[number]
+type MembershipRow = InferResult<ReturnType<typeof memberships>>[number]
 
 function organizationOf(row: MembershipRow): Account {
   return accountFromRow({

@@ -18,8 +18,8 @@ export async function listOwnTokens(db: Db, { id }: Account) {
 }
 
 /**
- * Returns until when the caller may create and revoke tokens, or null. A stolen token must not be able to replace itself, so that
- * takes a recent session which was not opened with a limited token or one that the account created.
+ * Returns until when the caller may create and revoke tokens, or null if they may not. A stolen token must not be able to create
+ * another one. So the caller needs a recent session, which was not opened with a limited token or with a token of kind `own`.
  */
 export async function tokensManagedUntil(db: Db, viewer: Viewer): Promise<number | null> {
   const { session, tokenId, isReadOnly, organizationId } = viewer
@@ -28,7 +28,7 @@ export async function tokensManagedUntil(db: Db, viewer: Viewer): Promise<number
   return !opener || opener.kind === 'own' ? null : session.openedAt + MAX_SESSION_AGE_MS
 }
 
-/** Returns the token of a session, or undefined if the session has ended. */
+/** Returns the token that a session was opened with, or undefined if the session has ended. */
 const findOpener = (db: Db, id: number) =>
   db
     .selectFrom('tokens')
@@ -78,6 +78,7 @@ export async function createOwnToken(
     await lockRow(tx, 'accounts', account.id)
     const opener = await findOpener(tx, tokenId)
     if (!opener) throw new TokenRefused('The session has ended.')
+    // Sessions and tokens of the forge expire soon, but the account can sign in again, so they set no limit.
     const end = opener.kind === 'token' ? opener.expires_at : null
     if (end !== null && expiresAt > end) {
       const date = new Date(end).toISOString().slice(0, 10)

@@ -12,8 +12,8 @@ interface SessionTimes {
 }
 
 /**
- * Opens a session with a token and returns the secret for the browser's cookie, which is not stored. A token of the forge must be validated again
- * later: the browser keeps it encrypted and the database keeps the key, so that neither has the token.
+ * Opens a session with a token and returns the secret for the browser's cookie. Only the digest of the secret is stored. A token of the
+ * forge must be validated again later: the browser keeps it encrypted and the database keeps the key, so that neither has the token.
  */
 export async function openSession(
   db: Db,
@@ -37,8 +37,8 @@ export async function openSession(
 }
 
 /**
- * Opens a session for an account that somebody else has authenticated. A new token stands for the session, so that clone tokens and
- * streams end with it. Nobody knows the token, so it cannot be used for anything else.
+ * Opens a session for an account that a provider or a proxy has authenticated. A new token stands for the session, so that clone tokens
+ * and streams end with it. Nobody knows the token, so it cannot be used for anything else.
  */
 export async function openSessionWithoutToken(
   db: Db,
@@ -72,7 +72,7 @@ export interface Session {
   tokenKey: string | null
 }
 
-/** Finds a session by its secret. A session whose token is revoked has ended. */
+/** Finds a session by its secret. Returns undefined if it has ended, also because its token was revoked. */
 export async function findSession(
   db: Db,
   secret: string,
@@ -141,10 +141,11 @@ export async function closeSessionsOf(db: Db, { id }: Account): Promise<void> {
     .execute()
 }
 
+/** Deletes sessions that have expired. */
 export async function sweepSessions(db: Db, now: number): Promise<void> {
   await deleteSessionTokens(db).where('expires_at', '<=', now).execute()
   await db.deleteFrom('sessions').where('expires_at', '<=', now).execute()
 }
 
-/** Deletes tokens that stand for sessions, with their sessions. */
+/** Returns a query that deletes tokens which stand for sessions. Their sessions are deleted with them, by the foreign key. */
 const deleteSessionTokens = (db: Db) => db.deleteFrom('tokens').where('kind', '=', 'session')

@@ -1,6 +1,6 @@
 import { hash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import { type Expression, expressionBuilder, type SqlBool } from 'kysely'
+import { type Expression, expressionBuilder, type InferResult, type SqlBool } from 'kysely'
 import { type Db, lockRow } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 import type { Tables } from '../db/tables.ts'
@@ -21,7 +21,7 @@ export interface TokenRecord {
   revokedAt: number | null
 }
 
-/** Tokens that an operator or the account itself has created. */
+/** The kinds of tokens that somebody created here: `token` by an operator, `own` by the account itself. */
 const ISSUED_KINDS = ['token', 'own'] as const
 
 interface TokenSettings {
@@ -56,7 +56,7 @@ export async function addToken(
   return token
 }
 
-/** The columns of a token from which `viewerFromRow` reads its limits. */
+/** The columns of a token that `viewerFromRow` needs, in addition to those of its account. */
 export const VIEWER_COLUMNS = [
   'tokens.id as token_id',
   'tokens.read_only',
@@ -104,12 +104,13 @@ export function isUsableById(now: number): Expression<SqlBool> {
     eb.or([
       eb('tokens.expires_at', 'is', null),
       eb('tokens.expires_at', '>', now),
+      // The forge accepted it. A token that it rejected expires at the time of the check.
       eb('tokens.expires_at', '>', eb.ref('tokens.forge_checked_at')),
     ]),
   ])
 }
 
-/** Returns undefined unless the token `isUsableById`. */
+/** Returns the viewer of a token, or undefined unless the token `isUsableById`. */
 export async function findViewerByTokenId(
   db: Db,
   tokenId: number,
@@ -140,7 +141,7 @@ export const issuedTokens = (db: Db) =>
     .select(['accounts.login', 'organizations.login as organization'])
     .where('kind', 'in', ISSUED_KINDS)
 
-type TokenRow = Awaited<ReturnType<ReturnType<typeof issuedTokens>['execute']>>[number]
+type TokenRow = InferResult<ReturnType<typeof issuedTokens>>[number]
 
 export const tokenFromRow = (row: TokenRow): TokenRecord => ({
   id: row.id,
@@ -171,8 +172,8 @@ export async function revokeToken(db: Db, id: number, now: number): Promise<bool
 }
 
 /**
- * Revokes the issued tokens of an account, or the one with the `id`, as an operator or by the account itself. Returns the ids of
- * those that were not revoked before.
+ * Revokes the issued tokens of an account, or only the one with the `id`. `bySelf` is set if the account itself does so, not an
+ * operator. Returns the ids of those that were not revoked before.
  */
 export async function revokeTokensOf(
   db: Db,
@@ -212,7 +213,8 @@ export async function recordTokenUse(db: Db, uses: ReadonlyMap<number, TokenUse>
 
 /**
  * Returns whether an operator has removed the account by revoking all of its tokens. Expired tokens do not count as revoked, and
- * tokens that the account revoked itself do not count at all. Accounts of the forge are removed there, and accounts with an identity can sign in without a token.
+ * tokens that the account revoked itself do not count at all. Returns false for accounts of the forge, which are removed there, and
+ * for accounts with an identity, which can sign in without a token.
  */
 export async function hasOnlyRevokedTokens(db: Db, { id }: Account): Promise<boolean> {
   const rows = await db
@@ -232,8 +234,8 @@ const CHECKSUM_LENGTH = 6
 const SHAPE = /^gwt_[0-9A-Za-z]{38}$/
 
 /**
- * Creates a token: `gwt_`, 32 random characters (190 bits) and their checksum. With the checksum, secret scanners recognize leaked tokens, and
- * a mistyped token is rejected without a query.
+ * Creates a token: `gwt_`, 32 random characters (190 bits) and their checksum. With the checksum, secret scanners recognize leaked
+ * tokens, and a mistyped token is rejected without a query.
  */
 export function createToken(): string {
   let secret = ''
@@ -252,7 +254,7 @@ export function isGodwitToken(text: string): boolean {
 export const isMistypedToken = (text: string): boolean =>
   text.startsWith('gwt_') && !isGodwitToken(text)
 
-/** A hash without salt is sufficient, since tokens and secrets of sessions are too random to be guessed. */
+/** Returns the SHA-256 of a token or secret. No salt is needed, since tokens and secrets of sessions are too random to be guessed. */
 export function digestOf(token: string): string {
   return hash('sha256', token)
 }

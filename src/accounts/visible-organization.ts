@@ -1,3 +1,4 @@
+import type { InferResult } from 'kysely'
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 import { type Account, isStrangerTo, nameKey, type Reader } from './account.ts'
@@ -13,7 +14,7 @@ export interface VisibleOrganization {
 }
 
 /**
- * Finds an organization of which the viewer is a member; site admins see all. For everybody else, the result, the query and its
+ * Finds an organization of which the reader is a member; site admins see all. For everybody else, the result, the query and its
  * duration are the same whether the organization exists or not.
  */
 export async function findVisibleOrganization(
@@ -47,7 +48,7 @@ const byId = prepared(
   readRows,
 )
 
-/** Selects one row for each origin of the viewer's membership, or one row without a role for a site admin who is not a member. */
+/** Selects one row for each origin of the reader's membership, or one row without a role for a site admin who is not a member. */
 function visibleRows(db: Db, { accountId, isAdmin }: Query) {
   return db
     .selectFrom('accounts')
@@ -62,9 +63,7 @@ function visibleRows(db: Db, { accountId, isAdmin }: Query) {
     )
 }
 
-type VisibleRow = Awaited<ReturnType<ReturnType<typeof visibleRows>['execute']>>[number]
-
-function readRows(rows: VisibleRow[]) {
+function readRows(rows: InferResult<ReturnType<typeof visibleRows>>) {
   const [row] = rows
   return row && { account: accountFromRow(row), isOwner: rows.some(({ role }) => role === 'owner') }
 }

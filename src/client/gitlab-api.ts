@@ -21,10 +21,10 @@ const MAX_PAUSE_MS = 15_000
 /** How long an export may wait for a free worker: until one takes it, it has no status. */
 const MAX_WAIT_FOR_WORKER_MS = 30 * 60_000
 const MAX_BODY_BYTES = 32 * 1024 * 1024
-/** Projects that are only shared with the group belong to another one. */
+/** `with_shared=false` leaves out projects of other groups that are only shared with this one. */
 const GROUP_QUERY =
   '?include_subgroups=true&with_shared=false&order_by=id&sort=asc&simple=true&per_page=100'
-const RUNNING = new Set(['queued', 'started', 'regeneration_in_progress'])
+const RUNNING_STATES = new Set(['queued', 'started', 'regeneration_in_progress'])
 
 /** The part of GitLab's REST API (v4) that makes project exports. It can be passed to `downloadArchive`. */
 export class GitLabApi {
@@ -76,14 +76,14 @@ export class GitLabApi {
   ): Promise<void> {
     let state = await this.#exportState(id, signal)
     if (canReuse && state === 'finished') return
-    let hasBegun = RUNNING.has(state)
+    let hasBegun = RUNNING_STATES.has(state)
     if (!hasBegun) await this.#call(`/projects/${id}/export`, signal, 'POST')
     const startedAt = performance.now()
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, MAX_PAUSE_MS)) {
       state = await this.#exportState(id, signal)
       if (state === 'finished') return
       onState(state)
-      if (RUNNING.has(state)) hasBegun = true
+      if (RUNNING_STATES.has(state)) hasBegun = true
       else if (hasBegun || state !== 'none')
         throw new UserError(`the server could not make the export (status ${state})`)
       else if (performance.now() - startedAt > MAX_WAIT_FOR_WORKER_MS)
@@ -92,6 +92,7 @@ export class GitLabApi {
     }
   }
 
+  /** Returns the URL of the finished export of a project. */
   async archiveLink(id: number): Promise<URL> {
     return new URL(`${this.server.url}/api/v4/projects/${id}/export/download`)
   }
@@ -133,7 +134,8 @@ export class GitLabApi {
       throw (
         busyErrorOf(response, url) ?? new ServerError(status, `${url} failed: ${status}${message}`)
       )
-    if (status < 400) throw new RequestRejected(status, `${url} redirects API requests: ${CHECK}`)
+    if (status < 400)
+      throw new RequestRejected(status, `${url} redirects API requests: ${CHECK_URL}`)
     if (status === 401)
       throw new RequestRejected(
         401,
@@ -143,7 +145,7 @@ export class GitLabApi {
     throw new RequestRejected(status, `the server responded ${status}${message}${advice}`)
   }
 
-  /** A server that is misconfigured may repeat the request's headers in its message. */
+  /** Returns the server's message in parentheses, or ''. A misconfigured server may repeat the token in it. */
   #messageIn(body: unknown): string {
     const reason = ['message', 'error_description', 'error']
       .map((key) => fieldOf(body, key))
@@ -160,12 +162,12 @@ export class GitLabApi {
   }
 
   #notGitLab(): RequestRejected {
-    return new RequestRejected(200, `${this.server.url} does not respond like GitLab: ${CHECK}`)
+    return new RequestRejected(200, `${this.server.url} does not respond like GitLab: ${CHECK_URL}`)
   }
 }
 
-const CHECK = 'check --url, the address of its web pages'
-/** By the status of a request that starts an export. */
+const CHECK_URL = 'check --url, the address of its web pages'
+/** What to check if the server refuses to start an export, by the status of its response. */
 const START_ADVICE: Record<number, string> = {
   403: ': an export takes the Maintainer or Owner role, and a token with the scope `api`',
   404: ': an administrator may have disabled exports',
@@ -183,7 +185,7 @@ async function unlessMissing<T>(response: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** Returns the query of the next page. The rest of the link is the server's idea of its own address, which may be wrong. */
+/** Returns only the query of the link to the next page: behind a proxy, a server may have a wrong idea of its own address. */
 function nextQuery(link: string | null): string | undefined {
   const [, next] = /<([^<>]*)>\s*;[^,<]*\brel="?next\b/.exec(link ?? '') ?? []
   return next === undefined ? undefined : URL.parse(next, 'http://localhost')?.search

@@ -54,23 +54,23 @@ interface WriterParts {
 }
 
 interface Target {
-  /** Whether the output is a directory that may exist, and gets files or directories for each repository. */
-  isDirectory: boolean
+  /** Whether the output may already exist: a directory to which the repositories are added. */
+  mayExist: boolean
   create(parts: WriterParts): FormatWriter
 }
 
 export const TARGETS = {
   'github-archive': {
-    isDirectory: false,
+    mayExist: false,
     create: (parts) =>
       githubArchiveWriter({ ...parts, generator: `godwit ${VERSION}`, now: Date.now }),
   },
   'gitea-dump': {
-    isDirectory: true,
+    mayExist: true,
     create({ output, options, ...parts }) {
       if (/[%?#]/.test(output))
         throw new UsageError(
-          `restore-repo reads files by URL: ${output} must not have %, ? or # in it`,
+          `--output ${output} must not have %, ? or # in it, because restore-repo reads files by URL`,
         )
       const { keepLinks = false, target } = options
       return giteaDumpWriter({
@@ -82,15 +82,16 @@ export const TARGETS = {
     },
   },
   'gitlab-export': {
-    isDirectory: true,
+    mayExist: true,
     create: ({ output, options, ...parts }) =>
       gitlabExportWriter({
-        ...{ ...parts, into: output },
+        ...parts,
+        into: output,
         assetBaseUrl: baseUrl('--asset-base-url', options.assetBaseUrl),
       }),
   },
   html: {
-    isDirectory: false,
+    mayExist: false,
     create: (parts) => htmlWriter({ ...parts, generator: `godwit ${VERSION}`, now: new Date() }),
   },
 } satisfies Record<string, Target>
@@ -125,7 +126,7 @@ export function convertCommand(program: Command, about: string): void {
     )
 }
 
-/** Converts and prints the result. With `json`, the result is passed to `printResult`. */
+/** Converts and prints the result. With the option `json`, passes it to `printResult` instead. */
 export async function runConvert(
   command: Command,
   inputs: readonly string[],
@@ -155,22 +156,20 @@ export async function runConvert(
   const opened = await Promise.all(
     inputs.map(async (name) => ({ name, open: await archiveOpener(name) })),
   )
-  const into = target.isDirectory ? output : dirname(output)
+  const into = target.mayExist ? output : dirname(output)
   const createWriter = (workDirectory: string, people: PeopleMap) =>
     target.create({ git, output, workDirectory, people, options })
   const results = convert(
     {
-      ...{
-        git,
-        inputs: opened,
-        repositories,
-        owner,
-        people,
-        into,
-        report,
-        createWriter,
-        numbersFile,
-      },
+      git,
+      inputs: opened,
+      repositories,
+      owner,
+      people,
+      into,
+      report,
+      createWriter,
+      numbersFile,
       onProgress: (step) => progress.update(undefined, step),
     },
     signal,
@@ -183,9 +182,10 @@ export async function runConvert(
   const failed: { full_name: string; errors: readonly string[] }[] = []
   await withWriteContext(into, async () => {
     for await (const { fullName, errors } of results) {
-      if (errors.length === 0) converted.push(fullName)
-      else failed.push({ full_name: fullName, errors })
-      if (errors.length === 0) show(`converted: ${fullName}`)
+      if (errors.length === 0) {
+        converted.push(fullName)
+        show(`converted: ${fullName}`)
+      } else failed.push({ full_name: fullName, errors })
       for (const error of errors) show(`failed: ${fullName}: ${error}`)
     }
   })
@@ -199,8 +199,8 @@ export async function runConvert(
         examples[0] ?? '-',
       ]),
     ])
-  for (const note of report.notes) show(note)
   const { notes } = report
+  for (const note of notes) show(note)
   const result = { to: options.to, output, converted, failed, lost, warnings, notes }
   if (options.json) printResult(result)
   if (options.report !== undefined)
@@ -228,7 +228,7 @@ async function readPeopleFile(
   )
     report.warn(
       'people',
-      'account-id is used only with --target: all authors stay original authors',
+      'account-id is used only with --target: without it, no author is linked to an account',
     )
   return people
 }

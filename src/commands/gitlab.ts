@@ -38,7 +38,7 @@ interface GitLabOptions {
 }
 
 interface ProjectExport {
-  /** The path of the project, or the argument if the server has neither a project nor a group of this name. */
+  /** The path of the project, or the argument if its projects could not be listed. */
   project: string
   state: 'exported' | 'skipped' | 'failed'
   file?: string
@@ -46,7 +46,7 @@ interface ProjectExport {
   reason?: string
 }
 
-/** Waiting for one project, the next ones are exported. GitLab allows 6 exports a minute by default. */
+/** While the server prepares one export, others are prepared or downloaded. GitLab allows 6 exports a minute by default. */
 const CONCURRENCY = 3
 
 export function gitlabCommands(program: Command, about: string): void {
@@ -66,10 +66,9 @@ export function gitlabCommands(program: Command, about: string): void {
     .requiredOption('--token-file <FILE>', 'file with an access token that has the scope api')
     .requiredOption('--output <DIR>', 'the directory for GROUP/PROJECT_export.tar.gz')
     .addOption(
-      new Option(
-        '--to <FORMAT>',
-        'then convert the exports, into converted in the directory',
-      ).choices(Object.keys(TARGETS)),
+      new Option('--to <FORMAT>', 'then convert the exports to this format: DIR/converted').choices(
+        Object.keys(TARGETS),
+      ),
     )
     .option('--owner <LOGIN>', 'owner of the converted projects (default: their top-level group)')
     .option('--json', 'print the result as JSON')
@@ -92,7 +91,7 @@ async function exportAndConvert(command: Command, run: Run, signal: AbortSignal)
   const { options, setStopMessage } = run
   const { to, json = false } = options
   const output = resolve(options.output)
-  const converted = to && join(output, TARGETS[to].isDirectory ? 'converted' : 'converted.tar.gz')
+  const converted = to && join(output, to === 'github-archive' ? 'converted.tar.gz' : 'converted')
   for (const path of converted ? [converted, `${converted}.numbers.csv`] : [])
     if (existsSync(path)) throw new UserError(`${path} already exists: move it away`)
   const { exports, owner } = await downloadExports(readCommandConfig(command), run, signal)
@@ -135,6 +134,7 @@ async function downloadExports(config: Config, { names, options }: Run, signal: 
     progress.update(undefined, '')
     if (!options.json) print(`${result.state}: ${result.project}: ${text}`)
   }
+  /** Records a failure that concerns one project only. */
   const attempt = async <T>(project: string, stop: AbortSignal, work: () => Promise<T>) => {
     try {
       return await work()
@@ -171,10 +171,10 @@ interface ExportParts {
   progress: ReturnType<typeof progressLine>
 }
 
-/** What the verification of an export throws if the export is not usable. */
-const DAMAGED = [UserError, ArchiveDamaged, ArchiveNotSupported, ArchiveRefused]
+/** What `verifyFile` throws if the export itself is the reason. */
+const EXPORT_ERRORS = [UserError, ArchiveDamaged, ArchiveNotSupported, ArchiveRefused]
 
-/** A file with the final name is complete, because only a verified download gets it. */
+/** Exports, downloads and verifies a project. If its file exists, it is complete, because only a verified download gets this name. */
 async function exportProject(
   { api, config, output, progress }: ExportParts,
   { id, path }: GitLabProject,
@@ -200,7 +200,7 @@ async function exportProject(
     if (level === 'error') errors.push(text)
   }).catch(async (error: Error) => {
     signal.throwIfAborted()
-    if (!DAMAGED.some((each) => error instanceof each)) throw error
+    if (!EXPORT_ERRORS.some((each) => error instanceof each)) throw error
     await target.discard()
     const [reason = error.message] = errors
     throw new UserError(`the export is damaged and was removed: ${reason}`, { cause: error })
@@ -209,13 +209,14 @@ async function exportProject(
   return { project: path, state: 'exported', file, bytes: target.position }
 }
 
-/** Returns why a project fails, or undefined for an error that would fail every other project too. */
+/** Returns the reason if an error concerns one project only, or undefined if every other project would fail too. */
 function reasonOf(error: unknown): string | undefined {
   if (error instanceof RequestRejected && error.status === 401) return undefined
   if (error instanceof UserError) return error.message
   return error instanceof Error ? describeKnownError(error)?.message : undefined
 }
 
+/** Returns the group that all projects are in. Without `--to` it is not needed, and there may be several. */
 function topLevelGroup(projects: readonly GitLabProject[], { to }: GitLabOptions): string {
   const groups = new Set(projects.map(({ path }) => path.split('/')[0]!))
   if (to && groups.size > 1)
@@ -223,7 +224,7 @@ function topLevelGroup(projects: readonly GitLabProject[], { to }: GitLabOptions
   return groups.values().next().value ?? ''
 }
 
-/** The token must not be sent without encryption. */
+/** Returns the address without a trailing slash. It must be https, because the token must not be sent unencrypted. */
 function serverUrl(text: string): string {
   let url: string
   try {

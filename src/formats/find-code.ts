@@ -1,13 +1,13 @@
-/** Matches a fence, or backticks that may begin inline code. */
-const OPENING = /^ {0,3}(`{3,}|~{3,})|`+/gm
+/** Matches a fence, or backticks that may begin inline code. A fence of backticks has no further backticks on its line. */
+const OPENING = /^ {0,3}(`{3,}(?=[^`\n]*$)|~{3,})|`+/gm
 const CLOSING_FENCE = /^ {0,3}([`~]{3,})[ \t]*$/gm
 const BACKTICKS = /`+/g
 
 /** Yields the ranges of code in a text, in order. It takes linear time for any text, because the text is untrusted. */
 export function* findCode(text: string): Generator<{ start: number; end: number }> {
-  // Only backticks of the same number end inline code.
+  // The last run of backticks by its length: only a run of the same length ends inline code.
   const lastByLength = new Map<number, number>()
-  // `matchAll` begins at the `lastIndex` of the previous search.
+  // `matchAll` begins at `lastIndex`, which an earlier search has set.
   BACKTICKS.lastIndex = 0
   for (const { 0: ticks, index } of text.matchAll(BACKTICKS)) lastByLength.set(ticks.length, index)
   for (let at = 0; ; ) {
@@ -16,7 +16,7 @@ export function* findCode(text: string): Generator<{ start: number; end: number 
     if (!found) return
     const { 0: all, 1: fence, index: start } = found
     at = start + all.length
-    // The search for the end is skipped if it cannot succeed. Otherwise the next search begins after its result.
+    // No part of the text is searched twice: a search for the end that cannot succeed is skipped, and the next one begins after its result.
     if (fence === undefined && lastByLength.get(all.length)! < at) continue
     at =
       fence === undefined
@@ -26,15 +26,15 @@ export function* findCode(text: string): Generator<{ start: number; end: number 
   }
 }
 
-/** Code that is not closed extends to the end of the text. */
+/** Returns where code ends. Code that is not closed extends to the end of the text. */
 function endOfCode(
   text: string,
   from: number,
   closing: RegExp,
-  isClosed: (match: RegExpExecArray) => boolean,
+  isEnd: (match: RegExpExecArray) => boolean,
 ): number {
   closing.lastIndex = from
   for (let found = closing.exec(text); found; found = closing.exec(text))
-    if (isClosed(found)) return closing.lastIndex
+    if (isEnd(found)) return closing.lastIndex
   return text.length
 }

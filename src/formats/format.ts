@@ -3,9 +3,9 @@ import type { Snapshot } from '../sources/snapshot.ts'
 import type { Report } from './report.ts'
 
 /**
- * The content of one input, or of several that `mergeReaders` made one. It is unpacked in a work directory on the file system of the
- * output, so everything can be read repeatedly and files can be linked or moved. A reader is created after its format was recognized
- * by the content, never by the name. Facts are the only way from one format to another.
+ * The content of one input, or of several that `mergeReaders` merged. It is unpacked in a work directory on the file system of the
+ * output, so everything can be read repeatedly and files can be linked or moved. The format of an input is recognized by its content,
+ * never by its name. A reader of one format and a writer of another have only the facts of `records/` in common.
  */
 export interface FormatReader {
   readonly summary: ContentSummary
@@ -14,26 +14,20 @@ export interface FormatReader {
   /** Returns the URL of a repository on its old host, without a trailing slash, or '' if it is not known. */
   urlOf(fullName: string): string
   /**
-   * Verifies each repository, one after another. The snapshot of a repository is a bare git directory, with that of its wiki, and
-   * LFS objects in `examination.repository.lfsObjects`. It exists until the next one is requested; a writer may move or change it.
+   * Verifies and yields each repository, one after another. A snapshot has the bare git directories of the repository and its wiki, and
+   * the LFS objects in `examination.repository.lfsObjects`. It exists until the next one is requested; a writer may move or change it.
    */
   repositories(signal: AbortSignal): AsyncIterable<RepositoryContent>
   /**
-   * Yields all facts of one kind, those of all repositories, in the order of the input: one file or line is in memory at a time.
-   * Invalid records, and times that cannot be parsed, are passed to the report while they are read: read each
-   * kind once, and one kind at a time.
+   * Yields the facts of one kind, of all repositories, in the order of the input. Only one file or line is in memory at a time.
+   * Invalid records, and times that cannot be parsed, are passed to the report while they are read. So read each kind only once, and
+   * one kind at a time.
    */
   facts<K extends FactKind>(kind: K, signal: AbortSignal): AsyncIterable<FactsByKind[K]>
   /** Finds the file of an attachment or a release asset by the `file` of its fact, and compares it with its digest, if there is one. */
   findFile(path: string, signal: AbortSignal): Promise<FoundFile | { missing: string }>
-  /** Issues and pull requests that had to get another number, such as `!3` that became `#13`. */
-  renumbered?(): Iterable<Renumbered>
-}
-
-export interface Renumbered {
-  repository: string
-  old: string
-  new: string
+  /** Returns the issues and pull requests that had to get another number, such as `!3` that became `#13`. */
+  renumbered?(): Iterable<{ repository: string; old: string; new: string }>
 }
 
 /** The base of URLs in content whose host is not known. No host can have this name. */
@@ -61,14 +55,14 @@ export interface FoundFile {
 }
 
 /**
- * Writes the content in one format. It is created with its own options, such as the output and a work directory on the same file
- * system, which the caller removes. The output is complete and durable, or absent.
+ * Writes the content in one format. Each writer is created with its own options, such as the output and a work directory on the same
+ * file system, which the caller removes. The output is complete and durable, or absent.
  */
 export interface FormatWriter {
   /** Whether the writer maps people itself. Otherwise the facts have the new logins already. */
   readonly mapsPeople?: boolean
   /**
-   * Yields each repository when it is written, or with the errors why it is not. Everything that the format cannot represent is
+   * Yields each repository once it is written, or with the errors that prevented it. Everything that the format cannot represent is
    * passed to `report`.
    */
   write(content: FormatReader, report: Report, signal: AbortSignal): AsyncIterable<Written>

@@ -2,13 +2,12 @@ import type { FactKind, FactsByKind } from '../records/fact-kinds.ts'
 import type { FormatReader } from './format.ts'
 import type { PeopleMap } from './people.ts'
 
-/** The fields of facts that have logins, at any depth. The owner of a repository keeps its login: it is part of the names. */
-const LOGIN_FIELDS = new Set([
-  ...['author', 'actor', 'login', 'creator', 'resolver', 'assignees'],
-  ...['authorizedUsers', 'dismissalUsers', 'owner'],
-])
+/** The fields of facts that contain logins, at any depth. */
+const LOGIN_FIELDS = new Set(
+  'author actor login creator resolver assignees authorizedUsers dismissalUsers owner'.split(' '),
+)
 
-/** Returns the content with new logins in its facts. If several accounts get one login, the first of them is its user. */
+/** Returns the content with new logins in its facts. If several accounts get the same login, only the fact of the first one is used. */
 export function mapPeople(content: FormatReader, people: PeopleMap): FormatReader {
   if (people.size === 0) return content
   const mapped = (value: unknown, isLogin: boolean): unknown => {
@@ -25,6 +24,7 @@ export function mapPeople(content: FormatReader, people: PeopleMap): FormatReade
   async function* facts<K extends FactKind>(kind: K, signal: AbortSignal) {
     const logins = new Set<string>()
     for await (const each of content.facts(kind, signal)) {
+      // The owner of a repository keeps its login, which is part of the full name.
       const owner = kind === 'repositories' && 'owner' in each ? { owner: each.owner } : {}
       const fact = { ...(mapped(each, false) as FactsByKind[K]), ...owner }
       const login = 'login' in fact ? fact.login.toLowerCase() : undefined

@@ -31,5 +31,8 @@ test('an error while undoing does not hide the first error', async (t) => {
     await writeFile(owner, '')
     throw new Error('the disk is gone')
   }
-  await assert.rejects(moveDurably(owner, move), /^Error: the disk is gone; and then: ENOTDIR/)
+  await assert.rejects(
+    moveDurably(owner, move),
+    /^Error: the disk is gone; undoing it failed too: ENOTDIR/,
+  )
 })

@@ -7,7 +7,7 @@ import { lockFile } from '../lib/file-lock.ts'
 import { makeDirectory } from '../lib/make-directory.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 
-// Not valid as the name of an owner, neither for a git host nor for Gitea. A directory has the first prefix until it is locked.
+// Neither is valid as the name of an owner, on any git host. A directory has the first prefix until it is locked.
 const [UNLOCKED_PREFIX, PREFIX] = ['.godwit-new-', '.godwit-restore-']
 const LOCK = 'lock'
 
@@ -77,7 +77,7 @@ export function nearestExisting(directory: string): string {
   return existsSync(directory) ? directory : nearestExisting(dirname(directory))
 }
 
-/** Throws ArchiveRefused if a target exists. Compares names without regard to case, as servers do. */
+/** Throws ArchiveRefused if one of the `folders`, which are `OWNER/NAME`, exists. Compares names without regard to case, as servers do. */
 export async function refuseExisting(into: string, folders: ReadonlySet<string>): Promise<void> {
   const owners = await entriesByKey(into)
   for (const folder of folders) {
@@ -91,7 +91,7 @@ export async function refuseExisting(into: string, folders: ReadonlySet<string>)
     const taken = (await entriesByKey(directory)).get(name.toLowerCase())
     if (taken)
       throw new ArchiveRefused(
-        `${join(directory, taken.name)} already exists; move it away, or restore into another directory`,
+        `${join(directory, taken.name)} already exists; move it away, or name another directory`,
       )
     if (existing.name !== owner)
       throw new ArchiveRefused(
@@ -114,19 +114,19 @@ export async function moveDurably(owner: string, move: () => Promise<void>): Pro
   for (const folder of [owner, dirname(owner)]) await sync(folder)
 }
 
-/** Fails if the target exists. A rename alone would replace an empty directory. */
+/** Moves a directory. Fails if the target exists: a rename alone would replace an empty directory. */
 export async function moveTo(from: string, to: string): Promise<void> {
   await mkdir(to)
   await rename(from, to).catch((error: unknown) => undoAndThrow(error, () => rmdir(to)))
 }
 
-/** Throws the error after `undo`. If that fails too, the message contains both. */
+/** Calls `undo` and throws the error. If `undo` fails too, the message contains both errors. */
 export async function undoAndThrow(error: unknown, undo: () => Promise<void>): Promise<never> {
   try {
     await undo()
   } catch (second) {
     const [first, then] = [error, second].map((each) => (each as Error).message)
-    throw new Error(`${first}; and then: ${then}`, { cause: error })
+    throw new Error(`${first}; undoing it failed too: ${then}`, { cause: error })
   }
   throw error
 }
@@ -137,9 +137,10 @@ async function removeIfEmpty(folder: string): Promise<void> {
   })
 }
 
-/** Stays below any limit on open files. */
+/** Low enough for any limit on open files. */
 const CONCURRENT_SYNCS = 32
 
+/** Syncs a directory and everything in it. */
 export async function syncTree(dir: string): Promise<void> {
   const entries = await readdir(dir, { recursive: true, withFileTypes: true })
   await mapConcurrent(entries, { concurrency: CONCURRENT_SYNCS }, (entry) =>
@@ -148,12 +149,13 @@ export async function syncTree(dir: string): Promise<void> {
   await sync(dir)
 }
 
+/** Syncs a file or directory, so that it is not lost in a crash (fsync). */
 export async function sync(path: string): Promise<void> {
   await using handle = await open(path)
   await handle.sync()
 }
 
-/** Some file systems have no hard links, and some do not allow links to files of other users. */
+/** Copies the file if it cannot be linked: some file systems have no hard links, and some allow none to files of other users. */
 export async function linkOrCopy(from: string, to: string): Promise<void> {
   await link(from, to).catch((error: unknown) => {
     if (!hasCode(error, 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK', 'ENOSYS', 'EXDEV')) throw error

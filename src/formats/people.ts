@@ -10,7 +10,7 @@ export interface MappedPerson {
   accessLevel?: number
 }
 
-/** The accounts on the target, by the login in the input, in lower case. For GitLab it may be an id or an e-mail address. */
+/** The accounts on the target by the login in the input, in lower case. A key can also be the id or e-mail address of a GitLab user. */
 export type PeopleMap = ReadonlyMap<string, MappedPerson>
 
 const FIRST_COLUMN_TITLE = 'old-login'
@@ -49,7 +49,7 @@ export function parsePeopleCsv(
   return { people, warnings }
 }
 
-/** Parses the cells of one line. Returns undefined if the line has no new login, and a message if it is invalid. */
+/** Parses the cells of one line. Returns undefined if it has neither a new login nor an address, and a message if it is invalid. */
 function parsePerson(
   cells: string[],
   titles: readonly string[],
@@ -60,7 +60,7 @@ function parsePerson(
   if (newLogin === undefined) return 'it has no comma'
   if (old === '') return 'the old login is missing'
   const [id, email, level] = [cell('account-id'), cell('email'), cell('access-level')]
-  // An importer of GitLab needs only the address.
+  // GitLab's importer finds accounts by address, so a new login is not needed.
   const login = newLogin || (email && old)
   if (login === '') return undefined
   const why = refusal(login)
@@ -69,7 +69,9 @@ function parsePerson(
   if (level !== '' && !/^[1-4]0$/.test(level))
     return `${level} is not an access level: 10, 20, 30 or 40`
   const person = {
-    ...{ login, id: id === '' ? undefined : Number(id), ...(email !== '' && { email }) },
+    login,
+    id: id === '' ? undefined : Number(id),
+    ...(email !== '' && { email }),
     ...(level !== '' && { accessLevel: Number(level) }),
   }
   return { old: old.toLowerCase(), person }

@@ -1,7 +1,7 @@
 import { LimitedLines } from '../lib/limited-lines.ts'
 
-/** Something that the target cannot represent. */
-export interface Loss {
+/** Objects of one kind that the target cannot represent. */
+interface Loss {
   kind: string
   count: number
   /** The first few of them. */
@@ -14,7 +14,7 @@ const MAX_EXAMPLES = 5
 export class Report {
   readonly #warnings: LimitedLines
   readonly #losses = new Map<string, Loss>()
-  /** Lines for the user that are no loss, such as what to do next. */
+  /** Lines for the user that are not about a loss, such as what to do next. */
   readonly notes: string[] = []
 
   /** Warnings of one kind are passed to `onWarning` only up to a limit; further ones are counted. */
@@ -35,7 +35,7 @@ export class Report {
     if (example !== undefined && loss.examples.length < MAX_EXAMPLES) loss.examples.push(example)
   }
 
-  /** Reports a record that cannot be used. */
+  /** Counts a record that cannot be used as lost, and warns about it. */
   lostRecord(kind: string, why: string): void {
     this.warn(kind, `${why}; the record is skipped`)
     this.lost(kind, 1, why)

@@ -13,9 +13,10 @@ export interface ExtractionLimits {
   where: string
 }
 
-/** For callers that do not unpack the entries. */
+/** For callers that read the entries without unpacking them. */
 export const NOT_UNPACKED: ExtractionLimits = { bytes: Number.POSITIVE_INFINITY, where: '' }
 
+/** The part of the free disk space that may be used. */
 const MAX_PART_OF_FREE = 0.9
 
 export async function extractionLimits(directory: string): Promise<ExtractionLimits> {
@@ -112,6 +113,6 @@ function refuseCaseConflict(spellings: Map<string, string>, path: string): void 
     const known = spellings.get(key)
     if (known === undefined) spellings.set(key, name)
     else if (known !== name)
-      throw new ArchiveRefused(`${name} differs from ${known} only in how it is spelled`)
+      throw new ArchiveRefused(`${name} differs from ${known} only in case or Unicode form`)
   }
 }

@@ -19,7 +19,7 @@ export interface TarChecksum {
 
 export interface Unpacked {
   root: string
-  /** By full name, in the order of the archive. */
+  /** By the full name of the repository, in the order of the archive. */
   checksums: ReadonlyMap<string, TarChecksum>
   /** Set if the archive is truncated or does not match its checksum. */
   damage: ArchiveDamaged | undefined

@@ -26,11 +26,11 @@ export interface ConvertParts extends Pick<ReaderParts, 'git' | 'report'> {
   /** The owner of repositories from inputs that do not name one. */
   owner: string
   people: PeopleMap
-  /** The directory that gets the work directory. It is on the file system of the output. */
+  /** Where the work directory is made: a directory on the file system of the output. */
   into: string
-  /** `people` has more names of each person when the inputs were read. */
+  /** `people` is filled while the inputs are read: it gets the username of everyone whom `parts.people` has by id or e-mail address. */
   createWriter(workDirectory: string, people: PeopleMap): FormatWriter
-  /** Gets the old and new numbers of what was renumbered. It must not exist. */
+  /** The CSV file to write the old and new numbers to, if something was renumbered. It must not exist. */
   numbersFile: string
   onProgress?(step: string): void
 }
@@ -42,7 +42,7 @@ export interface ConvertInput {
 }
 
 /**
- * Converts archives of any format to one output. Yields each repository when it is written, or with the errors why it is not. What
+ * Converts archives of any format to one output. Yields each repository once it is written, or with the errors that prevented it. What
  * the target cannot represent is in the report. Throws ArchiveRefused.
  */
 export async function* convert(parts: ConvertParts, signal: AbortSignal): AsyncGenerator<Written> {
@@ -97,7 +97,7 @@ export async function openReader(
     : readGitHubArchive(unpacked, { ...parts, scratch }, signal)
 }
 
-/** Makes one content of several. Throws ArchiveRefused if two of them have a repository of the same name. */
+/** Merges the content of several inputs. Throws ArchiveRefused if two of them have a repository of the same name. */
 function mergeReaders(
   readers: readonly FormatReader[],
   { inputs, report }: ConvertParts,
@@ -113,20 +113,22 @@ function mergeReaders(
       sources.set(fullName.toLowerCase(), index)
     }
 
+  /** Yields an account or a team only once, even if several inputs have it. */
   async function* facts<K extends FactKind>(kind: K, signal: AbortSignal) {
-    const people = new Map<string, FactsByKind[K]>()
+    const seen = new Map<string, FactsByKind[K]>()
     for (const reader of readers)
       for await (const fact of reader.facts(kind, signal)) {
         const key =
           'slug' in fact ? `${fact.organization}/${fact.slug}` : 'login' in fact ? fact.login : ''
-        const known = key === '' ? undefined : people.get(key.toLowerCase())
-        if (!known) yield fact
-        else if ('name' in known && 'name' in fact && known.name !== fact.name)
+        const first = seen.get(key.toLowerCase())
+        if (!first) {
+          if (key !== '') seen.set(key.toLowerCase(), fact)
+          yield fact
+        } else if ('name' in first && 'name' in fact && first.name !== fact.name)
           report.warn(
             'people',
-            `${key} has two names, ${known.name} and ${fact.name}; the first is used`,
+            `${key} has two names, ${first.name} and ${fact.name}; the first is used`,
           )
-        if (!known && key !== '') people.set(key.toLowerCase(), fact)
       }
   }
 

@@ -23,7 +23,7 @@ interface OidcParts {
   log: { warn(fields: object, message: string): void }
 }
 
-/** Opens the sign-in with the OpenID provider, if one is configured. It sends no request yet, since the provider may be unavailable. */
+/** Creates the client of the OpenID provider, if one is configured. Sends no request yet, since the provider may be unavailable. */
 export async function openOidc(config: Config, parts: OidcParts): Promise<OidcClient | undefined> {
   const { oidcIssuer, oidcClientId: clientId, oidcClientSecretFile: file } = config
   if (oidcIssuer === undefined || clientId === undefined || file === undefined) return undefined
@@ -68,7 +68,7 @@ export async function openOidc(config: Config, parts: OidcParts): Promise<OidcCl
     return { server, client }
   }
 
-  /** Logs why a sign-in failed. Causes of an error are not logged, because they may contain tokens. */
+  /** Logs why a sign-in failed, and returns the error to throw. Only messages are logged, because other fields may contain tokens. */
   function fail(problem: SignInFailed['problem'], error: unknown): SignInFailed {
     const { message, cause, error: code } = error as Error & { error?: unknown }
     const texts = [message, (cause as Error | undefined)?.message, code]
@@ -143,7 +143,7 @@ export async function openOidc(config: Config, parts: OidcParts): Promise<OidcCl
       if (typeof login !== 'string' || invalid)
         throw fail(
           'no-login',
-          new Error(`${subject}: the claim ${loginClaim} is no login: ${invalid}`),
+          new Error(`${subject}: the claim ${loginClaim} is not a valid login: ${invalid}`),
         )
       return {
         issuer: server.issuer,
@@ -191,7 +191,7 @@ function isUnavailable(error: unknown): boolean {
   )
 }
 
-/** Only the provider itself may be on plain HTTP, or on a private network: what it names may be wrong. */
+/** Only the origin of the issuer may use plain HTTP. Its discovery document may name any other address, which must use https. */
 const isAllowedUrl = (url: URL, issuer: URL): boolean =>
   url.origin === issuer.origin || url.protocol === 'https:'
 
@@ -199,7 +199,10 @@ class RequestFailed extends Error {
   override name = 'RequestFailed'
 }
 
-/** Returns a function that sends the requests of openid-client, and that limits where they go and how large a response may be. */
+/**
+ * Returns a function that sends the requests of openid-client. It limits the size of a response. Only the origin of the issuer may be
+ * on a private network.
+ */
 function createFetch(issuer: URL): CustomFetch {
   const isPublic = createAddressFilter([])
   const resolve = createResolver()

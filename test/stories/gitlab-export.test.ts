@@ -325,6 +325,12 @@ test('--to converts all exports to one output, also those of an earlier run', as
   assert.ok(existsSync(file('converted/alice/one')))
 })
 
+test('--to html writes a site to the directory converted', async (t) => {
+  const { run, file } = await scene(t)
+  await run(0, 'group/tool', '--to', 'html')
+  assert.ok(existsSync(file('converted/index.html')))
+})
+
 test('a real export is downloaded, verified and converted', needsGitLab, async (t) => {
   const { run, file } = await scene(t, { archive: await readFile(GITLAB_2019) })
   const { out } = await run(0, 'group/tool', '--to', 'github-archive')

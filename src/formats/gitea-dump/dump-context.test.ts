@@ -7,7 +7,7 @@ import { sortedRows } from '../../lib/sorted-rows.ts'
 import { Report } from '../report.ts'
 import { type DumpContext, dumpTriage, milestoneTitles } from './dump-context.ts'
 import { dumpIssues } from './dump-issues.ts'
-import { skipReviewsWithoutPull } from './dump-reviews.ts'
+import { reportReviewsWithoutPull } from './dump-reviews.ts'
 
 const label = { name: 'bug', color: 'ededed', description: '' }
 
@@ -61,7 +61,7 @@ test('duplicate numbers and reviews without a pull request are skipped and count
   rows.add('reviews', 3, 0, { id: 8 })
   rows.add('review_comments', 4, 0, { id: 9 })
   dumpIssues(context, t.signal)
-  skipReviewsWithoutPull(context)
+  reportReviewsWithoutPull(context)
   const issues = JSON.parse(await readFile(join(directory, 'issue.yml'), 'utf8'))
   assert.deepEqual(
     issues.map(({ number }: { number: number }) => number),

@@ -14,7 +14,7 @@ import { type RepositoryRows, rowsOf, type Spool } from './spool-facts.ts'
 
 /** Everything that the functions which write the dump of one repository need. */
 export interface DumpContext {
-  /** The directory of the dump. It is moved to its target when it is complete. */
+  /** The directory where the dump is written. It is moved to the output when it is complete. */
   directory: string
   repository: Repository
   /** `owner/name` as in the archive. */
@@ -31,10 +31,10 @@ export interface DumpContext {
   rows: RepositoryRows
   content: FormatReader
   labels: ReadonlyMap<string, DumpLabel>
-  /** Unique titles by number. */
+  /** Unique titles of milestones, by their number. */
   milestones: ReadonlyMap<number, string>
   identity(author: Author): Identity
-  /** Returns the text with its links changed to the server. */
+  /** Returns a text with its links to the old host changed to the server, unless links are kept. Returns '' for null. */
   text(body: string | null): string
 }
 
@@ -67,7 +67,7 @@ export function contextFactory(options: ContextOptions) {
       if (titles.get(number) !== title)
         report.warn(
           'milestones',
-          `${fullName}: a second milestone “${title}” is called “${titles.get(number)}”`,
+          `${fullName}: a second milestone “${title}” is renamed to “${titles.get(number)}”`,
         )
     const text = (body: string | null) =>
       body === null || keepLinks ? (body ?? '') : rewriteLinks(body, `${owner}/${name}`, targets)
@@ -81,11 +81,11 @@ export function contextFactory(options: ContextOptions) {
   }
 }
 
-/** Adds labels that issues use and the repository does not have, because the server drops unknown labels. */
+/** Returns the labels of the repository, and those that only issues have, because the server drops unknown labels. */
 function labelsOf({ labels }: Repository, used: Iterable<string>): Map<string, DumpLabel> {
   const all = new Map<string, DumpLabel>()
   for (const { name, color, description } of labels) {
-    // Old servers fail to restore a color in any other format.
+    // Old versions of the server fail to restore a color in any other format.
     const sixDigits = /^#?([0-9a-f]{6})$/i.exec(color)?.[1] ?? DEFAULT_COLOR
     all.set(name, { name, color: sixDigits, description: description ?? '' })
   }
@@ -125,7 +125,7 @@ export function poster(context: DumpContext, author: Author) {
 
 const MAX_TITLE_LENGTH = 255
 
-/** Old servers on PostgreSQL or MySQL fail at longer titles, others cut them. */
+/** Cuts a long title. Old versions of the server would fail on PostgreSQL or MySQL, and others would cut it without a warning. */
 export function dumpTitle(
   { report, fullName }: DumpContext,
   number: number,
@@ -140,7 +140,7 @@ export function dumpTitle(
   return `${characters.slice(0, MAX_TITLE_LENGTH - 1).join('')}…`
 }
 
-/** Removes duplicates, which two people mapped to the same account can cause. The server would abort the restore. */
+/** Removes duplicates, because the server would abort the restore. They occur if two people are mapped to the same account. */
 export function dumpReactions(context: DumpContext, reactions: readonly Reaction[]) {
   const seen = new Set<string>()
   return reactions.flatMap(({ author, content }) => {
@@ -163,6 +163,7 @@ export function dumpTriage(
   issue: Pick<Issue | PullRequest, 'number' | 'labels' | 'milestone' | 'assignees'>,
 ) {
   const { number, labels: names, milestone, assignees } = issue
+  // The server has the field in its schema, but does not restore it.
   report.lost('assignees', assignees.length)
   if (milestone !== null && !milestones.has(milestone))
     report.warn(
@@ -181,7 +182,7 @@ export function isLocked({ rows }: DumpContext, number: number): boolean {
   return rows.of<string>('locks', number).at(-1) === 'locked'
 }
 
-/** Makes titles unique. The server identifies a milestone by its title. */
+/** Returns a unique title for each number, because the server identifies a milestone by its title. */
 export function milestoneTitles(
   milestones: readonly { number: number; title: string }[],
 ): Map<number, string> {
@@ -206,7 +207,8 @@ interface Identity {
 /**
  * Returns a function that returns the author to show for a login. The server assigns content to an account if id and name match and
  * `original_url` begins with the server's own URL. All other authors are shown as original authors. Their ids are negative, so that
- * they match nobody who linked an account of the old host. The ids differ, because old servers accept one reaction for each id.
+ * the server does not take them for ids of the old host, whose accounts its users may have linked. The ids differ, because old
+ * versions of the server accept one reaction for each id.
  */
 function identities(people: PeopleMap, isTargetKnown: boolean): (author: Author) => Identity {
   return (author) => {

@@ -20,19 +20,20 @@ export async function dumpReleases(
   signal: AbortSignal,
 ): Promise<void> {
   const list = new YamlList(join(context.directory, 'release.yml'))
-  const tags = new Set<string>()
+  const takenTags = new Set<string>()
   const releases = Array.from(context.rows.all<Release>('releases'), ([, release]) => release)
   for (const [index, release] of releases.entries()) {
     signal.throwIfAborted()
     const assets = await dumpAssets(context, release, index + 1, signal)
-    list.add(dumpRelease(context, release, { ...chooseTag(context, release, refs, tags), assets }))
+    const tag = chooseTag(context, release, refs, takenTags)
+    list.add(dumpRelease(context, release, { ...tag, assets }))
   }
   list.close()
 }
 
 /**
- * The server accepts each tag once, and old servers fail at a published release whose tag is not in git. Such a release becomes a
- * draft.
+ * Returns the tag and whether the release is a draft. The server accepts each tag once, and old versions fail at a published release
+ * whose tag is not in git. Such a release becomes a draft.
  */
 function chooseTag(
   { report, fullName }: DumpContext,
@@ -108,29 +109,29 @@ async function dumpAssets(
       created: yamlTime(release.createdAt),
       updated: yamlTime(release.createdAt),
       download_url: path,
-      // Some releases of Gitea 1.15 use this name instead and crash without it.
+      // Some versions 1.15.x of Gitea use this name instead and crash without it.
       downloadurl: path,
     })
   }
   return dumped
 }
 
-/** The server uses the name in a URL without escaping it. */
+/** Returns a file name without special characters, because the server uses it in a URL without escaping it. */
 function urlName({ name }: ReleaseAsset): string {
   const plain = name.replace(/[^A-Za-z0-9._-]/g, '_').slice(-100)
   return /^\.*$/.test(plain) ? 'file' : plain
 }
 
-const TITLES = ['belongs to', 'author', 'created', 'name', 'content type', 'bytes', 'file']
+const CSV_TITLES = ['belongs to', 'author', 'created', 'name', 'content type', 'bytes', 'file']
 
 /**
- * Writes attachments to `attachments/`, and `attachments.csv` with what each belongs to, because the format of the server has no
- * attachments. Returns how many there are.
+ * Writes attachments to `attachments/`, and `attachments.csv` with what each belongs to, because the server cannot restore
+ * attachments. Returns how many were written.
  */
 export async function dumpAttachments(context: DumpContext, signal: AbortSignal): Promise<number> {
   const { rows, directory, content, report, fullName } = context
   const lines: string[] = []
-  for (const [, attachment] of [...rows.all<Attachment | RepositoryFile>('attachments')]) {
+  for (const [, attachment] of rows.all<Attachment | RepositoryFile>('attachments')) {
     signal.throwIfAborted()
     const found = await content.findFile(attachment.file, signal)
     if ('missing' in found) {
@@ -148,7 +149,7 @@ export async function dumpAttachments(context: DumpContext, signal: AbortSignal)
     )
   }
   if (lines.length > 0)
-    await writeFile(join(directory, 'attachments.csv'), [csvLine(TITLES), ...lines].join(''))
+    await writeFile(join(directory, 'attachments.csv'), [csvLine(CSV_TITLES), ...lines].join(''))
   return lines.length
 }
 

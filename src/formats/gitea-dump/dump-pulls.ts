@@ -11,7 +11,7 @@ import {
   isLocked,
   poster,
 } from './dump-context.ts'
-import { dumpReviews, skipReviewsWithoutPull } from './dump-reviews.ts'
+import { dumpReviews, reportReviewsWithoutPull } from './dump-reviews.ts'
 import {
   isSha,
   mergeBase,
@@ -26,19 +26,19 @@ import { YamlList, yamlTime, yamlTimeOrNull } from './yaml-json.ts'
 const BATCH_SIZE = 64
 const CONCURRENT_PATCHES = 2
 
-/** Writes pull_request.yml, reviews/N.yml, pulls/N.patch, and refs in git/ that keep the commits. */
+/** Writes pull_request.yml, reviews/N.yml and pulls/N.patch, and creates refs in git/ that keep the commits. */
 export async function dumpPulls(
   context: DumpContext,
   refs: OidsByRef,
   signal: AbortSignal,
 ): Promise<void> {
   const { rows, directory } = context
-  skipReviewsWithoutPull(context)
+  reportReviewsWithoutPull(context)
   if (rows.count('pulls') === 0) return
   await mkdir(join(directory, 'pulls'))
   const heads = await createRefs(context, refs, signal)
   const list = new YamlList(join(directory, 'pull_request.yml'))
-  const unpatched: PullRequest[] = []
+  const unpatched: PullHead[] = []
   for (const batch of batchesOf(withoutDuplicates(context), BATCH_SIZE)) {
     const bases = new Map<number, string>()
     const patched = new Set<number>()
@@ -55,15 +55,15 @@ export async function dumpPulls(
     for (const pull of batch) {
       const [head, base] = [heads.get(pull.number)!, bases.get(pull.number)!]
       list.add(dumpPull(context, pull, head, base))
-      if (head.sha !== '' && !patched.has(pull.number)) unpatched.push(pull)
+      if (head.sha !== '' && !patched.has(pull.number)) unpatched.push(head)
       dumpReviews(context, pull.number, { hasDiff: head.sha !== '' && base !== '' })
     }
   }
   list.close()
-  warnAbout(context, unpatched, 'the commit that it began at is not in the archive: no patch')
+  warnAbout(context, unpatched, 'the base commit is not in the archive, so that the patch is empty')
 }
 
-/** The server fails at a duplicate number. */
+/** Skips duplicate numbers, because the server fails at them. */
 function* withoutDuplicates({ rows, report, fullName }: DumpContext): Generator<PullRequest> {
   let last = 0
   for (const [number, pull] of rows.all<PullRequest>('pulls')) {
@@ -73,6 +73,7 @@ function* withoutDuplicates({ rows, report, fullName }: DumpContext): Generator<
   }
 }
 
+/** Creates the refs that `planHeads` plans, and returns the head of each pull request by its number. */
 async function createRefs(
   context: DumpContext,
   refs: OidsByRef,
@@ -96,9 +97,10 @@ async function createRefs(
 
 const MAX_NAMED = 5
 
+/** Names the first few pull requests and counts the others. */
 function warnAbout(
   { report, fullName }: DumpContext,
-  pulls: readonly Pick<PullHead, 'number'>[],
+  pulls: readonly PullHead[],
   why: string,
 ): void {
   for (const { number } of pulls.slice(0, MAX_NAMED))
@@ -107,6 +109,7 @@ function warnAbout(
   if (more > 0) report.warn('pull requests', `${fullName}: ${more} more pull requests: ${why}`)
 }
 
+/** Returns which of these commits git/ contains. */
 async function existingCommits(
   { git, directory }: DumpContext,
   commits: readonly string[],
@@ -123,18 +126,18 @@ async function existingCommits(
   return new Set(found)
 }
 
-const DRAFT = /^\s*(?:WIP:|\[WIP\])/i
+const DRAFT_PREFIX = /^\s*(?:WIP:|\[WIP\])/i
 
 function dumpPull(context: DumpContext, pull: PullRequest, head: PullHead, base: string) {
   const { owner, name, rows, report } = context
   const { number, mergedAt, draft, title } = pull
   const closedAt = pull.closedAt ?? mergedAt
-  const [mergeEvent] = rows.of<string | null>('merges', number)
+  const [commitOfEvent] = rows.of<string | null>('merges', number)
   report.lost('review_requests', pull.reviewRequests.length)
   return {
     number,
     // The server recognizes a draft by its title.
-    title: dumpTitle(context, number, draft && !DRAFT.test(title) ? `WIP: ${title}` : title),
+    title: dumpTitle(context, number, draft && !DRAFT_PREFIX.test(title) ? `WIP: ${title}` : title),
     ...poster(context, pull.author),
     content: context.text(pull.body),
     state: closedAt === null ? 'open' : 'closed',
@@ -145,7 +148,7 @@ function dumpPull(context: DumpContext, pull: PullRequest, head: PullHead, base:
     patch_url: `pulls/${number}.patch`,
     merged: mergedAt !== null,
     merged_time: yamlTimeOrNull(mergedAt),
-    merge_commit_sha: mergedAt === null ? '' : (pull.mergeCommit ?? mergeEvent ?? ''),
+    merge_commit_sha: mergedAt === null ? '' : (pull.mergeCommit ?? commitOfEvent ?? ''),
     // The branch of a fork is dumped as one of this repository, because the server would fetch it from the old host.
     head: { clone_url: '', ref: head.branch, sha: head.sha, repo_name: name, owner_name: owner },
     base: { clone_url: '', ref: pull.base.ref, sha: base, repo_name: name, owner_name: owner },
@@ -157,7 +160,7 @@ function dumpPull(context: DumpContext, pull: PullRequest, head: PullHead, base:
   }
 }
 
-/** Archives do not contain this time, so it is that of the last event. */
+/** Returns the time of the last change that the archive contains, because its pull requests have no such field. */
 function updatedAt({ rows }: DumpContext, pull: PullRequest): string {
   const times = [pull.createdAt, pull.closedAt, pull.mergedAt].flatMap((at) =>
     at === null ? [] : [Date.parse(at)],

@@ -6,7 +6,7 @@ import type { DumpContext } from './dump-context.ts'
 import { branchRef, type OidsByRef, readOidsByRef } from './pull-heads.ts'
 import { YamlList, yamlJson, yamlTime, yamlTimeOrNull } from './yaml-json.ts'
 
-/** The server's numbers for the host that a repository came from. */
+/** The server's numbers for the kind of host that a repository came from. */
 const SERVICES = { github: '2', git: '1' }
 const UNITS = ['wiki', 'issues', 'milestones', 'labels', 'releases', 'comments', 'pulls', 'assets']
 
@@ -31,7 +31,7 @@ export async function dumpSettings(context: DumpContext): Promise<void> {
     })}\n`,
   )
   const topics = (repository.topics ?? []).map((topic) => topic.name)
-  // Servers before 1.15.11 fail without this file.
+  // Versions of the server before 1.15.11 fail without this file.
   await writeFile(join(directory, 'topic.yml'), `${yamlJson({ topics })}\n`)
   const list = new YamlList(join(directory, 'label.yml'))
   for (const label of labels.values()) list.add(label)
@@ -54,7 +54,7 @@ function dumpMilestones({ directory, rows, text, milestones }: DumpContext): voi
   list.close()
 }
 
-/** Moves the verified repository to git/ and sets the default branch that its record names. */
+/** Moves the verified repository to git/, sets the default branch that its record names, and returns its refs. */
 export async function moveGit(
   { directory, git, repository }: DumpContext,
   from: string,
@@ -70,7 +70,7 @@ export async function moveGit(
 
 const MASTER = 'refs/heads/master'
 
-/** Moves a wiki to wiki/. The server looks for it in `git.wiki.git`, and old servers show only a branch `master`. */
+/** Moves a wiki to wiki/. The server looks for it in `git.wiki.git`, and old versions show only a branch `master`. */
 export async function moveWiki(
   { directory, git }: DumpContext,
   from: string,

@@ -14,9 +14,9 @@ type Thread = Pick<ReviewThread, 'id' | 'line' | 'originalLine' | 'side'>
 
 /**
  * The server takes any other state for pending, which only the author sees. A dismissed review becomes a comment, because archives do
- * not contain its state before.
+ * not contain the state that it had before.
  */
-const STATES: Readonly<Record<string, string>> = {
+const STATES: Partial<Record<Review['state'], string>> = {
   approved: 'APPROVED',
   changes_requested: 'CHANGES_REQUESTED',
   commented: 'COMMENTED',
@@ -24,8 +24,8 @@ const STATES: Readonly<Record<string, string>> = {
 }
 
 /**
- * Writes reviews/N.yml of one pull request. Without a diff the server drops every comment on a line. Then each of them becomes a
- * review that names its line.
+ * Writes reviews/N.yml of one pull request. If there is no diff, the server drops every comment on a line. Therefore each of them
+ * becomes a review that names its line.
  */
 export function dumpReviews(
   context: DumpContext,
@@ -42,6 +42,8 @@ export function dumpReviews(
   const dumpAll = (all: readonly ReviewComment[]) =>
     all.map((comment) => dumpReviewComment(context, comment, threadOf(comment)))
   const submitted = comments.filter(({ state }) => state === 'submitted')
+  // The server has a field for reactions to comments on lines, but does not restore them.
+  for (const { reactions } of submitted) report.lost('review_reactions', reactions.length)
   const byReview = Map.groupBy(hasDiff ? submitted : [], reviewKey)
   for (const review of reviews) {
     const state = STATES[review.state]
@@ -53,7 +55,7 @@ export function dumpReviews(
     byReview.delete(key)
     list.add({ ...dumpReview(context, review), state, comments: dumpAll(own) })
   }
-  // The server takes the reviewer for the author of all comments, so comments of others need their own review.
+  // What remains has no review in the archive, or another author than its review: the server takes the reviewer for the author.
   for (const [first, ...more] of byReview.values())
     if (first) list.add({ ...reviewAround(context, first), comments: dumpAll([first, ...more]) })
   if (!hasDiff)
@@ -67,23 +69,25 @@ export function dumpReviews(
   list.close()
 }
 
-export function skipReviewsWithoutPull({ rows, report, fullName }: DumpContext): void {
-  for (const [pull, { id }] of rows.all<Review>('reviews'))
-    if (!rows.has('pulls', pull))
-      report.lostRecord('pull_request_reviews', `${fullName}: review ${id} is on #${pull}`)
-  for (const [pull, { id }] of rows.all<ReviewComment>('review_comments'))
-    if (!rows.has('pulls', pull))
-      report.lostRecord(
-        'pull_request_review_comments',
-        `${fullName}: review comment ${id} is on #${pull}`,
-      )
+/** Reports reviews and comments that are not dumped, because their pull request is not in the archive. */
+export function reportReviewsWithoutPull({ rows, report, fullName }: DumpContext): void {
+  for (const table of ['reviews', 'review_comments'] as const)
+    for (const [pull, { id }] of rows.all<Review | ReviewComment>(table)) {
+      const what = table === 'reviews' ? 'review' : 'review comment'
+      const why = `${what} ${id} is on #${pull}, which is no pull request of the archive`
+      if (!rows.has('pulls', pull))
+        report.lostRecord(`pull_request_${table}`, `${fullName}: ${why}`)
+    }
 }
 
 function reviewKey({ review, author }: { review: number | null; author: Author }): string {
   return `${review} ${author?.toLowerCase()}`
 }
 
-function dumpReview(context: DumpContext, review: Review) {
+function dumpReview(
+  context: DumpContext,
+  review: Omit<Review, 'repository' | 'state' | 'reactions'>,
+) {
   const { id, name } = context.identity(review.author)
   return {
     id: review.id,
@@ -97,12 +101,12 @@ function dumpReview(context: DumpContext, review: Review) {
   }
 }
 
-/** Makes a review for comments whose review is not in the archive or has another author. */
+/** Makes a review for comments that cannot be in the review that they belong to. */
 function reviewAround(context: DumpContext, comment: ReviewComment, body: string | null = null) {
   const { id, pull, author, createdAt } = comment
-  const review = { id, pull, author, createdAt, body, submittedAt: null }
   const headSha = comment.originalCommit ?? comment.commit
-  return { ...dumpReview(context, { ...review, headSha } as Review), state: 'COMMENTED' }
+  const review = { id, pull, author, createdAt, body, headSha, submittedAt: null }
+  return { ...dumpReview(context, review), state: 'COMMENTED' }
 }
 
 function dumpReviewComment(
@@ -110,7 +114,6 @@ function dumpReviewComment(
   comment: ReviewComment,
   thread: Thread | undefined,
 ) {
-  context.report.lost('review_reactions', comment.reactions.length)
   const { line, position, diffHunk, commit } = reviewPosition(comment, thread)
   return {
     id: comment.id,
@@ -128,12 +131,12 @@ function dumpReviewComment(
   }
 }
 
-export interface ReviewPosition {
+interface ReviewPosition {
   /** The line in the new file, or negative in the old one. Never 0, because then the server would search the hunk. */
   line: number
-  /** Servers before 1.16 add this to the first line of the hunk in the new file. */
+  /** Versions of the server before 1.16 add this to the first line of the hunk in the new file. */
   position: number
-  /** Always begins with a header, because old servers crash without one. */
+  /** Always begins with a header, because old versions of the server crash without one. */
   diffHunk: string
   commit: string
 }

@@ -8,7 +8,7 @@ import { withWriteContext } from '../../lib/disk-errors.ts'
 import type { PullRequest } from '../../records/pull-request.ts'
 import type { DumpContext } from './dump-context.ts'
 
-/** Object ids by the name of the ref. Names are byte strings, as in git. */
+/** Object ids by the name of the ref. Each character of a name is one byte (latin1), because git does not require UTF-8. */
 export type OidsByRef = ReadonlyMap<string, string>
 
 export async function readOidsByRef(
@@ -35,13 +35,13 @@ export interface PullHead {
   number: number
   /** The head commit; empty if the archive does not contain it. */
   sha: string
-  /** The name of its branch in this repository, even if it was in a fork. */
+  /** The name of its branch in the dump, which has no forks. */
   branch: string
 }
 
-export interface PlannedHeads {
+interface PlannedHeads {
   heads: Map<number, PullHead>
-  /** Refs to create, so that no commit of a pull request is lost and open ones can be merged. */
+  /** Commits of refs to create, so that no commit of a pull request is lost and open pull requests can be merged. */
   create: Map<string, string>
   /** Pull requests whose record and ref name different commits that both exist. */
   moved: PullHead[]
@@ -67,16 +67,16 @@ export function planHeads(
     const sha = refs.get(ref) ?? (exists(head.sha) ? head.sha : '')
     if (sha !== '' && !refs.has(ref)) create.set(ref, sha)
     const isOpen = closedAt === null && mergedAt === null
-    const isOwn = head.repository?.toLowerCase() === repository.toLowerCase()
-    const wanted = isOwn ? head.ref : `${head.owner ?? 'ghost'}/${head.ref}`
+    const isFromFork = head.repository?.toLowerCase() !== repository.toLowerCase()
+    const wanted = isFromFork ? `${head.owner ?? 'ghost'}/${head.ref}` : head.ref
     // A head from a fork must not get the name of an unrelated branch: deleting it after the merge would delete that branch.
     const isUsable = (name: string) => {
       const existing = names.get(branchRef(name))
-      if (existing !== undefined) return isOwn || existing === sha
-      return (isOwn && !isOpen) || (isValidBranch(name) && names.isFree(branchRef(name)))
+      if (existing !== undefined) return !isFromFork || existing === sha
+      return (!isFromFork && !isOpen) || (isValidBranch(name) && names.isFree(branchRef(name)))
     }
-    const others = [`pull-${number}`, `pull-${number}-head`, `pull-${number}-${sha || 'lost'}`]
-    const branch = [wanted, ...others].find(isUsable) ?? others.at(-1)!
+    const fallbacks = [`pull-${number}`, `pull-${number}-head`, `pull-${number}-${sha || 'lost'}`]
+    const branch = [wanted, ...fallbacks].find(isUsable) ?? fallbacks.at(-1)!
     if (isOpen && sha !== '' && names.get(branchRef(branch)) === undefined) {
       create.set(branchRef(branch), sha)
       names.add(branchRef(branch), sha)
@@ -87,7 +87,7 @@ export function planHeads(
   return { heads, create, moved }
 }
 
-/** Tracks names of branches. In git no name can be a directory of another one. */
+/** Tracks which names of branches are taken. In git, `a` and `a/b` cannot both exist. */
 function branchNames(refs: OidsByRef) {
   const [names, folders] = [new Map<string, string>(), new Set<string>()]
   const prefixes = (ref: string): string[] =>
@@ -110,8 +110,8 @@ function isValidBranch(name: string): boolean {
 }
 
 /**
- * Returns the merge base, which the server needs. The base commit of a record is the head of the base branch instead; it is returned
- * if there is no merge base.
+ * Returns the merge base, which the server expects as the base commit. The record has the head of the base branch instead, which is
+ * returned if no merge base is found. Returns '' if that is not known either.
  */
 export async function mergeBase(
   { git, directory }: DumpContext,
@@ -123,9 +123,9 @@ export async function mergeBase(
   const call = { dir: join(directory, 'git'), signal }
   const branch = refs.get(branchRef(base.ref))
   // After the merge the branch contains the head, so that the merge base would be the head itself.
-  const others = [base.sha, ...(mergedAt === null && branch ? [branch] : [])].filter(isSha)
+  const candidates = [base.sha, ...(mergedAt === null && branch ? [branch] : [])].filter(isSha)
   if (sha !== '')
-    for (const other of others) {
+    for (const other of candidates) {
       const output = await git.text(['merge-base', other, sha], call).catch((error: unknown) => {
         signal.throwIfAborted()
         if (!isExitError(error)) throw error
@@ -136,12 +136,12 @@ export async function mergeBase(
   return isSha(base.sha) ? base.sha : ''
 }
 
-/** Returns whether git itself exited with an error, such as for an unknown commit. It was not killed and did not time out. */
+/** Returns whether git exited with an error, such as for an unknown commit. Returns false if it was killed or timed out. */
 function isExitError(error: unknown): boolean {
   return error instanceof GitFailed && error.exitCode !== null
 }
 
-/** Writes the patch of a pull request. Without its commits, writes an empty file, because the server needs one, and returns false. */
+/** Writes the patch of a pull request. If a commit is missing, writes an empty file, because the server needs one, and returns false. */
 export async function writePatch(
   { git, directory }: DumpContext,
   { number, sha }: PullHead,
@@ -149,11 +149,11 @@ export async function writePatch(
   signal: AbortSignal,
 ): Promise<boolean> {
   const file = join(directory, 'pulls', `${number}.patch`)
-  const args = ['diff', '--binary', '--full-index', '--no-ext-diff', '--no-textconv', '--no-color']
   if (sha === '' || base === '') {
     await writeFile(file, '')
     return false
   }
+  const args = ['diff', '--binary', '--full-index', '--no-ext-diff', '--no-textconv', '--no-color']
   const call = { dir: join(directory, 'git'), signal, timeoutMs: LONG_TIMEOUT_MS }
   const running = git.start([...args, base, sha], call)
   running.stdin.end()

@@ -7,9 +7,9 @@ import { temporaryFolder } from '../../../test/support/archive-samples.ts'
 import { type Dumped, restoreScript } from './restore-script.ts'
 
 const DUMPS: Dumped[] = [
-  { directory: 'alice/site', owner: 'anna', name: 'site', isPrivate: false },
-  { directory: 'alice/broken', owner: 'anna', name: 'broken', isPrivate: false },
-  { directory: 'org/secret', owner: 'org', name: 'secret', isPrivate: true },
+  { fullName: 'alice/site', owner: 'anna', name: 'site', isPrivate: false },
+  { fullName: 'alice/broken', owner: 'anna', name: 'broken', isPrivate: false },
+  { fullName: 'org/secret', owner: 'org', name: 'secret', isPrivate: true },
 ]
 
 /** A fake gitea that writes its arguments to the log and fails for repositories called broken. */

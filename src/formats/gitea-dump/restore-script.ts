@@ -1,17 +1,15 @@
-/** A repository that the script restores. Its names contain only letters, digits, ".", "_" and "-". */
-export interface Dumped {
-  /** `OWNER/NAME`, relative to the script. */
-  directory: string
-  owner: string
-  name: string
+import type { Destination } from './choose-destinations.ts'
+
+/** A repository that the script restores from the directory `fullName`. Its names contain only letters, digits, ".", "_" and "-". */
+export interface Dumped extends Destination {
   isPrivate: boolean
 }
 
 /** Returns a script for any POSIX shell that restores every dump with the server's own program. */
 export function restoreScript(dumps: readonly Dumped[]): string {
   const calls = dumps.map(
-    ({ directory, owner, name, isPrivate }) =>
-      `restore '${directory}' '${owner}' '${name}' ${isPrivate ? 'private' : 'public'}`,
+    ({ fullName, owner, name, isPrivate }) =>
+      `restore '${fullName}' '${owner}' '${name}' ${isPrivate ? 'private' : 'public'}`,
   )
   return `${BEGINNING}\n${calls.join('\n')}\n${END}`
 }
@@ -23,11 +21,13 @@ const BEGINNING = `#!/bin/sh
 #   GITEA="gitea -c /etc/gitea/app.ini" sh restore.sh [OWNER/NAME ...]
 #
 # GITEA             the program, with options if it needs any (default: gitea, else forgejo)
-# OWNER             restore everything under this user or organization instead
-# GITEA_URL         base URL of the server, and
-# GITEA_TOKEN_FILE  file with an access token that may edit the repositories: with both, private repositories are made
-#                   private again as soon as they are restored, because restore-repo makes every repository public
+# OWNER             restore everything under this user or organization, not under the owners in the dumps
+# GITEA_URL         base URL of the server
+# GITEA_TOKEN_FILE  file with an access token that may edit the repositories
 # PUBLIC=yes        restore private repositories as public
+#
+# restore-repo makes every repository public. With GITEA_URL and GITEA_TOKEN_FILE, private repositories are made private
+# again as soon as they are restored. Without them, they are restored only with PUBLIC=yes.
 #
 # Exit status: 0 everything was restored, 1 something was not, 2 nothing was attempted.
 
@@ -36,7 +36,7 @@ if [ -z "\${GITEA:-}" ]; then
   command -v gitea >/dev/null || ! command -v forgejo >/dev/null || GITEA=forgejo
 fi
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd -P) || exit 2
-restored='' failed='' withheld='' exposed='' count=0 all=0
+restored='' failed='' withheld='' exposed='' count=0 selected=0
 
 stop() {
   printf 'restore.sh: %s\\n' "$1" >&2
@@ -81,7 +81,7 @@ is_wanted() {
 # restore DIRECTORY OWNER NAME VISIBILITY
 restore() {
   is_wanted "$1" || return 0
-  all=$((all + 1))
+  selected=$((selected + 1))
   to="\${OWNER:-$2}/$3"
   if [ "$4" = private ] && [ -z "\${GITEA_TOKEN_FILE:-}" ] && [ "\${PUBLIC:-}" != yes ]; then
     withheld="$withheld  $1
@@ -105,8 +105,8 @@ restore() {
 `
 
 const END = `
-[ "$all" -ge $# ] && [ "$all" -gt 0 ] || printf 'restore.sh: not all of these are in this directory: %s\\n' "$*" >&2
-printf '\\n%s of %s repositories restored\\n%s' "$count" "$all" "$restored"
+[ "$selected" -ge $# ] && [ "$selected" -gt 0 ] || printf 'restore.sh: not all of these are in this directory: %s\\n' "$*" >&2
+printf '\\n%s of %s repositories restored\\n%s' "$count" "$selected" "$restored"
 if [ -n "$exposed" ]; then
   printf 'WARNING: these were private and are PUBLIC now; change it in their settings:\\n%s' "$exposed" >&2
 fi
@@ -116,6 +116,6 @@ fi
 if [ -n "$failed" ]; then
   printf '%s\\n%s' 'failed: see the log of the server. Delete the incomplete repositories from the server before you try again:' "$failed" >&2
 fi
-[ "$count" -eq "$all" ] && [ "$all" -gt 0 ] && [ "$all" -ge $# ] || exit 1
+[ "$count" -eq "$selected" ] && [ "$selected" -gt 0 ] && [ "$selected" -ge $# ] || exit 1
 [ -z "$exposed" ] || [ "\${PUBLIC:-}" = yes ] || exit 1
 `

@@ -88,6 +88,11 @@ const CASES: [name: string, before: string, after: string][] = [
     '``alice/site#1 ` alice/site#1`` anna/site#1 ``` anna/site#1',
   ],
   [
+    'inline code of three backticks at the start of a line',
+    '```alice/site#1``` alice/site#1\nalice/site#1',
+    '```alice/site#1``` anna/site#1\nanna/site#1',
+  ],
+  [
     'definitions of links in Markdown',
     '[1]: https://github.com/alice/site/issues/1\n[2]:\n  https://github.com/alice/site/issues/2',
     '[1]: /anna/site/issues/1\n[2]:\n  /anna/site/issues/2',

@@ -1,6 +1,6 @@
 import { findCode } from '../find-code.ts'
 
-/** The targets of links that are changed. */
+/** What links to the old host are changed to. */
 export interface LinkTargets {
   /** The new full name of a repository by its old URL in lower case, such as `https://github.com/alice/site`. */
   byUrl: ReadonlyMap<string, string>
@@ -16,7 +16,7 @@ export interface LinkTargets {
 
 const URLS = /https?:\/\/[^\s<>"'`()[\]{}|\\^]+/gi
 /** Matches `owner/name` in references such as `owner/name#12` and `owner/name@0123abc`. */
-const SHORT = /(?<![\w./@-])([\w.-]+\/[\w.-]+)(?=#\d+\b|@[0-9a-f]{7,40}\b)/g
+const SHORT_REFERENCES = /(?<![\w./@-])([\w.-]+\/[\w.-]+)(?=#\d+\b|@[0-9a-f]{7,40}\b)/g
 
 /**
  * Returns a text with its links to the archive's repositories changed to the server. `#12` and code stay as they are. `here` is the
@@ -24,13 +24,14 @@ const SHORT = /(?<![\w./@-])([\w.-]+\/[\w.-]+)(?=#\d+\b|@[0-9a-f]{7,40}\b)/g
  */
 export function rewriteLinks(text: string, here: string, targets: LinkTargets): string {
   if (!text.includes('/')) return text
+  // Everything before `copied` is in `rewritten`. The text between two pieces of code begins at `at`.
   let [rewritten, copied, at] = ['', 0, 0]
   const rewriteUpTo = (end: number) => {
-    const words = text.slice(at, end)
-    if (!words.includes('/')) return
-    const changed = rewriteWords(words, here, targets)
+    const prose = text.slice(at, end)
+    if (!prose.includes('/')) return
+    const changed = rewriteProse(prose, here, targets)
     // Unchanged text is copied in one piece later.
-    if (changed === words) return
+    if (changed === prose) return
     rewritten += text.slice(copied, at) + changed
     copied = end
   }
@@ -42,13 +43,13 @@ export function rewriteLinks(text: string, here: string, targets: LinkTargets): 
   return rewritten + text.slice(copied)
 }
 
-function rewriteWords(words: string, here: string, targets: LinkTargets): string {
+function rewriteProse(text: string, here: string, targets: LinkTargets): string {
   const rename = (name: string) => targets.renamed.get(name.toLowerCase()) ?? name
-  const renamed = targets.renamed.size === 0 ? words : words.replace(SHORT, rename)
+  const renamed = targets.renamed.size === 0 ? text : text.replace(SHORT_REFERENCES, rename)
   return renamed.replace(URLS, (found, at: number, all: string) => {
     const url = withoutPunctuation(found)
-    const rest = found.slice(url.length)
-    return (rewriteUrl(url, here, targets, isDestination(all, at)) ?? url) + rest
+    const punctuation = found.slice(url.length)
+    return (rewriteUrl(url, here, targets, isLinkDestination(all, at)) ?? url) + punctuation
   })
 }
 
@@ -60,29 +61,30 @@ function withoutPunctuation(found: string): string {
 }
 
 /** Returns whether a URL is in [text](…), [1]: …, <…> or href="…", where it cannot be replaced by `owner/name#12`. */
-function isDestination(text: string, at: number): boolean {
+function isLinkDestination(text: string, at: number): boolean {
   if (/^(?:\]\(|.?<|.?=|=["'])$/s.test(text.slice(Math.max(0, at - 2), at))) return true
   let end = at
   while (end > 0 && /\s/.test(text[end - 1]!)) end -= 1
   return text.slice(Math.max(0, end - 2), end) === ']:'
 }
 
+/** Returns what replaces the URL, or undefined if it does not lead into the archive. */
 function rewriteUrl(
   url: string,
   here: string,
   targets: LinkTargets,
-  isDestination: boolean,
+  mustBeUrl: boolean,
 ): string | undefined {
   const found = repositoryAt(url, targets)
   if (!found) return undefined
   const link = newLink(found.fullName, found.path, targets)
   if (!link) return undefined
-  if (isDestination) return targets.base + link.path
+  if (mustBeUrl) return targets.base + link.path
   if (link.short === undefined) return `[${url}](${targets.base}${link.path})`
   return found.fullName === here ? link.short.replace(/^@/, '') : `${found.fullName}${link.short}`
 }
 
-/** Tries every prefix, because the URL of a host may have a path. */
+/** Finds the repository that a URL leads to. Tries every prefix of the URL, because that of the host may have a path. */
 function repositoryAt(
   url: string,
   { byUrl, longestUrl }: LinkTargets,
@@ -102,7 +104,7 @@ function repositoryAt(
 
 interface NewLink {
   path: string
-  /** The short form, such as `#12` or `@0123abc`, if there is one. */
+  /** What follows the full name in the short form, such as `#12` or `@0123abc`. Undefined if there is no short form. */
   short?: string
 }
 

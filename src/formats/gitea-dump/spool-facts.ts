@@ -15,11 +15,14 @@ interface SpoolOptions {
 /** The facts of all repositories. The key of a repository is its full name in lower case. */
 export interface Spool extends SpoolOptions {
   repositories: Map<string, Repository>
-  /** Names of labels that issues use. */
+  /** Names of the labels of issues and pull requests, by the key of their repository. */
   labels: Map<string, Set<string>>
 }
 
-/** Each table is sorted by key and then by time. */
+/**
+ * Each table is sorted by key and then by time. The key is the number of a milestone, or of the issue or pull request that a row is
+ * or belongs to. Tables without such a number have only the key 0.
+ */
 type Table =
   | ('milestones' | 'issues' | 'comments' | 'locks' | 'merges' | 'pulls' | 'reviews' | 'threads')
   | ('review_comments' | 'releases' | 'attachments')
@@ -59,7 +62,10 @@ export async function spoolFacts(options: SpoolOptions, signal: AbortSignal): Pr
   return spool
 }
 
-/** Accounts are not reported as lost: content contains the names of its authors, and accounts are created on the server. */
+/**
+ * Repositories are read first. Accounts are not reported as lost, because content contains the names of its authors, and because
+ * accounts are created on the server.
+ */
 const NOT_SPOOLED: readonly FactKind[] = ['users', 'bots', 'organizations', 'repositories']
 
 function spoolFact<K extends FactKind>(spool: Spool, kind: K, fact: FactsByKind[K]): void {
@@ -83,11 +89,11 @@ interface Row {
   at: string
   /** The value to store, if it is not the whole fact. */
   value?: unknown
-  /** Whether the fact counts as skipped although a part of it is restored. */
+  /** Whether the fact is reported as lost, although a part of it is restored. */
   isPartial?: boolean
 }
 
-/** A fact of any other kind, or for which the function returns undefined, cannot be part of a dump. */
+/** Facts of any other kind, and those for which the function returns undefined, cannot be part of a dump and are reported as lost. */
 const ROWS: { [K in FactKind]?: (fact: FactsByKind[K]) => Row | undefined } = {
   milestones: ({ number, createdAt: at }) => ({ table: 'milestones', key: number, at }),
   issues: ({ number, createdAt: at }) => ({ table: 'issues', key: number, at }),

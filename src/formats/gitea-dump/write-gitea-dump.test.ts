@@ -152,7 +152,11 @@ describe('a dump', () => {
 
   test('has comments on missing commits as reviews', async (t) => {
     const gone = '1'.repeat(40)
-    const { dump, place } = await scene(t, {
+    const reactions = [{ author: 'bob', content: '+1', createdAt: '2021-03-06T12:00:00Z' }]
+    const { dump, place, news } = await scene(t, {
+      pull_request_review_comments: facts.pull_request_review_comments!.map((comment) =>
+        comment.id === 31 ? { ...comment, reactions } : comment,
+      ),
       pull_requests: facts.pull_requests!.map((pull) =>
         pull.number === 3 ? { ...pull, head: { ...pull.head, sha: gone } } : pull,
       ),
@@ -171,6 +175,8 @@ describe('a dump', () => {
         ['carol', 'COMMENTED', '`a.txt`, line 2:\n\nComment 33'],
       ],
     )
+    const lost = news.find((one) => 'leftBehind' in one)?.leftBehind
+    assert.equal(Object.fromEntries(lost!).review_reactions, 2)
   })
 
   test('handles duplicate numbers, missing milestones and duplicate titles', async (t) => {
@@ -188,7 +194,7 @@ describe('a dump', () => {
     const warned = warnings(news).join('\n')
     assert.match(warned, new RegExp(`alice/site: #${pull!.number} occurs twice`))
     assert.match(warned, /alice\/site: milestone 9 of #1 is not in the archive/)
-    assert.match(warned, /a second milestone “(.+)” is called “\1 \(2\)”/)
+    assert.match(warned, /a second milestone “(.+)” is renamed to “\1 \(2\)”/)
   })
 
   test('has assets with names and bytes, and a release without a tag as a draft', async (t) => {
@@ -220,7 +226,8 @@ describe('a dump', () => {
     ])
     assert.equal(readFileSync(join(place, 'attachments/1/shot.txt'), 'utf8'), 'a picture')
     assert.deepEqual(
-      news.filter((one) => 'note' in one && /^beside the dump: 1 att/.test(one.note)).length,
+      news.filter((one) => 'note' in one && /^restore-repo cannot restore 1 att/.test(one.note))
+        .length,
       1,
     )
     assert.match(warnings(news).join('\n'), /attachments\/u3\/gone.txt is not in the archive/)
@@ -351,7 +358,7 @@ describe('git of a dump', () => {
     assert.deepEqual(end?.errors, [])
     for (const { patch_url } of readDump(place).pulls)
       assert.equal(readFileSync(join(place, patch_url), 'utf8'), '')
-    const warned = warnings(news).filter((line) => /began at is not in the archive/.test(line))
+    const warned = warnings(news).filter((line) => /base commit is not in the archive/.test(line))
     assert.deepEqual(
       warned.map((line) => /pull request (\d+)/.exec(line)?.[1]),
       ['3', '4', '5'],

@@ -24,7 +24,7 @@ export interface GiteaDumpOptions {
   git: Git
   /** Dumps are written to OWNER/NAME in this directory, and restore.sh beside them. */
   into: string
-  /** A directory on the same file system. */
+  /** A directory on the file system of `into`, which the caller removes. */
   workDirectory: string
   people: PeopleMap
   keepLinks: boolean
@@ -36,7 +36,7 @@ const SCRIPT = 'restore.sh'
 
 /**
  * Writes every repository as a directory for `restore-repo` of Gitea and Forgejo, each completely or not at all, and a script that
- * restores them. Nothing is written before the server was found to accept every name and every target was found to be free.
+ * restores them. Before anything is written, it checks that Gitea and Forgejo accept every name and that no output exists.
  */
 export function giteaDumpWriter(options: GiteaDumpOptions): FormatWriter {
   return {
@@ -69,14 +69,14 @@ async function* writeDumps(
     for (const line of each.missingLfs) report.warn('LFS objects', line)
     const destination = destinations.get(fullName.toLowerCase())!
     const context = createContext(destination)
-    const target = join(into, fullName)
+    const output = join(into, fullName)
     try {
       const attachments = await writeDump(context, each.snapshot, signal)
       await syncTree(context.directory)
-      await moveDurably(dirname(target), () => moveTo(context.directory, target))
+      await moveDurably(dirname(output), () => moveTo(context.directory, output))
       if (attachments > 0)
         report.note(
-          `beside the dump: ${formatCount(attachments, 'attachment')} in ${join(target, 'attachments')}, listed in attachments.csv`,
+          `restore-repo cannot restore ${formatCount(attachments, 'attachment')}: see ${join(output, 'attachments.csv')}`,
         )
     } catch (error) {
       signal.throwIfAborted()
@@ -85,19 +85,16 @@ async function* writeDumps(
       yield { fullName, errors: [error.message] }
       continue
     }
-    dumped.push({
-      ...{ directory: fullName, owner: destination.owner, name: destination.name },
-      isPrivate: context.repository.private,
-    })
+    dumped.push({ ...destination, isPrivate: context.repository.private })
     yield { fullName, errors: [] }
   }
   if (dumped.length === 0) return
   await writeScript(workDirectory, into, dumped)
   report.note(`next: run ${join(into, SCRIPT)} on the server`)
-  const count = dumped.filter(({ isPrivate }) => isPrivate).length
-  if (count > 0)
+  const privates = dumped.filter(({ isPrivate }) => isPrivate).length
+  if (privates > 0)
     report.note(
-      `${formatCount(count, 'private repository', 'private repositories')}: restore-repo would make ${count === 1 ? 'it' : 'them'} public; restore.sh says what it needs`,
+      `${formatCount(privates, 'private repository', 'private repositories')}: restore-repo would make ${privates === 1 ? 'it' : 'them'} public; the first lines of ${SCRIPT} say how to prevent that`,
     )
 }
 

@@ -2,7 +2,7 @@ import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { addDiskFacts } from '../../lib/disk-errors.ts'
 
-/** Line breaks and control characters of YAML that JSON does not escape, and the byte order mark. */
+/** Characters that JSON does not escape and YAML does not allow, or takes for line breaks or a byte order mark. */
 const NOT_IN_YAML = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g
 const SURROGATE_OR_ZERO = /\\u(?:d[89ab][0-9a-f]{2}|0000)/i
 
@@ -35,7 +35,7 @@ export const yamlTimeOrNull = (text: string | null): string | null =>
 
 const BUFFER_LENGTH = 64 * 1024
 
-/** Writes a list to a file, one value per line. An empty list makes no file, because the server expects none. */
+/** Writes a list to a file, one value per line. For an empty list no file is created, because the server expects none. */
 export class YamlList {
   readonly #path: string
   #file: number | undefined

@@ -36,7 +36,7 @@ export interface CheckOptions {
 
 const TRUNCATED = 'it is incomplete, because the archive is truncated or damaged'
 
-/** Checks each repository that the archive or its manifest contains, one after another. */
+/** Checks each repository that is in the archive or in its manifest, one after another. */
 export async function* checkRepositories(
   unpacked: Unpacked,
   manifest: Manifest | undefined,
@@ -45,19 +45,19 @@ export async function* checkRepositories(
 ): AsyncGenerator<CheckedRepository> {
   const repositories = join(unpacked.root, 'repositories')
   await mkdir(repositories, { recursive: true })
-  const missing = new Map(manifest?.repositories.map((each) => [each.full_name, each]))
+  const unseen = new Map(manifest?.repositories.map((each) => [each.full_name, each]))
   const source = gitDirectory({ root: repositories, git })
   for await (const listed of source.list()) {
     if ('refused' in listed) {
       const { path, reason } = listed.refused
-      missing.delete(path.replace(/\.git$/, ''))
+      unseen.delete(path.replace(/\.git$/, ''))
       yield { fullName: path, errors: [reason] }
       continue
     }
     if ('members' in listed) continue
     const fullName = `${listed.found.owner}/${listed.found.name}`
-    const expected = missing.get(fullName)
-    missing.delete(fullName)
+    const expected = unseen.get(fullName)
+    unseen.delete(fullName)
     if (!isWanted(fullName)) continue
     const copy = () => source.makeVerifiedCopy(listed.found, scratch, signal)
     if (manifest && !expected)
@@ -65,11 +65,10 @@ export async function* checkRepositories(
     else yield* checkRepository(unpacked, fullName, expected, copy)
   }
   const reason = unpacked.damage ? TRUNCATED : 'it is in the manifest and not in the archive'
-  for (const fullName of missing.keys())
-    if (isWanted(fullName)) yield { fullName, errors: [reason] }
+  for (const fullName of unseen.keys()) if (isWanted(fullName)) yield { fullName, errors: [reason] }
 }
 
-/** `expected` is undefined if the archive has no manifest. */
+/** Yields the result of one repository, and then removes its snapshot. `expected` is undefined if the archive has no manifest. */
 async function* checkRepository(
   { root, checksums, damage }: Unpacked,
   fullName: string,
@@ -77,6 +76,7 @@ async function* checkRepository(
   makeVerifiedCopy: () => Promise<VerifiedCopy>,
 ): AsyncGenerator<CheckedRepository> {
   const tar = checksums.get(fullName)
+  // Without a manifest, only the last repository in the archive can be incomplete.
   const isTruncated = () =>
     expected
       ? (tar?.plainLength ?? 0) < expected.segment.plain_length

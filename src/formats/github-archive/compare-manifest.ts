@@ -42,7 +42,7 @@ export function compareRepository(
   ]
 }
 
-/** Compares the tar entries of a repository with the segment that they were exported as. */
+/** Returns how the tar entries of a repository differ from the segment that was exported, or an empty list. */
 export function compareSegment({ segment }: ManifestRepository, tar: TarChecksum): string[] {
   if (tar.plainLength !== segment.plain_length)
     return [`it has ${tar.plainLength} bytes of tar, not ${segment.plain_length}`]
@@ -194,7 +194,7 @@ export async function compareSegments(
   return { differing }
 }
 
-/** Only Godwit ends an archive with one stored block of zeros. */
+/** Returns whether Godwit wrote the compressed file. Only Godwit ends an archive with one stored block of zeros. */
 async function isAsWritten(file: string, size: number): Promise<boolean> {
   if (size < ARCHIVE_HEAD.length + ARCHIVE_TAIL_LENGTH) return false
   await using archive = await open(file)

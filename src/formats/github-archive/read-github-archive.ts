@@ -31,7 +31,7 @@ export interface ReaderParts {
   git: Git
   /** A directory for snapshots, on the file system of the output. */
   scratch: string
-  /** The repositories to read, in lower case. If empty, all are read. Content of others is not reported as lost. */
+  /** `owner/name` of the repositories to read, in lower case. If empty, all are read. Content of others is not reported as lost. */
   wanted: ReadonlySet<string>
   report: Report
 }
@@ -75,7 +75,8 @@ async function repositoriesIn(root: string): Promise<string[]> {
     if (owner.isDirectory())
       for (const name of await readdir(join(top, owner.name)))
         if (name.endsWith('.git')) folders.add(`${owner.name}/${name.slice(0, -'.git'.length)}`)
-  const isWiki = (name: string) => folders.has(name.replace(/\.wiki$/, '')) && /\.wiki$/.test(name)
+  const isWiki = (name: string) =>
+    name.endsWith('.wiki') && folders.has(name.slice(0, -'.wiki'.length))
   return [...folders].filter((name) => !isWiki(name)).sort()
 }
 
@@ -87,7 +88,7 @@ async function summaryOf(root: string, manifest: Manifest | undefined) {
   return { madeBy, madeAt: null }
 }
 
-/** Verifies the repositories of an unpacked archive. Without a manifest, there is nothing to compare them with. */
+/** Verifies the repositories of an unpacked archive, and compares them with the manifest if there is one. */
 export async function* readRepositories(
   unpacked: Unpacked,
   manifest: Manifest | undefined,
@@ -118,7 +119,7 @@ class RecordFiles {
   readonly #root: string
   readonly #report: Report
   readonly #isWanted: (fullName: string) => boolean
-  /** The repository by its name in the records, in lower case. */
+  /** The full name of the git data by the full name in the records, in lower case. They may differ. */
   readonly #names = new Map<string, string>()
 
   constructor(root: string, report: Report, isWanted: (fullName: string) => boolean) {
@@ -148,8 +149,8 @@ class RecordFiles {
   }
 
   /**
-   * Reads the records of the repositories that have git data. A repository without a record that can be read is private. Facts refer
-   * to a repository by its name in the records, which may differ from that of its git data.
+   * Reads the records of the repositories that have git data, by full name in lower case. A repository without a record that can be
+   * read is private.
    */
   async repositories(fullNames: readonly string[]): Promise<KnownRepositories> {
     const found: KnownRepositories = new Map()
@@ -169,7 +170,7 @@ class RecordFiles {
         const fullName = `${fact.owner}/${fact.name}`
         const name = spelling.get(key)
         if (name !== undefined) {
-          found.set(key, { fact: renamed(fact, name), url: urls.get(index) ?? '' })
+          found.set(key, { fact: withFullName(fact, name), url: urls.get(index) ?? '' })
           this.#names.set(fullName.toLowerCase(), name)
         } else if (this.#isWanted(fullName))
           this.#report.lostRecord(
@@ -182,7 +183,7 @@ class RecordFiles {
       if (found.has(key)) continue
       const why = 'has no record that can be read: it is treated as private'
       this.#report.warn('repositories', `${name} ${why}`)
-      found.set(key, { fact: renamed(UNKNOWN_REPOSITORY, name), url: '' })
+      found.set(key, { fact: withFullName(UNKNOWN_REPOSITORY, name), url: '' })
     }
     return found
   }
@@ -196,12 +197,10 @@ class RecordFiles {
   }
 
   async *facts<K extends FactKind>(kind: K, signal: AbortSignal): AsyncGenerator<FactsByKind[K]> {
-    const onInvalid = (file: string): OnInvalid => {
-      return (why) => this.#report.lostRecord(kind, `${file}: ${why}`)
-    }
     for (const { file } of await this.#filesOf((each) => each === kind)) {
       signal.throwIfAborted()
-      const { records } = await this.#read(file, (text) => readFacts(kind, text, onInvalid(file)))
+      const onInvalid: OnInvalid = (why) => this.#report.lostRecord(kind, `${file}: ${why}`)
+      const { records } = await this.#read(file, (text) => readFacts(kind, text, onInvalid))
       for (const { index, value } of records) {
         const why = invalidTime(value)
         if (why) this.#report.lostRecord(kind, `${file}: [${index}].${why}`)
@@ -216,11 +215,12 @@ class RecordFiles {
   }
 }
 
-function renamed(fact: Repository, fullName: string): Repository {
+function withFullName(fact: Repository, fullName: string): Repository {
   const [owner = '', name = ''] = fullName.split('/')
   return { ...fact, owner, name }
 }
 
+/** Returns what is wrong with the first invalid time of a fact, or undefined if all are valid. */
 function invalidTime(fact: object): string | undefined {
   for (const [key, value] of Object.entries(fact))
     if (/(?:At|On)$/.test(key) && typeof value === 'string' && Number.isNaN(Date.parse(value)))

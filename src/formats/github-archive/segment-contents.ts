@@ -9,6 +9,7 @@ import type { Examination, ExaminedRepository } from '../../sources/snapshot.ts'
 /** The manifest's entry for a repository, without its segment. */
 export type SegmentContents = Omit<ManifestRepository, 'segment'>
 
+/** Returns what the manifest says about a repository. `files` are those of `recordFileDigests`. */
 export function contentsOf(
   { location, repository, wiki, bytes }: Examination,
   missingLfs: readonly { oid: string; size: number }[],
@@ -30,7 +31,7 @@ const gitOf = (found: ExaminedRepository): ManifestGit => ({
   ...decodeRefs(found),
 })
 
-/** After a file was read, adds it to `files` with its digest, unless it is an object of git or LFS. */
+/** Passes the entries on. When the content of a file has been read, adds its digest to `files`, unless it is an object of git or LFS. */
 export async function* recordFileDigests(
   entries: AsyncIterable<SegmentEntry>,
   files: ManifestFile[],
@@ -45,7 +46,7 @@ export async function* recordFileDigests(
   }
 }
 
-/** Passes the bytes through and calls `onEnd` with their SHA-256 after the last one. */
+/** Passes the bytes on and calls `onEnd` with their SHA-256 after the last one. */
 export function hashWhileReading(bytes: Bytes, onEnd: (sha256: string) => void) {
   const sha256 = createHash('sha256')
   return onChunk(

@@ -36,7 +36,7 @@ import {
 } from '../format.ts'
 import { sync } from '../output.ts'
 import type { Report } from '../report.ts'
-import { contentsOf, hashWhileReading, recordFileDigests } from './segment-contents.ts'
+import { contentsOf, recordFileDigests } from './segment-contents.ts'
 
 export interface GitHubArchiveOptions {
   /** The archive, which must not exist. */
@@ -48,7 +48,7 @@ export interface GitHubArchiveOptions {
   now(): number
 }
 
-/** Writes an archive in GitHub's format with a manifest, as an export of Godwit is. */
+/** Writes an archive in GitHub's format, with a manifest like that of Godwit's own exports. */
 export function githubArchiveWriter(options: GitHubArchiveOptions): FormatWriter {
   if (existsSync(options.output))
     throw new ArchiveRefused(`${options.output} already exists; name another file`)
@@ -58,7 +58,7 @@ export function githubArchiveWriter(options: GitHubArchiveOptions): FormatWriter
   }
 }
 
-/** The kind that the facts of a kind are written as. Facts of all other kinds are reported as lost. */
+/** The kind as which the facts of each kind are written. Users and bots are written last, and all other kinds are reported as lost. */
 const WRITTEN_AS: { [K in FactKind]?: WrittenKind } = {
   organizations: 'organizations',
   teams: 'teams',
@@ -135,6 +135,7 @@ class ArchiveWriter {
     await sync(dirname(output))
   }
 
+  /** Writes a segment to a file in the work directory. */
   async #pack(entries: AsyncIterable<SegmentEntry>) {
     const { workDirectory, signal } = this.#parts
     const key = join(workDirectory, `segment-${randomUUID()}`)
@@ -167,14 +168,16 @@ class ArchiveWriter {
     }
   }
 
+  /** Returns the fact without what the archive lacks, or undefined if the fact itself must be left out. */
   async #adapt(kind: FactKind, fact: FactsByKind[FactKind]): Promise<object | undefined> {
     if (kind === 'organizations' && 'login' in fact)
       this.#organizations.add(fact.login.toLowerCase())
     if ('git' in fact) {
-      const own = this.#repositories.get(`${fact.owner}/${fact.name}`)
+      const packed = this.#repositories.get(`${fact.owner}/${fact.name}`)
       const path = `repositories/${fact.owner}/${fact.name}`
       // A link to a missing wiki breaks importers.
-      return own && { ...fact, git: `${path}.git`, wiki: own.wiki ? `${path}.wiki.git` : undefined }
+      const wiki = packed?.wiki ? `${path}.wiki.git` : undefined
+      return packed && { ...fact, git: `${path}.git`, wiki }
     }
     if (!('repository' in fact)) return fact
     if (!this.#repositories.has(fact.repository)) return undefined
@@ -195,7 +198,7 @@ class ArchiveWriter {
     return { ...fact, reactions: reactions.filter((each) => !unknown.includes(each)) }
   }
 
-  /** A link to a missing file breaks importers. */
+  /** Adds a file that a fact names. Returns false if the file is missing: a link to it would break importers. */
   async #addUpload(kind: string, repository: string, path: string): Promise<boolean> {
     const { content, report, signal } = this.#parts
     const found = await content.findFile(path, signal)
@@ -217,7 +220,7 @@ class ArchiveWriter {
     }
   }
 
-  /** An organization has its own record with the same URL. */
+  /** Yields a record for every user, bot and other login that records link to, except organizations, which have their own records. */
   async *#userRecords() {
     const { content, signal } = this.#parts
     const seen = new Set(this.#organizations)
@@ -250,12 +253,11 @@ class ArchiveWriter {
         const folder = dirname(path)
         if (!folders.has(folder)) yield { kind: 'directory', path: folder, modifiedAt: 0 }
         folders.add(folder)
-        const open = () =>
-          hashWhileReading(createReadStream(file), (sha256) => files.push({ path, size, sha256 }))
+        const open = () => createReadStream(file)
         yield { kind: 'file', path, size, modifiedAt: 0, packed: false, open }
       }
     }
-    const { stored, segment } = await this.#pack(entries())
+    const { stored, segment } = await this.#pack(recordFileDigests(entries(), files))
     this.#segments.push(stored)
     this.#storedFiles.push({ full_name: fullName, segment, files })
   }
@@ -264,8 +266,8 @@ class ArchiveWriter {
     const folder = join(this.#parts.workDirectory, 'records')
     const schema = { path: 'schema.json', size: SCHEMA.length, sha256: hash('sha256', SCHEMA) }
     await writeFile(join(folder, schema.path), SCHEMA)
-    const kinds = FACT_KINDS.flatMap((kind) => this.#records.get(kind as WrittenKind) ?? [])
-    const files = [schema, ...kinds]
+    const records = FACT_KINDS.flatMap((kind) => this.#records.get(kind as WrittenKind) ?? [])
+    const files = [schema, ...records]
     const owners = new Set([...this.#repositories.keys()].map((name) => name.split('/')[0]!))
     const uploads = this.#storedFiles.flatMap((each) =>
       each.files.map(({ path }) => path.split('/')[0]!),
@@ -298,17 +300,12 @@ class ArchiveWriter {
       stored_files: this.#storedFiles,
     }
     const bytes = Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`)
-    async function* entries(modifiedAt: number): AsyncGenerator<SegmentEntry> {
-      yield {
-        kind: 'file',
-        path: MANIFEST_PATH,
-        size: bytes.length,
-        modifiedAt,
-        packed: false,
-        open: () => [bytes],
-      }
+    const [size, modifiedAt] = [bytes.length, this.#createdAt]
+    async function* entries(): AsyncGenerator<SegmentEntry> {
+      const open = () => [bytes]
+      yield { kind: 'file', path: MANIFEST_PATH, size, modifiedAt, packed: false, open }
     }
-    return (await this.#pack(entries(this.#createdAt))).stored
+    return (await this.#pack(entries())).stored
   }
 }
 

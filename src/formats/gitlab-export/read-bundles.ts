@@ -1,17 +1,19 @@
-import { open } from 'node:fs/promises'
+import { open, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { type Git, LONG_TIMEOUT_MS } from '../../git/git.ts'
 import { ifExists } from '../../lib/errno.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
+import { branchRef } from '../gitea-dump/pull-heads.ts'
 
-/** A ref is a byte string (latin1). */
 interface BundledRef {
+  /** A byte string (latin1), as in git. */
   name: string
   oid: string
 }
 
 /**
- * Makes a bare repository of the objects of a git bundle, version 2 or 3, and returns its refs. Without the file, the repository is
- * empty. Rejects with Unreadable or GitFailed. The objects are not verified yet.
+ * Makes a bare repository of the objects of a git bundle, version 2 or 3, and returns the refs of the bundle, which are not created
+ * yet. If the bundle does not exist, the repository is empty. Rejects with Unreadable or GitFailed. The objects are not verified.
  */
 export async function unbundle(
   git: Git,
@@ -33,7 +35,7 @@ export async function unbundle(
 
 const MAX_HEADER_BYTES = 4096
 
-/** Returns undefined if the file does not exist. */
+/** Reads the header of a bundle. Returns undefined if the file does not exist. */
 async function objectFormatOf(bundle: string): Promise<string | undefined> {
   const opened = await ifExists(open(bundle), 'ENOENT')
   if (!opened) return undefined
@@ -53,7 +55,7 @@ async function objectFormatOf(bundle: string): Promise<string | undefined> {
   return format ?? 'sha1'
 }
 
-/** Creates refs, and makes HEAD the given branch. */
+/** Creates refs, and points HEAD to the ref `head`. */
 export async function createRefs(
   git: Git,
   dir: string,
@@ -64,10 +66,14 @@ export async function createRefs(
   const lines = refs.map(({ name, oid }) => `create ${name}\0${oid}\0`)
   const input = Buffer.from(lines.join(''), 'latin1')
   await git.run(['update-ref', '--stdin', '-z'], { dir, signal, input })
-  if (head !== undefined) await git.run(['symbolic-ref', 'HEAD', head], { dir, signal })
+  // An argument of git would be encoded as UTF-8, which a byte string is not.
+  if (head !== undefined) await writeFile(join(dir, 'HEAD'), `ref: ${head}\n`, 'latin1')
 }
 
-/** Returns the branch that HEAD of a bundle is, which names only its commit: the wanted one, else a usual name, else any. */
+/**
+ * Returns the ref of the default branch: the wanted one if it exists, else a branch at the commit of HEAD, if possible main or master,
+ * else any branch. HEAD of a bundle names only a commit.
+ */
 export function defaultBranchOf(
   refs: readonly BundledRef[],
   wanted: string | null,
@@ -75,10 +81,8 @@ export function defaultBranchOf(
   const branches = refs.filter(({ name }) => name.startsWith('refs/heads/'))
   const head = refs.find(({ name }) => name === 'HEAD')?.oid
   const atHead = branches.filter(({ oid }) => oid === head).map(({ name }) => name)
-  const names = [wanted, 'main', 'master'].map(
-    (name) => `refs/heads/${Buffer.from(name ?? '').toString('latin1')}`,
-  )
-  const [first, ...usual] = names
-  if (branches.some(({ name }) => name === first)) return first
+  const wantedRef = branchRef(wanted ?? '')
+  if (branches.some(({ name }) => name === wantedRef)) return wantedRef
+  const usual = ['main', 'master'].map(branchRef)
   return usual.find((name) => atHead.includes(name)) ?? atHead[0] ?? branches[0]?.name
 }

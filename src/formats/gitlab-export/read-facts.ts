@@ -2,6 +2,8 @@ import { type IssueOrPull, UNKNOWN_TIME } from '../../records/fact.ts'
 import type { IssueEvent } from '../../records/issue.ts'
 import { unknownUser } from '../../records/people.ts'
 import type { ProtectedBranch, Repository } from '../../records/repository.ts'
+import { isSha } from '../gitea-dump/pull-heads.ts'
+import { ACCESS_LEVELS, FEATURE, VISIBILITY } from './constants.ts'
 import {
   child,
   integer,
@@ -17,8 +19,8 @@ import { readReviews } from './read-reviews.ts'
 import { type ProjectOptions, ProjectSpool } from './read-spool.ts'
 import type { ProjectNames } from './read-text.ts'
 
-/** Relations and lists that are read, or that repeat what others say. All others are reported as lost. */
-const READ_RELATIONS = new Set([
+/** Relations that are read, and settings that only GitLab has. All others are reported as lost. */
+const KNOWN_RELATIONS = new Set([
   ...['project_members', 'labels', 'milestones', 'issues', 'merge_requests', 'commit_notes'],
   ...['releases', 'protected_branches', 'project_feature', 'ci_cd_settings', 'auto_devops'],
   ...[
@@ -28,6 +30,7 @@ const READ_RELATIONS = new Set([
     'user_contributions',
   ],
 ])
+/** Lists in issues and merge requests that are read. All others are reported as lost. */
 const READ_LISTS = new Set([
   ...['notes', 'events', 'timelogs', 'label_links', 'issue_assignees', 'award_emoji', 'approvals'],
   ...['resource_label_events', 'resource_milestone_events', 'resource_state_events'],
@@ -43,11 +46,11 @@ export async function spoolProject(
   const { relations, report } = options
   const read = async (relation: string, add: (record: Json) => void) => {
     for await (const { at, record } of relations.records(relation, signal))
-      project.try(relation, at, () => add(record))
+      project.addRecord(relation, at, () => add(record))
   }
   await read('project_members', (each) => project.addMember(each))
-  await read('labels', (each) => project.addLabel(each))
-  await read('milestones', (each) => void project.milestone(each))
+  await read('labels', (each) => void project.addLabel(each))
+  await read('milestones', (each) => void project.addMilestone(each))
   await read('issues', (each) => project.addIssue(each))
   await read('merge_requests', (each) => project.addMergeRequest(each))
   await read('commit_notes', (each) => project.addCommitNote(each))
@@ -58,13 +61,13 @@ export async function spoolProject(
     features = each
   })
   for (const name of relations.names)
-    if (!READ_RELATIONS.has(name))
+    if (!KNOWN_RELATIONS.has(name))
       for await (const { record } of relations.records(name, signal))
         report.lost(name, 1, text(record.title) || text(record.name) || undefined)
-  return project.end(relations.project, features)
+  return project.finish(relations.project, features)
 }
 
-/** GitLab's numbers of events in old exports. */
+/** Old exports have GitLab's numbers instead of the names of actions. */
 const STATE_BY_ACTION: Readonly<Record<string, string>> = {
   3: 'closed',
   4: 'reopened',
@@ -72,11 +75,10 @@ const STATE_BY_ACTION: Readonly<Record<string, string>> = {
 }
 const STATES = ['closed', 'reopened', 'merged']
 const PERMISSIONS: [atLeast: number, permission: string][] = [
-  [40, 'admin'],
-  [30, 'write'],
-  [0, 'read'],
+  [ACCESS_LEVELS.maintainer, 'admin'],
+  [ACCESS_LEVELS.developer, 'write'],
+  [ACCESS_LEVELS.none, 'read'],
 ]
-const MAINTAINER = 40
 
 interface StateChange {
   state: string
@@ -90,7 +92,7 @@ class ProjectReader extends ProjectSpool {
   readonly #maintainers: string[] = []
   readonly #issues = new Set<number>()
   readonly #mergeRequests = new Set<number>()
-  /** The highest number of an issue. */
+  /** The highest number of an issue. It is added to those of merge requests, because GitLab counts these separately. */
   #offset = 0
 
   addMember(record: Json): void {
@@ -104,7 +106,7 @@ class ProjectReader extends ProjectSpool {
     this.people.addMember(id, { username, email: text(user.public_email) || text(user.email) })
     const login = this.people.login(id)!
     this.#collaborators.set(login, PERMISSIONS.find(([atLeast]) => level >= atLeast)![1])
-    if (level >= MAINTAINER) this.#maintainers.push(login)
+    if (level >= ACCESS_LEVELS.maintainer) this.#maintainers.push(login)
   }
 
   addIssue(record: Json): void {
@@ -118,9 +120,9 @@ class ProjectReader extends ProjectSpool {
         ? (timeOrNull(record.closed_at) ?? lastOf(changes, 'closed') ?? common.updatedAt)
         : null
     this.add('issues', number, { ...common, closedAt })
-    const isKnown = closedAt === null || lastOf(changes, 'closed') !== undefined
-    const closed = { state: 'closed', user: record.closed_by_id, at: closedAt ?? '' }
-    this.#addEvents(record, on, isKnown ? changes : [...changes, closed])
+    if (closedAt !== null && lastOf(changes, 'closed') === undefined)
+      changes.push({ state: 'closed', user: record.closed_by_id, at: closedAt })
+    this.#addEvents(record, on, changes)
     for (const note of list(record.notes)) this.addNote(note, on)
     this.#issues.add(number)
     this.#offset = Math.max(this.#offset, number)
@@ -135,16 +137,15 @@ class ProjectReader extends ProjectSpool {
     const [metrics, diff] = [child(record.metrics), child(record.merge_request_diff)]
     const changes = this.#stateChanges(record)
     const isMerged = record.state === 'merged'
-    const at = (state: string, key: string) =>
-      timeOrNull(metrics[key]) ?? lastOf(changes, state) ?? updatedAt
-    const mergedAt = isMerged ? at('merged', 'merged_at') : null
-    const closedAt = record.state === 'closed' ? at('closed', 'latest_closed_at') : mergedAt
+    const timeOf = (state: string, metric: string) =>
+      timeOrNull(metrics[metric]) ?? lastOf(changes, state) ?? updatedAt
+    const mergedAt = isMerged ? timeOf('merged', 'merged_at') : null
+    const closedAt = record.state === 'closed' ? timeOf('closed', 'latest_closed_at') : mergedAt
     const commits = list(diff.merge_request_diff_commits)
     const newest = commits.find((each) => each.relative_order === 0) ?? commits[0]
-    const sha = (...candidates: unknown[]) =>
-      candidates.map(text).find((each) => /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/.test(each)) ?? NO_COMMIT
+    const firstSha = (...candidates: unknown[]) => candidates.map(text).find(isSha) ?? NO_COMMIT
     const newestSha = newest?.sha ?? child(newest?.merge_request_commits_metadata).sha
-    const headSha = sha(
+    const headSha = firstSha(
       diff.head_commit_sha,
       record.diff_head_sha,
       newestSha,
@@ -155,33 +156,32 @@ class ProjectReader extends ProjectSpool {
     const [, draft, title] = /^(\s*(?:\[(?:draft|wip)\]|(?:draft|wip):|\(draft\))\s*)?(.*)$/is.exec(
       common.title,
     )!
+    const mergeCommit = text(record.merge_commit_sha) || text(record.squash_commit_sha) || null
     const isDraft = record.draft === true || record.work_in_progress === true || draft !== undefined
     this.add('pull_requests', number, {
       ...common,
       title: isDraft && title ? title : common.title,
       base: {
         ref: text(record.target_branch),
-        sha: sha(diff.start_commit_sha, record.target_branch_sha, diff.base_commit_sha),
+        sha: firstSha(diff.start_commit_sha, record.target_branch_sha, diff.base_commit_sha),
       },
       head: {
+        // An export does not name the fork, which is most often the author's.
         ...{ ref: text(record.source_branch), sha: headSha },
         ...{ owner: isOwn ? owner : common.author, repository: isOwn ? this.repository : null },
       },
-      reviewRequests: readReviews(this, number, record, headSha),
+      reviewRequests: readReviews(this, { pull: number, record, headSha }),
       ...{ closes: [], draft: isDraft, mergedAt, closedAt },
-      mergeCommit: isMerged
-        ? text(record.merge_commit_sha) || text(record.squash_commit_sha) || null
-        : null,
+      mergeCommit: isMerged ? mergeCommit : null,
     })
-    const end = mergedAt ?? closedAt
-    if (end !== null) {
-      const state = isMerged ? 'merged' : 'closed'
+    const state = isMerged ? 'merged' : 'closed'
+    if (closedAt !== null && lastOf(changes, state) === undefined) {
       const user = isMerged
         ? (metrics.merged_by_id ?? record.merge_user_id)
         : metrics.latest_closed_by_id
-      if (lastOf(changes, state) === undefined) changes.push({ state, user, at: end })
+      changes.push({ state, user, at: closedAt })
     }
-    this.#addEvents(record, on, changes, text(record.merge_commit_sha) || null)
+    this.#addEvents(record, on, changes, mergeCommit)
     this.#mergeRequests.add(iid)
   }
 
@@ -192,11 +192,11 @@ class ProjectReader extends ProjectSpool {
     const assigned = [...list(record.issue_assignees), ...list(record.merge_request_assignees)]
     const assignees = [record.assignee_id, ...assigned.map(({ user_id }) => user_id)]
     const body = [text(record.description), footerOf(record)].filter(Boolean).join('\n\n')
-    this.findUploads(body, on, { author, createdAt })
+    this.addUploads(body, on, { author, createdAt })
     if (record.confidential === true)
       this.options.report.warn(
         'confidential',
-        `#${on.number} is confidential in GitLab: others have no such issues`,
+        `#${on.number} is confidential in GitLab, and becomes visible to all who can read issues`,
       )
     for (const [key, value] of Object.entries(record))
       if (Array.isArray(value) && !READ_LISTS.has(key)) this.options.report.lost(key, value.length)
@@ -204,7 +204,7 @@ class ProjectReader extends ProjectSpool {
       ...{ repository: this.repository, number: on.number, author, title: text(record.title) },
       body: body === '' ? null : body,
       assignees: [...new Set(assignees.flatMap((id) => this.people.login(id) ?? []))],
-      milestone: isJson(record.milestone) ? this.milestone(record.milestone) : null,
+      milestone: isJson(record.milestone) ? this.addMilestone(record.milestone) : null,
       labels: [
         ...new Set(list(record.label_links).map(({ label }) => this.addLabel(child(label)))),
       ],
@@ -212,7 +212,7 @@ class ProjectReader extends ProjectSpool {
     }
   }
 
-  /** Reads when and by whom something was closed, reopened or merged: from the newest of the three places that GitLab used. */
+  /** Reads when and by whom something was closed, reopened or merged. Newer exports have events for this, older ones only notes. */
   #stateChanges(record: Json): StateChange[] {
     const change = (state: unknown, user: unknown, each: Json): StateChange[] =>
       STATES.includes(text(state))
@@ -235,14 +235,16 @@ class ProjectReader extends ProjectSpool {
     record: Json,
     on: IssueOrPull,
     changes: readonly StateChange[],
-    commit: string | null = null,
+    mergeCommit: string | null = null,
   ) {
     const { report } = this.options
     const add = (user: unknown, event: string, createdAt: string, more: Partial<IssueEvent> = {}) =>
       this.addEvent(on, { actor: this.people.login(user), event, createdAt, ...more })
     for (const { state, user, at } of changes) {
-      add(user, state, at, state === 'merged' ? { commit, commitRepository: this.repository } : {})
-      if (state === 'merged') add(user, 'closed', at)
+      if (state === 'merged')
+        add(user, state, at, { commit: mergeCommit, commitRepository: this.repository })
+      // A merged pull request of GitHub has both events.
+      add(user, state === 'merged' ? 'closed' : state, at)
     }
     for (const each of list(record.resource_label_events)) {
       if (!isJson(each.label)) {
@@ -294,31 +296,26 @@ class ProjectReader extends ProjectSpool {
       text(record.description),
       links.join('\n'),
       milestones.length > 0 ? `*GitLab: milestones ${milestones.join(', ')}*` : '',
-    ].filter((part) => part !== '')
-    this.findUploads(body.join('\n\n'), { kind: 'release', tag }, { author, createdAt })
+    ]
+      .filter(Boolean)
+      .join('\n\n')
+    this.addUploads(body, { kind: 'release', tag }, { author, createdAt })
     this.add('releases', 0, {
       ...{ repository: this.repository, tag, author, name: text(record.name) || null },
-      ...{
-        body: body.join('\n\n'),
-        draft: false,
-        prerelease: false,
-        target: text(record.sha),
-        assets: [],
-      },
+      ...{ body, draft: false, prerelease: false, target: text(record.sha), assets: [] },
       ...{ publishedAt: timeOrNull(record.released_at) ?? createdAt, createdAt },
     })
   }
 
-  /** Only people who may push in GitLab may push to the branch. GitHub knows no roles here, so maintainers are named. */
+  /** Unless developers may push to the branch, it lists the people who may: GitHub has no roles here. */
   addProtectedBranch(record: Json): void {
     const name = text(record.name)
     if (name === '') throw new Error('name is missing')
     const levels = list(record.push_access_levels)
-    const isOpen = levels.some((each) => each.access_level === 30)
+    const mayPush = (level: number) => levels.some(({ access_level }) => access_level === level)
+    const isOpen = mayPush(ACCESS_LEVELS.developer)
     const named = levels.flatMap(({ user_id }) => this.people.login(user_id) ?? [])
-    const maintainers = levels.some((each) => each.access_level === MAINTAINER)
-      ? this.#maintainers
-      : []
+    const maintainers = mayPush(ACCESS_LEVELS.maintainer) ? this.#maintainers : []
     const branch: ProtectedBranch = {
       ...{ repository: this.repository, name, creator: null, adminEnforced: true },
       ...{ allowsForcePushes: record.allow_force_push === true, allowsDeletions: false },
@@ -336,9 +333,9 @@ class ProjectReader extends ProjectSpool {
     this.add('protected_branches', 0, branch)
   }
 
-  /** Adds what is known only after everything was read. */
-  end(project: Json, features: Json): { repository: Repository; names: ProjectNames } {
-    const isOn = (feature: string) => features[`${feature}_access_level`] !== 0
+  /** Adds users, milestones and unused uploads, which are known only after everything was read, and returns the repository. */
+  finish(project: Json, features: Json): { repository: Repository; names: ProjectNames } {
+    const isOn = (feature: string) => features[`${feature}_access_level`] !== FEATURE.off
     const createdAt = Number.isFinite(this.oldest)
       ? new Date(this.oldest).toISOString()
       : UNKNOWN_TIME
@@ -352,7 +349,7 @@ class ProjectReader extends ProjectSpool {
     if (!users.some(({ login }) => login.toLowerCase() === owner.toLowerCase()))
       users.push(unknownUser(owner))
     for (const user of users) this.add('users', 0, user)
-    if (project.visibility_level === 10)
+    if (project.visibility_level === VISIBILITY.internal)
       this.options.report.warn(
         'visibility',
         `${this.repository} is internal in GitLab, and becomes private`,
@@ -362,7 +359,7 @@ class ProjectReader extends ProjectSpool {
       : text(project.tag_list).split(/,\s*/)
     const repository: Repository = {
       ...{ owner, name, description: text(project.description) || null, website: null },
-      private: project.visibility_level !== 20,
+      private: project.visibility_level !== VISIBILITY.public,
       ...{ hasIssues: isOn('issues'), hasWiki: isOn('wiki'), archived: project.archived === true },
       labels: [...this.labels.values()],
       collaborators: [...this.#collaborators].map(([login, permission]) => ({ login, permission })),
@@ -380,7 +377,7 @@ class ProjectReader extends ProjectSpool {
       repository,
       names: {
         ...{ fullName: this.repository, offset: this.#offset, mergeRequests: this.#mergeRequests },
-        ...{ labels: new Set(this.labels.keys()), logins: this.people.usernames() },
+        ...{ labels: new Set(this.labels.keys()), logins: this.people.loginsByUsername() },
         milestones: new Map(
           milestones.flatMap(({ title, number }) => [
             [String(number), title],
@@ -393,10 +390,11 @@ class ProjectReader extends ProjectSpool {
   }
 }
 
+/** Returns when something got this state for the last time. */
 const lastOf = (changes: readonly StateChange[], state: string): string | undefined =>
   changes.findLast((each) => each.state === state)?.at
 
-/** Returns what GitHub and Gitea have no field for, as text. */
+/** Returns a line of text with the fields that GitHub and Gitea do not have, or ''. */
 function footerOf(record: Json): string {
   const spent = list(record.timelogs).reduce((sum, each) => sum + (Number(each.time_spent) || 0), 0)
   const facts = [

@@ -25,14 +25,14 @@ export interface GitLabParts extends ReaderParts {
   name: string
   /** The owner of the repository. Exports do not name one. */
   owner: string
-  /** Gets every name of a mapped person: facts refer to people by username, the file of `--people` also by id and e-mail address. */
+  /** The accounts by username, id or e-mail address. Gets the username of everyone that is mapped otherwise, because facts use it. */
   people: Map<string, MappedPerson>
   /** The projects of all exports that are converted together, by name in lower case. Texts refer to them. */
   projects: Map<string, ProjectNames>
   resources: DisposableStack
 }
 
-/** Whether an unpacked archive is a project export of GitLab: lines of JSON in `tree`, or the one file of old versions. */
+/** Returns whether an unpacked archive is a project export of GitLab: lines of JSON in `tree`, or the one file of old versions. */
 export function isGitLabExport(root: string): boolean {
   const has = (path: string) => existsSync(join(root, path))
   return has('tree/project.json') || (has('project.json') && !has('schema.json'))
@@ -60,7 +60,7 @@ export async function readGitLabExport(
     : { repository: undefined, names: undefined }
   for (const name of ['avatar', 'project.design.bundle'])
     if (repository && existsSync(join(root, name))) report.lost(name.replaceAll('.', '_'), 1, name)
-  // The name of a file may begin with those of the groups.
+  // A project that is named after its file, such as `group_sub_tool`, is also found as `sub_tool` and `tool`.
   const words = repository?.name.toLowerCase().split('_') ?? []
   for (const [n] of words.entries()) {
     const name = words.slice(n).join('_')
@@ -73,11 +73,11 @@ export async function readGitLabExport(
   async function* facts<K extends FactKind>(kind: K): AsyncGenerator<FactsByKind[K]> {
     if (!repository || !names) return
     if (kind === 'repositories') yield built!.repository as FactsByKind[K]
-    const rewritten = (value: unknown) =>
+    const rewrite = (value: unknown) =>
       typeof value === 'string' ? rewriteText(value, names, projects) : value
     for (const [, fact] of rows.all<FactsByKind[K]>(kind)) {
       const key = kind === 'milestones' ? 'description' : 'body'
-      yield key in fact ? { ...fact, [key]: rewritten((fact as unknown as Json)[key]) } : fact
+      yield key in fact ? { ...fact, [key]: rewrite((fact as unknown as Json)[key]) } : fact
     }
   }
 
@@ -111,7 +111,7 @@ export async function readGitLabExport(
   }
 }
 
-/** Only the newest exports have a name. Otherwise it is that of the file: `2024-05-01_12-00-123_GROUP_PROJECT_export.tar.gz`. */
+/** Only the newest exports have the name. Otherwise it is that of the file: `2024-05-01_12-00-123_GROUP_PROJECT_export.tar.gz`. */
 function projectName(project: Json, path: string): string {
   const file = basename(path)
     .replace(/\.(?:tar\.gz|tgz|tar)$/i, '')
@@ -123,6 +123,7 @@ function projectName(project: Json, path: string): string {
   return names.find(isName) ?? 'project'
 }
 
+/** Returns the version of GitLab, or of the export format in old exports. */
 async function programOf(root: string): Promise<string> {
   const read = async (name: string) =>
     (await ifExists(readFile(join(root, name), 'utf8'), 'ENOENT'))?.trim().slice(0, 100)
@@ -132,6 +133,7 @@ async function programOf(root: string): Promise<string> {
     : `GitLab (export format ${(await read('VERSION')) ?? 'unknown'})`
 }
 
+/** Returns the paths of uploaded files: `uploads/SECRET/NAME`. */
 async function uploadsIn(root: string): Promise<Set<string>> {
   const found = await ifExists(readdir(join(root, 'uploads'), { recursive: true }), 'ENOENT')
   const paths = (found ?? []).map((path) => `uploads/${path}`)
@@ -173,9 +175,9 @@ async function buildRepositories(
     await moveLfsObjects(root, dir)
     const hasWiki = existsSync(join(root, 'project.wiki.bundle'))
     if (hasWiki) {
-      const pages = await unbundle(git, join(root, 'project.wiki.bundle'), wikiDir, signal)
-      const branches = pages.filter(({ name }) => name.startsWith('refs/heads/'))
-      await createRefs(git, wikiDir, branches, defaultBranchOf(pages, null), signal)
+      const wikiRefs = await unbundle(git, join(root, 'project.wiki.bundle'), wikiDir, signal)
+      const branches = wikiRefs.filter(({ name }) => name.startsWith('refs/heads/'))
+      await createRefs(git, wikiDir, branches, defaultBranchOf(wikiRefs, null), signal)
     }
     const branch = head && Buffer.from(head.slice('refs/heads/'.length), 'latin1').toString('utf8')
     const wiki = hasWiki ? `repositories/${fullName}.wiki.git` : undefined
@@ -187,7 +189,7 @@ async function buildRepositories(
   }
 }
 
-/** The name of an LFS object is its SHA-256, which is checked with the repository. */
+/** Moves LFS objects into the repository. Their names are their SHA-256, which is verified with the repository. */
 async function moveLfsObjects(root: string, dir: string): Promise<void> {
   const from = join(root, 'lfs-objects')
   for (const oid of (await ifExists(readdir(from), 'ENOENT')) ?? []) {

@@ -17,7 +17,7 @@ export class People {
   readonly #names = new Map<number, string>()
   /** By id: everyone that a fact refers to. */
   readonly #logins = new Map<number, string>()
-
+  /** Usernames that occur only in texts. */
   readonly #mentioned = new Set<string>()
 
   constructor(map: Map<string, MappedPerson>) {
@@ -32,7 +32,10 @@ export class People {
     if (typeof id === 'number' && typeof name === 'string' && name !== '') this.#names.set(id, name)
   }
 
-  /** Returns the login of a user: the username, or a placeholder. The file of `--people` may name the user by id or e-mail address too. */
+  /**
+   * Returns the login of a user: the username, or a placeholder. If the file of `--people` names the user by id or e-mail address, the
+   * login is added to it.
+   */
   login(id: unknown): Author {
     if (typeof id !== 'number') return null
     const known = this.#logins.get(id)
@@ -52,8 +55,8 @@ export class People {
     this.#mentioned.add(username)
   }
 
-  /** The new logins by username. */
-  usernames(): Map<string, string> {
+  /** Returns the new logins of members and mentioned people, by username. */
+  loginsByUsername(): Map<string, string> {
     for (const id of this.#members.keys()) this.login(id)
     const members = [
       ...this.#members.values(),
@@ -67,7 +70,7 @@ export class People {
     )
   }
 
-  /** Returns everyone that a login was returned for. */
+  /** Returns everyone that `login` was called for, and mentioned people. */
   users(): User[] {
     const users = new Map<string, User>()
     for (const [id, login] of this.#logins) {

@@ -5,11 +5,10 @@ import { ArchiveRefused } from '../../archive/unreadable-archive.ts'
 import { ifExists } from '../../lib/errno.ts'
 import { anyObject } from '../../lib/json-shape.ts'
 import type { Report } from '../report.ts'
+import { MAX_JSON_BYTES } from './constants.ts'
 import { isJson, type Json } from './read-fields.ts'
 
-/** GitLab cuts longer texts and then fails to parse them. */
-const MAX_JSON_BYTES = 50 * 1024 * 1024
-/** GitLab nests no more than ten. The limit keeps a hostile line from exhausting the memory. */
+/** GitLab nests records about ten levels deep. The limit keeps a hostile line from exhausting the memory. */
 const MAX_DEPTH = 100
 
 /** The project of an export and its relations, such as `issues`. */
@@ -17,7 +16,7 @@ export interface Relations {
   project: Json
   /** The relations that are not empty. */
   names: readonly string[]
-  /** Yields the records of a relation, with their position for messages. One record is in memory at a time, except in old exports. */
+  /** Yields the records of a relation, and where each is, for messages. One record is in memory at a time, except in old exports. */
   records(relation: string, signal: AbortSignal): AsyncIterable<{ at: string; record: Json }>
 }
 
@@ -121,22 +120,23 @@ async function* linesOf(root: string, path: string, signal: AbortSignal) {
 }
 
 function parse(json: Buffer): unknown {
-  refuseDeep(json)
+  rejectDeepNesting(json)
   return JSON.parse(json.toString('utf8'))
 }
 
-function refuseDeep(json: Uint8Array): void {
-  const [quote, backslash] = [0x22, 0x5c]
+function rejectDeepNesting(json: Uint8Array): void {
   let depth = 0
   let inString = false
+  const [quote, backslash, openBrace, openBracket, closeBrace, closeBracket] =
+    Buffer.from('"\\{[}]')
   for (let at = 0; at < json.length; at++) {
     const byte = json[at]
     if (byte === quote) inString = !inString
     else if (inString) {
       if (byte === backslash) at += 1
-    } else if (byte === 0x7b || byte === 0x5b) {
+    } else if (byte === openBrace || byte === openBracket) {
       depth += 1
       if (depth > MAX_DEPTH) throw new Error(`it is nested more than ${MAX_DEPTH} levels deep`)
-    } else if (byte === 0x7d || byte === 0x5d) depth -= 1
+    } else if (byte === closeBrace || byte === closeBracket) depth -= 1
   }
 }

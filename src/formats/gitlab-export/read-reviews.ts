@@ -1,28 +1,42 @@
 import type { DiffPosition, ReviewRequest, ReviewState, Side } from '../../records/pull-request.ts'
-import { child, isJson, type Json, list, NO_COMMIT, text, time } from './read-fields.ts'
+import { HUNK_HEADER } from './constants.ts'
+import {
+  child,
+  integerOrNull,
+  isJson,
+  type Json,
+  list,
+  NO_COMMIT,
+  text,
+  time,
+  timeOrNull,
+} from './read-fields.ts'
 import type { ProjectSpool } from './read-spool.ts'
+
+interface MergeRequest {
+  /** The new number. */
+  pull: number
+  record: Json
+  headSha: string
+}
 
 /**
  * Adds the notes, approvals and reviewers of a merge request, and returns the reviews that are still requested. GitLab has no reviews:
  * the notes of one author in one thread become a review, and so does each approval.
  */
-export function readReviews(
-  project: ProjectSpool,
-  pull: number,
-  record: Json,
-  headSha: string,
-): ReviewRequest[] {
-  const on = { kind: 'pull_request', number: pull } as const
+export function readReviews(project: ProjectSpool, mergeRequest: MergeRequest): ReviewRequest[] {
+  const on = { kind: 'pull_request', number: mergeRequest.pull } as const
   const threads = new Map<string, Json[]>()
-  for (const [index, note] of list(record.notes).entries()) {
-    const isOnDiff = note.system !== true && note.type === 'DiffNote' && positionOf(note.position)
+  for (const [index, note] of list(mergeRequest.record.notes).entries()) {
+    const isOnDiff = note.type === 'DiffNote' && positionOf(note.position)
     const key = text(note.discussion_id) || `${index}`
     const thread = threads.get(key)
-    if (isOnDiff || thread) threads.set(key, [...(thread ?? []), note])
+    // GitLab also adds system notes to a thread, such as that the line was changed.
+    if (note.system !== true && (isOnDiff || thread)) threads.set(key, [...(thread ?? []), note])
     else project.addNote(note, on)
   }
-  for (const notes of threads.values()) addThread(project, { pull, record, headSha }, notes)
-  return addApprovals(project, pull, record, headSha)
+  for (const notes of threads.values()) addThread(project, mergeRequest, notes)
+  return addDecisions(project, mergeRequest)
 }
 
 function addReview(
@@ -38,55 +52,49 @@ function addReview(
   return id
 }
 
-/** Older exports have an approval only as a system note. */
-function addApprovals(
+/** Adds a review for each approval and each reviewer with a decision. Returns the requests of all other reviewers. */
+function addDecisions(
   project: ProjectSpool,
-  pull: number,
-  record: Json,
-  headSha: string,
+  { pull, record, headSha }: MergeRequest,
 ): ReviewRequest[] {
-  const approved = new Map<unknown, ReviewState>()
+  const decisions = new Map<unknown, ReviewState>()
+  const reviewed = { pull, headSha: headSha === NO_COMMIT ? null : headSha }
   const add = (user: unknown, state: ReviewState, at: string) => {
-    approved.set(user, state)
-    addReview(
-      project,
-      { pull, headSha: headSha === NO_COMMIT ? null : headSha },
-      { user, state, at },
-    )
+    decisions.set(user, state)
+    addReview(project, reviewed, { user, state, at })
   }
   for (const each of list(record.approvals)) add(each.user_id, 'approved', time(each, 'created_at'))
+  // Older exports have an approval only as a system note.
   const notes = list(record.notes).filter(({ system }) => system === true)
   const actionOf = (note: Json) => child(note.system_note_metadata).action
   for (const [index, note] of notes.entries()) {
-    const isTakenBack = notes
+    const isRevoked = notes
       .slice(index + 1)
       .some((later) => later.author_id === note.author_id && actionOf(later) === 'unapproved')
-    if (actionOf(note) === 'approved' && !approved.has(note.author_id))
-      add(note.author_id, isTakenBack ? 'dismissed' : 'approved', time(note, 'created_at'))
+    if (actionOf(note) === 'approved' && decisions.get(note.author_id) !== 'approved')
+      add(note.author_id, isRevoked ? 'dismissed' : 'approved', time(note, 'created_at'))
   }
   const requests: ReviewRequest[] = []
   for (const { user_id, state, ...each } of list(record.merge_request_reviewers)) {
     const login = project.people.login(user_id)
-    const at = isTime(each.created_at) ? each.created_at : time(record, 'updated_at')
+    const at = timeOrNull(each.created_at) ?? time(record, 'updated_at')
     const reviewState = REVIEWER_STATES[String(state)]
-    if (reviewState && approved.get(user_id) !== reviewState) add(user_id, reviewState, at)
-    else if (!reviewState && login !== null)
-      requests.push({
-        ...{ reviewer: { kind: 'user', login }, createdAt: at, updatedAt: at, dismissedAt: null },
-      })
+    if (reviewState && decisions.get(user_id) !== reviewState) add(user_id, reviewState, at)
+    else if (!reviewState && login !== null) {
+      const reviewer = { kind: 'user', login } as const
+      requests.push({ reviewer, createdAt: at, updatedAt: at, dismissedAt: null })
+    }
   }
   return requests
 }
 
-const isTime = (value: unknown): value is string => !Number.isNaN(Date.parse(text(value)))
-
-/** The names of the newest exports, and the numbers of older ones. All other states mean that the review is still requested. */
+/** By the name of GitLab's state in the newest exports, and by its number in older ones. In any other state, the review is requested. */
 const REVIEWER_STATES: Readonly<Record<string, ReviewState>> = {
   ...{ reviewed: 'commented', requested_changes: 'changes_requested', approved: 'approved' },
   ...{ 1: 'commented', 2: 'changes_requested', 3: 'approved' },
 }
 
-/** The position of a note: an object, or the text of one. */
+/** Returns the position of a note, which is an object or its JSON. */
 function positionOf(value: unknown): Json | undefined {
   if (typeof value !== 'string') return isJson(value) ? value : undefined
   try {
@@ -96,15 +104,7 @@ function positionOf(value: unknown): Json | undefined {
   }
 }
 
-const lineOf = (value: unknown): number | null =>
-  Number.isSafeInteger(value) && (value as number) > 0 ? (value as number) : null
-
-interface MergeRequest {
-  pull: number
-  record: Json
-  headSha: string
-}
-
+/** Adds the notes of a thread on a diff. The first one has the position. */
 function addThread(
   project: ProjectSpool,
   { pull, record, headSha }: MergeRequest,
@@ -113,12 +113,12 @@ function addThread(
   const [root] = notes
   const position = positionOf(root!.position)!
   const original = positionOf(root!.original_position) ?? position
-  const lines = placeOf(position)
-  const originalLines = placeOf(original)
+  const lines = commentedLines(position)
+  const originalLines = commentedLines(original)
   const isOutdated = headSha !== NO_COMMIT && text(position.head_sha) !== headSha
   const path = text(position.new_path) || text(position.old_path)
   const hunk = hunkAt(diffOf(root!, record, path), originalLines)
-  const at: DiffPosition = {
+  const diffPosition: DiffPosition = {
     ...{ diffHunk: hunk.diffHunk, path, originalPosition: hunk.position },
     position: isOutdated ? null : hunk.position,
     commit: text(position.head_sha) || null,
@@ -136,7 +136,7 @@ function addThread(
       reviews.get(note.author_id) ??
       addReview(
         project,
-        { pull, headSha: at.originalCommit },
+        { pull, headSha: diffPosition.originalCommit },
         { user: note.author_id, state: 'commented', at: createdAt },
       )
     reviews.set(note.author_id, review)
@@ -144,14 +144,14 @@ function addThread(
     if (index === 0) {
       ids.root = id
       project.add('pull_request_review_threads', pull, {
-        ...{ repository, pull, id: ids.thread, review, ...at, side: lines.side },
+        ...{ repository, pull, id: ids.thread, review, ...diffPosition, side: lines.side },
         ...{ line: isOutdated ? null : lines.line, originalLine: originalLines.line },
         ...{
           startLine: isOutdated ? null : lines.start,
           startSide: lines.start === null ? null : lines.startSide,
         },
         ...{ originalStartLine: originalLines.start, createdAt, outdated: isOutdated },
-        resolvedAt: notes.map(({ resolved_at }) => text(resolved_at)).find(isTime) ?? null,
+        resolvedAt: notes.map(({ resolved_at }) => timeOrNull(resolved_at)).find(Boolean) ?? null,
         resolver: project.people.login(
           notes.find(({ resolved_by_id }) => resolved_by_id)?.resolved_by_id,
         ),
@@ -159,7 +159,7 @@ function addThread(
     }
     const owner = { kind: 'pull_request_review_comment', pull, id } as const
     project.add('pull_request_review_comments', pull, {
-      ...{ repository, pull, id, review, thread: ids.thread, author, ...at, createdAt },
+      ...{ repository, pull, id, review, thread: ids.thread, author, ...diffPosition, createdAt },
       body: project.noteText(note, owner, { author, createdAt }),
       ...{ state: 'submitted', inReplyTo: index === 0 ? null : ids.root },
       reactions: project.reactions(note),
@@ -167,27 +167,28 @@ function addThread(
   }
 }
 
-interface Place {
+interface CommentedLines {
   side: Side
+  /** The last line, if there are several. */
   line: number | null
-  /** The first line, if there are several. */
+  /** The first line, or null if there is only one. */
   start: number | null
   startSide: Side
 }
 
-function placeOf(position: Json): Place {
-  const [oldLine, newLine] = [lineOf(position.old_line), lineOf(position.new_line)]
+function commentedLines(position: Json): CommentedLines {
+  const [oldLine, newLine] = [integerOrNull(position.old_line), integerOrNull(position.new_line)]
   const line = newLine ?? oldLine
   const start = child(child(position.line_range).start)
-  const first = lineOf(start.new_line) ?? lineOf(start.old_line)
+  const first = integerOrNull(start.new_line) ?? integerOrNull(start.old_line)
   return {
     ...{ side: newLine === null && oldLine !== null ? 'left' : 'right', line },
     start: first !== null && first !== line ? first : null,
-    startSide: lineOf(start.new_line) === null && first !== null ? 'left' : 'right',
+    startSide: integerOrNull(start.new_line) === null && first !== null ? 'left' : 'right',
   }
 }
 
-/** Returns the diff that a note is on: that of the note, or of the file in the newest diff. */
+/** Returns the diff of the file that a note is on: the copy in the note, or else the newest one. */
 function diffOf(note: Json, record: Json, path: string): string {
   const own = child(note.note_diff_file)
   const files = list(child(record.merge_request_diff).merge_request_diff_files)
@@ -195,18 +196,19 @@ function diffOf(note: Json, record: Json, path: string): string {
   return text(own.diff_export) || text(own.diff) || text(file?.utf8_diff)
 }
 
-const HUNK = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@/
-
-/** Returns the hunk up to a line, and the number of lines from the first hunk to it. Importers refuse a comment without a hunk. */
-export function hunkAt(
+/**
+ * Returns the hunk up to a line, and the number of lines from the first hunk header to it. If the diff lacks the line, the hunk is only
+ * a header, because importers refuse a comment without a hunk.
+ */
+function hunkAt(
   diff: string,
-  { side, line }: Pick<Place, 'side' | 'line'>,
+  { side, line }: CommentedLines,
 ): { diffHunk: string; position: number } {
   const next = { left: 0, right: 0 }
   let hunk: string[] = []
   let position = -1
   for (const each of diff.split('\n')) {
-    const head = HUNK.exec(each)
+    const head = HUNK_HEADER.exec(each)
     if (head) hunk = []
     else if (position < 0) continue
     position += 1

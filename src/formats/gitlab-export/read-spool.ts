@@ -2,15 +2,15 @@ import type { SortedRows } from '../../lib/sorted-rows.ts'
 import { type IssueOrPull, type Reaction, UNKNOWN_TIME } from '../../records/fact.ts'
 import type { FactKind, FactsByKind } from '../../records/fact-kinds.ts'
 import type { IssueEvent } from '../../records/issue.ts'
-import type { AttachedTo } from '../../records/release.ts'
+import type { AttachedTo, Attachment } from '../../records/release.ts'
 import type { Label, Milestone } from '../../records/repository.ts'
 import { UNKNOWN_HOST } from '../format.ts'
 import type { Report } from '../report.ts'
-import { EMOJI_BY_REACTION } from './names.ts'
+import { EMOJI_BY_REACTION } from './constants.ts'
 import { child, integer, type Json, list, text, time, timeOrNull } from './read-fields.ts'
 import type { People } from './read-people.ts'
 import type { Relations } from './read-relations.ts'
-import { decoded, UPLOAD } from './read-text.ts'
+import { decodePath, UPLOAD } from './read-text.ts'
 
 export interface ProjectOptions {
   /** `OWNER/NAME` that the project gets. */
@@ -40,6 +40,9 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
   ...{ mp4: 'video/mp4', mov: 'video/quicktime', webm: 'video/webm', zip: 'application/zip' },
 }
 
+/** Who wrote a text, and when. */
+type Authorship = Pick<Attachment, 'author' | 'createdAt'>
+
 /** Collects the facts of one project. The facts of a record are added completely or not at all. */
 export class ProjectSpool {
   readonly options: ProjectOptions
@@ -49,7 +52,7 @@ export class ProjectSpool {
   #pending: [kind: FactKind, key: number, fact: { createdAt?: string }][] = []
   readonly labels = new Map<string, Label>()
   readonly milestones = new Map<string, Milestone>()
-  /** The URLs of uploads that have an attachment. */
+  /** The new URLs of uploads, by path. Each has an attachment. */
   readonly uploadUrls = new Map<string, string>()
   /** The time of the oldest fact. */
   oldest = Number.POSITIVE_INFINITY
@@ -61,13 +64,14 @@ export class ProjectSpool {
     this.repository = options.fullName
   }
 
-  /** Adds the facts of one record, or reports it as lost. */
-  try(relation: string, at: string, add: () => void): void {
+  /** Calls `add`, which adds the facts of one record. If it throws, none is kept, and the record is reported as lost. */
+  addRecord(relation: string, at: string, add: () => void): void {
     this.#pending = []
     try {
       add()
       this.commit()
     } catch (error) {
+      // The next text that links to an upload of this record adds it again.
       for (const [kind, , fact] of this.#pending)
         if (kind === 'attachments' && 'file' in fact)
           this.uploadUrls.delete(String(fact.file).replace(/^attachments/, 'uploads'))
@@ -75,6 +79,7 @@ export class ProjectSpool {
     }
   }
 
+  /** Writes the facts of the current record. */
   commit(): void {
     for (const [kind, key, fact] of this.#pending) {
       const at = Date.parse(fact.createdAt ?? UNKNOWN_TIME)
@@ -88,13 +93,13 @@ export class ProjectSpool {
     this.#pending.push([kind, key, fact as { createdAt?: string }])
   }
 
-  /** Exports since 13.6 have no ids. */
+  /** Returns a new id. Exports since GitLab 13.6 have none. */
   nextId(): number {
     this.#lastId += 1
     return this.#lastId
   }
 
-  /** Labels of groups are only in the links of issues. */
+  /** Adds a label, unless it is known, and returns its name. Labels of groups occur only in issues and merge requests. */
   addLabel(record: Json): string {
     const name = text(record.title)
     if (name === '') throw new Error('the title of a label is missing')
@@ -109,8 +114,11 @@ export class ProjectSpool {
     return name
   }
 
-  /** Returns the number of a milestone. Those of groups are only in issues, and have numbers of their own in GitLab. */
-  milestone(record: Json): number {
+  /**
+   * Adds a milestone, unless it is known, and returns its number. Milestones of groups occur only in issues and merge requests; GitLab
+   * numbers them separately, so they may get a new number.
+   */
+  addMilestone(record: Json): number {
     const title = text(record.title)
     if (title === '') throw new Error('the title of a milestone is missing')
     const known = this.milestones.get(title)
@@ -121,10 +129,10 @@ export class ProjectSpool {
     const [createdAt, updatedAt] = [time(record, 'created_at'), time(record, 'updated_at')]
     const state = record.state === 'closed' ? 'closed' : 'open'
     const dueOn = timeOrNull(record.due_date) && `${text(record.due_date)}T00:00:00Z`
-    const started = timeOrNull(record.start_date) && `*GitLab: starts on ${record.start_date}*`
+    const startText = timeOrNull(record.start_date) && `*GitLab: starts on ${record.start_date}*`
     this.milestones.set(title, {
       ...{ repository: this.repository, number, author: null, title, state, dueOn },
-      description: [text(record.description), started].filter(Boolean).join('\n\n') || null,
+      description: [text(record.description), startText].filter(Boolean).join('\n\n') || null,
       ...{ createdAt, updatedAt, closedAt: state === 'closed' ? updatedAt : null },
     })
     return number
@@ -172,27 +180,28 @@ export class ProjectSpool {
     })
   }
 
-  /** Returns the text of a note, with a suggestion that only a field of the note has. */
-  noteText(note: Json, on: AttachedTo, by: { author: string | null; createdAt: string }): string {
+  /** Returns the text of a note, and adds its uploads. Suggestions that the text lacks are appended. */
+  noteText(note: Json, on: AttachedTo, by: Authorship): string {
     const own = text(note.note)
     const suggestions = own.includes('```suggestion') ? [] : list(note.suggestions)
-    const internal = note.confidential === true || note.internal === true
+    const isInternal = note.confidential === true || note.internal === true
     const blocks = suggestions.map((each) => `\`\`\`suggestion\n${text(each.to_content)}\`\`\``)
-    const body = [own, ...blocks, ...(internal ? ['*GitLab: internal note*'] : [])].join('\n\n')
-    this.findUploads(body, on, by)
+    const body = [own, ...blocks, ...(isInternal ? ['*GitLab: internal note*'] : [])].join('\n\n')
+    this.addUploads(body, on, by)
     return body
   }
 
-  /** Adds the event that GitLab describes in words. Changes of the state are read elsewhere. */
+  /** Adds the event that a system note describes in words. Changes of the state, and approvals, are read elsewhere. */
   #addSystemNote(note: Json, on: IssueOrPull, createdAt: string): void {
     const action = text(child(note.system_note_metadata).action)
+    if (['closed', 'opened', 'merged', 'approved', 'unapproved'].includes(action)) return
     const words = text(note.note)
     const base = { actor: this.people.login(note.author_id), createdAt }
     const loginsAfter = (start: RegExp) =>
       [...(start.exec(words)?.[1] ?? '').matchAll(/@([\w.-]+)/g)].map(([, login]) => login!)
     const [, from, to] = /^changed title from \*\*(.*)\*\* to \*\*(.*)\*\*$/s.exec(words) ?? []
+    // GitLab marks the changed parts of a title, as in `{-old-}` and `{+new+}`.
     const plain = (title: string) => title.replace(/\{[-+](.*?)[-+]\}/gs, '$1')
-    if (['closed', 'opened', 'merged'].includes(action)) return
     if (from !== undefined && to !== undefined)
       this.addEvent(on, {
         ...base,
@@ -209,24 +218,19 @@ export class ProjectSpool {
       for (const login of loginsAfter(/(?<!un)assigned to (.*?)(?: and unassigned|$)/s))
         add('assigned', login)
       for (const login of loginsAfter(/unassigned (.*)$/s)) add('unassigned', login)
-    } else if (action !== 'approved' && action !== 'unapproved')
-      this.options.report.lost('system_notes', 1, words.slice(0, 80))
+    } else this.options.report.lost('system_notes', 1, words.slice(0, 80))
   }
 
   /** Adds an attachment for each upload that a text links to. The first text that links to a file owns it. */
-  findUploads(
-    body: string,
-    on: AttachedTo,
-    by: { author: string | null; createdAt: string },
-  ): void {
+  addUploads(body: string, on: AttachedTo, by: Authorship): void {
     for (const [, link] of body.matchAll(UPLOAD)) {
-      const path = decoded(link!)
+      const path = decodePath(link!)
       if (!this.options.uploads.has(path)) this.options.report.lost('attachments', 1, path)
       else if (!this.uploadUrls.has(path)) this.addUpload(path, on, by)
     }
   }
 
-  addUpload(path: string, on: AttachedTo, by: { author: string | null; createdAt: string }): void {
+  addUpload(path: string, on: AttachedTo, by: Authorship): void {
     const [, secret = '', ...rest] = path.split('/')
     const name = rest.join('/')
     const uuid = secret.padEnd(32, '0').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')

@@ -1,23 +1,23 @@
 import { findCode } from '../find-code.ts'
 
-/** What texts of a project refer to, and what it is called now. */
+/** What texts of a project refer to, and the new names and numbers of these. */
 export interface ProjectNames {
   /** `OWNER/NAME`. */
   fullName: string
-  /** The number of a merge request is added to this: the highest number of an issue. */
+  /** The highest number of an issue. The new number of a merge request is its old one plus this. */
   offset: number
   /** The numbers of merge requests in GitLab. */
   mergeRequests: ReadonlySet<number>
   labels: ReadonlySet<string>
-  /** Titles by title and by number in GitLab. */
+  /** The title by the title, and by the number in GitLab. */
   milestones: ReadonlyMap<string, string>
   /** The new login by the username in GitLab. */
   logins: ReadonlyMap<string, string>
-  /** The URL by the path of an upload. */
+  /** The new URL of an upload by its path. */
   uploads: ReadonlyMap<string, string>
 }
 
-/** A link to an upload, which begins with the path of its file in the export. */
+/** Matches a link to an upload, and captures the path of its file in the export, which may be URL-encoded. */
 export const UPLOAD = /\/(uploads\/(?:[0-9a-f]{32}|[0-9a-f]{10})\/[^\s()"'<>[\]`]{1,255})/g
 
 const REFERENCE = new RegExp(
@@ -25,12 +25,15 @@ const REFERENCE = new RegExp(
     UPLOAD.source,
     // `!12`, `#12`, `project!12` and `group/project#12`.
     /(?<![\w./#!&@-])((?:[\w.-]{1,100}\/){0,20}[\w.-]{1,100})?([!#])(\d{1,9})(?!\w)/.source,
-    /(?<![\w@./-])@(\w[\w.-]{0,254})/.source,
-    /(?<![\w~/])([~%])(?:"([^"\n]{1,255})"|(\w[\w:.?-]{0,254}))/.source,
+    // `@user`, without a period that ends the sentence.
+    /(?<![\w@./-])@(\w[\w.-]{0,254})(?<!\.)/.source,
+    // `~label`, `~"two words"`, `%milestone` and `%12`.
+    /(?<![\w~/])([~%])(?:"([^"\n]{1,255})"|(\w[\w:.?-]{0,254})(?<![:.?]))/.source,
   ].join('|'),
   'g',
 )
 
+/** Matches a fence of GitLab, which says how many lines around the commented one a suggestion replaces. */
 const SUGGESTION = /^( {0,3}```suggestion):-\d+\+\d+/gm
 
 /** Returns a text with GitLab's references, links to uploads and fences of suggestions in GitHub's form. Code stays as it is. */
@@ -63,8 +66,8 @@ function rewriteReference(
   projects: ReadonlyMap<string, ProjectNames>,
 ): string {
   const [upload, path, sign, number, login, mark, quoted, word] = groups as (string | undefined)[]
-  if (upload !== undefined) return here.uploads.get(decoded(upload)) ?? match
-  // These would notify accounts of the target that happen to have such a name.
+  if (upload !== undefined) return here.uploads.get(decodePath(upload)) ?? match
+  // An account of the target may have the name `all`, and would be notified.
   if (login !== undefined) return login === 'all' ? '`@all`' : `@${here.logins.get(login) ?? login}`
   const name = quoted ?? word ?? ''
   if (mark === '~') return here.labels.has(name) && !name.includes('`') ? `\`${name}\`` : match
@@ -81,7 +84,7 @@ function rewriteReference(
 }
 
 /** Returns the path of an upload as the export spells it. */
-export function decoded(path: string): string {
+export function decodePath(path: string): string {
   try {
     return decodeURIComponent(path)
   } catch {

@@ -85,6 +85,7 @@ describe('a merge request', () => {
           notes: [
             diffNote('Why?\n```suggestion:-0+0\n2\n```', position({ new_line: 2 }), added),
             note('Because.', { type: 'DiffNote', discussion_id: 'd1', author_id: 1 }),
+            system('changed this line in version 2', 'outdated', { discussion_id: 'd1' }),
             diffNote('Gone', JSON.stringify(position({ old_line: 2, head_sha: 'e'.repeat(40) }))),
             note('Fine', { type: 'DiscussionNote', discussion_id: 'd3' }),
           ],
@@ -145,6 +146,9 @@ describe('a merge request', () => {
           notes: [
             system('approved this', 'approved'),
             system('closed', 'closed', { created_at: LATER }),
+            ...['approved', 'unapproved', 'approved'].map((action) =>
+              system(`${action} this`, action, { author_id: 3 }),
+            ),
           ],
         }),
       ],
@@ -168,6 +172,8 @@ describe('a merge request', () => {
         [1, 'ann', 'approved'],
         [1, 'gitlab-user-3', 'changes_requested'],
         [2, 'gitlab-user-2', 'approved'],
+        [2, 'gitlab-user-3', 'dismissed'],
+        [2, 'gitlab-user-3', 'approved'],
       ],
     )
     assert.deepEqual(
@@ -179,6 +185,14 @@ describe('a merge request', () => {
       ],
     )
   })
+})
+
+test('the commit of a squash is the commit of a merge without one', async (t) => {
+  const squashed = mergeRequest(1, { state: 'merged', squash_commit_sha: head })
+  const { facts } = await read(t, { merge_requests: [squashed] })
+  assert.equal((await facts('pull_requests'))[0]?.mergeCommit, head)
+  const [merged] = await facts('issue_events')
+  assert.deepEqual([merged?.event, merged?.commit], ['merged', head])
 })
 
 test('events, labels and milestones of groups, and the lock of an issue are kept', async (t) => {
@@ -352,6 +366,26 @@ describe('git data', () => {
       const found = await snapshotOf(await read(t, {}, { 'project.bundle': spoil(await bundle()) }))
       assert.match(String(found?.errors), error)
     })
+
+  test('HEAD is the default branch, whose name can have any characters', async (t) => {
+    const branch = 'refs/heads/größe'
+    const made = await read(
+      t,
+      {},
+      {
+        'project.bundle': await bundle([branch, head]),
+        'tree/project.json': JSON.stringify({ name: 'Tool', default_branch: 'größe' }),
+      },
+    )
+    await host.git(['update-ref', '-d', branch], { dir: repository })
+    const [found] = await Array.fromAsync(made.content.repositories(made.signal), (each) =>
+      'snapshot' in each
+        ? host.git(['symbolic-ref', 'HEAD'], { dir: each.snapshot.repository.dir })
+        : String(each.errors),
+    )
+    assert.equal(found, branch)
+    assert.equal((await made.facts('repositories'))[0]?.defaultBranch, 'größe')
+  })
 
   test('a bundle of version 3 is read', async (t) => {
     const good = (await bundle()).toString('latin1')

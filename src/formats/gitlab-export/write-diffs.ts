@@ -14,21 +14,22 @@ const MAX_COMMITS = 5000
 /** The marker (`>` or `-` for a boundary) and the id of a commit, one field on each line, then the message. */
 const LOG_FORMAT = '%m%H%n%at%n%an%n%ae%n%ct%n%cn%n%ce%n%B'
 
-/** A relation of `merge_request_diff`. */
-export type DiffCommit = ReturnType<typeof parseCommit>
-
 export interface CommitRange {
   /** The merge base. */
   base: string
-  /** The commit of the target branch, or the merge base if that has no id here. */
+  /** The commit of the target branch, or the merge base if the caller did not have its id. */
   start: string
   head: string
-  /** The newest first. */
-  commits: DiffCommit[]
+  /** Records of `merge_request_diff_commits`, the newest first. */
+  commits: ReturnType<typeof parseCommit>[]
+  /** False if there are more than `MAX_COMMITS`. */
   isComplete: boolean
 }
 
-/** Returns the commits of `head` that `start` does not contain, or undefined if the two have no common ancestor. */
+/**
+ * Returns the commits of `head` that `start` does not contain, or undefined if the two have no common ancestor. `start` is the id of a
+ * commit, or an expression such as `ID^1`.
+ */
 export async function readCommits(
   git: Git,
   { dir, start, head }: { dir: string; start: string; head: string },
@@ -40,12 +41,14 @@ export async function readCommits(
   const commits = records.filter((record) => record.startsWith('>'))
   const boundary = records.filter((record) => record.startsWith('-'))
   const isComplete = commits.length <= MAX_COMMITS
-  // Every path to a common ancestor leads through a boundary commit, so a single one is the merge base.
-  const [only] = commits.length === 0 ? [`-${head}`] : isComplete ? boundary : []
+  // Without commits, `start` contains `head`. Otherwise every path to a common ancestor leads through a boundary commit, so a single
+  // one is the merge base.
   const base =
-    only !== undefined && boundary.length <= 1
-      ? only.slice(1).split('\n')[0]
-      : await mergeBase(git, { dir, start, head }, signal)
+    commits.length === 0
+      ? head
+      : isComplete && boundary.length === 1
+        ? boundary[0]!.slice(1).split('\n')[0]
+        : await mergeBase(git, { dir, start, head }, signal)
   if (!base) return undefined
   const parsed = commits.slice(0, MAX_COMMITS).map(parseCommit)
   return { base, start: /^\w+$/.test(start) ? start : base, head, commits: parsed, isComplete }
@@ -85,13 +88,13 @@ function parseCommit(record: string, index: number) {
   }
 }
 
-/** A damaged commit can have any number, or none. */
+/** Returns the time of a commit. In a damaged commit it can be missing, or any number. */
 function timeOf(seconds: string | undefined): string {
   const time = new Date(Number(seconds || Number.NaN) * 1000)
   return Number.isNaN(time.getTime()) ? UNKNOWN_TIME : time.toISOString()
 }
 
-/** A relation of `merge_request_diff`. */
+/** A record of `merge_request_diff_files`. */
 export type DiffFile = ReturnType<typeof toDiffFile>
 
 export interface Diff {
@@ -112,8 +115,8 @@ const DIFF_ARGS = [
 const [NUL, NEWLINE] = [0, 10]
 
 export function openDiffs(git: Git, dir: string, signal: AbortSignal): DiffReader {
-  // Git repeats a line that is not the id of an object. A file cannot contain this one.
-  const end = `#${randomUUID()}`
+  // Git writes a line of its input that is not an object id to its output. This random one marks the end of a diff.
+  const endMarker = `#${randomUUID()}`
   // A larger file is compared as a binary one, without reading it into memory.
   const config = { 'core.bigFileThreshold': '20m' }
   const running = git.start(DIFF_ARGS, { dir, signal, config, timeoutMs: LONG_TIMEOUT_MS })
@@ -131,7 +134,7 @@ export function openDiffs(git: Git, dir: string, signal: AbortSignal): DiffReade
     buffer = value
   }
 
-  /** Returns the bytes before the delimiter. If they are longer than a patch may be, they are cut somewhere after that. */
+  /** Returns the bytes before the delimiter. If they exceed `MAX_PATCH_BYTES`, only a first part is returned, which exceeds it too. */
   async function take(delimiter: number): Promise<Buffer> {
     const parts: Buffer[] = []
     for (let length = 0; ; ) {
@@ -146,25 +149,28 @@ export function openDiffs(git: Git, dir: string, signal: AbortSignal): DiffReade
   }
 
   async function read(base: string, head: string): Promise<Diff> {
-    running.stdin.write(`${head} ${base}\n${end}\n`)
+    // Git reads a commit and its parent.
+    running.stdin.write(`${head} ${base}\n${endMarker}\n`)
     while (buffer.length === 0) await readMore()
-    if (buffer[0] === end.charCodeAt(0)) {
+    if (buffer[0] === endMarker.charCodeAt(0)) {
       await take(NEWLINE)
       return { files: [], isComplete: true }
     }
+    // The output is the id of the commit, an entry for each file, an empty entry, and the patches.
     await take(NUL)
     const changes: FileChange[] = []
     let count = 0
-    for (let raw = await take(NUL); raw.length > 0; raw = await take(NUL)) {
-      const read = parseChange(raw.toString('latin1'), decode(await take(NUL)))
-      const renamed = /[RC]\d*$/.test(raw.toString('latin1')) ? decode(await take(NUL)) : undefined
-      for (const change of read)
+    for (let bytes = await take(NUL); bytes.length > 0; bytes = await take(NUL)) {
+      const entry = bytes.toString('latin1')
+      const parsed = parseChange(entry, decode(await take(NUL)))
+      const renamed = /[RC]\d*$/.test(entry) ? decode(await take(NUL)) : undefined
+      for (const change of parsed)
         if (count++ < MAX_FILES) changes.push({ ...change, newPath: renamed ?? change.newPath })
     }
     let current = -1
     for (;;) {
       const line = await take(NEWLINE)
-      if (line.length === end.length && line.toString('latin1') === end) break
+      if (line.length === endMarker.length && line.toString('latin1') === endMarker) break
       if (line.subarray(0, 11).toString('latin1') === 'diff --git ') current++
       else addLine(changes[current], line)
     }
@@ -205,13 +211,14 @@ function parseChange(raw: string, path: string): FileChange[] {
 const ABSENT = '000000'
 
 function addLine(change: FileChange | undefined, line: Buffer): void {
-  const isFirst = change?.patch.length === 0
-  if (isFirst && !/^(?:@@|Binary files )/.test(line.subarray(0, 13).toString('latin1'))) return
   if (!change) return
+  const isFirst = change.patch.length === 0
+  if (isFirst && !/^(?:@@|Binary files )/.test(line.subarray(0, 13).toString('latin1'))) return
   change.bytes += line.length + 1
   if (change.bytes <= MAX_PATCH_BYTES) change.patch.push(line)
 }
 
+/** Returns the files up to the limits of GitLab. `count` is the number of all changed files. */
 function withinLimits(changes: readonly FileChange[], count: number): Diff {
   const files: DiffFile[] = []
   let [lines, bytes] = [0, 0]
@@ -249,7 +256,7 @@ function toDiffFile(
 const LINE_END = Buffer.from('\n')
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** GitLab guesses the encoding of text that is not UTF-8, which is most often this one. */
+/** GitLab guesses the encoding of text that is not UTF-8. Most often it is Latin-1. */
 function decode(bytes: Buffer): string {
   try {
     return UTF8.decode(bytes)

@@ -6,7 +6,7 @@ import { awardEmoji, gitlabTime, gitlabTimeOrNull, type Project } from './write-
 type Noteable = 'Issue' | 'MergeRequest' | 'Commit'
 
 interface NoteText {
-  /** Notes of a thread have the same name, such as `review 12`. */
+  /** The name of the thread, such as `review 12`. Notes with the same name are in one thread. */
   thread: string
   author: Author
   body: string
@@ -34,7 +34,7 @@ export function noteRecord(project: Project, noteable: Noteable, note: NoteText)
   }
 }
 
-/** `action` must be one that all servers since 13.5 know. */
+/** Returns a note that describes an event. `action` must be one that all servers since 13.5 know. */
 export function systemNote(
   project: Project,
   noteable: Noteable,
@@ -75,12 +75,12 @@ export function issuable(
   const lock = events.findLast(({ event }) => event === 'locked' || event === 'unlocked')
   const found = milestone === null ? null : project.milestones.get(milestone)
   if (found === undefined)
-    project.loseRecord('milestones', `milestone ${milestone} of ${number} is not in the input`)
+    project.loseRecord('milestones', `milestone ${milestone} of #${number} is not in the input`)
   const { notes, ...resourceEvents } = convertEvents(project, noteable, item, events)
   return {
     iid: number,
     title: project.title(number, item.title),
-    description: describe(project, item),
+    description: descriptionOf(project, item),
     author_id: project.userId(item.author),
     discussion_locked: lock?.event === 'locked',
     created_at: gitlabTime(createdAt),
@@ -103,10 +103,10 @@ export function issuable(
   }
 }
 
-/** The importer names the author of a note, but not of an issue, so the text does. */
-function describe(project: Project, { author, body, createdAt }: Issue | PullRequest): string {
+/** Returns the body, and the author if there is no account for it: an importer adds the author only to notes. */
+function descriptionOf(project: Project, { author, body, createdAt }: Issue | PullRequest): string {
   const text = project.text(body)
-  if (project.isMapped(author)) return text
+  if (project.hasEmail(author)) return text
   const by = `*By ${project.loginOf(author)} on ${gitlabTime(createdAt).slice(0, 19)}*`
   return text === '' ? by : `${text}\n\n${by}`
 }
@@ -117,9 +117,10 @@ export const userIds = (project: Project, logins: readonly string[]) =>
 export const byTime = <T extends { created_at: string }>(notes: T[]): T[] =>
   notes.sort((a, b) => Date.parse(a.created_at) - Date.parse(b.created_at))
 
-/** Events that nobody sees on GitHub either. */
+/** Events that GitHub does not show either. */
 const UNSEEN_EVENTS = ['mentioned', 'subscribed', 'unsubscribed']
 
+/** Converts events to GitLab's records of them, or to notes if it has none for this kind of event. */
 function convertEvents(
   project: Project,
   noteable: 'Issue' | 'MergeRequest',
@@ -136,18 +137,18 @@ function convertEvents(
     const milestone = milestoneTitle && project.milestoneTitled(milestoneTitle)
     if (/^(?:closed|reopened|merged)$/.test(event)) {
       // GitHub closes a pull request when it merges it. In GitLab it is merged only.
-      const isMerge =
+      const isPartOfMerge =
         event === 'closed' && mergedAt && Date.parse(createdAt) >= Date.parse(mergedAt)
       const commit = event === 'closed' ? (each.commit ?? null) : null
-      if (!isMerge) states.push({ ...common, state: event, source_commit: commit })
+      if (!isPartOfMerge) states.push({ ...common, state: event, source_commit: commit })
     } else if (label && project.labels.has(label.name))
       labels.push({ ...common, action, label: project.label(label.name) })
     else if (milestone)
       milestones.push({ ...common, action, state: item.closedAt ? 'closed' : 'opened', milestone })
     else if (UNSEEN_EVENTS.includes(event)) project.report.lost(`${event}_events`)
     else {
-      const [body, action] = describeEvent(project, noteable, each)
-      const note = { thread: `event ${id}`, author: actor, body, createdAt, action }
+      const description = describeEvent(project, noteable, each)
+      const note = { thread: `event ${id}`, author: actor, createdAt, ...description }
       notes.push(systemNote(project, noteable, note))
     }
   }
@@ -159,7 +160,7 @@ function convertEvents(
   }
 }
 
-/** GitLab's own text for an event, and the action that goes with it. */
+/** GitLab's own text for an event, and the action of its system note. */
 const EVENT_NOTES: Readonly<Record<string, [text: string, action?: string]>> = {
   assigned: ['assigned to <who>', 'assignee'],
   unassigned: ['unassigned <who>', 'assignee'],
@@ -186,7 +187,7 @@ function describeEvent(
   project: Project,
   noteable: 'Issue' | 'MergeRequest',
   { event, subject, renamed, label, milestoneTitle, commit, forcePush }: IssueEvent,
-): [text: string, action: string | undefined] {
+): { body: string; action: string | undefined } {
   const [text, action] = EVENT_NOTES[event] ?? [`${event.replaceAll('_', ' ')} <who>`]
   const values: Record<string, string | null | undefined> = {
     ...{ ...renamed, ...forcePush, commit, label: label?.name, milestone: milestoneTitle },
@@ -198,5 +199,5 @@ function describeEvent(
           ? `@${subject.organization}/${subject.slug}`
           : subject?.repository,
   }
-  return [text.replace(/<(\w+)>/g, (_, key: string) => values[key] ?? '').trim(), action]
+  return { body: text.replace(/<(\w+)>/g, (_, key: string) => values[key] ?? '').trim(), action }
 }

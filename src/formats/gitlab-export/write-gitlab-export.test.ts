@@ -452,6 +452,28 @@ describe('an export for GitLab', () => {
     assert.equal(outdated.note_diff_file.diff_export, '@@ -1,2 +1,2 @@\n one\n-two\n+TWO')
   })
 
+  test('finds a removed line without a thread by its number in the old file', async (t) => {
+    const comments = facts.pull_request_review_comments!.map((each) => ({
+      ...each,
+      ...(each.id === 33 && {
+        ...{ diffHunk: '@@ -1,2 +2,2 @@\n one\n-two', originalCommit: commits.fork },
+      }),
+    }))
+    const { folder, into } = await exported(
+      t,
+      { pull_request_review_comments: comments },
+      { repositories: ['alice/site'] },
+    )
+    const { lines } = await unpack(folder, join(into, 'alice/site_export.tar.gz'))
+    const { position } = lines('merge_requests')[0]!.notes.find(
+      ({ note }: Value) => note === 'Comment 33',
+    )
+    assert.deepEqual(
+      [position.old_line, position.new_line, position.head_sha],
+      [2, null, commits.own],
+    )
+  })
+
   test('has the attachments as uploads, and texts that show them', async () => {
     const { root, lines } = await site()
     assert.equal(readFileSync(join(root, `uploads/${HEX}/shot.txt`), 'utf8'), 'a picture')
@@ -604,14 +626,14 @@ describe('an export for GitLab', () => {
     assert.deepEqual(
       warnings.filter((line) => !/skipped|LFS/.test(line)),
       [
-        'alice/site: a,b becomes a b',
+        'alice/site: the label a,b becomes a b',
         'alice/site: a second “one” is called “one (2)”',
-        'alice/site: the title of 1 is cut to 255 characters',
-        'alice/site: 4: the ref has another commit than the record, and is used',
+        'alice/site: the title of #1 is cut to 255 characters',
+        'alice/site: #4: its ref and its record name different commits; the ref is used',
         'alice/site: the tag v9 is not in the input',
       ],
     )
-    assert.ok(warnings.some((line) => /milestone 9 of 1 is not in the input/.test(line)))
+    assert.ok(warnings.some((line) => /milestone 9 of #1 is not in the input/.test(line)))
     assert.ok(existsSync(join(into, 'alice/site_export.tar.gz')))
     const failed = await exported(t, change, { git })
     assert.deepEqual(

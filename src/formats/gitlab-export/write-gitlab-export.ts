@@ -16,6 +16,7 @@ import { branchRef, readOidsByRef } from '../gitea-dump/pull-heads.ts'
 import { moveDurably, refuseExisting, syncTree } from '../output.ts'
 import type { PeopleMap } from '../people.ts'
 import type { Report } from '../report.ts'
+import { MAX_JSON_BYTES } from './constants.ts'
 import { mergeRequests } from './write-merge-requests.ts'
 import { Project, tableOf } from './write-project.ts'
 import {
@@ -30,7 +31,7 @@ import {
 import { rewriteText } from './write-text.ts'
 import { type ExportFile, findUploads, releases } from './write-uploads.ts'
 
-export interface GitlabExportOptions {
+export interface GitLabExportOptions {
   git: Git
   /** Exports are written to OWNER/NAME_export.tar.gz in this directory. */
   into: string
@@ -42,7 +43,7 @@ export interface GitlabExportOptions {
 }
 
 /** Writes every repository as a project export of GitLab, each completely or not at all. */
-export function gitlabExportWriter(options: GitlabExportOptions): FormatWriter {
+export function gitlabExportWriter(options: GitLabExportOptions): FormatWriter {
   return {
     mapsPeople: true,
     write: (content, report, signal) => writeExports(options, content, report, signal),
@@ -50,7 +51,7 @@ export function gitlabExportWriter(options: GitlabExportOptions): FormatWriter {
 }
 
 async function* writeExports(
-  options: GitlabExportOptions,
+  options: GitLabExportOptions,
   content: FormatReader,
   report: Report,
   signal: AbortSignal,
@@ -85,9 +86,9 @@ async function* writeExports(
   }
 }
 
-/** Accounts are not reported as lost, because the export names the authors. */
+/** Repositories are read first. Accounts are not reported as lost, because the export names the authors. */
 const NOT_SPOOLED: readonly FactKind[] = ['users', 'bots', 'organizations', 'repositories']
-/** Groups, GitLab's teams, are not part of an export. */
+/** GitLab has no such discussions. Its groups, which correspond to teams, are not part of an export. */
 const LOST_KINDS: readonly FactKind[] = ['teams', 'discussion_categories', 'discussions']
 
 /** Sorts all facts by repository and number, and returns the repositories by full name in lower case. */
@@ -106,7 +107,7 @@ async function spoolFacts(
   return repositories
 }
 
-/** Returns the issue or pull request that a fact belongs to, or 0. */
+/** Returns the number of the issue or pull request that a fact belongs to, or else its own number, or 0. */
 function numberOf(fact: object): number {
   const { pull, number, on } = fact as { pull?: number; number?: number; on?: { number?: number } }
   return pull ?? on?.number ?? number ?? 0
@@ -117,7 +118,7 @@ function timeOf(fact: object): number {
   return Date.parse(submittedAt ?? createdAt ?? '') || 0
 }
 
-interface ExportParts extends GitlabExportOptions {
+interface ExportParts extends GitLabExportOptions {
   content: FormatReader
   rows: SortedRows
   report: Report
@@ -131,7 +132,7 @@ interface ExportParts extends GitlabExportOptions {
 async function writeExport(parts: ExportParts, signal: AbortSignal): Promise<void> {
   const { git, into, fullName, directory, content, snapshot, report } = parts
   await mkdir(join(directory, 'tree/project'), { recursive: true })
-  const { project, uploads, shown } = await openProject(parts, signal)
+  const { project, uploads, linkedUrls } = await openProject(parts, signal)
   const files: ExportFile[] = [...uploads]
   const { dir } = snapshot.repository
   const refs = await readOidsByRef(git, dir, signal)
@@ -154,6 +155,7 @@ async function writeExport(parts: ExportParts, signal: AbortSignal): Promise<voi
       }),
     )
 
+  // The version of the export format.
   await addText('VERSION', '0.2.4')
   await addText('tree/project.json', toJson(projectRecord(project)))
   await addLines('project_feature', [featureRecord(project)])
@@ -166,8 +168,8 @@ async function writeExport(parts: ExportParts, signal: AbortSignal): Promise<voi
   await addLines('labels', project.labels.values())
   await addLines('project_members', members(project))
   reportOrphans(project)
-  const hidden = uploads.filter(({ url }) => !shown.has(url)).length
-  report.lost('attachments_without_link', hidden, `${fullName}: files that no text links to`)
+  const unlinked = uploads.filter(({ url }) => !linkedUrls.has(url)).length
+  report.lost('attachments_without_link', unlinked, `${fullName}: files that no text links to`)
 
   const branch = branchRef(parts.repository.defaultBranch ?? '')
   if (refs.has(branch)) await writeFile(join(dir, 'HEAD'), `ref: ${branch}\n`, 'latin1')
@@ -196,40 +198,40 @@ async function writeExport(parts: ExportParts, signal: AbortSignal): Promise<voi
   if (hasAssets) report.note(`publish ${target}_assets as ${parts.assetBaseUrl}${fullName}_assets`)
 }
 
+/** Finds the uploads of a repository. `linkedUrls` gets those that texts link to, while these are rewritten. */
 async function openProject(parts: ExportParts, signal: AbortSignal) {
   const { rows, fullName } = parts
-  const attachments = ['attachments', 'repository_files'] as const
-  const facts = attachments.flatMap((kind) =>
+  const kinds = ['attachments', 'repository_files'] as const
+  const attachments = kinds.flatMap((kind) =>
     Array.from(rows.all<Attachment | RepositoryFile>(tableOf(kind, fullName)), ([, fact]) => fact),
   )
-  const uploads = await findUploads(facts, parts, signal)
-  const shown = new Set<string>()
+  const uploads = await findUploads(attachments, parts, signal)
+  const linkedUrls = new Set<string>()
   const targets = {
     isPull: (name: string, number: number) => rows.has(tableOf('pull_requests', name), number),
     upload(key: string) {
       const upload = uploads.get(key)
-      if (upload) shown.add(upload.url)
+      if (upload) linkedUrls.add(upload.url)
       return upload
     },
   }
   const here = fullName.toLowerCase()
   const text = (body: string | null) => (body ? rewriteText(body, here, targets) : '')
   const project = new Project(parts.repository, { ...parts, text })
-  return { project, uploads: [...uploads.values()], shown }
+  return { project, uploads: [...uploads.values()], linkedUrls }
 }
 
 type Records = AsyncIterable<object> | Iterable<object>
 
-/** An importer cuts longer lines. */
-const MAX_LINE_BYTES = 50 * 1024 * 1024
 const BATCH_LENGTH = 64 * 1024
 
+/** Yields the records as lines of JSON, many at a time. */
 async function* jsonLines({ report, fullName }: Project, relation: string, records: Records) {
   let batch = ''
   for await (const record of records) {
     const line = `${toJson(record)}\n`
-    if (Buffer.byteLength(line) > MAX_LINE_BYTES) {
-      const name = 'iid' in record ? record.iid : 'a record'
+    if (Buffer.byteLength(line) > MAX_JSON_BYTES) {
+      const name = 'iid' in record ? `#${record.iid}` : 'a record'
       report.lostRecord(relation, `${fullName}: ${name} is longer than 50 MiB`)
       continue
     }
@@ -243,7 +245,7 @@ async function* jsonLines({ report, fullName }: Project, relation: string, recor
 
 const NOT_IN_POSTGRES = /\\u(?:d[89a-f][0-9a-f]{2}|0000)/i
 
-/** PostgreSQL stores neither zero bytes nor lone surrogates. Both become U+FFFD. */
+/** Returns JSON with U+FFFD for zero bytes and lone surrogates, which PostgreSQL cannot store. */
 function toJson(value: unknown): string {
   const json = JSON.stringify(value)
   return NOT_IN_POSTGRES.test(json)
@@ -253,16 +255,11 @@ function toJson(value: unknown): string {
     : json
 }
 
-interface ArchiveOptions {
-  madeAt: string | null
-  signal: AbortSignal
-}
-
-/** Writes a gzipped tar that is durable. Bundles are compressed already. */
+/** Writes a gzipped tar, and syncs it. Bundles are not compressed again. */
 async function writeArchive(
   path: string,
   files: readonly ExportFile[],
-  { madeAt, signal }: ArchiveOptions,
+  { madeAt, signal }: { madeAt: string | null; signal: AbortSignal },
 ): Promise<void> {
   const entries: FileEntry[] = []
   const modifiedAt = Date.parse(madeAt ?? '') || 0

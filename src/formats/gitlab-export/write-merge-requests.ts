@@ -24,10 +24,10 @@ import { reviewers, reviewNotes, type ShownDiff } from './write-reviews.ts'
 /** How many pull requests are in memory at a time. */
 const BATCH_SIZE = 64
 const CONCURRENT_LOGS = 2
-/** An importer sets the id of the new project. Equal ids mean that a merge request is not from a fork. */
+/** Any id, which an importer replaces. If those of source and target are equal, the merge request is not from a fork. */
 const PROJECT_ID = 1
 
-export interface GitParts {
+interface GitParts {
   git: Git
   /** The bare repository, which is changed. */
   dir: string
@@ -52,7 +52,7 @@ export async function* mergeRequests(project: Project, parts: GitParts, signal: 
     })
     for (const pull of batch) {
       if (pull.number === last) {
-        project.loseRecord('pull_requests', `${last} occurs twice`)
+        project.loseRecord('pull_requests', `#${last} occurs twice`)
         continue
       }
       last = pull.number
@@ -77,7 +77,7 @@ async function prepareRefs(project: Project, { git, dir, refs }: GitParts, signa
   for (const { number } of moved)
     project.warn(
       'pull requests',
-      `${number}: the ref has another commit than the record, and is used`,
+      `#${number}: its ref and its record name different commits; the ref is used`,
     )
   const old = [...refs].filter(([ref]) => ref.startsWith('refs/pull/'))
   const newName = (ref: string) => ref.replace(/^refs\/pull\//, 'refs/merge-requests/')
@@ -90,7 +90,10 @@ async function prepareRefs(project: Project, { git, dir, refs }: GitParts, signa
   return { heads, exists: (sha: string) => commits.has(sha) }
 }
 
-/** Compares the head with the target branch as it was before the merge. */
+/**
+ * Returns the commits of a pull request: those that its target branch did not have before the merge. Tries the base commit of the
+ * record, the branch, and the parent of the merge commit, until one does not contain the head.
+ */
 async function findRange(
   { git, dir, refs }: GitParts,
   { base, mergedAt, mergeCommit }: PullRequest,
@@ -118,6 +121,7 @@ interface PullDiff extends ShownDiff {
   record: object
 }
 
+/** Returns undefined, and reports the diff as lost, if there is no range. */
 async function readDiff(
   project: Project,
   { number, createdAt }: PullRequest,
@@ -176,11 +180,12 @@ function mergeRequestRecord(
   const merged = events.findLast(({ event }) => event === 'merged')
   const closed = events.findLast(({ event }) => event === 'closed')
   const state = mergedAt !== null ? 'merged' : closedAt !== null ? 'closed' : 'opened'
+  const mergedBy = merged && state === 'merged' ? project.userId(merged.actor) : null
   const manual = pull.closes.filter(({ source }) => source === 'manual')
   project.report.lost('linked_issues', manual.length)
-  const all = byTime([...notes, ...reviewNotes(project, number, diff)])
+  const allNotes = byTime([...notes, ...reviewNotes(project, number, diff)])
   const times = [pull.createdAt, mergedAt, closedAt].flatMap((time) => time ?? [])
-  const updatedAt = [...times.map(gitlabTime), ...all.map(({ created_at }) => created_at)]
+  const updatedAt = [...times.map(gitlabTime), ...allNotes.map(({ created_at }) => created_at)]
     .sort()
     .at(-1)
   return {
@@ -192,14 +197,14 @@ function mergeRequestRecord(
     source_project_id: PROJECT_ID,
     target_project_id: PROJECT_ID,
     merge_status: 'unchecked',
-    merge_user_id: merged && state === 'merged' ? project.userId(merged.actor) : null,
+    merge_user_id: mergedBy,
     merge_commit_sha: state === 'merged' ? (pull.mergeCommit ?? merged?.commit ?? null) : null,
     diff_head_sha: head.sha || null,
     source_branch_sha: head.sha || null,
     target_branch_sha: diff?.refs.start_sha ?? null,
     updated_at: updatedAt,
     metrics: {
-      merged_by_id: merged && state === 'merged' ? project.userId(merged.actor) : null,
+      merged_by_id: mergedBy,
       merged_at: gitlabTimeOrNull(mergedAt),
       latest_closed_by_id: closed && state === 'closed' ? project.userId(closed.actor) : null,
       latest_closed_at: state === 'closed' ? gitlabTimeOrNull(closedAt) : null,
@@ -209,6 +214,6 @@ function mergeRequestRecord(
     merge_request_assignees: userIds(project, pull.assignees),
     ...reviewers(project, pull),
     ...(diff && { merge_request_diff: diff.record }),
-    notes: all,
+    notes: allNotes,
   }
 }

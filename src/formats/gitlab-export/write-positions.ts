@@ -1,17 +1,16 @@
 import { createHash } from 'node:crypto'
 import type { Side } from '../../records/pull-request.ts'
+import { HUNK_HEADER } from './constants.ts'
 
 export const sha1 = (text: string): string => createHash('sha1').update(text).digest('hex')
 
-/** A line of a diff with both counters, which GitLab needs even for an added or removed line. */
+/** A line of a diff with its numbers in both files. GitLab needs both even for an added or removed line, which is in one file only. */
 export interface DiffLine {
   type: 'new' | 'old' | null
   oldLine: number
   newLine: number
   text: string
 }
-
-const HUNK_HEADER = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@/
 
 /** Yields the lines below the hunk headers of a diff. */
 export function* diffLines(diff: string): Generator<DiffLine> {
@@ -44,7 +43,7 @@ export interface DiffRefs {
   head_sha: string
 }
 
-export interface FilePaths {
+interface FilePaths {
   old_path: string
   new_path: string
 }
@@ -59,12 +58,12 @@ const lineNumbers = ({ type, oldLine, newLine }: DiffLine) => ({
 
 /** Returns the position of a note on `end`, or on the lines from `start` to `end`. */
 export function textPosition(refs: DiffRefs, paths: FilePaths, end: DiffLine, start?: DiffLine) {
-  const rangeEnd = (line: DiffLine) => ({
+  const endpoint = (line: DiffLine) => ({
     line_code: lineCode(paths, line),
     type: line.type,
     ...lineNumbers(line),
   })
-  const range = start && { line_range: { start: rangeEnd(start), end: rangeEnd(end) } }
+  const range = start && { line_range: { start: endpoint(start), end: endpoint(end) } }
   const { old_path, new_path } = paths
   return { ...refs, old_path, new_path, position_type: 'text', ...lineNumbers(end), ...range }
 }
@@ -73,26 +72,26 @@ export function textPosition(refs: DiffRefs, paths: FilePaths, end: DiffLine, st
 const SUGGESTION =
   /^( {0,3}(`{3,}|~{3,}))suggestion[ \t]*\r?\n((?:(?! {0,3}\2)[^\n]*\n)*) {0,3}\2/gm
 
-export interface SuggestionPlace {
+interface SuggestionTarget {
   /** The lines of the new file that a suggestion replaces. */
   lines: readonly DiffLine[]
   isOutdated: boolean
 }
 
 /** Returns a text with its suggestions in GitLab's form, whose fence says how many lines they replace, and their records. */
-export function rewriteSuggestions(text: string, place: SuggestionPlace | undefined) {
+export function rewriteSuggestions(text: string, target: SuggestionTarget | undefined) {
   const suggestions: object[] = []
-  if (!place || place.lines.length === 0) return { text, suggestions }
-  const above = place.lines.length - 1
+  if (!target || target.lines.length === 0) return { text, suggestions }
+  const above = target.lines.length - 1
   const rewritten = text.replace(SUGGESTION, (block: string, fence: string, _, content: string) => {
     suggestions.push({
       relative_order: suggestions.length,
       applied: false,
-      from_content: place.lines.map((line) => `${line.text}\n`).join(''),
+      from_content: target.lines.map((line) => `${line.text}\n`).join(''),
       to_content: content.replaceAll('\r\n', '\n'),
       lines_above: above,
       lines_below: 0,
-      outdated: place.isOutdated,
+      outdated: target.isOutdated,
     })
     return block.replace(`${fence}suggestion`, `${fence}suggestion:-${above}+0`)
   })

@@ -4,10 +4,10 @@ import type { FactKind, FactsByKind } from '../../records/fact-kinds.ts'
 import type { Label, Milestone, Repository } from '../../records/repository.ts'
 import type { PeopleMap } from '../people.ts'
 import type { Report } from '../report.ts'
-import { EMOJI_BY_REACTION } from './names.ts'
+import { EMOJI_BY_REACTION } from './constants.ts'
 import { sha1 } from './write-positions.ts'
 
-/** The facts of one repository, by issue or pull request, and the records that they share. */
+/** Reads the facts of one repository, and keeps what its records share: labels, milestones and the ids of accounts. */
 export class Project {
   readonly fullName: string
   readonly repository: Repository
@@ -31,7 +31,7 @@ export class Project {
     this.#rows = parts.rows
     this.#people = parts.people
     for (const label of repository.labels) this.#addLabel(label)
-    // GitLab finds a milestone by its title.
+    // GitLab finds a milestone by its title, so titles must differ.
     const titles = new Set<string>()
     for (const milestone of this.all('milestones')) {
       let { title } = milestone
@@ -43,7 +43,7 @@ export class Project {
     }
   }
 
-  /** Iterates the facts of a kind by number. Only one such iteration can be running. */
+  /** Iterates the facts of a kind by number. Only one such iteration can run at a time. */
   *all<K extends FactKind>(kind: K): Generator<FactsByKind[K]> {
     for (const [, fact] of this.#rows.all<FactsByKind[K]>(tableOf(kind, this.fullName))) yield fact
   }
@@ -57,7 +57,7 @@ export class Project {
     return this.#rows.has(tableOf(kind, this.fullName), number)
   }
 
-  /** Returns the id of an account in this export. */
+  /** Returns the id of an account in this export, and assigns one at the first call. */
   userId(author: Author): number {
     const login = (author ?? 'ghost').toLowerCase()
     const id = this.#ids.get(login) ?? this.#ids.size + 1
@@ -65,12 +65,13 @@ export class Project {
     return id
   }
 
+  /** Returns the new login. */
   loginOf(author: Author): string {
     return this.#people.get((author ?? '').toLowerCase())?.login ?? author ?? 'ghost'
   }
 
-  /** An importer can only find the account of a person with an email address. */
-  isMapped(author: Author): boolean {
+  /** Returns whether the email address of a person is known. Without it, an importer cannot find the account. */
+  hasEmail(author: Author): boolean {
     return this.#people.get((author ?? '').toLowerCase())?.email !== undefined
   }
 
@@ -83,7 +84,7 @@ export class Project {
     }
   }
 
-  /** Returns the record of a label. Issues can have labels that their repository no longer has. */
+  /** Returns the record of a label, and adds it if it is not known: issues can have labels that their repository no longer has. */
   label(name: string) {
     const { createdAt } = this.repository
     return (
@@ -93,7 +94,8 @@ export class Project {
 
   #addLabel(label: Label) {
     const record = labelRecord(label)
-    if (record.title !== label.name) this.warn('labels', `${label.name} becomes ${record.title}`)
+    if (record.title !== label.name)
+      this.warn('labels', `the label ${label.name} becomes ${record.title}`)
     this.labels.set(label.name, record)
     return record
   }
@@ -102,10 +104,11 @@ export class Project {
     return this.milestones.values().find(({ title }) => title === wanted)
   }
 
+  /** Returns the title of an issue or pull request, cut to the length that GitLab allows. */
   title(number: number, title: string): string {
     const characters = Array.from(title)
     if (characters.length <= MAX_TITLE_LENGTH) return title
-    this.warn('titles', `the title of ${number} is cut to ${MAX_TITLE_LENGTH} characters`)
+    this.warn('titles', `the title of #${number} is cut to ${MAX_TITLE_LENGTH} characters`)
     return `${characters.slice(0, MAX_TITLE_LENGTH - 1).join('')}…`
   }
 
@@ -161,7 +164,7 @@ function milestoneRecord(milestone: Milestone, text: Project['text']) {
 
 type Awardable = 'Issue' | 'MergeRequest' | 'Note'
 
-/** Leaves out repeated reactions, which two people who are mapped to one account can cause. */
+/** Leaves out repeated reactions, which deleted accounts can cause: all of them are `ghost`. */
 export function awardEmoji(project: Project, type: Awardable, reactions: readonly Reaction[]) {
   const awards = reactions.map(({ author, content, createdAt }) => ({
     name: EMOJI_BY_REACTION[content] ?? content,

@@ -1,11 +1,9 @@
 import type { ProtectedBranch } from '../../records/repository.ts'
-import { ACCESS_LEVELS } from './names.ts'
+import { ACCESS_LEVELS, FEATURE, VISIBILITY } from './constants.ts'
 import { issueRecord, noteRecord } from './write-discussions.ts'
 import { gitlabTime, type Project } from './write-project.ts'
 
 const { none, guest, developer, maintainer } = ACCESS_LEVELS
-/** GitLab's levels of visibility, and of access to a part of a project. */
-const [PRIVATE, PUBLIC, OFF, ON] = [0, 20, 0, 20]
 
 /** Returns `tree/project.json`. GitLab has no attributes for the topics and the website. */
 export function projectRecord({ repository, report, fullName }: Project) {
@@ -16,17 +14,17 @@ export function projectRecord({ repository, report, fullName }: Project) {
     name,
     description: description ?? '',
     default_branch: defaultBranch,
-    visibility_level: repository.private ? PRIVATE : PUBLIC,
+    visibility_level: repository.private ? VISIBILITY.private : VISIBILITY.public,
     archived,
   }
 }
 
 export function featureRecord({ repository: { hasIssues, hasWiki } }: Project) {
   return {
-    issues_access_level: hasIssues === false ? OFF : ON,
-    wiki_access_level: hasWiki === false ? OFF : ON,
-    merge_requests_access_level: ON,
-    repository_access_level: ON,
+    issues_access_level: hasIssues === false ? FEATURE.off : FEATURE.on,
+    wiki_access_level: hasWiki === false ? FEATURE.off : FEATURE.on,
+    merge_requests_access_level: FEATURE.on,
+    repository_access_level: FEATURE.on,
   }
 }
 
@@ -35,7 +33,7 @@ export function* issues(project: Project, signal: AbortSignal) {
   for (const issue of project.all('issues')) {
     signal.throwIfAborted()
     if (issue.number === last || project.has('pull_requests', issue.number))
-      project.loseRecord('issues', `${issue.number} occurs twice`)
+      project.loseRecord('issues', `#${issue.number} occurs twice`)
     else yield issueRecord(project, issue)
     last = issue.number
   }
@@ -46,13 +44,14 @@ export function reportOrphans(project: Project): void {
   for (const kind of ['issue_comments', 'issue_events'] as const)
     for (const { on, id } of project.all(kind))
       if (!project.has('issues', on.number) && !project.has('pull_requests', on.number))
-        project.loseRecord(kind, `${id} is on ${on.number}`)
+        project.loseRecord(kind, `${kind} ${id}: #${on.number} is not in the input`)
   for (const kind of ['pull_request_reviews', 'pull_request_review_comments'] as const)
     for (const { pull, id } of project.all(kind))
-      if (!project.has('pull_requests', pull)) project.loseRecord(kind, `${id} is on ${pull}`)
+      if (!project.has('pull_requests', pull))
+        project.loseRecord(kind, `${kind} ${id}: #${pull} is not in the input`)
 }
 
-/** The position of a comment in the diff of its commit becomes text. Exports have no reactions to these comments. */
+/** Yields comments on commits. Their position in the diff becomes text. Exports have no reactions to these comments. */
 export function* commitNotes(project: Project) {
   for (const comment of project.all('commit_comments')) {
     const { id, commit, author, path, position, createdAt, reactions } = comment
@@ -75,9 +74,10 @@ export function* protectedBranches(project: Project) {
   for (const branch of project.all('protected_branches')) {
     if (isPartlyLost(branch))
       project.report.lost('branch_protection_rules', 1, `${project.fullName}: ${branch.name}`)
-    const needsReview = branch.reviews.required || branch.statusChecks.required
+    // GitLab requires neither reviews nor checks here, but a branch that nobody can push to requires merge requests.
+    const needsMergeRequest = branch.reviews.required || branch.statusChecks.required
     const merge = branch.authorizedActorsOnly ? maintainer : developer
-    const push = needsReview ? (branch.adminEnforced ? none : maintainer) : merge
+    const push = needsMergeRequest ? (branch.adminEnforced ? none : maintainer) : merge
     yield {
       name: branch.name,
       allow_force_push: branch.allowsForcePushes,
@@ -88,7 +88,7 @@ export function* protectedBranches(project: Project) {
   }
 }
 
-/** Whether a rule says more than who may push and merge. */
+/** Returns whether a rule says more than who may push and merge. */
 function isPartlyLost(branch: ProtectedBranch): boolean {
   const { reviews, statusChecks, requiresSignatures, requiresLinearHistory } = branch
   return (
@@ -98,11 +98,11 @@ function isPartlyLost(branch: ProtectedBranch): boolean {
   )
 }
 
-/** Lists the accounts that an importer can find. It makes them members, so they get the lowest level by default. */
+/** Yields the accounts that an importer can find. It makes all of them members, so by default they get the lowest level. */
 export function* members(project: Project) {
   const at = gitlabTime(project.repository.createdAt)
   const collaborators = project.repository.collaborators.filter(({ login }) =>
-    project.isMapped(login),
+    project.hasEmail(login),
   )
   for (const { login } of collaborators) project.userId(login)
   project.report.lost(

@@ -23,7 +23,7 @@ export interface ShownDiff {
   files: readonly DiffFile[]
 }
 
-/** The notes of all submitted reviews and their comments. Without a diff, comments on lines become comments that name their line. */
+/** Returns the notes of all submitted reviews and their comments. Without a diff, the text of a comment names its line instead. */
 export function reviewNotes(project: Project, pull: number, diff: ShownDiff | undefined): Note[] {
   const all = project.of('pull_request_reviews', pull)
   const reviews = all.filter(({ state }) => state !== 'pending')
@@ -34,7 +34,7 @@ export function reviewNotes(project: Project, pull: number, diff: ShownDiff | un
   const comments = project.of('pull_request_review_comments', pull)
   const submitted = comments.filter(({ state }) => state === 'submitted')
   project.report.lost('pending_review_comments', comments.length - submitted.length)
-  // Replies have the position of the first comment of their thread.
+  // Replies have the position of the first comment of their thread, which is the last to be added to the map.
   const roots = new Map(submitted.toReversed().map((comment) => [threadOf(comment), comment]))
   return [
     ...reviews.flatMap((review) => reviewNote(project, review)),
@@ -80,21 +80,16 @@ interface CommentParts {
 }
 
 function commentNote(project: Project, { comment, root, thread, diff }: CommentParts): Note {
-  const place = diff && placeOf(root, thread, diff)
-  const original = project.text(comment.body)
-  const { text, suggestions } = rewriteSuggestions(original, place)
+  const position = diff && findPosition(root, thread, diff)
+  const { text, suggestions } = rewriteSuggestions(project.text(comment.body), position)
   const record = {
-    ...noteRecord(project, 'MergeRequest', {
-      ...comment,
-      thread: threadOf(comment),
-      body: text,
-    }),
+    ...noteRecord(project, 'MergeRequest', { ...comment, thread: threadOf(comment), body: text }),
     ...(thread?.resolvedAt && {
       resolved_at: gitlabTime(thread.resolvedAt),
       resolved_by_id: project.userId(thread.resolver),
     }),
   }
-  if (place) return { ...record, type: 'DiffNote', ...place.attributes, suggestions } as Note
+  if (position) return { ...record, type: 'DiffNote', ...position.attributes, suggestions } as Note
   // Only the first comment of a thread names its line.
   if (comment === root) {
     const line = thread?.line ?? thread?.originalLine
@@ -109,7 +104,7 @@ function commentNote(project: Project, { comment, root, thread, diff }: CommentP
 }
 
 /** Returns the position of a thread, or undefined if it is about a whole file or its line cannot be found. */
-function placeOf(
+function findPosition(
   root: ReviewComment,
   thread: ReviewThread | undefined,
   { refs, files }: ShownDiff,
@@ -123,7 +118,8 @@ function placeOf(
   const side = thread?.side ?? (last?.type === 'old' ? 'left' : 'right')
   const startSide = thread?.startSide ?? side
   const lines = [...diffLines(file?.utf8_diff ?? '')]
-  const line = thread ? thread.line : root.position && (last?.newLine ?? null)
+  const lastLine = side === 'left' ? last?.oldLine : last?.newLine
+  const line = thread ? thread.line : root.position && lastLine
   const current = findLine(lines, side, line)
   const end = current ?? last
   if (!end) return undefined
@@ -160,7 +156,7 @@ const noteDiffFile = (file: DiffFile, diffHunk: string) => ({
   diff_export: diffHunk,
 })
 
-/** The last decision of each reviewer, and requests that nobody answered, as reviewers and approvals. */
+/** Returns the last decision of each reviewer, and requests that nobody answered, as reviewers and approvals. */
 export function reviewers(project: Project, { number, author, reviewRequests }: PullRequest) {
   const byUser = new Map<number, { user_id: number; state: string; created_at: string }>()
   for (const review of project.of('pull_request_reviews', number)) {
@@ -195,7 +191,7 @@ export function reviewers(project: Project, { number, author, reviewRequests }: 
   }
 }
 
-/** A comment does not change the decision before it. */
+/** By the state of a review. A comment is missing, because it does not change the decision before it. */
 const REVIEWER_STATES: Readonly<Record<string, string>> = {
   approved: 'approved',
   changes_requested: 'requested_changes',

@@ -1,8 +1,8 @@
 import { findCode } from '../find-code.ts'
 
-/** The targets of links and references that are changed. */
-export interface TextTargets {
-  /** Whether a number is a pull request of a repository (`owner/name` in lower case). */
+/** Finds what links and references in a text refer to. */
+interface TextTargets {
+  /** Returns whether a number is that of a pull request. `repository` is `owner/name` in lower case. */
   isPull(repository: string, number: number): boolean
   /** Returns the attachment that a UUID without hyphens, or `files/ID`, stands for. */
   upload(key: string): Upload | undefined
@@ -17,6 +17,7 @@ export interface Upload {
 
 /** Matches `#12`, `GH-12` and `owner/name#12`. */
 const REFERENCE = /(?<![\w/#&.!-])([\w.-]+\/[\w.-]+)?(?:#|\bGH-)(\d{1,9})(?!\w)/g
+/** Matches what identifies an attachment in its URL: a UUID, or `/files/ID/`. */
 const ATTACHMENT = /[0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-?[0-9a-f]{12}|\/files\/\d+\//gi
 const NOT_IN_URL = /[\s<>"'`()[\]{}|\\^]/
 
@@ -54,6 +55,7 @@ function rewriteLinks(words: string, { upload }: TextTargets): string {
     while (start > seen && !NOT_IN_URL.test(words[start - 1]!)) start--
     while (end < words.length && !NOT_IN_URL.test(words[end]!)) end++
     seen = end
+    // Only an absolute URL or an absolute path is a link.
     if (!/^(?:https?:\/)?\//i.test(words.slice(start, index + 1))) continue
     const link = `${found.isMedia ? '!' : ''}[${found.name.replace(/[[\]\\]/g, '_')}](${found.url})`
     const before = words.slice(Math.max(0, start - 9), start)

@@ -14,13 +14,13 @@ export interface ExportFile {
   from: string
 }
 
-/** Names in a URL or in Markdown are not escaped, so a name has only these characters. */
+/** Returns a name that needs no escaping in a URL or in Markdown. */
 function safeName(name: string): string {
   const plain = name.replace(/[^A-Za-z0-9._-]/g, '_').slice(-100)
   return /^\.*$/.test(plain) ? 'file' : plain
 }
 
-/** Finds the files of issues and comments. The key is what links contain: a UUID without hyphens, or `files/ID`. */
+/** Returns the files of issues and comments by what links to them contain: a UUID without hyphens, or `files/ID`. */
 export async function findUploads(
   attachments: Iterable<Attachment | RepositoryFile>,
   { content, report, fullName }: Pick<Project, 'report' | 'fullName'> & { content: FormatReader },
@@ -53,7 +53,7 @@ interface ReleaseParts {
   assets: string
 }
 
-/** GitLab has no drafts, and a release refers to its files by URL. */
+/** Yields the releases. GitLab has no drafts, and its releases refer to their files by URL. */
 export async function* releases(project: Project, parts: ReleaseParts, signal: AbortSignal) {
   const { report, fullName } = project
   const tags = new Set<string>()
@@ -83,6 +83,7 @@ export async function* releases(project: Project, parts: ReleaseParts, signal: A
   }
 }
 
+/** Puts the files of a release into the directory, and returns the links to where they will be published. */
 async function assetLinks(
   { report, fullName }: Project,
   { tag, assets, createdAt }: Release,

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { posix } from 'node:path'
 import type { Git } from '../../git/git.ts'
 import { GitFailed } from '../../git/git-process.ts'
-import { type Html, html, relativeUrl, safeName } from './html.ts'
+import { type Html, html, relativeUrl, safeName, uniqueName } from './html.ts'
 import { type LinkResolver, renderMarkdown } from './markdown.ts'
 import { isImage, type RepositorySite, type Site } from './site.ts'
 
@@ -26,7 +26,7 @@ const MAX_TEXT_BYTES = 4 * 1024 * 1024
 const MAX_IMAGE_BYTES = 16 * 1024 * 1024
 const MAX_IMAGES = 200
 
-/** Lists the files of a directory, or of all if it is undefined, without symbolic links and submodules. */
+/** Lists the files of a directory, or of the whole tree if it is undefined. Omits large files, symbolic links and submodules. */
 async function listFiles(
   { git, dir, commit }: GitTree,
   directory: string | undefined,
@@ -58,10 +58,10 @@ export async function findReadme(
 }
 
 interface DocumentOptions {
-  /** The page that shows it. */
+  /** The path of the page that shows the file. */
   page: string
   repository: RepositorySite
-  /** Finds the page for a relative link. */
+  /** Finds the page that shows the file at this path, for relative links. */
   findPage?(path: string): string | undefined
 }
 
@@ -77,8 +77,9 @@ export async function renderDocument(
   const text = await git.text(['cat-file', 'blob', file.oid], { dir, signal })
   if (!MARKDOWN.test(file.path)) return html`<pre>${text}</pre>`
   const links = site.linksFrom(page, repository)
+  // URLs of copied images by their path in the repository. The first rendering only collects the paths.
   const images = new Map<string, string | undefined>()
-  const resolve = (href: string) => pathIn(posix.dirname(file.path), href)
+  const resolve = (href: string) => resolvePath(posix.dirname(file.path), href)
   const resolver: LinkResolver = {
     item: links.item,
     image(src) {
@@ -101,7 +102,7 @@ export async function renderDocument(
     if (!content) continue
     const digest = createHash('sha256').update(content).digest('hex').slice(0, 16)
     const copy = `${repository.directory}/files/${digest}-${safeName(posix.basename(path))}`
-    await writeFile(await site.place(copy), content)
+    await writeFile(await site.preparePath(copy), content)
     images.set(path, relativeUrl(page, copy))
   }
   return render()
@@ -120,8 +121,8 @@ async function readImage({ git, dir, commit }: GitTree, path: string, signal: Ab
   }
 }
 
-/** Returns the path in the repository that a relative link leads to. */
-function pathIn(folder: string, href: string): string | undefined {
+/** Returns the path in the repository that a relative link leads to, or undefined if it leads elsewhere. */
+function resolvePath(folder: string, href: string): string | undefined {
   if (/^(?:[a-z][a-z0-9+.-]*:|#|\/\/)/i.test(href)) return undefined
   const [path = ''] = href.split(/[?#]/)
   let decoded = path
@@ -160,7 +161,7 @@ export async function writeWiki(
 <div class="columns"><div class="text document" dir="auto">${text}</div>
 <nav class="contents" aria-label="Pages of the wiki"><ul>
 ${contents}</ul></nav></div>`
-    await site.write({ path, title, body, repository })
+    await site.writePage({ path, title, body, repository })
   }
 }
 
@@ -180,18 +181,14 @@ interface WikiPage {
   title: string
 }
 
-/** The home page is the first one. */
+/** Chooses the page of each file. The home page comes first. */
 function wikiPages(files: readonly TextFile[], directory: string): WikiPage[] {
-  const isHome = ({ path }: TextFile) => /^(?:home|_?index|readme)\.\w+$/i.test(path)
-  const home = files.find(({ path }) => /^home\.\w+$/i.test(path)) ?? files.find(isHome) ?? files[0]
+  const find = (pattern: RegExp) => files.find(({ path }) => pattern.test(path))
+  const home = find(/^home\.\w+$/i) ?? find(/^(?:_?index|readme)\.\w+$/i) ?? files[0]
   const taken = new Set<string>()
   return [...(home ? [home] : []), ...files.filter((file) => file !== home)].map((file) => {
     const title = file.path.replace(TEXT, '').replace(/-/g, ' ')
     const name = file === home ? 'index' : safeName(file.path.replace(TEXT, ''))
-    let unique = name
-    // File systems may ignore case.
-    for (let n = 2; taken.has(unique.toLowerCase()); n++) unique = `${name}-${n}`
-    taken.add(unique.toLowerCase())
-    return { file, path: `${directory}/${unique}.html`, title }
+    return { file, path: `${directory}/${uniqueName(name, taken)}.html`, title }
   })
 }

@@ -52,7 +52,7 @@ export function relativeUrl(from: string, to: string): string {
   return steps.map(encodeURIComponent).join('/') + fragment
 }
 
-/** Returns a name for a file that is valid on every file system. */
+/** Returns a name for a file that is valid on every file system. Different names can become the same. */
 export function safeName(name: string): string {
   const plain = name
     .normalize('NFC')
@@ -62,9 +62,18 @@ export function safeName(name: string): string {
   return Array.from(plain).slice(-60).join('') || '_'
 }
 
+/** Returns the name, with a number if it is taken, and adds it to `taken`. */
+export function uniqueName(name: string, taken: Set<string>): string {
+  let unique = name
+  // File systems may ignore case.
+  for (let n = 2; taken.has(unique.toLowerCase()); n++) unique = `${name}-${n}`
+  taken.add(unique.toLowerCase())
+  return unique
+}
+
 const ACTIVE = /\.(?:x?html?|xht|shtml?|svgz?|xml|xslt?|mht(?:ml)?|hta)$/i
 
-/** Browsers run scripts in these files. As text they have the same bytes and run nothing. */
+/** Returns a safe name that ends in `.txt` if browsers would run scripts in the file. */
 export function passiveName(name: string): string {
   const safe = safeName(name)
   return ACTIVE.test(safe) ? `${safe}.txt` : safe
@@ -78,7 +87,7 @@ const DATE = new Intl.DateTimeFormat('en-GB', {
 export const formatDay = (at: string): string =>
   Number.isNaN(Date.parse(at)) ? at : DATE.format(new Date(at))
 
-/** Shows the day; the exact time is in the element. */
+/** Shows the day, with the exact time as a tooltip. */
 export function timeHtml(at: string): Html {
   if (Number.isNaN(Date.parse(at))) return html`<span>${at}</span>`
   const iso = new Date(at).toISOString()

@@ -40,9 +40,9 @@ type TimelineRow =
   | { kind: 'event'; fact: IssueEvent }
   | { kind: 'review'; fact: Review }
 
-/** A thread of comments on lines. `thread` is undefined in inputs that have only comments. */
+/** A thread of comments on lines. `fact` is undefined in inputs that have only comments. */
 interface Thread {
-  thread: ReviewThread | undefined
+  fact: ReviewThread | undefined
   comments: ReviewComment[]
 }
 
@@ -51,11 +51,11 @@ interface ItemContext {
   repository: RepositorySite
   path: string
   links: PageLinks
-  /** By the id of the element that they belong to. */
+  /** By the id of the element that they belong to, or '' for the text of the item itself. */
   uploads: ReadonlyMap<string, Upload[]>
 }
 
-/** Writes the page of an issue or a pull request, and returns how many comments and other rows it has. */
+/** Writes the page of an issue or a pull request, and returns how many comments and how many rows of the spool it shows. */
 export async function writeItemPage(
   site: Site,
   repository: RepositorySite,
@@ -67,7 +67,10 @@ export async function writeItemPage(
   const context: ItemContext = {
     ...{ site, repository, path },
     links: site.linksFrom(path, repository),
-    uploads: Map.groupBy(site.uploads(repository, item.number), ({ anchor }) => anchor),
+    uploads: Map.groupBy(
+      site.uploads(repository, { kind: 'issue', number: item.number }),
+      ({ anchor }) => anchor,
+    ),
   }
   const timeline = of<TimelineRow>('timeline')
   const reviewComments = table === 'pulls' ? of<ReviewComment>('review comments') : []
@@ -86,7 +89,7 @@ ${timelineHtml(context, timeline, threads)}
 </div>
 ${propertiesHtml(context, item)}
 </div>`
-  await site.write({ path, title: `${item.title} #${item.number}`, body, repository })
+  await site.writePage({ path, title: `${item.title} #${item.number}`, body, repository })
   return { comments, rows: timeline.length + reviewComments.length }
 }
 
@@ -98,7 +101,7 @@ function branchesHtml(item: Item): Html | undefined {
   return html`<br>From <code>${from}</code> (<code>${head.sha.slice(0, 10)}</code>) into <code>${base.ref}</code>${item.mergedAt !== null && html`, merged on ${timeHtml(item.mergedAt)}`}`
 }
 
-/** Puts replies into the thread of the comment that they reply to. */
+/** Groups comments by thread. Without threads, a reply belongs to the group of the comment that it replies to. */
 function groupThreads(
   comments: readonly ReviewComment[],
   facts: readonly ReviewThread[],
@@ -111,7 +114,7 @@ function groupThreads(
     const { id, thread, inReplyTo } = comment
     let group = byThread.get(thread ?? Number.NaN) ?? byComment.get(inReplyTo ?? Number.NaN)
     if (!group) {
-      group = { thread: byId.get(thread ?? Number.NaN), comments: [] }
+      group = { fact: byId.get(thread ?? Number.NaN), comments: [] }
       threads.push(group)
       if (thread !== null) byThread.set(thread, group)
     }
@@ -121,22 +124,22 @@ function groupThreads(
   return threads
 }
 
-/** Threads are shown with their review, or at their time if the input does not have it. */
+/** Shows a thread with its review, or at its own time if the input does not have the review. */
 function timelineHtml(
   context: ItemContext,
   rows: readonly TimelineRow[],
   threads: readonly Thread[],
 ): Html[] {
   const reviews = new Set(rows.flatMap(({ kind, fact }) => (kind === 'review' ? [fact.id] : [])))
-  const ofReview = Map.groupBy(threads, ({ comments }) => {
+  const threadsByReview = Map.groupBy(threads, ({ comments }) => {
     const { review } = comments[0]!
     return review !== null && reviews.has(review) ? review : undefined
   })
   const entries = rows.map((row) => ({
     at: row.kind === 'review' ? (row.fact.submittedAt ?? row.fact.createdAt) : row.fact.createdAt,
-    html: rowHtml(context, row, ofReview),
+    html: rowHtml(context, row, threadsByReview),
   }))
-  for (const thread of ofReview.get(undefined) ?? [])
+  for (const thread of threadsByReview.get(undefined) ?? [])
     entries.push({ at: thread.comments[0]!.createdAt, html: threadHtml(context, thread, 2) })
   const timeOf = ({ at }: { at: string }) => Date.parse(at) || 0
   return entries.sort((a, b) => timeOf(a) - timeOf(b)).map((entry) => entry.html)
@@ -145,7 +148,7 @@ function timelineHtml(
 function rowHtml(
   context: ItemContext,
   row: TimelineRow,
-  ofReview: ReadonlyMap<number | undefined, Thread[]>,
+  threadsByReview: ReadonlyMap<number | undefined, Thread[]>,
 ): Html {
   if (row.kind === 'event') return eventHtml(context, row.fact)
   const { author, createdAt: at, ...writing } = row.fact
@@ -158,7 +161,7 @@ function rowHtml(
     ...{ id: `pullrequestreview-${id}`, author, at: submittedAt ?? at, writing },
     verb: REVIEW_VERBS[state],
     className: state,
-    threads: ofReview.get(id) ?? [],
+    threads: threadsByReview.get(id) ?? [],
   })
 }
 
@@ -171,6 +174,7 @@ const REVIEW_VERBS: Record<Review['state'], string> = {
 }
 
 interface CommentParts {
+  /** The id of the element, or '' for the text of the item itself. */
   id: string
   author: string | null
   at: string
@@ -193,17 +197,13 @@ ${writingHtml(path, links, shown)}${threads.map((thread) => threadHtml(context, 
 `
 }
 
-function threadHtml(
-  context: ItemContext,
-  { thread, comments }: Thread,
-  headingLevel: number,
-): Html {
+function threadHtml(context: ItemContext, { fact, comments }: Thread, headingLevel: number): Html {
   const [first] = comments
-  const { path, diffHunk } = thread ?? first!
-  const line = thread?.line ?? thread?.originalLine
-  const isOutdated = thread?.outdated ?? first!.position === null
+  const { path, diffHunk } = fact ?? first!
+  const line = fact?.line ?? fact?.originalLine
+  const isOutdated = fact?.outdated ?? first!.position === null
   return html`<div class="thread" role="group" aria-label="Comments on ${path}">
-<p class="place"><code>${path}</code>${line != null && html`, line ${line}`}${isOutdated && html` <span class="note">Outdated</span>`}${thread?.resolvedAt && html` <span class="note">Resolved by ${thread.resolver ?? 'ghost'}</span>`}</p>
+<p class="place"><code>${path}</code>${line != null && html`, line ${line}`}${isOutdated && html` <span class="note">Outdated</span>`}${fact?.resolvedAt && html` <span class="note">Resolved by ${fact.resolver ?? 'ghost'}</span>`}</p>
 ${diffHtml(diffHunk || first!.diffHunk)}
 ${comments.map((comment) =>
   commentHtml(context, {
@@ -229,7 +229,7 @@ export function diffHtml(hunk: string): Html | undefined {
   return html`<details><summary>${formatCount(before.length, 'line')} before</summary>${show(before)}</details>${show(lines.slice(-SHOWN_LINES))}`
 }
 
-/** The names of other events are shown as they are. */
+/** Other events are shown with their own names. */
 const EVENT_VERBS: Record<string, string> = {
   base_ref_changed: 'changed the base branch',
   closed: 'closed this',
@@ -261,9 +261,9 @@ function eventHtml({ site, repository }: ItemContext, event: IssueEvent): Html {
     forcePush &&
       html`<code>${forcePush.ref}</code> from ${sha(forcePush.before)} to ${sha(forcePush.after)}`,
     commit && html`in ${sha(commit)}`,
-  ].filter((each) => each !== undefined && each !== false && each !== null)
+  ]
   const verb = EVENT_VERBS[event.event] ?? event.event.replaceAll('_', ' ')
-  return html`<p class="event" id="event-${id}">${site.person(event.actor)} ${verb} ${details.map((each) => html`${each} `)}${timeHtml(event.createdAt)}</p>
+  return html`<p class="event" id="event-${id}">${site.person(event.actor)} ${verb} ${details.map((each) => each && html`${each} `)}${timeHtml(event.createdAt)}</p>
 `
 }
 
@@ -274,9 +274,9 @@ function subjectHtml(site: Site, subject: EventSubject): Html {
     : html`<b>${subject.repository}</b>`
 }
 
-/** The properties beside the conversation. */
+/** Shows the assignees, labels and so on beside the conversation. */
 function propertiesHtml({ site, repository, path, links }: ItemContext, item: Item): Html {
-  const milestone = site.spool.rows.of<Milestone>(
+  const milestones = site.spool.rows.of<Milestone>(
     `milestones ${repository.key}`,
     item.milestone ?? -1,
   )
@@ -288,7 +288,7 @@ function propertiesHtml({ site, repository, path, links }: ItemContext, item: It
     ['Labels', item.labels.map((name) => labelHtml(name, repository.colors.get(name)))],
     [
       'Milestone',
-      milestone.map(
+      milestones.map(
         ({ title }) => html`<a href="${relativeUrl(path, page)}"><bdi>${title}</bdi></a>`,
       ),
     ],

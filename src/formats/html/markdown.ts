@@ -9,7 +9,7 @@ import createMarkdownIt, {
 } from 'markdown-it'
 import { escapeHtml, Html, html, showControls } from './html.ts'
 
-/** Finds what the links of a text lead to. All results are URLs relative to the page. */
+/** Finds what the links of a text lead to. The results are URLs: relative to the page, or of the web. */
 export interface LinkResolver {
   /** Returns undefined if the link leads nowhere in the site or on the web. Then its address is shown as text. */
   link(href: string): string | undefined
@@ -28,14 +28,14 @@ export interface MarkdownOptions {
 }
 
 interface RenderState extends MarkdownOptions {
-  /** The ends of the links that are open. */
+  /** The closing tags of the links that are open. */
   closing: string[]
-  /** The levels of the headings above, as they were written. */
+  /** The levels of the current heading and those above it, as they were written. */
   headings: number[]
   /** The element of the heading that is open. */
   headingTag: string
   slugs: Map<string, number>
-  /** A text in which no end of a comment was found, so that it is not searched again. */
+  /** A text in which no end of an HTML comment was found, so that it is not searched again. */
   unclosed?: string
 }
 
@@ -54,23 +54,23 @@ export function renderMarkdown(text: string, options: MarkdownOptions): Html {
     headingTag: '',
     slugs: new Map(),
   }
-  comments ??= createRenderer({ breaks: true })
-  documents ??= createRenderer({ breaks: false })
-  const renderer = options.isDocument ? documents : comments
+  commentRenderer ??= createRenderer({ breaks: true })
+  documentRenderer ??= createRenderer({ breaks: false })
+  const renderer = options.isDocument ? documentRenderer : commentRenderer
   // Entities such as &#x202e; are decoded by the renderer.
   return new Html(showControls(renderer.render(text, { state })))
 }
 
 // Created on first use, because most commands render nothing.
-let comments: MarkdownIt | undefined
-let documents: MarkdownIt | undefined
+let commentRenderer: MarkdownIt | undefined
+let documentRenderer: MarkdownIt | undefined
 
 function createRenderer({ breaks }: { breaks: boolean }): MarkdownIt {
   const md = createMarkdownIt({ html: false, linkify: true, breaks })
   // E-mail addresses and bare domains stay text, as in most texts they are no links.
   md.linkify.set({ fuzzyLink: false, fuzzyEmail: false })
   md.validateLink = (url) => /^(?:https?:\/\/|mailto:)/i.test(url) || isRelative(url)
-  md.block.ruler.before('fence', 'comment', skipComment, {
+  md.block.ruler.before('fence', 'html_comment', skipHtmlComment, {
     alt: ['paragraph', 'reference', 'blockquote', 'list'],
   })
   md.inline.ruler.before('html_inline', 'element', parseElement)
@@ -81,7 +81,7 @@ function createRenderer({ breaks }: { breaks: boolean }): MarkdownIt {
   return md
 }
 
-/** Links to another host without a scheme would be files of a network drive in a page that is opened from disk. */
+/** Returns false for `//host/path` too, which leads to a network drive if the page is opened from disk. */
 const isRelative = (url: string): boolean => !/^(?:[a-z][a-z0-9+.-]*:|[/\\]{2})/i.test(url)
 
 const RULES: Record<string, RendererRule> = {
@@ -128,7 +128,7 @@ const RULES: Record<string, RendererRule> = {
     `<input type="checkbox" disabled aria-label="${tokens[index]!.content}"${tokens[index]!.content === 'done' ? ' checked' : ''}> `,
 }
 
-/** The policy of the pages forbids the style attributes of the library. */
+/** Shows the alignment by class, because the policy of the pages forbids the style attributes of the library. */
 function cellHtml(tokens: readonly Token[], index: number): string {
   const { tag } = tokens[index]!
   const [align] = /center|right/.exec(String(tokens[index]!.attrGet('style'))) ?? []
@@ -141,7 +141,7 @@ const nameIn = (src: string): string =>
     .split('/')
     .at(-1) || 'image'
 
-/** The ids that GitHub gives headings, with its prefix, so that they differ from the ids of the page. */
+/** Returns the id that GitHub gives a heading. Its prefix makes it differ from all ids of the page itself. */
 function headingId({ slugs }: RenderState, inline: Token): string {
   const text = (inline.children ?? []).map(({ content }) => content).join('')
   const slug = text
@@ -153,19 +153,25 @@ function headingId({ slugs }: RenderState, inline: Token): string {
   return `user-content-${slug}${count ? `-${count}` : ''}`
 }
 
-function endOfComment(state: RenderState, text: string, from: number): number {
+/** Returns where the HTML comment that begins at `from` ends, or -1. */
+function endOfHtmlComment(state: RenderState, text: string, from: number): number {
   if (state.unclosed === text) return -1
   const end = text.indexOf('-->', from)
   if (end < 0) state.unclosed = text
   return end
 }
 
-/** Hosts do not show comments, which the templates of issues contain. */
-function skipComment(state: StateBlock, line: number, endLine: number, silent: boolean): boolean {
+/** Hosts do not show HTML comments. The templates of issues contain many. */
+function skipHtmlComment(
+  state: StateBlock,
+  line: number,
+  endLine: number,
+  silent: boolean,
+): boolean {
   const start = state.bMarks[line]! + state.tShift[line]!
   const isCode = state.sCount[line]! - state.blkIndent >= 4
   if (isCode || !state.src.startsWith('<!--', start)) return false
-  const end = endOfComment(stateOf(state.env), state.src, start)
+  const end = endOfHtmlComment(stateOf(state.env), state.src, start)
   if (end < 0) return false
   let last = line
   while (last < endLine && state.eMarks[last]! < end) last++
@@ -176,20 +182,21 @@ function skipComment(state: StateBlock, line: number, endLine: number, silent: b
 
 const ELEMENT =
   /<(\/?)([a-z][a-z0-9]*)((?:\s+[a-z-]+(?:\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'<>=]+))?)*)\s*\/?>/iy
-/** Elements without a meaning that text could lose. Their tags are left out. */
+/** Elements whose tags are left out, because their text can be understood without them. */
 const PLAIN_ELEMENTS = new Set([
   ...['b', 'big', 'blockquote', 'center', 'code', 'dd', 'del', 'details', 'div', 'dl', 'dt', 'em'],
   ...['figcaption', 'figure', 'font', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'i', 'ins', 'kbd', 'ol'],
   ...['p', 'picture', 'pre', 'q', 's', 'samp', 'small', 'source', 'span', 'strong', 'sub'],
   ...['summary', 'sup', 'table', 'tbody', 'thead', 'tt', 'u', 'ul', 'var', 'td', 'th'],
 ])
+/** Elements that begin a new line. */
 const LINE_ELEMENTS = new Set(['br', 'hr', 'li', 'tr'])
 
-/** Understands images, links and line breaks that are written as HTML, and leaves out tags without a meaning. */
+/** Renders images, links and line breaks that are written as HTML, and leaves out the tags of other known elements. */
 function parseElement(state: StateInline, silent: boolean): boolean {
   const { src, pos } = state
   if (src.startsWith('<!--', pos)) {
-    const end = endOfComment(stateOf(state.env), src, pos)
+    const end = endOfHtmlComment(stateOf(state.env), src, pos)
     if (end < 0 || end + 3 > state.posMax) return false
     state.pos = end + 3
     return true
@@ -264,6 +271,7 @@ function parseWikiLink(state: StateInline, silent: boolean): boolean {
   return true
 }
 
+/** Adds a link to a page of the site. */
 function addReference(state: Pick<StateInline, 'push'>, target: string, text: string): void {
   state.push('link_open', 'a', 1).meta = { target }
   state.push('text', '', 0).content = text

@@ -12,9 +12,9 @@ import { findReadme, type GitTree, listWikiFiles, renderDocument, writeWiki } fr
 import { formatDay, Html, html, passiveName, relativeUrl, showControls, timeHtml } from './html.ts'
 import { type Item, type ItemTable, stateHtml, stateOf, writeItemPage } from './item-page.ts'
 import { labelHtml, type RepositorySite, type Section, type Site, writingHtml } from './site.ts'
-import { hashKey, type Upload } from './spool.ts'
+import type { Upload } from './spool.ts'
 
-export interface SiteParts {
+export interface SiteContext {
   site: Site
   git: Git
   content: FormatReader
@@ -22,11 +22,14 @@ export interface SiteParts {
   signal: AbortSignal
 }
 
-interface RepositoryParts extends SiteParts {
+interface RepositoryContext extends SiteContext {
   repository: RepositorySite
-  /** How many open and closed issues and pull requests have each label and each milestone. */
+  /**
+   * How many open and closed issues and pull requests have each label and each milestone. These are counted while the lists of
+   * issues and pull requests are written, so the lists of labels and milestones must be written later.
+   */
   usage: { labels: Map<string, Usage>; milestones: Map<number, Usage> }
-  /** How many comments, events and reviews the pages show. */
+  /** How many comments, events and reviews the pages show. Counted while the lists are written. */
   shownRows: number
 }
 
@@ -46,13 +49,13 @@ interface List extends Section {
   isFiltered?: boolean
 }
 
-/** Writes all pages of a repository. */
+/** Writes all pages of a repository. Fails with GitFailed if git cannot read it. */
 export async function writeRepository(
-  parts: SiteParts,
+  siteContext: SiteContext,
   fullName: string,
   snapshot: Snapshot,
 ): Promise<RepositorySite> {
-  const { site, git, report, signal } = parts
+  const { site, git, report, signal } = siteContext
   const { rows, repositories } = site.spool
   const key = fullName.toLowerCase()
   const { fact, directory } = repositories.get(key)!
@@ -67,40 +70,41 @@ export async function writeRepository(
     ...{ key, fullName, fact, directory, sections },
     colors: new Map(fact.labels.map(({ name, color }) => [name, color])),
   }
-  const all: RepositoryParts = {
-    ...{ ...parts, repository, shownRows: 0 },
+  const context: RepositoryContext = {
+    ...{ ...siteContext, repository, shownRows: 0 },
     usage: { labels: new Map(), milestones: new Map() },
   }
   const list = (title: string, folder: string, count: number, rows: List['rows']): List => ({
     ...{ title, path: `${directory}/${folder}/index.html`, count, rows },
   })
   const count = (table: string) => rows.count(`${table} ${key}`)
-  const files = { ...list('Files', 'files', count('files'), fileRows(all)), size: 200 }
+  const files = { ...list('Files', 'files', count('files'), fileRows(context)), size: 200 }
   const lists: List[] = [
     {
-      ...list('Issues', 'issues', count('issues by age'), itemRows(all, 'issues')),
+      ...list('Issues', 'issues', count('issues by age'), itemRows(context, 'issues')),
       ...{ head: filterForm(['open', 'closed']), isFiltered: true },
     },
     {
-      ...list('Pull requests', 'pulls', count('pulls by age'), itemRows(all, 'pulls')),
+      ...list('Pull requests', 'pulls', count('pulls by age'), itemRows(context, 'pulls')),
       ...{ head: filterForm(['open', 'draft', 'merged', 'closed']), isFiltered: true },
     },
     {
-      ...list('Releases', 'releases', count('releases'), releaseRows(all)),
+      ...list('Releases', 'releases', count('releases'), releaseRows(context)),
       ...{ size: 20, element: 'div' },
     },
     {
-      ...list('Milestones', 'milestones', count('milestones'), milestoneRows(all)),
+      ...list('Milestones', 'milestones', count('milestones'), milestoneRows(context)),
+      // Issues link to milestones on `index.html`, so that all of them are on one page.
       size: Number.POSITIVE_INFINITY,
     },
-    list('Labels', 'labels', fact.labels.length, labelRows(all)),
+    list('Labels', 'labels', fact.labels.length, labelRows(context)),
     {
-      ...list('Branches', 'branches', branches.length, refRows(all, branches)),
+      ...list('Branches', 'branches', branches.length, refRows(context, branches)),
       head: protectionHtml(rows.of(`protected branches ${key}`, 0)),
     },
-    list('Tags', 'tags', tags.length, refRows(all, tags)),
+    list('Tags', 'tags', tags.length, refRows(context, tags)),
     {
-      ...list('Commit comments', 'commits', count('commit comments'), commitCommentRows(all)),
+      ...list('Commit comments', 'commits', count('commit comments'), commitCommentRows(context)),
       element: 'div',
     },
     files,
@@ -108,12 +112,12 @@ export async function writeRepository(
   const shown = lists.filter((each) => each.count > 0)
   sections.push(...shown)
   if (wikiFiles.length > 0) sections.push(list('Wiki', 'wiki', wikiFiles.length, []))
-  // Other pages show only the files that were found.
-  for (const each of new Set([files, ...shown])) if (each.count > 0) await writeList(all, each)
+  // Files are written first, because other pages show only those that were found.
+  for (const each of new Set([files, ...shown])) if (each.count > 0) await writeList(context, each)
   if (wiki) await writeWiki(site, wiki, repository, wikiFiles, signal)
   const main = branches.find(({ name }) => name === `refs/heads/${fact.defaultBranch}`)
-  await writeReadme(all, dir, main ?? branches[0])
-  const orphans = count('timeline') + count('review comments') - all.shownRows
+  await writeOverview(context, dir, main ?? branches[0])
+  const orphans = count('timeline') + count('review comments') - context.shownRows
   const why = `${fullName}: their issue or pull request is not in the input`
   report.lost('orphaned_comments', orphans, why)
   report.lost('collaborators', fact.collaborators.length)
@@ -122,14 +126,17 @@ export async function writeRepository(
 }
 
 /** Writes a list to `index.html`, `page-2.html` and so on. */
-async function writeList({ site, repository, signal }: RepositoryParts, list: List): Promise<void> {
+async function writeList(
+  { site, repository, signal }: RepositoryContext,
+  list: List,
+): Promise<void> {
   const { title, rows, size = 100, element = 'ul', head, isFiltered = false } = list
   const last = Math.max(1, Math.ceil(list.count / size))
   const pathOf = (page: number) =>
     page === 1 ? list.path : list.path.replace(/index\.html$/, `page-${page}.html`)
   let page = 1
   let shown: Html[] = []
-  const flush = async () => {
+  const writePage = async () => {
     const near = [1, page - 2, page - 1, page, page + 1, page + 2, last]
     const pages = [...new Set(near)].filter((each) => each >= 1 && each <= last)
     const links = pages.map(
@@ -138,19 +145,21 @@ async function writeList({ site, repository, signal }: RepositoryParts, list: Li
     )
     const body = html`<h1>${title}</h1>\n${head}<div class="list">${new Html(`<${element} class="rows">`)}
 ${shown.map((row) => html`${row}\n`)}${new Html(`</${element}>`)}${last > 1 && html`<nav class="pages" aria-label="Pages"><ul class="inline">${links}</ul></nav>`}</div>`
-    await site.write({ path: pathOf(page++), title, body, repository, isFiltered })
+    await site.writePage({ path: pathOf(page), title, body, repository, isFiltered })
+    page++
     shown = []
   }
   for await (const row of rows) {
     signal.throwIfAborted()
     shown.push(row)
-    if (shown.length === size) await flush()
+    if (shown.length === size) await writePage()
   }
-  if (page <= last) await flush()
+  if (page <= last) await writePage()
 }
 
 interface Ref {
   name: string
+  /** The commit, also for an annotated tag. */
   oid: string
   at: string
   subject: string
@@ -169,15 +178,16 @@ async function readRefs(git: Git, dir: string, signal: AbortSignal): Promise<Ref
   })
 }
 
-/** Returns undefined for an empty wiki. Its HEAD may lead to a branch that does not exist. */
+/** Returns undefined for an empty wiki. HEAD is not used, because it may name a branch that does not exist. */
 async function findWiki(git: Git, dir: string, signal: AbortSignal): Promise<GitTree | undefined> {
   const refs = await readRefs(git, dir, signal)
   const main = refs.find(({ name }) => /^refs\/heads\/(?:master|main)$/.test(name)) ?? refs[0]
   return main && { git, dir, commit: main.oid }
 }
 
-async function writeReadme(
-  { site, git, repository, signal }: RepositoryParts,
+/** Writes the first page of a repository, with its description and README. */
+async function writeOverview(
+  { site, git, repository, signal }: RepositoryContext,
   dir: string,
   branch: Ref | undefined,
 ): Promise<void> {
@@ -188,13 +198,13 @@ async function writeReadme(
   const page = { page: path, repository }
   const text = tree && readme && (await renderDocument(site, tree, readme, page, signal))
   const isLink = /^https?:\/\//i.test(fact.website ?? '')
-  const notes = [
+  const properties = [
     fact.private ? 'Private' : 'Public',
     fact.archived && 'archived',
     fact.topics?.length && `topics: ${fact.topics.map(({ name }) => name).join(', ')}`,
   ]
   const body = html`<h1><bdi>${fullName}</bdi></h1>
-${fact.description && html`<p class="description" dir="auto">${fact.description}</p>\n`}<p class="summary">${notes.filter(Boolean).join(' · ')} · created on ${timeHtml(fact.createdAt)}${
+${fact.description && html`<p class="description" dir="auto">${fact.description}</p>\n`}<p class="summary">${properties.filter(Boolean).join(' · ')} · created on ${timeHtml(fact.createdAt)}${
     fact.website &&
     html` · ${isLink ? html`<a href="${fact.website}">${fact.website}</a>` : fact.website}`
   }</p>
@@ -203,45 +213,45 @@ ${
     ? html`<article class="comment"><p class="place"><code>${readme?.path}</code></p><div class="text document" dir="auto">${text}</div></article>`
     : html`<p>${branch ? 'This repository has no README.' : 'This repository is empty.'}</p>`
 }`
-  await site.write({ path, title: fullName, body, repository })
+  await site.writePage({ path, title: fullName, body, repository })
 }
 
-/** Copies uploaded files into the site and lists them. */
-async function* fileRows({ site, content, report, repository, signal }: RepositoryParts) {
+/** Copies uploaded files into the site and lists them. A file of an issue or a pull request has its number as key. */
+async function* fileRows({ site, content, report, repository, signal }: RepositoryContext) {
   const { key, directory, fullName } = repository
   const from = `${directory}/files/index.html`
   for (const [number, upload] of site.spool.rows.all<Upload>(`files ${key}`)) {
     const { name, path, anchor } = upload
     const found = await content.findFile(upload.file, signal)
+    let file = html`${name} (missing)`
     if ('missing' in found) {
       site.missing.add(path)
       report.lostRecord('attachments', `${fullName}: ${found.missing}`)
-    } else await linkOrCopy(found.file, await site.place(path))
+    } else {
+      await linkOrCopy(found.file, await site.preparePath(path))
+      file = html`<a href="${relativeUrl(from, path)}" download="${name}">${name}</a> (${upload.contentType}, ${formatBytes(found.bytes)})`
+    }
     const item = site.itemPath(key, number)
-    const file =
-      'missing' in found
-        ? html`${name} (missing)`
-        : html`<a href="${relativeUrl(from, path)}" download="${name}">${name}</a> (${upload.contentType}, ${formatBytes(found.bytes)})`
     yield html`<li>${file}
 <p>Uploaded by ${site.person(upload.author)} on ${timeHtml(upload.createdAt)}${item && html` to <a href="${relativeUrl(from, `${item}${anchor && `#${anchor}`}`)}">#${number}</a>`}</p></li>`
   }
 }
 
-const INDEX_SIZE = 100
+const INDEX_BATCH_SIZE = 100
 
-/** Writes the page of each issue or pull request and the index for the filter, and lists them, the newest first. */
-async function* itemRows(parts: RepositoryParts, table: ItemTable) {
-  const { site, report, repository } = parts
+/** Writes the page of each issue or pull request and `index.js` for `filter-list.js`, and lists them, the newest first. */
+async function* itemRows(context: RepositoryContext, table: ItemTable) {
+  const { site, report, repository } = context
   const { rows } = site.spool
   const { key, fullName, colors } = repository
-  const index = await site.place(`${repository.directory}/${table}/index.js`)
+  const index = await site.preparePath(`${repository.directory}/${table}/index.js`)
   const append = (call: string, values: unknown[]) =>
     appendFile(index, `${call}(${showControls(JSON.stringify(values))})\n`)
   await append('addLabels', [...colors])
-  let found: unknown[] = []
+  let batch: unknown[] = []
   let last: number | undefined
-  for (const [age] of rows.all(`${table} by age ${key}`)) {
-    const number = -age
+  for (const [negative] of rows.all(`${table} by age ${key}`)) {
+    const number = -negative
     if (number === last) {
       report.lostRecord(table, `${fullName}: #${number} occurs twice`)
       continue
@@ -250,29 +260,21 @@ async function* itemRows(parts: RepositoryParts, table: ItemTable) {
     const item = rows.of<Item>(`${table} ${key}`, number)[0]!
     const { title, author, createdAt, labels } = item
     const page = await writeItemPage(site, repository, table, item)
-    parts.shownRows += page.rows
-    countUsage(parts, item)
-    const [state, milestone] = [stateOf(item), milestoneTitle(parts, item.milestone)]
+    context.shownRows += page.rows
+    countUsage(context, item)
+    const [state, milestone] = [stateOf(item), milestoneTitle(context, item.milestone)]
     yield html`<li>${stateHtml(state, table)} <a href="${number}.html"><bdi>${title}</bdi></a> ${labels.map((name) => labelHtml(name, colors.get(name)))}
 <p>#${number} by ${site.person(author)} on ${timeHtml(createdAt)}${milestone && html` · <bdi>${milestone}</bdi>`}${page.comments > 0 && html` · ${formatCount(page.comments, 'comment')}`}</p></li>`
-    found.push([
-      number,
-      title,
-      state,
-      author,
-      labels,
-      formatDay(createdAt),
-      milestone,
-      page.comments,
-    ])
-    if (found.length < INDEX_SIZE) continue
-    await append('addRows', found)
-    found = []
+    const day = formatDay(createdAt)
+    batch.push([number, title, state, author, labels, day, milestone, page.comments])
+    if (batch.length < INDEX_BATCH_SIZE) continue
+    await append('addRows', batch)
+    batch = []
   }
-  await append('addRows', found)
+  await append('addRows', batch)
 }
 
-function countUsage({ usage }: RepositoryParts, { labels, milestone, closedAt }: Item): void {
+function countUsage({ usage }: RepositoryContext, { labels, milestone, closedAt }: Item): void {
   const state = closedAt === null ? 'open' : 'closed'
   const add = <K>(counts: Map<K, Usage>, key: K) => {
     const counted = counts.get(key) ?? { open: 0, closed: 0 }
@@ -283,13 +285,13 @@ function countUsage({ usage }: RepositoryParts, { labels, milestone, closedAt }:
   if (milestone !== null) add(usage.milestones, milestone)
 }
 
-function milestoneTitle({ site, repository }: RepositoryParts, number: number | null) {
+function milestoneTitle({ site, repository }: RepositoryContext, number: number | null) {
   if (number === null) return ''
   const [found] = site.spool.rows.of<Milestone>(`milestones ${repository.key}`, number)
   return found?.title ?? `milestone ${number}`
 }
 
-/** The form stays hidden without script. Then all pages of the list can be read. */
+/** Returns a form that `filter-list.js` shows. Without script it stays hidden, and all pages of the list can be read. */
 function filterForm(states: readonly string[]): Html {
   return html`<form class="filter" role="search" aria-label="Filter" hidden>
 <label>Text <input type="search" name="text" autocomplete="off"></label>
@@ -303,15 +305,15 @@ function filterForm(states: readonly string[]): Html {
 `
 }
 
-async function* releaseRows(parts: RepositoryParts) {
-  const { site, repository } = parts
+async function* releaseRows(context: RepositoryContext) {
+  const { site, repository } = context
   const { key, directory } = repository
   const from = `${directory}/releases/index.html`
   let index = 0
   for (const [, release] of site.spool.rows.all<Release>(`releases ${key}`)) {
     const { tag, author, body, publishedAt, createdAt, draft, prerelease, reactions = [] } = release
-    const assets = await copyAssets(parts, release, ++index, from)
-    const uploads = site.uploads(repository, hashKey(`release ${tag}`))
+    const assets = await copyAssets(context, release, ++index, from)
+    const uploads = site.uploads(repository, { kind: 'release', tag })
     const writing = { body, reactions, uploads, headingLevel: 2 }
     yield html`<article class="comment"><h2><bdi>${release.name || tag}</bdi> <span class="muted"><code>${tag}</code> by ${site.person(author)} on ${timeHtml(publishedAt ?? createdAt)}${draft && html` <span class="note">Draft</span>`}${prerelease && html` <span class="note">Pre-release</span>`}</span></h2>
 ${writingHtml(from, site.linksFrom(from, repository), writing)}${assets.length > 0 && html`<ul class="files inline" aria-label="Assets">${assets}</ul>`}</article>`
@@ -319,7 +321,7 @@ ${writingHtml(from, site.linksFrom(from, repository), writing)}${assets.length >
 }
 
 async function copyAssets(
-  { site, content, report, repository, signal }: RepositoryParts,
+  { site, content, report, repository, signal }: RepositoryContext,
   release: Release,
   index: number,
   page: string,
@@ -333,7 +335,7 @@ async function copyAssets(
       continue
     }
     const path = `${repository.directory}/releases/assets/${index}-${n + 1}-${passiveName(name)}`
-    await linkOrCopy(found.file, await site.place(path))
+    await linkOrCopy(found.file, await site.preparePath(path))
     shown.push(
       html`<li><a href="${relativeUrl(page, path)}" download="${name}">${name}</a> (${formatBytes(found.bytes)})</li>`,
     )
@@ -341,19 +343,19 @@ async function copyAssets(
   return shown
 }
 
-function* milestoneRows({ site, repository, usage }: RepositoryParts) {
+function* milestoneRows({ site, repository, usage }: RepositoryContext) {
   const { key, directory } = repository
   const from = `${directory}/milestones/index.html`
   for (const [number, milestone] of site.spool.rows.all<Milestone>(`milestones ${key}`)) {
     const { title, state, dueOn, description: body } = milestone
     const writing = { body, uploads: [], reactions: [], headingLevel: 2 }
     yield html`<li id="milestone-${number}">${stateHtml(state, 'issues')} <bdi>${title}</bdi>
-<p>${usageHtml(usage.milestones.get(number))}${dueOn && html` · due on ${timeHtml(dueOn)}`}${filterLinks(repository, from, 'milestone', title)}</p>
+<p>${formatUsage(usage.milestones.get(number))}${dueOn && html` · due on ${timeHtml(dueOn)}`}${filterLinks(repository, from, 'milestone', title)}</p>
 ${writingHtml(from, site.linksFrom(from, repository), writing)}</li>`
   }
 }
 
-const usageHtml = ({ open, closed }: Usage = { open: 0, closed: 0 }): string =>
+const formatUsage = ({ open, closed }: Usage = { open: 0, closed: 0 }): string =>
   `${formatNumber(open)} open, ${formatNumber(closed)} closed`
 
 /** Links to the lists of issues and pull requests, filtered by one value. */
@@ -369,11 +371,11 @@ function filterLinks(
     .map(({ title, path }) => html` · <a href="${relativeUrl(from, path)}${query}">${title}</a>`)
 }
 
-function* labelRows({ repository, usage }: RepositoryParts) {
+function* labelRows({ repository, usage }: RepositoryContext) {
   const from = `${repository.directory}/labels/index.html`
   for (const { name, color, description } of repository.fact.labels)
     yield html`<li>${labelHtml(name, color)}${description && html` <span dir="auto">${description}</span>`}
-<p>${usageHtml(usage.labels.get(name))}${filterLinks(repository, from, 'label', name)}</p></li>`
+<p>${formatUsage(usage.labels.get(name))}${filterLinks(repository, from, 'label', name)}</p></li>`
 }
 
 function protectionHtml(rules: readonly ProtectedBranch[]): Html {
@@ -384,18 +386,18 @@ function protectionHtml(rules: readonly ProtectedBranch[]): Html {
   return html`${rules.length > 0 && html`<p>Protected:${shown}</p>\n`}`
 }
 
-function* refRows({ repository }: RepositoryParts, refs: readonly Ref[]) {
+function* refRows({ repository }: RepositoryContext, refs: readonly Ref[]) {
   for (const { name, oid, at, subject } of refs)
     yield html`<li><code>${name.replace(/^refs\/(?:heads|tags)\//, '')}</code>${name === `refs/heads/${repository.fact.defaultBranch}` && html` <span class="note">Default</span>`}
 <p><code>${oid.slice(0, 10)}</code> <span dir="auto">${subject}</span>${at && html` · ${timeHtml(at)}`}</p></li>`
 }
 
-function* commitCommentRows({ site, repository }: RepositoryParts) {
+function* commitCommentRows({ site, repository }: RepositoryContext) {
   const { key, directory } = repository
   const from = `${directory}/commits/index.html`
   for (const [, comment] of site.spool.rows.all<CommitComment>(`commit comments ${key}`)) {
     const { id, commit, author, body, path, reactions, createdAt } = comment
-    const uploads = site.uploads(repository, hashKey(`comment ${id}`))
+    const uploads = site.uploads(repository, { kind: 'commit_comment', commit, id })
     const writing = { body, reactions, uploads, headingLevel: 2 }
     yield html`<article class="comment" id="commitcomment-${id}"><h2>${site.person(author)} <span class="muted">commented on <code>${commit.slice(0, 10)}</code>${path && html`, <code>${path}</code>`}, ${timeHtml(createdAt)}</span></h2>
 ${writingHtml(from, site.linksFrom(from, repository), writing)}</article>`

@@ -2,10 +2,11 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { formatNumber } from '../../lib/quantities.ts'
 import type { Reaction } from '../../records/fact.ts'
+import type { AttachedTo } from '../../records/release.ts'
 import type { Repository } from '../../records/repository.ts'
 import { type Html, html, relativeUrl } from './html.ts'
 import { type LinkResolver, renderMarkdown } from './markdown.ts'
-import { hashKey, type Spool, type Upload } from './spool.ts'
+import { anchorOf, hashKey, type Spool, type Upload } from './spool.ts'
 
 /** A part of a repository, with its first page. */
 export interface Section {
@@ -15,7 +16,9 @@ export interface Section {
   count?: number
 }
 
+/** The pages of one repository. */
 export interface RepositorySite {
+  /** `fullName` in lower case. */
   key: string
   fullName: string
   fact: Repository
@@ -56,7 +59,7 @@ export class Site {
   }
 
   /** Returns the absolute path for a file of the site, and creates its directory. */
-  async place(path: string): Promise<string> {
+  async preparePath(path: string): Promise<string> {
     const directory = dirname(path)
     if (!this.#directories.has(directory))
       await mkdir(join(this.#root, directory), { recursive: true })
@@ -64,7 +67,7 @@ export class Site {
     return join(this.#root, path)
   }
 
-  async write({ path, title, body, repository, isFiltered }: Page): Promise<void> {
+  async writePage({ path, title, body, repository, isFiltered }: Page): Promise<void> {
     const to = (target: string) => relativeUrl(path, target)
     // A section is a directory; the README is in the directory of the repository itself.
     const isCurrent = (section: Section) => dirname(path) === dirname(section.path)
@@ -96,14 +99,14 @@ ${body}
 </body>
 </html>
 `
-    await writeFile(await this.place(path), page.text)
+    await writeFile(await this.preparePath(path), page.text)
   }
 
   /** Shows the login of a person; the full name is in the tooltip. */
   person(login: string | null): Html {
     if (login === null) return html`<b>ghost</b>`
-    const known = this.spool.rows.of<{ name: string }>('people ', hashKey(login.toLowerCase()))
-    return html`<b${known[0] && html` title="${known[0].name}"`}><bdi>${login}</bdi></b>`
+    const [name] = this.spool.rows.of<string>('people', hashKey(login.toLowerCase()))
+    return html`<b${name && html` title="${name}"`}><bdi>${login}</bdi></b>`
   }
 
   /** Returns the path of the page of an issue or a pull request, or undefined if there is none. */
@@ -115,14 +118,14 @@ ${body}
     return table && `${directory}/${table}/${number}.html`
   }
 
-  /** Returns the uploads of a page that the input contains. */
-  uploads({ key }: RepositorySite, page: number): Upload[] {
-    const all = this.spool.rows.of<Upload>(`files ${key}`, page)
+  /** Returns the uploads that belong to an object, or for an issue or a pull request, to anything on its page. */
+  uploads({ key }: RepositorySite, object: AttachedTo): Upload[] {
+    const all = this.spool.rows.of<Upload>(`files ${key}`, anchorOf(object).key)
     return all.filter(({ path }) => !this.missing.has(path))
   }
 
-  /** Finds the file of the site that a URL on the old host led to. */
-  findUpload(url: string): Upload | undefined {
+  /** Finds the upload that a URL on the old host led to. Such a URL contains the id of the upload as a step of its path. */
+  #findUpload(url: string): Upload | undefined {
     const steps = url.replace(/[?#].*$/s, '').split('/')
     for (const [index, step] of steps.entries()) {
       const id = steps[index - 1] === 'files' ? `files/${step}` : step
@@ -133,7 +136,7 @@ ${body}
     return undefined
   }
 
-  /** Returns the links of a page of a repository. */
+  /** Returns the resolver for the links of a page. */
   linksFrom(path: string, { key }: RepositorySite): PageLinks {
     const { urls } = this.spool
     const shown = new Set<string>()
@@ -142,7 +145,7 @@ ${body}
       return target && relativeUrl(path, target)
     }
     const upload = (url: string) => {
-      const found = this.findUpload(url)
+      const found = this.#findUpload(url)
       if (found) shown.add(found.path)
       return found
     }
@@ -175,7 +178,7 @@ const ITEM_URL =
 
 export const isImage = (path: string): boolean => /\.(?:png|jpe?g|gif|webp|avif|bmp)$/i.test(path)
 
-/** What people wrote in one place, with its uploads and reactions. */
+/** A text of a person, with its uploads and reactions. */
 export interface Writing {
   body: string | null
   uploads: readonly Upload[]
@@ -193,7 +196,7 @@ export function writingHtml(path: string, links: PageLinks, writing: Writing): H
   }${reactionsHtml(writing.reactions)}`
 }
 
-/** Images that a text does not contain are shown after it. */
+/** Shows an upload that the text before it does not contain. */
 function uploadHtml(path: string, upload: Upload): Html {
   const url = relativeUrl(path, upload.path)
   return isImage(upload.path)

@@ -1,23 +1,22 @@
 import { createHash } from 'node:crypto'
 import type { SortedRows } from '../../lib/sorted-rows.ts'
-import type { FactKind, FactsByKind } from '../../records/fact-kinds.ts'
-import type { AttachedTo, UploadedFile } from '../../records/release.ts'
+import { FACT_KINDS, type FactKind, type FactsByKind } from '../../records/fact-kinds.ts'
+import type { AttachedTo, Attachment, RepositoryFile } from '../../records/release.ts'
 import type { Repository } from '../../records/repository.ts'
 import type { FormatReader } from '../format.ts'
 import type { Report } from '../report.ts'
-import { passiveName, safeName } from './html.ts'
+import { passiveName, safeName, uniqueName } from './html.ts'
 
 /** A file that people uploaded, and its path in the site. */
-export interface Upload extends UploadedFile {
+export interface Upload extends Omit<RepositoryFile, 'id' | 'repository'> {
   path: string
-  author: string | null
-  createdAt: string
   /** The id of the element on the page that it belongs to, or '' for the page as a whole. */
   anchor: string
 }
 
 /** The facts of all repositories, in the order of the pages. */
 export interface Spool {
+  /** The name of a table is followed by the key of the repository, except for `people` and `uploads`. */
   rows: SortedRows
   /** By `owner/name` in lower case. */
   repositories: Map<string, { fact: Repository; directory: string }>
@@ -27,7 +26,7 @@ export interface Spool {
   uploads: number
 }
 
-/** A number for `SortedRows` that stands for a text. */
+/** Returns a key for `SortedRows` that identifies a text. */
 export const hashKey = (text: string): number =>
   createHash('sha1').update(text).digest().readUIntBE(0, 6)
 
@@ -39,41 +38,26 @@ export async function spoolFacts(
   signal: AbortSignal,
 ): Promise<Spool> {
   const spool: Spool = { rows, repositories: new Map(), urls: new Map(), uploads: 0 }
+  const directories = new Set<string>()
   for await (const fact of content.facts('repositories', signal)) {
     const fullName = `${fact.owner}/${fact.name}`
     const key = fullName.toLowerCase()
-    const directory = ['repositories', fact.owner, fact.name].map(safeName).join('/')
+    const path = ['repositories', fact.owner, fact.name].map(safeName).join('/')
+    const directory = spool.repositories.get(key)?.directory ?? uniqueName(path, directories)
     spool.repositories.set(key, { fact, directory })
     const url = content.urlOf(fullName)
     if (url) spool.urls.set(url.toLowerCase(), key)
   }
-  for (const kind of SHOWN_KINDS)
-    for await (const fact of content.facts(kind, signal)) {
-      const key = 'repository' in fact ? fact.repository.toLowerCase() : ''
-      if (key && !spool.repositories.has(key)) report.lost(kind, 1, key)
-      else addFact(spool, kind, fact, key)
-    }
-  for (const kind of LOST_KINDS)
-    for await (const _ of content.facts(kind, signal)) report.lost(kind)
+  for (const kind of FACT_KINDS)
+    if (kind !== 'repositories')
+      for await (const fact of content.facts(kind, signal)) addFact(spool, kind, fact, report)
   return spool
 }
 
-const LOST_KINDS = ['teams', 'discussion_categories', 'discussions'] as const satisfies FactKind[]
+type AddRows<K extends FactKind> = (fact: FactsByKind[K], add: AddRow, spool: Spool) => void
 
-const SHOWN_KINDS = [
-  ...(['users', 'bots', 'organizations', 'milestones', 'issues', 'issue_comments'] as const),
-  ...(['issue_events', 'pull_requests', 'pull_request_reviews'] as const),
-  ...(['pull_request_review_threads', 'pull_request_review_comments'] as const),
-  ...(['commit_comments', 'releases', 'protected_branches', 'attachments'] as const),
-  'repository_files',
-] as const satisfies FactKind[]
-
-type ShownKind = (typeof SHOWN_KINDS)[number]
-
-/** Adds the rows of one fact. Tables of a repository have its key in their name. */
-const ADD: {
-  [K in ShownKind]: (fact: FactsByKind[K], add: AddRow, spool: Spool, directory: string) => void
-} = {
+/** Adds the rows of one fact. Facts of any other kind are reported as lost. */
+const ADD: { [K in FactKind]?: AddRows<K> } = {
   users: addPerson,
   bots: addPerson,
   organizations: addPerson,
@@ -93,48 +77,57 @@ const ADD: {
   // The newest comes first.
   releases: (fact, add) => add('releases', -timeOf(fact.publishedAt ?? fact.createdAt), '', fact),
   protected_branches: (fact, add) => add('protected branches', 0, '', fact),
-  attachments: (fact, add, spool, directory) =>
-    addUpload(fact, { id: fact.uuid, on: fact.on }, add, spool, directory),
-  repository_files: (fact, add, spool, directory) =>
-    addUpload(fact, { id: `files/${fact.id}`, on: { kind: 'repository' } }, add, spool, directory),
+  attachments: addUpload,
+  repository_files: addUpload,
 }
 
 type AddRow = (table: string, key: number, at: string, value: unknown) => void
 
 const timeOf = (at: string): number => Date.parse(at) || 0
 
-function addFact<K extends ShownKind>(spool: Spool, kind: K, fact: FactsByKind[K], key: string) {
-  const add: AddRow = (table, rowKey, at, value) =>
-    spool.rows.add(`${table} ${key}`, rowKey, timeOf(at), value)
-  ADD[kind](fact, add, spool, spool.repositories.get(key)?.directory ?? '')
+function addFact<K extends FactKind>(
+  spool: Spool,
+  kind: K,
+  fact: FactsByKind[K],
+  report: Report,
+): void {
+  const addRows = ADD[kind] as AddRows<K> | undefined
+  const repository = 'repository' in fact ? fact.repository.toLowerCase() : undefined
+  const add: AddRow = (table, key, at, value) =>
+    spool.rows.add(repository ? `${table} ${repository}` : table, key, timeOf(at), value)
+  if (!addRows) report.lost(kind)
+  else if (repository !== undefined && !spool.repositories.has(repository))
+    report.lost(kind, 1, repository)
+  else addRows(fact, add, spool)
 }
 
 function addPerson({ login, name }: { login: string; name: string | null }, add: AddRow): void {
-  if (name && name !== login) add('people', hashKey(login.toLowerCase()), '', { login, name })
+  if (name && name !== login) add('people', hashKey(login.toLowerCase()), '', name)
 }
 
 function addItem(table: 'issues' | 'pulls', fact: { number: number }, add: AddRow): void {
   add(table, fact.number, '', fact)
+  // The newest comes first.
   add(`${table} by age`, -fact.number, '', null)
 }
 
-function addUpload(
-  fact: Pick<Upload, 'name' | 'contentType' | 'file' | 'author' | 'createdAt'>,
-  { id, on }: { id: string; on: AttachedTo },
-  add: AddRow,
-  spool: Spool,
-  directory: string,
-): void {
+function addUpload(fact: Attachment | RepositoryFile, add: AddRow, spool: Spool): void {
   const { name, contentType, file, author, createdAt } = fact
-  const { key, anchor } = placeOf(on)
+  const { directory } = spool.repositories.get(fact.repository.toLowerCase())!
+  // The id is a part of the URL on the old host.
+  const id = 'uuid' in fact ? fact.uuid : `files/${fact.id}`
+  const { key, anchor } = anchorOf('on' in fact ? fact.on : { kind: 'repository' })
   const path = `${directory}/files/${++spool.uploads}-${passiveName(name)}`
   const upload: Upload = { name, contentType, file, author, createdAt, anchor, path }
   add('files', key, createdAt, upload)
   spool.rows.add('uploads', hashKey(id), 0, { id, upload })
 }
 
-/** Returns the key of the page that shows an upload, and the id of the element on it. */
-function placeOf(on: AttachedTo): { key: number; anchor: string } {
+/**
+ * Returns the id of the element that shows the uploads of an object, or '' if that is the page as a whole, and the key of these
+ * uploads in the table `files`. All uploads of an issue or a pull request have its number as their key.
+ */
+export function anchorOf(on: AttachedTo): { key: number; anchor: string } {
   switch (on.kind) {
     case 'issue':
     case 'pull_request':

@@ -11,7 +11,7 @@ import type { ContentSummary, FormatReader, FormatWriter, Written } from '../for
 import { moveDurably, moveTo } from '../output.ts'
 import type { Report } from '../report.ts'
 import { type Html, html, relativeUrl, timeHtml } from './html.ts'
-import { type SiteParts, writeRepository } from './repository-pages.ts'
+import { type SiteContext, writeRepository } from './repository-pages.ts'
 import { type RepositorySite, Site } from './site.ts'
 import { spoolFacts } from './spool.ts'
 
@@ -19,16 +19,16 @@ export interface HtmlOptions {
   git: Git
   /** The directory of the site. It must not exist. */
   output: string
-  /** A directory on the same file system, which the caller removes. */
+  /** A directory on the file system of `output`, which the caller removes. */
   workDirectory: string
-  /** Such as `godwit 0.1.0`. */
+  /** The program to name in the footer, such as `godwit 0.1.0`. */
   generator: string
   now: Date
 }
 
 /**
- * Writes a site of plain files that can be read from disk in any browser. It becomes visible as a whole. Its files are not synced
- * one by one, which would take longer than writing them: the site can be written again from its input.
+ * Writes a site of plain files that can be read from disk in any browser. The output appears only when it is complete. Its files are
+ * not synced one by one, which would take longer than writing them: the site can be written again from its input.
  */
 export function htmlWriter(options: HtmlOptions): FormatWriter {
   return { write: (content, report, signal) => writeSite(options, content, report, signal) }
@@ -48,12 +48,12 @@ async function* writeSite(
   const footer = html`<p>Written by ${options.generator} on ${timeHtml(options.now.toISOString())}. Exported by ${originHtml(content.summary)}.</p>`
   const spool = await spoolFacts(content, rows, report, signal)
   const site = new Site(root, spool, footer)
-  const parts = { site, git, content, report, signal }
+  const context = { site, git, content, report, signal }
   const entries: Html[] = []
   for await (const each of content.repositories(signal)) {
     const { fullName } = each
-    const written = 'errors' in each ? each : await tryRepository(parts, fullName, each.snapshot)
-    entries.push('errors' in written ? damagedHtml(written) : entryHtml(written))
+    const written = 'errors' in each ? each : await tryRepository(context, fullName, each.snapshot)
+    entries.push('errors' in written ? failedHtml(written) : entryHtml(written))
     yield { fullName, errors: 'errors' in written ? written.errors : [] }
   }
   await writeStartPage(site, content, entries)
@@ -62,14 +62,14 @@ async function* writeSite(
 }
 
 async function tryRepository(
-  parts: SiteParts,
+  context: SiteContext,
   fullName: string,
   snapshot: Snapshot,
 ): Promise<RepositorySite | Written> {
   try {
-    return await writeRepository(parts, fullName, snapshot)
+    return await writeRepository(context, fullName, snapshot)
   } catch (error) {
-    parts.signal.throwIfAborted()
+    context.signal.throwIfAborted()
     // An error of git concerns one repository. Any other would occur for the next one too.
     if (!(error instanceof GitFailed)) throw error
     return { fullName, errors: [error.message] }
@@ -85,13 +85,13 @@ const STYLE = new URL('site.css', import.meta.url)
 const SCRIPT = new URL('filter-list.js', import.meta.url)
 
 async function writeStartPage(site: Site, { summary }: FormatReader, entries: readonly Html[]) {
-  await copyFile(STYLE, await site.place('site.css'))
-  await copyFile(SCRIPT, await site.place('filter-list.js'))
+  await copyFile(STYLE, await site.preparePath('site.css'))
+  await copyFile(SCRIPT, await site.preparePath('filter-list.js'))
   const body = html`<h1>${formatCount(entries.length, 'repository', 'repositories')}</h1>
 <p class="summary">Exported by ${originHtml(summary)}. Everything on these pages is in this directory; nothing is loaded from elsewhere.</p>
 <ul class="rows">
 ${entries}</ul>`
-  await site.write({ path: 'index.html', title: 'Repositories', body })
+  await site.writePage({ path: 'index.html', title: 'Repositories', body })
 }
 
 function entryHtml({ fullName, fact, sections, directory }: RepositorySite): Html {
@@ -105,7 +105,7 @@ function entryHtml({ fullName, fact, sections, directory }: RepositorySite): Htm
 `
 }
 
-const damagedHtml = ({ fullName, errors }: Written): Html =>
+const failedHtml = ({ fullName, errors }: Written): Html =>
   html`<li><bdi>${fullName}</bdi> could not be read:
 ${errors.map((error) => html`<p>${error}</p>`)}</li>
 `

@@ -63,7 +63,7 @@ function takeProblem(): Notice | undefined {
   return { title: 'You are not signed in', text, isBad: true }
 }
 
-/** Read once, when the page is loaded: React may create a component twice. */
+/** Read once, when the page is loaded, because React may render a component twice. */
 const problem = takeProblem()
 
 export function SignInPage({ reason }: { reason: SignedOutReason }) {

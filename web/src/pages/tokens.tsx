@@ -66,7 +66,7 @@ export default function TokensPage() {
             }}
           />
         ) : (
-          <SignInAgain canByTime={until !== null} />
+          <SignInAgain isTooLate={until !== null} />
         )}
         {!response && failure && <Problem isPart failure={failure} onRetry={refresh} />}
         {!response && !failure && <LoadingRows what="Loading tokens" />}
@@ -109,8 +109,8 @@ const titleOf = ({ id, name }: Token): string => (name === '' ? `Token ${id}` : 
 
 const consequenceOf = (tokens: readonly Token[]): string =>
   tokens.some(({ current }) => current)
-    ? 'You signed in with one of them, so you are signed out too, and need another token or your administrator to sign in again.'
-    : 'Sessions that were opened with them end.'
+    ? `You signed in with ${tokens.length === 1 ? 'it' : 'one of them'}, so you are signed out too, and need another token or your administrator to sign in again.`
+    : `Sessions that were opened with ${tokens.length === 1 ? 'it' : 'them'} end.`
 
 /** The new token, which is shown only here. */
 function Created({ token, onDone }: { token: NewToken; onDone(): void }) {
@@ -144,8 +144,8 @@ function Created({ token, onDone }: { token: NewToken; onDone(): void }) {
   )
 }
 
-/** Signing in again opens a new session, and the browser stays on this page. */
-function SignInAgain({ canByTime }: { canByTime: boolean }) {
+/** Asks the user to sign in again. `isTooLate` says that the session could manage tokens at first. The browser stays on this page. */
+function SignInAgain({ isTooLate }: { isTooLate: boolean }) {
   const { signOut } = useSession()
   return (
     <div role="status">
@@ -153,7 +153,7 @@ function SignInAgain({ canByTime }: { canByTime: boolean }) {
         variant="info"
         title="Sign in again to create or revoke tokens"
         description={
-          canByTime
+          isTooLate
             ? 'This needs a sign-in in the last 15 minutes.'
             : 'You signed in with a token that you created yourself, or one with limits. Sign in as you did when you created it.'
         }
@@ -248,7 +248,7 @@ function TokenForm({ onCreated }: { onCreated(token: NewToken): void }) {
             It can list, download and clone, but start, change and delete nothing.
           </FormControl.Caption>
         </FormControl>
-        {failure?.mustSignIn && <SignInAgain canByTime />}
+        {failure?.mustSignIn && <SignInAgain isTooLate />}
         {failure && !failure.mustSignIn && (
           <div role="alert">
             <Banner

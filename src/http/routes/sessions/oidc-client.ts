@@ -1,6 +1,6 @@
 import type { Identity, Refusal } from '../../../accounts/identity-store.ts'
 
-/** What the response of the provider must contain, or be exchanged with. Only the browser that began the sign-in has these. */
+/** Secrets of one sign-in, by which the response of the provider is verified. Only the browser that began the sign-in has them. */
 export interface Checks {
   state: string
   nonce: string
@@ -11,7 +11,7 @@ export interface Checks {
 export interface OidcClient {
   /** Returns the address to send the browser to. */
   start(): Promise<{ url: string; checks: Checks }>
-  /** Verifies the response with which the browser came back: the query of its address. */
+  /** Verifies the response of the provider: the query of the address with which the browser comes back. */
   finish(query: string, checks: Checks): Promise<Identity>
   /** Returns the address at which the browser signs out of the provider; undefined if there is none. */
   signOutUrl(): Promise<string | undefined>

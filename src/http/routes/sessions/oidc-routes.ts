@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import { type Checks, type OidcClient, SignInFailed } from './oidc-client.ts'
 import { type SignInParts, signInAs } from './sign-in.ts'
 
@@ -15,7 +15,7 @@ export function addOidcRoutes(app: FastifyInstance, oidc: OidcClient, parts: Sig
     return url?.origin === base.origin ? url : base
   }
 
-  /** Sends the browser to where `next` says. If that fails, sends it back to the page, which shows the problem. */
+  /** Sends the browser to the address that `next` returns. If that fails, sends it back to the page, which shows the problem. */
   async function redirect(reply: FastifyReply, page: URL, next: () => Promise<string>) {
     reply.headers(HEADERS)
     try {
@@ -46,7 +46,7 @@ export function addOidcRoutes(app: FastifyInstance, oidc: OidcClient, parts: Sig
     const flow = readFlow(cookie.read(request))
     const page = ownPage(flow?.returnTo)
     return redirect(reply, page, async () => {
-      // A second response is never accepted, not even a repeated one.
+      // Each sign-in accepts one response only: even a repeated one is rejected.
       cookie.clear(reply, request)
       if (!flow) throw new SignInFailed('expired')
       const { search } = new URL(request.url, base)
@@ -55,11 +55,12 @@ export function addOidcRoutes(app: FastifyInstance, oidc: OidcClient, parts: Sig
     })
   })
 
-  app.get('/session/oidc/end', async (_request: FastifyRequest, reply) =>
+  app.get('/session/oidc/end', async (_request, reply) =>
     redirect(reply, base, async () => (await oidc.signOutUrl()) ?? base.href),
   )
 }
 
+/** Parses the cookie of a sign-in. Returns undefined if it is missing or invalid. */
 function readFlow(text: string | undefined): (Checks & { returnTo: string }) | undefined {
   if (text === undefined) return undefined
   try {

@@ -15,7 +15,12 @@ import { EXTENSION, enumOf, string } from '../../../wire/schema.ts'
 import type * as wire from '../../../wire/types.ts'
 import * as openapi from '../../description/operation.ts'
 import { type FailedLogins, isFromOwnPage } from '../../middleware/authenticate.ts'
-import { HttpError, sessionsOnlyForPages, tokenIsReadOnly } from '../../middleware/http-errors.ts'
+import {
+  HttpError,
+  sessionsOnlyForPages,
+  tokenIsReadOnly,
+  tokenOfOrganization,
+} from '../../middleware/http-errors.ts'
 import { sendJson } from '../../middleware/json-response.ts'
 import { auditAction } from '../../middleware/request-log.ts'
 import { utcTimestampOrNull } from '../../rendering.ts'
@@ -100,10 +105,11 @@ export function addSessionRoutes(app: FastifyInstance, parts: SessionParts): voi
   async function sessionJson(viewer: Viewer | undefined): Promise<wire.Session> {
     if (!viewer) return { user: null }
     const { account, organizationId } = viewer
-    const found = organizationId !== undefined && (await findAccountsById(db, [organizationId]))
+    const ids = organizationId === undefined ? [] : [organizationId]
+    const [organization] = (await findAccountsById(db, ids)).values()
     return {
       user: currentUserJson(account, await countPublic(db, account), rendering.addresses),
-      organization: found ? [...found.values()][0]!.login : null,
+      organization: organization?.login ?? null,
       tokens_managed_until: utcTimestampOrNull(await tokensManagedUntil(db, viewer)),
     }
   }
@@ -168,8 +174,8 @@ export function addSessionRoutes(app: FastifyInstance, parts: SessionParts): voi
       if (secret !== undefined) {
         // Does not verify the token with the forge, so that sign-out works while the forge is unavailable.
         const session = await findSession(db, secret, now())
-        if (isAll && (session?.viewer.isReadOnly || session?.viewer.organizationId !== undefined))
-          throw tokenIsReadOnly()
+        if (isAll && session?.viewer.isReadOnly) throw tokenIsReadOnly()
+        if (isAll && session?.viewer.organizationId !== undefined) throw tokenOfOrganization()
         if (session && isAll) await closeSessionsOf(db, session.viewer.account)
         else await closeSession(db, secret)
         request.viewer = session?.viewer ?? null

@@ -40,13 +40,13 @@ export async function signInAs(
     log.warn({ issuer, subject, login, from: request.ip }, `${login} cannot sign in: ${reason}`)
     throw new SignInFailed(found.refusal, reason)
   }
-  const { account, isNew } = found
+  const { account, isFirstSignIn } = found
   // A removed account is rejected later, by its first request that needs rights.
   await rights?.refresh(account, STORED).catch(ignoreRemoval)
   const { secret, tokenId } = await openSessionWithoutToken(db, account, { now: now(), ttlMs })
   cookies.set(reply, request, secret)
   request.viewer = { account, tokenId, session: { openedAt: now() } }
-  if (isNew) auditAction(log, request, 'identity.bind', { issuer, subject })
+  if (isFirstSignIn) auditAction(log, request, 'identity.bind', { issuer, subject })
   auditAction(log, request, 'session.open', { issuer })
   return request.viewer
 }

@@ -184,6 +184,8 @@ onEachEngine('own tokens', (engine) => {
       for (const refused of await attempts(limited.browser)) assert.equal(refused.statusCode, 403)
       const signOutAll = await send('DELETE', '/session?all=true', limited.browser)
       assert.equal(signOutAll.statusCode, 403)
+      const limit = token === bound.token ? ': it is limited to one organization.' : ''
+      assert.equal(signOutAll.json().message, READ_ONLY + limit)
     }
     assert.equal((await send('GET', '/user/tokens', browser)).json().length, 4)
     await create((await signIn()).browser)

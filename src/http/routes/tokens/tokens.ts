@@ -54,11 +54,11 @@ const revokeAllOperation = {
   operationId: 'users/revoke-tokens',
   tags: ['Caller'],
   summary: "Revoke all of the caller's tokens",
-  description: `Including one of the operator with which the caller is signed in. ${SESSION_ONLY} ${EXTENSION}`,
+  description: `This includes tokens that an operator created, and the one that the caller signed in with. ${SESSION_ONLY} ${EXTENSION}`,
   responses: { 204: openapi.DONE },
 } satisfies openapi.Operation
 
-/** Adds the tokens of the caller. */
+/** Adds the routes for the caller's own tokens. */
 export function addTokenRoutes(app: FastifyInstance, parts: ApiParts): void {
   const { db, now, log, rendering, maxTokens } = parts
   const { addresses } = rendering

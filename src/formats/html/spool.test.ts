@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { SortedRows } from '../../lib/sorted-rows.ts'
+import type { FormatReader } from '../format.ts'
+import { Report } from '../report.ts'
+import { spoolFacts } from './spool.ts'
+
+test('repositories whose safe names are equal have different directories', async (t) => {
+  const names = ['.github', '_github', `a${'x'.repeat(60)}`, `b${'x'.repeat(60)}`]
+  const content = {
+    urlOf: () => '',
+    async *facts(kind: string) {
+      if (kind === 'repositories') for (const name of names) yield { owner: 'corp', name }
+    },
+  } as unknown as FormatReader
+  const spool = await spoolFacts(content, {} as SortedRows, new Report(() => {}), t.signal)
+  assert.deepEqual(
+    spool.repositories
+      .values()
+      .map(({ directory }) => directory)
+      .toArray(),
+    [
+      'repositories/corp/_github',
+      'repositories/corp/_github-2',
+      `repositories/corp/${'x'.repeat(60)}`,
+      `repositories/corp/${'x'.repeat(60)}-2`,
+    ],
+  )
+})

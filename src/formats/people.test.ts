@@ -31,12 +31,18 @@ test('a file of show --people is read when it is filled in', () => {
 })
 
 test('an address is enough for GitLab, and can come with an access level', () => {
-  const header = 'old-login,new-login,email,access-level'
-  const lines = ['alice,,a@example.com,', 'bob,rob,b@example.com,30', 'carol,caro,c@example.com,50']
+  const header = 'Old-Login,New-Login,Email,Access-Level'
+  const lines = [
+    'alice,,a@example.com,',
+    'bob,rob,b@example.com,30',
+    'carol,caro,c@example.com,50',
+    'dan@old.example,,dan@new.example,',
+  ]
   assert.deepEqual(read(header, ...lines), {
     people: {
       alice: { login: 'alice', id: undefined, email: 'a@example.com' },
       bob: { login: 'rob', id: undefined, email: 'b@example.com', accessLevel: 30 },
+      'dan@old.example': { login: 'dan@old.example', id: undefined, email: 'dan@new.example' },
     },
     warnings: ['line 4: 50 is not an access level: 10, 20, 30 or 40; the line is ignored'],
   })

@@ -35,7 +35,7 @@ export function parsePeopleCsv(
     // `csvLine` adds an apostrophe to text that a spreadsheet would interpret as a formula.
     const cells = parseCells(line)?.map((cell) => cell.replace(/^'(?=[=+@-])/, ''))
     if (index === 0 && cells?.[0]?.toLowerCase() === FIRST_COLUMN_TITLE) {
-      titles = cells
+      titles = cells.map((title) => title.toLowerCase())
       continue
     }
     const parsed = cells ? parsePerson(cells, titles, refusal) : 'its quotes do not match'
@@ -63,7 +63,7 @@ function parsePerson(
   // GitLab's importer finds accounts by address, so a new login is not needed.
   const login = newLogin || (email && old)
   if (login === '') return undefined
-  const why = refusal(login)
+  const why = newLogin === '' ? undefined : refusal(newLogin)
   if (why) return `${login}: ${why}`
   if (id !== '' && !/^[1-9]\d{0,14}$/.test(id)) return `${id} is not an account id`
   if (level !== '' && !/^[1-4]0$/.test(level))

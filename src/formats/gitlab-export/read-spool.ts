@@ -187,6 +187,11 @@ export class ProjectSpool {
     const isInternal = note.confidential === true || note.internal === true
     const blocks = suggestions.map((each) => `\`\`\`suggestion\n${text(each.to_content)}\`\`\``)
     const body = [own, ...blocks, ...(isInternal ? ['*GitLab: internal note*'] : [])].join('\n\n')
+    if (isInternal)
+      this.options.report.warn(
+        'confidential',
+        `the note of ${by.author} of ${by.createdAt} is internal in GitLab, and becomes visible to all who can read issues`,
+      )
     this.addUploads(body, on, by)
     return body
   }

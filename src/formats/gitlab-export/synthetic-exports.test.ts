@@ -239,6 +239,18 @@ test('events, labels and milestones of groups, and the lock of an issue are kept
   assert.deepEqual(lost(), { designs: 1, label_priorities: 1, system_notes: 1 })
 })
 
+test('a note that is internal in GitLab is marked, and there is a warning', async (t) => {
+  const { facts, warnings } = await read(t, {
+    project_members: members,
+    issues: [issue(1, { notes: [note('Do not tell', { internal: true, author_id: 1 })] })],
+  })
+  const [comment] = await facts('issue_comments')
+  assert.equal(comment?.body, 'Do not tell\n\n*GitLab: internal note*')
+  assert.deepEqual(warnings, [
+    `the note of ann of ${AT} is internal in GitLab, and becomes visible to all who can read issues`,
+  ])
+})
+
 test('texts refer to the new numbers, people, labels and files, but not in code', async (t) => {
   const secret = 'a1b2c3d4'.repeat(4)
   const description = [

@@ -1,4 +1,4 @@
-import { openOidc } from '../../service/oidc-client.ts'
+import { openOidc } from '../../service/open-oidc.ts'
 import type { Config } from '../../settings/config.ts'
 import { type CheckResult, errorText, failure, passed, warning } from './check-result.ts'
 

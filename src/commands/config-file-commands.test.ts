@@ -30,6 +30,7 @@ test('commands find the data directory through the configuration file', async (t
     assert.match(await run('sync', '--config', file), /^1 repository,/)
     assert.match(await run('--config', file, 'token', 'add', 'alice'), /^gwt_/)
     assert.match(await run('token', 'list', '--config', file), /alice/)
+    assert.match(await run('token', 'show', '1', '--config', file), /alice/)
     assert.equal(await run('member', 'list', `--config=${file}`), '')
     assert.equal(await run('lock', 'list', '--config', file), '')
     assert.match(await run('check', '--config', file), /^1 passed/)

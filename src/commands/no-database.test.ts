@@ -19,6 +19,7 @@ const COMMANDS = [
   ['member', 'add', 'octo', 'alice'],
   ['member', 'remove', 'octo', 'alice'],
   ['token', 'list'],
+  ['token', 'show', '1'],
   ['token', 'add', 'alice'],
   ['token', 'remove', '7'],
   ['account', 'remove', 'alice'],

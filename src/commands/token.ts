@@ -52,6 +52,17 @@ export function tokenCommands(program: Command, about: string): void {
       printResult({ isJson: json }, tokens, tokenRows(tokens), 'no tokens yet')
     })
 
+  addCommand(token, 'show', 'show one token, without its secret', 'godwit token show 7')
+    .argument(...idArgument('token'))
+    .option('--json', 'print the token as JSON')
+    .action(async (id: number, { json }: { json?: boolean }, command: Command) => {
+      const records = await withDatabase(configAsDataOwner(command), ({ db }) => listTokens(db))
+      const found = records.find((record) => record.id === id)
+      if (!found)
+        throw new UserError(`token ${id} does not exist: \`godwit token list\` shows all tokens`)
+      printResult({ isJson: json }, jsonOf(found), tokenRows([jsonOf(found)]))
+    })
+
   addCommand(
     token,
     'replace-clone-key',

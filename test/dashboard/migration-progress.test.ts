@@ -78,7 +78,7 @@ test(
       GODWIT_TOKEN: token,
     }
     const buttons = await steps.getByRole('button', { name: /^Copy: / }).all()
-    assert.equal(buttons.length, 3)
+    assert.equal(buttons.length, 4)
     for (const button of buttons) {
       await button.click()
       const copied = await until('the command is copied', async () =>

@@ -1,4 +1,5 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { writeFileSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { formatNumber } from '../../lib/quantities.ts'
 import type { Reaction } from '../../records/fact.ts'
@@ -99,7 +100,8 @@ ${body}
 </body>
 </html>
 `
-    await writeFile(await this.preparePath(path), page.text)
+    // For thousands of small files this takes a third of the time of `writeFile`, and nothing else waits for this thread.
+    writeFileSync(await this.preparePath(path), page.text)
   }
 
   /** Shows the login of a person; the full name is in the tooltip. */

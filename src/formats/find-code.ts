@@ -26,6 +26,16 @@ export function* findCode(text: string): Generator<{ start: number; end: number 
   }
 }
 
+/** Returns the text with everything outside code replaced by the result of `rewrite`. */
+export function rewriteOutsideCode(text: string, rewrite: (prose: string) => string): string {
+  let [rewritten, at] = ['', 0]
+  for (const { start, end } of findCode(text)) {
+    rewritten += rewrite(text.slice(at, start)) + text.slice(start, end)
+    at = end
+  }
+  return rewritten + rewrite(text.slice(at))
+}
+
 /** Returns where code ends. Code that is not closed extends to the end of the text. */
 function endOfCode(
   text: string,

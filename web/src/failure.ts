@@ -44,7 +44,7 @@ export function failureOf(error: unknown): Failure {
     field === 'repositories' ? (value ?? request?.body?.repositories?.[index]) : undefined
   const messages = fieldErrors.map((each) => describe(each, nameIn(each)))
   const message = messages.length > 0 ? messages.join(' ') : response.data?.message
-  // Of the rejections with 403, only those with this header end by themselves.
+  // A 403 with `retry-after` is a rate limit, which ends. Any other 403 stays until something is changed.
   const isForbidden = status === 403 && response.headers?.['retry-after'] === undefined
   return {
     kind: isForbidden ? 'refused' : (KINDS[status] ?? 'refused'),

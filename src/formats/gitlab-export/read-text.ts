@@ -1,4 +1,4 @@
-import { findCode } from '../find-code.ts'
+import { rewriteOutsideCode } from '../find-code.ts'
 
 /** What texts of a project refer to, and the new names and numbers of these. */
 export interface ProjectNames {
@@ -44,19 +44,9 @@ export function rewriteText(
 ): string {
   const plain = text.replace(SUGGESTION, '$1')
   if (!/[!#@~%]|\/uploads\//.test(plain)) return plain
-  let [rewritten, at] = ['', 0]
-  const rewriteUpTo = (end: number) => {
-    rewritten += plain
-      .slice(at, end)
-      .replace(REFERENCE, (match, ...groups) => rewriteReference(match, groups, here, projects))
-  }
-  for (const { start, end } of findCode(plain)) {
-    rewriteUpTo(start)
-    rewritten += plain.slice(start, end)
-    at = end
-  }
-  rewriteUpTo(plain.length)
-  return rewritten
+  return rewriteOutsideCode(plain, (prose) =>
+    prose.replace(REFERENCE, (match, ...groups) => rewriteReference(match, groups, here, projects)),
+  )
 }
 
 function rewriteReference(

@@ -77,7 +77,7 @@ const CORRECTED: Readonly<Record<string, [recorded: string, real: string]>> = {
   e56497bb5f03a90a51293fc6d516788730953899: ['gitlab-foss', 'gitlab-ce'],
 }
 
-/** The same moments are recorded in the time zone of the server. Newer exports have them in UTC. */
+/** Compares times as instants: the recorded export has them in the time zone of its server, and we write UTC. */
 function comparableCommit({ relative_order, sha, message, ...commit }: Value) {
   const { author_name, author_email, committer_name, committer_email } = commit
   return {

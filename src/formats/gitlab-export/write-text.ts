@@ -1,4 +1,4 @@
-import { findCode } from '../find-code.ts'
+import { rewriteOutsideCode } from '../find-code.ts'
 
 /** Finds what links and references in a text refer to. */
 interface TextTargets {
@@ -26,12 +26,7 @@ const NOT_IN_URL = /[\s<>"'`()[\]{}|\\^]/
  * is. `here` is the repository of the text, in lower case.
  */
 export function rewriteText(text: string, here: string, targets: TextTargets): string {
-  let [rewritten, at] = ['', 0]
-  for (const { start, end } of findCode(text)) {
-    rewritten += rewriteWords(text.slice(at, start), here, targets) + text.slice(start, end)
-    at = end
-  }
-  return rewritten + rewriteWords(text.slice(at), here, targets)
+  return rewriteOutsideCode(text, (words) => rewriteWords(words, here, targets))
 }
 
 function rewriteWords(words: string, here: string, targets: TextTargets): string {

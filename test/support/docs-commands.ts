@@ -56,7 +56,7 @@ const stepsOfLines = (body: string): Step[] =>
 
 const joinContinuedLines = (body: string): string => body.replaceAll(/ \\\n +/g, ' ')
 
-/** Returns a pattern for the output on a page: `…` stands for any number of lines, and numbers may differ. */
+/** Returns a pattern for the output on a page: `…` stands for any number of lines; numbers and durations may differ. */
 export function outputPattern(output: string): RegExp {
   const lines = output.trimEnd().split('\n')
   const patterns = lines.map((line) => (line === '…' ? '(?:.*\\n)*' : `${linePattern(line)}\\n`))
@@ -65,9 +65,14 @@ export function outputPattern(output: string): RegExp {
 
 const linePattern = (line: string): string =>
   line
-    .split(/\d(?:[\d.,]*\d)?/)
-    .map(RegExp.escape)
-    .join('[\\d.,]+')
+    .split(/(?<= in )\d+ s\b/)
+    .map((part) =>
+      part
+        .split(/\d(?:[\d.,]*\d)?/)
+        .map(RegExp.escape)
+        .join('[\\d.,]+'),
+    )
+    .join('(?:under )?\\d+ (?:s|min)')
 
 /** Returns the configuration file that a page shows. */
 export async function configFileOf(page: string): Promise<string> {

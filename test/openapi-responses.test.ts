@@ -245,6 +245,10 @@ async function runOperatorActions(
   await service.token('alice')
   await request(204, `/admin/tokens/${tokens.length + 1}`, { method: 'DELETE', ...operator })
   await request(404, `/admin/tokens/${tokens.length + 1}`, { method: 'DELETE', ...operator })
+  const sync = (...repositories: string[]) => ({ ...post({ repositories }), ...operator })
+  await request(200, '/admin/sync', sync('alice/site'))
+  await request(404, '/admin/sync', post({ repositories: ['alice/site'] }))
+  await request(422, '/admin/sync', sync('alice'))
 }
 
 /** Runs every operation on webhooks at this path. */

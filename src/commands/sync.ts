@@ -1,11 +1,12 @@
 import type { Command } from 'commander'
 import type { Database } from '../db/database.ts'
 import { createGit } from '../git/git.ts'
+import { parseFullName } from '../lib/names.ts'
 import { formatCount } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
-import { UserError } from '../lib/user-error.ts'
+import { UsageError, UserError } from '../lib/user-error.ts'
 import { settleReleasedLocks } from '../migrations/locks.ts'
-import { type SyncReport, syncCatalogue } from '../repositories/sync.ts'
+import { type SyncReport, syncCatalogue, syncRepositories } from '../repositories/sync.ts'
 import { dataPathsOf, openSource } from '../service/data-paths.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { openForge, withForge } from '../service/open-forge.ts'
@@ -13,9 +14,20 @@ import { requireGit, requireRepositories } from '../service/requirements.ts'
 import { addCommand, configAsDataOwner, printMessage, printResult } from './command-line.ts'
 
 export function syncCommand(program: Command, about: string): void {
-  const command = addCommand(program, 'sync', about, 'godwit sync --repositories /srv/git')
+  const command = addCommand(
+    program,
+    'sync [repositories...]',
+    about,
+    'godwit sync --repositories /srv/git',
+    'godwit sync alice/site --repositories /srv/git',
+  )
   command.option('--json', 'print what was found as JSON')
-  command.action(async ({ json }: { json?: boolean }, command: Command) => {
+  command.action(async (fullNames: string[], { json }: { json?: boolean }, command: Command) => {
+    const names = fullNames.map((text) => {
+      const name = parseFullName(text)
+      if (!name) throw new UsageError(`"${text}" is not OWNER/NAME`)
+      return name
+    })
     const config = configAsDataOwner(command)
     const paths = dataPathsOf(config, requireRepositories(config))
     await requireGit(config, createGit(paths.git))
@@ -27,14 +39,20 @@ export function syncCommand(program: Command, about: string): void {
       const forge = await openForge(config, { db, now, log })
       const source = withForge(openSource(paths), forge, { db, now, log })
       const parts = { db, source, now }
-      const report = await syncCatalogue(parts)
+      const report = await (names.length > 0
+        ? syncRepositories(parts, names)
+        : syncCatalogue(parts))
       printResult({ isJson: json }, reportJson(report), describe(report))
       const { length } = report.refused
-      if (length > 0)
+      if (names.length === 0 && length > 0)
         printMessage(`warning: ${length} ${length === 1 ? 'entry was' : 'entries were'} skipped`)
       // A restored repository may still contain a lock that was released in the meantime.
       await settleReleasedLocks(parts)
-      const { broken, found } = report
+      const { broken, found, refused } = report
+      if (names.length > 0 && refused.length > 0)
+        throw new UserError(
+          `${formatCount(refused.length, 'repository', 'repositories')} not found`,
+        )
       if (broken.length > 0)
         throw new UserError(
           `${broken.length} of ${formatCount(found, 'repository', 'repositories')} cannot be read`,

@@ -18,8 +18,11 @@ export function invalidNameReason(name: string): string | undefined {
 
 export const isName = (text: string): boolean => invalidNameReason(text) === undefined
 
-/** Whether the text is `owner/name`. */
-export function isFullName(text: string): boolean {
-  const parts = text.split('/')
-  return parts.length === 2 && parts.every(isName)
+/** Parses `owner/name`. */
+export function parseFullName(text: string): { owner: string; name: string } | undefined {
+  const [owner = '', name = '', ...more] = text.split('/')
+  return isName(owner) && isName(name) && more.length === 0 ? { owner, name } : undefined
 }
+
+/** Whether the text is `owner/name`. */
+export const isFullName = (text: string): boolean => parseFullName(text) !== undefined

@@ -47,3 +47,15 @@ export const withNamesInsteadOfIndexes = (
         : error,
     ),
   )
+
+/** Throws InvalidRequest with the index of each of the request's repositories that is wrong. */
+export function refuseRepositories<T>(
+  repositories: readonly T[],
+  isWrong: (repository: T, index: number) => boolean,
+  code: FieldError['code'],
+): void {
+  const errors = repositories.flatMap((each, index) =>
+    isWrong(each, index) ? [{ field: 'repositories', code, index }] : [],
+  )
+  if (errors.length > 0) throw new InvalidRequest(errors)
+}

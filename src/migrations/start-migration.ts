@@ -20,7 +20,7 @@ import {
 } from '../repositories/repository-store.ts'
 import { refreshRepositories } from '../repositories/sync.ts'
 import type { RepositoryName, Source } from '../sources/source.ts'
-import { type FieldError, InvalidRequest } from './errors.ts'
+import { InvalidRequest, refuseRepositories } from './errors.ts'
 import { insertLocks } from './lock-store.ts'
 import { lockEarly, requireLockable } from './locks.ts'
 import {
@@ -229,26 +229,19 @@ export async function readSnapshot(
   if (fullNames.length === 0)
     throw new InvalidRequest([{ field: 'repositories', code: 'missing_field' }])
   const names = fullNames.map((text) => parseName(text, scope))
-  refuse(names, (name) => name === undefined, 'invalid')
+  refuseRepositories(names, (name) => name === undefined, 'invalid')
   const wellFormed = names as RepositoryName[]
   const firstIndex = new Map(wellFormed.map((name, i) => [keyOfName(name), i] as const).reverse())
-  refuse(wellFormed, (name, i) => firstIndex.get(keyOfName(name)) !== i, 'already_exists')
+  refuseRepositories(
+    wellFormed,
+    (name, i) => firstIndex.get(keyOfName(name)) !== i,
+    'already_exists',
+  )
 
   const covered = await coveredFacts(parts, scope, wellFormed)
   // A repository of another owner gets the same error as one that does not exist.
-  refuse(wellFormed, (name) => !covered.has(keyOfName(name)), 'missing')
+  refuseRepositories(wellFormed, (name) => !covered.has(keyOfName(name)), 'missing')
   return wellFormed.map((name) => covered.get(keyOfName(name))!)
-}
-
-function refuse<T>(
-  names: T[],
-  isWrong: (name: T, index: number) => boolean,
-  code: FieldError['code'],
-): void {
-  const errors = names.flatMap((name, index) =>
-    isWrong(name, index) ? [{ field: 'repositories', code, index }] : [],
-  )
-  if (errors.length > 0) throw new InvalidRequest(errors)
 }
 
 export interface CoverParts {

@@ -48,7 +48,10 @@ export async function findById(db: Db, ids: readonly number[]): Promise<Catalogu
   return ids.flatMap((id) => entries.get(id) ?? [])
 }
 
-export async function findByName(db: Db, names: RepositoryName[]): Promise<CatalogueEntry[]> {
+export async function findByName(
+  db: Db,
+  names: readonly RepositoryName[],
+): Promise<CatalogueEntry[]> {
   const namesOfOwner = Map.groupBy(names, ({ owner }) => nameKey(owner))
   const entries: CatalogueEntry[] = []
   for (const [ownerKey, owned] of namesOfOwner) {
@@ -64,7 +67,7 @@ export async function findByName(db: Db, names: RepositoryName[]): Promise<Catal
 /** Like `findByName`, as a map by lower-case full name. */
 export async function findByNameAsMap(
   db: Db,
-  names: RepositoryName[],
+  names: readonly RepositoryName[],
 ): Promise<Map<string, CatalogueEntry>> {
   return new Map((await findByName(db, names)).map((entry) => [keyOfEntry(entry), entry]))
 }

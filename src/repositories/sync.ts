@@ -19,6 +19,7 @@ import { factsOfUnreadable } from './facts.ts'
 import {
   type CatalogueEntry,
   type CatalogueUpdate,
+  findByNameAsMap,
   keyOfEntry,
   keyOfName,
   listCatalogue,
@@ -62,14 +63,7 @@ export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
     )
     return catalogue
   }
-  const report: SyncReport = {
-    found: 0,
-    read: 0,
-    missing: 0,
-    broken: [],
-    refused: [],
-    warnings: [],
-  }
+  const report = emptyReport()
   const writer = catalogueWriter(parts)
   const stated: StatedMembers[] = []
 
@@ -107,6 +101,10 @@ export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
   await syncMembers(parts, stated, report)
   await markUnlisted(parts, await readCatalogue(), report)
   return report
+}
+
+function emptyReport(): SyncReport {
+  return { found: 0, read: 0, missing: 0, broken: [], refused: [], warnings: [] }
 }
 
 /** Marks the entries that were not listed as missing or hidden, except those that a refused entry may hide. */
@@ -187,6 +185,29 @@ export async function refreshRepositories(
   for (const each of Object.values(updates)) await writer.put(each.owner, each.update)
   await writer.flush()
   return isChanged
+}
+
+/** Updates some repositories of the catalogue, by name. Names that neither the source nor the catalogue has are refused. */
+export async function syncRepositories(
+  parts: SyncParts,
+  names: readonly RepositoryName[],
+): Promise<SyncReport> {
+  const before = await findByNameAsMap(parts.db, names)
+  await refreshRepositories(parts, names, before)
+  const after = await findByNameAsMap(parts.db, names)
+  const report = { ...emptyReport(), found: after.size }
+  for (const [key, name] of new Map(names.map((each) => [keyOfName(each), each]))) {
+    const fullName = `${name.owner}/${name.name}`
+    const [entry, earlier] = [after.get(key), before.get(key)]
+    if (entry?.problem) report.broken.push({ fullName, reason: entry.problem })
+    if (entry && entry.stamp !== earlier?.stamp) report.read++
+    if (!entry && earlier) report.missing++
+    if (!entry && !earlier) {
+      const reason = (await parts.source.whyHidden?.(name)) ?? 'does not exist'
+      report.refused.push({ path: fullName, reason })
+    }
+  }
+  return report
 }
 
 /** Returns the spelling of the owners' logins, mostly from the entries. */

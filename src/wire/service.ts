@@ -201,5 +201,32 @@ export const serviceStateSchema = s.object(
   { description: 'The state of the whole service.' },
 )
 
+export const syncRequestSchema = s.request(
+  {
+    repositories: {
+      ...s.arrayOf(s.string),
+      minItems: 1,
+      maxItems: s.MAX_LIST_LENGTH,
+      description: 'Each is `owner/name`.',
+    },
+  },
+  { required: ['repositories'], examples: [{ repositories: ['alice/atlas'] }] },
+)
+
+export const syncReportSchema = s.object(
+  {
+    repositories: { ...s.count, description: 'Number of repositories that exist.' },
+    changed: { ...s.count, description: 'Number of new or changed repositories.' },
+    removed: { ...s.count, description: 'Number of repositories that no longer exist.' },
+    failed: {
+      ...s.arrayOf(s.object({ full_name: s.string, reason: s.string })),
+      description: 'The repositories that cannot be read.',
+    },
+  },
+  { description: 'What a sync found.' },
+)
+
+export type SyncRequest = s.Static<typeof syncRequestSchema>
+export type SyncReport = s.Static<typeof syncReportSchema>
 export type Root = s.Static<typeof rootSchema>
 export type ServiceState = s.Static<typeof serviceStateSchema>

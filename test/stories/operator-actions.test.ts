@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { rmSync } from 'node:fs'
 import { before, test } from 'node:test'
 import { type ClientCommandLine, clientCommandLine } from '../support/client-command-line.ts'
 import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
@@ -139,10 +140,62 @@ test('other users get 404 for the operator’s actions', async () => {
     ['DELETE', '/admin/locks/alice/birds'],
     ['GET', '/admin/tokens'],
     ['DELETE', '/admin/tokens/1'],
+    ['POST', '/admin/sync'],
   ] as const) {
     assert.equal((await story.call(path, { method })).status, 404, path)
   }
   assert.equal((await story.call(`/user/migrations/${id}/archive`)).status, 302)
+})
+
+test('a hook announces a new, a changed and a deleted repository', async () => {
+  const { host, service } = story
+  const settings = ['--data', service.data, '--repositories', host.root]
+  const sync = async (...repositories: string[]) => {
+    const body = JSON.stringify({ repositories })
+    const response = await service.call(operatorToken, '/admin/sync', { method: 'POST', body })
+    return { status: response.status, body: await response.json() }
+  }
+  const found = (changed: number, removed = 0, failed: object[] = []) => ({
+    status: 200,
+    body: { repositories: 1 - removed, changed, removed, failed },
+  })
+  const readPushTime = async () =>
+    ((await (await story.call('/repos/alice/pushed')).json()) as { pushed_at?: string }).pushed_at
+
+  await host.repository('alice/pushed', { files: { a: '1' } })
+  assert.equal(await readPushTime(), undefined)
+  assert.deepEqual(await sync('Alice/pushed'), found(1))
+  assert.deepEqual(await sync('alice/pushed'), found(0))
+  const before = await readPushTime()
+  await host.push('alice/pushed', { b: '2' }, { at: new Date('2024-05-06T07:08:09Z') })
+  assert.deepEqual(await sync('alice/pushed'), found(1))
+  assert.notEqual(await readPushTime(), before)
+  await untilAudited('admin.sync', /"repositories":\["alice\/pushed"\]/)
+
+  rmSync(host.path('alice/pushed'), { recursive: true })
+  assert.deepEqual(await sync('alice/pushed'), found(0, 1))
+  for (const [name, code] of [
+    ['alice/pushed', 'missing'],
+    ['alice', 'invalid'],
+    ['../alice', 'invalid'],
+  ] as const) {
+    const { status, body } = await sync('alice/birds', name)
+    assert.equal(status, 422)
+    assert.deepEqual((body as { errors: unknown }).errors, [
+      { resource: 'Repository', field: 'repositories', code, index: 1 },
+    ])
+  }
+
+  await host.repository('alice/pushed', { files: { a: '1' } })
+  const ended = await client.godwit(['sync', 'alice/pushed', '--json', ...settings])
+  assert.equal(ended.code, 0, ended.output)
+  assert.equal((JSON.parse(ended.stdout.toString()) as { changed: number }).changed, 1)
+  const unknown = await client.godwit(['sync', 'alice/none', ...settings])
+  assert.equal(unknown.code, 1, unknown.output)
+  assert.match(unknown.output, /skipped: alice\/none: does not exist/)
+  assert.equal((await client.godwit(['sync', 'alice', ...settings])).code, 2)
+  rmSync(host.path('alice/pushed'), { recursive: true })
+  await sync('alice/pushed')
 })
 
 test('check verifies repositories at the source, and the operator sees the result', async () => {

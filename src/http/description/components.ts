@@ -59,6 +59,8 @@ export const schemas = {
   'rate-limit': user.rateLimitSchema,
   root: service.rootSchema,
   'service-state': service.serviceStateSchema,
+  'sync-request': service.syncRequestSchema,
+  'sync-report': service.syncReportSchema,
   token: token.tokenSchema,
   'new-token': token.newTokenSchema,
   'token-request': token.tokenRequestSchema,

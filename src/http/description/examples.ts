@@ -413,6 +413,7 @@ function exampleValues(rendering: Rendering) {
     tokens: [tokenJson(token, { tokenId: 3 })],
     'new-token': { ...tokenJson(token, { tokenId: 3 }), token: 'gwt_…' },
     'service-state': serviceStateJson(serviceState, storage, '1.0.0'),
+    'sync-report': { repositories: 1, changed: 1, removed: 0, failed: [] },
     'rate-limit': { resources: { core, search }, rate: core },
     root: rootJson(addresses, 'github', null),
     meta: { verifiable_password_authentication: false },

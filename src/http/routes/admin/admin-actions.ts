@@ -1,14 +1,18 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { nameKey } from '../../../accounts/account.ts'
 import { listTokens, revokeToken } from '../../../accounts/token-store.ts'
+import { isFullName, parseFullName } from '../../../lib/names.ts'
 import { deleteArchive } from '../../../migrations/archive-store.ts'
 import { cancelMigration } from '../../../migrations/cancel-migration.ts'
-import { NotFound } from '../../../migrations/errors.ts'
+import { InvalidRequest, NotFound, refuseRepositories } from '../../../migrations/errors.ts'
 import { migrationById } from '../../../migrations/export-store.ts'
 import { releaseAnyLock } from '../../../migrations/locks.ts'
 import { retryMigration } from '../../../migrations/retry-migration.ts'
 import { summaryById } from '../../../migrations/summaries.ts'
+import { syncRepositories } from '../../../repositories/sync.ts'
 import { retryRequestSchema } from '../../../wire/progress.ts'
 import { EXTENSION, integer, string } from '../../../wire/schema.ts'
+import { syncRequestSchema } from '../../../wire/service.ts'
 import type * as wire from '../../../wire/types.ts'
 import * as openapi from '../../description/operation.ts'
 import { requireViewer } from '../../middleware/authenticate.ts'
@@ -31,6 +35,7 @@ export function addAdminRoutes(app: FastifyInstance, parts: ApiParts): void {
     addMigrations(admin, parts)
     addLocks(admin, parts)
     addTokens(admin, parts)
+    addSync(admin, parts)
   })
 }
 
@@ -177,6 +182,47 @@ function addTokens(app: FastifyInstance, { db, log, now }: ApiParts): void {
       if (!(await revokeToken(db, id, now()))) throw new NotFound()
       auditAction(log, request, 'admin.token.revoke', { revoked: id })
       return reply.code(204).send()
+    },
+  )
+}
+
+const syncOperation = {
+  operationId: 'admin/sync-repositories',
+  tags: ['Operator'],
+  summary: 'Read some repositories of the host again',
+  description: `For a hook of the host, after a push to a repository, or after it was created, renamed or deleted. ${SITE_ADMIN_ONLY}`,
+  body: syncRequestSchema,
+  responses: {
+    200: openapi.recordResponse('The catalogue is up to date.', 'sync-report'),
+    404: openapi.notFound,
+    422: openapi.errorResponse('invalid'),
+  },
+} satisfies openapi.Operation
+
+function addSync(app: FastifyInstance, parts: ApiParts): void {
+  app.post<{ Body: wire.SyncRequest }>(
+    '/admin/sync',
+    { schema: syncOperation, config: { resource: 'Repository' } },
+    async (request, reply) => {
+      const { source } = parts
+      if (!source)
+        throw new InvalidRequest([{ code: 'custom', message: 'No repositories are set.' }])
+      const names = request.body.repositories
+      refuseRepositories(names, (name) => !isFullName(name), 'invalid')
+      const signal = await parts.startLimit.begin(request, reply)
+      const report = await syncRepositories(
+        { ...parts, source, signal },
+        names.flatMap((each) => parseFullName(each) ?? []),
+      )
+      const missing = new Set(report.refused.map(({ path }) => nameKey(path)))
+      refuseRepositories(names, (name) => missing.has(nameKey(name)), 'missing')
+      auditAction(parts.log, request, 'admin.sync', { repositories: names })
+      return sendJson(reply, {
+        repositories: report.found,
+        changed: report.read,
+        removed: report.missing,
+        failed: report.broken.map(({ fullName, reason }) => ({ full_name: fullName, reason })),
+      } satisfies wire.SyncReport)
     },
   )
 }

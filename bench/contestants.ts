@@ -4,6 +4,7 @@ import { has, seconds, shell } from './measure.ts'
 import { startService } from './service.ts'
 
 export interface Corpus {
+  name: string
   root: string
   owner: string
   /** Repository names without `.git`. */
@@ -26,6 +27,7 @@ export const ROWS = {
   mirror: 'git clone --mirror, tar czf',
   tar: 'tar czf',
   bundle: 'git bundle create --all',
+  bundles: 'git bundle create --all, one for each core',
   copy: 'cp -r',
   syncedCopy: 'cp -r, sync',
   restic: 'restic backup',
@@ -33,10 +35,14 @@ export const ROWS = {
   first: 'Godwit, verified',
   second: 'Godwit, again and unchanged',
   engine: 'Godwit, without verification',
+  limit: 'limit: connectivity and both digests',
   digest: 'SHA-256 alone',
   memory: 'peak memory of Godwit, MB',
 } as const
 
+/** The largest repositories first: otherwise the last core would wait for them. */
+const EACH_BY_SIZE = 'cd "$1"; du -s */*.git | sort -rn | cut -f2'
+const ON_ALL_CORES = 'xargs -P "$(nproc)" -I{}'
 const EACH = 'cd "$1"; for repository in */*.git; do'
 
 function peer(row: string, script: string): Contestant {
@@ -101,6 +107,15 @@ export const CONTESTANTS: Contestant[] = [
   peer(
     ROWS.bundle,
     `${EACH} git -C "$repository" bundle create --quiet "$2/$(basename "$repository").bundle" --all; done`,
+  ),
+  peer(
+    ROWS.bundles,
+    `${EACH_BY_SIZE} | ${ON_ALL_CORES} sh -c 'git -C {} bundle create --quiet "$0/$(basename {}).bundle" --all' "$2"`,
+  ),
+  // What any archive that proves its content has to do: walk all objects, and compute SHA-1 and SHA-256 of all bytes.
+  peer(
+    ROWS.limit,
+    `${EACH_BY_SIZE} | sed 's/.*/git -C & rev-list --objects --all --quiet\\nfind & -type f -exec openssl dgst -sha1 {} +\\nfind & -type f -exec openssl dgst -sha256 {} +/' | xargs -P "$(nproc)" -I% sh -c '%' >/dev/null`,
   ),
   peer(ROWS.copy, 'cp -r "$1" "$2/copy"'),
   peer(ROWS.syncedCopy, 'cp -r "$1" "$2/copy"; sync -f "$2/copy"'),

@@ -4,17 +4,13 @@ import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { history } from './history.ts'
+import { type HistoryShape, history } from './history.ts'
 import { run } from './measure.ts'
 
-/** A kind of project: how many repositories of it exist, and the size of each. */
-interface Kind {
+/** A kind of project: how many repositories of it exist, and the shape of each. */
+interface Kind extends HistoryShape {
   name: string
   count: number
-  commits: number
-  files: number
-  /** Incompressible bytes, such as images, models or jars. */
-  binaryBytes: number
 }
 
 const MB = 1_000_000
@@ -26,6 +22,14 @@ const PROJECTS: Kind[] = [
   { name: 'library', count: 8, commits: 1200, files: 150, binaryBytes: 3 * MB },
   { name: 'tool', count: 24, commits: 120, files: 30, binaryBytes: 0.1 * MB },
   { name: 'notes', count: 24, commits: 5, files: 3, binaryBytes: 0 },
+]
+
+/** Repositories as they are in use: mostly text in long chains of deltas, many refs, several packs and loose objects. */
+const LIVELY: Kind[] = [
+  { name: 'server', count: 1, commits: 8000, files: 1200, binaryBytes: 2 * MB, refs: 4000 },
+  { name: 'site', count: 4, commits: 1200, files: 400, binaryBytes: 6 * MB, isUnpacked: true },
+  { name: 'client', count: 10, commits: 900, files: 120, binaryBytes: 0, refs: 300 },
+  { name: 'script', count: 45, commits: 60, files: 12, binaryBytes: 0.02 * MB, isUnpacked: true },
 ]
 
 const SMALL_ONES: Kind[] = [{ name: 'small', count: 200, commits: 8, files: 3, binaryBytes: 8000 }]
@@ -45,6 +49,7 @@ const HUNDRED: Kind[] = [
 export const CORPORA = {
   hundred: HUNDRED,
   projects: PROJECTS,
+  lively: LIVELY,
   small: SMALL_ONES,
   giant: ONE_GIANT,
   packs: PACKS,
@@ -52,11 +57,9 @@ export const CORPORA = {
 export type CorpusName = keyof typeof CORPORA
 
 /** Increase this when the generator changes, so that the cached corpora are rebuilt. */
-const GENERATION = 1
+const GENERATION = 3
 
 export const OWNER = 'ada'
-
-const IN_A_PACK = ['-c', 'fastimport.unpackLimit=0']
 
 /** Returns a directory of `ada/NAME.git`. It is generated once and kept in the system's temporary directory. */
 export async function makeCorpus(name: CorpusName): Promise<string> {
@@ -78,12 +81,13 @@ export async function makeCorpus(name: CorpusName): Promise<string> {
 
 async function makeRepository(dir: string, kind: Kind, seed: string): Promise<void> {
   await run('git', ['init', '--quiet', '--bare', '--template=', '--initial-branch=main', dir])
-  const importing = spawn('git', [...IN_A_PACK, '-C', dir, 'fast-import', '--quiet'], {
+  const unpackLimit = `fastimport.unpackLimit=${kind.isUnpacked ? 1000 : 0}`
+  const importing = spawn('git', ['-c', unpackLimit, '-C', dir, 'fast-import', '--quiet'], {
     stdio: ['pipe', 'inherit', 'inherit'],
   })
   const ended = once(importing, 'exit')
   await pipeline(history(kind, seed), importing.stdin)
   const [code] = await ended
   if (code !== 0) throw new Error(`git fast-import ended with ${code}`)
-  await run('git', ['-C', dir, '-c', 'pack.threads=2', 'repack', '-adq'])
+  if (!kind.isUnpacked) await run('git', ['-C', dir, '-c', 'pack.threads=2', 'repack', '-adq'])
 }

@@ -3,13 +3,20 @@ import { createCipheriv, createHash } from 'node:crypto'
 export interface HistoryShape {
   commits: number
   files: number
+  /** Incompressible bytes, such as images, models or jars. */
   binaryBytes: number
+  /** The number of refs besides the branch, spread over all commits. */
+  refs?: number
+  /** Leaves several packs, and the newest objects loose, as pushes do before git packs them together. */
+  isUnpacked?: boolean
 }
 
 const BINARY_SIZES = [2000, 20_000, 80_000, 400_000, 2_000_000]
 const LINES_IN_A_FILE = 120
 const LINES_CHANGED = 4
 const FIRST_COMMIT = 1_300_000_000
+/** After these shares of the commits, a new pack begins. The last one is small enough to become loose objects. */
+const CHECKPOINTS = [0.6, 0.8, 0.9, 0.97, 0.99]
 
 /**
  * Generates the input of `git fast-import` for a history of this many commits: growing text that is edited a few
@@ -20,7 +27,10 @@ export function* history(shape: HistoryShape, seed: string): Generator<Buffer> {
   const random = randomness(seed)
   const files = new Map<string, string[]>()
   let binaryBytes = 0
-  for (let commit = 0; commit < shape.commits; commit += 1) {
+  const { commits, refs = 0 } = shape
+  for (let commit = 0; commit < commits; commit += 1) {
+    if (shape.isUnpacked && CHECKPOINTS.some((share) => commit === Math.floor(share * commits)))
+      yield Buffer.from('checkpoint\n\n')
     yield commitHeader(commit, sentence(random))
     const newFiles = Math.ceil((shape.files * (commit + 1)) / shape.commits) - files.size
     for (let made = 0; made < newFiles; made += 1) {
@@ -44,12 +54,16 @@ export function* history(shape: HistoryShape, seed: string): Generator<Buffer> {
       binaryBytes += size
     }
   }
+  for (let ref = 1; ref <= refs; ref += 1) {
+    const commit = Math.floor((ref * (commits - 1)) / refs)
+    yield Buffer.from(`reset refs/pull/${ref}/head\nfrom :${commit + 1}\n\n`)
+  }
 }
 
 function commitHeader(at: number, message: string): Buffer {
   const text = `${message}\n`
   return Buffer.from(
-    `commit refs/heads/main\ncommitter Ada <ada@example.com> ${FIRST_COMMIT + at * 3600} +0000\n` +
+    `commit refs/heads/main\nmark :${at + 1}\ncommitter Ada <ada@example.com> ${FIRST_COMMIT + at * 3600} +0000\n` +
       `data ${Buffer.byteLength(text)}\n${text}\n`,
   )
 }

@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { loadavg } from 'node:os'
-import { join, resolve } from 'node:path'
+import { basename, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { endProcess } from '../test/support/process-end.ts'
 import { benchClones } from './clones.ts'
@@ -40,7 +40,7 @@ if (!isShape(shape)) throw new Error(`--shape must be one of ${Object.keys(CORPO
 const SECTIONS: Record<string, () => Promise<Section | undefined>> = {
   reads: () => benchReads({ rounds }),
   starts: () => benchStarts({ rounds }),
-  exports: async () => benchExports(await corpus(), { rounds }),
+  exports: async () => benchExports(await corpora(), { rounds }),
   downloads: async () => benchDownloads(await corpus(), { rounds }),
   clones: async () => benchClones(await makeCorpus('hundred'), { rounds }),
   growth: () => benchGrowth({ rounds, max: Number(values['max-repositories']) }),
@@ -92,11 +92,21 @@ function isShape(name: string): name is CorpusName {
   return name in CORPORA
 }
 
-async function corpus(): Promise<Corpus> {
-  const root = resolve(values.corpus ?? (await makeCorpus(shape as CorpusName)))
+/** Exports are measured with two different corpora, unless one was chosen. */
+async function corpora(): Promise<Corpus[]> {
+  if (values.corpus || shape !== 'projects') return [await corpus()]
+  return [await corpus(), await corpusAt(await makeCorpus('lively'), 'lively')]
+}
+
+const corpus = async () =>
+  values.corpus
+    ? corpusAt(resolve(values.corpus), basename(values.corpus))
+    : corpusAt(await makeCorpus(shape as CorpusName), shape)
+
+async function corpusAt(root: string, name: string): Promise<Corpus> {
   const [owner, ...others] = await readdir(root)
   // A migration belongs to one account, and all tools must do the same work.
   if (!owner || others.length > 0) throw new Error(`${root} must hold the directory of one owner`)
   const names = (await readdir(join(root, owner))).filter((name) => name.endsWith('.git'))
-  return { root, owner, repositories: names.map((name) => name.slice(0, -'.git'.length)) }
+  return { name, root, owner, repositories: names.map((name) => name.slice(0, -'.git'.length)) }
 }

@@ -7,12 +7,14 @@ import {
   removeUnusedAccount,
   upsertAccount,
 } from '../accounts/account-store.ts'
+import type { RecordAudit } from '../accounts/audit-log.ts'
 import { unbindIdentity } from '../accounts/identity-store.ts'
-import type { Database, Db } from '../db/database.ts'
+import type { Db } from '../db/database.ts'
 import { invalidNameReason } from '../lib/names.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { withDatabase } from '../service/open-database.ts'
 import type { Config } from '../settings/config.ts'
+import { changeDatabase } from './change-database.ts'
 import {
   addCommand,
   configAsDataOwner,
@@ -86,12 +88,15 @@ export function accountCommands(program: Command, about: string): void {
   )
     .option('--json', 'print the result as JSON')
     .action(async (login: string, { json }: JsonOption, command: Command) => {
-      await withDatabase(configAsDataOwner(command), async ({ db }) => {
-        const found = await findAccount(db, login)
-        if (!found) throw new UserError(`account ${login} does not exist: ${SEE_ALL}`)
-        if (!(await removeUnusedAccount(db, found))) throw new UserError(keptMessage(found.login))
-        printResult({ isJson: json }, jsonOf(found), `account ${found.login} removed`)
+      const found = await changeDatabase(configAsDataOwner(command), async (tx, record) => {
+        const account = await findAccount(tx, login)
+        if (!account) throw new UserError(`account ${login} does not exist: ${SEE_ALL}`)
+        if (!(await removeUnusedAccount(tx, account)))
+          throw new UserError(keptMessage(account.login))
+        await record(tx, 'account.remove', aboutAccount(account))
+        return account
       })
+      printResult({ isJson: json }, jsonOf(found), `account ${found.login} removed`)
     })
 }
 
@@ -132,8 +137,8 @@ async function changeAccount(
     ...(options.type && { type: options.type }),
     ...(options.siteAdmin !== undefined && { siteAdmin: options.siteAdmin }),
   }
-  const act = async ({ db }: Pick<Database, 'db'>) => {
-    const existing = await findAccount(db, login)
+  const act = async (tx: Db, record: RecordAudit) => {
+    const existing = await findAccount(tx, login)
     if (isNew && existing)
       throw new UserError(
         `account ${existing.login} exists already: change it with \`godwit account edit ${existing.login}\``,
@@ -142,11 +147,15 @@ async function changeAccount(
       throw new UserError(
         `account ${login} does not exist: check the spelling (${SEE_ALL}), or add it with \`godwit account add ${login}\``,
       )
-    if (existing && options.unbind && !(await unbindIdentity(db, existing, Date.now())))
+    if (existing && options.unbind && !(await unbindIdentity(tx, existing, Date.now())))
       throw new UserError(`${existing.login} has not signed in by OpenID Connect or a proxy`)
-    return upsertAccount(db, login, change, Date.now())
+    const account = await upsertAccount(tx, login, change, Date.now())
+    const details = { ...change, ...(options.unbind && { unbind: true }) }
+    const action = isNew ? 'account.create' : 'account.update'
+    await record(tx, action, { ...aboutAccount(account), details })
+    return account
   }
-  const changed = await withDatabase(config, act, { create: isNew })
+  const changed = await changeDatabase(config, act, { create: isNew })
   printResult({ isJson: options.json }, jsonOf(changed), accountRows([changed]))
 }
 
@@ -158,6 +167,12 @@ export async function requireAccount(db: Db, login: string, flags = ''): Promise
     `account ${login} does not exist: run \`godwit sync\` if it owns repositories, or \`godwit account add ${login}${flags}\``,
   )
 }
+
+/** Returns what the audit log says about a change of an account. */
+export const aboutAccount = (account: Account) => ({
+  subject: `account ${account.login}`,
+  owner: account,
+})
 
 const jsonOf = ({ id, login, type, siteAdmin }: Account) => ({
   id,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Account, nameKey, type Scope } from '../accounts/account.ts'
-import type { Db } from '../db/database.ts'
+import type { AlsoWrite, Db } from '../db/database.ts'
 import { isName } from '../lib/names.ts'
 import type { Queue } from '../queue/queue.ts'
 import {
@@ -53,17 +53,11 @@ export async function startMigration(
   parts: StartParts,
   scope: Scope,
   { repositories, ...rest }: StartRequest,
-  onCommitted: (started: Migration) => void = () => {},
+  alsoWrite?: AlsoWrite<[Migration]>,
 ): Promise<StartedMigration> {
   const { orgMetadataOnly } = rest.options
   const snapshot = orgMetadataOnly ? [] : await readSnapshot(parts, scope, repositories)
-  return insertAndStart(parts, scope, { snapshot, ...rest }, { onCommitted })
-}
-
-export interface StartSteps {
-  /** Called in the same transaction; an error aborts the start. */
-  alsoWrite?(tx: Db, started: Migration): Promise<void>
-  onCommitted?(started: Migration): void
+  return insertAndStart(parts, scope, { snapshot, ...rest }, alsoWrite)
 }
 
 /** The scope covers none of the repositories any more. */
@@ -77,7 +71,8 @@ export class NothingToMigrate extends Error {
   }
 }
 
-export interface CoveredSteps extends StartSteps {
+export interface CoveredSteps {
+  alsoWrite?: AlsoWrite<[Migration]>
   /**
    * Called with the names that are no longer covered, before anything is written. Returns the facts of those that the migration lists as
    * skipped, so that its owner sees that they are not in the archive.
@@ -93,10 +88,10 @@ export async function startCovered(
   parts: StartParts,
   scope: Scope,
   { repositories, ...rest }: StartRequest,
-  { onUncovered, ...steps }: CoveredSteps,
+  { onUncovered, alsoWrite }: CoveredSteps,
 ): Promise<StartedMigration> {
   if (rest.options.orgMetadataOnly)
-    return insertAndStart(parts, scope, { snapshot: [], ...rest }, steps)
+    return insertAndStart(parts, scope, { snapshot: [], ...rest }, alsoWrite)
   const names = repositories.flatMap((text) => parseName(text, scope) ?? [])
   const covered = await coveredFacts(parts, scope, names)
   const snapshot = names.flatMap((name) => covered.get(keyOfName(name)) ?? [])
@@ -110,7 +105,7 @@ export async function startCovered(
     ...rest,
   }
   if (contents.snapshot.length === 0) throw new NothingToMigrate(uncovered)
-  return insertAndStart(parts, scope, contents, steps)
+  return insertAndStart(parts, scope, contents, alsoWrite)
 }
 
 /** Returns earlier facts of repositories, without the details of those that the owner of the scope may no longer read. */
@@ -132,7 +127,7 @@ export async function startAgain(
   parts: StartParts,
   scope: Scope,
   { before, ...rest }: { before: readonly RepositoryFacts[] } & Omit<StartRequest, 'repositories'>,
-  steps: StartSteps,
+  alsoWrite?: AlsoWrite<[Migration]>,
 ): Promise<StartedMigration> {
   const names = before.map(({ owner, name }) => ({ owner: owner.login, name }))
   const covered = await coveredFacts(parts, scope, names)
@@ -144,7 +139,7 @@ export async function startAgain(
     if (!facts) skipped.add(position)
     return facts ?? redacted[position]!
   })
-  return insertAndStart(parts, scope, { snapshot, skipped, ...rest }, steps)
+  return insertAndStart(parts, scope, { snapshot, skipped, ...rest }, alsoWrite)
 }
 
 interface StartContents extends Omit<StartRequest, 'repositories'> {
@@ -157,7 +152,7 @@ async function insertAndStart(
   parts: StartParts,
   scope: Scope,
   { snapshot, skipped = new Set(), name = null, options }: StartContents,
-  { alsoWrite, onCommitted }: StartSteps,
+  alsoWrite?: AlsoWrite<[Migration]>,
 ): Promise<StartedMigration> {
   const { db, queue, now } = parts
   const { orgMetadataOnly, lockRepositories } = options
@@ -201,7 +196,6 @@ async function insertAndStart(
     await alsoWrite?.(tx, started)
     return started
   })
-  onCommitted?.(migration)
   queue.wake('jobs')
   if (lockRepositories) await lockEarly(parts, migration.id)
   return { ...migration, repositories: snapshot }

@@ -1,5 +1,6 @@
 import { nameKey } from '../accounts/account.ts'
-import type { Db } from '../db/database.ts'
+import { audited, THE_SERVICE } from '../accounts/audit-log.ts'
+import type { AlsoWrite, Db } from '../db/database.ts'
 import { statementBatches } from '../db/statement-batches.ts'
 import {
   type ArchivedRepository,
@@ -25,17 +26,13 @@ export interface KeepParts extends DeleteParts {
  * deleted, or after the service paused it because its owner is gone. Archives of other migrations are not touched.
  */
 export async function keepArchives(parts: KeepParts): Promise<void> {
-  const { db, now, log, archiveTtlMs } = parts
+  const { db, now, archiveTtlMs } = parts
   const archives = await scheduledArchives(db)
   const kept: ScheduledArchive[] = []
   for (const scheduled of Map.groupBy(archives, ({ scheduleId }) => scheduleId).values()) {
     const { protectedArchives, deletable } = await archivesBeyondKeep(db, scheduled)
     kept.push(...scheduled.slice(0, scheduled[0]!.keep), ...protectedArchives)
-    for (const { id, scheduleId } of deletable) {
-      await removeArchive(parts, id)
-      const about = { audit: 'migration.delete_archive', migration: id, schedule: scheduleId }
-      log.info(about, 'migration.delete_archive')
-    }
+    for (const each of deletable) await deleteBeyondKeep(parts, each)
   }
   const time = now()
   const toPostpone = kept.filter(
@@ -55,12 +52,27 @@ export async function keepArchives(parts: KeepParts): Promise<void> {
   }
 }
 
+const deleteBeyondKeep = (
+  parts: Pick<KeepParts, keyof DeleteParts | 'log'>,
+  { id, ownerId, scheduleId }: ScheduledArchive,
+): Promise<void> =>
+  audited(parts, THE_SERVICE, (record) =>
+    removeArchive(parts, id, (tx) =>
+      record(tx, 'migration.delete_archive', {
+        subject: `migration ${id}`,
+        owner: { id: ownerId },
+        details: { migration: id, schedule: scheduleId },
+      }),
+    ),
+  )
+
 interface ScheduledArchive {
   /** The id of the migration. */
   id: number
   repositoryCount: number
   createdAt: number
   expiresAt: number
+  ownerId: number
   scheduleId: number
   keep: number
   /** Whether the service paused a person's own schedule, for example because the account was removed. Its archives then expire. */
@@ -87,6 +99,7 @@ async function scheduledArchives(
   return rows.map(({ paused_reason, owner_id, runs_as_id, ...row }) => ({
     ...row,
     expiresAt: row.expiresAt!,
+    ownerId: owner_id,
     isAbandoned: paused_reason !== null && owner_id === runs_as_id,
   }))
 }
@@ -136,11 +149,11 @@ export async function releaseArchive(
   parts: DeleteParts,
   { id, owner }: Schedule,
   migrationId: number,
-  onCommitted: () => void,
+  alsoWrite: AlsoWrite,
 ): Promise<void> {
   const archives = (await protectedArchivesOf(parts.db, [id])).get(id) ?? []
   if (!archives.some((each) => each.migrationId === migrationId)) throw new NotFound()
-  await deleteArchive(parts, { owner }, migrationId, onCommitted)
+  await deleteArchive(parts, { owner }, migrationId, alsoWrite)
 }
 
 /**

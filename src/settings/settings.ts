@@ -265,6 +265,12 @@ export const options = {
     read: durationOrZero,
     defaultValue: '365d',
   },
+  auditRetention: {
+    argument: 'DURATION',
+    about: 'how long the audit log is kept',
+    read: duration,
+    defaultValue: '400d',
+  },
   lockTtl: {
     argument: 'DURATION',
     about: 'how long until a lock expires',

@@ -64,7 +64,10 @@ export async function scheduleScene(t: TestContext, engine: Engine, since: strin
     sync: () => syncCatalogue(scene.parts as SyncParts),
     runDue: (change: Partial<DueParts> = {}) => runDueSchedules({ ...parts, ...change }),
     runNow: async (schedule: Schedule, by = alice) =>
-      runNow(parts, (await findSchedule(db, schedule, schedule.id))!, { by, onCommitted() {} }),
+      runNow(parts, (await findSchedule(db, schedule, schedule.id))!, {
+        by,
+        async alsoWrite() {},
+      }),
     runExports: () => scene.work({ archiveTtlMs: ARCHIVE_TTL_MS }),
     reload: async ({ id, owner }: Schedule) => (await findSchedule(db, { owner }, id))!,
     /** Newest first. */

@@ -1,3 +1,4 @@
+import * as audit from '../../wire/audit.ts'
 import * as error from '../../wire/error.ts'
 import * as license from '../../wire/license.ts'
 import * as migration from '../../wire/migration.ts'
@@ -62,6 +63,7 @@ export const schemas = {
   token: token.tokenSchema,
   'new-token': token.newTokenSchema,
   'token-request': token.tokenRequestSchema,
+  'audit-entry': audit.auditEntrySchema,
   error: error.errorSchema,
   'validation-error': error.validationErrorSchema,
 }

@@ -1,6 +1,8 @@
 import type { FastifyRequest } from 'fastify'
+import { audited } from '../../../accounts/audit-log.ts'
 import { damagedRepositoriesIn } from '../../../migrations/archive-store.ts'
 import { cancelMigration } from '../../../migrations/cancel-migration.ts'
+import { aboutMigration } from '../../../migrations/migration.ts'
 import { forecast } from '../../../migrations/preflight.ts'
 import { describeReport, progressOf, reportOf } from '../../../migrations/progress.ts'
 import { forecastRetry, retryMigration } from '../../../migrations/retry-migration.ts'
@@ -17,7 +19,7 @@ import {
   sendJsonInTurns,
   sendJsonInTurnsWithEtag,
 } from '../../middleware/json-response.ts'
-import { auditMigration } from '../../middleware/request-log.ts'
+import { actorOf } from '../../middleware/request-log.ts'
 import { EVENT_STREAM, openEventStream } from '../../middleware/response-stream.ts'
 import { migrationJson, startRequestOf } from './migration-json.ts'
 import { type AddMigrationRoutes, type ById, migrationInPath, scopeOf } from './migration-paths.ts'
@@ -148,12 +150,14 @@ const cancelOperation = {
 } satisfies openapi.Operation
 
 const addCancel: AddMigrationRoutes = (app, parts, { path, options }) => {
-  const { db, log, rendering } = parts
+  const { db, rendering } = parts
   const url = `${path}/:migration_id/cancel`
   app.post<ById>(url, options(cancelOperation), async (request, reply) => {
     const migration = await migrationInPath(db, request)
-    const cancelled = await cancelMigration(parts, migration, () =>
-      auditMigration(log, request, 'migration.cancel', migration),
+    const cancelled = await audited(parts, actorOf(request), (record) =>
+      cancelMigration(parts, migration, (tx) =>
+        record(tx, 'migration.cancel', aboutMigration(migration)),
+      ),
     )
     return sendJson(reply, migrationJson(cancelled, [], rendering))
   })
@@ -186,7 +190,7 @@ const retryOperation = {
 } satisfies openapi.Operation
 
 const addRetry: AddMigrationRoutes = (app, parts, { path, options }) => {
-  const { db, log, startLimit } = parts
+  const { db, startLimit } = parts
   const url = `${path}/:migration_id/retry`
   app.get<ById>(url, options(retryForecastOperation), async (request, reply) => {
     const migration = await migrationInPath(db, request)
@@ -201,12 +205,12 @@ const addRetry: AddMigrationRoutes = (app, parts, { path, options }) => {
     async (request, reply) => {
       const migration = await migrationInPath(db, request)
       const signal = await startLimit.begin(request, reply)
-      const retried = await retryMigration(
-        { ...parts, signal },
-        scopeOf(request),
-        migration,
-        { allowPartial: request.body.allow_partial ?? false },
-        (started) => auditMigration(log, request, 'migration.retry', started),
+      const { allow_partial: allowPartial = false } = request.body
+      const scope = scopeOf(request)
+      const retried = await audited(parts, actorOf(request), (record) =>
+        retryMigration({ ...parts, signal }, scope, migration, { allowPartial }, (tx, started) =>
+          record(tx, 'migration.retry', aboutMigration(started)),
+        ),
       )
       return sendStarted(parts, request, reply, retried)
     },

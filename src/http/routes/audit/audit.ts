@@ -1,25 +1,19 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Account } from '../../../accounts/account.ts'
-import {
-  type AuditCursor,
-  type AuditEntry,
-  type AuditFilter,
-  listAudit,
-} from '../../../accounts/audit-log.ts'
+import { type AuditCursor, type AuditFilter, listAudit } from '../../../accounts/audit-log.ts'
 import type { Db } from '../../../db/database.ts'
 import { auditActions } from '../../../lib/audit-actions.ts'
 import { InvalidRequest } from '../../../migrations/errors.ts'
 import { dateTime, EXTENSION, enumOf, string } from '../../../wire/schema.ts'
-import type * as wire from '../../../wire/types.ts'
 import * as openapi from '../../description/operation.ts'
 import { acceptedTypes } from '../../middleware/api-headers.ts'
 import { requireViewer } from '../../middleware/authenticate.ts'
 import { sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, setNextLink } from '../../middleware/pagination.ts'
-import { utcTimestamp } from '../../rendering.ts'
 import type { ApiParts } from '../../server-parts.ts'
 import { requireSiteAdmin } from '../admin/admin-actions.ts'
+import { auditEntryJson } from './audit-json.ts'
 
 const LINES = 'application/x-ndjson'
 
@@ -131,13 +125,4 @@ function filterOf(query: Record<string, unknown>): AuditFilter {
 function cursorOf(text: unknown): AuditCursor | undefined {
   const [, at, id] = /^(\d{1,15})-(\d{1,15})$/.exec(String(text)) ?? []
   return at === undefined ? undefined : { at: Number(at), id: Number(id) }
-}
-
-/** Renders an entry. `viewer` is an account that sees the token and the address of its own actions only. */
-export function auditEntryJson(
-  { actorId, id, at, ...entry }: AuditEntry,
-  viewer?: Pick<Account, 'id'>,
-): wire.AuditEntry {
-  const isOther = viewer !== undefined && actorId !== viewer.id
-  return { id, at: utcTimestamp(at), ...entry, ...(isOther && { token: null, address: null }) }
 }

@@ -165,6 +165,8 @@ const migrations = (engine: Engine): string[] => [
   `create index migrations_unfinished on migrations (owner_id) where state in ('pending', 'exporting')`,
   `create index migrations_by_archive_expiry on migrations (archive_expires_at)
     where archive_expires_at is not null`,
+  `create index migrations_archived_by_owner on migrations (owner_id, id)
+    where archive_expires_at is not null`,
   'create index migrations_by_archive_key on migrations (archive_key) where archive_key is not null',
   `create index migrations_unfinished_by_age on migrations (created_at)
     where state in ('pending', 'exporting')`,

@@ -318,6 +318,7 @@ async function runMigration(described: Described, migrations: string): Promise<s
   const start = { repositories: ['site', 'mould'], lock_repositories: true }
   await request(200, `${migrations}/preflight`, post({ repositories: ['site', 'broken'] }))
   await request(422, `${migrations}/preflight`, post({ repositories: [] }))
+  await request(200, `${migrations}/quota`)
   await request(422, migrations, post({ repositories: ['site', 7, 'none'] }))
   await request(422, migrations, post({ repositories: ['site', 'none'] }))
   const started = await request(201, migrations, post(start))

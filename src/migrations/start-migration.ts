@@ -32,11 +32,14 @@ import {
 } from './migration.ts'
 import { countUnfinished, insertMigration, lockScope } from './migration-store.ts'
 import { recordSkipped } from './outcome-store.ts'
+import { requireQuota } from './quota.ts'
 
 export interface StartParts extends CoverParts {
   queue: Queue
   maxUnfinished: number
   lockTtlMs: number
+  /** The quota of archives of owners without one of their own; none by default. */
+  maxArchiveBytes?: number | undefined
 }
 
 export interface StartRequest {
@@ -73,6 +76,8 @@ export class NothingToMigrate extends Error {
 
 export interface CoveredSteps {
   alsoWrite?: AlsoWrite<[Migration]>
+  /** What the archive takes at least, for the quota. */
+  minBytes?: number
   /**
    * Called with the names that are no longer covered, before anything is written. Returns the facts of those that the migration lists as
    * skipped, so that its owner sees that they are not in the archive.
@@ -88,10 +93,10 @@ export async function startCovered(
   parts: StartParts,
   scope: Scope,
   { repositories, ...rest }: StartRequest,
-  { onUncovered, alsoWrite }: CoveredSteps,
+  { onUncovered, alsoWrite, minBytes = 0 }: CoveredSteps,
 ): Promise<StartedMigration> {
   if (rest.options.orgMetadataOnly)
-    return insertAndStart(parts, scope, { snapshot: [], ...rest }, alsoWrite)
+    return insertAndStart(parts, scope, { snapshot: [], minBytes, ...rest }, alsoWrite)
   const names = repositories.flatMap((text) => parseName(text, scope) ?? [])
   const covered = await coveredFacts(parts, scope, names)
   const snapshot = names.flatMap((name) => covered.get(keyOfName(name)) ?? [])
@@ -102,6 +107,7 @@ export async function startCovered(
   const contents = {
     snapshot: [...snapshot, ...listed],
     skipped: new Set(listed.map((_, at) => snapshot.length + at)),
+    minBytes,
     ...rest,
   }
   if (contents.snapshot.length === 0) throw new NothingToMigrate(uncovered)
@@ -146,12 +152,13 @@ interface StartContents extends Omit<StartRequest, 'repositories'> {
   snapshot: RepositoryFacts[]
   /** Positions of repositories that are skipped from the start. */
   skipped?: ReadonlySet<number>
+  minBytes?: number
 }
 
 async function insertAndStart(
   parts: StartParts,
   scope: Scope,
-  { snapshot, skipped = new Set(), name = null, options }: StartContents,
+  { snapshot, skipped = new Set(), minBytes = 0, name = null, options }: StartContents,
   alsoWrite?: AlsoWrite<[Migration]>,
 ): Promise<StartedMigration> {
   const { db, queue, now } = parts
@@ -167,6 +174,8 @@ async function insertAndStart(
         { code: 'custom', message: tooManyUnfinished(scope, parts.maxUnfinished) },
       ])
     }
+    const needed = Math.max(minBytes, options.excludeGitData ? 0 : sizeOf(toExport))
+    await requireQuota(tx, scope, needed, parts.maxArchiveBytes)
     const started = await insertMigration(tx, {
       guid: randomUUID(),
       owner: scope.owner,
@@ -200,6 +209,10 @@ async function insertAndStart(
   if (lockRepositories) await lockEarly(parts, migration.id)
   return { ...migration, repositories: snapshot }
 }
+
+/** Returns the size in the catalogue: an estimate of what the repositories take in an archive. */
+const sizeOf = (repositories: readonly RepositoryFacts[]): number =>
+  repositories.reduce((sum, { sizeKib }) => sum + sizeKib * 1024, 0)
 
 const tooManyUnfinished = ({ owner }: Scope, max: number): string =>
   `${isOrganization(owner) ? `${owner.login} already has` : 'You already have'} ${max} unfinished migrations. ` +

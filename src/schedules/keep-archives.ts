@@ -73,6 +73,7 @@ interface ScheduledArchive {
   createdAt: number
   expiresAt: number
   ownerId: number
+  bytes: number
   scheduleId: number
   keep: number
   /** Whether the service paused a person's own schedule, for example because the account was removed. Its archives then expire. */
@@ -90,16 +91,18 @@ async function scheduledArchives(
     .innerJoin('migrations', 'migrations.id', 'migration_id')
     .select(['migrations.id', 'repository_count as repositoryCount'])
     .select(['migrations.created_at as createdAt', 'archive_expires_at as expiresAt'])
+    .select('archive_bytes')
     .select(['schedules.id as scheduleId', 'keep', 'paused_reason'])
     .select(['schedules.owner_id', 'schedules.runs_as_id'])
     .where('archive_expires_at', 'is not', null)
     .$if(scheduleIds !== undefined, (all) => all.where('schedules.id', 'in', scheduleIds!))
     .orderBy('migrations.id', 'desc')
     .execute()
-  return rows.map(({ paused_reason, owner_id, runs_as_id, ...row }) => ({
+  return rows.map(({ paused_reason, owner_id, runs_as_id, archive_bytes, ...row }) => ({
     ...row,
     expiresAt: row.expiresAt!,
     ownerId: owner_id,
+    bytes: archive_bytes ?? 0,
     isAbandoned: paused_reason !== null && owner_id === runs_as_id,
   }))
 }
@@ -142,6 +145,34 @@ export async function protectedArchivesOf(
   for (const [id, ofOne] of Map.groupBy(archives, ({ scheduleId }) => scheduleId))
     found.set(id, (await archivesBeyondKeep(db, ofOne)).protectedArchives)
   return found
+}
+
+/** Returns the size of the newest archive of a schedule, which predicts that of the next one; 0 if there is none. */
+export const newestArchiveBytes = async (db: Db, { id }: Schedule): Promise<number> =>
+  (await scheduledArchives(db, [id]))[0]?.bytes ?? 0
+
+/**
+ * Deletes archives of a schedule that its next archive replaces, oldest first, if that frees so many bytes. Returns false, and deletes
+ * nothing, if it does not. An archive with a repository that no newer one contains is not deleted.
+ */
+export async function makeRoomForNext(
+  parts: Pick<KeepParts, keyof DeleteParts | 'log'>,
+  { id, keep }: Schedule,
+  bytes: number,
+): Promise<boolean> {
+  const archives = await scheduledArchives(parts.db, [id])
+  const beyond = archives.map((each) => ({ ...each, keep: keep - 1 }))
+  const { deletable } = await archivesBeyondKeep(parts.db, beyond)
+  const toDelete: ScheduledArchive[] = []
+  let freed = 0
+  for (const each of deletable.toReversed()) {
+    if (freed >= bytes) break
+    toDelete.push(each)
+    freed += each.bytes
+  }
+  if (freed < bytes) return false
+  for (const each of toDelete) await deleteBeyondKeep(parts, each)
+  return true
 }
 
 /** Deletes an archive that a schedule keeps in addition to the newest `keep`. Throws NotFound if the migration has none. */

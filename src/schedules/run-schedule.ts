@@ -4,9 +4,11 @@ import { hasOnlyRevokedTokens } from '../accounts/token-store.ts'
 import { findVisibleOrganization } from '../accounts/visible-organization.ts'
 import type { AlsoWrite, Db } from '../db/database.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
+import type { DeleteParts } from '../migrations/archive-store.ts'
 import { InvalidRequest } from '../migrations/errors.ts'
 import type { OutcomeLog } from '../migrations/log-outcome.ts'
 import { aboutMigration, type Migration } from '../migrations/migration.ts'
+import { QuotaExceeded } from '../migrations/quota.ts'
 import {
   allCovered,
   NothingToMigrate,
@@ -15,7 +17,7 @@ import {
 } from '../migrations/start-migration.ts'
 import { AccountRemoved, FRESH } from '../repositories/refresh-rights.ts'
 import { Unreadable } from '../sources/unreadable.ts'
-import { factsInArchives } from './keep-archives.ts'
+import { factsInArchives, makeRoomForNext, newestArchiveBytes } from './keep-archives.ts'
 import { CLOCK_TOLERANCE_MS, isTooLate, nextRun } from './next-run.ts'
 import {
   insertRun,
@@ -58,7 +60,7 @@ interface Trigger {
  * is then still due.
  */
 export async function runDue(
-  parts: StartParts & Partial<Pick<DueParts, 'log'>>,
+  parts: DueParts,
   schedule: Schedule,
   next: number,
 ): Promise<RunResult | undefined> {
@@ -81,7 +83,7 @@ export async function runDue(
 }
 
 async function startOrRecord(
-  parts: StartParts,
+  parts: DueParts,
   schedule: Schedule,
   trigger: Trigger,
 ): Promise<RunResult> {
@@ -103,7 +105,7 @@ async function startOrRecord(
  * InvalidRequest, without recording a run, if it cannot run.
  */
 export async function runNow(
-  parts: StartParts,
+  parts: DueParts,
   schedule: Schedule,
   request: Pick<Trigger, 'by' | 'alsoWrite'>,
 ): Promise<ScheduleRun> {
@@ -124,7 +126,7 @@ const sentence = (text: string): string => `${text[0]!.toUpperCase()}${text.slic
 
 /** Starts the migration like a request, and reserves the schedule in its transaction. */
 async function start(
-  parts: StartParts,
+  parts: DueParts,
   schedule: Schedule,
   { dueAt, by, take, alsoWrite }: Trigger,
 ): Promise<{ migration: Migration; run: ScheduleRun }> {
@@ -135,6 +137,7 @@ async function start(
   let skipped: SkippedRepository[] = []
   let run!: ScheduleRun
   const steps = {
+    minBytes: await newestArchiveBytes(parts.db, schedule),
     async onUncovered(uncovered: readonly string[]) {
       // A repository that was removed since the last sync is not one of all repositories any more.
       if (isForAll) return []
@@ -152,7 +155,13 @@ async function start(
       await alsoWrite(tx, migration)
     },
   }
-  const migration = await startCovered(parts, scope, { name, repositories, options }, steps)
+  const startOnce = () => startCovered(parts, scope, { name, repositories, options }, steps)
+  const migration = await startOnce().catch(async (error: unknown) => {
+    const isRoomMade =
+      error instanceof QuotaExceeded && (await makeRoomForNext(parts, schedule, error.missing))
+    if (!isRoomMade) throw error
+    return startOnce()
+  })
   return { migration, run }
 }
 
@@ -218,7 +227,7 @@ async function reasonToPause(
   return organization?.mayMigrate ? undefined : `${login} is no longer an owner of ${owner.login}`
 }
 
-export interface DueParts extends StartParts {
+export interface DueParts extends StartParts, DeleteParts {
   log: OutcomeLog
 }
 

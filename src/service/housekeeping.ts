@@ -39,6 +39,7 @@ export function startHousekeeping(config: Config, parts: HousekeepingParts): Rep
     lockTtlMs: config.lockTtl,
     migrationHistoryMs: config.migrationHistory,
     maxUnfinished: config.maxUnfinishedMigrations,
+    maxArchiveBytes: config.maxArchiveBytes,
   }
 
   const repeat = (name: string, everyMs: number, task: () => Promise<void>) =>

@@ -65,6 +65,7 @@ async function startOnce(config: Config, logging: Log): Promise<Service> {
     mayCreateAccounts: config.oidcCreate === 'yes',
     links: archiveLinks(baseUrl, await signingKey(db, 'link-key'), config.linkTtl),
     maxUnfinished: config.maxUnfinishedMigrations,
+    maxArchiveBytes: config.maxArchiveBytes,
     maxSchedules: config.maxSchedules,
     maxTokens: config.maxTokens,
     lockTtlMs: config.lockTtl,

@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import {
   addressTemplate,
   bucketAddress,
+  byteLimit,
   claimValues,
   duration,
   durationOrZero,
@@ -187,6 +188,13 @@ export const options = {
       'maximum number of valid tokens per account, after which it can create no more; 0 lets nobody create tokens',
     read: wholeNumber(0, 10_000),
     defaultValue: '20',
+  },
+  maxArchiveBytes: {
+    argument: 'BYTES',
+    about:
+      'what the archives of one account or organization may add up to, such as 50G; `godwit account edit` sets it for one of them',
+    read: byteLimit,
+    defaultValue: 'none',
   },
   rateLimit: {
     argument: 'N',

@@ -35,7 +35,8 @@ export async function scheduleScene(t: TestContext, engine: Engine, since: strin
   )
   const { db, clock } = scene
   clock.now = Date.parse(since)
-  const parts: DueParts = { ...scene.parts, maxUnfinished: 5, lockTtlMs: HOUR }
+  const { blobs } = scene
+  const parts: DueParts = { ...scene.parts, blobs, maxUnfinished: 5, lockTtlMs: HOUR }
   const alice = await ensureAccount(db, 'alice', 0)
   const octo = (await findAccount(db, 'octo'))!
 

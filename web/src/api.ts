@@ -24,6 +24,7 @@ import type {
   OrganizationMembership,
   Period,
   Progress,
+  Quota,
   Repository,
   RetryForecast,
   RetryRequest,
@@ -208,6 +209,7 @@ const migrationOperations = (
 
   forecast: (body: StartRequest, signal: AbortSignal) =>
     change<Forecast>(`POST ${migrations}/preflight`, { ...body, signal }),
+  quota: (options: ReadOptions) => read<Quota>(`GET ${migrations}/quota`, options),
   start: (body: StartRequest) =>
     change<Migration>(`POST ${migrations}`, { ...body, exclude: ['repositories'] }),
   retryForecast: async (id: number) =>

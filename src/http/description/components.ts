@@ -33,6 +33,7 @@ export const schemas = {
   'repository-progress': progress.repositoryProgressSchema,
   report: progress.reportSchema,
   forecast: progress.forecastSchema,
+  quota: progress.quotaSchema,
   'retry-forecast': progress.retryForecastSchema,
   'retry-request': progress.retryRequestSchema,
   summary: migration.summarySchema,

@@ -216,6 +216,7 @@ const forecast: Forecast = {
   bytesToWrite: 1105920,
   freeBytes: 68719476736,
   seconds: 1,
+  quota: { max: 50_000_000_000, used: 734_003_200 },
   warnings: [],
 }
 
@@ -387,6 +388,7 @@ function exampleValues(rendering: Rendering) {
     progress: progressRenderers.progressJson(progress, AT + 1000),
     report: progressRenderers.reportJson(reportOf(exported, progress, [], AT + 1000), AT + 1000),
     forecast: progressRenderers.forecastJson(forecast),
+    quota: progressRenderers.quotaJson(forecast.quota),
     'retry-forecast': progressRenderers.retryForecastJson({
       broken: [
         {

@@ -5,6 +5,7 @@ import { cancelMigration } from '../../../migrations/cancel-migration.ts'
 import { aboutMigration } from '../../../migrations/migration.ts'
 import { forecast } from '../../../migrations/preflight.ts'
 import { describeReport, progressOf, reportOf } from '../../../migrations/progress.ts'
+import { readQuota } from '../../../migrations/quota.ts'
 import { forecastRetry, retryMigration } from '../../../migrations/retry-migration.ts'
 import { startRequestSchema } from '../../../wire/migration.ts'
 import { retryRequestSchema } from '../../../wire/progress.ts'
@@ -18,12 +19,19 @@ import {
   sendJson,
   sendJsonInTurns,
   sendJsonInTurnsWithEtag,
+  sendJsonWithEtag,
 } from '../../middleware/json-response.ts'
 import { actorOf } from '../../middleware/request-log.ts'
 import { EVENT_STREAM, openEventStream } from '../../middleware/response-stream.ts'
 import { migrationJson, startRequestOf } from './migration-json.ts'
 import { type AddMigrationRoutes, type ById, migrationInPath, scopeOf } from './migration-paths.ts'
-import { forecastJson, progressJson, reportJson, retryForecastJson } from './progress-json.ts'
+import {
+  forecastJson,
+  progressJson,
+  quotaJson,
+  reportJson,
+  retryForecastJson,
+} from './progress-json.ts'
 import { endId } from './progress-stream.ts'
 import { STARTED, sendStarted } from './start-migration.ts'
 
@@ -34,6 +42,7 @@ export const addMigrationActionRoutes: AddMigrationRoutes = (app, parts, migrati
   addCancel(app, parts, migrationsPath)
   addRetry(app, parts, migrationsPath)
   addPreflight(app, parts, migrationsPath)
+  addQuota(app, parts, migrationsPath)
 }
 
 const eventsSchema = {
@@ -229,6 +238,22 @@ const preflightOperation = {
     422: openapi.errorResponse('invalid'),
   },
 } satisfies openapi.Operation
+
+const quotaOperation = {
+  operationId: 'migrations/get-quota',
+  tags: ['Migrations'],
+  summary: 'Get the quota of archives and what is used of it',
+  description: EXTENSION,
+  parameters: [openapi.IF_NONE_MATCH],
+  responses: openapi.recordResponses('The quota.', 'quota'),
+} satisfies openapi.Operation
+
+const addQuota: AddMigrationRoutes = (app, { db, maxArchiveBytes }, { path, options }) => {
+  app.get(`${path}/quota`, options(quotaOperation), async (request, reply) => {
+    const quota = await readQuota(db, scopeOf(request).owner, maxArchiveBytes)
+    return sendJsonWithEtag(request, reply, quotaJson(quota))
+  })
+}
 
 const addPreflight: AddMigrationRoutes = (app, parts, { path, options }) => {
   const url = `${path}/preflight`

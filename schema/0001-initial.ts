@@ -19,7 +19,8 @@ const accounts = (engine: Engine): string[] => [
     site_admin integer not null,
     created_at bigint not null,
     migration_count bigint not null default 0,
-    forge_id bigint)`,
+    forge_id bigint,
+    max_archive_bytes bigint)`,
   'create unique index accounts_by_forge on accounts (forge_id)',
   `create table tokens (
     id ${ID[engine]},
@@ -58,6 +59,23 @@ const accounts = (engine: Engine): string[] => [
     primary key (organization_id, account_id, origin))`,
   'create index memberships_by_account on memberships (account_id)',
   'create table secrets (name text primary key, value text not null)',
+  // No foreign keys: a row outlives the account that it is about.
+  `create table audit_log (
+    id ${ID[engine]},
+    at bigint not null,
+    actor text not null,
+    actor_key text not null,
+    actor_id bigint,
+    token_name text,
+    address text,
+    action text not null,
+    owner_id bigint,
+    subject text,
+    outcome text not null,
+    details text not null)`,
+  ...['at', 'actor_key, at', 'actor_id, at', 'owner_id, at', 'action, at', 'subject, at'].map(
+    (columns) => `create index audit_log_by_${columns.split(',')[0]} on audit_log (${columns})`,
+  ),
   `create ${UNLOGGED[engine]}table rate_limits (
     key varchar(255) primary key,
     points integer not null default 0,
@@ -146,6 +164,8 @@ const migrations = (engine: Engine): string[] => [
   'create index migrations_by_owner on migrations (owner_id, id)',
   `create index migrations_unfinished on migrations (owner_id) where state in ('pending', 'exporting')`,
   `create index migrations_by_archive_expiry on migrations (archive_expires_at)
+    where archive_expires_at is not null`,
+  `create index migrations_archived_by_owner on migrations (owner_id, id)
     where archive_expires_at is not null`,
   'create index migrations_by_archive_key on migrations (archive_key) where archive_key is not null',
   `create index migrations_unfinished_by_age on migrations (created_at)

@@ -120,7 +120,7 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
   'src/repositories': {
     imports: ['src/accounts', 'src/sources/forge', 'src/sources', 'src/db', 'src/lib'],
   },
-  'src/accounts': { imports: ['src/db'] },
+  'src/accounts': { imports: ['src/db', 'src/lib'] },
   'src/queue': { imports: ['src/db', 'src/lib'] },
   'src/sources': { imports: ['src/records', 'src/git', 'src/lib'] },
   'src/sources/directory': {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { before, type TestContext, test } from 'node:test'
 import { cleanupAfterFile } from './support/file-cleanup.ts'
 import { type GitHost, gitHost } from './support/git-host.ts'
@@ -20,6 +21,10 @@ const IMPORTANT_HEADERS =
   /^(etag|link|location|retry-after|content-range|content-disposition|accept-ranges|x-github-.+|x-ratelimit-.+)$/
 
 const PAGES = ['/', '/meta', '/healthz', '/readyz', '/metrics', '/docs', '/openapi.json']
+
+/** The operations that the audit log must have: those that give access to an archive, and all that change something. */
+const GIVES_ACCESS = /\/(get|download)-archive(?!s)/
+const CHANGES = /^(?!migrations\/preflight)/
 
 interface RequestInput {
   method?: string
@@ -43,6 +48,12 @@ async function describedService(t: Pick<TestContext, 'after'>) {
   const document = (await (await fetch(`${service.url}/openapi.json`)).json()) as Description
   const validator = openApiValidator(document)
   const seen = new Set<string>()
+  const database = new DatabaseSync(join(service.data, 'godwit.sqlite'), { readOnly: true })
+  t.after(() => database.close())
+  const recorded = () =>
+    database
+      .prepare("select action from audit_log where actor <> 'the service' and outcome = 'done'")
+      .all().length
 
   /** Sends a request, checks status, type, headers and body of the response against the description, and returns it. */
   async function request(
@@ -51,6 +62,7 @@ async function describedService(t: Pick<TestContext, 'after'>) {
     input: RequestInput = {},
   ): Promise<Response> {
     const { method = 'GET', body, headers = {}, token = alice } = input
+    const recordedBefore = recorded()
     const response = await service.call(token, path, {
       method,
       headers,
@@ -62,6 +74,14 @@ async function describedService(t: Pick<TestContext, 'after'>) {
     const described = operation.responses[response.status]
     assert.ok(described, `${what} is not described`)
     seen.add(`${operation.operationId} ${response.status}`)
+    const isSignedOut = operation.operationId === 'session/close' && !headers.cookie
+    const isRecorded =
+      response.status < 400 &&
+      (method === 'GET' ? GIVES_ACCESS : CHANGES).test(operation.operationId) &&
+      !isSignedOut
+    // The ranges of a download are recorded together.
+    if (operation.operationId !== 'archives/download')
+      assert.equal(recorded() > recordedBefore, isRecorded, `${what} is in the audit log`)
     await check(response.clone(), validator.lookup<DescribedResponse>(described), what)
     return response
   }
@@ -82,7 +102,7 @@ async function describedService(t: Pick<TestContext, 'after'>) {
     if (text === '') return assert.deepEqual(content, {}, what)
     const type = response.headers.get('content-type')!.split(';')[0]!
     const { schema } = content[type] ?? assert.fail(`${what}: ${type} is not described`)
-    validator.assertValid(schema, type.endsWith('json') ? JSON.parse(text) : text, what)
+    validator.assertValid(schema, type.endsWith('/json') ? JSON.parse(text) : text, what)
   }
 
   return { service, alice, git, request, seen, operations: validator.operations }
@@ -167,6 +187,15 @@ test('the responses of every operation match the description', async () => {
   await request(200, '/admin/service', operator)
   await request(422, '/admin/service?period=year', operator)
   await request(404, '/admin/service')
+  const audit = await request(200, '/admin/audit?per_page=2', operator)
+  await request(200, audit.headers.get('link')!.match(/<https?:\/\/[^/]+(.*?)>/)![1]!, operator)
+  await request(200, '/admin/audit?action=session.open&since=2026-01-01', {
+    ...operator,
+    headers: { accept: 'application/x-ndjson' },
+  })
+  await request(422, '/admin/audit?since=yesterday&action=sleep', operator)
+  await request(404, '/admin/audit')
+  await request(200, '/user/audit')
   await runOperatorActions(request, operator, described)
   for (const hooks of ['/user/hooks', '/orgs/Octo/hooks']) await runWebhooks(request, hooks)
   for (const page of PAGES) await request(200, page)
@@ -293,6 +322,7 @@ async function runMigration(described: Described, migrations: string): Promise<s
   const start = { repositories: ['site', 'mould'], lock_repositories: true }
   await request(200, `${migrations}/preflight`, post({ repositories: ['site', 'broken'] }))
   await request(422, `${migrations}/preflight`, post({ repositories: [] }))
+  await request(200, `${migrations}/quota`)
   await request(422, migrations, post({ repositories: ['site', 7, 'none'] }))
   await request(422, migrations, post({ repositories: ['site', 'none'] }))
   const started = await request(201, migrations, post(start))

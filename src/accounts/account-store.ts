@@ -107,19 +107,17 @@ export async function isUnused(tx: Db, { id }: Pick<Account, 'id'>): Promise<boo
   return row !== undefined
 }
 
-/** Deletes an account that owns no repositories, belongs to no organization and was never used. Returns false for any other. */
-export async function removeUnusedAccount(db: Db, account: Account): Promise<boolean> {
-  return db.transaction().execute(async (tx) => {
-    if (!(await isUnused(tx, account))) return false
-    const { numDeletedRows } = await tx
-      .deleteFrom('accounts')
-      .where('id', '=', account.id)
-      .where('id', 'not in', (eb) => eb.selectFrom('repositories').select('owner_id'))
-      .where('id', 'not in', (eb) => eb.selectFrom('memberships').select('account_id'))
-      .where('id', 'not in', (eb) => eb.selectFrom('memberships').select('organization_id'))
-      .executeTakeFirst()
-    return numDeletedRows === 1n
-  })
+/** Deletes an account that owns no repositories, belongs to no organization and was never used. Returns false for any other. Requires a transaction. */
+export async function removeUnusedAccount(tx: Db, account: Account): Promise<boolean> {
+  if (!(await isUnused(tx, account))) return false
+  const { numDeletedRows } = await tx
+    .deleteFrom('accounts')
+    .where('id', '=', account.id)
+    .where('id', 'not in', (eb) => eb.selectFrom('repositories').select('owner_id'))
+    .where('id', 'not in', (eb) => eb.selectFrom('memberships').select('account_id'))
+    .where('id', 'not in', (eb) => eb.selectFrom('memberships').select('organization_id'))
+    .executeTakeFirst()
+  return numDeletedRows === 1n
 }
 
 export interface AccountChange {
@@ -127,23 +125,21 @@ export interface AccountChange {
   siteAdmin?: boolean
 }
 
-/** Updates an account. Creates it first if it does not exist. */
+/** Updates an account. Creates it first if it does not exist. Requires a transaction. */
 export async function upsertAccount(
-  db: Db,
+  tx: Db,
   login: string,
   change: AccountChange,
   now: number,
 ): Promise<Account> {
-  return db.transaction().execute(async (tx) => {
-    const account = (await findAccount(tx, login)) ?? (await ensureAccount(tx, login, now))
-    const changed = { ...account, ...change }
-    await tx
-      .updateTable('accounts')
-      .set({ type: changed.type, site_admin: Number(changed.siteAdmin) })
-      .where('id', '=', account.id)
-      .execute()
-    return changed
-  })
+  const account = (await findAccount(tx, login)) ?? (await ensureAccount(tx, login, now))
+  const changed = { ...account, ...change }
+  await tx
+    .updateTable('accounts')
+    .set({ type: changed.type, site_admin: Number(changed.siteAdmin) })
+    .where('id', '=', account.id)
+    .execute()
+  return changed
 }
 
 type AccountColumns = Pick<Row<'accounts'>, 'id' | 'login' | 'type' | 'site_admin' | 'created_at'>

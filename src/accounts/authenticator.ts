@@ -37,7 +37,7 @@ interface AuthenticatorParts {
   /** Set if users may sign in with their tokens of the forge. */
   forge?: ForgeSignIn | undefined
   /** Called when an expired token of Godwit is used, at most once a day for each token. */
-  onExpired?(viewer: Viewer, ip: string): void
+  onExpired?(viewer: Viewer, ip: string): Promise<void>
 }
 
 const DAY_MS = 24 * 60 * 60_000
@@ -52,12 +52,12 @@ export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
     if (viewer) uses.set(viewer.tokenId, { at: now(), ip: isIP(ip) ? ip : null })
   }
 
-  function reportExpired(viewer: Viewer, ip: string): void {
+  async function reportExpired(viewer: Viewer, ip: string): Promise<void> {
     const day = Math.floor(now() / DAY_MS)
     if (reported.day !== day) reported = { day, tokenIds: new Set() }
     if (reported.tokenIds.has(viewer.tokenId)) return
     reported.tokenIds.add(viewer.tokenId)
-    onExpired?.(viewer, ip)
+    await onExpired?.(viewer, ip)
   }
 
   async function findViewer(
@@ -71,7 +71,7 @@ export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
       const found = await findTokenByDigest(db, { digest: digestOf(token) })
       if (found && found.expiresAt > now()) return found.viewer
       // Tokens of the forge expire after a minute, and are then checked again.
-      if (found && !issuer) reportExpired(found.viewer, ip)
+      if (found && !issuer) await reportExpired(found.viewer, ip)
       return undefined
     }
     const stored = await findStored()

@@ -25,27 +25,28 @@ export type Refusal = 'unknown' | 'taken' | 'organization' | 'site-admin'
 /**
  * Returns the account that the identity is bound to. At the first sign-in, binds it to the account with its `forgeId`, or else with its
  * login. The account is created if there is a `forgeId`, if `mayCreate` is set or if the login is a collaborator of a repository.
- * Nobody else gets that account afterwards.
+ * Nobody else gets that account afterwards. Requires a transaction.
  */
 export async function accountOfIdentity(
-  db: Db,
+  tx: Db,
   identity: Identity,
   { mayCreate, now }: { mayCreate: boolean; now: number },
-): Promise<{ account: Account; isFirstSignIn: boolean } | { refusal: Refusal }> {
-  return db.transaction().execute(async (tx) => {
-    const known = await findByIdentity(tx, identity)
-    const account = known ?? (await bind(tx, identity, { mayCreate, now }))
-    if (typeof account === 'string') return { refusal: account }
-    if (account.type !== 'User') return { refusal: 'organization' }
-    const { siteAdmin = account.siteAdmin } = identity
-    if (siteAdmin !== account.siteAdmin)
-      await tx
-        .updateTable('accounts')
-        .set({ site_admin: Number(siteAdmin) })
-        .where('id', '=', account.id)
-        .execute()
-    return { account: { ...account, siteAdmin }, isFirstSignIn: !known }
-  })
+): Promise<
+  { account: Account; isFirstSignIn: boolean; isAdminChanged: boolean } | { refusal: Refusal }
+> {
+  const known = await findByIdentity(tx, identity)
+  const account = known ?? (await bind(tx, identity, { mayCreate, now }))
+  if (typeof account === 'string') return { refusal: account }
+  if (account.type !== 'User') return { refusal: 'organization' }
+  const { siteAdmin = account.siteAdmin } = identity
+  const isAdminChanged = siteAdmin !== account.siteAdmin
+  if (isAdminChanged)
+    await tx
+      .updateTable('accounts')
+      .set({ site_admin: Number(siteAdmin) })
+      .where('id', '=', account.id)
+      .execute()
+  return { account: { ...account, siteAdmin }, isFirstSignIn: !known, isAdminChanged }
 }
 
 async function findByIdentity(
@@ -97,23 +98,21 @@ async function isCollaborator(tx: Db, login: string): Promise<boolean> {
   return row !== undefined
 }
 
-/** Lets another identity be bound to the account, and signs out its browsers. Returns false if no identity was bound. */
-export async function unbindIdentity(db: Db, account: Account, now: number): Promise<boolean> {
+/** Lets another identity be bound to the account, and signs out its browsers. Returns false if no identity was bound. Requires a transaction. */
+export async function unbindIdentity(tx: Db, account: Account, now: number): Promise<boolean> {
   const { id: account_id } = account
-  return db.transaction().execute(async (tx) => {
-    const { numDeletedRows } = await tx
-      .deleteFrom('identities')
-      .where('account_id', '=', account_id)
-      .executeTakeFirst()
-    if (numDeletedRows === 0n) return false
-    await closeSessionsOf(tx, account)
-    // The account may have no token. With only revoked ones, its schedules stop: see `hasOnlyRevokedTokens`.
-    const times = { created_at: now, revoked_at: now }
-    const digest = digestOf(randomUUID())
-    await tx
-      .insertInto('tokens')
-      .values({ account_id, kind: 'session', name: 'former identity', digest, ...times })
-      .execute()
-    return true
-  })
+  const { numDeletedRows } = await tx
+    .deleteFrom('identities')
+    .where('account_id', '=', account_id)
+    .executeTakeFirst()
+  if (numDeletedRows === 0n) return false
+  await closeSessionsOf(tx, account)
+  // The account may have no token. With only revoked ones, its schedules stop: see `hasOnlyRevokedTokens`.
+  const times = { created_at: now, revoked_at: now }
+  const digest = digestOf(randomUUID())
+  await tx
+    .insertInto('tokens')
+    .values({ account_id, kind: 'session', name: 'former identity', digest, ...times })
+    .execute()
+  return true
 }

@@ -57,45 +57,41 @@ interface OwnToken {
   organization: string | null
 }
 
-/** Creates a token for the caller, who is in a session. Throws TokenRefused. */
+/** Creates a token for the caller, who is in a session. Throws TokenRefused. Requires a transaction. */
 export async function createOwnToken(
-  db: Db,
+  tx: Db,
   viewer: Viewer,
   { name, days, isReadOnly, organization: login }: OwnToken,
   { max, now }: { max: number; now: number },
 ) {
   const { account, tokenId } = viewer
   const organization =
-    login === null ? undefined : await findVisibleOrganization(db, viewer, { login })
+    login === null ? undefined : await findVisibleOrganization(tx, viewer, { login })
   if (login !== null && !organization)
     throw new TokenRefused(
       'You are not a member of an organization with this name.',
       'organization',
     )
   const expiresAt = now + days * DAY_MS
-  return db.transaction().execute(async (tx) => {
-    // `revokeTokensOf` locks the account too, so no token is created while all are revoked.
-    await lockRow(tx, 'accounts', account.id)
-    const opener = await findOpener(tx, tokenId)
-    if (!opener) throw new TokenRefused('The session has ended.')
-    // Sessions and tokens of the forge expire soon, but the account can sign in again, so they set no limit.
-    const end = opener.kind === 'token' ? opener.expires_at : null
-    if (end !== null && expiresAt > end) {
-      const date = new Date(end).toISOString().slice(0, 10)
-      const message = `It cannot be valid for longer than the token that you signed in with, which ends on ${date}.`
-      throw new TokenRefused(message, 'expires_in_days')
-    }
-    const valid = (await listOwnTokens(tx, account)).filter(
-      (each) => each.expiresAt === null || each.expiresAt > now,
-    )
-    if (valid.length >= max)
-      throw new TokenRefused(`You have ${valid.length} tokens already: revoke one first.`)
-    const organizationId = organization?.account.id
-    const settings = { name, expiresAt, now, kind: 'own', isReadOnly, organizationId } as const
-    const token = await addToken(tx, account, settings)
-    const row = await issuedTokens(tx)
-      .where('digest', '=', digestOf(token))
-      .executeTakeFirstOrThrow()
-    return { ...tokenFromRow(row), token }
-  })
+  // `revokeTokensOf` locks the account too, so no token is created while all are revoked.
+  await lockRow(tx, 'accounts', account.id)
+  const opener = await findOpener(tx, tokenId)
+  if (!opener) throw new TokenRefused('The session has ended.')
+  // Sessions and tokens of the forge expire soon, but the account can sign in again, so they set no limit.
+  const end = opener.kind === 'token' ? opener.expires_at : null
+  if (end !== null && expiresAt > end) {
+    const date = new Date(end).toISOString().slice(0, 10)
+    const message = `It cannot be valid for longer than the token that you signed in with, which ends on ${date}.`
+    throw new TokenRefused(message, 'expires_in_days')
+  }
+  const valid = (await listOwnTokens(tx, account)).filter(
+    (each) => each.expiresAt === null || each.expiresAt > now,
+  )
+  if (valid.length >= max)
+    throw new TokenRefused(`You have ${valid.length} tokens already: revoke one first.`)
+  const organizationId = organization?.account.id
+  const settings = { name, expiresAt, now, kind: 'own', isReadOnly, organizationId } as const
+  const token = await addToken(tx, account, settings)
+  const row = await issuedTokens(tx).where('digest', '=', digestOf(token)).executeTakeFirstOrThrow()
+  return { ...tokenFromRow(row), token }
 }

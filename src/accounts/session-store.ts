@@ -38,29 +38,27 @@ export async function openSession(
 
 /**
  * Opens a session for an account that a provider or a proxy has authenticated. A new token stands for the session, so that clone tokens
- * and streams end with it. Nobody knows the token, so it cannot be used for anything else.
+ * and streams end with it. Nobody knows the token, so it cannot be used for anything else. Requires a transaction.
  */
 export async function openSessionWithoutToken(
-  db: Db,
+  tx: Db,
   account: Account,
   times: SessionTimes,
 ): Promise<{ tokenId: number; secret: string }> {
   const { now, ttlMs } = times
-  return db.transaction().execute(async (tx) => {
-    const { id: tokenId } = await tx
-      .insertInto('tokens')
-      .values({
-        account_id: account.id,
-        kind: 'session',
-        name: 'browser session',
-        digest: digestOf(randomSecret()),
-        created_at: now,
-        expires_at: now + ttlMs,
-      })
-      .returning('id')
-      .executeTakeFirstOrThrow()
-    return { tokenId, secret: await openSession(tx, { tokenId }, times) }
-  })
+  const { id: tokenId } = await tx
+    .insertInto('tokens')
+    .values({
+      account_id: account.id,
+      kind: 'session',
+      name: 'browser session',
+      digest: digestOf(randomSecret()),
+      created_at: now,
+      expires_at: now + ttlMs,
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  return { tokenId, secret: await openSession(tx, { tokenId }, times) }
 }
 
 const randomSecret = (): string => randomBytes(SECRET_BYTES).toString('base64url')

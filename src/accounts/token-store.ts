@@ -160,38 +160,40 @@ export async function removeToken(db: Db, token: string): Promise<void> {
   await db.deleteFrom('tokens').where('digest', '=', digestOf(token)).execute()
 }
 
-/** Revokes a token of any account, as an operator. Returns false if it does not exist or was revoked before. */
-export async function revokeToken(db: Db, id: number, now: number): Promise<boolean> {
-  const { numUpdatedRows } = await db
+/** Revokes a token of any account, as an operator. Returns its account; undefined if it does not exist or was revoked before. */
+export function revokeToken(
+  db: Db,
+  id: number,
+  now: number,
+): Promise<Pick<Account, 'id'> | undefined> {
+  return db
     .updateTable('tokens')
     .set({ revoked_at: now })
     .where('id', '=', id)
     .where('revoked_at', 'is', null)
+    .returning('account_id as id')
     .executeTakeFirst()
-  return numUpdatedRows === 1n
 }
 
 /**
  * Revokes the issued tokens of an account, or only the one with the `id`. `bySelf` is set if the account itself does so, not an
- * operator. Returns the ids of those that were not revoked before.
+ * operator. Returns the ids of those that were not revoked before. Requires a transaction.
  */
 export async function revokeTokensOf(
-  db: Db,
+  tx: Db,
   account: Account,
   { now, bySelf, id }: { now: number; bySelf: boolean; id?: number | undefined },
 ): Promise<number[]> {
-  const rows = await db.transaction().execute(async (tx) => {
-    await lockRow(tx, 'accounts', account.id)
-    return tx
-      .updateTable('tokens')
-      .set({ revoked_at: now, self_revoked: Number(bySelf) })
-      .where('account_id', '=', account.id)
-      .where('kind', 'in', ISSUED_KINDS)
-      .where('revoked_at', 'is', null)
-      .$if(id !== undefined, (query) => query.where('id', '=', id!))
-      .returning('id')
-      .execute()
-  })
+  await lockRow(tx, 'accounts', account.id)
+  const rows = await tx
+    .updateTable('tokens')
+    .set({ revoked_at: now, self_revoked: Number(bySelf) })
+    .where('account_id', '=', account.id)
+    .where('kind', 'in', ISSUED_KINDS)
+    .where('revoked_at', 'is', null)
+    .$if(id !== undefined, (query) => query.where('id', '=', id!))
+    .returning('id')
+    .execute()
   return rows.map((row) => row.id)
 }
 

@@ -24,6 +24,7 @@ export const ADMIN_PATHS = {
   service: '/admin/service',
   migration: '/admin/migrations/{migration_id}',
   lock: '/admin/locks/{owner}/{name}',
+  audit: '/admin/audit',
   tokens: '/admin/tokens',
   token: '/admin/tokens/{token_id}',
 } as const

@@ -7,14 +7,20 @@ import {
   removeUnusedAccount,
   upsertAccount,
 } from '../accounts/account-store.ts'
+import type { RecordAudit } from '../accounts/audit-log.ts'
 import { unbindIdentity } from '../accounts/identity-store.ts'
-import type { Database, Db } from '../db/database.ts'
+import type { Db } from '../db/database.ts'
 import { invalidNameReason } from '../lib/names.ts'
+import { formatBytes } from '../lib/quantities.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
+import { listQuotas, setQuota } from '../migrations/quota.ts'
 import { withDatabase } from '../service/open-database.ts'
 import type { Config } from '../settings/config.ts'
+import { byteLimit } from '../settings/config-values.ts'
+import { changeDatabase } from './change-database.ts'
 import {
   addCommand,
+  addSettings,
   configAsDataOwner,
   printResult,
   type Table,
@@ -34,21 +40,28 @@ export function accountCommands(program: Command, about: string): void {
   )
     .option('--json', 'print the accounts as JSON')
     .action(async ({ json }: JsonOption, command: Command) => {
-      const accounts = await withDatabase(configAsDataOwner(command), ({ db }) => listAccounts(db))
-      printResult({ isJson: json }, accounts.map(jsonOf), accountRows(accounts), 'no accounts yet')
+      const { accounts, quotas } = await withDatabase(
+        configAsDataOwner(command),
+        async ({ db }) => ({ accounts: await listAccounts(db), quotas: await listQuotas(db) }),
+      )
+      const value = accounts.map((each) => jsonOf(each, quotas))
+      printResult({ isJson: json }, value, accountRows(accounts, quotas), 'no accounts yet')
     })
 
   addCommand(account, 'show <login>', 'show one account', 'godwit account show alice')
     .option('--json', 'print the account as JSON')
     .action(async (login: string, { json }: JsonOption, command: Command) => {
       const config = configAsDataOwner(command)
-      const found = await withDatabase(config, ({ db }) => findAccount(db, login))
-      if (!found) throw new UserError(`account ${login} does not exist: ${SEE_ALL}`)
-      printResult({ isJson: json }, jsonOf(found), accountRows([found]))
+      await withDatabase(config, async ({ db }) => {
+        const found = await findAccount(db, login)
+        if (!found) throw new UserError(`account ${login} does not exist: ${SEE_ALL}`)
+        const quotas = await listQuotas(db)
+        printResult({ isJson: json }, jsonOf(found, quotas), accountRows([found], quotas))
+      })
     })
 
   addAccountOptions(
-    addCommand(
+    withOwnQuota(
       account,
       'add <login>',
       'add an account; `godwit sync` adds those that own repositories',
@@ -59,11 +72,12 @@ export function accountCommands(program: Command, about: string): void {
     changeAccount(login, options, configAsDataOwner(command), { isNew: true }),
   )
   addAccountOptions(
-    addCommand(
+    withOwnQuota(
       account,
       'edit <login>',
-      'change the type or the rights of an account, or who may sign in as it',
+      'change the type, the rights or the quota of an account, or who may sign in as it',
       'godwit account edit alice --site-admin',
+      'godwit account edit octo --max-archive-bytes 50G',
       'godwit account edit alice --unbind',
     ),
   )
@@ -72,9 +86,10 @@ export function accountCommands(program: Command, about: string): void {
       'let the next person who signs in with this login have the account, and sign out its browsers; its tokens stay',
     )
     .action((login: string, options: AccountOptions, command: Command) => {
-      if (options.type === undefined && options.siteAdmin === undefined && !options.unbind)
+      const { type, siteAdmin, unbind, maxArchiveBytes } = options
+      if ([type, siteAdmin, unbind, maxArchiveBytes].every((each) => each === undefined))
         throw new UsageError(
-          'nothing to change: give --type, --site-admin, --no-site-admin or --unbind',
+          'nothing to change: give --type, --site-admin, --no-site-admin, --max-archive-bytes or --unbind',
         )
       return changeAccount(login, options, configAsDataOwner(command), { isNew: false })
     })
@@ -86,13 +101,22 @@ export function accountCommands(program: Command, about: string): void {
   )
     .option('--json', 'print the result as JSON')
     .action(async (login: string, { json }: JsonOption, command: Command) => {
-      await withDatabase(configAsDataOwner(command), async ({ db }) => {
-        const found = await findAccount(db, login)
-        if (!found) throw new UserError(`account ${login} does not exist: ${SEE_ALL}`)
-        if (!(await removeUnusedAccount(db, found))) throw new UserError(keptMessage(found.login))
-        printResult({ isJson: json }, jsonOf(found), `account ${found.login} removed`)
+      const found = await changeDatabase(configAsDataOwner(command), async (tx, record) => {
+        const account = await findAccount(tx, login)
+        if (!account) throw new UserError(`account ${login} does not exist: ${SEE_ALL}`)
+        if (!(await removeUnusedAccount(tx, account)))
+          throw new UserError(keptMessage(account.login))
+        await record(tx, 'account.remove', aboutAccount(account))
+        return account
       })
+      printResult({ isJson: json }, jsonOf(found, new Map()), `account ${found.login} removed`)
     })
+}
+
+/** Adds a command whose option --max-archive-bytes is about one account, instead of the setting. */
+const withOwnQuota = (parent: Command, name: string, about: string, ...examples: string[]) => {
+  const command = parent.command(name).description(about)
+  return withExamples(addSettings(command, 'maxArchiveBytes'), ...examples)
 }
 
 const addAccountOptions = (command: Command): Command =>
@@ -103,7 +127,21 @@ const addAccountOptions = (command: Command): Command =>
       '--no-site-admin',
       'may see and manage only what belongs to it and to its organizations',
     )
+    .option(
+      '--max-archive-bytes <bytes>',
+      'quota: what its archives may add up to, such as 50G; none, or default for the setting of the service',
+      parseQuota,
+    )
     .option('--json', 'print the account as JSON')
+
+function parseQuota(text: string): number | 'default' {
+  if (text === 'default') return text
+  try {
+    return byteLimit(text)
+  } catch (error) {
+    throw new UsageError(`--max-archive-bytes ${text}: ${(error as Error).message}, or default`)
+  }
+}
 
 const SEE_ALL = '`godwit account list` shows all accounts'
 
@@ -118,6 +156,8 @@ interface AccountOptions extends JsonOption {
   type?: AccountType
   siteAdmin?: boolean
   unbind?: boolean
+  /** Infinity for none. */
+  maxArchiveBytes?: number | 'default'
 }
 
 async function changeAccount(
@@ -132,8 +172,8 @@ async function changeAccount(
     ...(options.type && { type: options.type }),
     ...(options.siteAdmin !== undefined && { siteAdmin: options.siteAdmin }),
   }
-  const act = async ({ db }: Pick<Database, 'db'>) => {
-    const existing = await findAccount(db, login)
+  const act = async (tx: Db, record: RecordAudit) => {
+    const existing = await findAccount(tx, login)
     if (isNew && existing)
       throw new UserError(
         `account ${existing.login} exists already: change it with \`godwit account edit ${existing.login}\``,
@@ -142,12 +182,20 @@ async function changeAccount(
       throw new UserError(
         `account ${login} does not exist: check the spelling (${SEE_ALL}), or add it with \`godwit account add ${login}\``,
       )
-    if (existing && options.unbind && !(await unbindIdentity(db, existing, Date.now())))
+    if (existing && options.unbind && !(await unbindIdentity(tx, existing, Date.now())))
       throw new UserError(`${existing.login} has not signed in by OpenID Connect or a proxy`)
-    return upsertAccount(db, login, change, Date.now())
+    const account = await upsertAccount(tx, login, change, Date.now())
+    const { unbind, maxArchiveBytes } = options
+    if (maxArchiveBytes !== undefined)
+      await setQuota(tx, account, maxArchiveBytes === 'default' ? null : maxArchiveBytes)
+    const quota = maxArchiveBytes !== undefined && { quota: formatQuota(maxArchiveBytes) }
+    const details = { ...change, ...(unbind && { unbind }), ...quota }
+    const action = isNew ? 'account.create' : 'account.update'
+    await record(tx, action, { ...aboutAccount(account), details })
+    return { changed: account, quotas: await listQuotas(tx) }
   }
-  const changed = await withDatabase(config, act, { create: isNew })
-  printResult({ isJson: options.json }, jsonOf(changed), accountRows([changed]))
+  const { changed, quotas } = await changeDatabase(config, act, { create: isNew })
+  printResult({ isJson: options.json }, jsonOf(changed, quotas), accountRows([changed], quotas))
 }
 
 /** Finds an account that another command needs. `flags` are added to the suggested command that creates it. */
@@ -159,19 +207,33 @@ export async function requireAccount(db: Db, login: string, flags = ''): Promise
   )
 }
 
-const jsonOf = ({ id, login, type, siteAdmin }: Account) => ({
+/** Returns what the audit log says about a change of an account. */
+export const aboutAccount = (account: Account) => ({
+  subject: `account ${account.login}`,
+  owner: account,
+})
+
+const jsonOf = ({ id, login, type, siteAdmin }: Account, quotas: ReadonlyMap<number, number>) => ({
   id,
   login,
   type,
   site_admin: siteAdmin,
+  max_archive_bytes:
+    quotas.get(id) === Number.POSITIVE_INFINITY ? 'none' : (quotas.get(id) ?? 'default'),
 })
 
-const accountRows = (accounts: readonly Account[]): Table => [
-  ['ID', 'LOGIN', 'TYPE', 'SITE ADMIN'],
+const formatQuota = (max: number | 'default' = 'default'): string => {
+  if (max === 'default') return max
+  return max === Number.POSITIVE_INFINITY ? 'none' : formatBytes(max)
+}
+
+const accountRows = (accounts: readonly Account[], quotas: ReadonlyMap<number, number>): Table => [
+  ['ID', 'LOGIN', 'TYPE', 'SITE ADMIN', 'QUOTA'],
   ...accounts.map(({ id, login, type, siteAdmin }) => [
     String(id),
     login,
     type,
     siteAdmin ? 'yes' : 'no',
+    formatQuota(quotas.get(id)),
   ]),
 ]

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { audited } from '../accounts/audit-log.ts'
 import { createGit } from '../git/git.ts'
 import { isFullName } from '../lib/names.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
@@ -7,6 +8,7 @@ import { releaseRepository } from '../migrations/locks.ts'
 import { dataPathsOf, openSource } from '../service/data-paths.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { requireGit, requireRepositories } from '../service/requirements.ts'
+import { COMMAND_LINE } from './change-database.ts'
 import {
   addCommand,
   configAsDataOwner,
@@ -67,7 +69,16 @@ function addRemoveCommand(lock: Command): void {
       await requireGit(config, createGit(paths.git))
       const isRemoved = await withDatabase(config, ({ db }) => {
         const parts = { db, source: openSource(paths), now: Date.now }
-        return releaseRepository(parts, { owner, name }, { forget })
+        return audited(parts, COMMAND_LINE, (record) =>
+          releaseRepository(
+            parts,
+            { owner, name },
+            {
+              forget,
+              alsoWrite: (tx) => record(tx, 'lock.release', { subject: `repository ${fullName}` }),
+            },
+          ),
+        )
       })
       if (!isRemoved && !forget) throw new UserError(notInRepositories(fullName))
       const text = isRemoved ? 'accepts pushes' : 'does not exist; its locks are deleted'

@@ -5,11 +5,14 @@ import {
   type MembershipRole,
   membershipRoles,
 } from '../accounts/account.ts'
+import type { RecordAudit } from '../accounts/audit-log.ts'
 import { listMemberships, putMembership, removeMembership } from '../accounts/membership-store.ts'
 import type { Db } from '../db/database.ts'
 import { UserError } from '../lib/user-error.ts'
 import { withDatabase } from '../service/open-database.ts'
-import { requireAccount } from './account.ts'
+import type { Config } from '../settings/config.ts'
+import { aboutAccount, requireAccount } from './account.ts'
+import { changeDatabase } from './change-database.ts'
 import {
   addCommand,
   addSettings,
@@ -37,9 +40,7 @@ export function memberCommands(program: Command, about: string): void {
       .addOption(role)
       .option('--json', 'print the member as JSON')
       .action((org: string, login: string, options: RoleOptions, command: Command) =>
-        withDatabase(configAsDataOwner(command), ({ db }) =>
-          putMember(db, { org, login, isNew: verb === 'add' }, options),
-        ),
+        putMember(configAsDataOwner(command), { org, login, isNew: verb === 'add' }, options),
       )
   }
 
@@ -57,14 +58,15 @@ export function memberCommands(program: Command, about: string): void {
 
   addCommand(member, 'remove <org> <login>', 'remove a member', 'godwit member remove octo alice')
     .option('--json', 'print the result as JSON')
-    .action((org: string, login: string, { json }: JsonOption, command: Command) =>
-      withDatabase(configAsDataOwner(command), async ({ db }) => {
-        const { organization, account } = await removeMember(db, org, login)
-        const value = { organization: organization.login, login: account.login, removed: true }
-        const text = `${account.login} removed from ${organization.login}`
-        printResult({ isJson: json }, value, text)
-      }),
-    )
+    .action(async (org: string, login: string, { json }: JsonOption, command: Command) => {
+      const { organization, account } = await changeDatabase(
+        configAsDataOwner(command),
+        (tx, record) => removeMember(tx, record, org, login),
+      )
+      const value = { organization: organization.login, login: account.login, removed: true }
+      const text = `${account.login} removed from ${organization.login}`
+      printResult({ isJson: json }, value, text)
+    })
 
   addCommand(
     member,
@@ -91,34 +93,40 @@ interface RoleOptions extends JsonOption {
 }
 
 async function putMember(
-  db: Db,
+  config: Config,
   { org, login, isNew }: { org: string; login: string; isNew: boolean },
   { role, json }: RoleOptions,
 ): Promise<void> {
-  const { organization, account } = await findBoth(db, org, login)
-  const before = await membershipsOf(db, organization, account)
-  const isKnown = before.some(({ origin }) => origin === 'manual')
-  const names = `${organization.login} ${account.login}`
-  if (isNew && isKnown)
-    throw new UserError(
-      `${account.login} is a member of ${organization.login} already: change the role with \`godwit member edit ${names} --role ROLE\``,
-    )
-  if (!isNew && !isKnown)
-    throw new UserError(
-      before[0]
-        ? describeOrigin(before[0])
-        : `${account.login} is not a member of ${organization.login}: \`godwit member add ${names}\` adds it`,
-    )
-  await putMembership(db, organization, { accountId: account.id, role }, 'manual')
-  const all = await membershipsOf(db, organization, account)
+  const all = await changeDatabase(config, async (tx, record) => {
+    const { organization, account } = await findBoth(tx, org, login)
+    const before = await membershipsOf(tx, organization, account)
+    const isKnown = before.some(({ origin }) => origin === 'manual')
+    const names = `${organization.login} ${account.login}`
+    if (isNew && isKnown)
+      throw new UserError(
+        `${account.login} is a member of ${organization.login} already: change the role with \`godwit member edit ${names} --role ROLE\``,
+      )
+    if (!isNew && !isKnown)
+      throw new UserError(
+        before[0]
+          ? describeOrigin(before[0])
+          : `${account.login} is not a member of ${organization.login}: \`godwit member add ${names}\` adds it`,
+      )
+    await putMembership(tx, organization, { accountId: account.id, role }, 'manual')
+    const about = { ...aboutAccount(account), details: { organization: organization.login, role } }
+    await record(tx, 'member.put', about)
+    return membershipsOf(tx, organization, account)
+  })
   const changed = all.find(({ origin }) => origin === 'manual')!
   printResult({ isJson: json }, membershipJson(changed), membershipRows(all))
 }
 
-async function removeMember(db: Db, org: string, login: string) {
-  const { organization, account } = await findBoth(db, org, login)
-  const removed = await removeMembership(db, organization, account, 'manual')
-  const [remaining] = await membershipsOf(db, organization, account)
+async function removeMember(tx: Db, record: RecordAudit, org: string, login: string) {
+  const { organization, account } = await findBoth(tx, org, login)
+  const removed = await removeMembership(tx, organization, account, 'manual')
+  const details = { organization: organization.login }
+  await record(tx, 'member.remove', { ...aboutAccount(account), details })
+  const [remaining] = await membershipsOf(tx, organization, account)
   if (!removed)
     throw new UserError(
       remaining

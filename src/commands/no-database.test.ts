@@ -55,7 +55,8 @@ test('an account is added, edited and removed, each only if it fits', async (t) 
   const data = join(temporaryDirectory(t), 'data')
   const godwit = createCommandRunner()
   const account = (...args: string[]) => godwit(['account', ...args, '--data', data])
-  const alice = { id: 1, login: 'alice', type: 'User', site_admin: false }
+  const quota = { max_archive_bytes: 'default' }
+  const alice = { id: 1, login: 'alice', type: 'User', site_admin: false, ...quota }
   assert.deepEqual(JSON.parse((await account('add', 'alice', '--json')).stdout), alice)
   const again = await account('add', 'Alice', '--site-admin')
   assert.equal(again.code, 1)

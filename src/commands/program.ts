@@ -15,6 +15,7 @@ const groups = {
     member: 'manage the members of organizations',
     token: 'manage access tokens',
     lock: 'list the locks of repositories, and remove them',
+    audit: 'list who did what: the audit log',
     check:
       'check that repositories can be exported, without exporting them; with --store, compare the stored data with its checksums instead',
     doctor: 'check the settings, the machine and the repositories, and say how to fix problems',
@@ -60,6 +61,7 @@ const loaders: Record<CommandName, () => Promise<AddCommand>> = {
   member: async () => (await import('./member.ts')).memberCommands,
   token: async () => (await import('./token.ts')).tokenCommands,
   lock: async () => (await import('./lock.ts')).lockCommands,
+  audit: async () => (await import('./audit.ts')).auditCommand,
   check: async () => (await import('./check.ts')).checkCommand,
   doctor: async () => (await import('./doctor.ts')).doctorCommand,
   config: async () => (await import('./show-config.ts')).configCommand,

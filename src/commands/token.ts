@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { inAuditedTransaction } from '../accounts/audit-log.ts'
 import { closeSessionsOf } from '../accounts/session-store.ts'
 import {
   addToken,
@@ -12,7 +13,8 @@ import { UsageError, UserError } from '../lib/user-error.ts'
 import { replaceKey } from '../migrations/secret-store.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { durationOrZero } from '../settings/config-values.ts'
-import { requireAccount } from './account.ts'
+import { aboutAccount, requireAccount } from './account.ts'
+import { COMMAND_LINE, changeDatabase } from './change-database.ts'
 import {
   addCommand,
   configAsDataOwner,
@@ -69,7 +71,10 @@ export function tokenCommands(program: Command, about: string): void {
     'replace the key of temp_clone_token: issued tokens become invalid within 10 seconds',
     'godwit token replace-clone-key',
   ).action(async (_options, command: Command) =>
-    withDatabase(configAsDataOwner(command), ({ db }) => replaceKey(db, 'clone-key')),
+    changeDatabase(configAsDataOwner(command), async (tx, record) => {
+      await replaceKey(tx, 'clone-key')
+      await record(tx, 'clone_key.replace')
+    }),
   )
 
   const [, idHelp, readId] = idArgument('token')
@@ -93,21 +98,29 @@ async function removeTokens(
 ): Promise<void> {
   if ((id === undefined) === (allOf === undefined))
     throw new UsageError('give the ID of a token, or --all-of LOGIN')
-  await withDatabase(configAsDataOwner(command), async ({ db }) => {
-    if (allOf !== undefined) {
-      const account = await requireAccount(db, allOf)
+  const config = configAsDataOwner(command)
+  if (allOf !== undefined) {
+    const value = await changeDatabase(config, async (tx, record) => {
+      const account = await requireAccount(tx, allOf)
       // The sessions end first, so that they cannot create another token.
-      await closeSessionsOf(db, account)
-      const revoked = await revokeTokensOf(db, account, { now: Date.now(), bySelf: false })
-      const value = { login: account.login, revoked }
-      return printResult({ isJson: json }, value, `${revoked.length} tokens revoked`)
-    }
-    if (!(await revokeToken(db, id!, Date.now())))
+      await closeSessionsOf(tx, account)
+      await record(tx, 'session.close-all', aboutAccount(account))
+      const revoked = await revokeTokensOf(tx, account, { now: Date.now(), bySelf: false })
+      for (const each of revoked)
+        await record(tx, 'token.revoke', { subject: `token ${each}`, owner: account })
+      return { login: account.login, revoked }
+    })
+    return printResult({ isJson: json }, value, `${value.revoked.length} tokens revoked`)
+  }
+  await changeDatabase(config, async (tx, record) => {
+    const owner = await revokeToken(tx, id!, Date.now())
+    if (!owner)
       throw new UserError(
         `token ${id} does not exist or is not valid: \`godwit token list\` shows all tokens`,
       )
-    printResult({ isJson: json }, { id, revoked: true }, `token ${id} revoked`)
+    await record(tx, 'token.revoke', { subject: `token ${id}`, owner })
   })
+  printResult({ isJson: json }, { id, revoked: true }, `token ${id} revoked`)
 }
 
 const jsonOf = (token: TokenRecord) => ({
@@ -133,12 +146,23 @@ async function createToken(
     const account = await requireAccount(db, login)
     if (account.type !== 'User') throw new UserError(notAUser(account.login))
     const expiresAt = expires === 0 ? null : now + expires
-    const token = await addToken(db, account, { name, expiresAt, now })
+    const token = await inAuditedTransaction(
+      { db, now: Date.now },
+      COMMAND_LINE,
+      async (tx, record) => {
+        const added = await addToken(tx, account, { name, expiresAt, now })
+        await record(tx, 'token.create', { ...aboutAccount(account), details: { name } })
+        return added
+      },
+    )
     const value = { login: account.login, name, expires_at: isoTime(expiresAt), token }
     // A token that could not be printed is useless, so it is removed.
     await printAndFlush(json ? JSON.stringify(value, null, 2) : token).catch(
       async (error: unknown) => {
-        await removeToken(db, token)
+        await inAuditedTransaction({ db, now: Date.now }, COMMAND_LINE, async (tx, record) => {
+          await removeToken(tx, token)
+          await record(tx, 'token.revoke', { ...aboutAccount(account), details: { name } })
+        })
         throw error
       },
     )

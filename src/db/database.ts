@@ -5,6 +5,12 @@ import type { Tables } from './tables.ts'
 
 export type Db = Kysely<Tables>
 
+/** Writes more in the transaction of a change, which fails if this fails. */
+export type AlsoWrite<Changed extends unknown[] = []> = (
+  tx: Db,
+  ...changed: Changed
+) => Promise<void>
+
 export interface Database {
   db: Db
   engine: Engine

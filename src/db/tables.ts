@@ -16,6 +16,8 @@ export interface Tables {
     migration_count: Generated<number>
     /** The account's id on the forge. A user gets it at the first sign-in, an organization when it is first listed. */
     forge_id: number | null
+    /** The quota of its archives in bytes: null for the default of the service, -1 for none. */
+    max_archive_bytes: number | null
   }
 
   tokens: {
@@ -64,6 +66,29 @@ export interface Tables {
   }
 
   secrets: { name: string; value: string }
+
+  /** One row for every action that changed something or gave access, and for refused attempts. Rows are never changed. */
+  audit_log: {
+    id: Generated<number>
+    at: number
+    /** The login of the account that acted, or `command line`, `the service` or `not signed in`, which cannot be logins. */
+    actor: string
+    actor_key: string
+    /** Null if no account acted. */
+    actor_id: number | null
+    /** The name of the token or session that the account used. */
+    token_name: string | null
+    address: string | null
+    action: string
+    /** The account that the action is about, which sees the row too. */
+    owner_id: number | null
+    /** Such as `migration 7`. */
+    subject: string | null
+    /** `done` or `refused`. */
+    outcome: string
+    /** JSON. */
+    details: string
+  }
 
   repositories: {
     id: Generated<number>

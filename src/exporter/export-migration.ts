@@ -31,6 +31,7 @@ import {
   storeRecords,
 } from '../migrations/record-store.ts'
 import { recordDamaged } from '../migrations/segment-check-store.ts'
+import { markSegmentsUsed } from '../migrations/segment-store.ts'
 import { type Handler, type Handlers, RetryLater, type Run } from '../queue/queue.ts'
 import { deleteFailedCheck, recordCheck } from '../repositories/check-store.ts'
 import { fullNameOf } from '../repositories/facts.ts'
@@ -237,7 +238,9 @@ async function seal(parts: ExportParts, { migrationId }: MigrationJob, run: Run)
   const sealed = await sealArchive(parts, await migrationById(parts.db, migrationId), run.signal)
   const released = await run.finish(async (tx) => {
     if (!('reason' in sealed)) return sealed.record(tx).then(() => [])
-    const { reason, lost } = sealed
+    const { reason, lost, dropped = [] } = sealed
+    // The next sweep deletes them, unless another archive contains them.
+    await markSegmentsUsed(tx, dropped, 0)
     if (lost) {
       const damagedKeys = lost.flatMap(({ segmentKeys }) => segmentKeys)
       await recordDamaged(tx, damagedKeys, parts.now())

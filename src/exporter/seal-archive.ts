@@ -11,7 +11,9 @@ import {
   organizationsIn,
 } from '../migrations/export-store.ts'
 import type { Migration } from '../migrations/migration.ts'
+import { lockScope } from '../migrations/migration-store.ts'
 import type { LostRepository } from '../migrations/outcome-store.ts'
+import { QuotaExceeded, requireQuota } from '../migrations/quota.ts'
 import { type CheckedSegment, insertSegment } from '../migrations/segment-store.ts'
 import type { Queue } from '../queue/queue.ts'
 import { fullNameOf } from '../repositories/facts.ts'
@@ -26,6 +28,8 @@ import { storedLength } from './read-digest.ts'
 export interface SealParts extends MetadataWriterParts {
   queue: Queue
   archiveTtlMs: number
+  /** The quota of archives of owners without one of their own; none by default. */
+  maxArchiveBytes?: number | undefined
   /** Whether archives are also composed to one blob, which clients download from the store, if the store supports that. */
   isComposed: boolean
 }
@@ -33,7 +37,12 @@ export interface SealParts extends MetadataWriterParts {
 /** The result of a seal job: a function that records the archive, or the reason why the migration failed. */
 type Sealed =
   | { record(tx: Db): Promise<void> }
-  | { reason: string; lost?: readonly LostRepository[] }
+  | {
+      reason: string
+      lost?: readonly LostRepository[]
+      /** Keys of segments that are not kept for a retry. */
+      dropped?: readonly string[]
+    }
 
 /**
  * Called when all repositories have ended. Unless the migration has failed, writes the metadata and the manifest: the archive is the
@@ -65,11 +74,27 @@ export async function sealArchive(
   if ('damaged' in archive) return endAsLost(repositories, new Set([archive.damaged]))
   const plan = planArchive(archive.all)
   const { blobs } = parts
+  const ownKeys = [archive.metadata.key, archive.manifest.key]
+  const requireSpace = (db: Db) =>
+    requireQuota(db, migration, plan.length, parts.maxArchiveBytes).catch(async (error) => {
+      for (const key of ownKeys) await blobs.delete(key)
+      throw error
+    })
+  try {
+    await requireSpace(db)
+  } catch (error) {
+    if (!(error instanceof QuotaExceeded)) throw error
+    return { reason: error.errors[0]!.message!, dropped: repositories.flatMap(segmentKeysOf) }
+  }
   const key = randomUUID()
   const isComposed =
     parts.isComposed && isComposing(blobs) && (await composeArchive(plan, blobs, key, { signal }))
+  if (isComposed) ownKeys.push(key)
   return {
     async record(tx) {
+      // Another archive of the owner may be recorded at the same time. If that fills the quota, the job fails and is repeated.
+      await lockScope(tx, migration)
+      await requireSpace(tx)
       for (const segment of [archive.metadata, archive.manifest]) {
         await insertSegment(tx, segment, now())
       }

@@ -41,6 +41,7 @@ import { dashboard } from './pages/dashboard.ts'
 import { addHtmlPageRoutes, collectFirstSegments } from './pages/html-pages.ts'
 import { addAdminRoutes } from './routes/admin/admin-actions.ts'
 import { addServiceStateRoute } from './routes/admin/admin-service.ts'
+import { addAuditRoutes } from './routes/audit/audit.ts'
 import { addCloneRoutes } from './routes/clones/clones.ts'
 import { addLicenseRoutes } from './routes/licenses/licenses.ts'
 import { addArchiveDownloadRoute } from './routes/migrations/archive-download.ts'
@@ -261,6 +262,7 @@ function addOperations(api: FastifyInstance, parts: ApiParts, guards: Guards): v
   addOwnLocksRoute(api, parts)
   addServiceStateRoute(api, parts)
   addAdminRoutes(api, parts)
+  addAuditRoutes(api, parts)
   addTokenRoutes(api, parts)
   addMigrations(api, parts, CALLER_PATH)
   addWebhookRoutes(api, parts, CALLER_WEBHOOKS_PATH)

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Account, Scope } from '../accounts/account.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
-import type { Db } from '../db/database.ts'
+import type { AlsoWrite, Db } from '../db/database.ts'
 import { selectInBatches } from '../db/statement-batches.ts'
 import { withTimeout } from '../lib/with-timeout.ts'
 import type { RepositorySummary } from '../repositories/facts-store.ts'
@@ -258,24 +258,35 @@ export async function deleteArchive(
   parts: DeleteParts,
   scope: Scope,
   migrationId: number,
-  onCommitted: () => void = () => {},
+  alsoWrite?: AlsoWrite,
 ): Promise<void> {
   const migration = await findMigration(parts.db, scope, migrationId)
-  const keys = migration && (await dropRows(parts, migration.id))
+  const keys = migration && (await dropRows(parts, migration.id, alsoWrite))
   if (!keys) throw new NotFound()
-  onCommitted()
   // The archive is deleted even if the store fails: bytes that remain are orphans, and are swept.
   await withTimeout(DELETION_TIMEOUT_MS, deleteBytes(parts, keys))
 }
 
 /** Deletes the row first and the bytes last: bytes that a crash leaves are swept. */
-export async function removeArchive(parts: DeleteParts, migrationId: number): Promise<void> {
-  await deleteBytes(parts, (await dropRows(parts, migrationId)) ?? [])
+export async function removeArchive(
+  parts: DeleteParts,
+  migrationId: number,
+  alsoWrite?: AlsoWrite,
+): Promise<void> {
+  await deleteBytes(parts, (await dropRows(parts, migrationId, alsoWrite)) ?? [])
 }
 
 /** Returns undefined if there was no archive. */
-const dropRows = ({ db, now }: DeleteParts, migrationId: number): Promise<string[] | undefined> =>
-  db.transaction().execute((tx) => dropArchive(tx, migrationId, now()))
+const dropRows = (
+  { db, now }: DeleteParts,
+  migrationId: number,
+  alsoWrite?: AlsoWrite,
+): Promise<string[] | undefined> =>
+  db.transaction().execute(async (tx) => {
+    const keys = await dropArchive(tx, migrationId, now())
+    if (keys) await alsoWrite?.(tx)
+    return keys
+  })
 
 async function deleteBytes({ blobs }: DeleteParts, keys: readonly string[]): Promise<void> {
   for (const key of keys) await blobs.delete(key)

@@ -1,5 +1,5 @@
 import { isDeadlock } from '../db/connect.ts'
-import type { Db } from '../db/database.ts'
+import type { AlsoWrite, Db } from '../db/database.ts'
 import type { Queue } from '../queue/queue.ts'
 import { endMigration } from './end-migration.ts'
 import { InvalidRequest } from './errors.ts'
@@ -20,10 +20,10 @@ export interface CancelParts extends LockParts {
 export async function cancelMigration(
   parts: CancelParts,
   { id }: Migration,
-  onCommitted: () => void = () => {},
+  alsoWrite?: AlsoWrite,
 ): Promise<Migration> {
   const { queue } = parts
-  const { migration, summary, released } = await cancelInTransaction(parts, id).catch(
+  const { migration, summary, released } = await cancelInTransaction(parts, id, alsoWrite).catch(
     (error: unknown) => {
       if (!(error instanceof InvalidStateChange)) throw error
       throw new InvalidRequest([
@@ -31,7 +31,6 @@ export async function cancelMigration(
       ])
     },
   )
-  onCommitted()
   queue.interrupt(batchOfMigration(id))
   queue.wake()
   logEndedMigration(parts.log, summary)
@@ -41,13 +40,18 @@ export async function cancelMigration(
 
 const MAX_ATTEMPTS = 5
 
-async function cancelInTransaction({ db, queue, now }: CancelParts, id: number) {
+async function cancelInTransaction(
+  { db, queue, now }: CancelParts,
+  id: number,
+  alsoWrite?: AlsoWrite,
+) {
   for (let attempt = 1; ; attempt++) {
     try {
       return await db.transaction().execute(async (tx) => {
         await endMigration({ queue, now }, tx, id, 'failed', { reason: CANCELLED })
         await queue.cancel(tx, batchOfMigration(id))
         const released = await releaseLocks(tx, id, now())
+        await alsoWrite?.(tx)
         // Read here, because a failure to read after the commit would report a cancelled migration as an error.
         const summary = (await summaryById(tx, id))!
         return { migration: await migrationById(tx, id), summary, released }

@@ -1,7 +1,7 @@
 /** An error about one field of a request, as in GitHub's API. */
 export interface FieldError {
   /** Set if the error is not about the resource of the request. */
-  resource?: 'Migration' | 'Repository' | 'Service' | 'Schedule' | 'Hook' | 'Token'
+  resource?: 'Migration' | 'Repository' | 'Service' | 'Schedule' | 'Hook' | 'Token' | 'Audit'
   field?: string
   code: 'missing' | 'missing_field' | 'invalid' | 'already_exists' | 'unprocessable' | 'custom'
   /** The index of an element of a list. */

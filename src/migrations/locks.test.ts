@@ -321,7 +321,7 @@ onEachEngine('locks', (engine) => {
     await writeFile(stuck, '')
     const committed: string[] = []
     const cancel = (migration: typeof mine, who: string) =>
-      cancelMigration(parts, migration, () => committed.push(who))
+      cancelMigration(parts, migration, async () => void committed.push(who))
     assert.equal((await cancel(mine, 'alice')).state, 'failed')
     assert.equal((await cancel(theirs, 'bob')).state, 'failed')
     assert.deepEqual(committed, ['alice', 'bob'])
@@ -356,9 +356,9 @@ onEachEngine('locks', (engine) => {
         throw Object.assign(new Error('the bucket is unavailable'), { code: 'ECONNREFUSED' })
       },
     } as unknown as BlobStore
-    await deleteArchive({ ...parts, blobs }, ownScope(alice), archived.id, () =>
-      committed.push('deleted'),
-    )
+    await deleteArchive({ ...parts, blobs }, ownScope(alice), archived.id, async () => {
+      committed.push('deleted')
+    })
 
     const { id } = await start('alice')
     const dying = dyingAfterCommit(parts)
@@ -367,7 +367,9 @@ onEachEngine('locks', (engine) => {
 
     function startAt(those: StartParts, who: Viewer) {
       const request = { repositories: ['site'], options: OPTIONS }
-      return startMigration(those, ownScope(who), request, () => committed.push('started'))
+      return startMigration(those, ownScope(who), request, async () => {
+        committed.push('started')
+      })
     }
   })
 })

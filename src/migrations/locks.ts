@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { nameKey, type Scope } from '../accounts/account.ts'
-import type { Db } from '../db/database.ts'
+import type { AlsoWrite, Db } from '../db/database.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { isName } from '../lib/names.ts'
 import { withTimeout } from '../lib/with-timeout.ts'
@@ -208,10 +208,13 @@ async function settleEach(
 export async function releaseRepository(
   parts: SourceParts,
   repository: RepositoryName,
-  { forget = false } = {},
+  { forget = false, alsoWrite }: { forget?: boolean; alsoWrite?: AlsoWrite } = {},
 ): Promise<boolean> {
   const { db, source, now } = parts
-  const id = (await releaseLocksOn(db, repository, now()))?.repositoryId
+  const id = await db.transaction().execute(async (tx) => {
+    await alsoWrite?.(tx)
+    return (await releaseLocksOn(tx, repository, now()))?.repositoryId
+  })
   if (id === undefined) return settleAnyCase(source, repository, async () => false)
   const released = await releasedLocks(db, id)
   const exists = await settleHere(parts, id)
@@ -228,7 +231,7 @@ export async function unlockRepository(
   scope: Scope,
   migrationId: number,
   repoName: string,
-  onCommitted: () => void = () => {},
+  alsoWrite?: AlsoWrite,
 ): Promise<void> {
   if (!(await findMigration(parts.db, scope, migrationId))) throw new NotFound()
   const wanted = nameKey(repoName)
@@ -239,9 +242,11 @@ export async function unlockRepository(
     held.find((each) => keyOfName(each) === (wanted.includes('/') ? wanted : own)) ??
     (named.length === 1 ? named[0] : undefined)
   if (!lock) throw new NotFound()
-  const released = await releaseLocks(parts.db, migrationId, parts.now(), lock.repositoryId)
-  if (released.length === 0) throw new NotFound()
-  onCommitted()
+  await parts.db.transaction().execute(async (tx) => {
+    const released = await releaseLocks(tx, migrationId, parts.now(), lock.repositoryId)
+    if (released.length === 0) throw new NotFound()
+    await alsoWrite?.(tx)
+  })
   await withTimeout(MAX_WAIT_MS, settleLock(parts, lock.repositoryId))
 }
 
@@ -249,10 +254,13 @@ export async function unlockRepository(
 export async function releaseAnyLock(
   parts: LockParts,
   repository: RepositoryName,
-  onCommitted: () => void,
+  alsoWrite: AlsoWrite,
 ): Promise<void> {
-  const released = await releaseLocksOn(parts.db, repository, parts.now())
-  if (!released || released.locks === 0) throw new NotFound()
-  onCommitted()
-  await withTimeout(MAX_WAIT_MS, settleLock(parts, released.repositoryId))
+  const { repositoryId } = await parts.db.transaction().execute(async (tx) => {
+    const released = await releaseLocksOn(tx, repository, parts.now())
+    if (!released || released.locks === 0) throw new NotFound()
+    await alsoWrite(tx)
+    return released
+  })
+  await withTimeout(MAX_WAIT_MS, settleLock(parts, repositoryId))
 }

@@ -107,4 +107,15 @@ export interface ExportTask {
 }
 
 /** The batch of all jobs of a migration. */
+/** Returns what the audit log says about a migration. */
+export const aboutMigration = ({
+  id,
+  guid,
+  owner,
+}: Pick<Migration, 'id' | 'guid'> & { owner: Pick<Account, 'id' | 'login'> }) => ({
+  subject: `migration ${id}`,
+  owner,
+  details: { migration: id, guid },
+})
+
 export const batchOfMigration = (migrationId: number): string => `migration ${migrationId}`

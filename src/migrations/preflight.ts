@@ -6,6 +6,7 @@ import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { recentRate } from './outcome-store.ts'
 import { archiveWarnings } from './progress.ts'
+import { describeQuota, type Quota, readQuota } from './quota.ts'
 import { findSegment, warningOf } from './segment-store.ts'
 import { readSnapshot, type StartParts, type StartRequest } from './start-migration.ts'
 
@@ -28,6 +29,7 @@ export interface Forecast {
   freeBytes: number | null
   /** Estimated from recent exports; null if there are none. */
   seconds: number | null
+  quota: Quota
   /** Warnings about the archive. */
   warnings: string[]
 }
@@ -55,12 +57,19 @@ export async function forecast(
   const bytesToWrite = sizeOf(exported.filter(({ reused }) => !reused))
   const rate = await recentRate(parts.db)
   const freeBytes = await smallestFreeBytes(parts.db, parts.now())
+  const quota = await readQuota(parts.db, scope.owner, parts.maxArchiveBytes)
+  const archiveBytes = sizeOf(exported)
   return {
     repositories: forecasts,
     bytesToWrite,
     freeBytes,
     seconds: rate === null ? null : Math.ceil(bytesToWrite / rate),
-    warnings: [...spaceWarnings(bytesToWrite, freeBytes), ...archiveWarnings(sizeOf(exported))],
+    quota,
+    warnings: [
+      ...spaceWarnings(bytesToWrite, freeBytes),
+      ...(quota.used + archiveBytes > quota.max ? [describeQuota(quota, archiveBytes)] : []),
+      ...archiveWarnings(archiveBytes),
+    ],
   }
 }
 

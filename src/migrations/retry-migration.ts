@@ -1,4 +1,5 @@
 import type { Scope } from '../accounts/account.ts'
+import type { AlsoWrite } from '../db/database.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { fullNameOf } from '../repositories/facts.ts'
 import type { Source } from '../sources/source.ts'
@@ -30,7 +31,7 @@ export async function retryMigration(
   scope: Scope,
   migration: Migration,
   { allowPartial }: RetryRequest,
-  onCommitted?: (started: Migration) => void,
+  alsoWrite?: AlsoWrite<[Migration]>,
 ): Promise<StartedMigration> {
   if (unfinishedStates.includes(migration.state)) {
     throw new InvalidRequest([
@@ -44,8 +45,8 @@ export async function retryMigration(
   const rest = { name, options: { ...migration.options, allowPartial: isPartial } }
   try {
     return isPartial && before.length > 0
-      ? await startAgain(parts, scope, { before, ...rest }, { ...(onCommitted && { onCommitted }) })
-      : await startMigration(parts, scope, { repositories, ...rest }, onCommitted)
+      ? await startAgain(parts, scope, { before, ...rest }, alsoWrite)
+      : await startMigration(parts, scope, { repositories, ...rest }, alsoWrite)
   } catch (error) {
     if (error instanceof NothingToMigrate)
       throw new InvalidRequest(error.uncovered.map(noLongerCoveredError))

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Account, nameKey, type Scope } from '../accounts/account.ts'
-import type { Db } from '../db/database.ts'
+import type { AlsoWrite, Db } from '../db/database.ts'
 import { isName } from '../lib/names.ts'
 import type { Queue } from '../queue/queue.ts'
 import {
@@ -32,11 +32,14 @@ import {
 } from './migration.ts'
 import { countUnfinished, insertMigration, lockScope } from './migration-store.ts'
 import { recordSkipped } from './outcome-store.ts'
+import { requireQuota } from './quota.ts'
 
 export interface StartParts extends CoverParts {
   queue: Queue
   maxUnfinished: number
   lockTtlMs: number
+  /** The quota of archives of owners without one of their own; none by default. */
+  maxArchiveBytes?: number | undefined
 }
 
 export interface StartRequest {
@@ -53,17 +56,11 @@ export async function startMigration(
   parts: StartParts,
   scope: Scope,
   { repositories, ...rest }: StartRequest,
-  onCommitted: (started: Migration) => void = () => {},
+  alsoWrite?: AlsoWrite<[Migration]>,
 ): Promise<StartedMigration> {
   const { orgMetadataOnly } = rest.options
   const snapshot = orgMetadataOnly ? [] : await readSnapshot(parts, scope, repositories)
-  return insertAndStart(parts, scope, { snapshot, ...rest }, { onCommitted })
-}
-
-export interface StartSteps {
-  /** Called in the same transaction; an error aborts the start. */
-  alsoWrite?(tx: Db, started: Migration): Promise<void>
-  onCommitted?(started: Migration): void
+  return insertAndStart(parts, scope, { snapshot, ...rest }, alsoWrite)
 }
 
 /** The scope covers none of the repositories any more. */
@@ -77,7 +74,10 @@ export class NothingToMigrate extends Error {
   }
 }
 
-export interface CoveredSteps extends StartSteps {
+export interface CoveredSteps {
+  alsoWrite?: AlsoWrite<[Migration]>
+  /** What the archive takes at least, for the quota. */
+  minBytes?: number
   /**
    * Called with the names that are no longer covered, before anything is written. Returns the facts of those that the migration lists as
    * skipped, so that its owner sees that they are not in the archive.
@@ -93,10 +93,10 @@ export async function startCovered(
   parts: StartParts,
   scope: Scope,
   { repositories, ...rest }: StartRequest,
-  { onUncovered, ...steps }: CoveredSteps,
+  { onUncovered, alsoWrite, minBytes = 0 }: CoveredSteps,
 ): Promise<StartedMigration> {
   if (rest.options.orgMetadataOnly)
-    return insertAndStart(parts, scope, { snapshot: [], ...rest }, steps)
+    return insertAndStart(parts, scope, { snapshot: [], minBytes, ...rest }, alsoWrite)
   const names = repositories.flatMap((text) => parseName(text, scope) ?? [])
   const covered = await coveredFacts(parts, scope, names)
   const snapshot = names.flatMap((name) => covered.get(keyOfName(name)) ?? [])
@@ -107,10 +107,11 @@ export async function startCovered(
   const contents = {
     snapshot: [...snapshot, ...listed],
     skipped: new Set(listed.map((_, at) => snapshot.length + at)),
+    minBytes,
     ...rest,
   }
   if (contents.snapshot.length === 0) throw new NothingToMigrate(uncovered)
-  return insertAndStart(parts, scope, contents, steps)
+  return insertAndStart(parts, scope, contents, alsoWrite)
 }
 
 /** Returns earlier facts of repositories, without the details of those that the owner of the scope may no longer read. */
@@ -132,7 +133,7 @@ export async function startAgain(
   parts: StartParts,
   scope: Scope,
   { before, ...rest }: { before: readonly RepositoryFacts[] } & Omit<StartRequest, 'repositories'>,
-  steps: StartSteps,
+  alsoWrite?: AlsoWrite<[Migration]>,
 ): Promise<StartedMigration> {
   const names = before.map(({ owner, name }) => ({ owner: owner.login, name }))
   const covered = await coveredFacts(parts, scope, names)
@@ -144,20 +145,21 @@ export async function startAgain(
     if (!facts) skipped.add(position)
     return facts ?? redacted[position]!
   })
-  return insertAndStart(parts, scope, { snapshot, skipped, ...rest }, steps)
+  return insertAndStart(parts, scope, { snapshot, skipped, ...rest }, alsoWrite)
 }
 
 interface StartContents extends Omit<StartRequest, 'repositories'> {
   snapshot: RepositoryFacts[]
   /** Positions of repositories that are skipped from the start. */
   skipped?: ReadonlySet<number>
+  minBytes?: number
 }
 
 async function insertAndStart(
   parts: StartParts,
   scope: Scope,
-  { snapshot, skipped = new Set(), name = null, options }: StartContents,
-  { alsoWrite, onCommitted }: StartSteps,
+  { snapshot, skipped = new Set(), minBytes = 0, name = null, options }: StartContents,
+  alsoWrite?: AlsoWrite<[Migration]>,
 ): Promise<StartedMigration> {
   const { db, queue, now } = parts
   const { orgMetadataOnly, lockRepositories } = options
@@ -172,6 +174,8 @@ async function insertAndStart(
         { code: 'custom', message: tooManyUnfinished(scope, parts.maxUnfinished) },
       ])
     }
+    const needed = Math.max(minBytes, options.excludeGitData ? 0 : sizeOf(toExport))
+    await requireQuota(tx, scope, needed, parts.maxArchiveBytes)
     const started = await insertMigration(tx, {
       guid: randomUUID(),
       owner: scope.owner,
@@ -201,11 +205,14 @@ async function insertAndStart(
     await alsoWrite?.(tx, started)
     return started
   })
-  onCommitted?.(migration)
   queue.wake('jobs')
   if (lockRepositories) await lockEarly(parts, migration.id)
   return { ...migration, repositories: snapshot }
 }
+
+/** Returns the size in the catalogue: an estimate of what the repositories take in an archive. */
+const sizeOf = (repositories: readonly RepositoryFacts[]): number =>
+  repositories.reduce((sum, { sizeKib }) => sum + sizeKib * 1024, 0)
 
 const tooManyUnfinished = ({ owner }: Scope, max: number): string =>
   `${isOrganization(owner) ? `${owner.login} already has` : 'You already have'} ${max} unfinished migrations. ` +

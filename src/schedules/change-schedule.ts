@@ -1,4 +1,5 @@
 import type { Account, Scope } from '../accounts/account.ts'
+import type { AlsoWrite } from '../db/database.ts'
 import {
   type FieldError,
   InvalidRequest,
@@ -42,6 +43,7 @@ export async function createSchedule(
   scope: Scope,
   runsAs: Account,
   input: CompleteInput,
+  alsoWrite?: AlsoWrite<[id: number]>,
 ): Promise<Schedule> {
   const { db, now, maxSchedules } = parts
   const request = await validate(parts, scope, input)
@@ -53,7 +55,10 @@ export async function createSchedule(
       throw tooManySchedules(scope, maxSchedules)
     const time = now()
     const nextRunAt = nextRun(request, time)
-    return insertSchedule(tx, { ...request, owner, runsAs, nextRunAt, isPaused, now: time })
+    const added = { ...request, owner, runsAs, nextRunAt, isPaused, now: time }
+    const id = await insertSchedule(tx, added)
+    await alsoWrite?.(tx, id)
+    return id
   })
   return (await findSchedule(db, scope, id))!
 }
@@ -79,6 +84,7 @@ export async function changeSchedule(
   viewer: Account,
   id: number,
   input: ScheduleInput,
+  alsoWrite?: AlsoWrite,
 ): Promise<Schedule> {
   const { db, now } = parts
   for (let attempt = 1; ; attempt++) {
@@ -93,7 +99,12 @@ export async function changeSchedule(
     const nextRunAt = isRescheduled ? nextRun(request, time) : current.nextRunAt
     const runsAs = isResumed ? viewer : current.runsAs
     const change = { ...request, isPaused, runsAs, nextRunAt, now: time }
-    if (await updateSchedule(db, current, change)) return (await findSchedule(db, scope, id))!
+    const isSaved = await db.transaction().execute(async (tx) => {
+      if (!(await updateSchedule(tx, current, change))) return false
+      await alsoWrite?.(tx)
+      return true
+    })
+    if (isSaved) return (await findSchedule(db, scope, id))!
     if (attempt === MAX_ATTEMPTS)
       throw new Error(
         `schedule ${id}: cannot save: it was changed during each of ${MAX_ATTEMPTS} attempts`,

@@ -43,7 +43,7 @@ async function retentionScene(t: TestContext, engine: Engine, input: Partial<Sch
         ...input,
       })
     },
-    release: (id: number) => releaseArchive({ ...parts, blobs }, schedule, id, () => {}),
+    release: (id: number) => releaseArchive({ ...parts, blobs }, schedule, id, async () => {}),
   }
 }
 

@@ -1,5 +1,6 @@
 import { nameKey } from '../accounts/account.ts'
-import type { Db } from '../db/database.ts'
+import { audited, THE_SERVICE } from '../accounts/audit-log.ts'
+import type { AlsoWrite, Db } from '../db/database.ts'
 import { statementBatches } from '../db/statement-batches.ts'
 import {
   type ArchivedRepository,
@@ -25,17 +26,13 @@ export interface KeepParts extends DeleteParts {
  * deleted, or after the service paused it because its owner is gone. Archives of other migrations are not touched.
  */
 export async function keepArchives(parts: KeepParts): Promise<void> {
-  const { db, now, log, archiveTtlMs } = parts
+  const { db, now, archiveTtlMs } = parts
   const archives = await scheduledArchives(db)
   const kept: ScheduledArchive[] = []
   for (const scheduled of Map.groupBy(archives, ({ scheduleId }) => scheduleId).values()) {
     const { protectedArchives, deletable } = await archivesBeyondKeep(db, scheduled)
     kept.push(...scheduled.slice(0, scheduled[0]!.keep), ...protectedArchives)
-    for (const { id, scheduleId } of deletable) {
-      await removeArchive(parts, id)
-      const about = { audit: 'migration.delete_archive', migration: id, schedule: scheduleId }
-      log.info(about, 'migration.delete_archive')
-    }
+    for (const each of deletable) await deleteBeyondKeep(parts, each)
   }
   const time = now()
   const toPostpone = kept.filter(
@@ -55,12 +52,28 @@ export async function keepArchives(parts: KeepParts): Promise<void> {
   }
 }
 
+const deleteBeyondKeep = (
+  parts: Pick<KeepParts, keyof DeleteParts | 'log'>,
+  { id, ownerId, scheduleId }: ScheduledArchive,
+): Promise<void> =>
+  audited(parts, THE_SERVICE, (record) =>
+    removeArchive(parts, id, (tx) =>
+      record(tx, 'migration.delete_archive', {
+        subject: `migration ${id}`,
+        owner: { id: ownerId },
+        details: { migration: id, schedule: scheduleId },
+      }),
+    ),
+  )
+
 interface ScheduledArchive {
   /** The id of the migration. */
   id: number
   repositoryCount: number
   createdAt: number
   expiresAt: number
+  ownerId: number
+  bytes: number
   scheduleId: number
   keep: number
   /** Whether the service paused a person's own schedule, for example because the account was removed. Its archives then expire. */
@@ -78,15 +91,18 @@ async function scheduledArchives(
     .innerJoin('migrations', 'migrations.id', 'migration_id')
     .select(['migrations.id', 'repository_count as repositoryCount'])
     .select(['migrations.created_at as createdAt', 'archive_expires_at as expiresAt'])
+    .select('archive_bytes')
     .select(['schedules.id as scheduleId', 'keep', 'paused_reason'])
     .select(['schedules.owner_id', 'schedules.runs_as_id'])
     .where('archive_expires_at', 'is not', null)
     .$if(scheduleIds !== undefined, (all) => all.where('schedules.id', 'in', scheduleIds!))
     .orderBy('migrations.id', 'desc')
     .execute()
-  return rows.map(({ paused_reason, owner_id, runs_as_id, ...row }) => ({
+  return rows.map(({ paused_reason, owner_id, runs_as_id, archive_bytes, ...row }) => ({
     ...row,
     expiresAt: row.expiresAt!,
+    ownerId: owner_id,
+    bytes: archive_bytes ?? 0,
     isAbandoned: paused_reason !== null && owner_id === runs_as_id,
   }))
 }
@@ -131,16 +147,44 @@ export async function protectedArchivesOf(
   return found
 }
 
+/** Returns the size of the newest archive of a schedule, which predicts that of the next one; 0 if there is none. */
+export const newestArchiveBytes = async (db: Db, { id }: Schedule): Promise<number> =>
+  (await scheduledArchives(db, [id]))[0]?.bytes ?? 0
+
+/**
+ * Deletes archives of a schedule that its next archive replaces, oldest first, if that frees so many bytes. Returns false, and deletes
+ * nothing, if it does not. An archive with a repository that no newer one contains is not deleted.
+ */
+export async function makeRoomForNext(
+  parts: Pick<KeepParts, keyof DeleteParts | 'log'>,
+  { id, keep }: Schedule,
+  bytes: number,
+): Promise<boolean> {
+  const archives = await scheduledArchives(parts.db, [id])
+  const beyond = archives.map((each) => ({ ...each, keep: keep - 1 }))
+  const { deletable } = await archivesBeyondKeep(parts.db, beyond)
+  const toDelete: ScheduledArchive[] = []
+  let freed = 0
+  for (const each of deletable.toReversed()) {
+    if (freed >= bytes) break
+    toDelete.push(each)
+    freed += each.bytes
+  }
+  if (freed < bytes) return false
+  for (const each of toDelete) await deleteBeyondKeep(parts, each)
+  return true
+}
+
 /** Deletes an archive that a schedule keeps in addition to the newest `keep`. Throws NotFound if the migration has none. */
 export async function releaseArchive(
   parts: DeleteParts,
   { id, owner }: Schedule,
   migrationId: number,
-  onCommitted: () => void,
+  alsoWrite: AlsoWrite,
 ): Promise<void> {
   const archives = (await protectedArchivesOf(parts.db, [id])).get(id) ?? []
   if (!archives.some((each) => each.migrationId === migrationId)) throw new NotFound()
-  await deleteArchive(parts, { owner }, migrationId, onCommitted)
+  await deleteArchive(parts, { owner }, migrationId, alsoWrite)
 }
 
 /**

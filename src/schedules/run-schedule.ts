@@ -1,11 +1,14 @@
 import type { Account } from '../accounts/account.ts'
+import { audited } from '../accounts/audit-log.ts'
 import { hasOnlyRevokedTokens } from '../accounts/token-store.ts'
 import { findVisibleOrganization } from '../accounts/visible-organization.ts'
-import type { Db } from '../db/database.ts'
+import type { AlsoWrite, Db } from '../db/database.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
+import type { DeleteParts } from '../migrations/archive-store.ts'
 import { InvalidRequest } from '../migrations/errors.ts'
 import type { OutcomeLog } from '../migrations/log-outcome.ts'
-import type { Migration } from '../migrations/migration.ts'
+import { aboutMigration, type Migration } from '../migrations/migration.ts'
+import { QuotaExceeded } from '../migrations/quota.ts'
 import {
   allCovered,
   NothingToMigrate,
@@ -14,7 +17,7 @@ import {
 } from '../migrations/start-migration.ts'
 import { AccountRemoved, FRESH } from '../repositories/refresh-rights.ts'
 import { Unreadable } from '../sources/unreadable.ts'
-import { factsInArchives } from './keep-archives.ts'
+import { factsInArchives, makeRoomForNext, newestArchiveBytes } from './keep-archives.ts'
 import { CLOCK_TOLERANCE_MS, isTooLate, nextRun } from './next-run.ts'
 import {
   insertRun,
@@ -48,7 +51,7 @@ interface Trigger {
   by: Account
   /** Reserves the schedule for this run, or throws RunAlreadyTaken. */
   take(tx: Db): Promise<void>
-  onCommitted?(started: Migration): void
+  alsoWrite: AlsoWrite<[Migration]>
 }
 
 /**
@@ -57,17 +60,22 @@ interface Trigger {
  * is then still due.
  */
 export async function runDue(
-  parts: StartParts,
+  parts: DueParts,
   schedule: Schedule,
   next: number,
 ): Promise<RunResult | undefined> {
   const take = (tx: Db) => takeDueTime(tx, schedule, next)
+  const { id, nextRunAt: dueAt, runsAs: by } = schedule
+  const actor = { login: by.login, accountId: by.id, details: { schedule: id } }
   try {
-    return await startOrRecord(parts, schedule, {
-      dueAt: schedule.nextRunAt,
-      by: schedule.runsAs,
-      take,
-    })
+    return await audited(parts, actor, (record) =>
+      startOrRecord(parts, schedule, {
+        dueAt,
+        by,
+        take,
+        alsoWrite: (tx, started) => record(tx, 'migration.start', aboutMigration(started)),
+      }),
+    )
   } catch (error) {
     if (error instanceof RunAlreadyTaken) return undefined
     throw error
@@ -75,7 +83,7 @@ export async function runDue(
 }
 
 async function startOrRecord(
-  parts: StartParts,
+  parts: DueParts,
   schedule: Schedule,
   trigger: Trigger,
 ): Promise<RunResult> {
@@ -97,9 +105,9 @@ async function startOrRecord(
  * InvalidRequest, without recording a run, if it cannot run.
  */
 export async function runNow(
-  parts: StartParts,
+  parts: DueParts,
   schedule: Schedule,
-  request: Required<Pick<Trigger, 'by' | 'onCommitted'>>,
+  request: Pick<Trigger, 'by' | 'alsoWrite'>,
 ): Promise<ScheduleRun> {
   const take = (tx: Db) => lockSchedule(tx, schedule)
   try {
@@ -118,9 +126,9 @@ const sentence = (text: string): string => `${text[0]!.toUpperCase()}${text.slic
 
 /** Starts the migration like a request, and reserves the schedule in its transaction. */
 async function start(
-  parts: StartParts,
+  parts: DueParts,
   schedule: Schedule,
-  { dueAt, by, take, onCommitted }: Trigger,
+  { dueAt, by, take, alsoWrite }: Trigger,
 ): Promise<{ migration: Migration; run: ScheduleRun }> {
   await requirePreviousRunEnded(parts.db, schedule)
   const { owner, name, isForAll, options } = schedule
@@ -129,6 +137,7 @@ async function start(
   let skipped: SkippedRepository[] = []
   let run!: ScheduleRun
   const steps = {
+    minBytes: await newestArchiveBytes(parts.db, schedule),
     async onUncovered(uncovered: readonly string[]) {
       // A repository that was removed since the last sync is not one of all repositories any more.
       if (isForAll) return []
@@ -137,16 +146,22 @@ async function start(
       const isRefused = dueAt === null && uncovered.length === repositories.length
       return isRefused ? [] : factsInArchives(parts.db, schedule, uncovered)
     },
-    async alsoWrite(tx: Db, { id: migrationId }: Migration) {
+    async alsoWrite(tx: Db, migration: Migration) {
       await take(tx)
       await requirePreviousRunEnded(tx, schedule)
       const outcome = 'started' as const
-      const newRun = { dueAt, createdAt: parts.now(), outcome, migrationId, skipped }
+      const newRun = { dueAt, createdAt: parts.now(), outcome, migrationId: migration.id, skipped }
       run = await insertRun(tx, schedule, newRun)
+      await alsoWrite(tx, migration)
     },
-    ...(onCommitted && { onCommitted }),
   }
-  const migration = await startCovered(parts, scope, { name, repositories, options }, steps)
+  const startOnce = () => startCovered(parts, scope, { name, repositories, options }, steps)
+  const migration = await startOnce().catch(async (error: unknown) => {
+    const isRoomMade =
+      error instanceof QuotaExceeded && (await makeRoomForNext(parts, schedule, error.missing))
+    if (!isRoomMade) throw error
+    return startOnce()
+  })
   return { migration, run }
 }
 
@@ -212,7 +227,7 @@ async function reasonToPause(
   return organization?.mayMigrate ? undefined : `${login} is no longer an owner of ${owner.login}`
 }
 
-export interface DueParts extends StartParts {
+export interface DueParts extends StartParts, DeleteParts {
   log: OutcomeLog
 }
 
@@ -256,14 +271,12 @@ async function runOne(parts: DueParts, schedule: Schedule, time: number): Promis
   if (result) logRun(parts.log, schedule, result)
 }
 
-/** Logs a start with the audit fields of a start by request. */
+/** Logs what a start without a caller has to report. The start itself is in the audit log. */
 function logRun(log: OutcomeLog, schedule: Schedule, result: RunResult): void {
   const { id, owner } = schedule
   const by = { schedule: id, owner: owner.login, login: schedule.runsAs.login }
   const { migration, outcome, reason, skipped } = result
   if (migration) {
-    const about = { audit: 'migration.start', ...by, migration: migration.id, guid: migration.guid }
-    log.info(about, 'migration.start')
     if (skipped.length > 0) log.warn({ ...by, skipped }, `schedule ${id} skipped repositories`)
     return
   }

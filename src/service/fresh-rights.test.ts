@@ -103,7 +103,8 @@ async function scene(t: TestContext, engine: Engine) {
       addToken(db, await ensureAccount(db, login, 0), { name: '', expiresAt: null, now: now() }),
     /** Creates a schedule of tools for a person or an organization. Returns a function that runs it. */
     async scheduled(login: string, { login: ownerLogin }: User) {
-      const parts = { db, queue, now, source, rights, ...starting, maxSchedules: 9 }
+      const shared = { db, queue, now, source, rights, blobs, log: exporting.parts.log }
+      const parts = { ...shared, ...starting, maxSchedules: 9 }
       const maker = await ensureAccount(db, login, 0)
       const owner = (await findAccount(db, ownerLogin))!
       const order = {

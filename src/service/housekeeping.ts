@@ -1,3 +1,4 @@
+import { sweepAudit } from '../accounts/audit-log.ts'
 import { sweepSessions } from '../accounts/session-store.ts'
 import { acquireLease, type Lease, renewLease } from '../db/lease-store.ts'
 import { checkStore } from '../exporter/check-segments.ts'
@@ -38,6 +39,7 @@ export function startHousekeeping(config: Config, parts: HousekeepingParts): Rep
     lockTtlMs: config.lockTtl,
     migrationHistoryMs: config.migrationHistory,
     maxUnfinished: config.maxUnfinishedMigrations,
+    maxArchiveBytes: config.maxArchiveBytes,
   }
 
   const repeat = (name: string, everyMs: number, task: () => Promise<void>) =>
@@ -79,6 +81,9 @@ export function startHousekeeping(config: Config, parts: HousekeepingParts): Rep
       const removed = await sweepHistory({ ...parts, ...options })
       if (removed > 0) log.info({ migrations: removed }, 'old migrations removed')
     }),
+    repeatInOneProcess('sweeping the audit log', HOUR_MS, () =>
+      sweepAudit(db, { now: now(), retentionMs: config.auditRetention }),
+    ),
     repeatInOneProcess('sweeping facts', DAY_MS, async () => void (await sweepFacts(db, now()))),
     repeatInOneProcess('sweeping discussions', DAY_MS, () => sweepDiscussions(db, now)),
     repeatInOneProcess('checking stored data', MINUTE_MS, async (lease) => {

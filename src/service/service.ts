@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { open, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { recordAccess, viewerAsActor } from '../accounts/audit-log.ts'
 import { createAuthenticator } from '../accounts/authenticator.ts'
 import { readDashboard } from '../http/pages/dashboard-files.ts'
 import { offsetTimestamps } from '../http/rendering.ts'
@@ -64,6 +65,7 @@ async function startOnce(config: Config, logging: Log): Promise<Service> {
     mayCreateAccounts: config.oidcCreate === 'yes',
     links: archiveLinks(baseUrl, await signingKey(db, 'link-key'), config.linkTtl),
     maxUnfinished: config.maxUnfinishedMigrations,
+    maxArchiveBytes: config.maxArchiveBytes,
     maxSchedules: config.maxSchedules,
     maxTokens: config.maxTokens,
     lockTtlMs: config.lockTtl,
@@ -135,8 +137,10 @@ function openAuthenticator(stack: AsyncDisposableStack, parts: ProcessParts) {
     db,
     now,
     forge: openForgeSignIn(parts),
-    onExpired: ({ account: { login }, tokenId }, from) =>
-      log.info({ audit: 'token.use_after_expiry', login, tokenId, from }, 'token.use_after_expiry'),
+    onExpired: (viewer, address) =>
+      recordAccess(parts, { ...viewerAsActor(viewer), address }, 'token.use_after_expiry', {
+        outcome: 'refused',
+      }),
   })
   stack.defer(authenticator.recordUses)
   const recording = repeatedly(authenticator.recordUses, RECORD_TOKEN_USE_INTERVAL_MS, (err) =>

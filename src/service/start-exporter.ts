@@ -50,6 +50,7 @@ export async function startExporter(
     segments,
     scratch: scratch.directory,
     archiveTtlMs: config.archiveTtl,
+    maxArchiveBytes: config.maxArchiveBytes,
     segmentCheckAgeMs: config.segmentCheckAge,
     isComposed: config.downloads === 'redirect',
     generator: `godwit ${VERSION}`,

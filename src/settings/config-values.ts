@@ -51,6 +51,17 @@ export const durationUpTo =
     return ms
   }
 
+const BYTES: Record<string, number> = { '': 1, K: 1e3, M: 1e6, G: 1e9, T: 1e12 }
+
+/** Parses `50G`, `500M` or a number of bytes, in decimal units; `none` is Infinity. */
+export function byteLimit(text: string): number {
+  if (text === 'none') return Number.POSITIVE_INFINITY
+  const [, amount, unit = ''] = /^(\d{1,12})([KMGT]?)$/.exec(text) ?? []
+  const bytes = Number(amount) * BYTES[unit]!
+  if (!Number.isSafeInteger(bytes)) throw new Error('must be a size such as 500M or 50G, or none')
+  return bytes
+}
+
 export const version = matching(/^\d+\.\d+\.\d+$/, 'must be a version such as 3.7.0')
 
 export interface Listen {

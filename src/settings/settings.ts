@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import {
   addressTemplate,
   bucketAddress,
+  byteLimit,
   claimValues,
   duration,
   durationOrZero,
@@ -188,6 +189,13 @@ export const options = {
     read: wholeNumber(0, 10_000),
     defaultValue: '20',
   },
+  maxArchiveBytes: {
+    argument: 'BYTES',
+    about:
+      'what the archives of one account or organization may add up to, such as 50G; `godwit account edit` sets it for one of them',
+    read: byteLimit,
+    defaultValue: 'none',
+  },
   rateLimit: {
     argument: 'N',
     about: 'maximum number of requests per account per hour; 0 for no limit',
@@ -264,6 +272,12 @@ export const options = {
       'how long a migration is listed after its end; those with an archive, and the runs that a schedule lists, stay longer; 0 to keep it for ever',
     read: durationOrZero,
     defaultValue: '365d',
+  },
+  auditRetention: {
+    argument: 'DURATION',
+    about: 'how long the audit log is kept',
+    read: duration,
+    defaultValue: '400d',
   },
   lockTtl: {
     argument: 'DURATION',

@@ -1,5 +1,5 @@
 import type { Account, Scope } from '../accounts/account.ts'
-import { type Db, lockRow } from '../db/database.ts'
+import { type AlsoWrite, type Db, lockRow } from '../db/database.ts'
 import type { Queue } from '../queue/queue.ts'
 import {
   batchOfWebhook,
@@ -34,6 +34,7 @@ export async function addWebhook(
   scope: Scope,
   settings: WebhookSettings,
   ping: PingFacts,
+  alsoWrite?: AlsoWrite<[Webhook]>,
 ): Promise<Webhook | undefined> {
   const { db, queue, now } = parts
   const added = await db.transaction().execute(async (tx) => {
@@ -41,6 +42,7 @@ export async function addWebhook(
     if ((await listWebhooks(tx, scope)).length >= MAX_WEBHOOKS) return undefined
     const webhook = await insertWebhook(tx, scope, settings, now())
     if (settings.isActive) await sendPing(parts, tx, webhook, ping)
+    await alsoWrite?.(tx, webhook)
     return webhook
   })
   queue.wake('webhooks')
@@ -51,19 +53,28 @@ export async function editWebhook(
   { db, now }: ManageParts,
   webhook: Webhook,
   settings: WebhookSettings,
+  alsoWrite?: AlsoWrite,
 ): Promise<Webhook> {
   const updatedAt = now()
-  await updateWebhook(db, webhook, settings, updatedAt)
+  await db.transaction().execute(async (tx) => {
+    await updateWebhook(tx, webhook, settings, updatedAt)
+    await alsoWrite?.(tx)
+  })
   const disabledReason = settings.isActive ? null : webhook.disabledReason
   return { ...webhook, ...settings, updatedAt, failingSince: null, disabledReason }
 }
 
 /** Removes the webhook with its events and deliveries, and stops deliveries that are running. */
-export async function removeWebhook({ db, queue }: ManageParts, webhook: Webhook): Promise<void> {
+export async function removeWebhook(
+  { db, queue }: ManageParts,
+  webhook: Webhook,
+  alsoWrite?: AlsoWrite,
+): Promise<void> {
   const batch = batchOfWebhook(webhook)
   await db.transaction().execute(async (tx) => {
     await deleteWebhook(tx, webhook)
     await queue.cancel(tx, batch)
+    await alsoWrite?.(tx)
   })
   queue.interrupt(batch)
 }
@@ -73,12 +84,14 @@ export async function pingWebhook(
   parts: ManageParts,
   webhook: Webhook,
   ping: PingFacts,
+  alsoWrite?: AlsoWrite,
 ): Promise<void> {
   await parts.db.transaction().execute(async (tx) => {
     await lockRow(tx, 'webhooks', webhook.id)
     await requireFewWaiting(tx, webhook)
     await requireFewPings(tx, webhook, parts.now())
     await sendPing(parts, tx, webhook, ping)
+    await alsoWrite?.(tx)
   })
   parts.queue.wake('webhooks')
 }
@@ -117,6 +130,7 @@ export async function redeliver(
   { db, queue, now }: ManageParts,
   webhook: Webhook,
   eventId: number,
+  alsoWrite?: AlsoWrite,
 ): Promise<void> {
   await db.transaction().execute(async (tx) => {
     await requireFewWaiting(tx, webhook)
@@ -138,6 +152,7 @@ export async function redeliver(
       .returning('generation')
       .executeTakeFirstOrThrow()
     await enqueueDelivery(queue, tx, webhook, { eventId, generation })
+    await alsoWrite?.(tx)
   })
   queue.wake('webhooks')
 }

@@ -24,7 +24,15 @@ export const validationErrorSchema = s.object(
     errors: s.arrayOf(
       s.object(
         {
-          resource: s.enumOf(['Migration', 'Repository', 'Service', 'Schedule', 'Hook', 'Token']),
+          resource: s.enumOf([
+            'Migration',
+            'Repository',
+            'Service',
+            'Schedule',
+            'Hook',
+            'Token',
+            'Audit',
+          ]),
           field: { ...s.string, description: 'The field of the request.' },
           code: s.enumOf(codes),
           index: { ...s.count, description: 'The index of the element, if the field is a list.' },

@@ -159,6 +159,18 @@ export const forecastRepositorySchema = s.object({
   },
 })
 
+export const quotaSchema = s.object(
+  {
+    max_bytes: { ...countOrNull, description: 'Null if there is no quota.' },
+    used_bytes: {
+      ...s.count,
+      description:
+        'The sum of what the downloads of all archives have. What two archives share counts in both.',
+    },
+  },
+  { description: 'What the archives of an owner may add up to, and what they do.' },
+)
+
 export const forecastSchema = s.object(
   {
     repositories: s.arrayOf(forecastRepositorySchema),
@@ -171,6 +183,7 @@ export const forecastSchema = s.object(
       ...countOrNull,
       description: 'Null if there is no earlier export to estimate from.',
     },
+    quota: quotaSchema,
     warnings: archiveWarnings,
   },
   { description: 'An estimate of a migration.' },
@@ -220,6 +233,7 @@ export type Progress = s.Static<typeof progressSchema>
 export type ProgressUpdate = s.Static<typeof progressUpdateSchema>
 export type ProgressEnd = s.Static<typeof progressEndSchema>
 export type Report = s.Static<typeof reportSchema>
+export type Quota = s.Static<typeof quotaSchema>
 export type Forecast = s.Static<typeof forecastSchema>
 export type RetryForecast = s.Static<typeof retryForecastSchema>
 export type RetryRequest = s.Static<typeof retryRequestSchema>

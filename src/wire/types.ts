@@ -1,4 +1,5 @@
 /** The types of all requests and responses. */
+export type * from './audit.ts'
 export type * from './error.ts'
 export type * from './license.ts'
 export type * from './migration.ts'

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { endVisit, needsChromium, visit } from '../support/browser.ts'
@@ -45,6 +46,7 @@ test('only an operator sees the whole service', needsChromium, async (t) => {
   await page.getByRole('img', { name: /^Throughput in the last week: \d/ }).waitFor()
 
   await runActions(page, story)
+  await readAuditLog(page)
   await page.getByRole('link', { name: 'Migrations' }).first().click()
   await speedUpTimers(page, 15_000)
   await page.getByRole('link', { name: 'Service' }).click()
@@ -60,6 +62,25 @@ test('only an operator sees the whole service', needsChromium, async (t) => {
   assert.equal(await other.getByRole('link', { name: 'Service' }).count(), 0)
   await endVisit(other)
 })
+
+/** Filters the audit log by the actions before, and downloads it. */
+async function readAuditLog(page: Page): Promise<void> {
+  await page.getByRole('link', { name: 'Audit log' }).click()
+  await untilHeading(page, 'Audit log')
+  await section(page, 'Entries').getByRole('cell', { name: 'admin.lock.release' }).waitFor()
+  await page.getByLabel('Actor').fill('OPERATOR')
+  await page.getByLabel('Action').selectOption('admin.migration.delete_archive')
+  await page.getByRole('button', { name: 'Filter' }).click()
+  const entries = section(page, 'Entries')
+  await entries.getByRole('cell', { name: 'admin.lock.release' }).waitFor({ state: 'detached' })
+  await entries.getByRole('cell', { name: 'migration 1', exact: true }).waitFor()
+  const downloading = page.waitForEvent('download')
+  await page.getByRole('button', { name: 'Download as JSON lines' }).click()
+  const file = await (await downloading).path()
+  const lines = (await readFile(file, 'utf8')).trimEnd().split('\n')
+  const actions = lines.map((line) => (JSON.parse(line) as { action: string }).action)
+  assert.deepEqual(actions, ['admin.migration.delete_archive'])
+}
 
 /** Runs each action of the operator, confirms its dialog, and waits for its effect. */
 async function runActions(page: Page, story: SharedStory): Promise<void> {

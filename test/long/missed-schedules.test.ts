@@ -54,7 +54,7 @@ onEachEngine('a schedule that missed its time', (engine) => {
     const { next_run_at } = await request<Schedule>(200, 'GET', `${OWN}/${made.id}`)
     const daysAhead = (Date.parse(next_run_at!) - Date.now()) / 86_400_000 - 21
     assert.ok(daysAhead > 0 && daysAhead <= 7.1, `${daysAhead} days ahead`)
-    assert.match(service.log(), /"audit":"migration.start","schedule":1,"owner":"alice"/)
+    assert.match(service.log(), /"audit":"migration.start","schedule":1,"login":"alice"/)
     const metrics = await (await fetch(`${service.url}/metrics`)).text()
     assert.match(metrics, /^godwit_schedules\{state="active"\} 1$/m)
     await service.stop()

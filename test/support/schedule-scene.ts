@@ -35,7 +35,8 @@ export async function scheduleScene(t: TestContext, engine: Engine, since: strin
   )
   const { db, clock } = scene
   clock.now = Date.parse(since)
-  const parts: DueParts = { ...scene.parts, maxUnfinished: 5, lockTtlMs: HOUR }
+  const { blobs } = scene
+  const parts: DueParts = { ...scene.parts, blobs, maxUnfinished: 5, lockTtlMs: HOUR }
   const alice = await ensureAccount(db, 'alice', 0)
   const octo = (await findAccount(db, 'octo'))!
 
@@ -64,7 +65,10 @@ export async function scheduleScene(t: TestContext, engine: Engine, since: strin
     sync: () => syncCatalogue(scene.parts as SyncParts),
     runDue: (change: Partial<DueParts> = {}) => runDueSchedules({ ...parts, ...change }),
     runNow: async (schedule: Schedule, by = alice) =>
-      runNow(parts, (await findSchedule(db, schedule, schedule.id))!, { by, onCommitted() {} }),
+      runNow(parts, (await findSchedule(db, schedule, schedule.id))!, {
+        by,
+        async alsoWrite() {},
+      }),
     runExports: () => scene.work({ archiveTtlMs: ARCHIVE_TTL_MS }),
     reload: async ({ id, owner }: Schedule) => (await findSchedule(db, { owner }, id))!,
     /** Newest first. */

@@ -7,7 +7,7 @@ import type { Service } from './service.ts'
 
 /** Columns that a request may change without an effect: counters and times of last use. */
 const VOLATILE_COLUMNS = new Set(['last_used_at', 'last_used_ip', 'synced_at', 'stamp'])
-const VOLATILE_TABLES = new Set(['leases', 'rate_limits', 'workers'])
+const VOLATILE_TABLES = new Set(['audit_log', 'leases', 'rate_limits', 'workers'])
 
 type Rows = Record<string, unknown>[]
 

@@ -7,6 +7,8 @@ export interface ApiResponse<T> {
   etag: string | undefined
   /** The number of items on all pages, if this is a page of a list. */
   total: number
+  /** The cursor of the next page, if the list has cursors and more entries. */
+  next?: string | undefined
 }
 
 /** The result of a conditional request whose ETag still matches. */
@@ -38,7 +40,9 @@ export function createCalls(octokit: Octokit & { paginate: PaginateInterface }, 
       const request = { ...(signal && { signal }) }
       const response = await octokit.request(route, { ...parameters, headers, request })
       const total = Number(response.headers['x-total-count'] ?? Number.NaN)
-      return { data: response.data as T, etag: response.headers.etag, total }
+      const [, next] =
+        /[?&]cursor=([\w-]+)[^>]*>; rel="next"/.exec(response.headers.link ?? '') ?? []
+      return { data: response.data as T, etag: response.headers.etag, total, next }
     } catch (error) {
       if (isStatus(error, 304)) return UNCHANGED
       throw error

@@ -11,6 +11,7 @@ import {
 } from './api-calls.ts'
 import type {
   ArchiveLink,
+  AuditEntry,
   Branch,
   Forecast,
   FullRepository,
@@ -23,6 +24,7 @@ import type {
   OrganizationMembership,
   Period,
   Progress,
+  Quota,
   Repository,
   RetryForecast,
   RetryRequest,
@@ -44,6 +46,8 @@ import type {
   WebhookDelivery,
   WebhookRequest,
 } from './wire.ts'
+
+const AUDIT_ROUTES = { all: `GET ${ADMIN_PATHS.audit}`, own: 'GET /user/audit' }
 
 export type Api = ReturnType<typeof createOperations>
 
@@ -113,7 +117,20 @@ const createOperations = (calls: Calls, paths: ApiPaths) => ({
   ...adminOperations(calls),
 })
 
-const callerOperations = ({ read, readAll, change }: Calls) => ({
+/** What a list of the audit log shows. Empty values do not filter. */
+export type AuditQuery = Record<'actor' | 'action' | 'subject' | 'since' | 'until', string>
+
+const callerOperations = ({ read, readAll, openStream, change }: Calls) => ({
+  /** Lists the audit log: all of it for site admins, or the caller's part. */
+  audit: (whose: 'all' | 'own', query: Partial<AuditQuery>, cursor: string, options: ReadOptions) =>
+    read<AuditEntry[]>(AUDIT_ROUTES[whose], { ...options, ...query, cursor }),
+  /** Returns all entries as JSON lines. */
+  async auditLines(whose: 'all' | 'own', query: Partial<AuditQuery>): Promise<Blob> {
+    const signal = new AbortController().signal
+    const headers = { accept: 'application/x-ndjson' }
+    return new Response(await openStream(AUDIT_ROUTES[whose], headers, { ...query, signal })).blob()
+  },
+
   /** Lists the logins of the organizations that the caller owns. */
   async ownedOrganizations(signal: AbortSignal): Promise<string[]> {
     const keep = (each: OrganizationMembership) => each
@@ -192,6 +209,7 @@ const migrationOperations = (
 
   forecast: (body: StartRequest, signal: AbortSignal) =>
     change<Forecast>(`POST ${migrations}/preflight`, { ...body, signal }),
+  quota: (options: ReadOptions) => read<Quota>(`GET ${migrations}/quota`, options),
   start: (body: StartRequest) =>
     change<Migration>(`POST ${migrations}`, { ...body, exclude: ['repositories'] }),
   retryForecast: async (id: number) =>

@@ -21,6 +21,7 @@ const WebhooksPage = lazy(() => import('./pages/webhooks.tsx'))
 const NewWebhookPage = lazy(() => import('./pages/new-webhook.tsx'))
 const WebhookPage = lazy(() => import('./pages/webhook.tsx'))
 const TokensPage = lazy(() => import('./pages/tokens.tsx'))
+const AuditPage = lazy(() => import('./pages/audit.tsx'))
 const ServicePage = lazy(() => import('./pages/service.tsx'))
 
 export function App() {
@@ -108,6 +109,8 @@ function PageAt({ route }: { route: Route }) {
       return <WebhookPage key={route.id} id={route.id} />
     case 'tokens':
       return <TokensPage />
+    case 'audit':
+      return <AuditPage />
     case 'service':
       return <ServicePage />
     case 'not-found':

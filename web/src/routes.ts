@@ -17,6 +17,7 @@ type Page =
   | { page: 'new-webhook' }
   | { page: 'webhook'; id: number }
   | { page: 'service' }
+  | { page: 'audit' }
   | { page: 'tokens' }
   | { page: 'repository'; owner: string; name: string }
   | { page: 'owner'; login: string }
@@ -40,6 +41,7 @@ export function linksOf(org: string | undefined) {
     newWebhook: () => `${top}/webhooks/new`,
     webhook: (id: number) => `${top}/webhooks/${id}`,
     service: () => '#/service',
+    audit: () => '#/audit',
     tokens: () => '#/tokens',
     repository: (fullName: string) => `#/repositories/${fullName}`,
     owner: (login: string) => `#/owners/${login}`,
@@ -87,7 +89,7 @@ function pageOf([first = '', second = '', third = '', ...rest]: string[]): Page 
 const parseNumber = (text: string): number | undefined =>
   /^[1-9]\d{0,14}$/.test(text) ? Number(text) : undefined
 
-const SIMPLE_PAGES = ['new', 'service', 'tokens', 'webhooks'] as const
+const SIMPLE_PAGES = ['audit', 'new', 'service', 'tokens', 'webhooks'] as const
 type SimplePage = (typeof SIMPLE_PAGES)[number]
 
 const isSimplePage = (text: string): text is SimplePage =>

@@ -1,3 +1,4 @@
+import * as audit from '../../wire/audit.ts'
 import * as error from '../../wire/error.ts'
 import * as license from '../../wire/license.ts'
 import * as migration from '../../wire/migration.ts'
@@ -32,6 +33,7 @@ export const schemas = {
   'repository-progress': progress.repositoryProgressSchema,
   report: progress.reportSchema,
   forecast: progress.forecastSchema,
+  quota: progress.quotaSchema,
   'retry-forecast': progress.retryForecastSchema,
   'retry-request': progress.retryRequestSchema,
   summary: migration.summarySchema,
@@ -64,6 +66,7 @@ export const schemas = {
   token: token.tokenSchema,
   'new-token': token.newTokenSchema,
   'token-request': token.tokenRequestSchema,
+  'audit-entry': audit.auditEntrySchema,
   error: error.errorSchema,
   'validation-error': error.validationErrorSchema,
 }

@@ -1,4 +1,5 @@
 import type { Account } from '../../accounts/account.ts'
+import type { AuditEntry } from '../../accounts/audit-log.ts'
 import type { TokenRecord } from '../../accounts/token-store.ts'
 import type { EndedMigration } from '../../migrations/end-migration.ts'
 import type { HeldLock } from '../../migrations/lock-store.ts'
@@ -15,6 +16,7 @@ import { API_VERSIONS } from '../middleware/api-headers.ts'
 import * as httpErrors from '../middleware/http-errors.ts'
 import { type Rendering, utcTimestamp } from '../rendering.ts'
 import { serviceStateJson } from '../routes/admin/service-state-json.ts'
+import { auditEntryJson } from '../routes/audit/audit-json.ts'
 import { licenseJson, licenseTextJson } from '../routes/licenses/license-json.ts'
 import * as migrationRenderers from '../routes/migrations/migration-json.ts'
 import * as progressRenderers from '../routes/migrations/progress-json.ts'
@@ -34,6 +36,19 @@ const AT = Date.UTC(2026, 4, 4, 9, 30)
 
 const alice: Account = { id: 1, login: 'alice', type: 'User', siteAdmin: false, createdAt: AT }
 const octo: Account = { ...alice, id: 12, login: 'octo', type: 'Organization' }
+
+const auditEntry: AuditEntry = {
+  id: 58,
+  at: AT,
+  actor: 'alice',
+  actorId: 1,
+  token: 'laptop',
+  address: '192.0.2.7',
+  action: 'migration.start',
+  subject: 'migration 79',
+  outcome: 'done',
+  details: { migration: 79, guid: '3f1c2a52-6b7e-4f7e-9d55-0a4f8c1f7b21' },
+}
 
 const atlas: RepositoryFacts = {
   ...factsOfUnreadable(AT),
@@ -201,6 +216,7 @@ const forecast: Forecast = {
   bytesToWrite: 1105920,
   freeBytes: 68719476736,
   seconds: 1,
+  quota: { max: 50_000_000_000, used: 734_003_200 },
   warnings: [],
 }
 
@@ -372,6 +388,7 @@ function exampleValues(rendering: Rendering) {
     progress: progressRenderers.progressJson(progress, AT + 1000),
     report: progressRenderers.reportJson(reportOf(exported, progress, [], AT + 1000), AT + 1000),
     forecast: progressRenderers.forecastJson(forecast),
+    quota: progressRenderers.quotaJson(forecast.quota),
     'retry-forecast': progressRenderers.retryForecastJson({
       broken: [
         {
@@ -412,6 +429,7 @@ function exampleValues(rendering: Rendering) {
     accepted: {},
     tokens: [tokenJson(token, { tokenId: 3 })],
     'new-token': { ...tokenJson(token, { tokenId: 3 }), token: 'gwt_…' },
+    'audit-entries': [auditEntryJson(auditEntry)],
     'service-state': serviceStateJson(serviceState, storage, '1.0.0'),
     'sync-report': { repositories: 1, changed: 1, removed: 0, failed: [] },
     'rate-limit': { resources: { core, search }, rate: core },

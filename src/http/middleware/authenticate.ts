@@ -1,8 +1,11 @@
+import { isIP } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Viewer } from '../../accounts/account.ts'
+import { NOT_SIGNED_IN, recordAccess } from '../../accounts/audit-log.ts'
 import type { Authenticator } from '../../accounts/authenticator.ts'
 import { isMistypedToken } from '../../accounts/token-store.ts'
+import type { AuditAction } from '../../lib/audit-actions.ts'
 import { addressKey } from './caller-key.ts'
 import {
   badCredentials,
@@ -53,25 +56,40 @@ const MAX_DELAYED = 50
 
 export type FailedLogins = ReturnType<typeof failedLogins>
 
-interface LoginParts {
+interface LoginParts extends Pick<Parameters<typeof recordAccess>[0], 'db' | 'log'> {
   authenticator: Authenticator
   now: () => number
 }
+
+/** A process records at most this many refused credentials an hour, because anybody can send them. */
+const MAX_RECORDED = 1000
+const HOUR_MS = 3_600_000
 
 /**
  * Rejects bad credentials. After too many of them from one address, each further rejection is delayed. A valid token always works,
  * because many people may share an address. Each process has its own counts.
  */
-export function failedLogins({ authenticator, now }: LoginParts) {
+export function failedLogins(parts: LoginParts) {
+  const { authenticator, now } = parts
   const failures = countersInMemory(WINDOW_MS, now)
   const hasTooManyFailures = async (ip: string) =>
     (await failures.get(addressKey(ip))).times > MAX_FAILURES
   let delayed = 0
+  let recorded = { hour: 0, count: 0 }
 
-  /** Counts a failed login of this address and throws. */
-  async function refuse(ip: string, token = ''): Promise<never> {
+  async function recordRefusal(ip: string, action: AuditAction): Promise<void> {
+    const hour = Math.floor(now() / HOUR_MS)
+    if (recorded.hour !== hour) recorded = { hour, count: 0 }
+    if (++recorded.count > MAX_RECORDED) return
+    const actor = { ...NOT_SIGNED_IN, ...(isIP(ip) && { address: ip }) }
+    await recordAccess(parts, actor, action, { outcome: 'refused' })
+  }
+
+  /** Counts and records a failed login of this address, and throws. */
+  async function refuse(ip: string, token = '', action: AuditAction = 'token.use'): Promise<never> {
     if (!(await hasTooManyFailures(ip))) {
       await failures.add(addressKey(ip), 1)
+      await recordRefusal(ip, action)
       throw isMistypedToken(token) ? mistypedToken() : badCredentials()
     }
     if (delayed < MAX_DELAYED) {
@@ -84,10 +102,10 @@ export function failedLogins({ authenticator, now }: LoginParts) {
 
   return {
     /** Returns the owner of a token. Throws if the token is not valid. */
-    async viewerOf(token: string | undefined, ip: string): Promise<Viewer> {
-      if (token === undefined) return refuse(ip)
+    async viewerOf(token: string | undefined, ip: string, action?: AuditAction): Promise<Viewer> {
+      if (token === undefined) return refuse(ip, token, action)
       const mayCheckNew = async () => !(await hasTooManyFailures(ip))
-      return (await authenticator.viewerOf(token, ip, mayCheckNew)) ?? refuse(ip, token)
+      return (await authenticator.viewerOf(token, ip, mayCheckNew)) ?? refuse(ip, token, action)
     },
     refuse,
   }

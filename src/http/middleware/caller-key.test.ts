@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { pino } from 'pino'
+import { openDatabase } from '../../../test/support/databases.ts'
 import { failedLogins } from './authenticate.ts'
 import { addressKey } from './caller-key.ts'
 import { createRateLimit } from './rate-limit.ts'
@@ -39,8 +41,10 @@ test('addresses of one /64 share the rate limits of addresses', async () => {
   await limit.countAddress('2001:db8:7:8::1', reply)
 })
 
-test('addresses of one /64 share the limit of failed logins', async () => {
-  const logins = failedLogins({ authenticator: {} as never, now: () => 0 })
+test('addresses of one /64 share the limit of failed logins', async (t) => {
+  const { db } = await openDatabase(t, 'sqlite')
+  const log = pino({ level: 'silent' })
+  const logins = failedLogins({ authenticator: {} as never, now: () => 0, db, log })
   const statusOfFailure = (ip: string) => logins.refuse(ip).catch((error) => error.status)
   for (let n = 1; n <= 61; n++) assert.equal(await statusOfFailure(nth(n)), 401)
   assert.equal(await statusOfFailure(nth(62)), 403)

@@ -81,6 +81,19 @@ function withPage(rawQuery: string, page: number): string {
   return others.join('&').replace(/[<>",\s]/g, encodeURIComponent)
 }
 
+/** Sets the `link` header to the URL of this request with another cursor. */
+export function setNextLink(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  addresses: Addresses,
+  cursor: number | string,
+): void {
+  const { address, query } = requestAddress(request, addresses)
+  const parameters = new URLSearchParams(query)
+  parameters.set('cursor', String(cursor))
+  reply.header('link', `<${address}?${parameters}>; rel="next"`)
+}
+
 type ListRequest = FastifyRequest<{ Querystring: Record<string, unknown> }>
 
 /** Sends one page, which is all that the store has read. `total` is the length of the complete list. */

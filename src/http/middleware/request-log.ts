@@ -1,29 +1,15 @@
+import { isIP } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import type { Migration } from '../../migrations/migration.ts'
-import { requireViewer } from './authenticate.ts'
+import { type Actor, NOT_SIGNED_IN, viewerAsActor } from '../../accounts/audit-log.ts'
 
-/** Logs a change to a migration with the account, token and address of the caller. */
-export function auditMigration(
-  log: Logger,
-  request: FastifyRequest,
-  action: string,
-  { id, guid, owner }: Migration,
-): void {
-  auditAction(log, request, action, { migration: id, guid, owner: owner.login })
-}
-
-/** Logs a change to any resource, such as a schedule or a webhook, with the account, token and address of the caller. */
-export function auditAction(
-  log: Logger,
-  request: FastifyRequest,
-  action: string,
-  details: Record<string, unknown>,
-): void {
-  const { account, tokenId } = requireViewer(request)
-  const caller = { login: account.login, tokenId, from: request.ip }
-  log.info({ audit: action, id: request.id, ...caller, ...details }, action)
-}
+/** Returns the caller for the audit log. */
+export const actorOf = ({ viewer, ip, id }: FastifyRequest): Actor => ({
+  ...(viewer ? viewerAsActor(viewer) : NOT_SIGNED_IN),
+  // A trusted proxy may forward anything.
+  ...(isIP(ip) && { address: ip }),
+  requestId: id,
+})
 
 /** A completed request, as reported to the log and the metrics. */
 export interface CompletedRequest {

@@ -11,10 +11,16 @@ import { NoRepositories } from '../parts/no-repositories.tsx'
 import { OutOfDate } from '../parts/out-of-date.tsx'
 import { PageHead } from '../parts/page-head.tsx'
 import { Problem } from '../parts/problem.tsx'
-import { formatCount } from '../quantities.ts'
+import { formatBytes, formatCount } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import { useResource } from '../use-resource.ts'
-import { isUnfinished, type LockWithMigration, type Repository, type Summary } from '../wire.ts'
+import {
+  isUnfinished,
+  type LockWithMigration,
+  type Quota,
+  type Repository,
+  type Summary,
+} from '../wire.ts'
 import styles from './migrations.module.css'
 
 const PER_PAGE = 25
@@ -48,6 +54,7 @@ export function MigrationsPage({ number }: { number: number }) {
       />
       {failure && response && <OutOfDate failure={failure} />}
       {org === undefined && <LocksOfOthers />}
+      <QuotaUse />
       {!response && failure && <Problem isPart failure={failure} onRetry={refresh} />}
       {!response && !failure && (
         <div className={styles.frame}>
@@ -68,6 +75,19 @@ export function MigrationsPage({ number }: { number: number }) {
         <ListPages response={response} number={number} perPage={PER_PAGE} linkTo={to.migrations} />
       )}
     </>
+  )
+}
+
+/** What the archives use of the quota, if there is one. */
+function QuotaUse() {
+  const { api } = useSignedIn()
+  const { response } = useResource<Quota>((options) => api.quota(options), 'quota', OTHERWISE_MS)
+  if (!response || response.data.max_bytes === null) return null
+  const { max_bytes, used_bytes } = response.data
+  return (
+    <p role="status">
+      Archives use {formatBytes(used_bytes)} of {formatBytes(max_bytes)}.
+    </p>
   )
 }
 

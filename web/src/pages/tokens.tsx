@@ -4,6 +4,7 @@ import { type FormEvent, useState } from 'react'
 import { copyText } from '../copy-text.ts'
 import { type Failure, failureOf } from '../failure.ts'
 import { announce } from '../parts/announcements.tsx'
+import { AuditLog } from '../parts/audit-log.tsx'
 import { Box } from '../parts/box.tsx'
 import { ConfirmedAction } from '../parts/confirmed-action.tsx'
 import { LoadingRows } from '../parts/loading.tsx'
@@ -100,6 +101,7 @@ export default function TokensPage() {
             }))}
           />
         )}
+        <AuditLog whose="own" />
       </div>
     </>
   )

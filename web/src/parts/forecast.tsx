@@ -77,11 +77,15 @@ function ForecastDetails({
   forecast: StartForecast
   request: StartRequest
 }) {
-  const { repositories, bytes_to_write, free_bytes, estimated_seconds } = forecast
+  const { repositories, bytes_to_write, free_bytes, estimated_seconds, quota } = forecast
   const skipped = repositories.filter(({ reason }) => reason !== null)
   const reused = repositories.filter((each) => each.reused).length
   const whole = repositories.reduce((sum, each) => sum + each.bytes + each.lfs_bytes, 0)
   const isTight = free_bytes !== null && bytes_to_write > free_bytes
+  const { max_bytes, used_bytes } = quota
+  const exported = repositories.filter(({ reason }) => reason === null)
+  const needed = exported.reduce((sum, each) => sum + each.bytes, 0)
+  const isBeyondQuota = max_bytes !== null && used_bytes + needed > max_bytes
   return (
     <>
       <dl className={styles.figures}>
@@ -93,8 +97,20 @@ function ForecastDetails({
           value={free_bytes === null ? 'unknown' : formatBytes(free_bytes)}
           isBad={isTight}
         />
+        {max_bytes !== null && (
+          <Line
+            name="Quota of archives"
+            value={`${formatBytes(used_bytes)} of ${formatBytes(max_bytes)} used`}
+            isBad={isBeyondQuota}
+          />
+        )}
         <Line name="Time" value={timeOf(estimated_seconds)} />
       </dl>
+      {isBeyondQuota && (
+        <p className={styles.bad}>
+          The archive does not fit into the quota. Delete archives that you no longer need.
+        </p>
+      )}
       {isTight && <p className={styles.bad}>This server does not have enough free space.</p>}
       {skipped.length > 0 && (
         <div className={styles.skipped}>

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { nameKey } from '../../../accounts/account.ts'
+import { audited, inAuditedTransaction, recordAccess } from '../../../accounts/audit-log.ts'
 import { listTokens, revokeToken } from '../../../accounts/token-store.ts'
 import { isFullName, parseFullName } from '../../../lib/names.ts'
 import { deleteArchive } from '../../../migrations/archive-store.ts'
@@ -7,6 +8,7 @@ import { cancelMigration } from '../../../migrations/cancel-migration.ts'
 import { InvalidRequest, NotFound, refuseRepositories } from '../../../migrations/errors.ts'
 import { migrationById } from '../../../migrations/export-store.ts'
 import { releaseAnyLock } from '../../../migrations/locks.ts'
+import { aboutMigration } from '../../../migrations/migration.ts'
 import { retryMigration } from '../../../migrations/retry-migration.ts'
 import { summaryById } from '../../../migrations/summaries.ts'
 import { syncRepositories } from '../../../repositories/sync.ts'
@@ -18,8 +20,8 @@ import * as openapi from '../../description/operation.ts'
 import { requireViewer } from '../../middleware/authenticate.ts'
 import { sendJson } from '../../middleware/json-response.ts'
 import { requireId } from '../../middleware/path-parameters.ts'
-import { auditAction, auditMigration } from '../../middleware/request-log.ts'
-import type { ApiParts } from '../../server-parts.ts'
+import { actorOf } from '../../middleware/request-log.ts'
+import type { ApiParts, ServerParts } from '../../server-parts.ts'
 import { summaryJson } from '../migrations/migration-json.ts'
 import { type ById, migrationIdOf } from '../migrations/migration-paths.ts'
 import { tokenJson } from '../tokens/token-json.ts'
@@ -29,14 +31,23 @@ const SITE_ADMIN_ONLY = `Of any account. The response is 404 for accounts that a
 /** Operations on the migrations, locks and tokens of all accounts; 404 for callers who are not site admins. */
 export function addAdminRoutes(app: FastifyInstance, parts: ApiParts): void {
   app.register(async (admin) => {
-    admin.addHook('onRequest', async (request) => {
-      if (!requireViewer(request).account.siteAdmin) throw new NotFound()
-    })
+    admin.addHook('onRequest', (request) => requireSiteAdmin(parts, request))
     addMigrations(admin, parts)
     addLocks(admin, parts)
     addTokens(admin, parts)
     addSync(admin, parts)
   })
+}
+
+/** Throws 404 for other callers. Their attempts are recorded. */
+export async function requireSiteAdmin(
+  parts: Pick<ServerParts, 'db' | 'now' | 'log'>,
+  request: FastifyRequest,
+): Promise<void> {
+  if (requireViewer(request).account.siteAdmin) return
+  const subject = `${request.method} ${request.routeOptions.url}`
+  await recordAccess(parts, actorOf(request), 'admin.access', { subject, outcome: 'refused' })
+  throw new NotFound()
 }
 
 const cancelOperation = {
@@ -76,15 +87,17 @@ const deleteArchiveOperation = {
 } satisfies openapi.Operation
 
 function addMigrations(app: FastifyInstance, parts: ApiParts): void {
-  const { db, log } = parts
+  const { db } = parts
   const migrationInPath = (request: FastifyRequest<ById>) =>
     migrationById(db, migrationIdOf(request))
 
   const path = '/admin/migrations/:migration_id'
   app.post<ById>(`${path}/cancel`, { schema: cancelOperation }, async (request, reply) => {
     const migration = await migrationInPath(request)
-    await cancelMigration(parts, migration, () =>
-      auditMigration(log, request, 'admin.migration.cancel', migration),
+    await audited(parts, actorOf(request), (record) =>
+      cancelMigration(parts, migration, (tx) =>
+        record(tx, 'admin.migration.cancel', aboutMigration(migration)),
+      ),
     )
     return sendJson(reply, summaryJson((await summaryById(db, migration.id))!))
   })
@@ -96,12 +109,11 @@ function addMigrations(app: FastifyInstance, parts: ApiParts): void {
       const migration = await migrationInPath(request)
       const scope = { owner: migration.owner, by: requireViewer(request).account }
       const signal = await parts.startLimit.begin(request, reply)
-      const { id } = await retryMigration(
-        { ...parts, signal },
-        scope,
-        migration,
-        { allowPartial: request.body.allow_partial ?? false },
-        (started) => auditMigration(log, request, 'admin.migration.retry', started),
+      const { allow_partial: allowPartial = false } = request.body
+      const { id } = await audited(parts, actorOf(request), (record) =>
+        retryMigration({ ...parts, signal }, scope, migration, { allowPartial }, (tx, started) =>
+          record(tx, 'admin.migration.retry', aboutMigration(started)),
+        ),
       )
       return sendJson(reply.code(201), summaryJson((await summaryById(db, id))!))
     },
@@ -112,8 +124,10 @@ function addMigrations(app: FastifyInstance, parts: ApiParts): void {
     { schema: deleteArchiveOperation },
     async (request, reply) => {
       const migration = await migrationInPath(request)
-      await deleteArchive(parts, migration, migration.id, () =>
-        auditMigration(log, request, 'admin.migration.delete_archive', migration),
+      await audited(parts, actorOf(request), (record) =>
+        deleteArchive(parts, migration, migration.id, (tx) =>
+          record(tx, 'admin.migration.delete_archive', aboutMigration(migration)),
+        ),
       )
       return reply.code(204).send()
     },
@@ -135,8 +149,14 @@ function addLocks(app: FastifyInstance, parts: ApiParts): void {
     { schema: releaseLockOperation },
     async (request, reply) => {
       const { owner, name } = request.params
-      await releaseAnyLock(parts, { owner, name }, () =>
-        auditAction(parts.log, request, 'admin.lock.release', { repository: `${owner}/${name}` }),
+      const repository = `${owner}/${name}`
+      await audited(parts, actorOf(request), (record) =>
+        releaseAnyLock(parts, { owner, name }, (tx) =>
+          record(tx, 'admin.lock.release', {
+            subject: `repository ${repository}`,
+            details: { repository },
+          }),
+        ),
       )
       return reply.code(204).send()
     },
@@ -166,11 +186,11 @@ const revokeTokenOperation = {
   responses: { 204: openapi.DONE, 404: openapi.notFound },
 } satisfies openapi.Operation
 
-function addTokens(app: FastifyInstance, { db, log, now }: ApiParts): void {
+function addTokens(app: FastifyInstance, parts: ApiParts): void {
   app.get('/admin/tokens', { schema: listTokensOperation }, async (request, reply) =>
     sendJson(
       reply,
-      (await listTokens(db)).map((each) => tokenJson(each, requireViewer(request))),
+      (await listTokens(parts.db)).map((each) => tokenJson(each, requireViewer(request))),
     ),
   )
 
@@ -179,8 +199,12 @@ function addTokens(app: FastifyInstance, { db, log, now }: ApiParts): void {
     { schema: revokeTokenOperation },
     async (request, reply) => {
       const id = requireId(request.params.token_id)
-      if (!(await revokeToken(db, id, now()))) throw new NotFound()
-      auditAction(log, request, 'admin.token.revoke', { revoked: id })
+      await inAuditedTransaction(parts, actorOf(request), async (tx, record) => {
+        const owner = await revokeToken(tx, id, parts.now())
+        if (!owner) throw new NotFound()
+        const about = { subject: `token ${id}`, owner, details: { revoked: id } }
+        await record(tx, 'admin.token.revoke', about)
+      })
       return reply.code(204).send()
     },
   )
@@ -216,7 +240,6 @@ function addSync(app: FastifyInstance, parts: ApiParts): void {
       )
       const missing = new Set(report.refused.map(({ path }) => nameKey(path)))
       refuseRepositories(names, (name) => missing.has(nameKey(name)), 'missing')
-      auditAction(parts.log, request, 'admin.sync', { repositories: names })
       return sendJson(reply, {
         repositories: report.found,
         changed: report.read,

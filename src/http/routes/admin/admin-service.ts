@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { isComposing } from '../../../blobs/blob-store.ts'
-import { InvalidRequest, NotFound } from '../../../migrations/errors.ts'
+import { InvalidRequest } from '../../../migrations/errors.ts'
 import {
   readServiceState,
   storageUse,
@@ -10,9 +10,9 @@ import {
 import { smallestFreeBytes, totalScratchBytes } from '../../../queue/worker-store.ts'
 import { EXTENSION, enumOf } from '../../../wire/schema.ts'
 import * as openapi from '../../description/operation.ts'
-import { requireViewer } from '../../middleware/authenticate.ts'
 import { sendIfNotModified, sendJson } from '../../middleware/json-response.ts'
 import type { ServerParts } from '../../server-parts.ts'
+import { requireSiteAdmin } from './admin-actions.ts'
 import { serviceStateJson } from './service-state-json.ts'
 
 type WithQuery = { Querystring: Record<string, unknown> }
@@ -48,7 +48,7 @@ export function addServiceStateRoute(app: FastifyInstance, parts: ServerParts): 
   }
 
   app.get<WithQuery>('/admin/service', { schema: getServiceState }, async (request, reply) => {
-    if (!requireViewer(request).account.siteAdmin) throw new NotFound()
+    await requireSiteAdmin(parts, request)
     const period = periodOf(request.query.period)
     const [state, storage] = await Promise.all([readServiceState(parts, period), readStorage()])
     const body = serviceStateJson(state, storage, version)

@@ -2,6 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
+import { recordAccess } from '../../../accounts/audit-log.ts'
 import { copyArchive, SegmentDamaged } from '../../../archive/copy-archive.ts'
 import { type ArchivePlan, planArchive } from '../../../archive/plan-archive.ts'
 import type { BlobStore, ByteRange } from '../../../blobs/blob-store.ts'
@@ -14,6 +15,7 @@ import {
   findArchive,
 } from '../../../migrations/archive-store.ts'
 import { NotFound } from '../../../migrations/errors.ts'
+import { aboutMigration } from '../../../migrations/migration.ts'
 import { recordDamaged, recordVerifiedReads } from '../../../migrations/segment-check-store.ts'
 import type { CheckedSegment } from '../../../migrations/segment-store.ts'
 import { string } from '../../../wire/schema.ts'
@@ -22,6 +24,7 @@ import { requestedRange, setRangeHeaders } from '../../middleware/byte-ranges.ts
 import type { Admission } from '../../middleware/concurrency-limit.ts'
 import { archiveDamaged, invalidLink, unavailable } from '../../middleware/http-errors.ts'
 import { requireFound } from '../../middleware/path-parameters.ts'
+import { actorOf } from '../../middleware/request-log.ts'
 import {
   ClientDisconnected,
   type OutcomeCounter,
@@ -119,6 +122,7 @@ const downloadOperation = {
 /** Sends the bytes of an archive from its segments. The signed link is the credential, so no token is needed. */
 export function addArchiveDownloadRoute(app: FastifyInstance, parts: DownloadParts): void {
   const { db, links, admission, now } = parts
+  const recordDownload = downloadRecorder(parts)
 
   app.get<{ Params: { guid: string }; Querystring: Record<string, unknown> }>(
     '/archives/:guid.tar.gz',
@@ -139,11 +143,29 @@ export function addArchiveDownloadRoute(app: FastifyInstance, parts: DownloadPar
       if (range === null) return begin().send()
       // Without a stream, Fastify would replace the content-length by 0.
       if (request.method === 'HEAD') return begin().send(Readable.from([]))
+      await recordDownload(request, archive, guid)
       admission.stream(reply.raw, archive.ownerId)
       await sendArchive(parts, request, reply, { archive, guid, segments, plan, range, begin })
       return reply
     },
   )
+}
+
+const RECORDED_FOR_MS = 3_600_000
+const MAX_REMEMBERED = 1000
+
+/** Returns a function that records a download, but not each of its ranges: at most once an hour for each archive and address. */
+function downloadRecorder(parts: DownloadParts) {
+  const recordedAt = new Map<string, number>()
+  return async (request: FastifyRequest, { id, ownerId, login }: FoundArchive, guid: string) => {
+    const key = `${guid} ${request.ip}`
+    const last = recordedAt.get(key)
+    if (last !== undefined && Math.abs(parts.now() - last) < RECORDED_FOR_MS) return
+    if (recordedAt.size >= MAX_REMEMBERED) recordedAt.clear()
+    recordedAt.set(key, parts.now())
+    const about = aboutMigration({ id, guid, owner: { id: ownerId, login } })
+    await recordAccess(parts, actorOf(request), 'archive.download', about)
+  }
 }
 
 const damagedError = async (db: Db, archive: FoundArchive) =>

@@ -1,3 +1,5 @@
+import type { FastifyRequest } from 'fastify'
+import { audited, recordAccess } from '../../../accounts/audit-log.ts'
 import { isComposing } from '../../../blobs/blob-store.ts'
 import {
   damagedRepositoriesIn,
@@ -5,14 +7,14 @@ import {
   noLongerReadable,
 } from '../../../migrations/archive-store.ts'
 import { NotFound } from '../../../migrations/errors.ts'
-import type { Migration } from '../../../migrations/migration.ts'
+import { aboutMigration, type Migration } from '../../../migrations/migration.ts'
 import { migrationOwner } from '../../../migrations/migration-store.ts'
 import { STORED } from '../../../repositories/refresh-rights.ts'
 import { EXTENSION, uri } from '../../../wire/schema.ts'
 import * as openapi from '../../description/operation.ts'
 import { accessLost, archiveDamaged } from '../../middleware/http-errors.ts'
 import { sendJson } from '../../middleware/json-response.ts'
-import { auditMigration } from '../../middleware/request-log.ts'
+import { actorOf } from '../../middleware/request-log.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { ARCHIVE_TYPE } from './archive-download.ts'
 import { type ArchiveLink, archiveLinkJson, archiveNameOf } from './migration-json.ts'
@@ -33,9 +35,11 @@ const MAX_NAMED = 3
  * is damaged.
  */
 async function createArchiveLink(
-  { db, blobs, links, rights, now }: ServerParts,
+  parts: ServerParts,
+  request: FastifyRequest,
   migration: Migration,
 ): Promise<ArchiveLink> {
+  const { db, blobs, links, rights, now } = parts
   const { id, guid, archiveKey, archiveExpiresAt } = migration
   const at = now()
   if (archiveExpiresAt === null || archiveExpiresAt <= at) throw new NotFound()
@@ -49,8 +53,10 @@ async function createArchiveLink(
   if (archiveKey === null || !isComposing(blobs)) {
     const damaged = await damagedRepositoriesIn(db, migration)
     if (damaged.length > 0) throw archiveDamaged(damaged)
-    return { url: links.sign(guid, at, seconds), expiresAt }
   }
+  await recordAccess(parts, actorOf(request), 'archive.link', aboutMigration(migration))
+  if (archiveKey === null || !isComposing(blobs))
+    return { url: links.sign(guid, at, seconds), expiresAt }
   const url = await blobs.presign(archiveKey, {
     filename: archiveNameOf(migration),
     contentType: ARCHIVE_TYPE,
@@ -87,18 +93,20 @@ const deleteArchiveOperation = {
 
 /** The operations on an archive that GitHub has too. */
 export const addArchive: AddMigrationRoutes = (app, parts, { path, previewOptions }) => {
-  const { db, log } = parts
+  const { db } = parts
   const archivePath = `${path}/:migration_id/archive`
   app.get<ById>(archivePath, previewOptions(getArchiveOperation), async (request, reply) => {
-    const { url } = await createArchiveLink(parts, await migrationInPath(db, request))
+    const { url } = await createArchiveLink(parts, request, await migrationInPath(db, request))
     // Some clients read the link from the body.
     return reply.code(302).header('location', url).type('text/plain; charset=utf-8').send(url)
   })
 
   app.delete<ById>(archivePath, previewOptions(deleteArchiveOperation), async (request, reply) => {
     const migration = await migrationInPath(db, request)
-    await deleteArchive(parts, scopeOf(request), migration.id, () =>
-      auditMigration(log, request, 'migration.delete_archive', migration),
+    await audited(parts, actorOf(request), (record) =>
+      deleteArchive(parts, scopeOf(request), migration.id, (tx) =>
+        record(tx, 'migration.delete_archive', aboutMigration(migration)),
+      ),
     )
     return reply.code(204).send()
   })
@@ -124,7 +132,7 @@ export const addArchiveLink: AddMigrationRoutes = (app, parts, { path, options }
   const url = `${path}/:migration_id/archive/link`
   app.get<ById>(url, options(getArchiveLinkOperation), async (request, reply) => {
     const summary = await summaryInPath(parts.db, request)
-    const link = await createArchiveLink(parts, summary)
+    const link = await createArchiveLink(parts, request, summary)
     return sendJson(reply.header('cache-control', 'no-store'), archiveLinkJson(summary, link))
   })
 }

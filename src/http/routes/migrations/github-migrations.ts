@@ -1,9 +1,10 @@
 import type { FastifyRequest } from 'fastify'
+import { audited } from '../../../accounts/audit-log.ts'
 import type { Db } from '../../../db/database.ts'
 import { batchesOf } from '../../../lib/batches.ts'
 import { nextTurn } from '../../../lib/turns.ts'
 import { unlockRepository } from '../../../migrations/locks.ts'
-import type { Migration } from '../../../migrations/migration.ts'
+import { aboutMigration, type Migration } from '../../../migrations/migration.ts'
 import {
   countMigrations,
   findMigrationToRead,
@@ -21,7 +22,7 @@ import { requireViewer } from '../../middleware/authenticate.ts'
 import { type JsonItems, type Piece, sendLazyBodyWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, setLinkHeader } from '../../middleware/pagination.ts'
 import { requireFound } from '../../middleware/path-parameters.ts'
-import { auditMigration } from '../../middleware/request-log.ts'
+import { actorOf } from '../../middleware/request-log.ts'
 import type { ApiParts } from '../../server-parts.ts'
 import {
   RENDER_BATCH_SIZE,
@@ -197,8 +198,12 @@ const addUnlock: AddMigrationRoutes = (app, parts, { path, previewOptions }) => 
     async (request, reply) => {
       const migration = await migrationInPath(parts.db, request)
       const { repo_name: name } = request.params
-      await unlockRepository(parts, scopeOf(request), migration.id, name, () =>
-        auditMigration(parts.log, request, 'migration.unlock_repository', migration),
+      const about = aboutMigration(migration)
+      const details = { ...about.details, repository: name }
+      await audited(parts, actorOf(request), (record) =>
+        unlockRepository(parts, scopeOf(request), migration.id, name, (tx) =>
+          record(tx, 'migration.unlock_repository', { ...about, details }),
+        ),
       )
       return reply.code(204).send()
     },

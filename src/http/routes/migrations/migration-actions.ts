@@ -1,8 +1,11 @@
 import type { FastifyRequest } from 'fastify'
+import { audited } from '../../../accounts/audit-log.ts'
 import { damagedRepositoriesIn } from '../../../migrations/archive-store.ts'
 import { cancelMigration } from '../../../migrations/cancel-migration.ts'
+import { aboutMigration } from '../../../migrations/migration.ts'
 import { forecast } from '../../../migrations/preflight.ts'
 import { describeReport, progressOf, reportOf } from '../../../migrations/progress.ts'
+import { readQuota } from '../../../migrations/quota.ts'
 import { forecastRetry, retryMigration } from '../../../migrations/retry-migration.ts'
 import { startRequestSchema } from '../../../wire/migration.ts'
 import { retryRequestSchema } from '../../../wire/progress.ts'
@@ -16,12 +19,19 @@ import {
   sendJson,
   sendJsonInTurns,
   sendJsonInTurnsWithEtag,
+  sendJsonWithEtag,
 } from '../../middleware/json-response.ts'
-import { auditMigration } from '../../middleware/request-log.ts'
+import { actorOf } from '../../middleware/request-log.ts'
 import { EVENT_STREAM, openEventStream } from '../../middleware/response-stream.ts'
 import { migrationJson, startRequestOf } from './migration-json.ts'
 import { type AddMigrationRoutes, type ById, migrationInPath, scopeOf } from './migration-paths.ts'
-import { forecastJson, progressJson, reportJson, retryForecastJson } from './progress-json.ts'
+import {
+  forecastJson,
+  progressJson,
+  quotaJson,
+  reportJson,
+  retryForecastJson,
+} from './progress-json.ts'
 import { endId } from './progress-stream.ts'
 import { STARTED, sendStarted } from './start-migration.ts'
 
@@ -32,6 +42,7 @@ export const addMigrationActionRoutes: AddMigrationRoutes = (app, parts, migrati
   addCancel(app, parts, migrationsPath)
   addRetry(app, parts, migrationsPath)
   addPreflight(app, parts, migrationsPath)
+  addQuota(app, parts, migrationsPath)
 }
 
 const eventsSchema = {
@@ -148,12 +159,14 @@ const cancelOperation = {
 } satisfies openapi.Operation
 
 const addCancel: AddMigrationRoutes = (app, parts, { path, options }) => {
-  const { db, log, rendering } = parts
+  const { db, rendering } = parts
   const url = `${path}/:migration_id/cancel`
   app.post<ById>(url, options(cancelOperation), async (request, reply) => {
     const migration = await migrationInPath(db, request)
-    const cancelled = await cancelMigration(parts, migration, () =>
-      auditMigration(log, request, 'migration.cancel', migration),
+    const cancelled = await audited(parts, actorOf(request), (record) =>
+      cancelMigration(parts, migration, (tx) =>
+        record(tx, 'migration.cancel', aboutMigration(migration)),
+      ),
     )
     return sendJson(reply, migrationJson(cancelled, [], rendering))
   })
@@ -186,7 +199,7 @@ const retryOperation = {
 } satisfies openapi.Operation
 
 const addRetry: AddMigrationRoutes = (app, parts, { path, options }) => {
-  const { db, log, startLimit } = parts
+  const { db, startLimit } = parts
   const url = `${path}/:migration_id/retry`
   app.get<ById>(url, options(retryForecastOperation), async (request, reply) => {
     const migration = await migrationInPath(db, request)
@@ -201,12 +214,12 @@ const addRetry: AddMigrationRoutes = (app, parts, { path, options }) => {
     async (request, reply) => {
       const migration = await migrationInPath(db, request)
       const signal = await startLimit.begin(request, reply)
-      const retried = await retryMigration(
-        { ...parts, signal },
-        scopeOf(request),
-        migration,
-        { allowPartial: request.body.allow_partial ?? false },
-        (started) => auditMigration(log, request, 'migration.retry', started),
+      const { allow_partial: allowPartial = false } = request.body
+      const scope = scopeOf(request)
+      const retried = await audited(parts, actorOf(request), (record) =>
+        retryMigration({ ...parts, signal }, scope, migration, { allowPartial }, (tx, started) =>
+          record(tx, 'migration.retry', aboutMigration(started)),
+        ),
       )
       return sendStarted(parts, request, reply, retried)
     },
@@ -225,6 +238,22 @@ const preflightOperation = {
     422: openapi.errorResponse('invalid'),
   },
 } satisfies openapi.Operation
+
+const quotaOperation = {
+  operationId: 'migrations/get-quota',
+  tags: ['Migrations'],
+  summary: 'Get the quota of archives and what is used of it',
+  description: EXTENSION,
+  parameters: [openapi.IF_NONE_MATCH],
+  responses: openapi.recordResponses('The quota.', 'quota'),
+} satisfies openapi.Operation
+
+const addQuota: AddMigrationRoutes = (app, { db, maxArchiveBytes }, { path, options }) => {
+  app.get(`${path}/quota`, options(quotaOperation), async (request, reply) => {
+    const quota = await readQuota(db, scopeOf(request).owner, maxArchiveBytes)
+    return sendJsonWithEtag(request, reply, quotaJson(quota))
+  })
+}
 
 const addPreflight: AddMigrationRoutes = (app, parts, { path, options }) => {
   const url = `${path}/preflight`

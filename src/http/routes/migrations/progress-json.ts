@@ -5,6 +5,7 @@ import {
   type RepositoryProgress,
   totalsOf,
 } from '../../../migrations/progress.ts'
+import type { Quota } from '../../../migrations/quota.ts'
 import type { RetryForecast } from '../../../migrations/retry-migration.ts'
 import type * as wire from '../../../wire/types.ts'
 import { utcTimestampOrNull } from '../../rendering.ts'
@@ -98,6 +99,7 @@ export function forecastJson({
   bytesToWrite,
   freeBytes,
   seconds,
+  quota,
   warnings,
 }: Forecast): wire.Forecast {
   return {
@@ -112,6 +114,12 @@ export function forecastJson({
     bytes_to_write: bytesToWrite,
     free_bytes: freeBytes,
     estimated_seconds: seconds,
+    quota: quotaJson(quota),
     warnings,
   }
 }
+
+export const quotaJson = ({ max, used }: Quota): wire.Quota => ({
+  max_bytes: max === Number.POSITIVE_INFINITY ? null : max,
+  used_bytes: used,
+})

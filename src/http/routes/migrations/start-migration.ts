@@ -1,13 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { audited } from '../../../accounts/audit-log.ts'
 import { batchesOf } from '../../../lib/batches.ts'
 import { nextTurn } from '../../../lib/turns.ts'
-import type { StartedMigration } from '../../../migrations/migration.ts'
+import { aboutMigration, type StartedMigration } from '../../../migrations/migration.ts'
 import { startMigration } from '../../../migrations/start-migration.ts'
 import { type StartRequest, startRequestSchema } from '../../../wire/migration.ts'
 import * as openapi from '../../description/operation.ts'
 import { requireViewer } from '../../middleware/authenticate.ts'
 import { sendLazyBody } from '../../middleware/json-response.ts'
-import { auditMigration } from '../../middleware/request-log.ts'
+import { actorOf } from '../../middleware/request-log.ts'
 import type { ApiParts } from '../../server-parts.ts'
 import { RENDER_BATCH_SIZE } from '../repositories/rendered-repositories.ts'
 import { migrationsAddress, startRequestOf } from './migration-json.ts'
@@ -37,11 +38,11 @@ const startOperation = {
 export const addStart: AddMigrationRoutes = (app, parts, { path, options }) => {
   app.post<{ Body: StartRequest }>(path, options(startOperation), async (request, reply) => {
     const signal = await parts.startLimit.begin(request, reply)
-    const started = await startMigration(
-      { ...parts, signal },
-      scopeOf(request),
-      startRequestOf(request.body),
-      (migration) => auditMigration(parts.log, request, 'migration.start', migration),
+    const start = startRequestOf(request.body)
+    const started = await audited(parts, actorOf(request), (record) =>
+      startMigration({ ...parts, signal }, scopeOf(request), start, (tx, migration) =>
+        record(tx, 'migration.start', aboutMigration(migration)),
+      ),
     )
     const isBrief = request.body.exclude?.includes('repositories') ?? false
     return sendStarted(parts, request, reply, started, { isBrief })

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
+import { audited, inAuditedTransaction } from '../../../accounts/audit-log.ts'
 import { NotFound } from '../../../migrations/errors.ts'
-import { DEFAULT_OPTIONS } from '../../../migrations/migration.ts'
+import { aboutMigration, DEFAULT_OPTIONS } from '../../../migrations/migration.ts'
 import {
   changeSchedule,
   createSchedule,
@@ -24,7 +25,7 @@ import { requireViewer } from '../../middleware/authenticate.ts'
 import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, sendPage } from '../../middleware/pagination.ts'
 import { requireFound, requireId } from '../../middleware/path-parameters.ts'
-import { auditAction, auditMigration } from '../../middleware/request-log.ts'
+import { actorOf } from '../../middleware/request-log.ts'
 import type { ApiParts } from '../../server-parts.ts'
 import { nameOf, optionsOf } from '../migrations/migration-json.ts'
 import { type AddMigrationRoutes, scopeOf, type WithQuery } from '../migrations/migration-paths.ts'
@@ -122,7 +123,7 @@ const deleteOperation = {
 } satisfies openapi.Operation
 
 const addChanges: AddMigrationRoutes = (app, parts, { path, options }) => {
-  const { db, log, rendering } = parts
+  const { rendering } = parts
   const schedulePath = `${path}/schedules/:schedule_id`
 
   app.post<{ Body: wire.ScheduleRequest }>(
@@ -130,13 +131,15 @@ const addChanges: AddMigrationRoutes = (app, parts, { path, options }) => {
     options(createOperation, config),
     async (request, reply) => {
       const { account } = requireViewer(request)
-      const input = scheduleInputOf(request.body)
+      const given = scheduleInputOf(request.body)
+      const input = { ...given, options: { ...DEFAULT_OPTIONS, ...given.options } }
+      const scope = scopeOf(request)
       const signal = await parts.startLimit.begin(request, reply)
-      const schedule = await createSchedule({ ...parts, signal }, scopeOf(request), account, {
-        ...input,
-        options: { ...DEFAULT_OPTIONS, ...input.options },
-      })
-      auditAction(log, request, 'schedule.create', auditFields(schedule))
+      const schedule = await audited(parts, actorOf(request), (record) =>
+        createSchedule({ ...parts, signal }, scope, account, input, (tx, id) =>
+          record(tx, 'schedule.create', aboutSchedule({ id, ...scope })),
+        ),
+      )
       const body = scheduleJson(schedule, {}, rendering.addresses)
       return sendJson(reply.code(201).header('location', body.url), body)
     },
@@ -148,15 +151,15 @@ const addChanges: AddMigrationRoutes = (app, parts, { path, options }) => {
     async (request, reply) => {
       const { account } = requireViewer(request)
       const signal = await parts.startLimit.begin(request, reply)
-      const changed = await changeSchedule(
-        { ...parts, signal },
-        scopeOf(request),
-        account,
-        idOf(request),
-        scheduleInputOf(request.body),
+      const scope = scopeOf(request)
+      const id = idOf(request)
+      const input = scheduleInputOf(request.body)
+      const about = aboutSchedule({ id, ...scope }, { fields: Object.keys(request.body) })
+      const changed = await audited(parts, actorOf(request), (record) =>
+        changeSchedule({ ...parts, signal }, scope, account, id, input, (tx) =>
+          record(tx, 'schedule.update', about),
+        ),
       )
-      const fields = Object.keys(request.body)
-      auditAction(log, request, 'schedule.update', { ...auditFields(changed), fields })
       return sendJson(reply, await fullScheduleJson(parts, changed))
     },
   )
@@ -164,8 +167,10 @@ const addChanges: AddMigrationRoutes = (app, parts, { path, options }) => {
   app.delete<ById>(schedulePath, options(deleteOperation, config), async (request, reply) => {
     const scope = scopeOf(request)
     const id = idOf(request)
-    if (!(await deleteSchedule(db, scope, id))) throw new NotFound()
-    auditAction(log, request, 'schedule.delete', { schedule: id, owner: scope.owner.login })
+    await inAuditedTransaction(parts, actorOf(request), async (tx, record) => {
+      if (!(await deleteSchedule(tx, scope, id))) throw new NotFound()
+      await record(tx, 'schedule.delete', aboutSchedule({ id, ...scope }))
+    })
     return reply.code(204).send()
   })
 }
@@ -205,7 +210,7 @@ const runOperation = {
 } satisfies openapi.Operation
 
 const addRuns: AddMigrationRoutes = (app, parts, { path, options }) => {
-  const { db, log, rendering } = parts
+  const { db, rendering } = parts
   const runsPath = `${path}/schedules/:schedule_id/runs`
 
   app.get<ById>(runsPath, options(listRunsOperation, config), async (request, reply) => {
@@ -222,9 +227,11 @@ const addRuns: AddMigrationRoutes = (app, parts, { path, options }) => {
     async (request, reply) => {
       const schedule = await scheduleInPath(parts, request)
       const migration = requireId(request.params.migration_id)
-      await releaseArchive(parts, schedule, migration, () => {
-        auditAction(log, request, 'schedule.release', { ...auditFields(schedule), migration })
-      })
+      await audited(parts, actorOf(request), (record) =>
+        releaseArchive(parts, schedule, migration, (tx) =>
+          record(tx, 'schedule.release', aboutSchedule(schedule, { migration })),
+        ),
+      )
       return reply.code(204).send()
     },
   )
@@ -232,20 +239,26 @@ const addRuns: AddMigrationRoutes = (app, parts, { path, options }) => {
   app.post<ById>(runsPath, options(runOperation, config), async (request, reply) => {
     const schedule = await scheduleInPath(parts, request)
     await parts.startLimit.begin(request, reply)
-    const run = await runNow(parts, schedule, {
-      by: requireViewer(request).account,
-      onCommitted(migration) {
-        auditAction(log, request, 'schedule.run', auditFields(schedule))
-        auditMigration(log, request, 'migration.start', migration)
-      },
-    })
+    const run = await audited(parts, actorOf(request), (record) =>
+      runNow(parts, schedule, {
+        by: requireViewer(request).account,
+        async alsoWrite(tx, migration) {
+          await record(tx, 'schedule.run', aboutSchedule(schedule))
+          await record(tx, 'migration.start', aboutMigration(migration))
+        },
+      }),
+    )
     return sendJson(reply.code(201), scheduleRunJson(run))
   })
 }
 
 type ReadParts = Pick<ApiParts, 'db' | 'rendering'>
 
-const auditFields = ({ id, owner }: Schedule) => ({ schedule: id, owner: owner.login })
+const aboutSchedule = ({ id, owner }: Pick<Schedule, 'id' | 'owner'>, more = {}) => ({
+  subject: `schedule ${id}`,
+  owner,
+  details: { schedule: id, ...more },
+})
 
 async function schedulesJson(
   { db, rendering }: ReadParts,

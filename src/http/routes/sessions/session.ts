@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { nameKey, type Viewer } from '../../../accounts/account.ts'
 import { findAccountsById } from '../../../accounts/account-store.ts'
+import { inAuditedTransaction } from '../../../accounts/audit-log.ts'
 import { tokensManagedUntil } from '../../../accounts/own-tokens.ts'
 import {
   closeSession,
@@ -22,7 +23,7 @@ import {
   tokenOfOrganization,
 } from '../../middleware/http-errors.ts'
 import { sendJson } from '../../middleware/json-response.ts'
-import { auditAction } from '../../middleware/request-log.ts'
+import { actorOf } from '../../middleware/request-log.ts'
 import { utcTimestampOrNull } from '../../rendering.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { currentUserJson } from '../users/user-json.ts'
@@ -100,7 +101,7 @@ const SESSION_HEADERS = {
 
 /** Adds sign-in and sign-out for browsers, which get a cookie that scripts cannot read instead of the token. */
 export function addSessionRoutes(app: FastifyInstance, parts: SessionParts): void {
-  const { db, now, log, authenticator, rendering, sessionTtlMs: ttlMs, cookies } = parts
+  const { db, now, authenticator, rendering, sessionTtlMs: ttlMs, cookies } = parts
 
   async function sessionJson(viewer: Viewer | undefined): Promise<wire.Session> {
     if (!viewer) return { user: null }
@@ -150,14 +151,13 @@ export function addSessionRoutes(app: FastifyInstance, parts: SessionParts): voi
       reply.headers(SESSION_HEADERS)
       if (!isFromOwnPage(request)) throw sessionsOnlyForPages()
       const { token } = request.body
-      const viewer = await parts.logins.viewerOf(token, request.ip)
-      cookies.set(
-        reply,
-        request,
-        await openSession(db, { ...viewer, token }, { now: now(), ttlMs }),
-      )
+      const viewer = await parts.logins.viewerOf(token, request.ip, 'session.open')
       request.viewer = viewer
-      auditAction(log, request, 'session.open', {})
+      const secret = await inAuditedTransaction(parts, actorOf(request), async (tx, record) => {
+        await record(tx, 'session.open')
+        return openSession(tx, { ...viewer, token }, { now: now(), ttlMs })
+      })
+      cookies.set(reply, request, secret)
       const session = { openedAt: now() }
       return sendJson(reply.code(201), await sessionJson({ ...viewer, session }))
     },
@@ -176,10 +176,12 @@ export function addSessionRoutes(app: FastifyInstance, parts: SessionParts): voi
         const session = await findSession(db, secret, now())
         if (isAll && session?.viewer.isReadOnly) throw tokenIsReadOnly()
         if (isAll && session?.viewer.organizationId !== undefined) throw tokenOfOrganization()
-        if (session && isAll) await closeSessionsOf(db, session.viewer.account)
-        else await closeSession(db, secret)
         request.viewer = session?.viewer ?? null
-        if (session) auditAction(log, request, isAll ? 'session.close-all' : 'session.close', {})
+        await inAuditedTransaction(parts, actorOf(request), async (tx, record) => {
+          if (session) await record(tx, isAll ? 'session.close-all' : 'session.close')
+          if (session && isAll) await closeSessionsOf(tx, session.viewer.account)
+          else await closeSession(tx, secret)
+        })
       }
       // The last step, so that after a failure the user is still signed in and can try again.
       cookies.clear(reply, request)

@@ -1,10 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Viewer } from '../../../accounts/account.ts'
+import { inAuditedTransaction, recordAccess } from '../../../accounts/audit-log.ts'
 import { accountOfIdentity, type Identity, type Refusal } from '../../../accounts/identity-store.ts'
 import { openSessionWithoutToken } from '../../../accounts/session-store.ts'
 import { ignoreRemoval, STORED } from '../../../repositories/refresh-rights.ts'
 import type { SessionCookies } from '../../middleware/authenticate.ts'
-import { auditAction } from '../../middleware/request-log.ts'
+import { actorOf } from '../../middleware/request-log.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { SignInFailed } from './oidc-client.ts'
 
@@ -31,22 +32,37 @@ export async function signInAs(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<Viewer> {
-  const { db, now, log, rights, cookies, sessionTtlMs: ttlMs, mayCreateAccounts } = parts
-  const options = { mayCreate: mayCreateAccounts, now: now() }
-  const found = await accountOfIdentity(db, identity, options)
+  const { now, log, rights, cookies, sessionTtlMs: ttlMs, mayCreateAccounts } = parts
   const { issuer, subject, login } = identity
+  const found = await inAuditedTransaction(parts, actorOf(request), async (tx, record) => {
+    const options = { mayCreate: mayCreateAccounts, now: now() }
+    const result = await accountOfIdentity(tx, identity, options)
+    if ('refusal' in result) return result
+    const { account, isFirstSignIn, isAdminChanged } = result
+    const about = { subject: `account ${account.login}`, owner: account }
+    if (isFirstSignIn)
+      await record(tx, 'identity.bind', { ...about, details: { issuer, identity: subject } })
+    if (isAdminChanged)
+      await record(tx, 'account.update', { ...about, details: { site_admin: account.siteAdmin } })
+    return result
+  })
   if ('refusal' in found) {
     const reason = REASONS[found.refusal]
     log.warn({ issuer, subject, login, from: request.ip }, `${login} cannot sign in: ${reason}`)
+    const details = { issuer, identity: subject, as: login, reason: found.refusal }
+    await recordAccess(parts, actorOf(request), 'session.open', { outcome: 'refused', details })
     throw new SignInFailed(found.refusal, reason)
   }
-  const { account, isFirstSignIn } = found
+  const { account } = found
   // A removed account is rejected later, by its first request that needs rights.
   await rights?.refresh(account, STORED).catch(ignoreRemoval)
-  const { secret, tokenId } = await openSessionWithoutToken(db, account, { now: now(), ttlMs })
+  const session = { openedAt: now() }
+  const actor = { ...actorOf(request), login: account.login, accountId: account.id }
+  const { secret, tokenId } = await inAuditedTransaction(parts, actor, async (tx, record) => {
+    await record(tx, 'session.open', { details: { issuer } })
+    return openSessionWithoutToken(tx, account, { now: session.openedAt, ttlMs })
+  })
   cookies.set(reply, request, secret)
-  request.viewer = { account, tokenId, session: { openedAt: now() } }
-  if (isFirstSignIn) auditAction(log, request, 'identity.bind', { issuer, subject })
-  auditAction(log, request, 'session.open', { issuer })
+  request.viewer = { account, tokenId, session }
   return request.viewer
 }

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Viewer } from '../../../accounts/account.ts'
+import { inAuditedTransaction } from '../../../accounts/audit-log.ts'
 import { createOwnToken, listOwnTokens, tokensManagedUntil } from '../../../accounts/own-tokens.ts'
 import { revokeTokensOf } from '../../../accounts/token-store.ts'
 import { NotFound } from '../../../migrations/errors.ts'
@@ -12,7 +13,7 @@ import { signInAgain, signInWithAnother, tokensNeedSession } from '../../middlew
 import { sendJson } from '../../middleware/json-response.ts'
 import { sendPageOf } from '../../middleware/pagination.ts'
 import { requireId } from '../../middleware/path-parameters.ts'
-import { auditAction } from '../../middleware/request-log.ts'
+import { actorOf } from '../../middleware/request-log.ts'
 import type { ApiParts } from '../../server-parts.ts'
 import { tokenJson } from './token-json.ts'
 
@@ -60,7 +61,7 @@ const revokeAllOperation = {
 
 /** Adds the routes for the caller's own tokens. */
 export function addTokenRoutes(app: FastifyInstance, parts: ApiParts): void {
-  const { db, now, log, rendering, maxTokens } = parts
+  const { db, now, rendering, maxTokens } = parts
   const { addresses } = rendering
 
   app.get<{ Querystring: Record<string, unknown> }>(
@@ -92,16 +93,18 @@ export function addTokenRoutes(app: FastifyInstance, parts: ApiParts): void {
     async (request, reply) => {
       const viewer = await requireRecentSession(request, reply)
       const { name, expires_in_days, read_only = false, organization = null } = request.body
-      const created = await createOwnToken(
-        db,
-        viewer,
-        { name: name.trim(), days: expires_in_days, isReadOnly: read_only, organization },
-        { max: maxTokens, now: now() },
-      )
-      auditAction(log, request, 'token.create', {
-        created: created.id,
-        readOnly: created.isReadOnly,
-        organization: created.organization,
+      const wanted = {
+        name: name.trim(),
+        days: expires_in_days,
+        isReadOnly: read_only,
+        organization,
+      }
+      const created = await inAuditedTransaction(parts, actorOf(request), async (tx, record) => {
+        const token = await createOwnToken(tx, viewer, wanted, { max: maxTokens, now: now() })
+        const { id, isReadOnly: readOnly } = token
+        const details = { created: id, name: token.name, readOnly, organization }
+        await record(tx, 'token.create', { subject: `token ${id}`, details })
+        return token
       })
       const body: wire.NewToken = { ...tokenJson(created, viewer), token: created.token }
       return sendJson(reply.code(201).header('cache-control', 'no-store'), body)
@@ -110,9 +113,12 @@ export function addTokenRoutes(app: FastifyInstance, parts: ApiParts): void {
 
   async function revoke(request: FastifyRequest, reply: FastifyReply, id?: number) {
     const { account } = await requireRecentSession(request, reply)
-    const revoked = await revokeTokensOf(db, account, { now: now(), bySelf: true, id })
-    if (id !== undefined && revoked.length === 0) throw new NotFound()
-    for (const each of revoked) auditAction(log, request, 'token.revoke', { revoked: each })
+    await inAuditedTransaction(parts, actorOf(request), async (tx, record) => {
+      const revoked = await revokeTokensOf(tx, account, { now: now(), bySelf: true, id })
+      if (id !== undefined && revoked.length === 0) throw new NotFound()
+      for (const each of revoked)
+        await record(tx, 'token.revoke', { subject: `token ${each}`, details: { revoked: each } })
+    })
     return reply.code(204).send()
   }
 

@@ -1,5 +1,5 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Addresses } from '../../../repositories/addresses.ts'
+import type { FastifyRequest } from 'fastify'
+import { audited } from '../../../accounts/audit-log.ts'
 import {
   type FullDelivery,
   findDelivery,
@@ -10,12 +10,13 @@ import type { Webhook } from '../../../webhooks/webhook.ts'
 import { string } from '../../../wire/schema.ts'
 import * as openapi from '../../description/operation.ts'
 import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
-import { parsePaging, requestAddress } from '../../middleware/pagination.ts'
+import { parsePaging, setNextLink } from '../../middleware/pagination.ts'
 import { parseId, requireFound, requireId } from '../../middleware/path-parameters.ts'
+import { actorOf } from '../../middleware/request-log.ts'
 import { deliveryJson, fullDeliveryJson } from './webhook-json.ts'
 import {
   type AddWebhookRoutes,
-  auditWebhook,
+  aboutWebhook,
   type ByHook,
   type WebhookParts,
   webhookInPath,
@@ -102,8 +103,10 @@ export const addDeliveryRoutes: AddWebhookRoutes = (app, parts, { path, options 
   app.post<ByHook>(attemptsPath, options(redeliverOperation), async (request, reply) => {
     const webhook = await webhookInPath(parts, request)
     const { id, eventId, guid } = await deliveryInPath(parts, request, webhook)
-    await redeliver(parts, webhook, eventId)
-    auditWebhook(parts, request, 'webhook.redeliver', webhook, { delivery: id, guid })
+    const about = aboutWebhook(webhook, { delivery: id, guid })
+    await audited(parts, actorOf(request), (record) =>
+      redeliver(parts, webhook, eventId, (tx) => record(tx, 'webhook.redeliver', about)),
+    )
     return sendJson(reply.code(202), {})
   })
 }
@@ -114,17 +117,4 @@ async function deliveryInPath(
   webhook: Webhook,
 ): Promise<FullDelivery> {
   return requireFound(await findDelivery(db, webhook, requireId(request.params.delivery_id)))
-}
-
-/** Sets the `link` header to the URL of this request with another cursor. */
-function setNextLink(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  addresses: Addresses,
-  cursor: number,
-): void {
-  const { address, query } = requestAddress(request, addresses)
-  const parameters = new URLSearchParams(query)
-  parameters.set('cursor', String(cursor))
-  reply.header('link', `<${address}?${parameters}>; rel="next"`)
 }

@@ -3,7 +3,6 @@ import type { Webhook } from '../../../webhooks/webhook.ts'
 import { findWebhook } from '../../../webhooks/webhook-store.ts'
 import type { Operation } from '../../description/operation.ts'
 import { requireFound, requireId } from '../../middleware/path-parameters.ts'
-import { auditAction } from '../../middleware/request-log.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { scopeOf, type WithQuery } from '../migrations/migration-paths.ts'
 import { describeForOrganization } from '../organizations/organization-path.ts'
@@ -59,14 +58,12 @@ export async function webhookInPath(
   return requireFound(await findWebhook(db, scopeOf(request), requireId(request.params.hook_id)))
 }
 
-/** Logs only the host of the URL: the rest may contain a credential. */
-export function auditWebhook(
-  { log }: Pick<WebhookParts, 'log'>,
-  request: FastifyRequest,
-  action: string,
-  { id, owner, url }: Webhook,
-  more: Record<string, unknown> = {},
-): void {
-  const fields = { webhook: id, owner: owner.login, host: new URL(url).host, ...more }
-  auditAction(log, request, action, fields)
-}
+/** Returns what the audit log says about a webhook: only the host of the URL, because the rest may contain a credential. */
+export const aboutWebhook = (
+  { id, owner, url }: Pick<Webhook, 'id' | 'owner' | 'url'>,
+  more = {},
+) => ({
+  subject: `webhook ${id}`,
+  owner,
+  details: { webhook: id, host: new URL(url).host, ...more },
+})

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import type { FastifyRequest } from 'fastify'
+import { audited } from '../../../accounts/audit-log.ts'
 import { type FieldError, InvalidRequest } from '../../../migrations/errors.ts'
 import type { IsAddressAllowed } from '../../../webhooks/allowed-addresses.ts'
 import {
@@ -27,12 +28,13 @@ import * as openapi from '../../description/operation.ts'
 import { requireViewer } from '../../middleware/authenticate.ts'
 import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { sendPageOf } from '../../middleware/pagination.ts'
+import { actorOf } from '../../middleware/request-log.ts'
 import { scopeOf, type WithQuery } from '../migrations/migration-paths.ts'
 import { addDeliveryRoutes } from './webhook-deliveries.ts'
 import { HIDDEN, webhookConfigJson, webhookJson } from './webhook-json.ts'
 import {
   type AddWebhookRoutes,
-  auditWebhook,
+  aboutWebhook,
   type ByHook,
   type WebhookParts,
   webhookInPath,
@@ -79,9 +81,12 @@ const addListAndCreate: AddWebhookRoutes = (app, parts, { path, options }) => {
     options(createOperation),
     async (request, reply) => {
       const settings = settingsFrom(request.body, undefined, parts.isWebhookAllowed)
-      const added = await addWebhook(parts, scopeOf(request), settings, pingOf(request))
+      const added = await audited(parts, actorOf(request), (record) =>
+        addWebhook(parts, scopeOf(request), settings, pingOf(request), (tx, webhook) =>
+          record(tx, 'webhook.create', aboutWebhook(webhook)),
+        ),
+      )
       if (!added) throw tooManyWebhooks()
-      auditWebhook(parts, request, 'webhook.create', added)
       const body = webhookJson(added, addresses)
       return sendJson(reply.code(201).header('location', body.url), body)
     },
@@ -152,15 +157,19 @@ const addReadAndChange: AddWebhookRoutes = (app, parts, { path, options }) => {
 
   app.delete<ByHook>(hookPath, options(deleteOperation), async (request, reply) => {
     const webhook = await webhookInPath(parts, request)
-    await removeWebhook(parts, webhook)
-    auditWebhook(parts, request, 'webhook.delete', webhook)
+    await audited(parts, actorOf(request), (record) =>
+      removeWebhook(parts, webhook, (tx) => record(tx, 'webhook.delete', aboutWebhook(webhook))),
+    )
     return reply.code(204).send()
   })
 
   app.post<ByHook>(`${hookPath}/pings`, options(pingOperation), async (request, reply) => {
     const webhook = await webhookInPath(parts, request)
-    await pingWebhook(parts, webhook, pingOf(request))
-    auditWebhook(parts, request, 'webhook.ping', webhook)
+    await audited(parts, actorOf(request), (record) =>
+      pingWebhook(parts, webhook, pingOf(request), (tx) =>
+        record(tx, 'webhook.ping', aboutWebhook(webhook)),
+      ),
+    )
     return reply.code(204).send()
   })
 }
@@ -212,9 +221,10 @@ async function changeWebhook(
 ): Promise<Webhook> {
   const webhook = await webhookInPath(parts, request as FastifyRequest<ByHook>)
   const settings = settingsFrom(body, webhook, parts.isWebhookAllowed)
-  const changed = await editWebhook(parts, webhook, settings)
-  auditWebhook(parts, request, 'webhook.update', changed)
-  return changed
+  const about = aboutWebhook({ ...webhook, ...settings })
+  return audited(parts, actorOf(request), (record) =>
+    editWebhook(parts, webhook, settings, (tx) => record(tx, 'webhook.update', about)),
+  )
 }
 
 const pingOf = (request: FastifyRequest): PingFacts => ({ sender: requireViewer(request).account })

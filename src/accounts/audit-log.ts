@@ -1,0 +1,214 @@
+import { expressionBuilder } from 'kysely'
+import type { Db } from '../db/database.ts'
+import type { Row, Tables } from '../db/tables.ts'
+import type { AuditAction } from '../lib/audit-actions.ts'
+import { type Account, nameKey, type Viewer } from './account.ts'
+
+/** Who acts: an account, or one of the actors below, whose names cannot be logins. */
+export interface Actor {
+  login: string
+  accountId?: number
+  tokenId?: number
+  address?: string
+  /** The id of the request, for the log. */
+  requestId?: string
+  /** Fields of every entry of this actor, such as the schedule that acts for an account. */
+  details?: Details
+}
+
+export const THE_SERVICE: Actor = { login: 'the service' }
+export const NOT_SIGNED_IN: Actor = { login: 'not signed in' }
+export const commandLineActor = (user: string): Actor => ({
+  login: 'command line',
+  details: { user },
+})
+
+export const viewerAsActor = ({ account, tokenId }: Viewer): Actor => ({
+  login: account.login,
+  accountId: account.id,
+  tokenId,
+})
+
+/** Never a secret. */
+type Details = Record<string, unknown>
+
+/** What an action is about. */
+interface About {
+  /** Such as `migration 7`. */
+  subject?: string
+  /** The account to which the subject belongs, which sees the entry too. By default the actor. */
+  owner?: Pick<Account, 'id'> & Partial<Pick<Account, 'login'>>
+  outcome?: 'done' | 'refused'
+  details?: Details
+}
+
+/** Writes an entry. It must be called in the transaction of the change, which fails if the entry cannot be written. */
+export type RecordAudit = (tx: Db, action: AuditAction, about?: About) => Promise<void>
+
+interface AuditParts {
+  now: () => number
+  log?: { info(fields: object, message: string): void } | undefined
+}
+
+/** Runs an action that records what it does, and logs the entries when it has succeeded. */
+export async function audited<T>(
+  parts: AuditParts,
+  actor: Actor,
+  act: (record: RecordAudit) => Promise<T>,
+): Promise<T> {
+  // By action and subject, because a transaction may be repeated.
+  const lines = new Map<string, [AuditAction, About]>()
+  const result = await act(async (tx, action, about = {}) => {
+    await insertEntry(tx, actor, action, about, parts.now())
+    lines.set(`${action} ${about.subject}`, [action, about])
+  })
+  for (const [action, about] of lines.values()) logEntry(parts, actor, action, about)
+  return result
+}
+
+/** Like `audited`, for an action that is one transaction. */
+export const inAuditedTransaction = <T>(
+  parts: AuditParts & { db: Db },
+  actor: Actor,
+  act: (tx: Db, record: RecordAudit) => Promise<T>,
+): Promise<T> =>
+  audited(parts, actor, (record) => parts.db.transaction().execute((tx) => act(tx, record)))
+
+/**
+ * Records a refused attempt, or an access that changes nothing. If that fails, only the log has the entry: archives can be downloaded
+ * and deleted while the database is not writable.
+ */
+export async function recordAccess(
+  parts: AuditParts & { db: Db; log: { error(fields: object, message: string): void } },
+  actor: Actor,
+  action: AuditAction,
+  about: About,
+): Promise<void> {
+  await insertEntry(parts.db, actor, action, about, parts.now()).catch((err: unknown) =>
+    parts.log.error({ err }, `${action} could not be recorded in the audit log`),
+  )
+  logEntry(parts, actor, action, about)
+}
+
+async function insertEntry(
+  tx: Db,
+  { login, accountId, tokenId, address, details: more }: Actor,
+  action: AuditAction,
+  { subject, owner, outcome = 'done', details }: About,
+  now: number,
+): Promise<void> {
+  const eb = expressionBuilder<Tables, never>()
+  await tx
+    .insertInto('audit_log')
+    .values({
+      at: now,
+      actor: login,
+      actor_key: nameKey(login),
+      actor_id: accountId ?? null,
+      token_name:
+        tokenId === undefined
+          ? null
+          : eb.selectFrom('tokens').select('name').where('id', '=', tokenId),
+      address: address ?? null,
+      action,
+      owner_id: owner?.id ?? accountId ?? null,
+      subject: subject ?? null,
+      outcome,
+      details: JSON.stringify({ ...more, ...details }),
+    })
+    .execute()
+}
+
+function logEntry(
+  { log }: AuditParts,
+  { login, tokenId, address: from, requestId: id, details: more }: Actor,
+  action: AuditAction,
+  { subject, owner, outcome, details }: About,
+): void {
+  const about = { ...details, owner: owner?.login, subject, outcome }
+  log?.info({ audit: action, id, ...more, login, tokenId, from, ...about }, action)
+}
+
+export type AuditEntry = ReturnType<typeof entryFromRow>
+
+const entryFromRow = (row: Row<'audit_log'>) => ({
+  id: row.id,
+  at: row.at,
+  actor: row.actor,
+  actorId: row.actor_id,
+  token: row.token_name,
+  address: row.address,
+  action: row.action,
+  subject: row.subject,
+  outcome: row.outcome as 'done' | 'refused',
+  details: JSON.parse(row.details) as Details,
+})
+
+export interface AuditFilter {
+  actor?: string | undefined
+  action?: string | undefined
+  subject?: string | undefined
+  /** Epoch milliseconds. */
+  since?: number | undefined
+  until?: number | undefined
+  /** Only what this account did, or what was done to what belongs to it. */
+  account?: Pick<Account, 'id'> | undefined
+}
+
+/** The position of an entry in the list. */
+export type AuditCursor = Pick<AuditEntry, 'at' | 'id'>
+
+/** Lists entries, newest first. `from` is the newest one to list. */
+export async function listAudit(
+  db: Db,
+  { account, ...filter }: AuditFilter,
+  { from, limit }: { from?: AuditCursor | undefined; limit: number },
+): Promise<AuditEntry[]> {
+  const select = (column?: 'actor_id' | 'owner_id') => {
+    let query = db.selectFrom('audit_log').selectAll()
+    if (column) query = query.where(column, '=', account!.id)
+    if (filter.actor !== undefined) query = query.where('actor_key', '=', nameKey(filter.actor))
+    if (filter.action !== undefined) query = query.where('action', '=', filter.action)
+    if (filter.subject !== undefined) query = query.where('subject', '=', filter.subject)
+    if (filter.since !== undefined) query = query.where('at', '>=', filter.since)
+    if (filter.until !== undefined) query = query.where('at', '<', filter.until)
+    if (from)
+      query = query
+        .where('at', '<=', from.at)
+        .where((eb) => eb.or([eb('at', '<', from.at), eb('id', '<=', from.id)]))
+    return query.orderBy('at', 'desc').orderBy('id', 'desc').limit(limit).execute()
+  }
+  // Two queries, because neither engine uses an index for the order of a condition with `or`.
+  const columns = account ? (['actor_id', 'owner_id'] as const) : [undefined]
+  const found = (await Promise.all(columns.map(select))).flat()
+  const rows = new Map(found.map((row) => [row.id, row]))
+  return [...rows.values()]
+    .sort((a, b) => b.at - a.at || b.id - a.id)
+    .slice(0, limit)
+    .map(entryFromRow)
+}
+
+/** Rows per statement: on SQLite, everything else waits for a statement. */
+const ROWS_AT_ONCE = 2000
+
+/** Deletes entries that are older than the retention. */
+export async function sweepAudit(
+  db: Db,
+  options: { now: number; retentionMs: number; rowsAtOnce?: number },
+): Promise<void> {
+  const { now, retentionMs, rowsAtOnce = ROWS_AT_ONCE } = options
+  for (;;) {
+    const { numDeletedRows } = await db
+      .deleteFrom('audit_log')
+      .where('id', 'in', (eb) =>
+        eb
+          .selectFrom('audit_log')
+          .select('id')
+          .where('at', '<', now - retentionMs)
+          .orderBy('at')
+          .limit(rowsAtOnce),
+      )
+      .executeTakeFirst()
+    if (numDeletedRows < rowsAtOnce) return
+  }
+}

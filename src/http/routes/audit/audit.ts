@@ -1,0 +1,128 @@
+import { Readable } from 'node:stream'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Account } from '../../../accounts/account.ts'
+import { type AuditCursor, type AuditFilter, listAudit } from '../../../accounts/audit-log.ts'
+import type { Db } from '../../../db/database.ts'
+import { auditActions } from '../../../lib/audit-actions.ts'
+import { InvalidRequest } from '../../../migrations/errors.ts'
+import { dateTime, EXTENSION, enumOf, string } from '../../../wire/schema.ts'
+import * as openapi from '../../description/operation.ts'
+import { acceptedTypes } from '../../middleware/api-headers.ts'
+import { requireViewer } from '../../middleware/authenticate.ts'
+import { sendJsonWithEtag } from '../../middleware/json-response.ts'
+import { parsePaging, setNextLink } from '../../middleware/pagination.ts'
+import type { ApiParts } from '../../server-parts.ts'
+import { requireSiteAdmin } from '../admin/admin-actions.ts'
+import { auditEntryJson } from './audit-json.ts'
+
+const LINES = 'application/x-ndjson'
+
+const operation = {
+  parameters: [
+    openapi.inQuery('actor', string, 'Only actions of this login, or of `command line`.'),
+    openapi.inQuery('action', enumOf(auditActions), 'Only this action.'),
+    openapi.inQuery('subject', string, 'Only this subject, such as `migration 7`.'),
+    openapi.inQuery('since', dateTime, 'Only entries of this time or later.'),
+    openapi.inQuery('until', dateTime, 'Only entries before this time.'),
+    openapi.parameter('per-page'),
+    openapi.inQuery('cursor', string, 'Where the page begins; see the `link` header.'),
+    openapi.IF_NONE_MATCH,
+  ],
+  responses: {
+    ...openapi.withContentType(LINES, openapi.pageResponses('audit-entry', 'audit-entries')),
+    422: openapi.errorResponse('invalid-query'),
+  },
+}
+const FORMATS = `Newest first. With \`accept: ${LINES}\`, the response has all matching entries, one on each line. ${EXTENSION}`
+
+const adminOperation = {
+  ...operation,
+  operationId: 'admin/list-audit',
+  tags: ['Operator'],
+  summary: 'List the audit log',
+  description: `Every action that changed something or gave access, and refused attempts. The response is 404 for accounts that are not \`site_admin\`. ${FORMATS}`,
+  responses: { ...operation.responses, 404: openapi.notFound },
+} satisfies openapi.Operation
+
+const ownOperation = {
+  ...operation,
+  operationId: 'users/list-audit',
+  tags: ['Caller'],
+  summary: 'List what the caller did, and what others did to what belongs to the caller',
+  description: `Addresses and tokens of others are null. ${FORMATS}`,
+} satisfies openapi.Operation
+
+type ListRequest = FastifyRequest<{ Querystring: Record<string, unknown> }>
+
+/** Adds the audit log: all of it for site admins, and the part of their own account for everybody. */
+export function addAuditRoutes(app: FastifyInstance, { db, rendering, ...parts }: ApiParts): void {
+  const config = { alsoAccepts: [LINES] }
+
+  async function send(request: ListRequest, reply: FastifyReply, account?: Account) {
+    const filter = { ...filterOf(request.query), account }
+    if (acceptedTypes(request.headers.accept)[0] === LINES) {
+      const lines = Readable.from(linesOf(db, filter))
+      return reply.type(LINES).header('cache-control', 'no-store').send(lines)
+    }
+    const { limit } = parsePaging(request.query)
+    const from = cursorOf(request.query.cursor)
+    const entries = await listAudit(db, filter, { from, limit: limit + 1 })
+    const next = entries[limit]
+    if (next) setNextLink(request, reply, rendering.addresses, `${next.at}-${next.id}`)
+    const body = entries.slice(0, limit).map((each) => auditEntryJson(each, account))
+    return sendJsonWithEtag(request, reply, body, { extraEtagParts: [next?.id ?? 0] })
+  }
+
+  app.get(
+    '/admin/audit',
+    { schema: adminOperation, config },
+    async (request: ListRequest, reply) => {
+      await requireSiteAdmin({ db, ...parts }, request)
+      return send(request, reply)
+    },
+  )
+  app.get('/user/audit', { schema: ownOperation, config }, (request: ListRequest, reply) =>
+    send(request, reply, requireViewer(request).account),
+  )
+}
+
+const LINES_AT_ONCE = 500
+
+async function* linesOf(db: Db, filter: AuditFilter): AsyncGenerator<string> {
+  for (let from: AuditCursor | undefined; ; ) {
+    const entries = await listAudit(db, filter, { from, limit: LINES_AT_ONCE + 1 })
+    from = entries[LINES_AT_ONCE]
+    const shown = entries.slice(0, LINES_AT_ONCE)
+    yield shown.map((each) => `${JSON.stringify(auditEntryJson(each, filter.account))}\n`).join('')
+    if (!from) return
+  }
+}
+
+function filterOf(query: Record<string, unknown>): AuditFilter {
+  const errors: string[] = []
+  const text = (field: string, isValid: (value: string) => boolean = () => true) => {
+    const value = query[field]
+    if (value === undefined || value === '') return undefined
+    if (typeof value === 'string' && isValid(value)) return value
+    errors.push(field)
+    return undefined
+  }
+  const time = (field: string) => {
+    const value = text(field, (each) => !Number.isNaN(Date.parse(each)))
+    return value === undefined ? undefined : Date.parse(value)
+  }
+  const isAction = (value: string) => auditActions.some((each) => each === value)
+  const filter = {
+    ...{ actor: text('actor'), action: text('action', isAction), subject: text('subject') },
+    ...{ since: time('since'), until: time('until') },
+  }
+  if (errors.length === 0) return filter
+  const resource = 'Audit' as const
+  throw new InvalidRequest(errors.map((field) => ({ resource, field, code: 'invalid' })))
+}
+
+/** Returns undefined for an invalid cursor: the list then begins with the newest entry. */
+function cursorOf(text: unknown): AuditCursor | undefined {
+  const [, at, id] = /^(\d{1,15})-(\d{1,15})$/.exec(String(text)) ?? []
+  return at === undefined ? undefined : { at: Number(at), id: Number(id) }
+}

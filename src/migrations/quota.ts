@@ -1,0 +1,122 @@
+import type { Account, Scope } from '../accounts/account.ts'
+import type { Db } from '../db/database.ts'
+import { formatBytes } from '../lib/quantities.ts'
+import { InvalidRequest } from './errors.ts'
+
+/** In the database, an account with this quota has none. */
+const UNLIMITED = -1
+
+/**
+ * What the archives of an owner may add up to. `used` is the sum of what the downloads of all its archives have: a repository that two
+ * archives share is stored once, but counts in both.
+ */
+export interface Quota {
+  /** Infinity if there is none. */
+  max: number
+  used: number
+}
+
+/** How many archives an error names. */
+const MAX_NAMED = 10
+
+/** The archives of an owner would take more than its quota. */
+export class QuotaExceeded extends InvalidRequest {
+  override name = 'QuotaExceeded'
+  /** How many bytes are missing. */
+  readonly missing: number
+
+  constructor(message: string, missing: number) {
+    super([{ code: 'custom', message }])
+    this.missing = missing
+  }
+}
+
+/** Reads the quota of an owner. `defaultMax` applies to accounts without a quota of their own. */
+export async function readQuota(
+  db: Db,
+  owner: Pick<Account, 'id'>,
+  defaultMax: number | undefined,
+): Promise<Quota> {
+  const max = await readMax(db, owner, defaultMax)
+  return { max, used: sumOf(await archivesOf(db, owner.id)) }
+}
+
+async function readMax(
+  db: Db,
+  { id }: Pick<Account, 'id'>,
+  defaultMax = Number.POSITIVE_INFINITY,
+): Promise<number> {
+  const { own } = await db
+    .selectFrom('accounts')
+    .select('max_archive_bytes as own')
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow()
+  return own === UNLIMITED ? Number.POSITIVE_INFINITY : (own ?? defaultMax)
+}
+
+const sumOf = (archives: readonly { bytes: number }[]): number =>
+  archives.reduce((sum, { bytes }) => sum + bytes, 0)
+
+/** Returns the owner's archives, oldest first. */
+async function archivesOf(db: Db, ownerId: number): Promise<{ id: number; bytes: number }[]> {
+  const rows = await db
+    .selectFrom('migrations')
+    .select(['id', 'archive_bytes as bytes'])
+    .where('owner_id', '=', ownerId)
+    .where('archive_expires_at', 'is not', null)
+    .orderBy('id')
+    .execute()
+  return rows.map(({ id, bytes }) => ({ id, bytes: bytes ?? 0 }))
+}
+
+/** Throws QuotaExceeded unless an archive of so many bytes fits. The message names archives that could be deleted. */
+export async function requireQuota(
+  db: Db,
+  { owner }: Scope,
+  needed: number,
+  defaultMax: number | undefined,
+): Promise<void> {
+  const max = await readMax(db, owner, defaultMax)
+  if (max === Number.POSITIVE_INFINITY) return
+  const archives = await archivesOf(db, owner.id)
+  const used = sumOf(archives)
+  const missing = used + needed - max
+  if (missing <= 0) return
+  const named = archives
+    .slice(0, MAX_NAMED)
+    .map(({ id, bytes }) => `migration ${id} (${formatBytes(bytes)})`)
+  const more = archives.length - named.length
+  const candidates = more > 0 ? [...named, `${more} more`] : named
+  const toDelete =
+    used === 0
+      ? 'Migrate fewer repositories, or ask the operator for more.'
+      : `Delete an archive that you no longer need: ${candidates.join(', ')}.`
+  const message = `${describeQuota({ max, used }, needed)}. ${toDelete}`
+  throw new QuotaExceeded(`${message[0]!.toUpperCase()}${message.slice(1)}`, missing)
+}
+
+/** Returns why an archive does not fit. */
+export const describeQuota = ({ max, used }: Quota, needed: number): string =>
+  `it does not fit into the quota of archives: ${formatBytes(max)} in total, ${formatBytes(used)} used, ${formatBytes(needed)} needed`
+
+/** Sets the quota of an account. Infinity for none, null for the default. */
+export async function setQuota(
+  tx: Db,
+  { id }: Pick<Account, 'id'>,
+  max: number | null,
+): Promise<void> {
+  const max_archive_bytes = max === Number.POSITIVE_INFINITY ? UNLIMITED : max
+  await tx.updateTable('accounts').set({ max_archive_bytes }).where('id', '=', id).execute()
+}
+
+/** Returns the quotas that accounts have of their own, by the id of the account. */
+export async function listQuotas(db: Db): Promise<Map<number, number>> {
+  const rows = await db
+    .selectFrom('accounts')
+    .select(['id', 'max_archive_bytes as max'])
+    .where('max_archive_bytes', 'is not', null)
+    .execute()
+  return new Map(
+    rows.map(({ id, max }) => [id, max === UNLIMITED ? Number.POSITIVE_INFINITY : max!]),
+  )
+}

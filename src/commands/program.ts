@@ -17,6 +17,7 @@ const groups = {
     lock: 'list the locks of repositories, and remove them',
     check:
       'check that repositories can be exported, without exporting them; with --store, compare the stored data with its checksums instead',
+    copy: 'copy the whole service to another database or blob store, or to a backup',
     doctor: 'check the settings, the machine and the repositories, and say how to fix problems',
     config: 'print the current settings and where each comes from',
   },
@@ -61,6 +62,7 @@ const loaders: Record<CommandName, () => Promise<AddCommand>> = {
   token: async () => (await import('./token.ts')).tokenCommands,
   lock: async () => (await import('./lock.ts')).lockCommands,
   check: async () => (await import('./check.ts')).checkCommand,
+  copy: async () => (await import('./copy.ts')).copyCommand,
   doctor: async () => (await import('./doctor.ts')).doctorCommand,
   config: async () => (await import('./show-config.ts')).configCommand,
   export: async () => (await import('./export.ts')).exportCommand,

@@ -52,17 +52,25 @@ export function copyCommand(program: Command, about: string): void {
     .option(
       '--from <DIR>',
       'copy the service in this data directory, such as a backup, instead of that of the settings',
+      parser('--from', path),
     )
-    .option('--to <DIR>', 'new data directory: for the archives, and for the database')
+    .option(
+      '--to <DIR>',
+      'new data directory: for the archives, and for the database',
+      parser('--to', path),
+    )
     .addOption(
       new Option(
         '--to-database-url <URL>',
         'new PostgreSQL; without --to and --to-blobs, the archives stay where they are',
-      ).env('GODWIT_TO_DATABASE_URL'),
+      )
+        .env('GODWIT_TO_DATABASE_URL')
+        .argParser(parser('--to-database-url', postgresAddress)),
     )
     .option(
       '--to-blobs <PLACE>',
       'new place of the archives: s3://BUCKET/PREFIX or a data directory; alone, the database stays where it is',
+      parser('--to-blobs', blobsPlace),
     )
     .option('--online', 'copy the state of one moment while the service runs; keeps the source')
     .option('--keep-source', 'do not mark the source as moved')
@@ -75,31 +83,22 @@ export function copyCommand(program: Command, about: string): void {
     .option('--json', 'print the tables and archives as JSON')
     .action((options: CopyOptions, command: Command) =>
       runUntilStopped(
-        (signal) => run(withParsedPlaces(options), command, signal),
+        (signal) => run(options, command, signal),
         'stopped; run the same command again to go on',
       ),
     )
 }
 
-function withParsedPlaces(options: CopyOptions): CopyOptions {
-  const { from, to, toDatabaseUrl, toBlobs } = options
-  const parsed = (flag: string, read: (text: string) => string, text: string | undefined) => {
-    try {
-      return text === undefined ? {} : { [flag]: read(text) }
-    } catch (error) {
-      const name = flag.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
-      throw new UsageError(`--${name}: ${(error as Error).message}`, { cause: error })
-    }
-  }
-  const readPlace = toBlobs?.startsWith('s3:') ? bucketAddress : path
-  return {
-    ...options,
-    ...parsed('from', path, from),
-    ...parsed('to', path, to),
-    ...parsed('toDatabaseUrl', postgresAddress, toDatabaseUrl),
-    ...parsed('toBlobs', readPlace, toBlobs),
+/** Returns the parser of an option. Its error does not repeat the value, which may contain a password. */
+const parser = (flag: string, read: (text: string) => string) => (text: string) => {
+  try {
+    return read(text)
+  } catch (error) {
+    throw new UsageError(`${flag}: ${(error as Error).message}`, { cause: error })
   }
 }
+
+const blobsPlace = (text: string) => (text.startsWith('s3:') ? bucketAddress(text) : path(text))
 
 async function run(options: CopyOptions, command: Command, signal: AbortSignal): Promise<void> {
   const { json = false, unmarkSource, verify } = options

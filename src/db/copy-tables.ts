@@ -1,7 +1,9 @@
 import { hash } from 'node:crypto'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import type { Engine } from '../../schema/step.ts'
+import { codeOf } from '../lib/errno.ts'
 import { nextTurn } from '../lib/turns.ts'
+import { UserError } from '../lib/user-error.ts'
 import { sqliteFile } from './connect.ts'
 import type { Database } from './database.ts'
 import type { Tables } from './tables.ts'
@@ -146,7 +148,7 @@ async function openPostgresSession(database: Database, isReadOnly: boolean): Pro
       }
       await client.query(`close ${cursor}`)
     },
-    // Two to three times as fast as a statement with one parameter per value, and without a limit of parameters.
+    // One JSON parameter has no limit, and takes a quarter less time than one parameter per value (and a fifth of Node's CPU time).
     async insert(table, rows) {
       const columns = Object.keys(rows[0] ?? {}).join(', ')
       await client.query(
@@ -195,7 +197,7 @@ export interface CopiedTable {
 }
 
 /** The copy of a table differs from the table. */
-export class CopyDiffers extends Error {
+export class CopyDiffers extends UserError {
   override name = 'CopyDiffers'
 }
 
@@ -216,9 +218,10 @@ export async function copyTables(
     const digest = new RowDigest()
     for await (const rows of from.read(query)) {
       await to.insert(table, rows).catch((error: unknown) => {
-        throw new Error(`cannot copy the table ${table}: ${(error as Error).message}`, {
-          cause: error,
-        })
+        // PostgreSQL's class of invalid values, such as a text with a NUL character.
+        if (!codeOf(error)?.startsWith('22')) throw error
+        const reason = (error as Error).message
+        throw new UserError(`${table} has a value that PostgreSQL cannot store: ${reason}`)
       })
       for (const row of rows) digest.add(Object.values(row))
       onRows(rows.length)

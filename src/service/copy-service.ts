@@ -1,5 +1,5 @@
 import { existsSync, realpathSync } from 'node:fs'
-import { BlobExists, BlobNotFound, type BlobStore } from '../blobs/blob-store.ts'
+import { BlobExists, type BlobStore } from '../blobs/blob-store.ts'
 import { lockDataDirectory } from '../db/connect.ts'
 import { findCopyMark, removeCopyMarks, writeCopyMark } from '../db/copy-marks.ts'
 import {
@@ -9,9 +9,8 @@ import {
   openCopySession,
   RowDigest,
 } from '../db/copy-tables.ts'
-import type { Database, Db } from '../db/database.ts'
-import { countRows } from '../db/database.ts'
-import { readDigest, storedLength } from '../exporter/read-digest.ts'
+import { countRows, type Database, type Db } from '../db/database.ts'
+import { isUnreadable, readDigest, storedLength } from '../exporter/read-digest.ts'
 import { ownerKey } from '../exporter/sweep.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { formatCount } from '../lib/quantities.ts'
@@ -87,7 +86,7 @@ const COPY_LOCK = 0x676f6463
  * moment and in one transaction. A copy that ended early continues with the blobs that are missing, and copies the rows again.
  */
 export async function copyService(request: CopyRequest): Promise<CopyReport> {
-  const { from, isOnline, signal } = request
+  const { from, isOnline } = request
   const isMoved = !isOnline && !request.keepSource
   await using stack = new AsyncDisposableStack()
   const source = await openDatabase(from, { mustExist: true, copiedAs: 'source' })
@@ -108,20 +107,15 @@ export async function copyService(request: CopyRequest): Promise<CopyReport> {
   if (!isOnline && !isStopped) isStopped = await tryToStop(from, source.db, stack)
   if (!isOnline && !isStopped) throw new UserError(STILL_RUNNING)
   if (isMoved && target) await writeCopyMark(source.db, 'source', 'started', address)
-  try {
-    const report = await copyRest(copy)
-    signal.throwIfAborted()
-    if (!isOnline && (await liveProcesses(from, source.db)).length > 0)
-      throw new UserError('a service was started during the copy: stop it, and run this again')
-    if (target) await writeCopyMark(target.db, 'target', 'finished', mark)
-    if (isMoved && target) await writeCopyMark(source.db, 'source', 'finished', address)
-    else if (isMoved) await writeCopyMark(source.db, 'blobs', 'finished', blobsAddress(from))
-    return { ...report, isMoved }
-  } catch (error) {
+  const report = await copyRest(copy).catch(async (error: unknown) => {
     // After a kill the mark stays, and the next attempt goes on.
     if (isMoved && target) await removeCopyMarks(source.db, 'source')
     throw error
-  }
+  })
+  if (target) await writeCopyMark(target.db, 'target', 'finished', mark)
+  if (isMoved && target) await writeCopyMark(source.db, 'source', 'finished', address)
+  else if (isMoved) await writeCopyMark(source.db, 'blobs', 'finished', blobsAddress(from))
+  return { ...report, isMoved }
 }
 
 const STILL_RUNNING =
@@ -151,6 +145,8 @@ async function copyRest(copy: Copy): Promise<Omit<CopyReport, 'isMoved'>> {
     // They may have been deleted after the rows were read. If they are missing at the source, this finds the same.
     if (isOnline && target && blobs?.damaged.length && attempt < MAX_ONLINE_ATTEMPTS) continue
     if (blobs && isFull) Object.assign(blobs, await compareBlobs(copy, db))
+    if (!isOnline && (await liveProcesses(copy.from, source.db)).length > 0)
+      throw new UserError('a service was started during the copy: stop it, and run this again')
     const unfinished = db.selectFrom('migrations').where('state', 'in', ['pending', 'exporting'])
     return { asOf, tables, blobs, unfinishedMigrations: await countRows(unfinished) }
   }
@@ -191,9 +187,6 @@ async function copyBlobs(copy: Copy, db: Db): Promise<BlobTotals> {
   return totals
 }
 
-/** Error codes of unreadable sectors and of filesystem checksums that do not match. */
-const READ_ERRORS = new Set(['EIO', 'EUCLEAN', 'EBADMSG'])
-
 /** Copies one blob. `stored` is its length at the target, or undefined if it could not be read. */
 async function copyBlob(
   source: BlobStore,
@@ -207,13 +200,20 @@ async function copyBlob(
   const actual = await storedLength(source, key)
   if (actual === undefined || actual === existing) return { found: true, stored: existing }
   if (existing !== undefined) await target.delete(key)
+  let isLost = false
+  async function* read() {
+    try {
+      yield* await source.open(key, undefined, { signal })
+    } catch (error) {
+      isLost = isUnreadable(error)
+      throw error
+    }
+  }
   try {
-    await target.put(key, await source.open(key, undefined, { signal }), { signal })
+    await target.put(key, read(), { signal })
   } catch (error) {
     signal.throwIfAborted()
-    const isUnreadable =
-      error instanceof BlobNotFound || READ_ERRORS.has((error as NodeJS.ErrnoException).code ?? '')
-    if (isUnreadable) return { found: true, stored: undefined }
+    if (isLost) return { found: true, stored: undefined }
     // A put whose last step fails may have stored the blob.
     if (!(error instanceof BlobExists)) throw error
   }

@@ -458,6 +458,11 @@ const service = (engine: Engine): string[] => [
     bytes bigint not null,
     primary key (minute, name))`,
   'create table blob_errors (operation text primary key, count bigint not null)',
+  `create table copies (
+    role text primary key,
+    state text not null,
+    address text not null,
+    changed_at bigint not null)`,
 ]
 
 export const initial: SchemaStep = {

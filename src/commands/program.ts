@@ -18,6 +18,7 @@ const groups = {
     audit: 'list who did what: the audit log',
     check:
       'check that repositories can be exported, without exporting them; with --store, compare the stored data with its checksums instead',
+    copy: 'copy the whole service to another database or blob store, or to a backup',
     doctor: 'check the settings, the machine and the repositories, and say how to fix problems',
     config: 'print the current settings and where each comes from',
   },
@@ -63,6 +64,7 @@ const loaders: Record<CommandName, () => Promise<AddCommand>> = {
   lock: async () => (await import('./lock.ts')).lockCommands,
   audit: async () => (await import('./audit.ts')).auditCommand,
   check: async () => (await import('./check.ts')).checkCommand,
+  copy: async () => (await import('./copy.ts')).copyCommand,
   doctor: async () => (await import('./doctor.ts')).doctorCommand,
   config: async () => (await import('./show-config.ts')).configCommand,
   export: async () => (await import('./export.ts')).exportCommand,

@@ -515,6 +515,17 @@ export interface Tables {
   }
 
   blob_errors: { operation: string; count: number }
+
+  /** What `godwit copy` did with this service. */
+  copies: {
+    /** `target`: it is a copy. `source`: it was copied to another place. `blobs`: only its archives were. */
+    role: string
+    /** `started` or `finished`. */
+    state: string
+    /** For `target`, the owner mark of the copied service; for `source`, where it is now; for `blobs`, where the archives were. */
+    address: string
+    changed_at: number
+  }
 }
 
 /** A row as it is read from a table. */

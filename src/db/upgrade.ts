@@ -46,3 +46,14 @@ export async function hasSchema({ db, engine }: Database): Promise<boolean> {
       : sql`select 1 from sqlite_schema where name = 'godwit_schema'`
   return (await query.execute(db)).rows.length > 0
 }
+
+/** Throws a UserError unless the database has the schema of this version. */
+export async function requireNewestSchema({ db }: Database): Promise<void> {
+  const { rows } = await sql<{ step: number }>`select max(step) as step from godwit_schema`.execute(
+    db,
+  )
+  if (rows[0]?.step !== NEWEST_SCHEMA)
+    throw new UserError(
+      `the database has schema ${rows[0]?.step}, this version needs ${NEWEST_SCHEMA}: start the service once with this version`,
+    )
+}

@@ -37,12 +37,14 @@ export async function readDigest(
     return { length, sha256: sha256.digest('hex') }
   } catch (error) {
     signal.throwIfAborted()
-    const isTruncated = error instanceof RangeError
-    if (isTruncated || error instanceof BlobNotFound || hasCode(error, ...READ_ERRORS))
-      return undefined
+    if (error instanceof RangeError || isUnreadable(error)) return undefined
     throw error
   }
 }
+
+/** Whether a blob is missing, or its disk cannot read it. */
+export const isUnreadable = (error: unknown): boolean =>
+  error instanceof BlobNotFound || hasCode(error, ...READ_ERRORS)
 
 /** Returns the length of a blob, or undefined if it is missing. */
 export async function storedLength(blobs: BlobStore, key: string): Promise<number | undefined> {

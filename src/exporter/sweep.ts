@@ -93,7 +93,8 @@ export async function claimBlobStore(db: Db, blobs: BlobStore): Promise<void> {
   })
 }
 
-const ownerKey = async (db: Db): Promise<string> =>
+/** Returns the key of this database's owner mark. */
+export const ownerKey = async (db: Db): Promise<string> =>
   OWNER_PREFIX + (await signingKey(db, 'store')).toString('hex')
 
 /** Whether the store has this database's owner mark, which the first sweep adds. The empty directory of a missing mount has none. */

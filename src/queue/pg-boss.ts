@@ -1,7 +1,15 @@
 import { sql } from 'kysely'
 import { fromKysely, type JobWithMetadata, PgBoss } from 'pg-boss'
+import type { CopySession } from '../db/copy-tables.ts'
 import type { Db } from '../db/database.ts'
-import { type Backlog, isQueueName, type Queue, type QueueName, queueNames } from './queue.ts'
+import {
+  type Backlog,
+  type CopiedJob,
+  isQueueName,
+  type Queue,
+  type QueueName,
+  queueNames,
+} from './queue.ts'
 import { defaultTiming, type HeldJob, type JobStore, type JobTiming } from './run-job.ts'
 import { Workers } from './worker.ts'
 
@@ -68,11 +76,7 @@ export function createPgBossQueue({
   return {
     async start() {
       try {
-        await boss.start()
-        for (const name of queueNames) {
-          await boss.createQueue(name, queueSettings)
-          await boss.updateQueue(name, queueSettings)
-        }
+        await startBoss(boss)
         const onNotification = (text: string) => (isQueueName(text) ? wake(text) : interrupt(text))
         listener = await boss.getDb().listen?.(CHANNEL, onNotification, () => wake())
       } catch (error) {
@@ -120,6 +124,42 @@ function createBoss(
   boss.on('error', onError)
   boss.on('warning', ({ message, data }) => onError(new Error(message, { cause: data })))
   return boss
+}
+
+/** Replaces all jobs by the given ones, in the transaction of the session. Creates the queue if necessary. */
+export async function insertJobs(
+  databaseUrl: string,
+  to: CopySession,
+  batches: AsyncIterable<CopiedJob[]>,
+): Promise<void> {
+  let failure: unknown
+  const boss = createBoss(databaseUrl, HOUR, (error) => {
+    failure ??= error
+  })
+  try {
+    await startBoss(boss)
+    await to.run(`delete from ${SCHEMA}.job where name = any($1)`, [queueNames])
+    const db = { executeSql: to.run }
+    for await (const jobs of batches)
+      for (const [queue, some] of Map.groupBy(jobs, (job) => job.queue)) {
+        const inserted = some.map(({ kind, payload, batch }) => ({
+          data: { kind, payload },
+          ...(batch && { group: { id: batch } }),
+        }))
+        await boss.insert(queue, inserted, { db })
+      }
+  } finally {
+    await boss.stop({ graceful: false })
+  }
+  if (failure) throw failure
+}
+
+async function startBoss(boss: PgBoss): Promise<void> {
+  await boss.start()
+  for (const name of queueNames) {
+    await boss.createQueue(name, queueSettings)
+    await boss.updateQueue(name, queueSettings)
+  }
 }
 
 interface Envelope {

@@ -7,6 +7,12 @@ export interface Job {
   payload: unknown
 }
 
+/** A job as it is copied from one queue to another. */
+export interface CopiedJob extends Omit<Job, 'id'> {
+  batch: string | null
+  queue: QueueName
+}
+
 export interface Run {
   /** Aborted when another worker has taken over the job, or the process is stopping. */
   signal: AbortSignal

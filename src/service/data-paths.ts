@@ -40,6 +40,10 @@ export function dataPathsOf(config: Config, root: string): DataPaths {
   }
 }
 
+/** Returns where the archives are, for messages and comparisons. */
+export const blobsAddress = ({ data, blobs }: Pick<Config, 'data' | 'blobs'>): string =>
+  blobs?.replace(/\/$/, '') ?? join(data, 'blobs')
+
 /** Returns how the paths of repositories map to their names. */
 export const layoutOptions = ({ layout, owner, forge }: Config): LayoutOptions => ({
   kind: layout,

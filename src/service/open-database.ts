@@ -1,24 +1,28 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { connect, type DatabaseOptions, sqliteFile } from '../db/connect.ts'
+import { requireNotMoved } from '../db/copy-marks.ts'
 import type { Database } from '../db/database.ts'
-import { hasSchema, upgradeSchema } from '../db/upgrade.ts'
+import { hasSchema, requireNewestSchema, upgradeSchema } from '../db/upgrade.ts'
 import { hasCode } from '../lib/errno.ts'
 import { UserError } from '../lib/user-error.ts'
 import type { Config } from '../settings/config.ts'
 import { withoutPassword } from '../settings/config-values.ts'
 import { userName } from './data-owner.ts'
+import { blobsAddress } from './data-paths.ts'
 import { explainDatabaseError, requireUtf8 } from './database-errors.ts'
 
 interface OpenOptions extends Pick<DatabaseOptions, 'onIdleError' | 'onDamage'> {
   /** Throw if the database does not exist, instead of creating it. */
   mustExist?: boolean
+  /** Set if the database is copied: then the source is not upgraded, and marks of copies do not matter. */
+  copiedAs?: 'source' | 'target'
 }
 
 /** Opens the database of a configuration and upgrades its schema. */
 export async function openDatabase(
   config: Config,
-  { mustExist = false, ...listeners }: OpenOptions = {},
+  { mustExist = false, copiedAs, ...listeners }: OpenOptions = {},
 ): Promise<Database> {
   const { data, databaseUrl } = config
   if (databaseUrl === undefined) requireUsableFile(sqliteFile(data), mustExist)
@@ -26,7 +30,9 @@ export async function openDatabase(
   try {
     if (databaseUrl !== undefined) await requireUtf8(database, databaseUrl)
     if (mustExist && !(await hasSchema(database))) throw noDatabase(config)
-    await upgradeSchema(database)
+    if (copiedAs === 'source') await requireNewestSchema(database)
+    else await upgradeSchema(database)
+    if (!copiedAs) await requireNotMoved(database.db, blobsAddress(config))
   } catch (error) {
     await database.close()
     throw databaseUrl === undefined ? error : explainDatabaseError(error, databaseUrl)

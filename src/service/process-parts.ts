@@ -1,6 +1,7 @@
 import type { BlobStore } from '../blobs/blob-store.ts'
 import { type BlobOperation, watchErrors } from '../blobs/watch-errors.ts'
 import { lockDataDirectory, sqliteFile } from '../db/connect.ts'
+import { removeCopyMarks } from '../db/copy-marks.ts'
 import type { Database, Db } from '../db/database.ts'
 import { primaryCode, throwIfCorrupt } from '../db/sqlite-corruption.ts'
 import { createGit } from '../git/git.ts'
@@ -102,6 +103,8 @@ async function openLockedDatabase(
     },
   })
   stack.defer(database.close)
+  // From now on it is more than a copy, so no later copy may replace it.
+  await removeCopyMarks(database.db, 'target')
   return database
 }
 

@@ -83,7 +83,7 @@ function defaultOf(name: OptionName): SettingOrigin | undefined {
 /** Reports misspelt variables, which would otherwise be ignored silently. */
 function unknownVariables(env: Environment): string[] {
   // Variables of client commands may be set in the same shell.
-  const others = ['GODWIT_CONFIG', 'GODWIT_WEBHOOK_SECRET']
+  const others = ['GODWIT_CONFIG', 'GODWIT_TO_DATABASE_URL', 'GODWIT_WEBHOOK_SECRET']
   const known = new Set([...others, ...allNames.map(variableOf)])
   return (
     Object.keys(env)

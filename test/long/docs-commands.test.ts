@@ -24,8 +24,8 @@ const ROOT = new URL('../..', import.meta.url).pathname
 const GODWIT = join(ROOT, 'bin/godwit')
 
 const needsParts = skipUnless(
-  ['curl', 'jq', 'sqlite3'].every((program) => !spawnSync(program, ['--version']).error),
-  'curl, jq or sqlite3 is not installed',
+  ['curl', 'jq'].every((program) => !spawnSync(program, ['--version']).error),
+  'curl or jq is not installed',
 )
 
 /** Sets up temporary directories, a host and fake system programs for the commands of a page. */
@@ -59,8 +59,6 @@ async function setUpMachine(t: TestContext) {
       *) echo "systemctl $*: not here" >&2; exit 1 ;;
     esac`,
   )
-  // The user does not exist here.
-  writeProgram('chown', `[ "$1 $2" = '-R godwit:' ] && [ -e "$3" ]`)
   const replacePaths = (text: string): string =>
     text
       .replaceAll('https://migrations.example.com', `http://${listen}`)
@@ -141,8 +139,8 @@ test('the README’s tour works as written in a fresh clone', needsParts, async 
   await runInShell(folder, env as Record<string, string>, steps)
 })
 
-/** These need an OpenID provider, or would sign alice out. */
-const TESTED_ELSEWHERE = /--unbind|--all-of/
+/** These need an OpenID provider or a PostgreSQL, or would sign alice out. */
+const TESTED_ELSEWHERE = /--unbind|--all-of|godwit copy/
 
 /** The values for the placeholders in capitals. */
 const PLACEHOLDERS: [RegExp, string][] = [

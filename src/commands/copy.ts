@@ -1,0 +1,226 @@
+import { chownSync, existsSync, statSync } from 'node:fs'
+import { type Command, Option } from 'commander'
+import { removeCopyMarks } from '../db/copy-marks.ts'
+import { makeDirectory } from '../lib/make-directory.ts'
+import { formatBytes, formatCount, formatDuration, formatNumber } from '../lib/quantities.ts'
+import { UsageError } from '../lib/user-error.ts'
+import {
+  addressOf,
+  type CopyProgress,
+  type CopyReport,
+  type CopyRequest,
+  copyService,
+} from '../service/copy-service.ts'
+import { switchUserToOwnerOf } from '../service/data-owner.ts'
+import { openDatabase } from '../service/open-database.ts'
+import type { Config } from '../settings/config.ts'
+import { bucketAddress, path, postgresAddress } from '../settings/config-values.ts'
+import {
+  addCommand,
+  isoTime,
+  print,
+  printJson,
+  printMessage,
+  printTable,
+  readServiceConfig,
+} from './command-line.ts'
+import { runUntilStopped } from './stop-signal.ts'
+import { progressLine } from './terminal.ts'
+
+interface CopyOptions {
+  from?: string
+  to?: string
+  toDatabaseUrl?: string
+  toBlobs?: string
+  online?: boolean
+  keepSource?: boolean
+  verify?: 'full'
+  unmarkSource?: boolean
+  json?: boolean
+}
+
+export function copyCommand(program: Command, about: string): void {
+  addCommand(
+    program,
+    'copy',
+    about,
+    'godwit copy --to /var/backups/godwit --online       # a backup, while the service runs',
+    'godwit copy --from /var/backups/godwit --to /var/lib/godwit --keep-source    # restore it',
+    'godwit copy --to-database-url postgres://db/godwit --to-blobs s3://archives',
+  )
+    .usage('--to DIR | --to-database-url URL [--to-blobs s3://BUCKET] [settings]')
+    .option(
+      '--from <DIR>',
+      'copy the service in this data directory, such as a backup, instead of that of the settings',
+      parser('--from', path),
+    )
+    .option(
+      '--to <DIR>',
+      'new data directory: for the archives, and for the database',
+      parser('--to', path),
+    )
+    .addOption(
+      new Option(
+        '--to-database-url <URL>',
+        'new PostgreSQL; without --to and --to-blobs, the archives stay where they are',
+      )
+        .env('GODWIT_TO_DATABASE_URL')
+        .argParser(parser('--to-database-url', postgresAddress)),
+    )
+    .option(
+      '--to-blobs <PLACE>',
+      'new place of the archives: s3://BUCKET/PREFIX or a data directory; alone, the database stays where it is',
+      parser('--to-blobs', blobsPlace),
+    )
+    .option('--online', 'copy the state of one moment while the service runs; keeps the source')
+    .option('--keep-source', 'do not mark the source as moved')
+    .addOption(
+      new Option('--verify <what>', 'full: read every archive again and compare digests').choices([
+        'full',
+      ]),
+    )
+    .option('--unmark-source', 'only make a service usable again that was marked as moved')
+    .option('--json', 'print the tables and archives as JSON')
+    .action((options: CopyOptions, command: Command) =>
+      runUntilStopped(
+        (signal) => run(options, command, signal),
+        'stopped; run the same command again to go on',
+      ),
+    )
+}
+
+/** Returns the parser of an option. Its error does not repeat the value, which may contain a password. */
+const parser = (flag: string, read: (text: string) => string) => (text: string) => {
+  try {
+    return read(text)
+  } catch (error) {
+    throw new UsageError(`${flag}: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+const blobsPlace = (text: string) => (text.startsWith('s3:') ? bucketAddress(text) : path(text))
+
+async function run(options: CopyOptions, command: Command, signal: AbortSignal): Promise<void> {
+  const { json = false, unmarkSource, verify } = options
+  const isAnyTarget = options.to ?? options.toDatabaseUrl ?? options.toBlobs
+  if ((isAnyTarget === undefined) !== (unmarkSource === true))
+    throw new UsageError('say where to copy: --to DIR, --to-database-url URL or --to-blobs PLACE')
+  const settings = readServiceConfig(command)
+  const from = options.from === undefined ? settings : inDirectory(settings, options.from)
+  prepareDirectories(options, from.data)
+  switchUserToOwnerOf(from.data)
+  if (unmarkSource) return unmark(from)
+  const { isOnline = false, keepSource = false } = { ...options, isOnline: options.online }
+  const targets = targetsOf(options, from)
+  let report: CopyReport
+  {
+    using line = progressLine(process.stderr)
+    const onProgress = progressReporter((fraction, text) => line.update(fraction, text))
+    const request = { from, ...targets, isOnline, keepSource, isFull: verify === 'full' }
+    report = await copyService({ ...request, signal, onProgress })
+  }
+  if (json) printJson(reportJson(report))
+  else printReport(report, addressOf(targets), isOnline)
+  const damaged = report.blobs?.damaged ?? []
+  if (damaged.length > 0)
+    printMessage(
+      `warning: ${formatCount(damaged.length, 'blob is', 'blobs are')} missing or damaged at the source too: \`godwit check --store\` lists the archives that contain them`,
+    )
+}
+
+/** Returns the settings of a service with everything in one data directory. */
+const inDirectory = (settings: Config, data: string): Config => ({
+  ...settings,
+  data,
+  databaseUrl: undefined,
+  blobs: undefined,
+})
+
+/** Returns the settings of the target. The database and the archives may go to different places, and either may stay. */
+function targetsOf(
+  { to, toDatabaseUrl, toBlobs }: CopyOptions,
+  from: Config,
+): Pick<CopyRequest, 'database' | 'blobs'> {
+  const isBucket = toBlobs?.startsWith('s3:')
+  const stores = isBucket ? { ...from, blobs: toBlobs } : toBlobs && inDirectory(from, toBlobs)
+  const directory = to === undefined ? undefined : inDirectory(from, to)
+  const postgres = toDatabaseUrl === undefined ? undefined : { ...from, databaseUrl: toDatabaseUrl }
+  return { database: postgres ?? directory, blobs: stores || directory }
+}
+
+/** As root, creates missing directories for the owner of the source, because the command then runs as that user. */
+function prepareDirectories({ to, toBlobs }: CopyOptions, data: string): void {
+  const owner = statSync(data, { throwIfNoEntry: false })
+  if (process.getuid?.() !== 0 || !owner) return
+  for (const directory of [to, toBlobs]) {
+    if (directory === undefined || directory.startsWith('s3:') || existsSync(directory)) continue
+    makeDirectory(directory, 0o700)
+    chownSync(directory, owner.uid, owner.gid)
+  }
+}
+
+async function unmark(config: Config): Promise<void> {
+  const database = await openDatabase(config, { mustExist: true, copiedAs: 'source' })
+  try {
+    await removeCopyMarks(database.db, 'source', 'blobs')
+  } finally {
+    await database.close()
+  }
+  print('this service can be used again: make sure that its copy is not used as well')
+}
+
+const UPDATE_INTERVAL_MS = 200
+
+/** Returns a function that shows the progress with the time left, which follows from what was copied in this step so far. */
+function progressReporter(
+  show: (fraction: number | undefined, text: string) => void,
+): (progress: CopyProgress) => void {
+  let [step, startedAt, shownAt] = ['', 0, 0]
+  return ({ done, total, found, ...progress }) => {
+    const now = performance.now()
+    if (step !== progress.step) [step, startedAt] = [progress.step, now]
+    if (now - shownAt < UPDATE_INTERVAL_MS) return
+    shownAt = now
+    const format = step === 'tables' ? formatNumber : formatBytes
+    const rate = (done - found) / (now - startedAt)
+    const left = rate > 0 ? `, ${formatDuration((total - done) / rate / 1000)} left` : ''
+    const fraction = total === 0 ? undefined : done / total
+    show(fraction, `${step}: ${format(done)} of ${format(total)}${left}`)
+  }
+}
+
+function printReport(report: CopyReport, address: string, isOnline: boolean): void {
+  const { tables, blobs, unfinishedMigrations, asOf } = report
+  const rows = tables
+    .filter(({ rows }) => rows > 0)
+    .map(({ table, rows, digest }) => [table, formatNumber(rows), digest.slice(0, 16)])
+  if (blobs) {
+    const { count, bytes, digest } = blobs
+    const compared = digest?.slice(0, 16) ?? 'sizes compared'
+    rows.push([`archives, ${formatBytes(bytes)}`, formatNumber(count), compared])
+  }
+  printTable([['COPIED', 'COUNT', 'DIGEST'], ...rows])
+  print(`copied to ${address}; source and copy are the same, and all other tables are empty`)
+  if (isOnline) print(`the copy has everything up to ${isoTime(asOf)}, and no later change`)
+  if (unfinishedMigrations > 0)
+    print(
+      `${formatCount(unfinishedMigrations, 'migration is', 'migrations are')} unfinished, and will go on when a service starts there`,
+    )
+  if (report.isMoved)
+    print('the source is marked as moved and stays as it is: delete it when you no longer need it')
+}
+
+const reportJson = ({ asOf, tables, blobs, unfinishedMigrations, isMoved }: CopyReport) => ({
+  as_of: isoTime(asOf),
+  tables,
+  archives: blobs
+    ? {
+        count: blobs.count,
+        bytes: blobs.bytes,
+        digest: blobs.digest ?? null,
+        damaged: blobs.damaged,
+      }
+    : null,
+  unfinished_migrations: unfinishedMigrations,
+  source_moved: isMoved,
+})

@@ -1,0 +1,51 @@
+import { UserError } from '../lib/user-error.ts'
+import type { Db } from './database.ts'
+import type { Row } from './tables.ts'
+
+type Role = 'target' | 'source' | 'blobs'
+
+export async function findCopyMark(db: Db, role: Role): Promise<Row<'copies'> | undefined> {
+  return db.selectFrom('copies').selectAll().where('role', '=', role).executeTakeFirst()
+}
+
+export async function writeCopyMark(
+  db: Db,
+  role: Role,
+  state: 'started' | 'finished',
+  address: string,
+): Promise<void> {
+  const columns = { state, address, changed_at: Date.now() }
+  await db
+    .insertInto('copies')
+    .values({ role, ...columns })
+    .onConflict((oc) => oc.column('role').doUpdateSet(columns))
+    .execute()
+}
+
+export async function removeCopyMarks(db: Db, ...roles: Role[]): Promise<void> {
+  await db.deleteFrom('copies').where('role', 'in', roles).execute()
+}
+
+const UNMARK = 'to use this one again, run `godwit copy --unmark-source`'
+
+/** Throws a UserError if the service is used at another place now, or if it is an unfinished copy. */
+export async function requireNotMoved(db: Db, blobs: string): Promise<void> {
+  const marks = await db.selectFrom('copies').selectAll().execute()
+  for (const { role, state, address, changed_at } of marks) {
+    const day = new Date(changed_at).toISOString().slice(0, 10)
+    if (role === 'source' && state === 'finished')
+      throw new UserError(`this service was moved to ${address} on ${day}: use it there; ${UNMARK}`)
+    if (role === 'source')
+      throw new UserError(
+        `this service is being moved to ${address}: run the same \`godwit copy\` again to finish that; ${UNMARK}`,
+      )
+    if (role === 'target' && state === 'started')
+      throw new UserError(
+        'this is an unfinished copy of a service: run the same `godwit copy` again to finish it',
+      )
+    if (role === 'blobs' && address === blobs)
+      throw new UserError(
+        `the archives of this service were moved from ${address} on ${day}: set --blobs or --data to where they are now; ${UNMARK}`,
+      )
+  }
+}

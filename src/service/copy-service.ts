@@ -1,0 +1,366 @@
+import { existsSync, realpathSync } from 'node:fs'
+import { BlobExists, type BlobStore } from '../blobs/blob-store.ts'
+import { lockDataDirectory } from '../db/connect.ts'
+import { findCopyMark, removeCopyMarks, writeCopyMark } from '../db/copy-marks.ts'
+import {
+  type CopiedTable,
+  copyTables,
+  countCopiedRows,
+  openCopySession,
+  RowDigest,
+} from '../db/copy-tables.ts'
+import { countRows, type Database, type Db } from '../db/database.ts'
+import { isUnreadable, readDigest, storedLength } from '../exporter/read-digest.ts'
+import { ownerKey } from '../exporter/sweep.ts'
+import { mapConcurrent } from '../lib/map-concurrent.ts'
+import { formatCount } from '../lib/quantities.ts'
+import { UsageError, UserError } from '../lib/user-error.ts'
+import { countArchives } from '../migrations/archive-store.ts'
+import { countSegments } from '../migrations/segment-store.ts'
+import { type ReferencedBlob, referencedBlobs } from '../migrations/stored-blobs.ts'
+import { copyJobs } from '../queue/copy-jobs.ts'
+import { DEAD_AFTER_MS, listWorkers } from '../queue/worker-store.ts'
+import type { Config } from '../settings/config.ts'
+import { withoutPassword } from '../settings/config-values.ts'
+import { blobsAddress, dataPathsOf, openBlobs } from './data-paths.ts'
+import { openDatabase } from './open-database.ts'
+
+export interface CopyRequest {
+  from: Config
+  /** The settings with the new database; undefined if the database stays where it is. */
+  database: Config | undefined
+  /** The settings with the new blob store; undefined if the archives stay where they are. */
+  blobs: Config | undefined
+  /** Copy from one moment while the service runs. Implies `keepSource`. */
+  isOnline: boolean
+  /** Do not mark the source as moved. */
+  keepSource: boolean
+  /** Also compare the digest of every blob. */
+  isFull: boolean
+  signal: AbortSignal
+  onProgress(progress: CopyProgress): void
+}
+
+export interface CopyProgress {
+  step: 'archives' | 'tables' | 'verifying'
+  /** Bytes of archives, or rows of tables. */
+  done: number
+  total: number
+  /** What of `done` was at the target already. */
+  found: number
+}
+
+export interface CopyReport {
+  /** Everything up to this time was copied, in epoch milliseconds. */
+  asOf: number
+  /** Empty if the database stays where it is. */
+  tables: CopiedTable[]
+  /** Undefined if the archives stay where they are. */
+  blobs: BlobTotals | undefined
+  unfinishedMigrations: number
+  isMoved: boolean
+}
+
+interface BlobTotals {
+  count: number
+  bytes: number
+  copied: number
+  /** Keys of blobs that are missing or damaged at the source as well. */
+  damaged: string[]
+  /** The sum of their SHA-256; only after a full verification. */
+  digest?: string
+}
+
+/** Blobs are copied and compared this many at a time. */
+const CONCURRENCY = 8
+/** While the service is running, its new blobs are copied until a pass finds so few bytes. */
+const SMALL_PASS_BYTES = 64 * 1024 * 1024
+const MAX_PASSES = 5
+/** An online copy is repeated if the service deleted blobs meanwhile that the copied rows refer to. */
+const MAX_ONLINE_ATTEMPTS = 3
+/** A number that no other application on the same PostgreSQL is likely to lock. */
+const COPY_LOCK = 0x676f6463
+
+/**
+ * Copies a service. Blobs come first, because they are immutable and can be copied while the service runs; then all rows, from one
+ * moment and in one transaction. A copy that ended early continues with the blobs that are missing, and copies the rows again.
+ */
+export async function copyService(request: CopyRequest): Promise<CopyReport> {
+  const { from, isOnline } = request
+  const isMoved = !isOnline && !request.keepSource
+  await using stack = new AsyncDisposableStack()
+  const source = await openDatabase(from, { mustExist: true, copiedAs: 'source' })
+  stack.defer(source.close)
+  await lockPostgres(source, stack)
+  const address = addressOf(request)
+  await requireUnmoved(source.db, request, address)
+  const mark = await ownerKey(source.db)
+  const blobs = request.blobs && (await openStores(request.from, request.blobs, mark))
+  const target = request.database && (await openTarget(request.database, mark, stack))
+  const copy = { ...request, source, target, blobs }
+
+  let isStopped = !isOnline && (await tryToStop(from, source.db, stack))
+  for (let pass = 1; blobs && !isStopped && pass <= MAX_PASSES; pass++) {
+    const { copied } = await copyBlobs(copy, source.db)
+    if (copied < SMALL_PASS_BYTES) break
+  }
+  if (!isOnline && !isStopped) isStopped = await tryToStop(from, source.db, stack)
+  if (!isOnline && !isStopped) throw new UserError(STILL_RUNNING)
+  if (isMoved && target) await writeCopyMark(source.db, 'source', 'started', address)
+  const report = await copyRest(copy).catch(async (error: unknown) => {
+    // After a kill the mark stays, and the next attempt goes on.
+    if (isMoved && target) await removeCopyMarks(source.db, 'source')
+    throw error
+  })
+  if (target) await writeCopyMark(target.db, 'target', 'finished', mark)
+  if (isMoved && target) await writeCopyMark(source.db, 'source', 'finished', address)
+  else if (isMoved) await writeCopyMark(source.db, 'blobs', 'finished', blobsAddress(from))
+  return { ...report, isMoved }
+}
+
+const STILL_RUNNING =
+  'the archives are copied, but the service is still running: stop it and run the same command again, which copies only the rest (or add --online for a copy of this moment)'
+
+interface Copy extends Omit<CopyRequest, 'blobs'> {
+  source: Database
+  target: OpenedTarget | undefined
+  blobs: Stores | undefined
+}
+
+interface Stores {
+  source: BlobStore
+  target: BlobStore
+}
+
+type OpenedTarget = Database & { config: Config }
+
+/** Copies the rows, and the blobs that they refer to. */
+async function copyRest(copy: Copy): Promise<Omit<CopyReport, 'isMoved'>> {
+  const { source, target, isOnline, isFull } = copy
+  for (let attempt = 1; ; attempt++) {
+    const asOf = Date.now()
+    const tables = target ? await copyRows(copy, target) : []
+    const { db } = target ?? source
+    const blobs = copy.blobs && (await copyBlobs(copy, db))
+    // They may have been deleted after the rows were read. If they are missing at the source, this finds the same.
+    if (isOnline && target && blobs?.damaged.length && attempt < MAX_ONLINE_ATTEMPTS) continue
+    if (blobs && isFull) Object.assign(blobs, await compareBlobs(copy, db))
+    if (!isOnline && (await liveProcesses(copy.from, source.db)).length > 0)
+      throw new UserError('a service was started during the copy: stop it, and run this again')
+    const unfinished = db.selectFrom('migrations').where('state', 'in', ['pending', 'exporting'])
+    return { asOf, tables, blobs, unfinishedMigrations: await countRows(unfinished) }
+  }
+}
+
+async function copyRows(
+  { from, source, signal, onProgress }: Copy,
+  target: OpenedTarget,
+): Promise<CopiedTable[]> {
+  await using reading = await openCopySession(source, from.data, { isReadOnly: true })
+  await using writing = await openCopySession(target, target.config.data, { isReadOnly: false })
+  const total = await countCopiedRows(reading)
+  let done = 0
+  const tables = await copyTables(reading, writing, (count) => {
+    signal.throwIfAborted()
+    done += count
+    onProgress({ step: 'tables', done, total, found: 0 })
+  })
+  tables.push(await copyJobs(reading, writing, target.config.databaseUrl))
+  await writing.commit()
+  // The planner of PostgreSQL knows nothing about the new rows yet.
+  await target.pool?.query('analyze')
+  return tables
+}
+
+/** Copies the blobs that the rows of `db` refer to, unless the target has them. */
+async function copyBlobs(copy: Copy, db: Db): Promise<BlobTotals> {
+  const totals: BlobTotals = { count: 0, bytes: 0, copied: 0, damaged: [] }
+  const { source, target } = copy.blobs!
+  await eachBlob(copy, db, 'archives', async ({ key, length }, signal) => {
+    const { found, stored } = await copyBlob(source, target, key, length, signal)
+    if (stored !== length) totals.damaged.push(key)
+    totals.count += 1
+    totals.bytes += stored ?? 0
+    if (!found) totals.copied += stored ?? 0
+    return found
+  })
+  return totals
+}
+
+/** Copies one blob. `stored` is its length at the target, or undefined if it could not be read. */
+async function copyBlob(
+  source: BlobStore,
+  target: BlobStore,
+  key: string,
+  length: number,
+  signal: AbortSignal,
+): Promise<{ found: boolean; stored: number | undefined }> {
+  const existing = await storedLength(target, key)
+  if (existing === length) return { found: true, stored: length }
+  const actual = await storedLength(source, key)
+  if (actual === undefined || actual === existing) return { found: true, stored: existing }
+  if (existing !== undefined) await target.delete(key)
+  let isLost = false
+  async function* read() {
+    try {
+      yield* await source.open(key, undefined, { signal })
+    } catch (error) {
+      isLost = isUnreadable(error)
+      throw error
+    }
+  }
+  try {
+    await target.put(key, read(), { signal })
+  } catch (error) {
+    signal.throwIfAborted()
+    if (isLost) return { found: true, stored: undefined }
+    // A put whose last step fails may have stored the blob.
+    if (!(error instanceof BlobExists)) throw error
+  }
+  return { found: false, stored: await storedLength(target, key) }
+}
+
+/** Compares the digests of all blobs. Throws a UserError if a blob is intact at the source only. */
+async function compareBlobs(copy: Copy, db: Db): Promise<Pick<BlobTotals, 'damaged' | 'digest'>> {
+  const { source, target } = copy.blobs!
+  const digest = new RowDigest()
+  const damaged: string[] = []
+  const different: string[] = []
+  await eachBlob(copy, db, 'verifying', async ({ key, sha256 }, signal) => {
+    const copied = await readDigest(target, key, { signal })
+    digest.add([key, copied?.sha256])
+    if (copied && copied.sha256 === sha256) return false
+    const original = await readDigest(source, key, { signal })
+    if (copied?.sha256 !== original?.sha256) different.push(key)
+    else if (sha256 !== undefined || !original) damaged.push(key)
+    return false
+  })
+  if (different.length > 0)
+    throw new UserError(
+      `${formatCount(different.length, 'blob')} at the target ${different.length === 1 ? 'differs' : 'differ'} from the source: delete ${different.slice(0, 3).join(', ')} there, and run the same command again`,
+    )
+  return { damaged, digest: String(digest) }
+}
+
+/** Calls `work` for every blob that the rows of `db` refer to, and reports the progress. `work` returns whether it was found at the target. */
+async function eachBlob(
+  { signal, onProgress }: Copy,
+  db: Db,
+  step: CopyProgress['step'],
+  work: (blob: ReferencedBlob, signal: AbortSignal) => Promise<boolean>,
+): Promise<void> {
+  const total = (await countSegments(db)).bytes + (await countArchives(db)).composedBytes
+  const progress: CopyProgress = { step, done: 0, total, found: 0 }
+  await mapConcurrent(
+    referencedBlobs(db),
+    { concurrency: CONCURRENCY, signal },
+    async (blob, stop) => {
+      const isFound = await work(blob, stop)
+      progress.done += blob.length
+      if (isFound) progress.found += blob.length
+      onProgress(progress)
+    },
+  )
+}
+
+/** Opens both stores. Throws a UserError if the target has blobs of another service. */
+async function openStores(from: Config, to: Config, mark: string): Promise<Stores> {
+  const isSame = blobsAddress(from) === blobsAddress(to)
+  if (isSame || (!from.blobs && !to.blobs && realDirectory(from) === realDirectory(to)))
+    throw new UsageError(`${blobsAddress(to)} is where the archives are already`)
+  const target = await openBlobs(dataPathsOf(to, ''))
+  if ((await storedLength(target, mark)) === undefined) {
+    for await (const _ of target.list())
+      throw new UserError(
+        `${blobsAddress(to)} is not empty, and no copy of this service: choose another place`,
+      )
+    await target.put(mark, [])
+  }
+  return { source: await openBlobs(dataPathsOf(from, '')), target }
+}
+
+/** Opens the target and marks it as an unfinished copy. Throws a UserError if it belongs to another service, or is in use. */
+async function openTarget(
+  config: Config,
+  mark: string,
+  stack: AsyncDisposableStack,
+): Promise<OpenedTarget> {
+  if (config.databaseUrl === undefined) stack.defer(lockDataDirectory(config.data))
+  const database = await openDatabase(config, { copiedAs: 'target' })
+  stack.defer(database.close)
+  const { db } = database
+  await lockPostgres(database, stack)
+  const copied = await findCopyMark(db, 'target')
+  const isUsed =
+    (await countRows(db.selectFrom('accounts'))) + (await countRows(db.selectFrom('secrets'))) > 0
+  if (copied ? copied.address !== mark : isUsed)
+    throw new UserError(
+      `${databaseAddress(config)} is not empty, and no copy of this service that nothing has used since: choose another place`,
+    )
+  await writeCopyMark(db, 'target', 'started', mark)
+  return { ...database, config }
+}
+
+/** Allows one copy at a time from or to a PostgreSQL database, and so none from a database to itself. */
+async function lockPostgres({ pool }: Database, stack: AsyncDisposableStack): Promise<void> {
+  const client = await pool?.connect()
+  if (!client) return
+  stack.defer(() => client.release(true))
+  const { rows } = await client.query('select pg_try_advisory_lock($1) as locked', [COPY_LOCK])
+  if (!rows[0].locked) throw new UserError('another copy from or to this database is running')
+}
+
+/** Throws a UserError if the source was moved to another place, or the request would leave two services with the same archives. */
+async function requireUnmoved(
+  db: Db,
+  { from, database, blobs, keepSource, isOnline }: CopyRequest,
+  address: string,
+): Promise<void> {
+  const isKept = keepSource || isOnline
+  if (database && realDirectory(database) === realDirectory(from) && !database.databaseUrl)
+    throw new UsageError(`${database.data} is the data directory of the source`)
+  if (database && !blobs && isKept)
+    throw new UsageError(
+      'two services must not have the same archives: add --to-blobs, or leave out --keep-source and --online',
+    )
+  if ((await findCopyMark(db, 'target'))?.state === 'started')
+    throw new UserError('the source is itself an unfinished copy: finish that copy first')
+  const moved = await findCopyMark(db, 'source')
+  if (moved && !isKept && (moved.state === 'finished' || moved.address !== address))
+    throw new UserError(
+      `this service was moved to ${moved.address}: copy it from there, or run \`godwit copy --unmark-source\` first`,
+    )
+}
+
+/** Locks the data directory, or makes sure that no process uses the PostgreSQL. Returns false if the service is running. */
+async function tryToStop(from: Config, db: Db, stack: AsyncDisposableStack): Promise<boolean> {
+  if (from.databaseUrl !== undefined) return (await liveProcesses(from, db)).length === 0
+  try {
+    stack.defer(lockDataDirectory(from.data))
+    return true
+  } catch (error) {
+    if (error instanceof UserError) return false
+    throw error
+  }
+}
+
+/** Returns the processes of a service on PostgreSQL that are alive. On SQLite, the lock of the data directory replaces this. */
+async function liveProcesses({ databaseUrl }: Config, db: Db): Promise<unknown[]> {
+  if (databaseUrl === undefined) return []
+  const since = Date.now() - DEAD_AFTER_MS
+  return (await listWorkers(db)).filter(({ seenAt }) => seenAt > since)
+}
+
+const realDirectory = ({ data }: Config): string => (existsSync(data) ? realpathSync(data) : data)
+
+const databaseAddress = ({ databaseUrl, data }: Config): string =>
+  databaseUrl === undefined ? data : withoutPassword(databaseUrl)
+
+/** Names the target without passwords. */
+export function addressOf({ database, blobs }: Pick<CopyRequest, 'database' | 'blobs'>): string {
+  const isOneDirectory = database && !database.databaseUrl && blobs?.data === database.data
+  if (isOneDirectory && !blobs.blobs) return database.data
+  return [database && databaseAddress(database), blobs && blobsAddress(blobs)]
+    .filter((part) => part !== undefined)
+    .join(' and ')
+}

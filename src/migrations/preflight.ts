@@ -36,7 +36,7 @@ const CONCURRENT_EXAMINATIONS = 4
 
 /** Returns what starting this migration would do. Throws InvalidRequest as the start would. */
 export async function forecast(
-  parts: StartParts,
+  { installedVersion, ...parts }: StartParts & { installedVersion?: string | undefined },
   scope: Scope,
   { repositories, options }: StartRequest,
 ): Promise<Forecast> {
@@ -60,7 +60,10 @@ export async function forecast(
     bytesToWrite,
     freeBytes,
     seconds: rate === null ? null : Math.ceil(bytesToWrite / rate),
-    warnings: [...spaceWarnings(bytesToWrite, freeBytes), ...archiveWarnings(sizeOf(exported))],
+    warnings: [
+      ...spaceWarnings(bytesToWrite, freeBytes),
+      ...archiveWarnings(sizeOf(exported), installedVersion),
+    ],
   }
 }
 

@@ -2,6 +2,7 @@ import type { Account } from '../accounts/account.ts'
 import { hasOnlyRevokedTokens } from '../accounts/token-store.ts'
 import { findVisibleOrganization } from '../accounts/visible-organization.ts'
 import type { Db } from '../db/database.ts'
+import { CLOCK_TOLERANCE_MS } from '../db/lease-store.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { InvalidRequest } from '../migrations/errors.ts'
 import type { OutcomeLog } from '../migrations/log-outcome.ts'
@@ -15,7 +16,7 @@ import {
 import { AccountRemoved, FRESH } from '../repositories/refresh-rights.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { factsInArchives } from './keep-archives.ts'
-import { CLOCK_TOLERANCE_MS, isTooLate, nextRun } from './next-run.ts'
+import { isTooLate, nextRun } from './next-run.ts'
 import {
   insertRun,
   lockSchedule,

@@ -36,7 +36,7 @@ export function connectForge(options: ForgeOptions): Forge {
   const prober = new ForgeClient(unlimited)
   return {
     url,
-    discussions: forgeDiscussions(options),
+    discussions: forgeDiscussions(options, client, getForge),
     catalogue: forgeCatalogue({ getForge, anonymous, now }),
     getKnownForge: getForge,
     probe: (signal) => readVersion(prober, signal),

@@ -21,6 +21,7 @@ import {
   listTokens,
   revokeToken,
   revokeTokensOf,
+  sweepTokens,
 } from './token-store.ts'
 
 const NOW = Date.UTC(2026, 10, 14)
@@ -152,6 +153,30 @@ onEachEngine('tokens', (engine) => {
     now += DAY
     await viewerOf(token, '192.0.2.9')
     assert.equal(reports.length, 2)
+  })
+
+  test('that were revoked long ago are deleted, but a removed account stays removed', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    const alice = await ensureAccount(db, 'alice', NOW)
+    const bob = await ensureAccount(db, 'bob', NOW)
+    const names = async () => (await listTokens(db)).map(({ name }) => name).sort()
+    for (const name of ['first', 'last', 'own'])
+      await addToken(db, alice, { name, expiresAt: null, now: NOW })
+    await revokeTokensOf(db, alice, { now: NOW, bySelf: true, id: 3 })
+    await revokeTokensOf(db, alice, { now: NOW, bySelf: false })
+    // Without its row, this token would work again.
+    const ofForge = { account_id: bob.id, kind: 'forge', name: 'of the forge', digest: '' }
+    for (const digest of ['a', 'b'])
+      await db
+        .insertInto('tokens')
+        .values({ ...ofForge, digest, created_at: NOW, revoked_at: NOW })
+        .execute()
+    await sweepTokens(db, NOW + 90 * DAY)
+    assert.equal((await db.selectFrom('tokens').select('id').execute()).length, 5)
+    await sweepTokens(db, NOW + 90 * DAY + 1)
+    assert.equal((await db.selectFrom('tokens').select('id').execute()).length, 3)
+    assert.ok((await names()).includes('last'))
+    assert.equal(await hasOnlyRevokedTokens(db, alice), true)
   })
 
   test('that an account revokes itself do not count as its removal', async (t) => {

@@ -230,6 +230,33 @@ export async function hasOnlyRevokedTokens(db: Db, { id }: Account): Promise<boo
   return rows.length > 0 && rows.every((row) => row.revoked_at && !row.forge_id && !row.subject)
 }
 
+const REVOKED_TTL_MS = 90 * 86_400_000
+
+/**
+ * Deletes tokens that were revoked long ago. Keeps those of the forge, which would work again, and the last token of each account that
+ * an operator revoked, which shows that the account was removed (`hasOnlyRevokedTokens`).
+ */
+export async function sweepTokens(db: Db, now: number): Promise<void> {
+  await db
+    .deleteFrom('tokens')
+    .where('revoked_at', '<', now - REVOKED_TTL_MS)
+    .where('kind', '!=', 'forge')
+    .where((eb) =>
+      eb.or([
+        eb('self_revoked', '=', 1),
+        eb.exists(
+          eb
+            .selectFrom('tokens as newer')
+            .select('newer.id')
+            .whereRef('newer.account_id', '=', 'tokens.account_id')
+            .whereRef('newer.id', '>', 'tokens.id')
+            .where('newer.self_revoked', '=', 0),
+        ),
+      ]),
+    )
+    .execute()
+}
+
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const SECRET_LENGTH = 32
 const CHECKSUM_LENGTH = 6

@@ -8,17 +8,19 @@ import {
   isOnDisk,
 } from './blob-store.ts'
 
-/** The operation that failed. `read` means that a blob was opened, but could not be read to its end. */
-export type BlobOperation =
-  | 'put'
-  | 'open'
-  | 'read'
-  | 'size'
-  | 'delete'
-  | 'list'
-  | 'sweep'
-  | 'probe'
-  | 'compose'
+/** The operations that can fail. `read` means that a blob was opened, but could not be read to its end. */
+export const BLOB_OPERATIONS = [
+  'put',
+  'open',
+  'read',
+  'size',
+  'delete',
+  'list',
+  'sweep',
+  'probe',
+  'compose',
+] as const
+export type BlobOperation = (typeof BLOB_OPERATIONS)[number]
 
 /**
  * Wraps a store so that `onError` is called for each of its failures. Operations that the caller aborted, and errors thrown

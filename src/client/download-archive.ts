@@ -98,13 +98,16 @@ async function rejectResponse(
   api: ArchiveServer,
   { status, url }: Response,
   target: DownloadTarget,
-): Promise<DownloadFailed> {
+): Promise<DownloadFailed | RequestRejected> {
   if (status !== 416 && status !== 206) {
     // The path and query of a link may be a credential.
     const { origin } = new URL(url)
     const isOwn = origin === new URL(api.server.url).origin
     const advice = isOwn ? '' : `; ${api.server.url} sent this link: ${WRONG_LINK}`
-    return new DownloadFailed(`${origin} responded ${status} to the archive download${advice}`)
+    const message = `${origin} responded ${status} to the archive download${advice}`
+    // Another new link would be refused like this one.
+    const isRefused = [400, 401, 403, 404, 410].includes(status)
+    return isRefused ? new RequestRejected(status, message) : new DownloadFailed(message)
   }
   await target.begin(undefined)
   return new DownloadFailed(

@@ -16,23 +16,23 @@ async function apiOf(t: TestContext, response: RequestHandler) {
   return { api, url, waits, signal }
 }
 
+const EMPTY_TARGET: DownloadTarget = {
+  position: 0,
+  etag: undefined,
+  async begin() {},
+  async write() {},
+}
+
+const download = (api: MigrationsApi, stop = new AbortController(), onError = (_: Error) => {}) =>
+  downloadArchive(api, 7, EMPTY_TARGET, { signal: stop.signal, onBytes() {}, onError })
+
 /** Returns the first error that `downloadArchive` reports, and aborts it before its first pause. */
 async function firstErrorOf(api: MigrationsApi): Promise<Error | undefined> {
   const stop = new AbortController()
   let reported: Error | undefined
-  const target: DownloadTarget = {
-    position: 0,
-    etag: undefined,
-    async begin() {},
-    async write() {},
-  }
-  const downloading = downloadArchive(api, 7, target, {
-    signal: stop.signal,
-    onBytes() {},
-    onError(error) {
-      reported = error
-      stop.abort()
-    },
+  const downloading = download(api, stop, (error) => {
+    reported = error
+    stop.abort()
   })
   await assert.rejects(downloading, { name: 'AbortError' })
   return reported
@@ -77,6 +77,23 @@ test('a download reports the Retry-After of the server, or of the storage by its
     fromStorage?.message,
     `${storage.url} responded 503 and asks the client to wait 30 min`,
   )
+})
+
+test('a new link that the storage refuses is not tried again', async (t) => {
+  let requests = 0
+  const storage = await fakeServer(t, (_request, response) => {
+    requests += 1
+    sendJson(response, 403, { message: 'Forbidden' })
+  })
+  const { api, url } = await apiOf(t, (_request, response) =>
+    response.writeHead(302, { location: `${storage.url}/signed?secret=1` }).end(),
+  )
+  const advice = `${url} sent this link: the server's --base-url or the address of its bucket may be wrong; tell its operator`
+  await assert.rejects(download(api), {
+    name: 'RequestRejected',
+    message: `${storage.url} responded 403 to the archive download; ${advice}`,
+  })
+  assert.equal(requests, 1)
 })
 
 test('a short pause calls onWait of the request and onWait of the client', async (t) => {

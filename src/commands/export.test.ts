@@ -6,8 +6,11 @@ import { exportReport, needsAttention } from './export.ts'
 const GIB = 2 ** 30
 
 test("each archive that is too large for GitHub's importer gets a warning", () => {
-  const warningsOf = (archives: Parameters<typeof exportReport>[1]['archives']) => {
-    const report = exportReport([], { archives, seconds: 1, warnings: ['first'] })
+  const warningsOf = (
+    archives: Parameters<typeof exportReport>[1]['archives'],
+    installedVersion?: string,
+  ) => {
+    const report = exportReport([], { archives, seconds: 1, warnings: ['first'], installedVersion })
     const { warnings } = report.json() as { warnings: string[] }
     assert.equal(warnings[0], 'first')
     assert.equal(report.text().match(/^warning: /gm)?.length ?? 0, warnings.length)
@@ -15,6 +18,10 @@ test("each archive that is too large for GitHub's importer gets a warning", () =
   }
   assert.deepEqual(warningsOf([{ bytes: 40 * GIB }]), [])
   assert.match(warningsOf([{ bytes: 40 * GIB + 1 }]).join(), /^GitHub's importers take archives of/)
+  assert.match(
+    warningsOf([{ bytes: 11 * GIB }], '3.9.2').join(),
+    /up to 10 GiB .* of version 3.9.2/,
+  )
   const named = (name: string) => ({ fullName: `alice/${name}`, file: `alice/${name}.tar.gz` })
   const [first, ...more] = warningsOf([
     { bytes: 30 * GIB, repository: named('a') },

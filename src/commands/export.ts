@@ -109,7 +109,12 @@ async function runExport(
       )
     })
   const seconds = (performance.now() - startedAt) / 1000
-  const report = exportReport(results, { archives, seconds, warnings })
+  const report = exportReport(results, {
+    archives,
+    seconds,
+    warnings,
+    installedVersion: config.installedVersion,
+  })
   progress.print(report.text())
   if (options.json) printJson(report.json())
   if (options.report) {
@@ -165,12 +170,13 @@ interface ExportResult {
   seconds: number
   /** Warnings from before the archives were written. */
   warnings: readonly string[]
+  installedVersion?: string | undefined
 }
 
 /** Describes an export: `json` for the file of --report, `text` for the terminal. */
 export function exportReport(
   results: readonly RepositoryResult[],
-  { archives, seconds, warnings: earlier }: ExportResult,
+  { archives, seconds, warnings: earlier, installedVersion }: ExportResult,
 ) {
   const count = (outcome: RepositoryResult['outcome']) =>
     results.filter((result) => result.outcome === outcome).length
@@ -178,7 +184,9 @@ export function exportReport(
   const exported = count('exported') + reused
   const archiveBytes = archives.reduce((sum, { bytes }) => sum + bytes, 0)
   const sizeWarnings = archives.flatMap(({ bytes, repository }) =>
-    archiveWarnings(bytes).map((text) => (repository ? `${repository.file}: ${text}` : text)),
+    archiveWarnings(bytes, installedVersion).map((text) =>
+      repository ? `${repository.file}: ${text}` : text,
+    ),
   )
   const warnings = [...earlier, ...sizeWarnings]
   const byRepository = new Map(archives.map((archive) => [archive.repository?.fullName, archive]))

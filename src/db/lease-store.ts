@@ -2,6 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { type SqlBool, sql } from 'kysely'
 import type { Db } from './database.ts'
 
+/** How far the clocks of several machines may differ, or one may be set back, before a time counts as wrong. */
+export const CLOCK_TOLERANCE_MS = 60_000
+
 /**
  * Leases: at most one process on a database does the work called `name`, until the lease expires, is released or completed. They
  * guard reading a forge's records, synchronizing the catalogue and every task of housekeeping.

@@ -38,7 +38,7 @@ const CONCURRENT_EXAMINATIONS = 4
 
 /** Returns what starting this migration would do. Throws InvalidRequest as the start would. */
 export async function forecast(
-  parts: StartParts,
+  { installedVersion, ...parts }: StartParts & { installedVersion?: string | undefined },
   scope: Scope,
   { repositories, options }: StartRequest,
 ): Promise<Forecast> {
@@ -68,7 +68,7 @@ export async function forecast(
     warnings: [
       ...spaceWarnings(bytesToWrite, freeBytes),
       ...(quota.used + archiveBytes > quota.max ? [describeQuota(quota, archiveBytes)] : []),
-      ...archiveWarnings(archiveBytes),
+      ...archiveWarnings(archiveBytes, installedVersion),
     ],
   }
 }

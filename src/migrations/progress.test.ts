@@ -158,16 +158,28 @@ function progressWith(sizes: number[]): Progress {
 }
 
 test('both forms of the report warn of an archive that is too large for GitHub', () => {
-  const small = reportOf(migration, progressWith([20 * GIB, 20 * GIB]), [], 2000)
+  const of = (sizes: number[], installedVersion?: string) =>
+    reportOf(migration, progressWith(sizes), { damaged: [], installedVersion, now: 2000 })
+  const small = of([20 * GIB, 20 * GIB])
   assert.deepEqual(small.warnings, [])
   assert.doesNotMatch(describeReport(small), /Warning/)
-  const large = reportOf(migration, progressWith([20 * GIB, 20 * GIB, 1]), [], 2000)
+  const large = of([20 * GIB, 20 * GIB, 1])
   assert.match(large.warnings.join(), /^GitHub's importers take archives of up to 40 GiB/)
   assert.match(describeReport(large), /^Warning: GitHub's importers take .* has 43 GB/m)
+  const limits = { '3.7.99': 2, '3.8.0': 10, '3.11.4': 10, '3.12.0': 20, '3.13.0': 40, '4.0.1': 40 }
+  for (const [version, gib] of Object.entries(limits)) {
+    assert.deepEqual(of([gib * GIB], version).warnings, [], version)
+    const [warning] = of([gib * GIB, 1], version).warnings
+    assert.match(warning!, new RegExp(`take archives of up to ${gib} GiB `), version)
+    assert.equal(warning!.endsWith('or newer (--installed-version)'), gib < 40, version)
+  }
 })
 
 test('both forms of the report warn of damaged data', () => {
-  const report = reportOf(migration, progressWith([1]), ['alice/site', 'alice/blog'], 2000)
+  const report = reportOf(migration, progressWith([1]), {
+    damaged: ['alice/site', 'alice/blog'],
+    now: 2000,
+  })
   const warning = 'the stored data of alice/site, alice/blog is damaged: start a new migration'
   assert.match(report.warnings.join(), new RegExp(`^${warning}`))
   assert.match(describeReport(report), new RegExp(`^Warning: ${warning}`, 'm'))

@@ -200,17 +200,22 @@ function firstWait(repositories: readonly RepositoryProgress[]): number | null {
 
 export type Report = ReturnType<typeof reportOf>
 
-/** `damaged` contains the names of the repositories whose data in the archive is damaged. */
+interface ReportOptions {
+  /** The names of the repositories whose data in the archive is damaged. */
+  damaged: readonly string[]
+  installedVersion?: string | undefined
+  now: number
+}
+
 export function reportOf(
   migration: Migration,
   progress: Progress,
-  damaged: readonly string[],
-  now: number,
+  { damaged, installedVersion, now }: ReportOptions,
 ) {
   const { startedAt, endedAt } = progress
   const seconds = startedAt === null ? null : ((endedAt ?? now) - startedAt) / 1000
   const totals = totalsOf(progress, now)
-  const warnings = archiveWarnings(totals.bytesExpected)
+  const warnings = archiveWarnings(totals.bytesExpected, installedVersion)
   if (damaged.length > 0)
     warnings.unshift(
       `the stored data of ${summarizeNames(damaged)} is damaged: start a new migration to export it again`,
@@ -264,12 +269,23 @@ function describeRecords({ records }: RepositoryProgress): string[] {
   return [`         waiting until ${new Date(waitingUntil).toISOString()}: ${waitingFor ?? ''}`]
 }
 
-const MAX_IMPORTED_BYTES = 40 * 2 ** 30
+/** The largest archives in GiB that GitHub's importers take, by the version of GitHub Enterprise Server that they come from. */
+const ARCHIVE_LIMITS = [
+  { from: [3, 13], gib: 40 },
+  { from: [3, 12], gib: 20 },
+  { from: [3, 8], gib: 10 },
+  { from: [0, 0], gib: 2 },
+] as const
 
-/** Returns warnings about an archive of this size. */
-export function archiveWarnings(bytes: number): string[] {
-  if (bytes <= MAX_IMPORTED_BYTES) return []
+/** Returns warnings about an archive of this size. Without a version, the limit of current versions applies. */
+export function archiveWarnings(bytes: number, installedVersion: string | undefined): string[] {
+  const [major = 0, minor = 0] = installedVersion?.split('.').map(Number) ?? ARCHIVE_LIMITS[0].from
+  const isReached = ({ from }: (typeof ARCHIVE_LIMITS)[number]) =>
+    major > from[0] || (major === from[0] && minor >= from[1])
+  const { gib } = ARCHIVE_LIMITS.find(isReached)!
+  if (bytes <= gib * 2 ** 30) return []
+  const newer = gib === 40 ? '' : `, or report version 3.13.0 or newer (--installed-version)`
   return [
-    `GitHub's importers take archives of up to 40 GiB (43 GB), and this one has ${formatBytes(bytes)}: export fewer repositories at a time`,
+    `GitHub's importers take archives of up to ${gib} GiB (${formatBytes(gib * 2 ** 30)})${gib === 40 ? '' : ` of version ${installedVersion}`}, and this one has ${formatBytes(bytes)}: export fewer repositories at a time${newer}`,
   ]
 }

@@ -74,8 +74,8 @@ async function countByState(db: Db): Promise<Record<ShownState, number>> {
   const unfinished = await countUnfinishedByState(db)
   const tallies = new Map((await readTallies(db)).map(({ name, count }) => [name, count]))
   return {
-    pending: unfinished.get('pending') ?? 0,
-    exporting: unfinished.get('exporting') ?? 0,
+    pending: unfinished.get('pending')?.count ?? 0,
+    exporting: unfinished.get('exporting')?.count ?? 0,
     exported: tallies.get('migrations exported') ?? 0,
     failed: tallies.get('migrations failed') ?? 0,
     cancelled: tallies.get('migrations cancelled') ?? 0,

@@ -85,15 +85,22 @@ export async function deleteOldTallies(db: Db, now: number): Promise<void> {
     .execute()
 }
 
-export async function countUnfinishedByState(db: Db): Promise<Map<string, number>> {
+/** Returns the number of unfinished migrations by state, and since when the oldest is in that state. */
+export async function countUnfinishedByState(
+  db: Db,
+): Promise<Map<string, { count: number; oldest: number | null }>> {
   const rows = await db
     .selectFrom('migrations')
     .select(['state', (of) => of.fn.countAll<number>().as('count')])
+    .select((of) => of.fn.min(of.fn.coalesce('started_at', 'created_at')).as('oldest'))
     .where('state', 'in', unfinishedLiterals)
     .groupBy('state')
     .execute()
   return new Map(
-    unfinishedStates.map((state) => [state, rows.find((row) => row.state === state)?.count ?? 0]),
+    unfinishedStates.map((state) => [
+      state,
+      rows.find((row) => row.state === state) ?? { count: 0, oldest: null },
+    ]),
   )
 }
 

@@ -1,3 +1,4 @@
+import { CLOCK_TOLERANCE_MS } from '../db/lease-store.ts'
 import { memoize } from '../lib/memoize.ts'
 import { type Timing, weekdays } from './schedule.ts'
 
@@ -16,9 +17,6 @@ export function nextRun({ every, weekday, at, timeZone }: Timing, after: number)
   }
   throw new Error(`no time is due within ${MAX_DAYS} days`)
 }
-
-/** How far the clocks of several machines may differ, or one may be set back, before a time counts as wrong. */
-export const CLOCK_TOLERANCE_MS = 60_000
 
 /** Whether `nextRunAt` is later than the next due time, because it was computed while the clock was wrong. */
 export const isTooLate = (timing: Timing, nextRunAt: number, now: number): boolean =>

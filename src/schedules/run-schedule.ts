@@ -3,6 +3,7 @@ import { audited } from '../accounts/audit-log.ts'
 import { hasOnlyRevokedTokens } from '../accounts/token-store.ts'
 import { findVisibleOrganization } from '../accounts/visible-organization.ts'
 import type { AlsoWrite, Db } from '../db/database.ts'
+import { CLOCK_TOLERANCE_MS } from '../db/lease-store.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import type { DeleteParts } from '../migrations/archive-store.ts'
 import { InvalidRequest } from '../migrations/errors.ts'
@@ -18,7 +19,7 @@ import {
 import { AccountRemoved, FRESH } from '../repositories/refresh-rights.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { factsInArchives, makeRoomForNext, newestArchiveBytes } from './keep-archives.ts'
-import { CLOCK_TOLERANCE_MS, isTooLate, nextRun } from './next-run.ts'
+import { isTooLate, nextRun } from './next-run.ts'
 import {
   insertRun,
   lockSchedule,

@@ -1,5 +1,6 @@
 import { sweepAudit } from '../accounts/audit-log.ts'
 import { sweepSessions } from '../accounts/session-store.ts'
+import { sweepTokens } from '../accounts/token-store.ts'
 import { acquireLease, type Lease, renewLease } from '../db/lease-store.ts'
 import { checkStore } from '../exporter/check-segments.ts'
 import { sweepScratch } from '../exporter/scratch.ts'
@@ -76,6 +77,7 @@ export function startHousekeeping(config: Config, parts: HousekeepingParts): Rep
       if (parts.isCatalogueRead()) await runDueSchedules({ ...parts, ...options })
     }),
     repeatInOneProcess('sweeping sessions', HOUR_MS, () => sweepSessions(db, now())),
+    repeatInOneProcess('sweeping tokens', DAY_MS, () => sweepTokens(db, now())),
     repeatInOneProcess('sweeping webhook deliveries', HOUR_MS, () => sweepDeliveries(db, now())),
     repeatInOneProcess('sweeping history', HOUR_MS, async () => {
       const removed = await sweepHistory({ ...parts, ...options })

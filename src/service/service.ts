@@ -87,6 +87,7 @@ async function startOnce(config: Config, logging: Log): Promise<Service> {
     cloneTokens,
     trustedProxies: config.trustedProxies ?? [],
     ...(usesDataDirectory(config) && { probeData: () => probeWrite(config.data) }),
+    ...(parts.forge && { probeForge: parts.forge.probe }),
     isWebhookAllowed: createAddressFilter(config.webhookNetworks ?? []),
     version: VERSION,
     installedVersion: config.installedVersion,

@@ -125,7 +125,7 @@ export const options = {
   installedVersion: {
     argument: 'X.Y.Z',
     about:
-      'version of GitHub Enterprise Server that `/meta` reports to clients; from 3.8.0 on, GitHub downloads the archives itself',
+      'version of GitHub Enterprise Server that `/meta` reports to clients; from 3.8.0 on, GitHub downloads the archives itself; 3.13.0 or newer for the largest archives',
     read: version,
   },
   databaseUrl: {

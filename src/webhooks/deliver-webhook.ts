@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { Db } from '../db/database.ts'
+import { CLOCK_TOLERANCE_MS } from '../db/lease-store.ts'
 import {
   type Handler,
   type Handlers,
@@ -10,7 +11,6 @@ import {
 } from '../queue/queue.ts'
 import { insertDelivery, tallyDelivery } from './delivery-store.ts'
 import {
-  CLOCK_TOLERANCE_MS,
   DISABLED_AFTER_MS,
   dropEvent,
   findEvent,

@@ -93,9 +93,6 @@ const RETRY_PAUSES = [
 
 export const MAX_ATTEMPTS = RETRY_PAUSES.length + 1
 
-/** How far the clocks of several machines may differ before a time counts as wrong. */
-export const CLOCK_TOLERANCE_MS = MINUTE
-
 /** Returns the pause after a number of failed attempts. */
 export const pauseAfter = (attempts: number): number =>
   RETRY_PAUSES[Math.min(attempts, RETRY_PAUSES.length) - 1] ?? SECOND

@@ -166,7 +166,7 @@ test('exports survive twenty seconds without the object store', needsObjectStore
   await gateway.restart()
   for (const api of apis) await untilReady(api)
   await until('failed puts are counted', async () =>
-    /^godwit_blob_errors{operation="put"} [1-9]/m.test(await metrics(apis[1]!)),
+    /^godwit_blob_errors_total{operation="put"} [1-9]/m.test(await metrics(apis[1]!)),
   )
   await story.assertExported(apis[1]!, [first, second])
   await story.assertTidy(workers)

@@ -175,6 +175,8 @@ function assertInstalled(debian: DebianRoot): void {
     'share/zsh/vendor-completions/_godwit',
     'share/fish/vendor_completions.d/godwit.fish',
     'share/doc/godwit/copyright',
+    'share/doc/godwit/examples/godwit-alerts.yml',
+    'share/doc/godwit/examples/godwit-dashboard.json',
     'share/doc/godwit/examples/nginx.conf',
   ])
     assert.ok(existsSync(debian.path(join('/usr', file))), `${file} is missing`)

@@ -153,8 +153,12 @@ async function assertCancelled(service: Service, token: string, id: number): Pro
   const report = await (await service.call(token, `${at}/report`, text)).text()
   assert.match(report, new RegExp(`^Migration ${id} .* was cancelled on `))
   const metrics = await (await fetch(`${service.url}/metrics`)).text()
-  assert.match(metrics, /^godwit_migrations\{state="cancelled"\} 1$/m)
-  assert.match(metrics, /^godwit_migrations\{state="failed"\} 1$/m, 'of an earlier test')
+  assert.match(metrics, /^godwit_migrations_ended_total\{outcome="cancelled"\} 1$/m)
+  assert.match(
+    metrics,
+    /^godwit_migrations_ended_total\{outcome="failed"\} 1$/m,
+    'of an earlier test',
+  )
 }
 
 test('cancelling stops the writing of a pack', async (t) => {

@@ -90,7 +90,7 @@ test('a download of a damaged segment breaks off, and the archive is refused aft
   assert.equal((archive as { damaged: boolean }).damaged, true)
   const metrics = await (await fetch(`${story.service.url}/metrics`)).text()
   assert.match(metrics, /^godwit_segments{state="damaged"} 1$/m)
-  assert.match(metrics, /^godwit_store_checks{result="damaged"} 1$/m)
+  assert.match(metrics, /^godwit_store_checks_total{result="damaged"} 1$/m)
 
   const next = await story.migrate(['one'])
   assert.deepEqual((await json(`/user/migrations/${next.id}/report`)).warnings, [])

@@ -207,6 +207,8 @@ test('a forge is exported to an archive that passes every check', async () => {
     })
   ).text()
   assert.match(report, /20 issues and pull requests as of 20\d\d-/)
+  const metrics = await (await fetch(`${service.url}/metrics`)).text()
+  assert.match(metrics, /^godwit_dependency_up\{dependency="forge"\} 1$/m)
 })
 
 test(

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { commandLine, entriesIn } from '../support/command-line.ts'
 import { gitHost } from '../support/git-host.ts'
+import { commitZeros } from '../support/sample-repositories.ts'
 import { untilEnded } from '../support/service.ts'
 import { startSharedService } from '../support/start-shared-service.ts'
 
@@ -22,6 +23,9 @@ test('missing LFS objects and files that importers reject are in preflight, prog
   const hex = await host.repository('alice/hex', { files: { 'a.txt': 'a' } })
   const branch = `refs/heads/${'c0ffee'.repeat(7).slice(0, 40)}`
   await writeFile(join(hex, branch), await readFile(join(plain, 'refs/heads/main')))
+  const huge = await host.repository('alice/huge', { files: { 'a.txt': 'a' } })
+  const large = commitZeros(huge, 'refs/pull/1/head', 'video.mp4', 101 * 2 ** 20)
+  const tooLarge = `GitHub rejects files of more than 100 MiB after an import: video.mp4 in ${large} (106 MB)`
   const service = await startSharedService(t, { repositories: host.root })
   const alice = await service.token('alice')
   const request = async (path: string, body?: Json) => {
@@ -34,8 +38,9 @@ test('missing LFS objects and files that importers reject are in preflight, prog
     ['alice/large', WARNING],
     ['alice/plain', null],
     ['alice/hex', `GitHub's importers refuse names of 40 hex digits: ${branch}`],
+    ['alice/huge', tooLarge],
   ]
-  const input = { repositories: ['large', 'plain', 'hex'] }
+  const input = { repositories: ['large', 'plain', 'hex', 'huge'] }
   for (const id of [1, 2]) {
     assert.deepEqual(warnings(await request('/user/migrations/preflight', input)), expected)
     await request('/user/migrations', input)
@@ -46,6 +51,9 @@ test('missing LFS objects and files that importers reject are in preflight, prog
   const headers = { accept: 'text/plain' }
   const report = await service.call(alice, '/user/migrations/2/report', { headers })
   assert.match(await report.text(), new RegExp(`reused +alice/large, .*; warning: ${WARNING}\n`))
+  const { godwit } = await commandLine(t)
+  const checked = await godwit(['check', 'alice/huge', '--repositories', host.root])
+  assert.ok(checked.output.includes(`warning: alice/huge: ${tooLarge}\n`), checked.output)
 })
 
 test('export warns of missing LFS objects, and includes those of --lfs-directory', async (t) => {

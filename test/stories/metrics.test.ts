@@ -42,13 +42,19 @@ test('metrics count requests by route, and the results of exports', async (t) =>
   )
   assert.equal(buckets.at(-1), 3)
   assert.ok(times('sum{route="/user/migrations"}') > 0)
-  const repositories = (outcome: string) => value(`godwit_repositories{outcome="${outcome}"}`)
+  const repositories = (outcome: string) => value(`godwit_repositories_total{outcome="${outcome}"}`)
   const results = ['exported', 'reused', 'skipped', 'failed']
   assert.deepEqual(results.map(repositories), [1, 1, 0, 1])
-  const migrations = (state: string) => value(`godwit_migrations{state="${state}"}`)
-  const states = ['pending', 'exporting', 'exported', 'failed']
-  assert.deepEqual(states.map(migrations), [0, 0, 2, 1])
-  assert.ok(value('godwit_repository_bytes{outcome="exported"}') > 0)
+  const unfinished = (state: string) => value(`godwit_migrations{state="${state}"}`)
+  assert.deepEqual(['pending', 'exporting'].map(unfinished), [0, 0])
+  const ended = (outcome: string) => value(`godwit_migrations_ended_total{outcome="${outcome}"}`)
+  assert.deepEqual(['exported', 'failed', 'cancelled'].map(ended), [2, 1, 0])
+  assert.deepEqual(
+    [value('godwit_workers{state="live"}'), value('godwit_workers{state="dead"}')],
+    [1, 0],
+  )
+  assert.ok(value('godwit_disk_free_bytes{of="archives"}') > 0)
+  assert.ok(value('godwit_repository_bytes_total{outcome="exported"}') > 0)
   assert.equal(value('godwit_reuse_ratio{of="repositories"}'), 0.5)
   assert.equal(value('godwit_reuse_ratio{of="bytes"}'), 0.5)
   const isUp = (name: string) => value(`godwit_dependency_up{dependency="${name}"}`)

@@ -64,7 +64,15 @@ export async function makeReadableArchive(t: Cleanup): Promise<{ archive: string
     'Second-page.md': '# Second\n\n[Home](Home)\n',
     'notes/Old.rst': 'Old <notes>',
   })
+  // This wiki has a tag, but no branch.
+  const tagged = await host.repository('corp/quiet.wiki', { files: { 'Home.md': 'Only tagged' } })
+  await host.git(['update-ref', 'refs/tags/old', 'HEAD'], { dir: tagged })
+  await host.git(['update-ref', '-d', 'HEAD'], { dir: tagged })
   const [first, second] = facts.issues!
+  const pulls = facts.pull_requests!.map((pull) => ({
+    ...pull,
+    head: { ...pull.head, repository: pull.head.repository && 'Alice/Site' },
+  }))
   const attachment = (uuid: string, name: string, number: number) => ({
     ...{ repository: 'alice/site', author: 'bob', createdAt: '2021-03-06T12:00:00Z' },
     ...{
@@ -82,6 +90,7 @@ export async function makeReadableArchive(t: Cleanup): Promise<{ archive: string
       { ...first!, title: 'A <b>bold</b> title \u202eevil', body: 'First things first.' },
       { ...second!, body: HOSTILE_BODY, title: 'Hostile text' },
     ],
+    pull_requests: [...pulls, pulls[0]!],
     attachments: [
       ...facts.attachments!,
       attachment('u4', '../shot.png', 2),

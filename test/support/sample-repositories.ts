@@ -12,6 +12,7 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
+import { deflateSync } from 'node:zlib'
 import { looseObjects } from './loose-objects.ts'
 
 /** Makes a directory that is removed after the test. */
@@ -77,6 +78,23 @@ export function commit(dir: string, ref: string, text: string): string {
 }
 
 const HISTORIES = new Map<string, RepositoryFiles>()
+
+/** Writes a blob of zeros, which takes a thousandth of its size on the disk, and a commit with it at this path. */
+export function commitZeros(dir: string, ref: string, path: string, size: number): string {
+  const header = `blob ${size}\0`
+  const object = Buffer.alloc(header.length + size)
+  object.write(header)
+  const oid = createHash('sha1').update(object).digest('hex')
+  mkdirSync(join(dir, 'objects', oid.slice(0, 2)), { recursive: true })
+  writeFileSync(join(dir, 'objects', oid.slice(0, 2), oid.slice(2)), deflateSync(object))
+  const [name, ...folders] = path.split('/').reverse()
+  let tree = git(dir, ['mktree'], `100644 blob ${oid}\t${name}\n`)
+  for (const folder of folders) tree = git(dir, ['mktree'], `040000 tree ${tree}\t${folder}\n`)
+  const parents = looseObjects(dir).readRef(ref)
+  const commit = git(dir, ['commit-tree', tree, '-m', path, ...(parents ? ['-p', parents] : [])])
+  git(dir, ['update-ref', ref, commit])
+  return commit
+}
 
 /** Makes `count` commits in one pack with fast-import; later calls with the same arguments copy the first result. */
 export function packedHistory(dir: string, ref: string, count: number): void {

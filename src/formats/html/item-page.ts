@@ -96,8 +96,8 @@ ${propertiesHtml(context, item)}
 function branchesHtml(item: Item): Html | undefined {
   if (!('head' in item)) return undefined
   const { head, base } = item
-  const from =
-    head.repository === item.repository ? head.ref : `${head.owner ?? 'ghost'}:${head.ref}`
+  const isOwn = head.repository?.toLowerCase() === item.repository.toLowerCase()
+  const from = isOwn ? head.ref : `${head.owner ?? 'ghost'}:${head.ref}`
   return html`<br>From <code>${from}</code> (<code>${head.sha.slice(0, 10)}</code>) into <code>${base.ref}</code>${item.mergedAt !== null && html`, merged on ${timeHtml(item.mergedAt)}`}`
 }
 

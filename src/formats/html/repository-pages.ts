@@ -178,10 +178,11 @@ async function readRefs(git: Git, dir: string, signal: AbortSignal): Promise<Ref
   })
 }
 
-/** Returns undefined for an empty wiki. HEAD is not used, because it may name a branch that does not exist. */
+/** Returns undefined for a wiki without a branch. HEAD is not used, because it may name a branch that does not exist. */
 async function findWiki(git: Git, dir: string, signal: AbortSignal): Promise<GitTree | undefined> {
   const refs = await readRefs(git, dir, signal)
-  const main = refs.find(({ name }) => /^refs\/heads\/(?:master|main)$/.test(name)) ?? refs[0]
+  const branches = refs.filter(({ name }) => name.startsWith('refs/heads/'))
+  const main = branches.find(({ name }) => /\/heads\/(?:master|main)$/.test(name)) ?? branches[0]
   return main && { git, dir, commit: main.oid }
 }
 
@@ -253,7 +254,8 @@ async function* itemRows(context: RepositoryContext, table: ItemTable) {
   for (const [negative] of rows.all(`${table} by age ${key}`)) {
     const number = -negative
     if (number === last) {
-      report.lostRecord(table, `${fullName}: #${number} occurs twice`)
+      const kind = table === 'pulls' ? 'pull_requests' : table
+      report.lostRecord(kind, `${fullName}: #${number} occurs twice`)
       continue
     }
     last = number

@@ -165,6 +165,7 @@ describe('a site', () => {
       await readSite('wiki/index.html'),
       /<a href="Second-page.html">Second page<\/a> and <a href="Second-page.html">again/,
     )
+    assert.ok(!existsSync(join(site.directory, 'repositories/corp/quiet/wiki')))
     assert.match(await readSite('wiki/notes_Old.html'), /<pre>Old &lt;notes&gt;<\/pre>/)
   })
 
@@ -175,6 +176,7 @@ describe('a site', () => {
         ['attachments', 1],
         ['collaborators', 1],
         ['orphaned_comments', 1],
+        ['pull_requests', 1],
       ],
     )
     assert.match(site.warnings.join('\n'), /attachments\/u3\/gone.txt is not in the archive/)

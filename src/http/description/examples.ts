@@ -386,7 +386,10 @@ function exampleValues(rendering: Rendering) {
     versions: API_VERSIONS,
     cancelled: migrationRenderers.migrationJson(cancelled, [], rendering),
     progress: progressRenderers.progressJson(progress, AT + 1000),
-    report: progressRenderers.reportJson(reportOf(exported, progress, [], AT + 1000), AT + 1000),
+    report: progressRenderers.reportJson(
+      reportOf(exported, progress, { damaged: [], now: AT + 1000 }),
+      AT + 1000,
+    ),
     forecast: progressRenderers.forecastJson(forecast),
     quota: progressRenderers.quotaJson(forecast.quota),
     'retry-forecast': progressRenderers.retryForecastJson({

@@ -11,11 +11,13 @@ export interface ReadinessParts {
   isCatalogueRead: () => boolean
   /** Rejects if the data directory is not writable. Absent if neither the database nor archives are in it. */
   probeData?: (() => Promise<void>) | undefined
+  /** Rejects if the forge does not respond. Absent without a forge. */
+  probeForge?: ((signal: AbortSignal) => Promise<unknown>) | undefined
 }
 
 /** A service or directory that this process needs. */
 export interface Dependency {
-  name: 'catalogue' | 'database' | 'blobs' | 'data'
+  name: 'catalogue' | 'database' | 'blobs' | 'data' | 'forge'
   /** While this dependency is unavailable, migrations cannot be started or exported, but reads, downloads and deletions work. */
   isForWritesOnly?: true
   isAvailable(): Promise<boolean>
@@ -26,11 +28,11 @@ const PROBE_TIMEOUT_MS = 2000
 /** A probe that runs longer is replaced by a new one, because its connection may be dead. */
 const MAX_PROBE_AGE_MS = 15_000
 /** How long a success is cached: readiness is checked often, and requests to a bucket cost money. */
-const SUCCESS_TTL_MS = { database: 0, blobs: 5000, data: 5000 }
+const SUCCESS_TTL_MS = { database: 0, blobs: 5000, data: 5000, forge: 30_000 }
 
 /** Returns the dependencies of this process, each with a probe for readiness checks and metrics. */
 export function createDependencyProbes(parts: ReadinessParts): Dependency[] {
-  const { db, blobs, log, isCatalogueRead, probeData } = parts
+  const { db, blobs, log, isCatalogueRead, probeData, probeForge } = parts
   const dependency = (
     name: keyof typeof SUCCESS_TTL_MS,
     probe: () => Promise<unknown>,
@@ -53,9 +55,21 @@ export function createDependencyProbes(parts: ReadinessParts): Dependency[] {
     { name: 'catalogue', isAvailable: async () => isCatalogueRead() },
     dependency('database', () => sql`select 1`.execute(db)),
     dependency('blobs', () => blobs.probe({ signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) })),
-    ...(probeData ? [{ ...dependency('data', probeData), isForWritesOnly: true as const }] : []),
+    ...(probeData ? [forWritesOnly(dependency('data', probeData))] : []),
+    ...(probeForge
+      ? [
+          forWritesOnly(
+            dependency('forge', () => probeForge(AbortSignal.timeout(PROBE_TIMEOUT_MS))),
+          ),
+        ]
+      : []),
   ]
 }
+
+const forWritesOnly = (dependency: Dependency): Dependency => ({
+  ...dependency,
+  isForWritesOnly: true,
+})
 
 /** Shares one probe between concurrent callers, and caches a success, so that probes do not add load to a slow store. */
 function shareProbe(probe: () => Promise<unknown>, successTtlMs: number): () => Promise<unknown> {

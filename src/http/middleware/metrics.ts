@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { BLOB_OPERATIONS } from '../../blobs/watch-errors.ts'
 import type { Db } from '../../db/database.ts'
 import { memoize } from '../../lib/memoize.ts'
 import { readStoreChecks } from '../../migrations/segment-check-store.ts'
@@ -11,6 +12,7 @@ import {
   readTallies,
 } from '../../migrations/tally-store.ts'
 import type { Queue } from '../../queue/queue.ts'
+import { DEAD_AFTER_MS, listWorkers } from '../../queue/worker-store.ts'
 import { countSchedulesByState } from '../../schedules/schedule-store.ts'
 import { countWaitingEvents, readDeliveryTallies } from '../../webhooks/delivery-store.ts'
 import { string } from '../../wire/schema.ts'
@@ -58,7 +60,12 @@ export function addMetrics(app: FastifyInstance, parts: MetricsParts) {
 
   app.get('/metrics', { schema: getMetrics }, async (_request, reply) => {
     // The default metrics monitor the event loop with a timer that fires 100 times a second, so they start at the first scrape.
-    if (isFirstScrape) collectDefaultMetrics({ register })
+    if (isFirstScrape) {
+      collectDefaultMetrics({ register })
+      // Their names are those of counters, and the sums of other metrics have the same values.
+      for (const kind of ['handles', 'requests', 'resources'])
+        register.removeSingleMetric(`nodejs_active_${kind}_total`)
+    }
     isFirstScrape = false
     // Metrics of the process itself are returned even if the database does not respond.
     await withProbeTimeout(updateSharedMetrics()).catch((err: unknown) =>
@@ -174,69 +181,80 @@ function addSharedMetrics(
   register: Registry,
   { db, queue, now }: MetricsParts,
 ): () => Promise<void> {
-  const gauges: Gauge[] = []
-  const addGauge = (name: string, help: string, label: string) => {
-    const gauge = new Gauge({ name, help, labelNames: [label], registers: [register] })
-    gauges.push(gauge)
-    return (value: string, count: number) => gauge.set({ [label]: value }, count)
+  const metrics: (Counter | Gauge)[] = []
+  /** Adds a counter if the name ends with `_total`, otherwise a gauge. Returns a function that sets the value of a series. */
+  const add = (name: string, help: string, label: string) => {
+    const options = { name, help, labelNames: [label], registers: [register] }
+    const metric = name.endsWith('_total') ? new Counter(options) : new Gauge(options)
+    metrics.push(metric)
+    // Each update begins with a reset.
+    return (value: string, count: number) => metric.inc({ [label]: value }, count)
   }
-  const setJobs = addGauge('godwit_queue_jobs', 'Waiting and running jobs', 'kind')
-  const setOldestJob = addGauge(
+  const setJobs = add('godwit_queue_jobs', 'Waiting and running jobs', 'kind')
+  const setOldestJob = add(
     'godwit_queue_oldest_seconds',
     'Age of the oldest waiting or running job',
     'kind',
   )
-  const setMigrations = addGauge(
-    'godwit_migrations',
-    'Migrations by state: unfinished ones now, ended ones since the first start',
+  const setMigrations = add('godwit_migrations', 'Unfinished migrations by state', 'state')
+  const setOldestMigration = add(
+    'godwit_migration_oldest_seconds',
+    'How long the oldest unfinished migration has been in its state',
     'state',
   )
-  const setRepositories = addGauge(
-    'godwit_repositories',
+  const setEnded = add('godwit_migrations_ended_total', 'Ended migrations by result', 'outcome')
+  const setRepositories = add(
+    'godwit_repositories_total',
     'Repositories that all migrations have processed, by result',
     'outcome',
   )
-  const setBytes = addGauge(
-    'godwit_repository_bytes',
+  const setBytes = add(
+    'godwit_repository_bytes_total',
     'Bytes of the repositories that all migrations have processed, by result',
     'outcome',
   )
-  const setReuse = addGauge(
+  const setReuse = add(
     'godwit_reuse_ratio',
     'Share of repositories and bytes that were reused instead of exported',
     'of',
   )
-  const setSchedules = addGauge('godwit_schedules', 'Schedules by state', 'state')
-  const setDeliveries = addGauge(
-    'godwit_webhook_deliveries',
+  const setWorkers = add('godwit_workers', 'Processes that run exports, by state', 'state')
+  const setFreeBytes = add(
+    'godwit_disk_free_bytes',
+    'Free space on the disk of the archives: the smallest of all workers',
+    'of',
+  )
+  const setSchedules = add('godwit_schedules', 'Schedules by state', 'state')
+  const setDeliveries = add(
+    'godwit_webhook_deliveries_total',
     'Webhook deliveries by result',
     'outcome',
   )
-  const setChecks = addGauge(
-    'godwit_store_checks',
+  const setChecks = add(
+    'godwit_store_checks_total',
     'Integrity checks of stored segments and archives by result',
     'result',
   )
-  const setCheckedBytes = addGauge(
-    'godwit_store_check_bytes',
+  const setCheckedBytes = add(
+    'godwit_store_check_bytes_total',
     'Bytes read by integrity checks of stored data',
     'result',
   )
-  const setSegments = addGauge('godwit_segments', 'Stored segments by state', 'state')
-  const setOldestCheck = addGauge(
+  const setSegments = add('godwit_segments', 'Stored segments by state', 'state')
+  const setOldestCheck = add(
     'godwit_store_oldest_check_seconds',
     'Time since the least recently checked segment was checked',
     'of',
   )
-  const setEvents = addGauge('godwit_webhook_events', 'Webhook events by state', 'state')
-  const setBlobErrors = addGauge(
-    'godwit_blob_errors',
+  const setEvents = add('godwit_webhook_events', 'Webhook events by state', 'state')
+  const setBlobErrors = add(
+    'godwit_blob_errors_total',
     'Errors of the blob store by operation',
     'operation',
   )
 
-  const resetGauges = () => {
-    for (const gauge of gauges) gauge.reset()
+  const reset = () => {
+    for (const metric of metrics) metric.reset()
   }
   const secondsSince = (at: number) => (now() - at) / 1000
 
@@ -251,6 +269,7 @@ function addSharedMetrics(
       waitingEvents,
       checks,
       stored,
+      workers,
     ] = await Promise.all([
       queue.backlog(),
       countUnfinishedByState(db),
@@ -261,17 +280,21 @@ function addSharedMetrics(
       countWaitingEvents(db),
       readStoreChecks(db),
       countSegments(db),
+      listWorkers(db),
     ])
-    resetGauges()
+    reset()
     for (const { kind, jobs, oldest } of backlog) {
       setJobs(kind, jobs)
       setOldestJob(kind, secondsSince(oldest))
     }
-    for (const [state, count] of unfinished) setMigrations(state, count)
+    for (const [state, { count, oldest }] of unfinished) {
+      setMigrations(state, count)
+      setOldestMigration(state, oldest === null ? 0 : secondsSince(oldest))
+    }
     const talliesByName = new Map(tallies.map((tally) => [tally.name as string, tally]))
     for (const { name, count, bytes } of tallies) {
       const [kind, result] = name.split(' ') as ['migrations' | 'repositories', string]
-      if (kind === 'migrations') setMigrations(result, count)
+      if (kind === 'migrations') setEnded(result, count)
       else {
         setRepositories(result, count)
         setBytes(result, bytes)
@@ -281,6 +304,12 @@ function addSharedMetrics(
     const reused = talliesByName.get('repositories reused')!
     setReuse('repositories', reuseRatio(reused.count, exported.count))
     setReuse('bytes', reuseRatio(reused.bytes, exported.bytes))
+    const exporting = workers.filter(({ concurrency }) => concurrency > 0)
+    const live = exporting.filter(({ seenAt }) => now() - seenAt < DEAD_AFTER_MS)
+    setWorkers('live', live.length)
+    setWorkers('dead', exporting.length - live.length)
+    const free = live.flatMap(({ freeBytes }) => freeBytes ?? [])
+    if (free.length > 0) setFreeBytes('archives', Math.min(...free))
     for (const [state, count] of Object.entries(schedules)) setSchedules(state, count)
     for (const [outcome, count] of deliveries) setDeliveries(outcome, count)
     for (const { result, count, bytes } of checks.results) {
@@ -291,12 +320,14 @@ function addSharedMetrics(
     setSegments('damaged', checks.damaged)
     if (checks.oldestAt !== null) setOldestCheck('segments', secondsSince(checks.oldestAt))
     setEvents('waiting', waitingEvents)
-    for (const [operation, count] of blobErrors) setBlobErrors(operation, count)
+    // Every series starts at 0, so that Prometheus sees the first error as an increase.
+    for (const operation of BLOB_OPERATIONS)
+      setBlobErrors(operation, blobErrors.get(operation) ?? 0)
   }
 
   return () =>
     update().catch((error: unknown) => {
-      resetGauges()
+      reset()
       throw error
     })
 }

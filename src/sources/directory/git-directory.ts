@@ -84,6 +84,7 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
   const { git, lfsDirectory, cloneUrl } = options
   const tree = openTree(options)
   const sharedLfs = lfsDirectory === undefined ? undefined : new SharedLfs(lfsDirectory)
+  const warnings = new Map<string, string | null>()
   const examineNow = async (repository: RepositoryName, signal: AbortSignal) =>
     examine(await locationToExamine(await namedDirectoryOf(tree, repository), cloneUrl), {
       git,
@@ -137,7 +138,7 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
       return makeVerifiedCopy(await namedDirectoryOf(tree, repository), parts)
     },
     examine: examineNow,
-    warning: (examination, signal) => warningOfExamination(examination, { git, signal }),
+    warning: (examination, signal) => warningOfExamination(examination, { git, signal, warnings }),
     snapshot: (examination, scratch, signal) =>
       takeSnapshot(examination, scratch, { git, sharedLfs, signal }),
     async serveFetch(repository, fetch) {

@@ -1,5 +1,6 @@
 import type { Discussions } from '../discussions.ts'
 import { ForgeClient, type ForgeOptions } from './client/forge-client.ts'
+import { readVersion } from './client/forge-version.ts'
 import { type KnownForge, knownForgeCache } from './client/known-forge.ts'
 import { forgeDiscussions } from './discussions/forge-discussions.ts'
 import { type ForgeCatalogue, forgeCatalogue } from './forge-repositories.ts'
@@ -18,6 +19,8 @@ export interface Forge {
   discussions: Discussions
   catalogue: ForgeCatalogue
   getKnownForge(signal: AbortSignal): Promise<KnownForge>
+  /** Sends one small request that does not count against the limit of requests. */
+  probe(signal: AbortSignal): Promise<unknown>
   tokenOwner(signal: AbortSignal): Promise<ForgeUser>
   readRights(person: KnownPerson, signal: AbortSignal): Promise<ForgeRights>
 }
@@ -29,11 +32,14 @@ export function connectForge(options: ForgeOptions): Forge {
   const now = options.now ?? Date.now
   const getForge = knownForgeCache(client, now)
   const anonymous = new ForgeClient({ ...options, token: '' })
+  const { budget: _, ...unlimited } = options
+  const prober = new ForgeClient(unlimited)
   return {
     url,
-    discussions: forgeDiscussions(options),
+    discussions: forgeDiscussions(options, client, getForge),
     catalogue: forgeCatalogue({ getForge, anonymous, now }),
     getKnownForge: getForge,
+    probe: (signal) => readVersion(prober, signal),
     tokenOwner: async (signal) => parseUser((await client.get('/user', {}, signal)).body, url),
     readRights: (person, signal) => readRights(client, person, signal),
   }

@@ -122,7 +122,8 @@ const reportOperation = {
   },
 } satisfies openapi.Operation
 
-const addReport: AddMigrationRoutes = (app, { db, now, largeResponseLimit }, { path, options }) => {
+const addReport: AddMigrationRoutes = (app, parts, { path, options }) => {
+  const { db, now, largeResponseLimit, installedVersion } = parts
   app.get<ById>(
     `${path}/:migration_id/report`,
     options(reportOperation, { alsoAccepts: [TEXT] }),
@@ -131,7 +132,8 @@ const addReport: AddMigrationRoutes = (app, { db, now, largeResponseLimit }, { p
       if (isLargeResponse(migration.repositoryCount)) await largeResponseLimit.begin(request, reply)
       const damaged =
         migration.archiveExpiresAt === null ? [] : await damagedRepositoriesIn(db, migration)
-      const report = reportOf(migration, await progressOf(db, migration), damaged, now())
+      const facts = { damaged, installedVersion, now: now() }
+      const report = reportOf(migration, await progressOf(db, migration), facts)
       return accepts(request, TEXT)
         ? reply.type('text/plain; charset=utf-8').send(describeReport(report))
         : sendJsonInTurnsWithEtag(request, reply, reportJson(report, now()))

@@ -29,7 +29,7 @@ const getReadiness = {
   responses: {
     200: openapi.jsonResponse('The process is ready, or degraded.', {
       schema: object(
-        { status: enumOf(['ok', 'degraded']), waiting_for: arrayOf(literal('data')) },
+        { status: enumOf(['ok', 'degraded']), waiting_for: arrayOf(enumOf(['data', 'forge'])) },
         { optional: ['waiting_for'] },
       ),
       example: 'healthy',
@@ -37,7 +37,7 @@ const getReadiness = {
     503: openapi.jsonResponse('The process is not ready: a dependency is unavailable.', {
       schema: object({
         status: literal('unavailable'),
-        waiting_for: arrayOf(enumOf(['catalogue', 'database', 'blobs', 'data'])),
+        waiting_for: arrayOf(enumOf(['catalogue', 'database', 'blobs', 'data', 'forge'])),
       }),
       example: 'waiting',
     }),

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import type { Git, GitCall } from '../../../git/git.ts'
 import { Unreadable } from '../../unreadable.ts'
 
@@ -33,6 +34,28 @@ export async function* splitRecords(
     if (rest.length > MAX_RECORD_BYTES)
       throw new Unreadable('git printed a record of more than 1 MiB')
   }
+}
+
+/**
+ * Yields the objects that the tips reach, each as a line of `cat-file --batch-check` in this format and then the path. Their number
+ * does not matter for the memory.
+ */
+export async function* walkObjects(
+  git: Git,
+  { tips, options, format }: { tips: readonly string[]; options: string[]; format: string },
+  call: GitCall,
+): AsyncGenerator<string, void, void> {
+  if (tips.length === 0) return
+  const listing = git.start(['rev-list', '--objects', ...options, '--stdin'], call)
+  // `done` rejects with the reason.
+  listing.stdin.on('error', () => {})
+  listing.stdin.end(`${tips.join('\n')}\n`)
+  const sizing = git.start(['cat-file', `--batch-check=${format} %(rest)`], call)
+  const piped = pipeline(listing.stdout, sizing.stdin).catch(() => {})
+  yield* splitRecords(sizing.stdout, '\n')
+  await piped
+  await listing.done
+  await sizing.done
 }
 
 /** Returns the contents of blobs in the order of `oids`; undefined for a missing blob. */

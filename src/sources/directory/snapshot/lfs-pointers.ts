@@ -1,9 +1,8 @@
-import { pipeline } from 'node:stream/promises'
 import { inflateSync } from 'node:zlib'
-import type { Git } from '../../../git/git.ts'
+import type { Git, GitCall } from '../../../git/git.ts'
 import { batchesOf } from '../../../lib/batches.ts'
 import type { LfsPointer } from '../../snapshot.ts'
-import { readBlobs, splitRecords } from '../files/git-records.ts'
+import { readBlobs, walkObjects } from '../files/git-records.ts'
 
 /** git-lfs accepts no larger pointers, and a version, an oid and a size need at least the minimum. */
 const MAX_POINTER_BYTES = 1023
@@ -93,26 +92,16 @@ export async function findPointers(
 async function listSmallBlobs(
   git: Git,
   heads: readonly string[],
-  call: { dir: string; signal: AbortSignal; timeoutMs: number },
+  call: GitCall,
 ): Promise<string[]> {
-  if (heads.length === 0) return []
-  const listing = git.start(['rev-list', '--objects', '--no-walk', LIMIT, '--stdin'], call)
-  // `done` rejects with the reason.
-  listing.stdin.on('error', () => {})
-  listing.stdin.end(`${heads.join('\n')}\n`)
-  const sizing = git.start(['cat-file', `--batch-check=${FORMAT}`], call)
-  const piped = pipeline(listing.stdout, sizing.stdin).catch(() => {})
   const small: string[] = []
-  for await (const line of splitRecords(sizing.stdout, '\n')) {
+  const walk = { tips: heads, options: ['--no-walk', LIMIT], format: FORMAT }
+  for await (const line of walkObjects(git, walk, call)) {
     const [kind, size, oid] = line.split(' ', 3)
     if (kind === 'blob' && isPointerSize(Number(size))) small.push(oid!)
   }
-  await piped
-  await listing.done
-  await sizing.done
   return small
 }
 
 const LIMIT = `--filter=blob:limit=${MAX_POINTER_BYTES + 1}`
-/** `rest` makes git accept the path that follows an object name in its input. */
-const FORMAT = '%(objecttype) %(objectsize) %(objectname) %(rest)'
+const FORMAT = '%(objecttype) %(objectsize) %(objectname)'

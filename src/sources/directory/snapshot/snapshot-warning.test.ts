@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import {
   commit,
+  commitZeros,
+  incompressible,
   initBare,
   makeWiki,
   git as plainGit,
@@ -11,6 +13,7 @@ import {
 } from '../../../../test/support/sample-repositories.ts'
 import { signal, snapshotScene } from '../../../../test/support/snapshot-scene.ts'
 import type { RepositoryLocation } from '../../snapshot.ts'
+import { exceededLimits, GITHUB_LIMITS } from './importer-limits.ts'
 import { warningOfExamination } from './snapshot-warning.ts'
 
 /** Returns the warning, and asserts that an export and a preflight give the same. */
@@ -80,3 +83,60 @@ async function writeRef(dir: string, name: string, oid: string): Promise<void> {
   await mkdir(join(dir, name, '..'), { recursive: true })
   await writeFile(join(dir, name), `${oid}\n`)
 }
+
+const MIB = 2 ** 20
+
+test("files beyond GitHub's limits are named with path and commit, in all refs and in the wiki", async (t) => {
+  const here = snapshotScene(t)
+  initBare(here.dir)
+  const wikiDir = here.dir.replace('.git', '.wiki.git')
+  makeWiki(wikiDir)
+  commitZeros(here.dir, 'refs/heads/main', 'exactly.bin', 100 * MIB)
+  assert.equal(await warningOf(here, { wikiDir }), null)
+  const refused = commitZeros(here.dir, 'refs/heads/main', 'data/größer als 400.bin', 400 * MIB + 1)
+  // The file is only in the history of the branch.
+  commit(here.dir, 'refs/heads/main', 'removed')
+  const rejected = commitZeros(here.dir, 'refs/pull/7/head', 'large file.bin', 100 * MIB + 1)
+  const ofWiki = commitZeros(wikiDir, 'refs/heads/master', 'video.mp4', 101 * MIB)
+  assert.deepEqual((await warningOf(here, { wikiDir }))?.split('; '), [
+    `GitHub's importers refuse files of more than 400 MiB: data/größer als 400.bin in ${refused} (419 MB)`,
+    `GitHub rejects files of more than 100 MiB after an import: large file.bin in ${rejected} (105 MB)`,
+    `wiki: GitHub rejects files of more than 100 MiB after an import: video.mp4 in ${ofWiki} (106 MB)`,
+  ])
+})
+
+test('a large file of a lender is not attributed to a repository that does not use it', async (t) => {
+  const here = snapshotScene(t)
+  const lender = join(here.root, 'lender.git')
+  initBare(lender)
+  const used = commitZeros(lender, 'refs/heads/main', 'used.bin', 101 * MIB)
+  commitZeros(lender, 'refs/heads/main', 'other.bin', 102 * MIB)
+  initBare(here.dir)
+  await writeFile(join(here.dir, 'objects/info/alternates'), `${lender}/objects\n`)
+  assert.equal(await warningOf(here), null)
+  await writeRef(here.dir, 'refs/heads/main', used)
+  const text = 'GitHub rejects files of more than 100 MiB after an import'
+  assert.equal(await warningOf(here), `${text}: used.bin in ${used} (106 MB)`)
+})
+
+test('commits and pushes are measured as they are stored; names by their bytes', async (t) => {
+  const here = snapshotScene(t)
+  initBare(here.dir)
+  const first = commit(here.dir, 'refs/heads/main', incompressible(3000))
+  // The second commit adds a tree alone, and the third too little.
+  for (const text of ['small', 'smaller']) commit(here.dir, 'refs/heads/main', text)
+  const long = `refs/pull/${'ä'.repeat(40)}/${'b'.repeat(164)}`
+  await writeRef(here.dir, long, first)
+  const warnings = async (push = GITHUB_LIMITS.push) => {
+    const { repository } = await here.examineRepository()
+    const limits = { ...GITHUB_LIMITS, push }
+    return exceededLimits(repository, { git: here.git, dir: here.dir, signal, limits })
+  }
+  assert.deepEqual(await warnings(), [])
+  await writeRef(here.dir, `${long}c`, first)
+  assert.deepEqual(await warnings(2000), [
+    `GitHub's importers refuse names of more than 255 bytes: refs/pull/${'ä'.repeat(40)}/${'b'.repeat(9)}… (256 bytes)`,
+    `GitHub's importers refuse commits that add more than ${2000 / 2 ** 30} GiB: ${first} (4.7 kB)`,
+    `GitHub refuses pushes of more than ${2000 / 2 ** 30} GiB: import the repository, or push its history in parts: 5.2 kB`,
+  ])
+})

@@ -4,6 +4,7 @@ import { headsOf } from '../files/read-refs.ts'
 import { withNamedErrors } from '../files/repository-errors.ts'
 import { refuseSpecialFiles } from '../files/special-files.ts'
 import type { ExamineParts } from './examine.ts'
+import { exceededLimits, GITHUB_LIMITS, withNames } from './importer-limits.ts'
 import { findPointers } from './lfs-pointers.ts'
 import type { ScratchRepository } from './scratch-repository.ts'
 
@@ -15,79 +16,87 @@ interface Taken {
   wiki: ScratchRepository | null
 }
 
-/** Reports on a snapshot after all its entries were read. Runs git only if those may contain LFS pointers. */
+/** Reports on a snapshot after all its entries were read. Searches for LFS pointers only if those may contain some. */
 export function reportOfSnapshot(
   { examination, repository, wiki }: Taken,
   parts: Parts,
 ): Promise<SnapshotReport> {
-  return report(examination, async (found) => {
-    const taken = found === examination.wiki ? wiki : repository
-    return taken?.pointerDetector.mayHavePointers ? pointersOf(found, taken.dir, parts) : []
-  })
+  return report(examination, parts, (found) => (found === examination.wiki ? wiki! : repository))
 }
 
-/** Returns the warning that a snapshot would report. Runs git if the examination did not search for LFS pointers. */
+const MAX_KEPT_WARNINGS = 10_000
+
+/**
+ * Returns the warning that a snapshot would report. Runs git, unlike the examination, and keeps the result by fingerprint: the
+ * dashboard asks again after each change of a selection.
+ */
 export async function warningOfExamination(
   examination: Examination,
-  parts: Parts,
+  { warnings = new Map(), ...parts }: Parts & { warnings?: Map<string, string | null> },
 ): Promise<string | null> {
-  const { warning } = await report(examination, async (found) => {
-    await refuseSpecialFiles(found, parts)
-    return pointersOf(found, found.dir, parts)
-  })
+  for (const found of [examination.repository, examination.wiki])
+    if (found) await refuseSpecialFiles(found, parts)
+  const { fingerprint } = examination
+  const known = warnings.get(fingerprint)
+  if (known !== undefined) return known
+  const { warning } = await report(examination, parts, ({ dir }) => ({ dir }))
+  if (warnings.size >= MAX_KEPT_WARNINGS) warnings.clear()
+  warnings.set(fingerprint, warning)
   return warning
 }
 
+/** Returns the repository to search: the source itself, or the copy, which knows whether it may have LFS pointers. */
+type PlaceOf = (
+  found: ExaminedRepository,
+) => Pick<ScratchRepository, 'dir'> & Partial<ScratchRepository>
+
 async function report(
   examination: Examination,
-  pointersIn: (found: ExaminedRepository) => Promise<LfsPointer[]>,
+  { git, signal }: Parts,
+  placeOf: PlaceOf,
 ): Promise<SnapshotReport> {
   // The host's own clients cannot fetch these objects either.
   const missing = new Map<string, LfsPointer>()
   const otherSize = new Set<string>()
+  const exceeded: string[] = []
   for (const found of [examination.repository, examination.wiki]) {
     if (!found) continue
+    const { dir, pointerDetector } = placeOf(found)
+    const search = async () => ({
+      pointers:
+        found.lfsPointers ??
+        (pointerDetector?.mayHavePointers === false
+          ? []
+          : await findPointers(git, dir, headsOf(found), signal)),
+      limits: await exceededLimits(found, { git, dir, signal, limits: GITHUB_LIMITS }),
+    })
+    const { pointers, limits } = await withNamedErrors({ name: found.name, dir }, signal, search)
+    exceeded.push(...limits.map((text) => (found === examination.wiki ? `wiki: ${text}` : text)))
     const sizes = new Map(found.lfsObjects.map(({ path, size }) => [path.split('/').at(-1), size]))
-    for (const pointer of found.lfsPointers ?? (await pointersIn(found))) {
+    for (const pointer of pointers) {
       const size = sizes.get(pointer.oid)
       if (size === undefined) missing.set(pointer.oid, pointer)
       else if (size !== pointer.size) otherSize.add(pointer.oid)
     }
   }
   const warnings = [
-    ...countAndNames([...missing.keys()], 'LFS object is missing', 'LFS objects are missing'),
-    ...countAndNames(
+    ...withNames(
+      missing.size === 1 ? '1 LFS object is missing' : `${missing.size} LFS objects are missing`,
+      [...missing.keys()],
+    ),
+    ...withNames(
+      otherSize.size === 1
+        ? '1 LFS object differs in size from its pointer'
+        : `${otherSize.size} LFS objects differ in size from their pointers`,
       [...otherSize],
-      'LFS object differs in size from its pointer',
-      'LFS objects differ in size from their pointers',
     ),
     ...importerWarnings(examination),
+    ...exceeded,
   ]
   return {
     missingLfs: [...missing.values()].sort((a, b) => (a.oid < b.oid ? -1 : 1)),
     warning: warnings.length === 0 ? null : warnings.join('; '),
   }
-}
-
-function pointersOf(
-  found: ExaminedRepository,
-  dir: string,
-  { git, signal }: Parts,
-): Promise<LfsPointer[]> {
-  const find = () => findPointers(git, dir, headsOf(found), signal)
-  return withNamedErrors({ name: found.name, dir }, signal, find)
-}
-
-const MAX_NAMES = 3
-
-function countAndNames(oids: readonly string[], singular: string, plural: string): string[] {
-  if (oids.length === 0) return []
-  return [`${oids.length} ${oids.length === 1 ? singular : plural}: ${firstNames(oids)}`]
-}
-
-function firstNames(names: readonly string[]): string {
-  const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : ''
-  return `${names.slice(0, MAX_NAMES).join(', ')}${more}`
 }
 
 /** GitHub interprets such a name as an object name. */
@@ -104,8 +113,7 @@ function importerWarnings({ repository, wiki }: Examination): string[] {
     warnings.push("GitHub's importers do not take repositories with SHA-256 objects")
   const refNames = parts.flatMap(({ refs }) => refs.map(({ name }) => name))
   const hexNames = refNames.filter((name) => OBJECT_LIKE_NAME.test(name)).map(decodeUtf8)
-  if (hexNames.length > 0)
-    warnings.push(`GitHub's importers refuse names of 40 hex digits: ${firstNames(hexNames)}`)
+  warnings.push(...withNames("GitHub's importers refuse names of 40 hex digits", hexNames))
   const lfsCount = parts.reduce((sum, { lfsObjects }) => sum + lfsObjects.length, 0)
   if (lfsCount > 0) {
     const what = lfsCount === 1 ? '1 LFS object' : `${lfsCount} LFS objects`

@@ -24,11 +24,13 @@ interface FoundChanges {
 
 const REUSE_CHANGES_MS = 60_000
 
-/** Implements Discussions for Gitea and Forgejo over REST. */
-export function forgeDiscussions(options: ForgeOptions): Discussions & { requests(): number } {
-  const client = new ForgeClient(options)
+/** Implements Discussions for Gitea and Forgejo over REST. A caller that has a client and its KnownForge shares them. */
+export function forgeDiscussions(
+  options: ForgeOptions,
+  client = new ForgeClient(options),
+  getForge = knownForgeCache(client, options.now),
+): Discussions & { requests(): number } {
   const now = options.now ?? Date.now
-  const getForge = knownForgeCache(client, now)
   const found = new Map<string, FoundChanges>()
   const nameOf = ({ owner, name }: RepositoryName) => `${owner}/${name}`
 

@@ -19,6 +19,7 @@ export const COPIED_TABLES = {
   sessions: 'copy',
   identities: 'copy',
   memberships: 'copy',
+  audit_log: 'copy',
   secrets: 'copy',
   rate_limits: 'leave out',
   repositories: 'copy',

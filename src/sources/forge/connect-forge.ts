@@ -31,10 +31,10 @@ export function connectForge(options: ForgeOptions): Forge {
   const anonymous = new ForgeClient({ ...options, token: '' })
   return {
     url,
-    discussions: forgeDiscussions(options),
+    discussions: forgeDiscussions(options, { client, getForge }),
     catalogue: forgeCatalogue({ getForge, anonymous, now }),
     getKnownForge: getForge,
     tokenOwner: async (signal) => parseUser((await client.get('/user', {}, signal)).body, url),
-    readRights: (person, signal) => readRights(client, person, signal),
+    readRights: async (person, signal) => readRights(await getForge(signal), person, signal),
   }
 }

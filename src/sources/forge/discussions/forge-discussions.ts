@@ -6,11 +6,11 @@ import { segment } from '../client/forge-address.ts'
 import { ForgeClient, type ForgeOptions } from '../client/forge-client.ts'
 import { listAll } from '../client/forge-pages.ts'
 import { integerIn, objectOf, stringIn } from '../client/forge-values.ts'
-import { type KnownForge, knownForgeCache } from '../client/known-forge.ts'
+import { type KnownForge, knownForgeCache, shareAnswers } from '../client/known-forge.ts'
 import { openFile } from '../client/open-file.ts'
 import { organizationFact, People, teamFact } from '../facts/people-facts.ts'
 import { type Changes, cursorOf, findChanges, isUnchanged, stampOfChanges } from './find-changes.ts'
-import { findOrganization, Notes, type ReadContext } from './read-context.ts'
+import { findOrganization, Notes, type OwnerContext, type ReadContext } from './read-context.ts'
 import { groupOf } from './read-metadata.ts'
 import { RepositoryReading } from './read-repository.ts'
 
@@ -19,84 +19,118 @@ interface FoundChanges {
   changes: Changes
   context: ReadContext
   cursor: string | null
-  until: number
+  sentAt: number
 }
 
 const REUSE_CHANGES_MS = 60_000
 
-/** Implements Discussions for Gitea and Forgejo over REST. */
-export function forgeDiscussions(options: ForgeOptions): Discussions & { requests(): number } {
+interface ForgeAccess {
+  client: ForgeClient
+  getForge(signal: AbortSignal): Promise<KnownForge>
+}
+
+function accessTo(options: ForgeOptions): ForgeAccess {
   const client = new ForgeClient(options)
+  return { client, getForge: knownForgeCache(client, options.now) }
+}
+
+/** Implements Discussions for Gitea and Forgejo over REST. */
+export function forgeDiscussions(
+  options: ForgeOptions,
+  { client, getForge }: ForgeAccess = accessTo(options),
+): Discussions & { requests(): number } {
   const now = options.now ?? Date.now
-  const getForge = knownForgeCache(client, now)
+  const shareAnswer = shareAnswers(now)
   const found = new Map<string, FoundChanges>()
+  const isRecent = ({ sentAt }: FoundChanges) => sentAt + REUSE_CHANGES_MS >= now()
   const nameOf = ({ owner, name }: RepositoryName) => `${owner}/${name}`
 
-  async function find({ owner, name }: RepositoryName, stored: StoredGroups, signal: AbortSignal) {
-    const forge = await getForge(signal)
-    // Earlier notes are still true for the facts that were stored then.
-    const notes = new Notes(cursorOf(stored.cursor)?.notes)
-    if (!forge.can.timeline) notes.addNoTimeline(forge.version)
-    const fullName = `${owner}/${name}`
-    const context = { forge, owner, name, fullName, notes, people: new People(), signal }
-    return { changes: await findChanges(context, stored), context }
-  }
+  /** Without `since`, every call sends its own requests. */
+  function create(since = Number.POSITIVE_INFINITY): Discussions {
+    const share = <T>(key: string, load: () => Promise<T>) => shareAnswer(key, since, load)
 
-  return {
-    async stamp(repository, stored, signal) {
-      const request = () => find(repository, stored, signal)
-      const current = await confirmAbsence(client, request, signal)
-      for (const [name, { until }] of found) if (until < now()) found.delete(name)
-      const { cursor } = stored
-      found.set(nameOf(repository), { ...current, cursor, until: now() + REUSE_CHANGES_MS })
-      const last = cursorOf(cursor)
-      const areNotesEqual = current.context.notes.equals(last?.notes ?? [])
-      return isUnchanged(current.changes) && areNotesEqual
-        ? (last?.stamp ?? '')
-        : stampOfChanges(current.changes)
-    },
-
-    async *read(repository, stored, signal) {
-      const recent = found.get(nameOf(repository))
-      found.delete(nameOf(repository))
-      const isUsable = recent && recent.cursor === stored.cursor && recent.until >= now()
-      const request = () => find(repository, stored, signal)
-      const current = isUsable ? recent : await confirmAbsence(client, request, signal)
-      const context = { ...current.context, signal }
-      try {
-        yield* new RepositoryReading(context, stored, current.changes).batches()
-      } catch (error) {
-        // The repository existed a moment ago. The next call finds out whether it was deleted.
-        throw error instanceof ForgeNotFound ? unconfirmedAbsence(error) : error
-      }
-    },
-
-    async owner(login, signal): Promise<Group> {
+    async function find(
+      { owner, name }: RepositoryName,
+      stored: StoredGroups,
+      signal: AbortSignal,
+    ) {
       const forge = await getForge(signal)
-      return confirmAbsence(client, () => readOwner(forge, login, signal), signal)
-    },
+      // Earlier notes are still true for the facts that were stored then.
+      const notes = new Notes(cursorOf(stored.cursor)?.notes)
+      if (!forge.can.timeline) notes.addNoTimeline(forge.version)
+      const fullName = `${owner}/${name}`
+      const people = new People()
+      const context = { forge, owner, name, fullName, notes, people, signal, share }
+      return { changes: await findChanges(context, stored), context }
+    }
 
-    open: (file, signal) => openFile(client, file, signal),
-    requests: client.requests,
+    return {
+      sharing: create,
+
+      async stamp(repository, stored, signal) {
+        const { cursor } = stored
+        const known = found.get(nameOf(repository))
+        for (const [name, each] of found) if (!isRecent(each)) found.delete(name)
+        const sentAt = now()
+        const request = () => find(repository, stored, signal)
+        const current =
+          known && known.cursor === cursor && known.sentAt >= since
+            ? known
+            : { ...(await confirmAbsence(client, request, signal)), cursor, sentAt }
+        found.set(nameOf(repository), current)
+        const last = cursorOf(cursor)
+        const areNotesEqual = current.context.notes.equals(last?.notes ?? [])
+        return isUnchanged(current.changes) && areNotesEqual
+          ? (last?.stamp ?? '')
+          : stampOfChanges(current.changes)
+      },
+
+      async *read(repository, stored, signal) {
+        const recent = found.get(nameOf(repository))
+        found.delete(nameOf(repository))
+        const isUsable = recent && recent.cursor === stored.cursor && isRecent(recent)
+        const request = () => find(repository, stored, signal)
+        const current = isUsable ? recent : await confirmAbsence(client, request, signal)
+        const context = { ...current.context, signal }
+        try {
+          yield* new RepositoryReading(context, stored, current.changes).batches()
+        } catch (error) {
+          // The repository existed a moment ago. The next call finds out whether it was deleted.
+          throw error instanceof ForgeNotFound ? unconfirmedAbsence(error) : error
+        }
+      },
+
+      async owner(owner, signal): Promise<Group> {
+        const context = { forge: await getForge(signal), owner, signal, share }
+        const request = () => readOwner(context)
+        return share(`owner ${owner}`, () => confirmAbsence(client, request, signal))
+      },
+
+      open: (file, signal) => openFile(client, file, signal),
+    }
   }
+
+  return { ...create(), requests: client.requests }
 }
 
 /** Reads an organization with its members and teams, or a person. */
-async function readOwner(forge: KnownForge, login: string, signal: AbortSignal): Promise<Group> {
-  const { client, pageSize } = forge
+async function readOwner(context: OwnerContext): Promise<Group> {
+  const { forge, owner, signal } = context
+  const { client, paging } = forge
   const notes = new Notes()
   const list = (path: string) => {
     const onMissing = (count: number) => notes.addMissing(path.slice(1), count, undefined)
-    return listAll(client, { path, limit: pageSize, onMissing }, signal)
+    return listAll(client, { path, ...paging, onMissing }, signal)
   }
-  const path = `/orgs/${segment(login)}`
-  const organization = await findOrganization(forge, login, signal)
+  const path = `/orgs/${segment(owner)}`
+  const organization = await findOrganization(context)
   const people = new People()
+  const takeUsers = () => people.takeNew().map(({ user }) => user)
   // Also requested for an organization, because only this endpoint returns its creation time.
-  const { body } = await client.get(`/users/${segment(login)}`, {}, signal)
+  const { body } = await client.get(`/users/${segment(owner)}`, {}, signal)
   if (!organization) {
     people.collect(body)
-    return groupOf(`owner/${login}`, { users: people.takeNew() })
+    return groupOf(`owner/${owner}`, { users: takeUsers() })
   }
   const members = await list(`${path}/members`)
   const teams = []
@@ -105,8 +139,8 @@ async function readOwner(forge: KnownForge, login: string, signal: AbortSignal):
   people.collect([members, teams.map((each) => each.members)])
   const { created } = objectOf(body)
   const fact = organizationFact({ organization: { ...organization, created }, members, teams })
-  const group = groupOf(`owner/${login}`, {
-    users: people.takeNew(),
+  const group = groupOf(`owner/${owner}`, {
+    users: takeUsers(),
     organizations: [fact],
     teams: teams
       .filter(({ team }) => stringIn(team, 'name') !== '')

@@ -104,15 +104,41 @@ export async function findIssue(
   return issue
 }
 
-async function readGroup(context: IssueContext, knownPull: JsonObject | undefined): Promise<Group> {
-  const { people, notes, fullName, issue, attachments, seen } = context
+/** Reads only the comments if nothing else of the issue has changed since it was stored. */
+async function readGroup(context: IssueContext, pull: JsonObject | undefined): Promise<Group> {
+  const { people, issue, attachments, seen, stored } = context
+  const unchanged = stored?.version.startsWith(issueVersion(issue)) ? stored : undefined
+  for (const fact of unchanged?.facts.attachments ?? []) {
+    const file = unchanged?.files.find((each) => each.file === fact.file)
+    if (file && fact.on.kind !== 'issue_comment') attachments.push({ fact, file })
+  }
+  const read = unchanged ? { facts: unchanged.facts, timeline: [] } : await readRest(context, pull)
+  const comments = await readComments(context, read.timeline)
+  people.collect(comments)
+  const issueComments = await commentFacts(context, comments)
+  const facts: Facts = {
+    ...read.facts,
+    issue_comments: issueComments,
+    attachments: attachments.map(({ fact }) => fact),
+  }
+  const digest = createHash('sha256').update(JSON.stringify(facts)).digest('hex').slice(0, 16)
+  return {
+    key: issueKey(issue),
+    version: `${issueVersion(issue)}${issueComments.length}|${digest}`,
+    facts,
+    files: attachments.map(({ file }) => file),
+    seen: { ...unchanged?.seen, ...seen },
+  }
+}
+
+/** Reads everything of an issue or pull request but its comments. */
+async function readRest(context: IssueContext, knownPull: JsonObject | undefined) {
+  const { people, notes, fullName, issue } = context
   const reactions = await readReactions(context)
   const pull = isPull(issue) ? await readReviews(context, knownPull) : undefined
   const timeline = await readTimeline(context, pull?.inlineComments ?? 0)
-  const comments = await readComments(context, timeline)
-  people.collect([issue, comments, timeline])
+  people.collect([issue, timeline])
   await addAttachments(context, issueOrPullOf(issue), issue)
-  const issueComments = await commentFacts(context, comments)
   const onSkipped = (what: string) => notes.addSkipped(what)
   const events = eventFacts(
     { repository: fullName, issue, pull: pull?.responses.pull, onSkipped },
@@ -128,18 +154,9 @@ async function readGroup(context: IssueContext, knownPull: JsonObject | undefine
           pull_request_review_comments: pull.comments,
         }
       : { issues: [issueFact(fullName, issue, reactions)] }),
-    issue_comments: issueComments,
     issue_events: events,
-    attachments: attachments.map(({ fact }) => fact),
   }
-  const digest = createHash('sha256').update(JSON.stringify(facts)).digest('hex').slice(0, 16)
-  return {
-    key: issueKey(issue),
-    version: `${issueVersion(issue)}${issueComments.length}|${digest}`,
-    facts,
-    files: attachments.map(({ file }) => file),
-    seen,
-  }
+  return { facts, timeline }
 }
 
 async function readReactions(context: IssueContext): Promise<Reaction[]> {
@@ -155,7 +172,7 @@ async function readTimeline(context: IssueContext, inlineComments: number): Prom
   if (!forge.can.timeline) return []
   const listing = {
     ...listingOf(context, `issues/${issueNumber}/timeline`),
-    limit: forge.pageSize,
+    ...forge.paging,
     mayOmit: forge.isTokenRestricted,
     omitted: inlineComments,
   }

@@ -53,7 +53,6 @@ export function cacheForAnHour<T>(
   }
 }
 
-const MAX_SHARED_ANSWERS = 1000
 const MAX_SHARED_MS = 60_000
 
 /**
@@ -66,16 +65,16 @@ export type ShareAnswer = <T>(key: string, since: number, load: () => Promise<T>
 export function shareAnswers(now: () => number): ShareAnswer {
   const answers = new Map<string, { sentAt: number; answer: Promise<unknown> }>()
   return async <T>(key: string, since: number, load: () => Promise<T>): Promise<T> => {
+    const sentAt = now()
+    for (const [each, known] of answers)
+      if (known.sentAt < sentAt - MAX_SHARED_MS) answers.delete(each)
     const known = answers.get(key)
     // A request that failed, or whose caller was aborted, is sent again.
-    const isUsable = known && known.sentAt >= Math.max(since, now() - MAX_SHARED_MS)
-    const shared = isUsable ? await known.answer.catch(() => undefined) : undefined
+    const shared =
+      known && known.sentAt >= since ? await known.answer.catch(() => undefined) : undefined
     if (shared !== undefined) return shared as T
-    const sentAt = now()
     const answer = load()
-    answers.delete(key)
     answers.set(key, { sentAt, answer })
-    if (answers.size > MAX_SHARED_ANSWERS) answers.delete(answers.keys().next().value!)
     return answer
   }
 }

@@ -6,11 +6,10 @@ import {
   readStateOf,
   type StoredGroups,
 } from '../../discussions.ts'
-import { ForgeNotFound, ForgeRequestFailed } from '../../forge-errors.ts'
+import { ForgeRequestFailed } from '../../forge-errors.ts'
 import type { ForgeResponse } from '../client/forge-client.ts'
 import { totalOf } from '../client/forge-pages.ts'
 import { integerIn, type JsonObject, objectOf, stringIn } from '../client/forge-values.ts'
-import { isPull } from '../facts/issue-facts.ts'
 import { findPeople } from './find-people.ts'
 import {
   getPart,
@@ -71,8 +70,6 @@ export interface Changes {
   formerLogins: string[]
   /** Issues that changed since the last read; undefined if all issues must be listed to find them. */
   changedIssues: JsonObject[] | undefined
-  /** Recently changed pull requests by number. */
-  pulls: Map<number, JsonObject>
 }
 
 /** The last read may have missed changes that were made while it began. */
@@ -110,7 +107,6 @@ export async function findChanges(context: ReadContext, stored: StoredGroups): P
       off: last && timesOf(last),
       edited: new Set(),
       changedIssues: [],
-      pulls: new Map(),
     }
   const fullyReadSince = fullyReadSinceOf(last, asOf)
   const isDue = fullyReadSince === asOf
@@ -129,7 +125,6 @@ export async function findChanges(context: ReadContext, stored: StoredGroups): P
     off: undefined,
     edited: changes?.edited ?? renamed,
     changedIssues: changes?.changedIssues,
-    pulls: await recentPulls(context, changes?.changedIssues),
   }
 }
 
@@ -215,13 +210,6 @@ async function changedGroups(groups: readonly Group[], stored: StoredGroups): Pr
 const entriesIn = ({ body }: ForgeResponse): JsonObject[] =>
   Array.isArray(body) ? body.map(objectOf) : []
 
-interface ChangeSearch {
-  last: ForgeCursor
-  issues: CountedIssues
-  /** Numbers of issues that must be read again. */
-  renamed: ReadonlySet<number>
-}
-
 /**
  * Finds changed issues without listing all of them. `changedIssues` is undefined if that is not possible: an issue or comment was
  * deleted, the forge does not support `since`, or it does not return the number of issues.
@@ -229,7 +217,11 @@ interface ChangeSearch {
 async function findChangedIssues(
   context: ReadContext,
   stored: StoredGroups,
-  { last, issues: { count, all }, renamed }: ChangeSearch,
+  {
+    last,
+    issues: { count, all },
+    renamed,
+  }: { last: ForgeCursor; issues: CountedIssues; renamed: Set<number> },
 ): Promise<{ edited: Set<number>; changedIssues: JsonObject[] | undefined }> {
   const since = formatSince(last.since - OVERLAP_MS)
   const { limit, isExact } = context.forge.paging
@@ -245,10 +237,14 @@ async function findChangedIssues(
     issues &&
     count === last.issues + issues.added &&
     (areFewComments ? comments.listed === expected : await hasCommentCount(context, expected))
-  const changedIssues = isNothingDeleted
-    ? await withEdited(context, { changed: issues.changed, edited, all })
-    : undefined
-  return { edited, changedIssues }
+  if (!isNothingDeleted) return { edited, changedIssues: undefined }
+  const numbers = new Set(issues.changed.map((issue) => integerIn(issue, 'number')))
+  for (const number of edited.difference(numbers)) {
+    const known = all?.find((issue) => integerIn(issue, 'number') === number)
+    const issue = known ?? (await findIssue(context, number))
+    if (issue) issues.changed.push(issue)
+  }
+  return { edited, changedIssues: issues.changed }
 }
 
 /** Formats a time for the query parameter `since`. */
@@ -324,37 +320,4 @@ async function hasCommentCount(context: ReadContext, expected: number): Promise<
   const onLastPage = expected - (page - 1) * limit
   if (entriesIn(response).length !== onLastPage) return false
   return onLastPage < limit || entriesIn(await get(page + 1)).length === 0
-}
-
-async function withEdited(
-  context: ReadContext,
-  {
-    changed,
-    edited,
-    all,
-  }: { changed: JsonObject[]; edited: Set<number>; all: JsonObject[] | undefined },
-): Promise<JsonObject[]> {
-  const listed = new Set(changed.map((issue) => integerIn(issue, 'number')))
-  for (const number of edited.difference(listed)) {
-    const known = all?.find((issue) => integerIn(issue, 'number') === number)
-    const issue = known ?? (await findIssue(context, number))
-    if (issue) changed.push(issue)
-  }
-  return changed
-}
-
-/** Gets recently changed pull requests in one request, instead of one request for each. */
-async function recentPulls(
-  context: ReadContext,
-  changedIssues: readonly JsonObject[] | undefined,
-): Promise<Map<number, JsonObject>> {
-  if (!changedIssues || changedIssues.filter(isPull).length < 2) return new Map()
-  const { limit } = context.forge.paging
-  const query = { state: 'all', sort: 'recentupdate', limit, page: 1 }
-  // A 404 needs no confirmation, because pull requests that are missing here are requested by number.
-  const pulls = await getPart(context, 'pulls', query).then(entriesIn, (error: unknown) => {
-    if (!(error instanceof ForgeNotFound)) throw error
-    return []
-  })
-  return new Map(pulls.map((pull) => [integerIn(pull, 'number'), pull]))
 }

@@ -48,14 +48,13 @@ async function listPeople(
   wanted: ReadonlyMap<string, number>,
 ): Promise<Map<number, Person>> {
   const { client, paging } = forge
-  const list = async (maxPages: number) => {
+  const list = async (max: number) => {
     const people = new Map<number, Person>()
-    const listing = { path: '/admin/users', ...paging }
-    let [pages, users] = [0, 0]
-    for await (const { entries, total = 0 } of pagesOf(client, listing, signal)) {
-      for (const each of entries) people.set(integerIn(each, 'id'), personOf(each))
-      users = total
-      if (++pages === maxPages) break
+    let users = 0
+    for await (const page of pagesOf(client, { path: '/admin/users', ...paging }, signal)) {
+      for (const each of page.entries) people.set(integerIn(each, 'id'), personOf(each))
+      users = page.total ?? 0
+      if (people.size >= max) break
     }
     return { people, users }
   }

@@ -6,7 +6,7 @@ import { segment } from '../client/forge-address.ts'
 import { ForgeClient, type ForgeOptions } from '../client/forge-client.ts'
 import { listAll } from '../client/forge-pages.ts'
 import { integerIn, objectOf, stringIn } from '../client/forge-values.ts'
-import { type KnownForge, knownForgeCache, shareAnswers } from '../client/known-forge.ts'
+import { knownForgeCache, shareAnswers } from '../client/known-forge.ts'
 import { openFile } from '../client/open-file.ts'
 import { organizationFact, People, teamFact } from '../facts/people-facts.ts'
 import { type Changes, cursorOf, findChanges, isUnchanged, stampOfChanges } from './find-changes.ts'
@@ -24,93 +24,80 @@ interface FoundChanges {
 
 const REUSE_CHANGES_MS = 60_000
 
-interface ForgeAccess {
-  client: ForgeClient
-  getForge(signal: AbortSignal): Promise<KnownForge>
-}
-
-function accessTo(options: ForgeOptions): ForgeAccess {
-  const client = new ForgeClient(options)
-  return { client, getForge: knownForgeCache(client, options.now) }
+/** What the readers of a forge share. Without `since`, every call sends its own requests. */
+function openAccess(options: ForgeOptions, client = new ForgeClient(options)) {
+  const now = options.now ?? Date.now
+  const getForge = knownForgeCache(client, now)
+  const found = new Map<string, FoundChanges>()
+  return { client, getForge, now, found, shareAnswer: shareAnswers(now), since: Infinity }
 }
 
 /** Implements Discussions for Gitea and Forgejo over REST. */
 export function forgeDiscussions(
   options: ForgeOptions,
-  { client, getForge }: ForgeAccess = accessTo(options),
+  shared: Partial<ReturnType<typeof openAccess>> = {},
 ): Discussions & { requests(): number } {
-  const now = options.now ?? Date.now
-  const shareAnswer = shareAnswers(now)
-  const found = new Map<string, FoundChanges>()
+  const access = { ...openAccess(options, shared.client), ...shared }
+  const { client, getForge, now, found, shareAnswer, since } = access
+  const share = <T>(key: string, load: () => Promise<T>) => shareAnswer(key, since, load)
   const isRecent = ({ sentAt }: FoundChanges) => sentAt + REUSE_CHANGES_MS >= now()
   const nameOf = ({ owner, name }: RepositoryName) => `${owner}/${name}`
 
-  /** Without `since`, every call sends its own requests. */
-  function create(since = Number.POSITIVE_INFINITY): Discussions {
-    const share = <T>(key: string, load: () => Promise<T>) => shareAnswer(key, since, load)
-
-    async function find(
-      { owner, name }: RepositoryName,
-      stored: StoredGroups,
-      signal: AbortSignal,
-    ) {
-      const forge = await getForge(signal)
-      // Earlier notes are still true for the facts that were stored then.
-      const notes = new Notes(cursorOf(stored.cursor)?.notes)
-      if (!forge.can.timeline) notes.addNoTimeline(forge.version)
-      const fullName = `${owner}/${name}`
-      const people = new People()
-      const context = { forge, owner, name, fullName, notes, people, signal, share }
-      return { changes: await findChanges(context, stored), context }
-    }
-
-    return {
-      sharing: create,
-
-      async stamp(repository, stored, signal) {
-        const { cursor } = stored
-        const known = found.get(nameOf(repository))
-        for (const [name, each] of found) if (!isRecent(each)) found.delete(name)
-        const sentAt = now()
-        const request = () => find(repository, stored, signal)
-        const current =
-          known && known.cursor === cursor && known.sentAt >= since
-            ? known
-            : { ...(await confirmAbsence(client, request, signal)), cursor, sentAt }
-        found.set(nameOf(repository), current)
-        const last = cursorOf(cursor)
-        const areNotesEqual = current.context.notes.equals(last?.notes ?? [])
-        return isUnchanged(current.changes) && areNotesEqual
-          ? (last?.stamp ?? '')
-          : stampOfChanges(current.changes)
-      },
-
-      async *read(repository, stored, signal) {
-        const recent = found.get(nameOf(repository))
-        found.delete(nameOf(repository))
-        const isUsable = recent && recent.cursor === stored.cursor && isRecent(recent)
-        const request = () => find(repository, stored, signal)
-        const current = isUsable ? recent : await confirmAbsence(client, request, signal)
-        const context = { ...current.context, signal }
-        try {
-          yield* new RepositoryReading(context, stored, current.changes).batches()
-        } catch (error) {
-          // The repository existed a moment ago. The next call finds out whether it was deleted.
-          throw error instanceof ForgeNotFound ? unconfirmedAbsence(error) : error
-        }
-      },
-
-      async owner(owner, signal): Promise<Group> {
-        const context = { forge: await getForge(signal), owner, signal, share }
-        const request = () => readOwner(context)
-        return share(`owner ${owner}`, () => confirmAbsence(client, request, signal))
-      },
-
-      open: (file, signal) => openFile(client, file, signal),
-    }
+  async function find({ owner, name }: RepositoryName, stored: StoredGroups, signal: AbortSignal) {
+    const forge = await getForge(signal)
+    // Earlier notes are still true for the facts that were stored then.
+    const notes = new Notes(cursorOf(stored.cursor)?.notes)
+    if (!forge.can.timeline) notes.addNoTimeline(forge.version)
+    const fullName = `${owner}/${name}`
+    const context = { forge, owner, name, fullName, notes, people: new People(), signal, share }
+    return { changes: await findChanges(context, stored), context }
   }
 
-  return { ...create(), requests: client.requests }
+  return {
+    sharing: (since) => forgeDiscussions(options, { ...access, since }),
+
+    async stamp(repository, stored, signal) {
+      const { cursor } = stored
+      const known = found.get(nameOf(repository))
+      for (const [name, each] of found) if (!isRecent(each)) found.delete(name)
+      const sentAt = now()
+      const request = () => find(repository, stored, signal)
+      const current =
+        known && known.cursor === cursor && known.sentAt >= since
+          ? known
+          : { ...(await confirmAbsence(client, request, signal)), cursor, sentAt }
+      found.set(nameOf(repository), current)
+      const last = cursorOf(cursor)
+      const areNotesEqual = current.context.notes.equals(last?.notes ?? [])
+      return isUnchanged(current.changes) && areNotesEqual
+        ? (last?.stamp ?? '')
+        : stampOfChanges(current.changes)
+    },
+
+    async *read(repository, stored, signal) {
+      const recent = found.get(nameOf(repository))
+      found.delete(nameOf(repository))
+      const isUsable = recent && recent.cursor === stored.cursor && isRecent(recent)
+      const request = () => find(repository, stored, signal)
+      const current = isUsable ? recent : await confirmAbsence(client, request, signal)
+      const context = { ...current.context, signal }
+      try {
+        yield* new RepositoryReading(context, stored, current.changes).batches()
+      } catch (error) {
+        // The repository existed a moment ago. The next call finds out whether it was deleted.
+        throw error instanceof ForgeNotFound ? unconfirmedAbsence(error) : error
+      }
+    },
+
+    async owner(owner, signal): Promise<Group> {
+      const context = { forge: await getForge(signal), owner, signal, share }
+      const request = () => readOwner(context)
+      return share(`owner ${owner}`, () => confirmAbsence(client, request, signal))
+    },
+
+    open: (file, signal) => openFile(client, file, signal),
+    requests: client.requests,
+  }
 }
 
 /** Reads an organization with its members and teams, or a person. */

@@ -165,11 +165,13 @@ export class Notes {
     this.add(`${issue === undefined ? '' : `issue ${issue}: `}${part}: ${entries}${MISSING}`)
   }
 
-  /** Removes notes about missing entries of an issue, because it is read again or was deleted. */
-  removeMissing(issue: number): void {
+  /** Removes notes about missing entries of an issue, because it is read again or was deleted. Returns whether there were any. */
+  removeMissing(issue: number): boolean {
+    const before = this.#sentences.size
     for (const each of this.#sentences)
       if (each.startsWith(`issue ${issue}: `) && each.endsWith(MISSING))
         this.#sentences.delete(each)
+    return this.#sentences.size < before
   }
 
   addNoTimeline({ kind, text }: ForgeVersion): void {

@@ -255,12 +255,9 @@ export class RepositoryReading {
     const found = this.#versions.has(issueKey(issue))
       ? await this.#stored.find(issueKey(issue))
       : undefined
-    const { pulls, renamed } = this.#changes
-    const number = integerIn(issue, 'number')
-    const stored = found && this.#isRenewed(found) && !renamed.has(number) ? found : undefined
-    const pull = pulls.get(number)
-    const isFresh = pull && stringIn(pull, 'updated_at') === stringIn(issue, 'updated_at')
-    const group = await readIssueGroup(this.#context, issue, stored, isFresh ? pull : undefined)
+    const isRenamed = this.#changes.renamed.has(integerIn(issue, 'number'))
+    const stored = found && this.#isRenewed(found) && !isRenamed ? found : undefined
+    const group = await readIssueGroup(this.#context, issue, stored)
     const whole = stored?.seen?.[READ_COMPLETELY_AT] ?? String(this.#changes.asOf)
     return group && { ...group, seen: { ...group.seen, [READ_COMPLETELY_AT]: whole } }
   }

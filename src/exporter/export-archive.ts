@@ -150,9 +150,10 @@ async function exportAll(
   signal: AbortSignal,
 ): Promise<ExportedRepository[]> {
   const exported: ExportedRepository[] = []
+  const since = parts.now()
   const limits = { concurrency, signal }
   await mapConcurrent(repositories.entries(), limits, async ([position, facts], stop) => {
-    const { segmentKey, ...result } = await exportOne(parts, facts, allowPartial, stop)
+    const { segmentKey, ...result } = await exportOne(parts, facts, { allowPartial, since }, stop)
     const { records } = result
     const outcome = result.outcome === 'reused' ? 'exported' : result.outcome
     const reason = 'reason' in result ? result.reason : null
@@ -171,12 +172,12 @@ type Outcome =
 async function exportOne(
   parts: ArchiveParts,
   facts: RepositoryFacts,
-  allowPartial: boolean,
+  { allowPartial, since }: { allowPartial: boolean; since: number },
   signal: AbortSignal,
 ): Promise<Outcome> {
-  const { db } = parts
+  const { db, forge } = parts
   try {
-    const records = parts.forge ? await readRecords(parts, parts.forge, facts, signal) : null
+    const records = forge ? await readRecords({ ...parts, forge }, facts, since, signal) : null
     return await obtainSegment<Outcome>(
       parts,
       {
@@ -200,22 +201,23 @@ async function exportOne(
 
 /** Reads the records from the forge. Waits while it is unavailable, because there is no queue that could retry later. */
 async function readRecords(
-  parts: ArchiveParts,
-  forge: NonNullable<ArchiveParts['forge']>,
+  parts: ArchiveParts & Pick<RecordsParts, 'forge'>,
   facts: RepositoryFacts,
+  since: number,
   signal: AbortSignal,
 ): Promise<RepositoryRecords> {
   const options = {
     repository: { owner: facts.owner.login, name: facts.name },
     reader: 'export',
     task: randomUUID(),
+    since,
     excludeAttachments: false,
     excludeReleases: false,
     onProgress: async () => {},
   }
   for (;;) {
     try {
-      return await obtainRecords({ ...parts, forge }, options, signal)
+      return await obtainRecords(parts, options, signal)
     } catch (error) {
       if (!(error instanceof ForgeUnavailable)) throw error
       parts.onWait?.(fullNameOf(facts), error)

@@ -120,11 +120,12 @@ async function exportRecords(parts: ExportParts, task: ExportTask, run: Run): Pr
 /** Reads the records of a repository from the forge, then enqueues the export of its git data. */
 async function readRecords(parts: ExportParts, task: ExportTask, run: Run): Promise<void> {
   const { db, queue, now } = parts
-  const { facts, options, refusal } = await repositoryToExport(db, task)
+  const { facts, options, since, refusal } = await repositoryToExport(db, task)
   if (refusal !== undefined) return endWithReason(parts, task, run, refusal)
   const startedAt = now()
   try {
-    const records = await recordsForTask(parts, task, { facts, options, startedAt }, run.signal)
+    const found = { facts, options, since, startedAt }
+    const records = await recordsForTask(parts, task, found, run.signal)
     await run.finish(async (tx) => {
       await markRecordsUsed(tx, records, now())
       await storeRecords(tx, task, records, now())

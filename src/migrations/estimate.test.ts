@@ -95,6 +95,28 @@ test('there is no estimate while only records are read', () => {
   assert.equal(estimateSecondsLeft([read, reading, waiting(20 * MB)], at(60 * SECOND)), null)
 })
 
+test('there is no estimate from repositories that are much smaller than those that remain', () => {
+  const small = many(6, (n) => exported(119 + 50 * n, 300 * n, 300 * n + 100 + 60 * n))
+  assert.equal(estimateSecondsLeft([...small, waiting(2 * GB)], at(3 * SECOND)), null)
+  const read = small.map((each) => ({ ...each, records: records(2, 2, 0, 100) }))
+  const reading = { ...waiting(300), records: records(20, 1300, 2000, null) }
+  assert.equal(estimateSecondsLeft([...read, reading], at(3 * SECOND)), null, 'records')
+})
+
+test('records whose number is not known yet are estimated as those of the others', () => {
+  const done = many(6, (n) => {
+    const [count, since] = [100 * (n + 1), 500 * n * (n + 1)]
+    const read = since + 10 * count
+    return {
+      ...exported(5000, read - 100, read),
+      records: records(count, count, since, read - 100),
+    }
+  })
+  const begun = { ...waiting(5000), records: records(0, 0, 21_000, null) }
+  // 350 issues on average, each in 10 ms.
+  assertBetween(6, estimateSecondsLeft([...done, begun, begun], at(21 * SECOND)), 9)
+})
+
 test('there is no estimate while the forge accepts no requests', () => {
   const waitingForForge = { ...records(5, 10, 0, null), waitingUntil: 90 * SECOND }
   const run = [...inPairs(20, 1000, 0, 500), { ...waiting(1000), records: waitingForForge }]

@@ -84,16 +84,19 @@ function packingJobs(repositories: readonly RepositoryWork[]): Job[] {
 }
 
 function recordsJobs(repositories: readonly RepositoryWork[]): Job[] {
-  const known = repositories.flatMap(({ records }) => records ?? [])
-  if (known.length === 0) return []
-  const average = sum(known.map(({ expected }) => expected)) / known.length
+  const begun = repositories.flatMap(({ records }) => records ?? [])
+  if (begun.length === 0) return []
+  // The number of issues is not known until the first of them are read.
+  const isCounted = ({ expected, finishedAt }: RecordsWork) => expected > 0 || finishedAt !== null
+  const counted = begun.filter(isCounted)
+  const average = sum(counted.map(({ expected }) => expected)) / Math.max(counted.length, 1)
   return repositories
     .filter(({ records, finishedAt }) => records !== null || finishedAt === null)
     .map(({ records, finishedAt }) => ({
       since: records?.startedAt ?? null,
       until: records?.finishedAt ?? finishedAt,
       done: records?.done ?? 0,
-      expected: records?.expected ?? average,
+      expected: records && isCounted(records) ? records.expected : average,
     }))
 }
 
@@ -105,6 +108,9 @@ function timesLeft(jobs: readonly Job[], now: number): number[] | undefined {
   if (finished.length < Math.min(MIN_FINISHED, Math.floor(jobs.length / 5))) return undefined
   const fraction = sum(jobs.map(({ done }) => done)) / sum(jobs.map(({ expected }) => expected))
   if (finished.length < MIN_FINISHED && !(fraction >= MIN_FRACTION)) return undefined
+  // Small jobs do not show how long one takes that is many times as large.
+  const largest = jobs.reduce((most, { done }) => Math.max(most, done), 0)
+  if (open.some(({ expected }) => expected * MIN_FRACTION > largest)) return undefined
   const latest = finished.toSorted((a, b) => b.until! - a.until!).slice(0, LATEST)
   const predict = fitTimes(latest.length > 0 ? latest : open, now)
   return open.map(({ since, done, expected }) => {

@@ -36,12 +36,12 @@ export async function migrationById(db: Db, id: number): Promise<Migration> {
 
 const NO_LONGER_READABLE = 'the account that started the migration may no longer read it'
 
-/** `refusal` is the reason if the repository may no longer be exported, although the migration was allowed to start. */
+/** `since` is when the export began. `refusal` is the reason if the repository may no longer be exported, although the migration was allowed to start. */
 export async function repositoryToExport(db: Db, { migrationId, position }: ExportTask) {
   const facts = await repositoryAt(db, migrationId, position)
-  const { owner_id, options } = await db
+  const { owner_id, options, started_at } = await db
     .selectFrom('migrations')
-    .select(['owner_id', 'options'])
+    .select(['owner_id', 'options', 'started_at'])
     .where('id', '=', migrationId)
     .executeTakeFirstOrThrow()
   const readable = await readableAmong(db, owner_id, [facts.id])
@@ -51,7 +51,8 @@ export async function repositoryToExport(db: Db, { migrationId, position }: Expo
   const isRenamed = keyOfName(current) !== nameKey(fullNameOf(facts))
   const renamed = isRenamed ? `it is now called ${current.owner}/${current.name}` : undefined
   const refusal = current.hidden ?? unreadable ?? renamed
-  return { facts, options: JSON.parse(options) as MigrationOptions, refusal }
+  const since = started_at ?? Number.POSITIVE_INFINITY
+  return { facts, options: JSON.parse(options) as MigrationOptions, since, refusal }
 }
 
 interface NewArchive {

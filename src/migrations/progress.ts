@@ -127,7 +127,7 @@ export function totalsOf(progress: Progress, now: number) {
     failed: inState('failed').length,
     remaining,
     phase: isUnfinished ? phaseOfAll(progress, remaining) : null,
-    percent: state === 'exported' ? 100 : donePercent(repositories, bytesDone, bytesExpected),
+    percent: state === 'exported' ? 100 : donePercent(repositories, bytesExpected),
     bytesDone,
     bytesExpected,
     bytesPerSecond: bytesPerSecond(repositories, endedAt ?? now),
@@ -157,14 +157,13 @@ function phaseOfAll({ state, repositories }: Progress, remaining: number): Migra
   return phases.has('records') ? 'records' : 'waiting'
 }
 
-/** Repositories and bytes count equally. It is 100 only when the archive is complete. */
-function donePercent(
-  repositories: readonly RepositoryProgress[],
-  bytesDone: number,
-  bytesExpected: number,
-): number {
+/** The number of repositories and their bytes count equally. It is 100 only when the archive is complete. */
+function donePercent(repositories: readonly RepositoryProgress[], bytesExpected: number): number {
   const byRepositories = sum(repositories, doneFraction) / Math.max(repositories.length, 1)
-  const byBytes = bytesExpected > 0 ? Math.min(bytesDone / bytesExpected, 1) : byRepositories
+  const bytes = sum(repositories, (each) =>
+    each.reason === null ? each.bytesExpected * doneFraction(each) : 0,
+  )
+  const byBytes = bytesExpected > 0 ? bytes / bytesExpected : byRepositories
   return Math.min(Math.floor(50 * (byRepositories + byBytes)), 99)
 }
 

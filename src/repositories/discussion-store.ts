@@ -37,7 +37,7 @@ export async function storedDiscussions(
     .executeTakeFirst()
   return {
     cursor: row?.cursor ?? null,
-    versions: () => versionsOf(db, repository),
+    versions: (after) => versionsOf(db, repository, after),
     find: (key) => findGroup(db, repository, key),
     groups: () => groupsOf(db, repository),
   }
@@ -113,8 +113,8 @@ const groupOf = (row: { key: string; version: string; content: string }): Group 
   version: row.version,
 })
 
-async function* versionsOf(db: Db, repository: string) {
-  for (let after = ''; ; ) {
+async function* versionsOf(db: Db, repository: string, from = '') {
+  for (let after = from; ; ) {
     const rows = await db
       .selectFrom('discussion_groups')
       .select(['key', 'version'])

@@ -177,6 +177,33 @@ onEachEngine('rights of the forge', (engine) => {
     assert.equal((await endOf(db, id)).state, 'failed')
   })
 
+  test('are asked for before a link to an archive is made, also within a minute', async (t) => {
+    const { forge, start, work, request, tools, bob, ann, owners, ...rest } = await scene(t, engine)
+    const { ourToken, advanceClock } = rest
+    const anns = await ourToken('ann')
+    const archives = [
+      [BOB, `/user/migrations/${(await start(BOB)).body.id}/archive`],
+      [anns, `/orgs/octo/migrations/${(await start(anns, '/orgs/octo')).body.id}/archive`],
+    ] as const
+    await work()
+    const statuses = async () => {
+      const answers = []
+      for (const [token, path] of archives)
+        for (const url of [path, `${path}/link`]) answers.push((await request(token, url)).status)
+      return answers
+    }
+    assert.deepEqual(await statuses(), [302, 200, 302, 200])
+    // The archive of a forge that is gone can still be downloaded.
+    forge.faultFor = () => UNAVAILABLE
+    assert.deepEqual(await statuses(), [302, 200, 302, 200])
+    forge.faultFor = () => undefined
+    // After an outage, the forge is asked again after ten seconds.
+    advanceClock(10_000)
+    tools.collaborators.delete(bob)
+    owners.members.delete(ann)
+    assert.deepEqual(await statuses(), [403, 403, 404, 404])
+  })
+
   test('make the job wait while the forge does not respond', async (t) => {
     const { db, forge, start, work } = await scene(t, engine)
     const { id } = (await start(BOB)).body

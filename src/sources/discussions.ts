@@ -10,6 +10,11 @@ import type { RepositoryName } from './source.ts'
  */
 export interface Discussions {
   /**
+   * Returns a reader for an export that began at `since`. Answers of the forge that concern several repositories, such as those about
+   * owners and people, are shared if they were requested at that time or later.
+   */
+  sharing(since: number): Discussions
+  /**
    * Returns the stamp of the last complete read if nothing has changed since, otherwise another string. Takes a few requests. The
    * stamp of a read is in the cursor of its last batch.
    */
@@ -70,7 +75,8 @@ export interface Batch {
 export interface StoredGroups {
   /** The cursor of the last batch; null before the first read. */
   cursor: string | null
-  versions(): AsyncIterable<{ key: string; version: string }>
+  /** `after` leaves out keys up to this one. */
+  versions(after?: string): AsyncIterable<{ key: string; version: string }>
   find(key: string): Promise<Group | undefined>
 }
 

@@ -190,9 +190,14 @@ onEachEngine('records of a forge', (engine) => {
         : undefined
     }
     const task = { migrationId: await start(['octo/tools']), position: 0 }
-    const { facts, options } = await repositoryToExport(db, task)
+    const { facts, options, since } = await repositoryToExport(db, task)
     const read = () =>
-      recordsForTask({ ...parts, ...change }, task, { facts, options, startedAt: 0 }, t.signal)
+      recordsForTask(
+        { ...parts, ...change },
+        task,
+        { facts, options, since, startedAt: 0 },
+        t.signal,
+      )
     for (let tries = 1; tries <= 3; tries++) {
       await assert.rejects(read(), RetryLater)
       // The rows, and the attachments without the missing one.
@@ -207,7 +212,7 @@ onEachEngine('records of a forge', (engine) => {
     const repeated = await recordsForTask(
       { ...parts, ...change },
       other,
-      { facts, options, startedAt: 0 },
+      { facts, options, since, startedAt: 0 },
       t.signal,
     )
     assert.deepEqual(
@@ -353,7 +358,9 @@ describe('records of a forge', () => {
   test('a file that is too large is reported and has no record', async (t) => {
     const { db, start, change, work, recordsOf } = await forgeScene(t)
     const reason = 'it is larger than the limit'
-    change.forge.discussions.open = async function* ({ file }) {
+    const { discussions } = change.forge
+    discussions.sharing = () => discussions
+    discussions.open = async function* ({ file }) {
       if (file.endsWith('/notes.txt')) throw new FileTooLarge(200, reason)
       yield PICTURE
     }

@@ -33,6 +33,8 @@ import type { FilesContents, FilesFolder, RowsContents } from './record-rows.ts'
 export interface RecordsParts extends ReadingParts, BuildRowsParts, ReuseParts {}
 
 interface RecordsOptions extends ReadOptions {
+  /** When the export began. Answers of the forge about owners and people are shared by its repositories. */
+  since: number
   excludeAttachments: boolean
   excludeReleases: boolean
   /** A segment with missing files is reused only by retries of the same task. */
@@ -47,13 +49,15 @@ const ROWS_FORMAT = 2
  * files.
  */
 export async function obtainRecords(
-  parts: RecordsParts,
+  { forge, ...others }: RecordsParts,
   options: RecordsOptions,
   stopSignal: AbortSignal,
 ): Promise<RepositoryRecords> {
+  const discussions = forge.discussions.sharing(options.since)
+  const parts = { ...others, forge: { ...forge, discussions } }
   return withDiscussions(parts, options, stopSignal, async (reading, signal) => {
     const { repository } = options
-    const owner = await parts.forge.discussions.owner(repository.owner, signal)
+    const owner = await discussions.owner(repository.owner, signal)
     const rows = await obtainRows(parts, repository, owner, reading, signal)
     const obtainFiles = (folder: FilesFolder) =>
       obtainFilesSegment(parts, { ...options, folder, reading, rows }, signal)
@@ -188,6 +192,8 @@ async function recordSegment(
 interface TaskFacts {
   facts: RepositoryFacts
   options: MigrationOptions
+  /** When the export of the migration began. */
+  since: number
   startedAt: number
 }
 
@@ -195,7 +201,7 @@ interface TaskFacts {
 export async function recordsForTask(
   parts: Omit<RecordsParts, 'forge'> & { forge: RecordsParts['forge'] | undefined },
   task: ExportTask,
-  { facts, options, startedAt }: TaskFacts,
+  { facts, options, since, startedAt }: TaskFacts,
   signal: AbortSignal,
 ): Promise<RepositoryRecords> {
   const { db, forge } = parts
@@ -209,6 +215,7 @@ export async function recordsForTask(
     repository: { owner: facts.owner.login, name: facts.name },
     reader: name,
     task: name,
+    since,
     excludeAttachments: options.excludeAttachments,
     excludeReleases: options.excludeReleases,
     onProgress: ({ read, total }: { read: number; total: number }) => record(read, total),

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { linkedAttachments, rewriteAttachmentLinks } from './attachment-links.ts'
+import { fileNameIn } from './client/open-file.ts'
 import { contentTypeOf, fileName } from './facts/file-facts.ts'
 
 const ONE = '0f0f0f0f-0000-4000-8000-000000000001'
@@ -57,4 +58,20 @@ describe('names of files', () => {
     assert.equal(contentTypeOf('A.PNG'), 'image/png')
     assert.equal(contentTypeOf('noidea'), 'application/octet-stream')
   })
+})
+
+describe('the name of a download', () => {
+  const utf8 = Buffer.from('pic ü.png').toString('latin1')
+  for (const [disposition, name] of [
+    [`inline; filename="${utf8}"`, 'pic ü.png'],
+    ['attachment; filename="a "b".zip"', 'a "b".zip'],
+    ['attachment; filename="a \\"b\\".zip"', 'a "b".zip'],
+    [`attachment; filename="_.png"; filename*=UTF-8''pic%20%C3%BC.png`, 'pic ü.png'],
+    [`attachment; filename*=UTF-8''%FF%ZZ`, '\ufffd%ZZ'],
+    ['attachment; filename=plain.txt; size=3', 'plain.txt'],
+    ['inline', undefined],
+    ['inline; filename=""', undefined],
+    ['', undefined],
+  ])
+    it(`is ${name} in ${disposition}`, () => assert.equal(fileNameIn(disposition!), name))
 })

@@ -36,11 +36,11 @@ export function connectForge(options: ForgeOptions): Forge {
   const prober = new ForgeClient(unlimited)
   return {
     url,
-    discussions: forgeDiscussions(options, client, getForge),
+    discussions: forgeDiscussions(options, { client, getForge }),
     catalogue: forgeCatalogue({ getForge, anonymous, now }),
     getKnownForge: getForge,
     probe: (signal) => readVersion(prober, signal),
     tokenOwner: async (signal) => parseUser((await client.get('/user', {}, signal)).body, url),
-    readRights: (person, signal) => readRights(client, person, signal),
+    readRights: async (person, signal) => readRights(await getForge(signal), person, signal),
   }
 }

@@ -286,10 +286,10 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
 
     it('returns the permissions of a member of a team, until they leave it', async () => {
       const { ann, bob, organization, team, seeder } = scene
-      const client = new ForgeClient(target)
+      const forge = await knownForgeCache(new ForgeClient(target))(signal)
       const widgets = async (login: string) => {
         const known = { login, id: null }
-        const { person, repositories, organizations } = await readRights(client, known, signal)
+        const { person, repositories, organizations } = await readRights(forge, known, signal)
         const found = repositories.find(({ owner }) => owner === organization)
         const role = organizations.find((each) => each.login === organization)?.role
         return [person?.login, found?.name, found?.permission, role]
@@ -301,10 +301,10 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
       assert.ok(permission === undefined || permission === 'read', String(permission))
       assert.equal(role, undefined)
       const nobody = { login: `${bob}-nobody`, id: null }
-      assert.equal((await readRights(client, nobody, signal)).person, undefined)
-      const { person } = await readRights(client, { login: bob, id: null }, signal)
+      assert.equal((await readRights(forge, nobody, signal)).person, undefined)
+      const { person } = await readRights(forge, { login: bob, id: null }, signal)
       assert.deepEqual(
-        (await readRights(client, { ...nobody, id: person!.id }, signal)).person,
+        (await readRights(forge, { ...nobody, id: person!.id }, signal)).person,
         person,
       )
     })
@@ -353,7 +353,7 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
       assert.equal(await find(), undefined)
       await create()
       const { organizations } = await readRights(
-        new ForgeClient(target),
+        await knownForgeCache(new ForgeClient(target))(signal),
         { login: ann, id: null },
         signal,
       )

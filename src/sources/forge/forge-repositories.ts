@@ -48,7 +48,8 @@ export interface ForgeCatalogue {
   organization(login: string, signal: AbortSignal): Promise<ForgeOrganization | undefined>
 }
 
-const PAGE_SIZE = 50
+/** Gitea allows 25 topics. */
+const MAX_TOPICS = 50
 
 export interface CatalogueParts {
   getForge(signal: AbortSignal): Promise<KnownForge>
@@ -66,24 +67,26 @@ export function forgeCatalogue({ getForge, anonymous, now }: CatalogueParts): Fo
     return client
   }
 
+  async function list(listing: Omit<Listing, 'limit'>, signal: AbortSignal) {
+    const client = await adminClient(signal)
+    return listAll(client, { ...listing, ...(await getForge(signal)).paging }, signal)
+  }
+
   return {
     async *all(signal) {
-      const client = await adminClient(signal)
-      const listing: Listing = {
+      const listing = {
         path: '/repos/search',
         // In the order of ids, a new repository comes last and does not move others to another page.
         query: { sort: 'id', order: 'asc' },
-        limit: PAGE_SIZE,
         within: 'data',
         isUsable: isRepository,
       }
-      for (const entry of await listAll(client, listing, signal)) yield* parseRepository(entry)
+      for (const entry of await list(listing, signal)) yield* parseRepository(entry)
     },
 
     async ofOrganization(login, signal) {
       const path = `/orgs/${segment(login)}/repos`
-      const listing = { path, limit: PAGE_SIZE, isUsable: isRepository }
-      return (await listAll(await adminClient(signal), listing, signal)).flatMap(parseRepository)
+      return (await list({ path, isUsable: isRepository }, signal)).flatMap(parseRepository)
     },
 
     async find({ owner, name }, signal) {
@@ -93,15 +96,14 @@ export function forgeCatalogue({ getForge, anonymous, now }: CatalogueParts): Fo
 
     async topics({ owner, name }, signal) {
       const path = `/repos/${segment(owner)}/${segment(name)}/topics`
-      const { body } = await (await adminClient(signal)).get(path, { limit: PAGE_SIZE }, signal)
+      const { body } = await (await adminClient(signal)).get(path, { limit: MAX_TOPICS }, signal)
       return stringsIn(objectOf(body), 'topics')
     },
 
     isOpen: cacheForAnHour(now, (signal) => allowsAnonymousAccess(anonymous, signal)),
 
     async organizations(signal) {
-      const listing = { path: '/orgs', limit: PAGE_SIZE }
-      return (await listAll(await adminClient(signal), listing, signal)).flatMap(parseOrganization)
+      return (await list({ path: '/orgs' }, signal)).flatMap(parseOrganization)
     },
 
     async organization(login, signal) {
@@ -112,7 +114,7 @@ export function forgeCatalogue({ getForge, anonymous, now }: CatalogueParts): Fo
 }
 
 /** Returns undefined if there is no such object, or if it was renamed. */
-async function findAt<T>(
+export async function findAt<T>(
   client: ForgeClient,
   path: string,
   read: (entry: JsonObject) => T[],

@@ -1,5 +1,4 @@
 import { undefinedIfAbsent } from './client/confirm-absence.ts'
-import type { ForgeClient } from './client/forge-client.ts'
 import { listAll } from './client/forge-pages.ts'
 import {
   booleanIn,
@@ -10,6 +9,7 @@ import {
   objectsIn,
   stringIn,
 } from './client/forge-values.ts'
+import type { KnownForge } from './client/known-forge.ts'
 import { isOwnersTeam } from './facts/people-facts.ts'
 import {
   type ForgeOrganization,
@@ -29,8 +29,6 @@ export interface ForgeRights {
   organizations: (ForgeOrganization & { role: 'owner' | 'member' })[]
 }
 
-const PAGE_SIZE = 50
-
 const NOBODY: ForgeRights = {
   person: undefined,
   isSuspended: false,
@@ -49,18 +47,18 @@ export interface KnownPerson {
  * the result is about the person who has the login now. Rejects with ForgeUnavailable or ForgeRequestFailed.
  */
 export async function readRights(
-  client: ForgeClient,
+  forge: KnownForge,
   { login, id }: KnownPerson,
   signal: AbortSignal,
 ): Promise<ForgeRights> {
-  const rights = await rightsOf(client, login, signal)
+  const rights = await rightsOf(forge, login, signal)
   if (id === null || rights.person?.id === id) return rights
-  const newLogin = await findLogin(client, id, signal)
-  return newLogin === undefined ? rights : rightsOf(client, newLogin, signal)
+  const newLogin = await findLogin(forge, id, signal)
+  return newLogin === undefined ? rights : rightsOf(forge, newLogin, signal)
 }
 
 async function findLogin(
-  client: ForgeClient,
+  { client }: KnownForge,
   id: number,
   signal: AbortSignal,
 ): Promise<string | undefined> {
@@ -75,12 +73,12 @@ async function findLogin(
  * belong to another person now.
  */
 async function rightsOf(
-  client: ForgeClient,
+  { client, paging }: KnownForge,
   login: string,
   signal: AbortSignal,
 ): Promise<ForgeRights> {
   const query = { sudo: login }
-  const list = (path: string) => listAll(client, { path, query, limit: PAGE_SIZE }, signal)
+  const list = (path: string) => listAll(client, { path, query, ...paging }, signal)
   const read = async (): Promise<ForgeRights> => {
     const { body } = await client.get('/user', query, signal)
     const repositories = await list('/user/repos')

@@ -125,7 +125,13 @@ async function respond(
   const uuid = /^\/attachments\/([0-9a-f-]+)$/.exec(path)?.[1]
   if (uuid) {
     const asset = forge.world.findAsset(uuid)
-    return asset ? { bytes: asset.bytes } : { status: 404, body: { message: 'gone' } }
+    if (!asset) return { status: 404, body: { message: 'gone' } }
+    // Gitea 1.15 sends no name for a text, and others as UTF-8. Node decodes this header once if the response has a length.
+    const bytesOf = (text: string) => Buffer.from(text).toString('latin1')
+    const name = bytesOf(bytesOf(asset.name))
+    const isText = !forge.dialect.isNew && asset.name.endsWith('.txt')
+    const headers = { 'content-disposition': `inline; filename="${name}"` }
+    return { bytes: asset.bytes, ...(isText ? {} : { headers }) }
   }
   if (!path.startsWith('/api/v1/')) return NOT_FOUND
   const render = new Renderer(forge.url, forge.dialect)

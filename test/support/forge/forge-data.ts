@@ -191,13 +191,22 @@ export class ForgeData {
       }
   }
 
-  /** Deletes a user with all repositories; Gitea requires this order for organizations. */
+  /** Deletes a user with all repositories and reactions; Gitea requires this order for organizations. Other texts stay. */
   delete(user: User): void {
     const login = user.login.toLowerCase()
     this.users.delete(login)
     this.teams.delete(login)
-    for (const [key, { owner }] of [...this.repositories])
+    for (const team of [...this.teams.values()].flat()) team.members.delete(user)
+    for (const [key, { owner, issues, collaborators }] of [...this.repositories]) {
       if (owner === user) this.repositories.delete(key)
+      collaborators.delete(user)
+      for (const issue of issues.values()) {
+        for (const each of [issue, ...issue.comments, ...(issue.pull?.reviews ?? [])])
+          if (each.user === user) each.user = null
+        for (const each of [issue, ...issue.comments])
+          each.reactions = each.reactions.filter((reaction) => reaction.user !== user)
+      }
+    }
   }
 
   addTeam(organization: User, name: string, permission: string, members: User[]): Team {

@@ -53,6 +53,7 @@ const cursor = (isComplete: boolean) =>
   JSON.stringify({ format: 1, isComplete, asOf: 0, stamp: 'stamp', notes: [] })
 
 const discussions: Discussions = {
+  sharing: () => discussions,
   stamp: async () => 'other',
   async *read() {
     for (let from = 1; from <= COUNT; from += 50) {

@@ -12,8 +12,9 @@ export class MemoryDiscussionStore implements StoredGroups {
   cursor: string | null = null
   readonly groups = new Map<string, Group>()
 
-  async *versions() {
-    for (const { key, version } of [...this.groups.values()]) yield { key, version }
+  async *versions(after = '') {
+    for (const { key, version } of [...this.groups.values()])
+      if (key > after) yield { key, version }
   }
 
   async find(key: string): Promise<Group | undefined> {

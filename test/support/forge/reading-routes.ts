@@ -39,6 +39,15 @@ export const READ_ROUTES: readonly [RegExp, Route][] = [
     },
   ],
   [
+    /^\/admin\/users$/,
+    ({ world, render, url, viewer }) => {
+      const people = [...world.users.values()].filter(({ isOrganization }) => !isOrganization)
+      return viewer.isAdmin
+        ? countedPage(people, url.searchParams, (each) => render.user(each))
+        : { status: 403, body: { message: 'not an administrator' } }
+    },
+  ],
+  [
     /^\/users\/search$/,
     ({ world, render, url }) => {
       const id = Number(url.searchParams.get('uid'))

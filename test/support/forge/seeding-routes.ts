@@ -68,11 +68,7 @@ export const WRITE_ROUTES: readonly [string, RegExp, Route][] = [
     /^\/admin\/users\/([^/]+)$/,
     ({ world }, login = '') => {
       const user = world.users.get(login.toLowerCase())
-      world.users.delete(login.toLowerCase())
-      for (const { issues } of world.repositories.values())
-        for (const issue of issues.values())
-          for (const each of [issue, ...issue.comments, ...(issue.pull?.reviews ?? [])])
-            if (each.user === user) each.user = null
+      if (user) world.delete(user)
       return done
     },
   ],

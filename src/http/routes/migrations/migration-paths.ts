@@ -5,7 +5,7 @@ import { NotFound } from '../../../migrations/errors.ts'
 import type { Migration } from '../../../migrations/migration.ts'
 import { findMigration } from '../../../migrations/migration-store.ts'
 import { findSummary, type Summary } from '../../../migrations/summaries.ts'
-import { FRESH, STORED } from '../../../repositories/refresh-rights.ts'
+import { ASKED, FRESH, STORED } from '../../../repositories/refresh-rights.ts'
 import { type Operation, PAGE_PARAMETERS, parameter } from '../../description/operation.ts'
 import { requireViewer } from '../../middleware/authenticate.ts'
 import { requireFound, requireId } from '../../middleware/path-parameters.ts'
@@ -99,7 +99,9 @@ export function requireOrganization(
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-accepted-oauth-scopes', 'admin:org, repo')
     const isRead = request.method === 'GET' || request.method === 'HEAD'
-    await rights?.refresh(requireViewer(request).account, isRead ? STORED : FRESH)
+    const isArchiveLink = /\/archive(\/link)?$/.test(request.routeOptions.url ?? '')
+    const ageOfRead = isArchiveLink ? ASKED : STORED
+    await rights?.refresh(requireViewer(request).account, isRead ? ageOfRead : FRESH)
     const { account, mayMigrate } = await organizationInPath(db, request)
     if (!mayMigrate) throw new NotFound()
     request.scope = { owner: account, by: requireViewer(request).account }

@@ -14,8 +14,10 @@ export interface EntryPage {
 export interface Listing {
   path: string
   query?: Query
-  /** The requested page size. The forge may send fewer entries. */
+  /** The requested page size. */
   limit: number
+  /** Whether every page but the last has `limit` entries. Otherwise the forge may send fewer. */
+  isExact?: boolean
   /** Returns a key that identifies an entry. By default this is its `id`, or the JSON of the entry if it has no id. */
   keyOf?: (entry: JsonObject) => unknown
   /** The field of the body that contains the entries. If it is not set, the body itself is the list. */
@@ -40,7 +42,7 @@ const PAGE_SIZE = 50
 
 /**
  * Yields all pages of a listing. Versions and endpoints of Gitea mark the last page in different ways: by `X-Total-Count`, by
- * `Link`, or only by an empty page after it. A page without a new entry is the end too, because some endpoints ignore `page` and
+ * `Link`, or only by a short page or an empty page after it. A page without a new entry is the end too, because some endpoints ignore `page` and
  * send everything each time. A total that contradicts the received entries is ignored. An entry that moves to a later page during
  * the listing is yielded once. Callers detect skipped entries by comparing their number with the total.
  */
@@ -49,7 +51,7 @@ export async function* pagesOf(
   listing: Listing,
   signal: AbortSignal,
 ): AsyncGenerator<EntryPage> {
-  const { limit, keyOf = idOrJson } = listing
+  const { limit, isExact = false, keyOf = idOrJson } = listing
   const seen = new Set<unknown>()
   let [received, pagesWithoutEntry] = [0, 0]
   for (let page = 1; page <= MAX_PAGES; page++) {
@@ -63,7 +65,8 @@ export async function* pagesOf(
     const isMarked = response.header('link')
       ? !hasNext(response)
       : total !== undefined && !mayBePageSize
-    const isLast = isMarked && (total === undefined || received === total)
+    const isShort = isExact && all.length + unusable < limit
+    const isLast = (isMarked || isShort) && (total === undefined || received === total)
     // A page that has only unusable entries need not be the last.
     pagesWithoutEntry = entries.length > 0 ? 0 : pagesWithoutEntry + 1
     const isOver = entries.length === 0 && (all.length > 0 || unusable === 0)

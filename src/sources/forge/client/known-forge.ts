@@ -10,7 +10,8 @@ export interface KnownForge {
   version: ForgeVersion
   /** A capability is set to false when its endpoint turns out to be missing. */
   can: ReturnType<typeof capabilitiesOf>
-  pageSize: number
+  /** The page size for listings, and whether the forge is known to keep to it. */
+  paging: { limit: number; isExact: boolean }
   /** Whether the token is not an administrator's. Lists may then omit entries. */
   isTokenRestricted: boolean
   /** Owners that the forge has confirmed not to be organizations. */
@@ -18,18 +19,23 @@ export interface KnownForge {
 }
 
 const CACHE_MS = 60 * 60 * 1000
-const MAX_PAGE_SIZE = 50
+const PAGE_SIZE = 50
 
 /** Returns a function that reads a KnownForge and caches it. An upgrade of the forge is noticed when the cache expires. */
 export const knownForgeCache = (client: ForgeClient, now: () => number = Date.now) =>
   cacheForAnHour<KnownForge>(now, async (signal) => {
     const version = await readVersion(client, signal)
+    const maxPageSize = await readMaxPageSize(client, signal)
+    const isTokenRestricted = !(await isAdministrator(client, signal))
     return {
       client,
       version,
       can: capabilitiesOf(version),
-      pageSize: await readPageSize(client, signal),
-      isTokenRestricted: !(await isAdministrator(client, signal)),
+      paging: {
+        limit: Math.min(PAGE_SIZE, maxPageSize ?? PAGE_SIZE),
+        isExact: maxPageSize !== undefined && !isTokenRestricted,
+      },
+      isTokenRestricted,
       notOrganizations: new Set(),
     }
   })
@@ -47,15 +53,42 @@ export function cacheForAnHour<T>(
   }
 }
 
-async function readPageSize(client: ForgeClient, signal: AbortSignal): Promise<number> {
+const MAX_SHARED_MS = 60_000
+
+/**
+ * Returns the answer to an earlier call with the same key if its request was sent at `since` or later, and less than a minute ago.
+ * Otherwise calls `load`.
+ */
+export type ShareAnswer = <T>(key: string, since: number, load: () => Promise<T>) => Promise<T>
+
+/** Shares answers of the forge among the repositories of an export: those about owners and people concern all of them. */
+export function shareAnswers(now: () => number): ShareAnswer {
+  const answers = new Map<string, { sentAt: number; answer: Promise<unknown> }>()
+  return async <T>(key: string, since: number, load: () => Promise<T>): Promise<T> => {
+    const sentAt = now()
+    for (const [each, known] of answers)
+      if (known.sentAt < sentAt - MAX_SHARED_MS) answers.delete(each)
+    const known = answers.get(key)
+    // A request that failed, or whose caller was aborted, is sent again.
+    const shared =
+      known && known.sentAt >= since ? await known.answer.catch(() => undefined) : undefined
+    if (shared !== undefined) return shared as T
+    const answer = load()
+    answers.set(key, { sentAt, answer })
+    return answer
+  }
+}
+
+async function readMaxPageSize(
+  client: ForgeClient,
+  signal: AbortSignal,
+): Promise<number | undefined> {
   const { body } = await client.get('/settings/api', {}, signal).catch((error: unknown) => {
     if (isNotFoundOrForbidden(error)) return { body: null }
     throw error
   })
   const max = objectOf(body).max_response_items
-  return typeof max === 'number' && max >= 1
-    ? Math.min(MAX_PAGE_SIZE, Math.floor(max))
-    : MAX_PAGE_SIZE
+  return typeof max === 'number' && max >= 1 ? Math.floor(max) : undefined
 }
 
 /** Returns false as well if the token has no permission to read its own user. */

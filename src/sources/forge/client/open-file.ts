@@ -78,6 +78,35 @@ export async function* openFile(
   }
 }
 
+/** Returns the name with which the forge sends an attachment, or undefined if it sends none, as for texts before 1.17. */
+export async function readFileName(
+  client: ForgeClient,
+  uuid: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  try {
+    const response = await client.download(`/attachments/${uuid}`, signal)
+    response.discard()
+    return fileNameIn(response.header('content-disposition') ?? '')
+  } catch (error) {
+    // The download of the file will fail too, and report why.
+    if (error instanceof ForgeRequestFailed) return undefined
+    throw error
+  }
+}
+
+/** Old versions send UTF-8 in quotes, which Node reads as Latin-1, and do not escape quotes. */
+export function fileNameIn(disposition: string): string | undefined {
+  const parameter = (pattern: RegExp) => pattern.exec(disposition)?.[1]
+  const bytes =
+    parameter(/filename\*=utf-8''([^;\s]+)/i)?.replace(/%([0-9a-f]{2})/gi, (_, hex: string) =>
+      String.fromCharCode(Number.parseInt(hex, 16)),
+    ) ??
+    parameter(/filename="(.+)"/i)?.replace(/\\(["\\])/g, '$1') ??
+    parameter(/filename=([^;\s"]+)/i)
+  return bytes && Buffer.from(bytes, 'latin1').toString()
+}
+
 function contentLength({ header }: HttpResponse): number | null {
   const length = header('content-length') ?? ''
   return /^\d{1,15}$/.test(length) && !header('content-encoding') ? Number(length) : null

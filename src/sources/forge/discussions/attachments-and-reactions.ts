@@ -3,6 +3,7 @@ import type { AttachedTo } from '../../../records/release.ts'
 import type { Group } from '../../discussions.ts'
 import { linkedAttachments } from '../attachment-links.ts'
 import { integerIn, type JsonObject, stringIn } from '../client/forge-values.ts'
+import { readFileName } from '../client/open-file.ts'
 import { attachmentFact, type ListedFile, listedFiles } from '../facts/file-facts.ts'
 import { reactionFacts, reactionKey } from '../facts/issue-facts.ts'
 import { ifExists, listUnpagedPart, type ReadContext } from './read-context.ts'
@@ -32,20 +33,26 @@ export async function addAttachments(
     if (!known.has(file.uuid)) attachments.push(attachmentFact(fullName, on, holder, file))
 }
 
-/** Returns the files that the forge lists. If it cannot list them, returns those that the text links to. */
+/** Returns the files that the forge lists. If it cannot list them, returns those that the text links to, by the name of their download. */
 async function filesOf(
-  context: ReadContext,
+  context: IssueContext,
   holder: JsonObject,
   commentId: number | undefined,
 ): Promise<ListedFile[]> {
-  const { forge, notes } = context
+  const { forge, notes, stored, signal } = context
   const onExternal = () => notes.addSkipped('attachments that are links to other hosts')
   // Some versions list files although their version number suggests otherwise.
   if (Array.isArray(holder.assets)) return listedFiles(holder, onExternal)
   const linked = linkedAttachments(stringIn(holder, 'body'), forge.client.url)
   if (!forge.can.issueAssets) {
     notes.addNoIssueAssets(forge.version)
-    return linked.map((each) => ({ ...each, size: null, createdAt: null }))
+    const files: ListedFile[] = []
+    for (const { uuid, name } of linked) {
+      const known = stored?.facts.attachments?.find((each) => each.uuid === uuid)?.name
+      const sent = known ?? (await readFileName(forge.client, uuid, signal))
+      files.push({ uuid, name: sent ?? name, size: null, createdAt: null })
+    }
+    return files
   }
   // A review does not list its files, but the comment that Gitea stores for it does.
   if (commentId === undefined || linked.length === 0) return []

@@ -6,9 +6,11 @@ import {
   readStateOf,
   type StoredGroups,
 } from '../../discussions.ts'
-import { ForgeNotFound, ForgeRequestFailed } from '../../forge-errors.ts'
+import { ForgeRequestFailed } from '../../forge-errors.ts'
+import type { ForgeResponse } from '../client/forge-client.ts'
 import { totalOf } from '../client/forge-pages.ts'
 import { integerIn, type JsonObject, objectOf, stringIn } from '../client/forge-values.ts'
+import { findPeople } from './find-people.ts'
 import {
   getPart,
   ifExists,
@@ -18,7 +20,7 @@ import {
   unlessTurnedOff,
 } from './read-context.ts'
 import { findIssue, issueKey, issueVersion } from './read-issue.ts'
-import { groupOf, readMetadata } from './read-metadata.ts'
+import { personGroup, readMetadata } from './read-metadata.ts'
 
 /** The state of a read, stored as JSON with every batch. */
 export interface ForgeCursor extends ReadState {
@@ -60,12 +62,14 @@ export interface Changes {
   mayHaveOldIssues: boolean
   /** If issues and pull requests are turned off: how new the stored ones are. */
   off: Pick<ForgeCursor, 'asOf' | 'since' | 'fullyReadSince'> | undefined
-  /** Numbers of issues with a new or edited comment. */
+  /** Numbers of issues with a new or edited comment, and of issues in `renamed`. */
   edited: Set<number>
+  /** Numbers of issues that name people who were renamed or deleted. */
+  renamed: Set<number>
+  /** Logins that stored people no longer have. Their groups are removed when all issues are read. */
+  formerLogins: string[]
   /** Issues that changed since the last read; undefined if all issues must be listed to find them. */
   changedIssues: JsonObject[] | undefined
-  /** Recently changed pull requests by number. */
-  pulls: Map<number, JsonObject>
 }
 
 /** The last read may have missed changes that were made while it began. */
@@ -85,14 +89,17 @@ export async function findChanges(context: ReadContext, stored: StoredGroups): P
   const last = cursor?.repositoryId === repositoryId ? cursor : undefined
   const metadata = await readMetadata(context, repository, async (key) => last && stored.find(key))
   const isLabelOrMilestoneDeleted = await hasDeletedLabelOrMilestone(metadata, stored)
-  for (const user of context.people.takeNew())
-    metadata.push(groupOf(`user/${user.login}`, { users: [user] }))
-  const changedMetadata = await changedGroups(metadata, stored)
-  const found = { repositoryId, asOf, metadata, changedMetadata }
-  const issues = await countIssues(context, repository)
+  const people = last ? await findPeople(context, stored) : undefined
+  const fresh = context.people.takeNew().map(personGroup)
+  const groups = [...metadata, ...(people?.current ?? []), ...fresh]
+  const changedMetadata = await changedGroups(groups, stored)
+  const renamed = people?.issues ?? new Set()
+  const found = { repositoryId, asOf, metadata: groups, changedMetadata, renamed }
+  const issues = await countIssues(context, repository, last)
   if (issues === 'off')
     return {
       ...found,
+      formerLogins: [],
       fullyReadSince: asOf,
       mayHaveOldIssues: false,
       issues: 0,
@@ -100,24 +107,24 @@ export async function findChanges(context: ReadContext, stored: StoredGroups): P
       off: last && timesOf(last),
       edited: new Set(),
       changedIssues: [],
-      pulls: new Map(),
     }
   const fullyReadSince = fullyReadSinceOf(last, asOf)
   const isDue = fullyReadSince === asOf
+  const counted = isLabelOrMilestoneDeleted ? { ...issues, count: null } : issues
   const changes =
     last && !isDue
-      ? await findChangedIssues(context, stored, last, isLabelOrMilestoneDeleted ? null : issues)
+      ? await findChangedIssues(context, stored, { last, issues: counted, renamed })
       : undefined
   return {
     ...found,
+    formerLogins: people?.former ?? [],
     fullyReadSince,
     mayHaveOldIssues: isDue || !last?.isComplete,
-    issues,
+    issues: issues.count,
     since: last && !last.isComplete ? last.since : asOf,
     off: undefined,
-    edited: changes?.edited ?? new Set(),
+    edited: changes?.edited ?? renamed,
     changedIssues: changes?.changedIssues,
-    pulls: await recentPulls(context, changes?.changedIssues),
   }
 }
 
@@ -131,21 +138,35 @@ function fullyReadSinceOf(last: ForgeCursor | undefined, asOf: number): number {
   return isDue ? asOf : last.fullyReadSince
 }
 
-/** Returns null if the forge does not return the number, and `off` if both issues and pull requests are turned off. */
+interface CountedIssues {
+  /** Null if the forge does not return the number. */
+  count: number | null
+  /** All issues, if they are on one page. */
+  all: JsonObject[] | undefined
+}
+
+/** Returns `off` if both issues and pull requests are turned off. */
 async function countIssues(
   context: ReadContext,
   repository: JsonObject,
-): Promise<number | null | 'off'> {
-  const { notes } = context
+  last: ForgeCursor | undefined,
+): Promise<CountedIssues | 'off'> {
+  const { notes, forge } = context
   const part = 'issues and pull requests'
-  const count = await unlessTurnedOff(context, repository, part, () =>
-    countEntries(context, 'issues', { state: 'all' }),
+  // A small repository needs no further request to find the changed issues.
+  const limit = last && last.issues < forge.paging.limit ? forge.paging.limit : 1
+  const query = { state: 'all', limit, page: 1 }
+  const response = await unlessTurnedOff(context, repository, part, () =>
+    getPart(context, 'issues', query),
   )
-  if (count === undefined) return 'off'
+  if (!response) return 'off'
+  const listed = entriesIn(response)
+  const count = totalOf(response) ?? (listed.length === 0 ? 0 : null)
+  const isAll = listed.length === count && listed.every((each) => integerIn(each, 'number') > 0)
   // If only one of them is turned off, the listing omits it without an error.
   if (repository.has_issues === false) notes.addTurnedOff('issues')
   if (repository.has_pull_requests === false) notes.addTurnedOff('pull requests')
-  return count
+  return { count, all: isAll ? listed : undefined }
 }
 
 /** Returns a stamp that differs from the stamps of all reads and of other changes. */
@@ -158,8 +179,8 @@ export const stampOfChanges = ({ changedMetadata, changedIssues, asOf }: Changes
     .digest('hex')
 }
 
-export const isUnchanged = ({ changedMetadata, changedIssues }: Changes): boolean =>
-  changedMetadata.length === 0 && changedIssues?.length === 0
+export const isUnchanged = ({ changedMetadata, changedIssues, formerLogins }: Changes): boolean =>
+  changedMetadata.length === 0 && changedIssues?.length === 0 && formerLogins.length === 0
 
 /** Returns whether a label or milestone was deleted that stored issues may refer to. Deleting it does not change `updated_at` of the issues. */
 async function hasDeletedLabelOrMilestone(
@@ -185,17 +206,9 @@ async function changedGroups(groups: readonly Group[], stored: StoredGroups): Pr
   return changed
 }
 
-/** Returns null if the forge does not return the number. */
-async function countEntries(
-  context: ReadContext,
-  part: string,
-  query: Record<string, string>,
-): Promise<number | null> {
-  const response = await getPart(context, part, { ...query, limit: 1, page: 1 })
-  const { body } = response
-  const isEmpty = body === null || (Array.isArray(body) && body.length === 0)
-  return totalOf(response) ?? (isEmpty ? 0 : null)
-}
+/** Gitea sends null for an empty list, and for an entry that it failed to render. */
+const entriesIn = ({ body }: ForgeResponse): JsonObject[] =>
+  Array.isArray(body) ? body.map(objectOf) : []
 
 /**
  * Finds changed issues without listing all of them. `changedIssues` is undefined if that is not possible: an issue or comment was
@@ -204,33 +217,41 @@ async function countEntries(
 async function findChangedIssues(
   context: ReadContext,
   stored: StoredGroups,
-  last: ForgeCursor,
-  issueCount: number | null,
+  {
+    last,
+    issues: { count, all },
+    renamed,
+  }: { last: ForgeCursor; issues: CountedIssues; renamed: Set<number> },
 ): Promise<{ edited: Set<number>; changedIssues: JsonObject[] | undefined }> {
   const since = formatSince(last.since - OVERLAP_MS)
-  const comments = await changedComments(context, stored, since)
+  const { limit, isExact } = context.forge.paging
+  const areFewComments = isExact && last.comments < limit
+  const comments = await changedComments(context, stored, areFewComments ? undefined : since)
   if (!comments) context.notes.add('the forge does not report which comments were edited')
-  const edited = comments?.numbers ?? new Set<number>()
-  if (!last.isComplete || !comments || issueCount === null)
-    return { edited, changedIssues: undefined }
-  const issues = await issuesSince(context, stored, since)
+  const edited = renamed.union(comments?.numbers ?? new Set<number>())
+  if (!last.isComplete || !comments || count === null) return { edited, changedIssues: undefined }
+  const listed = all ?? (await listSince(context, 'issues', { state: 'all', since }))
+  const issues = listed && (await changedAmong(listed, stored))
+  const expected = last.comments + comments.added
   const isNothingDeleted =
     issues &&
-    issueCount === last.issues + issues.added &&
-    (await hasCommentCount(context, last.comments + comments.added))
-  const changedIssues = isNothingDeleted
-    ? await withEdited(context, issues.changed, edited)
-    : undefined
-  return { edited, changedIssues }
+    count === last.issues + issues.added &&
+    (areFewComments ? comments.listed === expected : await hasCommentCount(context, expected))
+  if (!isNothingDeleted) return { edited, changedIssues: undefined }
+  const numbers = new Set(issues.changed.map((issue) => integerIn(issue, 'number')))
+  for (const number of edited.difference(numbers)) {
+    const known = all?.find((issue) => integerIn(issue, 'number') === number)
+    const issue = known ?? (await findIssue(context, number))
+    if (issue) issues.changed.push(issue)
+  }
+  return { edited, changedIssues: issues.changed }
 }
 
 /** Formats a time for the query parameter `since`. */
 export const formatSince = (time: number): string =>
   new Date(time).toISOString().replace(/\.\d+Z$/, 'Z')
 
-async function issuesSince(context: ReadContext, stored: StoredGroups, since: string) {
-  const listed = await listSince(context, 'issues', { state: 'all', since })
-  if (!listed) return undefined
+async function changedAmong(listed: readonly JsonObject[], stored: StoredGroups) {
   const changed: JsonObject[] = []
   let added = 0
   for (const issue of listed) {
@@ -242,8 +263,12 @@ async function issuesSince(context: ReadContext, stored: StoredGroups, since: st
 }
 
 /** Returns the numbers of issues with a new or edited comment. Editing a comment does not change the issue. */
-async function changedComments(context: ReadContext, stored: StoredGroups, since: string) {
-  const listed = await listSince(context, 'issues/comments', { since })
+async function changedComments(
+  context: ReadContext,
+  stored: StoredGroups,
+  since: string | undefined,
+) {
+  const listed = await listSince(context, 'issues/comments', since ? { since } : {})
   if (!listed) return undefined
   const numbers = new Set<number>()
   let added = 0
@@ -255,14 +280,14 @@ async function changedComments(context: ReadContext, stored: StoredGroups, since
     if (version === undefined) added++
     if (version !== stringIn(comment, 'updated_at')) numbers.add(number)
   }
-  return { numbers, added }
+  return { numbers, added, listed: listed.length }
 }
 
 /** Returns undefined if the endpoint is missing, does not send all entries, or ignores `since`. */
 async function listSince(
   context: ReadContext,
   part: string,
-  query: { state?: string; since: string },
+  query: { state?: string; since?: string },
 ): Promise<JsonObject[] | undefined> {
   let isMissing = false
   const onMissing = () => {
@@ -270,7 +295,7 @@ async function listSince(
   }
   const listed = await ifExists(context, () => listPart(context, part, { query, onMissing }))
   const isFiltered = listed?.every(
-    (entry) => Date.parse(stringIn(entry, 'updated_at')) >= Date.parse(query.since),
+    (entry) => !query.since || Date.parse(stringIn(entry, 'updated_at')) >= Date.parse(query.since),
   )
   return isFiltered && !isMissing ? listed : undefined
 }
@@ -283,46 +308,16 @@ function issueNumberOf(comment: JsonObject): number | undefined {
 
 /** Returns whether the forge has exactly this many comments, so that none was deleted. */
 async function hasCommentCount(context: ReadContext, expected: number): Promise<boolean> {
-  const count = await countEntries(context, 'issues/comments', {})
-  if (count !== null) return count === expected
-  // If the forge does not return the number, the last expected comment must exist, and none after it.
-  const exists = async (page: number) => {
-    const { body } = await getPart(context, 'issues/comments', { limit: 1, page })
-    return Array.isArray(body) && body.length > 0
-  }
-  return expected > 0 && (await exists(expected)) && !(await exists(expected + 1))
-}
-
-async function withEdited(
-  context: ReadContext,
-  issues: JsonObject[],
-  edited: Set<number>,
-): Promise<JsonObject[]> {
-  const listed = new Set(issues.map((issue) => integerIn(issue, 'number')))
-  for (const number of edited.difference(listed)) {
-    const issue = await findIssue(context, number)
-    if (issue) issues.push(issue)
-  }
-  return issues
-}
-
-/** Gets recently changed pull requests in one request, instead of one request for each. */
-async function recentPulls(
-  context: ReadContext,
-  changedIssues: readonly JsonObject[] | undefined,
-): Promise<Map<number, JsonObject>> {
-  if (!changedIssues) return new Map()
-  const limit = context.forge.pageSize
-  const query = { state: 'all', sort: 'recentupdate', limit, page: 1 }
-  // A 404 needs no confirmation, because pull requests that are missing here are requested by number.
-  const body = await getPart(context, 'pulls', query).then(
-    (response) => response.body,
-    (error: unknown) => {
-      if (!(error instanceof ForgeNotFound)) throw error
-    },
-  )
-  const pulls = Array.isArray(body)
-    ? (body as (JsonObject | null)[]).filter((each) => each !== null)
-    : []
-  return new Map(pulls.map((pull) => [integerIn(pull, 'number'), pull]))
+  const { paging } = context.forge
+  // The last page must end with the last expected comment. With this page size it is not full, so it shows that there are no more.
+  let limit = paging.isExact ? paging.limit : 1
+  while (limit > 2 && expected % limit === 0) limit--
+  const page = Math.max(1, Math.ceil(expected / limit))
+  const get = (page: number) => getPart(context, 'issues/comments', { limit, page })
+  const response = await get(page)
+  const total = totalOf(response)
+  if (total !== undefined) return total === expected
+  const onLastPage = expected - (page - 1) * limit
+  if (entriesIn(response).length !== onLastPage) return false
+  return onLastPage < limit || entriesIn(await get(page + 1)).length === 0
 }

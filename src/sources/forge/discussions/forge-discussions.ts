@@ -6,11 +6,11 @@ import { segment } from '../client/forge-address.ts'
 import { ForgeClient, type ForgeOptions } from '../client/forge-client.ts'
 import { listAll } from '../client/forge-pages.ts'
 import { integerIn, objectOf, stringIn } from '../client/forge-values.ts'
-import { type KnownForge, knownForgeCache } from '../client/known-forge.ts'
+import { knownForgeCache, shareAnswers } from '../client/known-forge.ts'
 import { openFile } from '../client/open-file.ts'
 import { organizationFact, People, teamFact } from '../facts/people-facts.ts'
 import { type Changes, cursorOf, findChanges, isUnchanged, stampOfChanges } from './find-changes.ts'
-import { findOrganization, Notes, type ReadContext } from './read-context.ts'
+import { findOrganization, Notes, type OwnerContext, type ReadContext } from './read-context.ts'
 import { groupOf } from './read-metadata.ts'
 import { RepositoryReading } from './read-repository.ts'
 
@@ -19,19 +19,28 @@ interface FoundChanges {
   changes: Changes
   context: ReadContext
   cursor: string | null
-  until: number
+  sentAt: number
 }
 
 const REUSE_CHANGES_MS = 60_000
 
-/** Implements Discussions for Gitea and Forgejo over REST. A caller that has a client and its KnownForge shares them. */
+/** What the readers of a forge share. Without `since`, every call sends its own requests. */
+function openAccess(options: ForgeOptions, client = new ForgeClient(options)) {
+  const now = options.now ?? Date.now
+  const getForge = knownForgeCache(client, now)
+  const found = new Map<string, FoundChanges>()
+  return { client, getForge, now, found, shareAnswer: shareAnswers(now), since: Infinity }
+}
+
+/** Implements Discussions for Gitea and Forgejo over REST. */
 export function forgeDiscussions(
   options: ForgeOptions,
-  client = new ForgeClient(options),
-  getForge = knownForgeCache(client, options.now),
+  shared: Partial<ReturnType<typeof openAccess>> = {},
 ): Discussions & { requests(): number } {
-  const now = options.now ?? Date.now
-  const found = new Map<string, FoundChanges>()
+  const access = { ...openAccess(options, shared.client), ...shared }
+  const { client, getForge, now, found, shareAnswer, since } = access
+  const share = <T>(key: string, load: () => Promise<T>) => shareAnswer(key, since, load)
+  const isRecent = ({ sentAt }: FoundChanges) => sentAt + REUSE_CHANGES_MS >= now()
   const nameOf = ({ owner, name }: RepositoryName) => `${owner}/${name}`
 
   async function find({ owner, name }: RepositoryName, stored: StoredGroups, signal: AbortSignal) {
@@ -40,17 +49,24 @@ export function forgeDiscussions(
     const notes = new Notes(cursorOf(stored.cursor)?.notes)
     if (!forge.can.timeline) notes.addNoTimeline(forge.version)
     const fullName = `${owner}/${name}`
-    const context = { forge, owner, name, fullName, notes, people: new People(), signal }
+    const context = { forge, owner, name, fullName, notes, people: new People(), signal, share }
     return { changes: await findChanges(context, stored), context }
   }
 
   return {
+    sharing: (since) => forgeDiscussions(options, { ...access, since }),
+
     async stamp(repository, stored, signal) {
-      const request = () => find(repository, stored, signal)
-      const current = await confirmAbsence(client, request, signal)
-      for (const [name, { until }] of found) if (until < now()) found.delete(name)
       const { cursor } = stored
-      found.set(nameOf(repository), { ...current, cursor, until: now() + REUSE_CHANGES_MS })
+      const known = found.get(nameOf(repository))
+      for (const [name, each] of found) if (!isRecent(each)) found.delete(name)
+      const sentAt = now()
+      const request = () => find(repository, stored, signal)
+      const current =
+        known && known.cursor === cursor && known.sentAt >= since
+          ? known
+          : { ...(await confirmAbsence(client, request, signal)), cursor, sentAt }
+      found.set(nameOf(repository), current)
       const last = cursorOf(cursor)
       const areNotesEqual = current.context.notes.equals(last?.notes ?? [])
       return isUnchanged(current.changes) && areNotesEqual
@@ -61,7 +77,7 @@ export function forgeDiscussions(
     async *read(repository, stored, signal) {
       const recent = found.get(nameOf(repository))
       found.delete(nameOf(repository))
-      const isUsable = recent && recent.cursor === stored.cursor && recent.until >= now()
+      const isUsable = recent && recent.cursor === stored.cursor && isRecent(recent)
       const request = () => find(repository, stored, signal)
       const current = isUsable ? recent : await confirmAbsence(client, request, signal)
       const context = { ...current.context, signal }
@@ -73,9 +89,10 @@ export function forgeDiscussions(
       }
     },
 
-    async owner(login, signal): Promise<Group> {
-      const forge = await getForge(signal)
-      return confirmAbsence(client, () => readOwner(forge, login, signal), signal)
+    async owner(owner, signal): Promise<Group> {
+      const context = { forge: await getForge(signal), owner, signal, share }
+      const request = () => readOwner(context)
+      return share(`owner ${owner}`, () => confirmAbsence(client, request, signal))
     },
 
     open: (file, signal) => openFile(client, file, signal),
@@ -84,21 +101,23 @@ export function forgeDiscussions(
 }
 
 /** Reads an organization with its members and teams, or a person. */
-async function readOwner(forge: KnownForge, login: string, signal: AbortSignal): Promise<Group> {
-  const { client, pageSize } = forge
+async function readOwner(context: OwnerContext): Promise<Group> {
+  const { forge, owner, signal } = context
+  const { client, paging } = forge
   const notes = new Notes()
   const list = (path: string) => {
     const onMissing = (count: number) => notes.addMissing(path.slice(1), count, undefined)
-    return listAll(client, { path, limit: pageSize, onMissing }, signal)
+    return listAll(client, { path, ...paging, onMissing }, signal)
   }
-  const path = `/orgs/${segment(login)}`
-  const organization = await findOrganization(forge, login, signal)
+  const path = `/orgs/${segment(owner)}`
+  const organization = await findOrganization(context)
   const people = new People()
+  const takeUsers = () => people.takeNew().map(({ user }) => user)
   // Also requested for an organization, because only this endpoint returns its creation time.
-  const { body } = await client.get(`/users/${segment(login)}`, {}, signal)
+  const { body } = await client.get(`/users/${segment(owner)}`, {}, signal)
   if (!organization) {
     people.collect(body)
-    return groupOf(`owner/${login}`, { users: people.takeNew() })
+    return groupOf(`owner/${owner}`, { users: takeUsers() })
   }
   const members = await list(`${path}/members`)
   const teams = []
@@ -107,8 +126,8 @@ async function readOwner(forge: KnownForge, login: string, signal: AbortSignal):
   people.collect([members, teams.map((each) => each.members)])
   const { created } = objectOf(body)
   const fact = organizationFact({ organization: { ...organization, created }, members, teams })
-  const group = groupOf(`owner/${login}`, {
-    users: people.takeNew(),
+  const group = groupOf(`owner/${owner}`, {
+    users: takeUsers(),
     organizations: [fact],
     teams: teams
       .filter(({ team }) => stringIn(team, 'name') !== '')

@@ -49,24 +49,107 @@ describe('reading again', () => {
     [200, GITEA_1_22],
   ] as const)
     it(`takes few requests if nothing changed in ${count} issues, and few more for a comment, on ${dialect.version}`, async (t) => {
-      const { again, repository, world, ann, store } = await scene(count, { dialect })
-      const unchanged = await again()
-      assert.ok(unchanged <= 45, `${unchanged} requests`)
-      const issue = repository.issues.get(77)
-      assert.ok(issue)
-      world.addComment(issue, ann, 'a new one')
-      const ofIssue = await again()
-      assert.ok(ofIssue <= unchanged + 5, `${ofIssue} requests after ${unchanged}`)
-      const pull = repository.issues.get(100)
-      assert.ok(pull)
-      world.addComment(pull, ann, 'another')
-      const ofPull = await again()
-      assert.ok(ofPull <= unchanged + 5, `${ofPull} requests after ${unchanged}`)
-      t.diagnostic(
-        `unchanged ${unchanged}, comment on an issue ${ofIssue}, on a pull request ${ofPull}`,
-      )
+      const made = await scene(count, { dialect })
+      const { again, open, repository, world, ann, store } = made
+      // One process, which knows the version of the forge and its owners.
+      const discussions = open()
+      await again(discussions)
+      const unchanged = await again(discussions)
+      assert.ok(unchanged <= 12, `${unchanged} requests`)
+      const issue = repository.issues.get(75)!
+      const pull = repository.issues.get(100)! as ReturnType<typeof world.addPull>
+      world.addLineComment(pull, world.addReview(pull, ann, 'COMMENT', 'see'), ann, 'a.txt', 1)
+      await again(discussions)
+      const after = async (change: () => void, most: number) => {
+        change()
+        const requests = (await again(discussions)) - unchanged
+        assert.ok(requests <= most, `${requests} more requests`)
+        return requests
+      }
+      const edit = (of: typeof issue) => () => {
+        const comment = of.comments.find(({ type }) => type === 'comment')!
+        Object.assign(comment, { body: `edited ${of.number}`, updated: world.clock() })
+      }
+      const more = [
+        await after(edit(issue), 4),
+        await after(edit(pull), 4),
+        await after(() => world.addComment(issue, ann, 'a new one'), 5),
+        await after(() => world.addComment(pull, ann, 'another'), 7),
+      ]
+      t.diagnostic(`unchanged ${unchanged}, with edited and new comments ${more.join(', ')} more`)
       const bodies = store.facts('issue_comments').map(({ body }) => body)
-      assert.ok(bodies.includes('a new one') && bodies.includes('another'))
+      for (const body of ['edited 75', 'edited 100', 'a new one', 'another'])
+        assert.ok(bodies.includes(body), body)
+      assert.deepEqual(store.snapshot(), await made.fresh())
+    })
+
+  it('asks about owners and people once for all repositories of an export', async () => {
+    const { forge, world, name, open, ann } = await scene(3)
+    const octo = world.addUser('octo', { isOrganization: true })
+    world.addTeam(octo, 'Owners', 'owner', [ann])
+    const names = [name, ...['one', 'two'].map((each) => ({ owner: 'octo', name: each }))]
+    for (const each of names.slice(1)) world.addIssue(world.addRepository(octo, each.name), ann)
+    const stores = names.map(() => new MemoryDiscussionStore())
+    const discussions = open()
+    for (const [at, each] of names.entries()) await stores[at]!.readAll(discussions, each)
+    const exportAll = async (since: number) => {
+      const before = forge.requests.length
+      const shared = discussions.sharing(since)
+      for (const [at, each] of names.entries()) {
+        await shared.stamp(each, stores[at]!, signal)
+        await shared.owner(each.owner, signal)
+      }
+      return forge.requests
+        .slice(before)
+        .map(({ path }) => path.replace('/api/v1', ''))
+        .filter((path) => !path.startsWith('/repos/'))
+        .sort()
+    }
+    const since = Date.now()
+    const asked = await exportAll(since)
+    const ofOcto = ['/orgs/octo', '/orgs/octo/labels', '/orgs/octo/members', '/orgs/octo/teams']
+    const team = `/teams/${world.teams.get('octo')![0]!.id}/members`
+    assert.deepEqual(asked, ['/admin/users', ...ofOcto, team, '/users/ann', '/users/octo'])
+    // A second export that began at the same time shares everything, and a later one nothing.
+    const before = forge.requests.length
+    assert.deepEqual(await exportAll(since), [])
+    assert.equal(forge.requests.length, before)
+    assert.deepEqual(await exportAll(Date.now() + 1), asked)
+  })
+
+  for (const dialect of [GITEA_1_15, GITEA_1_22])
+    it(`follows people who were renamed or deleted, on ${dialect.version}`, async () => {
+      const { again, open, repository, world, ann, store, fresh } = await scene(22, { dialect })
+      const [bob, cee] = [world.addUser('bob'), world.addUser('cee', { fullName: 'Cee' })]
+      const { comments } = repository.issues.get(5)!
+      for (const user of [bob, cee]) {
+        world.addComment(repository.issues.get(7)!, user, `by ${user.login}`)
+        comments[0]!.reactions.push({ user, content: 'heart', created: world.clock() })
+      }
+      // Otherwise the forge does not report the reactions.
+      comments[0]!.updated = world.clock()
+      repository.collaborators.set(cee, 'write')
+      const discussions = open()
+      await again(discussions)
+      const unchanged = await again(discussions)
+      const logins = () => store.facts('users').map(({ login }) => login)
+      const check = async (expected: string[], message: string) => {
+        await again(discussions)
+        assert.deepEqual(logins().sort(), expected, message)
+        assert.deepEqual(store.snapshot(), await fresh(), message)
+        assert.equal(await again(discussions), unchanged, `${message}: nothing is read twice`)
+      }
+      cee.fullName = 'Cee Sea'
+      await check(['ann', 'bob', 'cee'], 'a profile is edited')
+      world.rename(cee, 'sea')
+      await check(['ann', 'bob', 'sea'], 'renamed')
+      world.delete(bob)
+      await check(['ann', 'ghost', 'sea'], 'deleted')
+      world.rename(cee, 'cee')
+      const other = world.addUser('sea')
+      world.addComment(repository.issues.get(9)!, other, 'by another person')
+      await check(['ann', 'cee', 'ghost', 'sea'], 'the login belongs to another person')
+      assert.equal(ann.login, 'ann')
     })
 
   it('takes only the requests of a listing if a comment was deleted', async () => {

@@ -274,15 +274,16 @@ describe('a forge that misbehaves', () => {
       body: [null, ...(given.body as []).slice(1)],
     })
     for (const part of ['labels', ...ofIssue]) {
-      const readAgain = async () => {
+      const readAgain = async (hasNewComment = true) => {
         comment!.updated = world.clock()
-        world.addComment(issue, ann, part)
+        if (hasNewComment) world.addComment(issue, ann, part)
         await read()
         return readStateOf(store.cursor)?.notes.filter((each) => each.endsWith(MISSING))
       }
       forge.faultFor = ({ path }) => (path.endsWith(`/many/${part}`) ? { change } : undefined)
       const subject = ofIssue.includes(part) ? `issue 5: ${part}` : part
       assert.deepEqual(await readAgain(), [`${subject}: 1 entry is ${MISSING}`])
+      assert.deepEqual(await readAgain(false), [`${subject}: 1 entry is ${MISSING}`], 'edited')
       forge.faultFor = () => undefined
       assert.deepEqual(await readAgain(), [])
     }

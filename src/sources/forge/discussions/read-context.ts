@@ -18,9 +18,14 @@ export interface ReadContext {
   notes: Notes
   people: People
   signal: AbortSignal
+  /** Returns the answer to a question that does not concern this repository alone. It may have been asked for another one. */
+  share<T>(key: string, load: () => Promise<T>): Promise<T>
   /** The number of the issue or pull request that is being read. */
   issueNumber?: number
 }
+
+/** The owner of repositories that is being read. */
+export type OwnerContext = Pick<ReadContext, 'forge' | 'owner' | 'signal' | 'share'>
 
 export const repositoryPath = ({ owner, name }: { owner: string; name: string }): string =>
   `/repos/${segment(owner)}/${segment(name)}`
@@ -39,8 +44,8 @@ export function listPart(
   part: string,
   options: Pick<Listing, 'query' | 'keyOf' | 'onMissing'> = {},
 ): Promise<JsonObject[]> {
-  const { client, pageSize: limit } = context.forge
-  return listAll(client, { ...listingOf(context, part), limit, ...options }, context.signal)
+  const { client, paging } = context.forge
+  return listAll(client, { ...listingOf(context, part), ...paging, ...options }, context.signal)
 }
 
 /** Lists a path below the repository that has no pages. */
@@ -97,15 +102,18 @@ function isTurnedOn(repository: JsonObject, part: Part): boolean {
 }
 
 /** Returns undefined if the owner is a person. Only organizations have their own labels, members and teams. */
-export async function findOrganization(
-  { client, notOrganizations }: KnownForge,
-  login: string,
-  signal: AbortSignal,
-): Promise<JsonObject | undefined> {
-  if (notOrganizations.has(login)) return undefined
-  const request = () => client.get(`/orgs/${segment(login)}`, {}, signal)
-  const found = await undefinedIfAbsent(client, request, signal)
-  if (!found) notOrganizations.add(login)
+export async function findOrganization({
+  forge: { client, notOrganizations },
+  owner,
+  signal,
+  share,
+}: OwnerContext): Promise<JsonObject | undefined> {
+  if (notOrganizations.has(owner)) return undefined
+  const request = () => client.get(`/orgs/${segment(owner)}`, {}, signal)
+  const found = await share(`organization ${owner}`, () =>
+    undefinedIfAbsent(client, request, signal),
+  )
+  if (!found) notOrganizations.add(owner)
   return found && objectOf(found.body)
 }
 
@@ -157,11 +165,13 @@ export class Notes {
     this.add(`${issue === undefined ? '' : `issue ${issue}: `}${part}: ${entries}${MISSING}`)
   }
 
-  /** Removes notes about missing entries of an issue, because it is read again or was deleted. */
-  removeMissing(issue: number): void {
+  /** Removes notes about missing entries of an issue, because it is read again or was deleted. Returns whether there were any. */
+  removeMissing(issue: number): boolean {
+    const before = this.#sentences.size
     for (const each of this.#sentences)
       if (each.startsWith(`issue ${issue}: `) && each.endsWith(MISSING))
         this.#sentences.delete(each)
+    return this.#sentences.size < before
   }
 
   addNoTimeline({ kind, text }: ForgeVersion): void {

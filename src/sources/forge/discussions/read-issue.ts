@@ -60,22 +60,20 @@ export const issueKey = (issue: JsonObject): string => `issue/${integerIn(issue,
 
 /**
  * Reads everything about an issue or pull request. Returns undefined if it was deleted in the meantime. Reactions to comments that
- * have not changed are taken from `stored`. `pull` is the pull request if the caller already has it.
+ * have not changed are taken from `stored`.
  */
 export async function readIssueGroup(
   context: ReadContext,
   issue: JsonObject,
   stored: Group | undefined,
-  pull?: JsonObject,
 ): Promise<Group | undefined> {
   const { forge, signal, notes } = context
   const number = integerIn(issue, 'number')
+  const known = notes.removeMissing(number) ? undefined : stored
   const read = () => {
     notes.removeMissing(number)
-    return readGroup(
-      { ...context, issueNumber: number, issue, attachments: [], stored, seen: {} },
-      pull,
-    )
+    const found = { attachments: [], seen: {} }
+    return readGroup({ ...context, issueNumber: number, issue, stored: known, ...found })
   }
   try {
     return await confirmAbsence(forge.client, read, signal)
@@ -104,15 +102,41 @@ export async function findIssue(
   return issue
 }
 
-async function readGroup(context: IssueContext, knownPull: JsonObject | undefined): Promise<Group> {
-  const { people, notes, fullName, issue, attachments, seen } = context
-  const reactions = await readReactions(context)
-  const pull = isPull(issue) ? await readReviews(context, knownPull) : undefined
-  const timeline = await readTimeline(context, pull?.inlineComments ?? 0)
-  const comments = await readComments(context, timeline)
-  people.collect([issue, comments, timeline])
-  await addAttachments(context, issueOrPullOf(issue), issue)
+/** Reads only the comments if nothing else of the issue has changed since it was stored. */
+async function readGroup(context: IssueContext): Promise<Group> {
+  const { people, issue, attachments, seen, stored } = context
+  const unchanged = stored?.version.startsWith(issueVersion(issue)) ? stored : undefined
+  for (const fact of unchanged?.facts.attachments ?? []) {
+    const file = unchanged?.files.find((each) => each.file === fact.file)
+    if (file && fact.on.kind !== 'issue_comment') attachments.push({ fact, file })
+  }
+  const read = unchanged ? { facts: unchanged.facts, timeline: [] } : await readRest(context)
+  const comments = await readComments(context, read.timeline)
+  people.collect(comments)
   const issueComments = await commentFacts(context, comments)
+  const facts: Facts = {
+    ...read.facts,
+    issue_comments: issueComments,
+    attachments: attachments.map(({ fact }) => fact),
+  }
+  const digest = createHash('sha256').update(JSON.stringify(facts)).digest('hex').slice(0, 16)
+  return {
+    key: issueKey(issue),
+    version: `${issueVersion(issue)}${issueComments.length}|${digest}`,
+    facts,
+    files: attachments.map(({ file }) => file),
+    seen: { ...unchanged?.seen, ...seen },
+  }
+}
+
+/** Reads everything of an issue or pull request but its comments. */
+async function readRest(context: IssueContext) {
+  const { people, notes, fullName, issue } = context
+  const reactions = await readReactions(context)
+  const pull = isPull(issue) ? await readReviews(context) : undefined
+  const timeline = await readTimeline(context, pull?.inlineComments ?? 0)
+  people.collect([issue, timeline])
+  await addAttachments(context, issueOrPullOf(issue), issue)
   const onSkipped = (what: string) => notes.addSkipped(what)
   const events = eventFacts(
     { repository: fullName, issue, pull: pull?.responses.pull, onSkipped },
@@ -128,18 +152,9 @@ async function readGroup(context: IssueContext, knownPull: JsonObject | undefine
           pull_request_review_comments: pull.comments,
         }
       : { issues: [issueFact(fullName, issue, reactions)] }),
-    issue_comments: issueComments,
     issue_events: events,
-    attachments: attachments.map(({ fact }) => fact),
   }
-  const digest = createHash('sha256').update(JSON.stringify(facts)).digest('hex').slice(0, 16)
-  return {
-    key: issueKey(issue),
-    version: `${issueVersion(issue)}${issueComments.length}|${digest}`,
-    facts,
-    files: attachments.map(({ file }) => file),
-    seen,
-  }
+  return { facts, timeline }
 }
 
 async function readReactions(context: IssueContext): Promise<Reaction[]> {
@@ -155,7 +170,7 @@ async function readTimeline(context: IssueContext, inlineComments: number): Prom
   if (!forge.can.timeline) return []
   const listing = {
     ...listingOf(context, `issues/${issueNumber}/timeline`),
-    limit: forge.pageSize,
+    ...forge.paging,
     mayOmit: forge.isTokenRestricted,
     omitted: inlineComments,
   }
@@ -203,12 +218,9 @@ interface ReadReviews extends ReviewComments {
   inlineComments: number
 }
 
-async function readReviews(
-  context: IssueContext,
-  knownPull: JsonObject | undefined,
-): Promise<ReadReviews> {
+async function readReviews(context: IssueContext): Promise<ReadReviews> {
   const { people, notes, fullName, issueNumber, issue } = context
-  const pull = knownPull ?? ((await getPart(context, `pulls/${issueNumber}`)).body as JsonObject)
+  const pull = objectOf((await getPart(context, `pulls/${issueNumber}`)).body)
   const listed = await listPart(context, `pulls/${issueNumber}/reviews`)
   people.collect([pull, listed])
   const responses = { repository: fullName, issue, pull, reviews: listed }

@@ -1,17 +1,16 @@
 import { createHash } from 'node:crypto'
-import type { Facts, FileToFetch, Group } from '../../discussions.ts'
+import type { Facts, Group } from '../../discussions.ts'
 import { ForgeRequestFailed } from '../../forge-errors.ts'
 import { segment } from '../client/forge-address.ts'
 import { listAll } from '../client/forge-pages.ts'
 import { type JsonObject, loginOf, objectOf, stringIn } from '../client/forge-values.ts'
 import { releaseFact } from '../facts/file-facts.ts'
-import { teamAccess } from '../facts/people-facts.ts'
+import { type Person, teamAccess } from '../facts/people-facts.ts'
 import { milestoneFact, protectedBranchFact, repositoryFact } from '../facts/repository-facts.ts'
 import {
   findOrganization,
   getPart,
   ifExists,
-  listingOf,
   listPart,
   listUnpagedPart,
   type ReadContext,
@@ -68,20 +67,24 @@ function releasesGroup({ people, notes, fullName }: ReadContext, listed: JsonObj
 export function groupOf(
   key: string,
   facts: Facts,
-  more: { files?: FileToFetch[]; teams?: NonNullable<Group['teams']> } = {},
+  more: Partial<Pick<Group, 'files' | 'teams' | 'seen'>> = {},
 ): Group {
   const group = { key, facts, files: [], ...more }
   const version = createHash('sha256').update(JSON.stringify(group)).digest('hex').slice(0, 32)
   return { ...group, version }
 }
 
+/** The id detects that the login belongs to somebody else. */
+export const personGroup = ({ id, user }: Person): Group =>
+  groupOf(`user/${user.login}`, { users: [user] }, { seen: { id: String(id) } })
+
 async function readRepositoryGroup(
   context: ReadContext,
   repository: JsonObject,
   stored: Group | undefined,
 ): Promise<Group> {
-  const { owner, name, forge, signal } = context
-  const isOrganization = (await findOrganization(forge, owner, signal)) !== undefined
+  const { owner, name } = context
+  const isOrganization = (await findOrganization(context)) !== undefined
   const labels = await listUnlessOff(context, repository, 'labels')
   const organizationLabels = isOrganization ? await readOrganizationLabels(context) : []
   const collaborators = await readCollaborators(context, stored)
@@ -107,18 +110,23 @@ async function readRepositoryGroup(
 }
 
 async function readOrganizationLabels(context: ReadContext): Promise<JsonObject[]> {
-  const { forge, owner, signal } = context
-  const listing = {
-    ...listingOf(context, 'labels of the organization'),
-    path: `/orgs/${segment(owner)}/labels`,
-    limit: forge.pageSize,
-  }
-  return (await ifExists(context, () => listAll(forge.client, listing, signal))) ?? []
+  const { forge, owner, signal, share, notes } = context
+  const { labels, missing } = await share(`labels ${owner}`, async () => {
+    let missing = 0
+    const onMissing = (count: number) => {
+      missing = count
+    }
+    const listing = { path: `/orgs/${segment(owner)}/labels`, ...forge.paging, onMissing }
+    const list = () => listAll(forge.client, listing, signal)
+    return { labels: (await ifExists(context, list)) ?? [], missing }
+  })
+  if (missing > 0) notes.addMissing('labels of the organization', missing, undefined)
+  return labels
 }
 
 /** Old versions have a separate endpoint for topics. */
 async function readTopics(context: ReadContext): Promise<unknown> {
-  const query = { limit: context.forge.pageSize }
+  const query = { limit: context.forge.paging.limit }
   const response = await ifExists(context, () => getPart(context, 'topics', query))
   return objectOf(response?.body).topics
 }

@@ -9,7 +9,7 @@ import { integerIn, type JsonObject, stringIn, timeIn } from '../client/forge-va
 import { type Changes, cursorOf, cursorText, formatSince } from './find-changes.ts'
 import { notReported, type ReadContext, repositoryPath } from './read-context.ts'
 import { commentsIn, findIssue, issueKey, issueVersion, readIssueGroup } from './read-issue.ts'
-import { groupOf } from './read-metadata.ts'
+import { personGroup } from './read-metadata.ts'
 
 const CONCURRENT_ISSUES = 4
 /** Times of a forge have a resolution of one second. An issue that changed in this second may change again and have the same time. */
@@ -48,7 +48,14 @@ export class RepositoryReading {
     const stale = await this.#loadVersions()
     yield this.#batch(changedMetadata, stale)
     yield* changedIssues ? this.#readChanged(changedIssues) : this.#readAll()
-    yield this.#batch([], [], true)
+    // Until now they were needed to find the issues again after an interruption.
+    const { people } = this.#context
+    const former = this.#changes.formerLogins.filter((login) => !people.has(login))
+    yield this.#batch(
+      [],
+      former.map((login) => `user/${login}`),
+      true,
+    )
   }
 
   /** Returns the keys of groups to remove: those of another repository of the same name, or in another format. */
@@ -102,7 +109,8 @@ export class RepositoryReading {
 
   async *#readChanged(issues: readonly JsonObject[]): AsyncGenerator<Batch> {
     this.#total = issues.length
-    for (const page of batchesOf(issues, this.#context.forge.pageSize)) yield* this.#readPage(page)
+    for (const page of batchesOf(issues, this.#context.forge.paging.limit))
+      yield* this.#readPage(page)
   }
 
   /** Lists all issues and reads those that differ from the stored ones. */
@@ -141,7 +149,7 @@ export class RepositoryReading {
     const listing = {
       path: `${repositoryPath(this.#context)}/issues`,
       query: { state: 'all', ...(since && { since }) },
-      limit: forge.pageSize,
+      ...forge.paging,
       keyOf: (issue: JsonObject) => integerIn(issue, 'number'),
       isUsable: (issue: JsonObject) => integerIn(issue, 'number') > 0,
     }
@@ -237,7 +245,7 @@ export class RepositoryReading {
   #newPeople(): Group[] {
     return this.#context.people
       .takeNew()
-      .map((user) => groupOf(`user/${user.login}`, { users: [user] }))
+      .map(personGroup)
       .filter(({ key, version }) => this.#versions.get(key) !== version)
   }
 
@@ -247,10 +255,9 @@ export class RepositoryReading {
     const found = this.#versions.has(issueKey(issue))
       ? await this.#stored.find(issueKey(issue))
       : undefined
-    const stored = found && this.#isRenewed(found) ? found : undefined
-    const pull = this.#changes.pulls.get(integerIn(issue, 'number'))
-    const isFresh = pull && stringIn(pull, 'updated_at') === stringIn(issue, 'updated_at')
-    const group = await readIssueGroup(this.#context, issue, stored, isFresh ? pull : undefined)
+    const isRenamed = this.#changes.renamed.has(integerIn(issue, 'number'))
+    const stored = found && this.#isRenewed(found) && !isRenamed ? found : undefined
+    const group = await readIssueGroup(this.#context, issue, stored)
     const whole = stored?.seen?.[READ_COMPLETELY_AT] ?? String(this.#changes.asOf)
     return group && { ...group, seen: { ...group.seen, [READ_COMPLETELY_AT]: whole } }
   }

@@ -2,6 +2,7 @@ import { type Reviewer, UNKNOWN_TIME } from '../../../records/fact.ts'
 import { type Organization, type Team, type User, unknownUser } from '../../../records/people.ts'
 import {
   GHOST,
+  integerIn,
   type JsonObject,
   loginOf,
   objectIn,
@@ -12,28 +13,35 @@ import {
   timeIn,
 } from '../client/forge-values.ts'
 
-const GHOST_USER: User = { ...unknownUser(GHOST), name: 'Deleted user' }
+export interface Person {
+  /** Never changes, unlike the login. It is not positive for the forge's own accounts. */
+  id: number
+  user: User
+}
+
+const GHOST_PERSON: Person = { id: -1, user: { ...unknownUser(GHOST), name: 'Deleted user' } }
 
 /** Leaves out the e-mail address, because an archive contains only that of the migration's owner. */
-export function userFact(user: JsonObject): User {
-  if (loginOf(user) === GHOST) return GHOST_USER
-  return {
-    login: loginOf(user),
-    name: stringOrNull(user, 'full_name'),
-    bio: stringOrNull(user, 'description'),
+export function personOf(entry: JsonObject): Person {
+  if (loginOf(entry) === GHOST) return GHOST_PERSON
+  const user = {
+    login: loginOf(entry),
+    name: stringOrNull(entry, 'full_name'),
+    bio: stringOrNull(entry, 'description'),
     company: null,
-    website: stringOrNull(user, 'website'),
-    location: stringOrNull(user, 'location'),
+    website: stringOrNull(entry, 'website'),
+    location: stringOrNull(entry, 'location'),
     emails: [],
-    avatar: stringOrNull(user, 'avatar_url'),
-    createdAt: timeIn(user, 'created'),
+    avatar: stringOrNull(entry, 'avatar_url'),
+    createdAt: timeIn(entry, 'created'),
   }
+  return { id: integerIn(entry, 'id'), user }
 }
 
 /** Collects the users that appear in responses, because each of them needs a record. */
 export class People {
   readonly #taken = new Set<string>()
-  readonly #new = new Map<string, User>()
+  readonly #new = new Map<string, Person>()
 
   /** Adds all users in a part of a response, at any depth, except owners of repositories. */
   collect(value: unknown): void {
@@ -42,23 +50,27 @@ export class People {
   }
 
   addGhost(): void {
-    this.#add(GHOST_USER)
+    this.#add(GHOST_PERSON)
+  }
+
+  has(login: string): boolean {
+    return this.#taken.has(login) || this.#new.has(login)
   }
 
   /** Returns the users that no earlier call has returned. */
-  takeNew(): User[] {
-    const users = [...this.#new.values()]
-    for (const { login } of users) this.#taken.add(login)
+  takeNew(): Person[] {
+    const people = [...this.#new.values()]
+    for (const { user } of people) this.#taken.add(user.login)
     this.#new.clear()
-    return users
+    return people
   }
 
-  #add(user: User): void {
-    if (!this.#taken.has(user.login)) this.#new.set(user.login, user)
+  #add(person: Person): void {
+    if (!this.#taken.has(person.user.login)) this.#new.set(person.user.login, person)
   }
 
   #collectIn(object: JsonObject): void {
-    if (isUser(object)) this.#add(userFact(object))
+    if (isUser(object)) this.#add(personOf(object))
     else
       for (const [name, value] of Object.entries(object)) {
         if (name === 'user' && value === null) this.addGhost()

@@ -148,7 +148,7 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
       'attachment-links.ts',
       ...['client/confirm-absence.ts', 'client/forge-address.ts', 'client/forge-client.ts'],
       ...['client/forge-pages.ts', 'client/forge-values.ts', 'client/forge-version.ts'],
-      ...['client/http-response.ts', 'client/known-forge.ts'],
+      ...['client/http-response.ts', 'client/known-forge.ts', 'client/open-file.ts'],
       'connect-forge.ts',
       'forge-token.ts',
     ],

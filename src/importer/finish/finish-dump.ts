@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { FINISH_FILE, type FinishFact } from '../../formats/gitea-dump/finish-facts.ts'
 import { UserError } from '../../lib/user-error.ts'
+import { ForgeRequestFailed } from '../../sources/forge-errors.ts'
 import { finishRepository } from './finish-repository.ts'
 import { FinishRun, type FinishRunOptions } from './finish-run.ts'
 import { Journal } from './journal.ts'
@@ -36,7 +37,13 @@ export async function finishDump(options: FinishOptions, signal: AbortSignal): P
   const run = new FinishRun({ ...options, server, journal })
   for (const directory of directories) {
     const facts = await readFacts(join(directory, FINISH_FILE))
-    await finishRepository({ ...options, run, directory, facts }, signal)
+    await finishRepository({ ...options, run, directory, facts }, signal).catch(
+      (error: unknown) => {
+        if (!(error instanceof ForgeRequestFailed) || error.status === 401) throw error
+        run.failed.push(`${directory}: ${error.message}`)
+      },
+    )
+    run.prepare = undefined
   }
   return run
 }

@@ -35,6 +35,8 @@ interface Found {
   /** Comments by number and second, in the order of their ids. */
   comments: Map<string, { id: number; time: string }[]>
   releases: Map<string, JsonObject>
+  /** The paths of the comments of reviews, by the number of the pull request. */
+  reviews: Map<number, string[]>
   /** The texts that may link to attachments on the old host. */
   texts: Text[]
   /** The UUIDs of files on the server that belong to an attachment of the dump already. */
@@ -73,6 +75,7 @@ async function scan(
   const known = attachments.map((each) => run.journal.addressOf(journalKey(context, each)))
   const found: Found = {
     ...{ issues: new Map(), comments: new Map(), releases: new Map(), texts: [] },
+    reviews: new Map(),
     claimed: new Set(known.flatMap((address) => address?.split('/').at(-1) ?? [])),
   }
   const addresses = new Map(attachments.flatMap(({ address }) => (address ? [[address, '']] : [])))
@@ -114,12 +117,11 @@ async function scan(
   }
   const pulls = new Set(attachments.flatMap(({ on }) => (on.kind === 'review' ? [on.number] : [])))
   for (const number of pulls)
-    for (const comment of await reviewComments(context, number, signal))
-      addText(
-        `a review of #${number}`,
-        `${path}/issues/comments/${integerIn(comment, 'id')}`,
-        comment,
-      )
+    for (const comment of await reviewComments(context, number, signal)) {
+      const at = `${path}/issues/comments/${integerIn(comment, 'id')}`
+      found.reviews.set(number, [...(found.reviews.get(number) ?? []), at])
+      addText(`a review of #${number}`, at, comment)
+    }
   return found
 }
 
@@ -179,8 +181,10 @@ async function finishAttachment(
     await run.journal.record({ step: `${fullName}: ${name} is uploaded`, file: key, address })
     return address
   }
-  const existing = await findUploaded(context, place.path, attachment, found.claimed, signal)
-  if (existing) return await keep(existing)
+  for (const path of [place.path, ...(place.alsoAt ?? [])]) {
+    const existing = await findUploaded(context, path, attachment, found.claimed, signal)
+    if (existing) return await keep(existing)
+  }
   let [address, isFirst] = [run.isDryRun ? DRY_RUN_ADDRESS : undefined, true]
   const upload = async () => {
     const path = join(directory, attachment.file)
@@ -205,12 +209,20 @@ const DRY_RUN_ADDRESS = 'https://new.invalid/'
 const journalKey = ({ run, repository }: RepositoryContext, { file }: AttachmentFact) =>
   `${run.server.url} ${integerIn(repository, 'id')} ${file}`
 
+interface Place {
+  path: string
+  shown: string
+  query: Record<string, string>
+  /** Where an earlier run may have uploaded the attachment. */
+  alsoAt?: string[]
+}
+
 /** Returns where an attachment is uploaded, or undefined if that is not possible. */
 function placeOn(
   { run, path, fullName }: RepositoryContext,
   { on, name, address }: AttachmentFact,
   found: Found,
-): { path: string; shown: string; query: Record<string, string> } | undefined {
+): Place | undefined {
   const { server } = run
   const timeOf = (operation: Operation, time: string): Record<string, string> =>
     time && server.takesTime(operation) ? { updated_at: time } : {}
@@ -239,7 +251,11 @@ function placeOn(
       const text = found.texts.find(
         ({ path, body }) => /\/comments\/\d+$/.test(path) && replaceAddresses(body, links) !== body,
       )
-      if (!text) return onIssue(on.number) ?? undefined
+      if (!text) {
+        const alsoAt = (found.reviews.get(on.number) ?? []).map((comment) => `${comment}/assets`)
+        const place = onIssue(on.number)
+        return place ? { ...place, alsoAt } : undefined
+      }
       const id = Number(text.path.split('/').at(-1))
       return onComment({ id, time: text.updatedAt, number: on.number }) ?? undefined
     }
@@ -254,7 +270,7 @@ function placeOn(
   }
 }
 
-/** Finds an attachment that was uploaded before by its name, size and content. */
+/** Finds an attachment that was uploaded before by its name, size and content; without the content if it cannot be downloaded. */
 async function findUploaded(
   { run }: RepositoryContext,
   path: string,
@@ -267,7 +283,13 @@ async function findUploaded(
     if (stringIn(asset, 'name') !== name || integerIn(asset, 'size') !== bytes) continue
     if (claimed.has(uuid)) continue
     const hash = createHash('sha256')
-    for await (const chunk of await run.server.openAttachment(uuid, signal)) hash.update(chunk)
+    try {
+      for await (const chunk of run.server.openAttachment(uuid, bytes, signal)) hash.update(chunk)
+    } catch (error) {
+      // The server may redirect to an object storage.
+      if (error instanceof ForgeRequestFailed) return asset
+      throw error
+    }
     if (hash.digest('hex') === sha256) return asset
   }
   return undefined

@@ -9,6 +9,7 @@ import {
   stringIn,
   stringsIn,
 } from '../../sources/forge/client/forge-values.ts'
+import { ForgeRequestFailed } from '../../sources/forge-errors.ts'
 import { finishIssues } from './finish-issues.ts'
 import type { FinishRun, RepositoryContext } from './finish-run.ts'
 import { uploadLfs } from './upload-lfs.ts'
@@ -62,9 +63,8 @@ export async function finishRepository(
   await protectBranches(context, ofKind(facts, 'protection'), teams, signal)
   if (!settings.private && booleanIn(repository, 'private'))
     await change('make it public', { private: false })
-  const isReady = isArchived && run.prepare !== undefined
-  run.prepare = undefined
-  if (settings.archived && !isReady) await change('archive it', { archived: true })
+  const isUnchanged = isArchived && run.prepare !== undefined
+  if (settings.archived && !isUnchanged) await change('archive it', { archived: true })
 }
 
 /** Returns the accounts of people, and names those who have none. No account gets access only because its name is the same. */
@@ -95,7 +95,7 @@ async function changeRepository(
     const changed = await run.server.write('PATCH', path, fields, signal)
     for (const [name, value] of Object.entries(fields))
       if (name in changed && changed[name] !== value)
-        run.failed.push(`${fullName}: the server did not ${text}`)
+        throw new ForgeRequestFailed(200, `the server did not change ${name}`)
   }
   await run.step('settings', `${fullName}: ${text}`, act, signal)
 }

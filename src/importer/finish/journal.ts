@@ -25,10 +25,10 @@ export class Journal {
 
   /** A dry run reads the journal and does not write it. */
   static async open(path: string, { isDryRun }: { isDryRun: boolean }): Promise<Journal> {
+    const addresses = await readAddresses(path)
+    const file = isDryRun ? undefined : await open(path, 'a').catch(cannotWrite)
     const unlock = isDryRun ? () => {} : lockFile(`${path}.lock`)
     if (!unlock) throw new UserError(`another godwit finish is running: it has locked ${path}`)
-    const addresses = await readAddresses(path)
-    const file = isDryRun ? undefined : await open(path, 'a')
     // Ends a line that a crash truncated.
     if ((await file?.stat())?.size) await file?.write('\n')
     return new Journal(addresses, file, unlock)
@@ -49,6 +49,12 @@ export class Journal {
     await this.#file?.close()
     this.#unlock()
   }
+}
+
+function cannotWrite(error: Error): never {
+  throw new UserError(`cannot write the journal of what was done: ${error.message}`, {
+    cause: error,
+  })
 }
 
 async function readAddresses(path: string): Promise<Map<string, string>> {

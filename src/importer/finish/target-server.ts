@@ -12,6 +12,7 @@ import {
 import { type ForgeVersion, isAtLeast } from '../../sources/forge/client/forge-version.ts'
 import { readJson } from '../../sources/forge/client/http-response.ts'
 import { knownForgeCache } from '../../sources/forge/client/known-forge.ts'
+import { openFile } from '../../sources/forge/client/open-file.ts'
 import { parseUser } from '../../sources/forge/forge-token.ts'
 import { ForgeNotFound } from '../../sources/forge-errors.ts'
 
@@ -167,8 +168,8 @@ export class TargetServer {
   }
 
   /** Yields the bytes of an attachment. */
-  openAttachment = async (uuid: string, signal: AbortSignal) =>
-    (await this.#client.download(`/attachments/${segment(uuid)}`, signal)).body
+  openAttachment = (uuid: string, size: number, signal: AbortSignal) =>
+    openFile(this.#client, { file: uuid, source: `/attachments/${segment(uuid)}`, size }, signal)
 
   /** Sends a request of git-lfs to a repository. */
   async lfs(

@@ -75,12 +75,12 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
   },
   'src/importer': {
     imports: [
-      ...['src/formats', 'src/sources', 'src/records', 'src/archive', 'src/blobs', 'src/git'],
-      'src/lib',
+      ...['src/formats', 'src/sources/forge', 'src/sources', 'src/records', 'src/archive'],
+      ...['src/blobs', 'src/git', 'src/lib'],
     ],
     entries: [
-      ...['check-archive.ts', 'convert.ts', 'list-people.ts', 'restore-archive.ts'],
-      ...['summarize-archive.ts', 'verify-archive.ts'],
+      ...['check-archive.ts', 'convert.ts', 'finish/finish-dump.ts', 'list-people.ts'],
+      ...['restore-archive.ts', 'summarize-archive.ts', 'verify-archive.ts'],
     ],
   },
   'src/formats': {
@@ -146,7 +146,9 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
     imports: ['src/sources', 'src/records', 'src/lib'],
     entries: [
       'attachment-links.ts',
-      'client/forge-address.ts',
+      ...['client/confirm-absence.ts', 'client/forge-address.ts', 'client/forge-client.ts'],
+      ...['client/forge-pages.ts', 'client/forge-values.ts', 'client/forge-version.ts'],
+      ...['client/http-response.ts', 'client/known-forge.ts'],
       'connect-forge.ts',
       'forge-token.ts',
     ],

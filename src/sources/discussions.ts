@@ -93,4 +93,4 @@ export function readStateOf(cursor: string | null): ReadState | undefined {
 }
 
 /** Raise it when all groups must be read again. */
-export const CURSOR_FORMAT = 1
+export const CURSOR_FORMAT = 2

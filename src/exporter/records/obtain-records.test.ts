@@ -219,11 +219,14 @@ onEachEngine('records of a forge', (engine) => {
 
 describe('records of a forge', () => {
   test('attachments are exported, and texts link to them', async (t) => {
-    const { start, work, recordsOf, world } = await forgeScene(t)
+    const { start, work, recordsOf, world, forge } = await forgeScene(t)
     const id = await start(['ann/site'])
     await work()
     const { of, files } = await recordsOf(id)
     const [picture, notes] = of('attachments')
+    // The pages of this archive are Godwit's own, so the address is that of the forge.
+    for (const { old_url, url } of [picture!, notes!])
+      assert.equal(old_url, `${forge.url}/attachments/${String(url).split('/').at(-1)}`)
     const path = String(picture?.asset_url).replace('tarball://root/', '')
     assert.equal(files.get(path), String(PICTURE))
     const issue = of('issues').find(({ url }) => String(url).endsWith('/issues/1'))

@@ -15,6 +15,7 @@ import {
 } from '../client/forge-values.ts'
 import {
   commentFact,
+  dependencyFacts,
   eventFacts,
   isPull,
   issueFact,
@@ -110,6 +111,7 @@ async function readGroup(context: IssueContext, knownPull: JsonObject | undefine
   const pull = isPull(issue) ? await readReviews(context, knownPull) : undefined
   const timeline = await readTimeline(context, pull?.inlineComments ?? 0)
   const comments = await readComments(context, timeline)
+  const dependencies = await readDependencies(context, timeline)
   people.collect([issue, comments, timeline])
   await addAttachments(context, issueOrPullOf(issue), issue)
   const issueComments = await commentFacts(context, comments)
@@ -122,12 +124,12 @@ async function readGroup(context: IssueContext, knownPull: JsonObject | undefine
   const facts: Facts = {
     ...(pull
       ? {
-          pull_requests: [pullFact(pull.responses, reactions)],
+          pull_requests: [{ ...pullFact(pull.responses, reactions), ...dependencies }],
           pull_request_reviews: pull.reviews,
           pull_request_review_threads: pull.threads,
           pull_request_review_comments: pull.comments,
         }
-      : { issues: [issueFact(fullName, issue, reactions)] }),
+      : { issues: [{ ...issueFact(fullName, issue, reactions), ...dependencies }] }),
     issue_comments: issueComments,
     issue_events: events,
     attachments: attachments.map(({ fact }) => fact),
@@ -169,6 +171,16 @@ async function readTimeline(context: IssueContext, inlineComments: number): Prom
     notes.addNoTimeline(forge.version)
     return []
   }
+}
+
+/** The timeline does not tell which of two issues depends on the other, so they are requested if it has a dependency. */
+async function readDependencies(context: IssueContext, timeline: readonly JsonObject[]) {
+  const hasDependency = timeline.some((entry) => stringIn(entry, 'type') === 'add_dependency')
+  if (!hasDependency || !context.forge.can.dependencies) return {}
+  const part = `issues/${context.issueNumber}/dependencies`
+  // The forge responds with 404 if dependencies are turned off.
+  const listed = await ifExists(context, () => listPart(context, part))
+  return listed && listed.length > 0 ? { dependsOn: dependencyFacts(listed) } : {}
 }
 
 /** This endpoint has no pages in any version. The number of comments in the issue may be wrong, so the timeline is checked too. */

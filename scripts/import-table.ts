@@ -75,12 +75,12 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
   },
   'src/importer': {
     imports: [
-      ...['src/formats', 'src/sources', 'src/records', 'src/archive', 'src/blobs', 'src/git'],
-      'src/lib',
+      ...['src/formats', 'src/sources/forge', 'src/sources', 'src/records', 'src/archive'],
+      ...['src/blobs', 'src/git', 'src/lib'],
     ],
     entries: [
-      ...['check-archive.ts', 'convert.ts', 'list-people.ts', 'restore-archive.ts'],
-      ...['summarize-archive.ts', 'verify-archive.ts'],
+      ...['check-archive.ts', 'compare/compare.ts', 'compare/comparison-page.ts', 'convert.ts'],
+      ...['list-people.ts', 'restore-archive.ts', 'summarize-archive.ts', 'verify-archive.ts'],
     ],
   },
   'src/formats': {
@@ -149,6 +149,7 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
       'client/forge-address.ts',
       'connect-forge.ts',
       'forge-token.ts',
+      'open-host.ts',
     ],
   },
   'src/records': { imports: ['src/lib'] },

@@ -28,6 +28,7 @@ const groups = {
     restore:
       'restore bare repositories from an archive (a file, or a directory it was unpacked into)',
     convert: 'convert archives, and project exports of GitLab, to other formats',
+    compare: 'compare an archive with another one, or with a host as it is now',
     gitlab: 'download project exports from a GitLab server',
   },
   'Client for Godwit and GitHub:': {
@@ -68,6 +69,7 @@ const loaders: Record<CommandName, () => Promise<AddCommand>> = {
   verify: async () => (await import('./verify.ts')).verifyCommand,
   restore: async () => (await import('./restore.ts')).restoreCommand,
   convert: async () => (await import('./convert.ts')).convertCommand,
+  compare: async () => (await import('./compare.ts')).compareCommand,
   gitlab: async () => (await import('./gitlab.ts')).gitlabCommands,
   auth: async () => (await import('./auth.ts')).authCommands,
   admin: async () => (await import('./admin.ts')).adminCommands,

@@ -162,8 +162,9 @@ export async function hasForgeError(response: HttpResponse): Promise<boolean> {
   })
   try {
     const { message, url, documentation_url } = JSON.parse(text)
-    // Gitea 1.15 calls the field documentation_url, later versions call it url.
-    return typeof message === 'string' && /\/api\/swagger$/.test(url ?? documentation_url)
+    // Gitea 1.15 and GitHub call the field documentation_url, later versions of Gitea call it url.
+    const isKnown = /\/api\/swagger$|^https:\/\/(?:docs|developer)\.github\.com\//
+    return typeof message === 'string' && isKnown.test(url ?? documentation_url)
   } catch {
     return false
   }

@@ -79,8 +79,9 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
       ...['src/blobs', 'src/git', 'src/lib'],
     ],
     entries: [
-      ...['check-archive.ts', 'convert.ts', 'finish/finish-dump.ts', 'list-people.ts'],
-      ...['restore-archive.ts', 'summarize-archive.ts', 'verify-archive.ts'],
+      ...['check-archive.ts', 'compare/compare.ts', 'compare/comparison-page.ts', 'convert.ts'],
+      ...['finish/finish-dump.ts', 'list-people.ts', 'restore-archive.ts', 'summarize-archive.ts'],
+      'verify-archive.ts',
     ],
   },
   'src/formats': {
@@ -151,6 +152,7 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
       ...['client/http-response.ts', 'client/known-forge.ts', 'client/open-file.ts'],
       'connect-forge.ts',
       'forge-token.ts',
+      'open-host.ts',
     ],
   },
   'src/records': { imports: ['src/lib'] },

@@ -35,9 +35,9 @@ export function addCommand(
   return withExamples(addSettings(command), ...examples)
 }
 
-/** Adds all settings as options, except one whose name the command uses for an option of its own. */
-export function addSettings(command: Command, except?: OptionName): Command {
-  for (const name of optionNames) if (name !== except) addSetting(command, name)
+/** Adds all settings as options, except those whose name the command uses for an option of its own. */
+export function addSettings(command: Command, ...except: OptionName[]): Command {
+  for (const name of optionNames) if (!except.includes(name)) addSetting(command, name)
   return command.addHelpText('after', () => `\n${paint('bold', SETTINGS)} godwit help settings`)
 }
 

@@ -35,6 +35,8 @@ const exitCodesByClass: readonly [errorClass: new (...args: never[]) => Error, e
     [SecretNeeded, EXIT.misused],
     [DownloadFailed, EXIT.unreachable],
     [RequestRejected, EXIT.refused],
+    [ForgeRequestFailed, EXIT.refused],
+    [ForgeUnavailable, EXIT.unreachable],
     [RightsUnavailable, EXIT.unreachable],
     [ServerBusy, EXIT.unreachable],
     [ServerError, EXIT.unreachable],

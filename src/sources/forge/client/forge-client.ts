@@ -30,6 +30,14 @@ export interface ForgeOptions {
   budget?: ForgeBudget
   /** Origins of the forge's object storage. A download follows a redirect to one of them, without the token. */
   storageOrigins?: readonly string[]
+  /** The path of the API below `url`. */
+  apiPath?: string
+  /** Whether the token is sent as a password, which the addresses of git and git-lfs require. */
+  isPassword?: boolean
+  /** Whether the author that the forge only shows as text, because the content came from another host, replaces the account. */
+  showsOriginalAuthors?: boolean
+  /** The longest time that a request waits if the forge asks for it. For a longer one it rejects, so that a job goes back to the queue. */
+  maxWaitMs?: number
   /** How long to wait for the response, and then for each part of its body. */
   timeoutMs?: number
   /** Pause before the second attempt; it doubles for the third. */
@@ -66,7 +74,6 @@ export interface Change {
 const MAX_ATTEMPTS = 3
 /** An upload gets more time for each byte: this is 50 kB/s. */
 const MIN_UPLOAD_BYTES_PER_MS = 50
-/** For a shorter Retry-After the client waits and retries. For a longer one it rejects, so that the job goes back to the queue. */
 const MAX_WAIT_MS = 2000
 /** When to retry if the forge is unreachable or sent 429 without Retry-After. */
 export const RETRY_AFTER_MS = 30_000
@@ -84,6 +91,7 @@ export class ForgeClient {
   readonly #headers: Record<string, string>
   readonly #budget: ForgeBudget | undefined
   readonly #storageOrigins: readonly string[]
+  readonly #options: ForgeOptions
   readonly #timeoutMs: number
   readonly #pauseMs: number
   readonly #now: () => number
@@ -93,7 +101,8 @@ export class ForgeClient {
   constructor(options: ForgeOptions) {
     this.url = normalizeForgeUrl(options.url)
     this.#origin = new URL(this.url).origin
-    const authorization = options.token && { authorization: `token ${options.token}` }
+    this.#options = options
+    const authorization = options.token && { authorization: authorizationOf(options) }
     this.#headers = { ...authorization, 'user-agent': 'godwit' }
     this.#budget = options.budget
     this.#storageOrigins = options.storageOrigins ?? []
@@ -107,27 +116,33 @@ export class ForgeClient {
   /** Returns the time of the forge's clock, according to its last response. */
   now = () => this.#now() + this.#clockAheadMs
 
-  /** Gets JSON below `/api/v1`. `path` begins with a slash and has its segments encoded. */
+  /** Gets JSON below the path of the API. `path` begins with a slash and has its segments encoded. */
   get(path: string, query: Query, signal: AbortSignal): Promise<ForgeResponse> {
     const search = new URLSearchParams(
       Object.entries(query).map(([name, value]) => [name, String(value)]),
     ).toString()
-    const url = `${this.url}/api/v1${path}${search && `?${search}`}`
+    const { apiPath = '/api/v1', showsOriginalAuthors } = this.#options
+    const url = `${this.url}${apiPath}${path}${search && `?${search}`}`
     return this.#retry(url, signal, async (timeout) => {
       const headers = { accept: 'application/json' }
       const response = await this.#send(url, { method: 'GET', headers }, timeout.signal)
       this.#rejectRedirect(response, url, URL_ADVICE)
       await this.#rejectFailure(response, url)
       const body = await readJson(response, withoutQuery(url), timeout.renew)
+      if (showsOriginalAuthors) showOriginalAuthors(body)
       return { body, header: response.header }
     })
   }
 
   /** Requests a file. `path` is relative to the forge's URL. The caller reads or discards the body of the response. */
-  download(path: string, signal: AbortSignal): Promise<HttpResponse> {
+  download(
+    path: string,
+    signal: AbortSignal,
+    accept = 'application/octet-stream',
+  ): Promise<HttpResponse> {
     return this.#retry(`${this.url}${path}`, signal, async (timeout) => {
       let url = `${this.url}${path}`
-      let response = await this.#send(url, { method: 'GET', headers: {} }, timeout.signal)
+      let response = await this.#send(url, { method: 'GET', headers: { accept } }, timeout.signal)
       const target = redirectTarget(response, url)
       if (target && this.#storageOrigins.includes(target.origin)) {
         response.discard()
@@ -196,8 +211,9 @@ export class ForgeClient {
     const isLast = attempts >= maxAttempts
     if (error instanceof ForgeUnavailable) {
       const waitMs = error.dueAt - this.#now()
+      const maxWaitMs = this.#options.maxWaitMs ?? MAX_WAIT_MS
       const isSpent = attempts === MAX_ATTEMPTS
-      if (error.reason !== 'rate_limited' || waitMs > MAX_WAIT_MS || isSpent) throw error
+      if (error.reason !== 'rate_limited' || waitMs > maxWaitMs || isSpent) throw error
       return Math.max(0, waitMs)
     }
     if (error instanceof ForgeRequestFailed && !(error instanceof ForgeServerError)) throw error
@@ -232,7 +248,13 @@ export class ForgeClient {
     const reason = isRead && status !== 404 ? undefined : await readForgeError(response)
     response.discard()
     const isFromForge = reason !== undefined
-    let error = this.#errorOf(status, response.header('retry-after'), url, isFromForge)
+    // GitHub sends when the limit is reset, in seconds since 1970, instead of Retry-After.
+    const reset = response.header('x-ratelimit-remaining') === '0' && status !== 404
+    const resetAt = reset
+      ? new Date(Number(response.header('x-ratelimit-reset')) * 1000)
+      : undefined
+    const retryAfter = response.header('retry-after') ?? resetAt?.toString()
+    let error = this.#errorOf(status, retryAfter, url, isFromForge)
     if (!isRead && status >= 400 && status <= 499 && status !== 401 && status !== 429) {
       const why = reason ? `: ${oneLine(reason).slice(0, MAX_REASON_LENGTH)}` : ''
       const message = `${method} ${withoutQuery(url)} was refused with status ${status}${why}`
@@ -280,6 +302,25 @@ export class ForgeClient {
 }
 
 const MAX_REASON_LENGTH = 200
+
+export const authorizationOf = ({
+  token,
+  isPassword,
+}: Pick<ForgeOptions, 'token' | 'isPassword'>): string =>
+  isPassword
+    ? `Basic ${Buffer.from(`x-access-token:${token}`).toString('base64')}`
+    : `token ${token}`
+
+/** Forgejo sends the original author of issues and comments. Those of reactions are accounts such as `bob(Git)` with the id -1. */
+function showOriginalAuthors(value: unknown): void {
+  if (typeof value !== 'object' || value === null) return
+  const { original_author: original, user } = value as Record<string, unknown>
+  const { id, login } = (user ?? {}) as Record<string, unknown>
+  const reactor = id === -1 ? /^(.+)\([^()]*\)$/.exec(String(login))?.[1] : undefined
+  const author = original || reactor
+  if (typeof author === 'string') Object.assign(value, { user: { id: 0, login: author } })
+  for (const each of Object.values(value)) showOriginalAuthors(each)
+}
 
 const URL_ADVICE = 'If that is the forge, set --forge to its URL'
 const STORAGE_ADVICE = "If that is the forge's object storage, name it with --forge-storage-origins"

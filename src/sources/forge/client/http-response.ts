@@ -179,8 +179,9 @@ export async function readForgeError(response: HttpResponse): Promise<string | u
   })
   try {
     const { message, url, documentation_url } = JSON.parse(text)
-    // Gitea 1.15 calls the field documentation_url, later versions call it url.
-    const isError = typeof message === 'string' && /\/api\/swagger$/.test(url ?? documentation_url)
+    // Gitea 1.15 and GitHub call the field documentation_url, later versions of Gitea call it url.
+    const isKnown = /\/api\/swagger$|^https:\/\/(?:docs|developer)\.github\.com\//
+    const isError = typeof message === 'string' && isKnown.test(url ?? documentation_url)
     return isError ? message : undefined
   } catch {
     return undefined

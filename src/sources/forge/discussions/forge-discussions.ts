@@ -25,8 +25,10 @@ interface FoundChanges {
 const REUSE_CHANGES_MS = 60_000
 
 /** Implements Discussions for Gitea and Forgejo over REST. */
-export function forgeDiscussions(options: ForgeOptions): Discussions & { requests(): number } {
-  const client = new ForgeClient(options)
+export function forgeDiscussions(
+  options: ForgeOptions,
+  client = new ForgeClient(options),
+): Discussions & { requests(): number } {
   const now = options.now ?? Date.now
   const getForge = knownForgeCache(client, now)
   const found = new Map<string, FoundChanges>()

@@ -3,6 +3,8 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { type CommandLine, commandLine } from './command-line.ts'
+import type { FakeForge } from './forge/fake-forge.ts'
+import type { Comment, Issue, Pull, Repository } from './forge/forge-data.ts'
 import { type GitHost, gitHost } from './git-host.ts'
 import {
   DISCUSSED_FILES,
@@ -11,6 +13,7 @@ import {
   makeDiscussedRepositories,
   writeUnpackedArchive,
 } from './gitea-archive.ts'
+import { readDump } from './gitea-dump-reader.ts'
 
 export const LFS_TEXT = 'a large object'
 export const LFS_OID = createHash('sha256').update(LFS_TEXT).digest('hex')
@@ -158,4 +161,91 @@ export async function finishScene(
   const finish: FinishScene['finish'] = (...more) =>
     godwit(['finish', dumps, '--forge', url, '--token-file', tokenFile, ...more])
   return { ...line, host, dumps, people, finish }
+}
+
+const secondsOf = (time: string) => Math.floor(Date.parse(time) / 1000)
+
+/** Creates what `restore-repo` creates from the dumps: texts, comments, reviews and releases, all of the administrator. */
+export function restoreInto({ world }: FakeForge, dumps: string): void {
+  const admin = world.users.get('root')!
+  for (const login of ['anna', 'bob']) world.addUser(login)
+  const corp = world.addUser('corp', { isOrganization: true })
+  world.addTeam(corp, 'Owners', 'owner', [admin])
+  for (const [folder, owner] of [
+    ['alice/site', 'anna'],
+    ['corp/empty', 'corp'],
+    ['corp/quiet', 'corp'],
+  ] as const) {
+    const dump = readDump(join(dumps, folder))
+    const repository = world.addRepository(world.users.get(owner)!, dump.repository.name!)
+    repository.topics = dump.topics
+    const all = [...dump.issues, ...dump.pulls].sort((a, b) => a.number - b.number)
+    for (const { number, title, content, is_locked, created, updated } of all) {
+      repository.nextNumber = number
+      const isPull = dump.pulls.some((pull) => pull.number === number)
+      const issue = isPull ? world.addPull(repository, admin) : world.addIssue(repository, admin)
+      for (const comment of dump.comments.get(number) ?? []) {
+        const at = { created: secondsOf(comment.created), updated: secondsOf(comment.created) }
+        world.addComment(issue, admin, comment.content, at)
+      }
+      for (const review of dump.reviews.get(number) ?? []) {
+        const added = world.addReview(
+          issue as Issue & { pull: Pull },
+          admin,
+          'COMMENT',
+          review.content,
+        )
+        for (const { tree_path, line, content } of review.comments)
+          world.addLineComment(issue, added, admin, tree_path, Math.abs(line)).body = content
+      }
+      const times = { created: secondsOf(created), updated: secondsOf(updated) }
+      Object.assign(issue, { title, body: content, isLocked: is_locked, ...times })
+    }
+    for (const { tag_name, name, body, draft } of dump.releases)
+      world.addRelease(repository, admin, tag_name, { name, body, draft })
+  }
+}
+
+/** Returns everything that `finish` changes on a forge. Addresses of attachments have their names instead of UUIDs. */
+export function finishedState({ world, url }: FakeForge) {
+  const text = (body: string) =>
+    body.replaceAll(new RegExp(`${url}/attachments/([0-9a-f-]{36})`, 'g'), (_, uuid: string) => {
+      return `new:${world.findAsset(uuid)?.name}`
+    })
+  const files = ({ assets }: Pick<Issue, 'assets'>) =>
+    assets.map(({ name, bytes }) => `${name}: ${Buffer.from(bytes)}`)
+  const comment = (each: Comment) => ({
+    type: each.type,
+    body: text(each.body),
+    files: files(each),
+  })
+  const issue = (each: Issue) => ({
+    ...{ number: each.number, body: text(each.body), files: files(each), isLocked: each.isLocked },
+    assignees: each.assignees.map(({ login }) => login),
+    due: each.due && new Date(each.due * 1000).toISOString().slice(0, 10),
+    pinOrder: each.pinOrder,
+    dependencies: each.dependencies.map(({ number }) => number),
+    comments: each.comments.map(comment),
+  })
+  const repository = (each: Repository) => ({
+    ...{ name: `${each.owner.login}/${each.name}`, isPrivate: each.isPrivate },
+    ...{ isArchived: each.isArchived, isTemplate: each.isTemplate, website: each.website },
+    ...{ topics: each.topics, lfs: [...each.lfs] },
+    collaborators: Array.from(each.collaborators, ([{ login }, permission]) => [login, permission]),
+    protections: each.protections.map(({ rule_name, required_approvals, ...rule }) => [
+      ...[rule_name, required_approvals, rule.push_whitelist_usernames],
+    ]),
+    issues: Array.from(each.issues.values(), issue),
+    releases: each.releases.map((release) => ({
+      ...{ tag: release.tag, body: text(release.body), files: files(release) },
+    })),
+  })
+  return {
+    repositories: Array.from(world.repositories.values(), repository),
+    teams: (world.teams.get('corp') ?? []).map((team) => ({
+      ...{ name: team.name, permission: team.permission },
+      members: Array.from(team.members, ({ login }) => login),
+      repositories: Array.from(team.repositories ?? [], ({ name }) => name),
+    })),
+  }
 }

@@ -174,6 +174,16 @@ export const REPOSITORY_READ_ROUTES: readonly [RegExp, RepositoryRoute][] = [
     },
   ],
   [
+    // Everyone who may write.
+    /^\/assignees$/,
+    ({ world, render }, repository) => {
+      const people = [...world.users.values()].filter(
+        (user) => !user.isAdmin && modeOf(world, repository, user) >= MODES.indexOf('write'),
+      )
+      return { body: people.map((each) => render.user(each)) }
+    },
+  ],
+  [
     /^\/collaborators$/,
     ({ render, url }, { collaborators }) =>
       countedPage([...collaborators.keys()], url.searchParams, (each) => render.user(each)),

@@ -11,7 +11,7 @@ import {
   restoreInto,
 } from '../support/finish-scene.ts'
 import { startForge } from '../support/forge/fake-forge.ts'
-import { GITEA_1_15 } from '../support/forge/render.ts'
+import { FORGEJO_11, GITEA_1_15 } from '../support/forge/render.ts'
 import { GITEA, giteaServer } from '../support/gitea-server.ts'
 import { temporaryDirectory } from '../support/sample-repositories.ts'
 
@@ -123,6 +123,48 @@ test('finish names once what an old version cannot do', async (t) => {
   )
   const [site] = finishedState(forge).repositories
   assert.deepEqual([site!.isArchived, site!.lfs], [true, [LFS_OID]])
+})
+
+test('finish keeps the times on a Forgejo, under another owner and with other people', async (t) => {
+  const { forge, finish, folder } = await startScene(t, { dialect: FORGEJO_11 })
+  const { world } = forge
+  const anna = world.users.get('anna')!
+  world.rename(anna, 'team')
+  world.redirects.clear()
+  const issues = [...world.findRepository('team', 'site')!.issues.values()]
+  const times = () => issues.map(({ updated, comments }) => [updated, comments[0]?.updated])
+  const before = times()
+  const people = join(folder, 'others.csv')
+  await writeFile(people, 'zoe,bob\n')
+  const { code, output } = await finish(
+    ...['--owner', 'team', '--repository', 'alice/site', '--people', people],
+  )
+  assert.equal(code, 0, output)
+  assert.deepEqual(times(), before)
+  assert.equal(issues[1]!.assignees.length, 0)
+  assert.deepEqual(issues[1]!.dependencies, [issues[0]])
+  const { collaborators, protections } = world.findRepository('team', 'site')!
+  assert.deepEqual([...collaborators.values()], ['admin'])
+  assert.deepEqual(protections[0]!.push_whitelist_usernames, ['bob'])
+})
+
+test('finish uploads nothing twice if the answer to an upload is lost', async (t) => {
+  const { forge, finish } = await startScene(t)
+  const lost = new Set<string>()
+  forge.faultFor = ({ path, headers }) => {
+    if (!path.endsWith('/assets') || !headers['content-length'] || lost.has(path)) return undefined
+    lost.add(path)
+    return { change: () => ({ status: 502, body: {} }) }
+  }
+  const { code, output } = await finish('--repository', 'alice/site')
+  assert.equal(code, 0, output)
+  assert.equal(lost.size, 5)
+  const [site] = finishedState(forge).repositories
+  const holders = [...site!.issues, ...site!.issues.flatMap(({ comments }) => comments)]
+  assert.deepEqual([...holders, ...site!.releases].flatMap(({ files }) => files).sort(), [
+    ...['line.txt: on a line', 'notes.txt: of a release', 'same.txt: same', 'same.txt: same'],
+    ...['shot ü.txt: of an issue', 'unlinked.txt: not linked'],
+  ])
 })
 
 test('finish goes on after refused steps, names them, and tries them again', async (t) => {

@@ -21,6 +21,9 @@ export interface FinishRunOptions {
 }
 
 const MAX_ATTEMPTS = 4
+/** The pause before the second attempt, if the server does not ask for another; it doubles for each further one. */
+const FIRST_PAUSE_MS = 1000
+/** The longest pause that a server may ask for. After a longer one, the user starts the command again. */
 const MAX_WAIT_MS = 10 * 60_000
 
 /** Does steps on one server, and collects what was done and what was not. */
@@ -82,7 +85,8 @@ export class FinishRun {
       } catch (error) {
         signal.throwIfAborted()
         if (error instanceof ForgeUnavailable || error instanceof ForgeServerError) {
-          const waitMs = error instanceof ForgeUnavailable ? error.dueAt - Date.now() : 1000
+          const isLimited = error instanceof ForgeUnavailable && error.reason === 'rate_limited'
+          const waitMs = isLimited ? error.dueAt - Date.now() : FIRST_PAUSE_MS * 2 ** (attempts - 1)
           if (attempts < MAX_ATTEMPTS && waitMs <= MAX_WAIT_MS) {
             this.#options.onWait(`${error.message}; trying again`)
             await sleep(Math.max(0, waitMs), undefined, { signal })

@@ -74,7 +74,15 @@ export function isKnownRequest(dialect: Dialect, method: string, path: string): 
 /** Returns what `/swagger.v1.json` says about the requests that this version has. */
 export function describeApi(dialect: Dialect) {
   const paths: Record<string, Record<string, object>> = {}
+  const isForgejo = !/^1\./.test(dialect.version)
+  const time = [{ name: 'updated_at', in: 'query' }]
   for (const { method, template, since } of ROUTES)
-    if (since <= versionOf(dialect)) paths[template] = { ...paths[template], [method]: {} }
-  return { swagger: '2.0', basePath: '/api/v1', info: { version: dialect.version }, paths }
+    if (since <= versionOf(dialect)) {
+      const operation = isForgejo && /\/assets$/.test(template) ? { parameters: time } : {}
+      paths[template] = { ...paths[template], [method]: operation }
+    }
+  const properties = { body: {}, ...(isForgejo && { updated_at: {} }) }
+  const definitions = { EditIssueOption: { properties }, EditIssueCommentOption: { properties } }
+  const info = { version: dialect.version }
+  return { swagger: '2.0', basePath: '/api/v1', info, paths, definitions }
 }

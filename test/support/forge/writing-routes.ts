@@ -464,11 +464,12 @@ export const WRITE_ROUTES: readonly [string, RegExp, Route][] = [
   [
     'PATCH',
     at('/issues/comments/(\\d+)'),
-    inRepository(({ world, body, render }, repository, id) => {
+    inRepository((context, repository, id) => {
+      const { world, body, render } = context
       const found = world.findComment(repository, Number(id))
       if (!found) return undefined
       found.comment.body = text(body.body)
-      found.comment.updated = world.clock()
+      found.comment.updated = timeOfChange(context)
       return { body: render.comment(repository, found.issue, found.comment) }
     }),
   ],
@@ -502,7 +503,10 @@ export const WRITE_ROUTES: readonly [string, RegExp, Route][] = [
   [
     'POST',
     at('/issues/(\\d+)/assets'),
-    onIssue((context, _, { assets }) => storeUpload(context, assets)),
+    onIssue((context, _, issue) => {
+      issue.updated = timeOfChange(context)
+      return storeUpload(context, issue.assets)
+    }),
   ],
   [
     'DELETE',
@@ -514,7 +518,9 @@ export const WRITE_ROUTES: readonly [string, RegExp, Route][] = [
     at('/issues/comments/(\\d+)/assets'),
     inRepository((context, repository, id) => {
       const found = context.world.findComment(repository, Number(id))
-      return found && storeUpload(context, found.comment.assets)
+      if (!found) return undefined
+      found.comment.updated = timeOfChange(context)
+      return storeUpload(context, found.comment.assets)
     }),
   ],
   [
@@ -652,6 +658,13 @@ export const WRITE_ROUTES: readonly [string, RegExp, Route][] = [
   ],
 ]
 
+/** Forgejo lets a client say when a change was made. */
+function timeOfChange({ world, url, body, dialect }: WriteContext): number {
+  const time = Date.parse(url.searchParams.get('updated_at') ?? text(body.updated_at))
+  const isForgejo = !/^1\./.test(dialect.version)
+  return isForgejo && !Number.isNaN(time) ? time / 1000 : world.clock()
+}
+
 const labelOf = (id: number, body: Record<string, unknown>) => ({
   id,
   name: text(body.name),
@@ -743,10 +756,11 @@ function editRepository(
 
 /** Returns an error if the edit names somebody who does not exist. */
 function editIssue(
-  { world, body, viewer }: WriteContext,
+  context: WriteContext,
   repository: Repository,
   issue: Issue,
 ): ForgeResponse | undefined {
+  const { world, body, viewer } = context
   const assignees = (body.assignees as string[] | undefined)?.map(
     (login) => world.users.get(login.toLowerCase()) ?? login,
   )
@@ -765,7 +779,7 @@ function editIssue(
   if (body.unset_due_date) issue.due = null
   if (typeof body.milestone === 'number')
     issue.milestone = repository.milestones.find(({ id }) => id === body.milestone) ?? null
-  issue.updated = world.clock()
+  issue.updated = timeOfChange(context)
   return undefined
 }
 

@@ -64,18 +64,15 @@ async function runFinish(
   const people = options.people === undefined ? undefined : await readPeople(options.people)
   using progress = progressLine(process.stderr)
   const steps: string[] = []
-  const run = await finishDump(
-    {
-      ...{ dump, url, token, repositories, owner, people, isDryRun },
-      onStep(text) {
-        if (isDryRun && options.json) steps.push(text)
-        else if (isDryRun) print(text)
-        else progress.update(undefined, text)
-      },
-      onWait: (message) => progress.print(message),
+  const run = await finishDump({
+    ...{ dump, url, token, repositories, owner, people, isDryRun, signal },
+    onStep(text) {
+      if (isDryRun && options.json) steps.push(text)
+      else if (isDryRun) print(text)
+      else progress.update(undefined, text)
     },
-    signal,
-  )
+    onWait: (message) => progress.print(message),
+  })
   progress.update(undefined, '')
   const { failed } = run
   const leftOut = Array.from(run.leftOut, ([reason, count]) => ({ reason, count }))

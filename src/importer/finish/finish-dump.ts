@@ -29,20 +29,18 @@ const JOURNAL = 'finish.journal'
  * Brings everything that `restore-repo` does not restore to the server, repository by repository. What an earlier run has done is not
  * done again. Rejects with ForgeUnavailable or ForgeRequestFailed if it cannot go on.
  */
-export async function finishDump(options: FinishOptions, signal: AbortSignal): Promise<FinishRun> {
-  const { dump, repositories, isDryRun } = options
+export async function finishDump(options: FinishOptions): Promise<FinishRun> {
+  const { dump, repositories, isDryRun, signal } = options
   const directories = await listDumps(dump, repositories)
   const server = await TargetServer.connect(options, signal)
   await using journal = await Journal.open(join(dump, JOURNAL), { isDryRun })
   const run = new FinishRun({ ...options, server, journal })
   for (const directory of directories) {
     const facts = await readFacts(join(directory, FINISH_FILE))
-    await finishRepository({ ...options, run, directory, facts }, signal).catch(
-      (error: unknown) => {
-        if (!(error instanceof ForgeRequestFailed) || error.status === 401) throw error
-        run.failed.push(`${directory}: ${error.message}`)
-      },
-    )
+    await finishRepository({ ...options, run, directory, facts }).catch((error: unknown) => {
+      if (!(error instanceof ForgeRequestFailed) || error.status === 401) throw error
+      run.failed.push(`${directory}: ${error.message}`)
+    })
     run.prepare = undefined
   }
   return run

@@ -48,19 +48,18 @@ export async function finishIssues(
   context: RepositoryContext,
   attachments: readonly AttachmentFact[],
   issues: readonly IssueFact[],
-  signal: AbortSignal,
 ): Promise<void> {
   if (attachments.length + issues.length === 0) return
-  const found = await scan(context, attachments, issues, signal)
+  const found = await scan(context, attachments, issues)
   const newAddresses = new Map<string, string>()
   for (const attachment of attachments) {
-    const uploaded = await finishAttachment(context, attachment, found, signal)
+    const uploaded = await finishAttachment(context, attachment, found)
     if (uploaded && attachment.address) newAddresses.set(attachment.address, uploaded)
   }
-  for (const text of found.texts) await rewriteText(context, text, newAddresses, signal)
-  const assignable = await listAssignable(context, issues, signal)
-  for (const issue of issues) await finishIssue(context, issue, found, assignable, signal)
-  await pinIssues(context, issues, found, signal)
+  for (const text of found.texts) await rewriteText(context, text, newAddresses)
+  const assignable = await listAssignable(context, issues)
+  for (const issue of issues) await finishIssue(context, issue, found, assignable)
+  await pinIssues(context, issues, found)
 }
 
 /** Reads all issues, comments and releases once, and keeps those that may have to be changed. */
@@ -68,7 +67,6 @@ async function scan(
   context: RepositoryContext,
   attachments: readonly AttachmentFact[],
   issues: readonly IssueFact[],
-  signal: AbortSignal,
 ): Promise<Found> {
   const { run, path } = context
   const { server } = run
@@ -86,7 +84,7 @@ async function scan(
   }
   const numbers = new Set(issues.map(({ number }) => number))
   for (const { on } of attachments) if ('number' in on) numbers.add(on.number)
-  for await (const { entries } of server.pages(`${path}/issues`, { state: 'all' }, signal))
+  for await (const { entries } of server.pages(`${path}/issues`, { state: 'all' }))
     for (const issue of entries) {
       const number = integerIn(issue, 'number')
       addText(`#${number}`, `${path}/issues/${number}`, issue)
@@ -95,7 +93,7 @@ async function scan(
     }
   if (attachments.length === 0) return found
   const seconds = new Set(attachments.map(({ on }) => commentKey(on)))
-  for await (const { entries } of server.pages(`${path}/issues/comments`, {}, signal))
+  for await (const { entries } of server.pages(`${path}/issues/comments`, {}))
     for (const comment of entries) {
       const url = stringIn(comment, 'issue_url') || stringIn(comment, 'pull_request_url')
       const [number, id] = [Number(url.split('/').at(-1)), integerIn(comment, 'id')]
@@ -103,21 +101,21 @@ async function scan(
       const second = Math.floor(Date.parse(stringIn(comment, 'created_at')) / 1000)
       const key = commentKey({ kind: 'comment', number, second, rank: 0 })
       if (!seconds.has(key)) continue
-      const others = found.comments.get(key) ?? []
-      const all = [...others, { id, time: stringIn(comment, 'updated_at') }]
+      const all = found.comments.get(key) ?? []
+      all.push({ id, time: stringIn(comment, 'updated_at') })
       found.comments.set(
         key,
         all.sort((a, b) => a.id - b.id),
       )
     }
-  for (const release of await server.list(`${path}/releases`, signal)) {
+  for (const release of await server.list(`${path}/releases`)) {
     found.releases.set(stringIn(release, 'tag_name'), release)
     const id = integerIn(release, 'id')
     addText(`the release ${stringIn(release, 'tag_name')}`, `${path}/releases/${id}`, release)
   }
   const pulls = new Set(attachments.flatMap(({ on }) => (on.kind === 'review' ? [on.number] : [])))
   for (const number of pulls)
-    for (const comment of await reviewComments(context, number, signal)) {
+    for (const comment of await reviewComments(context, number)) {
       const at = `${path}/issues/comments/${integerIn(comment, 'id')}`
       found.reviews.set(number, [...(found.reviews.get(number) ?? []), at])
       addText(`a review of #${number}`, at, comment)
@@ -132,15 +130,14 @@ const commentKey = (on: AttachmentPlace): string =>
 async function reviewComments(
   { run, path }: RepositoryContext,
   number: number,
-  signal: AbortSignal,
 ): Promise<JsonObject[]> {
   const { server } = run
-  const reviews = await server.list(`${path}/pulls/${number}/reviews`, signal)
+  const reviews = await server.list(`${path}/pulls/${number}/reviews`)
   const comments: JsonObject[] = []
   for (const { id } of reviews)
-    comments.push(...(await server.list(`${path}/pulls/${number}/reviews/${id}/comments`, signal)))
+    comments.push(...(await server.list(`${path}/pulls/${number}/reviews/${id}/comments`)))
   if (!server.can('timeline')) return comments
-  const timeline = await server.list(`${path}/issues/${number}/timeline`, signal)
+  const timeline = await server.list(`${path}/issues/${number}/timeline`)
   return [...comments, ...timeline.filter(({ type }) => type === 'review')]
 }
 
@@ -166,7 +163,6 @@ async function finishAttachment(
   context: RepositoryContext,
   attachment: AttachmentFact,
   found: Found,
-  signal: AbortSignal,
 ): Promise<string | undefined> {
   const { run, directory, fullName } = context
   const { name, bytes, contentType } = attachment
@@ -182,24 +178,24 @@ async function finishAttachment(
     return address
   }
   for (const path of [place.path, ...(place.alsoAt ?? [])]) {
-    const existing = await findUploaded(context, path, attachment, found.claimed, signal)
+    const existing = await findUploaded(context, path, attachment, found.claimed)
     if (existing) return await keep(existing)
   }
   let [address, isFirst] = [run.isDryRun ? DRY_RUN_ADDRESS : undefined, true]
   const upload = async () => {
     const path = join(directory, attachment.file)
-    if ((await digestFile(path, signal)) !== attachment.sha256)
+    if ((await digestFile(path, run.signal)) !== attachment.sha256)
       throw new ForgeRequestFailed(0, `${path} is damaged (SHA-256)`)
     // An earlier attempt may have reached the server.
     const done = isFirst
       ? undefined
-      : await findUploaded(context, place.path, attachment, found.claimed, signal)
+      : await findUploaded(context, place.path, attachment, found.claimed)
     isFirst = false
     const file = { path, name, contentType, bytes }
-    address = await keep(done ?? (await run.server.upload(place.path, file, place.query, signal)))
+    address = await keep(done ?? (await run.server.upload(place.path, file, place.query)))
   }
   const text = `${fullName}: upload ${name} (${formatBytes(bytes)}) to ${place.shown}`
-  await run.step('attachments', text, upload, signal)
+  await run.step('attachments', text, upload)
   return address
 }
 
@@ -223,50 +219,44 @@ function placeOn(
   { on, name, address }: AttachmentFact,
   found: Found,
 ): Place | undefined {
-  const { server } = run
-  const timeOf = (operation: Operation, time: string): Record<string, string> =>
-    time && server.takesTime(operation) ? { updated_at: time } : {}
+  const placeAt = (target: string, shown: string, operation: Operation, time: string) => {
+    if (!run.server.can(operation))
+      return run.cannot(`attach files to ${operation === 'issueFiles' ? 'issues' : 'comments'}`)
+    const query = time && run.server.takesTime(operation) ? { updated_at: time } : {}
+    return { path: `${target}/assets`, shown, query }
+  }
   const onIssue = (number: number) => {
-    if (!server.can('issueFiles')) return run.cannot('attach files to issues')
-    const query = timeOf('issueFiles', stringIn(found.issues.get(number) ?? {}, 'updated_at'))
-    return { path: `${path}/issues/${number}/assets`, shown: `#${number}`, query }
+    const time = stringIn(found.issues.get(number) ?? {}, 'updated_at')
+    return placeAt(`${path}/issues/${number}`, `#${number}`, 'issueFiles', time)
   }
-  const onComment = ({ id, time, number }: { id: number; time: string; number: number }) => {
-    if (!server.can('commentFiles')) return run.cannot('attach files to comments')
-    const query = timeOf('commentFiles', time)
-    return { path: `${path}/issues/comments/${id}/assets`, shown: `a comment of #${number}`, query }
-  }
-  const missing = (what: string) =>
+  const missing = (what: string): undefined =>
     void run.failed.push(`${fullName}: ${name}: ${what} is not on the server`)
   switch (on.kind) {
     case 'issue':
-      return onIssue(on.number) ?? undefined
+      return onIssue(on.number)
     case 'comment': {
       const comment = found.comments.get(commentKey(on))?.[on.rank]
-      if (!comment) return missing(`its comment of #${on.number}`) ?? undefined
-      return onComment({ ...comment, number: on.number }) ?? undefined
+      if (!comment) return missing(`its comment of #${on.number}`)
+      const target = `${path}/issues/comments/${comment.id}`
+      return placeAt(target, `a comment of #${on.number}`, 'commentFiles', comment.time)
     }
     case 'review': {
       const links = new Map([[address ?? '', '']])
+      const reviews = found.reviews.get(on.number) ?? []
       const text = found.texts.find(
-        ({ path, body }) => /\/comments\/\d+$/.test(path) && replaceAddresses(body, links) !== body,
+        ({ path, body }) => reviews.includes(path) && replaceAddresses(body, links) !== body,
       )
-      if (!text) {
-        const alsoAt = (found.reviews.get(on.number) ?? []).map((comment) => `${comment}/assets`)
-        const place = onIssue(on.number)
-        return place ? { ...place, alsoAt } : undefined
-      }
-      const id = Number(text.path.split('/').at(-1))
-      return onComment({ id, time: text.updatedAt, number: on.number }) ?? undefined
+      if (text) return placeAt(text.path, text.shown, 'commentFiles', text.updatedAt)
+      const place = onIssue(on.number)
+      return place && { ...place, alsoAt: reviews.map((comment) => `${comment}/assets`) }
     }
     case 'release': {
       const id = integerIn(found.releases.get(on.tag) ?? {}, 'id')
-      if (!id) return missing(`the release ${on.tag}`) ?? undefined
+      if (!id) return missing(`the release ${on.tag}`)
       return { path: `${path}/releases/${id}/assets`, shown: `the release ${on.tag}`, query: {} }
     }
     case 'none':
-      run.leaveOut('attachments of texts that the server does not have')
-      return undefined
+      return run.leaveOut('attachments of texts that the server does not have')
   }
 }
 
@@ -276,15 +266,14 @@ async function findUploaded(
   path: string,
   { name, bytes, sha256 }: AttachmentFact,
   claimed: ReadonlySet<string>,
-  signal: AbortSignal,
 ): Promise<JsonObject | undefined> {
-  for (const asset of await run.server.list(path, signal)) {
+  for (const asset of await run.server.list(path)) {
     const uuid = stringIn(asset, 'uuid')
     if (stringIn(asset, 'name') !== name || integerIn(asset, 'size') !== bytes) continue
     if (claimed.has(uuid)) continue
     const hash = createHash('sha256')
     try {
-      for await (const chunk of run.server.openAttachment(uuid, bytes, signal)) hash.update(chunk)
+      for await (const chunk of run.server.openAttachment(uuid, bytes)) hash.update(chunk)
     } catch (error) {
       // The server may redirect to an object storage.
       if (error instanceof ForgeRequestFailed) return asset
@@ -300,30 +289,28 @@ async function rewriteText(
   { run, fullName }: RepositoryContext,
   { path, shown, body, updatedAt }: Text,
   addresses: ReadonlyMap<string, string>,
-  signal: AbortSignal,
 ): Promise<void> {
   if (replaceAddresses(body, addresses) === body) return
   const option = /\/comments\/\d+$/.test(path) ? 'EditIssueCommentOption' : 'EditIssueOption'
   const isRelease = path.includes('/releases/')
-  const time = !isRelease && run.server.takesTime(option) && { updated_at: updatedAt }
+  const time = !isRelease && run.server.hasField(option, 'updated_at') && { updated_at: updatedAt }
   const rewrite = async () => {
-    const now = stringIn((await run.server.find(path, signal)) ?? { body }, 'body')
+    const now = stringIn((await run.server.find(path)) ?? { body }, 'body')
     const wanted = replaceAddresses(now, addresses)
     if (wanted === now) return
-    const changed = await run.server.write('PATCH', path, { body: wanted, ...time }, signal)
+    const changed = await run.server.write('PATCH', path, { body: wanted, ...time })
     if (stringIn(changed, 'body') !== wanted)
       throw new ForgeRequestFailed(200, 'the server did not change the text')
   }
-  await run.step('texts', `${fullName}: change the links in ${shown}`, rewrite, signal)
+  await run.step('texts', `${fullName}: change the links in ${shown}`, rewrite)
 }
 
 async function listAssignable(
   { run, path }: RepositoryContext,
   issues: readonly IssueFact[],
-  signal: AbortSignal,
 ): Promise<Set<string>> {
   const isNeeded = issues.some(({ assignees }) => assignees.length > 0)
-  const people = isNeeded ? await run.server.list(`${path}/assignees`, signal) : []
+  const people = isNeeded ? await run.server.list(`${path}/assignees`) : []
   return new Set(people.map((each) => loginOf(each).toLowerCase()))
 }
 
@@ -332,7 +319,6 @@ async function finishIssue(
   issue: IssueFact,
   found: Found,
   assignable: ReadonlySet<string>,
-  signal: AbortSignal,
 ): Promise<void> {
   const { run, path, fullName } = context
   const { number, dueOn } = issue
@@ -344,24 +330,23 @@ async function finishIssue(
   if (added.length > 0) fields.assignees = [...assigned, ...added]
   if (dueOn && dayOf(stringIn(there, 'due_date')) !== dayOf(dueOn)) fields.due_date = dueOn
   if (Object.keys(fields).length > 0) {
-    const time = run.server.takesTime('EditIssueOption') && {
+    const time = run.server.hasField('EditIssueOption', 'updated_at') && {
       updated_at: stringIn(there, 'updated_at'),
     }
     const change = () =>
-      run.server.write('PATCH', `${path}/issues/${number}`, { ...fields, ...time }, signal)
+      run.server.write('PATCH', `${path}/issues/${number}`, { ...fields, ...time })
     const texts = [
       ...(added.length > 0 ? [`assign #${number} to ${added.join(', ')}`] : []),
       ...(fields.due_date ? [`set the deadline of #${number} to ${dayOf(dueOn!)}`] : []),
     ]
-    await run.step('assignees and deadlines', `${fullName}: ${texts.join(', ')}`, change, signal)
+    await run.step('assignees and deadlines', `${fullName}: ${texts.join(', ')}`, change)
   }
   if (issue.locked && !booleanIn(there, 'is_locked')) {
-    const lock = () => run.server.write('PUT', `${path}/issues/${number}/lock`, {}, signal)
-    if (run.server.can('locks'))
-      await run.step('locks', `${fullName}: lock #${number}`, lock, signal)
+    const lock = () => run.server.write('PUT', `${path}/issues/${number}/lock`, {})
+    if (run.server.can('locks')) await run.step('locks', `${fullName}: lock #${number}`, lock)
     else run.cannot('lock issues')
   }
-  if (issue.dependsOn.length > 0) await addDependencies(context, issue, signal)
+  if (issue.dependsOn.length > 0) await addDependencies(context, issue)
 }
 
 const dayOf = (time: string): string =>
@@ -386,14 +371,13 @@ async function newAssignees(
 async function addDependencies(
   { run, owner, path, fullName, settings }: RepositoryContext,
   { number, dependsOn }: IssueFact,
-  signal: AbortSignal,
 ): Promise<void> {
   if (!run.server.can('dependencies'))
     return run.cannot('set dependencies between issues', dependsOn.length)
   const list = `${path}/issues/${number}/dependencies`
   const readExisting = async () =>
     new Set(
-      (await run.server.list(list, signal)).map((each) => {
+      (await run.server.list(list)).map((each) => {
         const name = stringIn(objectIn(each, 'repository') ?? {}, 'full_name') || fullName
         return `${name}#${integerIn(each, 'number')}`.toLowerCase()
       }),
@@ -411,9 +395,9 @@ async function addDependencies(
     if (existing.has(key.toLowerCase())) continue
     const add = async () => {
       if ((await readExisting()).has(key.toLowerCase())) return
-      await run.server.write('POST', list, { owner: newOwner, repo, index: on }, signal)
+      await run.server.write('POST', list, { owner: newOwner, repo, index: on })
     }
-    await run.step('dependencies', `${fullName}: let #${number} depend on ${key}`, add, signal)
+    await run.step('dependencies', `${fullName}: let #${number} depend on ${key}`, add)
   }
 }
 
@@ -422,7 +406,6 @@ async function pinIssues(
   { run, path, fullName }: RepositoryContext,
   issues: readonly IssueFact[],
   found: Found,
-  signal: AbortSignal,
 ): Promise<void> {
   const pinned = issues.filter(({ pinOrder, number }) => {
     return pinOrder && integerIn(found.issues.get(number) ?? {}, 'pin_order') === 0
@@ -431,10 +414,10 @@ async function pinIssues(
   for (const { number } of pinned.sort((a, b) => a.pinOrder! - b.pinOrder!)) {
     const issue = `${path}/issues/${number}`
     const pin = async () => {
-      const there = await run.server.find(issue, signal)
+      const there = await run.server.find(issue)
       if (integerIn(there ?? {}, 'pin_order') === 0)
-        await run.server.write('POST', `${issue}/pin`, undefined, signal)
+        await run.server.write('POST', `${issue}/pin`, undefined)
     }
-    await run.step('pins', `${fullName}: pin #${number}`, pin, signal)
+    await run.step('pins', `${fullName}: pin #${number}`, pin)
   }
 }

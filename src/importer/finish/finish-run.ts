@@ -14,6 +14,8 @@ export interface FinishRunOptions {
   server: TargetServer
   journal: Journal
   isDryRun: boolean
+  /** Stops the run. */
+  signal: AbortSignal
   /** Called with each thing that was done, or that a dry run would do. */
   onStep(text: string): void
   /** Called before the run waits because the server asks for it or does not respond. */
@@ -31,6 +33,7 @@ export class FinishRun {
   readonly server: TargetServer
   readonly journal: Journal
   readonly isDryRun: boolean
+  readonly signal: AbortSignal
   /** How many steps were done, by kind. */
   readonly done = new Map<string, number>()
   readonly failed: string[] = []
@@ -44,15 +47,16 @@ export class FinishRun {
     this.server = options.server
     this.journal = options.journal
     this.isDryRun = options.isDryRun
+    this.signal = options.signal
     this.#options = options
   }
 
-  leaveOut(reason: string, count = 1): void {
+  leaveOut(reason: string, count = 1): undefined {
     if (count > 0) this.leftOut.set(reason, (this.leftOut.get(reason) ?? 0) + count)
   }
 
   /** Leaves something out because the version of the server has no operation for it. */
-  cannot(what: string, count = 1): void {
+  cannot(what: string, count = 1): undefined {
     const { kind, text } = this.server.version
     this.leaveOut(`${kind} ${text} cannot ${what} over its API`, count)
   }
@@ -62,19 +66,14 @@ export class FinishRun {
    * connection was lost. A step that the server refuses is a failure, and the run goes on. Rejects with ForgeUnavailable if the server
    * stays unavailable, and with ForgeRequestFailed if it does not accept the token.
    */
-  async step(
-    kind: string,
-    text: string,
-    act: () => Promise<unknown>,
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    if (!this.isDryRun && !(await this.#attempt(text, act, signal))) return false
+  async step(kind: string, text: string, act: () => Promise<unknown>): Promise<boolean> {
+    if (!this.isDryRun && !(await this.#attempt(text, act))) return false
     this.done.set(kind, (this.done.get(kind) ?? 0) + 1)
     this.#options.onStep(text)
     return true
   }
 
-  async #attempt(text: string, act: () => Promise<unknown>, signal: AbortSignal): Promise<boolean> {
+  async #attempt(text: string, act: () => Promise<unknown>): Promise<boolean> {
     for (let attempts = 1; ; attempts++)
       try {
         await this.prepare?.()
@@ -83,13 +82,13 @@ export class FinishRun {
         await this.journal.record({ step: text })
         return true
       } catch (error) {
-        signal.throwIfAborted()
+        this.signal.throwIfAborted()
         if (error instanceof ForgeUnavailable || error instanceof ForgeServerError) {
           const isLimited = error instanceof ForgeUnavailable && error.reason === 'rate_limited'
           const waitMs = isLimited ? error.dueAt - Date.now() : FIRST_PAUSE_MS * 2 ** (attempts - 1)
           if (attempts < MAX_ATTEMPTS && waitMs <= MAX_WAIT_MS) {
             this.#options.onWait(`${error.message}; trying again`)
-            await sleep(Math.max(0, waitMs), undefined, { signal })
+            await sleep(Math.max(0, waitMs), undefined, { signal: this.signal })
             continue
           }
           if (error instanceof ForgeUnavailable) throw error

@@ -31,14 +31,6 @@ const OPERATIONS = {
 
 export type Operation = keyof typeof OPERATIONS
 
-/** Fields of requests since the first supported version. */
-const OLD_PROTECTION_FIELDS = [
-  'branch_name enable_push enable_push_whitelist push_whitelist_usernames push_whitelist_teams push_whitelist_deploy_keys',
-  'enable_merge_whitelist merge_whitelist_usernames merge_whitelist_teams enable_status_check status_check_contexts',
-  'required_approvals enable_approvals_whitelist approvals_whitelist_username approvals_whitelist_teams block_on_rejected_reviews',
-  'block_on_official_review_requests block_on_outdated_branch dismiss_stale_approvals require_signed_commits protected_file_patterns',
-].flatMap((names) => names.split(' '))
-
 /** A file of the dump. */
 interface FileToUpload {
   path: string
@@ -47,87 +39,94 @@ interface FileToUpload {
   bytes: number
 }
 
+interface Known {
+  client: ForgeClient
+  version: ForgeVersion
+  pageSize: number
+  /** What the server publishes about its API. */
+  description: JsonObject | undefined
+  lfsAuthorization: string
+  signal: AbortSignal
+}
+
 /** The server that a move is finished on, used with one token. Every method rejects with ForgeUnavailable or ForgeRequestFailed. */
 export class TargetServer {
   readonly version: ForgeVersion
-  readonly #client: ForgeClient
-  readonly #description: JsonObject | undefined
-  readonly #pageSize: number
-  readonly #lfsAuthorization: string
+  readonly #known: Known
   readonly #users = new Map<string, Promise<boolean>>()
 
-  private constructor(
-    client: ForgeClient,
-    known: { version: ForgeVersion; pageSize: number },
-    description: JsonObject | undefined,
-    lfsAuthorization: string,
-  ) {
+  private constructor(known: Known) {
     this.version = known.version
-    this.#client = client
-    this.#description = description
-    this.#pageSize = known.pageSize
-    this.#lfsAuthorization = lfsAuthorization
+    this.#known = known
   }
 
   /** Reads what the server is and can do. */
   static async connect(options: { url: string; token: string }, signal: AbortSignal) {
     const client = new ForgeClient(options)
-    const known = await knownForgeCache(client)(signal)
+    const { version, pageSize } = await knownForgeCache(client)(signal)
     const { login } = parseUser((await client.get('/user', {}, signal)).body, client.url)
-    const basic = Buffer.from(`${login}:${options.token}`).toString('base64')
-    return new TargetServer(client, known, await describe(client, signal), `Basic ${basic}`)
+    const lfsAuthorization = `Basic ${Buffer.from(`${login}:${options.token}`).toString('base64')}`
+    const description = await describe(client, signal)
+    const known = { client, version, pageSize, description, lfsAuthorization, signal }
+    return new TargetServer(known)
   }
 
   get url(): string {
-    return this.#client.url
+    return this.#known.client.url
   }
 
   can(operation: Operation): boolean {
-    const [path, method, since] = OPERATIONS[operation]
-    return this.#description
-      ? objectIn(this.#pathItem(path), method) !== undefined
-      : isAtLeast(this.version.gitea, since)
+    const [, , since] = OPERATIONS[operation]
+    if (!this.#known.description) return isAtLeast(this.version.gitea, since)
+    return this.#operation(operation) !== undefined
   }
 
-  /** Returns whether the server lets the caller set the time of a change, as Forgejo does. */
-  takesTime(what: Operation | 'EditIssueOption' | 'EditIssueCommentOption'): boolean {
-    if (!(what in OPERATIONS)) return this.#fieldsOf(what)?.includes('updated_at') ?? false
-    const [path, method] = OPERATIONS[what as Operation]
-    const parameters = objectsIn(objectIn(this.#pathItem(path), method) ?? {}, 'parameters')
-    return parameters.some(({ name }) => name === 'updated_at')
+  /** Returns whether the body of a request has a field in this version. */
+  hasField(request: string, field: string): boolean {
+    const properties = this.#described('definitions', request, 'properties')
+    // The version decides if the server does not describe it.
+    if (!properties) return field === 'rule_name' && isAtLeast(this.version.gitea, [1, 19])
+    return field in properties
   }
 
-  /** The fields of a branch protection that this version accepts. */
-  protectionFields = (): readonly string[] =>
-    this.#fieldsOf('CreateBranchProtectionOption') ??
-    OLD_PROTECTION_FIELDS.concat(isAtLeast(this.version.gitea, [1, 19]) ? 'rule_name' : [])
+  /** Returns whether the server lets the caller set the time of a change in the query, as Forgejo does. */
+  takesTime = (operation: Operation): boolean =>
+    objectsIn(this.#operation(operation) ?? {}, 'parameters').some(
+      ({ name }) => name === 'updated_at',
+    )
 
-  #pathItem = (path: string) =>
-    objectIn(objectIn(this.#description ?? {}, 'paths') ?? {}, path) ?? {}
-
-  #fieldsOf(definition: string): string[] | undefined {
-    const definitions = objectIn(this.#description ?? {}, 'definitions')
-    const properties = objectIn(objectIn(definitions ?? {}, definition) ?? {}, 'properties')
-    return properties && Object.keys(properties)
+  #operation(operation: Operation): JsonObject | undefined {
+    const [path, method] = OPERATIONS[operation]
+    return this.#described('paths', path, method)
   }
+
+  #described = (...keys: string[]): JsonObject | undefined =>
+    keys.reduce<JsonObject | undefined>(
+      (within, key) => within && objectIn(within, key),
+      this.#known.description,
+    )
 
   /** Gets JSON below `/api/v1`, or undefined if it does not exist. */
-  async find(path: string, signal: AbortSignal): Promise<JsonObject | undefined> {
-    const request = () => this.#client.get(path, {}, signal)
-    const found = await undefinedIfAbsent(this.#client, request, signal)
+  async find(path: string): Promise<JsonObject | undefined> {
+    const request = () => this.#known.client.get(path, {}, this.#known.signal)
+    const found = await undefinedIfAbsent(this.#known.client, request, this.#known.signal)
     return found && objectOf(found.body)
   }
 
-  list = (path: string, signal: AbortSignal): Promise<JsonObject[]> =>
-    listAll(this.#client, { path, limit: this.#pageSize, onMissing: () => {} }, signal)
+  list = (path: string): Promise<JsonObject[]> =>
+    listAll(
+      this.#known.client,
+      { path, limit: this.#known.pageSize, onMissing: () => {} },
+      this.#known.signal,
+    )
 
   /** Yields every page of a list that may be too long for the memory. */
-  pages = (path: string, query: Record<string, string>, signal: AbortSignal) =>
-    pagesOf(this.#client, { path, query, limit: this.#pageSize }, signal)
+  pages = (path: string, query: Record<string, string>) =>
+    pagesOf(this.#known.client, { path, query, limit: this.#known.pageSize }, this.#known.signal)
 
-  hasUser(login: string, signal: AbortSignal): Promise<boolean> {
+  hasUser(login: string): Promise<boolean> {
     const known = this.#users.get(login)
-    const found = known ?? this.find(`/users/${segment(login)}`, signal).then((user) => !!user)
+    const found = known ?? this.find(`/users/${segment(login)}`).then((user) => !!user)
     this.#users.set(login, found)
     return found
   }
@@ -136,19 +135,13 @@ export class TargetServer {
     method: Change['method'],
     path: string,
     json: object | undefined,
-    signal: AbortSignal,
   ): Promise<JsonObject> {
     const change = { method, ...(json && { json }) }
-    return objectOf(await this.#client.change(`/api/v1${path}`, change, signal))
+    return objectOf(await this.#known.client.change(`/api/v1${path}`, change, this.#known.signal))
   }
 
   /** Uploads a file as a form, and returns the attachment. */
-  async upload(
-    path: string,
-    file: FileToUpload,
-    query: Record<string, string>,
-    signal: AbortSignal,
-  ) {
+  async upload(path: string, file: FileToUpload, query: Record<string, string>) {
     const boundary = `godwit-${crypto.randomUUID()}`
     // The name is in the query, because servers differ in how they decode it here.
     const head = Buffer.from(
@@ -164,25 +157,36 @@ export class TargetServer {
     const headers = { 'content-type': `multipart/form-data; boundary=${boundary}` }
     const search = new URLSearchParams({ name: file.name, ...query })
     const change = { method: 'POST' as const, payload, headers }
-    return objectOf(await this.#client.change(`/api/v1${path}?${search}`, change, signal))
+    return objectOf(
+      await this.#known.client.change(`/api/v1${path}?${search}`, change, this.#known.signal),
+    )
   }
 
   /** Yields the bytes of an attachment. */
-  openAttachment = (uuid: string, size: number, signal: AbortSignal) =>
-    openFile(this.#client, { file: uuid, source: `/attachments/${segment(uuid)}`, size }, signal)
+  openAttachment = (uuid: string, size: number) =>
+    openFile(
+      this.#known.client,
+      { file: uuid, source: `/attachments/${segment(uuid)}`, size },
+      this.#known.signal,
+    )
 
   /** Sends a request of git-lfs to a repository. */
-  async lfs(
-    fullName: string,
-    path: string,
-    json: object,
-    signal: AbortSignal,
-  ): Promise<JsonObject> {
+  async lfs(fullName: string, path: string, json: object): Promise<JsonObject> {
     const headers = {
-      ...{ accept: LFS_TYPE, 'content-type': LFS_TYPE, authorization: this.#lfsAuthorization },
+      ...{
+        accept: LFS_TYPE,
+        'content-type': LFS_TYPE,
+        authorization: this.#known.lfsAuthorization,
+      },
     }
     const target = `/${fullName}.git/info/lfs/${path}`
-    return objectOf(await this.#client.change(target, { method: 'POST', json, headers }, signal))
+    return objectOf(
+      await this.#known.client.change(
+        target,
+        { method: 'POST', json, headers },
+        this.#known.signal,
+      ),
+    )
   }
 
   /**
@@ -193,20 +197,19 @@ export class TargetServer {
     fullName: string,
     { href, headers }: { href: string; headers: Record<string, string> },
     { file, size }: { file: string; size: number },
-    signal: AbortSignal,
   ): Promise<void> {
     const at = href.toLowerCase().indexOf(`/${fullName}.git/info/lfs/`.toLowerCase())
     const { authorization: _, ...others } = headers
-    const own = { ...others, authorization: this.#lfsAuthorization }
+    const own = { ...others, authorization: this.#known.lfsAuthorization }
     const isOwn = at !== -1
-    await this.#client.change(
+    await this.#known.client.change(
       isOwn ? href.slice(at) : href,
       {
         method: 'PUT',
         headers: { 'content-type': 'application/octet-stream', ...(isOwn ? own : headers) },
         payload: { bytes: size, open: () => createReadStream(file) },
       },
-      signal,
+      this.#known.signal,
     )
   }
 }

@@ -157,6 +157,8 @@ export function dumpReactions(context: DumpContext, reactions: readonly Reaction
     const { id, name } = context.identity(author)
     const key = `${content} ${name.toLowerCase()}`
     if (seen.has(key)) return []
+    // The server shows them as reactions of the administrator, with the name beside them.
+    if (id < 0) context.report.lost('reaction_authors')
     if (!COMMON_REACTIONS.includes(content))
       context.report.warn(
         'reactions',
@@ -170,11 +172,18 @@ export function dumpReactions(context: DumpContext, reactions: readonly Reaction
 /** Returns fields that issues and pull requests have in common. */
 export function dumpTriage(
   { labels, milestones, identity, report, fullName }: DumpContext,
-  issue: Pick<Issue | PullRequest, 'number' | 'labels' | 'milestone' | 'assignees'>,
+  issue: Pick<
+    Issue | PullRequest,
+    'number' | 'labels' | 'milestone' | 'assignees' | 'dueOn' | 'dependsOn' | 'pinOrder'
+  >,
 ) {
   const { number, labels: names, milestone, assignees } = issue
+  const example = `${fullName}: #${number}`
   // The server has the field in its schema, but does not restore it.
-  report.lost('assignees', assignees.length)
+  report.lost('assignees', assignees.length, example)
+  report.lost('deadlines', issue.dueOn ? 1 : 0, example)
+  report.lost('dependencies', issue.dependsOn?.length ?? 0, example)
+  report.lost('pins', issue.pinOrder ? 1 : 0, example)
   if (milestone !== null && !milestones.has(milestone))
     report.warn(
       'milestones',

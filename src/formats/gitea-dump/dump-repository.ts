@@ -12,7 +12,10 @@ const UNITS = ['wiki', 'issues', 'milestones', 'labels', 'releases', 'comments',
 
 /** Writes repo.yml, topic.yml, label.yml and milestone.yml. All values of repo.yml must be strings. */
 export async function dumpSettings(context: DumpContext): Promise<void> {
-  const { directory, repository, owner, name, labels, oldUrl, target } = context
+  const { directory, repository, owner, name, labels, oldUrl, target, report, fullName } = context
+  const { website, archived, template } = repository
+  for (const [setting, value] of Object.entries({ website, archived, template }))
+    report.lost('settings', value ? 1 : 0, `${fullName}: ${setting}`)
   const isGitHub = /^https?:\/\/github\.com\//i.test(oldUrl)
   await writeFile(
     join(directory, 'repo.yml'),
@@ -39,7 +42,9 @@ export async function dumpSettings(context: DumpContext): Promise<void> {
   dumpMilestones(context)
 }
 
-function dumpMilestones({ directory, rows, text, milestones }: DumpContext): void {
+function dumpMilestones({ directory, rows, text, milestones, report }: DumpContext): void {
+  // Newer versions restore them.
+  report.lost('milestone creation times, on servers before 1.16', milestones.size)
   const list = new YamlList(join(directory, 'milestone.yml'))
   for (const [, milestone] of rows.all<Milestone>('milestones'))
     list.add({

@@ -20,7 +20,6 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
         'src/exporter',
         'src/importer',
         'src/formats',
-        'src/records',
         'src/migrations',
       ],
       ...['src/repositories', 'src/accounts', 'src/sources/directory', 'src/sources/forge'],
@@ -75,12 +74,13 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
   },
   'src/importer': {
     imports: [
-      ...['src/formats', 'src/sources', 'src/records', 'src/archive', 'src/blobs', 'src/git'],
-      'src/lib',
+      ...['src/formats', 'src/sources/forge', 'src/sources', 'src/records', 'src/archive'],
+      ...['src/blobs', 'src/git', 'src/lib'],
     ],
     entries: [
-      ...['check-archive.ts', 'convert.ts', 'list-people.ts', 'restore-archive.ts'],
-      ...['summarize-archive.ts', 'verify-archive.ts'],
+      ...['check-archive.ts', 'compare/compare.ts', 'compare/comparison-page.ts', 'convert.ts'],
+      ...['finish/finish-dump.ts', 'list-people.ts', 'restore-archive.ts', 'summarize-archive.ts'],
+      'verify-archive.ts',
     ],
   },
   'src/formats': {
@@ -146,9 +146,12 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
     imports: ['src/sources', 'src/records', 'src/lib'],
     entries: [
       'attachment-links.ts',
-      'client/forge-address.ts',
+      ...['client/confirm-absence.ts', 'client/forge-address.ts', 'client/forge-client.ts'],
+      ...['client/forge-pages.ts', 'client/forge-values.ts', 'client/forge-version.ts'],
+      ...['client/http-response.ts', 'client/known-forge.ts', 'client/open-file.ts'],
       'connect-forge.ts',
       'forge-token.ts',
+      'open-host.ts',
     ],
   },
   'src/records': { imports: ['src/lib'] },

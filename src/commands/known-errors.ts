@@ -18,6 +18,7 @@ import { GitFailed } from '../git/git-process.ts'
 import { hasCode, rootCause } from '../lib/errno.ts'
 import { EXIT } from '../lib/user-error.ts'
 import { RightsUnavailable } from '../repositories/rights-unavailable.ts'
+import { ForgeRequestFailed, ForgeUnavailable } from '../sources/forge-errors.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 
 /**
@@ -34,10 +35,14 @@ const exitCodesByClass: readonly [errorClass: new (...args: never[]) => Error, e
     [SecretNeeded, EXIT.misused],
     [DownloadFailed, EXIT.unreachable],
     [RequestRejected, EXIT.refused],
+    [ForgeRequestFailed, EXIT.refused],
+    [ForgeUnavailable, EXIT.unreachable],
     [RightsUnavailable, EXIT.unreachable],
     [ServerBusy, EXIT.unreachable],
     [ServerError, EXIT.unreachable],
     [ServerUnreachable, EXIT.unreachable],
+    [ForgeRequestFailed, EXIT.refused],
+    [ForgeUnavailable, EXIT.unreachable],
   ]
 
 /** Returns the message and exit code for an error that needs no stack trace, or undefined for any other. */

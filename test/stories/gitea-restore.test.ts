@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { commandLine } from '../support/command-line.ts'
+import { type CommandResult, commandLine } from '../support/command-line.ts'
 import { factsOfForge } from '../support/forge/facts-of-forge.ts'
 import { seedForge } from '../support/forge/seeded-scene.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
@@ -41,6 +41,7 @@ describe('a real server restores the dumps', GITEA.needed, () => {
   let host: GitHost
   let dumps: string
   let output: string
+  let comparison: CommandResult
 
   // The context of a suite has no `after`.
   const cleanups: (() => void)[] = []
@@ -69,6 +70,8 @@ describe('a real server restores the dumps', GITEA.needed, () => {
     const made = await godwit(['convert', archive, '--output', dumps, ...options])
     assert.equal(made.code, 0, made.output)
     output = await restoreAll(dumps, server)
+    const at = ['--forge', server.url, '--token-file', server.tokenFile, '--people', people]
+    comparison = await godwit(['compare', archive, ...at, '--json'])
   })
   after(async () => {
     await server?.stop()
@@ -80,6 +83,17 @@ describe('a real server restores the dumps', GITEA.needed, () => {
     assert.match(
       output,
       /3 of 3 repositories restored\n {2}anna\/site\n {2}corp\/empty\n {2}corp\/quiet\n/,
+    )
+  })
+
+  test('compare finds only the differences that are known', () => {
+    assert.equal(comparison.code, 0, comparison.output)
+    const { repositories } = JSON.parse(comparison.stdout.toString())
+    const { kinds } = repositories[0]
+    const equal = (kind: string) => kinds[kind].equal as number
+    assert.deepEqual(
+      ['branches', 'tags', 'wiki', 'milestones', 'issue_comments', 'release_assets'].map(equal),
+      [2, 1, 1, 2, 4, 1],
     )
   })
 

@@ -13,7 +13,7 @@ import { runInSharedProcess } from './shared-commands.ts'
 
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
 
-interface CommandResult {
+export interface CommandResult {
   code: number | null
   stdout: Buffer
   stderr: string

@@ -50,3 +50,14 @@ export function recordedResponse<T>(request: string): T {
   const text = readFileSync(`${RECORDED}${name}`, 'utf8').replaceAll('\r\n', '\n')
   return JSON.parse(text.slice(text.indexOf('\n\n'))) as T
 }
+
+/** Returns what GitHub responded to all requests for a path below the repository, pages joined, or undefined if there was none. */
+export function recordedPath(path: string): unknown {
+  const start = `GET_${encodeURIComponent(`/api/v3/repos/go-gitea/test_repo${path}`)}`
+  const names = readdirSync(RECORDED).filter((name) => name.split('%3F')[0] === start)
+  const bodies = names.sort().map((name) => {
+    const text = readFileSync(`${RECORDED}${name}`, 'utf8').replaceAll('\r\n', '\n')
+    return JSON.parse(text.slice(text.indexOf('\n\n')))
+  })
+  return Array.isArray(bodies[0]) ? bodies.flat() : bodies[0]
+}

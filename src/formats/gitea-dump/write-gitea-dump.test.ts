@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { createReadStream, existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -218,17 +219,29 @@ describe('a dump', () => {
     assert.match(warnings(news).join('\n'), /the tag v9 is not in the archive: its release becomes/)
   })
 
-  test('has attachments beside it, with a list', async () => {
+  test('has files and a list of what the server does not restore', async () => {
     const { place, news } = await dumpOfAll()
-    assert.deepEqual(readFileSync(join(place, 'attachments.csv'), 'utf8').split('\n').slice(1), [
-      '#1,bob,2021-03-06T12:00:00Z,shot.txt,text/plain,9,attachments/1/shot.txt',
-      '',
-    ])
-    assert.equal(readFileSync(join(place, 'attachments/1/shot.txt'), 'utf8'), 'a picture')
+    const [settings, attachment, ...others] = JSON.parse(
+      readFileSync(join(place, 'finish.json'), 'utf8'),
+    )
+    assert.deepEqual(settings.collaborators, [{ login: 'bob', permission: 'write' }])
+    assert.deepEqual(attachment, {
+      ...{ kind: 'attachment', name: 'shot.txt', contentType: 'text/plain', bytes: 9 },
+      ...{ file: 'attachments/1/shot.txt', on: { kind: 'issue', number: 1 } },
+      address: 'https://old.example.com/user-attachments/assets/u2',
+      sha256: createHash('sha256').update('a picture').digest('hex'),
+    })
     assert.deepEqual(
-      news.filter((one) => 'note' in one && /^restore-repo cannot restore 1 att/.test(one.note))
-        .length,
-      1,
+      others.map(({ kind, number, assignees, locked }: never) => [kind, number, assignees, locked]),
+      [
+        ['issue', 1, [], true],
+        ['issue', 2, ['bob'], false],
+      ],
+    )
+    assert.equal(readFileSync(join(place, 'attachments/1/shot.txt'), 'utf8'), 'a picture')
+    assert.match(
+      news.map((one) => ('note' in one ? one.note : '')).join('\n'),
+      /^then: run godwit finish .* does not restore 1 collaborator, 1 attachment, 1 assignee$/m,
     )
     assert.match(warnings(news).join('\n'), /attachments\/u3\/gone.txt is not in the archive/)
   })
@@ -274,20 +287,43 @@ describe('a dump', () => {
   })
 
   test('reports what it cannot contain, by kind', async (t) => {
-    const { dump, news } = await scene(t)
+    const [site, ...others] = facts.repositories!
+    const [first, ...issues] = facts.issues!
+    const other = { repository: 'alice/site', kind: 'issue', number: 2 } as const
+    const due = { dueOn: '2024-02-01T00:00:00Z', dependsOn: [other], pinOrder: 1 }
+    const settings = { website: 'https://example.com', archived: true, template: true }
+    const { dump, news, place } = await scene(t, {
+      repositories: [{ ...site!, ...settings }, ...others],
+      issues: [{ ...first!, ...due }, ...issues],
+      pull_request_reviews: facts.pull_request_reviews!.map((each) => ({
+        ...each,
+        official: each.state === 'approved',
+      })),
+    })
     await dump(SITE)
-    assert.deepEqual(news.find((one) => 'leftBehind' in one)?.leftBehind, [
-      ['assignees', 1],
-      ['attachments', 1],
-      ['collaborators', 1],
-      ['commit_comments', 1],
-      ['dismissals', 1],
-      ['issue_comments', 1],
-      ['issue_events', 5],
-      ['pending_review_comments', 1],
-      ['pending_reviews', 1],
-      ['review_reactions', 1],
-    ])
+    assert.deepEqual(Object.fromEntries(news.find((one) => 'leftBehind' in one)!.leftBehind), {
+      attachments: 1,
+      commit_comments: 1,
+      dismissals: 1,
+      issue_comments: 1,
+      issue_events: 5,
+      'milestone creation times, on servers before 1.16': 2,
+      pending_review_comments: 1,
+      pending_reviews: 1,
+      reaction_authors: 4,
+      release_times: 1,
+      review_commits: 4,
+      review_reactions: 1,
+    })
+    assert.match(
+      news.map((one) => ('note' in one ? one.note : '')).join('\n'),
+      /restore 3 settings, 1 collaborator, 1 attachment, 1 deadline, 1 dependency, 1 pin, 1 assignee$/m,
+    )
+    const dumped = [...readDump(place).reviews.values()].flat()
+    assert.deepEqual(
+      dumped.filter(({ official }) => official).map(({ state }) => state),
+      ['APPROVED'],
+    )
   })
 })
 
@@ -356,13 +392,19 @@ describe('git of a dump', () => {
     })
     const [end] = await dump(SITE)
     assert.deepEqual(end?.errors, [])
-    for (const { patch_url } of readDump(place).pulls)
-      assert.equal(readFileSync(join(place, patch_url), 'utf8'), '')
-    const warned = warnings(news).filter((line) => /base commit is not in the archive/.test(line))
+    const patches = readDump(place).pulls.map(({ number, patch_url }) => [
+      number,
+      readFileSync(join(place, patch_url), 'utf8') !== '',
+    ])
+    // The merge commit of 3 has the base as its parent.
+    assert.deepEqual(Object.fromEntries(patches), { 3: true, 4: false, 5: false, 6: false })
+    const warned = warnings(news).filter((line) => /is unknown or not in the archive/.test(line))
     assert.deepEqual(
       warned.map((line) => /pull request (\d+)/.exec(line)?.[1]),
-      ['3', '4', '5'],
+      ['4', '5'],
     )
+    const lost = news.find((one) => 'leftBehind' in one)?.leftBehind
+    assert.equal(Object.fromEntries(lost!).pull_request_diffs, 2)
   })
 
   for (const command of ['merge-base', 'diff'])

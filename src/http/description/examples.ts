@@ -139,7 +139,7 @@ const progress: Progress = {
         asOf: AT,
         waitingUntil: null,
         waitingFor: null,
-        notes: [],
+        losses: [],
       },
     },
   ],

@@ -31,9 +31,11 @@ export const capabilitiesOf = ({ gitea }: ForgeVersion) => ({
   permissions: isAtLeast(gitea, [1, 17]),
   /** `assets` of issues and comments */
   issueAssets: isAtLeast(gitea, [1, 20]),
+  /** `/issues/N/dependencies` */
+  dependencies: isAtLeast(gitea, [1, 20]),
 })
 
-const isAtLeast = ([a, b]: readonly [number, number], [c, d]: readonly [number, number]) =>
+export const isAtLeast = ([a, b]: readonly [number, number], [c, d]: readonly [number, number]) =>
   a > c || (a === c && b >= d)
 
 const NOT_A_FORGE = ' is not a Gitea or Forgejo server'

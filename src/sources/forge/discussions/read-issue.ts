@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { Losses } from '../../../lib/losses.ts'
 import type { Reaction } from '../../../records/fact.ts'
 import type { IssueComment } from '../../../records/issue.ts'
 import type { Review } from '../../../records/pull-request.ts'
@@ -15,6 +16,7 @@ import {
 } from '../client/forge-values.ts'
 import {
   commentFact,
+  dependencyFacts,
   eventFacts,
   isPull,
   issueFact,
@@ -72,7 +74,7 @@ export async function readIssueGroup(
   const known = notes.removeMissing(number) ? undefined : stored
   const read = () => {
     notes.removeMissing(number)
-    const found = { attachments: [], seen: {} }
+    const found = { attachments: [], seen: {}, lost: new Losses() }
     return readGroup({ ...context, issueNumber: number, issue, stored: known, ...found })
   }
   try {
@@ -104,8 +106,10 @@ export async function findIssue(
 
 /** Reads only the comments if nothing else of the issue has changed since it was stored. */
 async function readGroup(context: IssueContext): Promise<Group> {
-  const { people, issue, attachments, seen, stored } = context
-  const unchanged = stored?.version.startsWith(issueVersion(issue)) ? stored : undefined
+  const { people, issue, attachments, seen, stored, lost } = context
+  // What was lost before is found again by reading everything.
+  const isUnchanged = stored?.version.startsWith(issueVersion(issue)) && !stored.lost?.length
+  const unchanged = isUnchanged ? stored : undefined
   for (const fact of unchanged?.facts.attachments ?? []) {
     const file = unchanged?.files.find((each) => each.file === fact.file)
     if (file && fact.on.kind !== 'issue_comment') attachments.push({ fact, file })
@@ -119,25 +123,30 @@ async function readGroup(context: IssueContext): Promise<Group> {
     issue_comments: issueComments,
     attachments: attachments.map(({ fact }) => fact),
   }
-  const digest = createHash('sha256').update(JSON.stringify(facts)).digest('hex').slice(0, 16)
+  const digest = createHash('sha256')
+    .update(JSON.stringify([facts, lost.all()]))
+    .digest('hex')
+    .slice(0, 16)
   return {
     key: issueKey(issue),
     version: `${issueVersion(issue)}${issueComments.length}|${digest}`,
     facts,
     files: attachments.map(({ file }) => file),
+    lost: lost.all(),
     seen: { ...unchanged?.seen, ...seen },
   }
 }
 
 /** Reads everything of an issue or pull request but its comments. */
 async function readRest(context: IssueContext) {
-  const { people, notes, fullName, issue } = context
+  const { people, fullName, issue, issueNumber, lost } = context
   const reactions = await readReactions(context)
   const pull = isPull(issue) ? await readReviews(context) : undefined
   const timeline = await readTimeline(context, pull?.inlineComments ?? 0)
+  const dependencies = await readDependencies(context, timeline)
   people.collect([issue, timeline])
   await addAttachments(context, issueOrPullOf(issue), issue)
-  const onSkipped = (what: string) => notes.addSkipped(what)
+  const onSkipped = (what: string) => lost.add('issue_events', 1, `#${issueNumber}: ${what}`)
   const events = eventFacts(
     { repository: fullName, issue, pull: pull?.responses.pull, onSkipped },
     timeline,
@@ -146,12 +155,12 @@ async function readRest(context: IssueContext) {
   const facts: Facts = {
     ...(pull
       ? {
-          pull_requests: [pullFact(pull.responses, reactions)],
+          pull_requests: [{ ...pullFact(pull.responses, reactions), ...dependencies }],
           pull_request_reviews: pull.reviews,
           pull_request_review_threads: pull.threads,
           pull_request_review_comments: pull.comments,
         }
-      : { issues: [issueFact(fullName, issue, reactions)] }),
+      : { issues: [{ ...issueFact(fullName, issue, reactions), ...dependencies }] }),
     issue_events: events,
   }
   return { facts, timeline }
@@ -184,6 +193,16 @@ async function readTimeline(context: IssueContext, inlineComments: number): Prom
     notes.addNoTimeline(forge.version)
     return []
   }
+}
+
+/** The timeline does not tell which of two issues depends on the other, so they are requested if it has a dependency. */
+async function readDependencies(context: IssueContext, timeline: readonly JsonObject[]) {
+  const hasDependency = timeline.some((entry) => stringIn(entry, 'type') === 'add_dependency')
+  if (!hasDependency || !context.forge.can.dependencies) return {}
+  const part = `issues/${context.issueNumber}/dependencies`
+  // The forge responds with 404 if dependencies are turned off.
+  const listed = await ifExists(context, () => listPart(context, part))
+  return listed && listed.length > 0 ? { dependsOn: dependencyFacts(listed) } : {}
 }
 
 /** This endpoint has no pages in any version. The number of comments in the issue may be wrong, so the timeline is checked too. */
@@ -219,7 +238,7 @@ interface ReadReviews extends ReviewComments {
 }
 
 async function readReviews(context: IssueContext): Promise<ReadReviews> {
-  const { people, notes, fullName, issueNumber, issue } = context
+  const { people, fullName, issueNumber, issue, lost } = context
   const pull = objectOf((await getPart(context, `pulls/${issueNumber}`)).body)
   const listed = await listPart(context, `pulls/${issueNumber}/reviews`)
   people.collect([pull, listed])
@@ -227,7 +246,12 @@ async function readReviews(context: IssueContext): Promise<ReadReviews> {
   const read: ReadReviews = { responses, reviews: [], threads: [], comments: [], inlineComments: 0 }
   for (const review of listed) {
     read.inlineComments += integerIn(review, 'comments_count')
-    if (stringIn(review, 'state') === 'PENDING') notes.addSkipped('pending reviews')
+    if (stringIn(review, 'state') === 'PENDING')
+      lost.add(
+        'pull_request_reviews',
+        1,
+        `#${issueNumber}: a pending review, which only its author sees`,
+      )
     const state = reviewState(review)
     if (!state) continue
     read.reviews.push(reviewFact(responses, review, state))

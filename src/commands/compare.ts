@@ -1,0 +1,210 @@
+import { readFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Command, Option } from 'commander'
+import type { FormatReader } from '../formats/format.ts'
+import { parsePeopleCsv } from '../formats/people.ts'
+import { Report } from '../formats/report.ts'
+import { createGit } from '../git/git.ts'
+import { type Comparison, compare, type Difference, OUTCOMES } from '../importer/compare/compare.ts'
+import { comparisonPage } from '../importer/compare/comparison-page.ts'
+import { openReader } from '../importer/convert.ts'
+import { withWriteContext } from '../lib/disk-errors.ts'
+import { invalidNameReason } from '../lib/names.ts'
+import { formatCount } from '../lib/quantities.ts'
+import { UsageError, UserError } from '../lib/user-error.ts'
+import { InvalidForgeUrl } from '../sources/forge/client/forge-address.ts'
+import { readForgeToken } from '../sources/forge/forge-token.ts'
+import { type Host, openHost } from '../sources/forge/open-host.ts'
+import { archiveOpener } from './archive-file.ts'
+import { refuseExistingFile, writeFileAtomically } from './atomic-file.ts'
+import {
+  addSettings,
+  print,
+  printJson,
+  printTable,
+  readCommandConfig,
+  withExamples,
+} from './command-line.ts'
+import { runUntilStopped } from './stop-signal.ts'
+import { temporaryDirectory } from './temporary-directory.ts'
+import { progressLine } from './terminal.ts'
+
+interface CompareOptions {
+  forge?: string
+  github?: string
+  tokenFile?: string
+  owner?: string
+  people?: string
+  finished?: boolean
+  html?: string
+  json?: boolean
+}
+
+export function compareCommand(program: Command, about: string): void {
+  const command = addSettings(
+    program.command('compare <archive> [other]').description(about),
+    'owner',
+    'forge',
+  )
+  withExamples(
+    command,
+    'godwit compare move.tar.gz --forge https://git.example.com --token-file token --people people.csv',
+    'godwit compare move.tar.gz --github https://github.com --token-file token --owner octo --html report.html',
+    'godwit compare monday.tar.gz tuesday.tar.gz',
+  )
+    .usage('ARCHIVE (OTHER | --forge URL | --github URL)')
+    .addOption(
+      new Option('--forge <URL>', 'compare with this Gitea or Forgejo').conflicts('github'),
+    )
+    .option('--github <URL>', 'compare with GitHub or a GitHub Enterprise Server')
+    .option('--token-file <FILE>', 'file with an access token that may read the repositories')
+    .option(
+      '--owner <LOGIN>',
+      'the new owner of all repositories (default: the same, or as --people)',
+    )
+    .option('--people <CSV>', 'file of old-login,new-login, as for convert')
+    .option('--finished', 'do not accept losses that `godwit finish` makes good')
+    .option('--html <FILE>', 'write the result as a page')
+    .option('--json', 'print the result as JSON')
+    .action(
+      (archive: string, other: string | undefined, options: CompareOptions, command: Command) =>
+        runUntilStopped((signal) => runCompare(command, archive, other, options, signal)),
+    )
+}
+
+async function runCompare(
+  command: Command,
+  archive: string,
+  other: string | undefined,
+  options: CompareOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const { git: program, searchPath, forgeStorageOrigins = [] } = readCommandConfig(command)
+  const { owner = '', html, finished = false } = options
+  const reason = owner === '' ? undefined : invalidNameReason(owner)
+  if (reason) throw new UsageError(`--owner ${owner}: ${reason}`)
+  const host = await hostOf(options, forgeStorageOrigins)
+  if ((host === undefined) === (other === undefined))
+    throw new UsageError('compare needs an archive and either another archive, --forge or --github')
+  if (html !== undefined) await refuseExistingFile(html, false)
+  await using temporary = await temporaryDirectory(join(tmpdir(), 'godwit-compare-'))
+  const scratch = temporary.path
+  const git = createGit({ program, searchPath, home: join(scratch, 'git-home') })
+  using progress = progressLine(process.stderr)
+  using resources = new DisposableStack()
+  const report = new Report((text) => progress.print(`warning: ${text}`))
+  const people = await readPeople(options.people, report)
+  const names = { owner, people: new Map(people), projects: new Map(), wanted: new Set<string>() }
+  const read = async (name: string, folder: string): Promise<FormatReader> => {
+    progress.update(undefined, `reading ${name}`)
+    const open = await archiveOpener(name)
+    const parts = { ...names, git, report, resources, name }
+    return openReader(open(), join(scratch, folder), parts, signal)
+  }
+  const result = await withWriteContext(scratch, async () =>
+    compare(
+      {
+        ...{ git, people, owner, scratch, isFinished: finished },
+        left: await read(archive, 'left'),
+        right: host ?? (await read(other!, 'right')),
+        onProgress: (step) => progress.update(undefined, step),
+      },
+      signal,
+    ),
+  )
+  report.end()
+  progress.update(undefined, '')
+  const titles = { left: archive, right: host?.url ?? other! }
+  const found = { ...titles, ...result, known: Object.fromEntries(result.known) }
+  if (options.json) printJson({ ...found, isComplete: undefined, complete: result.isComplete })
+  else printComparison(result)
+  if (html !== undefined) {
+    const page = Buffer.from(comparisonPage(result, titles, new Date()))
+    await writeFileAtomically(
+      html,
+      (async function* () {
+        yield page
+      })(),
+      { force: false, signal },
+    )
+  }
+  if (!result.isComplete) throw new UserError(describeFailure(result))
+}
+
+async function hostOf(
+  { forge, github, tokenFile }: CompareOptions,
+  storageOrigins: readonly string[],
+): Promise<Host | undefined> {
+  const url = forge ?? github
+  if (url === undefined) {
+    if (tokenFile !== undefined) throw new UsageError('--token-file needs --forge or --github')
+    return undefined
+  }
+  try {
+    const token = tokenFile === undefined ? '' : await readForgeToken(tokenFile)
+    return openHost(forge === undefined ? 'github' : 'forge', { url, token, storageOrigins })
+  } catch (error) {
+    if (error instanceof InvalidForgeUrl)
+      throw new UsageError(`${forge === undefined ? '--github' : '--forge'}: ${error.message}`)
+    throw new UserError(`--token-file: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+async function readPeople(file: string | undefined, report: Report) {
+  if (file === undefined) return new Map()
+  const { people, warnings } = parsePeopleCsv(await readFile(file, 'utf8'), invalidNameReason)
+  for (const warning of warnings) report.warn('people', `${file}, ${warning}`)
+  return people
+}
+
+/** How many differences of a repository are printed. The page and the JSON have more. */
+const MAX_SHOWN = 20
+
+function printComparison({ repositories, known, notes }: Comparison): void {
+  printTable([
+    ['REPOSITORY', 'KIND', ...OUTCOMES.map((outcome) => outcome.toUpperCase())],
+    ...repositories.flatMap(({ left, failure, kinds }) =>
+      failure === undefined
+        ? Object.entries(kinds).map(([kind, counts]) => [
+            left,
+            kind,
+            ...OUTCOMES.map((outcome) => (counts[outcome] === 0 ? '-' : String(counts[outcome]))),
+          ])
+        : [[left, failure, '-', '-', '-', '-', '-']],
+    ),
+  ])
+  for (const { left, differences } of repositories) {
+    const unexpected = differences.filter(({ outcome }) => outcome !== 'known')
+    for (const each of unexpected.slice(0, MAX_SHOWN)) print(`${left}: ${describe(each)}`)
+    const more = unexpected.length - MAX_SHOWN
+    if (more > 0) print(`${left}: and ${more} more: see --html or --json`)
+  }
+  for (const [reason, count] of known) print(`known: ${count}: ${reason}`)
+  for (const note of notes) print(`note: ${note}`)
+}
+
+const MAX_VALUE = 100
+
+function describe({ kind, name, outcome, fields }: Difference): string {
+  const shown = (value: unknown) => {
+    const text = typeof value === 'string' ? value : JSON.stringify(value)
+    return text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}…` : text
+  }
+  const changes = fields.map(
+    ({ field, left, right }) => `${field}: ${shown(left)} → ${shown(right)}`,
+  )
+  return [`${outcome}: ${kind} ${name}`, ...changes].join('; ').replaceAll('\n', '\\n')
+}
+
+function describeFailure({ totals, repositories }: Comparison): string {
+  const failed = repositories.filter(({ failure }) => failure !== undefined).length
+  const { changed, missing, extra } = totals
+  const parts = [
+    ...Object.entries({ changed, missing, extra }).flatMap(([what, n]) =>
+      n > 0 ? `${n} ${what}` : [],
+    ),
+    ...(failed > 0 ? [`${formatCount(failed, 'repository', 'repositories')} not compared`] : []),
+  ]
+  return `the two sides differ: ${parts.join(', ')}`
+}

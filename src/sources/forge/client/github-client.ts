@@ -1,0 +1,123 @@
+import { endOfHunk } from '../../../records/diff-hunk.ts'
+import { ForgeNotFound } from '../../forge-errors.ts'
+import { ForgeClient, type ForgeResponse, type Query } from './forge-client.ts'
+import { integerIn, type JsonObject, objectIn, objectOf, stringIn } from './forge-values.ts'
+import type { HttpResponse } from './http-response.ts'
+
+/** The capabilities of this version of Gitea are those of which GitHub has an equivalent: no timeline, no files of issues. */
+const AS_VERSION = '1.16.0'
+const PAGE_SIZE = 100
+/** GitHub has nothing like these, or only for administrators and in another form. */
+const NOT_ON_GITHUB = /^\/orgs\/|\/(?:branch_protections|teams)$/
+
+/**
+ * Reads GitHub as if it were a forge. Gitea's API was modelled on GitHub's, so most requests and responses are the same; this class
+ * changes those that differ.
+ */
+export class GitHubClient extends ForgeClient {
+  /** Paths below a repository that have no reactions, according to the object itself. */
+  readonly #withoutReactions = new Set<string>()
+  /** The ids of review comments, whose reactions have another address than those of other comments. */
+  readonly #reviewComments = new Set<number>()
+  /** The addresses of release assets by the UUID that this class gives them. */
+  readonly #assets = new Map<string, string>()
+
+  override async get(path: string, query: Query, signal: AbortSignal): Promise<ForgeResponse> {
+    if (path === '/version') return responseOf({ version: AS_VERSION })
+    if (path === '/settings/api') return responseOf({ max_response_items: PAGE_SIZE })
+    if (NOT_ON_GITHUB.test(path))
+      throw new ForgeNotFound(404, `GitHub has no ${path}`, { isFromForge: true, retryAt: 0 })
+    const [, repository = '', part = ''] = /^(\/repos\/[^/]+\/[^/]+)\/?(.*)$/.exec(path) ?? []
+    const reacted = /^(.+)\/reactions$/.exec(part)?.[1]
+    if (reacted !== undefined && this.#withoutReactions.has(`${repository}/${reacted}`))
+      return responseOf([])
+    const { limit, ...rest } = query
+    const sent = limit === undefined ? rest : { ...rest, per_page: limit }
+    const isTopics = part === 'topics'
+    const response = await super.get(this.#addressOf(path), sent, signal)
+    const convert = (value: unknown) => this.#convert(objectOf(value), repository, part)
+    const { body } = response
+    return {
+      ...response,
+      body: isTopics
+        ? { topics: objectOf(body).names }
+        : Array.isArray(body)
+          ? body.map(convert)
+          : convert(body),
+    }
+  }
+
+  override download(path: string, signal: AbortSignal, accept?: string): Promise<HttpResponse> {
+    return super.download(this.#assets.get(path) ?? path, signal, accept)
+  }
+
+  #addressOf(path: string): string {
+    const id = Number(/\/issues\/comments\/(\d+)\/reactions$/.exec(path)?.[1])
+    return this.#reviewComments.has(id)
+      ? path.replace('/issues/comments/', '/pulls/comments/')
+      : path
+  }
+
+  #convert(entry: JsonObject, repository: string, part: string): JsonObject {
+    const id = integerIn(entry, 'id')
+    const noteReactions = (path: string) => {
+      if (objectIn(entry, 'reactions')?.total_count === 0)
+        this.#withoutReactions.add(`${repository}/${path}`)
+    }
+    if (part === '')
+      return { ...entry, website: entry.homepage, empty: entry.size === 0, internal: false }
+    if (part === 'milestones') return { ...entry, id: entry.number }
+    if (part === 'releases') return { ...entry, assets: this.#assetsOf(entry) }
+    if (/^(?:issues|pulls)(?:\/\d+)?$/.test(part)) {
+      const { milestone } = entry
+      if (part.startsWith('issues')) noteReactions(`issues/${entry.number}`)
+      return {
+        ...entry,
+        is_locked: entry.locked,
+        merged: typeof entry.merged_at === 'string',
+        ...(milestone
+          ? { milestone: { ...objectOf(milestone), id: objectOf(milestone).number } }
+          : {}),
+      }
+    }
+    if (/^issues\/\d+\/comments$/.test(part)) noteReactions(`issues/comments/${id}`)
+    if (/\/reviews$/.test(part)) {
+      const state = stringIn(entry, 'state')
+      return { ...entry, state: STATES[state] ?? state, dismissed: state === 'DISMISSED' }
+    }
+    if (/\/reviews\/\d+\/comments$/.test(part)) {
+      this.#reviewComments.add(id)
+      noteReactions(`issues/comments/${id}`)
+      return { ...entry, ...lineOf(entry) }
+    }
+    return entry
+  }
+
+  /** An asset has a number instead of a UUID, and its bytes have an address of the API. */
+  #assetsOf(release: JsonObject): JsonObject[] {
+    const { assets } = release
+    return (Array.isArray(assets) ? assets : []).map((asset: JsonObject) => {
+      const uuid = `00000000-0000-4000-8000-${integerIn(asset, 'id').toString(16).padStart(12, '0')}`
+      const { pathname } = new URL(stringIn(asset, 'url') || '/', this.url)
+      this.#assets.set(`/attachments/${uuid}`, pathname)
+      return { ...asset, uuid }
+    })
+  }
+}
+
+const STATES: Readonly<Record<string, string>> = {
+  COMMENTED: 'COMMENT',
+  CHANGES_REQUESTED: 'REQUEST_CHANGES',
+  DISMISSED: 'COMMENT',
+}
+
+/** Gitea has the line in the file where GitHub has that in the diff. */
+function lineOf(comment: JsonObject): JsonObject {
+  const end = endOfHunk(stringIn(comment, 'diff_hunk'))
+  const [side, line] = [end?.side ?? 'right', end?.line ?? 0]
+  return side === 'right'
+    ? { position: line, original_position: 0 }
+    : { position: 0, original_position: line }
+}
+
+const responseOf = (body: unknown): ForgeResponse => ({ body, header: () => undefined })

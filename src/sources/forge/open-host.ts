@@ -1,0 +1,175 @@
+import { batchesOf } from '../../lib/batches.ts'
+import type { Discussions } from '../discussions.ts'
+import { ForgeNotFound, ForgeRequestFailed, ForgeUnavailable } from '../forge-errors.ts'
+import type { LfsPointer } from '../snapshot.ts'
+import type { RepositoryName } from '../source.ts'
+import { normalizeForgeUrl, segment } from './client/forge-address.ts'
+import { authorizationOf, ForgeClient, type ForgeOptions } from './client/forge-client.ts'
+import { objectOf } from './client/forge-values.ts'
+import { isAtLeast, readVersion } from './client/forge-version.ts'
+import { GitHubClient } from './client/github-client.ts'
+import { explainConnectionError } from './client/http-response.ts'
+import { forgeDiscussions } from './discussions/forge-discussions.ts'
+
+/** A Gitea, Forgejo or GitHub that is only read, with the token of any user. Methods reject like those of Discussions. */
+export interface Host {
+  kind: 'forge' | 'github'
+  /** The address of its pages, without a trailing slash. */
+  url: string
+  discussions: Discussions
+  /** Returns whether restored content can belong to accounts. Otherwise all of it belongs to the account that restored it. */
+  linksAccounts(signal: AbortSignal): Promise<boolean>
+  /** Returns the object of each ref by its name, as git lists them, or undefined if there is no such repository. */
+  refs(repository: RepositoryName, signal: AbortSignal): Promise<Map<string, string> | undefined>
+  /** Yields the diff of a pull request, as git writes it. */
+  pullDiff(
+    repository: RepositoryName,
+    number: number,
+    signal: AbortSignal,
+  ): AsyncIterable<Uint8Array>
+  /** Returns the size of each of these LFS objects that the host has, by oid. Downloads none. */
+  lfsSizes(
+    repository: RepositoryName,
+    objects: readonly LfsPointer[],
+    signal: AbortSignal,
+  ): Promise<Map<string, number>>
+}
+
+/** Where GitHub keeps the files of releases. */
+const GITHUB_STORAGE = ['objects', 'release-assets'].map(
+  (name) => `https://${name}.githubusercontent.com`,
+)
+const LFS_BATCH = 100
+const LFS_JSON = 'application/vnd.git-lfs+json'
+/** GitHub's limits are reset every hour. */
+const MAX_WAIT_MS = 65 * 60 * 1000
+
+/** Sends no request yet. Throws InvalidForgeUrl. */
+export function openHost(
+  kind: Host['kind'],
+  options: Pick<ForgeOptions, 'url' | 'token' | 'storageOrigins'>,
+): Host {
+  const url = normalizeForgeUrl(options.url).replace(/\/api\/v3$/, '')
+  const common = { ...options, url, maxWaitMs: MAX_WAIT_MS }
+  const pagesUrl = kind === 'github' ? githubPages(url) : url
+  const api =
+    kind === 'github'
+      ? githubClient(common)
+      : new ForgeClient({ ...common, showsOriginalAuthors: true })
+  const pages = new ForgeClient({ ...common, url: pagesUrl, isPassword: true })
+  const pathOf = ({ owner, name }: RepositoryName) => `/${segment(owner)}/${segment(name)}`
+  return {
+    kind,
+    url: pagesUrl,
+    discussions: forgeDiscussions(common, { client: api }),
+    linksAccounts: async (signal) =>
+      kind === 'github' || isAtLeast((await readVersion(api, signal)).gitea, [1, 17]),
+
+    async refs(repository, signal) {
+      const path = `${pathOf(repository)}.git/info/refs?service=git-upload-pack`
+      try {
+        return await parseRefs((await pages.download(path, signal, '*/*')).body, url)
+      } catch (error) {
+        if (error instanceof ForgeNotFound) return undefined
+        throw error
+      }
+    },
+
+    async *pullDiff(repository, number, signal) {
+      const path = `${apiPathOf(kind, url)}/repos${pathOf(repository)}/pulls/${number}`
+      yield* (
+        kind === 'github'
+          ? await api.download(path, signal, 'application/vnd.github.diff')
+          : await api.download(`${path}.diff`, signal, 'text/plain')
+      ).body
+    },
+
+    async lfsSizes(repository, objects, signal) {
+      const sizes = new Map<string, number>()
+      for (const batch of batchesOf(objects, LFS_BATCH))
+        for (const { oid, size } of await lfsBatch(repository, batch, signal)) sizes.set(oid, size)
+      return sizes
+    },
+  }
+
+  /** A server without git-lfs has none of the objects. */
+  async function lfsBatch(
+    repository: RepositoryName,
+    batch: readonly LfsPointer[],
+    signal: AbortSignal,
+  ): Promise<LfsPointer[]> {
+    const path = `${pathOf(repository)}.git/info/lfs/objects/batch`
+    const request = { operation: 'download', transfers: ['basic'], objects: batch }
+    const { token } = options
+    const response = await fetch(`${pagesUrl}${path}`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: {
+        ...{ accept: LFS_JSON, 'content-type': LFS_JSON },
+        ...(token && { authorization: authorizationOf({ token, isPassword: true }) }),
+      },
+      body: JSON.stringify(request),
+      signal,
+    }).catch((error: unknown) => {
+      signal.throwIfAborted()
+      const message = explainConnectionError(`${pagesUrl}${path}`, error)
+      throw new ForgeUnavailable(Date.now(), 'unreachable', message, { cause: error })
+    })
+    const { status } = response
+    if (status === 404) return []
+    const { objects } = objectOf(status === 200 ? await response.json() : undefined)
+    if (!Array.isArray(objects))
+      throw new ForgeRequestFailed(status, `${pagesUrl}${path} responded with status ${status}`)
+    return objects.filter(({ error, actions }) => error === undefined && actions !== undefined)
+  }
+}
+
+/** GitHub itself and its tenants have a host name of its own for the API. Other servers have a path. */
+const HAS_API_HOST = /^(https:\/\/)(?:api\.)?(github\.com|[\w-]+\.ghe\.com)$/
+
+const githubPages = (url: string) => url.replace(HAS_API_HOST, '$1$2')
+const githubApi = (url: string) => githubPages(url).replace(HAS_API_HOST, '$1api.$2')
+
+const apiPathOf = (kind: Host['kind'], url: string) =>
+  kind === 'forge' ? '/api/v1' : HAS_API_HOST.test(url) ? '' : '/api/v3'
+
+const githubClient = (options: ForgeOptions) =>
+  new GitHubClient({
+    ...options,
+    url: githubApi(options.url),
+    apiPath: apiPathOf('github', options.url),
+    storageOrigins: [...(options.storageOrigins ?? []), ...GITHUB_STORAGE],
+  })
+
+const MAX_LINE = 65_520
+
+/** Parses the list of refs of git's HTTP protocol: lines that begin with their length. */
+async function parseRefs(
+  body: AsyncIterable<Uint8Array>,
+  url: string,
+): Promise<Map<string, string>> {
+  const refs = new Map<string, string>()
+  let rest = ''
+  let flushes = 0
+  for await (const chunk of body) {
+    rest += Buffer.from(chunk).toString('latin1')
+    let at = 0
+    while (rest.length - at >= 4) {
+      const length = Number.parseInt(rest.slice(at, at + 4), 16)
+      if (!(length === 0 || (length >= 4 && length <= MAX_LINE)))
+        throw new ForgeRequestFailed(200, `${url} did not return a list of refs`)
+      if (length > rest.length - at) break
+      const [line = ''] = rest.slice(at + 4, at + length).split('\0')
+      const [, oid, name] = /^([0-9a-f]{40,64}) (refs\/.*?)\n?$/s.exec(line) ?? []
+      if (oid && name && !name.endsWith('^{}'))
+        refs.set(Buffer.from(name, 'latin1').toString('utf8'), oid)
+      if (length === 0) flushes++
+      at += length || 4
+    }
+    rest = rest.slice(at)
+  }
+  // Old versions send nothing after the first part if there is no repository, or an empty one.
+  if (flushes < (refs.size > 0 ? 2 : 1) || rest !== '')
+    throw new ForgeRequestFailed(200, `${url} sent an incomplete list of refs`)
+  return refs
+}

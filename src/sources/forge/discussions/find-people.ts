@@ -1,5 +1,5 @@
 import type { Group, StoredGroups } from '../../discussions.ts'
-import { isNotFoundOrForbidden } from '../../forge-errors.ts'
+import { ForgeRequestFailed, isNotFoundOrForbidden } from '../../forge-errors.ts'
 import { segment } from '../client/forge-address.ts'
 import { pagesOf } from '../client/forge-pages.ts'
 import { GHOST, integerIn } from '../client/forge-values.ts'
@@ -68,9 +68,16 @@ async function listPeople(
   return isCheaper ? (await share('users', () => list(Infinity))).people : first.people
 }
 
-/** Returns the person who has this login, or null if nobody has. */
+/** Returns the person who has this login, or null if nobody has. Gitea fails for the former login of a renamed person who was deleted. */
 function findPerson({ forge: { client }, signal, share }: ReadContext, login: string) {
   const path = `/users/${segment(login)}`
   const find = () => findAt(client, path, (entry) => [personOf(entry)], signal)
-  return share(`user ${login}`, async () => (await find()) ?? null)
+  return share(`user ${login}`, async () => {
+    try {
+      return (await find()) ?? null
+    } catch (error) {
+      if (error instanceof ForgeRequestFailed) return null
+      throw error
+    }
+  })
 }

@@ -119,7 +119,8 @@ describe('reading again', () => {
 
   for (const dialect of [GITEA_1_15, GITEA_1_22])
     it(`follows people who were renamed or deleted, on ${dialect.version}`, async () => {
-      const { again, open, repository, world, ann, store, fresh } = await scene(22, { dialect })
+      const made = await scene(22, { dialect })
+      const { again, open, repository, world, ann, store, fresh, forge } = made
       const [bob, cee] = [world.addUser('bob'), world.addUser('cee', { fullName: 'Cee' })]
       const { comments } = repository.issues.get(5)!
       for (const user of [bob, cee]) {
@@ -143,8 +144,11 @@ describe('reading again', () => {
       await check(['ann', 'bob', 'cee'], 'a profile is edited')
       world.rename(cee, 'sea')
       await check(['ann', 'bob', 'sea'], 'renamed')
+      world.rename(bob, 'bobby')
       world.delete(bob)
-      await check(['ann', 'ghost', 'sea'], 'deleted')
+      const failed = { response: { status: 500, body: { message: 'user does not exist' } } }
+      forge.faultFor = ({ path }) => (path.endsWith('/users/bob') ? failed : undefined)
+      await check(['ann', 'ghost', 'sea'], 'renamed and deleted')
       world.rename(cee, 'cee')
       const other = world.addUser('sea')
       world.addComment(repository.issues.get(9)!, other, 'by another person')

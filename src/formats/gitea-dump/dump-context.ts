@@ -172,10 +172,7 @@ export function dumpReactions(context: DumpContext, reactions: readonly Reaction
 /** Returns fields that issues and pull requests have in common. */
 export function dumpTriage(
   { labels, milestones, identity, report, fullName }: DumpContext,
-  issue: Pick<
-    Issue | PullRequest,
-    'number' | 'labels' | 'milestone' | 'assignees' | 'dueOn' | 'dependsOn' | 'pinOrder'
-  >,
+  issue: Partial<Issue> & Pick<PullRequest, 'number' | 'labels' | 'milestone' | 'assignees'>,
 ) {
   const { number, labels: names, milestone, assignees } = issue
   const example = `${fullName}: #${number}`

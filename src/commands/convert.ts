@@ -3,7 +3,6 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { type Command, Option } from 'commander'
-import type { ManifestLoss } from '../archive/manifest.ts'
 import type { FormatWriter } from '../formats/format.ts'
 import { accountRefusal } from '../formats/gitea-dump/choose-destinations.ts'
 import { giteaDumpWriter } from '../formats/gitea-dump/write-gitea-dump.ts'
@@ -160,7 +159,6 @@ export async function runConvert(
   const into = target.mayExist ? output : dirname(output)
   const createWriter = (workDirectory: string, people: PeopleMap) =>
     target.create({ git, output, workDirectory, people, options })
-  const lostBefore: ManifestLoss[] = []
   const results = convert(
     {
       git,
@@ -173,7 +171,6 @@ export async function runConvert(
       createWriter,
       numbersFile,
       onProgress: (step) => progress.update(undefined, step),
-      onLost: (losses) => lostBefore.push(...losses),
     },
     signal,
   )
@@ -193,12 +190,12 @@ export async function runConvert(
     }
   })
   const lost = report.end()
+  const { notes, lostBefore } = report
   progress.update(undefined, '')
   if (!options.json) {
     printLosses('NOT IN THE INPUT', sumLosses(lostBefore))
     printLosses('NOT CONVERTED', lost)
   }
-  const { notes } = report
   for (const note of notes) show(note)
   const result = {
     to: options.to,

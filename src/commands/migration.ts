@@ -75,9 +75,9 @@ function listCommands({ add, addWithId }: ClientCommands): void {
         const losses = results.flatMap(({ full_name, records }) =>
           (records?.losses ?? []).map((loss) => ({ full_name, ...loss })),
         )
-        if (client.isJson) return printJson(summary ? { ...found, losses } : found)
-        print(describeMigration(found, summary, results, orgFlag(client)))
-        printLosses('NOT IN THE ARCHIVE', sumLosses(losses))
+        const text = describeMigration(found, summary, results, orgFlag(client))
+        printResult(client, summary ? { ...found, losses } : found, text)
+        if (!client.isJson) printLosses('NOT IN THE ARCHIVE', sumLosses(losses))
       }),
     )
   addWithId(

@@ -1,3 +1,4 @@
+import type { ManifestLoss } from '../archive/manifest.ts'
 import { LimitedLines } from '../lib/limited-lines.ts'
 import { type Loss, Losses } from '../lib/losses.ts'
 
@@ -7,6 +8,8 @@ export class Report {
   readonly #losses = new Losses()
   /** Lines for the user that are not about a loss, such as what to do next. */
   readonly notes: string[] = []
+  /** What was lost when the inputs were made. */
+  readonly lostBefore: ManifestLoss[] = []
 
   /** Warnings of one kind are passed to `onWarning` only up to a limit; further ones are counted. */
   constructor(onWarning: (text: string) => void) {

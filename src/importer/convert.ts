@@ -1,6 +1,5 @@
 import { writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { ManifestLoss } from '../archive/manifest.ts'
 import type { Folder } from '../archive/read-folder.ts'
 import { ArchiveRefused } from '../archive/unreadable-archive.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
@@ -34,8 +33,6 @@ export interface ConvertParts extends Pick<ReaderParts, 'git' | 'report'> {
   /** The CSV file to write the old and new numbers to, if something was renumbered. It must not exist. */
   numbersFile: string
   onProgress?(step: string): void
-  /** Called before anything is written, with what was lost when the inputs were made. */
-  onLost?(losses: readonly ManifestLoss[]): void
 }
 
 export interface ConvertInput {
@@ -72,11 +69,8 @@ export async function* convert(parts: ConvertParts, signal: AbortSignal): AsyncG
   const missing = parts.repositories.filter((name) => !found.has(name.toLowerCase()))
   if (missing.length > 0) throw new ArchiveRefused(`it does not hold ${missing.join(', ')}`)
   if (found.size === 0) throw new ArchiveRefused('it holds no repositories')
-  parts.onLost?.(
-    content.summary.losses.filter(
-      ({ full_name }) => !full_name || found.has(full_name.toLowerCase()),
-    ),
-  )
+  for (const loss of content.summary.losses)
+    if (!loss.full_name || found.has(loss.full_name.toLowerCase())) report.lostBefore.push(loss)
   parts.onProgress?.(`writing ${found.size} repositories`)
   const mapped = writer.mapsPeople ? content : mapPeople(content, people)
   yield* writer.write(mapped, report, signal)

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { type CommandResult, commandLine } from '../support/command-line.ts'
 import { factsOfForge } from '../support/forge/facts-of-forge.ts'
+import { ForgeSeeder } from '../support/forge/forge-seeder.ts'
 import { seedForge } from '../support/forge/seeded-scene.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import {
@@ -186,6 +187,33 @@ describe('a real server restores the dumps', GITEA.needed, () => {
     await compareReviews(server, dump, `bob/${repository.name}`)
   })
 
+  test('the diff of a pull request arrives, however it was merged', async (t) => {
+    const token = await readFile(server.tokenFile, 'utf8')
+    const target = { url: server.url.replace(/\/$/, ''), token }
+    const repository = { owner: 'corp', name: 'merges' }
+    const { pulls, path } = await seedMerges(new ForgeSeeder(target), repository)
+    const folder = temporaryDirectory(t)
+    const [archive, root, into] = [join(folder, 'a'), join(folder, 'r'), join(folder, 'dumps')]
+    const diffOf = (at: string, number: number) =>
+      server.bytes(`${server.url}${at.slice('/repos/'.length)}/pulls/${number}.diff`)
+    const before = new Map<string, string>()
+    for (const [style, number] of pulls) before.set(style, await diffOf(path, number))
+    const facts = await factsOfForge(target, repository, archive)
+    await cp(join(server.repositories, 'corp/merges.git'), join(root, 'corp/merges.git'), {
+      recursive: true,
+    })
+    await writeUnpackedArchive(archive, { root }, facts)
+    const { godwit } = await commandLine(t)
+    const made = await godwit(['convert', archive, '--to', 'gitea-dump', '--output', into])
+    assert.equal(made.code, 0, made.output)
+    assert.doesNotMatch(made.output, /pull request diff/)
+    await restoreAll(into, server, { OWNER: 'bob' })
+    for (const [style, number] of pulls) {
+      assert.match(before.get(style)!, /^diff --git/, style)
+      assert.equal(await diffOf('/repos/bob/merges', number), before.get(style), style)
+    }
+  })
+
   test(
     'an archive made by github.com passes the server’s own schemas',
     REAL_ARCHIVE.needed,
@@ -231,6 +259,54 @@ describe('a real server restores the dumps', GITEA.needed, () => {
     assert.match(made.output, /shows :musical_keyboard: only if its setting REACTIONS has it/)
   })
 })
+
+/** Opens a pull request with two commits for each way to end it. Returns their numbers. */
+async function seedMerges(seeder: ForgeSeeder, { owner, name }: { owner: string; name: string }) {
+  const path = `/repos/${owner}/${name}`
+  const body = { name, auto_init: true, default_branch: 'main' }
+  await seeder.call('POST', `/orgs/${owner}/repos`, { body })
+  const commit = (branch: string, file: string, more: object = {}) =>
+    seeder.call('POST', `${path}/contents/${file}`, {
+      body: {
+        content: Buffer.from(`${file}\n`).toString('base64'),
+        message: file,
+        branch,
+        ...more,
+      },
+    })
+  await seeder.call('POST', `${path}/branches`, { body: { new_branch_name: 'release' } })
+  const pulls = new Map<string, number>()
+  for (const style of [
+    'merge',
+    'squash',
+    'rebase',
+    'rebase-merge',
+    'fast-forward',
+    'onto',
+    'closed',
+    'open',
+  ]) {
+    const base = style === 'onto' ? 'release' : 'main'
+    await commit(base, `${style}-1.txt`, { new_branch: style })
+    await commit(style, `${style}-2.txt`)
+    // Without another commit, `rebase` adds the commits of the branch as they are.
+    if (style !== 'fast-forward') await commit(base, `meanwhile-${style}.txt`)
+    const pull = { head: style, base, title: style }
+    const { number } = await seeder.call<{ number: number }>('POST', `${path}/pulls`, {
+      body: pull,
+    })
+    pulls.set(style, number)
+    const Do = { 'fast-forward': 'rebase', onto: 'merge' }[style] ?? style
+    if (style === 'closed')
+      await seeder.call('PATCH', `${path}/pulls/${number}`, { body: { state: 'closed' } })
+    else if (style !== 'open')
+      await seeder.callUntilDone('POST', `${path}/pulls/${number}/merge`, {
+        body: { Do, MergeTitleField: style },
+      })
+    if (style === 'onto') await seeder.call('DELETE', `${path}/branches/release`)
+  }
+  return { pulls, path }
+}
 
 async function restoreAll(
   into: string,

@@ -83,18 +83,15 @@ async function repositoriesIn(root: string): Promise<string[]> {
 /** Returns everything that the manifest calls lost, with the repositories and LFS objects that have fields of their own there. */
 const lossesIn = ({ losses = [], skipped, repositories }: Manifest): ManifestLoss[] => [
   ...losses,
-  ...skipped.map(({ full_name, reason }) => ({
-    ...{ full_name, kind: 'repositories', count: 1, examples: [reason] },
-  })),
+  ...skipped.map(({ full_name, reason }) => oneLoss(full_name, 'repositories', reason)),
   ...repositories.flatMap(({ full_name, lfs_missing = [] }) =>
-    lfs_missing.length === 0
-      ? []
-      : {
-          ...{ full_name, kind: 'LFS_objects', count: lfs_missing.length },
-          examples: lfs_missing.slice(0, 5).map(({ oid }) => oid),
-        },
+    lfs_missing.map(({ oid }) => oneLoss(full_name, 'LFS_objects', oid)),
   ),
 ]
+
+const oneLoss = (full_name: string, kind: string, example: string): ManifestLoss => ({
+  ...{ full_name, kind, count: 1, examples: [example] },
+})
 
 async function summaryOf(root: string, manifest: Manifest | undefined) {
   if (manifest)

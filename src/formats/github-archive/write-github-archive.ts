@@ -289,9 +289,9 @@ class ArchiveWriter {
   }
 
   async #packManifest({ segment, files }: { segment: ManifestSegment; files: ManifestFile[] }) {
-    const { content, report } = this.#parts
+    const { report } = this.#parts
     const lost = report.losses().map((loss) => ({ full_name: null, ...loss }))
-    const losses = [...content.summary.losses, ...lost]
+    const losses = [...report.lostBefore, ...lost]
     const manifest: Manifest = {
       format: MANIFEST_FORMAT,
       generator: this.#parts.generator,

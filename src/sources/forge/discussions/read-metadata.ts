@@ -104,16 +104,13 @@ async function readRepositoryGroup(
     collaborators,
     labels: [...(labels ?? []), ...organizationLabels],
   })
-  // Archives have no labels of organizations.
   const lost = new Losses()
-  const own = new Set((labels ?? []).map((label) => stringIn(label, 'name')))
   for (const label of organizationLabels)
-    if (!own.has(stringIn(label, 'name')))
-      lost.add(
-        'organization_labels',
-        1,
-        `${stringIn(label, 'name')}: becomes a label of the repository`,
-      )
+    lost.add(
+      'organization_labels',
+      1,
+      `${stringIn(label, 'name')}: becomes a label of the repository`,
+    )
   const before = labels ? undefined : stored?.facts.repositories?.[0]
   return groupOf(
     'repository',

@@ -293,14 +293,9 @@ class RepositoryComparison {
     }
   }
 
-  #knownDifference(
-    kind: ComparedKind,
-    what: string,
-    left: Item | undefined,
-    right: Item | undefined,
-  ) {
+  #knownDifference(kind: ComparedKind, what: string, left?: Item, right?: Item) {
     const { known } = this.#shared
-    const rule = knownDifference(this.#known, kind, what, left, right)
+    const rule = knownDifference(kind, what, { left, right, context: this.#known })
     if (rule) known.set(rule.reason, (known.get(rule.reason) ?? 0) + 1)
     return rule
   }

@@ -2,7 +2,7 @@ import { reviewPosition } from '../../formats/gitea-dump/dump-reviews.ts'
 import { oneLine } from '../../lib/terminal-text.ts'
 import type { Author, Reaction } from '../../records/fact.ts'
 import type { Issue, IssueEvent } from '../../records/issue.ts'
-import type { PullRequest, ReviewThread } from '../../records/pull-request.ts'
+import type { PullRequest } from '../../records/pull-request.ts'
 import type { ComparedKind, FactsByComparedKind, Side, Spool } from './spool.ts'
 
 /** A value that is undefined is not known, and not compared. */
@@ -119,9 +119,8 @@ export const COMPARED_KINDS: { readonly [K in ComparedKind]: ToItem<K> } = {
     },
   }),
   pull_request_review_comments(fact, { person, spool, side, repository }) {
-    const thread = spool
-      .joined<ReviewThread>(side, 'threads', repository, fact.pull)
-      .find(({ id }) => id === fact.thread)
+    const threads = spool.of('pull_request_review_threads', side, repository, fact.pull)
+    const thread = threads.find(({ id }) => id === fact.thread)
     return {
       ...written(`#${fact.pull}`, fact.createdAt),
       fields: {
@@ -212,8 +211,10 @@ function issueFields(
   fact: Pick<Issue & PullRequest, Exclude<keyof Issue & keyof PullRequest, 'repository'>>,
   { spool, side, repository, person }: ItemContext,
 ) {
-  const locks = spool.joined<IssueEvent>(side, 'locks', repository, fact.number)
-  locks.sort((a, b) => Date.parse(a.createdAt) - Date.parse(b.createdAt))
+  const locks = spool
+    .of('issue_events', side, repository, fact.number)
+    .filter(({ event }) => event === 'locked' || event === 'unlocked')
+    .sort((a, b) => Date.parse(a.createdAt) - Date.parse(b.createdAt))
   return {
     title: fact.title,
     body: fact.body ?? '',

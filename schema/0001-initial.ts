@@ -203,7 +203,7 @@ const migrations = (engine: Engine): string[] => [
     attachments_key text,
     assets_key text,
     as_of bigint,
-    notes text,
+    losses text,
     reused integer not null default 0,
     primary key (migration_id, position))`,
   `create table repository_locks (

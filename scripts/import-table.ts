@@ -20,7 +20,6 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
         'src/exporter',
         'src/importer',
         'src/formats',
-        'src/records',
         'src/migrations',
       ],
       ...['src/repositories', 'src/accounts', 'src/sources/directory', 'src/sources/forge'],

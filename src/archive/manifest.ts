@@ -117,6 +117,15 @@ const repository = byFormat<ManifestRepository>((format) =>
 const metadata = object({ segment, files })
 export type ManifestMetadata = ReturnType<typeof metadata>
 
+/** `full_name` is null for losses of a conversion, which are counted for all repositories together. */
+const loss = object({
+  full_name: orNull(fullName),
+  kind: nonEmpty,
+  count: count(),
+  examples: list(text('a string', () => true)),
+})
+export type ManifestLoss = ReturnType<typeof loss>
+
 const format: Shape<typeof MANIFEST_FORMAT> = (value) => {
   if (value === MANIFEST_FORMAT) return value
   throw new Error(
@@ -124,7 +133,7 @@ const format: Shape<typeof MANIFEST_FORMAT> = (value) => {
   )
 }
 
-const manifest = object({
+const fields = {
   format,
   /** The program that wrote the archive, and its version, such as `godwit 0.1.0`. */
   generator: nonEmpty,
@@ -135,15 +144,20 @@ const manifest = object({
   metadata,
   /** The segments with the attachments of a repository's issues and pull requests, and with the assets of its releases. */
   stored_files: list(object({ full_name: fullName, segment, files })),
-})
-export type Manifest = ReturnType<typeof manifest>
+}
+
+export type Manifest = { [K in keyof typeof fields]: ReturnType<(typeof fields)[K]> } & {
+  /** What could not be read from the host or represented in this format. Absent if there are none. */
+  losses?: ManifestLoss[]
+}
+const manifest = objectWith<Manifest>(fields, { losses: list(loss) })
 
 /** The manifest is malformed or has another format. The message names the field and the reason. */
 export class ManifestInvalid extends Error {
   override name = 'ManifestInvalid'
 }
 
-/** Rejects missing and unknown fields; only `lfs_missing` is optional. Rejects names and paths that would be unsafe to restore. */
+/** Rejects missing and unknown fields; only `losses` and `lfs_missing` are optional. Rejects names and paths that would be unsafe to restore. */
 export function parseManifest(json: string): Manifest {
   try {
     return manifest(parseJson(json), '')

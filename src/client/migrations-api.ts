@@ -196,10 +196,14 @@ export class MigrationsApi {
     return String(data)
   }
 
+  /** Lists the repositories with their results. */
+  async results(id: number) {
+    return (await this.#calls.call('GET', this.#report(id), reportResponse)).repositories
+  }
+
   /** Lists the repositories that could not be exported, with the reasons. */
   async notExported(id: number) {
-    const { repositories } = await this.#calls.call('GET', this.#report(id), reportResponse)
-    return repositories.filter(({ reason }) => reason !== null)
+    return (await this.results(id)).filter(({ reason }) => reason !== null)
   }
 
   /** Lists the caller's own tokens. A token cannot create or revoke tokens. */

@@ -1,6 +1,7 @@
 import { type Command, Help, Option } from 'commander'
 import { addDiskFacts } from '../lib/disk-errors.ts'
 import { hasCode } from '../lib/errno.ts'
+import { formatRecordCount, type Loss } from '../lib/losses.ts'
 import { formatRelativeTime } from '../lib/quantities.ts'
 import {
   escapeForTerminal,
@@ -205,6 +206,17 @@ export function printTable(table: Table, empty = 'nothing to list'): void {
     return column === stateColumn ? paintCell(cell) : cell
   })
   for (const line of lines) printPainted(line)
+}
+
+/** Prints a table of losses, or nothing if there are none. */
+export function printLosses(title: string, losses: readonly Loss[]): void {
+  if (losses.length === 0) return
+  print('')
+  const rows = losses.map(({ kind, count, examples }) => [
+    formatRecordCount(kind, count),
+    examples[0] ?? '-',
+  ])
+  printTable([[title, 'EXAMPLE'], ...rows])
 }
 
 const paintCell = (cell: string): string => cell.replace(/^\w+/, (state) => paintState(state))

@@ -3,6 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { type Command, Option } from 'commander'
+import type { ManifestLoss } from '../archive/manifest.ts'
 import type { FormatWriter } from '../formats/format.ts'
 import { accountRefusal } from '../formats/gitea-dump/choose-destinations.ts'
 import { giteaDumpWriter } from '../formats/gitea-dump/write-gitea-dump.ts'
@@ -14,16 +15,16 @@ import { Report } from '../formats/report.ts'
 import { createGit, type Git } from '../git/git.ts'
 import { convert } from '../importer/convert.ts'
 import { withWriteContext } from '../lib/disk-errors.ts'
+import { sumLosses } from '../lib/losses.ts'
 import { invalidNameReason } from '../lib/names.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
-import { formatRecordCount } from '../records/record-file.ts'
 import { VERSION } from '../service/version.ts'
 import { archiveOpener } from './archive-file.ts'
 import {
   addSettings,
   print,
   printJson,
-  printTable,
+  printLosses,
   readCommandConfig,
   withExamples,
 } from './command-line.ts'
@@ -159,6 +160,7 @@ export async function runConvert(
   const into = target.mayExist ? output : dirname(output)
   const createWriter = (workDirectory: string, people: PeopleMap) =>
     target.create({ git, output, workDirectory, people, options })
+  const lostBefore: ManifestLoss[] = []
   const results = convert(
     {
       git,
@@ -171,6 +173,7 @@ export async function runConvert(
       createWriter,
       numbersFile,
       onProgress: (step) => progress.update(undefined, step),
+      onLost: (losses) => lostBefore.push(...losses),
     },
     signal,
   )
@@ -191,17 +194,22 @@ export async function runConvert(
   })
   const lost = report.end()
   progress.update(undefined, '')
-  if (lost.length > 0 && !options.json)
-    printTable([
-      ['NOT CONVERTED', 'EXAMPLE'],
-      ...lost.map(({ kind, count, examples }) => [
-        formatRecordCount(kind, count),
-        examples[0] ?? '-',
-      ]),
-    ])
+  if (!options.json) {
+    printLosses('NOT IN THE INPUT', sumLosses(lostBefore))
+    printLosses('NOT CONVERTED', lost)
+  }
   const { notes } = report
   for (const note of notes) show(note)
-  const result = { to: options.to, output, converted, failed, lost, warnings, notes }
+  const result = {
+    to: options.to,
+    output,
+    converted,
+    failed,
+    lost,
+    warnings,
+    notes,
+    lost_before: lostBefore,
+  }
   if (options.json) printResult(result)
   if (options.report !== undefined)
     await writeFile(options.report, `${JSON.stringify(result, null, 2)}\n`, { flag: 'wx' })

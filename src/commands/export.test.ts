@@ -24,10 +24,12 @@ test("each archive that is too large for GitHub's importer gets a warning", () =
   assert.deepEqual(more, [])
 })
 
-test('notes about missing records of a forge are in the report and on the terminal', () => {
+test('losses of records of a forge are in the report and on the terminal', () => {
   const end = { facts: repositoryFacts(), outcome: 'exported', warning: null } as const
-  const notes = ['the forge does not give collaborators']
-  const read = { asOf: Date.UTC(2026, 0, 2), notes, count: 3 }
+  const losses = [
+    { kind: 'not_read', count: 1, examples: ['the forge does not give collaborators'] },
+  ]
+  const read = { asOf: Date.UTC(2026, 0, 2), losses, count: 3 }
   const recordsOf = (records: typeof read | null) => {
     const exported = { archives: [], seconds: 1, warnings: [] }
     const { repositories } = exportReport([{ ...end, records }], exported).json() as {
@@ -35,8 +37,8 @@ test('notes about missing records of a forge are in the report and on the termin
     }
     return repositories[0]?.records
   }
-  assert.deepEqual(recordsOf(read), { as_of: '2026-01-02T00:00:00.000Z', notes })
+  assert.deepEqual(recordsOf(read), { as_of: '2026-01-02T00:00:00.000Z', losses })
   assert.equal(recordsOf(null), null)
   assert.equal(needsAttention({ ...end, records: read }), true)
-  assert.equal(needsAttention({ ...end, records: { ...read, notes: [] } }), false)
+  assert.equal(needsAttention({ ...end, records: { ...read, losses: [] } }), false)
 })

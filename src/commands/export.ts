@@ -218,9 +218,9 @@ function repositoryJson(result: RepositoryResult, archive: WrittenArchive | unde
 
 function recordsJson(records: Extract<RepositoryResult, { records: unknown }>['records']) {
   if (!records) return null
-  return { as_of: new Date(records.asOf).toISOString(), notes: records.notes }
+  return { as_of: new Date(records.asOf).toISOString(), losses: records.losses }
 }
 
 /** Whether a person at a terminal should see this result. */
 export const needsAttention = (result: RepositoryResult): boolean =>
-  'reason' in result || result.warning !== null || (result.records?.notes.length ?? 0) > 0
+  'reason' in result || result.warning !== null || (result.records?.losses.length ?? 0) > 0

@@ -1,11 +1,12 @@
 import type { Command } from 'commander'
-import { isPartial } from '../lib/is-partial.ts'
+import { sumLosses } from '../lib/losses.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError } from '../lib/user-error.ts'
 import { type ClientCommands, clientCommandsOf, orgFlag, withClient } from './client-command.ts'
 import {
   print,
   printJson,
+  printLosses,
   printMessage,
   printResult,
   printTable,
@@ -60,7 +61,7 @@ function listCommands({ add, addWithId }: ClientCommands): void {
   )
   addWithId(
     'show',
-    'show one migration, its state and why repositories were not exported',
+    'show one migration, its state, and what its archive lacks',
     'godwit migration show 7',
     'godwit migration show 7 --json',
   )
@@ -68,12 +69,15 @@ function listCommands({ add, addWithId }: ClientCommands): void {
     .action(
       withClient(async (client, _options, id: number) => {
         const found = await client.api.show(id)
-        if (client.isJson) return printJson(found)
         const summary = await client.api.summary(id)
-        const isIncomplete = summary && (isPartial(summary) || summary.state === 'failed')
-        const notExported = isIncomplete ? await client.api.notExported(id) : []
-        const text = describeMigration(found, summary, notExported, orgFlag(client))
-        printResult(client, found, text)
+        const hasEnded = summary && !['pending', 'exporting'].includes(summary.state)
+        const results = hasEnded ? await client.api.results(id) : []
+        const losses = results.flatMap(({ full_name, records }) =>
+          (records?.losses ?? []).map((loss) => ({ full_name, ...loss })),
+        )
+        if (client.isJson) return printJson(summary ? { ...found, losses } : found)
+        print(describeMigration(found, summary, results, orgFlag(client)))
+        printLosses('NOT IN THE ARCHIVE', sumLosses(losses))
       }),
     )
   addWithId(

@@ -9,6 +9,7 @@ import { createGit } from '../git/git.ts'
 import { openReader } from '../importer/convert.ts'
 import { listPeople, listPeopleIn } from '../importer/list-people.ts'
 import { type ArchiveSummary, summarizeArchive } from '../importer/summarize-archive.ts'
+import { sumLosses } from '../lib/losses.ts'
 import { formatBytes } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError } from '../lib/user-error.ts'
@@ -18,6 +19,7 @@ import {
   addCommand,
   print,
   printJson,
+  printLosses,
   printMessage,
   printTable,
   readCommandConfig,
@@ -111,6 +113,7 @@ function printSummary(summary: ArchiveSummary): void {
     print('')
     printTable([['RECORDS', 'COUNT'], ...counts.map(([kind, count]) => [kind, String(count)])])
   }
+  printLosses('NOT IN THE ARCHIVE', sumLosses(summary.losses))
   for (const { full_name, reason } of summary.skipped)
     printMessage(escapeForTerminal(`skipped when it was created: ${full_name}: ${reason}`))
   for (const warning of summary.warnings) printMessage(escapeForTerminal(`warning: ${warning}`))

@@ -227,7 +227,7 @@ export interface Tables {
     /** The records include all changes up to this time. */
     as_of: number | null
     /** A JSON list of sentences about data that the forge does not provide. */
-    notes: string | null
+    losses: string | null
     reused: Generated<number>
   }
 

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Account } from '../accounts/account.ts'
 import { readArchive, SegmentDamaged } from '../archive/copy-archive.ts'
 import { type ArchivePlan, planArchive } from '../archive/plan-archive.ts'
+import { describeLosses } from '../lib/losses.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { UserError } from '../lib/user-error.ts'
 import type { ExportedRepository } from '../migrations/export-store.ts'
@@ -48,7 +49,7 @@ export interface ArchiveOptions {
 interface Exported {
   outcome: 'exported' | 'reused'
   warning: string | null
-  records: Pick<RepositoryRecords, 'asOf' | 'notes' | 'count'> | null
+  records: Pick<RepositoryRecords, 'asOf' | 'losses' | 'count'> | null
 }
 
 interface NotExported {
@@ -234,6 +235,7 @@ export function formatRepositoryResult({ facts, ...result }: RepositoryResult): 
 
 function formatRecords(records: Exported['records']): string[] {
   if (!records) return []
-  const { count, asOf, notes } = records
-  return [`${count} issues and pull requests as of ${new Date(asOf).toISOString()}`, ...notes]
+  const { count, asOf, losses } = records
+  const lost = describeLosses(losses)
+  return [`${count} issues and pull requests as of ${new Date(asOf).toISOString()}`, ...lost]
 }

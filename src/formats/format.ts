@@ -1,3 +1,4 @@
+import type { ManifestLoss } from '../archive/manifest.ts'
 import type { FactKind, FactsByKind } from '../records/fact-kinds.ts'
 import type { Snapshot } from '../sources/snapshot.ts'
 import type { Report } from './report.ts'
@@ -38,6 +39,8 @@ export interface ContentSummary {
   madeBy: string
   /** ISO 8601, or null if it is not known. */
   madeAt: string | null
+  /** What was lost before: when the input was made. Empty if it does not say so. */
+  losses: readonly ManifestLoss[]
 }
 
 export type RepositoryContent = { fullName: string } & ({ errors: string[] } | VerifiedContent)

@@ -1,19 +1,10 @@
 import { LimitedLines } from '../lib/limited-lines.ts'
-
-/** Objects of one kind that the target cannot represent. */
-interface Loss {
-  kind: string
-  count: number
-  /** The first few of them. */
-  examples: string[]
-}
-
-const MAX_EXAMPLES = 5
+import { type Loss, Losses } from '../lib/losses.ts'
 
 /** Collects what a conversion loses, by kind, and warnings about single objects. */
 export class Report {
   readonly #warnings: LimitedLines
-  readonly #losses = new Map<string, Loss>()
+  readonly #losses = new Losses()
   /** Lines for the user that are not about a loss, such as what to do next. */
   readonly notes: string[] = []
 
@@ -28,11 +19,7 @@ export class Report {
 
   /** Counts objects of a kind, such as `reactions`, that the target cannot represent. */
   lost(kind: string, count = 1, example?: string): void {
-    if (count <= 0) return
-    const loss = this.#losses.get(kind) ?? { kind, count: 0, examples: [] }
-    this.#losses.set(kind, loss)
-    loss.count += count
-    if (example !== undefined && loss.examples.length < MAX_EXAMPLES) loss.examples.push(example)
+    this.#losses.add(kind, count, ...(example === undefined ? [] : [example]))
   }
 
   /** Counts a record that cannot be used as lost, and warns about it. */
@@ -45,9 +32,14 @@ export class Report {
     this.notes.push(text)
   }
 
-  /** Ends the warnings with how many were left out, and returns the losses sorted by kind. */
+  /** Returns what was lost so far, sorted by kind. */
+  losses(): Loss[] {
+    return this.#losses.all()
+  }
+
+  /** Ends the warnings with how many were left out, and returns the losses. */
   end(): Loss[] {
     this.#warnings.end()
-    return [...this.#losses.values()].sort((a, b) => (a.kind < b.kind ? -1 : 1))
+    return this.losses()
   }
 }

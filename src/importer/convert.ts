@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import type { ManifestLoss } from '../archive/manifest.ts'
 import type { Folder } from '../archive/read-folder.ts'
 import { ArchiveRefused } from '../archive/unreadable-archive.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
@@ -33,6 +34,8 @@ export interface ConvertParts extends Pick<ReaderParts, 'git' | 'report'> {
   /** The CSV file to write the old and new numbers to, if something was renumbered. It must not exist. */
   numbersFile: string
   onProgress?(step: string): void
+  /** Called before anything is written, with what was lost when the inputs were made. */
+  onLost?(losses: readonly ManifestLoss[]): void
 }
 
 export interface ConvertInput {
@@ -69,6 +72,11 @@ export async function* convert(parts: ConvertParts, signal: AbortSignal): AsyncG
   const missing = parts.repositories.filter((name) => !found.has(name.toLowerCase()))
   if (missing.length > 0) throw new ArchiveRefused(`it does not hold ${missing.join(', ')}`)
   if (found.size === 0) throw new ArchiveRefused('it holds no repositories')
+  parts.onLost?.(
+    content.summary.losses.filter(
+      ({ full_name }) => !full_name || found.has(full_name.toLowerCase()),
+    ),
+  )
   parts.onProgress?.(`writing ${found.size} repositories`)
   const mapped = writer.mapsPeople ? content : mapPeople(content, people)
   yield* writer.write(mapped, report, signal)
@@ -140,6 +148,7 @@ function mergeReaders(
           .map(({ summary }) => summary.madeAt)
           .sort()
           .at(-1) ?? null,
+      losses: readers.flatMap(({ summary }) => summary.losses),
     },
     fullNames: readers.flatMap(({ fullNames }) => fullNames),
     urlOf: (fullName) => readers[sources.get(fullName.toLowerCase()) ?? 0]!.urlOf(fullName),

@@ -96,6 +96,7 @@ test('an archive is summarized in one pass, whatever the order of its entries', 
         attachments: { files: 1, bytes: 3 },
         lfs: { objects: 1, bytes: 5 },
         skipped: [],
+        losses: [],
         warnings: [
           'issues_000001.json: [1].url is not a URL: null',
           'users_000001.json: not a JSON array',

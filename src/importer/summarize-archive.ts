@@ -1,4 +1,9 @@
-import { isUploadedFile, MANIFEST_PATH, parseManifest } from '../archive/manifest.ts'
+import {
+  isUploadedFile,
+  MANIFEST_PATH,
+  type ManifestLoss,
+  parseManifest,
+} from '../archive/manifest.ts'
 import { type ArchiveEntry, textOf } from '../archive/read-entries.ts'
 import type { Folder } from '../archive/read-folder.ts'
 import { ArchiveDamaged } from '../archive/unreadable-archive.ts'
@@ -25,6 +30,8 @@ export interface ArchiveSummary {
   attachments: { files: number; bytes: number }
   lfs: { objects: number; bytes: number }
   skipped: { full_name: string; reason: string }[]
+  /** What could not be read when it was made, or represented in its format. */
+  losses: ManifestLoss[]
   warnings: string[]
 }
 
@@ -49,6 +56,7 @@ export async function summarizeArchive(
     attachments: { files: 0, bytes: 0 },
     lfs: { objects: 0, bytes: 0 },
     skipped: [],
+    losses: [],
     warnings: [],
   }
   const counter = new RepositoryCounter()
@@ -122,12 +130,13 @@ function addSchema(summary: ArchiveSummary, schema: unknown, modifiedAt: number)
 }
 
 function addManifest(summary: ArchiveSummary, text: string): void {
-  const { generator, created_at, migration_guid, skipped } = parseManifest(text)
+  const { generator, created_at, migration_guid, skipped, losses = [] } = parseManifest(text)
   summary.has_manifest = true
   summary.made_by = generator
   summary.made_at = created_at
   summary.migration_guid = migration_guid
   summary.skipped = skipped
+  summary.losses = losses
 }
 
 /** Its keys are those of `--json`. */

@@ -28,6 +28,7 @@ import type { Git } from '../git/git.ts'
 import { hasCode } from '../lib/errno.ts'
 import { parseJson } from '../lib/json-shape.ts'
 import { limitLines } from '../lib/limited-lines.ts'
+import { formatRecordCount, sumLosses } from '../lib/losses.ts'
 import { kindOfFile } from '../records/record-file.ts'
 import { brokenLinks, brokenRecordLinks, readRecords } from './records.ts'
 
@@ -102,6 +103,10 @@ export async function* verifyArchive(
     if (!unpacked.damage) yield* segmentFindings(file, manifest, signal)
     yield* notesOf('LFS objects', manifest.repositories.flatMap(describeUnexportedLfs))
     yield* notesOf('skipped repositories', describeSkipped(manifest))
+    for (const { kind, count, examples } of sumLosses(manifest.losses ?? []))
+      yield {
+        note: `not in the archive: ${formatRecordCount(kind, count)} (${examples.join('; ')})`,
+      }
   }
   yield { compared: manifest !== undefined }
 }

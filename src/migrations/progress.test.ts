@@ -99,7 +99,7 @@ onEachEngine('progress', (engine) => {
       percent: 4,
       ...unknown,
     })
-    const stored = { rowsKey: 'k', attachmentsKey: null, assetsKey: null, asOf: 0, notes: [] }
+    const stored = { rowsKey: 'k', attachmentsKey: null, assetsKey: null, asOf: 0, losses: [] }
     await storeRecords(db, at(0), { ...stored, reused: false, count: 10 }, 2 * SECOND)
     assert.deepEqual((await now()).phases, ['queued', null, null])
 

@@ -1,4 +1,5 @@
 import type { Db } from '../db/database.ts'
+import { describeLosses } from '../lib/losses.ts'
 import { formatBytes, formatCount, formatDuration } from '../lib/quantities.ts'
 import { mapInTurns } from '../lib/turns.ts'
 import { summarizeNames } from './archive-store.ts'
@@ -255,10 +256,10 @@ function describeRepository(repository: RepositoryProgress): string {
 /** Describes how new the records are and what is missing, because a forge provides no snapshot. */
 function describeRecords({ records }: RepositoryProgress): string[] {
   if (!records) return []
-  const { asOf, waitingUntil, waitingFor, notes, done } = records
+  const { asOf, waitingUntil, waitingFor, losses, done } = records
   if (asOf !== null) {
     const read = `${done} issues and pull requests as of ${new Date(asOf).toISOString()}`
-    return [read, ...notes].map((each) => `         ${each}`)
+    return [read, ...describeLosses(losses)].map((each) => `         ${each}`)
   }
   if (waitingUntil === null) return []
   return [`         waiting until ${new Date(waitingUntil).toISOString()}: ${waitingFor ?? ''}`]

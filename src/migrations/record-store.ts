@@ -1,6 +1,7 @@
 import type { Db } from '../db/database.ts'
 import { rowsByPosition } from '../db/statement-batches.ts'
 import type { Row } from '../db/tables.ts'
+import type { Loss } from '../lib/losses.ts'
 import { mapInTurns } from '../lib/turns.ts'
 import type { ExportTask, Migration } from './migration.ts'
 
@@ -10,10 +11,10 @@ export interface RepositoryRecords {
   /** Null if there are none, or if they are excluded. */
   attachmentsKey: string | null
   assetsKey: string | null
-  /** All records are at least as new as this, except those in `notes`. A forge provides no snapshot. */
+  /** All records are at least as new as this, except those in `losses`. A forge provides no snapshot. */
   asOf: number
-  /** Describes data that the forge does not provide. */
-  notes: readonly string[]
+  /** What the forge does not provide and what archives cannot represent. */
+  losses: readonly Loss[]
   /** Exported before and unchanged since. */
   reused: boolean
   /** The number of issues and pull requests. */
@@ -37,7 +38,7 @@ export interface RecordsProgress {
   /** Null until all records are stored. */
   finishedAt: number | null
   asOf: number | null
-  notes: readonly string[]
+  losses: readonly Loss[]
 }
 
 /** Returns the records of a migration by position. Repositories whose records were not begun are missing. */
@@ -72,7 +73,7 @@ function exportOf(row: Row<'record_exports'>): {
   progress: RecordsProgress
   records: RepositoryRecords | null
 } {
-  const notes = row.notes === null ? [] : (JSON.parse(row.notes) as string[])
+  const losses = row.losses === null ? [] : (JSON.parse(row.losses) as Loss[])
   return {
     progress: {
       done: row.records_done,
@@ -82,7 +83,7 @@ function exportOf(row: Row<'record_exports'>): {
       startedAt: row.started_at,
       finishedAt: row.finished_at,
       asOf: row.as_of,
-      notes,
+      losses,
     },
     records:
       row.rows_key === null
@@ -92,7 +93,7 @@ function exportOf(row: Row<'record_exports'>): {
             attachmentsKey: row.attachments_key,
             assetsKey: row.assets_key,
             asOf: row.as_of ?? 0,
-            notes,
+            losses,
             reused: row.reused === 1,
             count: row.records_done,
           },
@@ -135,7 +136,7 @@ export const storeRecords = (
     attachments_key: records.attachmentsKey,
     assets_key: records.assetsKey,
     as_of: records.asOf,
-    notes: JSON.stringify(records.notes),
+    losses: JSON.stringify(records.losses),
     reused: Number(records.reused),
   })
 

@@ -1,4 +1,4 @@
-import { list, type Shape } from '../lib/json-shape.ts'
+import { count, list, type Shape } from '../lib/json-shape.ts'
 import type { EventSubject, IssueOrPull, Reaction } from './fact.ts'
 import {
   anyString,
@@ -37,6 +37,9 @@ export function readCommonFields(field: FieldReader): Omit<Issue, 'updatedAt'> {
     reactions: field('reactions', reactions),
     closedAt: field('closed_at', stringOrNull),
     createdAt: field('created_at', anyString),
+    dueOn: field('due_on', optional(anyString)),
+    dependsOn: field('depends_on', optional(list(url.issueOrPull))),
+    pinOrder: field('pin_order', optional(count())),
   }
 }
 
@@ -56,21 +59,17 @@ export function issueRecord(issue: Issue, urls: RecordUrls) {
   }
 }
 
-/** Returns the fields that issues and pull requests are filtered by. */
-export function triageFields(
-  {
-    repository,
-    assignees,
-    milestone,
-    labels,
-  }: Pick<Issue, 'repository' | 'assignees' | 'milestone' | 'labels'>,
-  urls: RecordUrls,
-) {
+/** Returns the fields that issues and pull requests are filtered by. GitHub's archives do not have the last three. */
+export function triageFields(issue: Omit<Issue, 'updatedAt'>, urls: RecordUrls) {
+  const { repository, assignees, milestone, labels, dueOn, dependsOn, pinOrder } = issue
   return {
     assignee: urls.person(assignees[0] ?? null),
     assignees: assignees.map(urls.person),
     milestone: urls.milestone(repository, milestone),
     labels: labels.map((name) => urls.label(repository, name)),
+    due_on: dueOn,
+    depends_on: dependsOn?.map((each) => urls.issueOrPull(each.repository, each)),
+    pin_order: pinOrder,
   }
 }
 

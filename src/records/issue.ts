@@ -14,6 +14,12 @@ export interface Issue extends RepositoryFact {
   closedAt: string | null
   createdAt: string
   updatedAt: string
+  /** The deadline. Only Gitea and Forgejo have the following fields; a fact of another host lacks them. */
+  dueOn?: string | undefined
+  /** What must be closed first, in this or another repository. */
+  dependsOn?: readonly (RepositoryFact & IssueOrPull)[] | undefined
+  /** The position among the pinned ones, from 1. */
+  pinOrder?: number | undefined
 }
 
 export interface IssueComment extends RepositoryFact {

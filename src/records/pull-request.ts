@@ -1,25 +1,16 @@
 import type { Author, Reaction, RepositoryFact, Reviewer } from './fact.ts'
+import type { Issue } from './issue.ts'
 
 /** A pull request is open while `closedAt` is null, and merged if `mergedAt` is set. */
-export interface PullRequest extends RepositoryFact {
-  /** Issues and pull requests of a repository share one sequence of numbers. */
-  number: number
-  author: Author
-  title: string
-  body: string | null
+export interface PullRequest extends Omit<Issue, 'updatedAt'> {
+  /** `sha` is the head of the branch. Once the pull request is closed, it is as of then: the branch may contain the commits now. */
   base: { ref: string; sha: string }
   head: PullRequestHead
-  assignees: readonly string[]
-  milestone: number | null
-  labels: readonly string[]
-  reactions: readonly Reaction[]
   reviewRequests: readonly ReviewRequest[]
   /** The issues that are closed when the pull request is merged. */
   closes: readonly ClosingReference[]
   draft: boolean
   mergedAt: string | null
-  closedAt: string | null
-  createdAt: string
   /** The SHA of the merge commit. Null if the pull request is not merged. Undefined in archives from before 2024. */
   mergeCommit?: string | null | undefined
 }
@@ -71,6 +62,8 @@ export interface Review extends PullRequestFact {
   /** When the review was started, or `submittedAt` if the host does not know that. */
   createdAt: string
   submittedAt: string | null
+  /** Whether it counts for the protection of the branch. Undefined if the host does not say so. */
+  official?: boolean | undefined
 }
 
 /** The side of a diff: `left` is the old file, `right` is the new file. */

@@ -9,16 +9,6 @@ export function kindOfFile(name: string): string | undefined {
   return RECORD_FILE.exec(name)?.[1]
 }
 
-/** Formats a number of records, such as `1 pull request` or `2 pull requests` for the kind `pull_requests`. */
-export function formatRecordCount(kind: string, count: number): string {
-  const plural = kind.replaceAll('_', ' ')
-  if (count !== 1) return `${count} ${plural}`
-  return `1 ${plural
-    .replace(/branches$/, 'branch')
-    .replace(/ies$/, 'y')
-    .replace(/s$/, '')}`
-}
-
 /**
  * Reads and validates the records of one file. Records of a kind in `SHAPES` are reduced to the fields of its shape; others keep all
  * fields. Throws if the file is not a JSON array.

@@ -93,17 +93,21 @@ export function readAttachment(field: FieldReader): Attachment {
   return {
     ...readAsset(field),
     ...readAttachedTo(field),
+    oldUrl: field('old_url', optional(anyString)) ?? field('url', optional(anyString)),
     author: field('user', url.loginOrNull),
     createdAt: field('created_at', anyString),
   }
 }
 
 export function attachmentRecord(attachment: Attachment, urls: RecordUrls) {
-  const { repository, on } = attachment
+  const { repository, on, oldUrl } = attachment
+  const url = urls.attachment(attachment.uuid)
   return {
     type: 'attachment',
-    url: urls.attachment(attachment.uuid),
+    url,
     legacy_url: null,
+    // GitHub's archives do not have this field: there the address is `url`.
+    old_url: oldUrl === url ? undefined : oldUrl,
     [on.kind]: attachedObjectUrl(repository, on, urls),
     user: urls.person(attachment.author),
     ...assetFields(attachment),

@@ -46,6 +46,11 @@ export interface Attachment extends RepositoryFact, UploadedFile {
   on: AttachedTo
   author: Author
   createdAt: string
+  /**
+   * The address on the old host. In the texts of an archive it is `user-attachments/assets/UUID`, as GitHub's importers expect it; in a
+   * dump it is this one. Undefined until the fact is written to an archive.
+   */
+  oldUrl?: string | undefined
 }
 
 /** An attachment as archives stored it until about 2023. */

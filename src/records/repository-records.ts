@@ -1,4 +1,4 @@
-import { count, list, oneOf, type Shape } from '../lib/json-shape.ts'
+import { anyObject, count, list, oneOf, type Shape } from '../lib/json-shape.ts'
 import {
   anyBoolean,
   anyString,
@@ -34,6 +34,7 @@ export function readRepository(field: FieldReader): Repository {
     hasWiki: field('has_wiki', optional(anyBoolean)),
     hasDownloads: field('has_downloads', optional(anyBoolean)),
     archived: field('is_archived', optional(anyBoolean)),
+    template: field('general_settings', optional(templateSetting)),
     labels: field('labels', listOrEmpty(label)),
     collaborators: field('collaborators', listOrEmpty(collaborator)),
     topics: field('repository_topics', optional(list(topic))),
@@ -43,6 +44,8 @@ export function readRepository(field: FieldReader): Repository {
     wiki: field('wiki_url', ifPresent(url.orNull(url.storedPath))),
   }
 }
+
+const templateSetting = objectOf((field) => field('template', optional(anyBoolean)))
 
 const label = objectOf(
   (field): Label => ({
@@ -69,6 +72,7 @@ const topic = objectOf((field): Topic => {
 })
 
 export function repositoryRecord(repository: Repository, urls: RecordUrls) {
+  const { template } = repository
   const fullName = `${repository.owner}/${repository.name}`
   const repositoryUrl = urls.repository(fullName)
   return {
@@ -109,6 +113,7 @@ export function repositoryRecord(repository: Repository, urls: RecordUrls) {
       created_at: createdAt,
       updated_at: updatedAt,
     })),
+    general_settings: template === undefined ? undefined : { template },
     wiki_url: repository.wiki == null ? repository.wiki : urlInArchive(repository.wiki),
   }
 }
@@ -182,6 +187,7 @@ export function readProtectedBranch(field: FieldReader): ProtectedBranch {
     },
     requiresSignatures: field('requires_commit_signatures', booleanOrFalse),
     requiresLinearHistory: field('requires_linear_history', booleanOrFalse),
+    forgeRule: field('forge_rule', optional(anyObject)),
   }
 }
 
@@ -218,5 +224,7 @@ export function protectedBranchRecord(branch: ProtectedBranch, urls: RecordUrls)
     allows_deletions: branch.allowsDeletions,
     requires_status_checks: statusChecks.required,
     restricts_review_dismissals: reviews.restrictsDismissals,
+    // GitHub's archives do not have this field.
+    forge_rule: branch.forgeRule,
   }
 }

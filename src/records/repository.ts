@@ -7,11 +7,12 @@ export interface Repository {
   description: string | null
   website: string | null
   private: boolean
-  /** `hasIssues`, `hasWiki`, `hasDownloads` and `archived` are undefined if the archive does not have them. */
+  /** `hasIssues`, `hasWiki`, `hasDownloads`, `archived` and `template` are undefined if the archive does not have them. */
   hasIssues?: boolean | undefined
   hasWiki?: boolean | undefined
   hasDownloads?: boolean | undefined
   archived?: boolean | undefined
+  template?: boolean | undefined
   labels: readonly Label[]
   collaborators: readonly { login: string; permission: string }[]
   topics?: readonly Topic[] | undefined
@@ -100,4 +101,6 @@ export interface ProtectedBranch extends RepositoryFact {
   }
   requiresSignatures: boolean
   requiresLinearHistory: boolean
+  /** The rule as Gitea or Forgejo returns it, because archives cannot represent all of it. */
+  forgeRule?: Readonly<Record<string, unknown>> | undefined
 }

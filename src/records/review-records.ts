@@ -57,6 +57,7 @@ export function readReview(field: FieldReader): Review {
         ? field('created_at', anyString)
         : field('created_at', withDefault(anyString, submittedAt)),
     submittedAt,
+    official: field('official', optional(anyBoolean)),
   }
 }
 
@@ -74,6 +75,8 @@ export function reviewRecord(review: Review, urls: RecordUrls) {
     reactions: reactionRecords(review.reactions, 'PullRequestReview', urls),
     created_at: review.createdAt,
     submitted_at: review.submittedAt,
+    // GitHub's archives do not have this field.
+    official: review.official,
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Loss } from '../lib/losses.ts'
 import type { FactsByKind } from '../records/fact-kinds.ts'
 import type { RepositoryName } from './source.ts'
 
@@ -42,6 +43,8 @@ export interface Group {
   files: readonly FileToFetch[]
   /** In the group `repository`: the access of the organization's teams. */
   teams?: readonly { slug: string; access: string }[]
+  /** What archives cannot represent, or what only its author may see. */
+  lost?: readonly Loss[]
   /** In the group of an owner: sentences for the report about what the forge did not provide. */
   notes?: readonly string[]
   /** What the next read needs: `updated_at` of each comment, and when the issue was last read in full. */
@@ -93,4 +96,4 @@ export function readStateOf(cursor: string | null): ReadState | undefined {
 }
 
 /** Raise it when all groups must be read again. */
-export const CURSOR_FORMAT = 1
+export const CURSOR_FORMAT = 2

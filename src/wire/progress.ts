@@ -67,7 +67,11 @@ const records = {
         description: 'When the forge accepts requests again.',
       },
       waiting_for: { ...s.nullable(s.string), description: 'Why the forge refuses requests now.' },
-      notes: { ...s.arrayOf(s.string), description: 'Records that the forge does not provide.' },
+      losses: {
+        ...s.arrayOf(s.object({ kind: s.string, count: s.count, examples: s.arrayOf(s.string) })),
+        description:
+          'What the forge does not provide and what archives cannot represent, counted by kind, with the first examples. Sentences have the kind `not_read`.',
+      },
     }),
   ),
   description:

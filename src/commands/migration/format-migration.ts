@@ -69,7 +69,7 @@ const stateOf = (summary: SummaryResponse): string =>
 export function describeMigration(
   migration: MigrationResponse,
   summary: SummaryResponse | undefined,
-  notExported: readonly RepositoryProgressResponse[],
+  results: readonly RepositoryProgressResponse[],
   orgFlag = '',
 ): string {
   const { id, guid, state, created_at, updated_at, repositories, archive_url } = migration
@@ -84,7 +84,7 @@ export function describeMigration(
     `archive       ${describeArchive(state, `${id}${orgFlag}`, archive_url, summary?.archive?.damaged)}`,
     `repositories  ${summary ? formatCounts(summary) : repositories.length}`,
     ...repositories.map(({ full_name }) => `  ${escapeForTerminal(full_name)}`),
-    ...describeReasons(summary, notExported),
+    ...describeReasons(summary, results),
   ].join('\n')
 }
 
@@ -102,8 +102,9 @@ function describeState(state: string): string {
 /** Lists why each repository was not exported, or why the migration failed if no repository is the reason. */
 function describeReasons(
   summary: SummaryResponse | undefined,
-  notExported: readonly RepositoryProgressResponse[],
+  results: readonly RepositoryProgressResponse[],
 ): string[] {
+  const notExported = results.filter(({ reason }) => typeof reason === 'string')
   if (notExported.length > 0) return ['', ...formatNotExported(notExported)]
   const { state, reason } = summary ?? {}
   return state === 'failed' && reason ? ['', `  ${oneLine(reason)}`] : []

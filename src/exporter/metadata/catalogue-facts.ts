@@ -223,7 +223,7 @@ export function protectedBranchRecords(
 /** Returns the URLs of people and repositories in records: those of the host's own pages. */
 export function hostUrlsOf(addresses: Addresses): HostUrls {
   return {
-    host: new URL(addresses.userHtml('owner')).origin,
+    host: addresses.userHtml('owner').replace(/\/owner$/, ''),
     person: addresses.userHtml,
     repository(fullName) {
       const [owner = '', name = ''] = fullName.split('/')

@@ -103,6 +103,11 @@ type StreamedManifest = Omit<Manifest, 'repositories' | 'stored_files'> & {
 /** Returns the manifest: the last entry of the archive, which lists all others. */
 export function manifestEntry(parts: MetadataParts, metadata: ManifestMetadata): SegmentEntry {
   const { migration, repositories, generator, createdAt, survey } = parts
+  const losses = repositories.flatMap(({ facts, reason, records }) =>
+    reason === null && records
+      ? records.losses.map((loss) => ({ full_name: fullNameOf(facts), ...loss }))
+      : [],
+  )
   const manifest: StreamedManifest = {
     format: MANIFEST_FORMAT,
     generator,
@@ -114,6 +119,7 @@ export function manifestEntry(parts: MetadataParts, metadata: ManifestMetadata):
     ),
     metadata,
     stored_files: survey.storedFiles,
+    ...(losses.length > 0 && { losses }),
   }
   const fields = Object.entries(manifest)
   return {
@@ -150,7 +156,7 @@ export async function surveySegments(
     async function* (): AsyncGenerator<T & { segment: ManifestSegment }> {
       for (const key of keys) {
         const found = await contents.of<T>(key)
-        // Missing files are in the report, not in the manifest.
+        // Missing files are among the losses in the manifest.
         if (found)
           yield { ...found, missing: undefined, segment: digestsOf(contents.segments.get(key)!) }
       }

@@ -62,6 +62,7 @@ export async function writeMetadata(
     blobs,
     contents,
     signal,
+    api: addresses.api,
     repositories: exported.toSorted((a, b) => a.facts.id - b.facts.id),
     maySeeMembers: (organization) => maySeeMembers(covered.viewer, organization),
   })

@@ -16,6 +16,8 @@ interface ArchivedRecordsParts {
   blobs: BlobStore
   repositories: readonly ExportedRepository[]
   contents: StoredContents
+  /** The URL of Godwit, which has no pages of attachments. */
+  api: string
   /** Returns whether the viewer of the archive may see the members of an organization. */
   maySeeMembers(organization: Organization): boolean
   signal: AbortSignal
@@ -81,8 +83,9 @@ export class ArchivedRecords {
   async *records(kind: Kind & keyof FactsByKind, urls: HostUrls) {
     for (const rows of this.#rows) {
       const { forge } = rows.contents
+      const oldHost = urls.host === this.#parts.api ? forge : urls.host
       for await (const fact of this.#read(rows, kind)) {
-        const archived = this.#withoutMissingFiles(kind, fact)
+        const archived = this.#withFiles(kind, fact, oldHost)
         if (archived) yield toRecord(kind, this.#withRewrittenLinks(archived, forge, urls), urls)
       }
     }
@@ -93,13 +96,20 @@ export class ArchivedRecords {
     return readRows(blobs, key, contents.sections, kind, signal)
   }
 
-  /** Removes references to files that are not in the archive, because the forge did not have them or they are excluded. */
-  #withoutMissingFiles<K extends keyof FactsByKind>(
+  /**
+   * Adds the old addresses of attachments. Removes references to files that are not in the archive, because the forge did not have
+   * them or they are excluded.
+   */
+  #withFiles<K extends keyof FactsByKind>(
     kind: K,
     fact: FactsByKind[K],
+    oldHost: string,
   ): FactsByKind[K] | undefined {
-    if (kind === 'attachments')
-      return this.#files.has((fact as FactsByKind['attachments']).file) ? fact : undefined
+    if (kind === 'attachments') {
+      const { file, uuid } = fact as FactsByKind['attachments']
+      const oldUrl = `${oldHost}/attachments/${uuid}`
+      return this.#files.has(file) ? { ...fact, oldUrl } : undefined
+    }
     if (kind !== 'releases') return fact
     const release = fact as FactsByKind['releases']
     const assets = release.assets.filter(({ file }) => this.#files.has(file))

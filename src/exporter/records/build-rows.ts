@@ -2,6 +2,7 @@ import { createHash, type Hash, randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { nameKey } from '../../accounts/account.ts'
 import type { BlobStore } from '../../blobs/blob-store.ts'
+import { Losses } from '../../lib/losses.ts'
 import {
   type FactsByKind,
   ISSUE_TRACKER_KINDS,
@@ -33,6 +34,7 @@ export async function buildRows(
   await using spool = await RowSpool.create(join(scratch, `rows-${key}`))
   const people = new PeopleCollector()
   const digests = new Map<FilesFolder, Hash>()
+  const losses = new Losses()
   let access: NonNullable<Group['teams']> = []
 
   async function addFact<K extends WrittenKind>(kind: K, fact: FactsByKind[K]): Promise<void> {
@@ -50,6 +52,7 @@ export async function buildRows(
       digests.set(folder, digest.update(`${file}\n${size}\n`))
     }
     access = group.teams ?? access
+    for (const { kind, count, examples } of group.lost ?? []) losses.add(kind, count, ...examples)
     for (const kind of GROUP_KINDS)
       for (const fact of group.facts[kind] ?? []) await addFact(kind, fact)
   }
@@ -69,7 +72,7 @@ export async function buildRows(
     attachments: digestOf('attachments'),
     release_assets: digestOf('release_assets'),
   }
-  return { ...(await writeRows(blobs, key, spool, signal)), files }
+  return { ...(await writeRows(blobs, key, spool, signal)), files, losses: losses.all() }
 }
 
 /** The kinds of facts in groups, except people. */

@@ -12,6 +12,7 @@ import {
 import { type Fault, startForge } from '../../../test/support/forge/fake-forge.ts'
 import { BINARY, fillForge, PICTURE } from '../../../test/support/forge/filled-forge.ts'
 import { until } from '../../../test/support/wait-until.ts'
+import { describeLosses } from '../../lib/losses.ts'
 import { cancelMigration } from '../../migrations/cancel-migration.ts'
 import { migrationById, repositoryToExport } from '../../migrations/export-store.ts'
 import { progressOf } from '../../migrations/progress.ts'
@@ -199,7 +200,8 @@ onEachEngine('records of a forge', (engine) => {
       assert.equal((await keysInStore()).length, 2)
     }
     forge.faultFor = () => undefined
-    const { notes, reused } = await read()
+    const { losses, reused } = await read()
+    const notes = describeLosses(losses)
     assert.equal(notes.filter((note) => note.includes(uuid)).length, 1, notes.join('; '))
     assert.equal(reused, false)
     // Another migration requests the missing file again.
@@ -211,7 +213,7 @@ onEachEngine('records of a forge', (engine) => {
       t.signal,
     )
     assert.deepEqual(
-      repeated.notes.filter((note) => note.includes(uuid)),
+      describeLosses(repeated.losses).filter((note) => note.includes(uuid)),
       [],
     )
   })
@@ -219,11 +221,14 @@ onEachEngine('records of a forge', (engine) => {
 
 describe('records of a forge', () => {
   test('attachments are exported, and texts link to them', async (t) => {
-    const { start, work, recordsOf, world } = await forgeScene(t)
+    const { start, work, recordsOf, world, forge } = await forgeScene(t)
     const id = await start(['ann/site'])
     await work()
     const { of, files } = await recordsOf(id)
     const [picture, notes] = of('attachments')
+    // The pages of this archive are Godwit's own, so the address is that of the forge.
+    for (const { old_url, url } of [picture!, notes!])
+      assert.equal(old_url, `${forge.url}/attachments/${String(url).split('/').at(-1)}`)
     const path = String(picture?.asset_url).replace('tarball://root/', '')
     assert.equal(files.get(path), String(PICTURE))
     const issue = of('issues').find(({ url }) => String(url).endsWith('/issues/1'))
@@ -293,7 +298,7 @@ describe('records of a forge', () => {
     const id = await start(['octo/tools'])
     await work()
     await assertExported(db, id)
-    const { of, files } = await recordsOf(id)
+    const { of, files, manifest } = await recordsOf(id)
     const assets = of('releases').map(({ release_assets }) => (release_assets as unknown[]).length)
     assert.deepEqual(assets, [2, 1, 2])
     const bins = [...files].filter(([path]) => path.endsWith('.bin'))
@@ -301,10 +306,17 @@ describe('records of a forge', () => {
       bins.map(([, text]) => text === String(BINARY)),
       [true, true],
     )
-    const { notes } = (await progressOf(db, { id })).repositories[0]!.records!
+    const notes = describeLosses((await progressOf(db, { id })).repositories[0]!.records!.losses)
     assert.ok(
       notes.some((note) => note.includes(uuid)),
       notes.join('; '),
+    )
+    // The archive itself says so too.
+    const [missing] = manifest.losses!.filter(({ kind }) => kind === 'release_assets')
+    assert.deepEqual([missing?.full_name, missing?.count], ['octo/tools', 1])
+    assert.match(
+      String(missing?.examples),
+      new RegExp(`^release_assets/${uuid}/.+: missing on the forge$`),
     )
     // The next migration requests it again.
     forge.faultFor = () => undefined
@@ -345,9 +357,9 @@ describe('records of a forge', () => {
         bins.map(([, text]) => text === String(BINARY)),
         [true, true],
       )
-      const { notes } = (await progressOf(db, { id })).repositories[0]!.records!
+      const notes = describeLosses((await progressOf(db, { id })).repositories[0]!.records!.losses)
       assert.equal(notes.filter((note) => note.includes(damaged!.uuid)).length, 1, notes.join('; '))
-      assert.ok(!JSON.stringify(manifest).includes(damaged!.uuid))
+      assert.ok(!JSON.stringify(manifest.stored_files).includes(damaged!.uuid))
     })
 
   test('a file that is too large is reported and has no record', async (t) => {
@@ -365,7 +377,7 @@ describe('records of a forge', () => {
       of('attachments').map(({ asset_name }) => asset_name),
       ['a picture.png'],
     )
-    const { notes } = (await progressOf(db, { id })).repositories[0]!.records!
+    const notes = describeLosses((await progressOf(db, { id })).repositories[0]!.records!.losses)
     assert.match(notes.join(), new RegExp(`attachments/[^,]+/notes\\.txt: ${reason}`))
   })
 

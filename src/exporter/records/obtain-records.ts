@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Db } from '../../db/database.ts'
 import { LeaseTaken } from '../../db/lease-store.ts'
-import { limitLines } from '../../lib/limited-lines.ts'
+import { type Loss, Losses } from '../../lib/losses.ts'
 import type { ExportTask, MigrationOptions } from '../../migrations/migration.ts'
 import {
   keysOfRecords,
@@ -40,7 +40,7 @@ interface RecordsOptions extends ReadOptions {
 }
 
 /** Increase it when the format of rows changes. */
-const ROWS_FORMAT = 2
+const ROWS_FORMAT = 3
 
 /**
  * Reads the current records of a repository from the forge, and finds or writes the blob of its rows and the segments of its
@@ -64,12 +64,21 @@ export async function obtainRecords(
       attachmentsKey: attachments.key,
       assetsKey: assets.key,
       asOf: reading.asOf,
-      notes: [...reading.notes, ...(owner.notes ?? []), ...attachments.notes, ...assets.notes],
+      losses: [
+        ...notRead([...reading.notes, ...(owner.notes ?? [])]),
+        ...rows.contents.losses,
+        ...attachments.missing,
+        ...assets.missing,
+      ],
       reused: rows.reused && attachments.reused && assets.reused,
       count: countIn(rows.contents),
     }
   })
 }
+
+/** Returns the sentences of a read as one loss, with all of them as examples. */
+const notRead = (notes: string[]): Loss[] =>
+  notes.length === 0 ? [] : [{ kind: 'not_read', count: notes.length, examples: notes }]
 
 const countIn = ({ sections }: RowsContents): number =>
   sections
@@ -94,14 +103,8 @@ async function obtainRows(
   const fingerprint = hash('sha256', JSON.stringify(input))
   const existing = await findContents<RowsContents>(parts, fingerprint, signal)
   if (existing) return { ...existing, reused: true }
-  const { segment, sections, files } = await buildRows(
-    parts,
-    fullName,
-    owner,
-    stored.groups(),
-    signal,
-  )
-  const contents: RowsContents = { forge: parts.forge.url, sections, files }
+  const { segment, ...built } = await buildRows(parts, fullName, owner, stored.groups(), signal)
+  const contents: RowsContents = { forge: parts.forge.url, ...built }
   await renew()
   const key = await recordSegment(parts, segment, fingerprint, contents)
   return { key, contents, reused: false }
@@ -110,10 +113,12 @@ async function obtainRows(
 interface ObtainedFiles {
   key: string | null
   reused: boolean
-  notes: string[]
+  missing: Loss[]
 }
 
-const NO_FILES: ObtainedFiles = { key: null, reused: true, notes: [] }
+const NO_FILES: ObtainedFiles = { key: null, reused: true, missing: [] }
+/** How many missing files are named. */
+const MAX_NAMED = 100
 
 interface FilesOptions extends Pick<RecordsOptions, 'repository' | 'task'> {
   folder: FilesFolder
@@ -134,23 +139,24 @@ async function obtainFilesSegment(
   const input = ['files', url, fullName, digest]
   const fingerprint = hash('sha256', JSON.stringify(input))
   const existing = await findContents<FilesContents>(parts, fingerprint, signal)
-  if (existing) return { key: existing.key, reused: true, notes: [] }
+  if (existing) return { key: existing.key, reused: true, missing: [] }
   // Missing files may be available tomorrow, so only retries of this task reuse a segment without them.
   const taskFingerprint = hash('sha256', JSON.stringify([...input, task]))
   const ofTask = await findContents<FilesContents>(parts, taskFingerprint, signal)
-  if (ofTask) return { key: ofTask.key, reused: false, notes: ofTask.contents.missing ?? [] }
-  const { segment, files, missing } = await writeFilesSegment(
+  if (ofTask) return { key: ofTask.key, reused: false, missing: ofTask.contents.missing }
+  const written = await writeFilesSegment(
     { ...parts, discussions },
     () => filesIn(reading.stored.groups(), folder),
     signal,
   )
-  const lines = missing.map(({ file, reason }) => `${file}: ${reason}`)
-  const notes = (await limitLines(folder, lines)).map(({ text }) => text)
-  const contents: FilesContents = { full_name: fullName, files, missing: notes }
+  const losses = new Losses(MAX_NAMED)
+  for (const { file, reason } of written.missing) losses.add(folder, 1, `${file}: ${reason}`)
+  const missing = losses.all()
+  const contents: FilesContents = { full_name: fullName, files: written.files, missing }
   await reading.renew()
-  const recordedAs = notes.length === 0 ? fingerprint : taskFingerprint
-  const key = await recordSegment(parts, segment, recordedAs, contents)
-  return { key, reused: false, notes }
+  const recordedAs = missing.length === 0 ? fingerprint : taskFingerprint
+  const key = await recordSegment(parts, written.segment, recordedAs, contents)
+  return { key, reused: false, missing }
 }
 
 async function* filesIn(

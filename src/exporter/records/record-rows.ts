@@ -8,6 +8,7 @@ import type { BlobStore } from '../../blobs/blob-store.ts'
 import { onChunk } from '../../lib/chunks.ts'
 import { withWriteContext } from '../../lib/disk-errors.ts'
 import { codeOf } from '../../lib/errno.ts'
+import type { Loss } from '../../lib/losses.ts'
 import type { SegmentRecord } from '../../migrations/segment-store.ts'
 import { type FactsByKind, ISSUE_TRACKER_KINDS } from '../../records/fact-kinds.ts'
 import type { User } from '../../records/people.ts'
@@ -223,6 +224,7 @@ export interface RowsContents {
   sections: Section[]
   /** A digest of the list of files in each folder, null if there are none. */
   files: Record<FilesFolder, string | null>
+  losses: Loss[]
 }
 
 /** The folders of the files of records in the archive. */
@@ -234,5 +236,5 @@ export interface FilesContents {
   full_name: string
   files: ManifestFile[]
   /** The files that are missing in the segment, each with the reason. */
-  missing?: string[]
+  missing: Loss[]
 }

@@ -4,12 +4,13 @@ import type { Git } from '../../git/git.ts'
 import { type Author, COMMON_REACTIONS, type Reaction } from '../../records/fact.ts'
 import type { Issue } from '../../records/issue.ts'
 import type { PullRequest } from '../../records/pull-request.ts'
+import type { Attachment } from '../../records/release.ts'
 import type { Milestone, Repository } from '../../records/repository.ts'
 import type { FormatReader } from '../format.ts'
 import type { PeopleMap } from '../people.ts'
 import type { Report } from '../report.ts'
 import type { Destination } from './choose-destinations.ts'
-import { type LinkTargets, rewriteLinks } from './rewrite-links.ts'
+import { type LinkTargets, restoreAttachmentUrls, rewriteLinks } from './rewrite-links.ts'
 import { type RepositoryRows, rowsOf, type Spool } from './spool-facts.ts'
 
 /** Everything that the functions which write the dump of one repository need. */
@@ -34,7 +35,10 @@ export interface DumpContext {
   /** Unique titles of milestones, by their number. */
   milestones: ReadonlyMap<number, string>
   identity(author: Author): Identity
-  /** Returns a text with its links to the old host changed to the server, unless links are kept. Returns '' for null. */
+  /**
+   * Returns a text with its links to the old host changed to the server, unless links are kept. Attachments have their old address,
+   * because the server does not restore them. Returns '' for null.
+   */
   text(body: string | null): string
 }
 
@@ -69,8 +73,10 @@ export function contextFactory(options: ContextOptions) {
           'milestones',
           `${fullName}: a second milestone “${title}” is renamed to “${titles.get(number)}”`,
         )
-    const text = (body: string | null) =>
-      body === null || keepLinks ? (body ?? '') : rewriteLinks(body, `${owner}/${name}`, targets)
+    const text = (body: string | null) => {
+      const original = restoreAttachmentUrls(body ?? '', targets)
+      return keepLinks ? original : rewriteLinks(original, `${owner}/${name}`, targets)
+    }
     return {
       ...{ fullName, owner, name, repository, target, git, rows, content, report, identity, text },
       oldUrl: content.urlOf(fullName),
@@ -99,15 +105,19 @@ const DEFAULT_COLOR = 'ededed'
 function linkTargets(spool: Spool, target: string): LinkTargets {
   const [byUrl, renamed] = [new Map<string, string>(), new Map<string, string>()]
   const rows = new Map<string, RepositoryRows>()
+  const attachments = new Map<string, string>()
   for (const [key, { fullName, owner, name }] of spool.destinations) {
     const newName = `${owner}/${name}`
     const url = spool.content.urlOf(fullName)
     if (url) byUrl.set(url.toLowerCase(), newName)
     if (newName !== fullName) renamed.set(key, newName)
     rows.set(newName, rowsOf(spool.rows, key))
+    for (const [, { uuid, oldUrl }] of rows.get(newName)!.all<Attachment>('attachments'))
+      if (oldUrl !== undefined) attachments.set(uuid.toLowerCase(), oldUrl)
   }
   return {
     byUrl,
+    attachments,
     longestUrl: byUrl.keys().reduce((longest, { length }) => Math.max(longest, length), 0),
     renamed,
     base: target === '' ? '/' : target,

@@ -47,7 +47,8 @@ export async function dumpPulls(
       { concurrency: CONCURRENT_PATCHES, signal },
       async (pull, signal) => {
         const head = heads.get(pull.number)!
-        const base = await mergeBase(context, refs, pull, head, signal)
+        const merged = { ...pull, mergeCommit: mergeCommitOf(context, pull) }
+        const base = await mergeBase(context, refs, merged, head, signal)
         bases.set(pull.number, base)
         if (await writePatch(context, head, base, signal)) patched.add(pull.number)
       },
@@ -60,7 +61,11 @@ export async function dumpPulls(
     }
   }
   list.close()
-  warnAbout(context, unpatched, 'the base commit is not in the archive, so that the patch is empty')
+  const why =
+    'the commit that it began at is unknown or not in the archive, so that its diff is empty'
+  warnAbout(context, unpatched, why)
+  for (const { number } of unpatched)
+    context.report.lost('pull_request_diffs', 1, `${context.fullName}: #${number}`)
 }
 
 /** Skips duplicate numbers, because the server fails at them. */
@@ -129,10 +134,9 @@ async function existingCommits(
 const DRAFT_PREFIX = /^\s*(?:WIP:|\[WIP\])/i
 
 function dumpPull(context: DumpContext, pull: PullRequest, head: PullHead, base: string) {
-  const { owner, name, rows, report } = context
+  const { owner, name, report } = context
   const { number, mergedAt, draft, title } = pull
   const closedAt = pull.closedAt ?? mergedAt
-  const [commitOfEvent] = rows.of<string | null>('merges', number)
   report.lost('review_requests', pull.reviewRequests.length)
   return {
     number,
@@ -148,7 +152,7 @@ function dumpPull(context: DumpContext, pull: PullRequest, head: PullHead, base:
     patch_url: `pulls/${number}.patch`,
     merged: mergedAt !== null,
     merged_time: yamlTimeOrNull(mergedAt),
-    merge_commit_sha: mergedAt === null ? '' : (pull.mergeCommit ?? commitOfEvent ?? ''),
+    merge_commit_sha: mergeCommitOf(context, pull),
     // The branch of a fork is dumped as one of this repository, because the server would fetch it from the old host.
     head: { clone_url: '', ref: head.branch, sha: head.sha, repo_name: name, owner_name: owner },
     base: { clone_url: '', ref: pull.base.ref, sha: base, repo_name: name, owner_name: owner },
@@ -158,6 +162,15 @@ function dumpPull(context: DumpContext, pull: PullRequest, head: PullHead, base:
     // Servers since 1.17 look for comments and reviews by this field.
     foreignindex: number,
   }
+}
+
+/** Only the event has it in archives from before 2024. */
+function mergeCommitOf(
+  { rows }: DumpContext,
+  { number, mergedAt, mergeCommit }: PullRequest,
+): string {
+  const [commitOfEvent] = rows.of<string | null>('merges', number)
+  return mergedAt === null ? '' : (mergeCommit ?? commitOfEvent ?? '')
 }
 
 /** Returns the time of the last change that the archive contains, because its pull requests have no such field. */

@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import { test } from 'node:test'
-import { planHeads } from './pull-heads.ts'
+import {
+  commit,
+  git,
+  initBare,
+  temporaryDirectory,
+} from '../../../test/support/sample-repositories.ts'
+import { createGit } from '../../git/git.ts'
+import type { DumpContext } from './dump-context.ts'
+import { mergeBase, planHeads } from './pull-heads.ts'
 
 const [A, B, C] = ['a', 'b', 'c'].map((digit) => digit.repeat(40)) as [string, string, string]
 const OPEN = { closedAt: null, mergedAt: null, repository: 'alice/site' }
@@ -86,4 +95,57 @@ test('a deleted branch is created again, if its name is valid', () => {
     ...OPEN,
   })
   assert.deepEqual(evil.create, { 'refs/pull/9/head': B, 'refs/heads/pull-9': B })
+})
+
+test('a merged pull request begins where its branch did, whatever its base is today', async (t) => {
+  const directory = temporaryDirectory(t)
+  const dir = join(directory, 'git')
+  initBare(dir)
+  const context = {
+    directory,
+    git: createGit({ program: 'git', searchPath: process.env.PATH!, home: directory }),
+  } as DumpContext
+  const began = commit(dir, 'refs/heads/main', 'one')
+  git(dir, ['update-ref', 'refs/heads/work', began])
+  commit(dir, 'refs/heads/work', 'first')
+  const sha = commit(dir, 'refs/heads/work', 'second')
+  const before = commit(dir, 'refs/heads/main', 'meanwhile')
+  const commitTree = (parents: string[]) =>
+    git(dir, [
+      'commit-tree',
+      `${sha}^{tree}`,
+      ...parents.flatMap((each) => ['-p', each]),
+      '-m',
+      'm',
+    ])
+  const merge = commitTree([before, sha])
+  const squash = commitTree([before])
+  const rebase = commitTree([commitTree([before])])
+  const baseOf = (mergeCommit: string, base: string) =>
+    mergeBase(
+      context,
+      new Map([['refs/heads/main', merge]]),
+      { base: { ref: 'main', sha: base }, mergedAt: '2024-01-01T00:00:00Z', mergeCommit },
+      { number: 1, sha, branch: 'work' },
+      t.signal,
+    )
+  const bases = {
+    'the forge knows the merge base': await baseOf(merge, began),
+    'merged, the base is that of today': await baseOf(merge, merge),
+    'squashed, the branch was deleted': await baseOf(squash, '0'.repeat(40)),
+    'rebased, the base is that of today': await baseOf(rebase, merge),
+    'a fast-forward': await baseOf(sha, before),
+    'a fast-forward, the base is that of today': await baseOf(sha, sha),
+    'the merge commit is unknown': await baseOf('', merge),
+  }
+  assert.deepEqual(bases, {
+    'the forge knows the merge base': began,
+    'merged, the base is that of today': began,
+    'squashed, the branch was deleted': began,
+    'rebased, the base is that of today': began,
+    'a fast-forward': began,
+    // Nothing tells how many of the commits belonged to it.
+    'a fast-forward, the base is that of today': '',
+    'the merge commit is unknown': '',
+  })
 })

@@ -111,29 +111,34 @@ function isValidBranch(name: string): boolean {
 
 /**
  * Returns the merge base, which the server expects as the base commit. The record has the head of the base branch instead, which is
- * returned if no merge base is found. Returns '' if that is not known either.
+ * returned if no merge base is found. Returns '' if that is not known either, or if it is the head of a merged pull request: the
+ * branch contains its commits already, so that its diff would be empty.
  */
 export async function mergeBase(
   { git, directory }: DumpContext,
   refs: OidsByRef,
-  { base, mergedAt }: PullRequest,
+  { base, mergedAt, mergeCommit }: Pick<PullRequest, 'base' | 'mergedAt'> & { mergeCommit: string },
   { sha }: PullHead,
   signal: AbortSignal,
 ): Promise<string> {
   const call = { dir: join(directory, 'git'), signal }
-  const branch = refs.get(branchRef(base.ref))
-  // After the merge the branch contains the head, so that the merge base would be the head itself.
-  const candidates = [base.sha, ...(mergedAt === null && branch ? [branch] : [])].filter(isSha)
-  if (sha !== '')
-    for (const other of candidates) {
-      const output = await git.text(['merge-base', other, sha], call).catch((error: unknown) => {
-        signal.throwIfAborted()
-        if (!isExitError(error)) throw error
-        return ''
-      })
-      if (isSha(output.trim())) return output.trim()
-    }
-  return isSha(base.sha) ? base.sha : ''
+  const isMerged = mergedAt !== null
+  // What the branch was before the merge. If the commits were only added to it, the merge commit is the head, or a copy of it.
+  const before = isSha(mergeCommit) && mergeCommit !== sha ? `${mergeCommit}^1` : undefined
+  const branch = isMerged ? undefined : refs.get(branchRef(base.ref))
+  let isContained = false
+  for (const other of [isSha(base.sha) ? base.sha : undefined, before, branch]) {
+    if (sha === '' || other === undefined) continue
+    const output = await git.text(['merge-base', other, sha], call).catch((error: unknown) => {
+      signal.throwIfAborted()
+      if (!isExitError(error)) throw error
+      return ''
+    })
+    const found = output.trim()
+    if (isMerged && found === sha) isContained = true
+    else if (isSha(found)) return found
+  }
+  return isSha(base.sha) && !isContained ? base.sha : ''
 }
 
 /** Returns whether git exited with an error, such as for an unknown commit. Returns false if it was killed or timed out. */

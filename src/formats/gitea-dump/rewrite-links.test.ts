@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type LinkTargets, rewriteLinks } from './rewrite-links.ts'
+import { type LinkTargets, restoreAttachmentUrls, rewriteLinks } from './rewrite-links.ts'
 
 const SHA = '0123456789abcdef0123456789abcdef01234567'
+
+const UUID = '3f0b9a52-7c3e-4f7d-9d43-0a6c2f0f8a11'
 
 const targets: LinkTargets = {
   byUrl: new Map([
@@ -11,9 +13,15 @@ const targets: LinkTargets = {
   ]),
   longestUrl: 'https://github.com/alice/site'.length,
   renamed: new Map([['alice/site', 'anna/site']]),
+  attachments: new Map([[UUID, 'https://old.example.com/attachments/1']]),
   kindOf: (fullName, number) =>
     number > 20 ? undefined : number === 3 && fullName === 'org/tool' ? 'pull_request' : 'issue',
   base: '/',
+}
+
+/** Returns a text on the old host and on the server. The path of the URL is the same there, but for the new owner. */
+function withBase(text: (base: string) => string): [before: string, after: string] {
+  return [text('https://github.com'), text('').replaceAll('/alice/', '/anna/')]
 }
 
 /** Texts in issues of org/tool. */
@@ -55,6 +63,30 @@ const CASES: [name: string, before: string, after: string][] = [
     'a file',
     '[f](https://github.com/org/tool/blob/main/a/b.ts#L3)',
     '[f](/org/tool/src/branch/main/a/b.ts#L3)',
+  ],
+  [
+    'a file in the form of Gitea',
+    ...withBase((base) => `[f](${base}/org/tool/src/branch/a%2Fb/c.ts#L3-L5)`),
+  ],
+  [
+    'a commit and a tag in the form of Gitea',
+    ...withBase(
+      (base) => `<${base}/org/tool/src/commit/${SHA}/c.ts> <${base}/org/tool/raw/tag/v1/c.ts>`,
+    ),
+  ],
+  [
+    'other pages of files',
+    ...withBase(
+      (base) =>
+        `[r](${base}/alice/site/raw/branch/main/a.png) [c](${base}/alice/site/commits/branch/main)`,
+    ),
+  ],
+  ['a comparison', ...withBase((base) => `[d](${base}/org/tool/compare/main...feature/x)`)],
+  ['a commit of a pull request', `https://github.com/org/tool/pulls/3/commits/${SHA}`, '#3'],
+  [
+    'a raw file',
+    '[f](https://github.com/org/tool/raw/main/a.ts)',
+    '[f](/org/tool/raw/branch/main/a.ts)',
   ],
   [
     'a release',
@@ -133,3 +165,13 @@ const HOSTILE: [name: string, text: string][] = [
 for (const [name, text] of HOSTILE)
   test(`rewriting takes linear time: ${name}`, () =>
     assert.ok(rewriteLinks(text, 'org/tool', targets) === text))
+
+test('an attachment gets its address on the old host, also in code', () => {
+  const invented = `https://github.com/user-attachments/assets/${UUID.toUpperCase()}`
+  const other = 'https://github.com/user-attachments/assets/00000000-0000-0000-0000-000000000000'
+  const old = 'https://old.example.com/attachments/1'
+  assert.equal(
+    restoreAttachmentUrls(`![a](${invented}) \`${invented}\` ${invented}. ${other}`, targets),
+    `![a](${old}) \`${old}\` ${old}. ${other}`,
+  )
+})

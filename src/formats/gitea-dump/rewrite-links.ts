@@ -1,4 +1,4 @@
-import { findCode } from '../find-code.ts'
+import { rewriteOutsideCode } from '../find-code.ts'
 
 /** What links to the old host are changed to. */
 export interface LinkTargets {
@@ -8,6 +8,8 @@ export interface LinkTargets {
   longestUrl: number
   /** The new full name by the old one in lower case, where they differ. */
   renamed: ReadonlyMap<string, string>
+  /** The address of an attachment on the old host, by its UUID. */
+  attachments: ReadonlyMap<string, string>
   /** Returns undefined if the archive has no such issue or pull request. `fullName` is the new one. */
   kindOf(fullName: string, number: number): 'issue' | 'pull_request' | undefined
   /** The server's URL with a trailing slash, or `/` if it is not known. */
@@ -24,23 +26,20 @@ const SHORT_REFERENCES = /(?<![\w./@-])([\w.-]+\/[\w.-]+)(?=#\d+\b|@[0-9a-f]{7,4
  */
 export function rewriteLinks(text: string, here: string, targets: LinkTargets): string {
   if (!text.includes('/')) return text
-  // Everything before `copied` is in `rewritten`. The text between two pieces of code begins at `at`.
-  let [rewritten, copied, at] = ['', 0, 0]
-  const rewriteUpTo = (end: number) => {
-    const prose = text.slice(at, end)
-    if (!prose.includes('/')) return
-    const changed = rewriteProse(prose, here, targets)
-    // Unchanged text is copied in one piece later.
-    if (changed === prose) return
-    rewritten += text.slice(copied, at) + changed
-    copied = end
-  }
-  for (const code of findCode(text)) {
-    rewriteUpTo(code.start)
-    at = code.end
-  }
-  rewriteUpTo(text.length)
-  return rewritten + text.slice(copied)
+  return rewriteOutsideCode(text, (prose) =>
+    prose.includes('/') ? rewriteProse(prose, here, targets) : prose,
+  )
+}
+
+/** Matches the start of a URL that an archive has instead of that of an attachment, because GitHub's importers expect it. */
+const ATTACHMENT = /^[^?#]*\/user-attachments\/assets\/([0-9a-f-]{36})/i
+
+/** Returns a text with the addresses of attachments on the old host, as before the export. Code has been changed then, too. */
+export function restoreAttachmentUrls(text: string, { attachments }: LinkTargets): string {
+  if (attachments.size === 0 || !text.includes('/user-attachments/')) return text
+  return text.replace(URLS, (url) =>
+    url.replace(ATTACHMENT, (start, uuid: string) => attachments.get(uuid.toLowerCase()) ?? start),
+  )
 }
 
 function rewriteProse(text: string, here: string, targets: LinkTargets): string {
@@ -102,6 +101,10 @@ function repositoryAt(
   return undefined
 }
 
+/** Matches pages that have the same path on the server. Those of files are Gitea's own form. */
+const SAME_PATHS =
+  /^\/(?:(?:src|raw|media|blame|commits)\/(?:branch|tag|commit)|compare|wiki|releases\/(?:tag|download))\/[^?#]+(?:\?[^#]*)?(?:#.*)?$/
+
 interface NewLink {
   path: string
   /** What follows the full name in the short form, such as `#12` or `@0123abc`. Undefined if there is no short form. */
@@ -111,7 +114,9 @@ interface NewLink {
 /** Returns undefined if the archive does not contain the target. */
 function newLink(fullName: string, rest: string, targets: LinkTargets): NewLink | undefined {
   const [, number] =
-    /^\/(?:issues|pulls?)\/(\d+)(?:\/(?:files|commits))?\/?(?:[?#].*)?$/.exec(rest) ?? []
+    /^\/(?:issues|pulls?)\/(\d+)(?:\/(?:files|commits)(?:\/[0-9a-f]+)?)?\/?(?:[?#].*)?$/.exec(
+      rest,
+    ) ?? []
   if (number !== undefined) {
     const kind = targets.kindOf(fullName, Number(number))
     const page = kind === 'issue' ? 'issues' : 'pulls'
@@ -119,12 +124,14 @@ function newLink(fullName: string, rest: string, targets: LinkTargets): NewLink 
   }
   const [, commit] = /^\/commit\/([0-9a-f]{7,40})\/?(?:[?#].*)?$/.exec(rest) ?? []
   if (commit !== undefined) return { path: `${fullName}/commit/${commit}`, short: `@${commit}` }
-  const [, ref, file] =
-    /^\/(?:blob|tree)\/([^/?#]+)((?:\/[^?#]*)?(?:#L\d+(?:-L\d+)?)?)$/.exec(rest) ?? []
-  if (ref !== undefined) {
+  if (SAME_PATHS.test(rest)) return { path: `${fullName}${rest}` }
+  const [, page, ref, file] =
+    /^\/(blob|tree|src|raw|blame|commits)\/([^/?#]+)((?:\/[^?#]*)?(?:#L\d+(?:-L\d+)?)?)$/.exec(
+      rest,
+    ) ?? []
+  if (page !== undefined && ref !== undefined) {
     const kind = /^[0-9a-f]{40}$/.test(ref) ? 'commit' : 'branch'
-    return { path: `${fullName}/src/${kind}/${ref}${file}` }
+    return { path: `${fullName}/${page.replace(/^(?:blob|tree)$/, 'src')}/${kind}/${ref}${file}` }
   }
-  if (/^\/(?:wiki|releases\/tag)\/[^?#]+$/.test(rest)) return { path: `${fullName}${rest}` }
   return /^\/?$/.test(rest) ? { path: fullName } : undefined
 }

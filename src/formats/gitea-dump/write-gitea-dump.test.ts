@@ -356,13 +356,19 @@ describe('git of a dump', () => {
     })
     const [end] = await dump(SITE)
     assert.deepEqual(end?.errors, [])
-    for (const { patch_url } of readDump(place).pulls)
-      assert.equal(readFileSync(join(place, patch_url), 'utf8'), '')
-    const warned = warnings(news).filter((line) => /base commit is not in the archive/.test(line))
+    const patches = readDump(place).pulls.map(({ number, patch_url }) => [
+      number,
+      readFileSync(join(place, patch_url), 'utf8') !== '',
+    ])
+    // The merge commit of 3 has the base as its parent.
+    assert.deepEqual(Object.fromEntries(patches), { 3: true, 4: false, 5: false, 6: false })
+    const warned = warnings(news).filter((line) => /is unknown or not in the archive/.test(line))
     assert.deepEqual(
       warned.map((line) => /pull request (\d+)/.exec(line)?.[1]),
-      ['3', '4', '5'],
+      ['4', '5'],
     )
+    const lost = news.find((one) => 'leftBehind' in one)?.leftBehind
+    assert.equal(Object.fromEntries(lost!).pull_request_diffs, 2)
   })
 
   for (const command of ['merge-base', 'diff'])

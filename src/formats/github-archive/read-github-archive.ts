@@ -1,6 +1,6 @@
 import { lstat, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isUploadedFile, type Manifest } from '../../archive/manifest.ts'
+import { isUploadedFile, type Manifest, type ManifestLoss } from '../../archive/manifest.ts'
 import { unsafePath } from '../../archive/tar-header.ts'
 import type { Git } from '../../git/git.ts'
 import { ifExists } from '../../lib/errno.ts'
@@ -80,12 +80,29 @@ async function repositoriesIn(root: string): Promise<string[]> {
   return [...folders].filter((name) => !isWiki(name)).sort()
 }
 
+/** Returns everything that the manifest calls lost, with the repositories and LFS objects that have fields of their own there. */
+const lossesIn = ({ losses = [], skipped, repositories }: Manifest): ManifestLoss[] => [
+  ...losses,
+  ...skipped.map(({ full_name, reason }) => ({
+    ...{ full_name, kind: 'repositories', count: 1, examples: [reason] },
+  })),
+  ...repositories.flatMap(({ full_name, lfs_missing = [] }) =>
+    lfs_missing.length === 0
+      ? []
+      : {
+          ...{ full_name, kind: 'LFS_objects', count: lfs_missing.length },
+          examples: lfs_missing.slice(0, 5).map(({ oid }) => oid),
+        },
+  ),
+]
+
 async function summaryOf(root: string, manifest: Manifest | undefined) {
-  if (manifest) return { madeBy: manifest.generator, madeAt: manifest.created_at }
+  if (manifest)
+    return { madeBy: manifest.generator, madeAt: manifest.created_at, losses: lossesIn(manifest) }
   const schema = await ifExists(readFile(join(root, 'schema.json'), 'utf8'), 'ENOENT')
   const { github_sha } = (schema ? parseJson(schema) : {}) as { github_sha?: unknown }
   const madeBy = typeof github_sha === 'string' ? `GitHub (${github_sha})` : 'unknown'
-  return { madeBy, madeAt: null }
+  return { madeBy, madeAt: null, losses: [] }
 }
 
 /** Verifies the repositories of an unpacked archive, and compares them with the manifest if there is one. */

@@ -289,6 +289,9 @@ class ArchiveWriter {
   }
 
   async #packManifest({ segment, files }: { segment: ManifestSegment; files: ManifestFile[] }) {
+    const { content, report } = this.#parts
+    const lost = report.losses().map((loss) => ({ full_name: null, ...loss }))
+    const losses = [...content.summary.losses, ...lost]
     const manifest: Manifest = {
       format: MANIFEST_FORMAT,
       generator: this.#parts.generator,
@@ -298,6 +301,7 @@ class ArchiveWriter {
       skipped: this.#skipped,
       metadata: { segment, files },
       stored_files: this.#storedFiles,
+      ...(losses.length > 0 && { losses }),
     }
     const bytes = Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`)
     const [size, modifiedAt] = [bytes.length, this.#createdAt]

@@ -82,7 +82,7 @@ export async function readGitLabExport(
   }
 
   return {
-    summary: { madeBy: await programOf(root), madeAt: null },
+    summary: { madeBy: await programOf(root), madeAt: null, losses: [] },
     fullNames: repository ? [fullName] : [],
     // An export does not say which server it is from.
     urlOf: () => '',

@@ -239,11 +239,12 @@ export class ProjectSpool {
     const [, secret = '', ...rest] = path.split('/')
     const name = rest.join('/')
     const uuid = secret.padEnd(32, '0').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
-    this.uploadUrls.set(path, `${UNKNOWN_HOST}/user-attachments/assets/${uuid}`)
+    const oldUrl = `${UNKNOWN_HOST}/user-attachments/assets/${uuid}`
+    this.uploadUrls.set(path, oldUrl)
     const contentType =
       CONTENT_TYPES[/\.(\w+)$/.exec(name)?.[1]?.toLowerCase() ?? ''] ?? 'application/octet-stream'
     this.add('attachments', 0, {
-      ...{ repository: this.repository, uuid, name, contentType, on, ...by },
+      ...{ repository: this.repository, uuid, name, contentType, on, oldUrl, ...by },
       file: `attachments/${secret}/${name}`,
     })
   }

@@ -124,7 +124,7 @@ const progress: Progress = {
         asOf: AT,
         waitingUntil: null,
         waitingFor: null,
-        notes: [],
+        losses: [],
       },
     },
   ],

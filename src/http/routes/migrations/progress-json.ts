@@ -33,7 +33,7 @@ function recordsJson(records: RepositoryProgress['records']): wire.RepositoryPro
     as_of: utcTimestampOrNull(records.asOf),
     waiting_until: utcTimestampOrNull(records.waitingUntil),
     waiting_for: records.waitingFor,
-    notes: [...records.notes],
+    losses: [...records.losses],
   }
 }
 

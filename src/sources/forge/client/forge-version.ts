@@ -31,6 +31,8 @@ export const capabilitiesOf = ({ gitea }: ForgeVersion) => ({
   permissions: isAtLeast(gitea, [1, 17]),
   /** `assets` of issues and comments */
   issueAssets: isAtLeast(gitea, [1, 20]),
+  /** `/issues/N/dependencies` */
+  dependencies: isAtLeast(gitea, [1, 20]),
 })
 
 export const isAtLeast = ([a, b]: readonly [number, number], [c, d]: readonly [number, number]) =>

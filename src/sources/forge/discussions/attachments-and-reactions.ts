@@ -1,3 +1,4 @@
+import type { Losses } from '../../../lib/losses.ts'
 import type { Reaction } from '../../../records/fact.ts'
 import type { AttachedTo } from '../../../records/release.ts'
 import type { Group } from '../../discussions.ts'
@@ -17,6 +18,7 @@ export interface IssueContext extends ReadContext {
   stored: Group | undefined
   /** Filled with the version of each comment, to be stored with the group. */
   seen: Record<string, string>
+  lost: Losses
 }
 
 /** Adds the files of `holder` (an issue, comment or review). If it does not list them, those of the comment `commentId` are requested. */
@@ -34,12 +36,12 @@ export async function addAttachments(
 
 /** Returns the files that the forge lists. If it cannot list them, returns those that the text links to. */
 async function filesOf(
-  context: ReadContext,
+  context: IssueContext,
   holder: JsonObject,
   commentId: number | undefined,
 ): Promise<ListedFile[]> {
-  const { forge, notes } = context
-  const onExternal = () => notes.addSkipped('attachments that are links to other hosts')
+  const { forge, notes, lost, issueNumber } = context
+  const onExternal = () => lost.add('attachments', 1, `#${issueNumber}: a link to another host`)
   // Some versions list files although their version number suggests otherwise.
   if (Array.isArray(holder.assets)) return listedFiles(holder, onExternal)
   const linked = linkedAttachments(stringIn(holder, 'body'), forge.client.url)

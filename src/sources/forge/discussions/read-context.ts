@@ -141,11 +141,6 @@ export class Notes {
     this.#sentences.add(sentence)
   }
 
-  /** Adds a note about objects that archives cannot represent, or that only their author may see. */
-  addSkipped(what: string): void {
-    this.add(`skipped: ${what}`)
-  }
-
   /** Adds a note about a part that is turned off. The forge still has the objects, so the stored facts about them are not removed. */
   addTurnedOff(what: string): void {
     this.add(`${what}${TURNED_OFF}`)

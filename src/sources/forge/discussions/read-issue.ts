@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { Losses } from '../../../lib/losses.ts'
 import type { Reaction } from '../../../records/fact.ts'
 import type { IssueComment } from '../../../records/issue.ts'
 import type { Review } from '../../../records/pull-request.ts'
@@ -15,6 +16,7 @@ import {
 } from '../client/forge-values.ts'
 import {
   commentFact,
+  dependencyFacts,
   eventFacts,
   isPull,
   issueFact,
@@ -73,7 +75,15 @@ export async function readIssueGroup(
   const read = () => {
     notes.removeMissing(number)
     return readGroup(
-      { ...context, issueNumber: number, issue, attachments: [], stored, seen: {} },
+      {
+        ...context,
+        issueNumber: number,
+        issue,
+        attachments: [],
+        stored,
+        seen: {},
+        lost: new Losses(),
+      },
       pull,
     )
   }
@@ -105,15 +115,16 @@ export async function findIssue(
 }
 
 async function readGroup(context: IssueContext, knownPull: JsonObject | undefined): Promise<Group> {
-  const { people, notes, fullName, issue, attachments, seen } = context
+  const { people, fullName, issue, issueNumber, attachments, seen, lost } = context
   const reactions = await readReactions(context)
   const pull = isPull(issue) ? await readReviews(context, knownPull) : undefined
   const timeline = await readTimeline(context, pull?.inlineComments ?? 0)
   const comments = await readComments(context, timeline)
+  const dependencies = await readDependencies(context, timeline)
   people.collect([issue, comments, timeline])
   await addAttachments(context, issueOrPullOf(issue), issue)
   const issueComments = await commentFacts(context, comments)
-  const onSkipped = (what: string) => notes.addSkipped(what)
+  const onSkipped = (what: string) => lost.add('issue_events', 1, `#${issueNumber}: ${what}`)
   const events = eventFacts(
     { repository: fullName, issue, pull: pull?.responses.pull, onSkipped },
     timeline,
@@ -122,22 +133,26 @@ async function readGroup(context: IssueContext, knownPull: JsonObject | undefine
   const facts: Facts = {
     ...(pull
       ? {
-          pull_requests: [pullFact(pull.responses, reactions)],
+          pull_requests: [{ ...pullFact(pull.responses, reactions), ...dependencies }],
           pull_request_reviews: pull.reviews,
           pull_request_review_threads: pull.threads,
           pull_request_review_comments: pull.comments,
         }
-      : { issues: [issueFact(fullName, issue, reactions)] }),
+      : { issues: [{ ...issueFact(fullName, issue, reactions), ...dependencies }] }),
     issue_comments: issueComments,
     issue_events: events,
     attachments: attachments.map(({ fact }) => fact),
   }
-  const digest = createHash('sha256').update(JSON.stringify(facts)).digest('hex').slice(0, 16)
+  const digest = createHash('sha256')
+    .update(JSON.stringify([facts, lost.all()]))
+    .digest('hex')
+    .slice(0, 16)
   return {
     key: issueKey(issue),
     version: `${issueVersion(issue)}${issueComments.length}|${digest}`,
     facts,
     files: attachments.map(({ file }) => file),
+    lost: lost.all(),
     seen,
   }
 }
@@ -169,6 +184,16 @@ async function readTimeline(context: IssueContext, inlineComments: number): Prom
     notes.addNoTimeline(forge.version)
     return []
   }
+}
+
+/** The timeline does not tell which of two issues depends on the other, so they are requested if it has a dependency. */
+async function readDependencies(context: IssueContext, timeline: readonly JsonObject[]) {
+  const hasDependency = timeline.some((entry) => stringIn(entry, 'type') === 'add_dependency')
+  if (!hasDependency || !context.forge.can.dependencies) return {}
+  const part = `issues/${context.issueNumber}/dependencies`
+  // The forge responds with 404 if dependencies are turned off.
+  const listed = await ifExists(context, () => listPart(context, part))
+  return listed && listed.length > 0 ? { dependsOn: dependencyFacts(listed) } : {}
 }
 
 /** This endpoint has no pages in any version. The number of comments in the issue may be wrong, so the timeline is checked too. */
@@ -207,7 +232,7 @@ async function readReviews(
   context: IssueContext,
   knownPull: JsonObject | undefined,
 ): Promise<ReadReviews> {
-  const { people, notes, fullName, issueNumber, issue } = context
+  const { people, fullName, issueNumber, issue, lost } = context
   const pull = knownPull ?? ((await getPart(context, `pulls/${issueNumber}`)).body as JsonObject)
   const listed = await listPart(context, `pulls/${issueNumber}/reviews`)
   people.collect([pull, listed])
@@ -215,7 +240,12 @@ async function readReviews(
   const read: ReadReviews = { responses, reviews: [], threads: [], comments: [], inlineComments: 0 }
   for (const review of listed) {
     read.inlineComments += integerIn(review, 'comments_count')
-    if (stringIn(review, 'state') === 'PENDING') notes.addSkipped('pending reviews')
+    if (stringIn(review, 'state') === 'PENDING')
+      lost.add(
+        'pull_request_reviews',
+        1,
+        `#${issueNumber}: a pending review, which only its author sees`,
+      )
     const state = reviewState(review)
     if (!state) continue
     read.reviews.push(reviewFact(responses, review, state))

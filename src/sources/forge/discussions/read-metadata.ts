@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { Facts, FileToFetch, Group } from '../../discussions.ts'
+import { Losses } from '../../../lib/losses.ts'
+import type { Facts, Group } from '../../discussions.ts'
 import { ForgeRequestFailed } from '../../forge-errors.ts'
 import { segment } from '../client/forge-address.ts'
 import { listAll } from '../client/forge-pages.ts'
@@ -52,23 +53,25 @@ export async function readMetadata(
   ]
 }
 
-function releasesGroup({ people, notes, fullName }: ReadContext, listed: JsonObject[]): Group {
-  const onExternal = () => notes.addSkipped('release assets that are links to other hosts')
+function releasesGroup({ people, fullName }: ReadContext, listed: JsonObject[]): Group {
+  const lost = new Losses()
   const releases = listed.map((release) => {
     people.collect(release.author)
+    const onExternal = () =>
+      lost.add('release_assets', 1, `${stringIn(release, 'tag_name')}: a link to another host`)
     return releaseFact(fullName, release, onExternal)
   })
   return groupOf(
     'releases',
     { releases: releases.map(({ fact }) => fact) },
-    { files: releases.flatMap(({ files }) => files) },
+    { files: releases.flatMap(({ files }) => files), lost: lost.all() },
   )
 }
 
 export function groupOf(
   key: string,
   facts: Facts,
-  more: { files?: FileToFetch[]; teams?: NonNullable<Group['teams']> } = {},
+  more: Partial<Pick<Group, 'files' | 'teams' | 'lost'>> = {},
 ): Group {
   const group = { key, facts, files: [], ...more }
   const version = createHash('sha256').update(JSON.stringify(group)).digest('hex').slice(0, 32)
@@ -98,11 +101,21 @@ async function readRepositoryGroup(
     collaborators,
     labels: [...(labels ?? []), ...organizationLabels],
   })
+  // Archives have no labels of organizations.
+  const lost = new Losses()
+  const own = new Set((labels ?? []).map((label) => stringIn(label, 'name')))
+  for (const label of organizationLabels)
+    if (!own.has(stringIn(label, 'name')))
+      lost.add(
+        'organization_labels',
+        1,
+        `${stringIn(label, 'name')}: becomes a label of the repository`,
+      )
   const before = labels ? undefined : stored?.facts.repositories?.[0]
   return groupOf(
     'repository',
     { repositories: [before ? { ...fact, labels: before.labels } : fact] },
-    { teams: teamAccess(teams) },
+    { teams: teamAccess(teams), lost: lost.all() },
   )
 }
 

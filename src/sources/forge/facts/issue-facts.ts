@@ -24,7 +24,10 @@ export const issueOrPullOf = (issue: JsonObject): IssueOrPull => ({
 })
 
 /** Returns the fields that issues and pull requests have in common. */
-export const commonFacts = (issue: JsonObject, reactions: readonly Reaction[]) => ({
+export const commonFacts = (
+  issue: JsonObject,
+  reactions: readonly Reaction[],
+): Omit<Issue, 'repository' | 'updatedAt'> => ({
   number: integerIn(issue, 'number'),
   author: authorIn(issue, 'user'),
   title: stringIn(issue, 'title'),
@@ -35,7 +38,16 @@ export const commonFacts = (issue: JsonObject, reactions: readonly Reaction[]) =
   reactions,
   closedAt: closedAt(issue),
   createdAt: timeIn(issue, 'created_at'),
+  ...(timeOrNull(issue, 'due_date') && { dueOn: timeIn(issue, 'due_date') }),
+  ...(integerIn(issue, 'pin_order') > 0 && { pinOrder: integerIn(issue, 'pin_order') }),
 })
+
+/** Returns the issues and pull requests that another one depends on. The forge does not name those that the token may not see. */
+export const dependencyFacts = (listed: readonly JsonObject[]) =>
+  listed.flatMap((issue) => {
+    const repository = stringIn(objectIn(issue, 'repository') ?? {}, 'full_name')
+    return repository ? [{ repository, ...issueOrPullOf(issue) }] : []
+  })
 
 export const issueFact = (
   repository: string,

@@ -38,12 +38,15 @@ export function pullFact(responses: PullResponses, reactions: readonly Reaction[
   const { repository, issue, pull } = responses
   const base = objectIn(pull, 'base') ?? {}
   const isMerged = booleanIn(pull, 'merged')
+  const isOpen = stringIn(pull, 'state') === 'open'
+  // The forge sends today's head of the branch, which contains a merged pull request, or nothing if the branch was deleted.
+  const baseSha = (isOpen ? null : commitIn(pull, 'merge_base')) ?? commitIn(base, 'sha')
   return {
     repository,
     ...commonFacts(issue, reactions),
     base: {
       ref: stringIn(base, 'ref') || stringIn(base, 'label'),
-      sha: commitIn(base, 'sha') ?? NO_COMMIT,
+      sha: baseSha ?? NO_COMMIT,
     },
     head: headOf(responses),
     reviewRequests: reviewRequests(responses),
@@ -117,6 +120,7 @@ export function reviewFact(
     reactions: [],
     createdAt: submittedAt,
     submittedAt,
+    ...(typeof review.official === 'boolean' && { official: review.official }),
   }
 }
 

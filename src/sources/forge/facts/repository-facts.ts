@@ -33,6 +33,7 @@ export function repositoryFact(responses: RepositoryResponses): Repository {
     hasIssues: booleanIn(repository, 'has_issues'),
     hasWiki: booleanIn(repository, 'has_wiki'),
     archived: booleanIn(repository, 'archived'),
+    template: booleanIn(repository, 'template'),
     labels: labelFacts(labels, createdAt),
     collaborators,
     topics: stringsIn(repository, 'topics').map((topic) => ({
@@ -78,9 +79,10 @@ export const milestoneFact = (repository: string, milestone: JsonObject): Milest
   }
 }
 
-/** Leaves out Gitea's lists of users who may only merge and its file patterns, because archives cannot represent them. */
+/** Gitea's lists of users who may only merge and its file patterns are in `forgeRule` alone, because GitHub has nothing like them. */
 export function protectedBranchFact(repository: string, rule: JsonObject): ProtectedBranch {
   const [organization = ''] = repository.split('/')
+  const { created_at, updated_at, ...forgeRule } = rule
   const teams = (names: readonly string[]) =>
     names.map((name) => ({ organization, slug: slugOf(name) }))
   const approvals = integerIn(rule, 'required_approvals')
@@ -114,5 +116,6 @@ export function protectedBranchFact(repository: string, rule: JsonObject): Prote
     },
     requiresSignatures: booleanIn(rule, 'require_signed_commits'),
     requiresLinearHistory: false,
+    forgeRule,
   }
 }

@@ -1,0 +1,57 @@
+/** Objects of one kind that could not be read, or that a format cannot represent. */
+export interface Loss {
+  /** A kind of facts, such as `pull_request_reviews`, or a more special noun. `not_read`: sentences about what a host does not provide. */
+  kind: string
+  count: number
+  /** Describes the first few of them. */
+  examples: string[]
+}
+
+/** Counts losses by kind, with a few examples of each. */
+export class Losses {
+  readonly #byKind = new Map<string, Loss>()
+  readonly #maxExamples: number
+
+  constructor(maxExamples = 5) {
+    this.#maxExamples = maxExamples
+  }
+
+  add(kind: string, count = 1, ...examples: string[]): void {
+    if (count <= 0) return
+    const loss = this.#byKind.get(kind) ?? { kind, count: 0, examples: [] }
+    this.#byKind.set(kind, loss)
+    loss.count += count
+    loss.examples.push(...examples.slice(0, this.#maxExamples - loss.examples.length))
+  }
+
+  /** Returns the losses sorted by kind. */
+  all(): Loss[] {
+    return [...this.#byKind.values()].sort((a, b) => (a.kind < b.kind ? -1 : 1))
+  }
+}
+
+/** Adds up the losses of several repositories by kind. Examples begin with the name of their repository. */
+export function sumLosses(losses: readonly (Loss & { full_name: string | null })[]): Loss[] {
+  const sum = new Losses()
+  for (const { full_name, kind, count, examples } of losses)
+    sum.add(kind, count, ...examples.map((each) => (full_name ? `${full_name}: ${each}` : each)))
+  return sum.all()
+}
+
+/** Formats a number of records, such as `1 pull request` or `2 pull requests` for the kind `pull_requests`. */
+export function formatRecordCount(kind: string, count: number): string {
+  const plural = kind.replaceAll('_', ' ')
+  if (count !== 1) return `${count} ${plural}`
+  return `1 ${plural
+    .replace(/branches$/, 'branch')
+    .replace(/ies$/, 'y')
+    .replace(/s$/, '')}`
+}
+
+/** Returns a line for each example, and one for each kind that has more. */
+export function describeLosses(losses: readonly Loss[]): string[] {
+  return losses.flatMap(({ kind, count, examples }) => {
+    const more = count - examples.length
+    return more > 0 ? [...examples, `and ${formatRecordCount(kind, more)} more`] : examples
+  })
+}

@@ -184,6 +184,13 @@ describe('a real server restores the dumps', GITEA.needed, () => {
     await compareIssues(server, dump, `bob/${repository.name}`)
     await compareComments(server, dump, `bob/${repository.name}`)
     await compareReviews(server, dump, `bob/${repository.name}`)
+    const at = ['--forge', server.url, '--token-file', server.tokenFile, '--owner', 'bob']
+    const compared = await godwit(['compare', archive, ...at])
+    assert.equal(compared.code, 0, compared.output)
+    await server.api(`/repos/bob/${repository.name}/issues/1/comments`, { body: 'Later' })
+    const later = await godwit(['compare', archive, ...at])
+    assert.equal(later.code, 1)
+    assert.match(later.stderr, /the two sides differ: 1 extra$/m)
   })
 
   test(

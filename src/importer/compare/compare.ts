@@ -77,6 +77,10 @@ export async function compare(parts: CompareParts, signal: AbortSignal): Promise
   const names = new Names(parts)
   const failures = new Map<string, string>()
   const notes = new Set<string>()
+  for (const { full_name, kind, count, examples } of left.summary.losses)
+    notes.add(
+      `the archive says that it lacks ${count} ${kind.replaceAll('_', ' ')}${full_name ? ` of ${full_name}` : ''}: ${examples.join('; ')}`,
+    )
   const read: Omit<ReadParts, 'side' | 'nameOnLeft'> = {
     ...{ spool, git, onProgress },
     onFailure: (fullName, reason) => failures.set(fullName.toLowerCase(), reason),
@@ -106,7 +110,7 @@ export async function compare(parts: CompareParts, signal: AbortSignal): Promise
         failures.set(name.toLowerCase(), error.message)
       }
     }
-  const linksAccounts = 'facts' in right || (await right.linksAccounts(signal))
+  const version = 'facts' in right ? ([0, 0] as const) : await right.version(signal)
   onProgress('comparing')
   const all = [...left.fullNames, ...('facts' in right ? right.fullNames.map(names.onLeft) : [])]
   const totals = noCounts()
@@ -117,7 +121,7 @@ export async function compare(parts: CompareParts, signal: AbortSignal): Promise
     known,
     totals,
     targets: linkTargets(parts, spool, names),
-    linksAccounts,
+    version,
   }
   const repositories = [...new Set(all)].map((name): ComparedRepository => {
     signal.throwIfAborted()
@@ -170,7 +174,7 @@ interface Shared {
   known: Map<string, number>
   totals: Counts
   targets: LinkTargets
-  linksAccounts: boolean
+  version: KnownContext['version']
 }
 
 class RepositoryComparison {
@@ -195,7 +199,12 @@ class RepositoryComparison {
       target: 'facts' in right ? 'archive' : right.kind,
       isFinished,
       isMapped: names.isMapped,
-      isLinked: (login) => shared.linksAccounts && names.isLinked(login),
+      isLinked: names.isLinked,
+      version: shared.version,
+      losses: {
+        extra: lossesOf(parts.left, result.left),
+        missing: 'facts' in right ? lossesOf(right, result.right) : new Set(),
+      },
       hasIssue: (number) => shared.targets.kindOf(result.right, number) !== undefined,
       pullHeads: this.#leftSet('pull_requests', ({ head }) => head.sha),
       lineComments: this.#leftSet(
@@ -295,7 +304,7 @@ class RepositoryComparison {
 
   #knownDifference(kind: ComparedKind, what: string, left?: Item, right?: Item) {
     const { known } = this.#shared
-    const rule = knownDifference(kind, what, { left, right, context: this.#known })
+    const rule = knownDifference(what, { kind, left, right, context: this.#known })
     if (rule) known.set(rule.reason, (known.get(rule.reason) ?? 0) + 1)
     return rule
   }
@@ -346,6 +355,14 @@ class RepositoryComparison {
 const ATTACHMENT_LINK =
   /(?:https?:\/\/[^\s()<>"'\\]*?)?(?:\/[\w.-]+\/[\w.-]+)?\/(?:attachments|user-attachments\/(?:assets|files))\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?![\w-])/gi
 
+/** Returns the kinds of which an archive says that it lacks some in this repository. */
+const lossesOf = ({ summary }: FormatReader, fullName: string): ReadonlySet<string> =>
+  new Set(
+    summary.losses
+      .filter(({ full_name }) => full_name === null || full_name === fullName)
+      .map(({ kind }) => kind.toLowerCase()),
+  )
+
 /** Describes how `convert --to gitea-dump` rewrites the links of the archive. */
 function linkTargets({ left }: CompareParts, spool: Spool, names: Names): LinkTargets {
   const [byUrl, renames] = [new Map<string, string>(), new Map<string, string>()]
@@ -359,6 +376,8 @@ function linkTargets({ left }: CompareParts, spool: Spool, names: Names): LinkTa
     longestUrl: byUrl.keys().reduce((longest, { length }) => Math.max(longest, length), 0),
     renamed: renames,
     base: '/',
+    // Links to attachments are compared by the files that they lead to.
+    attachments: new Map(),
     kindOf(fullName, number) {
       const name = names.onLeft(fullName).toLowerCase()
       if (spool.rows.has(`issues ${name}`, number)) return 'issue'

@@ -2,7 +2,6 @@ import { reviewPosition } from '../../formats/gitea-dump/dump-reviews.ts'
 import { oneLine } from '../../lib/terminal-text.ts'
 import type { Author, Reaction } from '../../records/fact.ts'
 import type { Issue, IssueEvent } from '../../records/issue.ts'
-import type { PullRequest } from '../../records/pull-request.ts'
 import type { ComparedKind, FactsByComparedKind, Side, Spool } from './spool.ts'
 
 /** A value that is undefined is not known, and not compared. */
@@ -43,6 +42,7 @@ export const COMPARED_KINDS: { readonly [K in ComparedKind]: ToItem<K> } = {
       website: fact.website ?? '',
       private: fact.private,
       archived: fact.archived,
+      template: fact.template,
       issues: fact.hasIssues,
       wiki: fact.hasWiki,
       'default branch': fact.defaultBranch,
@@ -115,6 +115,7 @@ export const COMPARED_KINDS: { readonly [K in ComparedKind]: ToItem<K> } = {
       state: fact.state,
       body: fact.body ?? '',
       commit: fact.headSha ?? undefined,
+      official: fact.official,
       reactions: reactionsOf(fact.reactions, person),
     },
   }),
@@ -208,7 +209,7 @@ function gitItem({ name, value }: FactsByComparedKind['branches']): Item {
 
 /** Returns the fields that issues and pull requests have in common. */
 function issueFields(
-  fact: Pick<Issue & PullRequest, Exclude<keyof Issue & keyof PullRequest, 'repository'>>,
+  fact: Omit<Issue, 'updatedAt'>,
   { spool, side, repository, person }: ItemContext,
 ) {
   const locks = spool
@@ -225,6 +226,9 @@ function issueFields(
     milestone: spool.milestoneTitle(side, repository, fact.milestone),
     assignees: sorted(fact.assignees.map(person)),
     reactions: reactionsOf(fact.reactions, person),
+    deadline: seconds(fact.dueOn ?? null),
+    dependencies: sorted((fact.dependsOn ?? []).map((on) => `${on.repository}#${on.number}`)),
+    pinned: fact.pinOrder ?? null,
     created: seconds(fact.createdAt),
     closed: seconds(fact.closedAt),
   }

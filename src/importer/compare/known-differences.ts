@@ -7,8 +7,12 @@ export interface KnownContext {
   isFinished: boolean
   /** Returns whether `--people` names this login of the right side. */
   isMapped(login: string): boolean
-  /** Returns whether what this login of the right side wrote belongs to its account there. */
+  /** Returns whether `--people` has the number of the account with this login of the right side. */
   isLinked(login: string): boolean
+  /** The version of the host's features, such as [1, 15]. */
+  version: readonly [number, number]
+  /** The kinds of which an archive says that it lacks some, by how the comparison shows that. */
+  losses: Readonly<Record<'missing' | 'extra', ReadonlySet<string>>>
   /** Returns whether the archive has an issue or pull request with this number. */
   hasIssue(number: number): boolean
   /** The keys of the comments on lines of the archive. */
@@ -18,6 +22,7 @@ export interface KnownContext {
 }
 
 interface Pair {
+  kind: ComparedKind
   left: Item | undefined
   right: Item | undefined
   context: KnownContext
@@ -35,6 +40,7 @@ interface Rule {
   when?(pair: Pair): boolean
 }
 
+const ANY = ['archive', 'forge', 'github'] as const
 const BOTH = ['forge', 'github'] as const
 const [FORGE, GITHUB] = [['forge'] as const, ['github'] as const]
 const ISSUES = 'issues pull_requests'
@@ -48,6 +54,8 @@ const rule = (
 ): Rule => ({ on, what, reason, ...(typeof more === 'function' ? { when: more } : more) })
 
 const namesIn = (value: Value): readonly string[] => (Array.isArray(value) ? value : [])
+const isBefore = ([major, minor]: readonly [number, number], limit: number): boolean =>
+  major === 1 && minor < limit
 const isEmpty = (value: Value): boolean => namesIn(value).length === 0
 
 /** Returns whether the right side lacks only people whom `--people` does not map, so that they may have no account there. */
@@ -62,6 +70,12 @@ const lacksOnlyUnmapped =
 
 /** Every difference that a move is expected to make. docs/MOVING.md has the same list. */
 export const RULES: readonly Rule[] = [
+  rule(
+    ANY,
+    'any: missing extra',
+    'the archive that lacks it says that it lacks some of this kind',
+    ({ kind, left, context }) => context.losses[left ? 'missing' : 'extra'].has(kind),
+  ),
   rule(BOTH, 'repositories: created', 'a new repository has its own creation time'),
   rule(
     BOTH,
@@ -77,8 +91,8 @@ export const RULES: readonly Rule[] = [
   ),
   rule(
     FORGE,
-    'repositories: website archived collaborators',
-    'restore-repo sets no website, archived flag and collaborators; godwit finish does',
+    'repositories: website archived template collaborators',
+    'restore-repo sets no website, archived and template flags and collaborators; godwit finish does',
     { byFinish: true },
   ),
   rule(BOTH, 'branches: extra', 'an open pull request from a fork gets a branch', (pair) =>
@@ -133,6 +147,18 @@ export const RULES: readonly Rule[] = [
       byFinish: true,
     },
   ),
+  rule(
+    FORGE,
+    `${ISSUES}: dependencies pinned`,
+    'servers before 1.20 do not show dependencies and pins',
+    { isUnreadable: true, when: ({ context }) => isBefore(context.version, 20) },
+  ),
+  rule(
+    FORGE,
+    `${ISSUES}: deadline dependencies pinned`,
+    'restore-repo sets no deadlines, dependencies and pins; godwit finish does',
+    { byFinish: true },
+  ),
   rule(FORGE, `${ISSUES}: title`, 'a title has at most 255 characters', ({ left, right }) => {
     const [long, short] = [String(left?.fields.title), String(right?.fields.title)]
     return [...long].length > 255 && long.startsWith(short.replace(/…$/, ''))
@@ -184,6 +210,12 @@ export const RULES: readonly Rule[] = [
   ),
   rule(
     FORGE,
+    'pull_request_reviews: official',
+    'a restored review does not count for the protection of its branch',
+    ({ right }) => right?.fields.official === false,
+  ),
+  rule(
+    FORGE,
     'pull_request_reviews: extra',
     'a comment on a line whose review or commits are not in the archive becomes a review',
     ({ right, context }) => context.lineComments.has(right!.key),
@@ -205,7 +237,9 @@ export const RULES: readonly Rule[] = [
     'an original author without an account is only shown on the pages; the API has the account that restored the text',
     {
       isUnreadable: true,
-      when: ({ left, context }) => !context.isLinked(String(left?.fields.author)),
+      // Servers before 1.17 link no account.
+      when: ({ left, context }) =>
+        isBefore(context.version, 17) || !context.isLinked(String(left?.fields.author)),
     },
   ),
   rule(BOTH, 'commit_comments: missing', 'comments on commits are not restored'),
@@ -240,16 +274,17 @@ export const RULES: readonly Rule[] = [
     { byFinish: true },
   ),
   rule(GITHUB, 'protected_branches attachments: missing', 'not compared with GitHub'),
+  rule(GITHUB, `${ISSUES}: deadline dependencies pinned`, 'not compared with GitHub'),
 ]
 
 /** Returns the rule by which a difference is expected, or undefined if it is not. `what` is a field, `missing` or `extra`. */
-export function knownDifference(kind: ComparedKind, what: string, pair: Pair): Rule | undefined {
-  const { context } = pair
+export function knownDifference(what: string, pair: Pair): Rule | undefined {
+  const { kind, context } = pair
   return RULES.find((each) => {
     const [kinds, fields] = each.what.split(': ').map((names) => names.split(' '))
     return (
       each.on.includes(context.target) &&
-      kinds!.includes(kind) &&
+      (kinds!.includes(kind) || kinds![0] === 'any') &&
       fields!.includes(what.replaceAll(' ', '-')) &&
       !(each.byFinish && context.isFinished) &&
       (each.when?.(pair) ?? true)

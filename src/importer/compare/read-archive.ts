@@ -50,11 +50,15 @@ export function renamed<K extends FactKind>(
   nameOnLeft: (fullName: string) => string,
 ): FactsByKind[K] {
   if ('repository' in fact) {
-    const repository = nameOnLeft(fact.repository)
-    if (!('head' in fact)) return { ...fact, repository }
-    const { head } = fact
-    const from = head.repository && nameOnLeft(head.repository)
-    return { ...fact, repository, head: { ...head, repository: from } }
+    const rename = <T extends { repository: string | null }>(value: T): T => ({
+      ...value,
+      repository: value.repository && nameOnLeft(value.repository),
+    })
+    return {
+      ...rename(fact),
+      ...('head' in fact && { head: rename(fact.head) }),
+      ...('dependsOn' in fact && { dependsOn: fact.dependsOn?.map(rename) }),
+    } as FactsByKind[K]
   }
   if (!('git' in fact)) return fact
   const [owner = '', name = ''] = nameOnLeft(`${fact.owner}/${fact.name}`).split('/')

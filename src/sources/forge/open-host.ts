@@ -6,7 +6,7 @@ import type { RepositoryName } from '../source.ts'
 import { normalizeForgeUrl, segment } from './client/forge-address.ts'
 import { authorizationOf, ForgeClient, type ForgeOptions } from './client/forge-client.ts'
 import { objectOf } from './client/forge-values.ts'
-import { isAtLeast, readVersion } from './client/forge-version.ts'
+import { readVersion } from './client/forge-version.ts'
 import { GitHubClient } from './client/github-client.ts'
 import { explainConnectionError } from './client/http-response.ts'
 import { forgeDiscussions } from './discussions/forge-discussions.ts'
@@ -17,8 +17,8 @@ export interface Host {
   /** The address of its pages, without a trailing slash. */
   url: string
   discussions: Discussions
-  /** Returns whether restored content can belong to accounts. Otherwise all of it belongs to the account that restored it. */
-  linksAccounts(signal: AbortSignal): Promise<boolean>
+  /** Returns the version of Gitea, or of the Gitea that a Forgejo descends from. GitHub has the features of all versions. */
+  version(signal: AbortSignal): Promise<readonly [number, number]>
   /** Returns the object of each ref by its name, as git lists them, or undefined if there is no such repository. */
   refs(repository: RepositoryName, signal: AbortSignal): Promise<Map<string, string> | undefined>
   /** Yields the diff of a pull request, as git writes it. */
@@ -62,8 +62,8 @@ export function openHost(
     kind,
     url: pagesUrl,
     discussions: forgeDiscussions(common, api),
-    linksAccounts: async (signal) =>
-      kind === 'github' || isAtLeast((await readVersion(api, signal)).gitea, [1, 17]),
+    version: async (signal) =>
+      kind === 'github' ? [Number.POSITIVE_INFINITY, 0] : (await readVersion(api, signal)).gitea,
 
     async refs(repository, signal) {
       const path = `${pathOf(repository)}.git/info/refs?service=git-upload-pack`

@@ -79,7 +79,8 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
     ],
     entries: [
       ...['check-archive.ts', 'compare/compare.ts', 'compare/comparison-page.ts', 'convert.ts'],
-      ...['list-people.ts', 'restore-archive.ts', 'summarize-archive.ts', 'verify-archive.ts'],
+      ...['finish/finish-dump.ts', 'list-people.ts', 'restore-archive.ts', 'summarize-archive.ts'],
+      'verify-archive.ts',
     ],
   },
   'src/formats': {
@@ -145,7 +146,9 @@ export const FOLDERS: Readonly<Record<string, Folder>> = {
     imports: ['src/sources', 'src/records', 'src/lib'],
     entries: [
       'attachment-links.ts',
-      'client/forge-address.ts',
+      ...['client/confirm-absence.ts', 'client/forge-address.ts', 'client/forge-client.ts'],
+      ...['client/forge-pages.ts', 'client/forge-values.ts', 'client/forge-version.ts'],
+      ...['client/http-response.ts', 'client/known-forge.ts', 'client/open-file.ts'],
       'connect-forge.ts',
       'forge-token.ts',
       'open-host.ts',

@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, describe, type TestContext, test } from 'node:test'
+import { seedDeeply } from './support/forge/deep-seed.ts'
 import { startForge } from './support/forge/fake-forge.ts'
 import { fillForge } from './support/forge/filled-forge.ts'
+import { askForge, differences } from './support/forge/forge-answers.ts'
 import { ForgeSeeder, type Target } from './support/forge/forge-seeder.ts'
 import { loadRecordings, RECORDED_GITEA } from './support/forge/recorded-gitea.ts'
-import { FORGEJO_11, GITEA_1_15 } from './support/forge/render.ts'
+import { type Dialect, FORGEJO_11, GITEA_1_15, GITEA_1_22 } from './support/forge/render.ts'
+import { temporaryDirectory } from './support/sample-repositories.ts'
 
 const { GODWIT_TEST_FORGE_URL: url, GODWIT_TEST_FORGE_TOKEN: token } = process.env
 
@@ -100,6 +105,62 @@ httpContract(
   async () => ({ url: url!, token: token!, stop: async () => {} }),
   !(url && token) && 'GODWIT_TEST_FORGE_URL and GODWIT_TEST_FORGE_TOKEN name no forge',
 )
+
+/** What a real Gitea 1.15 answered about the deep seed. */
+const RECORDED_ANSWERS = new URL('./support/forge/recorded-answers.json', import.meta.url)
+
+async function seedAndAsk(target: Target) {
+  const scene = await seedDeeply(target)
+  try {
+    return await askForge(target, scene)
+  } finally {
+    await scene.remove()
+  }
+}
+
+async function askFakeForge(t: TestContext, dialect: Dialect) {
+  const directory = temporaryDirectory(t)
+  await mkdir(join(directory, 'repositories'))
+  const forge = await startForge({ dialect, directory })
+  t.after(() => forge.stop())
+  const answers = await seedAndAsk({ url: forge.url, token: 'admin-token' })
+  assert.equal(forge.world.repositories.size, 0, 'the scene is removed')
+  return answers
+}
+
+test('the fake forge answers as a recorded Gitea 1.15 about the same content', async (t) => {
+  const recorded = JSON.parse(await readFile(RECORDED_ANSWERS, 'utf8'))
+  assert.deepEqual(differences(recorded, await askFakeForge(t, GITEA_1_15)), [])
+})
+
+test('the fake forge of a newer version takes the same content, with files, pins and dependencies by its API', async (t) => {
+  const { answers, described } = await askFakeForge(t, GITEA_1_22)
+  for (const name of ['assets', 'dependencies', 'pin'])
+    assert.ok(described.includes(`post /repos/{owner}/{repo}/issues/{index}/${name}`), name)
+  assert.ok(!described.includes('put /repos/{owner}/{repo}/issues/{index}/lock'))
+  const statuses = Object.entries(answers).map(([request, { status }]) => [request, status])
+  assert.deepEqual(
+    statuses.filter(([request]) => /\/(?:attic\/issues |pin$|assets$)/.test(String(request))),
+    [
+      ['POST /repos/x-org/attic/issues {"title":"too late"}', 423],
+      ['POST /repos/x-org/widgets/issues/1/pin', 204],
+      ['GET /repos/x-org/widgets/issues/1/assets', 200],
+    ],
+  )
+})
+
+/** With `GODWIT_TEST_RECORD`, the answers of a Gitea 1.15 become the recording. */
+test('the fake forge answers as a real forge about the same content', {
+  skip: !(url && token) && 'GODWIT_TEST_FORGE_URL and GODWIT_TEST_FORGE_TOKEN name no forge',
+}, async (t) => {
+  const real = await seedAndAsk({ url: url!, token: token! })
+  if (process.env.GODWIT_TEST_RECORD)
+    await writeFile(RECORDED_ANSWERS, `${JSON.stringify(real, null, 1)}\n`)
+  const dialects = [GITEA_1_15, GITEA_1_22, FORGEJO_11]
+  const dialect = dialects.find(({ version }) => version === real.version)
+  if (!dialect) return t.skip(`the fake forge does not play ${real.version}`)
+  assert.deepEqual(differences(real, await askFakeForge(t, dialect)), [])
+})
 
 /** Paths of the recorded repository, with the path of the same kind of resource on the fake forge. */
 const RECORDED_PATHS: Record<string, string> = {

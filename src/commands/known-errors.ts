@@ -41,6 +41,8 @@ const exitCodesByClass: readonly [errorClass: new (...args: never[]) => Error, e
     [ServerBusy, EXIT.unreachable],
     [ServerError, EXIT.unreachable],
     [ServerUnreachable, EXIT.unreachable],
+    [ForgeRequestFailed, EXIT.refused],
+    [ForgeUnavailable, EXIT.unreachable],
   ]
 
 /** Returns the message and exit code for an error that needs no stack trace, or undefined for any other. */

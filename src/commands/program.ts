@@ -28,6 +28,7 @@ const groups = {
     restore:
       'restore bare repositories from an archive (a file, or a directory it was unpacked into)',
     convert: 'convert archives, and project exports of GitLab, to other formats',
+    finish: 'bring what restore-repo does not restore to a Gitea or Forgejo server',
     compare: 'compare an archive with another one, or with a host as it is now',
     gitlab: 'download project exports from a GitLab server',
   },
@@ -69,6 +70,7 @@ const loaders: Record<CommandName, () => Promise<AddCommand>> = {
   verify: async () => (await import('./verify.ts')).verifyCommand,
   restore: async () => (await import('./restore.ts')).restoreCommand,
   convert: async () => (await import('./convert.ts')).convertCommand,
+  finish: async () => (await import('./finish.ts')).finishCommand,
   compare: async () => (await import('./compare.ts')).compareCommand,
   gitlab: async () => (await import('./gitlab.ts')).gitlabCommands,
   auth: async () => (await import('./auth.ts')).authCommands,

@@ -133,7 +133,7 @@ const SHAPES = {
 const KNOWN = new Set(
   [
     'git git.wiki.git wiki repo.yml topic.yml label.yml milestone.yml release.yml release_assets issue.yml comments',
-    'pull_request.yml reviews pulls attachments attachments.csv',
+    'pull_request.yml reviews pulls attachments finish.json',
   ].flatMap((names) => names.split(' ')),
 )
 

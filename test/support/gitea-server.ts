@@ -23,6 +23,8 @@ export interface GiteaServer {
   program: string
   /** The directory of the bare repositories, OWNER/NAME.git in lower case. */
   repositories: string
+  /** The directory of the LFS objects. */
+  lfs: string
   /** The version of Gitea, or of the Gitea that a Forgejo is based on: 1.22 is 122. */
   version: number
   env: NodeJS.ProcessEnv
@@ -54,8 +56,12 @@ export async function giteaServer(base: string): Promise<GiteaServer> {
   const run = (args: readonly string[]) => execute(program, args, { env, cwd: base })
   const secret = (name: string) =>
     execute(PROGRAM!, ['generate', 'secret', name], { env, cwd: base })
-  const [key, token] = [await secret('SECRET_KEY'), await secret('INTERNAL_TOKEN')]
-  await writeFile(config, configIn(base, port, url, { key: key.trim(), token: token.trim() }))
+  const secrets = {
+    key: (await secret('SECRET_KEY')).trim(),
+    token: (await secret('INTERNAL_TOKEN')).trim(),
+    lfs: (await secret('JWT_SECRET')).trim(),
+  }
+  await writeFile(config, configIn(base, port, url, secrets))
   await run(['migrate'])
   const addUser = async (name: string, ...more: string[]) => {
     const password = name === ADMIN.name ? ADMIN.password : randomBytes(16).toString('base64')
@@ -81,7 +87,12 @@ export async function giteaServer(base: string): Promise<GiteaServer> {
     const tokenFile = join(base, 'token')
     await writeFile(tokenFile, await createToken(server))
     const repositories = join(base, 'repositories')
-    const known = { tokenFile, repositories, version: giteaVersion(version.version) }
+    const known = {
+      tokenFile,
+      repositories,
+      lfs: join(base, 'lfs'),
+      version: giteaVersion(version.version),
+    }
     return { ...server, ...known, stop: () => stop(child) }
   } catch (error) {
     await stop(child)
@@ -101,7 +112,7 @@ function configIn(
   base: string,
   port: number,
   url: string,
-  { key, token }: { key: string; token: string },
+  { key, token, lfs }: Record<'key' | 'token' | 'lfs', string>,
 ): string {
   return `APP_NAME = Test
 RUN_USER = ${userInfo().username}
@@ -119,6 +130,13 @@ LOCAL_ROOT_URL = ${url}
 APP_DATA_PATH = ${join(base, 'data')}
 DISABLE_SSH = true
 OFFLINE_MODE = true
+LFS_START_SERVER = true
+LFS_JWT_SECRET = ${lfs}
+[lfs]
+PATH = ${join(base, 'lfs')}
+[migrations]
+; For a mirror of one of its own repositories.
+ALLOW_LOCALNETWORKS = true
 [database]
 DB_TYPE = sqlite3
 PATH = ${join(base, 'data', 'gitea.db')}

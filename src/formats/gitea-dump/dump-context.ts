@@ -173,8 +173,6 @@ export function dumpTriage(
   issue: Pick<Issue | PullRequest, 'number' | 'labels' | 'milestone' | 'assignees'>,
 ) {
   const { number, labels: names, milestone, assignees } = issue
-  // The server has the field in its schema, but does not restore it.
-  report.lost('assignees', assignees.length)
   if (milestone !== null && !milestones.has(milestone))
     report.warn(
       'milestones',
@@ -184,6 +182,7 @@ export function dumpTriage(
     milestone: milestone === null ? '' : (milestones.get(milestone) ?? ''),
     // The server fails at an issue that has a label twice.
     labels: [...new Set(names)].flatMap((name) => labels.get(name) ?? []),
+    // The server has the field in its schema, but does not restore it.
     assignees: assignees.map((login) => identity(login).name),
   }
 }

@@ -1,14 +1,7 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type {
-  AttachedTo,
-  Attachment,
-  Release,
-  ReleaseAsset,
-  RepositoryFile,
-} from '../../records/release.ts'
+import type { Release, ReleaseAsset } from '../../records/release.ts'
 import { linkOrCopy } from '../output.ts'
-import { csvLine } from '../people.ts'
 import type { DumpContext } from './dump-context.ts'
 import type { OidsByRef } from './pull-heads.ts'
 import { YamlList, yamlTime } from './yaml-json.ts'
@@ -120,55 +113,4 @@ async function dumpAssets(
 function urlName({ name }: ReleaseAsset): string {
   const plain = name.replace(/[^A-Za-z0-9._-]/g, '_').slice(-100)
   return /^\.*$/.test(plain) ? 'file' : plain
-}
-
-const CSV_TITLES = ['belongs to', 'author', 'created', 'name', 'content type', 'bytes', 'file']
-
-/**
- * Writes attachments to `attachments/`, and `attachments.csv` with what each belongs to, because the server cannot restore
- * attachments. Returns how many were written.
- */
-export async function dumpAttachments(context: DumpContext, signal: AbortSignal): Promise<number> {
-  const { rows, directory, content, report, fullName } = context
-  const lines: string[] = []
-  for (const [, attachment] of rows.all<Attachment | RepositoryFile>('attachments')) {
-    signal.throwIfAborted()
-    const found = await content.findFile(attachment.file, signal)
-    if ('missing' in found) {
-      report.lostRecord('attachments', `${fullName}: ${found.missing}`)
-      continue
-    }
-    const folder = join('attachments', String(lines.length + 1))
-    const file = join(folder, attachment.file.split('/').at(-1)!)
-    await mkdir(join(directory, folder), { recursive: true })
-    await linkOrCopy(found.file, join(directory, file))
-    const attachedTo = 'on' in attachment ? describeAttachedTo(attachment.on) : 'repository'
-    const { author, createdAt, name, contentType } = attachment
-    lines.push(
-      csvLine([attachedTo, author ?? 'ghost', createdAt, name, contentType, found.bytes, file]),
-    )
-  }
-  if (lines.length > 0)
-    await writeFile(join(directory, 'attachments.csv'), [csvLine(CSV_TITLES), ...lines].join(''))
-  return lines.length
-}
-
-function describeAttachedTo(on: AttachedTo): string {
-  switch (on.kind) {
-    case 'issue':
-    case 'pull_request':
-      return `#${on.number}`
-    case 'issue_comment':
-      return `comment ${on.id} of #${on.on.number}`
-    case 'pull_request_review':
-      return `review ${on.id} of #${on.pull}`
-    case 'pull_request_review_comment':
-      return `review comment ${on.id} of #${on.pull}`
-    case 'commit_comment':
-      return `comment ${on.id} on ${on.commit}`
-    case 'release':
-      return `release ${on.tag}`
-    case 'repository':
-      return 'repository'
-  }
 }

@@ -116,3 +116,26 @@ test('nothing is restored if a requirement is not met', async (t) => {
   assert.equal(rejected.status, 2)
   assert.match(rejected.stderr, /has %, \? or # in it: move the directory/)
 })
+
+test('--finish runs godwit for what was restored, with the token in its file', async (t) => {
+  const { run, folder, loggedCalls, dumpFolder } = await setUpScript(t)
+  assert.match(run(['--finish']).stderr, /--finish needs GITEA_URL and GITEA_TOKEN_FILE/)
+  const [godwit, token] = [join(folder, 'a godwit'), join(folder, 'token')]
+  await writeFile(godwit, '#!/bin/sh\necho "godwit $*" >> "$LOG"\nexit "$CODE"\n')
+  await chmod(godwit, 0o755)
+  await writeFile(token, 'secret')
+  const env = { GITEA_URL: 'http://127.0.0.1:9/', GITEA_TOKEN_FILE: token, CODE: '0' }
+  assert.match(run(['--finish'], { ...env, GODWIT: '/nowhere' }).stderr, /cannot run \/nowhere/)
+  assert.deepEqual(await loggedCalls(), [''])
+  const done = run(['--finish', 'alice/site'], { ...env, GODWIT: godwit, OWNER: 'team' })
+  assert.equal(done.status, 0, done.stderr)
+  const finish = `godwit finish ${dumpFolder} --forge http://127.0.0.1:9/ --token-file ${token}`
+  assert.equal((await loggedCalls()).at(-1), `${finish} --owner team --repository alice/site`)
+  assert.equal(run(['--finish', 'alice/site'], { ...env, GODWIT: godwit, CODE: '4' }).status, 1)
+  const all = run(['--finish'], { ...env, GODWIT: godwit })
+  assert.equal(all.status, 1)
+  assert.match(
+    (await loggedCalls()).at(-1)!,
+    /token --repository alice\/site --repository org\/secret$/,
+  )
+})

@@ -18,13 +18,17 @@ const BEGINNING = `#!/bin/sh
 # Restores the repositories of this directory into a Gitea or Forgejo server with the server's own "restore-repo".
 # Run it on the server's machine, as the server's user, while the server runs. The owners must already exist.
 #
-#   GITEA="gitea -c /etc/gitea/app.ini" sh restore.sh [OWNER/NAME ...]
+#   GITEA="gitea -c /etc/gitea/app.ini" sh restore.sh [--finish] [OWNER/NAME ...]
+#
+# --finish          then run "godwit finish", which brings what restore-repo does not restore: needs godwit on this machine,
+#                   GITEA_URL and GITEA_TOKEN_FILE
 #
 # GITEA             the program, with options if it needs any (default: gitea, else forgejo)
 # OWNER             restore everything under this user or organization, not under the owners in the dumps
 # GITEA_URL         base URL of the server
 # GITEA_TOKEN_FILE  file with an access token that may edit the repositories
 # PUBLIC=yes        restore private repositories as public
+# GODWIT            the path of godwit (default: godwit)
 #
 # restore-repo makes every repository public. With GITEA_URL and GITEA_TOKEN_FILE, private repositories are made private
 # again as soon as they are restored. Without them, they are restored only with PUBLIC=yes.
@@ -35,8 +39,13 @@ if [ -z "\${GITEA:-}" ]; then
   GITEA=gitea
   command -v gitea >/dev/null || ! command -v forgejo >/dev/null || GITEA=forgejo
 fi
+finish=
+if [ "\${1:-}" = --finish ]; then
+  finish=yes
+  shift
+fi
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd -P) || exit 2
-restored='' failed='' withheld='' exposed='' count=0 selected=0
+restored='' finished='' failed='' withheld='' exposed='' count=0 selected=0
 
 stop() {
   printf 'restore.sh: %s\\n' "$1" >&2
@@ -63,6 +72,11 @@ if [ -n "\${GITEA_TOKEN_FILE:-}" ]; then
   command -v curl >/dev/null || stop 'GITEA_TOKEN_FILE needs curl'
 fi
 
+if [ -n "$finish" ]; then
+  [ -n "\${GITEA_TOKEN_FILE:-}" ] || stop '--finish needs GITEA_URL and GITEA_TOKEN_FILE'
+  command -v "\${GODWIT:-godwit}" >/dev/null || stop "cannot run \${GODWIT:-godwit}: set GODWIT to the path of godwit"
+fi
+
 # curl reads the token from standard input, so that it is not in the list of processes.
 make_private() {
   printf 'header = "Authorization: token %s"\\n' "$(cat "$GITEA_TOKEN_FILE")" |
@@ -76,6 +90,12 @@ is_wanted() {
   '  ' | *" $1 "*) return 0 ;;
   *) return 1 ;;
   esac
+}
+
+finish_restored() {
+  for each in $finished; do set -- "$@" --repository "$each"; done
+  "\${GODWIT:-godwit}" finish "$here" --forge "$GITEA_URL" --token-file "$GITEA_TOKEN_FILE" \\
+    \${OWNER:+--owner "$OWNER"} "$@" </dev/null
 }
 
 # restore DIRECTORY OWNER NAME VISIBILITY
@@ -93,6 +113,7 @@ restore() {
     count=$((count + 1))
     restored="$restored  $to
 "
+    finished="$finished $1"
     [ "$4" = public ] && return 0
     if [ -n "\${GITEA_TOKEN_FILE:-}" ] && make_private "$to"; then return 0; fi
     exposed="$exposed  $to
@@ -116,6 +137,7 @@ fi
 if [ -n "$failed" ]; then
   printf '%s\\n%s' 'failed: see the log of the server. Delete the incomplete repositories from the server before you try again:' "$failed" >&2
 fi
+[ -z "$finish" ] || [ -z "$finished" ] || finish_restored || exit 1
 [ "$count" -eq "$selected" ] && [ "$selected" -gt 0 ] && [ "$selected" -ge $# ] || exit 1
 [ -z "$exposed" ] || [ "\${PUBLIC:-}" = yes ] || exit 1
 `

@@ -1,5 +1,7 @@
 import type { SortedRows } from '../../lib/sorted-rows.ts'
+import { UNKNOWN_TIME } from '../../records/fact.ts'
 import { FACT_KINDS, type FactKind, type FactsByKind } from '../../records/fact-kinds.ts'
+import type { Team } from '../../records/people.ts'
 import type { Repository } from '../../records/repository.ts'
 import type { FormatReader } from '../format.ts'
 import type { Report } from '../report.ts'
@@ -25,7 +27,10 @@ export interface Spool extends SpoolOptions {
  */
 type Table =
   | ('milestones' | 'issues' | 'comments' | 'locks' | 'merges' | 'pulls' | 'reviews' | 'threads')
-  | ('review_comments' | 'releases' | 'attachments')
+  | ('review_comments' | 'releases' | 'attachments' | 'protections' | 'teams')
+
+/** A team with its access to one repository. */
+export type DumpedTeam = Pick<Team, 'name' | 'description' | 'members'> & { access: string }
 
 /** The facts of one repository. */
 export interface RepositoryRows {
@@ -56,6 +61,11 @@ export async function spoolFacts(options: SpoolOptions, signal: AbortSignal): Pr
   const spool: Spool = { ...options, repositories: new Map(), labels: new Map() }
   for await (const fact of content.facts('repositories', signal))
     spool.repositories.set(`${fact.owner}/${fact.name}`.toLowerCase(), fact)
+  for await (const { permissions, name, description, members } of content.facts('teams', signal))
+    for (const { repository, access } of permissions)
+      spool.rows.add(`teams ${repository.toLowerCase()}`, 0, 0, {
+        ...{ name, description, members, access },
+      })
   for (const kind of FACT_KINDS)
     if (!NOT_SPOOLED.includes(kind))
       for await (const fact of content.facts(kind, signal)) spoolFact(spool, kind, fact)
@@ -63,10 +73,12 @@ export async function spoolFacts(options: SpoolOptions, signal: AbortSignal): Pr
 }
 
 /**
- * Repositories are read first. Accounts are not reported as lost, because content contains the names of its authors, and because
+ * Repositories and teams are read first. Accounts are not reported as lost, because content contains the names of its authors, and because
  * accounts are created on the server.
  */
-const NOT_SPOOLED: readonly FactKind[] = ['users', 'bots', 'organizations', 'repositories']
+const NOT_SPOOLED: readonly FactKind[] = [
+  ...(['users', 'bots', 'organizations', 'teams', 'repositories'] as const),
+]
 
 function spoolFact<K extends FactKind>(spool: Spool, kind: K, fact: FactsByKind[K]): void {
   const { rows, labels, report } = spool
@@ -122,6 +134,7 @@ const ROWS: { [K in FactKind]?: (fact: FactsByKind[K]) => Row | undefined } = {
     at,
   }),
   releases: ({ createdAt: at }) => ({ table: 'releases', key: 0, at }),
+  protected_branches: () => ({ table: 'protections', key: 0, at: UNKNOWN_TIME }),
   attachments: ({ createdAt: at }) => ({ table: 'attachments', key: 0, at }),
   repository_files: ({ createdAt: at }) => ({ table: 'attachments', key: 0, at }),
 }

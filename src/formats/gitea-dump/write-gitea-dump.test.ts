@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { createReadStream, existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -218,17 +219,29 @@ describe('a dump', () => {
     assert.match(warnings(news).join('\n'), /the tag v9 is not in the archive: its release becomes/)
   })
 
-  test('has attachments beside it, with a list', async () => {
+  test('has files and a list of what the server does not restore', async () => {
     const { place, news } = await dumpOfAll()
-    assert.deepEqual(readFileSync(join(place, 'attachments.csv'), 'utf8').split('\n').slice(1), [
-      '#1,bob,2021-03-06T12:00:00Z,shot.txt,text/plain,9,attachments/1/shot.txt',
-      '',
-    ])
-    assert.equal(readFileSync(join(place, 'attachments/1/shot.txt'), 'utf8'), 'a picture')
+    const [settings, attachment, ...others] = JSON.parse(
+      readFileSync(join(place, 'finish.json'), 'utf8'),
+    )
+    assert.deepEqual(settings.collaborators, [{ login: 'bob', permission: 'write' }])
+    assert.deepEqual(attachment, {
+      ...{ kind: 'attachment', name: 'shot.txt', contentType: 'text/plain', bytes: 9 },
+      ...{ file: 'attachments/1/shot.txt', on: { kind: 'issue', number: 1 } },
+      address: 'https://old.example.com/user-attachments/assets/u2',
+      sha256: createHash('sha256').update('a picture').digest('hex'),
+    })
     assert.deepEqual(
-      news.filter((one) => 'note' in one && /^restore-repo cannot restore 1 att/.test(one.note))
-        .length,
-      1,
+      others.map(({ kind, number, assignees, locked }: never) => [kind, number, assignees, locked]),
+      [
+        ['issue', 1, [], true],
+        ['issue', 2, ['bob'], false],
+      ],
+    )
+    assert.equal(readFileSync(join(place, 'attachments/1/shot.txt'), 'utf8'), 'a picture')
+    assert.match(
+      news.map((one) => ('note' in one ? one.note : '')).join('\n'),
+      /^then: run godwit finish .* does not restore 1 collaborator, 1 attachment, 1 assignee$/m,
     )
     assert.match(warnings(news).join('\n'), /attachments\/u3\/gone.txt is not in the archive/)
   })
@@ -277,9 +290,7 @@ describe('a dump', () => {
     const { dump, news } = await scene(t)
     await dump(SITE)
     assert.deepEqual(news.find((one) => 'leftBehind' in one)?.leftBehind, [
-      ['assignees', 1],
       ['attachments', 1],
-      ['collaborators', 1],
       ['commit_comments', 1],
       ['dismissals', 1],
       ['issue_comments', 1],

@@ -11,12 +11,13 @@ import type { FormatReader, FormatWriter, Written } from '../format.ts'
 import { moveDurably, moveTo, refuseExisting, sync, syncTree } from '../output.ts'
 import type { PeopleMap } from '../people.ts'
 import type { Report } from '../report.ts'
-import { chooseDestinations } from './choose-destinations.ts'
+import { chooseDestinations, type Destinations } from './choose-destinations.ts'
 import { contextFactory, type DumpContext } from './dump-context.ts'
-import { dumpAttachments, dumpReleases } from './dump-files.ts'
+import { dumpReleases } from './dump-files.ts'
 import { dumpComments, dumpIssues } from './dump-issues.ts'
 import { dumpPulls } from './dump-pulls.ts'
 import { dumpSettings, moveGit, moveWiki } from './dump-repository.ts'
+import { dumpFinishFacts } from './finish-facts.ts'
 import { type Dumped, restoreScript } from './restore-script.ts'
 import { spoolFacts } from './spool-facts.ts'
 
@@ -60,6 +61,7 @@ async function* writeDumps(
   const spool = await spoolFacts({ content, rows, destinations, report }, signal)
   const createContext = contextFactory({ ...options, spool, report })
   const dumped: Dumped[] = []
+  const unrestored = new Map<string, number>()
   for await (const each of content.repositories(signal)) {
     const { fullName } = each
     if ('errors' in each) {
@@ -71,13 +73,10 @@ async function* writeDumps(
     const context = createContext(destination)
     const output = join(into, fullName)
     try {
-      const attachments = await writeDump(context, each.snapshot, signal)
+      const counts = await writeDump(context, { ...each.snapshot, people, destinations }, signal)
       await syncTree(context.directory)
       await moveDurably(dirname(output), () => moveTo(context.directory, output))
-      if (attachments > 0)
-        report.note(
-          `restore-repo cannot restore ${formatCount(attachments, 'attachment')}: see ${join(output, 'attachments.csv')}`,
-        )
+      for (const [kind, count] of counts) unrestored.set(kind, (unrestored.get(kind) ?? 0) + count)
     } catch (error) {
       signal.throwIfAborted()
       // An error of git concerns one repository. Any other would occur for the next one too.
@@ -91,6 +90,10 @@ async function* writeDumps(
   if (dumped.length === 0) return
   await writeScript(workDirectory, into, dumped)
   report.note(`next: run ${join(into, SCRIPT)} on the server`)
+  if (unrestored.size > 0)
+    report.note(
+      `then: run godwit finish ${into}, because restore-repo does not restore ${Array.from(unrestored, ([kind, count]) => formatCount(count, kind, plural(kind))).join(', ')}`,
+    )
   const privates = dumped.filter(({ isPrivate }) => isPrivate).length
   if (privates > 0)
     report.note(
@@ -98,12 +101,17 @@ async function* writeDumps(
     )
 }
 
-/** Writes the dump of a verified repository and returns how many attachments it has. */
+/** Writes the dump of a verified repository. Returns how many things of each kind `restore-repo` does not restore. */
 async function writeDump(
   context: DumpContext,
-  { repository, wiki, examination }: Snapshot,
+  {
+    repository,
+    wiki,
+    examination,
+    ...people
+  }: Snapshot & { people: PeopleMap; destinations: Destinations },
   signal: AbortSignal,
-): Promise<number> {
+): Promise<Map<string, number>> {
   await mkdir(context.directory, { recursive: true })
   const refs = await moveGit(context, repository.dir, signal)
   if (wiki) await moveWiki(context, wiki.dir, signal)
@@ -112,11 +120,11 @@ async function writeDump(
   dumpComments(context, signal)
   await dumpPulls(context, refs, signal)
   await dumpReleases(context, refs, signal)
-  const attachments = await dumpAttachments(context, signal)
-  context.report.lost('LFS_objects', examination.repository.lfsObjects.length)
-  context.report.lost('collaborators', context.repository.collaborators.length)
-  return attachments
+  const { lfsObjects } = examination.repository
+  return await dumpFinishFacts(context, { ...people, lfsObjects }, signal)
 }
+
+const plural = (kind: string) => kind.replace(/y$/, 'ie').replace(/ch$/, 'che').concat('s')
 
 /** Writes the script last, so that everything it names exists. */
 async function writeScript(workDirectory: string, into: string, dumped: readonly Dumped[]) {

@@ -375,9 +375,9 @@ function linkTargets({ left }: CompareParts, spool: Spool, names: Names): LinkTa
     byUrl,
     longestUrl: byUrl.keys().reduce((longest, { length }) => Math.max(longest, length), 0),
     renamed: renames,
-    base: '/',
-    // Links to attachments are compared by the files that they lead to.
+    // Links to attachments are compared by the digests of the files.
     attachments: new Map(),
+    base: '/',
     kindOf(fullName, number) {
       const name = names.onLeft(fullName).toLowerCase()
       if (spool.rows.has(`issues ${name}`, number)) return 'issue'

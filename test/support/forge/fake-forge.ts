@@ -1,11 +1,16 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { ForgeData, type Repository, type User } from './forge-data.ts'
+import { join } from 'node:path'
+import { describeApi, isKnownRequest } from './api-description.ts'
+import { type Asset, ForgeData, fullNameOf, type Repository, type User } from './forge-data.ts'
+import { ForgeGit } from './forge-git.ts'
+import { handleLfs } from './lfs-routes.ts'
+import { handlePage, readForm } from './page-routes.ts'
 import { READ_ROUTES, REPOSITORY_READ_ROUTES } from './reading-routes.ts'
 import { type Dialect, GITEA_1_22, Renderer } from './render.ts'
 import type { RouteContext } from './responses.ts'
-import { type ForgeResponse, MAX_PAGE_SIZE, NOT_FOUND } from './responses.ts'
-import { WRITE_ROUTES } from './seeding-routes.ts'
+import { type ForgeResponse, MAX_PAGE_SIZE, NOT_FOUND, PROXY_NOT_FOUND } from './responses.ts'
+import { WRITE_ROUTES } from './writing-routes.ts'
 
 /** A fault that replaces or changes a response. */
 export type Fault =
@@ -44,13 +49,23 @@ export interface FakeForge {
   stop(): Promise<void>
 }
 
+interface StartOptions {
+  dialect?: Dialect
+  path?: string
+  maxPageSize?: number
+  /** An empty directory, for a forge with git: it gets `repositories` and `lfs`, as Gitea has them. */
+  directory?: string
+}
+
 /** Starts an HTTP server that answers like Gitea, from data in memory. */
 export async function startForge({
   dialect = GITEA_1_22,
   path = '',
   maxPageSize = MAX_PAGE_SIZE,
-} = {}): Promise<FakeForge> {
+  directory,
+}: StartOptions = {}): Promise<FakeForge> {
   const world = new ForgeData()
+  if (directory) world.git = new ForgeGit(join(directory, 'repositories'), join(directory, 'lfs'))
   const admin = world.addUser('root', { isAdmin: true })
   const server = createServer(
     (request, response) => void handleRequest(forge, path, request, response),
@@ -98,11 +113,37 @@ async function handleRequest(
   const fault = forge.faultFor(recorded)
   if (fault && 'hang' in fault) return
   if (fault && 'drip' in fault) return drip(response)
+  if (!fault && (await serveGit(forge, url, path, { request, response }))) return
   const regular =
     fault && 'response' in fault ? fault.response : await respond(forge, url, path, request)
   const changed = fault && 'change' in fault ? fault.change(regular) : regular
   response.setHeader('date', new Date(forge.world.clock() * 1000).toUTCString())
   send(response, changed, fault)
+}
+
+/** Serves clones and pushes, and reads the branches after a push. As in Gitea, a token is a password here. */
+async function serveGit(
+  forge: FakeForge,
+  url: URL,
+  path: string,
+  call: { request: IncomingMessage; response: ServerResponse },
+): Promise<boolean> {
+  const { git } = forge.world
+  const pattern = /^\/([^/]+)\/([^/]+?)(\.wiki)?(?:\.git)?(\/(?:info\/refs|git-[a-z-]+))$/
+  const [, owner = '', name = '', wiki = '', rest = ''] = pattern.exec(path) ?? []
+  const repository = forge.world.findRepository(owner, name)
+  if (!git || !rest || !repository) return false
+  const isBasic = /^basic /i.test(call.request.headers.authorization ?? '')
+  const user = isBasic ? authenticate(forge, call.request) : undefined
+  const isPush = rest.endsWith('receive-pack') || url.search.endsWith('receive-pack')
+  if (!user && (isPush || repository.isPrivate || forge.requiresSignIn)) {
+    call.response.writeHead(401, { 'www-authenticate': 'Basic realm="."' }).end()
+    return true
+  }
+  const file = `/${owner}/${name}${wiki}.git`.toLowerCase()
+  await git.serve(file + rest, url.search.slice(1), user?.login ?? '', call)
+  if (isPush) forge.world.readBranches(repository)
+  return true
 }
 
 async function respond(
@@ -111,6 +152,9 @@ async function respond(
   path: string,
   request: IncomingMessage,
 ): Promise<ForgeResponse> {
+  if (path === '/swagger.v1.json') return { body: describeApi(forge.dialect) }
+  const page = await handlePage(forge.world, path, request)
+  if (page) return page
   const user = authenticate(forge, request)
   const isAnonymous = request.headers.authorization === undefined && !forge.requiresSignIn
   if (isAnonymous && path === '/api/v1/version') return { body: { version: forge.dialect.version } }
@@ -125,24 +169,43 @@ async function respond(
   const uuid = /^\/attachments\/([0-9a-f-]+)$/.exec(path)?.[1]
   if (uuid) {
     const asset = forge.world.findAsset(uuid)
-    return asset ? { bytes: asset.bytes } : { status: 404, body: { message: 'gone' } }
+    return asset ? sendAsset(asset) : { status: 404, body: { message: 'gone' } }
   }
+  const lfs = await handleLfs(forge, path, request, user)
+  if (lfs) return lfs
   if (!path.startsWith('/api/v1/')) return NOT_FOUND
-  const render = new Renderer(forge.url, forge.dialect)
+  const render = new Renderer(forge.url, forge.dialect, forge.world.repositories)
   const { world, dialect, maxPageSize } = forge
   const context = { url, world, render, dialect, maxPageSize, viewer }
   const rest = path.slice('/api/v1'.length)
+  if (!isKnownRequest(dialect, request.method ?? '', rest)) return PROXY_NOT_FOUND
   if (request.method !== 'GET') return write(context, rest, request)
-  return read(context, rest) ?? redirectRenamedOwner(world, path) ?? NOT_FOUND
+  return read(context, rest) ?? redirectRenamed(world, path) ?? NOT_FOUND
 }
 
-/** Redirects to the new login of a renamed owner. */
-function redirectRenamedOwner(world: ForgeData, path: string): ForgeResponse | undefined {
+/** Gitea names the file as it is, without encoding; Node reads a header as Latin-1. */
+const sendAsset = ({ bytes, name }: Asset): ForgeResponse => {
+  const kind = /\.(?:png|jpe?g|gif)$/i.test(name) ? 'inline' : 'attachment'
+  const isText = name.endsWith('.txt')
+  const disposition = Buffer.from(`${kind}; filename="${name}"`).toString('latin1')
+  return { bytes, headers: isText ? {} : { 'content-disposition': disposition } }
+}
+
+/** Redirects to the new login of a renamed owner, or the new name of a repository. */
+function redirectRenamed(world: ForgeData, path: string): ForgeResponse | undefined {
+  const [, api, name = '', rest] = /^(.*\/repos\/)([^/]+\/[^/]+)(.*)$/.exec(path) ?? []
+  const repository = world.renamed.get(name.toLowerCase())
+  if (repository)
+    return {
+      status: 302,
+      headers: { location: `${api}${fullNameOf(repository)}${rest}` },
+      bytes: Buffer.from('Found'),
+    }
   const [, start, login = ''] = /^(.*\/(?:orgs|users|repos)\/)([^/]+)/.exec(path) ?? []
   const user = world.redirects.get(login.toLowerCase())
   if (!start || !user) return undefined
   const location = start + user.login + path.slice(start.length + login.length)
-  return { status: 302, headers: { location }, body: {} }
+  return { status: 302, headers: { location }, bytes: Buffer.from('Found') }
 }
 
 function read(context: RouteContext, path: string): ForgeResponse | undefined {
@@ -174,16 +237,34 @@ async function write(
   request: IncomingMessage,
 ): Promise<ForgeResponse> {
   const bytes = Buffer.concat(await request.toArray())
-  const isJson = request.headers['content-type']?.startsWith('application/json')
+  const type = request.headers['content-type'] ?? ''
+  const isJson = type.startsWith('application/json')
   const body = isJson && bytes.length > 0 ? JSON.parse(bytes.toString()) : {}
+  const form = await readForm(bytes, type)
+  const archived = refuseArchived(context, path, request.method ?? '')
+  if (archived) return archived
   for (const [method, pattern, route] of WRITE_ROUTES) {
     const match = method === request.method ? pattern.exec(path) : null
     if (match) {
       const names = match.slice(1).map(decodeURIComponent)
-      return route({ ...context, body, bytes, headers: request.headers }, ...names) ?? NOT_FOUND
+      return (await route({ ...context, body, form }, ...names)) ?? NOT_FOUND
     }
   }
   return NOT_FOUND
+}
+
+/** An archived repository accepts no new issues, comments, files and commits; its settings can be edited. */
+function refuseArchived(
+  { world, dialect }: RouteContext,
+  path: string,
+  method: string,
+): ForgeResponse | undefined {
+  const [, owner = '', name = '', rest = ''] = /^\/repos\/([^/]+)\/([^/]+)(\/.+)$/.exec(path) ?? []
+  const isRefused =
+    (method === 'POST' && /^\/(?:issues|pulls|releases|contents|wiki)\b/.test(rest)) ||
+    /^\/issues\/comments\/\d+$/.test(rest)
+  if (!isRefused || !world.findRepository(owner, name)?.isArchived) return undefined
+  return dialect.isNew ? { status: 423, body: { message: 'repo is archived' } } : NOT_FOUND
 }
 
 function authenticate(
@@ -192,8 +273,10 @@ function authenticate(
 ): User | undefined {
   const [kind, secret = ''] = (headers.authorization ?? '').split(' ')
   if (kind?.toLowerCase() === 'token' || kind?.toLowerCase() === 'bearer') return tokens.get(secret)
-  const [login = ''] = Buffer.from(secret, 'base64').toString().split(':')
-  return kind?.toLowerCase() === 'basic' ? world.users.get(login.toLowerCase()) : undefined
+  if (kind?.toLowerCase() !== 'basic') return undefined
+  // A token can be the password, or the name.
+  const [login = '', password = ''] = Buffer.from(secret, 'base64').toString().split(':')
+  return tokens.get(password) ?? tokens.get(login) ?? world.users.get(login.toLowerCase())
 }
 
 function drip(response: ServerResponse): void {

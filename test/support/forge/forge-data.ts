@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { ForgeGit } from './forge-git.ts'
 
 /** The data of the fake forge. The field names are our own; `render.ts` has Gitea's. */
 export interface User {
@@ -33,6 +34,8 @@ export interface Comment {
   id: number
   type: string
   user: User | null
+  /** The author on another host, of a restored record. */
+  originalAuthor?: string
   body: string
   created: number
   updated: number
@@ -46,6 +49,8 @@ export interface Comment {
 export interface Review {
   id: number
   user: User | null
+  /** The team whose review was requested. */
+  team?: Team
   state: string
   body: string
   commit: string
@@ -59,6 +64,7 @@ export interface Pull {
   id: number
   base: string
   head: { branch: string; sha: string; repository: string | null }
+  mergeBase: string
   merged: { at: number; by: User; commit: string } | null
   reviews: Review[]
 }
@@ -67,12 +73,18 @@ export interface Issue {
   id: number
   number: number
   user: User | null
+  originalAuthor?: string
   title: string
   body: string
   labels: Label[]
   milestone: Milestone | null
   assignees: User[]
   isLocked: boolean
+  due: number | null
+  /** 0 if it is not pinned. */
+  pinOrder: number
+  /** The issues that block this one. */
+  dependencies: Issue[]
   created: number
   updated: number
   closed: number | null
@@ -116,6 +128,9 @@ export interface Team {
   name: string
   permission: string
   members: Set<User>
+  /** Undefined if it has access to all repositories of its organization. */
+  repositories?: Set<Repository>
+  units: string[]
 }
 
 export interface Repository {
@@ -124,6 +139,12 @@ export interface Repository {
   name: string
   isPrivate: boolean
   isArchived: boolean
+  isTemplate: boolean
+  /** The address that a mirror is kept equal to. */
+  mirrorOf: string | null
+  forkOf: Repository | null
+  website: string
+  defaultBranch: string
   description: string
   topics: string[]
   labels: Label[]
@@ -134,6 +155,8 @@ export interface Repository {
   protections: Record<string, unknown>[]
   collaborators: Map<User, string>
   branches: Map<string, string>
+  /** The LFS objects that were uploaded to it. */
+  lfs: Set<string>
   /** Disabled features: their data is kept, but not shown. */
   disabled: Set<'issues' | 'pulls' | 'releases'>
   nextNumber: number
@@ -144,6 +167,10 @@ export class ForgeData {
   readonly repositories = new Map<string, Repository>()
   /** The users by their former logins. */
   readonly redirects = new Map<string, User>()
+  /** Repositories by their former names. */
+  readonly renamed = new Map<string, Repository>()
+  /** The repositories' directories; without them, branches have invented commits. */
+  git: ForgeGit | undefined
   readonly teams = new Map<string, Team[]>()
   readonly organizationLabels = new Map<string, Label[]>()
   /** Unix time in seconds, also used for the `Date` header. */
@@ -188,6 +215,7 @@ export class ForgeData {
       if (repository.owner === user) {
         this.repositories.delete(key)
         this.repositories.set(`${after}/${repository.name.toLowerCase()}`, repository)
+        this.git?.rename(key, `${after}/${repository.name}`)
       }
   }
 
@@ -201,7 +229,8 @@ export class ForgeData {
   }
 
   addTeam(organization: User, name: string, permission: string, members: User[]): Team {
-    const team = { id: this.id(), name, permission, members: new Set(members) }
+    const units = permission === 'owner' ? ALL_UNITS : ['repo.code', 'repo.issues']
+    const team = { id: this.id(), name, permission, members: new Set(members), units }
     this.teams.get(organization.login.toLowerCase())?.push(team)
     return team
   }
@@ -213,6 +242,11 @@ export class ForgeData {
       name,
       isPrivate: false,
       isArchived: false,
+      isTemplate: false,
+      mirrorOf: null,
+      forkOf: null,
+      website: '',
+      defaultBranch: 'main',
       description: `about ${name}`,
       topics: ['sample'],
       labels: [],
@@ -222,11 +256,51 @@ export class ForgeData {
       protections: [],
       collaborators: new Map(),
       branches: new Map([['main', sha(1)]]),
+      lfs: new Set(),
       disabled: new Set(),
       nextNumber: 1,
     }
     this.repositories.set(`${owner.login}/${name}`.toLowerCase(), repository)
+    this.renamed.delete(`${owner.login}/${name}`.toLowerCase())
     return repository
+  }
+
+  renameRepository(repository: Repository, name: string): void {
+    const before = fullNameOf(repository)
+    this.repositories.delete(before.toLowerCase())
+    this.renamed.set(before.toLowerCase(), repository)
+    repository.name = name
+    this.repositories.set(fullNameOf(repository).toLowerCase(), repository)
+    this.git?.rename(before, fullNameOf(repository))
+  }
+
+  deleteRepository(repository: Repository): void {
+    this.repositories.delete(fullNameOf(repository).toLowerCase())
+    this.git?.remove(fullNameOf(repository))
+  }
+
+  /** Reads the branches after a push, and updates the open pull requests from them. */
+  readBranches(repository: Repository): void {
+    if (!this.git) return
+    const name = fullNameOf(repository)
+    repository.branches = this.git.branches(name)
+    for (const base of this.repositories.values())
+      for (const { number, closed, pull } of base.issues.values()) {
+        if (!pull || closed !== null) continue
+        const tip = repository.branches.get(pull.head.branch)
+        if (pull.head.repository !== name || !tip || tip === pull.head.sha) continue
+        pull.head.sha = tip
+        this.keepHead(base, number, pull)
+      }
+  }
+
+  /** Stores the commits of a pull request in its own repository, as `refs/pull/N/head`. */
+  keepHead(base: Repository, number: number, pull: Pull): void {
+    if (!this.git || !pull.head.repository) return
+    const name = fullNameOf(base)
+    const ref = `refs/pull/${number}/head`
+    this.git.fetch(name, pull.head.repository, pull.head.branch, ref)
+    pull.mergeBase = this.git.mergeBase(name, `refs/heads/${pull.base}`, ref)
   }
 
   addIssue(repository: Repository, user: User | null, more: Partial<Issue> = {}): Issue {
@@ -242,6 +316,9 @@ export class ForgeData {
       milestone: null,
       assignees: [],
       isLocked: false,
+      due: null,
+      pinOrder: 0,
+      dependencies: [],
       created: now,
       updated: now,
       closed: null,
@@ -269,6 +346,7 @@ export class ForgeData {
         sha: sha(issue.number),
         repository: `${repository.owner.login}/${repository.name}`,
       },
+      mergeBase: repository.branches.get(more.base ?? 'main') ?? sha(1),
       merged: null,
       reviews: [],
       ...more,
@@ -346,9 +424,9 @@ export class ForgeData {
     this.addComment(issue, user, '', { type: 'close' })
   }
 
-  merge(issue: Issue & { pull: Pull }, user: User): void {
+  merge(issue: Issue & { pull: Pull }, user: User, commit = sha(issue.number + 5000)): void {
     issue.closed = this.clock()
-    issue.pull.merged = { at: issue.closed, by: user, commit: sha(issue.number + 5000) }
+    issue.pull.merged = { at: issue.closed, by: user, commit }
     this.addComment(issue, user, '', { type: 'merge_pull' })
   }
 
@@ -383,6 +461,9 @@ export class ForgeData {
   findRepository = (owner: string, name: string) =>
     this.repositories.get(`${owner}/${name}`.toLowerCase())
 
+  /** Files that were uploaded on a page, and belong to no text yet. */
+  readonly uploads = new Map<string, Asset>()
+
   findAsset(uuid: string): Asset | undefined {
     for (const { issues, releases } of this.repositories.values()) {
       const holders = [
@@ -399,5 +480,18 @@ export class ForgeData {
 }
 
 const SECONDS_PER_REQUEST = 3
+
+const ALL_UNITS = [
+  'code',
+  'issues',
+  'pulls',
+  'releases',
+  'wiki',
+  'ext_wiki',
+  'ext_issues',
+  'projects',
+].map((unit) => `repo.${unit}`)
+
+export const fullNameOf = ({ owner, name }: Repository): string => `${owner.login}/${name}`
 
 export const sha = (n: number): string => n.toString(16).padStart(40, '0')

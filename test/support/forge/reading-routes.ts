@@ -1,4 +1,12 @@
-import type { ForgeData, Issue, Pull, Repository, User } from './forge-data.ts'
+import {
+  type ForgeData,
+  fullNameOf,
+  type Issue,
+  type Milestone,
+  type Pull,
+  type Repository,
+  type User,
+} from './forge-data.ts'
 import {
   countedPage,
   cutPage,
@@ -116,37 +124,148 @@ export const REPOSITORY_READ_ROUTES: readonly [RegExp, RepositoryRoute][] = [
     ({ render, url }, { milestones }) => {
       const showsClosed = url.searchParams.get('state') === 'all'
       const shown = milestones.filter(({ closed }) => showsClosed || closed === null)
+      const due = (each: Milestone) => each.due ?? Number.POSITIVE_INFINITY
+      shown.sort((a, b) => (due(a) === due(b) ? a.id - b.id : due(a) - due(b)))
       return countedPage(shown, url.searchParams, render.milestone)
     },
   ],
   [
     /^\/releases$/,
-    ({ render, url }, { releases }) =>
-      countedPage([...releases].reverse(), url.searchParams, render.release),
+    ({ render, url }, repository) =>
+      countedPage([...repository.releases].reverse(), url.searchParams, (each) =>
+        render.release(repository, each),
+      ),
   ],
-  [/^\/branch_protections$/, (_, { protections }) => ({ body: protections })],
+  [
+    /^\/releases\/(\d+)$/,
+    ({ render }, repository, id) => {
+      const release = repository.releases.find((each) => each.id === Number(id))
+      return release && { body: render.release(repository, release) }
+    },
+  ],
+  [
+    /^\/releases\/(\d+)\/assets$/,
+    ({ render }, { releases }, id) => {
+      const release = releases.find((each) => each.id === Number(id))
+      return release && { body: release.assets.map(render.asset) }
+    },
+  ],
+  [
+    /^\/branch_protections$/,
+    ({ render }, { protections }) => ({ body: protections.map(render.protection) }),
+  ],
+  [
+    /^\/branch_protections\/([^/]+)$/,
+    ({ render }, { protections }, name) => {
+      const found = protections.find((each) => each.branch_name === name)
+      return found && { body: render.protection(found) }
+    },
+  ],
+  [
+    /^\/branches$/,
+    ({ url }, { branches }) =>
+      countedPage([...branches], url.searchParams, ([name, id]) => ({ name, commit: { id } })),
+  ],
+  [
+    /^\/branches\/(.+)$/,
+    (_, { branches }, name = '') => {
+      const id = branches.get(name)
+      return id ? { body: { name, commit: { id } } } : undefined
+    },
+  ],
+  [
+    // Everyone who may write.
+    /^\/assignees$/,
+    ({ world, render }, repository) => {
+      const people = [...world.users.values()].filter(
+        (user) => !user.isAdmin && modeOf(world, repository, user) >= MODES.indexOf('write'),
+      )
+      return { body: people.map((each) => render.user(each)) }
+    },
+  ],
   [
     /^\/collaborators$/,
     ({ render, url }, { collaborators }) =>
       countedPage([...collaborators.keys()], url.searchParams, (each) => render.user(each)),
   ],
   [
+    /^\/collaborators\/([^/]+)$/,
+    (_, { collaborators }, login = '') => {
+      const names = [...collaborators.keys()].map((each) => each.login.toLowerCase())
+      return names.includes(login.toLowerCase()) ? { status: 204 } : undefined
+    },
+  ],
+  [
     /^\/collaborators\/([^/]+)\/permission$/,
-    ({ dialect, render }, { collaborators }, login) => {
+    ({ render }, { collaborators }, login) => {
       const found = [...collaborators].find(([user]) => user.login === login)
-      if (!dialect.isNew || !found) return undefined
+      if (!found) return undefined
       return { body: { permission: found[1], role_name: found[1], user: render.user(found[0]) } }
     },
   ],
   [
     /^\/teams$/,
-    ({ world, render }, { owner }) => {
-      const teams = world.teams.get(owner.login.toLowerCase())
-      return teams ? { body: teams.map(render.team) } : { status: 405, body: { message: 'no org' } }
+    ({ world, render }, repository) => {
+      const { owner } = repository
+      if (!owner.isOrganization) return { status: 405, body: { message: 'no org' } }
+      return { body: teamsOf(world, repository).map(render.team) }
     },
   ],
   [/^\/issues$/, listIssues],
   [/^\/issues\/comments$/, listComments],
+  [
+    /^\/issues\/pinned$/,
+    ({ render }, repository) => {
+      const pinned = [...repository.issues.values()].filter(({ pinOrder }) => pinOrder > 0)
+      pinned.sort((a, b) => a.pinOrder - b.pinOrder)
+      return { body: pinned.map((each) => render.issue(repository, each)) }
+    },
+  ],
+  [
+    /^\/issues\/comments\/(\d+)$/,
+    ({ render, world }, repository, id) => {
+      const found = world.findComment(repository, Number(id))
+      return found && { body: render.comment(repository, found.issue, found.comment) }
+    },
+  ],
+  [
+    /^\/issues\/comments\/(\d+)\/assets$/,
+    ({ render, world }, repository, id) => {
+      const found = world.findComment(repository, Number(id))
+      return found && { body: found.comment.assets.map(render.asset) }
+    },
+  ],
+  [
+    /^\/issues\/(\d+)\/assets$/,
+    ({ render }, { issues }, number) => {
+      const issue = issues.get(Number(number))
+      return issue && { body: issue.assets.map(render.asset) }
+    },
+  ],
+  [
+    /^\/issues\/(\d+)\/dependencies$/,
+    ({ render, world, url }, { issues }, number) => {
+      const issue = issues.get(Number(number))
+      return (
+        issue &&
+        countedPage(issue.dependencies, url.searchParams, (each) =>
+          render.issue(
+            [...world.repositories.values()].find((one) => one.issues.get(each.number) === each)!,
+            each,
+          ),
+        )
+      )
+    },
+  ],
+  [
+    /^\/pulls\/(\d+)\.diff$/,
+    ({ world }, repository, number) => {
+      const pull = pullOf(repository, number)?.pull
+      if (!pull || !world.git) return undefined
+      const diff = world.git.diff(fullNameOf(repository), pull.mergeBase, pull.head.sha)
+      return { bytes: Buffer.from(diff), headers: { 'content-type': 'text/plain;charset=utf-8' } }
+    },
+  ],
   [
     /^\/issues\/comments\/(\d+)\/reactions$/,
     ({ render, world }, repository, id) => {
@@ -174,9 +293,8 @@ export const REPOSITORY_READ_ROUTES: readonly [RegExp, RepositoryRoute][] = [
   ],
   [
     /^\/issues\/(\d+)\/timeline$/,
-    ({ render, dialect, url }, repository, number) => {
+    ({ render, url }, repository, number) => {
       const issue = repository.issues.get(Number(number))
-      if (!dialect.hasTimeline) return undefined
       if (!issue) return { status: 500, body: { message: 'issue does not exist' } }
       const paging = pagingOf(url.searchParams)
       const rows = paging.page > 0 ? cutPage(issue.comments, paging) : issue.comments
@@ -287,12 +405,9 @@ function listComments(
 const MODES = ['none', 'read', 'write', 'admin', 'owner']
 
 /** Returns the access mode of a user, from all ways in which Gitea grants access to a repository. */
-function modeOf(
-  world: ForgeData,
-  { owner, collaborators, isPrivate }: Repository,
-  user: User,
-): number {
-  const teams = world.teams.get(owner.login.toLowerCase()) ?? []
+function modeOf(world: ForgeData, repository: Repository, user: User): number {
+  const { owner, collaborators, isPrivate } = repository
+  const teams = teamsOf(world, repository)
   const granted = [
     ...teams.filter(({ members }) => members.has(user)).map(({ permission }) => permission),
     collaborators.get(user) ?? 'none',
@@ -302,10 +417,16 @@ function modeOf(
   return Math.max(...granted.map((mode) => MODES.indexOf(mode)))
 }
 
-const isInvolved = (world: ForgeData, { owner, collaborators }: Repository, user: User): boolean =>
-  owner === user ||
-  collaborators.has(user) ||
-  (world.teams.get(owner.login.toLowerCase()) ?? []).some(({ members }) => members.has(user))
+/** Returns the teams with access to a repository. */
+const teamsOf = (world: ForgeData, repository: Repository) =>
+  (world.teams.get(repository.owner.login.toLowerCase()) ?? []).filter(
+    ({ repositories }) => repositories?.has(repository) !== false,
+  )
+
+const isInvolved = (world: ForgeData, repository: Repository, user: User): boolean =>
+  repository.owner === user ||
+  repository.collaborators.has(user) ||
+  teamsOf(world, repository).some(({ members }) => members.has(user))
 
 /** `/user/repos`: the user's own repositories, and those with granted access. */
 export function ownRepositories({ world, render, url, viewer }: RouteContext): ForgeResponse {

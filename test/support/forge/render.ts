@@ -5,7 +5,6 @@ export interface Dialect {
   version: string
   /** Issues and comments have `assets`. */
   hasAssets: boolean
-  hasTimeline: boolean
   /** Comments and reviews have `X-Total-Count`. */
   countsComments: boolean
   /** Pull requests have `draft` and `requested_reviewers`, and reviews `updated_at`. */
@@ -15,7 +14,6 @@ export interface Dialect {
 export const GITEA_1_15: Dialect = {
   version: '1.15.11',
   hasAssets: false,
-  hasTimeline: false,
   countsComments: false,
   isNew: false,
 }
@@ -23,7 +21,6 @@ export const GITEA_1_15: Dialect = {
 export const GITEA_1_22: Dialect = {
   version: '1.22.3',
   hasAssets: true,
-  hasTimeline: true,
   countsComments: true,
   isNew: true,
 }
@@ -37,10 +34,12 @@ export const time = (seconds: number | null): string | null =>
 export class Renderer {
   readonly #base: string
   readonly #dialect: Dialect
+  readonly #repositories: Map<string, World.Repository>
 
-  constructor(base: string, dialect: Dialect) {
+  constructor(base: string, dialect: Dialect, repositories: Map<string, World.Repository>) {
     this.#base = base
     this.#dialect = dialect
+    this.#repositories = repositories
   }
 
   user(user: World.User | null) {
@@ -72,12 +71,12 @@ export class Renderer {
 
   organization = (user: World.User) => ({
     id: user.id,
-    name: user.login,
+    ...(this.#dialect.isNew && { name: user.login }),
     username: user.login,
     full_name: user.fullName,
     email: 'org@secret.example',
     avatar_url: `${this.#base}/avatars/${user.id}`,
-    description: 'an organization',
+    description: '',
     website: '',
     location: '',
     visibility: 'public',
@@ -90,14 +89,17 @@ export class Renderer {
     description: '',
     organization: null,
     permission: team.permission,
-    includes_all_repositories: team.permission === 'owner',
+    includes_all_repositories: team.repositories === undefined,
     can_create_org_repo: team.permission === 'owner',
-    units: ['repo.code', 'repo.issues'],
-    units_map: { 'repo.code': team.permission },
+    units: team.units,
+    ...(this.#dialect.isNew && {
+      units_map: Object.fromEntries(team.units.map((unit) => [unit, team.permission])),
+    }),
   })
 
-  repository(repository: World.Repository) {
+  repository(repository: World.Repository): Record<string, unknown> & { full_name: string } {
     const { id, owner, name, isPrivate, isArchived, description, topics, disabled } = repository
+    const { mirrorOf, forkOf } = repository
     const full = `${owner.login}/${name}`
     return {
       id,
@@ -105,19 +107,24 @@ export class Renderer {
       name,
       full_name: full,
       description,
-      empty: false,
+      empty: repository.branches.size === 0,
       private: isPrivate,
-      fork: false,
+      fork: forkOf !== null,
+      template: repository.isTemplate,
+      ...((forkOf || !this.#dialect.isNew) && { parent: forkOf && this.repository(forkOf) }),
+      mirror: mirrorOf !== null,
       html_url: `${this.#base}/${full}`,
-      website: '',
-      default_branch: 'main',
+      clone_url: `${this.#base}/${full}.git`,
+      original_url: mirrorOf ?? '',
+      website: repository.website,
+      default_branch: repository.defaultBranch,
       archived: isArchived,
       created_at: time(1_600_000_000),
       updated_at: time(1_600_000_001),
       has_issues: !disabled.has('issues'),
       has_pull_requests: !disabled.has('pulls'),
       ...(this.#dialect.isNew && { has_releases: !disabled.has('releases') }),
-      has_wiki: false,
+      has_wiki: true,
       internal: false,
       ...(this.#dialect.isNew && { topics }),
       permissions: { admin: true, push: true, pull: true },
@@ -165,12 +172,19 @@ export class Renderer {
       ...this.#common(issue),
       id: issue.id,
       html_url: `${this.#address(repository)}/${kind}/${issue.number}`,
-      original_author: '',
+      original_author: issue.originalAuthor ?? '',
       original_author_id: 0,
       ref: '',
+      repository: {
+        id: repository.id,
+        name: repository.name,
+        owner: repository.owner.login,
+        full_name: `${repository.owner.login}/${repository.name}`,
+      },
       ...this.#assets(issue.assets),
       created_at: time(issue.created),
-      due_date: null,
+      closed_at: time(issue.closed),
+      ...(this.#dialect.isNew && { pin_order: issue.pinOrder }),
       pull_request: issue.pull
         ? { merged: issue.pull.merged !== null, merged_at: time(issue.pull.merged?.at ?? null) }
         : null,
@@ -178,6 +192,11 @@ export class Renderer {
   }
 
   #address = ({ owner, name }: World.Repository) => `${this.#base}/${owner.login}/${name}`
+
+  /** What Gitea counts as a comment. */
+  get #counted() {
+    return this.#dialect.isNew ? ['comment', 'review'] : ['comment']
+  }
 
   #common(issue: World.Issue) {
     return {
@@ -191,15 +210,20 @@ export class Renderer {
       assignees: issue.assignees.length > 0 ? issue.assignees.map((each) => this.user(each)) : null,
       state: issue.closed === null ? 'open' : 'closed',
       is_locked: issue.isLocked,
-      comments: issue.comments.filter(({ type }) => ['comment', 'review'].includes(type)).length,
+      comments: issue.comments.filter(({ type }) => this.#counted.includes(type)).length,
       updated_at: time(issue.updated),
-      closed_at: time(issue.closed),
+      due_date: time(issue.due),
     }
   }
+
+  /** Gitea 1.15 has no `rule_name`. */
+  protection = ({ rule_name: name, ...rest }: Record<string, unknown>) =>
+    this.#dialect.isNew ? { rule_name: name, ...rest } : rest
 
   pull(repository: World.Repository, issue: World.Issue & { pull: World.Pull }) {
     const { pull } = issue
     const isHere = pull.head.repository !== null
+    const head = this.#repositories.get((pull.head.repository ?? '').toLowerCase()) ?? repository
     return {
       ...this.#common(issue),
       id: pull.id,
@@ -213,16 +237,20 @@ export class Renderer {
       base: {
         label: pull.base,
         ref: pull.base,
-        sha: repository.branches.get(pull.base),
+        sha: repository.branches.get(pull.base) ?? '',
         repo_id: repository.id,
+        repo: this.repository(repository),
       },
       head: {
         label: pull.head.branch,
         ref: isHere ? pull.head.branch : `refs/pull/${issue.number}/head`,
         sha: pull.head.sha,
-        repo_id: isHere ? repository.id : -1,
-        repo: isHere ? { ...this.repository(repository), full_name: pull.head.repository } : null,
+        repo_id: isHere ? head.id : -1,
+        repo: isHere ? { ...this.repository(head), full_name: pull.head.repository } : null,
       },
+      merge_base: pull.mergeBase,
+      // Gitea 1.15 shows it only for the issue of a pull request.
+      closed_at: this.#dialect.isNew ? time(issue.closed) : null,
       created_at: time(issue.created),
       ...(this.#dialect.isNew
         ? {
@@ -244,7 +272,7 @@ export class Renderer {
       pull_request_url: issue.pull ? address : '',
       issue_url: issue.pull ? '' : address,
       user: this.user(comment.user),
-      original_author: '',
+      original_author: comment.originalAuthor ?? '',
       original_author_id: 0,
       body: comment.body,
       ...this.#assets(comment.assets),
@@ -281,20 +309,21 @@ export class Renderer {
 
   review(repository: World.Repository, issue: World.Issue, review: World.Review) {
     const address = `${this.#address(repository)}/pulls/${issue.number}`
+    const isRequest = review.state === 'REQUEST_REVIEW'
     return {
       id: review.id,
-      user: this.user(review.user),
-      team: null,
+      user: review.team ? null : this.user(review.user),
+      team: review.team ? { ...this.team(review.team), units: null } : null,
       state: review.state,
       body: review.body,
-      commit_id: review.commit,
+      commit_id: isRequest ? '' : review.commit,
       stale: false,
       official: false,
       dismissed: review.dismissed,
       comments_count: issue.comments.filter(({ code }) => code?.reviewId === review.id).length,
       submitted_at: time(review.submitted),
       ...(this.#dialect.isNew ? { updated_at: time(review.updated) } : {}),
-      html_url: `${address}#issuecomment-${review.commentId}`,
+      html_url: isRequest ? '' : `${address}#issuecomment-${review.commentId}`,
       pull_request_url: address,
     }
   }
@@ -324,7 +353,8 @@ export class Renderer {
     created_at: time(created),
   })
 
-  release = (release: World.Release) => ({
+  release = (repository: World.Repository, release: World.Release) => ({
+    html_url: `${this.#address(repository)}/releases/tag/${release.tag}`,
     id: release.id,
     tag_name: release.tag,
     target_commitish: release.target,

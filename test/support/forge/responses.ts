@@ -15,7 +15,7 @@ export const NOT_FOUND: ForgeResponse = {
   body: { errors: null, message: 'Not Found', url: 'http://127.0.0.1/api/swagger' },
 }
 
-/** The response of a proxy while the forge behind it restarts. */
+/** The response of a proxy while the forge behind it restarts, and of Gitea to a request that its version does not have. */
 export const PROXY_NOT_FOUND: ForgeResponse = {
   status: 404,
   headers: { 'content-type': 'text/plain' },

@@ -22,6 +22,8 @@ export interface SeededScene {
   /** Whether this version accepts attachments of issues through its API. */
   hasIssueFile: boolean
   issueCount: number
+  /** What `remove` does, last first. */
+  undo: (() => Promise<unknown>)[]
   remove(): Promise<void>
 }
 
@@ -36,7 +38,7 @@ export async function seedForge(target: Target): Promise<SeededScene> {
   }
   try {
     const scene = await seedEverything(seeder, undo)
-    return { ...scene, remove }
+    return { ...scene, undo, remove }
   } catch (error) {
     await remove().catch(() => {})
     throw error
@@ -140,7 +142,7 @@ async function seedIssues(seeder: ForgeSeeder, path: string, { ann, bob, cee }: 
     body: { content: 'heart' },
   })
   await seeder.call('POST', `${issue}/comments`, { as: cee, body: { body: 'good bye' } })
-  const file = { name: 'notes.txt', text: 'bytes of notes' }
+  const file = { name: 'notes.txt', bytes: 'bytes of notes' }
   const uploaded = await seeder.callIfKnown('POST', `${issue}/assets?name=notes.txt`, {
     as: ann,
     file,
@@ -221,7 +223,7 @@ async function seedRest(seeder: ForgeSeeder, path: string, ann: string) {
   })
   await seeder.call('POST', `${path}/releases/${release.id}/assets?name=tool.txt`, {
     as: ann,
-    file: { name: 'tool.txt', text: 'bytes of a tool' },
+    file: { name: 'tool.txt', bytes: 'bytes of a tool' },
   })
   await seeder.call('POST', `${path}/releases`, {
     as: ann,

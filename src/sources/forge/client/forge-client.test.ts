@@ -188,6 +188,49 @@ describe('a forge client', () => {
     assert.deepEqual((await getVersion()).body, body)
   })
 
+  describe('that changes something', () => {
+    const change = (method: 'POST' | 'PUT', target = '/api/v1/orgs/nobody/teams') =>
+      client().change(target, { method, json: { name: 'x' } }, signal)
+
+    it('repeats a PUT, but not a POST whose response was lost', async () => {
+      let sent = 0
+      forge.faultFor = () => {
+        sent++
+        return { response: { status: 502, body: {} } }
+      }
+      await assert.rejects(change('PUT'), ForgeUnavailable)
+      assert.equal(sent, 3)
+      await assert.rejects(change('POST'), ForgeUnavailable)
+      assert.equal(sent, 4)
+    })
+
+    it('repeats a POST that the forge refused only for now', async () => {
+      let sent = 0
+      const body = { id: 7 }
+      forge.faultFor = () =>
+        sent++ === 0
+          ? { response: { status: 429, headers: { 'retry-after': '0' }, body: {} } }
+          : { response: { status: 201, body } }
+      assert.deepEqual(await change('POST'), body)
+    })
+
+    it('reports the reason of the forge', async () => {
+      const body = { message: 'team\nexists', url: 'http://x/api/swagger' }
+      forge.faultFor = () => ({ response: { status: 422, body } })
+      await assert.rejects(change('POST'), {
+        name: 'ForgeRequestFailed',
+        message: `POST ${forge.url}/api/v1/orgs/nobody/teams was refused with status 422: team exists`,
+      })
+    })
+
+    it('sends no token to another origin', async (t) => {
+      const other = await startForge()
+      t.after(() => other.stop())
+      await assert.rejects(change('PUT', `${other.url}/bucket/object`), ForgeRequestFailed)
+      assert.equal(other.requests.at(-1)?.headers.authorization, undefined)
+    })
+  })
+
   it('reports a web page instead of JSON, and does not retry', async () => {
     failNext(1, HTML)
     await assert.rejects(getVersion(), (error) => {

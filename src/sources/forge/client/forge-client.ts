@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { codeOf } from '../../../lib/errno.ts'
+import { oneLine } from '../../../lib/terminal-text.ts'
 import {
   ForgeNotFound,
   ForgeRequestFailed,
@@ -9,12 +10,14 @@ import {
 import { normalizeForgeUrl } from './forge-address.ts'
 import {
   explainConnectionError,
+  type HttpRequest,
   type HttpResponse,
-  hasForgeError,
   isTlsError,
+  type Payload,
   ResponseTimeout,
+  readForgeError,
   readJson,
-  sendGet,
+  sendRequest,
   TransientFailure,
 } from './http-response.ts'
 
@@ -58,7 +61,19 @@ export interface ForgeResponse {
   header(name: string): string | undefined
 }
 
+/** A request that changes something. */
+export interface Change {
+  method: 'POST' | 'PUT' | 'PATCH'
+  /** Sent as JSON. */
+  json?: object
+  /** Sent as it is. */
+  payload?: Payload
+  headers?: Record<string, string>
+}
+
 const MAX_ATTEMPTS = 3
+/** An upload gets more time for each byte: this is 50 kB/s. */
+const MIN_UPLOAD_BYTES_PER_MS = 50
 const MAX_WAIT_MS = 2000
 /** When to retry if the forge is unreachable or sent 429 without Retry-After. */
 export const RETRY_AFTER_MS = 30_000
@@ -109,7 +124,8 @@ export class ForgeClient {
     const { apiPath = '/api/v1', showsOriginalAuthors } = this.#options
     const url = `${this.url}${apiPath}${path}${search && `?${search}`}`
     return this.#retry(url, signal, async (timeout) => {
-      const response = await this.#send(url, { accept: 'application/json' }, timeout.signal)
+      const headers = { accept: 'application/json' }
+      const response = await this.#send(url, { method: 'GET', headers }, timeout.signal)
       this.#rejectRedirect(response, url, URL_ADVICE)
       await this.#rejectFailure(response, url)
       const body = await readJson(response, withoutQuery(url), timeout.renew)
@@ -126,12 +142,12 @@ export class ForgeClient {
   ): Promise<HttpResponse> {
     return this.#retry(`${this.url}${path}`, signal, async (timeout) => {
       let url = `${this.url}${path}`
-      let response = await this.#send(url, { accept }, timeout.signal)
+      let response = await this.#send(url, { method: 'GET', headers: { accept } }, timeout.signal)
       const target = redirectTarget(response, url)
       if (target && this.#storageOrigins.includes(target.origin)) {
         response.discard()
         url = target.href
-        response = await this.#send(url, undefined, timeout.signal)
+        response = await this.#send(url, { method: 'GET' }, timeout.signal)
       }
       this.#rejectRedirect(response, url, STORAGE_ADVICE)
       await this.#rejectFailure(response, url)
@@ -139,20 +155,51 @@ export class ForgeClient {
     })
   }
 
+  /**
+   * Changes something at a path of the forge, or at a URL that the forge named, such as its object storage. Returns the JSON of
+   * the response, or undefined if it is not JSON. The token goes to the forge only. A POST is not sent again after the response was
+   * lost, because the forge may have done it: the caller must look.
+   */
+  change(target: string, change: Change, signal: AbortSignal): Promise<unknown> {
+    const { method, json, headers } = change
+    const url = target.startsWith('/') ? `${this.url}${target}` : target
+    const bytes = json && Buffer.from(JSON.stringify(json))
+    const payload = bytes ? { bytes: bytes.length, open: () => [bytes] } : change.payload
+    const type = json && { 'content-type': 'application/json' }
+    const request = {
+      method,
+      payload,
+      headers: { accept: 'application/json', ...type, ...headers },
+    }
+    const timeoutMs = this.#timeoutMs + (payload?.bytes ?? 0) / MIN_UPLOAD_BYTES_PER_MS
+    const attempt = async (timeout: ResponseTimeout) => {
+      const response = await this.#send(url, request, timeout.signal)
+      this.#rejectRedirect(response, url, URL_ADVICE)
+      await this.#rejectFailure(response, url, method)
+      if (/\bjson\b/i.test(response.header('content-type') ?? '') && response.status !== 204)
+        return await readJson(response, withoutQuery(url), timeout.renew)
+      response.discard()
+      return undefined
+    }
+    const maxAttempts = method === 'POST' ? 1 : MAX_ATTEMPTS
+    return this.#retry(url, signal, attempt, { timeoutMs, maxAttempts })
+  }
+
   async #retry<T>(
     url: string,
     signal: AbortSignal,
     attempt: (timeout: ResponseTimeout) => Promise<T>,
+    { timeoutMs = this.#timeoutMs, maxAttempts = MAX_ATTEMPTS } = {},
   ): Promise<T> {
     for (let attempts = 1; ; attempts++) {
       signal.throwIfAborted()
-      const timeout = new ResponseTimeout(this.#timeoutMs, signal)
+      const timeout = new ResponseTimeout(timeoutMs, signal)
       try {
         return await attempt(timeout)
       } catch (error) {
         signal.throwIfAborted()
         const reason: unknown = timeout.signal.aborted ? timeout.signal.reason : error
-        await sleep(this.#pauseAfter(reason, attempts, url), undefined, { signal })
+        await sleep(this.#pauseAfter(reason, attempts, maxAttempts, url), undefined, { signal })
       } finally {
         timeout.end()
       }
@@ -160,16 +207,13 @@ export class ForgeClient {
   }
 
   /** Returns how long to wait before the next attempt. Throws if no further attempt should be made. */
-  #pauseAfter(error: unknown, attempts: number, url: string): number {
-    const isLast = attempts === MAX_ATTEMPTS
+  #pauseAfter(error: unknown, attempts: number, maxAttempts: number, url: string): number {
+    const isLast = attempts >= maxAttempts
     if (error instanceof ForgeUnavailable) {
       const waitMs = error.dueAt - this.#now()
-      if (
-        error.reason !== 'rate_limited' ||
-        waitMs > (this.#options.maxWaitMs ?? MAX_WAIT_MS) ||
-        isLast
-      )
-        throw error
+      const maxWaitMs = this.#options.maxWaitMs ?? MAX_WAIT_MS
+      const isSpent = attempts === MAX_ATTEMPTS
+      if (error.reason !== 'rate_limited' || waitMs > maxWaitMs || isSpent) throw error
       return Math.max(0, waitMs)
     }
     if (error instanceof ForgeRequestFailed && !(error instanceof ForgeServerError)) throw error
@@ -181,17 +225,14 @@ export class ForgeClient {
     })
   }
 
-  /** Sends the token only if `headers` is given, and never to another origin. */
-  async #send(
-    url: string,
-    headers: Record<string, string> | undefined,
-    signal: AbortSignal,
-  ): Promise<HttpResponse> {
-    const isForge = headers !== undefined && new URL(url).origin === this.#origin
+  /** Sends the token only if the request has headers, and never to another origin. */
+  async #send(url: string, request: HttpRequest, signal: AbortSignal): Promise<HttpResponse> {
+    const isForge = request.headers !== undefined && new URL(url).origin === this.#origin
     await this.#budget?.take()
     this.#requests++
-    const sent = isForge ? { ...this.#headers, ...headers } : {}
-    const response = await sendGet(url, sent, signal).catch((error: unknown) => {
+    const headers = isForge ? { ...this.#headers, ...request.headers } : request.headers
+    const sent = sendRequest(url, { ...request, headers }, signal)
+    const response = await sent.catch((error: unknown) => {
       if (!isTlsError(error)) throw error
       throw new ForgeRequestFailed(0, explainConnectionError(withoutQuery(url), error))
     })
@@ -200,18 +241,25 @@ export class ForgeClient {
     return response
   }
 
-  async #rejectFailure(response: HttpResponse, url: string): Promise<void> {
+  async #rejectFailure(response: HttpResponse, url: string, method = 'GET'): Promise<void> {
     const { status } = response
     if (status >= 200 && status <= 299) return
-    const isFromForge = status === 404 && (await hasForgeError(response))
+    const isRead = method === 'GET'
+    const reason = isRead && status !== 404 ? undefined : await readForgeError(response)
     response.discard()
+    const isFromForge = reason !== undefined
     // GitHub sends when the limit is reset, in seconds since 1970, instead of Retry-After.
     const reset = response.header('x-ratelimit-remaining') === '0' && status !== 404
     const resetAt = reset
       ? new Date(Number(response.header('x-ratelimit-reset')) * 1000)
       : undefined
     const retryAfter = response.header('retry-after') ?? resetAt?.toString()
-    const error = this.#errorOf(status, retryAfter, url, isFromForge)
+    let error = this.#errorOf(status, retryAfter, url, isFromForge)
+    if (!isRead && status >= 400 && status <= 499 && status !== 401 && status !== 429) {
+      const why = reason ? `: ${oneLine(reason).slice(0, MAX_REASON_LENGTH)}` : ''
+      const message = `${method} ${withoutQuery(url)} was refused with status ${status}${why}`
+      error = new ForgeRequestFailed(status, message)
+    }
     if (error instanceof ForgeUnavailable) await this.#budget?.holdUntil(error.dueAt)
     throw error
   }
@@ -252,6 +300,8 @@ export class ForgeClient {
     )
   }
 }
+
+const MAX_REASON_LENGTH = 200
 
 export const authorizationOf = ({
   token,

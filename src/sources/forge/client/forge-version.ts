@@ -35,7 +35,7 @@ export const capabilitiesOf = ({ gitea }: ForgeVersion) => ({
   dependencies: isAtLeast(gitea, [1, 20]),
 })
 
-const isAtLeast = ([a, b]: readonly [number, number], [c, d]: readonly [number, number]) =>
+export const isAtLeast = ([a, b]: readonly [number, number], [c, d]: readonly [number, number]) =>
   a > c || (a === c && b >= d)
 
 const NOT_A_FORGE = ' is not a Gitea or Forgejo server'

@@ -1,4 +1,6 @@
 import type { IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { isCertificateCode, isTlsCode, rootCause } from '../../../lib/errno.ts'
 import { http, https } from '../../../lib/node-http.ts'
 import { ForgeRequestFailed } from '../../forge-errors.ts'
@@ -16,22 +18,37 @@ export interface HttpResponse {
 const AGENT_OPTIONS = { keepAlive: true, maxSockets: 16 }
 const agents = { 'http:': new http.Agent(AGENT_OPTIONS), 'https:': new https.Agent(AGENT_OPTIONS) }
 
+/** The body of a request. A retry opens it again. */
+export interface Payload {
+  bytes: number
+  open(): AsyncIterable<Uint8Array> | Iterable<Uint8Array>
+}
+
+export interface HttpRequest {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH'
+  headers?: Record<string, string> | undefined
+  payload?: Payload | undefined
+}
+
 /**
- * Sends a GET request. Does not follow redirects. Does not use `fetch`, because a large repository takes 100,000 requests, and
+ * Sends a request. Does not follow redirects. Does not use `fetch`, because a large repository takes 100,000 requests, and
  * the objects that fetch allocates for each would take up most of the memory of the process.
  */
-export function sendGet(
+export function sendRequest(
   url: string,
-  headers: Record<string, string>,
+  { method, headers: given = {}, payload }: HttpRequest,
   signal: AbortSignal,
 ): Promise<HttpResponse> {
+  const headers = payload ? { ...given, 'content-length': String(payload.bytes) } : given
   const isSecure = url.startsWith('https:')
   const { request } = isSecure ? https : http
   const agent = agents[isSecure ? 'https:' : 'http:']
   return new Promise((resolve, reject) => {
-    request(new URL(url), { agent, headers, signal }, (message) => resolve(toHttpResponse(message)))
-      .on('error', reject)
-      .end()
+    const sent = request(new URL(url), { agent, method, headers, signal }, (message) =>
+      resolve(toHttpResponse(message)),
+    ).on('error', reject)
+    if (payload) pipeline(Readable.from(payload.open()), sent).catch(reject)
+    else sent.end()
   })
 }
 
@@ -151,11 +168,11 @@ export async function readJson(
 const MAX_ERROR_BYTES = 64 * 1024
 
 /**
- * Reads the body and returns whether it is an error message of Gitea's or Forgejo's API: JSON with a message and the URL of the
- * API's documentation. A body of another content type is not read.
+ * Reads the body and returns its message if it is an error of Gitea's or Forgejo's API: JSON with a message and the URL of the
+ * API's documentation. Otherwise returns undefined. A body of another content type is not read.
  */
-export async function hasForgeError(response: HttpResponse): Promise<boolean> {
-  if (!/^application\/json\b/i.test(response.header('content-type') ?? '')) return false
+export async function readForgeError(response: HttpResponse): Promise<string | undefined> {
+  if (!/^application\/json\b/i.test(response.header('content-type') ?? '')) return undefined
   const text = await readText(response, '', () => {}, MAX_ERROR_BYTES).catch((error: unknown) => {
     if (error instanceof ForgeRequestFailed) return ''
     throw error
@@ -164,9 +181,10 @@ export async function hasForgeError(response: HttpResponse): Promise<boolean> {
     const { message, url, documentation_url } = JSON.parse(text)
     // Gitea 1.15 and GitHub call the field documentation_url, later versions of Gitea call it url.
     const isKnown = /\/api\/swagger$|^https:\/\/(?:docs|developer)\.github\.com\//
-    return typeof message === 'string' && isKnown.test(url ?? documentation_url)
+    const isError = typeof message === 'string' && isKnown.test(url ?? documentation_url)
+    return isError ? message : undefined
   } catch {
-    return false
+    return undefined
   }
 }
 

@@ -1,0 +1,111 @@
+import { readFile, stat } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import type { Command } from 'commander'
+import { accountRefusal } from '../formats/gitea-dump/choose-destinations.ts'
+import { parsePeopleCsv } from '../formats/people.ts'
+import { finishDump } from '../importer/finish/finish-dump.ts'
+import { ifExists } from '../lib/errno.ts'
+import { formatCount } from '../lib/quantities.ts'
+import { UsageError, UserError } from '../lib/user-error.ts'
+import { normalizeForgeUrl } from '../sources/forge/client/forge-address.ts'
+import { readForgeToken } from '../sources/forge/forge-token.ts'
+import { print, printJson, printMessage, withExamples } from './command-line.ts'
+import { runUntilStopped } from './stop-signal.ts'
+import { progressLine } from './terminal.ts'
+
+interface FinishCommandOptions {
+  forge: string
+  tokenFile: string
+  people?: string
+  owner?: string
+  repository?: string[]
+  dryRun?: boolean
+  json?: boolean
+}
+
+export function finishCommand(program: Command, about: string): void {
+  const addTo = (value: string, before: string[] = []) => [...before, value]
+  withExamples(
+    program.command('finish <dump>').description(about),
+    'godwit finish dumps --forge https://git.example.com --token-file token --dry-run',
+    'godwit finish dumps --forge https://git.example.com --token-file token',
+  )
+    .usage('DUMP --forge URL --token-file FILE')
+    .requiredOption('--forge <URL>', 'the server that the dump was restored to')
+    .requiredOption('--token-file <FILE>', 'file with an access token of an administrator there')
+    .option('--people <CSV>', 'file of old-login,new-login (default: that of the conversion)')
+    .option('--owner <LOGIN>', 'everything was restored under this owner')
+    .option('--repository <OWNER/NAME>', 'finish only this one of the dump; repeat for more', addTo)
+    .option('--dry-run', 'list what would be done, and change nothing')
+    .option('--json', 'print the result as JSON')
+    .action((dump: string, options: FinishCommandOptions) =>
+      runUntilStopped(
+        (signal) => runFinish(dump, options, signal),
+        'stopped; the same command continues',
+      ),
+    )
+}
+
+async function runFinish(
+  name: string,
+  options: FinishCommandOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const { owner, repository: repositories = [], dryRun: isDryRun = false } = options
+  const url = usage('--forge', () => normalizeForgeUrl(options.forge))
+  const refusal = owner === undefined ? undefined : accountRefusal(owner)
+  if (refusal) throw new UsageError(`--owner ${owner}: ${refusal}`)
+  const token = await readForgeToken(options.tokenFile).catch((error: Error) => {
+    throw new UsageError(`--token-file: ${error.message}`, { cause: error })
+  })
+  const dump = resolve(name)
+  if (!(await ifExists(stat(dump), 'ENOENT'))?.isDirectory())
+    throw new UsageError(`${name} is not a directory that convert --to gitea-dump wrote`)
+  const people = options.people === undefined ? undefined : await readPeople(options.people)
+  using progress = progressLine(process.stderr)
+  const steps: string[] = []
+  const run = await finishDump({
+    ...{ dump, url, token, repositories, owner, people, isDryRun, signal },
+    onStep(text) {
+      if (isDryRun && options.json) steps.push(text)
+      else if (isDryRun) print(text)
+      else progress.update(undefined, text)
+    },
+    onWait: (message) => progress.print(message),
+  })
+  progress.update(undefined, '')
+  const { failed } = run
+  const leftOut = Array.from(run.leftOut, ([reason, count]) => ({ reason, count }))
+  const done = Object.fromEntries(run.done)
+  if (options.json)
+    printJson({ server: url, dry_run: isDryRun, done, left_out: leftOut, failed, steps })
+  else {
+    for (const [kind, count] of run.done)
+      print(`${isDryRun ? 'would be done' : 'done'}: ${kind}: ${count}`)
+    if (run.done.size === 0) print('nothing to do: everything is there')
+    for (const { reason, count } of leftOut)
+      print(`left out: ${reason}${count > 1 ? ` (${count} times)` : ''}`)
+    for (const line of failed) print(`failed: ${line}`)
+  }
+  if (failed.length > 0)
+    throw new UserError(
+      `${formatCount(failed.length, 'step')} failed; the same command tries again`,
+    )
+}
+
+async function readPeople(file: string): Promise<Map<string, string>> {
+  const text = await readFile(file, 'utf8').catch((error: Error) => {
+    throw new UsageError(`--people: ${error.message}`, { cause: error })
+  })
+  const { people, warnings } = parsePeopleCsv(text, accountRefusal)
+  for (const warning of warnings) printMessage(`warning: ${file}, ${warning}`)
+  return new Map(Array.from(people, ([old, { login }]) => [old, login]))
+}
+
+function usage<T>(option: string, read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    throw new UsageError(`${option}: ${(error as Error).message}`, { cause: error })
+  }
+}

@@ -1,0 +1,423 @@
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+import { rewriteOutsideCode } from '../../formats/find-code.ts'
+import {
+  type AttachmentFact,
+  type AttachmentPlace,
+  digestFile,
+  type IssueFact,
+} from '../../formats/gitea-dump/finish-facts.ts'
+import { formatBytes } from '../../lib/quantities.ts'
+import {
+  booleanIn,
+  integerIn,
+  type JsonObject,
+  loginOf,
+  objectIn,
+  objectsIn,
+  stringIn,
+} from '../../sources/forge/client/forge-values.ts'
+import { ForgeRequestFailed } from '../../sources/forge-errors.ts'
+import type { RepositoryContext } from './finish-run.ts'
+import type { Operation } from './target-server.ts'
+
+/** A text on the server. `path` is below `/api/v1`. */
+interface Text {
+  path: string
+  shown: string
+  body: string
+  updatedAt: string
+}
+
+/** What the server has of the issues, comments and releases that are changed. */
+interface Found {
+  issues: Map<number, JsonObject>
+  /** Comments by number and second, in the order of their ids. */
+  comments: Map<string, { id: number; time: string }[]>
+  releases: Map<string, JsonObject>
+  /** The paths of the comments of reviews, by the number of the pull request. */
+  reviews: Map<number, string[]>
+  /** The texts that may link to attachments on the old host. */
+  texts: Text[]
+  /** The UUIDs of files on the server that belong to an attachment of the dump already. */
+  claimed: Set<string>
+}
+
+/** Uploads attachments, changes the links to them, and sets the properties of issues and pull requests. */
+export async function finishIssues(
+  context: RepositoryContext,
+  attachments: readonly AttachmentFact[],
+  issues: readonly IssueFact[],
+): Promise<void> {
+  if (attachments.length + issues.length === 0) return
+  const found = await scan(context, attachments, issues)
+  const newAddresses = new Map<string, string>()
+  for (const attachment of attachments) {
+    const uploaded = await finishAttachment(context, attachment, found)
+    if (uploaded && attachment.address) newAddresses.set(attachment.address, uploaded)
+  }
+  for (const text of found.texts) await rewriteText(context, text, newAddresses)
+  const assignable = await listAssignable(context, issues)
+  for (const issue of issues) await finishIssue(context, issue, found, assignable)
+  await pinIssues(context, issues, found)
+}
+
+/** Reads all issues, comments and releases once, and keeps those that may have to be changed. */
+async function scan(
+  context: RepositoryContext,
+  attachments: readonly AttachmentFact[],
+  issues: readonly IssueFact[],
+): Promise<Found> {
+  const { run, path } = context
+  const { server } = run
+  const known = attachments.map((each) => run.journal.addressOf(journalKey(context, each)))
+  const found: Found = {
+    ...{ issues: new Map(), comments: new Map(), releases: new Map(), texts: [] },
+    reviews: new Map(),
+    claimed: new Set(known.flatMap((address) => address?.split('/').at(-1) ?? [])),
+  }
+  const addresses = new Map(attachments.flatMap(({ address }) => (address ? [[address, '']] : [])))
+  const addText = (shown: string, textPath: string, entry: JsonObject) => {
+    const body = stringIn(entry, 'body')
+    if (addresses.size > 0 && replaceAddresses(body, addresses) !== body)
+      found.texts.push({ path: textPath, shown, body, updatedAt: stringIn(entry, 'updated_at') })
+  }
+  const numbers = new Set(issues.map(({ number }) => number))
+  for (const { on } of attachments) if ('number' in on) numbers.add(on.number)
+  for await (const { entries } of server.pages(`${path}/issues`, { state: 'all' }))
+    for (const issue of entries) {
+      const number = integerIn(issue, 'number')
+      addText(`#${number}`, `${path}/issues/${number}`, issue)
+      const { body: _, ...fields } = issue
+      if (numbers.has(number)) found.issues.set(number, fields)
+    }
+  if (attachments.length === 0) return found
+  const seconds = new Set(attachments.map(({ on }) => commentKey(on)))
+  for await (const { entries } of server.pages(`${path}/issues/comments`, {}))
+    for (const comment of entries) {
+      const url = stringIn(comment, 'issue_url') || stringIn(comment, 'pull_request_url')
+      const [number, id] = [Number(url.split('/').at(-1)), integerIn(comment, 'id')]
+      addText(`a comment of #${number}`, `${path}/issues/comments/${id}`, comment)
+      const second = Math.floor(Date.parse(stringIn(comment, 'created_at')) / 1000)
+      const key = commentKey({ kind: 'comment', number, second, rank: 0 })
+      if (!seconds.has(key)) continue
+      const all = found.comments.get(key) ?? []
+      all.push({ id, time: stringIn(comment, 'updated_at') })
+      found.comments.set(
+        key,
+        all.sort((a, b) => a.id - b.id),
+      )
+    }
+  for (const release of await server.list(`${path}/releases`)) {
+    found.releases.set(stringIn(release, 'tag_name'), release)
+    const id = integerIn(release, 'id')
+    addText(`the release ${stringIn(release, 'tag_name')}`, `${path}/releases/${id}`, release)
+  }
+  const pulls = new Set(attachments.flatMap(({ on }) => (on.kind === 'review' ? [on.number] : [])))
+  for (const number of pulls)
+    for (const comment of await reviewComments(context, number)) {
+      const at = `${path}/issues/comments/${integerIn(comment, 'id')}`
+      found.reviews.set(number, [...(found.reviews.get(number) ?? []), at])
+      addText(`a review of #${number}`, at, comment)
+    }
+  return found
+}
+
+const commentKey = (on: AttachmentPlace): string =>
+  on.kind === 'comment' ? `${on.number} ${on.second}` : ''
+
+/** Returns the comments of reviews on lines, and those that hold the texts of reviews. */
+async function reviewComments(
+  { run, path }: RepositoryContext,
+  number: number,
+): Promise<JsonObject[]> {
+  const { server } = run
+  const reviews = await server.list(`${path}/pulls/${number}/reviews`)
+  const comments: JsonObject[] = []
+  for (const { id } of reviews)
+    comments.push(...(await server.list(`${path}/pulls/${number}/reviews/${id}/comments`)))
+  if (!server.can('timeline')) return comments
+  const timeline = await server.list(`${path}/issues/${number}/timeline`)
+  return [...comments, ...timeline.filter(({ type }) => type === 'review')]
+}
+
+const URLS = /https?:\/\/[^\s<>"'`()[\]{}|\\^]+/gi
+
+/** Replaces addresses outside code, also those that a query or punctuation follows. */
+function replaceAddresses(text: string, addresses: ReadonlyMap<string, string>): string {
+  if (!text.includes('://')) return text
+  return rewriteOutsideCode(text, (prose) =>
+    prose.replace(URLS, (url) => {
+      const [address = url] = /^[^?#]*?(?=[.,;:!?*_]*(?:[?#].*)?$)/s.exec(url) ?? []
+      for (const each of [url, address]) {
+        const replaced = addresses.get(each)
+        if (replaced !== undefined) return replaced + url.slice(each.length)
+      }
+      return url
+    }),
+  )
+}
+
+/** Uploads an attachment unless the server has it already. Returns its address there, or undefined if it was not uploaded. */
+async function finishAttachment(
+  context: RepositoryContext,
+  attachment: AttachmentFact,
+  found: Found,
+): Promise<string | undefined> {
+  const { run, directory, fullName } = context
+  const { name, bytes, contentType } = attachment
+  const key = journalKey(context, attachment)
+  const known = run.journal.addressOf(key)
+  if (known !== undefined) return known
+  const place = placeOn(context, attachment, found)
+  if (!place) return undefined
+  const keep = async (uploaded: JsonObject) => {
+    const address = stringIn(uploaded, 'browser_download_url')
+    found.claimed.add(stringIn(uploaded, 'uuid'))
+    await run.journal.record({ step: `${fullName}: ${name} is uploaded`, file: key, address })
+    return address
+  }
+  for (const path of [place.path, ...(place.alsoAt ?? [])]) {
+    const existing = await findUploaded(context, path, attachment, found.claimed)
+    if (existing) return await keep(existing)
+  }
+  let [address, isFirst] = [run.isDryRun ? DRY_RUN_ADDRESS : undefined, true]
+  const upload = async () => {
+    const path = join(directory, attachment.file)
+    if ((await digestFile(path, run.signal)) !== attachment.sha256)
+      throw new ForgeRequestFailed(0, `${path} is damaged (SHA-256)`)
+    // An earlier attempt may have reached the server.
+    const done = isFirst
+      ? undefined
+      : await findUploaded(context, place.path, attachment, found.claimed)
+    isFirst = false
+    const file = { path, name, contentType, bytes }
+    address = await keep(done ?? (await run.server.upload(place.path, file, place.query)))
+  }
+  const text = `${fullName}: upload ${name} (${formatBytes(bytes)}) to ${place.shown}`
+  await run.step('attachments', text, upload)
+  return address
+}
+
+/** A dry run writes no text, but names those that it would change. */
+const DRY_RUN_ADDRESS = 'https://new.invalid/'
+
+const journalKey = ({ run, repository }: RepositoryContext, { file }: AttachmentFact) =>
+  `${run.server.url} ${integerIn(repository, 'id')} ${file}`
+
+interface Place {
+  path: string
+  shown: string
+  query: Record<string, string>
+  /** Where an earlier run may have uploaded the attachment. */
+  alsoAt?: string[]
+}
+
+/** Returns where an attachment is uploaded, or undefined if that is not possible. */
+function placeOn(
+  { run, path, fullName }: RepositoryContext,
+  { on, name, address }: AttachmentFact,
+  found: Found,
+): Place | undefined {
+  const placeAt = (target: string, shown: string, operation: Operation, time: string) => {
+    if (!run.server.can(operation))
+      return run.cannot(`attach files to ${operation === 'issueFiles' ? 'issues' : 'comments'}`)
+    const query = time && run.server.takesTime(operation) ? { updated_at: time } : {}
+    return { path: `${target}/assets`, shown, query }
+  }
+  const onIssue = (number: number) => {
+    const time = stringIn(found.issues.get(number) ?? {}, 'updated_at')
+    return placeAt(`${path}/issues/${number}`, `#${number}`, 'issueFiles', time)
+  }
+  const missing = (what: string): undefined =>
+    void run.failed.push(`${fullName}: ${name}: ${what} is not on the server`)
+  switch (on.kind) {
+    case 'issue':
+      return onIssue(on.number)
+    case 'comment': {
+      const comment = found.comments.get(commentKey(on))?.[on.rank]
+      if (!comment) return missing(`its comment of #${on.number}`)
+      const target = `${path}/issues/comments/${comment.id}`
+      return placeAt(target, `a comment of #${on.number}`, 'commentFiles', comment.time)
+    }
+    case 'review': {
+      const links = new Map([[address ?? '', '']])
+      const reviews = found.reviews.get(on.number) ?? []
+      const text = found.texts.find(
+        ({ path, body }) => reviews.includes(path) && replaceAddresses(body, links) !== body,
+      )
+      if (text) return placeAt(text.path, text.shown, 'commentFiles', text.updatedAt)
+      const place = onIssue(on.number)
+      return place && { ...place, alsoAt: reviews.map((comment) => `${comment}/assets`) }
+    }
+    case 'release': {
+      const id = integerIn(found.releases.get(on.tag) ?? {}, 'id')
+      if (!id) return missing(`the release ${on.tag}`)
+      return { path: `${path}/releases/${id}/assets`, shown: `the release ${on.tag}`, query: {} }
+    }
+    case 'none':
+      return run.leaveOut('attachments of texts that the server does not have')
+  }
+}
+
+/** Finds an attachment that was uploaded before by its name, size and content; without the content if it cannot be downloaded. */
+async function findUploaded(
+  { run }: RepositoryContext,
+  path: string,
+  { name, bytes, sha256 }: AttachmentFact,
+  claimed: ReadonlySet<string>,
+): Promise<JsonObject | undefined> {
+  for (const asset of await run.server.list(path)) {
+    const uuid = stringIn(asset, 'uuid')
+    if (stringIn(asset, 'name') !== name || integerIn(asset, 'size') !== bytes) continue
+    if (claimed.has(uuid)) continue
+    const hash = createHash('sha256')
+    try {
+      for await (const chunk of run.server.openAttachment(uuid, bytes)) hash.update(chunk)
+    } catch (error) {
+      // The server may redirect to an object storage.
+      if (error instanceof ForgeRequestFailed) return asset
+      throw error
+    }
+    if (hash.digest('hex') === sha256) return asset
+  }
+  return undefined
+}
+
+/** Changes the links in a text as it is now. Its author stays; whether its time stays depends on the server. */
+async function rewriteText(
+  { run, fullName }: RepositoryContext,
+  { path, shown, body, updatedAt }: Text,
+  addresses: ReadonlyMap<string, string>,
+): Promise<void> {
+  if (replaceAddresses(body, addresses) === body) return
+  const option = /\/comments\/\d+$/.test(path) ? 'EditIssueCommentOption' : 'EditIssueOption'
+  const isRelease = path.includes('/releases/')
+  const time = !isRelease && run.server.hasField(option, 'updated_at') && { updated_at: updatedAt }
+  const rewrite = async () => {
+    const now = stringIn((await run.server.find(path)) ?? { body }, 'body')
+    const wanted = replaceAddresses(now, addresses)
+    if (wanted === now) return
+    const changed = await run.server.write('PATCH', path, { body: wanted, ...time })
+    if (stringIn(changed, 'body') !== wanted)
+      throw new ForgeRequestFailed(200, 'the server did not change the text')
+  }
+  await run.step('texts', `${fullName}: change the links in ${shown}`, rewrite)
+}
+
+async function listAssignable(
+  { run, path }: RepositoryContext,
+  issues: readonly IssueFact[],
+): Promise<Set<string>> {
+  const isNeeded = issues.some(({ assignees }) => assignees.length > 0)
+  const people = isNeeded ? await run.server.list(`${path}/assignees`) : []
+  return new Set(people.map((each) => loginOf(each).toLowerCase()))
+}
+
+async function finishIssue(
+  context: RepositoryContext,
+  issue: IssueFact,
+  found: Found,
+  assignable: ReadonlySet<string>,
+): Promise<void> {
+  const { run, path, fullName } = context
+  const { number, dueOn } = issue
+  const there = found.issues.get(number)
+  if (!there) return void run.failed.push(`${fullName}: #${number} is not on the server`)
+  const fields: JsonObject = {}
+  const assigned = objectsIn(there, 'assignees').map(loginOf)
+  const added = await newAssignees(context, issue.assignees, { assigned, assignable })
+  if (added.length > 0) fields.assignees = [...assigned, ...added]
+  if (dueOn && dayOf(stringIn(there, 'due_date')) !== dayOf(dueOn)) fields.due_date = dueOn
+  if (Object.keys(fields).length > 0) {
+    const time = run.server.hasField('EditIssueOption', 'updated_at') && {
+      updated_at: stringIn(there, 'updated_at'),
+    }
+    const change = () =>
+      run.server.write('PATCH', `${path}/issues/${number}`, { ...fields, ...time })
+    const texts = [
+      ...(added.length > 0 ? [`assign #${number} to ${added.join(', ')}`] : []),
+      ...(fields.due_date ? [`set the deadline of #${number} to ${dayOf(dueOn!)}`] : []),
+    ]
+    await run.step('assignees and deadlines', `${fullName}: ${texts.join(', ')}`, change)
+  }
+  if (issue.locked && !booleanIn(there, 'is_locked')) {
+    const lock = () => run.server.write('PUT', `${path}/issues/${number}/lock`, {})
+    if (run.server.can('locks')) await run.step('locks', `${fullName}: lock #${number}`, lock)
+    else run.cannot('lock issues')
+  }
+  if (issue.dependsOn.length > 0) await addDependencies(context, issue)
+}
+
+const dayOf = (time: string): string =>
+  Number.isNaN(Date.parse(time)) ? '' : new Date(time).toISOString().slice(0, 10)
+
+/** Returns the accounts to assign in addition. A server fails at an account that may not be assigned. */
+async function newAssignees(
+  { run, fullName, accountsOf }: RepositoryContext,
+  wanted: readonly string[],
+  { assigned, assignable }: { assigned: readonly string[]; assignable: ReadonlySet<string> },
+): Promise<string[]> {
+  const there = new Set(assigned.map((login) => login.toLowerCase()))
+  const missing = (await accountsOf(wanted)).filter((login) => !there.has(login.toLowerCase()))
+  return missing.filter((login) => {
+    // In a dry run nobody got access yet.
+    const mayBe = run.isDryRun || assignable.has(login.toLowerCase())
+    if (!mayBe) run.leaveOut(`${login} may not be assigned in ${fullName}, because of its access`)
+    return mayBe
+  })
+}
+
+async function addDependencies(
+  { run, owner, path, fullName, settings }: RepositoryContext,
+  { number, dependsOn }: IssueFact,
+): Promise<void> {
+  if (!run.server.can('dependencies'))
+    return run.cannot('set dependencies between issues', dependsOn.length)
+  const list = `${path}/issues/${number}/dependencies`
+  const readExisting = async () =>
+    new Set(
+      (await run.server.list(list)).map((each) => {
+        const name = stringIn(objectIn(each, 'repository') ?? {}, 'full_name') || fullName
+        return `${name}#${integerIn(each, 'number')}`.toLowerCase()
+      }),
+    )
+  const existing = await readExisting()
+  for (const { repository, number: on } of dependsOn) {
+    if (repository === null) {
+      run.leaveOut('dependencies on issues of repositories that are not in the dump')
+      continue
+    }
+    const [oldOwner = '', repo = ''] = repository.split('/')
+    // The repositories of the dump were restored under another owner.
+    const newOwner = owner === settings.owner ? oldOwner : owner
+    const key = `${newOwner}/${repo}#${on}`
+    if (existing.has(key.toLowerCase())) continue
+    const add = async () => {
+      if ((await readExisting()).has(key.toLowerCase())) return
+      await run.server.write('POST', list, { owner: newOwner, repo, index: on })
+    }
+    await run.step('dependencies', `${fullName}: let #${number} depend on ${key}`, add)
+  }
+}
+
+/** Pins in the old order: a server puts the newest pin last. */
+async function pinIssues(
+  { run, path, fullName }: RepositoryContext,
+  issues: readonly IssueFact[],
+  found: Found,
+): Promise<void> {
+  const pinned = issues.filter(({ pinOrder, number }) => {
+    return pinOrder && integerIn(found.issues.get(number) ?? {}, 'pin_order') === 0
+  })
+  if (!run.server.can('pins')) return run.cannot('pin issues', pinned.length)
+  for (const { number } of pinned.sort((a, b) => a.pinOrder! - b.pinOrder!)) {
+    const issue = `${path}/issues/${number}`
+    const pin = async () => {
+      const there = await run.server.find(issue)
+      if (integerIn(there ?? {}, 'pin_order') === 0)
+        await run.server.write('POST', `${issue}/pin`, undefined)
+    }
+    await run.step('pins', `${fullName}: pin #${number}`, pin)
+  }
+}

@@ -1,0 +1,263 @@
+import type { FinishFact } from '../../formats/gitea-dump/finish-facts.ts'
+import { formatCount } from '../../lib/quantities.ts'
+import { segment } from '../../sources/forge/client/forge-address.ts'
+import {
+  booleanIn,
+  integerIn,
+  type JsonObject,
+  loginOf,
+  stringIn,
+  stringsIn,
+} from '../../sources/forge/client/forge-values.ts'
+import { ForgeRequestFailed } from '../../sources/forge-errors.ts'
+import { finishIssues } from './finish-issues.ts'
+import type { FinishRun, RepositoryContext } from './finish-run.ts'
+import { uploadLfs } from './upload-lfs.ts'
+
+interface FinishRepositoryOptions {
+  run: FinishRun
+  directory: string
+  facts: readonly FinishFact[]
+  /** Restored under this owner, not under that of the dump. */
+  owner: string | undefined
+  /** The new logins by the old ones, instead of those in the dump. */
+  people: ReadonlyMap<string, string> | undefined
+}
+
+const ofKind = <K extends FinishFact['kind']>(facts: readonly FinishFact[], kind: K) =>
+  facts.filter((fact): fact is Extract<FinishFact, { kind: K }> => fact.kind === kind)
+
+/**
+ * Brings everything that `restore-repo` does not restore to one repository. A private repository becomes private first, and a public one
+ * public last. It is archived at the end, because an archived repository refuses everything else.
+ */
+export async function finishRepository({
+  run,
+  directory,
+  facts,
+  owner: otherOwner,
+  people,
+}: FinishRepositoryOptions): Promise<void> {
+  const [settings] = ofKind(facts, 'settings')
+  if (!settings) return void run.failed.push(`${directory}: the list of facts has no settings`)
+  const owner = otherOwner ?? settings.owner
+  const fullName = `${owner}/${settings.name}`
+  const path = `/repos/${segment(owner)}/${segment(settings.name)}`
+  const repository = await run.server.find(path)
+  if (!repository)
+    return void run.failed.push(`${fullName} is not on ${run.server.url}: run restore.sh first`)
+  const newLogins = people ?? new Map(Object.entries(settings.people))
+  const accountsOf = (logins: readonly string[]) => findAccounts(run, newLogins, logins)
+  const context = { run, directory, settings, owner, fullName, path, repository, accountsOf }
+  const change = (text: string, fields: JsonObject) => changeRepository(context, text, fields)
+  if (settings.private && !booleanIn(repository, 'private'))
+    await change('make it private', { private: true })
+  const isArchived = booleanIn(repository, 'archived')
+  if (isArchived && !settings.archived)
+    return void run.failed.push(`${fullName} is archived on the server: unarchive it first`)
+  const unarchive = () => run.server.write('PATCH', path, { archived: false })
+  run.prepare = isArchived ? unarchive : undefined
+  await uploadLfs(context, ofKind(facts, 'lfs'))
+  const teams = await finishTeams(context, ofKind(facts, 'team'))
+  await finishCollaborators(context)
+  await finishIssues(context, ofKind(facts, 'attachment'), ofKind(facts, 'issue'))
+  await finishSettings(context, change)
+  await protectBranches(context, ofKind(facts, 'protection'), teams)
+  if (!settings.private && booleanIn(repository, 'private'))
+    await change('make it public', { private: false })
+  const isUnchanged = isArchived && run.prepare !== undefined
+  if (settings.archived && !isUnchanged) await change('archive it', { archived: true })
+}
+
+/** Returns the accounts of people, and names those who have none. No account gets access only because its name is the same. */
+async function findAccounts(
+  run: FinishRun,
+  newLogins: ReadonlyMap<string, string>,
+  logins: readonly string[],
+): Promise<string[]> {
+  const accounts = new Set<string>()
+  for (const login of logins) {
+    const account = newLogins.get(login.toLowerCase())
+    if (account === undefined) run.leaveOut(`${login} is not in the people file`)
+    else if (await run.server.hasUser(account)) accounts.add(account)
+    else run.leaveOut(`${login} has no account ${account} on the server`)
+  }
+  return [...accounts]
+}
+
+/** Changes the repository and compares what the server then returns. It ignores a default branch that does not exist. */
+async function changeRepository(
+  { run, fullName, path }: RepositoryContext,
+  text: string,
+  fields: JsonObject,
+): Promise<void> {
+  const act = async () => {
+    const changed = await run.server.write('PATCH', path, fields)
+    for (const [name, value] of Object.entries(fields))
+      if (name in changed && changed[name] !== value)
+        throw new ForgeRequestFailed(200, `the server did not change ${name}`)
+  }
+  await run.step('settings', `${fullName}: ${text}`, act)
+}
+
+async function finishSettings(
+  { run, settings, repository, path, fullName }: RepositoryContext,
+  change: (text: string, fields: JsonObject) => Promise<void>,
+): Promise<void> {
+  const { website, template, defaultBranch, topics } = settings
+  if (website !== stringIn(repository, 'website')) await change(`set its website`, { website })
+  if (template !== booleanIn(repository, 'template'))
+    await change(template ? 'make it a template' : 'make it no template', { template })
+  const there = stringsIn((await run.server.find(`${path}/topics`)) ?? {}, 'topics')
+  // Servers store topics in lower case.
+  const missing = topics.map((topic) => topic.toLowerCase()).filter((each) => !there.includes(each))
+  const add = () => run.server.write('PUT', `${path}/topics`, { topics: [...there, ...missing] })
+  if (missing.length > 0)
+    await run.step('settings', `${fullName}: add ${formatCount(missing.length, 'topic')}`, add)
+  if (defaultBranch !== null && defaultBranch !== stringIn(repository, 'default_branch'))
+    await change(`set its default branch to ${defaultBranch}`, { default_branch: defaultBranch })
+}
+
+const PERMISSIONS: Readonly<Record<string, string>> = { push: 'write', maintain: 'write' }
+/** Returns the server's name of one of GitHub's permissions. Any other than these becomes the weakest. */
+const permissionOf = (access: string): string =>
+  ['write', 'admin'].includes(access) ? access : (PERMISSIONS[access] ?? 'read')
+
+async function finishCollaborators({
+  run,
+  settings,
+  owner,
+  path,
+  fullName,
+  accountsOf,
+}: RepositoryContext): Promise<void> {
+  if (settings.collaborators.length === 0) return
+  const there = new Set(
+    (await run.server.list(`${path}/collaborators`)).map((each) => loginOf(each).toLowerCase()),
+  )
+  for (const { login, permission: access } of settings.collaborators)
+    for (const account of await accountsOf([login])) {
+      const key = account.toLowerCase()
+      if (there.has(key) || key === owner.toLowerCase()) continue
+      there.add(key)
+      const permission = permissionOf(access)
+      const target = `${path}/collaborators/${segment(account)}`
+      const add = () => run.server.write('PUT', target, { permission })
+      const text = `${fullName}: give ${account} the permission ${permission}`
+      await run.step('collaborators', text, add)
+    }
+}
+
+/** What a team may see. Versions before 1.16 know no other form. */
+const UNITS = ['repo.code', 'repo.issues', 'repo.pulls', 'repo.releases', 'repo.wiki']
+
+/**
+ * Creates missing teams, adds their members and gives them the repository. Nobody becomes an owner of an organization. Returns the
+ * names of the organization's teams.
+ */
+async function finishTeams(
+  { run, owner, path, fullName, accountsOf }: RepositoryContext,
+  teams: readonly Extract<FinishFact, { kind: 'team' }>[],
+): Promise<Set<string>> {
+  const { server } = run
+  const names = new Set<string>()
+  const organization = `/orgs/${segment(owner)}`
+  const isOrganization = teams.length > 0 && (await server.find(organization)) !== undefined
+  if (!isOrganization) {
+    run.leaveOut(`${owner} is not an organization, so it has no teams`, teams.length)
+    return names
+  }
+  const ids = new Map<string, number>()
+  const readTeams = async () => {
+    for (const team of await server.list(`${organization}/teams`)) {
+      ids.set(stringIn(team, 'name').toLowerCase(), integerIn(team, 'id'))
+      names.add(stringIn(team, 'name'))
+    }
+  }
+  await readTeams()
+  const granted = new Set((await server.list(`${path}/teams`)).map((team) => integerIn(team, 'id')))
+  for (const { name, description, access, members } of teams) {
+    const key = name.toLowerCase()
+    if (key === 'owners') continue
+    const create = async () => {
+      await readTeams()
+      const team = { name, description: description ?? '', permission: permissionOf(access) }
+      if (!ids.has(key))
+        await server.write('POST', `${organization}/teams`, { ...team, units: UNITS })
+      await readTeams()
+    }
+    if (!ids.has(key)) {
+      const text = `${owner}: create the team ${name} with the permission ${permissionOf(access)}`
+      if (!(await run.step('teams', text, create))) continue
+    }
+    const id = ids.get(key)
+    const there = id ? await server.list(`/teams/${id}/members`) : []
+    const logins = new Set(there.map((member) => loginOf(member).toLowerCase()))
+    for (const account of await accountsOf(members.map(({ login }) => login)))
+      if (!logins.has(account.toLowerCase())) {
+        const add = () => server.write('PUT', `/teams/${id}/members/${segment(account)}`, undefined)
+        await run.step('teams', `${owner}: add ${account} to the team ${name}`, add)
+      }
+    const grant = () => server.write('PUT', `/teams/${id}${path}`, undefined)
+    if (!id || !granted.has(id))
+      await run.step('teams', `${fullName}: give access to the team ${name}`, grant)
+  }
+  return names
+}
+
+/** Creates the missing rules with those fields that the server's version accepts. */
+async function protectBranches(
+  { run, path, fullName, accountsOf }: RepositoryContext,
+  rules: readonly Extract<FinishFact, { kind: 'protection' }>[],
+  teams: ReadonlySet<string>,
+): Promise<void> {
+  if (rules.length === 0) return
+  const nameOf = (rule: JsonObject) => stringIn(rule, 'rule_name') || stringIn(rule, 'branch_name')
+  const list = `${path}/branch_protections`
+  const there = new Set((await run.server.list(list)).map(nameOf))
+  const hasPatterns = run.server.hasField('CreateBranchProtectionOption', 'rule_name')
+  for (const rule of rules) {
+    if (there.has(rule.name)) continue
+    if (/[*?[\]{}]/.test(rule.name) && !hasPatterns) {
+      run.cannot('protect branches by a pattern')
+      continue
+    }
+    // Servers ignore fields that they do not know.
+    const fields: JsonObject = { ...(rule.forgeRule ?? githubRule(rule, teams)) }
+    for (const field of Object.keys(fields))
+      if (/_usernames?$/.test(field)) fields[field] = await accountsOf(stringsIn(fields, field))
+      else if (/_teams$/.test(field))
+        fields[field] = stringsIn(fields, field).filter((name) => teams.has(name))
+    for (const field of ['branch_name', 'rule_name']) fields[field] = rule.name
+    const create = async () => {
+      const existing = new Set((await run.server.list(list)).map(nameOf))
+      if (!existing.has(rule.name)) await run.server.write('POST', list, fields)
+    }
+    await run.step('branch protection', `${fullName}: protect ${rule.name}`, create)
+  }
+}
+
+/** Returns a rule of GitHub as the server names its fields. */
+function githubRule(
+  rule: Extract<FinishFact, { kind: 'protection' }>,
+  teams: ReadonlySet<string>,
+): JsonObject {
+  const { reviews, statusChecks } = rule
+  const slugs = new Set(rule.authorizedTeams.map(({ slug }) => slug))
+  return {
+    enable_push: true,
+    enable_push_whitelist: rule.authorizedActorsOnly,
+    push_whitelist_usernames: rule.authorizedUsers,
+    push_whitelist_teams: [...teams].filter((name) =>
+      slugs.has(name.toLowerCase().replaceAll(' ', '-')),
+    ),
+    enable_force_push: rule.allowsForcePushes,
+    block_admin_merge_override: rule.adminEnforced,
+    required_approvals: reviews.approvals,
+    dismiss_stale_approvals: reviews.dismissStaleOnPush,
+    enable_status_check: statusChecks.required,
+    status_check_contexts: statusChecks.contexts,
+    block_on_outdated_branch: statusChecks.strict,
+    require_signed_commits: rule.requiresSignatures,
+  }
+}

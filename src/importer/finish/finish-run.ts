@@ -1,0 +1,119 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { SettingsFact } from '../../formats/gitea-dump/finish-facts.ts'
+import type { JsonObject } from '../../sources/forge/client/forge-values.ts'
+import {
+  ForgeRequestFailed,
+  ForgeServerError,
+  ForgeUnavailable,
+  isUnauthorized,
+} from '../../sources/forge-errors.ts'
+import type { Journal } from './journal.ts'
+import type { TargetServer } from './target-server.ts'
+
+export interface FinishRunOptions {
+  server: TargetServer
+  journal: Journal
+  isDryRun: boolean
+  /** Stops the run. */
+  signal: AbortSignal
+  /** Called with each thing that was done, or that a dry run would do. */
+  onStep(text: string): void
+  /** Called before the run waits because the server asks for it or does not respond. */
+  onWait(message: string): void
+}
+
+const MAX_ATTEMPTS = 4
+/** The pause before the second attempt, if the server does not ask for another; it doubles for each further one. */
+const FIRST_PAUSE_MS = 1000
+/** The longest pause that a server may ask for. After a longer one, the user starts the command again. */
+const MAX_WAIT_MS = 10 * 60_000
+
+/** Does steps on one server, and collects what was done and what was not. */
+export class FinishRun {
+  readonly server: TargetServer
+  readonly journal: Journal
+  readonly isDryRun: boolean
+  readonly signal: AbortSignal
+  /** How many steps were done, by kind. */
+  readonly done = new Map<string, number>()
+  readonly failed: string[] = []
+  /** How often something was left out, by the reason. */
+  readonly leftOut = new Map<string, number>()
+  /** Called once before the next step, such as to unarchive the repository. */
+  prepare: (() => Promise<unknown>) | undefined
+  readonly #options: FinishRunOptions
+
+  constructor(options: FinishRunOptions) {
+    this.server = options.server
+    this.journal = options.journal
+    this.isDryRun = options.isDryRun
+    this.signal = options.signal
+    this.#options = options
+  }
+
+  leaveOut(reason: string, count = 1): undefined {
+    if (count > 0) this.leftOut.set(reason, (this.leftOut.get(reason) ?? 0) + count)
+  }
+
+  /** Leaves something out because the version of the server has no operation for it. */
+  cannot(what: string, count = 1): undefined {
+    const { kind, text } = this.server.version
+    this.leaveOut(`${kind} ${text} cannot ${what} over its API`, count)
+  }
+
+  /**
+   * Does one step, or only names it in a dry run. `act` looks at the server before it writes, because it is called again after the
+   * connection was lost. A step that the server refuses is a failure, and the run goes on. Rejects with ForgeUnavailable if the server
+   * stays unavailable, and with ForgeRequestFailed if it does not accept the token.
+   */
+  async step(kind: string, text: string, act: () => Promise<unknown>): Promise<boolean> {
+    if (!this.isDryRun && !(await this.#attempt(text, act))) return false
+    this.done.set(kind, (this.done.get(kind) ?? 0) + 1)
+    this.#options.onStep(text)
+    return true
+  }
+
+  async #attempt(text: string, act: () => Promise<unknown>): Promise<boolean> {
+    for (let attempts = 1; ; attempts++)
+      try {
+        await this.prepare?.()
+        this.prepare = undefined
+        await act()
+        await this.journal.record({ step: text })
+        return true
+      } catch (error) {
+        this.signal.throwIfAborted()
+        if (error instanceof ForgeUnavailable || error instanceof ForgeServerError) {
+          const isLimited = error instanceof ForgeUnavailable && error.reason === 'rate_limited'
+          const waitMs = isLimited ? error.dueAt - Date.now() : FIRST_PAUSE_MS * 2 ** (attempts - 1)
+          if (attempts < MAX_ATTEMPTS && waitMs <= MAX_WAIT_MS) {
+            this.#options.onWait(`${error.message}; trying again`)
+            await sleep(Math.max(0, waitMs), undefined, { signal: this.signal })
+            continue
+          }
+          if (error instanceof ForgeUnavailable) throw error
+        }
+        if (!(error instanceof ForgeRequestFailed)) throw error
+        if (isUnauthorized(error) && error.status === 401) throw error
+        this.failed.push(`${text}: ${error.message}`)
+        return false
+      }
+  }
+}
+
+/** A repository on the server, and its dump. */
+export interface RepositoryContext {
+  run: FinishRun
+  /** The dump. */
+  directory: string
+  settings: SettingsFact
+  owner: string
+  /** `owner/name` on the server. */
+  fullName: string
+  /** The path of the repository below `/api/v1`. */
+  path: string
+  /** The repository as the server returned it at the beginning. */
+  repository: JsonObject
+  /** Returns those people who have an account on the server according to the people file. */
+  accountsOf(logins: readonly string[]): Promise<string[]>
+}

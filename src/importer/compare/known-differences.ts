@@ -264,6 +264,12 @@ export const RULES: readonly Rule[] = [
   rule(
     FORGE,
     'attachments: missing',
+    'servers before 1.19 accept no attachments of issues by their API',
+    ({ left, context }) => isBefore(context.version, 19) && left?.fields.of !== 'release',
+  ),
+  rule(
+    FORGE,
+    'attachments: missing',
     'restore-repo does not restore attachments; godwit finish does',
     { byFinish: true },
   ),

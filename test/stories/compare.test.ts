@@ -274,6 +274,14 @@ describe('godwit compare', () => {
     assert.deepEqual((await compare()).code, 3)
     await forge.stop()
     assert.deepEqual((await compare()).code, 4)
+    await host.repository('ann/tools')
+    const both = await writeUnpackedArchive(join(line.folder, 'both'), host, {})
+    const merged = await line.godwit(['compare', both, archive, '--owner', 'octo'])
+    assert.equal(merged.code, 1)
+    assert.match(
+      merged.stderr,
+      /ann\/tools and octo\/tools would both be compared with octo\/tools/,
+    )
     const usage = await line.godwit(['compare', archive])
     assert.equal(usage.code, 2)
     assert.match(usage.stderr, /either another archive, --forge or --github/)

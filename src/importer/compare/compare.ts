@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
+import { ArchiveRefused } from '../../archive/unreadable-archive.ts'
 import type { FormatReader } from '../../formats/format.ts'
 import { type LinkTargets, rewriteLinks } from '../../formats/gitea-dump/rewrite-links.ts'
 import type { PeopleMap } from '../../formats/people.ts'
@@ -84,6 +85,7 @@ export async function compare(parts: CompareParts, signal: AbortSignal): Promise
   const read: Omit<ReadParts, 'side' | 'nameOnLeft'> = {
     ...{ spool, git, onProgress },
     onFailure: (fullName, reason) => failures.set(fullName.toLowerCase(), reason),
+    onNote: (note) => notes.add(note),
   }
   await readArchive(left, { ...read, side: 'left', nameOnLeft: (name) => name }, signal)
   const there = { ...read, side: 'right' as const, nameOnLeft: names.onLeft }
@@ -98,7 +100,7 @@ export async function compare(parts: CompareParts, signal: AbortSignal): Promise
   } else
     for (const name of left.fullNames) {
       const [owner = '', short = ''] = names.onRight(name).split('/')
-      const host = { ...there, host: right, scratch, onNote: (note: string) => notes.add(note) }
+      const host = { ...there, host: right, scratch }
       try {
         if (!(await readHostRepository({ owner, name: short }, host, signal)))
           failures.set(
@@ -145,7 +147,13 @@ class Names {
 
   constructor(parts: CompareParts) {
     this.#parts = parts
-    for (const name of parts.left.fullNames) this.#left.set(this.onRight(name).toLowerCase(), name)
+    for (const name of parts.left.fullNames) {
+      const there = this.onRight(name).toLowerCase()
+      const other = this.#left.get(there)
+      if (other !== undefined)
+        throw new ArchiveRefused(`${other} and ${name} would both be compared with ${there}`)
+      this.#left.set(there, name)
+    }
     this.#accounts = new Set(parts.people.values().map(({ login }) => login.toLowerCase()))
   }
 

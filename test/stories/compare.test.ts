@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs'
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { commandLine } from '../support/command-line.ts'
 import { factsOfForge } from '../support/forge/facts-of-forge.ts'
@@ -62,11 +62,7 @@ async function twoArchives(
   const line = await commandLine(t)
   const facts = discussedFacts(await makeDiscussedRepositories(host))
   facts.protected_branches = [{ ...PROTECTION, name: 'main' }]
-  const object = 'an LFS object'
-  const oid = createHash('sha256').update(object).digest('hex')
-  const lfs = join(host.path('alice/site'), 'lfs/objects', oid.slice(0, 2), oid.slice(2, 4), oid)
-  await mkdir(dirname(lfs), { recursive: true })
-  await writeFile(lfs, object)
+  const oid = await addLfsObject(host.path('alice/site'))
   const first = await writeUnpackedArchive(join(line.folder, 'a'), host, facts, DISCUSSED_FILES)
   const changed = structuredClone(facts)
   const files: Record<string, string> = { ...DISCUSSED_FILES }
@@ -87,6 +83,8 @@ const PROTECTION = {
   },
   statusChecks: { enforcement: 'off' as const, required: false, strict: false, contexts: [] },
 }
+
+const LFS_REASON = 'restore-repo does not read LFS objects; godwit finish does'
 
 describe('godwit compare', () => {
   test('an archive equals itself, and every planted difference of another one is found', async (t) => {
@@ -210,7 +208,11 @@ describe('godwit compare', () => {
     const { tools, ann } = fillForge(forge)
     const host = await gitHost()
     t.after(() => host.remove())
-    await host.repository('octo/tools', { files: { a: 'a' }, wiki: { 'Home.md': 'Hi' } })
+    const dir = await host.repository('octo/tools', {
+      files: { a: 'a' },
+      wiki: { 'Home.md': 'Hi' },
+    })
+    const oid = await addLfsObject(dir)
     const line = await commandLine(t)
     const archive = join(line.folder, 'archive')
     const target = { url: forge.url, token: tokenOf('ann') }
@@ -218,7 +220,8 @@ describe('godwit compare', () => {
     await writeUnpackedArchive(archive, host, facts)
     const token = join(line.folder, 'token')
     await writeFile(token, `${tokenOf('ann')}\n`)
-    forge.faultFor = answerGit(host.root)
+    const objects: object[] = [{ oid, size: 13, actions: { download: { href: 'http://other' } } }]
+    forge.faultFor = answerGit(host.root, objects)
     const compare = (...more: string[]) =>
       line.godwit(['compare', archive, '--forge', forge.url, '--token-file', token, ...more])
     forge.requests.length = 0
@@ -228,14 +231,21 @@ describe('godwit compare', () => {
     assert.deepEqual(
       Object.entries(kinds).flatMap(([kind, { equal, known }]) => [`${kind} ${equal} ${known}`]),
       [
-        ...['repositories 1 0', 'branches 1 0', 'wiki 1 0', 'labels 1 0', 'milestones 1 0'],
-        ...['issues 20 0', 'issue_comments 7 0', 'issue_events 16 0', 'pull_requests 12 0'],
+        ...['repositories 1 0', 'branches 1 0', 'wiki 1 0', 'lfs_objects 1 0', 'labels 1 0'],
+        ...[
+          'milestones 1 0',
+          'issues 20 0',
+          'issue_comments 7 0',
+          'issue_events 16 0',
+          'pull_requests 12 0',
+        ],
         ...['pull_request_reviews 12 0', 'pull_request_review_comments 12 0', 'releases 3 0'],
         ...['release_assets 6 0', 'attachments 2 0', 'protected_branches 1 0'],
       ],
     )
     assert.equal(forge.requests.length > 100, true)
 
+    objects[0] = { oid, size: 13, error: { code: 404, message: 'Not Found' } }
     tools.issues.get(1)!.title = 'Changed there'
     forge.world.addComment(tools.issues.get(2)!, ann, 'New there')
     tools.releases[0]!.assets[0]!.bytes = Buffer.alloc(300_000, 'Godwit ')
@@ -251,6 +261,9 @@ describe('godwit compare', () => {
         'extra issue_comments #2 at',
       ],
     )
+    assert.equal(resultOf(changed).known[LFS_REASON], 1)
+    const finished = await compare('--finished', '--json')
+    assert.equal(unexpectedIn(resultOf(finished)).includes(`missing lfs_objects ${oid}`), true)
     const lost = await compare('--owner', 'nobody')
     assert.equal(lost.code, 1)
     assert.match(
@@ -261,6 +274,14 @@ describe('godwit compare', () => {
     assert.deepEqual((await compare()).code, 3)
     await forge.stop()
     assert.deepEqual((await compare()).code, 4)
+    await host.repository('ann/tools')
+    const both = await writeUnpackedArchive(join(line.folder, 'both'), host, {})
+    const merged = await line.godwit(['compare', both, archive, '--owner', 'octo'])
+    assert.equal(merged.code, 1)
+    assert.match(
+      merged.stderr,
+      /ann\/tools and octo\/tools would both be compared with octo\/tools/,
+    )
     const usage = await line.godwit(['compare', archive])
     assert.equal(usage.code, 2)
     assert.match(usage.stderr, /either another archive, --forge or --github/)
@@ -298,10 +319,19 @@ describe('godwit compare', () => {
   })
 })
 
+async function addLfsObject(dir: string): Promise<string> {
+  const oid = createHash('sha256').update('an LFS object').digest('hex')
+  const folder = join(dir, 'lfs/objects', oid.slice(0, 2), oid.slice(2, 4))
+  await mkdir(folder, { recursive: true })
+  await writeFile(join(folder, oid), 'an LFS object')
+  return oid
+}
+
 /** Answers git's requests for the refs of the repositories in a directory, as a host does. */
 const answerGit =
-  (root: string): FakeForge['faultFor'] =>
+  (root: string, objects: readonly object[]): FakeForge['faultFor'] =>
   ({ path, headers }) => {
+    if (path.endsWith('.git/info/lfs/objects/batch')) return { response: { body: { objects } } }
     const dir = /^\/(.+\.git)\/info\/refs$/.exec(path)?.[1]
     if (dir === undefined) return undefined
     assert.match(headers.authorization ?? '', /^Basic /)

@@ -42,7 +42,8 @@ describe('a real server restores the dumps', GITEA.needed, () => {
   let host: GitHost
   let dumps: string
   let output: string
-  let comparison: CommandResult
+  let compare: (...more: string[]) => Promise<CommandResult>
+  let finish: () => Promise<CommandResult>
 
   // The context of a suite has no `after`.
   const cleanups: (() => void)[] = []
@@ -72,7 +73,8 @@ describe('a real server restores the dumps', GITEA.needed, () => {
     assert.equal(made.code, 0, made.output)
     output = await restoreAll(dumps, server)
     const at = ['--forge', server.url, '--token-file', server.tokenFile, '--people', people]
-    comparison = await godwit(['compare', archive, ...at, '--json'])
+    compare = (...more) => godwit(['compare', archive, ...at, ...more])
+    finish = () => godwit(['finish', dumps, ...at])
   })
   after(async () => {
     await server?.stop()
@@ -87,7 +89,8 @@ describe('a real server restores the dumps', GITEA.needed, () => {
     )
   })
 
-  test('compare finds only the differences that are known', () => {
+  test('compare finds only the differences that are known', async () => {
+    const comparison = await compare('--json')
     assert.equal(comparison.code, 0, comparison.output)
     const { repositories } = JSON.parse(comparison.stdout.toString())
     const { kinds } = repositories[0]
@@ -185,6 +188,13 @@ describe('a real server restores the dumps', GITEA.needed, () => {
     await compareIssues(server, dump, `bob/${repository.name}`)
     await compareComments(server, dump, `bob/${repository.name}`)
     await compareReviews(server, dump, `bob/${repository.name}`)
+    const at = ['--forge', server.url, '--token-file', server.tokenFile, '--owner', 'bob']
+    const compared = await godwit(['compare', archive, ...at])
+    assert.equal(compared.code, 0, compared.output)
+    await server.api(`/repos/bob/${repository.name}/issues/1/comments`, { body: 'Later' })
+    const later = await godwit(['compare', archive, ...at])
+    assert.equal(later.code, 1)
+    assert.match(later.stderr, /the two sides differ: 1 extra$/m)
   })
 
   test('the diff of a pull request arrives, however it was merged', async (t) => {
@@ -257,6 +267,13 @@ describe('a real server restores the dumps', GITEA.needed, () => {
     const old = 'corp/gitlab-export-2019'
     await compareComments(server, join(into, old), old)
     assert.match(made.output, /shows :musical_keyboard: only if its setting REACTIONS has it/)
+  })
+
+  test('compare finds nothing that finish should have brought', async () => {
+    const finished = await finish()
+    assert.equal(finished.code, 0, finished.output)
+    const comparison = await compare('--finished')
+    assert.equal(comparison.code, 0, comparison.output)
   })
 })
 

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
+import { ArchiveRefused } from '../../archive/unreadable-archive.ts'
 import type { FormatReader } from '../../formats/format.ts'
 import { type LinkTargets, rewriteLinks } from '../../formats/gitea-dump/rewrite-links.ts'
 import type { PeopleMap } from '../../formats/people.ts'
@@ -77,9 +78,14 @@ export async function compare(parts: CompareParts, signal: AbortSignal): Promise
   const names = new Names(parts)
   const failures = new Map<string, string>()
   const notes = new Set<string>()
+  for (const { full_name, kind, count, examples } of left.summary.losses)
+    notes.add(
+      `the archive says that it lacks ${count} ${kind.replaceAll('_', ' ')}${full_name ? ` of ${full_name}` : ''}: ${examples.join('; ')}`,
+    )
   const read: Omit<ReadParts, 'side' | 'nameOnLeft'> = {
     ...{ spool, git, onProgress },
     onFailure: (fullName, reason) => failures.set(fullName.toLowerCase(), reason),
+    onNote: (note) => notes.add(note),
   }
   await readArchive(left, { ...read, side: 'left', nameOnLeft: (name) => name }, signal)
   const there = { ...read, side: 'right' as const, nameOnLeft: names.onLeft }
@@ -94,7 +100,7 @@ export async function compare(parts: CompareParts, signal: AbortSignal): Promise
   } else
     for (const name of left.fullNames) {
       const [owner = '', short = ''] = names.onRight(name).split('/')
-      const host = { ...there, host: right, scratch, onNote: (note: string) => notes.add(note) }
+      const host = { ...there, host: right, scratch }
       try {
         if (!(await readHostRepository({ owner, name: short }, host, signal)))
           failures.set(
@@ -106,7 +112,7 @@ export async function compare(parts: CompareParts, signal: AbortSignal): Promise
         failures.set(name.toLowerCase(), error.message)
       }
     }
-  const linksAccounts = 'facts' in right || (await right.linksAccounts(signal))
+  const version = 'facts' in right ? ([0, 0] as const) : await right.version(signal)
   onProgress('comparing')
   const all = [...left.fullNames, ...('facts' in right ? right.fullNames.map(names.onLeft) : [])]
   const totals = noCounts()
@@ -117,7 +123,7 @@ export async function compare(parts: CompareParts, signal: AbortSignal): Promise
     known,
     totals,
     targets: linkTargets(parts, spool, names),
-    linksAccounts,
+    version,
   }
   const repositories = [...new Set(all)].map((name): ComparedRepository => {
     signal.throwIfAborted()
@@ -141,7 +147,13 @@ class Names {
 
   constructor(parts: CompareParts) {
     this.#parts = parts
-    for (const name of parts.left.fullNames) this.#left.set(this.onRight(name).toLowerCase(), name)
+    for (const name of parts.left.fullNames) {
+      const there = this.onRight(name).toLowerCase()
+      const other = this.#left.get(there)
+      if (other !== undefined)
+        throw new ArchiveRefused(`${other} and ${name} would both be compared with ${there}`)
+      this.#left.set(there, name)
+    }
     this.#accounts = new Set(parts.people.values().map(({ login }) => login.toLowerCase()))
   }
 
@@ -170,7 +182,7 @@ interface Shared {
   known: Map<string, number>
   totals: Counts
   targets: LinkTargets
-  linksAccounts: boolean
+  version: KnownContext['version']
 }
 
 class RepositoryComparison {
@@ -195,7 +207,12 @@ class RepositoryComparison {
       target: 'facts' in right ? 'archive' : right.kind,
       isFinished,
       isMapped: names.isMapped,
-      isLinked: (login) => shared.linksAccounts && names.isLinked(login),
+      isLinked: names.isLinked,
+      version: shared.version,
+      losses: {
+        extra: lossesOf(parts.left, result.left),
+        missing: 'facts' in right ? lossesOf(right, result.right) : new Set(),
+      },
       hasIssue: (number) => shared.targets.kindOf(result.right, number) !== undefined,
       pullHeads: this.#leftSet('pull_requests', ({ head }) => head.sha),
       lineComments: this.#leftSet(
@@ -293,14 +310,9 @@ class RepositoryComparison {
     }
   }
 
-  #knownDifference(
-    kind: ComparedKind,
-    what: string,
-    left: Item | undefined,
-    right: Item | undefined,
-  ) {
+  #knownDifference(kind: ComparedKind, what: string, left?: Item, right?: Item) {
     const { known } = this.#shared
-    const rule = knownDifference(this.#known, kind, what, left, right)
+    const rule = knownDifference(what, { kind, left, right, context: this.#known })
     if (rule) known.set(rule.reason, (known.get(rule.reason) ?? 0) + 1)
     return rule
   }
@@ -350,6 +362,14 @@ class RepositoryComparison {
 
 const ATTACHMENT_LINK =
   /(?:https?:\/\/[^\s()<>"'\\]*?)?(?:\/[\w.-]+\/[\w.-]+)?\/(?:attachments|user-attachments\/(?:assets|files))\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?![\w-])/gi
+
+/** Returns the kinds of which an archive says that it lacks some in this repository. */
+const lossesOf = ({ summary }: FormatReader, fullName: string): ReadonlySet<string> =>
+  new Set(
+    summary.losses
+      .filter(({ full_name }) => full_name === null || full_name === fullName)
+      .map(({ kind }) => kind.toLowerCase()),
+  )
 
 /** Describes how `convert --to gitea-dump` rewrites the links of the archive. */
 function linkTargets({ left }: CompareParts, spool: Spool, names: Names): LinkTargets {

@@ -2,7 +2,6 @@ import { reviewPosition } from '../../formats/gitea-dump/dump-reviews.ts'
 import { oneLine } from '../../lib/terminal-text.ts'
 import type { Author, Reaction } from '../../records/fact.ts'
 import type { Issue, IssueEvent } from '../../records/issue.ts'
-import type { PullRequest, ReviewThread } from '../../records/pull-request.ts'
 import type { ComparedKind, FactsByComparedKind, Side, Spool } from './spool.ts'
 
 /** A value that is undefined is not known, and not compared. */
@@ -43,6 +42,7 @@ export const COMPARED_KINDS: { readonly [K in ComparedKind]: ToItem<K> } = {
       website: fact.website ?? '',
       private: fact.private,
       archived: fact.archived,
+      template: fact.template,
       issues: fact.hasIssues,
       wiki: fact.hasWiki,
       'default branch': fact.defaultBranch,
@@ -115,13 +115,13 @@ export const COMPARED_KINDS: { readonly [K in ComparedKind]: ToItem<K> } = {
       state: fact.state,
       body: fact.body ?? '',
       commit: fact.headSha ?? undefined,
+      official: fact.official,
       reactions: reactionsOf(fact.reactions, person),
     },
   }),
   pull_request_review_comments(fact, { person, spool, side, repository }) {
-    const thread = spool
-      .joined<ReviewThread>(side, 'threads', repository, fact.pull)
-      .find(({ id }) => id === fact.thread)
+    const threads = spool.of('pull_request_review_threads', side, repository, fact.pull)
+    const thread = threads.find(({ id }) => id === fact.thread)
     return {
       ...written(`#${fact.pull}`, fact.createdAt),
       fields: {
@@ -209,11 +209,13 @@ function gitItem({ name, value }: FactsByComparedKind['branches']): Item {
 
 /** Returns the fields that issues and pull requests have in common. */
 function issueFields(
-  fact: Pick<Issue & PullRequest, Exclude<keyof Issue & keyof PullRequest, 'repository'>>,
+  fact: Omit<Issue, 'updatedAt'>,
   { spool, side, repository, person }: ItemContext,
 ) {
-  const locks = spool.joined<IssueEvent>(side, 'locks', repository, fact.number)
-  locks.sort((a, b) => Date.parse(a.createdAt) - Date.parse(b.createdAt))
+  const locks = spool
+    .of('issue_events', side, repository, fact.number)
+    .filter(({ event }) => event === 'locked' || event === 'unlocked')
+    .sort((a, b) => Date.parse(a.createdAt) - Date.parse(b.createdAt))
   return {
     title: fact.title,
     body: fact.body ?? '',
@@ -224,6 +226,9 @@ function issueFields(
     milestone: spool.milestoneTitle(side, repository, fact.milestone),
     assignees: sorted(fact.assignees.map(person)),
     reactions: reactionsOf(fact.reactions, person),
+    deadline: seconds(fact.dueOn ?? null),
+    dependencies: sorted((fact.dependsOn ?? []).map((on) => `${on.repository}#${on.number}`)),
+    pinned: fact.pinOrder ?? null,
     created: seconds(fact.createdAt),
     closed: seconds(fact.closedAt),
   }

@@ -7,8 +7,12 @@ export interface KnownContext {
   isFinished: boolean
   /** Returns whether `--people` names this login of the right side. */
   isMapped(login: string): boolean
-  /** Returns whether what this login of the right side wrote belongs to its account there. */
+  /** Returns whether `--people` has the number of the account with this login of the right side. */
   isLinked(login: string): boolean
+  /** The version of the host's features, such as [1, 15]. */
+  version: readonly [number, number]
+  /** The kinds of which an archive says that it lacks some, by how the comparison shows that. */
+  losses: Readonly<Record<'missing' | 'extra', ReadonlySet<string>>>
   /** Returns whether the archive has an issue or pull request with this number. */
   hasIssue(number: number): boolean
   /** The keys of the comments on lines of the archive. */
@@ -18,6 +22,7 @@ export interface KnownContext {
 }
 
 interface Pair {
+  kind: ComparedKind
   left: Item | undefined
   right: Item | undefined
   context: KnownContext
@@ -25,9 +30,8 @@ interface Pair {
 
 interface Rule {
   on: readonly KnownContext['target'][]
-  kinds: readonly ComparedKind[]
-  /** Fields, or `missing` or `extra` for the whole. */
-  what: readonly string[]
+  /** Kinds, and their fields or `missing` or `extra` for the whole: `issues pull_requests: title`. */
+  what: string
   reason: string
   /** `godwit finish` transfers it. */
   byFinish?: true
@@ -36,286 +40,260 @@ interface Rule {
   when?(pair: Pair): boolean
 }
 
+const ANY = ['archive', 'forge', 'github'] as const
 const BOTH = ['forge', 'github'] as const
-const ISSUES = ['issues', 'pull_requests'] as const
-const REVIEWS = ['pull_request_reviews', 'pull_request_review_comments'] as const
-const EVERYTHING = ['missing', 'extra', 'actor', 'about'] as const
+const [FORGE, GITHUB] = [['forge'] as const, ['github'] as const]
+const ISSUES = 'issues pull_requests'
+const REVIEWS = 'pull_request_reviews pull_request_review_comments'
 
-const field = (item: Item | undefined, name: string): Value => item?.fields[name]
+const rule = (
+  on: Rule['on'],
+  what: string,
+  reason: string,
+  more: Rule['when'] | Pick<Rule, 'byFinish' | 'isUnreadable' | 'when'> = {},
+): Rule => ({ on, what, reason, ...(typeof more === 'function' ? { when: more } : more) })
+
 const namesIn = (value: Value): readonly string[] => (Array.isArray(value) ? value : [])
+const isBefore = ([major, minor]: readonly [number, number], limit: number): boolean =>
+  major === 1 && minor < limit
+const isEmpty = (value: Value): boolean => namesIn(value).length === 0
 
 /** Returns whether the right side lacks only people whom `--people` does not map, so that they may have no account there. */
 const lacksOnlyUnmapped =
-  (name: string) =>
+  (field: string) =>
   ({ left, right, context }: Pair): boolean => {
-    const there = new Set(namesIn(field(right, name)))
-    const lacking = namesIn(field(left, name)).filter((each) => !there.has(each))
-    const isSubset = there.isSubsetOf(new Set(namesIn(field(left, name))))
-    return isSubset && !lacking.some((each) => context.isMapped(each.split(':')[0]!))
+    const here = new Set(namesIn(left?.fields[field]))
+    const there = new Set(namesIn(right?.fields[field]))
+    const lacking = [...here.difference(there)].map((each) => each.split(':')[0]!)
+    return there.isSubsetOf(here) && !lacking.some(context.isMapped)
   }
 
 /** Every difference that a move is expected to make. docs/MOVING.md has the same list. */
 export const RULES: readonly Rule[] = [
-  {
-    on: BOTH,
-    kinds: ['repositories'],
-    what: ['created'],
-    reason: 'a new repository has its own creation time',
-  },
-  {
-    on: BOTH,
-    kinds: ['repositories'],
-    what: ['issues', 'wiki'],
-    reason: 'issues and the wiki are turned on in a new repository',
-    when: ({ right }) => field(right, 'issues') !== false && field(right, 'wiki') !== false,
-  },
-  {
-    on: BOTH,
-    kinds: ['repositories'],
-    what: ['collaborators'],
-    reason: 'collaborators need an account on the new host',
-    when: lacksOnlyUnmapped('collaborators'),
-  },
-  {
-    on: ['forge'],
-    kinds: ['repositories'],
-    what: ['website', 'archived', 'collaborators'],
-    reason: 'restore-repo sets no website, archived flag and collaborators; godwit finish does',
-    byFinish: true,
-  },
-  {
-    on: BOTH,
-    kinds: ['branches'],
-    what: ['extra'],
-    reason: 'an open pull request from a fork gets a branch',
-    when: ({ right, context }) => context.pullHeads.has(String(field(right, 'object'))),
-  },
-  {
-    on: BOTH,
-    kinds: ['other_refs'],
-    what: ['extra'],
-    reason: 'the host has a ref for the head of each pull request',
-    when: ({ right }) => /^refs\/pull\/\d+\//.test(right!.key),
-  },
-  {
-    on: ['github'],
-    kinds: ['other_refs'],
-    what: ['missing', 'object'],
-    reason: 'GitHub makes the refs of pull requests itself',
-    when: ({ left }) => /^refs\/(?:pull|merge-requests)\//.test(left!.key),
-  },
-  {
-    on: ['forge'],
-    kinds: ['wiki'],
-    what: ['extra'],
-    reason: 'a wiki gets a branch master if it has none',
-    when: ({ right }) => right!.key === 'master',
-  },
-  {
-    on: ['forge'],
-    kinds: ['lfs_objects'],
-    what: ['missing'],
-    reason: 'restore-repo does not read LFS objects; godwit finish does',
-    byFinish: true,
-  },
-  {
-    on: BOTH,
-    kinds: ['labels'],
-    what: ['extra'],
-    reason: 'a label that only issues still have becomes a label of the repository',
-    when: ({ right }) => field(right, 'color') === 'ededed',
-  },
-  {
-    on: BOTH,
-    kinds: ['milestones'],
-    what: ['created'],
-    reason: 'servers do not restore when a milestone was created',
-  },
-  {
-    on: BOTH,
-    kinds: ISSUES,
-    what: ['updated'],
-    reason: 'every edit, also one by the restore, changes the time of the last update',
-  },
-  {
-    on: BOTH,
-    kinds: ISSUES,
-    what: ['assignees'],
-    reason: 'assignees need an account on the new host',
-    when: lacksOnlyUnmapped('assignees'),
-  },
-  {
-    on: ['forge'],
-    kinds: ISSUES,
-    what: ['assignees'],
-    reason: 'restore-repo does not restore assignees; godwit finish does',
-    byFinish: true,
-  },
-  {
-    on: ['forge'],
-    kinds: ISSUES,
-    what: ['title'],
-    reason: 'a title has at most 255 characters',
-    when: ({ left, right }) =>
-      [...String(field(left, 'title'))].length > 255 &&
-      String(field(left, 'title')).startsWith(String(field(right, 'title')).replace(/…$/, '')),
-  },
-  {
-    on: ['forge'],
-    kinds: ['pull_requests'],
-    what: ['title'],
-    reason: 'a draft is marked by WIP: in its title',
-    when: ({ left, right }) =>
-      field(left, 'draft') === true && field(right, 'title') === `WIP: ${field(left, 'title')}`,
-  },
-  {
-    on: BOTH,
-    kinds: ['pull_requests'],
-    what: ['head', 'from a fork'],
-    reason: 'the branch of a fork becomes one of the repository',
-    when: ({ left, right }) =>
-      field(left, 'from a fork') !== false || field(right, 'from a fork') !== false,
-  },
-  {
-    on: BOTH,
-    kinds: ['pull_requests'],
-    what: ['head commit', 'head', 'from a fork'],
-    reason: 'the commits of the pull request are not in the archive',
-    when: ({ left }) => field(left, 'diff') === undefined,
-  },
-  {
-    on: BOTH,
-    kinds: ['pull_requests'],
-    what: ['review requests'],
-    reason: 'review requests are not restored',
-    when: ({ right }) => namesIn(field(right, 'review requests')).length === 0,
-  },
-  {
-    on: BOTH,
-    kinds: ['issue_events'],
-    what: EVERYTHING,
-    reason: 'events are not restored; state and lock are',
-  },
-  {
-    on: BOTH,
-    kinds: ['issue_comments', ...REVIEWS],
-    what: ['missing'],
-    reason: 'the archive does not have the issue or pull request that it belongs to',
-    when: ({ left, context }) => !context.hasIssue(Number.parseInt(left!.key.slice(1), 10)),
-  },
-  {
-    on: BOTH,
-    kinds: REVIEWS,
-    what: ['missing'],
-    reason: 'only its author may see a pending review',
-    when: ({ left }) => field(left, 'state') === 'pending',
-  },
-  {
-    on: BOTH,
-    kinds: ['pull_request_reviews'],
-    what: ['state'],
-    reason: 'a dismissed review becomes a comment',
-    when: ({ left, right }) =>
-      field(left, 'state') === 'dismissed' && field(right, 'state') === 'commented',
-  },
-  {
-    on: ['forge'],
-    kinds: ['pull_request_reviews'],
-    what: ['extra'],
-    reason: 'a comment on a line whose review or commits are not in the archive becomes a review',
-    when: ({ right, context }) => context.lineComments.has(right!.key),
-  },
-  {
-    on: ['forge'],
-    kinds: ['pull_request_review_comments'],
-    what: ['first line', 'resolved'],
-    reason: 'servers restore neither a range of lines nor that a thread is resolved',
-  },
-  {
-    on: BOTH,
-    kinds: [...REVIEWS, 'releases'],
-    what: ['reactions'],
-    reason: 'reactions to reviews, to their comments and to releases are not restored',
-    when: ({ right }) => namesIn(field(right, 'reactions')).length === 0,
-  },
-  {
-    on: BOTH,
-    kinds: [...ISSUES, 'issue_comments', ...REVIEWS, 'releases'],
-    what: ['author'],
-    isUnreadable: true,
-    reason:
-      'an original author without an account is only shown on the pages; the API has the account that restored the text',
-    when: ({ left, context }) => !context.isLinked(String(field(left, 'author'))),
-  },
-  {
-    on: BOTH,
-    kinds: ['commit_comments'],
-    what: ['missing'],
-    reason: 'comments on commits are not restored',
-  },
-  {
-    on: BOTH,
-    kinds: ['discussions'],
-    what: ['missing'],
-    reason: 'GitHub Discussions are not restored',
-  },
-  {
-    on: ['forge'],
-    kinds: ['releases'],
-    what: ['draft', 'published'],
-    reason: 'a release whose tag is not in the archive becomes a draft',
-    when: ({ right }) => field(right, 'draft') === true,
-  },
-  {
-    on: ['forge'],
-    kinds: ['releases'],
-    what: ['published'],
-    reason: 'a server shows the time of the tagged commit as that of a release',
-  },
-  {
-    on: BOTH,
-    kinds: ['attachments', 'release_assets'],
-    what: ['missing'],
-    reason: 'the archive itself does not have the file',
-    when: ({ left }) => left!.key.startsWith('no file') || field(left, 'SHA-256') === 'no file',
-  },
-  {
-    on: ['forge'],
-    kinds: ['attachments'],
-    what: ['missing'],
-    reason: 'restore-repo does not restore attachments; godwit finish does',
-    byFinish: true,
-  },
-  {
-    on: ['forge'],
-    kinds: ['protected_branches'],
-    what: ['missing'],
-    reason: 'restore-repo does not protect branches; godwit finish does',
-    byFinish: true,
-  },
-  {
-    on: ['github'],
-    kinds: ['protected_branches', 'attachments'],
-    what: ['missing'],
-    reason: 'not compared with GitHub',
-  },
+  rule(
+    ANY,
+    'any: missing extra',
+    'the archive that lacks it says that it lacks some of this kind',
+    ({ kind, left, context }) => context.losses[left ? 'missing' : 'extra'].has(kind),
+  ),
+  rule(BOTH, 'repositories: created', 'a new repository has its own creation time'),
+  rule(
+    BOTH,
+    'repositories: issues wiki',
+    'issues and the wiki are turned on in a new repository',
+    ({ right }) => right?.fields.issues !== false && right?.fields.wiki !== false,
+  ),
+  rule(
+    BOTH,
+    'repositories: collaborators',
+    'collaborators need an account on the new host',
+    lacksOnlyUnmapped('collaborators'),
+  ),
+  rule(
+    FORGE,
+    'repositories: website archived template collaborators',
+    'restore-repo sets no website, archived and template flags and collaborators; godwit finish does',
+    { byFinish: true },
+  ),
+  rule(BOTH, 'branches: extra', 'an open pull request from a fork gets a branch', (pair) =>
+    pair.context.pullHeads.has(String(pair.right?.fields.object)),
+  ),
+  rule(BOTH, 'other_refs: extra', 'the host has a ref for the head of each pull request', (pair) =>
+    /^refs\/pull\/\d+\//.test(pair.right!.key),
+  ),
+  rule(
+    GITHUB,
+    'other_refs: missing object',
+    'GitHub makes the refs of pull requests itself',
+    (pair) => /^refs\/(?:pull|merge-requests)\//.test(pair.left!.key),
+  ),
+  rule(
+    FORGE,
+    'wiki: extra',
+    'a wiki gets a branch master if it has none',
+    ({ right }) => right!.key === 'master',
+  ),
+  rule(
+    FORGE,
+    'lfs_objects: missing',
+    'restore-repo does not read LFS objects; godwit finish does',
+    {
+      byFinish: true,
+    },
+  ),
+  rule(
+    BOTH,
+    'labels: extra',
+    'a label that only issues still have becomes a label of the repository',
+    ({ right }) => right?.fields.color === 'ededed',
+  ),
+  rule(BOTH, 'milestones: created', 'servers do not restore when a milestone was created'),
+  rule(
+    BOTH,
+    `${ISSUES}: updated`,
+    'every edit, also one by the restore, changes the time of the last update',
+  ),
+  rule(
+    BOTH,
+    `${ISSUES}: assignees`,
+    'assignees need an account on the new host',
+    lacksOnlyUnmapped('assignees'),
+  ),
+  rule(
+    FORGE,
+    `${ISSUES}: assignees`,
+    'restore-repo does not restore assignees; godwit finish does',
+    {
+      byFinish: true,
+    },
+  ),
+  rule(
+    FORGE,
+    `${ISSUES}: dependencies pinned`,
+    'servers before 1.20 do not show dependencies and pins',
+    { isUnreadable: true, when: ({ context }) => isBefore(context.version, 20) },
+  ),
+  rule(
+    FORGE,
+    `${ISSUES}: deadline dependencies pinned`,
+    'restore-repo sets no deadlines, dependencies and pins; godwit finish does',
+    { byFinish: true },
+  ),
+  rule(FORGE, `${ISSUES}: title`, 'a title has at most 255 characters', ({ left, right }) => {
+    const [long, short] = [String(left?.fields.title), String(right?.fields.title)]
+    return [...long].length > 255 && long.startsWith(short.replace(/…$/, ''))
+  }),
+  rule(
+    FORGE,
+    'pull_requests: title',
+    'a draft is marked by WIP: in its title',
+    ({ left, right }) =>
+      left?.fields.draft === true && right?.fields.title === `WIP: ${left.fields.title}`,
+  ),
+  rule(
+    BOTH,
+    'pull_requests: head from-a-fork',
+    'the branch of a fork becomes one of the repository',
+    ({ left }) => left?.fields['from a fork'] !== false,
+  ),
+  rule(
+    BOTH,
+    'pull_requests: head head-commit from-a-fork',
+    'the commits of the pull request are not in the archive',
+    ({ left }) => left?.fields.diff === undefined,
+  ),
+  rule(BOTH, 'pull_requests: review-requests', 'review requests are not restored', ({ right }) =>
+    isEmpty(right?.fields['review requests']),
+  ),
+  rule(
+    BOTH,
+    'issue_events: missing extra actor about',
+    'events are not restored; state and lock are',
+  ),
+  rule(
+    BOTH,
+    `issue_comments ${REVIEWS}: missing`,
+    'the archive does not have the issue or pull request that it belongs to',
+    ({ left, context }) => !context.hasIssue(Number.parseInt(left!.key.slice(1), 10)),
+  ),
+  rule(
+    BOTH,
+    `${REVIEWS}: missing`,
+    'only its author may see a pending review',
+    ({ left }) => left?.fields.state === 'pending',
+  ),
+  rule(
+    BOTH,
+    'pull_request_reviews: state',
+    'a dismissed review becomes a comment',
+    ({ left, right }) => left?.fields.state === 'dismissed' && right?.fields.state === 'commented',
+  ),
+  rule(
+    FORGE,
+    'pull_request_reviews: official',
+    'a restored review does not count for the protection of its branch',
+    ({ right }) => right?.fields.official === false,
+  ),
+  rule(
+    FORGE,
+    'pull_request_reviews: extra',
+    'a comment on a line whose review or commits are not in the archive becomes a review',
+    ({ right, context }) => context.lineComments.has(right!.key),
+  ),
+  rule(
+    FORGE,
+    'pull_request_review_comments: first-line resolved',
+    'servers restore neither a range of lines nor that a thread is resolved',
+  ),
+  rule(
+    BOTH,
+    `${REVIEWS} releases: reactions`,
+    'reactions to reviews, to their comments and to releases are not restored',
+    ({ right }) => isEmpty(right?.fields.reactions),
+  ),
+  rule(
+    BOTH,
+    `${ISSUES} issue_comments ${REVIEWS} releases: author`,
+    'an original author without an account is only shown on the pages; the API has the account that restored the text',
+    {
+      isUnreadable: true,
+      // Servers before 1.17 link no account.
+      when: ({ left, context }) =>
+        isBefore(context.version, 17) || !context.isLinked(String(left?.fields.author)),
+    },
+  ),
+  rule(BOTH, 'commit_comments: missing', 'comments on commits are not restored'),
+  rule(BOTH, 'discussions: missing', 'GitHub Discussions are not restored'),
+  rule(
+    FORGE,
+    'releases: draft published',
+    'a release whose tag is not in the archive becomes a draft',
+    ({ right }) => right?.fields.draft === true,
+  ),
+  rule(
+    FORGE,
+    'releases: published',
+    'a server shows the time of the tagged commit as that of a release',
+  ),
+  rule(
+    BOTH,
+    'attachments release_assets: missing',
+    'the archive itself does not have the file',
+    ({ left }) => left!.key.startsWith('no file') || left?.fields['SHA-256'] === 'no file',
+  ),
+  rule(
+    FORGE,
+    'attachments: missing',
+    'servers before 1.19 accept no attachments of issues by their API',
+    ({ left, context }) => isBefore(context.version, 19) && left?.fields.of !== 'release',
+  ),
+  rule(
+    FORGE,
+    'attachments: missing',
+    'restore-repo does not restore attachments; godwit finish does',
+    { byFinish: true },
+  ),
+  rule(
+    FORGE,
+    'protected_branches: missing',
+    'restore-repo does not protect branches; godwit finish does',
+    { byFinish: true },
+  ),
+  rule(GITHUB, 'protected_branches attachments: missing', 'not compared with GitHub'),
+  rule(GITHUB, `${ISSUES}: deadline dependencies pinned`, 'not compared with GitHub'),
 ]
 
 /** Returns the rule by which a difference is expected, or undefined if it is not. `what` is a field, `missing` or `extra`. */
-export function knownDifference(
-  context: KnownContext,
-  kind: ComparedKind,
-  what: string,
-  left: Item | undefined,
-  right: Item | undefined,
-): Pick<Rule, 'reason' | 'isUnreadable'> | undefined {
-  const pair = { left, right, context }
-  return RULES.find(
-    ({ on, kinds, what: fields, byFinish, when = () => true }) =>
-      on.includes(context.target) &&
-      kinds.includes(kind) &&
-      fields.includes(what) &&
-      !(byFinish && context.isFinished) &&
-      when(pair),
-  )
+export function knownDifference(what: string, pair: Pair): Rule | undefined {
+  const { kind, context } = pair
+  return RULES.find((each) => {
+    const [kinds, fields] = each.what.split(': ').map((names) => names.split(' '))
+    return (
+      each.on.includes(context.target) &&
+      (kinds!.includes(kind) || kinds![0] === 'any') &&
+      fields!.includes(what.replaceAll(' ', '-')) &&
+      !(each.byFinish && context.isFinished) &&
+      (each.when?.(pair) ?? true)
+    )
+  })
 }

@@ -1,3 +1,4 @@
+import { pipeline } from 'node:stream/promises'
 import type { FormatReader } from '../../formats/format.ts'
 import { isSha } from '../../formats/gitea-dump/pull-heads.ts'
 import { digestOf } from '../../formats/github-archive/compare-manifest.ts'
@@ -19,6 +20,8 @@ export interface ReadParts {
   onProgress(step: string): void
   /** Called for each repository that cannot be compared, with the reason. */
   onFailure(fullName: string, reason: string): void
+  /** Called with sentences about what a side does not have or does not show. */
+  onNote(note: string): void
 }
 
 /** Reads everything of an archive into the spool. */
@@ -27,7 +30,7 @@ export async function readArchive(
   parts: ReadParts,
   signal: AbortSignal,
 ): Promise<void> {
-  const { side, spool, onProgress, onFailure, nameOnLeft } = parts
+  const { side, spool, onProgress, onFailure, onNote, nameOnLeft } = parts
   const digestFile = async (path: string) => {
     const found = await content.findFile(path, signal)
     return 'file' in found ? digestOf(found.file, {}, signal) : undefined
@@ -40,7 +43,10 @@ export async function readArchive(
     const name = nameOnLeft(repository.fullName)
     onProgress(`reading ${repository.fullName}`)
     if ('errors' in repository) onFailure(name, repository.errors.join('; '))
-    else await addSnapshot(name, repository.snapshot, parts, signal)
+    else {
+      for (const line of repository.missingLfs) onNote(line)
+      await addSnapshot(name, repository.snapshot, parts, signal)
+    }
   }
 }
 
@@ -50,11 +56,15 @@ export function renamed<K extends FactKind>(
   nameOnLeft: (fullName: string) => string,
 ): FactsByKind[K] {
   if ('repository' in fact) {
-    const repository = nameOnLeft(fact.repository)
-    if (!('head' in fact)) return { ...fact, repository }
-    const { head } = fact
-    const from = head.repository && nameOnLeft(head.repository)
-    return { ...fact, repository, head: { ...head, repository: from } }
+    const rename = <T extends { repository: string | null }>(value: T): T => ({
+      ...value,
+      repository: value.repository && nameOnLeft(value.repository),
+    })
+    return {
+      ...rename(fact),
+      ...('head' in fact && { head: rename(fact.head) }),
+      ...('dependsOn' in fact && { dependsOn: fact.dependsOn?.map(rename) }),
+    } as FactsByKind[K]
   }
   if (!('git' in fact)) return fact
   const [owner = '', name = ''] = nameOnLeft(`${fact.owner}/${fact.name}`).split('/')
@@ -64,7 +74,7 @@ export function renamed<K extends FactKind>(
 async function addSnapshot(
   repository: string,
   { examination }: Snapshot,
-  { side, spool, git }: ReadParts,
+  { side, spool, git, onFailure }: ReadParts,
   signal: AbortSignal,
 ): Promise<void> {
   const refsOf = (refs: readonly Ref[]) =>
@@ -74,8 +84,9 @@ async function addSnapshot(
   addRefs(spool, side, repository, refsOf(examination.wiki?.refs ?? []), 'wiki')
   for (const { path, size, from } of lfsObjects) {
     const oid = path.split('/').at(-1)!
-    const isIntact = (await digestOf(from, {}, signal)) === oid
-    if (isIntact) addLfsObject(spool, side, repository, { oid, size })
+    if ((await digestOf(from, {}, signal)) === oid)
+      addLfsObject(spool, side, repository, { oid, size })
+    else onFailure(repository, `the LFS object ${oid} is damaged`)
   }
   const heads = refsOf(refs)
   await mapConcurrent(
@@ -175,19 +186,14 @@ export async function patchId(
 ): Promise<string> {
   const running = git.start(['patch-id', '--stable'], { signal, timeoutMs: LONG_TIMEOUT_MS })
   const output = running.stdout.toArray()
-  try {
-    for await (const chunk of diff)
-      if (!running.stdin.write(chunk))
-        await new Promise((resolve) => running.stdin.once('drain', resolve))
-  } finally {
-    running.stdin.end()
-  }
+  // The reason why it cannot be read is reported below.
+  output.catch(() => {})
+  await pipeline(diff, running.stdin, { signal })
   await running.done
-  return (
-    Buffer.concat(await output)
-      .toString()
-      .split(' ')[0] || 'no changes'
-  )
+  const [id] = Buffer.concat(await output)
+    .toString()
+    .split(' ')
+  return id || 'no changes'
 }
 
 async function unlessFailed(

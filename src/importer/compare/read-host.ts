@@ -19,8 +19,6 @@ interface HostParts extends ReadParts {
   host: Host
   /** A directory for files that the caller removes. */
   scratch: string
-  /** Called with sentences about what the host does not show. */
-  onNote(note: string): void
 }
 
 /** Reads one repository of a host into the spool, after that of the archive. Returns false if the host does not have it. */

@@ -1,14 +1,13 @@
 import { batchesOf } from '../../lib/batches.ts'
 import type { Discussions } from '../discussions.ts'
-import { ForgeNotFound, ForgeRequestFailed, ForgeUnavailable } from '../forge-errors.ts'
+import { ForgeNotFound, ForgeRequestFailed } from '../forge-errors.ts'
 import type { LfsPointer } from '../snapshot.ts'
 import type { RepositoryName } from '../source.ts'
 import { normalizeForgeUrl, segment } from './client/forge-address.ts'
-import { authorizationOf, ForgeClient, type ForgeOptions } from './client/forge-client.ts'
-import { objectOf } from './client/forge-values.ts'
-import { isAtLeast, readVersion } from './client/forge-version.ts'
+import { ForgeClient, type ForgeOptions } from './client/forge-client.ts'
+import { integerIn, objectOf, objectsIn, stringIn } from './client/forge-values.ts'
+import { readVersion } from './client/forge-version.ts'
 import { GitHubClient } from './client/github-client.ts'
-import { explainConnectionError } from './client/http-response.ts'
 import { forgeDiscussions } from './discussions/forge-discussions.ts'
 
 /** A Gitea, Forgejo or GitHub that is only read, with the token of any user. Methods reject like those of Discussions. */
@@ -17,8 +16,8 @@ export interface Host {
   /** The address of its pages, without a trailing slash. */
   url: string
   discussions: Discussions
-  /** Returns whether restored content can belong to accounts. Otherwise all of it belongs to the account that restored it. */
-  linksAccounts(signal: AbortSignal): Promise<boolean>
+  /** Returns the version of Gitea, or of the Gitea that a Forgejo descends from. GitHub has the features of all versions. */
+  version(signal: AbortSignal): Promise<readonly [number, number]>
   /** Returns the object of each ref by its name, as git lists them, or undefined if there is no such repository. */
   refs(repository: RepositoryName, signal: AbortSignal): Promise<Map<string, string> | undefined>
   /** Yields the diff of a pull request, as git writes it. */
@@ -62,8 +61,8 @@ export function openHost(
     kind,
     url: pagesUrl,
     discussions: forgeDiscussions(common, { client: api }),
-    linksAccounts: async (signal) =>
-      kind === 'github' || isAtLeast((await readVersion(api, signal)).gitea, [1, 17]),
+    version: async (signal) =>
+      kind === 'github' ? [Number.POSITIVE_INFINITY, 0] : (await readVersion(api, signal)).gitea,
 
     async refs(repository, signal) {
       const path = `${pathOf(repository)}.git/info/refs?service=git-upload-pack`
@@ -85,42 +84,22 @@ export function openHost(
     },
 
     async lfsSizes(repository, objects, signal) {
+      const path = `${pathOf(repository)}.git/info/lfs/objects/batch`
+      const headers = { accept: LFS_JSON, 'content-type': LFS_JSON }
       const sizes = new Map<string, number>()
-      for (const batch of batchesOf(objects, LFS_BATCH))
-        for (const { oid, size } of await lfsBatch(repository, batch, signal)) sizes.set(oid, size)
+      for (const batch of batchesOf(objects, LFS_BATCH)) {
+        const json = { operation: 'download', transfers: ['basic'], objects: batch }
+        const request = { method: 'POST', json, headers } as const
+        const found = await pages.change(path, request, signal).catch((error: unknown) => {
+          // A server without git-lfs has none of the objects.
+          if (!(error instanceof ForgeNotFound)) throw error
+        })
+        for (const object of objectsIn(objectOf(found), 'objects'))
+          if (object.error === undefined && object.actions !== undefined)
+            sizes.set(stringIn(object, 'oid'), integerIn(object, 'size'))
+      }
       return sizes
     },
-  }
-
-  /** A server without git-lfs has none of the objects. */
-  async function lfsBatch(
-    repository: RepositoryName,
-    batch: readonly LfsPointer[],
-    signal: AbortSignal,
-  ): Promise<LfsPointer[]> {
-    const path = `${pathOf(repository)}.git/info/lfs/objects/batch`
-    const request = { operation: 'download', transfers: ['basic'], objects: batch }
-    const { token } = options
-    const response = await fetch(`${pagesUrl}${path}`, {
-      method: 'POST',
-      redirect: 'manual',
-      headers: {
-        ...{ accept: LFS_JSON, 'content-type': LFS_JSON },
-        ...(token && { authorization: authorizationOf({ token, isPassword: true }) }),
-      },
-      body: JSON.stringify(request),
-      signal,
-    }).catch((error: unknown) => {
-      signal.throwIfAborted()
-      const message = explainConnectionError(`${pagesUrl}${path}`, error)
-      throw new ForgeUnavailable(Date.now(), 'unreachable', message, { cause: error })
-    })
-    const { status } = response
-    if (status === 404) return []
-    const { objects } = objectOf(status === 200 ? await response.json() : undefined)
-    if (!Array.isArray(objects))
-      throw new ForgeRequestFailed(status, `${pagesUrl}${path} responded with status ${status}`)
-    return objects.filter(({ error, actions }) => error === undefined && actions !== undefined)
   }
 }
 

@@ -303,10 +303,7 @@ export class ForgeClient {
 
 const MAX_REASON_LENGTH = 200
 
-export const authorizationOf = ({
-  token,
-  isPassword,
-}: Pick<ForgeOptions, 'token' | 'isPassword'>): string =>
+const authorizationOf = ({ token, isPassword }: ForgeOptions): string =>
   isPassword
     ? `Basic ${Buffer.from(`x-access-token:${token}`).toString('base64')}`
     : `token ${token}`

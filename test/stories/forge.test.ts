@@ -140,6 +140,7 @@ function checkPulls(records: ReadonlyMap<string, JsonRecord[]>): void {
 const REPOSITORIES = ['ann/site', 'octo/tools', 'tern/data']
 
 let forge: FakeForge
+let site: ReturnType<typeof fillForge>['site']
 let host: GitHost
 let service: SharedService
 let commands: CommandLine
@@ -150,7 +151,7 @@ const fileCleanup = cleanupAfterFile()
 before(async () => {
   forge = await startForge()
   fileCleanup.after(() => forge.stop())
-  fillForge(forge)
+  site = fillForge(forge).site
   host = await gitHost()
   fileCleanup.after(host.remove)
   for (const name of REPOSITORIES) await host.repository(name, { files: { 'README.md': name } })
@@ -176,6 +177,37 @@ async function migrate(repositories: readonly string[], more: object = {}) {
   await writeFile(file, Buffer.from(await archive.arrayBuffer()))
   return { id, token, file }
 }
+
+test('what the forge did not return is in the archive, and every command shows it', async (t) => {
+  // Later tests export the file, and their segments are reused.
+  const { uuid } = site.issues.get(1)!.assets[0]!
+  forge.faultFor = ({ path }) =>
+    path === `/attachments/${uuid}` ? { response: { status: 404, body: {} } } : undefined
+  t.after(() => {
+    forge.faultFor = () => undefined
+  })
+  const { id, file } = await migrate(['ann/site'])
+  const example = new RegExp(`ann/site: attachments/${uuid}/[^\\n]*: missing on the forge`)
+  const { godwit } = await commandLine(t, { GODWIT_URL: service.url, GODWIT_TOKEN: tokenOf('ann') })
+  const commandsOf: Record<string, string[]> = {
+    show: ['show', file],
+    verify: ['verify', file],
+    'migration show': ['migration', 'show', String(id)],
+    convert: ['convert', file, '--to', 'github-archive', '--output', 'again.tar.gz'],
+    'show what convert wrote': ['show', 'again.tar.gz'],
+  }
+  for (const [name, args] of Object.entries(commandsOf)) {
+    const shown = await godwit(args)
+    assert.equal(shown.code, 0, shown.output)
+    assert.match(shown.output, example, name)
+    assert.match(shown.output, /1 attachment\b/, name)
+  }
+  for (const name of ['show', 'migration show']) {
+    const { stdout } = await godwit([...commandsOf[name]!, '--json'])
+    const losses = JSON.parse(String(stdout)).losses as { kind: string; count: number }[]
+    assert.equal(losses.find(({ kind }) => kind === 'attachments')?.count, 1, name)
+  }
+})
 
 test('a forge is exported to an archive that passes every check', async () => {
   const { id, token, file } = await migrate(REPOSITORIES)

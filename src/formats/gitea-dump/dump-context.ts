@@ -157,6 +157,8 @@ export function dumpReactions(context: DumpContext, reactions: readonly Reaction
     const { id, name } = context.identity(author)
     const key = `${content} ${name.toLowerCase()}`
     if (seen.has(key)) return []
+    // The server shows them as reactions of the administrator, with the name beside them.
+    if (id < 0) context.report.lost('reaction_authors')
     if (!COMMON_REACTIONS.includes(content))
       context.report.warn(
         'reactions',

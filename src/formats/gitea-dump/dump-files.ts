@@ -19,6 +19,8 @@ export async function dumpReleases(
     signal.throwIfAborted()
     const assets = await dumpAssets(context, release, index + 1, signal)
     const tag = chooseTag(context, release, refs, takenTags)
+    // The server replaces the time of a release by that of the commit of its tag.
+    context.report.lost('release_times', tag.draft ? 0 : 1, `${context.fullName}: ${tag.tag}`)
     list.add(dumpRelease(context, release, { ...tag, assets }))
   }
   list.close()

@@ -39,7 +39,9 @@ export async function dumpSettings(context: DumpContext): Promise<void> {
   dumpMilestones(context)
 }
 
-function dumpMilestones({ directory, rows, text, milestones }: DumpContext): void {
+function dumpMilestones({ directory, rows, text, milestones, report }: DumpContext): void {
+  // Newer versions restore them.
+  report.lost('milestone creation times, on servers before 1.16', milestones.size)
   const list = new YamlList(join(directory, 'milestone.yml'))
   for (const [, milestone] of rows.all<Milestone>('milestones'))
     list.add({

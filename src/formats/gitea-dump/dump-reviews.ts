@@ -50,6 +50,7 @@ export function dumpReviews(
     if (state === undefined) continue
     if (review.state === 'dismissed') report.lost('dismissals')
     report.lost('review_reactions', review.reactions.length)
+    report.lost('review_commits', review.headSha === null ? 0 : 1)
     const key = reviewKey({ review: review.id, author: review.author })
     const own = byReview.get(key) ?? []
     byReview.delete(key)
@@ -94,7 +95,7 @@ function dumpReview(
     issue_index: review.pull,
     reviewer_id: id,
     reviewer_name: name,
-    official: false,
+    official: review.official ?? false,
     commit_id: review.headSha ?? '',
     content: context.text(review.body),
     created_at: yamlTime(review.submittedAt ?? review.createdAt),

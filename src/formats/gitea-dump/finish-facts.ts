@@ -111,6 +111,7 @@ export async function dumpFinishFacts(
     topics: (topics ?? []).map((topic) => topic.name),
     people: Object.fromEntries(Array.from(people, ([old, { login }]) => [old, login])),
   })
+  count('setting', [website, archived, template].filter(Boolean).length)
   count('collaborator', collaborators.length)
   for (const { path, size } of lfsObjects)
     add({ kind: 'lfs', oid: path.split('/').at(-1)!, size, file: `git/${path}` })

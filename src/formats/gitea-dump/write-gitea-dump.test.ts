@@ -287,18 +287,43 @@ describe('a dump', () => {
   })
 
   test('reports what it cannot contain, by kind', async (t) => {
-    const { dump, news } = await scene(t)
+    const [site, ...others] = facts.repositories!
+    const [first, ...issues] = facts.issues!
+    const other = { repository: 'alice/site', kind: 'issue', number: 2 } as const
+    const due = { dueOn: '2024-02-01T00:00:00Z', dependsOn: [other], pinOrder: 1 }
+    const settings = { website: 'https://example.com', archived: true, template: true }
+    const { dump, news, place } = await scene(t, {
+      repositories: [{ ...site!, ...settings }, ...others],
+      issues: [{ ...first!, ...due }, ...issues],
+      pull_request_reviews: facts.pull_request_reviews!.map((each) => ({
+        ...each,
+        official: each.state === 'approved',
+      })),
+    })
     await dump(SITE)
-    assert.deepEqual(news.find((one) => 'leftBehind' in one)?.leftBehind, [
-      ['attachments', 1],
-      ['commit_comments', 1],
-      ['dismissals', 1],
-      ['issue_comments', 1],
-      ['issue_events', 5],
-      ['pending_review_comments', 1],
-      ['pending_reviews', 1],
-      ['review_reactions', 1],
-    ])
+    assert.deepEqual(Object.fromEntries(news.find((one) => 'leftBehind' in one)!.leftBehind), {
+      attachments: 1,
+      commit_comments: 1,
+      dismissals: 1,
+      issue_comments: 1,
+      issue_events: 5,
+      'milestone creation times, on servers before 1.16': 2,
+      pending_review_comments: 1,
+      pending_reviews: 1,
+      reaction_authors: 4,
+      release_times: 1,
+      review_commits: 4,
+      review_reactions: 1,
+    })
+    assert.match(
+      news.map((one) => ('note' in one ? one.note : '')).join('\n'),
+      /restore 3 settings, 1 collaborator, 1 attachment, 1 deadline, 1 dependency, 1 pin, 1 assignee$/m,
+    )
+    const dumped = [...readDump(place).reviews.values()].flat()
+    assert.deepEqual(
+      dumped.filter(({ official }) => official).map(({ state }) => state),
+      ['APPROVED'],
+    )
   })
 })
 

@@ -154,9 +154,10 @@ async function diffIdOf(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   if (!isSha(sha)) return undefined
-  // After the merge, the branch contains the head. What the merge was made on does not.
+  // After the merge, the branch contains the head. What the merge was made on does not. A fast-forward makes no commit.
+  const isMerged = mergedAt !== null && mergeCommit !== sha
   const bases = [
-    ...(mergedAt !== null && mergeCommit && isSha(mergeCommit) ? [`${mergeCommit}^1`] : []),
+    ...(isMerged && mergeCommit && isSha(mergeCommit) ? [`${mergeCommit}^1`] : []),
     ...(isSha(base.sha) ? [base.sha] : []),
     ...(tip ? [tip] : []),
   ]

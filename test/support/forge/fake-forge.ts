@@ -10,6 +10,7 @@ import { READ_ROUTES, REPOSITORY_READ_ROUTES } from './reading-routes.ts'
 import { type Dialect, GITEA_1_22, Renderer } from './render.ts'
 import type { RouteContext } from './responses.ts'
 import { type ForgeResponse, MAX_PAGE_SIZE, NOT_FOUND, PROXY_NOT_FOUND } from './responses.ts'
+import { restoreDump } from './restore-dump.ts'
 import { WRITE_ROUTES } from './writing-routes.ts'
 
 /** A fault that replaces or changes a response. */
@@ -171,6 +172,7 @@ async function respond(
     const asset = forge.world.findAsset(uuid)
     return asset ? sendAsset(asset, forge.dialect) : { status: 404, body: { message: 'gone' } }
   }
+  if (path === '/api/internal/restore_repo' && user.isAdmin) return restore(forge, request)
   const lfs = await handleLfs(forge, path, request, user)
   if (lfs) return lfs
   if (!path.startsWith('/api/v1/')) return NOT_FOUND
@@ -181,6 +183,14 @@ async function respond(
   if (!isKnownRequest(dialect, request.method ?? '', rest)) return PROXY_NOT_FOUND
   if (request.method !== 'GET') return write(context, rest, request)
   return read(context, rest) ?? redirectRenamed(world, path) ?? NOT_FOUND
+}
+
+async function restore({ world }: FakeForge, request: IncomingMessage): Promise<ForgeResponse> {
+  const bytes = Buffer.concat(await request.toArray())
+  const form = await readForm(bytes, request.headers['content-type'] ?? '')
+  const [directory, owner, name] = ['directory', 'owner', 'name'].map((key) => `${form.get(key)}`)
+  const failure = restoreDump(world, { directory: directory!, owner: owner!, name: name! })
+  return failure ? { status: 500, body: { err: failure } } : { body: 'success' }
 }
 
 /** Gitea 1.15 sends no name for a text, and others as UTF-8. Node decodes this header once if the response has a length. */

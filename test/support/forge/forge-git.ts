@@ -183,7 +183,7 @@ export class ForgeGit {
         CONTENT_TYPE: request.headers['content-type'] ?? '',
         GIT_PROTOCOL: String(request.headers['git-protocol'] ?? ''),
       },
-      stdio: ['pipe', 'pipe', 'inherit'],
+      stdio: ['pipe', 'pipe', 'ignore'],
     })
     const isZipped = request.headers['content-encoding'] === 'gzip'
     const body = isZipped ? request.pipe(createGunzip()) : request

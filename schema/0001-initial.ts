@@ -73,7 +73,7 @@ const accounts = (engine: Engine): string[] => [
     subject text,
     outcome text not null,
     details text not null)`,
-  ...['at', 'actor_key, at', 'actor_id, at', 'owner_id, at', 'action, at', 'subject, at'].map(
+  ...['at', 'actor_key, at', 'owner_id, at', 'action, at', 'subject, at'].map(
     (columns) => `create index audit_log_by_${columns.split(',')[0]} on audit_log (${columns})`,
   ),
   `create ${UNLOGGED[engine]}table rate_limits (

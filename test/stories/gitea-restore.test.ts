@@ -9,6 +9,7 @@ import { factsOfForge } from '../support/forge/facts-of-forge.ts'
 import { seedForge } from '../support/forge/seeded-scene.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import {
+  addLfsObject,
   DISCUSSED_FILES,
   discussedFacts,
   type Facts,
@@ -60,6 +61,7 @@ describe('a real server restores the dumps', GITEA.needed, () => {
     const people = join(folder, 'people.csv')
     await writeFile(people, `old-login,new-login,account-id\nalice,anna,${id}\n`)
     const facts: Facts = discussedFacts(await makeDiscussedRepositories(host))
+    await addLfsObject(host.path('alice/site'))
     const archive = await writeUnpackedArchive(
       join(folder, 'archive'),
       host,
@@ -246,6 +248,7 @@ describe('a real server restores the dumps', GITEA.needed, () => {
     assert.equal(finished.code, 0, finished.output)
     const comparison = await compare('--finished')
     assert.equal(comparison.code, 0, comparison.output)
+    assert.match(comparison.output, /^alice\/site +lfs_objects +1 +- +- +- +-$/m)
   })
 })
 

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
@@ -15,6 +14,7 @@ import { GITEA_1_22 } from '../support/forge/render.ts'
 import type { ForgeResponse } from '../support/forge/responses.ts'
 import { gitHost } from '../support/git-host.ts'
 import {
+  addLfsObject,
   DISCUSSED_FILES,
   discussedFacts,
   type Facts,
@@ -318,14 +318,6 @@ describe('godwit compare', () => {
     ])
   })
 })
-
-async function addLfsObject(dir: string): Promise<string> {
-  const oid = createHash('sha256').update('an LFS object').digest('hex')
-  const folder = join(dir, 'lfs/objects', oid.slice(0, 2), oid.slice(2, 4))
-  await mkdir(folder, { recursive: true })
-  await writeFile(join(folder, oid), 'an LFS object')
-  return oid
-}
 
 /** Answers git's requests for the refs of the repositories in a directory, as a host does. */
 const answerGit =

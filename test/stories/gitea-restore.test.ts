@@ -10,6 +10,7 @@ import { ForgeSeeder } from '../support/forge/forge-seeder.ts'
 import { seedForge } from '../support/forge/seeded-scene.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import {
+  addLfsObject,
   DISCUSSED_FILES,
   discussedFacts,
   type Facts,
@@ -61,6 +62,7 @@ describe('a real server restores the dumps', GITEA.needed, () => {
     const people = join(folder, 'people.csv')
     await writeFile(people, `old-login,new-login,account-id\nalice,anna,${id}\n`)
     const facts: Facts = discussedFacts(await makeDiscussedRepositories(host))
+    await addLfsObject(host.path('alice/site'))
     const archive = await writeUnpackedArchive(
       join(folder, 'archive'),
       host,
@@ -274,6 +276,7 @@ describe('a real server restores the dumps', GITEA.needed, () => {
     assert.equal(finished.code, 0, finished.output)
     const comparison = await compare('--finished')
     assert.equal(comparison.code, 0, comparison.output)
+    assert.match(comparison.output, /^alice\/site +lfs_objects +1 +- +- +- +-$/m)
   })
 })
 

@@ -72,6 +72,15 @@ export async function makeDiscussedRepositories(host: GitHost) {
   return { main, own, fork, later }
 }
 
+/** Adds an LFS object to a bare repository, and returns its oid. */
+export async function addLfsObject(dir: string): Promise<string> {
+  const oid = createHash('sha256').update('an LFS object').digest('hex')
+  const folder = join(dir, 'lfs/objects', oid.slice(0, 2), oid.slice(2, 4))
+  await mkdir(folder, { recursive: true })
+  await writeFile(join(folder, oid), 'an LFS object')
+  return oid
+}
+
 type Commits = Awaited<ReturnType<typeof makeDiscussedRepositories>>
 
 export function discussedFacts({ main, own, fork, later }: Commits): Facts {

@@ -106,8 +106,14 @@ async function readGroups(
       }
     }
     for (const kind of Object.keys(group?.facts ?? {}) as FactKind[])
-      for (const fact of group?.facts[kind] ?? [])
-        await spool.addFact(side, kind, renamed(fact, nameOnLeft), digestFile)
+      for (const fact of group?.facts[kind] ?? []) {
+        const file = 'file' in fact ? String(fact.file) : undefined
+        const digest = file === undefined ? undefined : await digestFile(file)
+        // A link to a file that the host does not have is only text.
+        if (file !== undefined && digest === undefined) continue
+        const digestOnce = async (path: string) => digest ?? digestFile(path)
+        await spool.addFact(side, kind, renamed(fact, nameOnLeft), digestOnce)
+      }
   }
 }
 

@@ -95,8 +95,6 @@ export class Spool {
     const repository =
       'repository' in fact ? fact.repository : 'git' in fact ? `${fact.owner}/${fact.name}` : ''
     const digest = 'file' in fact ? await digestFile(fact.file) : undefined
-    // A link to a file that the host does not have is only text.
-    if (side === 'right' && 'file' in fact && digest === undefined) return
     const added = kind === 'repository_files' ? 'attachments' : kind
     this.add(side, added, key, { ...fact, repository, ...('file' in fact && { digest }) })
     if ('git' in fact)

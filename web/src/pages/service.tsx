@@ -53,7 +53,8 @@ export default function ServicePage() {
         title="Service"
         about={
           <>
-            Godwit {now.version}, as of <Moment at={now.observed_at} />
+            Godwit {now.version}, as of <Moment at={now.observed_at} />.{' '}
+            <a href={linksOf(undefined).audit()}>Audit log</a>
           </>
         }
         actions={

@@ -1,4 +1,4 @@
-import { SegmentedControl } from '@primer/react'
+import { Button, SegmentedControl } from '@primer/react'
 import { useState } from 'react'
 import { Loading } from '../parts/loading.tsx'
 import { Moment } from '../parts/moment.tsx'
@@ -53,21 +53,25 @@ export default function ServicePage() {
         title="Service"
         about={
           <>
-            Godwit {now.version}, as of <Moment at={now.observed_at} />.{' '}
-            <a href={linksOf(undefined).audit()}>Audit log</a>
+            Godwit {now.version}, as of <Moment at={now.observed_at} />
           </>
         }
         actions={
-          <SegmentedControl
-            aria-label="Period of the plots"
-            onChange={(index) => setPeriod(PERIODS[index]!.period)}
-          >
-            {PERIODS.map((each) => (
-              <SegmentedControl.Button key={each.period} selected={each.period === period}>
-                {each.name}
-              </SegmentedControl.Button>
-            ))}
-          </SegmentedControl>
+          <>
+            <Button as="a" href={linksOf(undefined).audit()}>
+              Audit log
+            </Button>
+            <SegmentedControl
+              aria-label="Period of the plots"
+              onChange={(index) => setPeriod(PERIODS[index]!.period)}
+            >
+              {PERIODS.map((each) => (
+                <SegmentedControl.Button key={each.period} selected={each.period === period}>
+                  {each.name}
+                </SegmentedControl.Button>
+              ))}
+            </SegmentedControl>
+          </>
         }
       />
       {failure && <OutOfDate failure={failure} />}

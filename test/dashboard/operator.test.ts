@@ -49,7 +49,7 @@ test('only an operator sees the whole service', needsChromium, async (t) => {
   await readAuditLog(page)
   await page.getByRole('link', { name: 'Migrations' }).first().click()
   await speedUpTimers(page, 15_000)
-  await page.getByRole('link', { name: 'Service' }).click()
+  await page.getByRole('link', { name: 'Service' }).first().click()
   await section(page, 'Tokens').getByRole('row').first().waitFor()
   await page.route(/\/admin\/tokens$/, (route) => route.fulfill({ status: 500 }))
   await section(page, 'Tokens').getByText('May be out of date').waitFor()

@@ -225,6 +225,7 @@ async function startEveryState(
       migration('migration-exporting', running, '2 of 3'),
       { ...migration('confirmation', exported.id, ''), ready: openDeleteDialog },
       { name: 'service', at: '#/service', token, ready: showsText('Running exports') },
+      { name: 'audit', at: '#/audit', token, ready: showsText('Entries') },
       { name: 'service-action', at: '#/service', token, ready: openCancelDialog },
       {
         name: 'repository',

@@ -1,4 +1,4 @@
-import { SegmentedControl } from '@primer/react'
+import { Button, SegmentedControl } from '@primer/react'
 import { useState } from 'react'
 import { Loading } from '../parts/loading.tsx'
 import { Moment } from '../parts/moment.tsx'
@@ -57,16 +57,21 @@ export default function ServicePage() {
           </>
         }
         actions={
-          <SegmentedControl
-            aria-label="Period of the plots"
-            onChange={(index) => setPeriod(PERIODS[index]!.period)}
-          >
-            {PERIODS.map((each) => (
-              <SegmentedControl.Button key={each.period} selected={each.period === period}>
-                {each.name}
-              </SegmentedControl.Button>
-            ))}
-          </SegmentedControl>
+          <>
+            <Button as="a" href={linksOf(undefined).audit()}>
+              Audit log
+            </Button>
+            <SegmentedControl
+              aria-label="Period of the plots"
+              onChange={(index) => setPeriod(PERIODS[index]!.period)}
+            >
+              {PERIODS.map((each) => (
+                <SegmentedControl.Button key={each.period} selected={each.period === period}>
+                  {each.name}
+                </SegmentedControl.Button>
+              ))}
+            </SegmentedControl>
+          </>
         }
       />
       {failure && <OutOfDate failure={failure} />}

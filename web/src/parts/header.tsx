@@ -40,14 +40,9 @@ export function Header({ route }: { route: Route }) {
             Webhooks
           </NavLink>
           {user.site_admin && (
-            <>
-              <NavLink href={to.service()} isHere={section === 'service'}>
-                Service
-              </NavLink>
-              <NavLink href={to.audit()} isHere={section === 'audit'}>
-                Audit log
-              </NavLink>
-            </>
+            <NavLink href={to.service()} isHere={section === 'service'}>
+              Service
+            </NavLink>
           )}
         </nav>
       )}
@@ -66,7 +61,7 @@ export function Header({ route }: { route: Route }) {
 function sectionOf(page: Route['page']) {
   if (page.endsWith('schedule') || page === 'schedules') return 'schedules'
   if (page.endsWith('webhook') || page === 'webhooks') return 'webhooks'
-  if (page === 'service' || page === 'audit') return page
+  if (page === 'service' || page === 'audit') return 'service'
   return ['repository', 'tokens', 'not-found'].includes(page) ? undefined : 'migrations'
 }
 

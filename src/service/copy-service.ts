@@ -95,8 +95,11 @@ export async function copyService(request: CopyRequest): Promise<CopyReport> {
   const address = addressOf(request)
   await requireUnmoved(source.db, request, address)
   const mark = await ownerKey(source.db)
-  const blobs = request.blobs && (await openStores(request.from, request.blobs, mark))
+  const blobs = request.blobs && (await openStores(from, request.blobs, mark))
   const target = request.database && (await openTarget(request.database, mark, stack))
+  // Both places are checked before anything is written there.
+  if (target && !target.isCopy) await writeCopyMark(target.db, 'target', 'started', mark)
+  if (blobs?.isEmpty) await blobs.target.put(mark, [])
   const copy = { ...request, source, target, blobs }
 
   let isStopped = !isOnline && (await tryToStop(from, source.db, stack))
@@ -130,9 +133,12 @@ interface Copy extends Omit<CopyRequest, 'blobs'> {
 interface Stores {
   source: BlobStore
   target: BlobStore
+  /** Whether the target has no blobs and no owner mark yet. */
+  isEmpty: boolean
 }
 
-type OpenedTarget = Database & { config: Config }
+/** `isCopy` is set if an earlier copy of the service is replaced, which stays usable until then. */
+type OpenedTarget = Database & { config: Config; isCopy: boolean }
 
 /** Copies the rows, and the blobs that they refer to. */
 async function copyRest(copy: Copy): Promise<Omit<CopyReport, 'isMoved'>> {
@@ -158,6 +164,9 @@ async function copyRows(
 ): Promise<CopiedTable[]> {
   await using reading = await openCopySession(source, from.data, { isReadOnly: true })
   await using writing = await openCopySession(target, target.config.data, { isReadOnly: false })
+  const started = "update copies set state = 'started' where role = 'target' returning role"
+  if ((await writing.run(started)).rows.length === 0)
+    throw new UserError('a service was started on the target during the copy')
   const total = await countCopiedRows(reading)
   let done = 0
   const tables = await copyTables(reading, writing, (count) => {
@@ -269,17 +278,16 @@ async function openStores(from: Config, to: Config, mark: string): Promise<Store
   if (isSame || (!from.blobs && !to.blobs && realDirectory(from) === realDirectory(to)))
     throw new UsageError(`${blobsAddress(to)} is where the archives are already`)
   const target = await openBlobs(dataPathsOf(to, ''))
-  if ((await storedLength(target, mark)) === undefined) {
+  const isEmpty = (await storedLength(target, mark)) === undefined
+  if (isEmpty)
     for await (const _ of target.list())
       throw new UserError(
         `${blobsAddress(to)} is not empty, and no copy of this service: choose another place`,
       )
-    await target.put(mark, [])
-  }
-  return { source: await openBlobs(dataPathsOf(from, '')), target }
+  return { source: await openBlobs(dataPathsOf(from, '')), target, isEmpty }
 }
 
-/** Opens the target and marks it as an unfinished copy. Throws a UserError if it belongs to another service, or is in use. */
+/** Opens the target. Throws a UserError if it belongs to another service, or was used since it was copied. */
 async function openTarget(
   config: Config,
   mark: string,
@@ -297,8 +305,7 @@ async function openTarget(
     throw new UserError(
       `${databaseAddress(config)} is not empty, and no copy of this service that nothing has used since: choose another place`,
     )
-  await writeCopyMark(db, 'target', 'started', mark)
-  return { ...database, config }
+  return { ...database, config, isCopy: copied !== undefined }
 }
 
 /** Allows one copy at a time from or to a PostgreSQL database, and so none from a database to itself. */

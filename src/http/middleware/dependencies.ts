@@ -51,25 +51,18 @@ export function createDependencyProbes(parts: ReadinessParts): Dependency[] {
       },
     }
   }
+  const timeout = () => AbortSignal.timeout(PROBE_TIMEOUT_MS)
+  const isForWritesOnly = true as const
   return [
     { name: 'catalogue', isAvailable: async () => isCatalogueRead() },
     dependency('database', () => sql`select 1`.execute(db)),
-    dependency('blobs', () => blobs.probe({ signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) })),
-    ...(probeData ? [forWritesOnly(dependency('data', probeData))] : []),
+    dependency('blobs', () => blobs.probe({ signal: timeout() })),
+    ...(probeData ? [{ ...dependency('data', probeData), isForWritesOnly }] : []),
     ...(probeForge
-      ? [
-          forWritesOnly(
-            dependency('forge', () => probeForge(AbortSignal.timeout(PROBE_TIMEOUT_MS))),
-          ),
-        ]
+      ? [{ ...dependency('forge', () => probeForge(timeout())), isForWritesOnly }]
       : []),
   ]
 }
-
-const forWritesOnly = (dependency: Dependency): Dependency => ({
-  ...dependency,
-  isForWritesOnly: true,
-})
 
 /** Shares one probe between concurrent callers, and caches a success, so that probes do not add load to a slow store. */
 function shareProbe(probe: () => Promise<unknown>, successTtlMs: number): () => Promise<unknown> {

@@ -77,6 +77,7 @@ describe('the description of the API', () => {
       ...hooks,
       '/organizations/:organization_id/migrations',
       '/admin/migrations/:migration_id/retry',
+      '/admin/sync',
       '/user/tokens',
     ]
     const prefixed = paths.flatMap((path) => [path, `/api/v3${path}`])

@@ -71,6 +71,7 @@ async function setUpMachine(t: TestContext) {
     ...process.env,
     PATH: `${join(root, 'bin')}:${dirname(process.execPath)}:${process.env.PATH}`,
     HOME: join(root, 'home'),
+    XDG_CONFIG_HOME: '',
     GODWIT_LISTEN: listen,
   }
   return { root, pid, listen, replacePaths, env: env as Record<string, string> }
@@ -135,7 +136,13 @@ test('the README’s tour works as written in a fresh clone', needsParts, async 
   // The page shows it in a terminal of its own.
   serve.command = `bin/godwit serve > var/log 2>&1 & until curl -sf http://${listen}/readyz > var/ready; do sleep 0.1; done; grep listening var/log`
   steps.push({ command: 'kill %1; wait %1', output: '' })
-  const env = { ...process.env, HOME: folder, GODWIT_LISTEN: listen, GODWIT_CONFIG: '/dev/null' }
+  const env = {
+    ...process.env,
+    HOME: folder,
+    XDG_CONFIG_HOME: '',
+    GODWIT_LISTEN: listen,
+    GODWIT_CONFIG: '/dev/null',
+  }
   await runInShell(folder, env as Record<string, string>, steps)
 })
 

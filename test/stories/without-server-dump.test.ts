@@ -44,10 +44,7 @@ test('a dump reports what it cannot hold, and exits with 0', async (t) => {
     ['converted: alice/site', 'converted: corp/empty', 'converted: corp/quiet'],
   )
   assert.match(output, /^5 issue events +-$/m)
-  assert.match(
-    output,
-    /restore-repo cannot restore 1 attachment: see .*alice\/site\/attachments\.csv/,
-  )
+  assert.match(output, /restore-repo does not restore 1 collaborator, 1 attachment, 1 assignee$/m)
   assert.match(output, /next: run .*dumps\/restore\.sh on the server/)
   assert.match(output, /1 private repository: restore-repo would make it public/)
   assert.equal(readDump(join(folder, 'dumps/alice/site')).issues.length, 2)

@@ -98,10 +98,10 @@ function targetsOf(measured: Measured) {
   ]
 }
 
-function plotOf(measured: Measured) {
+function plotOf(measured: Measured, index: number) {
   const { name, title } = measured
   return {
-    file: `exports-${name}.svg`,
+    file: index === 0 ? 'exports.svg' : `exports-${name}.svg`,
     alt: `Seconds to export the same repositories (${name}): Godwit and its peers`,
     svg: barPlot({
       title: `Exporting ${title}: seconds`,

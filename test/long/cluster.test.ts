@@ -96,6 +96,8 @@ test('only one of the workers does the housekeeping', async () => {
     'sweeping orphans',
     'sweeping segments',
     'sweeping sessions',
+    'sweeping the audit log',
+    'sweeping tokens',
     'sweeping webhook deliveries',
   ])
   // The other tasks run at most once a minute.

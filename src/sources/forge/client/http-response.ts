@@ -79,6 +79,7 @@ const TOTAL_TIMEOUT_FACTOR = 2
  */
 export class ResponseTimeout {
   readonly #controller = new AbortController()
+  readonly signal = this.#controller.signal
   readonly #timeoutMs: number
   readonly #startedAt = performance.now()
   readonly #callerSignal: AbortSignal
@@ -91,10 +92,6 @@ export class ResponseTimeout {
     // AbortSignal.any would leak memory: the caller's signal lives for hours and would keep a reference for every request.
     callerSignal.addEventListener('abort', this.#abort, { once: true })
     if (callerSignal.aborted) this.#abort()
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal
   }
 
   /** Restarts the timeout. Called when a part of the response has arrived. */

@@ -1,6 +1,7 @@
 import { extname } from 'node:path'
 import type { AttachedTo, Attachment, Release } from '../../../records/release.ts'
 import type { FileToFetch } from '../../discussions.ts'
+import { UUID } from '../attachment-links.ts'
 import {
   authorIn,
   booleanIn,
@@ -12,7 +13,7 @@ import {
   timeOrNull,
 } from '../client/forge-values.ts'
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+const IS_UUID = new RegExp(`^${UUID}$`)
 
 /** An attachment or release asset that the forge lists or that a text links to. */
 export interface ListedFile {
@@ -27,14 +28,13 @@ export function listedFiles(entry: JsonObject, onExternal: () => void): ListedFi
   return objectsIn(entry, 'assets').flatMap((asset) => {
     const uuid = stringIn(asset, 'uuid').toLowerCase()
     // Forgejo accepts any URL as an asset. Fetching it could reach internal hosts.
-    if (stringIn(asset, 'type') === 'external' || !UUID.test(uuid)) {
+    if (stringIn(asset, 'type') === 'external' || !IS_UUID.test(uuid)) {
       onExternal()
       return []
     }
     const size = typeof asset.size === 'number' && asset.size >= 0 ? asset.size : null
-    return [
-      { uuid, name: stringIn(asset, 'name'), size, createdAt: timeOrNull(asset, 'created_at') },
-    ]
+    const createdAt = timeOrNull(asset, 'created_at')
+    return [{ uuid, name: stringIn(asset, 'name'), size, createdAt }]
   })
 }
 

@@ -79,7 +79,7 @@ export const milestoneFact = (repository: string, milestone: JsonObject): Milest
   }
 }
 
-/** Gitea's lists of users who may only merge and its file patterns are in `forgeRule` alone, because GitHub has nothing like them. */
+/** Gitea's lists of users who may only merge, and its file patterns, are only in `forgeRule`, because GitHub has no equivalent. */
 export function protectedBranchFact(repository: string, rule: JsonObject): ProtectedBranch {
   const [organization = ''] = repository.split('/')
   const { created_at, updated_at, ...forgeRule } = rule

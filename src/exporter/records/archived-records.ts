@@ -16,7 +16,7 @@ interface ArchivedRecordsParts {
   blobs: BlobStore
   repositories: readonly ExportedRepository[]
   contents: StoredContents
-  /** The URL of Godwit, which has no pages of attachments. */
+  /** The URL of Godwit's API. Records have it as their host if `--web-url` is not set. It serves no attachments. */
   api: string
   /** Returns whether the viewer of the archive may see the members of an organization. */
   maySeeMembers(organization: Organization): boolean
@@ -139,11 +139,10 @@ export class ArchivedRecords {
 
   async #readPeople(): Promise<void> {
     for (const rows of this.#rows) {
-      for await (const fact of this.#read(rows, 'organizations'))
-        this.organizations.set(
-          nameKey(fact.login),
-          this.#parts.maySeeMembers(fact) ? fact : { ...fact, members: [] },
-        )
+      for await (const fact of this.#read(rows, 'organizations')) {
+        const visible = this.#parts.maySeeMembers(fact) ? fact : { ...fact, members: [] }
+        this.organizations.set(nameKey(fact.login), visible)
+      }
       for await (const fact of this.#read(rows, 'teams')) this.#addTeam(fact)
       for await (const user of this.#read(rows, 'users')) this.#addUser(user)
       for await (const user of this.#read(rows, 'members'))

@@ -20,8 +20,8 @@ export interface BuildRowsParts {
 }
 
 /**
- * Writes all facts of a repository and its owner as one blob, with a fact for each user that they refer to. `files` has a digest of
- * the list of files in each folder, null if there are none.
+ * Writes all facts of a repository and its owner as one blob, with a fact for each user that they refer to. In the result, `files`
+ * has a digest of the list of files in each folder, or null if there are none.
  */
 export async function buildRows(
   { blobs, scratch }: BuildRowsParts,
@@ -37,11 +37,6 @@ export async function buildRows(
   const losses = new Losses()
   let access: NonNullable<Group['teams']> = []
 
-  async function addFact<K extends WrittenKind>(kind: K, fact: FactsByKind[K]): Promise<void> {
-    people.addNamed(loginsIn(kind, fact))
-    await spool.add(kind, fact)
-  }
-
   people.addUsers(owner.facts.users)
   for await (const group of groups) {
     signal.throwIfAborted()
@@ -54,7 +49,10 @@ export async function buildRows(
     access = group.teams ?? access
     for (const { kind, count, examples } of group.lost ?? []) losses.add(kind, count, ...examples)
     for (const kind of GROUP_KINDS)
-      for (const fact of group.facts[kind] ?? []) await addFact(kind, fact)
+      for (const fact of group.facts[kind] ?? []) {
+        people.addNamed(loginsIn(kind, fact))
+        await spool.add(kind, fact)
+      }
   }
   for (const each of owner.facts.organizations ?? []) {
     people.addMembers(loginsIn('organizations', each), each.login)
@@ -68,10 +66,7 @@ export async function buildRows(
   }
   for (const [kind, user] of people.all()) await spool.add(kind, user)
   const digestOf = (folder: FilesFolder) => digests.get(folder)?.digest('hex') ?? null
-  const files = {
-    attachments: digestOf('attachments'),
-    release_assets: digestOf('release_assets'),
-  }
+  const files = { attachments: digestOf('attachments'), release_assets: digestOf('release_assets') }
   return { ...(await writeRows(blobs, key, spool, signal)), files, losses: losses.all() }
 }
 

@@ -21,18 +21,20 @@ export async function uploadLfs(
 ): Promise<void> {
   const { run, fullName } = context
   for (const batch of batchesOf(objects, BATCH_SIZE)) {
+    const what = `${fullName}: ${formatCount(batch.length, 'LFS object')}`
     const listed = await requestBatch(context, 'download', batch).catch((error: unknown) => {
-      if (!(error instanceof ForgeRequestFailed) || error.status === 401) throw error
-      const why = error.status === 404 ? 'Git LFS is not enabled on the server' : error.message
-      run.failed.push(`${fullName}: ${formatCount(batch.length, 'LFS object')}: ${why}`)
+      const isOff = error instanceof ForgeRequestFailed && error.status === 404
+      const why = isOff
+        ? new ForgeRequestFailed(404, 'Git LFS is not enabled on the server')
+        : error
+      run.recordFailure(what, why)
       return []
     })
     const lacking = new Set(listed.flatMap((each) => (each.error ? stringIn(each, 'oid') : [])))
-    for (const object of batch)
-      if (lacking.has(object.oid)) {
-        const text = `${fullName}: upload LFS object ${object.oid} (${formatBytes(object.size)})`
-        await run.step('LFS objects', text, () => upload(context, object))
-      }
+    for (const object of batch.filter(({ oid }) => lacking.has(oid))) {
+      const text = `${fullName}: upload LFS object ${object.oid} (${formatBytes(object.size)})`
+      await run.step('LFS objects', text, () => upload(context, object))
+    }
   }
 }
 

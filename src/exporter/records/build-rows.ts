@@ -3,15 +3,10 @@ import { join } from 'node:path'
 import { nameKey } from '../../accounts/account.ts'
 import type { BlobStore } from '../../blobs/blob-store.ts'
 import { Losses } from '../../lib/losses.ts'
-import {
-  type FactsByKind,
-  ISSUE_TRACKER_KINDS,
-  type WrittenKind,
-} from '../../records/fact-kinds.ts'
 import { type User, unknownUser } from '../../records/people.ts'
 import { loginsIn } from '../../records/write-records.ts'
 import type { Group } from '../../sources/discussions.ts'
-import { FILES_FOLDERS, type FilesFolder, RowSpool, writeRows } from './record-rows.ts'
+import { FILES_FOLDERS, type FilesFolder, GROUP_KINDS, RowSpool, writeRows } from './record-rows.ts'
 
 export interface BuildRowsParts {
   blobs: BlobStore
@@ -69,14 +64,6 @@ export async function buildRows(
   const files = { attachments: digestOf('attachments'), release_assets: digestOf('release_assets') }
   return { ...(await writeRows(blobs, key, spool, signal)), files, losses: losses.all() }
 }
-
-/** The kinds of facts in groups, except people. */
-const GROUP_KINDS = [
-  'repositories',
-  ...ISSUE_TRACKER_KINDS,
-  'protected_branches',
-  'attachments',
-] as const satisfies WrittenKind[]
 
 /** Collects the logins that facts refer to, and the known users. */
 class PeopleCollector {

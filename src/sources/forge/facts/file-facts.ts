@@ -109,7 +109,8 @@ export function fileName(original: string): string {
 function shorten(name: string, bytes: number): string {
   if (Buffer.byteLength(name) <= bytes) return name
   const end = extname(name).slice(0, 20)
-  let start = name.slice(0, name.length - end.length)
+  // Every character has at least one byte. Without this limit, shortening a very long name would take forever.
+  let start = name.slice(0, Math.min(name.length - end.length, bytes))
   while (Buffer.byteLength(start + end) > bytes) start = [...start].slice(0, -1).join('')
   return start + end
 }

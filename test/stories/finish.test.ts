@@ -107,7 +107,7 @@ test('finish finds uploaded attachments without its journal', async (t) => {
   assert.deepEqual(finishedState(forge), state)
 })
 
-test('finish names once what an old version cannot do', async (t) => {
+test('finish names each thing that an old version cannot do once', async (t) => {
   const { forge, finish } = await startScene(t, { dialect: GITEA_1_15 })
   const { code, output } = await finish()
   assert.equal(code, 0, output)
@@ -125,7 +125,7 @@ test('finish names once what an old version cannot do', async (t) => {
   assert.deepEqual([site!.isArchived, site!.lfs], [true, [LFS_OID]])
 })
 
-test('finish keeps the times on a Forgejo, under another owner and with other people', async (t) => {
+test('finish keeps the times on a Forgejo, with another owner and another people file', async (t) => {
   const { forge, finish, folder } = await startScene(t, { dialect: FORGEJO_11 })
   const { world } = forge
   const anna = world.users.get('anna')!
@@ -148,7 +148,7 @@ test('finish keeps the times on a Forgejo, under another owner and with other pe
   assert.deepEqual(protections[0]!.push_whitelist_usernames, ['bob'])
 })
 
-test('finish uploads nothing twice if the answer to an upload is lost', async (t) => {
+test('finish uploads nothing twice if the response to an upload is lost', async (t) => {
   const { forge, finish } = await startScene(t)
   const lost = new Set<string>()
   forge.faultFor = ({ path, headers }) => {
@@ -167,7 +167,7 @@ test('finish uploads nothing twice if the answer to an upload is lost', async (t
   ])
 })
 
-test('finish goes on after refused steps, names them, and tries them again', async (t) => {
+test('finish continues after refused steps, names them, and tries them again in the next run', async (t) => {
   const { forge, finish, dumps } = await startScene(t)
   forge.faultFor = ({ path, headers }) =>
     /\/issues\/1\/assets$/.test(path) && headers['content-length']
@@ -212,7 +212,7 @@ test('finish refuses wrong arguments, tokens and directories, and changes nothin
   assert.equal(JSON.stringify(finishedState(forge)), before)
 })
 
-test('a real server is finished by restore.sh --finish', GITEA.needed, async (t) => {
+test('restore.sh --finish finishes the move on a real server', GITEA.needed, async (t) => {
   const server = await giteaServer(temporaryDirectory(t))
   t.after(() => server.stop())
   for (const name of ['anna', 'bob']) await server.addUser(name)

@@ -35,7 +35,7 @@ interface Text {
 /** What the server has of the issues, comments and releases that are changed. */
 interface Found {
   issues: Map<number, JsonObject>
-  /** Comments by `commentKey`, in the order of their ids. */
+  /** Comments by `commentKey`. */
   comments: Map<string, { id: number; updatedAt: string }[]>
   /** The ids of releases by their tags. */
   releases: Map<string, number>
@@ -105,14 +105,9 @@ async function scan(
       const second = Math.floor(Date.parse(stringIn(comment, 'created_at')) / 1000)
       const key = commentKey({ kind: 'comment', number, second, rank: 0 })
       if (!commentKeys.has(key)) continue
-      const all = [
-        ...(found.comments.get(key) ?? []),
-        { id, updatedAt: stringIn(comment, 'updated_at') },
-      ]
-      found.comments.set(
-        key,
-        all.sort((a, b) => a.id - b.id),
-      )
+      const all = found.comments.get(key) ?? []
+      found.comments.set(key, all)
+      all.push({ id, updatedAt: stringIn(comment, 'updated_at') })
     }
   for (const release of await server.list(`${path}/releases`)) {
     const [tag, id] = [stringIn(release, 'tag_name'), integerIn(release, 'id')]
@@ -243,7 +238,8 @@ function choosePlace(
     case 'issue':
       return onIssue(on.number)
     case 'comment': {
-      const comment = found.comments.get(commentKey(on))?.[on.rank]
+      const comments = found.comments.get(commentKey(on)) ?? []
+      const comment = comments.sort((a, b) => a.id - b.id)[on.rank]
       if (!comment) return missing(`its comment of #${on.number}`)
       const target = `${path}/issues/comments/${comment.id}`
       return placeAt(target, `a comment of #${on.number}`, 'commentFiles', comment.updatedAt)

@@ -37,7 +37,7 @@ interface About {
   /** Such as `migration 7`. */
   subject?: string
   /** The account to which the subject belongs, which sees the entry too. By default the actor. */
-  owner?: Pick<Account, 'id'> & Partial<Pick<Account, 'login'>>
+  owner?: (Pick<Account, 'id'> & Partial<Pick<Account, 'login'>>) | undefined
   outcome?: 'done' | 'refused'
   details?: Details
 }

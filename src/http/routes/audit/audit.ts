@@ -113,12 +113,14 @@ function filterOf(query: Record<string, unknown>): AuditFilter {
   }
   const isAction = (value: string) => auditActions.some((each) => each === value)
   const filter = {
-    ...{ actor: text('actor'), action: text('action', isAction), subject: text('subject') },
-    ...{ since: time('since'), until: time('until') },
+    actor: text('actor'),
+    action: text('action', isAction),
+    subject: text('subject'),
+    since: time('since'),
+    until: time('until'),
   }
   if (errors.length === 0) return filter
-  const resource = 'Audit' as const
-  throw new InvalidRequest(errors.map((field) => ({ resource, field, code: 'invalid' })))
+  throw new InvalidRequest(errors.map((field) => ({ resource: 'Audit', field, code: 'invalid' })))
 }
 
 /** Returns undefined for an invalid cursor: the list then begins with the newest entry. */

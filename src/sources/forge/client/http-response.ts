@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import { isCertificateCode, isTlsCode, rootCause } from '../../../lib/errno.ts'
 import { http, https } from '../../../lib/node-http.ts'
 import { ForgeRequestFailed } from '../../forge-errors.ts'
+import { objectOf } from './forge-values.ts'
 
 /** A response whose body the caller must read or discard. */
 export interface HttpResponse {
@@ -163,25 +164,23 @@ export async function readJson(
 }
 
 const MAX_ERROR_BYTES = 64 * 1024
+const DOCUMENTATION_URL = /\/api\/swagger$|^https:\/\/(?:docs|developer)\.github\.com\//
 
 /**
- * Reads the body and returns its message if it is an error of Gitea's or Forgejo's API: JSON with a message and the URL of the
- * API's documentation. Otherwise returns undefined. A body of another content type is not read.
+ * Reads the body and returns its message if it is an error of the API of Gitea, Forgejo or GitHub: JSON with a message and the URL of
+ * the API's documentation. Otherwise returns undefined. A body of another content type is not read.
  */
 export async function readForgeError(response: HttpResponse): Promise<string | undefined> {
   if (!/^application\/json\b/i.test(response.header('content-type') ?? '')) return undefined
-  const text = await readText(response, '', () => {}, MAX_ERROR_BYTES).catch((error: unknown) => {
-    if (error instanceof ForgeRequestFailed) return ''
-    throw error
-  })
   try {
-    const { message, url, documentation_url } = JSON.parse(text)
+    const text = await readText(response, '', () => {}, MAX_ERROR_BYTES)
+    const { message, url, documentation_url } = objectOf(JSON.parse(text))
     // Gitea 1.15 and GitHub call the field documentation_url, later versions of Gitea call it url.
-    const isKnown = /\/api\/swagger$|^https:\/\/(?:docs|developer)\.github\.com\//
-    const isError = typeof message === 'string' && isKnown.test(url ?? documentation_url)
-    return isError ? message : undefined
-  } catch {
-    return undefined
+    const isError = DOCUMENTATION_URL.test(String(url ?? documentation_url))
+    return isError && typeof message === 'string' ? message : undefined
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof ForgeRequestFailed) return undefined
+    throw error
   }
 }
 

@@ -12,7 +12,7 @@ import {
 import type { HttpResponse } from './http-response.ts'
 
 /** GitHub is read as this version of Gitea, which is not asked for what GitHub does not have in the same form: timelines, files of issues. */
-const AS_VERSION = '1.16.0'
+const AS_VERSION = '1.15.0'
 const PAGE_SIZE = 100
 /** GitHub has nothing like these, or only for administrators and in another form. */
 const NOT_ON_GITHUB = /^\/orgs\/|\/(?:branch_protections|teams)$/

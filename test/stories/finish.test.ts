@@ -2,35 +2,21 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import {
   finishedState,
   finishScene,
   LFS_OID,
   LFS_TEXT,
-  restoreInto,
+  startFinishScene,
+  TOKEN,
 } from '../support/finish-scene.ts'
-import { startForge } from '../support/forge/fake-forge.ts'
 import { FORGEJO_11, GITEA_1_15 } from '../support/forge/render.ts'
 import { GITEA, giteaServer } from '../support/gitea-server.ts'
 import { temporaryDirectory } from '../support/sample-repositories.ts'
 
-const TOKEN = 'canary-6f1d'
-
-async function startScene(t: TestContext, options = {}) {
-  const directory = temporaryDirectory(t)
-  const forge = await startForge({ directory, ...options })
-  t.after(() => forge.stop())
-  forge.tokens.set(TOKEN, forge.world.users.get('root')!)
-  const tokenFile = join(directory, 'token')
-  await writeFile(tokenFile, TOKEN)
-  const scene = await finishScene(t, { url: forge.url, tokenFile })
-  restoreInto(forge, scene.dumps)
-  return { ...scene, forge }
-}
-
 test('finish brings everything that restore-repo does not restore, and does nothing twice', async (t) => {
-  const { forge, finish, dumps } = await startScene(t)
+  const { forge, finish, dumps } = await startFinishScene(t)
   const before = JSON.stringify(finishedState(forge))
   const planned = await finish('--dry-run')
   assert.equal(planned.code, 0, planned.output)
@@ -97,7 +83,7 @@ test('finish brings everything that restore-repo does not restore, and does noth
 })
 
 test('finish finds uploaded attachments without its journal', async (t) => {
-  const { forge, finish, dumps } = await startScene(t)
+  const { forge, finish, dumps } = await startFinishScene(t)
   assert.equal((await finish()).code, 0)
   const state = finishedState(forge)
   await writeFile(join(dumps, 'finish.journal'), '{"step":"trunca')
@@ -108,7 +94,7 @@ test('finish finds uploaded attachments without its journal', async (t) => {
 })
 
 test('finish names each thing that an old version cannot do once', async (t) => {
-  const { forge, finish } = await startScene(t, { dialect: GITEA_1_15 })
+  const { forge, finish } = await startFinishScene(t, { dialect: GITEA_1_15 })
   const { code, output } = await finish()
   assert.equal(code, 0, output)
   assert.deepEqual(
@@ -126,7 +112,7 @@ test('finish names each thing that an old version cannot do once', async (t) => 
 })
 
 test('finish keeps the times on a Forgejo, with another owner and another people file', async (t) => {
-  const { forge, finish, folder } = await startScene(t, { dialect: FORGEJO_11 })
+  const { forge, finish, folder } = await startFinishScene(t, { dialect: FORGEJO_11 })
   const { world } = forge
   const anna = world.users.get('anna')!
   world.rename(anna, 'team')
@@ -149,7 +135,7 @@ test('finish keeps the times on a Forgejo, with another owner and another people
 })
 
 test('finish uploads nothing twice if the response to an upload is lost', async (t) => {
-  const { forge, finish } = await startScene(t)
+  const { forge, finish } = await startFinishScene(t)
   const lost = new Set<string>()
   forge.faultFor = ({ path, headers }) => {
     if (!path.endsWith('/assets') || !headers['content-length'] || lost.has(path)) return undefined
@@ -168,7 +154,7 @@ test('finish uploads nothing twice if the response to an upload is lost', async 
 })
 
 test('finish continues after refused steps, names them, and tries them again in the next run', async (t) => {
-  const { forge, finish, dumps } = await startScene(t)
+  const { forge, finish, dumps } = await startFinishScene(t)
   forge.faultFor = ({ path, headers }) =>
     /\/issues\/1\/assets$/.test(path) && headers['content-length']
       ? { response: { status: 413, body: { message: 'too large', url: 'http://x/api/swagger' } } }
@@ -188,7 +174,7 @@ test('finish continues after refused steps, names them, and tries them again in 
 })
 
 test('finish refuses wrong arguments, tokens and directories, and changes nothing', async (t) => {
-  const { forge, folder, dumps, godwit } = await startScene(t)
+  const { forge, folder, dumps, godwit } = await startFinishScene(t)
   const before = JSON.stringify(finishedState(forge))
   const wrong = join(folder, 'wrong')
   await writeFile(wrong, 'other-secret')

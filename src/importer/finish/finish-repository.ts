@@ -54,8 +54,9 @@ export async function finishRepository({
   const accountsOf = (logins: readonly string[]) => findAccounts(run, newLogins, logins)
   const context = { run, directory, settings, owner, fullName, path, repository, accountsOf }
   const change = (text: string, fields: JsonObject) => changeRepository(context, text, fields)
-  if (settings.private && !booleanIn(repository, 'private'))
-    await change('make it private', { private: true })
+  // Nothing private may be uploaded to a public repository.
+  const mustBecomePrivate = settings.private && !booleanIn(repository, 'private')
+  if (mustBecomePrivate && !(await change('make it private', { private: true }))) return
   const isArchived = booleanIn(repository, 'archived')
   if (isArchived && !settings.archived)
     return void run.failed.push(`${fullName} is archived on the server: unarchive it first`)
@@ -95,19 +96,19 @@ async function changeRepository(
   { run, fullName, path }: RepositoryContext,
   text: string,
   fields: JsonObject,
-): Promise<void> {
+): Promise<boolean> {
   const act = async () => {
     const changed = await run.server.write('PATCH', path, fields)
     for (const [name, value] of Object.entries(fields))
       if (name in changed && changed[name] !== value)
         throw new ForgeRequestFailed(200, `the server did not change ${name}`)
   }
-  await run.step('settings', `${fullName}: ${text}`, act)
+  return await run.step('settings', `${fullName}: ${text}`, act)
 }
 
 async function finishSettings(
   { run, settings, repository, path, fullName }: RepositoryContext,
-  change: (text: string, fields: JsonObject) => Promise<void>,
+  change: (text: string, fields: JsonObject) => Promise<unknown>,
 ): Promise<void> {
   const { website, template, defaultBranch, topics } = settings
   if (website !== stringIn(repository, 'website')) await change('set its website', { website })

@@ -185,13 +185,10 @@ function printComparison({ repositories, known, notes }: Comparison): void {
 const MAX_VALUE_LENGTH = 100
 
 function describe({ kind, name, outcome, fields }: Difference): string {
-  const shown = (value: Difference['fields'][number]['left']) => {
-    const text = formatValue(value)
-    return text.length > MAX_VALUE_LENGTH ? `${text.slice(0, MAX_VALUE_LENGTH)}…` : text
-  }
-  const changes = fields.map(
-    ({ field, left, right }) => `${field}: ${shown(left)} → ${shown(right)}`,
-  )
+  const changes = fields.map(({ field, left, right }) => {
+    const [from, to] = [left, right].map((value) => formatValue(value, MAX_VALUE_LENGTH))
+    return `${field}: ${from} → ${to}`
+  })
   return [`${outcome}: ${kind} ${name}`, ...changes].join('; ').replaceAll('\n', '\\n')
 }
 

@@ -236,7 +236,7 @@ class RepositoryComparison {
     ]
   }
 
-  #count(kind: ComparedKind, left: Item | undefined, right: Item | undefined): void {
+  #count(kind: ComparedKind, left?: Item, right?: Item): void {
     const difference = this.#differenceOf(kind, left, right)
     const { kinds, differences } = this.#result
     kinds[kind] ??= noCounts()
@@ -247,11 +247,7 @@ class RepositoryComparison {
     if (difference && counts[outcome] <= MAX_DIFFERENCES) differences.push(difference)
   }
 
-  #differenceOf(
-    kind: ComparedKind,
-    left: Item | undefined,
-    right: Item | undefined,
-  ): Difference | undefined {
+  #differenceOf(kind: ComparedKind, left?: Item, right?: Item): Difference | undefined {
     const { name } = (left ?? right)!
     if (!left || !right) {
       const outcome = left ? 'missing' : 'extra'
@@ -266,15 +262,11 @@ class RepositoryComparison {
     const unexpected = differing.filter(({ rule }) => rule === undefined)
     const shown = unexpected.length > 0 ? unexpected : differing
     return {
-      kind,
-      name,
-      outcome: unexpected.length > 0 ? 'changed' : 'known',
+      ...{ kind, name, outcome: unexpected.length > 0 ? 'changed' : 'known' },
       reasons: [...new Set(shown.flatMap(({ rule }) => rule?.reason ?? []))],
-      fields: shown.map(({ field }) => ({
-        field,
-        left: left.fields[field],
-        right: right.fields[field],
-      })),
+      fields: shown.map(({ field }) => {
+        return { field, left: left.fields[field], right: right.fields[field] }
+      }),
     }
   }
 
@@ -295,10 +287,9 @@ class RepositoryComparison {
     })
   }
 
-  /** Returns whether two texts differ at most in links that lead to the same, and in characters that servers cannot store. */
+  /** Returns whether two texts differ at most in links that lead to the same page, and in characters that servers cannot store. */
   #isSameText(left: string, right: string): boolean {
-    const there = this.#plainText('right', right)
-    const here = this.#plainText('left', left)
+    const [here, there] = [this.#plainText('left', left), this.#plainText('right', right)]
     if (here === there) return true
     const { right: host, left: archive, targets } = this.#shared
     if ('facts' in host) return false
@@ -310,7 +301,7 @@ class RepositoryComparison {
     return [...rewritten, moved].includes(there)
   }
 
-  /** Returns a text in which each link to an attachment is replaced by the digest of the file. */
+  /** Replaces each link to an attachment by the digest of the file, and characters that servers change. */
   #plainText(side: Side, text: string): string {
     const { spool } = this.#shared
     return text

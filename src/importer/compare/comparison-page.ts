@@ -70,5 +70,7 @@ function differenceHtml({ kind, name, outcome, reasons, fields }: Difference): H
   return html`<tr><td>${kind.replaceAll('_', ' ')}<td>${name}<td class="${outcome}">${outcome}${reasons.map((reason) => html`<br><span class="muted">${reason}</span>`)}${first ?? html`<td colspan="3">`}</tr>${more.map((cells) => html`<tr><td colspan="3">${cells}</tr>`)}`
 }
 
-export const formatValue = (value: Value): string =>
-  typeof value === 'string' ? value : JSON.stringify(value)
+export function formatValue(value: Value, maxLength = Number.POSITIVE_INFINITY): string {
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  return text.length > maxLength ? `${text.slice(0, maxLength)}…` : text
+}

@@ -8,8 +8,8 @@ import { mapConcurrent } from '../../lib/map-concurrent.ts'
 import { FACT_KINDS, type FactKind, type FactsByKind } from '../../records/fact-kinds.ts'
 import type { PullRequest } from '../../records/pull-request.ts'
 import { decodeUtf8, type Ref, resolvedRefs } from '../../sources/refs.ts'
-import type { LfsPointer, Snapshot } from '../../sources/snapshot.ts'
-import { hashKey, type Side, type Spool } from './spool.ts'
+import type { Snapshot } from '../../sources/snapshot.ts'
+import type { Side, Spool } from './spool.ts'
 
 export interface ReadParts {
   side: Side
@@ -81,12 +81,11 @@ async function addSnapshot(
     new Map(resolvedRefs(refs).map(({ ref, oid }) => [decodeUtf8(ref.name), oid]))
   const { dir, refs, lfsObjects } = examination.repository
   const oids = refsOf(refs)
-  addRefs(spool, side, repository, oids)
-  addRefs(spool, side, repository, refsOf(examination.wiki?.refs ?? []), 'wiki')
+  spool.addRefs(side, repository, oids)
+  spool.addRefs(side, repository, refsOf(examination.wiki?.refs ?? []), 'wiki')
   for (const { path, size, from } of lfsObjects) {
     const oid = path.split('/').at(-1)!
-    if ((await digestOf(from, {}, signal)) === oid)
-      addLfsObject(spool, side, repository, { oid, size })
+    if ((await digestOf(from, {}, signal)) === oid) spool.addLfsObject(side, repository, oid, size)
     else onFailure(repository, `the LFS object ${oid} is damaged`)
   }
   const pulls = pullsOf(spool, side, repository)
@@ -96,33 +95,6 @@ async function addSnapshot(
     const diff = await pullPatchId(git, dir, { ...pull, head, baseTip }, signal)
     if (diff !== undefined) spool.addDiff(side, repository, pull.number, diff)
   })
-}
-
-/** Adds the refs of a repository, or of its wiki. */
-export function addRefs(
-  spool: Spool,
-  side: Side,
-  repository: string,
-  refs: ReadonlyMap<string, string>,
-  wiki?: 'wiki',
-): void {
-  for (const [name, value] of refs) {
-    const kind = name.startsWith('refs/heads/')
-      ? 'branches'
-      : name.startsWith('refs/tags/')
-        ? 'tags'
-        : 'other_refs'
-    spool.add(side, wiki ?? kind, hashKey(name), { repository, name, value })
-  }
-}
-
-export function addLfsObject(
-  spool: Spool,
-  side: Side,
-  repository: string,
-  { oid, size }: LfsPointer,
-) {
-  spool.add(side, 'lfs_objects', hashKey(oid), { repository, name: oid, value: `${size} bytes` })
 }
 
 /** Returns what the diffs of all pull requests are read with, without their texts, which may not fit in memory. */

@@ -11,7 +11,7 @@ import {
   ForgeRequestFailed,
 } from '../../sources/forge-errors.ts'
 import type { RepositoryName } from '../../sources/source.ts'
-import { addLfsObject, addRefs, patchId, pullsOf, type ReadParts, renamed } from './read-archive.ts'
+import { patchId, pullsOf, type ReadParts, renamed } from './read-archive.ts'
 import { hashKey } from './spool.ts'
 
 interface HostParts extends ReadParts {
@@ -47,15 +47,15 @@ async function readGitData(
   const fullName = `${repository.owner}/${repository.name}`
   const name = nameOnLeft(fullName)
   const wiki = { ...repository, name: `${repository.name}.wiki` }
-  addRefs(spool, side, name, (await host.refs(repository, signal)) ?? new Map())
-  addRefs(spool, side, name, (await host.refs(wiki, signal)) ?? new Map(), 'wiki')
+  spool.addRefs(side, name, (await host.refs(repository, signal)) ?? new Map())
+  spool.addRefs(side, name, (await host.refs(wiki, signal)) ?? new Map(), 'wiki')
   // A host does not list its LFS objects, so it is asked for those of the archive.
   const objects = spool
     .factsOf('lfs_objects', 'left', name)
     .map((object) => ({ oid: object.name, size: Number.parseInt(object.value, 10) }))
     .toArray()
   for (const [oid, size] of await host.lfsSizes(repository, objects, signal))
-    addLfsObject(spool, side, name, { oid, size })
+    spool.addLfsObject(side, name, oid, size)
   for (const { number } of pullsOf(spool, side, name)) {
     // Without the commits in the archive there is nothing to compare the diff with.
     if (spool.diffOf('left', name, number) === undefined) continue

@@ -75,9 +75,25 @@ export class Spool {
     this.rows = rows
   }
 
-  add<T extends RepositoryFact>(side: Side, kind: string, key: number, fact: T): void {
+  #add<T extends RepositoryFact>(side: Side, kind: string, key: number, fact: T): void {
     const table = `${kind} ${fact.repository.toLowerCase()}`
     this.rows.add(table, key, SIDES.indexOf(side), [side, fact])
+  }
+
+  /** Adds the refs of a repository, or of its wiki. */
+  addRefs(side: Side, repository: string, refs: ReadonlyMap<string, string>, wiki?: 'wiki'): void {
+    for (const [name, value] of refs) {
+      const kind = name.startsWith('refs/heads/')
+        ? 'branches'
+        : name.startsWith('refs/tags/')
+          ? 'tags'
+          : 'other_refs'
+      this.#add(side, wiki ?? kind, hashKey(name), { repository, name, value })
+    }
+  }
+
+  addLfsObject(side: Side, repository: string, oid: string, size: number): void {
+    this.#add(side, 'lfs_objects', hashKey(oid), { repository, name: oid, value: `${size} bytes` })
   }
 
   /** Adds a fact of an archive or a host. Facts of people are not compared. `digestFile` returns the SHA-256 of an uploaded file. */
@@ -93,14 +109,14 @@ export class Spool {
       'repository' in fact ? fact.repository : 'git' in fact ? `${fact.owner}/${fact.name}` : ''
     const digest = 'file' in fact ? await digestFile(fact.file) : undefined
     const added = kind === 'repository_files' ? 'attachments' : kind
-    this.add(side, added, key, { ...fact, repository, ...('file' in fact && { digest }) })
+    this.#add(side, added, key, { ...fact, repository, ...('file' in fact && { digest }) })
     if ('git' in fact)
       for (const label of fact.labels)
-        this.add(side, 'labels', hashKey(label.name), { ...label, repository })
+        this.#add(side, 'labels', hashKey(label.name), { ...label, repository })
     if ('assets' in fact)
       for (const asset of fact.assets) {
         const found = { repository, tag: fact.tag, asset, digest: await digestFile(asset.file) }
-        this.add(side, 'release_assets', key, found)
+        this.#add(side, 'release_assets', key, found)
       }
     if ('uuid' in fact && digest !== undefined)
       this.rows.add(`uploads ${side}`, hashKey(fact.uuid.toLowerCase()), 0, digest)

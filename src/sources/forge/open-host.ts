@@ -1,38 +1,15 @@
 import { batchesOf } from '../../lib/batches.ts'
-import type { Discussions } from '../discussions.ts'
 import { ForgeNotFound, ForgeRequestFailed } from '../forge-errors.ts'
 import type { LfsPointer } from '../snapshot.ts'
 import type { RepositoryName } from '../source.ts'
 import { normalizeForgeUrl, segment } from './client/forge-address.ts'
 import { ForgeClient, type ForgeOptions } from './client/forge-client.ts'
 import { integerIn, objectOf, objectsIn, stringIn } from './client/forge-values.ts'
-import { readVersion } from './client/forge-version.ts'
+import { type ForgeVersion, readVersion } from './client/forge-version.ts'
 import { GitHubClient } from './client/github-client.ts'
 import { forgeDiscussions } from './discussions/forge-discussions.ts'
 
-/** A Gitea, Forgejo or GitHub server that is only read, with the token of any user. Methods reject like those of Discussions. */
-export interface Host {
-  kind: 'forge' | 'github'
-  /** The address of its pages, without a trailing slash. */
-  url: string
-  discussions: Discussions
-  /** Returns the version of Gitea, or of the Gitea that a Forgejo descends from. For GitHub it is later than all versions. */
-  version(signal: AbortSignal): Promise<readonly [number, number]>
-  /** Returns the object of each ref by its name, as git lists them, or undefined if there is no such repository. */
-  refs(repository: RepositoryName, signal: AbortSignal): Promise<Map<string, string> | undefined>
-  /** Yields the diff of a pull request, as git writes it. */
-  pullDiff(
-    repository: RepositoryName,
-    number: number,
-    signal: AbortSignal,
-  ): AsyncIterable<Uint8Array>
-  /** Returns the size of each of these LFS objects that the host has, by oid. Downloads none. */
-  lfsSizes(
-    repository: RepositoryName,
-    objects: readonly LfsPointer[],
-    signal: AbortSignal,
-  ): Promise<Map<string, number>>
-}
+export type Host = ReturnType<typeof openHost>
 
 /** Where GitHub stores the files of releases. */
 const GITHUB_STORAGE = ['objects', 'release-assets'].map(
@@ -43,13 +20,15 @@ const LFS_JSON = 'application/vnd.git-lfs+json'
 /** GitHub's limits are reset every hour. */
 const MAX_WAIT_MS = 65 * 60 * 1000
 
-/** Sends no request yet. Throws InvalidForgeUrl. */
+/**
+ * Opens a Gitea, Forgejo or GitHub server that is only read, with the token of any user. Sends no request yet. Throws InvalidForgeUrl;
+ * the methods reject like those of Discussions.
+ */
 export function openHost(
-  kind: Host['kind'],
+  kind: 'forge' | 'github',
   { url, token, storageOrigins = [] }: Pick<ForgeOptions, 'url' | 'token' | 'storageOrigins'>,
-): Host {
-  const { pagesUrl, apiUrl, apiPath } =
-    kind === 'github' ? githubAddresses(url) : forgeAddresses(url)
+) {
+  const { pagesUrl, apiUrl, apiPath } = addressesOf(kind, normalizeForgeUrl(url))
   const common = { token, maxWaitMs: MAX_WAIT_MS }
   const options = { ...common, url: apiUrl, apiPath }
   const api =
@@ -60,12 +39,15 @@ export function openHost(
   const pathOf = ({ owner, name }: RepositoryName) => `/${segment(owner)}/${segment(name)}`
   return {
     kind,
+    /** The address of its pages, without a trailing slash. */
     url: pagesUrl,
     discussions: forgeDiscussions(options, { client: api }),
-    version: async (signal) =>
+    /** Returns the version of Gitea, or of the Gitea that a Forgejo descends from. For GitHub it is later than all versions. */
+    version: async (signal: AbortSignal): Promise<ForgeVersion['gitea']> =>
       kind === 'github' ? [Number.POSITIVE_INFINITY, 0] : (await readVersion(api, signal)).gitea,
 
-    async refs(repository, signal) {
+    /** Returns the object of each ref by its name, as git lists them, or undefined if there is no such repository. */
+    async refs(repository: RepositoryName, signal: AbortSignal) {
       const path = `${pathOf(repository)}.git/info/refs?service=git-upload-pack`
       try {
         return await parseRefs((await pages.download(path, signal, '*/*')).body, pagesUrl)
@@ -75,7 +57,8 @@ export function openHost(
       }
     },
 
-    async *pullDiff(repository, number, signal) {
+    /** Yields the diff of a pull request, as git writes it. */
+    async *pullDiff(repository: RepositoryName, number: number, signal: AbortSignal) {
       const path = `${apiPath}/repos${pathOf(repository)}/pulls/${number}`
       const { body } =
         kind === 'github'
@@ -84,7 +67,12 @@ export function openHost(
       yield* body
     },
 
-    async lfsSizes(repository, objects, signal) {
+    /** Returns the size of each of these LFS objects that the host has, by oid. Downloads none. */
+    async lfsSizes(
+      repository: RepositoryName,
+      objects: readonly LfsPointer[],
+      signal: AbortSignal,
+    ) {
       const path = `${pathOf(repository)}.git/info/lfs/objects/batch`
       const headers = { accept: LFS_JSON, 'content-type': LFS_JSON }
       const sizes = new Map<string, number>()
@@ -104,14 +92,10 @@ export function openHost(
   }
 }
 
-const forgeAddresses = (url: string) => {
-  const pagesUrl = normalizeForgeUrl(url)
-  return { pagesUrl, apiUrl: pagesUrl, apiPath: '/api/v1' }
-}
-
 /** github.com and the tenants of ghe.com have a separate host for the API. GitHub Enterprise Server has a path. */
-function githubAddresses(given: string) {
-  const url = normalizeForgeUrl(given).replace(/\/api\/v3$/, '')
+function addressesOf(kind: 'forge' | 'github', given: string) {
+  if (kind === 'forge') return { pagesUrl: given, apiUrl: given, apiPath: '/api/v1' }
+  const url = given.replace(/\/api\/v3$/, '')
   const [, host] = /^https:\/\/(?:api\.)?(github\.com|[\w-]+\.ghe\.com)$/.exec(url) ?? []
   return host
     ? { pagesUrl: `https://${host}`, apiUrl: `https://api.${host}`, apiPath: '' }

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { type AuditEntry, allAudit } from '../accounts/audit-log.ts'
+import { type AuditEntry, type AuditFilter, allAudit } from '../accounts/audit-log.ts'
 import { auditActions } from '../lib/audit-actions.ts'
 import { UsageError } from '../lib/user-error.ts'
 import { withDatabase } from '../service/open-database.ts'
@@ -13,12 +13,7 @@ import {
   printTable,
 } from './command-line.ts'
 
-interface AuditOptions {
-  since: number
-  until?: number
-  actor?: string
-  action?: string
-  subject?: string
+interface AuditOptions extends AuditFilter {
   json?: boolean
 }
 

@@ -45,15 +45,13 @@ export async function warningOfExamination(
   return warning
 }
 
-/** Returns the repository to search: the source itself, or the copy, which knows whether it may have LFS pointers. */
-type PlaceOf = (
-  found: ExaminedRepository,
-) => Pick<ScratchRepository, 'dir'> & Partial<ScratchRepository>
+/** The source itself, or its copy, which knows whether it may have LFS pointers. */
+type SearchedRepository = Pick<ScratchRepository, 'dir'> & Partial<ScratchRepository>
 
 async function report(
   examination: Examination,
   { git, signal }: Parts,
-  placeOf: PlaceOf,
+  searchedOf: (found: ExaminedRepository) => SearchedRepository,
 ): Promise<SnapshotReport> {
   // Objects that the host lacks are no error: its own clients cannot fetch them either.
   const missing = new Map<string, LfsPointer>()
@@ -61,7 +59,7 @@ async function report(
   const exceeded: string[] = []
   for (const found of [examination.repository, examination.wiki]) {
     if (!found) continue
-    const { dir, pointerDetector } = placeOf(found)
+    const { dir, pointerDetector } = searchedOf(found)
     const search = async () => ({
       pointers:
         found.lfsPointers ??

@@ -148,7 +148,7 @@ function prepareDirectories({ to, toBlobs }: CopyOptions, data: string): void {
   if (process.getuid?.() !== 0 || !owner) return
   for (const directory of [to, toBlobs]) {
     if (directory === undefined || isBucket(directory) || existsSync(directory)) continue
-    // Every user can pass through the parents, or that user could not.
+    // The parents get the usual permissions, so that this user can pass through them.
     makeDirectory(dirname(directory))
     makeDirectory(directory, 0o700)
     chownSync(directory, owner.uid, owner.gid)

@@ -54,7 +54,7 @@ async function runFinish(
   const { owner, repository: repositories = [], dryRun: isDryRun = false } = options
   const url = await Promise.try(normalizeForgeUrl, options.forge).catch(wrong('--forge'))
   const token = await readForgeToken(options.tokenFile).catch(wrong('--token-file'))
-  const refusal = owner && accountRefusal(owner)
+  const refusal = owner === undefined ? undefined : accountRefusal(owner)
   if (refusal) throw new UsageError(`--owner ${owner}: ${refusal}`)
   const dump = resolve(name)
   if (!(await ifExists(stat(dump), 'ENOENT'))?.isDirectory())

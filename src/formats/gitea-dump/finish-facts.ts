@@ -133,10 +133,7 @@ export async function dumpFinishFacts(
       count('dependencies', dependsOn.length)
       count('pins', pinOrder ? 1 : 0)
       if (assignees.length + dependsOn.length > 0 || dueOn || pinOrder || locked)
-        add({
-          ...{ kind: 'issue', number, assignees, locked, dependsOn },
-          ...{ dueOn, pinOrder },
-        })
+        add({ kind: 'issue', number, assignees, locked, dependsOn, dueOn, pinOrder })
     }
   list.close()
   return counts
@@ -177,14 +174,12 @@ function placeOf({ rows }: DumpContext, on: AttachedTo): AttachmentPlace {
       return { kind: 'issue', number: on.number }
     case 'issue_comment': {
       const { number } = on.on
-      const seconds = rows.of<IssueComment>('comments', number).map(({ id, createdAt }) => ({
-        ...{ id, second: Math.floor(Date.parse(createdAt) / 1000) },
-      }))
-      const index = seconds.findIndex(({ id }) => id === on.id)
+      const comments = rows.of<IssueComment>('comments', number)
+      const index = comments.findIndex(({ id }) => id === on.id)
       if (index === -1) return { kind: 'issue', number }
-      const { second } = seconds[index]!
-      const rank = seconds.slice(0, index).filter((each) => each.second === second).length
-      return { kind: 'comment', number, second, rank }
+      const seconds = comments.map(({ createdAt }) => Math.floor(Date.parse(createdAt) / 1000))
+      const second = seconds[index]!
+      return { kind: 'comment', number, second, rank: index - seconds.indexOf(second) }
     }
     case 'pull_request_review':
     case 'pull_request_review_comment':

@@ -80,7 +80,7 @@ async function runFinish(
   } else {
     for (const [kind, count] of run.done)
       print(`${isDryRun ? 'would be done' : 'done'}: ${kind}: ${count}`)
-    if (run.done.size === 0) print('nothing to do: everything is there')
+    if (run.done.size + failed.length === 0) print('nothing to do: everything is there')
     for (const { reason, count } of leftOut)
       print(`left out: ${reason}${count > 1 ? ` (${count} times)` : ''}`)
     for (const line of failed) print(`failed: ${line}`)

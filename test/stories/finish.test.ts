@@ -173,6 +173,26 @@ test('finish continues after refused steps, names them, and tries them again in 
   assert.deepEqual([site!.issues[0]!.files.length, site!.isArchived], [1, true])
 })
 
+test('finish exposes nothing in a public repository, and gives no team more access than before', async (t) => {
+  const { forge, finish } = await startFinishScene(t)
+  forge.faultFor = ({ path, headers }) =>
+    /\/repos\/corp\/quiet$/.test(path) && headers['content-length']
+      ? { response: { status: 403, body: { message: 'not now', url: 'http://x/api/swagger' } } }
+      : undefined
+  const refused = await finish('--repository', 'corp/quiet')
+  assert.equal(refused.code, 1, refused.output)
+  assert.match(refused.output, /^failed: corp\/quiet: make it private: .* status 403: not now/m)
+  assert.equal(finishedState(forge).teams.length, 1)
+
+  forge.faultFor = () => undefined
+  const { world } = forge
+  world.addTeam(world.users.get('corp')!, 'birders', 'admin', []).repositories = new Set()
+  const { code, output } = await finish('--repository', 'corp/quiet')
+  assert.equal(code, 0, output)
+  assert.match(output, /^left out: corp\/quiet: the team birders has more than .* write$/m)
+  assert.deepEqual(finishedState(forge).teams[1]!.repositories, [])
+})
+
 test('finish refuses wrong arguments, tokens and directories, and changes nothing', async (t) => {
   const { forge, folder, dumps, godwit } = await startFinishScene(t)
   const before = JSON.stringify(finishedState(forge))

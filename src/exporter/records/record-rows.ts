@@ -33,7 +33,7 @@ const KINDS = [
 
 export type Kind = (typeof KINDS)[number]
 
-interface RowsByKind extends FactsByKind {
+export interface RowsByKind extends FactsByKind {
   members: User
 }
 

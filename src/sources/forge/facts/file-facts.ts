@@ -1,4 +1,5 @@
 import { extname } from 'node:path'
+import { contentTypeOf } from '../../../lib/content-types.ts'
 import type { AttachedTo, Attachment, Release } from '../../../records/release.ts'
 import type { FileToFetch } from '../../discussions.ts'
 import { UUID } from '../attachment-links.ts'
@@ -114,33 +115,3 @@ function shorten(name: string, bytes: number): string {
   while (Buffer.byteLength(start + end) > bytes) start = [...start].slice(0, -1).join('')
   return start + end
 }
-
-const TYPES: Readonly<Record<string, string>> = {
-  '.avif': 'image/avif',
-  '.csv': 'text/csv',
-  '.docx': 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
-  '.gif': 'image/gif',
-  '.gz': 'application/gzip',
-  '.jpeg': 'image/jpeg',
-  '.jpg': 'image/jpeg',
-  '.json': 'application/json',
-  '.log': 'text/plain',
-  '.md': 'text/markdown',
-  '.mov': 'video/quicktime',
-  '.mp4': 'video/mp4',
-  '.patch': 'text/x-diff',
-  '.pdf': 'application/pdf',
-  '.png': 'image/png',
-  '.pptx': 'application/vnd.openxmlformats-officedocument.presentationml.presentation',
-  '.svg': 'image/svg+xml',
-  '.tgz': 'application/gzip',
-  '.txt': 'text/plain',
-  '.webm': 'video/webm',
-  '.webp': 'image/webp',
-  '.xlsx': 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
-  '.zip': 'application/zip',
-}
-
-/** Guesses the content type from the extension. A forge sends the type only when a file is downloaded. */
-export const contentTypeOf = (name: string): string =>
-  TYPES[extname(name).toLowerCase()] ?? 'application/octet-stream'

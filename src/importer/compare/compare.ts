@@ -316,8 +316,9 @@ class RepositoryComparison {
   }
 }
 
+/** The length before the path is limited because the time would be quadratic otherwise. */
 const ATTACHMENT_LINK =
-  /(?:https?:\/\/[^\s()<>"'\\]*?)?(?:\/[\w.-]+\/[\w.-]+)?\/(?:attachments|user-attachments\/(?:assets|files))\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?![\w-])/gi
+  /(?:https?:\/\/[^\s()<>"'\\]{0,300}?)?(?:\/[\w.-]+\/[\w.-]+)?\/(?:attachments|user-attachments\/(?:assets|files))\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?![\w-])/gi
 
 /** Returns the kinds of which an archive says that it lacks some in this repository. */
 const lossesOf = ({ summary }: FormatReader, fullName: string): ReadonlySet<string> =>

@@ -2,7 +2,7 @@ import { ForgeRequestFailed, ForgeUnavailable } from '../../forge-errors.ts'
 import type { ForgeClient, ForgeResponse, Query } from './forge-client.ts'
 import { type JsonObject, objectOf } from './forge-values.ts'
 
-export interface EntryPage {
+interface EntryPage {
   /** Entries that no earlier page of this listing had. */
   entries: JsonObject[]
   /** The total of all pages, if the forge sends it. */
@@ -101,7 +101,7 @@ async function getPage(
 const tooManyPages = ({ url }: ForgeClient, { path }: Listing) =>
   new ForgeRequestFailed(200, `${url}${path} has more than ${MAX_PAGES} pages`)
 
-export interface FilteredListing extends Listing {
+interface FilteredListing extends Listing {
   /** Whether the forge may omit an unknown number of entries that this token may not see. */
   mayOmit: boolean
   /** How many entries the forge is known to omit. */

@@ -17,7 +17,7 @@ import { findIssue, issueKey, issueVersion } from './read-issue.ts'
 import { personGroup, readMetadata } from './read-metadata.ts'
 
 /** The state of a read, stored as JSON with every batch. */
-export interface ForgeCursor extends ReadState {
+interface ForgeCursor extends ReadState {
   format: typeof CURSOR_FORMAT
   /** The forge's id of the repository. It detects a new repository of the same name. */
   repositoryId: number

@@ -136,17 +136,17 @@ async function readGroup(context: IssueContext): Promise<Group> {
 /** Reads everything of an issue or pull request but its comments. */
 async function readRest(context: IssueContext) {
   const { people, fullName, issue, issueNumber, lost } = context
-  const reactions = await readReactions(context)
+  const part = `issues/${issueNumber}/reactions`
+  const listed = await listPart(context, part, { keyOf: reactionKey })
+  const reactions = reactionFacts(listed)
   const pull = isPull(issue) ? await readReviews(context) : undefined
   const timeline = await readTimeline(context, pull?.inlineComments ?? 0)
   const dependencies = await readDependencies(context, timeline)
-  people.collect([issue, timeline])
+  people.collect([issue, listed, timeline])
   await addAttachments(context, issueOrPullOf(issue), issue)
   const onSkipped = (what: string) => lost.add('issue_events', 1, `#${issueNumber}: ${what}`)
-  const events = eventFacts(
-    { repository: fullName, issue, pull: pull?.responses.pull, onSkipped },
-    timeline,
-  )
+  const eventContext = { repository: fullName, issue, pull: pull?.responses.pull, onSkipped }
+  const events = eventFacts(eventContext, timeline)
   if (events.some(({ actor }) => actor === GHOST)) people.addGhost()
   const facts: Facts = {
     ...(pull
@@ -160,13 +160,6 @@ async function readRest(context: IssueContext) {
     issue_events: events,
   }
   return { facts, timeline }
-}
-
-async function readReactions(context: IssueContext): Promise<Reaction[]> {
-  const part = `issues/${context.issueNumber}/reactions`
-  const found = await listPart(context, part, { keyOf: reactionKey })
-  context.people.collect(found)
-  return reactionFacts(found)
 }
 
 /** A timeline omits inline comments. `inlineComments` is their number. */

@@ -110,7 +110,7 @@ const GITHUB_PERMISSIONS: Readonly<Record<string, string>> = {
   owner: 'admin',
 }
 
-export interface OrganizationResponses {
+interface OrganizationResponses {
   organization: JsonObject
   members: readonly JsonObject[]
   teams: readonly { team: JsonObject; members: readonly JsonObject[] }[]

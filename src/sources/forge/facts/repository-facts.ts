@@ -12,7 +12,7 @@ import {
 import { labelColor } from './issue-facts.ts'
 import { slugOf } from './people-facts.ts'
 
-export interface RepositoryResponses {
+interface RepositoryResponses {
   repository: JsonObject
   owner: string
   name: string

@@ -22,6 +22,7 @@ import {
   addCommand,
   addSettings,
   configAsDataOwner,
+  parsed,
   printResult,
   type Table,
   withExamples,
@@ -53,33 +54,28 @@ export function accountCommands(program: Command, about: string): void {
     .action(async (login: string, { json }: JsonOption, command: Command) => {
       const config = configAsDataOwner(command)
       await withDatabase(config, async ({ db }) => {
-        const found = await findAccount(db, login)
-        if (!found) throw new UserError(`account ${login} does not exist: ${SEE_ALL}`)
+        const found = await findExisting(db, login)
         const quotas = await listQuotas(db)
         printResult({ isJson: json }, jsonOf(found, quotas), accountRows([found], quotas))
       })
     })
 
-  addAccountOptions(
-    withOwnQuota(
-      account,
-      'add <login>',
-      'add an account; `godwit sync` adds those that own repositories',
-      'godwit account add octo --type Organization',
-      'godwit account add alice --site-admin',
-    ),
+  addAccountCommand(
+    account,
+    'add <login>',
+    'add an account; `godwit sync` adds those that own repositories',
+    'godwit account add octo --type Organization',
+    'godwit account add alice --site-admin',
   ).action((login: string, options: AccountOptions, command: Command) =>
     changeAccount(login, options, configAsDataOwner(command), { isNew: true }),
   )
-  addAccountOptions(
-    withOwnQuota(
-      account,
-      'edit <login>',
-      'change the type, the rights or the quota of an account, or who may sign in as it',
-      'godwit account edit alice --site-admin',
-      'godwit account edit octo --max-archive-bytes 50G',
-      'godwit account edit alice --unbind',
-    ),
+  addAccountCommand(
+    account,
+    'edit <login>',
+    'change the type, the rights or the quota of an account, or who may sign in as it',
+    'godwit account edit alice --site-admin',
+    'godwit account edit octo --max-archive-bytes 50G',
+    'godwit account edit alice --unbind',
   )
     .option(
       '--unbind',
@@ -102,10 +98,11 @@ export function accountCommands(program: Command, about: string): void {
     .option('--json', 'print the result as JSON')
     .action(async (login: string, { json }: JsonOption, command: Command) => {
       const found = await changeDatabase(configAsDataOwner(command), async (tx, record) => {
-        const account = await findAccount(tx, login)
-        if (!account) throw new UserError(`account ${login} does not exist: ${SEE_ALL}`)
+        const account = await findExisting(tx, login)
         if (!(await removeUnusedAccount(tx, account)))
-          throw new UserError(keptMessage(account.login))
+          throw new UserError(
+            `${account.login} has tokens, repositories, members or migrations, so it is kept; \`godwit token remove\` makes it unusable`,
+          )
         await record(tx, 'account.remove', aboutAccount(account))
         return account
       })
@@ -113,14 +110,10 @@ export function accountCommands(program: Command, about: string): void {
     })
 }
 
-/** Adds a command whose option --max-archive-bytes is about one account, instead of the setting. */
-const withOwnQuota = (parent: Command, name: string, about: string, ...examples: string[]) => {
+/** Adds a command that changes an account. Its option --max-archive-bytes is about that account, and not the setting. */
+function addAccountCommand(parent: Command, name: string, about: string, ...examples: string[]) {
   const command = parent.command(name).description(about)
   return withExamples(addSettings(command, 'maxArchiveBytes'), ...examples)
-}
-
-const addAccountOptions = (command: Command): Command =>
-  command
     .addOption(new Option('--type <type>', 'type of the account').choices(accountTypes))
     .option('--site-admin', 'may see and manage migrations, locks and tokens of all accounts')
     .option(
@@ -130,23 +123,18 @@ const addAccountOptions = (command: Command): Command =>
     .option(
       '--max-archive-bytes <bytes>',
       'quota: what its archives may add up to, such as 50G; none, or default for the setting of the service',
-      parseQuota,
+      parsed('--max-archive-bytes', (text) => (text === 'default' ? text : byteLimit(text))),
     )
     .option('--json', 'print the account as JSON')
-
-function parseQuota(text: string): number | 'default' {
-  if (text === 'default') return text
-  try {
-    return byteLimit(text)
-  } catch (error) {
-    throw new UsageError(`--max-archive-bytes ${text}: ${(error as Error).message}, or default`)
-  }
 }
 
 const SEE_ALL = '`godwit account list` shows all accounts'
 
-const keptMessage = (login: string): string =>
-  `${login} has tokens, repositories, members or migrations, so it is kept; \`godwit token remove\` makes it unusable`
+async function findExisting(db: Db, login: string): Promise<Account> {
+  const account = await findAccount(db, login)
+  if (!account) throw new UserError(`account ${login} does not exist: ${SEE_ALL}`)
+  return account
+}
 
 interface JsonOption {
   json?: boolean
@@ -185,10 +173,9 @@ async function changeAccount(
     if (existing && options.unbind && !(await unbindIdentity(tx, existing, Date.now())))
       throw new UserError(`${existing.login} has not signed in by OpenID Connect or a proxy`)
     const account = await upsertAccount(tx, login, change, Date.now())
-    const { unbind, maxArchiveBytes } = options
-    if (maxArchiveBytes !== undefined)
-      await setQuota(tx, account, maxArchiveBytes === 'default' ? null : maxArchiveBytes)
-    const quota = maxArchiveBytes !== undefined && { quota: formatQuota(maxArchiveBytes) }
+    const { unbind, maxArchiveBytes: max } = options
+    if (max !== undefined) await setQuota(tx, account, max === 'default' ? null : max)
+    const quota = max !== undefined && { quota: formatQuota(max) }
     const details = { ...change, ...(unbind && { unbind }), ...quota }
     const action = isNew ? 'account.create' : 'account.update'
     await record(tx, action, { ...aboutAccount(account), details })
@@ -198,7 +185,7 @@ async function changeAccount(
   printResult({ isJson: options.json }, jsonOf(changed, quotas), accountRows([changed], quotas))
 }
 
-/** Finds an account that another command needs. `flags` are added to the suggested command that creates it. */
+/** Finds an account that another command needs. `flags` are added to the command that the error suggests. */
 export async function requireAccount(db: Db, login: string, flags = ''): Promise<Account> {
   const account = await findAccount(db, login)
   if (account) return account
@@ -222,10 +209,8 @@ const jsonOf = ({ id, login, type, siteAdmin }: Account, quotas: ReadonlyMap<num
     quotas.get(id) === Number.POSITIVE_INFINITY ? 'none' : (quotas.get(id) ?? 'default'),
 })
 
-const formatQuota = (max: number | 'default' = 'default'): string => {
-  if (max === 'default') return max
-  return max === Number.POSITIVE_INFINITY ? 'none' : formatBytes(max)
-}
+const formatQuota = (max: number | 'default' = 'default'): string =>
+  typeof max === 'string' ? max : max === Number.POSITIVE_INFINITY ? 'none' : formatBytes(max)
 
 const accountRows = (accounts: readonly Account[], quotas: ReadonlyMap<number, number>): Table => [
   ['ID', 'LOGIN', 'TYPE', 'SITE ADMIN', 'QUOTA'],

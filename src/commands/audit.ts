@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { type AuditCursor, type AuditEntry, listAudit } from '../accounts/audit-log.ts'
+import { type AuditEntry, type AuditFilter, allAudit } from '../accounts/audit-log.ts'
 import { auditActions } from '../lib/audit-actions.ts'
 import { UsageError } from '../lib/user-error.ts'
 import { withDatabase } from '../service/open-database.ts'
@@ -13,12 +13,7 @@ import {
   printTable,
 } from './command-line.ts'
 
-interface AuditOptions {
-  since: number
-  until?: number
-  actor?: string
-  action?: string
-  subject?: string
+interface AuditOptions extends AuditFilter {
   json?: boolean
 }
 
@@ -44,20 +39,14 @@ export function auditCommand(program: Command, about: string): void {
     .action(({ json, ...filter }: AuditOptions, command: Command) =>
       withDatabase(configAsDataOwner(command), async ({ db }) => {
         const rows: string[][] = []
-        for (let from: AuditCursor | undefined; ; ) {
-          const entries = await listAudit(db, filter, { from, limit: BATCH_SIZE + 1 })
-          from = entries[BATCH_SIZE]
-          for (const entry of entries.slice(0, BATCH_SIZE))
+        for await (const entries of allAudit(db, filter))
+          for (const entry of entries)
             if (json) printJsonLine(entryJson(entry))
             else rows.push(entryRow(entry))
-          if (!from) break
-        }
         if (!json) printTable([TITLES, ...rows], 'no entries')
       }),
     )
 }
-
-const BATCH_SIZE = 500
 
 function parseTime(text: string): number {
   if (/^\d{4}-\d\d-\d\d/.test(text) && !Number.isNaN(Date.parse(text))) return Date.parse(text)

@@ -66,6 +66,18 @@ export const parseId =
     throw new UsageError(`'${text}' is not a ${what} ID (a number, such as 7)`)
   }
 
+/** Returns the parser of an option. Its error names the option and, unless that may contain a password, the value. */
+export const parsed =
+  <T>(flag: string, read: (text: string) => T, { isSecret = false } = {}) =>
+  (text: string): T => {
+    try {
+      return read(text)
+    } catch (error) {
+      const named = isSecret ? flag : `${flag} ${text}`
+      throw new UsageError(`${named}: ${(error as Error).message}`, { cause: error })
+    }
+  }
+
 export const idArgument = (what: string) => ['<id>', `ID of the ${what}`, parseId(what)] as const
 
 const examples = new WeakMap<Command, readonly string[]>()

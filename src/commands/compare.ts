@@ -1,13 +1,14 @@
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { type Command, Option } from 'commander'
 import type { FormatReader } from '../formats/format.ts'
-import { parsePeopleCsv } from '../formats/people.ts'
+import { type PeopleMap, parsePeopleCsv } from '../formats/people.ts'
 import { Report } from '../formats/report.ts'
 import { createGit } from '../git/git.ts'
 import { type Comparison, compare, type Difference, OUTCOMES } from '../importer/compare/compare.ts'
-import { comparisonPage } from '../importer/compare/comparison-page.ts'
+import { comparisonPage, formatValue } from '../importer/compare/comparison-page.ts'
 import { openReader } from '../importer/convert.ts'
 import { withWriteContext } from '../lib/disk-errors.ts'
 import { invalidNameReason } from '../lib/names.ts'
@@ -17,7 +18,7 @@ import { InvalidForgeUrl } from '../sources/forge/client/forge-address.ts'
 import { readForgeToken } from '../sources/forge/forge-token.ts'
 import { type Host, openHost } from '../sources/forge/open-host.ts'
 import { archiveOpener } from './archive-file.ts'
-import { refuseExistingFile, writeFileAtomically } from './atomic-file.ts'
+import { requireWritableDirectory, writeFileAtomically } from './atomic-file.ts'
 import {
   addSettings,
   print,
@@ -81,31 +82,33 @@ async function runCompare(
   signal: AbortSignal,
 ): Promise<void> {
   const { git: program, searchPath, forgeStorageOrigins = [] } = readCommandConfig(command)
-  const { owner = '', html, finished = false } = options
+  const { owner = '', html, finished: isFinished = false } = options
   const reason = owner === '' ? undefined : invalidNameReason(owner)
   if (reason) throw new UsageError(`--owner ${owner}: ${reason}`)
   const host = await hostOf(options, forgeStorageOrigins)
   if ((host === undefined) === (other === undefined))
     throw new UsageError('compare needs an archive and either another archive, --forge or --github')
-  if (html !== undefined) await refuseExistingFile(html, false)
+  if (html !== undefined && existsSync(html)) throw new UserError(`--html: ${html} exists already`)
+  if (html !== undefined) await requireWritableDirectory(dirname(html), html)
   await using temporary = await temporaryDirectory(join(tmpdir(), 'godwit-compare-'))
   const scratch = temporary.path
   const git = createGit({ program, searchPath, home: join(scratch, 'git-home') })
   using progress = progressLine(process.stderr)
   using resources = new DisposableStack()
   const report = new Report((text) => progress.print(`warning: ${text}`))
-  const people = await readPeople(options.people, report)
-  const names = { owner, people: new Map(people), projects: new Map(), wanted: new Set<string>() }
+  // Readers of GitLab exports add the usernames of those whom the file has by id or e-mail address.
+  const people = new Map(await readPeople(options.people, report))
   const read = async (name: string, folder: string): Promise<FormatReader> => {
     progress.update(undefined, `reading ${name}`)
     const open = await archiveOpener(name)
-    const parts = { ...names, git, report, resources, name }
-    return openReader(open(), join(scratch, folder), parts, signal)
+    const parts = { owner, people, projects: new Map(), wanted: new Set<string>() }
+    const work = join(scratch, folder)
+    return openReader(open(), work, { ...parts, git, report, resources, name }, signal)
   }
   const result = await withWriteContext(scratch, async () =>
     compare(
       {
-        ...{ git, people, owner, scratch, isFinished: finished },
+        ...{ git, people, owner, scratch, isFinished },
         left: await read(archive, 'left'),
         right: host ?? (await read(other!, 'right')),
         onProgress: (step) => progress.update(undefined, step),
@@ -116,18 +119,13 @@ async function runCompare(
   report.end()
   progress.update(undefined, '')
   const titles = { left: archive, right: host?.url ?? other! }
-  const found = { ...titles, ...result, known: Object.fromEntries(result.known) }
-  if (options.json) printJson({ ...found, isComplete: undefined, complete: result.isComplete })
-  else printComparison(result)
+  if (options.json) {
+    const { isComplete, known, ...rest } = result
+    printJson({ ...titles, ...rest, known: Object.fromEntries(known), complete: isComplete })
+  } else printComparison(result)
   if (html !== undefined) {
     const page = Buffer.from(comparisonPage(result, titles, new Date()))
-    await writeFileAtomically(
-      html,
-      (async function* () {
-        yield page
-      })(),
-      { force: false, signal },
-    )
+    await writeFileAtomically(html, [page], { force: false, signal })
   }
   if (!result.isComplete) throw new UserError(describeFailure(result))
 }
@@ -141,24 +139,25 @@ async function hostOf(
     if (tokenFile !== undefined) throw new UsageError('--token-file needs --forge or --github')
     return undefined
   }
+  const [kind, option] =
+    forge === undefined ? (['github', '--github'] as const) : (['forge', '--forge'] as const)
   try {
     const token = tokenFile === undefined ? '' : await readForgeToken(tokenFile)
-    return openHost(forge === undefined ? 'github' : 'forge', { url, token, storageOrigins })
+    return openHost(kind, { url, token, storageOrigins })
   } catch (error) {
-    if (error instanceof InvalidForgeUrl)
-      throw new UsageError(`${forge === undefined ? '--github' : '--forge'}: ${error.message}`)
-    throw new UserError(`--token-file: ${(error as Error).message}`, { cause: error })
+    const mistaken = error instanceof InvalidForgeUrl ? option : '--token-file'
+    throw new UsageError(`${mistaken}: ${(error as Error).message}`, { cause: error })
   }
 }
 
-async function readPeople(file: string | undefined, report: Report) {
+async function readPeople(file: string | undefined, report: Report): Promise<PeopleMap> {
   if (file === undefined) return new Map()
   const { people, warnings } = parsePeopleCsv(await readFile(file, 'utf8'), invalidNameReason)
   for (const warning of warnings) report.warn('people', `${file}, ${warning}`)
   return people
 }
 
-/** How many differences of a repository are printed. The page and the JSON have more. */
+/** How many differences of a repository are printed. The page and the JSON list more. */
 const MAX_SHOWN = 20
 
 function printComparison({ repositories, known, notes }: Comparison): void {
@@ -177,34 +176,28 @@ function printComparison({ repositories, known, notes }: Comparison): void {
   for (const { left, differences } of repositories) {
     const unexpected = differences.filter(({ outcome }) => outcome !== 'known')
     for (const each of unexpected.slice(0, MAX_SHOWN)) print(`${left}: ${describe(each)}`)
-    const more = unexpected.length - MAX_SHOWN
-    if (more > 0) print(`${left}: and ${more} more: see --html or --json`)
+    if (unexpected.length > MAX_SHOWN) print(`${left}: there are more: see --html or --json`)
   }
   for (const [reason, count] of known) print(`known: ${count}: ${reason}`)
   for (const note of notes) print(`note: ${note}`)
 }
 
-const MAX_VALUE = 100
+const MAX_VALUE_LENGTH = 100
 
 function describe({ kind, name, outcome, fields }: Difference): string {
-  const shown = (value: unknown) => {
-    const text = typeof value === 'string' ? value : JSON.stringify(value)
-    return text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}…` : text
-  }
-  const changes = fields.map(
-    ({ field, left, right }) => `${field}: ${shown(left)} → ${shown(right)}`,
-  )
+  const changes = fields.map(({ field, left, right }) => {
+    const [from, to] = [left, right].map((value) => formatValue(value, MAX_VALUE_LENGTH))
+    return `${field}: ${from} → ${to}`
+  })
   return [`${outcome}: ${kind} ${name}`, ...changes].join('; ').replaceAll('\n', '\\n')
 }
 
 function describeFailure({ totals, repositories }: Comparison): string {
   const failed = repositories.filter(({ failure }) => failure !== undefined).length
   const { changed, missing, extra } = totals
-  const parts = [
-    ...Object.entries({ changed, missing, extra }).flatMap(([what, n]) =>
-      n > 0 ? `${n} ${what}` : [],
-    ),
-    ...(failed > 0 ? [`${formatCount(failed, 'repository', 'repositories')} not compared`] : []),
-  ]
+  const parts = Object.entries({ changed, missing, extra })
+    .filter(([, count]) => count > 0)
+    .map(([outcome, count]) => `${count} ${outcome}`)
+  if (failed > 0) parts.push(`${formatCount(failed, 'repository', 'repositories')} not compared`)
   return `the two sides differ: ${parts.join(', ')}`
 }

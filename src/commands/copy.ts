@@ -1,4 +1,5 @@
 import { chownSync, existsSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { type Command, Option } from 'commander'
 import { removeCopyMarks } from '../db/copy-marks.ts'
 import { makeDirectory } from '../lib/make-directory.ts'
@@ -18,6 +19,7 @@ import { bucketAddress, path, postgresAddress } from '../settings/config-values.
 import {
   addCommand,
   isoTime,
+  parsed,
   print,
   printJson,
   printMessage,
@@ -52,12 +54,12 @@ export function copyCommand(program: Command, about: string): void {
     .option(
       '--from <DIR>',
       'copy the service in this data directory, such as a backup, instead of that of the settings',
-      parser('--from', path),
+      parsed('--from', path),
     )
     .option(
       '--to <DIR>',
       'new data directory: for the archives, and for the database',
-      parser('--to', path),
+      parsed('--to', path),
     )
     .addOption(
       new Option(
@@ -65,12 +67,12 @@ export function copyCommand(program: Command, about: string): void {
         'new PostgreSQL; without --to and --to-blobs, the archives stay where they are',
       )
         .env('GODWIT_TO_DATABASE_URL')
-        .argParser(parser('--to-database-url', postgresAddress)),
+        .argParser(parsed('--to-database-url', postgresAddress, { isSecret: true })),
     )
     .option(
       '--to-blobs <PLACE>',
       'new place of the archives: s3://BUCKET/PREFIX or a data directory; alone, the database stays where it is',
-      parser('--to-blobs', blobsPlace),
+      parsed('--to-blobs', (text) => (isBucket(text) ? bucketAddress(text) : path(text))),
     )
     .option('--online', 'copy the state of one moment while the service runs; keeps the source')
     .option('--keep-source', 'do not mark the source as moved')
@@ -89,37 +91,29 @@ export function copyCommand(program: Command, about: string): void {
     )
 }
 
-/** Returns the parser of an option. Its error does not repeat the value, which may contain a password. */
-const parser = (flag: string, read: (text: string) => string) => (text: string) => {
-  try {
-    return read(text)
-  } catch (error) {
-    throw new UsageError(`${flag}: ${(error as Error).message}`, { cause: error })
-  }
-}
-
-const blobsPlace = (text: string) => (text.startsWith('s3:') ? bucketAddress(text) : path(text))
+const isBucket = (place: string): boolean => place.startsWith('s3:')
 
 async function run(options: CopyOptions, command: Command, signal: AbortSignal): Promise<void> {
-  const { json = false, unmarkSource, verify } = options
-  const isAnyTarget = options.to ?? options.toDatabaseUrl ?? options.toBlobs
-  if ((isAnyTarget === undefined) !== (unmarkSource === true))
+  const { online: isOnline = false, keepSource = false, unmarkSource, verify } = options
+  const hasTarget = (options.to ?? options.toDatabaseUrl ?? options.toBlobs) !== undefined
+  if (unmarkSource && hasTarget)
+    throw new UsageError('--unmark-source copies nothing: leave out the options that say where to')
+  if (!unmarkSource && !hasTarget)
     throw new UsageError('say where to copy: --to DIR, --to-database-url URL or --to-blobs PLACE')
   const settings = readServiceConfig(command)
   const from = options.from === undefined ? settings : inDirectory(settings, options.from)
   prepareDirectories(options, from.data)
   switchUserToOwnerOf(from.data)
   if (unmarkSource) return unmark(from)
-  const { isOnline = false, keepSource = false } = { ...options, isOnline: options.online }
   const targets = targetsOf(options, from)
   let report: CopyReport
   {
     using line = progressLine(process.stderr)
-    const onProgress = progressReporter((fraction, text) => line.update(fraction, text))
+    const onProgress = progressReporter(line)
     const request = { from, ...targets, isOnline, keepSource, isFull: verify === 'full' }
     report = await copyService({ ...request, signal, onProgress })
   }
-  if (json) printJson(reportJson(report))
+  if (options.json) printJson(reportJson(report))
   else printReport(report, addressOf(targets), isOnline)
   const damaged = report.blobs?.damaged ?? []
   if (damaged.length > 0)
@@ -141,11 +135,11 @@ function targetsOf(
   { to, toDatabaseUrl, toBlobs }: CopyOptions,
   from: Config,
 ): Pick<CopyRequest, 'database' | 'blobs'> {
-  const isBucket = toBlobs?.startsWith('s3:')
-  const stores = isBucket ? { ...from, blobs: toBlobs } : toBlobs && inDirectory(from, toBlobs)
   const directory = to === undefined ? undefined : inDirectory(from, to)
-  const postgres = toDatabaseUrl === undefined ? undefined : { ...from, databaseUrl: toDatabaseUrl }
-  return { database: postgres ?? directory, blobs: stores || directory }
+  const database = toDatabaseUrl === undefined ? directory : { ...from, databaseUrl: toDatabaseUrl }
+  if (toBlobs === undefined) return { database, blobs: directory }
+  const blobs = isBucket(toBlobs) ? { ...from, blobs: toBlobs } : inDirectory(from, toBlobs)
+  return { database, blobs }
 }
 
 /** As root, creates missing directories for the owner of the source, because the command then runs as that user. */
@@ -153,30 +147,26 @@ function prepareDirectories({ to, toBlobs }: CopyOptions, data: string): void {
   const owner = statSync(data, { throwIfNoEntry: false })
   if (process.getuid?.() !== 0 || !owner) return
   for (const directory of [to, toBlobs]) {
-    if (directory === undefined || directory.startsWith('s3:') || existsSync(directory)) continue
+    if (directory === undefined || isBucket(directory) || existsSync(directory)) continue
+    // The parents get the usual permissions, so that this user can pass through them.
+    makeDirectory(dirname(directory))
     makeDirectory(directory, 0o700)
     chownSync(directory, owner.uid, owner.gid)
   }
 }
 
 async function unmark(config: Config): Promise<void> {
-  const database = await openDatabase(config, { mustExist: true, copiedAs: 'source' })
-  try {
-    await removeCopyMarks(database.db, 'source', 'blobs')
-  } finally {
-    await database.close()
-  }
+  const { db, close } = await openDatabase(config, { mustExist: true, copiedAs: 'source' })
+  await removeCopyMarks(db, 'source', 'blobs').finally(close)
   print('this service can be used again: make sure that its copy is not used as well')
 }
 
 const UPDATE_INTERVAL_MS = 200
 
-/** Returns a function that shows the progress with the time left, which follows from what was copied in this step so far. */
-function progressReporter(
-  show: (fraction: number | undefined, text: string) => void,
-): (progress: CopyProgress) => void {
+/** Returns a function that shows the progress, and the time left at the rate of the current step so far. */
+function progressReporter(line: ReturnType<typeof progressLine>) {
   let [step, startedAt, shownAt] = ['', 0, 0]
-  return ({ done, total, found, ...progress }) => {
+  return ({ done, total, found, ...progress }: CopyProgress): void => {
     const now = performance.now()
     if (step !== progress.step) [step, startedAt] = [progress.step, now]
     if (now - shownAt < UPDATE_INTERVAL_MS) return
@@ -185,7 +175,7 @@ function progressReporter(
     const rate = (done - found) / (now - startedAt)
     const left = rate > 0 ? `, ${formatDuration((total - done) / rate / 1000)} left` : ''
     const fraction = total === 0 ? undefined : done / total
-    show(fraction, `${step}: ${format(done)} of ${format(total)}${left}`)
+    line.update(fraction, `${step}: ${format(done)} of ${format(total)}${left}`)
   }
 }
 
@@ -200,7 +190,8 @@ function printReport(report: CopyReport, address: string, isOnline: boolean): vo
     rows.push([`archives, ${formatBytes(bytes)}`, formatNumber(count), compared])
   }
   printTable([['COPIED', 'COUNT', 'DIGEST'], ...rows])
-  print(`copied to ${address}; source and copy are the same, and all other tables are empty`)
+  const others = tables.length > 0 ? '; tables that are not listed are empty' : ''
+  print(`copied to ${address}, and compared with the source${others}`)
   if (isOnline) print(`the copy has everything up to ${isoTime(asOf)}, and no later change`)
   if (unfinishedMigrations > 0)
     print(

@@ -52,12 +52,10 @@ async function runFinish(
   signal: AbortSignal,
 ): Promise<void> {
   const { owner, repository: repositories = [], dryRun: isDryRun = false } = options
-  const url = usage('--forge', () => normalizeForgeUrl(options.forge))
+  const url = await Promise.try(normalizeForgeUrl, options.forge).catch(wrong('--forge'))
+  const token = await readForgeToken(options.tokenFile).catch(wrong('--token-file'))
   const refusal = owner === undefined ? undefined : accountRefusal(owner)
   if (refusal) throw new UsageError(`--owner ${owner}: ${refusal}`)
-  const token = await readForgeToken(options.tokenFile).catch((error: Error) => {
-    throw new UsageError(`--token-file: ${error.message}`, { cause: error })
-  })
   const dump = resolve(name)
   if (!(await ifExists(stat(dump), 'ENOENT'))?.isDirectory())
     throw new UsageError(`${name} is not a directory that convert --to gitea-dump wrote`)
@@ -76,13 +74,13 @@ async function runFinish(
   progress.update(undefined, '')
   const { failed } = run
   const leftOut = Array.from(run.leftOut, ([reason, count]) => ({ reason, count }))
-  const done = Object.fromEntries(run.done)
-  if (options.json)
+  if (options.json) {
+    const done = Object.fromEntries(run.done)
     printJson({ server: url, dry_run: isDryRun, done, left_out: leftOut, failed, steps })
-  else {
+  } else {
     for (const [kind, count] of run.done)
       print(`${isDryRun ? 'would be done' : 'done'}: ${kind}: ${count}`)
-    if (run.done.size === 0) print('nothing to do: everything is there')
+    if (run.done.size + failed.length === 0) print('nothing to do: everything is there')
     for (const { reason, count } of leftOut)
       print(`left out: ${reason}${count > 1 ? ` (${count} times)` : ''}`)
     for (const line of failed) print(`failed: ${line}`)
@@ -94,18 +92,15 @@ async function runFinish(
 }
 
 async function readPeople(file: string): Promise<Map<string, string>> {
-  const text = await readFile(file, 'utf8').catch((error: Error) => {
-    throw new UsageError(`--people: ${error.message}`, { cause: error })
-  })
+  const text = await readFile(file, 'utf8').catch(wrong('--people'))
   const { people, warnings } = parsePeopleCsv(text, accountRefusal)
   for (const warning of warnings) printMessage(`warning: ${file}, ${warning}`)
   return new Map(Array.from(people, ([old, { login }]) => [old, login]))
 }
 
-function usage<T>(option: string, read: () => T): T {
-  try {
-    return read()
-  } catch (error) {
-    throw new UsageError(`${option}: ${(error as Error).message}`, { cause: error })
+/** Returns a function that throws an error of the value of an option as UsageError. */
+const wrong =
+  (option: string) =>
+  (error: Error): never => {
+    throw new UsageError(`${option}: ${error.message}`, { cause: error })
   }
-}

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { findAccount } from '../accounts/account-store.ts'
 import { audited } from '../accounts/audit-log.ts'
 import { createGit } from '../git/git.ts'
 import { isFullName } from '../lib/names.ts'
@@ -75,7 +76,11 @@ function addRemoveCommand(lock: Command): void {
             { owner, name },
             {
               forget,
-              alsoWrite: (tx) => record(tx, 'lock.release', { subject: `repository ${fullName}` }),
+              alsoWrite: async (tx) =>
+                record(tx, 'lock.release', {
+                  subject: `repository ${fullName}`,
+                  owner: await findAccount(tx, owner),
+                }),
             },
           ),
         )

@@ -15,6 +15,7 @@ import {
 } from './client-command.ts'
 import {
   formatTime,
+  parsed,
   parseId,
   printResult,
   printTable,
@@ -68,17 +69,6 @@ function addTiming(command: Command): Command {
     )
     .option('--keep <N>', 'how many archives to keep', parsed('--keep', wholeNumber(1, 999_999)))
 }
-
-/** Returns the parser of an option's value, whose error names the option. */
-const parsed =
-  <T>(flag: string, read: (text: string) => T) =>
-  (text: string): T => {
-    try {
-      return read(text)
-    } catch (error) {
-      throw new UsageError(`${flag} ${text}: ${(error as Error).message}`)
-    }
-  }
 
 function timeOfDay(text: string): string {
   if (/^([01]\d|2[0-3]):[0-5]\d$/.test(text)) return text

@@ -20,6 +20,7 @@ import {
   configAsDataOwner,
   idArgument,
   isoTime,
+  parsed,
   printAndFlush,
   printResult,
   withExamples,
@@ -40,7 +41,7 @@ export function tokenCommands(program: Command, about: string): void {
     .option(
       '--expires <duration>',
       'how long the token is valid, such as 90d; 0 for no expiry',
-      parseLifetime,
+      parsed('--expires', durationOrZero),
       0,
     )
     .option('--json', 'print the token and its properties as JSON')
@@ -171,11 +172,3 @@ async function createToken(
 
 const notAUser = (login: string) =>
   `${login} is an organization: create a token for a user who administers its repositories`
-
-function parseLifetime(text: string): number {
-  try {
-    return durationOrZero(text)
-  } catch (error) {
-    throw new UsageError(`--expires ${text}: ${(error as Error).message}`)
-  }
-}

@@ -2,6 +2,12 @@ import { UserError } from '../lib/user-error.ts'
 import type { Db } from './database.ts'
 import type { Row } from './tables.ts'
 
+/**
+ * What a mark of a copy is about, and what its address is:
+ * - `target`: this database is a copy. The key of the owner mark of the service that it is a copy of.
+ * - `source`: the service of this database is moved. Where to.
+ * - `blobs`: only the archives were moved. Where they were before.
+ */
 type Role = 'target' | 'source' | 'blobs'
 
 export async function findCopyMark(db: Db, role: Role): Promise<Row<'copies'> | undefined> {

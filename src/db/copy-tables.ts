@@ -10,8 +10,8 @@ import type { Tables } from './tables.ts'
 
 /**
  * What a copy of a service does with each table, in the order in which rows can be inserted: a table follows those that it refers
- * to. Jobs are not copied as rows, because each engine has a queue of its own. Tables that are left out describe the running
- * processes of one service.
+ * to. `copyJobs` makes the jobs again, because each engine has a queue of its own. Tables that are left out describe the running
+ * processes or the copies of one service.
  */
 export const COPIED_TABLES = {
   accounts: 'copy',
@@ -70,7 +70,7 @@ export interface CopySession extends AsyncDisposable {
   read(query: string): AsyncGenerator<CopiedRow[]>
   /** Inserts rows with equal columns. */
   insert(table: string, rows: readonly CopiedRow[]): Promise<void>
-  /** Runs a statement. Its parameters are `?` on SQLite, and `$1` and so on on PostgreSQL. */
+  /** Runs a statement. Its parameters are `?` on SQLite, and `$1`, `$2` and so on with PostgreSQL. */
   run(statement: string, parameters?: unknown[]): Promise<{ rows: CopiedRow[] }>
   commit(): Promise<void>
 }
@@ -175,7 +175,7 @@ function lengthOf(row: CopiedRow): number {
   return length
 }
 
-/** The number of rows of a table and the sum of their SHA-256, which does not depend on their order: engines sort texts differently. */
+/** Counts rows and adds up their SHA-256. The sum does not depend on the order of the rows: engines sort texts differently. */
 export class RowDigest {
   rows = 0
   #sum = 0n
@@ -193,18 +193,23 @@ export class RowDigest {
 export interface CopiedTable {
   table: string
   rows: number
-  /** SHA-256, in hex. */
+  /** The sum of the SHA-256 of the rows, in hex. */
   digest: string
 }
 
-/** The copy of a table differs from the table. */
-export class CopyDiffers extends UserError {
-  override name = 'CopyDiffers'
+/** Returns the count and digest of a table. Throws a UserError if its copy has others. */
+export function requireSameRows(table: string, source: RowDigest, target: RowDigest): CopiedTable {
+  const { rows } = source
+  const digest = String(source)
+  if (target.rows === rows && String(target) === digest) return { table, rows, digest }
+  throw new UserError(
+    `the copy of the table ${table} differs: ${rows} rows with digest ${digest} at the source, ${target.rows} rows with digest ${target} at the target`,
+  )
 }
 
 /**
- * Replaces the rows of all copied tables by those of the source, reads them back, and returns their counts and digests. Throws
- * CopyDiffers if a table is not the same. `onRows` gets the number of rows that were written or read back.
+ * Replaces the rows of all copied tables by those of the source, reads them back, and returns their counts and digests. Throws a
+ * UserError if a table is not the same. `onRows` gets the number of rows that were written or read back.
  */
 export async function copyTables(
   from: CopySession,
@@ -216,7 +221,7 @@ export async function copyTables(
   for (const table of copiedTables) {
     const columns = await columnsOf(to, table)
     const query = `select ${columns.join(', ')} from ${table}`
-    const digest = new RowDigest()
+    const [source, target] = [new RowDigest(), new RowDigest()]
     for await (const rows of from.read(query)) {
       await to.insert(table, rows).catch((error: unknown) => {
         // PostgreSQL's class of invalid values, such as a text with a NUL character.
@@ -224,32 +229,17 @@ export async function copyTables(
         const reason = (error as Error).message
         throw new UserError(`${table} has a value that PostgreSQL cannot store: ${reason}`)
       })
-      for (const row of rows) digest.add(Object.values(row))
+      for (const row of rows) source.add(Object.values(row))
       onRows(rows.length)
     }
-    copied.push({ table, rows: digest.rows, digest: String(digest) })
-    await compareDigest(to, query, copied.at(-1)!, onRows)
+    for await (const rows of to.read(query)) {
+      for (const row of rows) target.add(Object.values(row))
+      onRows(rows.length)
+    }
+    copied.push(requireSameRows(table, source, target))
   }
-  await copyLastNumbers(from, to)
+  await copyLastIds(from, to)
   return copied
-}
-
-async function compareDigest(
-  to: CopySession,
-  query: string,
-  expected: CopiedTable,
-  onRows: (count: number) => void,
-): Promise<void> {
-  const digest = new RowDigest()
-  for await (const rows of to.read(query)) {
-    for (const row of rows) digest.add(Object.values(row))
-    onRows(rows.length)
-  }
-  const { table, rows } = expected
-  if (digest.rows === rows && String(digest) === expected.digest) return
-  throw new CopyDiffers(
-    `the copy of the table ${table} differs: ${rows} rows with digest ${expected.digest} at the source, ${digest.rows} rows with digest ${digest} at the target`,
-  )
 }
 
 /** Counts the rows that `copyTables` will write and read back. */
@@ -272,29 +262,25 @@ async function columnsOf(session: CopySession, table: string): Promise<string[]>
   return rows.map(({ name }) => String(name)).sort()
 }
 
-/** Makes the target continue with the numbers after those that the source has used, even for rows that were deleted since. */
-async function copyLastNumbers(from: CopySession, to: CopySession): Promise<void> {
-  for (const { table, last } of await lastNumbers(from)) {
-    if (!copiedTables.includes(table)) continue
-    if (to.engine === 'postgres')
-      await to.run(`select setval(pg_get_serial_sequence('${table}', 'id'), $1)`, [last])
-    else {
-      await to.run('delete from sqlite_sequence where name = ?', [table])
-      await to.run('insert into sqlite_sequence (name, seq) values (?, ?)', [table, last])
-    }
-  }
-}
-
-async function lastNumbers(from: CopySession): Promise<{ table: string; last: number }[]> {
+/** Makes the target continue with the ids after those that the source has used, even for rows that were deleted since. */
+async function copyLastIds(from: CopySession, to: CopySession): Promise<void> {
   const { rows } = await from.run(
     from.engine === 'sqlite'
-      ? 'select name as table_name, seq as last from sqlite_sequence'
-      : `select classes.relname as table_name, pg_sequence_last_value(dependencies.objid) as last
+      ? 'select name, seq as last from sqlite_sequence'
+      : `select classes.relname as name, pg_sequence_last_value(dependencies.objid) as last
           from pg_depend dependencies
           join pg_class sequences on sequences.oid = dependencies.objid and sequences.relkind = 'S'
           join pg_class classes on classes.oid = dependencies.refobjid
           where dependencies.deptype = 'i' and classes.relnamespace = current_schema()::regnamespace`,
   )
-  const used = rows.filter(({ last }) => Number(last) > 0)
-  return used.map(({ table_name, last }) => ({ table: String(table_name), last: Number(last) }))
+  for (const { name, last } of rows) {
+    const table = String(name)
+    if (!copiedTables.includes(table) || !(Number(last) > 0)) continue
+    if (to.engine === 'postgres')
+      await to.run(`select setval(pg_get_serial_sequence('${table}', 'id'), $1)`, [last])
+    else {
+      await to.run('delete from sqlite_sequence where name = ?', [table])
+      await to.run('insert into sqlite_sequence (name, seq) values (?, ?)', [table, Number(last)])
+    }
+  }
 }

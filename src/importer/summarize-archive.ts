@@ -13,10 +13,10 @@ import { parseJson } from '../lib/json-shape.ts'
 import { LimitedLines } from '../lib/limited-lines.ts'
 import { kindOfFile, readRecordFile } from '../records/record-file.ts'
 
-/** Its keys are those of `--json`. */
+/** The keys are those of `godwit show --json`. */
 export interface ArchiveSummary {
   made_by: string
-  /** When it was written. For an archive of another program, the time of `schema.json`. */
+  /** When the archive was written. For an archive of another program, the time of `schema.json`. */
   made_at: string | null
   schema_version: string | null
   migration_guid: string | null
@@ -30,7 +30,7 @@ export interface ArchiveSummary {
   attachments: { files: number; bytes: number }
   lfs: { objects: number; bytes: number }
   skipped: { full_name: string; reason: string }[]
-  /** What could not be read when it was made, or represented in its format. */
+  /** What could not be read when the archive was made, or not be represented in its format. */
   losses: ManifestLoss[]
   warnings: string[]
 }
@@ -87,19 +87,19 @@ async function addEntry(
   summary.entries += 1
   summary.bytes += size
   if (kind === 'directory') return
-  if (isUploadedFile(path)) {
-    summary.attachments.files += 1
-    summary.attachments.bytes += size
-  } else if (path.startsWith('repositories/')) {
-    await counter.add(entry)
-  } else {
-    try {
-      if (!(await addExportFile(summary, entry))) await addMetadata(summary, warnings, entry)
-    } catch (error) {
-      if (error instanceof ArchiveDamaged) throw error
-      warnings.add('files', `${path}: ${(error as Error).message}`)
-    }
+  if (isUploadedFile(path)) return addAttachment(summary, size)
+  if (path.startsWith('repositories/')) return counter.add(entry)
+  try {
+    if (!(await addExportFile(summary, entry))) await addMetadata(summary, warnings, entry)
+  } catch (error) {
+    if (error instanceof ArchiveDamaged) throw error
+    warnings.add('files', `${path}: ${(error as Error).message}`)
   }
+}
+
+function addAttachment({ attachments }: ArchiveSummary, size: number): void {
+  attachments.files += 1
+  attachments.bytes += size
 }
 
 async function addMetadata(
@@ -139,7 +139,7 @@ function addManifest(summary: ArchiveSummary, text: string): void {
   summary.losses = losses
 }
 
-/** Its keys are those of `--json`. */
+/** The keys are those of `godwit show --json`. */
 export interface RepositorySummary {
   full_name: string
   /** The size of its git objects and LFS objects, including those of its wiki, as in the progress of a migration. */
@@ -216,11 +216,11 @@ class RepositoryCounter {
   }
 }
 
-/** GitLab reads no longer line or file. */
+/** GitLab accepts no larger `project.json`. */
 const MAX_JSON_BYTES = 50 * 1024 * 1024
 const RELATION = /^tree\/project\/(\w+)\.ndjson$/
 
-/** Adds a file of a project export of GitLab to a summary. Returns false if the file is not of one. */
+/** Adds a file of a GitLab project export to a summary. Returns false if such exports have no such file. */
 async function addExportFile(summary: ArchiveSummary, entry: ArchiveEntry): Promise<boolean> {
   const { path, size } = entry
   const [, relation] = RELATION.exec(path) ?? []
@@ -236,17 +236,15 @@ async function addExportFile(summary: ArchiveSummary, entry: ArchiveEntry): Prom
   } else if (path === 'project.bundle') {
     Object.assign(projectOf(summary), await summarizeBundle(entry))
   } else if (path === 'project.wiki.bundle') projectOf(summary).has_wiki = true
-  else if (path.startsWith('uploads/')) {
-    summary.attachments.files += 1
-    summary.attachments.bytes += size
-  } else if (path.startsWith('lfs-objects/')) {
+  else if (path.startsWith('uploads/')) addAttachment(summary, size)
+  else if (path.startsWith('lfs-objects/')) {
     summary.lfs.objects += 1
     summary.lfs.bytes += size
   } else return false
   return true
 }
 
-/** An export has one repository, and no name for it. */
+/** Returns the summary of the only repository of a project export. The export does not contain its name. */
 function projectOf({ repositories }: ArchiveSummary): RepositorySummary {
   const counts = { bytes: 0, branches: 0, tags: 0, other_refs: 0, lfs_objects: 0, lfs_bytes: 0 }
   const empty = { full_name: 'project', default_branch: null, has_wiki: false, ...counts }
@@ -284,7 +282,9 @@ async function summarizeBundle({ content, size }: ArchiveEntry) {
     .filter(({ oid }) => oid === head)
     .map(({ name }) => name.slice('refs/heads/'.length))
   return {
-    ...{ bytes: size, branches: branches.length, tags: tags.length },
+    bytes: size,
+    branches: branches.length,
+    tags: tags.length,
     default_branch: atHead.find((name) => /^(?:main|master)$/.test(name)) ?? atHead[0] ?? null,
     other_refs: below('refs/').length - branches.length - tags.length,
   }

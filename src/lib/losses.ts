@@ -1,6 +1,9 @@
 /** Objects of one kind that could not be read, or that a format cannot represent. */
 export interface Loss {
-  /** A kind of facts, such as `pull_request_reviews`, or a more special noun. `not_read`: sentences about what a host does not provide. */
+  /**
+   * A kind of facts, such as `pull_request_reviews`, or a more specific noun, such as `organization_labels`. The examples of
+   * `not_read` are sentences about what a host does not provide.
+   */
   kind: string
   count: number
   /** Describes the first few of them. */

@@ -18,12 +18,6 @@ interface RecordsWork {
   waitingUntil: number | null
 }
 
-interface Moments {
-  /** When the export of the migration began. */
-  startedAt: number
-  now: number
-}
-
 /** One part of the work on a repository: its records, counted in issues and pull requests, or its git data, in bytes. */
 interface Job {
   since: number | null
@@ -39,20 +33,19 @@ const MIN_FRACTION = 0.05
 const LATEST = 20
 
 /**
- * Estimates the time until all repositories are exported. Returns null if too little is done, if only records were read so far, or
- * while the forge accepts no requests.
+ * Estimates the time until all repositories are exported. `startedAt` is when the export of the migration began. Returns null if too
+ * little is done, if only records were read so far, or while the forge accepts no requests.
  */
 export function estimateSecondsLeft(
   repositories: readonly RepositoryWork[],
-  { startedAt, now }: Moments,
+  { startedAt, now }: { startedAt: number; now: number },
 ): number | null {
   if (now - startedAt < MIN_ELAPSED_MS) return null
   const open = repositories.filter(({ finishedAt }) => finishedAt === null)
   if (open.some(({ records }) => records !== null && records.waitingUntil !== null)) return null
-  // Reused repositories that were found before the export began took no part of its time.
-  const wasReusedBefore = (job: Job) => job.since !== null && job.since < startedAt
+  // Repositories that were reused before the export began took none of its time.
   const kinds = [recordsJobs(repositories), packingJobs(repositories)].map((jobs) =>
-    jobs.filter((job) => !wasReusedBefore(job)),
+    jobs.filter(({ since }) => since === null || since >= startedAt),
   )
   const left: number[] = []
   for (const jobs of kinds) {
@@ -72,8 +65,9 @@ export function estimateSecondsLeft(
 
 function packingJobs(repositories: readonly RepositoryWork[]): Job[] {
   return repositories
-    .filter(({ packingSince, finishedAt, bytesExpected }) =>
-      packingSince === null ? finishedAt === null && bytesExpected > 0 : true,
+    .filter(
+      ({ packingSince, finishedAt, bytesExpected }) =>
+        packingSince !== null || (finishedAt === null && bytesExpected > 0),
     )
     .map(({ packingSince, finishedAt, bytesDone, bytesExpected }) => ({
       since: packingSince,

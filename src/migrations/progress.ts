@@ -31,7 +31,7 @@ export interface RepositoryProgress
   phase: RepositoryPhase | null
   /** When the export of its git data began. */
   packingSince: number | null
-  /** The size in the catalogue, until the repository is examined. */
+  /** Until the repository is examined, its size in the catalogue. */
   bytesExpected: number
   /** Null if records are not exported, or not begun. */
   records: RecordsProgress | null
@@ -269,7 +269,7 @@ function describeRecords({ records }: RepositoryProgress): string[] {
   return [`         waiting until ${new Date(waitingUntil).toISOString()}: ${waitingFor ?? ''}`]
 }
 
-/** The largest archives in GiB that GitHub's importers take, by the version of GitHub Enterprise Server that they come from. */
+/** The size of the largest archives that GitHub's importers accept, by the version of GitHub Enterprise Server that wrote them. */
 const ARCHIVE_LIMITS = [
   { from: [3, 13], gib: 40 },
   { from: [3, 12], gib: 20 },

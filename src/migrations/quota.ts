@@ -3,16 +3,16 @@ import type { Db } from '../db/database.ts'
 import { formatBytes } from '../lib/quantities.ts'
 import { InvalidRequest } from './errors.ts'
 
-/** In the database, an account with this quota has none. */
+/** The value in the database of an account that may use any number of bytes. */
 const UNLIMITED = -1
 
-/**
- * What the archives of an owner may add up to. `used` is the sum of what the downloads of all its archives have: a repository that two
- * archives share is stored once, but counts in both.
- */
+const fromColumn = (max: number): number => (max === UNLIMITED ? Number.POSITIVE_INFINITY : max)
+
+/** How many bytes the archives of an owner may have, and have. */
 export interface Quota {
-  /** Infinity if there is none. */
+  /** Infinity if there is no limit. */
   max: number
+  /** The sum of the sizes of all downloads. A repository that two archives share is stored once, but counts in both. */
   used: number
 }
 
@@ -21,8 +21,9 @@ const MAX_NAMED = 10
 
 /** The archives of an owner would take more than its quota. */
 export class QuotaExceeded extends InvalidRequest {
-  override name = 'QuotaExceeded'
-  /** How many bytes are missing. */
+  // Not `QuotaExceeded`: that is an error of buckets, which `lib/disk-errors.ts` describes as a full bucket.
+  override name = 'ArchiveQuotaExceeded'
+  /** How many bytes would have to be deleted. */
   readonly missing: number
 
   constructor(message: string, missing: number) {
@@ -51,7 +52,7 @@ async function readMax(
     .select('max_archive_bytes as own')
     .where('id', '=', id)
     .executeTakeFirstOrThrow()
-  return own === UNLIMITED ? Number.POSITIVE_INFINITY : (own ?? defaultMax)
+  return own === null ? defaultMax : fromColumn(own)
 }
 
 const sumOf = (archives: readonly { bytes: number }[]): number =>
@@ -99,7 +100,7 @@ export async function requireQuota(
 export const describeQuota = ({ max, used }: Quota, needed: number): string =>
   `it does not fit into the quota of archives: ${formatBytes(max)} in total, ${formatBytes(used)} used, ${formatBytes(needed)} needed`
 
-/** Sets the quota of an account. Infinity for none, null for the default. */
+/** Sets the quota of an account: Infinity for no limit, null for the default of the service. */
 export async function setQuota(
   tx: Db,
   { id }: Pick<Account, 'id'>,
@@ -116,7 +117,5 @@ export async function listQuotas(db: Db): Promise<Map<number, number>> {
     .select(['id', 'max_archive_bytes as max'])
     .where('max_archive_bytes', 'is not', null)
     .execute()
-  return new Map(
-    rows.map(({ id, max }) => [id, max === UNLIMITED ? Number.POSITIVE_INFINITY : max!]),
-  )
+  return new Map(rows.map(({ id, max }) => [id, fromColumn(max!)]))
 }

@@ -1,4 +1,10 @@
-import { type CopiedTable, CopyDiffers, type CopySession, RowDigest } from '../db/copy-tables.ts'
+import {
+  type CopiedRow,
+  type CopiedTable,
+  type CopySession,
+  RowDigest,
+  requireSameRows,
+} from '../db/copy-tables.ts'
 import type { CopiedJob } from './queue.ts'
 
 const JOBS = {
@@ -7,59 +13,48 @@ const JOBS = {
     from godwit_queue.job where name in ('jobs', 'webhooks') order by created_on, id`,
 }
 
-/** Yields the unfinished jobs of a queue, those that a worker holds included. */
-async function* readJobs(session: CopySession): AsyncGenerator<CopiedJob[]> {
+/** Yields the jobs of all queues, those that a worker holds included, and adds them to the digest. Finished jobs have no row. */
+async function* readJobs(session: CopySession, digest: RowDigest): AsyncGenerator<CopiedJob[]> {
   if (session.engine === 'postgres') {
     const { rows } = await session.run("select to_regclass('godwit_queue.job') as found")
-    // No service has started yet.
+    // The first service on this database creates the tables of pg-boss.
     if (rows[0]!.found === null) return
   }
-  for await (const rows of session.read(JOBS[session.engine]))
-    yield rows.map((row) => {
-      const payload = JSON.parse(String(row.payload))
-      return { ...row, payload } as CopiedJob
-    })
+  for await (const rows of session.read(JOBS[session.engine])) {
+    const payloadOf = (row: CopiedRow): unknown => JSON.parse(String(row.payload))
+    const jobs = rows.map((row) => ({ ...row, payload: payloadOf(row) }) as CopiedJob)
+    for (const { queue, batch, kind, payload } of jobs)
+      digest.add([queue, batch ?? '', kind, sortedEntries(payload)])
+    yield jobs
+  }
 }
 
 /**
- * Replaces the jobs of the target by those of the source, as new jobs that are due at once and never failed. A job that has to
- * wait longer finds that out itself. Throws CopyDiffers if the target does not have the same jobs afterwards.
+ * Replaces the jobs of the target by those of the source, as new jobs that are due at once and never failed. A job that is due later
+ * finds that out when it runs. Throws a UserError if the target does not have the same jobs afterwards.
  */
 export async function copyJobs(
   from: CopySession,
   to: CopySession,
   databaseUrl: string | undefined,
 ): Promise<CopiedTable> {
-  const digest = new RowDigest()
+  const [source, target] = [new RowDigest(), new RowDigest()]
+  const batches = readJobs(from, source)
   if (databaseUrl === undefined) {
     await to.run('delete from jobs')
     const at = Date.now()
     const fresh = { failures: 0, due_at: at, created_at: at, lease: null }
-    for await (const jobs of digested(readJobs(from), digest))
+    for await (const jobs of batches)
       await to.insert(
         'jobs',
         jobs.map((job) => ({ ...job, payload: JSON.stringify(job.payload), ...fresh })),
       )
   } else {
     const { insertJobs } = await import('./pg-boss.ts')
-    await insertJobs(databaseUrl, to, digested(readJobs(from), digest))
+    await insertJobs(databaseUrl, to, batches)
   }
-  const written = new RowDigest()
-  for await (const _ of digested(readJobs(to), written));
-  if (written.rows !== digest.rows || String(written) !== String(digest))
-    throw new CopyDiffers(`${digest.rows} jobs at the source became ${written.rows} others`)
-  return { table: 'jobs', rows: digest.rows, digest: String(digest) }
-}
-
-async function* digested(
-  batches: AsyncIterable<CopiedJob[]>,
-  digest: RowDigest,
-): AsyncGenerator<CopiedJob[]> {
-  for await (const jobs of batches) {
-    for (const { queue, batch, kind, payload } of jobs)
-      digest.add([queue, batch ?? '', kind, sortedEntries(payload)])
-    yield jobs
-  }
+  for await (const _ of readJobs(to, target));
+  return requireSameRows('jobs', source, target)
 }
 
 /** PostgreSQL does not keep the order of the fields of a payload. */

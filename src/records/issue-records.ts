@@ -59,7 +59,7 @@ export function issueRecord(issue: Issue, urls: RecordUrls) {
   }
 }
 
-/** Returns the fields that issues and pull requests are filtered by. GitHub's archives do not have the last three. */
+/** Returns the fields for planning work, which issues and pull requests have in common. GitHub's archives do not have the last three. */
 export function triageFields(issue: Omit<Issue, 'updatedAt'>, urls: RecordUrls) {
   const { repository, assignees, milestone, labels, dueOn, dependsOn, pinOrder } = issue
   return {

@@ -14,7 +14,7 @@ export interface Issue extends RepositoryFact {
   closedAt: string | null
   createdAt: string
   updatedAt: string
-  /** The deadline. Only Gitea and Forgejo have the following fields; a fact of another host lacks them. */
+  /** The deadline. Only Gitea and Forgejo have this field and the next two; for other hosts they are undefined. */
   dueOn?: string | undefined
   /** What must be closed first, in this or another repository. */
   dependsOn?: readonly (RepositoryFact & IssueOrPull)[] | undefined

@@ -3,7 +3,7 @@ import type { Issue } from './issue.ts'
 
 /** A pull request is open while `closedAt` is null, and merged if `mergedAt` is set. */
 export interface PullRequest extends Omit<Issue, 'updatedAt'> {
-  /** `sha` is the head of the branch. Once the pull request is closed, it is as of then: the branch may contain the commits now. */
+  /** `sha` is the head of the base branch, or what it was when the pull request was closed: since then it may contain the commits. */
   base: { ref: string; sha: string }
   head: PullRequestHead
   reviewRequests: readonly ReviewRequest[]

@@ -47,8 +47,8 @@ export interface Attachment extends RepositoryFact, UploadedFile {
   author: Author
   createdAt: string
   /**
-   * The address on the old host. In the texts of an archive it is `user-attachments/assets/UUID`, as GitHub's importers expect it; in a
-   * dump it is this one. Undefined until the fact is written to an archive.
+   * The URL on the old host. Texts in an archive link to `user-attachments/assets/UUID` instead, as GitHub's importers expect; texts in
+   * a dump link to this URL. Undefined until the fact is written to an archive.
    */
   oldUrl?: string | undefined
 }

@@ -15,8 +15,11 @@ import { repositoryAt } from '../migrations/snapshot-store.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import type { ProtectedArchive, Schedule } from './schedule.ts'
 
-export interface KeepParts extends DeleteParts {
+interface LoggedDeleteParts extends DeleteParts {
   log: OutcomeLog
+}
+
+export interface KeepParts extends LoggedDeleteParts {
   archiveTtlMs: number
 }
 
@@ -32,7 +35,7 @@ export async function keepArchives(parts: KeepParts): Promise<void> {
   for (const scheduled of Map.groupBy(archives, ({ scheduleId }) => scheduleId).values()) {
     const { protectedArchives, deletable } = await archivesBeyondKeep(db, scheduled)
     kept.push(...scheduled.slice(0, scheduled[0]!.keep), ...protectedArchives)
-    for (const each of deletable) await deleteBeyondKeep(parts, each)
+    for (const each of deletable) await deleteReplaced(parts, each)
   }
   const time = now()
   const toPostpone = kept.filter(
@@ -52,8 +55,9 @@ export async function keepArchives(parts: KeepParts): Promise<void> {
   }
 }
 
-const deleteBeyondKeep = (
-  parts: Pick<KeepParts, keyof DeleteParts | 'log'>,
+/** Deletes an archive that newer ones of its schedule replace. */
+const deleteReplaced = (
+  parts: LoggedDeleteParts,
   { id, ownerId, scheduleId }: ScheduledArchive,
 ): Promise<void> =>
   audited(parts, THE_SERVICE, (record) =>
@@ -66,44 +70,28 @@ const deleteBeyondKeep = (
     ),
   )
 
-interface ScheduledArchive {
-  /** The id of the migration. */
-  id: number
-  repositoryCount: number
-  createdAt: number
-  expiresAt: number
-  ownerId: number
-  bytes: number
-  scheduleId: number
-  keep: number
-  /** Whether the service paused a person's own schedule, for example because the account was removed. Its archives then expire. */
-  isAbandoned: boolean
-}
+type ScheduledArchive = Awaited<ReturnType<typeof scheduledArchives>>[number]
 
-/** Returns the archives of all schedules, or of the given ones, newest first. */
-async function scheduledArchives(
-  db: Db,
-  scheduleIds?: readonly number[],
-): Promise<ScheduledArchive[]> {
+/** Returns the archives of all schedules, or of the given ones, newest first. `id` is that of the migration. */
+async function scheduledArchives(db: Db, scheduleIds?: readonly number[]) {
   const rows = await db
     .selectFrom('schedules')
     .innerJoin('schedule_runs', 'schedule_id', 'schedules.id')
     .innerJoin('migrations', 'migrations.id', 'migration_id')
     .select(['migrations.id', 'repository_count as repositoryCount'])
     .select(['migrations.created_at as createdAt', 'archive_expires_at as expiresAt'])
-    .select('archive_bytes')
-    .select(['schedules.id as scheduleId', 'keep', 'paused_reason'])
-    .select(['schedules.owner_id', 'schedules.runs_as_id'])
+    .select(['archive_bytes', 'schedules.id as scheduleId', 'keep', 'paused_reason'])
+    .select(['schedules.owner_id as ownerId', 'schedules.runs_as_id'])
     .where('archive_expires_at', 'is not', null)
     .$if(scheduleIds !== undefined, (all) => all.where('schedules.id', 'in', scheduleIds!))
     .orderBy('migrations.id', 'desc')
     .execute()
-  return rows.map(({ paused_reason, owner_id, runs_as_id, archive_bytes, ...row }) => ({
+  return rows.map(({ paused_reason, runs_as_id, archive_bytes, ...row }) => ({
     ...row,
     expiresAt: row.expiresAt!,
-    ownerId: owner_id,
     bytes: archive_bytes ?? 0,
-    isAbandoned: paused_reason !== null && owner_id === runs_as_id,
+    /** Whether the service paused a person's own schedule, for example because the account was removed. Its archives then expire. */
+    isAbandoned: paused_reason !== null && row.ownerId === runs_as_id,
   }))
 }
 
@@ -152,17 +140,18 @@ export const newestArchiveBytes = async (db: Db, { id }: Schedule): Promise<numb
   (await scheduledArchives(db, [id]))[0]?.bytes ?? 0
 
 /**
- * Deletes archives of a schedule that its next archive replaces, oldest first, if that frees so many bytes. Returns false, and deletes
- * nothing, if it does not. An archive with a repository that no newer one contains is not deleted.
+ * Deletes archives of a schedule that `keepArchives` would delete after the next run, oldest first, until so many bytes are free. If
+ * all of them are not enough, deletes nothing and returns false.
  */
 export async function makeRoomForNext(
-  parts: Pick<KeepParts, keyof DeleteParts | 'log'>,
+  parts: LoggedDeleteParts,
   { id, keep }: Schedule,
   bytes: number,
 ): Promise<boolean> {
   const archives = await scheduledArchives(parts.db, [id])
-  const beyond = archives.map((each) => ({ ...each, keep: keep - 1 }))
-  const { deletable } = await archivesBeyondKeep(parts.db, beyond)
+  // The next archive will be one of those that are kept.
+  const withNext = archives.map((each) => ({ ...each, keep: keep - 1 }))
+  const { deletable } = await archivesBeyondKeep(parts.db, withNext)
   const toDelete: ScheduledArchive[] = []
   let freed = 0
   for (const each of deletable.toReversed()) {
@@ -171,7 +160,7 @@ export async function makeRoomForNext(
     freed += each.bytes
   }
   if (freed < bytes) return false
-  for (const each of toDelete) await deleteBeyondKeep(parts, each)
+  for (const each of toDelete) await deleteReplaced(parts, each)
   return true
 }
 

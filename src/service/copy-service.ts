@@ -46,7 +46,7 @@ export interface CopyProgress {
   /** Bytes of archives, or rows of tables. */
   done: number
   total: number
-  /** What of `done` was at the target already. */
+  /** The part of `done` that took no time, because the target had it already. */
   found: number
 }
 
@@ -65,7 +65,7 @@ interface BlobTotals {
   count: number
   bytes: number
   copied: number
-  /** Keys of blobs that are missing or damaged at the source as well. */
+  /** Keys of blobs that are missing or damaged at the source already. */
   damaged: string[]
   /** The sum of their SHA-256; only after a full verification. */
   digest?: string
@@ -93,25 +93,27 @@ export async function copyService(request: CopyRequest): Promise<CopyReport> {
   stack.defer(source.close)
   await lockPostgres(source, stack)
   const address = addressOf(request)
-  await requireUnmoved(source.db, request, address)
+  await requireCopyable(source.db, request, address)
   const mark = await ownerKey(source.db)
   const blobs = request.blobs && (await openStores(from, request.blobs, mark))
   const target = request.database && (await openTarget(request.database, mark, stack))
-  // Both places are checked before anything is written there.
+  // Nothing is written before both places are checked.
   if (target && !target.isCopy) await writeCopyMark(target.db, 'target', 'started', mark)
   if (blobs?.isEmpty) await blobs.target.put(mark, [])
   const copy = { ...request, source, target, blobs }
 
-  let isStopped = !isOnline && (await tryToStop(from, source.db, stack))
+  const isStopped = !isOnline && (await lockIfStopped(from, source.db, stack))
   for (let pass = 1; blobs && !isStopped && pass <= MAX_PASSES; pass++) {
-    const { copied } = await copyBlobs(copy, source.db)
+    const { copied } = await copyBlobs(copy, blobs, source.db)
     if (copied < SMALL_PASS_BYTES) break
   }
-  if (!isOnline && !isStopped) isStopped = await tryToStop(from, source.db, stack)
-  if (!isOnline && !isStopped) throw new UserError(STILL_RUNNING)
+  if (!isOnline && !isStopped && !(await lockIfStopped(from, source.db, stack)))
+    throw new UserError(
+      `${blobs ? 'the archives are copied, but ' : ''}the service is still running: stop it and run the same command again, which copies only the rest (or add --online for a copy of this moment)`,
+    )
   if (isMoved && target) await writeCopyMark(source.db, 'source', 'started', address)
   const report = await copyRest(copy).catch(async (error: unknown) => {
-    // After a kill the mark stays, and the next attempt goes on.
+    // The service stays usable after an error. After a kill the mark stays, and the same command continues.
     if (isMoved && target) await removeCopyMarks(source.db, 'source')
     throw error
   })
@@ -120,9 +122,6 @@ export async function copyService(request: CopyRequest): Promise<CopyReport> {
   else if (isMoved) await writeCopyMark(source.db, 'blobs', 'finished', blobsAddress(from))
   return { ...report, isMoved }
 }
-
-const STILL_RUNNING =
-  'the archives are copied, but the service is still running: stop it and run the same command again, which copies only the rest (or add --online for a copy of this moment)'
 
 interface Copy extends Omit<CopyRequest, 'blobs'> {
   source: Database
@@ -137,21 +136,21 @@ interface Stores {
   isEmpty: boolean
 }
 
-/** `isCopy` is set if an earlier copy of the service is replaced, which stays usable until then. */
+/** `isCopy` is set if the target has an earlier copy of the service, which stays usable until its rows are replaced. */
 type OpenedTarget = Database & { config: Config; isCopy: boolean }
 
-/** Copies the rows, and the blobs that they refer to. */
+/** Copies the rows, and the blobs that they refer to and the target does not have yet. */
 async function copyRest(copy: Copy): Promise<Omit<CopyReport, 'isMoved'>> {
-  const { source, target, isOnline, isFull } = copy
+  const { source, target, isOnline } = copy
   for (let attempt = 1; ; attempt++) {
     const asOf = Date.now()
     const tables = target ? await copyRows(copy, target) : []
     const { db } = target ?? source
-    const blobs = copy.blobs && (await copyBlobs(copy, db))
-    // They may have been deleted after the rows were read. If they are missing at the source, this finds the same.
+    const blobs = copy.blobs && (await copyBlobs(copy, copy.blobs, db))
+    // The service may have deleted the missing blobs after their rows were read. Blobs that are damaged are so in every attempt.
     if (isOnline && target && blobs?.damaged.length && attempt < MAX_ONLINE_ATTEMPTS) continue
-    if (blobs && isFull) Object.assign(blobs, await compareBlobs(copy, db))
-    if (!isOnline && (await liveProcesses(copy.from, source.db)).length > 0)
+    if (copy.blobs && copy.isFull) Object.assign(blobs!, await compareBlobs(copy, copy.blobs, db))
+    if (!isOnline && (await hasLiveProcess(copy.from, source.db)))
       throw new UserError('a service was started during the copy: stop it, and run this again')
     const unfinished = db.selectFrom('migrations').where('state', 'in', ['pending', 'exporting'])
     return { asOf, tables, blobs, unfinishedMigrations: await countRows(unfinished) }
@@ -182,32 +181,29 @@ async function copyRows(
 }
 
 /** Copies the blobs that the rows of `db` refer to, unless the target has them. */
-async function copyBlobs(copy: Copy, db: Db): Promise<BlobTotals> {
+async function copyBlobs(copy: Copy, stores: Stores, db: Db): Promise<BlobTotals> {
   const totals: BlobTotals = { count: 0, bytes: 0, copied: 0, damaged: [] }
-  const { source, target } = copy.blobs!
-  await eachBlob(copy, db, 'archives', async ({ key, length }, signal) => {
-    const { found, stored } = await copyBlob(source, target, key, length, signal)
-    if (stored !== length) totals.damaged.push(key)
+  await eachBlob(copy, db, 'archives', async (blob, signal) => {
+    const { isCopied, stored } = await copyBlob(stores, blob, signal)
+    if (stored !== blob.length) totals.damaged.push(blob.key)
     totals.count += 1
     totals.bytes += stored ?? 0
-    if (!found) totals.copied += stored ?? 0
-    return found
+    if (isCopied) totals.copied += stored ?? 0
+    return isCopied
   })
   return totals
 }
 
-/** Copies one blob. `stored` is its length at the target, or undefined if it could not be read. */
+/** Copies a blob unless the target has it, or it cannot be read. `stored` is its length at the target. */
 async function copyBlob(
-  source: BlobStore,
-  target: BlobStore,
-  key: string,
-  length: number,
+  { source, target }: Stores,
+  { key, length }: ReferencedBlob,
   signal: AbortSignal,
-): Promise<{ found: boolean; stored: number | undefined }> {
+): Promise<{ isCopied: boolean; stored: number | undefined }> {
   const existing = await storedLength(target, key)
-  if (existing === length) return { found: true, stored: length }
+  if (existing === length) return { isCopied: false, stored: length }
   const actual = await storedLength(source, key)
-  if (actual === undefined || actual === existing) return { found: true, stored: existing }
+  if (actual === undefined || actual === existing) return { isCopied: false, stored: existing }
   if (existing !== undefined) await target.delete(key)
   let isLost = false
   async function* read() {
@@ -222,36 +218,39 @@ async function copyBlob(
     await target.put(key, read(), { signal })
   } catch (error) {
     signal.throwIfAborted()
-    if (isLost) return { found: true, stored: undefined }
+    if (isLost) return { isCopied: false, stored: undefined }
     // A put whose last step fails may have stored the blob.
     if (!(error instanceof BlobExists)) throw error
   }
-  return { found: false, stored: await storedLength(target, key) }
+  return { isCopied: true, stored: await storedLength(target, key) }
 }
 
 /** Compares the digests of all blobs. Throws a UserError if a blob is intact at the source only. */
-async function compareBlobs(copy: Copy, db: Db): Promise<Pick<BlobTotals, 'damaged' | 'digest'>> {
-  const { source, target } = copy.blobs!
+async function compareBlobs(
+  copy: Copy,
+  { source, target }: Stores,
+  db: Db,
+): Promise<Pick<BlobTotals, 'damaged' | 'digest'>> {
   const digest = new RowDigest()
   const damaged: string[] = []
   const different: string[] = []
-  await eachBlob(copy, db, 'verifying', async ({ key, sha256 }, signal) => {
+  await eachBlob(copy, db, 'verifying', async ({ key, length, sha256 }, signal) => {
     const copied = await readDigest(target, key, { signal })
     digest.add([key, copied?.sha256])
-    if (copied && copied.sha256 === sha256) return false
+    if (copied && copied.sha256 === sha256) return true
     const original = await readDigest(source, key, { signal })
     if (copied?.sha256 !== original?.sha256) different.push(key)
-    else if (sha256 !== undefined || !original) damaged.push(key)
-    return false
+    else if (sha256 !== undefined || original?.length !== length) damaged.push(key)
+    return true
   })
   if (different.length > 0)
     throw new UserError(
-      `${formatCount(different.length, 'blob')} at the target ${different.length === 1 ? 'differs' : 'differ'} from the source: delete ${different.slice(0, 3).join(', ')} there, and run the same command again`,
+      `${formatCount(different.length, 'blob at the target differs', 'blobs at the target differ')} from the source: delete ${different.slice(0, 3).join(', ')} there, and run the same command again`,
     )
   return { damaged, digest: String(digest) }
 }
 
-/** Calls `work` for every blob that the rows of `db` refer to, and reports the progress. `work` returns whether it was found at the target. */
+/** Calls `work` for every blob that the rows of `db` refer to, and reports the progress. `work` returns whether it had to read the blob. */
 async function eachBlob(
   { signal, onProgress }: Copy,
   db: Db,
@@ -260,16 +259,12 @@ async function eachBlob(
 ): Promise<void> {
   const total = (await countSegments(db)).bytes + (await countArchives(db)).composedBytes
   const progress: CopyProgress = { step, done: 0, total, found: 0 }
-  await mapConcurrent(
-    referencedBlobs(db),
-    { concurrency: CONCURRENCY, signal },
-    async (blob, stop) => {
-      const isFound = await work(blob, stop)
-      progress.done += blob.length
-      if (isFound) progress.found += blob.length
-      onProgress(progress)
-    },
-  )
+  const options = { concurrency: CONCURRENCY, signal }
+  await mapConcurrent(referencedBlobs(db), options, async (blob, stop) => {
+    if (!(await work(blob, stop))) progress.found += blob.length
+    progress.done += blob.length
+    onProgress(progress)
+  })
 }
 
 /** Opens both stores. Throws a UserError if the target has blobs of another service. */
@@ -282,7 +277,7 @@ async function openStores(from: Config, to: Config, mark: string): Promise<Store
   if (isEmpty)
     for await (const _ of target.list())
       throw new UserError(
-        `${blobsAddress(to)} is not empty, and no copy of this service: choose another place`,
+        `${blobsAddress(to)} is not empty, and not a copy of this service: choose another place`,
       )
   return { source: await openBlobs(dataPathsOf(from, '')), target, isEmpty }
 }
@@ -303,7 +298,7 @@ async function openTarget(
     (await countRows(db.selectFrom('accounts'))) + (await countRows(db.selectFrom('secrets'))) > 0
   if (copied ? copied.address !== mark : isUsed)
     throw new UserError(
-      `${databaseAddress(config)} is not empty, and no copy of this service that nothing has used since: choose another place`,
+      `${databaseAddress(config)} is not empty, and not an unused copy of this service: choose another place`,
     )
   return { ...database, config, isCopy: copied !== undefined }
 }
@@ -318,7 +313,7 @@ async function lockPostgres({ pool }: Database, stack: AsyncDisposableStack): Pr
 }
 
 /** Throws a UserError if the source was moved to another place, or the request would leave two services with the same archives. */
-async function requireUnmoved(
+async function requireCopyable(
   db: Db,
   { from, database, blobs, keepSource, isOnline }: CopyRequest,
   address: string,
@@ -339,9 +334,9 @@ async function requireUnmoved(
     )
 }
 
-/** Locks the data directory, or makes sure that no process uses the PostgreSQL. Returns false if the service is running. */
-async function tryToStop(from: Config, db: Db, stack: AsyncDisposableStack): Promise<boolean> {
-  if (from.databaseUrl !== undefined) return (await liveProcesses(from, db)).length === 0
+/** Returns false if the service is running. Otherwise locks its data directory; on PostgreSQL there is no lock, so check again later. */
+async function lockIfStopped(from: Config, db: Db, stack: AsyncDisposableStack): Promise<boolean> {
+  if (from.databaseUrl !== undefined) return !(await hasLiveProcess(from, db))
   try {
     stack.defer(lockDataDirectory(from.data))
     return true
@@ -351,11 +346,10 @@ async function tryToStop(from: Config, db: Db, stack: AsyncDisposableStack): Pro
   }
 }
 
-/** Returns the processes of a service on PostgreSQL that are alive. On SQLite, the lock of the data directory replaces this. */
-async function liveProcesses({ databaseUrl }: Config, db: Db): Promise<unknown[]> {
-  if (databaseUrl === undefined) return []
+/** Whether a process of a service on PostgreSQL is alive. On SQLite, the lock of the data directory replaces this check. */
+async function hasLiveProcess({ databaseUrl }: Config, db: Db): Promise<boolean> {
   const since = Date.now() - DEAD_AFTER_MS
-  return (await listWorkers(db)).filter(({ seenAt }) => seenAt > since)
+  return databaseUrl !== undefined && (await listWorkers(db)).some(({ seenAt }) => seenAt > since)
 }
 
 const realDirectory = ({ data }: Config): string => (existsSync(data) ? realpathSync(data) : data)

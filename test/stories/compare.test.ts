@@ -93,9 +93,9 @@ describe('godwit compare', () => {
       async (facts, files, root) => {
         const git = (dir: string, ...args: string[]) =>
           execFileSync('git', ['--git-dir', join(root, dir), ...args], { encoding: 'utf8' }).trim()
-        const [first] = facts.repositories as [NonNullable<Facts['repositories']>[number]]
-        Object.assign(first, { description: 'Hers', topics: [], private: true, archived: true })
-        Object.assign(first.labels[0]!, { color: '000000' })
+        const repository = facts.repositories![0]!
+        Object.assign(repository, { description: 'Hers', topics: [], private: true })
+        Object.assign(repository.labels[0]!, { color: '000000' })
         Object.assign(facts.milestones![0]!, { state: 'open', dueOn: null })
         Object.assign(facts.issues![0]!, { title: 'Other', labels: [], closedAt: null })
         facts.issues![0]!.reactions = facts.issues![0]!.reactions.slice(1)
@@ -109,9 +109,8 @@ describe('godwit compare', () => {
         Object.assign(pull, { head: { ...pull.head, sha: head }, title: 'Now' })
         Object.assign(facts.pull_request_reviews![2]!, { state: 'commented' })
         Object.assign(facts.pull_request_review_comments![1]!, { author: 'mallory' })
-        Object.assign(facts.pull_request_review_threads![0]!, { line: 1, resolver: 'bob' })
         Object.assign(facts.pull_request_review_threads![0]!, {
-          resolvedAt: '2021-03-09T12:00:00Z',
+          ...{ line: 1, resolver: 'bob', resolvedAt: '2021-03-09T12:00:00Z' },
         })
         facts.commit_comments = []
         Object.assign(facts.releases![1]!, { prerelease: true })
@@ -229,16 +228,11 @@ describe('godwit compare', () => {
     assert.equal(same.code, 0, same.output)
     const { kinds } = resultOf(same).repositories[0]!
     assert.deepEqual(
-      Object.entries(kinds).flatMap(([kind, { equal, known }]) => [`${kind} ${equal} ${known}`]),
+      Object.entries(kinds).map(([kind, { equal, known }]) => `${kind} ${equal} ${known}`),
       [
         ...['repositories 1 0', 'branches 1 0', 'wiki 1 0', 'lfs_objects 1 0', 'labels 1 0'],
-        ...[
-          'milestones 1 0',
-          'issues 20 0',
-          'issue_comments 7 0',
-          'issue_events 16 0',
-          'pull_requests 12 0',
-        ],
+        ...['milestones 1 0', 'issues 20 0', 'issue_comments 7 0', 'issue_events 16 0'],
+        'pull_requests 12 0',
         ...['pull_request_reviews 12 0', 'pull_request_review_comments 12 0', 'releases 3 0'],
         ...['release_assets 6 0', 'attachments 2 0', 'protected_branches 1 0'],
       ],
@@ -262,6 +256,7 @@ describe('godwit compare', () => {
       ],
     )
     assert.equal(resultOf(changed).known[LFS_REASON], 1)
+    objects.length = 0
     const finished = await compare('--finished', '--json')
     assert.equal(unexpectedIn(resultOf(finished)).includes(`missing lfs_objects ${oid}`), true)
     const lost = await compare('--owner', 'nobody')
@@ -319,11 +314,12 @@ describe('godwit compare', () => {
   })
 })
 
-/** Answers git's requests for the refs of the repositories in a directory, as a host does. */
+/** Answers git's requests for the refs of the repositories in a directory, as a host does. Without `objects` it has no git-lfs. */
 const answerGit =
   (root: string, objects: readonly object[]): FakeForge['faultFor'] =>
   ({ path, headers }) => {
-    if (path.endsWith('.git/info/lfs/objects/batch')) return { response: { body: { objects } } }
+    if (path.endsWith('.git/info/lfs/objects/batch'))
+      return { response: objects.length > 0 ? { body: { objects } } : { status: 404, body: {} } }
     const dir = /^\/(.+\.git)\/info\/refs$/.exec(path)?.[1]
     if (dir === undefined) return undefined
     assert.match(headers.authorization ?? '', /^Basic /)

@@ -215,7 +215,7 @@ test('a backup is made while the service runs, updated, and restored', async (t)
   await again.stop()
   // A service was used here, so its changes must not be replaced.
   const onto = ['copy', '--data', backup, '--to', restored, '--keep-source']
-  await failToRun(/is not empty, and no copy of this service that nothing has used since/, ...onto)
+  await failToRun(/is not empty, and not an unused copy of this service/, ...onto)
 })
 
 test('the database or the archives are copied alone', async (t) => {

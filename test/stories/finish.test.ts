@@ -2,35 +2,21 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import {
   finishedState,
   finishScene,
   LFS_OID,
   LFS_TEXT,
-  restoreInto,
+  startFinishScene,
+  TOKEN,
 } from '../support/finish-scene.ts'
-import { startForge } from '../support/forge/fake-forge.ts'
 import { FORGEJO_11, GITEA_1_15 } from '../support/forge/render.ts'
 import { GITEA, giteaServer } from '../support/gitea-server.ts'
 import { temporaryDirectory } from '../support/sample-repositories.ts'
 
-const TOKEN = 'canary-6f1d'
-
-async function startScene(t: TestContext, options = {}) {
-  const directory = temporaryDirectory(t)
-  const forge = await startForge({ directory, ...options })
-  t.after(() => forge.stop())
-  forge.tokens.set(TOKEN, forge.world.users.get('root')!)
-  const tokenFile = join(directory, 'token')
-  await writeFile(tokenFile, TOKEN)
-  const scene = await finishScene(t, { url: forge.url, tokenFile })
-  restoreInto(forge, scene.dumps)
-  return { ...scene, forge }
-}
-
 test('finish brings everything that restore-repo does not restore, and does nothing twice', async (t) => {
-  const { forge, finish, dumps } = await startScene(t)
+  const { forge, finish, dumps } = await startFinishScene(t)
   const before = JSON.stringify(finishedState(forge))
   const planned = await finish('--dry-run')
   assert.equal(planned.code, 0, planned.output)
@@ -97,7 +83,7 @@ test('finish brings everything that restore-repo does not restore, and does noth
 })
 
 test('finish finds uploaded attachments without its journal', async (t) => {
-  const { forge, finish, dumps } = await startScene(t)
+  const { forge, finish, dumps } = await startFinishScene(t)
   assert.equal((await finish()).code, 0)
   const state = finishedState(forge)
   await writeFile(join(dumps, 'finish.journal'), '{"step":"trunca')
@@ -107,8 +93,8 @@ test('finish finds uploaded attachments without its journal', async (t) => {
   assert.deepEqual(finishedState(forge), state)
 })
 
-test('finish names once what an old version cannot do', async (t) => {
-  const { forge, finish } = await startScene(t, { dialect: GITEA_1_15 })
+test('finish names each thing that an old version cannot do once', async (t) => {
+  const { forge, finish } = await startFinishScene(t, { dialect: GITEA_1_15 })
   const { code, output } = await finish()
   assert.equal(code, 0, output)
   assert.deepEqual(
@@ -125,8 +111,8 @@ test('finish names once what an old version cannot do', async (t) => {
   assert.deepEqual([site!.isArchived, site!.lfs], [true, [LFS_OID]])
 })
 
-test('finish keeps the times on a Forgejo, under another owner and with other people', async (t) => {
-  const { forge, finish, folder } = await startScene(t, { dialect: FORGEJO_11 })
+test('finish keeps the times on a Forgejo, with another owner and another people file', async (t) => {
+  const { forge, finish, folder } = await startFinishScene(t, { dialect: FORGEJO_11 })
   const { world } = forge
   const anna = world.users.get('anna')!
   world.rename(anna, 'team')
@@ -148,8 +134,8 @@ test('finish keeps the times on a Forgejo, under another owner and with other pe
   assert.deepEqual(protections[0]!.push_whitelist_usernames, ['bob'])
 })
 
-test('finish uploads nothing twice if the answer to an upload is lost', async (t) => {
-  const { forge, finish } = await startScene(t)
+test('finish uploads nothing twice if the response to an upload is lost', async (t) => {
+  const { forge, finish } = await startFinishScene(t)
   const lost = new Set<string>()
   forge.faultFor = ({ path, headers }) => {
     if (!path.endsWith('/assets') || !headers['content-length'] || lost.has(path)) return undefined
@@ -167,8 +153,8 @@ test('finish uploads nothing twice if the answer to an upload is lost', async (t
   ])
 })
 
-test('finish goes on after refused steps, names them, and tries them again', async (t) => {
-  const { forge, finish, dumps } = await startScene(t)
+test('finish continues after refused steps, names them, and tries them again in the next run', async (t) => {
+  const { forge, finish, dumps } = await startFinishScene(t)
   forge.faultFor = ({ path, headers }) =>
     /\/issues\/1\/assets$/.test(path) && headers['content-length']
       ? { response: { status: 413, body: { message: 'too large', url: 'http://x/api/swagger' } } }
@@ -187,8 +173,28 @@ test('finish goes on after refused steps, names them, and tries them again', asy
   assert.deepEqual([site!.issues[0]!.files.length, site!.isArchived], [1, true])
 })
 
+test('finish exposes nothing in a public repository, and gives no team more access than before', async (t) => {
+  const { forge, finish } = await startFinishScene(t)
+  forge.faultFor = ({ path, headers }) =>
+    /\/repos\/corp\/quiet$/.test(path) && headers['content-length']
+      ? { response: { status: 403, body: { message: 'not now', url: 'http://x/api/swagger' } } }
+      : undefined
+  const refused = await finish('--repository', 'corp/quiet')
+  assert.equal(refused.code, 1, refused.output)
+  assert.match(refused.output, /^failed: corp\/quiet: make it private: .* status 403: not now/m)
+  assert.equal(finishedState(forge).teams.length, 1)
+
+  forge.faultFor = () => undefined
+  const { world } = forge
+  world.addTeam(world.users.get('corp')!, 'birders', 'admin', []).repositories = new Set()
+  const { code, output } = await finish('--repository', 'corp/quiet')
+  assert.equal(code, 0, output)
+  assert.match(output, /^left out: corp\/quiet: the team birders has more than .* write$/m)
+  assert.deepEqual(finishedState(forge).teams[1]!.repositories, [])
+})
+
 test('finish refuses wrong arguments, tokens and directories, and changes nothing', async (t) => {
-  const { forge, folder, dumps, godwit } = await startScene(t)
+  const { forge, folder, dumps, godwit } = await startFinishScene(t)
   const before = JSON.stringify(finishedState(forge))
   const wrong = join(folder, 'wrong')
   await writeFile(wrong, 'other-secret')
@@ -212,7 +218,7 @@ test('finish refuses wrong arguments, tokens and directories, and changes nothin
   assert.equal(JSON.stringify(finishedState(forge)), before)
 })
 
-test('a real server is finished by restore.sh --finish', GITEA.needed, async (t) => {
+test('restore.sh --finish finishes the move on a real server', GITEA.needed, async (t) => {
   const server = await giteaServer(temporaryDirectory(t))
   t.after(() => server.stop())
   for (const name of ['anna', 'bob']) await server.addUser(name)

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { type CommandLine, commandLine } from './command-line.ts'
-import type { FakeForge } from './forge/fake-forge.ts'
+import { commandLine } from './command-line.ts'
+import { type FakeForge, startForge } from './forge/fake-forge.ts'
 import type { Comment, Issue, Pull, Repository } from './forge/forge-data.ts'
-import { type GitHost, gitHost } from './git-host.ts'
+import { gitHost } from './git-host.ts'
 import {
   DISCUSSED_FILES,
   discussedFacts,
@@ -14,6 +14,7 @@ import {
   writeUnpackedArchive,
 } from './gitea-archive.ts'
 import { readDump } from './gitea-dump-reader.ts'
+import { temporaryDirectory } from './sample-repositories.ts'
 
 export const LFS_TEXT = 'a large object'
 export const LFS_OID = createHash('sha256').update(LFS_TEXT).digest('hex')
@@ -130,19 +131,11 @@ function protection(repository: string, name: string) {
   }
 }
 
-export interface FinishScene extends CommandLine {
-  host: GitHost
-  dumps: string
-  people: string
-  /** Runs `godwit finish` on the dumps. */
-  finish(...options: string[]): ReturnType<CommandLine['godwit']>
-}
-
 /** Converts an archive to dumps. Of its people, alice becomes anna and bob stays bob; zoe is not mapped. */
 export async function finishScene(
   t: Pick<TestContext, 'after'>,
   { url, tokenFile }: { url: string; tokenFile: string },
-): Promise<FinishScene> {
+) {
   const line = await commandLine(t)
   const { folder, godwit } = line
   const host = await gitHost()
@@ -158,15 +151,29 @@ export async function finishScene(
   const options = ['--to', 'gitea-dump', '--people', people]
   const made = await godwit(['convert', archive, '--output', dumps, ...options])
   if (made.code !== 0) throw new Error(made.output)
-  const finish: FinishScene['finish'] = (...more) =>
-    godwit(['finish', dumps, '--forge', url, '--token-file', tokenFile, ...more])
-  return { ...line, host, dumps, people, finish }
+  const args = ['finish', dumps, '--forge', url, '--token-file', tokenFile]
+  return { ...line, dumps, args, finish: (...more: string[]) => godwit([...args, ...more]) }
+}
+
+export const TOKEN = 'canary-6f1d'
+
+/** Starts a forge on which the dumps have been restored. */
+export async function startFinishScene(t: Pick<TestContext, 'after'>, options = {}) {
+  const directory = temporaryDirectory(t)
+  const forge = await startForge({ directory, ...options })
+  t.after(() => forge.stop())
+  forge.tokens.set(TOKEN, forge.world.users.get('root')!)
+  const tokenFile = join(directory, 'token')
+  await writeFile(tokenFile, TOKEN)
+  const scene = await finishScene(t, { url: forge.url, tokenFile })
+  restoreInto(forge, scene.dumps)
+  return { ...scene, forge }
 }
 
 const secondsOf = (time: string) => Math.floor(Date.parse(time) / 1000)
 
 /** Creates what `restore-repo` creates from the dumps: texts, comments, reviews and releases, all of the administrator. */
-export function restoreInto({ world }: FakeForge, dumps: string): void {
+function restoreInto({ world }: FakeForge, dumps: string): void {
   const admin = world.users.get('root')!
   for (const login of ['anna', 'bob']) world.addUser(login)
   const corp = world.addUser('corp', { isOrganization: true })

@@ -10,13 +10,19 @@ import type { Repository } from '../../records/repository.ts'
 import { toRecord } from '../../records/write-records.ts'
 import { fullNameOf } from '../../repositories/facts.ts'
 import { rewriteAttachmentLinks } from '../../sources/forge/attachment-links.ts'
-import { type FilesContents, type Kind, type RowsContents, readRows } from './record-rows.ts'
+import {
+  type FilesContents,
+  type Kind,
+  type RowsByKind,
+  type RowsContents,
+  readRows,
+} from './record-rows.ts'
 
 interface ArchivedRecordsParts {
   blobs: BlobStore
   repositories: readonly ExportedRepository[]
   contents: StoredContents
-  /** The URL of Godwit, which has no pages of attachments. */
+  /** The URL of Godwit's API. Records have it as their host if `--web-url` is not set. It serves no attachments. */
   api: string
   /** Returns whether the viewer of the archive may see the members of an organization. */
   maySeeMembers(organization: Organization): boolean
@@ -75,7 +81,8 @@ export class ArchivedRecords {
     const rows = this.#rows.find((candidate) => candidate.fullName === fullName)
     let found: Repository | undefined
     // All rows are read, because damage is detected only at the end.
-    if (rows) for await (const fact of this.#read(rows, 'repositories')) found ??= fact
+    if (rows)
+      for await (const fact of this.#map(rows, 'repositories', (each) => each)) found ??= fact
     return found
   }
 
@@ -84,16 +91,35 @@ export class ArchivedRecords {
     for (const rows of this.#rows) {
       const { forge } = rows.contents
       const oldHost = urls.host === this.#parts.api ? forge : urls.host
-      for await (const fact of this.#read(rows, kind)) {
+      const records = this.#map(rows, kind, (fact) => {
         const archived = this.#withFiles(kind, fact, oldHost)
-        if (archived) yield toRecord(kind, this.#withRewrittenLinks(archived, forge, urls), urls)
-      }
+        return archived && toRecord(kind, this.#withRewrittenLinks(archived, forge, urls), urls)
+      })
+      for await (const record of records) if (record) yield record
     }
   }
 
-  #read<K extends Kind>({ key, contents }: RepositoryRows, kind: K) {
+  /**
+   * Yields the result of `convert` for each fact of one kind. Throws SegmentDamaged if the rows are damaged. That is detected only
+   * after the last row, so if `convert` fails, the remaining rows are read to find out whether damage is the reason.
+   */
+  async *#map<K extends Kind, T>(
+    { key, contents }: RepositoryRows,
+    kind: K,
+    convert: (fact: RowsByKind[K]) => T,
+  ): AsyncGenerator<T> {
     const { blobs, signal } = this.#parts
-    return readRows(blobs, key, contents.sections, kind, signal)
+    const facts = readRows(blobs, key, contents.sections, kind, signal)
+    for await (const fact of facts) {
+      let converted: T
+      try {
+        converted = convert(fact)
+      } catch (error) {
+        while (!(await facts.next()).done);
+        throw error
+      }
+      yield converted
+    }
   }
 
   /**
@@ -139,16 +165,25 @@ export class ArchivedRecords {
 
   async #readPeople(): Promise<void> {
     for (const rows of this.#rows) {
-      for await (const fact of this.#read(rows, 'organizations'))
-        this.organizations.set(
-          nameKey(fact.login),
-          this.#parts.maySeeMembers(fact) ? fact : { ...fact, members: [] },
-        )
-      for await (const fact of this.#read(rows, 'teams')) this.#addTeam(fact)
-      for await (const user of this.#read(rows, 'users')) this.#addUser(user)
-      for await (const user of this.#read(rows, 'members'))
+      await this.#forEach(rows, 'organizations', (fact) => {
+        const visible = this.#parts.maySeeMembers(fact) ? fact : { ...fact, members: [] }
+        this.organizations.set(nameKey(fact.login), visible)
+      })
+      await this.#forEach(rows, 'teams', (team) => this.#addTeam(team))
+      await this.#forEach(rows, 'users', (user) => this.#addUser(user))
+      await this.#forEach(rows, 'members', (user) => {
         if (this.#isVisibleMember(user.login)) this.#addUser(user)
+      })
     }
+  }
+
+  async #forEach<K extends Kind>(
+    rows: RepositoryRows,
+    kind: K,
+    use: (fact: RowsByKind[K]) => void,
+  ) {
+    const used = this.#map(rows, kind, use)
+    while (!(await used.next()).done);
   }
 
   /** Adds a user. A profile with an avatar replaces one without an avatar, which may consist only of a login. */

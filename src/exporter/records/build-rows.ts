@@ -3,15 +3,10 @@ import { join } from 'node:path'
 import { nameKey } from '../../accounts/account.ts'
 import type { BlobStore } from '../../blobs/blob-store.ts'
 import { Losses } from '../../lib/losses.ts'
-import {
-  type FactsByKind,
-  ISSUE_TRACKER_KINDS,
-  type WrittenKind,
-} from '../../records/fact-kinds.ts'
 import { type User, unknownUser } from '../../records/people.ts'
 import { loginsIn } from '../../records/write-records.ts'
 import type { Group } from '../../sources/discussions.ts'
-import { FILES_FOLDERS, type FilesFolder, RowSpool, writeRows } from './record-rows.ts'
+import { FILES_FOLDERS, type FilesFolder, GROUP_KINDS, RowSpool, writeRows } from './record-rows.ts'
 
 export interface BuildRowsParts {
   blobs: BlobStore
@@ -20,8 +15,8 @@ export interface BuildRowsParts {
 }
 
 /**
- * Writes all facts of a repository and its owner as one blob, with a fact for each user that they refer to. `files` has a digest of
- * the list of files in each folder, null if there are none.
+ * Writes all facts of a repository and its owner as one blob, with a fact for each user that they refer to. In the result, `files`
+ * has a digest of the list of files in each folder, or null if there are none.
  */
 export async function buildRows(
   { blobs, scratch }: BuildRowsParts,
@@ -37,11 +32,6 @@ export async function buildRows(
   const losses = new Losses()
   let access: NonNullable<Group['teams']> = []
 
-  async function addFact<K extends WrittenKind>(kind: K, fact: FactsByKind[K]): Promise<void> {
-    people.addNamed(loginsIn(kind, fact))
-    await spool.add(kind, fact)
-  }
-
   people.addUsers(owner.facts.users)
   for await (const group of groups) {
     signal.throwIfAborted()
@@ -54,7 +44,10 @@ export async function buildRows(
     access = group.teams ?? access
     for (const { kind, count, examples } of group.lost ?? []) losses.add(kind, count, ...examples)
     for (const kind of GROUP_KINDS)
-      for (const fact of group.facts[kind] ?? []) await addFact(kind, fact)
+      for (const fact of group.facts[kind] ?? []) {
+        people.addNamed(loginsIn(kind, fact))
+        await spool.add(kind, fact)
+      }
   }
   for (const each of owner.facts.organizations ?? []) {
     people.addMembers(loginsIn('organizations', each), each.login)
@@ -68,20 +61,9 @@ export async function buildRows(
   }
   for (const [kind, user] of people.all()) await spool.add(kind, user)
   const digestOf = (folder: FilesFolder) => digests.get(folder)?.digest('hex') ?? null
-  const files = {
-    attachments: digestOf('attachments'),
-    release_assets: digestOf('release_assets'),
-  }
+  const files = { attachments: digestOf('attachments'), release_assets: digestOf('release_assets') }
   return { ...(await writeRows(blobs, key, spool, signal)), files, losses: losses.all() }
 }
-
-/** The kinds of facts in groups, except people. */
-const GROUP_KINDS = [
-  'repositories',
-  ...ISSUE_TRACKER_KINDS,
-  'protected_branches',
-  'attachments',
-] as const satisfies WrittenKind[]
 
 /** Collects the logins that facts refer to, and the known users. */
 class PeopleCollector {

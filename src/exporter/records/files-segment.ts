@@ -7,8 +7,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ManifestFile } from '../../archive/manifest.ts'
 import { type SegmentEntry, writeSegment } from '../../archive/write-segment.ts'
 import type { BlobStore } from '../../blobs/blob-store.ts'
-import { hashWhileReading } from '../../formats/github-archive/segment-contents.ts'
+import { recordFileDigests } from '../../formats/github-archive/segment-contents.ts'
 import { withWriteContext } from '../../lib/disk-errors.ts'
+import type { SegmentRecord } from '../../migrations/segment-store.ts'
 import type { Discussions, FileToFetch } from '../../sources/discussions.ts'
 import {
   FileDamaged,
@@ -38,8 +39,15 @@ const NO_TIME = 0
 /** Whether a file is streamed from the forge into its entry, or downloaded before its entry begins. */
 type FetchMode = 'streamed' | 'downloaded'
 
+interface Outcome {
+  /** Files that the forge does not have or that are too large, each with the reason. */
+  missing: MissingFile[]
+  /** Whether a file could not be read to its end after its entry had begun. */
+  isDamaged: boolean
+}
+
 /**
- * Writes the files of records as one segment. Files are streamed from the forge with the length that the forge states. If one is
+ * Writes the files of records as one segment. Files are streamed from the forge with the size that the forge lists. If one is
  * damaged after its entry has begun, the segment is written again, and each file is downloaded before its entry begins, so that
  * only the damaged one is missing.
  */
@@ -47,45 +55,25 @@ export async function writeFilesSegment(
   parts: FilesParts,
   listFiles: () => AsyncIterable<FileToFetch>,
   signal: AbortSignal,
-) {
-  const outcome: Outcome = { files: [], missing: [], isDamaged: false }
-  try {
-    return await writeOnce(parts, listFiles(), outcome, 'streamed', signal)
-  } catch (error) {
-    if (!outcome.isDamaged) throw error
-    const second: Outcome = { files: [], missing: [], isDamaged: false }
-    return writeOnce(parts, listFiles(), second, 'downloaded', signal)
-  }
-}
-
-async function writeOnce(
-  parts: FilesParts,
-  files: AsyncIterable<FileToFetch>,
-  outcome: Outcome,
-  mode: FetchMode,
-  signal: AbortSignal,
-) {
+  mode: FetchMode = 'streamed',
+): Promise<{ segment: SegmentRecord; files: ManifestFile[]; missing: MissingFile[] }> {
   const key = randomUUID()
+  const files: ManifestFile[] = []
+  const outcome: Outcome = { missing: [], isDamaged: false }
   try {
+    const entries = entriesOf(parts, listFiles(), outcome, mode, signal)
     const segment = await writeSegment(
-      entriesOf(parts, files, outcome, mode, signal),
+      recordFileDigests(entries, files),
       (bytes) => parts.blobs.put(key, bytes, { signal, isSlow: true }),
       { signal },
     )
-    return { segment: { key, ...segment }, files: outcome.files, missing: outcome.missing }
+    return { segment: { key, ...segment }, files, missing: outcome.missing }
   } catch (error) {
     // If this fails too, the sweep removes the blob.
     await parts.blobs.delete(key).catch(() => {})
-    throw error
+    if (mode === 'downloaded' || !outcome.isDamaged) throw error
+    return writeFilesSegment(parts, listFiles, signal, 'downloaded')
   }
-}
-
-interface Outcome {
-  files: ManifestFile[]
-  /** Files that the forge does not have or that are too large, each with the reason. */
-  missing: MissingFile[]
-  /** Whether a file could not be read to its end after its entry had begun. */
-  isDamaged: boolean
 }
 
 async function* entriesOf(
@@ -107,11 +95,8 @@ async function* entriesOf(
     }
     await using found = opened
     yield { kind: 'directory', path: folderAbove(file.file), modifiedAt: NO_TIME }
+    const open = () => detectDamage(found.bytes(), outcome)
     const { size } = found
-    const open = () =>
-      hashWhileReading(detectDamage(found.bytes(), outcome), (sha256) =>
-        outcome.files.push({ path: file.file, size, sha256 }),
-      )
     yield { kind: 'file', path: file.file, size, modifiedAt: NO_TIME, packed: false, open }
   }
 }
@@ -184,7 +169,7 @@ async function streamFile(
   }
 }
 
-/** A tar entry begins with its length. If the forge does not state it, the file must be downloaded first. */
+/** A tar entry begins with its size. If the forge does not list the size, the file must be downloaded first. */
 async function downloadFile(
   { discussions, scratch }: FilesParts,
   file: FileToFetch,

@@ -121,7 +121,7 @@ interface ObtainedFiles {
 }
 
 const NO_FILES: ObtainedFiles = { key: null, reused: true, missing: [] }
-/** How many missing files are named. */
+/** How many missing files the report names. */
 const MAX_NAMED = 100
 
 interface FilesOptions extends Pick<RecordsOptions, 'repository' | 'task'> {
@@ -200,6 +200,7 @@ interface TaskFacts {
   options: MigrationOptions
   /** When the export of the migration began. */
   since: number
+  /** When the export of this repository began. */
   startedAt: number
 }
 

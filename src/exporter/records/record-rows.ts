@@ -13,22 +13,27 @@ import type { SegmentRecord } from '../../migrations/segment-store.ts'
 import { type FactsByKind, ISSUE_TRACKER_KINDS } from '../../records/fact-kinds.ts'
 import type { User } from '../../records/people.ts'
 
+/** The kinds of facts in groups, except people. */
+export const GROUP_KINDS = [
+  'repositories',
+  ...ISSUE_TRACKER_KINDS,
+  'protected_branches',
+  'attachments',
+] as const
+
 /** The kinds of facts that are stored as rows, in the order of the archive's files. */
-export const KINDS = [
+const KINDS = [
   // Users who are known only as members of the organization. Not everyone may see them.
   'members',
   'users',
   'organizations',
   'teams',
-  'repositories',
-  ...ISSUE_TRACKER_KINDS,
-  'protected_branches',
-  'attachments',
+  ...GROUP_KINDS,
 ] as const satisfies (keyof RowsByKind)[]
 
 export type Kind = (typeof KINDS)[number]
 
-interface RowsByKind extends FactsByKind {
+export interface RowsByKind extends FactsByKind {
   members: User
 }
 

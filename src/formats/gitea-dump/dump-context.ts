@@ -31,21 +31,16 @@ export interface DumpContext {
   report: Report
   rows: RepositoryRows
   content: FormatReader
-  labels: ReadonlyMap<string, DumpLabel>
+  labels: ReturnType<typeof labelsOf>
   /** Unique titles of milestones, by their number. */
   milestones: ReadonlyMap<number, string>
-  identity(author: Author): Identity
+  /** Returns the author to show for a login. The id is never 0, which is the server's own administrator. */
+  identity(author: Author): { id: number; name: string }
   /**
    * Returns a text with its links to the old host changed to the server, unless links are kept. Attachments have their old address,
    * because the server does not restore them. Returns '' for null.
    */
   text(body: string | null): string
-}
-
-interface DumpLabel {
-  name: string
-  color: string
-  description: string
 }
 
 interface ContextOptions extends Pick<DumpContext, 'git' | 'target' | 'report'> {
@@ -60,7 +55,11 @@ export function contextFactory(options: ContextOptions) {
   const { git, people, keepLinks, target, spool, workDirectory, report } = options
   const { content } = spool
   const targets = linkTargets(spool, target)
-  const identity = identities(people, target !== '')
+  const identity = (author: Author) => {
+    const login = author ?? 'ghost'
+    const { login: name, id } = people.get(login.toLowerCase()) ?? { login, id: undefined }
+    return { name, id: target !== '' && id !== undefined ? id : originalAuthorId(name) }
+  }
   return ({ fullName, owner, name }: Destination): DumpContext => {
     const key = fullName.toLowerCase()
     const repository = spool.repositories.get(key)!
@@ -88,8 +87,8 @@ export function contextFactory(options: ContextOptions) {
 }
 
 /** Returns the labels of the repository, and those that only issues have, because the server drops unknown labels. */
-function labelsOf({ labels }: Repository, used: Iterable<string>): Map<string, DumpLabel> {
-  const all = new Map<string, DumpLabel>()
+function labelsOf({ labels }: Repository, used: Iterable<string>) {
+  const all = new Map<string, { name: string; color: string; description: string }>()
   for (const { name, color, description } of labels) {
     // Old versions of the server fail to restore a color in any other format.
     const sixDigits = /^#?([0-9a-f]{6})$/i.exec(color)?.[1] ?? DEFAULT_COLOR
@@ -209,27 +208,13 @@ export function milestoneTitles(
   return titles
 }
 
-interface Identity {
-  /** Never 0, which is the server's own administrator. */
-  id: number
-  name: string
-}
-
 /**
- * Returns a function that returns the author to show for a login. The server assigns content to an account if id and name match and
- * `original_url` begins with the server's own URL. All other authors are shown as original authors. Their ids are negative, so that
- * the server does not take them for ids of the old host, whose accounts its users may have linked. The ids differ, because old
- * versions of the server accept one reaction for each id.
+ * Returns an id for an original author: an author who is shown by name, without an account. The server assigns content to an account
+ * if id and name match and `original_url` begins with the server's own URL. The ids of original authors are negative, so that the server
+ * does not take them for ids of the old host, whose accounts its users may have linked. They differ, because old versions of the server
+ * accept one reaction for each id.
  */
-function identities(people: PeopleMap, isTargetKnown: boolean): (author: Author) => Identity {
-  return (author) => {
-    const login = author ?? 'ghost'
-    const { login: name, id } = people.get(login.toLowerCase()) ?? { login, id: undefined }
-    return { name, id: isTargetKnown && id !== undefined ? id : negativeId(name) }
-  }
-}
-
-function negativeId(name: string): number {
+function originalAuthorId(name: string): number {
   const digest = createHash('sha256').update(name.toLowerCase()).digest()
   // Ids such as -1 and -2 belong to built-in accounts of the server.
   return -(1000 + digest.readUIntBE(0, 6))

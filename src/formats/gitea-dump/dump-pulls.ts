@@ -38,7 +38,6 @@ export async function dumpPulls(
   await mkdir(join(directory, 'pulls'))
   const heads = await createRefs(context, refs, signal)
   const list = new YamlList(join(directory, 'pull_request.yml'))
-  const unpatched: PullHead[] = []
   for (const batch of batchesOf(withoutDuplicates(context), BATCH_SIZE)) {
     const bases = new Map<number, string>()
     const patched = new Set<number>()
@@ -56,16 +55,17 @@ export async function dumpPulls(
     for (const pull of batch) {
       const [head, base] = [heads.get(pull.number)!, bases.get(pull.number)!]
       list.add(dumpPull(context, pull, head, base))
-      if (head.sha !== '' && !patched.has(pull.number)) unpatched.push(head)
+      if (head.sha !== '' && !patched.has(pull.number)) reportEmptyDiff(context, pull.number)
       dumpReviews(context, pull.number, { hasDiff: head.sha !== '' && base !== '' })
     }
   }
   list.close()
-  const why =
-    'the commit that it began at is unknown or not in the archive, so that its diff is empty'
-  warnAbout(context, unpatched, why)
-  for (const { number } of unpatched)
-    context.report.lost('pull_request_diffs', 1, `${context.fullName}: #${number}`)
+}
+
+function reportEmptyDiff({ report, fullName }: DumpContext, number: number): void {
+  const why = 'the commit that it began at is unknown or not in the archive: its diff is empty'
+  report.warn('pull requests', `${fullName}: pull request ${number}: ${why}`)
+  report.lost('pull_request_diffs', 1, `${fullName}: #${number}`)
 }
 
 /** Skips duplicate numbers, because the server fails at them. */
@@ -84,51 +84,24 @@ async function createRefs(
   refs: OidsByRef,
   signal: AbortSignal,
 ): Promise<Map<number, PullHead>> {
-  const { git, directory, rows } = context
+  const { git, directory, rows, report, fullName } = context
+  const call = { dir: join(directory, 'git'), signal }
   const pulls = () => Iterator.from(rows.all<PullRequest>('pulls')).map(([, pull]) => pull)
   const shas = new Set(pulls().map(({ head }) => head.sha))
-  const existing = await existingCommits(context, [...shas].filter(isSha), signal)
+  const input = Array.from(shas.values().filter(isSha), (sha) => `${sha}\n`).join('')
+  const output = await git.text(['cat-file', '--batch-check'], { ...call, input })
+  const existing = new Set(output.matchAll(/^(\w+) commit /gm).map(([, sha]) => sha!))
   const { heads, create, moved } = planHeads(pulls(), refs, (sha) => existing.has(sha))
   const lines = [...create].map(([ref, sha]) => `create ${ref} ${sha}\n`)
-  await git.run(['update-ref', '--stdin'], {
-    ...{ dir: join(directory, 'git'), signal },
-    input: Buffer.from(lines.join(''), 'latin1'),
-  })
-  const lost = [...heads.values()].filter(({ sha }) => sha === '')
-  warnAbout(context, lost, 'the commits are not in the archive')
-  warnAbout(context, moved, 'record and ref name different commits; that of the ref is used')
-  return heads
-}
-
-const MAX_NAMED = 5
-
-/** Names the first few pull requests and counts the others. */
-function warnAbout(
-  { report, fullName }: DumpContext,
-  pulls: readonly PullHead[],
-  why: string,
-): void {
-  for (const { number } of pulls.slice(0, MAX_NAMED))
+  const updates = Buffer.from(lines.join(''), 'latin1')
+  await git.run(['update-ref', '--stdin'], { ...call, input: updates })
+  const warn = (number: number, why: string) =>
     report.warn('pull requests', `${fullName}: pull request ${number}: ${why}`)
-  const more = pulls.length - MAX_NAMED
-  if (more > 0) report.warn('pull requests', `${fullName}: ${more} more pull requests: ${why}`)
-}
-
-/** Returns which of these commits git/ contains. */
-async function existingCommits(
-  { git, directory }: DumpContext,
-  commits: readonly string[],
-  signal: AbortSignal,
-): Promise<Set<string>> {
-  const output = await git.text(['cat-file', '--batch-check'], {
-    ...{ dir: join(directory, 'git'), signal },
-    input: commits.map((sha) => `${sha}\n`).join(''),
-  })
-  const found = output.split('\n').flatMap((line) => {
-    const [sha, kind] = line.split(' ')
-    return sha && kind === 'commit' ? [sha] : []
-  })
-  return new Set(found)
+  for (const { number, sha } of heads.values())
+    if (sha === '') warn(number, 'the commits are not in the archive')
+  for (const { number } of moved)
+    warn(number, 'record and ref name different commits; that of the ref is used')
+  return heads
 }
 
 const DRAFT_PREFIX = /^\s*(?:WIP:|\[WIP\])/i
@@ -164,7 +137,7 @@ function dumpPull(context: DumpContext, pull: PullRequest, head: PullHead, base:
   }
 }
 
-/** Only the event has it in archives from before 2024. */
+/** Returns the merge commit, or '' if it is not known. In archives from before 2024 only the event has it. */
 function mergeCommitOf(
   { rows }: DumpContext,
   { number, mergedAt, mergeCommit }: PullRequest,

@@ -132,35 +132,21 @@ function dumpReviewComment(
   }
 }
 
-interface ReviewPosition {
-  /** The line in the new file, or negative in the old one. Never 0, because then the server would search the hunk. */
-  line: number
-  /** Versions of the server before 1.16 add this to the first line of the hunk in the new file. */
-  position: number
-  /** Always begins with a header, because old versions of the server crash without one. */
-  diffHunk: string
-  commit: string
-}
-
 const HUNK_HEADER = /^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@/
 
 /** Returns the position of a comment as the server counts it. An outdated comment is shown at its original position. */
-export function reviewPosition(
-  comment: DiffPosition,
-  thread: Omit<Thread, 'id'> | undefined,
-): ReviewPosition {
+export function reviewPosition(comment: DiffPosition, thread: Omit<Thread, 'id'> | undefined) {
+  // The line in the new file, or negative in the old one. Never 0, because then the server would search the hunk.
   const line = lineOf(comment, thread)
   const isOutdated = thread ? thread.line === null : comment.position === null
   const header = HUNK_HEADER.exec(comment.diffHunk)
+  // Old versions of the server crash without a header.
   const diffHunk = header ? comment.diffHunk : `@@ -${Math.abs(line)},1 +${Math.abs(line)},1 @@`
-  const first = header ? Number(header[1]) : Math.abs(line)
-  const { commit, originalCommit } = comment
-  return {
-    line,
-    position: line - first + 1,
-    diffHunk,
-    commit: (isOutdated ? originalCommit : commit) ?? commit ?? originalCommit ?? '',
-  }
+  // Versions of the server before 1.16 add the position to the first line of the hunk in the new file.
+  const position = line - (header ? Number(header[1]) : Math.abs(line)) + 1
+  const { originalCommit: original } = comment
+  const commit = (isOutdated ? original : comment.commit) ?? comment.commit ?? original ?? ''
+  return { line, position, diffHunk, commit }
 }
 
 function lineOf({ diffHunk }: DiffPosition, thread: Omit<Thread, 'id'> | undefined): number {

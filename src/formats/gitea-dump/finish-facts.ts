@@ -1,13 +1,11 @@
-import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import type { Issue, IssueComment } from '../../records/issue.ts'
 import type { PullRequest } from '../../records/pull-request.ts'
 import type { AttachedTo, Attachment, RepositoryFile } from '../../records/release.ts'
 import type { ProtectedBranch } from '../../records/repository.ts'
 import type { ObjectFile } from '../../sources/snapshot.ts'
+import { digestOf } from '../github-archive/compare-manifest.ts'
 import { linkOrCopy } from '../output.ts'
 import type { PeopleMap } from '../people.ts'
 import type { Destinations } from './choose-destinations.ts'
@@ -55,7 +53,7 @@ export interface LfsFact {
 
 export interface AttachmentFact {
   kind: 'attachment'
-  /** The address in the texts of the dump. */
+  /** The address that texts of the dump link to. Null if it is not known. */
   address: string | null
   on: AttachmentPlace
   name: string
@@ -78,7 +76,6 @@ export type AttachmentPlace =
 export interface IssueFact {
   kind: 'issue'
   number: number
-  isPull: boolean
   assignees: readonly string[]
   dueOn?: string | undefined
   pinOrder?: number | undefined
@@ -87,16 +84,14 @@ export interface IssueFact {
   dependsOn: readonly { repository: string | null; number: number }[]
 }
 
-interface FinishParts {
-  people: PeopleMap
-  destinations: Destinations
-  lfsObjects: readonly ObjectFile[]
-}
-
 /** Writes `finish.json` and `attachments/`. Returns how many things of each kind `restore-repo` does not restore. */
 export async function dumpFinishFacts(
   context: DumpContext,
-  { people, destinations, lfsObjects }: FinishParts,
+  {
+    people,
+    destinations,
+    lfsObjects,
+  }: { people: PeopleMap; destinations: Destinations; lfsObjects: readonly ObjectFile[] },
   signal: AbortSignal,
 ): Promise<Map<string, number>> {
   const { repository, rows, directory, owner, name } = context
@@ -111,19 +106,19 @@ export async function dumpFinishFacts(
     topics: (topics ?? []).map((topic) => topic.name),
     people: Object.fromEntries(Array.from(people, ([old, { login }]) => [old, login])),
   })
-  count('setting', [website, archived, template].filter(Boolean).length)
-  count('collaborator', collaborators.length)
+  count('settings', [website, archived, template].filter(Boolean).length)
+  count('collaborators', collaborators.length)
   for (const { path, size } of lfsObjects)
     add({ kind: 'lfs', oid: path.split('/').at(-1)!, size, file: `git/${path}` })
-  count('LFS object', lfsObjects.length)
+  count('LFS objects', lfsObjects.length)
   for (const [, team] of rows.all<DumpedTeam>('teams')) add({ kind: 'team', ...team })
-  count('team', rows.count('teams'))
+  count('teams', rows.count('teams'))
   for (const [, rule] of rows.all<ProtectedBranch>('protections'))
     add({ kind: 'protection', ...rule })
-  count('protected branch', rows.count('protections'))
+  count('protected branches', rows.count('protections'))
   for await (const fact of dumpAttachments(context, signal)) {
     add(fact)
-    count('attachment')
+    count('attachments')
   }
   for (const table of ['issues', 'pulls'] as const)
     for (const [number, issue] of rows.all<Issue | PullRequest>(table)) {
@@ -133,15 +128,12 @@ export async function dumpFinishFacts(
         const to = destinations.get(on.toLowerCase())
         return { repository: to ? `${to.owner}/${to.name}` : null, number }
       })
-      count('assignee', assignees.length)
-      count('deadline', dueOn ? 1 : 0)
-      count('dependency', dependsOn.length)
-      count('pin', pinOrder ? 1 : 0)
+      count('assignees', assignees.length)
+      count('deadlines', dueOn ? 1 : 0)
+      count('dependencies', dependsOn.length)
+      count('pins', pinOrder ? 1 : 0)
       if (assignees.length + dependsOn.length > 0 || dueOn || pinOrder || locked)
-        add({
-          ...{ kind: 'issue', number, isPull: table === 'pulls', assignees, locked, dependsOn },
-          ...{ dueOn, pinOrder },
-        })
+        add({ kind: 'issue', number, assignees, locked, dependsOn, dueOn, pinOrder })
     }
   list.close()
   return counts
@@ -170,7 +162,7 @@ async function* dumpAttachments(
       ...{ kind: 'attachment', name, contentType, file, bytes: found.bytes },
       address: isFile ? null : (attachment.oldUrl ?? null),
       on: isFile ? { kind: 'none' } : placeOf(context, attachment.on),
-      sha256: await digestFile(found.file, signal),
+      sha256: await digestOf(found.file, {}, signal),
     }
   }
 }
@@ -182,14 +174,12 @@ function placeOf({ rows }: DumpContext, on: AttachedTo): AttachmentPlace {
       return { kind: 'issue', number: on.number }
     case 'issue_comment': {
       const { number } = on.on
-      const seconds = rows.of<IssueComment>('comments', number).map(({ id, createdAt }) => ({
-        ...{ id, second: Math.floor(Date.parse(createdAt) / 1000) },
-      }))
-      const index = seconds.findIndex(({ id }) => id === on.id)
+      const comments = rows.of<IssueComment>('comments', number)
+      const index = comments.findIndex(({ id }) => id === on.id)
       if (index === -1) return { kind: 'issue', number }
-      const { second } = seconds[index]!
-      const rank = seconds.slice(0, index).filter((each) => each.second === second).length
-      return { kind: 'comment', number, second, rank }
+      const seconds = comments.map(({ createdAt }) => Math.floor(Date.parse(createdAt) / 1000))
+      const second = seconds[index]!
+      return { kind: 'comment', number, second, rank: index - seconds.indexOf(second) }
     }
     case 'pull_request_review':
     case 'pull_request_review_comment':
@@ -199,11 +189,4 @@ function placeOf({ rows }: DumpContext, on: AttachedTo): AttachmentPlace {
     default:
       return { kind: 'none' }
   }
-}
-
-/** Returns the SHA-256 of a file in hex. */
-export async function digestFile(file: string, signal: AbortSignal): Promise<string> {
-  const hash = createHash('sha256')
-  await pipeline(createReadStream(file), hash, { signal })
-  return hash.digest('hex')
 }

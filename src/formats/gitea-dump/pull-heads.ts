@@ -18,12 +18,7 @@ export async function readOidsByRef(
 ): Promise<OidsByRef> {
   const format = '--format=%(objectname) %(refname)'
   const lines = (await git.run(['for-each-ref', format], { dir, signal })).toString('latin1')
-  return new Map(
-    lines
-      .split('\n')
-      .filter((line) => line !== '')
-      .map((line) => [line.slice(line.indexOf(' ') + 1), line.slice(0, line.indexOf(' '))]),
-  )
+  return new Map(lines.matchAll(/^(\w+) (.+)$/gm).map(([, oid, ref]) => [ref!, oid!]))
 }
 
 export const isSha = (text: string): boolean => /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(text)
@@ -39,26 +34,19 @@ export interface PullHead {
   branch: string
 }
 
-interface PlannedHeads {
-  heads: Map<number, PullHead>
-  /** Commits of refs to create, so that no commit of a pull request is lost and open pull requests can be merged. */
-  create: Map<string, string>
-  /** Pull requests whose record and ref name different commits that both exist. */
-  moved: PullHead[]
-}
-
 type HeadFacts = Pick<PullRequest, 'number' | 'head' | 'closedAt' | 'mergedAt' | 'repository'>
 
 /**
  * Plans `refs/pull/N/head` for every head that exists. An existing ref takes precedence over the record, so that commits which were
  * pushed after the record was read are not lost. An open pull request also needs a branch. If it came from a fork, the branch is
- * `owner/branch`, as in the server's own dumps.
+ * `owner/branch`, as in the server's own dumps. Returns the heads by number, the commits of the refs to create, and the heads whose
+ * record and ref name different commits that both exist (`moved`).
  */
 export function planHeads(
   pulls: Iterable<HeadFacts>,
   refs: OidsByRef,
   exists: (commit: string) => boolean,
-): PlannedHeads {
+) {
   const [heads, create] = [new Map<number, PullHead>(), new Map<string, string>()]
   const moved: PullHead[] = []
   const names = branchNames(refs)
@@ -81,8 +69,9 @@ export function planHeads(
       create.set(branchRef(branch), sha)
       names.add(branchRef(branch), sha)
     }
-    heads.set(number, { number, sha, branch })
-    if (sha !== head.sha && exists(head.sha)) moved.push({ number, sha, branch })
+    const planned = { number, sha, branch }
+    heads.set(number, planned)
+    if (sha !== head.sha && exists(head.sha)) moved.push(planned)
   }
   return { heads, create, moved }
 }

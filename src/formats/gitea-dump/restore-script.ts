@@ -20,8 +20,8 @@ const BEGINNING = `#!/bin/sh
 #
 #   GITEA="gitea -c /etc/gitea/app.ini" sh restore.sh [--finish] [OWNER/NAME ...]
 #
-# --finish          then run "godwit finish", which brings what restore-repo does not restore: needs godwit on this machine,
-#                   GITEA_URL and GITEA_TOKEN_FILE
+# --finish          then run "godwit finish", which transfers what restore-repo does not restore; it needs godwit on this
+#                   machine, GITEA_URL and GITEA_TOKEN_FILE
 #
 # GITEA             the program, with options if it needs any (default: gitea, else forgejo)
 # OWNER             restore everything under this user or organization, not under the owners in the dumps
@@ -45,7 +45,7 @@ if [ "\${1:-}" = --finish ]; then
   shift
 fi
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd -P) || exit 2
-restored='' finished='' failed='' withheld='' exposed='' count=0 selected=0
+restored='' restored_dumps='' failed='' withheld='' exposed='' count=0 selected=0
 
 stop() {
   printf 'restore.sh: %s\\n' "$1" >&2
@@ -93,7 +93,7 @@ is_wanted() {
 }
 
 finish_restored() {
-  for each in $finished; do set -- "$@" --repository "$each"; done
+  for each in $restored_dumps; do set -- "$@" --repository "$each"; done
   "\${GODWIT:-godwit}" finish "$here" --forge "$GITEA_URL" --token-file "$GITEA_TOKEN_FILE" \\
     \${OWNER:+--owner "$OWNER"} "$@" </dev/null
 }
@@ -113,7 +113,7 @@ restore() {
     count=$((count + 1))
     restored="$restored  $to
 "
-    finished="$finished $1"
+    restored_dumps="$restored_dumps $1"
     [ "$4" = public ] && return 0
     if [ -n "\${GITEA_TOKEN_FILE:-}" ] && make_private "$to"; then return 0; fi
     exposed="$exposed  $to
@@ -137,7 +137,7 @@ fi
 if [ -n "$failed" ]; then
   printf '%s\\n%s' 'failed: see the log of the server. Delete the incomplete repositories from the server before you try again:' "$failed" >&2
 fi
-[ -z "$finish" ] || [ -z "$finished" ] || finish_restored || exit 1
+[ -z "$finish" ] || [ -z "$restored_dumps" ] || finish_restored || exit 1
 [ "$count" -eq "$selected" ] && [ "$selected" -gt 0 ] && [ "$selected" -ge $# ] || exit 1
 [ -z "$exposed" ] || [ "\${PUBLIC:-}" = yes ] || exit 1
 `

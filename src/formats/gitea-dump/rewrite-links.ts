@@ -16,7 +16,7 @@ export interface LinkTargets {
   base: string
 }
 
-const URLS = /https?:\/\/[^\s<>"'`()[\]{}|\\^]+/gi
+export const URLS = /https?:\/\/[^\s<>"'`()[\]{}|\\^]+/gi
 /** Matches `owner/name` in references such as `owner/name#12` and `owner/name@0123abc`. */
 const SHORT_REFERENCES = /(?<![\w./@-])([\w.-]+\/[\w.-]+)(?=#\d+\b|@[0-9a-f]{7,40}\b)/g
 
@@ -53,7 +53,7 @@ function rewriteProse(text: string, here: string, targets: LinkTargets): string 
 }
 
 /** Removes punctuation at the end. A regular expression would take quadratic time here. */
-function withoutPunctuation(found: string): string {
+export function withoutPunctuation(found: string): string {
   let end = found.length
   while (end > 0 && '.,;:!?*_'.includes(found[end - 1]!)) end -= 1
   return found.slice(0, end)

@@ -32,25 +32,20 @@ type Table =
 /** A team with its access to one repository. */
 export type DumpedTeam = Pick<Team, 'name' | 'description' | 'members'> & { access: string }
 
-/** The facts of one repository. */
-export interface RepositoryRows {
-  all<T>(table: Table): Iterable<[key: number, value: T]>
-  of<T>(table: Table, key: number): T[]
-  has(table: Table, key: number): boolean
-  count(table: Table): number
-  /** Returns the time of the newest row of a key. */
-  newest(table: Table, key: number): number | undefined
-}
-
-export function rowsOf(rows: SortedRows, repository: string): RepositoryRows {
+/** Returns the facts of one repository. */
+export function rowsOf(rows: SortedRows, repository: string) {
+  const tableOf = (table: Table) => `${table} ${repository}`
   return {
-    all: (table) => rows.all(`${table} ${repository}`),
-    of: (table, key) => rows.of(`${table} ${repository}`, key),
-    has: (table, key) => rows.has(`${table} ${repository}`, key),
-    count: (table) => rows.count(`${table} ${repository}`),
-    newest: (table, key) => rows.newest(`${table} ${repository}`, key),
+    all: <T>(table: Table) => rows.all<T>(tableOf(table)),
+    of: <T>(table: Table, key: number) => rows.of<T>(tableOf(table), key),
+    has: (table: Table, key: number) => rows.has(tableOf(table), key),
+    count: (table: Table) => rows.count(tableOf(table)),
+    /** Returns the time of the newest row of a key. */
+    newest: (table: Table, key: number) => rows.newest(tableOf(table), key),
   }
 }
+
+export type RepositoryRows = ReturnType<typeof rowsOf>
 
 /**
  * Reads all facts into `rows`, where they can be read in the order of a dump. Archives sort comments by their time, dumps need them by
@@ -62,10 +57,10 @@ export async function spoolFacts(options: SpoolOptions, signal: AbortSignal): Pr
   for await (const fact of content.facts('repositories', signal))
     spool.repositories.set(`${fact.owner}/${fact.name}`.toLowerCase(), fact)
   for await (const { permissions, name, description, members } of content.facts('teams', signal))
-    for (const { repository, access } of permissions)
-      spool.rows.add(`teams ${repository.toLowerCase()}`, 0, 0, {
-        ...{ name, description, members, access },
-      })
+    for (const { repository, access } of permissions) {
+      const team: DumpedTeam = { name, description, members, access }
+      spool.rows.add(`teams ${repository.toLowerCase()}`, 0, 0, team)
+    }
   for (const kind of FACT_KINDS)
     if (!NOT_SPOOLED.includes(kind))
       for await (const fact of content.facts(kind, signal)) spoolFact(spool, kind, fact)

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { ArchiveRefused } from '../../archive/unreadable-archive.ts'
 import type { Git } from '../../git/git.ts'
 import { GitFailed } from '../../git/git-process.ts'
+import { formatRecordCount } from '../../lib/losses.ts'
 import { formatCount } from '../../lib/quantities.ts'
 import { sortedRows } from '../../lib/sorted-rows.ts'
 import type { Snapshot } from '../../sources/snapshot.ts'
@@ -73,7 +74,7 @@ async function* writeDumps(
     const context = createContext(destination)
     const output = join(into, fullName)
     try {
-      const counts = await writeDump(context, { ...each.snapshot, people, destinations }, signal)
+      const counts = await writeDump(context, each.snapshot, { people, destinations }, signal)
       await syncTree(context.directory)
       await moveDurably(dirname(output), () => moveTo(context.directory, output))
       for (const [kind, count] of counts) unrestored.set(kind, (unrestored.get(kind) ?? 0) + count)
@@ -92,7 +93,7 @@ async function* writeDumps(
   report.note(`next: run ${join(into, SCRIPT)} on the server`)
   if (unrestored.size > 0)
     report.note(
-      `then: run godwit finish ${into}, because restore-repo does not restore ${Array.from(unrestored, ([kind, count]) => formatCount(count, kind, plural(kind))).join(', ')}`,
+      `then: run godwit finish ${into}, because restore-repo does not restore ${Array.from(unrestored, ([kind, count]) => formatRecordCount(kind, count)).join(', ')}`,
     )
   const privates = dumped.filter(({ isPrivate }) => isPrivate).length
   if (privates > 0)
@@ -104,12 +105,8 @@ async function* writeDumps(
 /** Writes the dump of a verified repository. Returns how many things of each kind `restore-repo` does not restore. */
 async function writeDump(
   context: DumpContext,
-  {
-    repository,
-    wiki,
-    examination,
-    ...people
-  }: Snapshot & { people: PeopleMap; destinations: Destinations },
+  { repository, wiki, examination }: Snapshot,
+  mappings: { people: PeopleMap; destinations: Destinations },
   signal: AbortSignal,
 ): Promise<Map<string, number>> {
   await mkdir(context.directory, { recursive: true })
@@ -121,10 +118,8 @@ async function writeDump(
   await dumpPulls(context, refs, signal)
   await dumpReleases(context, refs, signal)
   const { lfsObjects } = examination.repository
-  return await dumpFinishFacts(context, { ...people, lfsObjects }, signal)
+  return await dumpFinishFacts(context, { ...mappings, lfsObjects }, signal)
 }
-
-const plural = (kind: string) => kind.replace(/y$/, 'ie').replace(/ch$/, 'che').concat('s')
 
 /** Writes the script last, so that everything it names exists. */
 async function writeScript(workDirectory: string, into: string, dumped: readonly Dumped[]) {

@@ -47,7 +47,7 @@ export async function* recordFileDigests(
 }
 
 /** Passes the bytes on and calls `onEnd` with their SHA-256 after the last one. */
-export function hashWhileReading(bytes: Bytes, onEnd: (sha256: string) => void) {
+function hashWhileReading(bytes: Bytes, onEnd: (sha256: string) => void) {
   const sha256 = createHash('sha256')
   return onChunk(
     bytes,

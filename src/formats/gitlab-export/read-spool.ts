@@ -1,3 +1,4 @@
+import { contentTypeOf } from '../../lib/content-types.ts'
 import type { SortedRows } from '../../lib/sorted-rows.ts'
 import { type IssueOrPull, type Reaction, UNKNOWN_TIME } from '../../records/fact.ts'
 import type { FactKind, FactsByKind } from '../../records/fact-kinds.ts'
@@ -27,18 +28,6 @@ export interface ProjectOptions {
 const REACTION_BY_EMOJI = new Map(
   Object.entries(EMOJI_BY_REACTION).map(([reaction, emoji]) => [emoji, reaction]),
 )
-
-const CONTENT_TYPES: Readonly<Record<string, string>> = {
-  ...{
-    png: 'image/png',
-    jpg: 'image/jpeg',
-    jpeg: 'image/jpeg',
-    gif: 'image/gif',
-    webp: 'image/webp',
-  },
-  ...{ svg: 'image/svg+xml', pdf: 'application/pdf', txt: 'text/plain', log: 'text/plain' },
-  ...{ mp4: 'video/mp4', mov: 'video/quicktime', webm: 'video/webm', zip: 'application/zip' },
-}
 
 /** Who wrote a text, and when. */
 type Authorship = Pick<Attachment, 'author' | 'createdAt'>
@@ -241,8 +230,7 @@ export class ProjectSpool {
     const uuid = secret.padEnd(32, '0').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
     const oldUrl = `${UNKNOWN_HOST}/user-attachments/assets/${uuid}`
     this.uploadUrls.set(path, oldUrl)
-    const contentType =
-      CONTENT_TYPES[/\.(\w+)$/.exec(name)?.[1]?.toLowerCase() ?? ''] ?? 'application/octet-stream'
+    const contentType = contentTypeOf(name)
     this.add('attachments', 0, {
       ...{ repository: this.repository, uuid, name, contentType, on, oldUrl, ...by },
       file: `attachments/${secret}/${name}`,

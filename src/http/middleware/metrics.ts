@@ -62,7 +62,7 @@ export function addMetrics(app: FastifyInstance, parts: MetricsParts) {
     // The default metrics monitor the event loop with a timer that fires 100 times a second, so they start at the first scrape.
     if (isFirstScrape) {
       collectDefaultMetrics({ register })
-      // Their names are those of counters, and the sums of other metrics have the same values.
+      // These are gauges with the names of counters, which linters reject, and other metrics add up to the same values.
       for (const kind of ['handles', 'requests', 'resources'])
         register.removeSingleMetric(`nodejs_active_${kind}_total`)
     }
@@ -173,89 +173,65 @@ function addOutcomeCounter(register: Registry, name: string, help: string): Outc
 /** How late a schedule may be before it counts as overdue. Workers check for due schedules several times a minute. */
 const OVERDUE_AFTER_MS = 5 * 60_000
 
-/**
- * Adds the metrics that all processes with one database share: each process reports the same values. Returns a function that updates
- * them from the database. If that fails, it removes the old values and rejects.
- */
+/** Metrics that all processes with one database share: each process reports the same values. Counters have names with `_total`. */
+const sharedMetrics = {
+  godwit_queue_jobs: ['kind', 'Waiting and running jobs'],
+  godwit_queue_oldest_seconds: ['kind', 'Age of the oldest waiting or running job'],
+  godwit_migrations: ['state', 'Unfinished migrations by state'],
+  godwit_migration_oldest_seconds: [
+    'state',
+    'How long the oldest unfinished migration has been in its state',
+  ],
+  godwit_migrations_ended_total: ['outcome', 'Ended migrations by result'],
+  godwit_repositories_total: [
+    'outcome',
+    'Repositories that all migrations have processed, by result',
+  ],
+  godwit_repository_bytes_total: [
+    'outcome',
+    'Bytes of the repositories that all migrations have processed, by result',
+  ],
+  godwit_reuse_ratio: [
+    'of',
+    'Share of repositories and bytes that were reused instead of exported',
+  ],
+  godwit_workers: ['state', 'Processes that run exports, by state'],
+  godwit_disk_free_bytes: [
+    'of',
+    'Free space on the disk of the archives: the smallest of all workers',
+  ],
+  godwit_schedules: ['state', 'Schedules by state'],
+  godwit_webhook_deliveries_total: ['outcome', 'Webhook deliveries by result'],
+  godwit_store_checks_total: [
+    'result',
+    'Integrity checks of stored segments and archives by result',
+  ],
+  godwit_store_check_bytes_total: ['result', 'Bytes read by integrity checks of stored data'],
+  godwit_segments: ['state', 'Stored segments by state'],
+  godwit_store_oldest_check_seconds: [
+    'of',
+    'Time since the least recently checked segment was checked',
+  ],
+  godwit_webhook_events: ['state', 'Webhook events by state'],
+  godwit_blob_errors_total: ['operation', 'Errors of the blob store by operation'],
+} as const
+
+/** Returns a function that updates the shared metrics from the database. If that fails, it removes the old values and rejects. */
 function addSharedMetrics(
   register: Registry,
   { db, queue, now }: MetricsParts,
 ): () => Promise<void> {
-  const metrics: (Counter | Gauge)[] = []
-  /** Adds a counter if the name ends with `_total`, otherwise a gauge. Returns a function that sets the value of a series. */
-  const add = (name: string, help: string, label: string) => {
+  const metrics = new Map<string, Counter | Gauge>()
+  for (const [name, [label, help]] of Object.entries(sharedMetrics)) {
     const options = { name, help, labelNames: [label], registers: [register] }
-    const metric = name.endsWith('_total') ? new Counter(options) : new Gauge(options)
-    metrics.push(metric)
-    // Each update begins with a reset.
-    return (value: string, count: number) => metric.inc({ [label]: value }, count)
+    metrics.set(name, name.endsWith('_total') ? new Counter(options) : new Gauge(options))
   }
-  const setJobs = add('godwit_queue_jobs', 'Waiting and running jobs', 'kind')
-  const setOldestJob = add(
-    'godwit_queue_oldest_seconds',
-    'Age of the oldest waiting or running job',
-    'kind',
-  )
-  const setMigrations = add('godwit_migrations', 'Unfinished migrations by state', 'state')
-  const setOldestMigration = add(
-    'godwit_migration_oldest_seconds',
-    'How long the oldest unfinished migration has been in its state',
-    'state',
-  )
-  const setEnded = add('godwit_migrations_ended_total', 'Ended migrations by result', 'outcome')
-  const setRepositories = add(
-    'godwit_repositories_total',
-    'Repositories that all migrations have processed, by result',
-    'outcome',
-  )
-  const setBytes = add(
-    'godwit_repository_bytes_total',
-    'Bytes of the repositories that all migrations have processed, by result',
-    'outcome',
-  )
-  const setReuse = add(
-    'godwit_reuse_ratio',
-    'Share of repositories and bytes that were reused instead of exported',
-    'of',
-  )
-  const setWorkers = add('godwit_workers', 'Processes that run exports, by state', 'state')
-  const setFreeBytes = add(
-    'godwit_disk_free_bytes',
-    'Free space on the disk of the archives: the smallest of all workers',
-    'of',
-  )
-  const setSchedules = add('godwit_schedules', 'Schedules by state', 'state')
-  const setDeliveries = add(
-    'godwit_webhook_deliveries_total',
-    'Webhook deliveries by result',
-    'outcome',
-  )
-  const setChecks = add(
-    'godwit_store_checks_total',
-    'Integrity checks of stored segments and archives by result',
-    'result',
-  )
-  const setCheckedBytes = add(
-    'godwit_store_check_bytes_total',
-    'Bytes read by integrity checks of stored data',
-    'result',
-  )
-  const setSegments = add('godwit_segments', 'Stored segments by state', 'state')
-  const setOldestCheck = add(
-    'godwit_store_oldest_check_seconds',
-    'Time since the least recently checked segment was checked',
-    'of',
-  )
-  const setEvents = add('godwit_webhook_events', 'Webhook events by state', 'state')
-  const setBlobErrors = add(
-    'godwit_blob_errors_total',
-    'Errors of the blob store by operation',
-    'operation',
-  )
-
   const reset = () => {
-    for (const metric of metrics) metric.reset()
+    for (const metric of metrics.values()) metric.reset()
   }
+  /** Sets the series with this value of the label. Counters can only be increased, so every update begins with a reset. */
+  const set = (name: keyof typeof sharedMetrics, labelValue: string, value: number) =>
+    metrics.get(name)!.inc({ [sharedMetrics[name][0]]: labelValue }, value)
   const secondsSince = (at: number) => (now() - at) / 1000
 
   async function update(): Promise<void> {
@@ -284,45 +260,47 @@ function addSharedMetrics(
     ])
     reset()
     for (const { kind, jobs, oldest } of backlog) {
-      setJobs(kind, jobs)
-      setOldestJob(kind, secondsSince(oldest))
+      set('godwit_queue_jobs', kind, jobs)
+      set('godwit_queue_oldest_seconds', kind, secondsSince(oldest))
     }
     for (const [state, { count, oldest }] of unfinished) {
-      setMigrations(state, count)
-      setOldestMigration(state, oldest === null ? 0 : secondsSince(oldest))
+      set('godwit_migrations', state, count)
+      set('godwit_migration_oldest_seconds', state, oldest === null ? 0 : secondsSince(oldest))
     }
     const talliesByName = new Map(tallies.map((tally) => [tally.name as string, tally]))
     for (const { name, count, bytes } of tallies) {
       const [kind, result] = name.split(' ') as ['migrations' | 'repositories', string]
-      if (kind === 'migrations') setEnded(result, count)
+      if (kind === 'migrations') set('godwit_migrations_ended_total', result, count)
       else {
-        setRepositories(result, count)
-        setBytes(result, bytes)
+        set('godwit_repositories_total', result, count)
+        set('godwit_repository_bytes_total', result, bytes)
       }
     }
     const exported = talliesByName.get('repositories exported')!
     const reused = talliesByName.get('repositories reused')!
-    setReuse('repositories', reuseRatio(reused.count, exported.count))
-    setReuse('bytes', reuseRatio(reused.bytes, exported.bytes))
+    set('godwit_reuse_ratio', 'repositories', reuseRatio(reused.count, exported.count))
+    set('godwit_reuse_ratio', 'bytes', reuseRatio(reused.bytes, exported.bytes))
     const exporting = workers.filter(({ concurrency }) => concurrency > 0)
     const live = exporting.filter(({ seenAt }) => now() - seenAt < DEAD_AFTER_MS)
-    setWorkers('live', live.length)
-    setWorkers('dead', exporting.length - live.length)
+    set('godwit_workers', 'live', live.length)
+    set('godwit_workers', 'dead', exporting.length - live.length)
     const free = live.flatMap(({ freeBytes }) => freeBytes ?? [])
-    if (free.length > 0) setFreeBytes('archives', Math.min(...free))
-    for (const [state, count] of Object.entries(schedules)) setSchedules(state, count)
-    for (const [outcome, count] of deliveries) setDeliveries(outcome, count)
+    if (free.length > 0) set('godwit_disk_free_bytes', 'archives', Math.min(...free))
+    for (const [state, count] of Object.entries(schedules)) set('godwit_schedules', state, count)
+    for (const [outcome, count] of deliveries)
+      set('godwit_webhook_deliveries_total', outcome, count)
     for (const { result, count, bytes } of checks.results) {
-      setChecks(result, count)
-      setCheckedBytes(result, bytes)
+      set('godwit_store_checks_total', result, count)
+      set('godwit_store_check_bytes_total', result, bytes)
     }
-    setSegments('intact', stored.count - checks.damaged)
-    setSegments('damaged', checks.damaged)
-    if (checks.oldestAt !== null) setOldestCheck('segments', secondsSince(checks.oldestAt))
-    setEvents('waiting', waitingEvents)
+    set('godwit_segments', 'intact', stored.count - checks.damaged)
+    set('godwit_segments', 'damaged', checks.damaged)
+    if (checks.oldestAt !== null)
+      set('godwit_store_oldest_check_seconds', 'segments', secondsSince(checks.oldestAt))
+    set('godwit_webhook_events', 'waiting', waitingEvents)
     // Every series starts at 0, so that Prometheus sees the first error as an increase.
     for (const operation of BLOB_OPERATIONS)
-      setBlobErrors(operation, blobErrors.get(operation) ?? 0)
+      set('godwit_blob_errors_total', operation, blobErrors.get(operation) ?? 0)
   }
 
   return () =>

@@ -1,14 +1,14 @@
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
+import type { ManifestLoss } from '../../archive/manifest.ts'
 import { ArchiveRefused } from '../../archive/unreadable-archive.ts'
 import type { FormatReader } from '../../formats/format.ts'
 import { type LinkTargets, rewriteLinks } from '../../formats/gitea-dump/rewrite-links.ts'
-import type { PeopleMap } from '../../formats/people.ts'
+import type { MappedPerson, PeopleMap } from '../../formats/people.ts'
 import type { Git } from '../../git/git.ts'
 import { sortedRows } from '../../lib/sorted-rows.ts'
 import type { Author } from '../../records/fact.ts'
 import type { Host } from '../../sources/forge/open-host.ts'
-import { ForgeRequestFailed } from '../../sources/forge-errors.ts'
 import {
   COMPARED_KINDS,
   type Item,
@@ -17,9 +17,9 @@ import {
   type Value,
 } from './compared-kinds.ts'
 import { type KnownContext, knownDifference } from './known-differences.ts'
-import { type ReadParts, readArchive } from './read-archive.ts'
+import { readArchive } from './read-archive.ts'
 import { readHostRepository } from './read-host.ts'
-import { type ComparedKind, type FactsByComparedKind, SIDES, type Side, Spool } from './spool.ts'
+import { type ComparedKind, SIDES, type Side, Spool } from './spool.ts'
 
 export interface CompareParts {
   git: Git
@@ -68,6 +68,7 @@ export interface Comparison {
   isComplete: boolean
 }
 
+/** How many differences of each kind and outcome are listed for a repository. The counts have all. */
 const MAX_DIFFERENCES = 50
 
 /** Compares an archive with another one, or with a host as it is now. Writes nothing on the host. */
@@ -77,73 +78,60 @@ export async function compare(parts: CompareParts, signal: AbortSignal): Promise
   const spool = new Spool(rows)
   const names = new Names(parts)
   const failures = new Map<string, string>()
-  const notes = new Set<string>()
-  for (const { full_name, kind, count, examples } of left.summary.losses)
-    notes.add(
-      `the archive says that it lacks ${count} ${kind.replaceAll('_', ' ')}${full_name ? ` of ${full_name}` : ''}: ${examples.join('; ')}`,
-    )
-  const read: Omit<ReadParts, 'side' | 'nameOnLeft'> = {
+  const notes = new Set(left.summary.losses.map(describeLoss))
+  const common = {
     ...{ spool, git, onProgress },
-    onFailure: (fullName, reason) => failures.set(fullName.toLowerCase(), reason),
-    onNote: (note) => notes.add(note),
+    onFailure: (fullName: string, reason: string) => void failures.set(fullName, reason),
+    onNote: (note: string) => void notes.add(note),
   }
-  await readArchive(left, { ...read, side: 'left', nameOnLeft: (name) => name }, signal)
-  const there = { ...read, side: 'right' as const, nameOnLeft: names.onLeft }
+  await readArchive(left, { ...common, side: 'left', nameOnLeft: (name) => name }, signal)
+  const toRight = { ...common, side: 'right' as const, nameOnLeft: names.onLeft }
+  // Both are names on the left. A host is only asked for the repositories of the archive.
+  const leftNames = new Set(left.fullNames)
+  const rightNames = 'facts' in right ? new Set(right.fullNames.map(names.onLeft)) : leftNames
   if ('facts' in right) {
-    await readArchive(right, there, signal)
-    const found = new Set(right.fullNames.map((name) => names.onLeft(name).toLowerCase()))
-    for (const name of left.fullNames)
-      if (!found.has(name.toLowerCase()))
-        failures.set(name.toLowerCase(), 'the other archive does not have it')
-    for (const name of right.fullNames.map(names.onLeft))
-      if (!names.isOnLeft(name)) failures.set(name.toLowerCase(), 'only the other archive has it')
+    await readArchive(right, toRight, signal)
+    for (const name of leftNames.difference(rightNames))
+      failures.set(name, 'the other archive does not have it')
+    for (const name of rightNames.difference(leftNames))
+      failures.set(name, 'only the other archive has it')
   } else
-    for (const name of left.fullNames) {
-      const [owner = '', short = ''] = names.onRight(name).split('/')
-      const host = { ...there, host: right, scratch }
-      try {
-        if (!(await readHostRepository({ owner, name: short }, host, signal)))
-          failures.set(
-            name.toLowerCase(),
-            `${right.url} does not have it, or the token may not read it`,
-          )
-      } catch (error) {
-        if (!(error instanceof ForgeRequestFailed) || error.status === 401) throw error
-        failures.set(name.toLowerCase(), error.message)
-      }
-    }
-  const version = 'facts' in right ? ([0, 0] as const) : await right.version(signal)
+    for (const name of leftNames)
+      await readHostRepository(names.onRight(name), { ...toRight, host: right, scratch }, signal)
   onProgress('comparing')
-  const all = [...left.fullNames, ...('facts' in right ? right.fullNames.map(names.onLeft) : [])]
-  const totals = noCounts()
-  const known = new Map<string, number>()
-  const shared = {
-    spool,
-    names,
-    known,
-    totals,
+  const shared: Shared = {
+    ...{ ...parts, spool, names, known: new Map(), totals: noCounts() },
     targets: linkTargets(parts, spool, names),
-    version,
+    version: 'facts' in right ? [0, 0] : await right.version(signal),
   }
-  const repositories = [...new Set(all)].map((name): ComparedRepository => {
+  const repositories = [...leftNames.union(rightNames)].map((name): ComparedRepository => {
     signal.throwIfAborted()
-    const failure = failures.get(name.toLowerCase())
-    const compared = { left: name, right: names.onRight(name), kinds: {}, differences: [] }
+    const failure = failures.get(name)
+    const result = { left: name, right: names.onRight(name), kinds: {}, differences: [] }
     return failure === undefined
-      ? new RepositoryComparison(compared, parts, shared).run()
-      : { ...compared, failure }
+      ? new RepositoryComparison(result, shared).run()
+      : { ...result, failure }
   })
+  const { totals, known } = shared
   const isComplete = totals.changed + totals.missing + totals.extra === 0 && failures.size === 0
   return { repositories, totals, known, notes: [...notes].sort(), isComplete }
 }
 
 const noCounts = (): Counts => ({ equal: 0, changed: 0, missing: 0, extra: 0, known: 0 })
 
+function describeLoss({ full_name, kind, count, examples }: ManifestLoss): string {
+  const what = `${count} ${kind.replaceAll('_', ' ')}${full_name ? ` of ${full_name}` : ''}`
+  return `the archive says that it lacks ${what}: ${examples.join('; ')}`
+}
+
+const lowerLogin = ({ login }: MappedPerson): string => login.toLowerCase()
+
 /** The names of repositories and people on both sides. */
 class Names {
   readonly #parts: CompareParts
   readonly #left = new Map<string, string>()
-  readonly #accounts: Set<string>
+  readonly mapped: KnownContext['mapped']
+  readonly linked: KnownContext['linked']
 
   constructor(parts: CompareParts) {
     this.#parts = parts
@@ -154,7 +142,9 @@ class Names {
         throw new ArchiveRefused(`${other} and ${name} would both be compared with ${there}`)
       this.#left.set(there, name)
     }
-    this.#accounts = new Set(parts.people.values().map(({ login }) => login.toLowerCase()))
+    const accounts = [...parts.people.values()]
+    this.mapped = new Set(accounts.map(lowerLogin))
+    this.linked = new Set(accounts.filter(({ id }) => id !== undefined).map(lowerLogin))
   }
 
   onRight = (fullName: string): string => {
@@ -164,19 +154,15 @@ class Names {
   }
   /** A repository that the left side does not have keeps its name. */
   onLeft = (fullName: string): string => this.#left.get(fullName.toLowerCase()) ?? fullName
-  isOnLeft = (fullName: string): boolean => this.#left.values().some((name) => name === fullName)
+  /** Returns the login on the right, in lower case. */
   person = (side: Side, login: Author): string => {
     const key = (login ?? 'ghost').toLowerCase()
     return side === 'left' ? (this.#parts.people.get(key)?.login.toLowerCase() ?? key) : key
   }
-  isMapped = (login: string): boolean => this.#accounts.has(login.toLowerCase())
-  isLinked = (login: string): boolean =>
-    this.#parts.people
-      .values()
-      .some(({ login: each, id }) => id !== undefined && each.toLowerCase() === login.toLowerCase())
 }
 
-interface Shared {
+/** What the comparisons of all repositories use. */
+interface Shared extends CompareParts {
   spool: Spool
   names: Names
   known: Map<string, number>
@@ -187,48 +173,37 @@ interface Shared {
 
 class RepositoryComparison {
   readonly #result: ComparedRepository
-  readonly #parts: CompareParts
   readonly #shared: Shared
   readonly #contexts: Record<Side, ItemContext>
   readonly #known: KnownContext
 
-  constructor(result: ComparedRepository, parts: CompareParts, shared: Shared) {
+  constructor(result: ComparedRepository, shared: Shared) {
     this.#result = result
-    this.#parts = parts
     this.#shared = shared
-    const { spool, names } = shared
+    const { spool, names, right, isFinished, version } = shared
     const contextOf = (side: Side): ItemContext => ({
       ...{ side, spool, repository: result.left },
       person: (login) => names.person(side, login),
     })
-    this.#contexts = { left: contextOf('left'), right: contextOf('right') }
-    const { right, isFinished } = parts
+    const contexts = { left: contextOf('left'), right: contextOf('right') }
+    this.#contexts = contexts
     this.#known = {
+      ...{ isFinished, version, mapped: names.mapped, linked: names.linked },
       target: 'facts' in right ? 'archive' : right.kind,
-      isFinished,
-      isMapped: names.isMapped,
-      isLinked: names.isLinked,
-      version: shared.version,
       losses: {
-        extra: lossesOf(parts.left, result.left),
+        extra: lossesOf(shared.left, result.left),
         missing: 'facts' in right ? lossesOf(right, result.right) : new Set(),
       },
       hasIssue: (number) => shared.targets.kindOf(result.right, number) !== undefined,
-      pullHeads: this.#leftSet('pull_requests', ({ head }) => head.sha),
-      lineComments: this.#leftSet(
-        'pull_request_review_comments',
-        (fact) => this.#itemOf('pull_request_review_comments', fact, 'left').key,
+      pullHeads: new Set(
+        spool.factsOf('pull_requests', 'left', result.left).map(({ head }) => head.sha),
+      ),
+      lineComments: new Set(
+        spool
+          .factsOf('pull_request_review_comments', 'left', result.left)
+          .map((fact) => COMPARED_KINDS.pull_request_review_comments(fact, contexts.left).key),
       ),
     }
-  }
-
-  #leftSet<K extends ComparedKind>(kind: K, pick: (fact: FactsByComparedKind[K]) => string) {
-    const groups = Iterator.from(this.#shared.spool.groups(kind, this.#result.left))
-    return new Set(groups.flatMap(({ left }) => left.map(pick)))
-  }
-
-  #itemOf<K extends ComparedKind>(kind: K, fact: FactsByComparedKind[K], side: Side): Item {
-    return COMPARED_KINDS[kind](fact, this.#contexts[side])
   }
 
   run(): ComparedRepository {
@@ -238,23 +213,17 @@ class RepositoryComparison {
 
   #compareKind<K extends ComparedKind>(kind: K): void {
     for (const group of this.#shared.spool.groups(kind, this.#result.left)) {
-      const [left, right] = SIDES.map((side) => this.#itemsOf(kind, group[side], side))
+      const [left, right] = SIDES.map((side) => {
+        const items = group[side].map((fact) => COMPARED_KINDS[kind](fact, this.#contexts[side]))
+        return Map.groupBy(items, ({ key }) => key)
+      })
       for (const key of new Set([...left!.keys(), ...right!.keys()]))
         for (const pair of this.#pairs(left!.get(key) ?? [], right!.get(key) ?? []))
           this.#count(kind, ...pair)
     }
   }
 
-  #itemsOf<K extends ComparedKind>(
-    kind: K,
-    facts: readonly FactsByComparedKind[K][],
-    side: Side,
-  ): Map<string, Item[]> {
-    const items = facts.map((fact) => this.#itemOf(kind, fact, side))
-    return Map.groupBy(items, ({ key }) => key)
-  }
-
-  /** Several comments may be from the same second. Those that are equal belong together, and the others in their order. */
+  /** Pairs the items of one key: several comments may be from the same second. Equal ones are paired first, the others in their order. */
   #pairs(left: Item[], right: Item[]): [Item | undefined, Item | undefined][] {
     const rest = [...right]
     const pairs = left.map((item): [Item, Item | undefined] => {
@@ -267,23 +236,18 @@ class RepositoryComparison {
     ]
   }
 
-  #count(kind: ComparedKind, left: Item | undefined, right: Item | undefined): void {
+  #count(kind: ComparedKind, left?: Item, right?: Item): void {
     const difference = this.#differenceOf(kind, left, right)
     const { kinds, differences } = this.#result
-    const counts = kinds[kind] ?? noCounts()
-    kinds[kind] = counts
+    kinds[kind] ??= noCounts()
+    const counts = kinds[kind]
     const outcome = difference?.outcome ?? 'equal'
     counts[outcome]++
     this.#shared.totals[outcome]++
-    if (!difference) return
-    if (counts[outcome] <= MAX_DIFFERENCES) differences.push(difference)
+    if (difference && counts[outcome] <= MAX_DIFFERENCES) differences.push(difference)
   }
 
-  #differenceOf(
-    kind: ComparedKind,
-    left: Item | undefined,
-    right: Item | undefined,
-  ): Difference | undefined {
+  #differenceOf(kind: ComparedKind, left?: Item, right?: Item): Difference | undefined {
     const { name } = (left ?? right)!
     if (!left || !right) {
       const outcome = left ? 'missing' : 'extra'
@@ -298,15 +262,11 @@ class RepositoryComparison {
     const unexpected = differing.filter(({ rule }) => rule === undefined)
     const shown = unexpected.length > 0 ? unexpected : differing
     return {
-      kind,
-      name,
-      outcome: unexpected.length > 0 ? 'changed' : 'known',
+      ...{ kind, name, outcome: unexpected.length > 0 ? 'changed' : 'known' },
       reasons: [...new Set(shown.flatMap(({ rule }) => rule?.reason ?? []))],
-      fields: shown.map(({ field }) => ({
-        field,
-        left: left.fields[field],
-        right: right.fields[field],
-      })),
+      fields: shown.map(({ field }) => {
+        return { field, left: left.fields[field], right: right.fields[field] }
+      }),
     }
   }
 
@@ -327,25 +287,21 @@ class RepositoryComparison {
     })
   }
 
-  /** Returns whether two texts differ at most in links that lead to the same, and in characters that servers cannot store. */
+  /** Returns whether two texts differ at most in links that lead to the same page, and in characters that servers cannot store. */
   #isSameText(left: string, right: string): boolean {
-    const there = this.#plainText('right', right)
-    const here = this.#plainText('left', left)
+    const [here, there] = [this.#plainText('left', left), this.#plainText('right', right)]
     if (here === there) return true
-    if ('facts' in this.#parts.right) return false
-    const { right: host } = this.#parts
+    const { right: host, left: archive, targets } = this.#shared
+    if ('facts' in host) return false
     const newName = this.#result.right
     const rewritten = ['/', `${host.url}/`].map((base) =>
-      rewriteLinks(here, newName, { ...this.#shared.targets, base }),
+      rewriteLinks(here, newName, { ...targets, base }),
     )
-    const moved = here.replaceAll(
-      this.#parts.left.urlOf(this.#result.left),
-      `${host.url}/${newName}`,
-    )
+    const moved = here.replaceAll(archive.urlOf(this.#result.left), `${host.url}/${newName}`)
     return [...rewritten, moved].includes(there)
   }
 
-  /** Returns a text in which each link to an attachment is replaced by the digest of the file. */
+  /** Replaces each link to an attachment by the digest of the file, and characters that servers change. */
   #plainText(side: Side, text: string): string {
     const { spool } = this.#shared
     return text
@@ -360,8 +316,9 @@ class RepositoryComparison {
   }
 }
 
+/** The length before the path is limited because the time would be quadratic otherwise. */
 const ATTACHMENT_LINK =
-  /(?:https?:\/\/[^\s()<>"'\\]*?)?(?:\/[\w.-]+\/[\w.-]+)?\/(?:attachments|user-attachments\/(?:assets|files))\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?![\w-])/gi
+  /(?:https?:\/\/[^\s()<>"'\\]{0,300}?)?(?:\/[\w.-]+\/[\w.-]+)?\/(?:attachments|user-attachments\/(?:assets|files))\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?![\w-])/gi
 
 /** Returns the kinds of which an archive says that it lacks some in this repository. */
 const lossesOf = ({ summary }: FormatReader, fullName: string): ReadonlySet<string> =>
@@ -373,16 +330,15 @@ const lossesOf = ({ summary }: FormatReader, fullName: string): ReadonlySet<stri
 
 /** Describes how `convert --to gitea-dump` rewrites the links of the archive. */
 function linkTargets({ left }: CompareParts, spool: Spool, names: Names): LinkTargets {
-  const [byUrl, renames] = [new Map<string, string>(), new Map<string, string>()]
+  const [byUrl, renamed] = [new Map<string, string>(), new Map<string, string>()]
   for (const name of left.fullNames) {
     const url = left.urlOf(name)
     if (url) byUrl.set(url.toLowerCase(), names.onRight(name))
-    if (names.onRight(name) !== name) renames.set(name.toLowerCase(), names.onRight(name))
+    if (names.onRight(name) !== name) renamed.set(name.toLowerCase(), names.onRight(name))
   }
   return {
-    byUrl,
+    ...{ byUrl, renamed },
     longestUrl: byUrl.keys().reduce((longest, { length }) => Math.max(longest, length), 0),
-    renamed: renames,
     // Links to attachments are compared by the digests of the files.
     attachments: new Map(),
     base: '/',

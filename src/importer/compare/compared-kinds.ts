@@ -4,14 +4,14 @@ import type { Author, Reaction } from '../../records/fact.ts'
 import type { Issue, IssueEvent } from '../../records/issue.ts'
 import type { ComparedKind, FactsByComparedKind, Side, Spool } from './spool.ts'
 
-/** A value that is undefined is not known, and not compared. */
+/** The value of a field. It is not compared if it is undefined on either side. */
 export type Value = string | number | boolean | null | undefined | readonly string[]
 
 /** One thing of one side, in a form that can be compared. */
 export interface Item {
   /** Items of both sides with the same key are compared with each other. */
   key: string
-  /** The name for people, such as `#12`. */
+  /** The name in reports, such as `#12`. */
   name: string
   fields: Readonly<Record<string, Value>>
 }
@@ -20,20 +20,20 @@ export interface ItemContext {
   side: Side
   spool: Spool
   repository: string
-  /** Returns the login that somebody of this side has on the right, in lower case. */
+  /** Returns the login on the right, in lower case, of somebody who has this login on `side`. */
   person(login: Author): string
 }
 
 /** Fields with texts that people wrote, in which links may be changed by a move. */
 export const TEXT_FIELDS: ReadonlySet<string> = new Set(['title', 'body', 'description'])
 
-type ToItem<K extends ComparedKind> = (fact: FactsByComparedKind[K], context: ItemContext) => Item
-
 /**
- * Which fields of each kind count, and what identifies one of its kind: a number, a name, or for comments and reviews the second in
- * which they were written. Ids, URLs and the times of reactions and labels never count: each host has its own.
+ * Makes items of the facts of each kind: these fields are compared, and the key is a number, a name, or for comments and reviews the
+ * second in which they were written. Ids, URLs and the times of reactions and labels are left out: each host has its own.
  */
-export const COMPARED_KINDS: { readonly [K in ComparedKind]: ToItem<K> } = {
+export const COMPARED_KINDS: {
+  readonly [K in ComparedKind]: (fact: FactsByComparedKind[K], context: ItemContext) => Item
+} = {
   repositories: (fact, { person }) => ({
     key: '',
     name: 'settings',
@@ -120,7 +120,7 @@ export const COMPARED_KINDS: { readonly [K in ComparedKind]: ToItem<K> } = {
     },
   }),
   pull_request_review_comments(fact, { person, spool, side, repository }) {
-    const threads = spool.of('pull_request_review_threads', side, repository, fact.pull)
+    const threads = spool.factsOn('pull_request_review_threads', side, repository, fact.pull)
     const thread = threads.find(({ id }) => id === fact.thread)
     return {
       ...written(`#${fact.pull}`, fact.createdAt),
@@ -164,22 +164,21 @@ export const COMPARED_KINDS: { readonly [K in ComparedKind]: ToItem<K> } = {
     name: fact.name,
     fields: { name: fact.name, of: 'on' in fact ? fact.on.kind : 'repository' },
   }),
-  protected_branches: (
-    { repository, name, creator, reviews, statusChecks, ...rules },
-    { person },
-  ) => ({
+  protected_branches: ({ name, reviews, statusChecks, ...rules }, { person }) => ({
     ...named(name),
     fields: {
-      ...{
-        'applies to administrators': rules.adminEnforced,
-        'force pushes': rules.allowsForcePushes,
-      },
-      ...{ deletions: rules.allowsDeletions, 'limited pushes': rules.authorizedActorsOnly },
+      'applies to administrators': rules.adminEnforced,
+      'force pushes': rules.allowsForcePushes,
+      deletions: rules.allowsDeletions,
+      'limited pushes': rules.authorizedActorsOnly,
       'who may push': sorted(rules.authorizedUsers.map(person)),
       'teams that may push': sorted(rules.authorizedTeams.map(({ slug }) => slug)),
-      ...{ approvals: reviews.approvals, 'stale approvals': reviews.dismissStaleOnPush },
-      ...{ checks: sorted(statusChecks.contexts), 'strict checks': statusChecks.strict },
-      ...{ signatures: rules.requiresSignatures, 'linear history': rules.requiresLinearHistory },
+      approvals: reviews.approvals,
+      'stale approvals are dismissed': reviews.dismissStaleOnPush,
+      checks: sorted(statusChecks.contexts),
+      'strict checks': statusChecks.strict,
+      signatures: rules.requiresSignatures,
+      'linear history': rules.requiresLinearHistory,
     },
   }),
 }
@@ -193,9 +192,9 @@ const written = (on: string, at: string) => ({
 
 const sorted = (values: readonly string[]): string[] => [...new Set(values)].sort()
 
-/** Formats a time without a fraction of a second, which not every host stores. */
+/** Formats a time without a fraction of a second, which not every host stores. Returns undefined for 1970: an unknown time. */
 function seconds(time: string | null): string | null | undefined {
-  const at = time === null ? Number.NaN : Date.parse(time)
+  const at = Date.parse(time ?? '')
   if (at === 0) return undefined
   return Number.isNaN(at) ? time : new Date(at).toISOString().replace(/\.\d+Z$/, 'Z')
 }
@@ -213,7 +212,7 @@ function issueFields(
   { spool, side, repository, person }: ItemContext,
 ) {
   const locks = spool
-    .of('issue_events', side, repository, fact.number)
+    .factsOn('issue_events', side, repository, fact.number)
     .filter(({ event }) => event === 'locked' || event === 'unlocked')
     .sort((a, b) => Date.parse(a.createdAt) - Date.parse(b.createdAt))
   return {

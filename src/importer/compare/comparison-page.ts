@@ -1,5 +1,6 @@
 import { type Html, html } from '../../formats/html/html.ts'
 import { type ComparedRepository, type Comparison, type Difference, OUTCOMES } from './compare.ts'
+import type { Value } from './compared-kinds.ts'
 
 /** Colors for both light and dark screens. */
 const STYLE = `
@@ -12,7 +13,7 @@ td.n { text-align: right } .equal, .good { color: var(--good) } .known { color: 
 .changed, .missing, .extra, .bad { color: var(--bad) } .muted { color: var(--muted) } pre { white-space: pre-wrap; margin: 0 }
 `
 
-/** Returns the result as one page without scripts, which loads nothing. */
+/** Returns the result as one HTML page without scripts, which loads nothing from elsewhere. */
 export function comparisonPage(
   { repositories, totals, known, notes, isComplete }: Comparison,
   { left, right }: { left: string; right: string },
@@ -56,7 +57,7 @@ function repositoryHtml({ left, right, failure, kinds, differences }: ComparedRe
 ${
   differences.length > 0 &&
   html`<details open><summary>The first differences of each kind</summary>
-<table><tr><th>Kind<th>Name<th>Outcome<th>Field<th>${'left'}<th>${'right'}</tr>${differences.map(differenceHtml)}</table></details>`
+<table><tr><th>Kind<th>Name<th>Outcome<th>Field<th>archive<th>other side</tr>${differences.map(differenceHtml)}</table></details>`
 }
 `
 }
@@ -64,10 +65,12 @@ ${
 function differenceHtml({ kind, name, outcome, reasons, fields }: Difference): Html {
   const [first, ...more] = fields.map(
     ({ field, left, right }) =>
-      html`<td>${field}<td><pre>${textOf(left)}</pre><td><pre>${textOf(right)}</pre>`,
+      html`<td>${field}<td><pre>${formatValue(left)}</pre><td><pre>${formatValue(right)}</pre>`,
   )
   return html`<tr><td>${kind.replaceAll('_', ' ')}<td>${name}<td class="${outcome}">${outcome}${reasons.map((reason) => html`<br><span class="muted">${reason}</span>`)}${first ?? html`<td colspan="3">`}</tr>${more.map((cells) => html`<tr><td colspan="3">${cells}</tr>`)}`
 }
 
-const textOf = (value: unknown): string =>
-  typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
+export function formatValue(value: Value, maxLength = Number.POSITIVE_INFINITY): string {
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  return text.length > maxLength ? `${text.slice(0, maxLength)}…` : text
+}

@@ -8,8 +8,8 @@ import { mapConcurrent } from '../../lib/map-concurrent.ts'
 import { FACT_KINDS, type FactKind, type FactsByKind } from '../../records/fact-kinds.ts'
 import type { PullRequest } from '../../records/pull-request.ts'
 import { decodeUtf8, type Ref, resolvedRefs } from '../../sources/refs.ts'
-import type { LfsPointer, Snapshot } from '../../sources/snapshot.ts'
-import { hashKey, type Side, type Spool } from './spool.ts'
+import type { Snapshot } from '../../sources/snapshot.ts'
+import type { Side, Spool } from './spool.ts'
 
 export interface ReadParts {
   side: Side
@@ -18,7 +18,7 @@ export interface ReadParts {
   /** Returns the name that a repository of this side has on the left. */
   nameOnLeft(fullName: string): string
   onProgress(step: string): void
-  /** Called for each repository that cannot be compared, with the reason. */
+  /** Called for each repository that cannot be compared, with its name on the left and the reason. */
   onFailure(fullName: string, reason: string): void
   /** Called with sentences about what a side does not have or does not show. */
   onNote(note: string): void
@@ -50,7 +50,7 @@ export async function readArchive(
   }
 }
 
-/** Returns a fact with the name that its repository has on the left. */
+/** Returns a fact with the names that its repository and the repositories it refers to have on the left. */
 export function renamed<K extends FactKind>(
   fact: FactsByKind[K],
   nameOnLeft: (fullName: string) => string,
@@ -80,97 +80,64 @@ async function addSnapshot(
   const refsOf = (refs: readonly Ref[]) =>
     new Map(resolvedRefs(refs).map(({ ref, oid }) => [decodeUtf8(ref.name), oid]))
   const { dir, refs, lfsObjects } = examination.repository
-  addRefs(spool, side, repository, refsOf(refs))
-  addRefs(spool, side, repository, refsOf(examination.wiki?.refs ?? []), 'wiki')
+  const oids = refsOf(refs)
+  spool.addRefs(side, repository, oids)
+  spool.addRefs(side, repository, refsOf(examination.wiki?.refs ?? []), 'wiki')
   for (const { path, size, from } of lfsObjects) {
     const oid = path.split('/').at(-1)!
-    if ((await digestOf(from, {}, signal)) === oid)
-      addLfsObject(spool, side, repository, { oid, size })
+    if ((await digestOf(from, {}, signal)) === oid) spool.addLfsObject(side, repository, oid, size)
     else onFailure(repository, `the LFS object ${oid} is damaged`)
   }
-  const heads = refsOf(refs)
-  await mapConcurrent(
-    pullsOf(spool, side, repository),
-    { concurrency: 2, signal },
-    async (pull) => {
-      const head = heads.get(`refs/pull/${pull.number}/head`) ?? pull.head.sha
-      const diff = await diffIdOf(
-        git,
-        dir,
-        { ...pull, sha: head, tip: heads.get(`refs/heads/${pull.base.ref}`) },
-        signal,
-      )
-      if (diff !== undefined) spool.addDiff(side, repository, pull.number, diff)
-    },
-  )
+  const pulls = pullsOf(spool, side, repository)
+  await mapConcurrent(pulls, { concurrency: 2, signal }, async (pull) => {
+    const head = oids.get(`refs/pull/${pull.number}/head`) ?? pull.head.sha
+    const baseTip = oids.get(`refs/heads/${pull.base.ref}`)
+    const diff = await pullPatchId(git, dir, { ...pull, head, baseTip }, signal)
+    if (diff !== undefined) spool.addDiff(side, repository, pull.number, diff)
+  })
 }
 
-export function addRefs(
-  spool: Spool,
-  side: Side,
-  repository: string,
-  refs: ReadonlyMap<string, string>,
-  wiki?: 'wiki',
-): void {
-  for (const [name, value] of refs) {
-    const kind = name.startsWith('refs/heads/')
-      ? 'branches'
-      : name.startsWith('refs/tags/')
-        ? 'tags'
-        : 'other_refs'
-    spool.add(side, wiki ?? kind, hashKey(name), { repository, name, value })
-  }
-}
-
-export function addLfsObject(
-  spool: Spool,
-  side: Side,
-  repository: string,
-  { oid, size }: LfsPointer,
-) {
-  spool.add(side, 'lfs_objects', hashKey(oid), { repository, name: oid, value: `${size} bytes` })
-}
-
-type Pull = Pick<PullRequest, 'number' | 'base' | 'head' | 'mergedAt' | 'mergeCommit'>
-
-export function pullsOf(spool: Spool, side: Side, repository: string): Pull[] {
-  return Iterator.from(spool.groups('pull_requests', repository))
-    .flatMap((group) => group[side])
-    .map(({ number, base, head, mergedAt, mergeCommit }) => ({
-      number,
-      base,
-      head,
-      mergedAt,
-      mergeCommit,
-    }))
+/** Returns what the diffs of all pull requests are read with, without their texts, which may not fit in memory. */
+export const pullsOf = (spool: Spool, side: Side, repository: string) =>
+  spool
+    .factsOf('pull_requests', side, repository)
+    .map(({ number, base, head, mergedAt, mergeCommit }) => {
+      return { number, base, head, mergedAt, mergeCommit }
+    })
     .toArray()
+
+interface PullCommits extends Pick<PullRequest, 'base' | 'mergedAt' | 'mergeCommit'> {
+  head: string
+  baseTip: string | undefined
 }
 
 /** Returns the patch id of what a pull request changes, or undefined if git does not have its commits. */
-async function diffIdOf(
+async function pullPatchId(
   git: Git,
   dir: string,
-  { sha, tip, base, mergedAt, mergeCommit }: Pull & { sha: string; tip: string | undefined },
+  { head, base, baseTip, mergedAt, mergeCommit }: PullCommits,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  if (!isSha(sha)) return undefined
-  // After the merge, the branch contains the head. What the merge was made on does not. A fast-forward makes no commit.
-  const isMerged = mergedAt !== null && mergeCommit !== sha
+  if (!isSha(head)) return undefined
+  // After the merge, the branch contains the head, but the parent of the merge commit does not. A fast-forward has no merge commit.
+  const isMerged = mergedAt !== null && mergeCommit !== head
   const bases = [
     ...(isMerged && mergeCommit && isSha(mergeCommit) ? [`${mergeCommit}^1`] : []),
     ...(isSha(base.sha) ? [base.sha] : []),
-    ...(tip ? [tip] : []),
+    ...(baseTip ? [baseTip] : []),
   ]
   for (const each of bases) {
-    const found = await unlessFailed(git.text(['merge-base', each, sha], { dir, signal }), signal)
-    const from = found?.trim() ?? ''
-    if (!isSha(from) || from === sha) continue
-    const options = ['--no-ext-diff', '--no-textconv', '--no-color']
-    const diff = git.start(['diff', ...options, from, sha], {
-      dir,
-      signal,
-      timeoutMs: LONG_TIMEOUT_MS,
-    })
+    const output = await git
+      .text(['merge-base', each, head], { dir, signal })
+      .catch((error: unknown) => {
+        signal.throwIfAborted()
+        if (error instanceof GitFailed && error.exitCode !== null) return ''
+        throw error
+      })
+    const from = output.trim()
+    if (!isSha(from) || from === head) continue
+    const args = ['diff', '--no-ext-diff', '--no-textconv', '--no-color', from, head]
+    const diff = git.start(args, { dir, signal, timeoutMs: LONG_TIMEOUT_MS })
     diff.stdin.end()
     const id = await patchId(git, diff.stdout, signal)
     await diff.done
@@ -187,7 +154,7 @@ export async function patchId(
 ): Promise<string> {
   const running = git.start(['patch-id', '--stable'], { signal, timeoutMs: LONG_TIMEOUT_MS })
   const output = running.stdout.toArray()
-  // The reason why it cannot be read is reported below.
+  // If git fails, `done` below rejects with the reason.
   output.catch(() => {})
   await pipeline(diff, running.stdin, { signal })
   await running.done
@@ -195,15 +162,4 @@ export async function patchId(
     .toString()
     .split(' ')
   return id || 'no changes'
-}
-
-async function unlessFailed(
-  output: Promise<string>,
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  return output.catch((error: unknown) => {
-    signal.throwIfAborted()
-    if (error instanceof GitFailed && error.exitCode !== null) return undefined
-    throw error
-  })
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { sortedRows } from '../../lib/sorted-rows.ts'
 import type { FactKind } from '../../records/fact-kinds.ts'
-import { type Batch, type Group, readStateOf } from '../../sources/discussions.ts'
+import { type Group, readStateOf } from '../../sources/discussions.ts'
 import type { Host } from '../../sources/forge/open-host.ts'
 import {
   FileDamaged,
@@ -10,9 +10,8 @@ import {
   ForgeNotFound,
   ForgeRequestFailed,
 } from '../../sources/forge-errors.ts'
-import type { LfsPointer } from '../../sources/snapshot.ts'
 import type { RepositoryName } from '../../sources/source.ts'
-import { addLfsObject, addRefs, patchId, pullsOf, type ReadParts, renamed } from './read-archive.ts'
+import { patchId, pullsOf, type ReadParts, renamed } from './read-archive.ts'
 import { hashKey } from './spool.ts'
 
 interface HostParts extends ReadParts {
@@ -21,106 +20,104 @@ interface HostParts extends ReadParts {
   scratch: string
 }
 
-/** Reads one repository of a host into the spool, after that of the archive. Returns false if the host does not have it. */
+/** Reads one repository of a host into the spool. That of the archive must be there already. `fullName` is the name on the host. */
 export async function readHostRepository(
-  repository: RepositoryName,
+  fullName: string,
   parts: HostParts,
   signal: AbortSignal,
-): Promise<boolean> {
-  const { host, spool, git, side, nameOnLeft, onProgress, onNote } = parts
-  const fullName = `${repository.owner}/${repository.name}`
-  const name = nameOnLeft(fullName)
+): Promise<void> {
+  const { host, nameOnLeft, onProgress, onFailure } = parts
+  const [owner = '', name = ''] = fullName.split('/')
   onProgress(`reading ${fullName} of ${host.url}`)
   try {
-    const last = await readGroups(repository, parts, signal)
-    // GitHub is read like an old Gitea, whose limits are in the list of known differences.
-    for (const note of readStateOf(last)?.notes ?? [])
-      if (host.kind === 'forge' || !note.startsWith('Gitea ')) onNote(`${fullName}: ${note}`)
+    await readRecords({ owner, name }, parts, signal)
+    await readGitData({ owner, name }, parts, signal)
   } catch (error) {
-    if (error instanceof ForgeNotFound) return false
-    throw error
+    if (!(error instanceof ForgeRequestFailed) || error.status === 401) throw error
+    const missing = `${host.url} does not have it, or the token may not read it`
+    onFailure(nameOnLeft(fullName), error instanceof ForgeNotFound ? missing : error.message)
   }
-  addRefs(spool, side, name, (await host.refs(repository, signal)) ?? new Map())
-  const wiki = await host.refs({ ...repository, name: `${repository.name}.wiki` }, signal)
-  addRefs(spool, side, name, wiki ?? new Map(), 'wiki')
-  const objects = lfsObjectsOf(parts, name)
-  const sizes = objects.length > 0 ? await host.lfsSizes(repository, objects, signal) : new Map()
-  for (const [oid, size] of sizes) addLfsObject(spool, side, name, { oid, size })
-  for (const { number } of pullsOf(spool, side, name)) {
-    // Nothing can be said about a diff whose commits the archive does not have.
-    if (spool.diffOf('left', name, number) === undefined) continue
-    onProgress(`reading ${fullName} of ${host.url}: changes of #${number}`)
-    const id = await patchId(git, host.pullDiff(repository, number, signal), signal).catch(
-      (error: unknown) => {
-        if (error instanceof ForgeRequestFailed) return `not readable: ${error.message}`
-        throw error
-      },
-    )
-    spool.addDiff(side, name, number, id)
-  }
-  return true
 }
 
-/** Reads the records. A group that changes meanwhile is in several batches, and the last one counts. Returns the last cursor. */
-async function readGroups(
+async function readGitData(
+  repository: RepositoryName,
+  { host, spool, git, side, nameOnLeft, onProgress }: HostParts,
+  signal: AbortSignal,
+): Promise<void> {
+  const fullName = `${repository.owner}/${repository.name}`
+  const name = nameOnLeft(fullName)
+  const wiki = { ...repository, name: `${repository.name}.wiki` }
+  spool.addRefs(side, name, (await host.refs(repository, signal)) ?? new Map())
+  spool.addRefs(side, name, (await host.refs(wiki, signal)) ?? new Map(), 'wiki')
+  // A host does not list its LFS objects, so it is asked for those of the archive.
+  const objects = spool
+    .factsOf('lfs_objects', 'left', name)
+    .map((object) => ({ oid: object.name, size: Number.parseInt(object.value, 10) }))
+    .toArray()
+  for (const [oid, size] of await host.lfsSizes(repository, objects, signal))
+    spool.addLfsObject(side, name, oid, size)
+  for (const { number } of pullsOf(spool, side, name)) {
+    // Without the commits in the archive there is nothing to compare the diff with.
+    if (spool.diffOf('left', name, number) === undefined) continue
+    onProgress(`reading ${fullName} of ${host.url}: changes of #${number}`)
+    const diff = host.pullDiff(repository, number, signal)
+    const id = await patchId(git, diff, signal).catch((error: unknown) => {
+      if (error instanceof ForgeRequestFailed) return `not readable: ${error.message}`
+      throw error
+    })
+    spool.addDiff(side, name, number, id)
+  }
+}
+
+/** Reads issues, pull requests, releases and the like. A group that changes meanwhile is in several batches, and the last one counts. */
+async function readRecords(
   repository: RepositoryName,
   { host, scratch, spool, side, nameOnLeft, onNote }: HostParts,
   signal: AbortSignal,
-): Promise<string | null> {
+): Promise<void> {
   const { discussions } = host
-  using groups = sortedRows(join(scratch, `groups-${hashKey(JSON.stringify(repository))}`))
+  const fullName = `${repository.owner}/${repository.name}`
+  using groups = sortedRows(join(scratch, `groups-${hashKey(fullName)}`))
   const nothingStored = { cursor: null, async *versions() {}, find: async () => undefined }
-  let cursor: string | null = null
-  for await (const batch of discussions.read(repository, nothingStored, signal)) {
-    addBatch(batch)
-    ;({ cursor } = batch)
-  }
-  function addBatch({ put, remove }: Batch): void {
+  let lastCursor: string | null = null
+  for await (const { put, remove, cursor } of discussions.read(repository, nothingStored, signal)) {
     for (const group of put) groups.add('groups', hashKey(group.key), 0, group)
     for (const key of remove) groups.add('groups', hashKey(key), 0, null)
+    lastCursor = cursor
   }
+  // GitHub is read like an old Gitea, whose limits are in the list of known differences.
+  for (const note of readStateOf(lastCursor)?.notes ?? [])
+    if (host.kind === 'forge' || !note.startsWith('Gitea ')) onNote(`${fullName}: ${note}`)
   let last: [key: number, group: Group | null] | undefined
   for (const next of groups.all<Group | null>('groups')) {
-    if (last && last[0] !== next[0]) await addGroup(last[1])
+    if (last?.[1] && last[0] !== next[0]) await addGroup(last[1])
     last = next
   }
-  if (last) await addGroup(last[1])
-  return cursor
+  if (last?.[1]) await addGroup(last[1])
 
-  async function addGroup(group: Group | null): Promise<void> {
-    const files = new Map(group?.files.map((file) => [file.file, file]))
+  async function addGroup({ facts, files }: Group): Promise<void> {
+    const filesByPath = new Map(files.map((file) => [file.file, file]))
     const digestFile = async (path: string) => {
-      const file = files.get(path)
+      const file = filesByPath.get(path)
       if (!file) return undefined
       const digest = createHash('sha256')
       try {
         for await (const chunk of discussions.open(file, signal)) digest.update(chunk)
         return digest.digest('hex')
       } catch (error) {
-        const isUnreadable = [ForgeNotFound, FileDamaged, FileTooLarge].some(
-          (each) => error instanceof each,
-        )
-        if (!isUnreadable) throw error
+        if (![ForgeNotFound, FileDamaged, FileTooLarge].some((each) => error instanceof each))
+          throw error
         onNote((error as Error).message)
         return undefined
       }
     }
-    for (const kind of Object.keys(group?.facts ?? {}) as FactKind[])
-      for (const fact of group?.facts[kind] ?? []) {
-        const file = 'file' in fact ? String(fact.file) : undefined
-        const digest = file === undefined ? undefined : await digestFile(file)
+    for (const kind of Object.keys(facts) as FactKind[])
+      for (const fact of facts[kind] ?? []) {
+        const digest = 'file' in fact ? await digestFile(String(fact.file)) : undefined
         // A link to a file that the host does not have is only text.
-        if (file !== undefined && digest === undefined) continue
+        if ('file' in fact && digest === undefined) continue
         const digestOnce = async (path: string) => digest ?? digestFile(path)
         await spool.addFact(side, kind, renamed(fact, nameOnLeft), digestOnce)
       }
   }
-}
-
-/** A host does not list its LFS objects, so it is asked for those of the archive. */
-function lfsObjectsOf({ spool }: HostParts, repository: string): LfsPointer[] {
-  return Iterator.from(spool.groups('lfs_objects', repository))
-    .flatMap(({ left }) => left)
-    .map(({ name, value }) => ({ oid: name, size: Number.parseInt(value, 10) }))
-    .toArray()
 }

@@ -10,7 +10,7 @@ export const SIDES = ['left', 'right'] as const
 export type Side = (typeof SIDES)[number]
 
 /** A ref or an LFS object. */
-export interface GitFact extends RepositoryFact {
+interface GitFact extends RepositoryFact {
   name: string
   /** The object of a ref, or the size of an LFS object. */
   value: string
@@ -57,11 +57,8 @@ const KEYS: { [K in FactKind]?: (fact: FactsByKind[K]) => number } = {
   discussions: () => 0,
   releases: ({ tag }) => hashKey(tag),
   protected_branches: ({ name }) => hashKey(name),
-  attachments({ on }) {
-    if ('number' in on) return on.number
-    if ('on' in on) return on.on.number
-    return 'pull' in on ? on.pull : 0
-  },
+  attachments: ({ on }) =>
+    'number' in on ? on.number : 'on' in on ? on.on.number : 'pull' in on ? on.pull : 0,
   repository_files: () => 0,
 }
 
@@ -72,15 +69,31 @@ const KEYS: { [K in FactKind]?: (fact: FactsByKind[K]) => number } = {
 export class Spool {
   readonly rows: SortedRows
   readonly #milestones = new Map<string, string>()
-  #lastOf: { name: string; facts: [Side, unknown][] } = { name: '', facts: [] }
+  #last: { name: string; facts: [Side, unknown][] } = { name: '', facts: [] }
 
   constructor(rows: SortedRows) {
     this.rows = rows
   }
 
-  add<T extends RepositoryFact>(side: Side, kind: string, key: number, fact: T): void {
+  #add<T extends RepositoryFact>(side: Side, kind: string, key: number, fact: T): void {
     const table = `${kind} ${fact.repository.toLowerCase()}`
     this.rows.add(table, key, SIDES.indexOf(side), [side, fact])
+  }
+
+  /** Adds the refs of a repository, or of its wiki. */
+  addRefs(side: Side, repository: string, refs: ReadonlyMap<string, string>, wiki?: 'wiki'): void {
+    for (const [name, value] of refs) {
+      const kind = name.startsWith('refs/heads/')
+        ? 'branches'
+        : name.startsWith('refs/tags/')
+          ? 'tags'
+          : 'other_refs'
+      this.#add(side, wiki ?? kind, hashKey(name), { repository, name, value })
+    }
+  }
+
+  addLfsObject(side: Side, repository: string, oid: string, size: number): void {
+    this.#add(side, 'lfs_objects', hashKey(oid), { repository, name: oid, value: `${size} bytes` })
   }
 
   /** Adds a fact of an archive or a host. Facts of people are not compared. `digestFile` returns the SHA-256 of an uploaded file. */
@@ -96,14 +109,14 @@ export class Spool {
       'repository' in fact ? fact.repository : 'git' in fact ? `${fact.owner}/${fact.name}` : ''
     const digest = 'file' in fact ? await digestFile(fact.file) : undefined
     const added = kind === 'repository_files' ? 'attachments' : kind
-    this.add(side, added, key, { ...fact, repository, ...('file' in fact && { digest }) })
+    this.#add(side, added, key, { ...fact, repository, ...('file' in fact && { digest }) })
     if ('git' in fact)
       for (const label of fact.labels)
-        this.add(side, 'labels', hashKey(label.name), { ...label, repository })
+        this.#add(side, 'labels', hashKey(label.name), { ...label, repository })
     if ('assets' in fact)
       for (const asset of fact.assets) {
         const found = { repository, tag: fact.tag, asset, digest: await digestFile(asset.file) }
-        this.add(side, 'release_assets', key, found)
+        this.#add(side, 'release_assets', key, found)
       }
     if ('uuid' in fact && digest !== undefined)
       this.rows.add(`uploads ${side}`, hashKey(fact.uuid.toLowerCase()), 0, digest)
@@ -111,12 +124,17 @@ export class Spool {
       this.#milestones.set(`${side} ${repository.toLowerCase()} ${fact.number}`, fact.title)
   }
 
-  /** Returns what one side has of a kind under one number. The last result is cached: each comment needs the threads. */
-  of<K extends FactKind>(kind: K, side: Side, repository: string, key: number): FactsByKind[K][] {
+  /** Returns the facts of one side that belong to one issue or pull request. The last result is cached: each comment needs its threads. */
+  factsOn<K extends FactKind>(
+    kind: K,
+    side: Side,
+    repository: string,
+    number: number,
+  ): FactsByKind[K][] {
     const table = `${kind} ${repository.toLowerCase()}`
-    if (this.#lastOf.name !== `${table} ${key}`)
-      this.#lastOf = { name: `${table} ${key}`, facts: this.rows.of(table, key) }
-    const own = this.#lastOf.facts.filter(([each]) => each === side)
+    if (this.#last.name !== `${table} ${number}`)
+      this.#last = { name: `${table} ${number}`, facts: this.rows.of(table, number) }
+    const own = this.#last.facts.filter(([each]) => each === side)
     return own.map(([, fact]) => fact as FactsByKind[K])
   }
 
@@ -152,5 +170,10 @@ export class Spool {
       group[side].push(fact)
     }
     if (!Number.isNaN(last)) yield group
+  }
+
+  /** Iterates everything that one side has of a kind. Nothing may be added meanwhile. */
+  factsOf<K extends ComparedKind>(kind: K, side: Side, repository: string) {
+    return Iterator.from(this.groups(kind, repository)).flatMap((group) => group[side])
   }
 }

@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { rewriteOutsideCode } from '../../formats/find-code.ts'
-import {
-  type AttachmentFact,
-  type AttachmentPlace,
-  digestFile,
-  type IssueFact,
+import type {
+  AttachmentFact,
+  AttachmentPlace,
+  IssueFact,
 } from '../../formats/gitea-dump/finish-facts.ts'
+import { URLS, withoutPunctuation } from '../../formats/gitea-dump/rewrite-links.ts'
+import { digestOf } from '../../formats/github-archive/compare-manifest.ts'
 import { formatBytes } from '../../lib/quantities.ts'
 import {
   booleanIn,
@@ -21,9 +22,11 @@ import { ForgeRequestFailed } from '../../sources/forge-errors.ts'
 import type { RepositoryContext } from './finish-run.ts'
 import type { Operation } from './target-server.ts'
 
-/** A text on the server. `path` is below `/api/v1`. */
+/** A text on the server. */
 interface Text {
+  /** Below `/api/v1`. */
   path: string
+  /** What it is, for messages. */
   shown: string
   body: string
   updatedAt: string
@@ -32,11 +35,12 @@ interface Text {
 /** What the server has of the issues, comments and releases that are changed. */
 interface Found {
   issues: Map<number, JsonObject>
-  /** Comments by number and second, in the order of their ids. */
-  comments: Map<string, { id: number; time: string }[]>
-  releases: Map<string, JsonObject>
+  /** Comments by `commentKey`. */
+  comments: Map<string, { id: number; updatedAt: string }[]>
+  /** The ids of releases by their tags. */
+  releases: Map<string, number>
   /** The paths of the comments of reviews, by the number of the pull request. */
-  reviews: Map<number, string[]>
+  reviewComments: Map<number, string[]>
   /** The texts that may link to attachments on the old host. */
   texts: Text[]
   /** The UUIDs of files on the server that belong to an attachment of the dump already. */
@@ -70,11 +74,11 @@ async function scan(
 ): Promise<Found> {
   const { run, path } = context
   const { server } = run
-  const known = attachments.map((each) => run.journal.addressOf(journalKey(context, each)))
+  const uploaded = attachments.map((each) => run.journal.addressOf(journalKey(context, each)))
   const found: Found = {
     ...{ issues: new Map(), comments: new Map(), releases: new Map(), texts: [] },
-    reviews: new Map(),
-    claimed: new Set(known.flatMap((address) => address?.split('/').at(-1) ?? [])),
+    reviewComments: new Map(),
+    claimed: new Set(uploaded.flatMap((address) => address?.split('/').at(-1) ?? [])),
   }
   const addresses = new Map(attachments.flatMap(({ address }) => (address ? [[address, '']] : [])))
   const addText = (shown: string, textPath: string, entry: JsonObject) => {
@@ -92,7 +96,7 @@ async function scan(
       if (numbers.has(number)) found.issues.set(number, fields)
     }
   if (attachments.length === 0) return found
-  const seconds = new Set(attachments.map(({ on }) => commentKey(on)))
+  const commentKeys = new Set(attachments.map(({ on }) => commentKey(on)))
   for await (const { entries } of server.pages(`${path}/issues/comments`, {}))
     for (const comment of entries) {
       const url = stringIn(comment, 'issue_url') || stringIn(comment, 'pull_request_url')
@@ -100,34 +104,35 @@ async function scan(
       addText(`a comment of #${number}`, `${path}/issues/comments/${id}`, comment)
       const second = Math.floor(Date.parse(stringIn(comment, 'created_at')) / 1000)
       const key = commentKey({ kind: 'comment', number, second, rank: 0 })
-      if (!seconds.has(key)) continue
+      if (!commentKeys.has(key)) continue
       const all = found.comments.get(key) ?? []
-      all.push({ id, time: stringIn(comment, 'updated_at') })
-      found.comments.set(
-        key,
-        all.sort((a, b) => a.id - b.id),
-      )
+      found.comments.set(key, all)
+      all.push({ id, updatedAt: stringIn(comment, 'updated_at') })
     }
   for (const release of await server.list(`${path}/releases`)) {
-    found.releases.set(stringIn(release, 'tag_name'), release)
-    const id = integerIn(release, 'id')
-    addText(`the release ${stringIn(release, 'tag_name')}`, `${path}/releases/${id}`, release)
+    const [tag, id] = [stringIn(release, 'tag_name'), integerIn(release, 'id')]
+    found.releases.set(tag, id)
+    addText(`the release ${tag}`, `${path}/releases/${id}`, release)
   }
   const pulls = new Set(attachments.flatMap(({ on }) => (on.kind === 'review' ? [on.number] : [])))
-  for (const number of pulls)
-    for (const comment of await reviewComments(context, number)) {
-      const at = `${path}/issues/comments/${integerIn(comment, 'id')}`
-      found.reviews.set(number, [...(found.reviews.get(number) ?? []), at])
-      addText(`a review of #${number}`, at, comment)
+  for (const number of pulls) {
+    const paths: string[] = []
+    for (const comment of await listReviewComments(context, number)) {
+      const commentPath = `${path}/issues/comments/${integerIn(comment, 'id')}`
+      paths.push(commentPath)
+      addText(`a review of #${number}`, commentPath, comment)
     }
+    found.reviewComments.set(number, paths)
+  }
   return found
 }
 
+/** Returns the number and second of a comment, or '' for any other text. */
 const commentKey = (on: AttachmentPlace): string =>
   on.kind === 'comment' ? `${on.number} ${on.second}` : ''
 
-/** Returns the comments of reviews on lines, and those that hold the texts of reviews. */
-async function reviewComments(
+/** Lists the comments on lines, and those that contain the texts of reviews. */
+async function listReviewComments(
   { run, path }: RepositoryContext,
   number: number,
 ): Promise<JsonObject[]> {
@@ -141,19 +146,13 @@ async function reviewComments(
   return [...comments, ...timeline.filter(({ type }) => type === 'review')]
 }
 
-const URLS = /https?:\/\/[^\s<>"'`()[\]{}|\\^]+/gi
-
-/** Replaces addresses outside code, also those that a query or punctuation follows. */
+/** Replaces addresses outside code, including those that a query or punctuation follows. */
 function replaceAddresses(text: string, addresses: ReadonlyMap<string, string>): string {
   if (!text.includes('://')) return text
   return rewriteOutsideCode(text, (prose) =>
     prose.replace(URLS, (url) => {
-      const [address = url] = /^[^?#]*?(?=[.,;:!?*_]*(?:[?#].*)?$)/s.exec(url) ?? []
-      for (const each of [url, address]) {
-        const replaced = addresses.get(each)
-        if (replaced !== undefined) return replaced + url.slice(each.length)
-      }
-      return url
+      const address = addresses.has(url) ? url : withoutPunctuation(url.replace(/[?#].*/s, ''))
+      return (addresses.get(address) ?? address) + url.slice(address.length)
     }),
   )
 }
@@ -169,7 +168,7 @@ async function finishAttachment(
   const key = journalKey(context, attachment)
   const known = run.journal.addressOf(key)
   if (known !== undefined) return known
-  const place = placeOn(context, attachment, found)
+  const place = choosePlace(context, attachment, found)
   if (!place) return undefined
   const keep = async (uploaded: JsonObject) => {
     const address = stringIn(uploaded, 'browser_download_url')
@@ -177,31 +176,32 @@ async function finishAttachment(
     await run.journal.record({ step: `${fullName}: ${name} is uploaded`, file: key, address })
     return address
   }
+  const findAt = (path: string) => findUploaded(context, path, attachment, found.claimed)
   for (const path of [place.path, ...(place.alsoAt ?? [])]) {
-    const existing = await findUploaded(context, path, attachment, found.claimed)
+    const existing = await findAt(path)
     if (existing) return await keep(existing)
   }
-  let [address, isFirst] = [run.isDryRun ? DRY_RUN_ADDRESS : undefined, true]
+  let address = run.isDryRun ? DRY_RUN_ADDRESS : undefined
+  let isFirstAttempt = true
   const upload = async () => {
     const path = join(directory, attachment.file)
-    if ((await digestFile(path, run.signal)) !== attachment.sha256)
+    if ((await digestOf(path, {}, run.signal)) !== attachment.sha256)
       throw new ForgeRequestFailed(0, `${path} is damaged (SHA-256)`)
     // An earlier attempt may have reached the server.
-    const done = isFirst
-      ? undefined
-      : await findUploaded(context, place.path, attachment, found.claimed)
-    isFirst = false
+    const existing = isFirstAttempt ? undefined : await findAt(place.path)
+    isFirstAttempt = false
     const file = { path, name, contentType, bytes }
-    address = await keep(done ?? (await run.server.upload(place.path, file, place.query)))
+    address = await keep(existing ?? (await run.server.upload(place.path, file, place.query)))
   }
   const text = `${fullName}: upload ${name} (${formatBytes(bytes)}) to ${place.shown}`
   await run.step('attachments', text, upload)
   return address
 }
 
-/** A dry run writes no text, but names those that it would change. */
+/** The new address of every attachment in a dry run, which only names the texts that it would change. */
 const DRY_RUN_ADDRESS = 'https://new.invalid/'
 
+/** Contains the id of the repository, because a repository that is deleted and restored has no attachments. */
 const journalKey = ({ run, repository }: RepositoryContext, { file }: AttachmentFact) =>
   `${run.server.url} ${integerIn(repository, 'id')} ${file}`
 
@@ -209,25 +209,28 @@ interface Place {
   path: string
   shown: string
   query: Record<string, string>
-  /** Where an earlier run may have uploaded the attachment. */
+  /** Other paths where an earlier run may have uploaded the attachment. */
   alsoAt?: string[]
 }
 
-/** Returns where an attachment is uploaded, or undefined if that is not possible. */
-function placeOn(
+/** Returns where to upload an attachment. If that is not possible, records why and returns undefined. */
+function choosePlace(
   { run, path, fullName }: RepositoryContext,
   { on, name, address }: AttachmentFact,
   found: Found,
 ): Place | undefined {
-  const placeAt = (target: string, shown: string, operation: Operation, time: string) => {
+  const placeAt = (target: string, shown: string, operation: Operation, updatedAt: string) => {
     if (!run.server.can(operation))
-      return run.cannot(`attach files to ${operation === 'issueFiles' ? 'issues' : 'comments'}`)
-    const query = time && run.server.takesTime(operation) ? { updated_at: time } : {}
+      return run.leaveOutUnsupported(
+        `attach files to ${operation === 'issueFiles' ? 'issues' : 'comments'}`,
+      )
+    const keepsTime = updatedAt !== '' && run.server.acceptsTime(operation)
+    const query = keepsTime ? { updated_at: updatedAt } : {}
     return { path: `${target}/assets`, shown, query }
   }
   const onIssue = (number: number) => {
-    const time = stringIn(found.issues.get(number) ?? {}, 'updated_at')
-    return placeAt(`${path}/issues/${number}`, `#${number}`, 'issueFiles', time)
+    const updatedAt = stringIn(found.issues.get(number) ?? {}, 'updated_at')
+    return placeAt(`${path}/issues/${number}`, `#${number}`, 'issueFiles', updatedAt)
   }
   const missing = (what: string): undefined =>
     void run.failed.push(`${fullName}: ${name}: ${what} is not on the server`)
@@ -235,32 +238,35 @@ function placeOn(
     case 'issue':
       return onIssue(on.number)
     case 'comment': {
-      const comment = found.comments.get(commentKey(on))?.[on.rank]
+      const comments = found.comments.get(commentKey(on)) ?? []
+      const comment = comments.sort((a, b) => a.id - b.id)[on.rank]
       if (!comment) return missing(`its comment of #${on.number}`)
       const target = `${path}/issues/comments/${comment.id}`
-      return placeAt(target, `a comment of #${on.number}`, 'commentFiles', comment.time)
+      return placeAt(target, `a comment of #${on.number}`, 'commentFiles', comment.updatedAt)
     }
     case 'review': {
+      // The dump does not say which comment it is: it is the one that links to the attachment.
       const links = new Map([[address ?? '', '']])
-      const reviews = found.reviews.get(on.number) ?? []
+      const comments = found.reviewComments.get(on.number) ?? []
       const text = found.texts.find(
-        ({ path, body }) => reviews.includes(path) && replaceAddresses(body, links) !== body,
+        ({ path, body }) => comments.includes(path) && replaceAddresses(body, links) !== body,
       )
       if (text) return placeAt(text.path, text.shown, 'commentFiles', text.updatedAt)
+      // An earlier run may have changed the link.
       const place = onIssue(on.number)
-      return place && { ...place, alsoAt: reviews.map((comment) => `${comment}/assets`) }
+      return place && { ...place, alsoAt: comments.map((comment) => `${comment}/assets`) }
     }
     case 'release': {
-      const id = integerIn(found.releases.get(on.tag) ?? {}, 'id')
+      const id = found.releases.get(on.tag)
       if (!id) return missing(`the release ${on.tag}`)
       return { path: `${path}/releases/${id}/assets`, shown: `the release ${on.tag}`, query: {} }
     }
     case 'none':
-      return run.leaveOut('attachments of texts that the server does not have')
+      return run.leaveOut('attachments of texts that restore-repo does not restore')
   }
 }
 
-/** Finds an attachment that was uploaded before by its name, size and content; without the content if it cannot be downloaded. */
+/** Finds an attachment that was uploaded before by its name, size and content, or by name and size if it cannot be downloaded. */
 async function findUploaded(
   { run }: RepositoryContext,
   path: string,
@@ -269,8 +275,8 @@ async function findUploaded(
 ): Promise<JsonObject | undefined> {
   for (const asset of await run.server.list(path)) {
     const uuid = stringIn(asset, 'uuid')
-    if (stringIn(asset, 'name') !== name || integerIn(asset, 'size') !== bytes) continue
-    if (claimed.has(uuid)) continue
+    const isSimilar = stringIn(asset, 'name') === name && integerIn(asset, 'size') === bytes
+    if (!isSimilar || claimed.has(uuid)) continue
     const hash = createHash('sha256')
     try {
       for await (const chunk of run.server.openAttachment(uuid, bytes)) hash.update(chunk)
@@ -284,7 +290,7 @@ async function findUploaded(
   return undefined
 }
 
-/** Changes the links in a text as it is now. Its author stays; whether its time stays depends on the server. */
+/** Changes the links in a text, which is read again because it may have been edited. Its author stays; its time stays on a Forgejo. */
 async function rewriteText(
   { run, fullName }: RepositoryContext,
   { path, shown, body, updatedAt }: Text,
@@ -325,46 +331,47 @@ async function finishIssue(
   const there = found.issues.get(number)
   if (!there) return void run.failed.push(`${fullName}: #${number} is not on the server`)
   const fields: JsonObject = {}
+  const texts: string[] = []
   const assigned = objectsIn(there, 'assignees').map(loginOf)
   const added = await newAssignees(context, issue.assignees, { assigned, assignable })
-  if (added.length > 0) fields.assignees = [...assigned, ...added]
-  if (dueOn && dayOf(stringIn(there, 'due_date')) !== dayOf(dueOn)) fields.due_date = dueOn
-  if (Object.keys(fields).length > 0) {
-    const time = run.server.hasField('EditIssueOption', 'updated_at') && {
-      updated_at: stringIn(there, 'updated_at'),
-    }
-    const change = () =>
-      run.server.write('PATCH', `${path}/issues/${number}`, { ...fields, ...time })
-    const texts = [
-      ...(added.length > 0 ? [`assign #${number} to ${added.join(', ')}`] : []),
-      ...(fields.due_date ? [`set the deadline of #${number} to ${dayOf(dueOn!)}`] : []),
-    ]
+  if (added.length > 0) {
+    fields.assignees = [...assigned, ...added]
+    texts.push(`assign #${number} to ${added.join(', ')}`)
+  }
+  if (dueOn && dayOf(stringIn(there, 'due_date')) !== dayOf(dueOn)) {
+    fields.due_date = dueOn
+    texts.push(`set the deadline of #${number} to ${dayOf(dueOn)}`)
+  }
+  if (texts.length > 0) {
+    if (run.server.hasField('EditIssueOption', 'updated_at'))
+      fields.updated_at = stringIn(there, 'updated_at')
+    const change = () => run.server.write('PATCH', `${path}/issues/${number}`, fields)
     await run.step('assignees and deadlines', `${fullName}: ${texts.join(', ')}`, change)
   }
   if (issue.locked && !booleanIn(there, 'is_locked')) {
     const lock = () => run.server.write('PUT', `${path}/issues/${number}/lock`, {})
     if (run.server.can('locks')) await run.step('locks', `${fullName}: lock #${number}`, lock)
-    else run.cannot('lock issues')
+    else run.leaveOutUnsupported('lock issues')
   }
   if (issue.dependsOn.length > 0) await addDependencies(context, issue)
 }
 
-const dayOf = (time: string): string =>
-  Number.isNaN(Date.parse(time)) ? '' : new Date(time).toISOString().slice(0, 10)
+/** Returns the day in the time zone of the text: a server stores only the day of a deadline, and returns it in its own time zone. */
+const dayOf = (time: string): string => time.slice(0, 10)
 
-/** Returns the accounts to assign in addition. A server fails at an account that may not be assigned. */
+/** Returns the accounts to add. Those that may not be assigned are left out, because the server would refuse the whole change. */
 async function newAssignees(
   { run, fullName, accountsOf }: RepositoryContext,
   wanted: readonly string[],
   { assigned, assignable }: { assigned: readonly string[]; assignable: ReadonlySet<string> },
 ): Promise<string[]> {
   const there = new Set(assigned.map((login) => login.toLowerCase()))
-  const missing = (await accountsOf(wanted)).filter((login) => !there.has(login.toLowerCase()))
-  return missing.filter((login) => {
+  return (await accountsOf(wanted)).filter((login) => {
+    if (there.has(login.toLowerCase())) return false
     // In a dry run nobody got access yet.
-    const mayBe = run.isDryRun || assignable.has(login.toLowerCase())
-    if (!mayBe) run.leaveOut(`${login} may not be assigned in ${fullName}, because of its access`)
-    return mayBe
+    if (run.isDryRun || assignable.has(login.toLowerCase())) return true
+    run.leaveOut(`${login} cannot be assigned in ${fullName}: the account may not write there`)
+    return false
   })
 }
 
@@ -373,7 +380,7 @@ async function addDependencies(
   { number, dependsOn }: IssueFact,
 ): Promise<void> {
   if (!run.server.can('dependencies'))
-    return run.cannot('set dependencies between issues', dependsOn.length)
+    return run.leaveOutUnsupported('set dependencies between issues', dependsOn.length)
   const list = `${path}/issues/${number}/dependencies`
   const readExisting = async () =>
     new Set(
@@ -388,9 +395,9 @@ async function addDependencies(
       run.leaveOut('dependencies on issues of repositories that are not in the dump')
       continue
     }
-    const [oldOwner = '', repo = ''] = repository.split('/')
-    // The repositories of the dump were restored under another owner.
-    const newOwner = owner === settings.owner ? oldOwner : owner
+    const [ownerInDump = '', repo = ''] = repository.split('/')
+    // With --owner, all repositories of the dump were restored under another owner.
+    const newOwner = owner === settings.owner ? ownerInDump : owner
     const key = `${newOwner}/${repo}#${on}`
     if (existing.has(key.toLowerCase())) continue
     const add = async () => {
@@ -401,22 +408,22 @@ async function addDependencies(
   }
 }
 
-/** Pins in the old order: a server puts the newest pin last. */
+/** Pins issues in their old order, because a server puts the newest pin last. */
 async function pinIssues(
   { run, path, fullName }: RepositoryContext,
   issues: readonly IssueFact[],
   found: Found,
 ): Promise<void> {
-  const pinned = issues.filter(({ pinOrder, number }) => {
-    return pinOrder && integerIn(found.issues.get(number) ?? {}, 'pin_order') === 0
-  })
-  if (!run.server.can('pins')) return run.cannot('pin issues', pinned.length)
+  const pinned = issues.filter(
+    ({ pinOrder, number }) =>
+      pinOrder && integerIn(found.issues.get(number) ?? {}, 'pin_order') === 0,
+  )
+  if (!run.server.can('pins')) return run.leaveOutUnsupported('pin issues', pinned.length)
   for (const { number } of pinned.sort((a, b) => a.pinOrder! - b.pinOrder!)) {
     const issue = `${path}/issues/${number}`
     const pin = async () => {
       const there = await run.server.find(issue)
-      if (integerIn(there ?? {}, 'pin_order') === 0)
-        await run.server.write('POST', `${issue}/pin`, undefined)
+      if (integerIn(there ?? {}, 'pin_order') === 0) await run.server.write('POST', `${issue}/pin`)
     }
     await run.step('pins', `${fullName}: pin #${number}`, pin)
   }

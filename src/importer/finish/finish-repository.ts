@@ -6,6 +6,7 @@ import {
   integerIn,
   type JsonObject,
   loginOf,
+  objectIn,
   stringIn,
   stringsIn,
 } from '../../sources/forge/client/forge-values.ts'
@@ -14,18 +15,21 @@ import { finishIssues } from './finish-issues.ts'
 import type { FinishRun, RepositoryContext } from './finish-run.ts'
 import { uploadLfs } from './upload-lfs.ts'
 
-interface FinishRepositoryOptions {
+export interface FinishRepositoryOptions {
   run: FinishRun
+  /** The directory of its dump. */
   directory: string
   facts: readonly FinishFact[]
-  /** Restored under this owner, not under that of the dump. */
+  /** The owner that all repositories were restored under, if it is not the one in the dump. */
   owner: string | undefined
-  /** The new logins by the old ones, instead of those in the dump. */
+  /** The new logins by the old ones in lower case. If undefined, those of the conversion, which are in the dump, are used. */
   people: ReadonlyMap<string, string> | undefined
 }
 
+type FactOfKind<K extends FinishFact['kind']> = Extract<FinishFact, { kind: K }>
+
 const ofKind = <K extends FinishFact['kind']>(facts: readonly FinishFact[], kind: K) =>
-  facts.filter((fact): fact is Extract<FinishFact, { kind: K }> => fact.kind === kind)
+  facts.filter((fact): fact is FactOfKind<K> => fact.kind === kind)
 
 /**
  * Brings everything that `restore-repo` does not restore to one repository. A private repository becomes private first, and a public one
@@ -50,8 +54,9 @@ export async function finishRepository({
   const accountsOf = (logins: readonly string[]) => findAccounts(run, newLogins, logins)
   const context = { run, directory, settings, owner, fullName, path, repository, accountsOf }
   const change = (text: string, fields: JsonObject) => changeRepository(context, text, fields)
-  if (settings.private && !booleanIn(repository, 'private'))
-    await change('make it private', { private: true })
+  // Nothing private may be uploaded to a public repository.
+  const mustBecomePrivate = settings.private && !booleanIn(repository, 'private')
+  if (mustBecomePrivate && !(await change('make it private', { private: true }))) return
   const isArchived = booleanIn(repository, 'archived')
   if (isArchived && !settings.archived)
     return void run.failed.push(`${fullName} is archived on the server: unarchive it first`)
@@ -65,11 +70,12 @@ export async function finishRepository({
   await protectBranches(context, ofKind(facts, 'protection'), teams)
   if (!settings.private && booleanIn(repository, 'private'))
     await change('make it public', { private: false })
-  const isUnchanged = isArchived && run.prepare !== undefined
-  if (settings.archived && !isUnchanged) await change('archive it', { archived: true })
+  // If `prepare` was never called, the repository is still archived.
+  const isStillArchived = isArchived && run.prepare !== undefined
+  if (settings.archived && !isStillArchived) await change('archive it', { archived: true })
 }
 
-/** Returns the accounts of people, and names those who have none. No account gets access only because its name is the same. */
+/** Leaves out people who are not in the people file: no account gets access only because its name is the same. */
 async function findAccounts(
   run: FinishRun,
   newLogins: ReadonlyMap<string, string>,
@@ -85,27 +91,27 @@ async function findAccounts(
   return [...accounts]
 }
 
-/** Changes the repository and compares what the server then returns. It ignores a default branch that does not exist. */
+/** Changes the repository and compares what the server then returns, because a server ignores some values, such as a missing branch. */
 async function changeRepository(
   { run, fullName, path }: RepositoryContext,
   text: string,
   fields: JsonObject,
-): Promise<void> {
+): Promise<boolean> {
   const act = async () => {
     const changed = await run.server.write('PATCH', path, fields)
     for (const [name, value] of Object.entries(fields))
       if (name in changed && changed[name] !== value)
         throw new ForgeRequestFailed(200, `the server did not change ${name}`)
   }
-  await run.step('settings', `${fullName}: ${text}`, act)
+  return await run.step('settings', `${fullName}: ${text}`, act)
 }
 
 async function finishSettings(
   { run, settings, repository, path, fullName }: RepositoryContext,
-  change: (text: string, fields: JsonObject) => Promise<void>,
+  change: (text: string, fields: JsonObject) => Promise<unknown>,
 ): Promise<void> {
   const { website, template, defaultBranch, topics } = settings
-  if (website !== stringIn(repository, 'website')) await change(`set its website`, { website })
+  if (website !== stringIn(repository, 'website')) await change('set its website', { website })
   if (template !== booleanIn(repository, 'template'))
     await change(template ? 'make it a template' : 'make it no template', { template })
   const there = stringsIn((await run.server.find(`${path}/topics`)) ?? {}, 'topics')
@@ -118,10 +124,11 @@ async function finishSettings(
     await change(`set its default branch to ${defaultBranch}`, { default_branch: defaultBranch })
 }
 
-const PERMISSIONS: Readonly<Record<string, string>> = { push: 'write', maintain: 'write' }
-/** Returns the server's name of one of GitHub's permissions. Any other than these becomes the weakest. */
-const permissionOf = (access: string): string =>
-  ['write', 'admin'].includes(access) ? access : (PERMISSIONS[access] ?? 'read')
+/** Returns the server's name of one of GitHub's or the server's own permissions. Any other becomes the weakest. */
+function permissionOf(access: string): string {
+  if (access === 'admin') return 'admin'
+  return ['write', 'push', 'maintain'].includes(access) ? 'write' : 'read'
+}
 
 async function finishCollaborators({
   run,
@@ -132,14 +139,12 @@ async function finishCollaborators({
   accountsOf,
 }: RepositoryContext): Promise<void> {
   if (settings.collaborators.length === 0) return
-  const there = new Set(
-    (await run.server.list(`${path}/collaborators`)).map((each) => loginOf(each).toLowerCase()),
-  )
+  const there = (await run.server.list(`${path}/collaborators`)).map(loginOf)
+  const known = new Set([owner, ...there].map((login) => login.toLowerCase()))
   for (const { login, permission: access } of settings.collaborators)
     for (const account of await accountsOf([login])) {
-      const key = account.toLowerCase()
-      if (there.has(key) || key === owner.toLowerCase()) continue
-      there.add(key)
+      if (known.has(account.toLowerCase())) continue
+      known.add(account.toLowerCase())
       const permission = permissionOf(access)
       const target = `${path}/collaborators/${segment(account)}`
       const add = () => run.server.write('PUT', target, { permission })
@@ -148,100 +153,103 @@ async function finishCollaborators({
     }
 }
 
-/** What a team may see. Versions before 1.16 know no other form. */
+/** The parts of a repository that a team may use. Every version accepts this form. */
 const UNITS = ['repo.code', 'repo.issues', 'repo.pulls', 'repo.releases', 'repo.wiki']
+const PERMISSIONS = ['read', 'write', 'admin', 'owner']
 
 /**
- * Creates missing teams, adds their members and gives them the repository. Nobody becomes an owner of an organization. Returns the
- * names of the organization's teams.
+ * Creates missing teams, adds their members and gives them the repository. Nobody becomes an owner of an organization. A team has one
+ * permission for all its repositories: it does not get one that it would have more access to than before. Returns the names of the
+ * organization's teams.
  */
 async function finishTeams(
   { run, owner, path, fullName, accountsOf }: RepositoryContext,
-  teams: readonly Extract<FinishFact, { kind: 'team' }>[],
+  teams: readonly FactOfKind<'team'>[],
 ): Promise<Set<string>> {
   const { server } = run
-  const names = new Set<string>()
   const organization = `/orgs/${segment(owner)}`
-  const isOrganization = teams.length > 0 && (await server.find(organization)) !== undefined
-  if (!isOrganization) {
+  if (teams.length === 0 || !(await server.find(organization))) {
     run.leaveOut(`${owner} is not an organization, so it has no teams`, teams.length)
-    return names
+    return new Set()
   }
-  const ids = new Map<string, number>()
   const readTeams = async () => {
-    for (const team of await server.list(`${organization}/teams`)) {
-      ids.set(stringIn(team, 'name').toLowerCase(), integerIn(team, 'id'))
-      names.add(stringIn(team, 'name'))
-    }
+    const existing = await server.list(`${organization}/teams`)
+    return new Map(existing.map((team) => [stringIn(team, 'name').toLowerCase(), team]))
   }
-  await readTeams()
+  let existing = await readTeams()
   const granted = new Set((await server.list(`${path}/teams`)).map((team) => integerIn(team, 'id')))
   for (const { name, description, access, members } of teams) {
     const key = name.toLowerCase()
     if (key === 'owners') continue
+    const permission = permissionOf(access)
     const create = async () => {
-      await readTeams()
-      const team = { name, description: description ?? '', permission: permissionOf(access) }
-      if (!ids.has(key))
-        await server.write('POST', `${organization}/teams`, { ...team, units: UNITS })
-      await readTeams()
+      existing = await readTeams()
+      if (existing.has(key)) return
+      const team = { name, description: description ?? '', permission, units: UNITS }
+      await server.write('POST', `${organization}/teams`, team)
+      existing = await readTeams()
     }
-    if (!ids.has(key)) {
-      const text = `${owner}: create the team ${name} with the permission ${permissionOf(access)}`
-      if (!(await run.step('teams', text, create))) continue
-    }
-    const id = ids.get(key)
+    const text = `${owner}: create the team ${name} with the permission ${permission}`
+    if (!existing.has(key) && !(await run.step('teams', text, create))) continue
+    const team = existing.get(key) ?? {}
+    // A dry run has not created the team.
+    const id = integerIn(team, 'id')
     const there = id ? await server.list(`/teams/${id}/members`) : []
     const logins = new Set(there.map((member) => loginOf(member).toLowerCase()))
     for (const account of await accountsOf(members.map(({ login }) => login)))
       if (!logins.has(account.toLowerCase())) {
-        const add = () => server.write('PUT', `/teams/${id}/members/${segment(account)}`, undefined)
+        const add = () => server.write('PUT', `/teams/${id}/members/${segment(account)}`)
         await run.step('teams', `${owner}: add ${account} to the team ${name}`, add)
       }
-    const grant = () => server.write('PUT', `/teams/${id}${path}`, undefined)
-    if (!id || !granted.has(id))
+    if (granted.has(id)) continue
+    const has = [stringIn(team, 'permission'), ...Object.values(objectIn(team, 'units_map') ?? {})]
+    const isStronger = (each: unknown) =>
+      PERMISSIONS.indexOf(String(each)) > PERMISSIONS.indexOf(permission)
+    if (has.some(isStronger))
+      run.leaveOut(`${fullName}: the team ${name} has more than the permission ${permission}`)
+    else {
+      const grant = () => server.write('PUT', `/teams/${id}${path}`)
       await run.step('teams', `${fullName}: give access to the team ${name}`, grant)
+    }
   }
-  return names
+  return new Set(Array.from(existing.values(), (team) => stringIn(team, 'name')))
 }
 
-/** Creates the missing rules with those fields that the server's version accepts. */
+/** Creates the missing rules. Servers ignore the fields that their version does not have. */
 async function protectBranches(
   { run, path, fullName, accountsOf }: RepositoryContext,
-  rules: readonly Extract<FinishFact, { kind: 'protection' }>[],
+  rules: readonly FactOfKind<'protection'>[],
   teams: ReadonlySet<string>,
 ): Promise<void> {
   if (rules.length === 0) return
-  const nameOf = (rule: JsonObject) => stringIn(rule, 'rule_name') || stringIn(rule, 'branch_name')
   const list = `${path}/branch_protections`
-  const there = new Set((await run.server.list(list)).map(nameOf))
+  const readNames = async () =>
+    (await run.server.list(list)).map(
+      (rule) => stringIn(rule, 'rule_name') || stringIn(rule, 'branch_name'),
+    )
+  const existing = await readNames()
   const hasPatterns = run.server.hasField('CreateBranchProtectionOption', 'rule_name')
   for (const rule of rules) {
-    if (there.has(rule.name)) continue
+    if (existing.includes(rule.name)) continue
     if (/[*?[\]{}]/.test(rule.name) && !hasPatterns) {
-      run.cannot('protect branches by a pattern')
+      run.leaveOutUnsupported('protect branches by a pattern')
       continue
     }
-    // Servers ignore fields that they do not know.
     const fields: JsonObject = { ...(rule.forgeRule ?? githubRule(rule, teams)) }
     for (const field of Object.keys(fields))
       if (/_usernames?$/.test(field)) fields[field] = await accountsOf(stringsIn(fields, field))
       else if (/_teams$/.test(field))
         fields[field] = stringsIn(fields, field).filter((name) => teams.has(name))
-    for (const field of ['branch_name', 'rule_name']) fields[field] = rule.name
+    Object.assign(fields, { branch_name: rule.name, rule_name: rule.name })
     const create = async () => {
-      const existing = new Set((await run.server.list(list)).map(nameOf))
-      if (!existing.has(rule.name)) await run.server.write('POST', list, fields)
+      if (!(await readNames()).includes(rule.name)) await run.server.write('POST', list, fields)
     }
     await run.step('branch protection', `${fullName}: protect ${rule.name}`, create)
   }
 }
 
-/** Returns a rule of GitHub as the server names its fields. */
-function githubRule(
-  rule: Extract<FinishFact, { kind: 'protection' }>,
-  teams: ReadonlySet<string>,
-): JsonObject {
+/** Converts a rule of GitHub to the fields of the server. */
+function githubRule(rule: FactOfKind<'protection'>, teams: ReadonlySet<string>): JsonObject {
   const { reviews, statusChecks } = rule
   const slugs = new Set(rule.authorizedTeams.map(({ slug }) => slug))
   return {

@@ -5,7 +5,6 @@ import {
   ForgeRequestFailed,
   ForgeServerError,
   ForgeUnavailable,
-  isUnauthorized,
 } from '../../sources/forge-errors.ts'
 import type { Journal } from './journal.ts'
 import type { TargetServer } from './target-server.ts'
@@ -25,7 +24,7 @@ export interface FinishRunOptions {
 const MAX_ATTEMPTS = 4
 /** The pause before the second attempt, if the server does not ask for another; it doubles for each further one. */
 const FIRST_PAUSE_MS = 1000
-/** The longest pause that a server may ask for. After a longer one, the user starts the command again. */
+/** The longest pause that is waited for. If the server asks for a longer one, the run ends, and the user starts the command again. */
 const MAX_WAIT_MS = 10 * 60_000
 
 /** Does steps on one server, and collects what was done and what was not. */
@@ -56,47 +55,52 @@ export class FinishRun {
   }
 
   /** Leaves something out because the version of the server has no operation for it. */
-  cannot(what: string, count = 1): undefined {
+  leaveOutUnsupported(what: string, count = 1): undefined {
     const { kind, text } = this.server.version
     this.leaveOut(`${kind} ${text} cannot ${what} over its API`, count)
   }
 
+  /** Records that the server refused something. Throws any error that ends the run, such as that the token is not accepted. */
+  recordFailure(what: string, error: unknown): void {
+    if (!(error instanceof ForgeRequestFailed) || error.status === 401) throw error
+    this.failed.push(`${what}: ${error.message}`)
+  }
+
   /**
    * Does one step, or only names it in a dry run. `act` looks at the server before it writes, because it is called again after the
-   * connection was lost. A step that the server refuses is a failure, and the run goes on. Rejects with ForgeUnavailable if the server
+   * connection was lost. Returns false if the server refuses the step; the run goes on. Rejects with ForgeUnavailable if the server
    * stays unavailable, and with ForgeRequestFailed if it does not accept the token.
    */
   async step(kind: string, text: string, act: () => Promise<unknown>): Promise<boolean> {
-    if (!this.isDryRun && !(await this.#attempt(text, act))) return false
+    try {
+      if (!this.isDryRun) await this.#attempt(text, act)
+    } catch (error) {
+      this.recordFailure(text, error)
+      return false
+    }
     this.done.set(kind, (this.done.get(kind) ?? 0) + 1)
     this.#options.onStep(text)
     return true
   }
 
-  async #attempt(text: string, act: () => Promise<unknown>): Promise<boolean> {
+  async #attempt(text: string, act: () => Promise<unknown>): Promise<void> {
     for (let attempts = 1; ; attempts++)
       try {
         await this.prepare?.()
         this.prepare = undefined
         await act()
-        await this.journal.record({ step: text })
-        return true
+        return await this.journal.record({ step: text })
       } catch (error) {
         this.signal.throwIfAborted()
-        if (error instanceof ForgeUnavailable || error instanceof ForgeServerError) {
-          const isLimited = error instanceof ForgeUnavailable && error.reason === 'rate_limited'
-          const waitMs = isLimited ? error.dueAt - Date.now() : FIRST_PAUSE_MS * 2 ** (attempts - 1)
-          if (attempts < MAX_ATTEMPTS && waitMs <= MAX_WAIT_MS) {
-            this.#options.onWait(`${error.message}; trying again`)
-            await sleep(Math.max(0, waitMs), undefined, { signal: this.signal })
-            continue
-          }
-          if (error instanceof ForgeUnavailable) throw error
-        }
-        if (!(error instanceof ForgeRequestFailed)) throw error
-        if (isUnauthorized(error) && error.status === 401) throw error
-        this.failed.push(`${text}: ${error.message}`)
-        return false
+        const isUnavailable = error instanceof ForgeUnavailable
+        if (!isUnavailable && !(error instanceof ForgeServerError)) throw error
+        const waitMs =
+          isUnavailable && error.reason === 'rate_limited'
+            ? error.dueAt - Date.now()
+            : FIRST_PAUSE_MS * 2 ** (attempts - 1)
+        if (attempts === MAX_ATTEMPTS || waitMs > MAX_WAIT_MS) throw error
+        this.#options.onWait(`${error.message}; trying again`)
+        await sleep(Math.max(0, waitMs), undefined, { signal: this.signal })
       }
   }
 }
@@ -104,7 +108,7 @@ export class FinishRun {
 /** A repository on the server, and its dump. */
 export interface RepositoryContext {
   run: FinishRun
-  /** The dump. */
+  /** The directory of its dump. */
   directory: string
   settings: SettingsFact
   owner: string
@@ -114,6 +118,6 @@ export interface RepositoryContext {
   path: string
   /** The repository as the server returned it at the beginning. */
   repository: JsonObject
-  /** Returns those people who have an account on the server according to the people file. */
+  /** Returns the accounts that the people file maps these old logins to, if they exist on the server. The others are left out. */
   accountsOf(logins: readonly string[]): Promise<string[]>
 }

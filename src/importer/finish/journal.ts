@@ -13,11 +13,7 @@ export class Journal {
   readonly #file: FileHandle | undefined
   readonly #unlock: () => void
 
-  private constructor(
-    addresses: Map<string, string>,
-    file: FileHandle | undefined,
-    unlock: () => void,
-  ) {
+  private constructor(addresses: Map<string, string>, file?: FileHandle, unlock = () => {}) {
     this.#addresses = addresses
     this.#file = file
     this.#unlock = unlock
@@ -25,13 +21,19 @@ export class Journal {
 
   /** A dry run reads the journal and does not write it. */
   static async open(path: string, { isDryRun }: { isDryRun: boolean }): Promise<Journal> {
-    const addresses = await readAddresses(path)
-    const file = isDryRun ? undefined : await open(path, 'a').catch(cannotWrite)
-    const unlock = isDryRun ? () => {} : lockFile(`${path}.lock`)
-    if (!unlock) throw new UserError(`another godwit finish is running: it has locked ${path}`)
+    if (isDryRun) return new Journal(await readAddresses(path))
+    const file = await open(path, 'a').catch((error: Error) => {
+      const message = `cannot write the journal of what was done: ${error.message}`
+      throw new UserError(message, { cause: error })
+    })
+    const unlock = lockFile(`${path}.lock`)
+    if (!unlock) {
+      await file.close()
+      throw new UserError(`another godwit finish is running: it has locked ${path}`)
+    }
     // Ends a line that a crash truncated.
-    if ((await file?.stat())?.size) await file?.write('\n')
-    return new Journal(addresses, file, unlock)
+    if ((await file.stat()).size > 0) await file.write('\n')
+    return new Journal(await readAddresses(path), file, unlock)
   }
 
   /** Returns the address of a file that an earlier run uploaded. */
@@ -49,12 +51,6 @@ export class Journal {
     await this.#file?.close()
     this.#unlock()
   }
-}
-
-function cannotWrite(error: Error): never {
-  throw new UserError(`cannot write the journal of what was done: ${error.message}`, {
-    cause: error,
-  })
 }
 
 async function readAddresses(path: string): Promise<Map<string, string>> {

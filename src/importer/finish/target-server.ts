@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs'
+import { memoize } from '../../lib/memoize.ts'
 import { undefinedIfAbsent } from '../../sources/forge/client/confirm-absence.ts'
 import { segment } from '../../sources/forge/client/forge-address.ts'
 import { type Change, ForgeClient } from '../../sources/forge/client/forge-client.ts'
@@ -17,8 +18,8 @@ import { parseUser } from '../../sources/forge/forge-token.ts'
 import { ForgeNotFound } from '../../sources/forge-errors.ts'
 
 /**
- * The operations that not every version has: their path and method in the description of the server, and the first version of Gitea,
- * which decides if the server does not publish its description.
+ * The operations that not every version has: their path and method in the server's description of its API, and the first version of
+ * Gitea that has them, which decides if the server does not publish that description.
  */
 const OPERATIONS = {
   issueFiles: ['/repos/{owner}/{repo}/issues/{index}/assets', 'post', [1, 19]],
@@ -39,12 +40,13 @@ interface FileToUpload {
   bytes: number
 }
 
-interface Known {
+interface Parts {
   client: ForgeClient
   version: ForgeVersion
   paging: KnownForge['paging']
   /** What the server publishes about its API. */
   description: JsonObject | undefined
+  /** The token as a password, because the addresses of git-lfs accept nothing else. */
   lfsAuthorization: string
   signal: AbortSignal
 }
@@ -52,12 +54,13 @@ interface Known {
 /** The server that a move is finished on, used with one token. Every method rejects with ForgeUnavailable or ForgeRequestFailed. */
 export class TargetServer {
   readonly version: ForgeVersion
-  readonly #known: Known
-  readonly #users = new Map<string, Promise<boolean>>()
+  readonly url: string
+  readonly #parts: Parts
 
-  private constructor(known: Known) {
-    this.version = known.version
-    this.#known = known
+  private constructor(parts: Parts) {
+    this.version = parts.version
+    this.url = parts.client.url
+    this.#parts = parts
   }
 
   /** Reads what the server is and can do. */
@@ -66,18 +69,13 @@ export class TargetServer {
     const { version, paging } = await knownForgeCache(client)(signal)
     const { login } = parseUser((await client.get('/user', {}, signal)).body, client.url)
     const lfsAuthorization = `Basic ${Buffer.from(`${login}:${options.token}`).toString('base64')}`
-    const description = await describe(client, signal)
-    const known = { client, version, paging, description, lfsAuthorization, signal }
-    return new TargetServer(known)
-  }
-
-  get url(): string {
-    return this.#known.client.url
+    const description = await readDescription(client, signal)
+    return new TargetServer({ client, version, paging, description, lfsAuthorization, signal })
   }
 
   can(operation: Operation): boolean {
     const [, , since] = OPERATIONS[operation]
-    if (!this.#known.description) return isAtLeast(this.version.gitea, since)
+    if (!this.#parts.description) return isAtLeast(this.version.gitea, since)
     return this.#operation(operation) !== undefined
   }
 
@@ -90,7 +88,7 @@ export class TargetServer {
   }
 
   /** Returns whether the server lets the caller set the time of a change in the query, as Forgejo does. */
-  takesTime = (operation: Operation): boolean =>
+  acceptsTime = (operation: Operation): boolean =>
     objectsIn(this.#operation(operation) ?? {}, 'parameters').some(
       ({ name }) => name === 'updated_at',
     )
@@ -100,48 +98,45 @@ export class TargetServer {
     return this.#described('paths', path, method)
   }
 
-  #described = (...keys: string[]): JsonObject | undefined =>
-    keys.reduce<JsonObject | undefined>(
-      (within, key) => within && objectIn(within, key),
-      this.#known.description,
-    )
+  #described(...keys: string[]): JsonObject | undefined {
+    let value = this.#parts.description
+    for (const key of keys) value = value && objectIn(value, key)
+    return value
+  }
 
   /** Gets JSON below `/api/v1`, or undefined if it does not exist. */
   async find(path: string): Promise<JsonObject | undefined> {
-    const request = () => this.#known.client.get(path, {}, this.#known.signal)
-    const found = await undefinedIfAbsent(this.#known.client, request, this.#known.signal)
+    const { client, signal } = this.#parts
+    const found = await undefinedIfAbsent(client, () => client.get(path, {}, signal), signal)
     return found && objectOf(found.body)
   }
 
-  list = (path: string): Promise<JsonObject[]> =>
-    listAll(
-      this.#known.client,
-      { path, ...this.#known.paging, onMissing: () => {} },
-      this.#known.signal,
-    )
-
-  /** Yields every page of a list that may be too long for the memory. */
-  pages = (path: string, query: Record<string, string>) =>
-    pagesOf(this.#known.client, { path, query, ...this.#known.paging }, this.#known.signal)
-
-  hasUser(login: string): Promise<boolean> {
-    const known = this.#users.get(login)
-    const found = known ?? this.find(`/users/${segment(login)}`).then((user) => !!user)
-    this.#users.set(login, found)
-    return found
+  /** Returns all entries of a list below `/api/v1` that can be read. */
+  list(path: string): Promise<JsonObject[]> {
+    const { client, paging, signal } = this.#parts
+    return listAll(client, { path, ...paging, onMissing: () => {} }, signal)
   }
 
-  async write(
-    method: Change['method'],
-    path: string,
-    json: object | undefined,
-  ): Promise<JsonObject> {
-    const change = { method, ...(json && { json }) }
-    return objectOf(await this.#known.client.change(`/api/v1${path}`, change, this.#known.signal))
+  /** Yields every page of a list that may be too long for the memory. */
+  pages(path: string, query: Record<string, string>) {
+    const { client, paging, signal } = this.#parts
+    return pagesOf(client, { path, query, ...paging }, signal)
+  }
+
+  hasUser = memoize(10_000, async (login: string): Promise<boolean> => {
+    return (await this.find(`/users/${segment(login)}`)) !== undefined
+  })
+
+  /** Sends JSON below `/api/v1`, and returns that of the response. */
+  write = (method: Change['method'], path: string, json?: object): Promise<JsonObject> =>
+    this.#change(`/api/v1${path}`, { method, ...(json && { json }) })
+
+  async #change(target: string, change: Change): Promise<JsonObject> {
+    return objectOf(await this.#parts.client.change(target, change, this.#parts.signal))
   }
 
   /** Uploads a file as a form, and returns the attachment. */
-  async upload(path: string, file: FileToUpload, query: Record<string, string>) {
+  upload(path: string, file: FileToUpload, query: Record<string, string>): Promise<JsonObject> {
     const boundary = `godwit-${crypto.randomUUID()}`
     // The name is in the query, because servers differ in how they decode it here.
     const head = Buffer.from(
@@ -153,45 +148,29 @@ export class TargetServer {
       yield* createReadStream(file.path)
       yield tail
     }
-    const payload = { bytes: head.length + file.bytes + tail.length, open }
-    const headers = { 'content-type': `multipart/form-data; boundary=${boundary}` }
-    const search = new URLSearchParams({ name: file.name, ...query })
-    const change = { method: 'POST' as const, payload, headers }
-    return objectOf(
-      await this.#known.client.change(`/api/v1${path}?${search}`, change, this.#known.signal),
-    )
+    return this.#change(`/api/v1${path}?${new URLSearchParams({ name: file.name, ...query })}`, {
+      method: 'POST',
+      headers: { 'content-type': `multipart/form-data; boundary=${boundary}` },
+      payload: { bytes: head.length + file.bytes + tail.length, open },
+    })
   }
 
   /** Yields the bytes of an attachment. */
-  openAttachment = (uuid: string, size: number) =>
-    openFile(
-      this.#known.client,
-      { file: uuid, source: `/attachments/${segment(uuid)}`, size },
-      this.#known.signal,
-    )
+  openAttachment(uuid: string, size: number) {
+    const source = `/attachments/${segment(uuid)}`
+    return openFile(this.#parts.client, { file: uuid, source, size }, this.#parts.signal)
+  }
 
   /** Sends a request of git-lfs to a repository. */
-  async lfs(fullName: string, path: string, json: object): Promise<JsonObject> {
-    const headers = {
-      ...{
-        accept: LFS_TYPE,
-        'content-type': LFS_TYPE,
-        authorization: this.#known.lfsAuthorization,
-      },
-    }
-    const target = `/${fullName}.git/info/lfs/${path}`
-    return objectOf(
-      await this.#known.client.change(
-        target,
-        { method: 'POST', json, headers },
-        this.#known.signal,
-      ),
-    )
+  lfs(fullName: string, path: string, json: object): Promise<JsonObject> {
+    const authorization = this.#parts.lfsAuthorization
+    const headers = { accept: LFS_TYPE, 'content-type': LFS_TYPE, authorization }
+    return this.#change(`/${fullName}.git/info/lfs/${path}`, { method: 'POST', json, headers })
   }
 
   /**
-   * Uploads the file of an LFS object to the URL that the server named. An URL of the repository is used below the URL of this
-   * server, whatever host the server believes to be. Any other is object storage, which gets no token of ours.
+   * Uploads the file of an LFS object to the URL that the server named. If that is a URL of the repository, the host that the user
+   * named is used, because the server may not know its own. Any other URL is object storage, which gets no token of ours.
    */
   async uploadLfs(
     fullName: string,
@@ -199,25 +178,23 @@ export class TargetServer {
     { file, size }: { file: string; size: number },
   ): Promise<void> {
     const at = href.toLowerCase().indexOf(`/${fullName}.git/info/lfs/`.toLowerCase())
-    const { authorization: _, ...others } = headers
-    const own = { ...others, authorization: this.#known.lfsAuthorization }
-    const isOwn = at !== -1
-    await this.#known.client.change(
-      isOwn ? href.slice(at) : href,
-      {
-        method: 'PUT',
-        headers: { 'content-type': 'application/octet-stream', ...(isOwn ? own : headers) },
-        payload: { bytes: size, open: () => createReadStream(file) },
-      },
-      this.#known.signal,
-    )
+    const isOnServer = at !== -1
+    const authorization = isOnServer && { authorization: this.#parts.lfsAuthorization }
+    await this.#change(isOnServer ? href.slice(at) : href, {
+      method: 'PUT',
+      headers: { 'content-type': 'application/octet-stream', ...headers, ...authorization },
+      payload: { bytes: size, open: () => createReadStream(file) },
+    })
   }
 }
 
 const LFS_TYPE = 'application/vnd.git-lfs+json'
 
 /** Reads the description of the server's API. Returns undefined if the server does not publish it. */
-async function describe(client: ForgeClient, signal: AbortSignal): Promise<JsonObject | undefined> {
+async function readDescription(
+  client: ForgeClient,
+  signal: AbortSignal,
+): Promise<JsonObject | undefined> {
   try {
     const path = '/swagger.v1.json'
     const response = await client.download(path, signal)

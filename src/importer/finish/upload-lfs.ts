@@ -22,17 +22,16 @@ export async function uploadLfs(
   const { run, fullName } = context
   for (const batch of batchesOf(objects, BATCH_SIZE)) {
     const listed = await requestBatch(context, 'download', batch).catch((error: unknown) => {
-      if (!(error instanceof ForgeRequestFailed) || error.status === 401) throw error
-      const why = error.status === 404 ? 'Git LFS is not enabled on the server' : error.message
-      run.failed.push(`${fullName}: ${formatCount(batch.length, 'LFS object')}: ${why}`)
+      const isDisabled = error instanceof ForgeRequestFailed && error.status === 404
+      const why = isDisabled ? ' (Git LFS is not enabled on the server)' : ''
+      run.recordFailure(`${fullName}: ${formatCount(batch.length, 'LFS object')}${why}`, error)
       return []
     })
     const lacking = new Set(listed.flatMap((each) => (each.error ? stringIn(each, 'oid') : [])))
-    for (const object of batch)
-      if (lacking.has(object.oid)) {
-        const text = `${fullName}: upload LFS object ${object.oid} (${formatBytes(object.size)})`
-        await run.step('LFS objects', text, () => upload(context, object))
-      }
+    for (const object of batch.filter(({ oid }) => lacking.has(oid))) {
+      const text = `${fullName}: upload LFS object ${object.oid} (${formatBytes(object.size)})`
+      await run.step('LFS objects', text, () => upload(context, object))
+    }
   }
 }
 
@@ -57,16 +56,11 @@ async function upload(context: RepositoryContext, object: LfsFact): Promise<void
   const actions = objectIn(answer, 'actions') ?? {}
   const [link, verify] = [objectIn(actions, 'upload'), objectIn(actions, 'verify')]
   if (!link) return
-  const target = { href: stringIn(link, 'href'), headers: headersOf(link) }
+  const header = Object.entries(objectIn(link, 'header') ?? {})
+  const headers = Object.fromEntries(header.map(([key, value]) => [key.toLowerCase(), `${value}`]))
+  const target = { href: stringIn(link, 'href'), headers }
   await run.server.uploadLfs(fullName, target, { file: join(directory, object.file), size })
   if (!verify) return
   const [, path = 'verify'] = stringIn(verify, 'href').split('/info/lfs/')
   await run.server.lfs(fullName, path, { oid, size })
 }
-
-const headersOf = (link: JsonObject): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(objectIn(link, 'header') ?? {}).flatMap(([name, value]) =>
-      typeof value === 'string' ? [[name.toLowerCase(), value]] : [],
-    ),
-  )

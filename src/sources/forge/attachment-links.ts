@@ -1,4 +1,5 @@
-const UUID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'
+/** The pattern of a UUID in lower case. */
+export const UUID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'
 
 /**
  * Matches a link to an attachment in a text of a forge: `/attachments/UUID`, also below a repository, with or without the forge's
@@ -19,7 +20,7 @@ export function linkedAttachments(
 ): { uuid: string; name: string }[] {
   const found = new Map<string, string>()
   for (const match of body.matchAll(linkPattern(forgeUrl))) {
-    const uuid = (match[1] ?? '').toLowerCase()
+    const uuid = match[1]!.toLowerCase()
     if (!found.get(uuid)) found.set(uuid, nameBefore(body.slice(0, match.index)))
   }
   return [...found].map(([uuid, name]) => ({ uuid, name }))

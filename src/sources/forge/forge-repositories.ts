@@ -3,7 +3,7 @@ import { oneLine } from '../../lib/terminal-text.ts'
 import { ForgeRequestFailed, isUnauthorized } from '../forge-errors.ts'
 import type { RepositoryName, SourceFacts } from '../source.ts'
 import { undefinedIfAbsent } from './client/confirm-absence.ts'
-import { segment } from './client/forge-address.ts'
+import { repositoryPath, segment } from './client/forge-address.ts'
 import type { ForgeClient } from './client/forge-client.ts'
 import { type Listing, listAll } from './client/forge-pages.ts'
 import {
@@ -51,7 +51,7 @@ export interface ForgeCatalogue {
 /** Gitea allows 25 topics. */
 const MAX_TOPICS = 50
 
-export interface CatalogueParts {
+interface CatalogueParts {
   getForge(signal: AbortSignal): Promise<KnownForge>
   /** A client without a token. */
   anonymous: ForgeClient
@@ -60,16 +60,17 @@ export interface CatalogueParts {
 
 export function forgeCatalogue({ getForge, anonymous, now }: CatalogueParts): ForgeCatalogue {
   /** Rejects if the token is not an administrator's: its lists may omit repositories, which would then look deleted. */
-  async function adminClient(signal: AbortSignal): Promise<ForgeClient> {
-    const { client, isTokenRestricted } = await getForge(signal)
-    if (isTokenRestricted)
-      throw new ForgeRequestFailed(403, `the token for ${client.url} is not an administrator's`)
-    return client
+  async function getAdminForge(signal: AbortSignal): Promise<KnownForge> {
+    const forge = await getForge(signal)
+    const { url } = forge.client
+    if (forge.isTokenRestricted)
+      throw new ForgeRequestFailed(403, `the token for ${url} is not an administrator's`)
+    return forge
   }
 
   async function list(listing: Omit<Listing, 'limit'>, signal: AbortSignal) {
-    const client = await adminClient(signal)
-    return listAll(client, { ...listing, ...(await getForge(signal)).paging }, signal)
+    const { client, paging } = await getAdminForge(signal)
+    return listAll(client, { ...listing, ...paging }, signal)
   }
 
   return {
@@ -89,14 +90,15 @@ export function forgeCatalogue({ getForge, anonymous, now }: CatalogueParts): Fo
       return (await list({ path, isUsable: isRepository }, signal)).flatMap(parseRepository)
     },
 
-    async find({ owner, name }, signal) {
-      const path = `/repos/${segment(owner)}/${segment(name)}`
-      return findAt(await adminClient(signal), path, parseRepository, signal)
+    async find(name, signal) {
+      const { client } = await getAdminForge(signal)
+      return findAt(client, repositoryPath(name), parseRepository, signal)
     },
 
-    async topics({ owner, name }, signal) {
-      const path = `/repos/${segment(owner)}/${segment(name)}/topics`
-      const { body } = await (await adminClient(signal)).get(path, { limit: MAX_TOPICS }, signal)
+    async topics(name, signal) {
+      const { client } = await getAdminForge(signal)
+      const path = `${repositoryPath(name)}/topics`
+      const { body } = await client.get(path, { limit: MAX_TOPICS }, signal)
       return stringsIn(objectOf(body), 'topics')
     },
 
@@ -107,7 +109,7 @@ export function forgeCatalogue({ getForge, anonymous, now }: CatalogueParts): Fo
     },
 
     async organization(login, signal) {
-      const client = await adminClient(signal)
+      const { client } = await getAdminForge(signal)
       return findAt(client, `/orgs/${segment(login)}`, parseOrganization, signal)
     },
   }

@@ -38,7 +38,7 @@ export interface TokenCheckOptions {
 
 /**
  * Reads the owner of a token from the forge, with that token. Returns undefined if the forge does not accept the token, or does not
- * let it read its own user. Rejects with ForgeUnavailable or ForgeRequestFailed.
+ * let it read its own user. Rejects with ForgeUnavailable, with ForgeRequestFailed, or with a TimeoutError after `deadlineMs`.
  */
 export async function readTokenOwner(
   { url, now, deadlineMs = TIMEOUT_MS }: TokenCheckOptions,

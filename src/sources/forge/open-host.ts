@@ -1,40 +1,17 @@
 import { batchesOf } from '../../lib/batches.ts'
-import type { Discussions } from '../discussions.ts'
 import { ForgeNotFound, ForgeRequestFailed } from '../forge-errors.ts'
 import type { LfsPointer } from '../snapshot.ts'
 import type { RepositoryName } from '../source.ts'
 import { normalizeForgeUrl, segment } from './client/forge-address.ts'
 import { ForgeClient, type ForgeOptions } from './client/forge-client.ts'
 import { integerIn, objectOf, objectsIn, stringIn } from './client/forge-values.ts'
-import { readVersion } from './client/forge-version.ts'
+import { type ForgeVersion, readVersion } from './client/forge-version.ts'
 import { GitHubClient } from './client/github-client.ts'
 import { forgeDiscussions } from './discussions/forge-discussions.ts'
 
-/** A Gitea, Forgejo or GitHub that is only read, with the token of any user. Methods reject like those of Discussions. */
-export interface Host {
-  kind: 'forge' | 'github'
-  /** The address of its pages, without a trailing slash. */
-  url: string
-  discussions: Discussions
-  /** Returns the version of Gitea, or of the Gitea that a Forgejo descends from. GitHub has the features of all versions. */
-  version(signal: AbortSignal): Promise<readonly [number, number]>
-  /** Returns the object of each ref by its name, as git lists them, or undefined if there is no such repository. */
-  refs(repository: RepositoryName, signal: AbortSignal): Promise<Map<string, string> | undefined>
-  /** Yields the diff of a pull request, as git writes it. */
-  pullDiff(
-    repository: RepositoryName,
-    number: number,
-    signal: AbortSignal,
-  ): AsyncIterable<Uint8Array>
-  /** Returns the size of each of these LFS objects that the host has, by oid. Downloads none. */
-  lfsSizes(
-    repository: RepositoryName,
-    objects: readonly LfsPointer[],
-    signal: AbortSignal,
-  ): Promise<Map<string, number>>
-}
+export type Host = ReturnType<typeof openHost>
 
-/** Where GitHub keeps the files of releases. */
+/** Where GitHub stores the files of releases. */
 const GITHUB_STORAGE = ['objects', 'release-assets'].map(
   (name) => `https://${name}.githubusercontent.com`,
 )
@@ -43,47 +20,59 @@ const LFS_JSON = 'application/vnd.git-lfs+json'
 /** GitHub's limits are reset every hour. */
 const MAX_WAIT_MS = 65 * 60 * 1000
 
-/** Sends no request yet. Throws InvalidForgeUrl. */
+/**
+ * Opens a Gitea, Forgejo or GitHub server that is only read, with the token of any user. Sends no request yet. Throws InvalidForgeUrl;
+ * the methods reject like those of Discussions.
+ */
 export function openHost(
-  kind: Host['kind'],
-  options: Pick<ForgeOptions, 'url' | 'token' | 'storageOrigins'>,
-): Host {
-  const url = normalizeForgeUrl(options.url).replace(/\/api\/v3$/, '')
-  const common = { ...options, url, maxWaitMs: MAX_WAIT_MS }
-  const pagesUrl = kind === 'github' ? githubPages(url) : url
+  kind: 'forge' | 'github',
+  { url, token, storageOrigins = [] }: Pick<ForgeOptions, 'url' | 'token' | 'storageOrigins'>,
+) {
+  const { pagesUrl, apiUrl, apiPath } = addressesOf(kind, normalizeForgeUrl(url))
+  const common = { token, maxWaitMs: MAX_WAIT_MS }
+  const options = { ...common, url: apiUrl, apiPath }
   const api =
     kind === 'github'
-      ? githubClient(common)
-      : new ForgeClient({ ...common, showsOriginalAuthors: true })
+      ? new GitHubClient({ ...options, storageOrigins: [...storageOrigins, ...GITHUB_STORAGE] })
+      : new ForgeClient({ ...options, storageOrigins, showsOriginalAuthors: true })
   const pages = new ForgeClient({ ...common, url: pagesUrl, isPassword: true })
   const pathOf = ({ owner, name }: RepositoryName) => `/${segment(owner)}/${segment(name)}`
   return {
     kind,
+    /** The address of its pages, without a trailing slash. */
     url: pagesUrl,
-    discussions: forgeDiscussions(common, { client: api }),
-    version: async (signal) =>
+    discussions: forgeDiscussions(options, { client: api }),
+    /** Returns the version of Gitea, or of the Gitea that a Forgejo descends from. For GitHub it is later than all versions. */
+    version: async (signal: AbortSignal): Promise<ForgeVersion['gitea']> =>
       kind === 'github' ? [Number.POSITIVE_INFINITY, 0] : (await readVersion(api, signal)).gitea,
 
-    async refs(repository, signal) {
+    /** Returns the object of each ref by its name, as git lists them, or undefined if there is no such repository. */
+    async refs(repository: RepositoryName, signal: AbortSignal) {
       const path = `${pathOf(repository)}.git/info/refs?service=git-upload-pack`
       try {
-        return await parseRefs((await pages.download(path, signal, '*/*')).body, url)
+        return await parseRefs((await pages.download(path, signal, '*/*')).body, pagesUrl)
       } catch (error) {
         if (error instanceof ForgeNotFound) return undefined
         throw error
       }
     },
 
-    async *pullDiff(repository, number, signal) {
-      const path = `${apiPathOf(kind, url)}/repos${pathOf(repository)}/pulls/${number}`
-      yield* (
+    /** Yields the diff of a pull request, as git writes it. */
+    async *pullDiff(repository: RepositoryName, number: number, signal: AbortSignal) {
+      const path = `${apiPath}/repos${pathOf(repository)}/pulls/${number}`
+      const { body } =
         kind === 'github'
           ? await api.download(path, signal, 'application/vnd.github.diff')
           : await api.download(`${path}.diff`, signal, 'text/plain')
-      ).body
+      yield* body
     },
 
-    async lfsSizes(repository, objects, signal) {
+    /** Returns the size of each of these LFS objects that the host has, by oid. Downloads none. */
+    async lfsSizes(
+      repository: RepositoryName,
+      objects: readonly LfsPointer[],
+      signal: AbortSignal,
+    ) {
       const path = `${pathOf(repository)}.git/info/lfs/objects/batch`
       const headers = { accept: LFS_JSON, 'content-type': LFS_JSON }
       const sizes = new Map<string, number>()
@@ -92,7 +81,7 @@ export function openHost(
         const request = { method: 'POST', json, headers } as const
         const found = await pages.change(path, request, signal).catch((error: unknown) => {
           // A server without git-lfs has none of the objects.
-          if (!(error instanceof ForgeNotFound)) throw error
+          if (!(error instanceof ForgeRequestFailed && error.status === 404)) throw error
         })
         for (const object of objectsIn(objectOf(found), 'objects'))
           if (object.error === undefined && object.actions !== undefined)
@@ -103,26 +92,19 @@ export function openHost(
   }
 }
 
-/** GitHub itself and its tenants have a host name of its own for the API. Other servers have a path. */
-const HAS_API_HOST = /^(https:\/\/)(?:api\.)?(github\.com|[\w-]+\.ghe\.com)$/
-
-const githubPages = (url: string) => url.replace(HAS_API_HOST, '$1$2')
-const githubApi = (url: string) => githubPages(url).replace(HAS_API_HOST, '$1api.$2')
-
-const apiPathOf = (kind: Host['kind'], url: string) =>
-  kind === 'forge' ? '/api/v1' : HAS_API_HOST.test(url) ? '' : '/api/v3'
-
-const githubClient = (options: ForgeOptions) =>
-  new GitHubClient({
-    ...options,
-    url: githubApi(options.url),
-    apiPath: apiPathOf('github', options.url),
-    storageOrigins: [...(options.storageOrigins ?? []), ...GITHUB_STORAGE],
-  })
+/** github.com and the tenants of ghe.com have a separate host for the API. GitHub Enterprise Server has a path. */
+function addressesOf(kind: 'forge' | 'github', given: string) {
+  if (kind === 'forge') return { pagesUrl: given, apiUrl: given, apiPath: '/api/v1' }
+  const url = given.replace(/\/api\/v3$/, '')
+  const [, host] = /^https:\/\/(?:api\.)?(github\.com|[\w-]+\.ghe\.com)$/.exec(url) ?? []
+  return host
+    ? { pagesUrl: `https://${host}`, apiUrl: `https://api.${host}`, apiPath: '' }
+    : { pagesUrl: url, apiUrl: url, apiPath: '/api/v3' }
+}
 
 const MAX_LINE = 65_520
 
-/** Parses the list of refs of git's HTTP protocol: lines that begin with their length. */
+/** Parses the refs that git's HTTP protocol advertises: pkt-lines, which begin with their length in hexadecimal. */
 async function parseRefs(
   body: AsyncIterable<Uint8Array>,
   url: string,
@@ -147,7 +129,7 @@ async function parseRefs(
     }
     rest = rest.slice(at)
   }
-  // Old versions send nothing after the first part if there is no repository, or an empty one.
+  // The list ends with the second flush. Old versions send only the first one if there is no repository, or an empty one.
   if (flushes < (refs.size > 0 ? 2 : 1) || rest !== '')
     throw new ForgeRequestFailed(200, `${url} sent an incomplete list of refs`)
   return refs

@@ -2,7 +2,7 @@ import { READ_ROUTES, REPOSITORY_READ_ROUTES } from './reading-routes.ts'
 import type { Dialect } from './render.ts'
 import { WRITE_ROUTES } from './writing-routes.ts'
 
-/** The Gitea version that introduced a request, as 1.20 is 120. All others are as old as 1.15. */
+/** The version of Gitea that introduced a request: 120 means 1.20. All other requests exist since 1.15 or earlier. */
 const SINCE: readonly [RegExp, number][] = [
   [/\/wiki\/new$/, 116],
   [/\/timeline$/, 116],
@@ -21,7 +21,7 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   ...{ users: 'username', members: 'username', orgs: 'org', assets: 'attachment_id' },
 }
 
-/** Returns the path of a route as Gitea's description has it: `/repos/{owner}/{repo}/issues/{index}`. */
+/** Returns the path of a route as in Gitea's description of its API: `/repos/{owner}/{repo}/issues/{index}`. */
 function templateOf(pattern: RegExp): string {
   const parts = pattern.source
     .replace(/^\^|\$$/g, '')
@@ -71,7 +71,7 @@ export function isKnownRequest(dialect: Dialect, method: string, path: string): 
   )
 }
 
-/** Returns what `/swagger.v1.json` says about the requests that this version has. */
+/** Returns the part of `/swagger.v1.json` that lists the requests of this version. */
 export function describeApi(dialect: Dialect) {
   const paths: Record<string, Record<string, object>> = {}
   const isForgejo = !/^1\./.test(dialect.version)

@@ -3,14 +3,14 @@ import { type SeededScene, seedForge } from './seeded-scene.ts'
 
 /** A scene of several repositories with everything that a forge can hold. */
 export interface DeepScene extends SeededScene {
-  /** All repositories of the organization by what is special about them; `fork` is bob's. */
+  /** Each key says what is special about the repository. All belong to the organization, except `fork`, which is bob's. */
   repositories: Record<
     'widgets' | 'secret' | 'attic' | 'starter' | 'renamed' | 'mirror' | 'fork',
     { owner: string; name: string }
   >
   /** The numbers of the pull requests of `widgets`. */
   pulls: Record<Style | 'baseDeleted' | 'closed' | 'fromFork' | 'reviewed', number>
-  /** The present login of the account that was renamed. */
+  /** The current login of the account that was renamed. */
   dora: string
   /** What this version of the server cannot hold, or does not let anybody set. */
   impossible: string[]
@@ -31,8 +31,8 @@ const day = (n: number) => `2031-05-${String(n).padStart(2, '0')}T23:59:59Z`
 
 /**
  * Fills a forge through its REST API, git and LFS: three users, an account that is deleted and one that is renamed, an
- * organization with teams, and repositories of every kind. What an older version has no REST for is done with the forms of its
- * pages.
+ * organization with teams, and repositories of every kind. Where an older version has no REST endpoint, the forms of its web pages
+ * are used.
  */
 export async function seedDeeply(target: Target): Promise<DeepScene> {
   const scene = await seedForge(target)

@@ -122,7 +122,7 @@ async function handleRequest(
   send(response, changed, fault)
 }
 
-/** Serves clones and pushes, and reads the branches after a push. As in Gitea, a token is a password here. */
+/** Serves clones and pushes, and reads the branches after a push. As in Gitea, a token must be sent as the password. */
 async function serveGit(
   forge: FakeForge,
   url: URL,
@@ -193,7 +193,10 @@ async function restore({ world }: FakeForge, request: IncomingMessage): Promise<
   return failure ? { status: 500, body: { err: failure } } : { body: 'success' }
 }
 
-/** Gitea 1.15 sends no name for a text, and others as UTF-8. Node decodes this header once if the response has a length. */
+/**
+ * Gitea 1.15 sends no name for text files. Other names are sent as UTF-8. They are encoded twice here, because Node decodes this
+ * header once if the response has a `content-length`.
+ */
 const sendAsset = ({ bytes, name }: Asset, { isNew }: Dialect): ForgeResponse => {
   const kind = /\.(?:png|jpe?g|gif)$/i.test(name) ? 'inline' : 'attachment'
   const isText = !isNew && name.endsWith('.txt')
@@ -285,7 +288,7 @@ function authenticate(
   const [kind, secret = ''] = (headers.authorization ?? '').split(' ')
   if (kind?.toLowerCase() === 'token' || kind?.toLowerCase() === 'bearer') return tokens.get(secret)
   if (kind?.toLowerCase() !== 'basic') return undefined
-  // A token can be the password, or the name.
+  // A token can be sent as the password or as the user name.
   const [login = '', password = ''] = Buffer.from(secret, 'base64').toString().split(':')
   return tokens.get(password) ?? tokens.get(login) ?? world.users.get(login.toLowerCase())
 }

@@ -1,16 +1,16 @@
 import type { DeepScene } from './deep-seed.ts'
 import type { Target } from './forge-seeder.ts'
 
-/** The answers of a forge about the content of the deep seed, without what differs from run to run. */
+/** The responses of a forge that `deep-seed.ts` has filled, without values that differ from run to run. */
 export interface ForgeAnswers {
   version: string
   /** Status and body by request. */
   answers: Record<string, { status: number; body?: unknown }>
-  /** The requests that its description has, out of those that were asked for. */
+  /** Those of `DESCRIBED` that the forge's description of its API has. */
   described: string[]
 }
 
-/** Requests that read, then requests that write or are refused; the latter change the scene. */
+/** Returns requests that only read, followed by requests that change the scene or are refused. */
 function requestsFor(scene: DeepScene): [method: string, path: string, body?: object][] {
   const { path, organization, ann, bob, pulls, comment, issue } = scene
   const get = (...paths: string[]) => paths.map((each): [string, string] => ['GET', each])
@@ -69,7 +69,7 @@ function requestsFor(scene: DeepScene): [method: string, path: string, body?: ob
   ]
 }
 
-/** Requests whose presence in the description decides what Godwit does. */
+/** Requests that Godwit looks for in the description to decide what it can do. */
 const DESCRIBED = [
   ...['assets', 'dependencies', 'deadline', 'pin', 'lock', 'labels'].map(
     (name) => `post /repos/{owner}/{repo}/issues/{index}/${name}`,
@@ -140,17 +140,17 @@ function cleaner({ url }: Target, { seeder, comment, issue }: DeepScene, adminis
     if (typeof value === 'number') return /(?:^|_)id$/.test(name) && value > 0 ? 'ID' : value
     if (Array.isArray(value)) return value.map((each) => clean(each, name))
     if (!isObject(value)) return value
-    // People and repositories have requests of their own.
+    // People and repositories are compared by their own requests, so here their name is enough.
     const summary = name && (['login', 'full_name'] as const).find((key) => value[key])
     if (summary) return clean(value[summary])
-    const shown = Object.entries(value).filter(([key]) => !UNPLAYED.has(key))
+    const shown = Object.entries(value).filter(([key]) => !IGNORED.has(key))
     return Object.fromEntries(shown.map(([key, inner]) => [key, clean(inner, key)]))
   }
   return clean
 }
 
-/** Fields that nothing in Godwit reads; the fake forge need not have them. */
-const UNPLAYED = new Set(
+/** Fields that Godwit does not read, so the fake forge need not have them. */
+const IGNORED = new Set(
   [
     'size ssh_url open_issues closed_issues stars_count forks_count watchers_count open_issues_count open_pr_counter release_counter internal_tracker',
     'has_projects ignore_whitespace_conflicts allow_merge_commits allow_rebase allow_rebase_explicit allow_squash_merge',
@@ -159,8 +159,8 @@ const UNPLAYED = new Set(
   ].flatMap((names) => names.split(' ')),
 )
 
-/** Fields that the fake forge has for readers of other versions, or with values of its own. */
-const INVENTED = new Set(
+/** Fields that the fake forge also sends for versions that lack them, or whose values differ from those of a real forge. */
+const NOT_COMPARED = new Set(
   'email language mergeable official stale repo_admin_change_team_access message errors'.split(' '),
 )
 
@@ -175,8 +175,8 @@ export function differences(real: unknown, fake: unknown, path = ''): string[] {
     return [...names].flatMap((name) => {
       const at = `${path}.${name}`
       if (!(name in fake)) return [`${at} is missing`]
-      if (!(name in real)) return INVENTED.has(name) ? [] : [`${at} is unknown`]
-      return INVENTED.has(name) ? [] : differences(real[name], fake[name], at)
+      if (!(name in real)) return NOT_COMPARED.has(name) ? [] : [`${at} is unknown`]
+      return NOT_COMPARED.has(name) ? [] : differences(real[name], fake[name], at)
     })
   }
   const [expected, actual] = [JSON.stringify(real), JSON.stringify(fake)]

@@ -140,7 +140,7 @@ export interface Repository {
   isPrivate: boolean
   isArchived: boolean
   isTemplate: boolean
-  /** The address that a mirror is kept equal to. */
+  /** The URL of the repository that this one mirrors. */
   mirrorOf: string | null
   forkOf: Repository | null
   website: string
@@ -471,7 +471,7 @@ export class ForgeData {
   findRepository = (owner: string, name: string) =>
     this.repositories.get(`${owner}/${name}`.toLowerCase())
 
-  /** Files that were uploaded on a page, and belong to no text yet. */
+  /** Files that were uploaded on a web page and are not attached to a text yet. */
   readonly uploads = new Map<string, Asset>()
 
   findAsset(uuid: string): Asset | undefined {

@@ -18,7 +18,7 @@ const answer = (body: unknown, status = 200): ForgeResponse => ({
 
 const isPointer = ({ oid, size }: Pointer) => /^[0-9a-f]{64}$/.test(oid) && size >= 0
 
-/** The LFS API of a repository: batch, upload, download and verify. Undefined for other paths. */
+/** Handles the LFS API of a repository: batch, upload, download and verify. Returns undefined for other paths. */
 export async function handleLfs(
   { world, url }: { world: ForgeData; url: string },
   path: string,
@@ -30,7 +30,7 @@ export async function handleLfs(
   if (!rest) return undefined
   const repository = world.findRepository(owner, name)
   if (!repository || !world.git) return answer({ message: 'Not Found' }, 404)
-  // As in Gitea, a token is a password here.
+  // As in Gitea, a token must be sent as the password.
   if (!/^basic /i.test(request.headers.authorization ?? ''))
     return answer({ message: 'Unauthorized' }, 401)
   const bytes = Buffer.concat(await request.toArray())
@@ -78,7 +78,7 @@ function describeObject({ git, repository, base, user, isUpload }: BatchContext,
   const isHere = repository.lfs.has(oid)
   if (isHere && stored && stored.length !== size)
     return failed(422, `Object ${oid} is not ${size} bytes`)
-  // As the real one, links have credentials of their own.
+  // As in Gitea, links have their own credentials.
   const Authorization = `Basic ${Buffer.from(`${user.login}:lfs`).toString('base64')}`
   if (!isUpload) {
     if (!stored || !isHere) return failed(404, 'Not Found')
@@ -88,7 +88,7 @@ function describeObject({ git, repository, base, user, isUpload }: BatchContext,
       actions: { download: { href: `${base}/objects/${oid}`, header: { Authorization } } },
     }
   }
-  // Whoever may read the object in another repository need not upload it again.
+  // As in Gitea, an object that another repository has need not be uploaded again.
   if (stored) repository.lfs.add(oid)
   if (stored) return { oid, size, actions: {} }
   return {

@@ -5,7 +5,7 @@ import { addWikiPage } from './writing-routes.ts'
 
 const TOKEN = 'csrf-token'
 
-/** Parses a form of a page or of an upload; JSON has no fields. */
+/** Parses the form of a page or of an upload. Returns an empty form for other content, such as JSON. */
 export async function readForm(bytes: Buffer, type: string): Promise<FormData> {
   if (!/^(?:multipart\/form-data|application\/x-www-form-urlencoded)/.test(type))
     return new FormData()
@@ -20,7 +20,7 @@ interface Form {
 
 type Page = (page: Form, ...names: string[]) => ForgeResponse | undefined | Promise<ForgeResponse>
 
-const shown: ForgeResponse = { body: {} }
+const emptyPage: ForgeResponse = { body: {} }
 const field = (form: FormData, name: string) => String(form.get(name) ?? '')
 
 const onIssue =
@@ -30,10 +30,10 @@ const onIssue =
     const issue = repository?.issues.get(Number(number))
     if (!repository || !issue) return undefined
     change(page, issue, repository)
-    return shown
+    return emptyPage
   }
 
-/** The forms of Gitea's pages, for what its older versions do not have in their API. */
+/** The forms of Gitea's web pages for actions that older versions do not have in their API. */
 const PAGES: readonly [RegExp, Page][] = [
   [
     /^\/user\/settings$/,
@@ -70,7 +70,7 @@ const PAGES: readonly [RegExp, Page][] = [
       comment.body = field(form, 'content')
       comment.updated = world.clock()
       takeUploads(world, form, comment.assets)
-      return shown
+      return emptyPage
     },
   ],
   [
@@ -100,7 +100,7 @@ const PAGES: readonly [RegExp, Page][] = [
   ],
 ]
 
-/** Gives the uploaded files to a text; files that the form does not name are deleted. */
+/** Attaches the uploaded files that the form names, and removes the attached files that it does not name. */
 function takeUploads(world: ForgeData, form: FormData, assets: Asset[]): void {
   const named = form.getAll('files[]').map(String)
   const kept = assets.filter(({ uuid }) => named.includes(uuid))
@@ -113,7 +113,7 @@ function takeUploads(world: ForgeData, form: FormData, assets: Asset[]): void {
   for (const uuid of named) world.uploads.delete(uuid)
 }
 
-/** Handles the pages of a browser: signing in, and forms with the session's cookie and token. */
+/** Handles requests of a browser: signing in, and forms with the session's cookie and CSRF token. */
 export async function handlePage(
   world: ForgeData,
   path: string,

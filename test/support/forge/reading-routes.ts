@@ -183,7 +183,7 @@ export const REPOSITORY_READ_ROUTES: readonly [RegExp, RepositoryRoute][] = [
     },
   ],
   [
-    // Everyone who may write.
+    // Everyone with write access can be assigned.
     /^\/assignees$/,
     ({ world, render }, repository) => {
       const people = [...world.users.values()].filter(

@@ -17,7 +17,7 @@ interface Recording {
   headers: Record<string, string>
 }
 
-/** Loads the recordings by path; of several page sizes, the largest. */
+/** Loads the recordings by path. If a path was recorded with several page sizes, the largest is used. */
 export function loadRecordings(): Map<string, Recording> {
   const found = new Map<string, Recording>()
   for (const name of readdirSync(DIRECTORY).sort()) {

@@ -193,7 +193,7 @@ export class Renderer {
 
   #address = ({ owner, name }: World.Repository) => `${this.#base}/${owner.login}/${name}`
 
-  /** What Gitea counts as a comment. */
+  /** The types of entries that Gitea counts as comments. */
   get #counted() {
     return this.#dialect.isNew ? ['comment', 'review'] : ['comment']
   }

@@ -1,6 +1,6 @@
 import { ForgeSeeder, type Target } from './forge-seeder.ts'
 
-/** The content of a forge for the contract: one of everything, written through the API. */
+/** The content of a forge for the contract tests: at least one object of each kind, written through the API. */
 export interface SeededScene {
   seeder: ForgeSeeder
   organization: string
@@ -22,13 +22,13 @@ export interface SeededScene {
   /** Whether this version accepts attachments of issues through its API. */
   hasIssueFile: boolean
   issueCount: number
-  /** What `remove` does, last first. */
+  /** The steps of `remove`, which runs them in reverse order. */
   undo: (() => Promise<unknown>)[]
   remove(): Promise<void>
 }
 
 /** More issues than fit on a page. */
-const MANY = 53
+const EXTRA_ISSUES = 53
 
 export async function seedForge(target: Target): Promise<SeededScene> {
   const seeder = new ForgeSeeder(target)
@@ -72,9 +72,9 @@ async function seedEverything(seeder: ForgeSeeder, undo: (() => Promise<unknown>
   const issues = await seedIssues(seeder, path, { ann, bob, cee })
   const pulls = await seedPulls(seeder, path, { ann, bob })
   await seedRest(seeder, path, ann)
-  for (let n = 0; n < MANY; n++)
+  for (let n = 0; n < EXTRA_ISSUES; n++)
     await seeder.call('POST', `${path}/issues`, { body: { title: `one of many, ${n}` } })
-  // Their comments stay, without an author.
+  // The comments of this user stay, without an author.
   await seeder.call('DELETE', `/admin/users/${cee}`)
   return {
     seeder,
@@ -87,7 +87,7 @@ async function seedEverything(seeder: ForgeSeeder, undo: (() => Promise<unknown>
     bob,
     ...issues,
     ...pulls,
-    issueCount: MANY + 4,
+    issueCount: EXTRA_ISSUES + 4,
   }
 }
 

@@ -403,7 +403,7 @@ export const WRITE_ROUTES: readonly [string, RegExp, Route][] = [
       const [owner, name] = [text(body.owner), text(body.repo)]
       const other = world.findRepository(owner, name)?.issues.get(Number(body.index))
       if (!other) return undefined
-      // Gitea answers so, although the client is to blame.
+      // Gitea responds with 500, although this is an error of the client.
       if (issue.dependencies.includes(other)) return invalid('issue dependency already exists', 500)
       issue.dependencies.push(other)
       return created(render.issue(repository, issue))
@@ -646,7 +646,7 @@ export const WRITE_ROUTES: readonly [string, RegExp, Route][] = [
   ],
 ]
 
-/** Forgejo lets a client say when a change was made. */
+/** Returns when a change was made: Forgejo lets the client set the time. */
 function timeOfChange({ world, url, body, dialect }: WriteContext): number {
   const time = Date.parse(url.searchParams.get('updated_at') ?? text(body.updated_at))
   const isForgejo = !/^1\./.test(dialect.version)

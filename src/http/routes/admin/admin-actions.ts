@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { nameKey } from '../../../accounts/account.ts'
+import { findAccount } from '../../../accounts/account-store.ts'
 import { audited, inAuditedTransaction, recordAccess } from '../../../accounts/audit-log.ts'
 import { listTokens, revokeToken } from '../../../accounts/token-store.ts'
 import { isFullName, parseFullName } from '../../../lib/names.ts'
@@ -26,7 +27,7 @@ import { summaryJson } from '../migrations/migration-json.ts'
 import { type ById, migrationIdOf } from '../migrations/migration-paths.ts'
 import { tokenJson } from '../tokens/token-json.ts'
 
-const SITE_ADMIN_ONLY = `Of any account. The response is 404 for accounts that are not \`site_admin\`. ${EXTENSION}`
+const SITE_ADMIN_ONLY = `The response is 404 for accounts that are not \`site_admin\`. ${EXTENSION}`
 
 /** Operations on the migrations, locks and tokens of all accounts; 404 for callers who are not site admins. */
 export function addAdminRoutes(app: FastifyInstance, parts: ApiParts): void {
@@ -39,7 +40,7 @@ export function addAdminRoutes(app: FastifyInstance, parts: ApiParts): void {
   })
 }
 
-/** Throws 404 for other callers. Their attempts are recorded. */
+/** Throws NotFound for other callers, and records their attempts. */
 export async function requireSiteAdmin(
   parts: Pick<ServerParts, 'db' | 'now' | 'log'>,
   request: FastifyRequest,
@@ -151,9 +152,10 @@ function addLocks(app: FastifyInstance, parts: ApiParts): void {
       const { owner, name } = request.params
       const repository = `${owner}/${name}`
       await audited(parts, actorOf(request), (record) =>
-        releaseAnyLock(parts, { owner, name }, (tx) =>
+        releaseAnyLock(parts, { owner, name }, async (tx) =>
           record(tx, 'admin.lock.release', {
             subject: `repository ${repository}`,
+            owner: await findAccount(tx, owner),
             details: { repository },
           }),
         ),

@@ -1,7 +1,12 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Account } from '../../../accounts/account.ts'
-import { type AuditCursor, type AuditFilter, listAudit } from '../../../accounts/audit-log.ts'
+import {
+  type AuditCursor,
+  type AuditFilter,
+  allAudit,
+  listAudit,
+} from '../../../accounts/audit-log.ts'
 import type { Db } from '../../../db/database.ts'
 import { auditActions } from '../../../lib/audit-actions.ts'
 import { InvalidRequest } from '../../../migrations/errors.ts'
@@ -86,16 +91,11 @@ export function addAuditRoutes(app: FastifyInstance, { db, rendering, ...parts }
   )
 }
 
-const LINES_AT_ONCE = 500
-
 async function* linesOf(db: Db, filter: AuditFilter): AsyncGenerator<string> {
-  for (let from: AuditCursor | undefined; ; ) {
-    const entries = await listAudit(db, filter, { from, limit: LINES_AT_ONCE + 1 })
-    from = entries[LINES_AT_ONCE]
-    const shown = entries.slice(0, LINES_AT_ONCE)
-    yield shown.map((each) => `${JSON.stringify(auditEntryJson(each, filter.account))}\n`).join('')
-    if (!from) return
-  }
+  for await (const entries of allAudit(db, filter))
+    yield entries
+      .map((each) => `${JSON.stringify(auditEntryJson(each, filter.account))}\n`)
+      .join('')
 }
 
 function filterOf(query: Record<string, unknown>): AuditFilter {
@@ -113,12 +113,14 @@ function filterOf(query: Record<string, unknown>): AuditFilter {
   }
   const isAction = (value: string) => auditActions.some((each) => each === value)
   const filter = {
-    ...{ actor: text('actor'), action: text('action', isAction), subject: text('subject') },
-    ...{ since: time('since'), until: time('until') },
+    actor: text('actor'),
+    action: text('action', isAction),
+    subject: text('subject'),
+    since: time('since'),
+    until: time('until'),
   }
   if (errors.length === 0) return filter
-  const resource = 'Audit' as const
-  throw new InvalidRequest(errors.map((field) => ({ resource, field, code: 'invalid' })))
+  throw new InvalidRequest(errors.map((field) => ({ resource: 'Audit', field, code: 'invalid' })))
 }
 
 /** Returns undefined for an invalid cursor: the list then begins with the newest entry. */

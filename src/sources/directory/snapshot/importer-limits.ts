@@ -18,7 +18,7 @@ export const GITHUB_LIMITS = {
   refName: 255,
 }
 
-/** Deflate compresses at most by this factor, so smaller packs need not be searched for large files. */
+/** Deflate compresses at most by this factor, so a repository with few packed bytes need not be searched for large files. */
 const MAX_COMPRESSION = 1032
 
 interface SearchParts {
@@ -93,11 +93,11 @@ async function hasLargeObject(git: Git, limit: number, call: GitCall): Promise<b
 }
 
 const SIZE_ONLY = '--batch-check=%(objectsize)'
-/** Lists the objects of a commit after it unless an older commit has them, so that each belongs to the commit that added it. */
+/** Lists the oldest commits first, and each object after the first commit that contains it. */
 const OLDEST_FIRST = ['--in-commit-order', '--reverse', '--topo-order']
 const FORMAT = '%(objecttype) %(objectsize) %(objectsize:disk) %(objectname)'
 
-/** Walks all refs. The size of a commit is that of the objects it adds as they are stored: compressed, as in a push. */
+/** Finds large files and commits. The size of a commit is that of the objects it adds as they are stored: compressed, as in a push. */
 async function findLarge(
   git: Git,
   tips: readonly string[],
@@ -114,9 +114,9 @@ async function findLarge(
   )) {
     const [kind, size, stored, oid, ...path] = line.split(' ')
     if (kind === 'commit') commit = { name: oid!, size: 0 }
-    const isWithin = commit.size <= limits.push
+    const wasWithinLimit = commit.size <= limits.push
     commit.size += Number(stored)
-    if (isWithin && commit.size > limits.push) commits.push(commit)
+    if (wasWithinLimit && commit.size > limits.push) commits.push(commit)
     if (kind !== 'blob' || Number(size) <= limits.file) continue
     // A tag can name a file without a path, which then belongs to no commit.
     const name = path.join(' ') === '' ? oid! : `${path.join(' ')} in ${commit.name}`
@@ -127,7 +127,7 @@ async function findLarge(
 
 const MAX_NAMES = 3
 
-/** Returns the text with the first names; nothing if there are no names. */
+/** Returns the text with the first names, or an empty list if there are no names. */
 export function withNames(text: string, names: readonly string[]): string[] {
   if (names.length === 0) return []
   const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : ''

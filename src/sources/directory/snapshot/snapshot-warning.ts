@@ -1,3 +1,4 @@
+import { formatCount } from '../../../lib/quantities.ts'
 import { decodeUtf8 } from '../../refs.ts'
 import type { Examination, ExaminedRepository, LfsPointer, SnapshotReport } from '../../snapshot.ts'
 import { headsOf } from '../files/read-refs.ts'
@@ -16,13 +17,12 @@ interface Taken {
   wiki: ScratchRepository | null
 }
 
-/** Reports on a snapshot after all its entries were read. Searches for LFS pointers only if those may contain some. */
-export function reportOfSnapshot(
+/** Reports on a snapshot after all its entries were read. Searches for LFS pointers only if the entries may contain some. */
+export const reportOfSnapshot = (
   { examination, repository, wiki }: Taken,
   parts: Parts,
-): Promise<SnapshotReport> {
-  return report(examination, parts, (found) => (found === examination.wiki ? wiki! : repository))
-}
+): Promise<SnapshotReport> =>
+  report(examination, parts, (found) => (found === examination.wiki ? wiki! : repository))
 
 const MAX_KEPT_WARNINGS = 10_000
 
@@ -45,23 +45,21 @@ export async function warningOfExamination(
   return warning
 }
 
-/** Returns the repository to search: the source itself, or the copy, which knows whether it may have LFS pointers. */
-type PlaceOf = (
-  found: ExaminedRepository,
-) => Pick<ScratchRepository, 'dir'> & Partial<ScratchRepository>
+/** The source itself, or its copy, which knows whether it may have LFS pointers. */
+type SearchedRepository = Pick<ScratchRepository, 'dir'> & Partial<ScratchRepository>
 
 async function report(
   examination: Examination,
   { git, signal }: Parts,
-  placeOf: PlaceOf,
+  searchedOf: (found: ExaminedRepository) => SearchedRepository,
 ): Promise<SnapshotReport> {
-  // The host's own clients cannot fetch these objects either.
+  // Objects that the host lacks are no error: its own clients cannot fetch them either.
   const missing = new Map<string, LfsPointer>()
   const otherSize = new Set<string>()
   const exceeded: string[] = []
   for (const found of [examination.repository, examination.wiki]) {
     if (!found) continue
-    const { dir, pointerDetector } = placeOf(found)
+    const { dir, pointerDetector } = searchedOf(found)
     const search = async () => ({
       pointers:
         found.lfsPointers ??
@@ -80,14 +78,15 @@ async function report(
     }
   }
   const warnings = [
+    ...withNames(`${formatCount(missing.size, 'LFS object is', 'LFS objects are')} missing`, [
+      ...missing.keys(),
+    ]),
     ...withNames(
-      missing.size === 1 ? '1 LFS object is missing' : `${missing.size} LFS objects are missing`,
-      [...missing.keys()],
-    ),
-    ...withNames(
-      otherSize.size === 1
-        ? '1 LFS object differs in size from its pointer'
-        : `${otherSize.size} LFS objects differ in size from their pointers`,
+      formatCount(
+        otherSize.size,
+        'LFS object differs in size from its pointer',
+        'LFS objects differ in size from their pointers',
+      ),
       [...otherSize],
     ),
     ...importerWarnings(examination),
@@ -115,10 +114,10 @@ function importerWarnings({ repository, wiki }: Examination): string[] {
   const hexNames = refNames.filter((name) => OBJECT_LIKE_NAME.test(name)).map(decodeUtf8)
   warnings.push(...withNames("GitHub's importers refuse names of 40 hex digits", hexNames))
   const lfsCount = parts.reduce((sum, { lfsObjects }) => sum + lfsObjects.length, 0)
-  if (lfsCount > 0) {
-    const what = lfsCount === 1 ? '1 LFS object' : `${lfsCount} LFS objects`
-    warnings.push(`GitHub's importers do not take LFS objects: push ${what} after the import`)
-  }
+  if (lfsCount > 0)
+    warnings.push(
+      `GitHub's importers do not take LFS objects: push ${formatCount(lfsCount, 'LFS object')} after the import`,
+    )
   for (const { preserved } of parts)
     if (preserved.attributesProblem !== undefined)
       warnings.push(`${preserved.attributesProblem}: not exported`)

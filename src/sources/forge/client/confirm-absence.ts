@@ -1,4 +1,4 @@
-import { ForgeNotFound, ForgeUnavailable } from '../../forge-errors.ts'
+import { ForgeNotFound, ForgeUnavailable, isNotFoundOrForbidden } from '../../forge-errors.ts'
 import type { ForgeClient } from './forge-client.ts'
 import { readVersion } from './forge-version.ts'
 
@@ -44,6 +44,11 @@ export async function confirmAbsence<T>(
     })
     return await requestOnce()
   }
+}
+
+/** Handles an error by returning undefined if the forge does not have the object or does not let the token read it. Otherwise throws the error. */
+export function undefinedIfRefused(error: unknown): undefined {
+  if (!isNotFoundOrForbidden(error)) throw error
 }
 
 /** Converts a 404 that cannot be trusted into an error that makes the caller retry later. */

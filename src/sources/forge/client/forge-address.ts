@@ -7,14 +7,12 @@ export class InvalidForgeUrl extends Error {
  * is removed. Throws InvalidForgeUrl.
  */
 export function normalizeForgeUrl(text: string): string {
-  if (!URL.canParse(text)) {
-    // Anything may have been pasted here, even a secret.
-    const shown = /^[\w.:/-]{1,80}$/.test(text) ? text : '(not shown)'
-    throw new InvalidForgeUrl(`not the URL of a forge: ${shown}`)
-  }
+  // Anything may have been pasted here, even a token or a URL with a password.
+  const shown = /^(?=.*[.:/])[\w.:/-]{1,80}$/.test(text) ? text : '(not shown)'
+  if (!URL.canParse(text)) throw new InvalidForgeUrl(`not the URL of a forge: ${shown}`)
   const url = new URL(text)
   if (url.protocol !== 'https:' && url.protocol !== 'http:')
-    throw new InvalidForgeUrl(`the URL of a forge begins with https:// or http://: ${text}`)
+    throw new InvalidForgeUrl(`the URL of a forge begins with https:// or http://: ${shown}`)
   if (url.username || url.password)
     throw new InvalidForgeUrl('the URL of a forge must not contain a user name or password')
   if (url.search || url.hash)
@@ -27,3 +25,7 @@ export function normalizeForgeUrl(text: string): string {
 
 /** Encodes a name as one segment of a path. */
 export const segment = (name: string | number): string => encodeURIComponent(String(name))
+
+/** Returns the path of a repository below that of the API. */
+export const repositoryPath = ({ owner, name }: { owner: string; name: string }): string =>
+  `/repos/${segment(owner)}/${segment(name)}`

@@ -34,9 +34,9 @@ export interface ForgeOptions {
   apiPath?: string
   /** Whether the token is sent as a password, which the addresses of git and git-lfs require. */
   isPassword?: boolean
-  /** Whether the author that the forge only shows as text, because the content came from another host, replaces the account. */
+  /** Whether the author of content from another host, whose name the forge stores only as text, replaces the account that imported it. */
   showsOriginalAuthors?: boolean
-  /** The longest time that a request waits if the forge asks for it. For a longer one it rejects, so that a job goes back to the queue. */
+  /** The longest time that a request waits because of Retry-After. For a longer one it rejects, so that a job goes back to the queue. */
   maxWaitMs?: number
   /** How long to wait for the response, and then for each part of its body. */
   timeoutMs?: number
@@ -89,8 +89,6 @@ export class ForgeClient {
   readonly url: string
   readonly #origin: string
   readonly #headers: Record<string, string>
-  readonly #budget: ForgeBudget | undefined
-  readonly #storageOrigins: readonly string[]
   readonly #options: ForgeOptions
   readonly #timeoutMs: number
   readonly #pauseMs: number
@@ -104,8 +102,6 @@ export class ForgeClient {
     this.#options = options
     const authorization = options.token && { authorization: authorizationOf(options) }
     this.#headers = { ...authorization, 'user-agent': 'godwit' }
-    this.#budget = options.budget
-    this.#storageOrigins = options.storageOrigins ?? []
     this.#timeoutMs = options.timeoutMs ?? 60_000
     this.#pauseMs = options.pauseMs ?? 500
     this.#now = options.now ?? Date.now
@@ -144,7 +140,7 @@ export class ForgeClient {
       let url = `${this.url}${path}`
       let response = await this.#send(url, { method: 'GET', headers: { accept } }, timeout.signal)
       const target = redirectTarget(response, url)
-      if (target && this.#storageOrigins.includes(target.origin)) {
+      if (target && this.#options.storageOrigins?.includes(target.origin)) {
         response.discard()
         url = target.href
         response = await this.#send(url, { method: 'GET' }, timeout.signal)
@@ -156,9 +152,9 @@ export class ForgeClient {
   }
 
   /**
-   * Changes something at a path of the forge, or at a URL that the forge named, such as its object storage. Returns the JSON of
-   * the response, or undefined if it is not JSON. The token goes to the forge only. A POST is not sent again after the response was
-   * lost, because the forge may have done it: the caller must look.
+   * Sends a change to a path of the forge, or to a URL that the forge returned, such as one of its object storage. Returns the JSON
+   * of the response, or undefined if it is not JSON. The token is sent only to the forge. If the response to a POST is lost, it is not
+   * sent again, because the forge may have made the change: the caller must check.
    */
   change(target: string, change: Change, signal: AbortSignal): Promise<unknown> {
     const { method, json, headers } = change
@@ -208,16 +204,16 @@ export class ForgeClient {
 
   /** Returns how long to wait before the next attempt. Throws if no further attempt should be made. */
   #pauseAfter(error: unknown, attempts: number, maxAttempts: number, url: string): number {
-    const isLast = attempts >= maxAttempts
     if (error instanceof ForgeUnavailable) {
       const waitMs = error.dueAt - this.#now()
       const maxWaitMs = this.#options.maxWaitMs ?? MAX_WAIT_MS
-      const isSpent = attempts === MAX_ATTEMPTS
-      if (error.reason !== 'rate_limited' || waitMs > maxWaitMs || isSpent) throw error
+      const isRateLimited = error.reason === 'rate_limited'
+      // The forge has not processed the request, so even a POST may be sent again.
+      if (!isRateLimited || waitMs > maxWaitMs || attempts === MAX_ATTEMPTS) throw error
       return Math.max(0, waitMs)
     }
     if (error instanceof ForgeRequestFailed && !(error instanceof ForgeServerError)) throw error
-    if (!isLast) return this.#pauseMs * 2 ** (attempts - 1)
+    if (attempts < maxAttempts) return this.#pauseMs * 2 ** (attempts - 1)
     const message = explainTransientFailure(error, withoutQuery(url))
     if (message === undefined) throw error
     throw new ForgeUnavailable(this.#now() + RETRY_AFTER_MS, 'unreachable', message, {
@@ -225,10 +221,10 @@ export class ForgeClient {
     })
   }
 
-  /** Sends the token only if the request has headers, and never to another origin. */
+  /** Sends the token only to the forge's origin. A request without headers goes to object storage, which may have the same origin. */
   async #send(url: string, request: HttpRequest, signal: AbortSignal): Promise<HttpResponse> {
     const isForge = request.headers !== undefined && new URL(url).origin === this.#origin
-    await this.#budget?.take()
+    await this.#options.budget?.take()
     this.#requests++
     const headers = isForge ? { ...this.#headers, ...request.headers } : request.headers
     const sent = sendRequest(url, { ...request, headers }, signal)
@@ -249,18 +245,16 @@ export class ForgeClient {
     response.discard()
     const isFromForge = reason !== undefined
     // GitHub sends when the limit is reset, in seconds since 1970, instead of Retry-After.
-    const reset = response.header('x-ratelimit-remaining') === '0' && status !== 404
-    const resetAt = reset
-      ? new Date(Number(response.header('x-ratelimit-reset')) * 1000)
-      : undefined
-    const retryAfter = response.header('retry-after') ?? resetAt?.toString()
+    const isSpent = response.header('x-ratelimit-remaining') === '0' && status !== 404
+    const resetAt = new Date(Number(response.header('x-ratelimit-reset')) * 1000)
+    const retryAfter = response.header('retry-after') ?? (isSpent ? `${resetAt}` : undefined)
     let error = this.#errorOf(status, retryAfter, url, isFromForge)
     if (!isRead && status >= 400 && status <= 499 && status !== 401 && status !== 429) {
       const why = reason ? `: ${oneLine(reason).slice(0, MAX_REASON_LENGTH)}` : ''
       const message = `${method} ${withoutQuery(url)} was refused with status ${status}${why}`
       error = new ForgeRequestFailed(status, message)
     }
-    if (error instanceof ForgeUnavailable) await this.#budget?.holdUntil(error.dueAt)
+    if (error instanceof ForgeUnavailable) await this.#options.budget?.holdUntil(error.dueAt)
     throw error
   }
 

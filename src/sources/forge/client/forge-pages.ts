@@ -1,8 +1,8 @@
 import { ForgeRequestFailed, ForgeUnavailable } from '../../forge-errors.ts'
 import type { ForgeClient, ForgeResponse, Query } from './forge-client.ts'
-import type { JsonObject } from './forge-values.ts'
+import { type JsonObject, objectOf } from './forge-values.ts'
 
-export interface EntryPage {
+interface EntryPage {
   /** Entries that no earlier page of this listing had. */
   entries: JsonObject[]
   /** The total of all pages, if the forge sends it. */
@@ -42,9 +42,9 @@ const PAGE_SIZE = 50
 
 /**
  * Yields all pages of a listing. Versions and endpoints of Gitea mark the last page in different ways: by `X-Total-Count`, by
- * `Link`, or only by a short page or an empty page after it. A page without a new entry is the end too, because some endpoints ignore `page` and
- * send everything each time. A total that contradicts the received entries is ignored. An entry that moves to a later page during
- * the listing is yielded once. Callers detect skipped entries by comparing their number with the total.
+ * `Link`, or only by a short page or an empty page after it. A page without a new entry is the end too, because some endpoints
+ * ignore `page` and send everything each time. A total that contradicts the received entries is ignored. An entry that moves to a
+ * later page during the listing is yielded once. Callers detect skipped entries by comparing their number with the total.
  */
 export async function* pagesOf(
   client: ForgeClient,
@@ -89,20 +89,19 @@ async function getPage(
     const listed: unknown = body === null ? [] : body
     if (!Array.isArray(listed))
       throw new ForgeRequestFailed(200, `${client.url}${path} did not return a list`)
-    const all = listed.filter((entry) => isEntry(entry) && isUsable(entry)) as JsonObject[]
+    // Gitea sends null for an entry that it failed to render.
+    const all = listed
+      .map(objectOf)
+      .filter((entry) => Object.keys(entry).length > 0 && isUsable(entry))
     const unusable = listed.length - all.length
     if (unusable === 0 || isSecond) return { response, all, unusable }
   }
 }
 
-/** Gitea sends null for an entry that it failed to render. */
-const isEntry = (each: unknown): each is JsonObject =>
-  typeof each === 'object' && each !== null && !Array.isArray(each) && Object.keys(each).length > 0
-
 const tooManyPages = ({ url }: ForgeClient, { path }: Listing) =>
   new ForgeRequestFailed(200, `${url}${path} has more than ${MAX_PAGES} pages`)
 
-export interface FilteredListing extends Listing {
+interface FilteredListing extends Listing {
   /** Whether the forge may omit an unknown number of entries that this token may not see. */
   mayOmit: boolean
   /** How many entries the forge is known to omit. */

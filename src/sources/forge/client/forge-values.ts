@@ -35,9 +35,7 @@ export const objectIn = (object: JsonObject, name: string): JsonObject | undefin
 
 export const objectsIn = (object: JsonObject, name: string): JsonObject[] => {
   const value = object[name]
-  return Array.isArray(value)
-    ? value.filter((each): each is JsonObject => typeof each === 'object' && each !== null)
-    : []
+  return Array.isArray(value) ? value.filter(isObject) : []
 }
 
 export const stringsIn = (object: JsonObject, name: string): string[] => {

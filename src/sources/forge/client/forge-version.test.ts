@@ -16,6 +16,7 @@ test('the kind of server and its capabilities are derived from the version', () 
     )
   }
   assert.deepEqual(describe('1.15.11'), ['Gitea', '1.15', false, false])
+  assert.deepEqual(describe('1.16.0'), ['Gitea', '1.16', true, false])
   assert.deepEqual(describe('1.17.0'), ['Gitea', '1.17', true, false])
   assert.deepEqual(describe('1.20.0-rc1'), ['Gitea', '1.20', true, true])
   assert.deepEqual(describe('1.26.0+dev-489-gc9a038bc4e'), ['Gitea', '1.26', true, true])

@@ -26,7 +26,7 @@ export function parseVersion(text: string): ForgeVersion | undefined {
 /** Returns which endpoints and fields this version has. A capability is also turned off if its endpoint responds with 404. */
 export const capabilitiesOf = ({ gitea }: ForgeVersion) => ({
   /** `/issues/N/timeline` */
-  timeline: isAtLeast(gitea, [1, 17]),
+  timeline: isAtLeast(gitea, [1, 16]),
   /** `/collaborators/LOGIN/permission` */
   permissions: isAtLeast(gitea, [1, 17]),
   /** `assets` of issues and comments */

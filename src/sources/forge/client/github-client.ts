@@ -1,11 +1,18 @@
 import { endOfHunk } from '../../../records/diff-hunk.ts'
 import { ForgeNotFound } from '../../forge-errors.ts'
 import { ForgeClient, type ForgeResponse, type Query } from './forge-client.ts'
-import { integerIn, type JsonObject, objectIn, objectOf, stringIn } from './forge-values.ts'
+import {
+  integerIn,
+  type JsonObject,
+  objectIn,
+  objectOf,
+  objectsIn,
+  stringIn,
+} from './forge-values.ts'
 import type { HttpResponse } from './http-response.ts'
 
-/** The capabilities of this version of Gitea are those of which GitHub has an equivalent: no timeline, no files of issues. */
-const AS_VERSION = '1.16.0'
+/** GitHub is read as this version of Gitea, which is not asked for what GitHub does not have in the same form: timelines, files of issues. */
+const AS_VERSION = '1.15.0'
 const PAGE_SIZE = 100
 /** GitHub has nothing like these, or only for administrators and in another form. */
 const NOT_ON_GITHUB = /^\/orgs\/|\/(?:branch_protections|teams)$/
@@ -15,11 +22,11 @@ const NOT_ON_GITHUB = /^\/orgs\/|\/(?:branch_protections|teams)$/
  * changes those that differ.
  */
 export class GitHubClient extends ForgeClient {
-  /** Paths below a repository that have no reactions, according to the object itself. */
+  /** The paths of issues and comments that have no reactions, so that no request for them is needed. */
   readonly #withoutReactions = new Set<string>()
   /** The ids of review comments, whose reactions have another address than those of other comments. */
   readonly #reviewComments = new Set<number>()
-  /** The addresses of release assets by the UUID that this class gives them. */
+  /** The API paths of release assets by the path that a forge would have, with the UUID that this class gives them. */
   readonly #assets = new Map<string, string>()
 
   override async get(path: string, query: Query, signal: AbortSignal): Promise<ForgeResponse> {
@@ -33,17 +40,12 @@ export class GitHubClient extends ForgeClient {
       return responseOf([])
     const { limit, ...rest } = query
     const sent = limit === undefined ? rest : { ...rest, per_page: limit }
-    const isTopics = part === 'topics'
     const response = await super.get(this.#addressOf(path), sent, signal)
     const convert = (value: unknown) => this.#convert(objectOf(value), repository, part)
     const { body } = response
     return {
       ...response,
-      body: isTopics
-        ? { topics: objectOf(body).names }
-        : Array.isArray(body)
-          ? body.map(convert)
-          : convert(body),
+      body: Array.isArray(body) ? body.map(convert) : convert(body),
     }
   }
 
@@ -66,18 +68,17 @@ export class GitHubClient extends ForgeClient {
     }
     if (part === '')
       return { ...entry, website: entry.homepage, empty: entry.size === 0, internal: false }
+    if (part === 'topics') return { topics: entry.names }
     if (part === 'milestones') return { ...entry, id: entry.number }
     if (part === 'releases') return { ...entry, assets: this.#assetsOf(entry) }
     if (/^(?:issues|pulls)(?:\/\d+)?$/.test(part)) {
-      const { milestone } = entry
+      const milestone = objectIn(entry, 'milestone')
       if (part.startsWith('issues')) noteReactions(`issues/${entry.number}`)
       return {
         ...entry,
         is_locked: entry.locked,
         merged: typeof entry.merged_at === 'string',
-        ...(milestone
-          ? { milestone: { ...objectOf(milestone), id: objectOf(milestone).number } }
-          : {}),
+        milestone: milestone && { ...milestone, id: milestone.number },
       }
     }
     if (/^issues\/\d+\/comments$/.test(part)) noteReactions(`issues/comments/${id}`)
@@ -93,10 +94,9 @@ export class GitHubClient extends ForgeClient {
     return entry
   }
 
-  /** An asset has a number instead of a UUID, and its bytes have an address of the API. */
+  /** Gives assets a UUID, because GitHub's have only a number, and notes the API path of their bytes. */
   #assetsOf(release: JsonObject): JsonObject[] {
-    const { assets } = release
-    return (Array.isArray(assets) ? assets : []).map((asset: JsonObject) => {
+    return objectsIn(release, 'assets').map((asset) => {
       const uuid = `00000000-0000-4000-8000-${integerIn(asset, 'id').toString(16).padStart(12, '0')}`
       const { pathname } = new URL(stringIn(asset, 'url') || '/', this.url)
       this.#assets.set(`/attachments/${uuid}`, pathname)
@@ -111,10 +111,9 @@ const STATES: Readonly<Record<string, string>> = {
   DISMISSED: 'COMMENT',
 }
 
-/** Gitea has the line in the file where GitHub has that in the diff. */
+/** Returns the positions as Gitea has them: lines of the new and the old file. Those of GitHub are lines of the diff. */
 function lineOf(comment: JsonObject): JsonObject {
-  const end = endOfHunk(stringIn(comment, 'diff_hunk'))
-  const [side, line] = [end?.side ?? 'right', end?.line ?? 0]
+  const { side, line } = endOfHunk(stringIn(comment, 'diff_hunk')) ?? { side: 'right', line: 0 }
   return side === 'right'
     ? { position: line, original_position: 0 }
     : { position: 0, original_position: line }

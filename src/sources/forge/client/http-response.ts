@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import { isCertificateCode, isTlsCode, rootCause } from '../../../lib/errno.ts'
 import { http, https } from '../../../lib/node-http.ts'
 import { ForgeRequestFailed } from '../../forge-errors.ts'
+import { objectOf } from './forge-values.ts'
 
 /** A response whose body the caller must read or discard. */
 export interface HttpResponse {
@@ -79,6 +80,7 @@ const TOTAL_TIMEOUT_FACTOR = 2
  */
 export class ResponseTimeout {
   readonly #controller = new AbortController()
+  readonly signal = this.#controller.signal
   readonly #timeoutMs: number
   readonly #startedAt = performance.now()
   readonly #callerSignal: AbortSignal
@@ -91,10 +93,6 @@ export class ResponseTimeout {
     // AbortSignal.any would leak memory: the caller's signal lives for hours and would keep a reference for every request.
     callerSignal.addEventListener('abort', this.#abort, { once: true })
     if (callerSignal.aborted) this.#abort()
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal
   }
 
   /** Restarts the timeout. Called when a part of the response has arrived. */
@@ -166,25 +164,23 @@ export async function readJson(
 }
 
 const MAX_ERROR_BYTES = 64 * 1024
+const DOCUMENTATION_URL = /\/api\/swagger$|^https:\/\/(?:docs|developer)\.github\.com\//
 
 /**
- * Reads the body and returns its message if it is an error of Gitea's or Forgejo's API: JSON with a message and the URL of the
- * API's documentation. Otherwise returns undefined. A body of another content type is not read.
+ * Reads the body and returns its message if it is an error of the API of Gitea, Forgejo or GitHub: JSON with a message and the URL of
+ * the API's documentation. Otherwise returns undefined. A body of another content type is not read.
  */
 export async function readForgeError(response: HttpResponse): Promise<string | undefined> {
   if (!/^application\/json\b/i.test(response.header('content-type') ?? '')) return undefined
-  const text = await readText(response, '', () => {}, MAX_ERROR_BYTES).catch((error: unknown) => {
-    if (error instanceof ForgeRequestFailed) return ''
-    throw error
-  })
   try {
-    const { message, url, documentation_url } = JSON.parse(text)
+    const text = await readText(response, '', () => {}, MAX_ERROR_BYTES)
+    const { message, url, documentation_url } = objectOf(JSON.parse(text))
     // Gitea 1.15 and GitHub call the field documentation_url, later versions of Gitea call it url.
-    const isKnown = /\/api\/swagger$|^https:\/\/(?:docs|developer)\.github\.com\//
-    const isError = typeof message === 'string' && isKnown.test(url ?? documentation_url)
-    return isError ? message : undefined
-  } catch {
-    return undefined
+    const isError = DOCUMENTATION_URL.test(String(url ?? documentation_url))
+    return isError && typeof message === 'string' ? message : undefined
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof ForgeRequestFailed) return undefined
+    throw error
   }
 }
 

@@ -1,7 +1,6 @@
-import { isNotFoundOrForbidden } from '../../forge-errors.ts'
-import { undefinedIfAbsent } from './confirm-absence.ts'
+import { undefinedIfAbsent, undefinedIfRefused } from './confirm-absence.ts'
 import type { ForgeClient } from './forge-client.ts'
-import { booleanIn, objectOf } from './forge-values.ts'
+import { booleanIn, integerIn, objectOf } from './forge-values.ts'
 import { capabilitiesOf, type ForgeVersion, readVersion } from './forge-version.ts'
 
 /** The version and settings of a forge, which determine how to read from it. */
@@ -56,13 +55,11 @@ export function cacheForAnHour<T>(
 const MAX_SHARED_MS = 60_000
 
 /**
- * Returns the answer to an earlier call with the same key if its request was sent at `since` or later, and less than a minute ago.
- * Otherwise calls `load`.
+ * Returns a function that shares answers of the forge among the repositories of an export, because those about owners and people
+ * concern all of them. It returns the answer to an earlier call with the same key if that was requested at `since` or later, and at
+ * most a minute ago. Otherwise it calls `load`. The answer `undefined` is not shared.
  */
-export type ShareAnswer = <T>(key: string, since: number, load: () => Promise<T>) => Promise<T>
-
-/** Shares answers of the forge among the repositories of an export: those about owners and people concern all of them. */
-export function shareAnswers(now: () => number): ShareAnswer {
+export function shareAnswers(now: () => number) {
   const answers = new Map<string, { sentAt: number; answer: Promise<unknown> }>()
   return async <T>(key: string, since: number, load: () => Promise<T>): Promise<T> => {
     const sentAt = now()
@@ -83,22 +80,14 @@ async function readMaxPageSize(
   client: ForgeClient,
   signal: AbortSignal,
 ): Promise<number | undefined> {
-  const { body } = await client.get('/settings/api', {}, signal).catch((error: unknown) => {
-    if (isNotFoundOrForbidden(error)) return { body: null }
-    throw error
-  })
-  const max = objectOf(body).max_response_items
-  return typeof max === 'number' && max >= 1 ? Math.floor(max) : undefined
+  const response = await client.get('/settings/api', {}, signal).catch(undefinedIfRefused)
+  const max = integerIn(objectOf(response?.body), 'max_response_items')
+  return max >= 1 ? max : undefined
 }
 
 /** Returns false as well if the token has no permission to read its own user. */
 async function isAdministrator(client: ForgeClient, signal: AbortSignal): Promise<boolean> {
-  try {
-    const request = () => client.get('/user', {}, signal)
-    const response = await undefinedIfAbsent(client, request, signal)
-    return booleanIn(objectOf(response?.body), 'is_admin')
-  } catch (error) {
-    if (isNotFoundOrForbidden(error)) return false
-    throw error
-  }
+  const request = () => client.get('/user', {}, signal)
+  const response = await undefinedIfAbsent(client, request, signal).catch(undefinedIfRefused)
+  return booleanIn(objectOf(response?.body), 'is_admin')
 }

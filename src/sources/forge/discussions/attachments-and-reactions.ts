@@ -15,7 +15,7 @@ export interface IssueContext extends ReadContext {
   issue: JsonObject
   /** The files of the issue, its comments and its reviews that were found so far. */
   attachments: ReturnType<typeof attachmentFact>[]
-  /** The group as an earlier reading stored it. Reactions to comments that have not changed are taken from it. */
+  /** The group as an earlier read stored it. Reactions to comments that have not changed are taken from it. */
   stored: Group | undefined
   /** Filled with the version of each comment, to be stored with the group. */
   seen: Record<string, string>
@@ -77,8 +77,7 @@ export async function commentReactions(
     const known = stored.facts[kind]?.find((each) => each.id === id)
     if (known) return known.reactions
   }
-  const list = () =>
-    listUnpagedPart(context, `issues/comments/${id}/reactions`, { keyOf: reactionKey })
+  const list = () => listUnpagedPart(context, `issues/comments/${id}/reactions`, reactionKey)
   // The comment may have been deleted since it was listed.
   const found = (await ifExists(context, list)) ?? []
   context.people.collect(found)

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import {
   CURSOR_FORMAT,
   type Group,
@@ -7,23 +7,17 @@ import {
   type StoredGroups,
 } from '../../discussions.ts'
 import { ForgeRequestFailed } from '../../forge-errors.ts'
+import { repositoryPath } from '../client/forge-address.ts'
 import type { ForgeResponse } from '../client/forge-client.ts'
 import { totalOf } from '../client/forge-pages.ts'
 import { integerIn, type JsonObject, objectOf, stringIn } from '../client/forge-values.ts'
 import { findPeople } from './find-people.ts'
-import {
-  getPart,
-  ifExists,
-  listPart,
-  type ReadContext,
-  repositoryPath,
-  unlessTurnedOff,
-} from './read-context.ts'
+import { getPart, ifExists, listPart, type ReadContext, unlessTurnedOff } from './read-context.ts'
 import { findIssue, issueKey, issueVersion } from './read-issue.ts'
 import { personGroup, readMetadata } from './read-metadata.ts'
 
 /** The state of a read, stored as JSON with every batch. */
-export interface ForgeCursor extends ReadState {
+interface ForgeCursor extends ReadState {
   format: typeof CURSOR_FORMAT
   /** The forge's id of the repository. It detects a new repository of the same name. */
   repositoryId: number
@@ -152,13 +146,12 @@ async function countIssues(
   last: ForgeCursor | undefined,
 ): Promise<CountedIssues | 'off'> {
   const { notes, forge } = context
-  const part = 'issues and pull requests'
   // A small repository needs no further request to find the changed issues.
   const limit = last && last.issues < forge.paging.limit ? forge.paging.limit : 1
   const query = { state: 'all', limit, page: 1 }
-  const response = await unlessTurnedOff(context, repository, part, () =>
-    getPart(context, 'issues', query),
-  )
+  const request = () => getPart(context, 'issues', query)
+  const part = 'issues and pull requests'
+  const response = await unlessTurnedOff(context, repository, part, request)
   if (!response) return 'off'
   const listed = entriesIn(response)
   const count = totalOf(response) ?? (listed.length === 0 ? 0 : null)
@@ -173,10 +166,7 @@ async function countIssues(
 export const stampOfChanges = ({ changedMetadata, changedIssues, asOf }: Changes): string => {
   const groups = changedMetadata.map(({ key, version }) => [key, version])
   const issues = changedIssues?.map((issue) => [issueKey(issue), issueVersion(issue)])
-  return createHash('sha256')
-    .update(JSON.stringify([groups]))
-    .update(JSON.stringify(issues ?? asOf))
-    .digest('hex')
+  return hash('sha256', JSON.stringify([groups, issues ?? asOf]))
 }
 
 export const isUnchanged = ({ changedMetadata, changedIssues, formerLogins }: Changes): boolean =>

@@ -1,8 +1,9 @@
 import type { Group, StoredGroups } from '../../discussions.ts'
-import { ForgeRequestFailed, isNotFoundOrForbidden } from '../../forge-errors.ts'
+import { ForgeRequestFailed } from '../../forge-errors.ts'
+import { undefinedIfRefused } from '../client/confirm-absence.ts'
 import { segment } from '../client/forge-address.ts'
 import { pagesOf } from '../client/forge-pages.ts'
-import { GHOST, integerIn } from '../client/forge-values.ts'
+import { integerIn } from '../client/forge-values.ts'
 import { type Person, personOf } from '../facts/people-facts.ts'
 import { findAt } from '../forge-repositories.ts'
 import type { ReadContext } from './read-context.ts'
@@ -25,7 +26,7 @@ export async function findPeople(context: ReadContext, stored: StoredGroups): Pr
   const before = new Map<string, number>()
   for await (const { key } of stored.versions('user/')) {
     const id = Number((await stored.find(key))?.seen?.id)
-    if (key !== `user/${GHOST}` && !(id <= 0)) before.set(key.slice('user/'.length), id)
+    if (id > 0) before.set(key.slice('user/'.length), id)
   }
   const listed = before.size > 0 ? await listPeople(context, before) : new Map<number, Person>()
   for (const [login, id] of before) {
@@ -58,12 +59,10 @@ async function listPeople(
     }
     return { people, users }
   }
+  const first = await share('first users', () => list(1)).catch(undefinedIfRefused)
   // A token may lack the permission to list users.
-  const first = await share('first users', () => list(1)).catch((error: unknown) => {
-    if (isNotFoundOrForbidden(error)) return { people: new Map<number, Person>(), users: 0 }
-    throw error
-  })
-  const rest = wanted.size - [...wanted.values()].filter((id) => first.people.has(id)).length
+  if (!first) return new Map()
+  const rest = [...wanted.values()].filter((id) => !first.people.has(id)).length
   const isCheaper = first.users > paging.limit && first.users < rest * paging.limit
   return isCheaper ? (await share('users', () => list(Infinity))).people : first.people
 }
@@ -71,13 +70,11 @@ async function listPeople(
 /** Returns the person who has this login, or null if nobody has. Gitea fails for the former login of a renamed person who was deleted. */
 function findPerson({ forge: { client }, signal, share }: ReadContext, login: string) {
   const path = `/users/${segment(login)}`
-  const find = () => findAt(client, path, (entry) => [personOf(entry)], signal)
   return share(`user ${login}`, async () => {
-    try {
-      return (await find()) ?? null
-    } catch (error) {
-      if (error instanceof ForgeRequestFailed) return null
-      throw error
-    }
+    const found = findAt(client, path, (entry) => [personOf(entry)], signal)
+    const person = await found.catch((error: unknown) => {
+      if (!(error instanceof ForgeRequestFailed)) throw error
+    })
+    return person ?? null
   })
 }

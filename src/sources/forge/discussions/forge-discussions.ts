@@ -24,7 +24,7 @@ interface FoundChanges {
 
 const REUSE_CHANGES_MS = 60_000
 
-/** What the readers of a forge share. Without `since`, every call sends its own requests. */
+/** What all readers of a forge share. With the default of `since`, no answers are shared: every call sends its own requests. */
 function openAccess(options: ForgeOptions, client = new ForgeClient(options)) {
   const now = options.now ?? Date.now
   const getForge = knownForgeCache(client, now)

@@ -1,14 +1,14 @@
 import { ForgeUnavailable } from '../../forge-errors.ts'
 import { undefinedIfAbsent } from '../client/confirm-absence.ts'
-import { segment } from '../client/forge-address.ts'
-import { type ForgeResponse, type Query, RETRY_AFTER_MS } from '../client/forge-client.ts'
+import { repositoryPath, segment } from '../client/forge-address.ts'
+import { type Query, RETRY_AFTER_MS } from '../client/forge-client.ts'
 import { type Listing, listAll, listUnpaged } from '../client/forge-pages.ts'
 import { type JsonObject, objectOf } from '../client/forge-values.ts'
 import type { ForgeVersion } from '../client/forge-version.ts'
 import type { KnownForge } from '../client/known-forge.ts'
 import type { People } from '../facts/people-facts.ts'
 
-/** The repository that is being read, and what the reading collects. */
+/** The repository that is being read, and what the read collects. */
 export interface ReadContext {
   forge: KnownForge
   owner: string
@@ -18,7 +18,7 @@ export interface ReadContext {
   notes: Notes
   people: People
   signal: AbortSignal
-  /** Returns the answer to a question that does not concern this repository alone. It may have been asked for another one. */
+  /** Returns an answer of the forge that concerns several repositories. It may have been requested while another one was read. */
   share<T>(key: string, load: () => Promise<T>): Promise<T>
   /** The number of the issue or pull request that is being read. */
   issueNumber?: number
@@ -27,15 +27,8 @@ export interface ReadContext {
 /** The owner of repositories that is being read. */
 export type OwnerContext = Pick<ReadContext, 'forge' | 'owner' | 'signal' | 'share'>
 
-export const repositoryPath = ({ owner, name }: { owner: string; name: string }): string =>
-  `/repos/${segment(owner)}/${segment(name)}`
-
 /** Gets a path below the repository, such as `issues/12`. */
-export const getPart = (
-  context: ReadContext,
-  part: string,
-  query: Query = {},
-): Promise<ForgeResponse> =>
+export const getPart = (context: ReadContext, part: string, query: Query = {}) =>
   context.forge.client.get(`${repositoryPath(context)}/${part}`, query, context.signal)
 
 /** Lists a path below the repository that has pages, such as `issues`. */
@@ -43,18 +36,18 @@ export function listPart(
   context: ReadContext,
   part: string,
   options: Pick<Listing, 'query' | 'keyOf' | 'onMissing'> = {},
-): Promise<JsonObject[]> {
+) {
   const { client, paging } = context.forge
   return listAll(client, { ...listingOf(context, part), ...paging, ...options }, context.signal)
 }
 
 /** Lists a path below the repository that has no pages. */
-export const listUnpagedPart = (
-  context: ReadContext,
-  part: string,
-  options: Pick<Listing, 'keyOf'> = {},
-): Promise<JsonObject[]> =>
-  listUnpaged(context.forge.client, { ...listingOf(context, part), ...options }, context.signal)
+export const listUnpagedPart = (context: ReadContext, part: string, keyOf?: Listing['keyOf']) =>
+  listUnpaged(
+    context.forge.client,
+    { ...listingOf(context, part), ...(keyOf && { keyOf }) },
+    context.signal,
+  )
 
 /** Returns a listing that adds a note about entries that the forge does not send. */
 export const listingOf = (context: ReadContext, part: string): Omit<Listing, 'limit'> => ({
@@ -81,13 +74,11 @@ export async function unlessTurnedOff<T>(
 ): Promise<T | undefined> {
   const found = await ifExists(context, request)
   if (found !== undefined) return found
-  const { fullName, forge } = context
-  if (isTurnedOn(repository, part))
-    throw new ForgeUnavailable(
-      forge.client.now() + RETRY_AFTER_MS,
-      'unreachable',
-      `the forge says that ${part} of ${fullName} are turned on, but does not return them`,
-    )
+  if (isTurnedOn(repository, part)) {
+    const dueAt = context.forge.client.now() + RETRY_AFTER_MS
+    const message = `the forge says that ${part} of ${context.fullName} are turned on, but does not return them`
+    throw new ForgeUnavailable(dueAt, 'unreachable', message)
+  }
   context.notes.addTurnedOff(part)
   return undefined
 }
@@ -117,32 +108,29 @@ export async function findOrganization({
   return found && objectOf(found.body)
 }
 
-// Notes are stored with the cursor and recognized by these words. If the words change, stored notes are never removed.
+// Notes are stored with the cursor and recognized by these words. If you change the words, notes in the old words are never removed.
 const TURNED_OFF = ' are turned off on the forge'
 const MISSING = ' missing: the forge lists or counts them but does not return them'
 const NOT_REPORTED =
   'the forge does not report new reactions, edited inline comments and resolved threads'
 
-/** Returns the note for facts that were stored by an earlier reading. */
+/** Returns the note for facts that were stored by an earlier read. */
 export const notReported = (since: number): string =>
   `${NOT_REPORTED}: changes after ${new Date(since).toISOString()} may be missing`
 
-/** Notes about missing entries of one issue stay until that issue is read again. */
-const isMissingInRepository = (note: string) => note.endsWith(MISSING) && !note.startsWith('issue ')
+/** Returns whether every read adds the note again while it is true. Notes about one issue are only added when that issue is read. */
+const isAddedAgain = (note: string) =>
+  note.endsWith(TURNED_OFF) ||
+  note.startsWith(NOT_REPORTED) ||
+  (note.endsWith(MISSING) && !note.startsWith('issue '))
 
-/** Sentences for the report about what a reading could not get. */
+/** Sentences for the report about what a read could not get. */
 export class Notes {
-  readonly #sentences = new Set<string>()
+  readonly #sentences: Set<string>
 
-  /** Copies the notes of an earlier reading, except those that every reading adds again while they are true. */
+  /** Copies the notes of an earlier read that this read may not find again. */
   constructor(earlier: readonly string[] = []) {
-    for (const each of earlier)
-      if (
-        !each.endsWith(TURNED_OFF) &&
-        !each.startsWith(NOT_REPORTED) &&
-        !isMissingInRepository(each)
-      )
-        this.#sentences.add(each)
+    this.#sentences = new Set(earlier.filter((note) => !isAddedAgain(note)))
   }
 
   add(sentence: string): void {
@@ -181,7 +169,7 @@ export class Notes {
     )
   }
 
-  /** Compares with the notes of an earlier reading. Ignores the note about unreported changes, which depends only on time. */
+  /** Compares with the notes of an earlier read. Ignores the note about unreported changes, which depends only on time. */
   equals(earlier: readonly string[]): boolean {
     const compared = new Set(earlier.filter((each) => !each.startsWith(NOT_REPORTED)))
     return this.#sentences.symmetricDifference(compared).size === 0

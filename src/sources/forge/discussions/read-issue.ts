@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { Losses } from '../../../lib/losses.ts'
 import type { Reaction } from '../../../records/fact.ts'
 import type { IssueComment } from '../../../records/issue.ts'
@@ -6,9 +6,11 @@ import type { Review } from '../../../records/pull-request.ts'
 import type { Facts, Group } from '../../discussions.ts'
 import { ForgeNotFound, ForgeRequestFailed, ForgeServerError } from '../../forge-errors.ts'
 import { confirmAbsence } from '../client/confirm-absence.ts'
+import { repositoryPath } from '../client/forge-address.ts'
 import { listFiltered } from '../client/forge-pages.ts'
 import {
   booleanIn,
+  GHOST,
   integerIn,
   type JsonObject,
   objectOf,
@@ -40,7 +42,6 @@ import {
   listPart,
   listUnpagedPart,
   type ReadContext,
-  repositoryPath,
 } from './read-context.ts'
 
 /**
@@ -49,9 +50,7 @@ import {
  */
 export function issueVersion(issue: JsonObject): string {
   const { updatedAt, ...fact } = issueFact('', issue, [])
-  const digest = createHash('sha256')
-    .update(JSON.stringify([fact, booleanIn(issue, 'is_locked')]))
-    .digest('hex')
+  const digest = hash('sha256', JSON.stringify([fact, booleanIn(issue, 'is_locked')]))
   return `${updatedAt}|${integerIn(issue, 'comments')}|${digest.slice(0, 8)}|`
 }
 
@@ -123,10 +122,7 @@ async function readGroup(context: IssueContext): Promise<Group> {
     issue_comments: issueComments,
     attachments: attachments.map(({ fact }) => fact),
   }
-  const digest = createHash('sha256')
-    .update(JSON.stringify([facts, lost.all()]))
-    .digest('hex')
-    .slice(0, 16)
+  const digest = hash('sha256', JSON.stringify([facts, lost.all()])).slice(0, 16)
   return {
     key: issueKey(issue),
     version: `${issueVersion(issue)}${issueComments.length}|${digest}`,
@@ -140,18 +136,18 @@ async function readGroup(context: IssueContext): Promise<Group> {
 /** Reads everything of an issue or pull request but its comments. */
 async function readRest(context: IssueContext) {
   const { people, fullName, issue, issueNumber, lost } = context
-  const reactions = await readReactions(context)
+  const part = `issues/${issueNumber}/reactions`
+  const listed = await listPart(context, part, { keyOf: reactionKey })
+  const reactions = reactionFacts(listed)
   const pull = isPull(issue) ? await readReviews(context) : undefined
   const timeline = await readTimeline(context, pull?.inlineComments ?? 0)
   const dependencies = await readDependencies(context, timeline)
-  people.collect([issue, timeline])
+  people.collect([issue, listed, timeline])
   await addAttachments(context, issueOrPullOf(issue), issue)
   const onSkipped = (what: string) => lost.add('issue_events', 1, `#${issueNumber}: ${what}`)
-  const events = eventFacts(
-    { repository: fullName, issue, pull: pull?.responses.pull, onSkipped },
-    timeline,
-  )
-  if (events.some(({ actor }) => actor === 'ghost')) people.addGhost()
+  const eventContext = { repository: fullName, issue, pull: pull?.responses.pull, onSkipped }
+  const events = eventFacts(eventContext, timeline)
+  if (events.some(({ actor }) => actor === GHOST)) people.addGhost()
   const facts: Facts = {
     ...(pull
       ? {
@@ -164,13 +160,6 @@ async function readRest(context: IssueContext) {
     issue_events: events,
   }
   return { facts, timeline }
-}
-
-async function readReactions(context: IssueContext): Promise<Reaction[]> {
-  const part = `issues/${context.issueNumber}/reactions`
-  const found = await listPart(context, part, { keyOf: reactionKey })
-  context.people.collect(found)
-  return reactionFacts(found)
 }
 
 /** A timeline omits inline comments. `inlineComments` is their number. */
@@ -195,7 +184,7 @@ async function readTimeline(context: IssueContext, inlineComments: number): Prom
   }
 }
 
-/** The timeline does not tell which of two issues depends on the other, so they are requested if it has a dependency. */
+/** The timeline does not say which of two issues depends on the other, so dependencies are requested if it has an entry about one. */
 async function readDependencies(context: IssueContext, timeline: readonly JsonObject[]) {
   const hasDependency = timeline.some((entry) => stringIn(entry, 'type') === 'add_dependency')
   if (!hasDependency || !context.forge.can.dependencies) return {}
@@ -246,12 +235,8 @@ async function readReviews(context: IssueContext): Promise<ReadReviews> {
   const read: ReadReviews = { responses, reviews: [], threads: [], comments: [], inlineComments: 0 }
   for (const review of listed) {
     read.inlineComments += integerIn(review, 'comments_count')
-    if (stringIn(review, 'state') === 'PENDING')
-      lost.add(
-        'pull_request_reviews',
-        1,
-        `#${issueNumber}: a pending review, which only its author sees`,
-      )
+    const pending = `#${issueNumber}: a pending review, which only its author sees`
+    if (stringIn(review, 'state') === 'PENDING') lost.add('pull_request_reviews', 1, pending)
     const state = reviewState(review)
     if (!state) continue
     read.reviews.push(reviewFact(responses, review, state))

@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { Losses } from '../../../lib/losses.ts'
 import type { Facts, Group } from '../../discussions.ts'
-import { ForgeRequestFailed } from '../../forge-errors.ts'
+import { undefinedIfRefused } from '../client/confirm-absence.ts'
 import { segment } from '../client/forge-address.ts'
 import { listAll } from '../client/forge-pages.ts'
 import { type JsonObject, loginOf, objectOf, stringIn } from '../client/forge-values.ts'
@@ -18,7 +18,7 @@ import {
   unlessTurnedOff,
 } from './read-context.ts'
 
-/** The permission of each collaborator takes a request. Every reading requests this many again; others are requested only once. */
+/** The permission of each collaborator takes a request. Every read requests this many again. The others are requested only once. */
 const MAX_PERMISSION_REQUESTS = 15
 
 /**
@@ -73,7 +73,7 @@ export function groupOf(
   more: Partial<Pick<Group, 'files' | 'teams' | 'seen' | 'lost'>> = {},
 ): Group {
   const group = { key, facts, files: [], ...more }
-  const version = createHash('sha256').update(JSON.stringify(group)).digest('hex').slice(0, 32)
+  const version = hash('sha256', JSON.stringify(group)).slice(0, 32)
   return { ...group, version }
 }
 
@@ -105,12 +105,10 @@ async function readRepositoryGroup(
     labels: [...(labels ?? []), ...organizationLabels],
   })
   const lost = new Losses()
-  for (const label of organizationLabels)
-    lost.add(
-      'organization_labels',
-      1,
-      `${stringIn(label, 'name')}: becomes a label of the repository`,
-    )
+  for (const label of organizationLabels) {
+    const example = `${stringIn(label, 'name')}: becomes a label of the repository`
+    lost.add('organization_labels', 1, example)
+  }
   const before = labels ? undefined : stored?.facts.repositories?.[0]
   return groupOf(
     'repository',
@@ -157,13 +155,9 @@ async function listIfAllowed(
   what: string,
   list: () => Promise<JsonObject[]>,
 ): Promise<JsonObject[]> {
-  const found = await ifExists(context, list).catch(ignoreForbidden)
+  const found = await ifExists(context, list).catch(undefinedIfRefused)
   if (!found) context.notes.add(`the forge does not return ${what}`)
   return found ?? []
-}
-
-function ignoreForbidden(error: unknown): undefined {
-  if (!(error instanceof ForgeRequestFailed) || error.status !== 403) throw error
 }
 
 async function readCollaborators(context: ReadContext, stored: Group | undefined) {
@@ -186,7 +180,7 @@ async function readCollaborators(context: ReadContext, stored: Group | undefined
 async function readPermission(context: ReadContext, login: string): Promise<string> {
   const part = `collaborators/${segment(login)}/permission`
   const response = context.forge.can.permissions
-    ? await ifExists(context, () => getPart(context, part)).catch(ignoreForbidden)
+    ? await ifExists(context, () => getPart(context, part)).catch(undefinedIfRefused)
     : undefined
   if (!response) {
     context.notes.add(

@@ -4,10 +4,11 @@ import { batchesOf } from '../../../lib/batches.ts'
 import { mapConcurrent } from '../../../lib/map-concurrent.ts'
 import type { Batch, Group, StoredGroups } from '../../discussions.ts'
 import { ForgeUnavailable } from '../../forge-errors.ts'
+import { repositoryPath } from '../client/forge-address.ts'
 import { pagesOf } from '../client/forge-pages.ts'
 import { integerIn, type JsonObject, stringIn, timeIn } from '../client/forge-values.ts'
 import { type Changes, cursorOf, cursorText, formatSince } from './find-changes.ts'
-import { notReported, type ReadContext, repositoryPath } from './read-context.ts'
+import { notReported, type ReadContext } from './read-context.ts'
 import { commentsIn, findIssue, issueKey, issueVersion, readIssueGroup } from './read-issue.ts'
 import { personGroup } from './read-metadata.ts'
 
@@ -27,8 +28,8 @@ export class RepositoryReading {
   readonly #context: ReadContext
   readonly #stored: StoredGroups
   readonly #changes: Changes
-  /** The versions of all groups that are stored, including those of earlier batches of this reading. */
-  #versions = new Map<string, string>()
+  /** The versions of all groups that are stored, including those of earlier batches of this read. */
+  readonly #versions = new Map<string, string>()
   /** Updated with `#versions`, because counting would take a pass over all of them. */
   readonly #counts = { issues: 0, comments: 0 }
   readonly #edited: Set<number>
@@ -48,14 +49,10 @@ export class RepositoryReading {
     const stale = await this.#loadVersions()
     yield this.#batch(changedMetadata, stale)
     yield* changedIssues ? this.#readChanged(changedIssues) : this.#readAll()
-    // Until now they were needed to find the issues again after an interruption.
-    const { people } = this.#context
-    const former = this.#changes.formerLogins.filter((login) => !people.has(login))
-    yield this.#batch(
-      [],
-      former.map((login) => `user/${login}`),
-      true,
-    )
+    // Until now these groups were needed to find the issues again after an interruption.
+    const former = this.#changes.formerLogins.filter((login) => !this.#context.people.has(login))
+    const formerKeys = former.map((login) => `user/${login}`)
+    yield this.#batch([], formerKeys, true)
   }
 
   /** Returns the keys of groups to remove: those of another repository of the same name, or in another format. */

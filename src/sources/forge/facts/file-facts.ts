@@ -1,6 +1,8 @@
 import { extname } from 'node:path'
+import { contentTypeOf } from '../../../lib/content-types.ts'
 import type { AttachedTo, Attachment, Release } from '../../../records/release.ts'
 import type { FileToFetch } from '../../discussions.ts'
+import { UUID } from '../attachment-links.ts'
 import {
   authorIn,
   booleanIn,
@@ -12,7 +14,7 @@ import {
   timeOrNull,
 } from '../client/forge-values.ts'
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+const IS_UUID = new RegExp(`^${UUID}$`)
 
 /** An attachment or release asset that the forge lists or that a text links to. */
 export interface ListedFile {
@@ -27,14 +29,13 @@ export function listedFiles(entry: JsonObject, onExternal: () => void): ListedFi
   return objectsIn(entry, 'assets').flatMap((asset) => {
     const uuid = stringIn(asset, 'uuid').toLowerCase()
     // Forgejo accepts any URL as an asset. Fetching it could reach internal hosts.
-    if (stringIn(asset, 'type') === 'external' || !UUID.test(uuid)) {
+    if (stringIn(asset, 'type') === 'external' || !IS_UUID.test(uuid)) {
       onExternal()
       return []
     }
     const size = typeof asset.size === 'number' && asset.size >= 0 ? asset.size : null
-    return [
-      { uuid, name: stringIn(asset, 'name'), size, createdAt: timeOrNull(asset, 'created_at') },
-    ]
+    const createdAt = timeOrNull(asset, 'created_at')
+    return [{ uuid, name: stringIn(asset, 'name'), size, createdAt }]
   })
 }
 
@@ -109,37 +110,8 @@ export function fileName(original: string): string {
 function shorten(name: string, bytes: number): string {
   if (Buffer.byteLength(name) <= bytes) return name
   const end = extname(name).slice(0, 20)
-  let start = name.slice(0, name.length - end.length)
+  // Every character has at least one byte. Without this limit, shortening a very long name would take forever.
+  let start = name.slice(0, Math.min(name.length - end.length, bytes))
   while (Buffer.byteLength(start + end) > bytes) start = [...start].slice(0, -1).join('')
   return start + end
 }
-
-const TYPES: Readonly<Record<string, string>> = {
-  '.avif': 'image/avif',
-  '.csv': 'text/csv',
-  '.docx': 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
-  '.gif': 'image/gif',
-  '.gz': 'application/gzip',
-  '.jpeg': 'image/jpeg',
-  '.jpg': 'image/jpeg',
-  '.json': 'application/json',
-  '.log': 'text/plain',
-  '.md': 'text/markdown',
-  '.mov': 'video/quicktime',
-  '.mp4': 'video/mp4',
-  '.patch': 'text/x-diff',
-  '.pdf': 'application/pdf',
-  '.png': 'image/png',
-  '.pptx': 'application/vnd.openxmlformats-officedocument.presentationml.presentation',
-  '.svg': 'image/svg+xml',
-  '.tgz': 'application/gzip',
-  '.txt': 'text/plain',
-  '.webm': 'video/webm',
-  '.webp': 'image/webp',
-  '.xlsx': 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
-  '.zip': 'application/zip',
-}
-
-/** Guesses the content type from the extension. A forge sends the type only when a file is downloaded. */
-export const contentTypeOf = (name: string): string =>
-  TYPES[extname(name).toLowerCase()] ?? 'application/octet-stream'

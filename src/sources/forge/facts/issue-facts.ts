@@ -66,10 +66,8 @@ function assigneesOf(issue: JsonObject): string[] {
   return [...new Set(all.length === 0 && one ? [loginOf(one)] : all)]
 }
 
-const milestoneOf = (issue: JsonObject): number | null => {
-  const milestone = objectIn(issue, 'milestone')
-  return milestone ? integerIn(milestone, 'id') || null : null
-}
+const milestoneOf = (issue: JsonObject): number | null =>
+  integerIn(objectIn(issue, 'milestone') ?? {}, 'id') || null
 
 /** A reopened issue may still have the time when it was closed, so the state decides. */
 export function closedAt(issue: JsonObject): string | null {
@@ -102,7 +100,7 @@ export const reactionFacts = (reactions: readonly JsonObject[]): Reaction[] =>
 export const reactionKey = (reaction: JsonObject): string =>
   `${authorIn(reaction, 'user')} ${stringIn(reaction, 'content')} ${stringIn(reaction, 'created_at')}`
 
-export interface EventContext {
+interface EventContext {
   /** `owner/name` */
   repository: string
   issue: JsonObject
@@ -123,8 +121,7 @@ export function eventFacts(context: EventContext, timeline: readonly JsonObject[
   const events = timeline.flatMap((entry) =>
     detailsOf(entry, context).map((details, n) => ({
       repository: context.repository,
-      // One entry may be two events, and each needs an id.
-      id: integerIn(entry, 'id') * 10 + n,
+      id: idOf(entry, n),
       on,
       actor: authorIn(entry, 'user'),
       createdAt: timeIn(entry, 'created_at'),
@@ -133,6 +130,9 @@ export function eventFacts(context: EventContext, timeline: readonly JsonObject[
   )
   return [...events, ...missingEvents(context, on, events)]
 }
+
+/** One entry may be several events, and each needs an id. */
+const idOf = (entry: JsonObject, n: number) => integerIn(entry, 'id') * 10 + n
 
 function detailsOf(entry: JsonObject, context: EventContext): Details[] {
   const { repository, pull, onSkipped } = context
@@ -146,14 +146,10 @@ function detailsOf(entry: JsonObject, context: EventContext): Details[] {
       return [{ event: 'closed', commit: null }]
     case 'merge_pull':
       return mergedDetails(repository, pull)
-    case 'commit_ref':
-      return [
-        {
-          event: 'referenced',
-          commit: commitIn(entry, 'ref_commit_sha'),
-          commitRepository: repository,
-        },
-      ]
+    case 'commit_ref': {
+      const commit = commitIn(entry, 'ref_commit_sha')
+      return [{ event: 'referenced', commit, commitRepository: repository }]
+    }
     case 'label':
       return labelDetails(entry, onSkipped)
     case 'milestone':
@@ -213,13 +209,9 @@ function labelDetails(entry: JsonObject, onSkipped: EventContext['onSkipped']): 
     onSkipped('events of deleted labels')
     return []
   }
-  const color = labelColor(label)
-  return [
-    {
-      event: stringIn(entry, 'body') === '1' ? 'labeled' : 'unlabeled',
-      label: { name: stringIn(label, 'name'), color, textColor: textColorOn(color) },
-    },
-  ]
+  const event = stringIn(entry, 'body') === '1' ? 'labeled' : 'unlabeled'
+  const [name, color] = [stringIn(label, 'name'), labelColor(label)]
+  return [{ event, label: { name, color, textColor: textColorOn(color) } }]
 }
 
 function milestoneDetails(entry: JsonObject, onSkipped: EventContext['onSkipped']): Details[] {
@@ -241,15 +233,9 @@ function forcePushDetails(
   const { is_force_push, commit_ids } = parsePushBody(stringIn(entry, 'body'))
   const [before, after] = Array.isArray(commit_ids) ? commit_ids : []
   if (is_force_push !== true || typeof before !== 'string' || typeof after !== 'string') return []
-  const head = pull && objectIn(pull, 'head')
-  const ref = head ? stringIn(head, 'ref') : ''
-  return [
-    {
-      event: 'head_ref_force_pushed',
-      forcePush: { ref, before, after },
-      commitRepository: repository,
-    },
-  ]
+  const ref = stringIn(objectIn(pull ?? {}, 'head') ?? {}, 'ref')
+  const forcePush = { ref, before, after }
+  return [{ event: 'head_ref_force_pushed', forcePush, commitRepository: repository }]
 }
 
 function parsePushBody(text: string): { is_force_push?: unknown; commit_ids?: unknown } {
@@ -268,14 +254,7 @@ function missingEvents(
 ): IssueEvent[] {
   const added: IssueEvent[] = []
   const add = (n: number, actor: Author, createdAt: string, details: Details) =>
-    added.push({
-      repository,
-      id: integerIn(issue, 'id') * 10 + n,
-      on,
-      actor,
-      createdAt,
-      ...details,
-    })
+    added.push({ repository, id: idOf(issue, n), on, actor, createdAt, ...details })
   const last = (...names: string[]) => events.findLast(({ event }) => names.includes(event))?.event
   const mergedAt = pull && booleanIn(pull, 'merged') ? timeOrNull(pull, 'merged_at') : null
   const merger = mergedAt && pull ? authorIn(pull, 'merged_by') : GHOST

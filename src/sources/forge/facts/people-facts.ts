@@ -98,16 +98,8 @@ export function reviewerOf(
   owner: string,
 ): Reviewer {
   if (!team || user) return { kind: 'user', login: loginOf(user) }
-  return {
-    kind: 'team',
-    organization: organizationOf(team, owner),
-    slug: slugOf(stringIn(team, 'name')),
-  }
-}
-
-const organizationOf = (team: JsonObject, owner: string): string => {
-  const organization = objectIn(team, 'organization')
-  return (organization && organizationLogin(organization)) || owner
+  const organization = organizationLogin(objectIn(team, 'organization') ?? {}) || owner
+  return { kind: 'team', organization, slug: slugOf(stringIn(team, 'name')) }
 }
 
 /** GitHub's names of the permissions of a team. */
@@ -118,7 +110,7 @@ const GITHUB_PERMISSIONS: Readonly<Record<string, string>> = {
   owner: 'admin',
 }
 
-export interface OrganizationResponses {
+interface OrganizationResponses {
   organization: JsonObject
   members: readonly JsonObject[]
   teams: readonly { team: JsonObject; members: readonly JsonObject[] }[]

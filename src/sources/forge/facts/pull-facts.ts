@@ -39,15 +39,12 @@ export function pullFact(responses: PullResponses, reactions: readonly Reaction[
   const base = objectIn(pull, 'base') ?? {}
   const isMerged = booleanIn(pull, 'merged')
   const isOpen = stringIn(pull, 'state') === 'open'
-  // The forge sends today's head of the branch, which contains a merged pull request, or nothing if the branch was deleted.
+  // As `sha` the forge sends the branch's current head, which contains a merged pull request, or nothing if the branch was deleted.
   const baseSha = (isOpen ? null : commitIn(pull, 'merge_base')) ?? commitIn(base, 'sha')
   return {
     repository,
     ...commonFacts(issue, reactions),
-    base: {
-      ref: stringIn(base, 'ref') || stringIn(base, 'label'),
-      sha: baseSha ?? NO_COMMIT,
-    },
+    base: { ref: stringIn(base, 'ref') || stringIn(base, 'label'), sha: baseSha ?? NO_COMMIT },
     head: headOf(responses),
     reviewRequests: reviewRequests(responses),
     closes: [],

@@ -12,7 +12,7 @@ import {
 import { labelColor } from './issue-facts.ts'
 import { slugOf } from './people-facts.ts'
 
-export interface RepositoryResponses {
+interface RepositoryResponses {
   repository: JsonObject
   owner: string
   name: string
@@ -79,7 +79,7 @@ export const milestoneFact = (repository: string, milestone: JsonObject): Milest
   }
 }
 
-/** Gitea's lists of users who may only merge and its file patterns are in `forgeRule` alone, because GitHub has nothing like them. */
+/** Gitea's lists of users who may only merge, and its file patterns, are only in `forgeRule`, because GitHub has no equivalent. */
 export function protectedBranchFact(repository: string, rule: JsonObject): ProtectedBranch {
   const [organization = ''] = repository.split('/')
   const { created_at, updated_at, ...forgeRule } = rule

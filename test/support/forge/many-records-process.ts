@@ -15,7 +15,7 @@ import { factsForViewer } from '../../../src/repositories/facts-for-viewer.ts'
 import { listCatalogue } from '../../../src/repositories/repository-store.ts'
 import { syncCatalogue } from '../../../src/repositories/sync.ts'
 import { gitDirectory } from '../../../src/sources/directory/git-directory.ts'
-import type { Discussions, Group } from '../../../src/sources/discussions.ts'
+import { CURSOR_FORMAT, type Discussions, type Group } from '../../../src/sources/discussions.ts'
 import { gitHost } from '../git-host.ts'
 
 /**
@@ -50,7 +50,7 @@ function groupOf(number: number): Group {
 }
 
 const cursor = (isComplete: boolean) =>
-  JSON.stringify({ format: 1, isComplete, asOf: 0, stamp: 'stamp', notes: [] })
+  JSON.stringify({ format: CURSOR_FORMAT, isComplete, asOf: 0, stamp: 'stamp', notes: [] })
 
 const discussions: Discussions = {
   sharing: () => discussions,

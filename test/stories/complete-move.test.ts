@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -9,7 +7,7 @@ import { type DeepScene, seedDeeply } from '../support/forge/deep-seed.ts'
 import { startForge } from '../support/forge/fake-forge.ts'
 import { type Dialect, GITEA_1_15, GITEA_1_22 } from '../support/forge/render.ts'
 import { writeRestoreProgram } from '../support/forge/restore-dump.ts'
-import { GITEA, giteaServer } from '../support/gitea-server.ts'
+import { GITEA, giteaServer, restoreAll } from '../support/gitea-server.ts'
 import { temporaryDirectory } from '../support/sample-repositories.ts'
 
 /** A server that repositories are moved from, or to. */
@@ -77,7 +75,7 @@ async function moveEverything(t: TestContext, from: Host, to: Host): Promise<voi
   await run('verify', archive)
   const conversion = ['--to', 'gitea-dump', '--output', dumps, '--people', people]
   await run('convert', archive, ...conversion, '--target', `${to.url}/`)
-  await restoreAll(dumps, to)
+  await restoreAll(dumps, { ...to, url: `${to.url}/` })
   const target = ['--forge', to.url, '--token-file', to.tokenFile, '--people', people]
   await run('finish', dumps, ...target)
   const again = await run('finish', dumps, ...target)
@@ -166,20 +164,6 @@ async function addOwners({ url, token }: Host, scene: DeepScene): Promise<void> 
     ...{ name: 'core-team', permission: 'write', includes_all_repositories: false },
     units: ['repo.code', 'repo.issues', 'repo.pulls', 'repo.releases'],
   })
-}
-
-async function restoreAll(dumps: string, { env, program, url, tokenFile }: Host): Promise<void> {
-  const child = spawn('sh', [join(dumps, 'restore.sh')], {
-    env: { ...env, GITEA: program, GITEA_URL: `${url}/`, GITEA_TOKEN_FILE: tokenFile },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  let output = ''
-  for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding('utf8').on('data', (text: string) => {
-      output += text
-    })
-  const [code] = await once(child, 'close')
-  assert.equal(code, 0, output)
 }
 
 // One round for two versions: each takes half a minute.

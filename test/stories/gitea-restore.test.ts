@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
@@ -18,7 +16,7 @@ import {
   writeUnpackedArchive,
 } from '../support/gitea-archive.ts'
 import { readDump } from '../support/gitea-dump-reader.ts'
-import { GITEA, type GiteaServer, giteaServer } from '../support/gitea-server.ts'
+import { GITEA, type GiteaServer, giteaServer, restoreAll } from '../support/gitea-server.ts'
 import { GITLAB_2019, needsGitLab, unpackTree2020 } from '../support/gitlab-exports.ts'
 import { REAL_ARCHIVE } from '../support/real-archive.ts'
 import { git, temporaryDirectory } from '../support/sample-repositories.ts'
@@ -326,25 +324,6 @@ async function seedMerges(seeder: ForgeSeeder, { owner, name }: { owner: string;
     if (style === 'onto') await seeder.call('DELETE', `${path}/branches/release`)
   }
   return { pulls, path }
-}
-
-async function restoreAll(
-  into: string,
-  { env, program, url, tokenFile }: GiteaServer,
-  more: Record<string, string> = {},
-) {
-  const child = spawn('sh', [join(into, 'restore.sh')], {
-    env: { ...env, GITEA: program, GITEA_URL: url, GITEA_TOKEN_FILE: tokenFile, ...more },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  let output = ''
-  for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding('utf8').on('data', (text: string) => {
-      output += text
-    })
-  const [code] = await once(child, 'close')
-  assert.equal(code, 0, output)
-  return output
 }
 
 async function compareIssues(server: GiteaServer, dump: string, fullName: string) {

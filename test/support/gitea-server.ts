@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -38,6 +39,27 @@ export interface GiteaServer {
   bytes(address: string): Promise<string>
   addUser(name: string): Promise<void>
   stop(): Promise<void>
+}
+
+/** Runs the restore.sh of a directory of dumps, which restores all of them, and returns its output. */
+export async function restoreAll(
+  dumps: string,
+  { env, program, url, tokenFile }: Pick<GiteaServer, 'env' | 'program' | 'url' | 'tokenFile'>,
+  more: Record<string, string> = {},
+): Promise<string> {
+  const settings = { GITEA: program, GITEA_URL: url, GITEA_TOKEN_FILE: tokenFile, ...more }
+  const child = spawn('sh', [join(dumps, 'restore.sh')], {
+    env: { ...env, ...settings },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+    })
+  const [code] = await once(child, 'close')
+  assert.equal(code, 0, output)
+  return output
 }
 
 const ADMIN = { name: 'operator', password: 'Eleven-days-0ver-0pen-sea' }

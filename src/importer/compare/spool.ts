@@ -18,7 +18,7 @@ interface GitFact extends RepositoryFact {
 
 type Digest = { digest: string | undefined }
 
-/** What is compared, kind by kind. Facts without a kind of their own are joined to others. */
+/** The facts that are compared, by the kind that a result names. Review threads, for example, are compared as part of their comments. */
 export interface FactsByComparedKind
   extends Pick<
     FactsByKind,

@@ -98,10 +98,11 @@ async function corpora(): Promise<Corpus[]> {
   return [await corpus(), await corpusAt(await makeCorpus('lively'), 'lively')]
 }
 
-const corpus = async () =>
-  values.corpus
+async function corpus(): Promise<Corpus> {
+  return values.corpus
     ? corpusAt(resolve(values.corpus), basename(values.corpus))
     : corpusAt(await makeCorpus(shape as CorpusName), shape)
+}
 
 async function corpusAt(root: string, name: string): Promise<Corpus> {
   const [owner, ...others] = await readdir(root)

@@ -40,9 +40,10 @@ export function snapshotScene(t: TestContext) {
     return join(to, 'repositories/Ada')
   }
 
-  /** Returns the results of both halves of the verification: of git, and of reading all bytes. */
+  /** Returns the results of both halves of the verification: of git, and of reading all bytes, of which small loose objects come first. */
   async function check({ last, runner = git, ...change }: CheckOptions = {}) {
-    const snapshot = await take(change)
+    const snapshot = await take(change).catch(damageMessage)
+    if (typeof snapshot === 'string') return { verified: undefined, bytes: snapshot }
     try {
       const verified = await verify(snapshot, runner, signal, last).catch(damageMessage)
       return { verified, bytes: await readAll(snapshot).catch(damageMessage) }

@@ -44,12 +44,12 @@ function swap(index: Buffer, a: number, b: number): void {
 async function findMismatch(
   pack: string,
   width: number,
-  { sectionBytes = 2 ** 30, step = 1000, onSmallEntry = (_: Buffer) => {} } = {},
+  { sectionBytes = 2 ** 30, step = 1000, onEntry = (_: Buffer) => {} } = {},
 ) {
   const bytes = readFileSync(pack)
   const indexPath = pack.replace(/pack$/, 'idx')
   const size = statSync(pack).size
-  await using check = await checkPack({ indexPath, size, width, sectionBytes, onSmallEntry })
+  await using check = await checkPack({ indexPath, size, width, sectionBytes, onEntry })
   // Reuses the buffer, as the reader of a file does.
   const buffer = Buffer.alloc(step)
   for (let at = 0; at < size; at += step) {
@@ -72,11 +72,11 @@ for (const [format, width] of Object.entries(FORMATS))
       for (const sectionBytes of [1, 100, 5000])
         assert.equal(await findMismatch(pack, width, { sectionBytes }), undefined)
       let [entries, bytes] = [0, 0]
-      const onSmallEntry = (entry: Buffer) => {
+      const onEntry = (entry: Buffer) => {
         entries += 1
         bytes += entry.length
       }
-      await findMismatch(pack, width, { onSmallEntry, step: 7 })
+      await findMismatch(pack, width, { onEntry, step: 7 })
       const all = git(dir, ['count-objects', '-v'])
       assert.equal(entries, Number(/in-pack: (\d+)/.exec(all)?.[1]))
       assert.equal(bytes, statSync(pack).size - 12 - width)

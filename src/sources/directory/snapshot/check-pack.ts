@@ -23,13 +23,20 @@ export interface PackToCheck {
   width: number
   /** The part of the pack whose entries are read from the index at once. */
   sectionBytes?: number
-  /** Called with every entry of at most MAX_SMALL_ENTRY bytes. The buffer is reused after the call. */
-  onSmallEntry: (entry: Buffer) => void
+  /**
+   * Called with every entry of at most MAX_SMALL_ENTRY bytes, and with the beginning of every entry of at least MIN_LARGE_ENTRY. The
+   * buffer is reused after the call.
+   */
+  onEntry: (entry: Buffer) => void
 }
 
 /** The magic number, the version, and the number of objects. */
 const HEADER_BYTES = 12
 const MAX_SMALL_ENTRY = 1100
+/** Smaller entries inflate to at most 25 MB. */
+const MIN_LARGE_ENTRY = 25_000
+/** Enough for the type and size of an entry. */
+const BEGINNING_BYTES = 10
 
 export async function checkPack(pack: PackToCheck): Promise<PackCheck> {
   try {
@@ -56,7 +63,7 @@ class RunningCheck implements PackCheck {
   #start = 0
   #stop = HEADER_BYTES
   #crc = 0
-  /** The bytes so far of a small entry or of the header. */
+  /** The bytes so far of a small entry or of the header, or the beginning of a large entry. */
   #parts: Buffer[] = []
   #entriesRead = 0
   #position = 0
@@ -95,7 +102,10 @@ class RunningCheck implements PackCheck {
   }
 
   #read(bytes: Buffer): void {
-    if (this.#stop - this.#start <= MAX_SMALL_ENTRY) this.#parts.push(bytes)
+    const length = this.#stop - this.#start
+    if (length <= MAX_SMALL_ENTRY) this.#parts.push(bytes)
+    else if (length >= MIN_LARGE_ENTRY && this.#parts.length < BEGINNING_BYTES)
+      this.#parts.push(bytes.subarray(0, BEGINNING_BYTES))
     if (this.#index.hasCrcs) this.#crc = crc32(bytes, this.#crc)
   }
 
@@ -105,7 +115,7 @@ class RunningCheck implements PackCheck {
       if (bytes.readUInt32BE(8) !== this.#index.count) this.#mismatch = WRONG_COUNT
     } else if (this.#index.hasCrcs && this.#crc !== this.#entries.crc(this.#current))
       this.#mismatch = `the index has another CRC-32 for the object at offset ${this.#start}`
-    else if (bytes.length > 0) this.#pack.onSmallEntry(bytes)
+    else if (bytes.length > 0) this.#pack.onEntry(bytes)
     this.#parts = []
     this.#crc = 0
   }

@@ -27,19 +27,22 @@ interface SearchParts {
   dir: string
   signal: AbortSignal
   limits: typeof GITHUB_LIMITS
+  /** Undefined if the objects were not read. */
+  mayHaveLargeFiles?: boolean | undefined
 }
 
 /** Returns warnings about names, files, commits and pushes that are too large for GitHub. */
 export async function exceededLimits(
   found: ExaminedRepository,
-  { git, limits, ...at }: SearchParts,
+  { git, limits, mayHaveLargeFiles, ...at }: SearchParts,
 ): Promise<string[]> {
   const packed = found.objectFiles.filter(({ path }) => !path.endsWith('.idx'))
   const bytes = packed.reduce((sum, { size }) => sum + size, 0)
   const call = { ...at, timeoutMs: LONG_TIMEOUT_MS, config: { 'core.commitGraph': 'false' } }
-  const mayHaveLargeFile = found.hasExternalObjects || bytes * MAX_COMPRESSION > limits.file
+  const isSearched =
+    mayHaveLargeFiles ?? (found.hasExternalObjects || bytes * MAX_COMPRESSION > limits.file)
   const isLarge =
-    bytes > limits.push || (mayHaveLargeFile && (await hasLargeObject(git, limits.file, call)))
+    bytes > limits.push || (isSearched && (await hasLargeObject(git, limits.file, call)))
   const { files, commits } = isLarge
     ? await findLarge(git, tipsOf(found), limits, call)
     : { files: [], commits: [] }

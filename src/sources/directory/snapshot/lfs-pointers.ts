@@ -3,6 +3,7 @@ import type { Git, GitCall } from '../../../git/git.ts'
 import { batchesOf } from '../../../lib/batches.ts'
 import type { LfsPointer } from '../../snapshot.ts'
 import { readBlobs, walkObjects } from '../files/git-records.ts'
+import { GITHUB_LIMITS } from './importer-limits.ts'
 
 /** git-lfs accepts no larger pointers, and a version, an oid and a size need at least the minimum. */
 const MAX_POINTER_BYTES = 1023
@@ -18,38 +19,35 @@ export function parsePointer(text: string): LfsPointer | undefined {
 const isPointerSize = (size: number) => size >= MIN_POINTER_BYTES && size <= MAX_POINTER_BYTES
 
 /**
- * Finds out, while the objects of a repository are read, whether it can have an LFS pointer. Most repositories have none, and a search
- * with git takes longer than the export of a small repository. Pointers are never stored as deltas, since more than half of a
- * pointer is a hash.
+ * Finds out, while the objects of a repository are read, whether it can have LFS pointers or files that are too large for GitHub. Most
+ * repositories have neither, and a search with git takes longer than the export of a small repository. Pointers are never stored
+ * as deltas, since more than half of a pointer is a hash.
  */
-export class PointerDetector {
-  #mayHave = false
+export class ContentDetector {
+  mayHavePointers = false
+  mayHaveLargeFiles = false
   #inflations = 0
 
-  get mayHavePointers(): boolean {
-    return this.#mayHave
-  }
-
-  /** Checks an entry of a pack: type and size, then the deflated content. */
+  /** Checks an entry of a pack, or the beginning of a large one: type and size, then the deflated content. */
   checkPacked(entry: Buffer): void {
-    if (this.#mayHave || (entry[0]! & 0x70) !== BLOB) return
     let size = entry[0]! & 0x0f
     let at = 0
     for (let shift = 4; entry[at]! & 0x80 && shift < 32; shift += 7)
       size += (entry[++at]! & 0x7f) * 2 ** shift
-    if (!isPointerSize(size)) return
+    this.checkSize(size)
+    if (this.mayHavePointers || (entry[0]! & 0x70) !== BLOB || !isPointerSize(size)) return
     this.#inflations += 1
-    this.#mayHave =
+    this.mayHavePointers =
       this.#inflations > MAX_INFLATIONS || isPointer(inflateOrEmpty(entry.subarray(at + 1)))
   }
 
-  /** Checks an inflated loose object: `blob SIZE`, a zero byte, the content. */
-  checkLoose(object: Buffer): void {
-    if (this.#mayHave || object.length > MAX_POINTER_BYTES + 20) return
-    const text = object.toString('latin1')
-    this.#mayHave = text.startsWith('blob ') && isPointer(text.slice(text.indexOf('\0') + 1))
+  checkSize(size: number): void {
+    this.mayHaveLargeFiles ||= size >= MIN_BASE_OF_LARGE
   }
 }
+
+/** Git stores a file as a delta only if its base has at least half of its size, and the base may be a delta as well. */
+const MIN_BASE_OF_LARGE = GITHUB_LIMITS.file / 4
 
 const BLOB = 3 << 4
 /** With more small blobs, a search with git is faster. */

@@ -16,8 +16,9 @@ import {
 } from '../files/repository-errors.ts'
 import { refuseSpecialObjects } from '../files/special-files.ts'
 import { hasLinkedObjects } from './examine.ts'
-import { PointerDetector } from './lfs-pointers.ts'
+import { ContentDetector } from './lfs-pointers.ts'
 import { newestCommit } from './newest-commit.ts'
+import { packLooseObjects } from './pack-loose-objects.ts'
 
 export type Link = (from: string, to: string) => Promise<void>
 
@@ -28,12 +29,14 @@ export type Link = (from: string, to: string) => Promise<void>
 export interface ScratchRepository extends BareRepository {
   /** The objects that refs name. */
   tips: string[]
+  /** The paths of the files that its objects are from. */
+  sources: string[]
   /** Relative to `dir`, parents first. */
   directories: string[]
   /** Of the text files, only those that git needs to walk the objects are on disk. */
   files: SnapshotFile[]
-  /** Looks for LFS pointers in the objects while `files` are read. */
-  pointerDetector: PointerDetector
+  /** Sees the objects while `files` are read. */
+  detector: ContentDetector
 }
 
 export type SnapshotFile = TextFile | { path: string; size: number; kind: ObjectKind }
@@ -57,17 +60,19 @@ export async function makeScratchRepository(
   parts: { git: Git; signal: AbortSignal; link: Link },
 ): Promise<ScratchRepository> {
   const { git, signal } = parts
-  const own = found.hasExternalObjects ? [] : found.objectFiles
-  const linked = [...own, ...found.lfsObjects]
-  const folders = new Set([...GIT_NEEDS.folders, ...linked.map(({ path }) => dirname(path))])
-  for (const folder of folders) await mkdir(join(dir, folder), { recursive: true })
+  for (const folder of GIT_NEEDS.folders) await mkdir(join(dir, folder), { recursive: true })
   const sourceTexts = textFiles(found)
   for (const { path, bytes } of sourceTexts)
     if (GIT_NEEDS.texts.includes(path)) await writeFile(join(dir, path), bytes)
+  const { packs, others } = found.hasExternalObjects
+    ? { packs: await packReachable(found, dir, git, signal), others: [] }
+    : await packLooseObjects(found, dir, signal)
+  const linked = [...others, ...found.lfsObjects]
+  for (const folder of new Set(linked.map(({ path }) => dirname(path))))
+    await mkdir(join(dir, folder), { recursive: true })
   await mapConcurrent(linked, { concurrency: MAX_CONCURRENT_LINKS, signal }, (file) =>
     linkOrCopy(found, file, join(dir, file.path), parts.link),
   )
-  const packed = found.hasExternalObjects ? await packReachable(found, dir, git, signal) : []
   const tips = tipsOf(found)
   const newest = await newestCommit({ dir, objectFormat: found.objectFormat, tips }, git, signal)
   const lastSync = newest === undefined ? [] : [textFile('info/last-sync', newest)]
@@ -77,11 +82,12 @@ export async function makeScratchRepository(
     name: found.name,
     objectFormat: found.objectFormat,
     tips,
-    pointerDetector: new PointerDetector(),
+    sources: (found.hasExternalObjects ? packs : found.objectFiles).map(({ path }) => path),
+    detector: new ContentDetector(),
     directories: parentsOf([...texts, ...linked].map(({ path }) => path)),
     files: [
       ...texts,
-      ...[...packed, ...linked].map(({ path, size }) => ({ path, size, kind: kindOf(path) })),
+      ...[...packs, ...linked].map(({ path, size }) => ({ path, size, kind: kindOf(path) })),
     ],
   }
 }

@@ -17,7 +17,7 @@ interface Taken {
   wiki: ScratchRepository | null
 }
 
-/** Reports on a snapshot after all its entries were read. Searches for LFS pointers only if the entries may contain some. */
+/** Reports on a snapshot after all its entries were read. Runs searches with git only if the entries may contain what is searched. */
 export const reportOfSnapshot = (
   { examination, repository, wiki }: Taken,
   parts: Parts,
@@ -45,7 +45,7 @@ export async function warningOfExamination(
   return warning
 }
 
-/** The source itself, or its copy, which knows whether it may have LFS pointers. */
+/** The source itself, or its copy, which knows what it may contain. */
 type SearchedRepository = Pick<ScratchRepository, 'dir'> & Partial<ScratchRepository>
 
 async function report(
@@ -59,14 +59,20 @@ async function report(
   const exceeded: string[] = []
   for (const found of [examination.repository, examination.wiki]) {
     if (!found) continue
-    const { dir, pointerDetector } = searchedOf(found)
+    const { dir, detector } = searchedOf(found)
     const search = async () => ({
       pointers:
         found.lfsPointers ??
-        (pointerDetector?.mayHavePointers === false
+        (detector?.mayHavePointers === false
           ? []
           : await findPointers(git, dir, headsOf(found), signal)),
-      limits: await exceededLimits(found, { git, dir, signal, limits: GITHUB_LIMITS }),
+      limits: await exceededLimits(found, {
+        git,
+        dir,
+        signal,
+        limits: GITHUB_LIMITS,
+        mayHaveLargeFiles: detector?.mayHaveLargeFiles,
+      }),
     })
     const { pointers, limits } = await withNamedErrors({ name: found.name, dir }, signal, search)
     exceeded.push(...limits.map((text) => (found === examination.wiki ? `wiki: ${text}` : text)))

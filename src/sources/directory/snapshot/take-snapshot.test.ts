@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import {
   commit,
+  incompressible,
   initBare,
   makeWiki,
   git as plainGit,
@@ -31,6 +32,33 @@ for (const [kind, make] of Object.entries(UNUSUAL_REPOSITORIES))
     for (const name of ['hooks', 'objects/info/alternates', 'objects/info/commit-graph'])
       assert.ok(!existsSync(join(copy, name)), name)
     assert.deepEqual(here.leftovers(), [])
+  })
+
+for (const format of ['sha1', 'sha256'])
+  test(`small loose objects of ${format} become packs; large and unusual ones stay`, async (t) => {
+    const here = snapshotScene(t)
+    initBare(here.dir, format)
+    commit(here.dir, 'refs/heads/main', 'small')
+    plainGit(here.dir, ['tag', '-a', '-m', 'annotated', 'v1', 'main'])
+    const store = (...args: string[]) => ['hash-object', '-w', '--stdin', ...args]
+    const large = plainGit(here.dir, store(), incompressible(100_000))
+    const unusual = plainGit(here.dir, store('-t', 'own', '--literally'), 'of no known type')
+    // More than one pack can hold.
+    const text = incompressible(60_000)
+    const blobs = Array.from({ length: 200 }, (_, at) => text.slice(at))
+    const input = blobs.map((blob) => `blob\ndata ${blob.length}\n${blob}\n`).join('')
+    plainGit(here.dir, ['-c', 'fastimport.unpackLimit=1000', 'fast-import', '--quiet'], input)
+    const copy = join(await here.writeOut(), 'Engine.git')
+    const names = ['cat-file', '--batch-all-objects', '--batch-check=%(objectname)']
+    assert.equal(plainGit(copy, names), plainGit(here.dir, names))
+    for (const name of readdirSync(join(copy, 'objects/pack')))
+      if (name.endsWith('.idx')) plainGit(copy, ['verify-pack', join(copy, 'objects/pack', name)])
+    const paths = readdirSync(join(copy, 'objects'), { recursive: true }).map(String)
+    assert.equal(paths.filter((path) => path.endsWith('.pack')).length, 2)
+    assert.deepEqual(
+      paths.filter((path) => /^..\/[0-9a-f]+$/.test(path)).sort(),
+      [large, unusual].map((oid) => `${oid.slice(0, 2)}/${oid.slice(2)}`).sort(),
+    )
   })
 
 test('only objects that the refs reach are taken from the other repository', async (t) => {

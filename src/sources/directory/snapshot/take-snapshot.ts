@@ -1,7 +1,9 @@
-import { link as hardLink, mkdtemp, rm } from 'node:fs/promises'
+import { linkSync, rmSync } from 'node:fs'
+import { mkdtemp } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Examination, ExaminedRepository, Snapshot, SnapshotEntry } from '../../snapshot.ts'
 import { ChangedDuringRead } from '../files/repository-errors.ts'
+import { syncFs } from '../files/sync-fs.ts'
 import { type ExamineParts, examine, keepsChanging } from './examine.ts'
 import { type Link, makeScratchRepository, type ScratchRepository } from './scratch-repository.ts'
 import { reportOfSnapshot } from './snapshot-warning.ts'
@@ -15,7 +17,10 @@ export interface TakenSnapshot extends Snapshot {
 
 const MAX_ATTEMPTS = 20
 /** Retries if the process has no free file handles. */
-const REMOVAL = { recursive: true, force: true, maxRetries: 8, retryDelay: 250 }
+const removeFolder = syncFs((path: string) =>
+  rmSync(path, { recursive: true, force: true, maxRetries: 8, retryDelay: 250 }),
+)
+const hardLink = syncFs(linkSync)
 
 /** Links, reflinks or copies the examined files into `scratchDir`; examines again if a file has disappeared. */
 export async function takeSnapshot(
@@ -24,7 +29,7 @@ export async function takeSnapshot(
   parts: ExamineParts & { link?: Link },
 ): Promise<TakenSnapshot> {
   const dir = await mkdtemp(join(scratchDir, 'snapshot-'))
-  const remove = () => rm(dir, REMOVAL)
+  const remove = () => removeFolder(dir)
   try {
     return { ...(await takeUntilComplete(examination, dir, { link: hardLink, ...parts })), remove }
   } catch (error) {
@@ -56,7 +61,7 @@ async function takeUntilComplete(
     } catch (error) {
       if (!(error instanceof ChangedDuringRead)) throw error
       if (attempt === MAX_ATTEMPTS) throw keepsChanging(first.location.fullName, error)
-      await rm(attemptDir, REMOVAL)
+      await removeFolder(attemptDir)
       examination = await examine(first.location, parts)
     }
   }

@@ -1,13 +1,14 @@
 import { createHash, type Hash } from 'node:crypto'
 import { once } from 'node:events'
-import { constants } from 'node:fs'
-import { open, readFile } from 'node:fs/promises'
+import { constants, readFileSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { createInflate, inflateSync } from 'node:zlib'
+import { createInflate } from 'node:zlib'
 import { type Git, LONG_TIMEOUT_MS } from '../../../git/git.ts'
 import { codeOf } from '../../../lib/errno.ts'
 import type { Verified, VerifiedTips } from '../../snapshot.ts'
 import { Damaged, withNamedErrors } from '../files/repository-errors.ts'
+import { syncFs } from '../files/sync-fs.ts'
 import { checkPack } from './check-pack.ts'
 import type { ScratchRepository, SnapshotFile } from './scratch-repository.ts'
 
@@ -33,8 +34,7 @@ async function verifyConnected(
   signal: AbortSignal,
   last: VerifiedTips | null | undefined,
 ): Promise<VerifiedTips> {
-  const { dir, tips, files } = repository
-  const objectFiles = files.filter(isObjectFile).map(({ path }) => path)
+  const { dir, tips, sources: objectFiles } = repository
   const hasAllFiles = last && new Set(last.objectFiles).isSubsetOf(new Set(objectFiles))
   const verified = hasAllFiles ? last.tips : []
   const wanted = [...new Set(tips).difference(new Set(verified))]
@@ -53,15 +53,10 @@ async function verifyConnected(
   return { tips, objectFiles }
 }
 
-const isObjectFile = ({ kind }: SnapshotFile): boolean =>
-  kind === 'pack' || kind === 'idx' || kind === 'loose'
-
 /** A file may have been replaced by a link or a pipe since it was found. */
 const READ_REGULAR = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 const CHUNK_BYTES = 1024 * 1024
 const MAX_SMALL_BYTES = 128 * 1024
-/** Inflates to 66 MB in the worst case. */
-const MAX_INFLATED_AT_ONCE = 64 * 1024
 
 /** Yields the bytes of a file; throws Damaged at the end if they do not match its name or its checksum. */
 export function checkedBytes(
@@ -91,7 +86,7 @@ async function* readPack(
     indexPath: join(repository.dir, file.path.replace(/pack$/, 'idx')),
     size: file.size,
     width: widthOf(repository),
-    onSmallEntry: (entry) => repository.pointerDetector.checkPacked(entry),
+    onEntry: (entry) => repository.detector.checkPacked(entry),
   })
   const trailer = yield* readWithTrailer(repository, file, check.add.bind(check))
   const mismatch = check.findMismatch(trailer)
@@ -126,50 +121,31 @@ async function* readLoose(
   repository: ScratchRepository,
   file: SnapshotFile,
 ): AsyncGenerator<Buffer> {
-  const small = file.size <= MAX_INFLATED_AT_ONCE ? await readWhole(repository, file) : undefined
   const hash = createHash(repository.objectFormat)
-  const used = await (small
-    ? inflate(repository, small, hash)
-    : inflateFile(repository, file, hash)
-  ).catch((error) => {
-    if (!codeOf(error)?.startsWith('Z_')) throw error
-    const empty = file.size === 0
-    throw damaged(repository, file, empty ? 'object file is empty' : 'inflate error', error)
+  const used = await inflateFile(repository, file, hash).catch((error) => {
+    throw codeOf(error)?.startsWith('Z_')
+      ? damaged(repository, file, 'inflate error', error)
+      : error
   })
   const oid = file.path.split('/').slice(-2).join('')
   if (hash.digest('hex') !== oid) throw damaged(repository, file, 'hash mismatch')
   if (used !== file.size) throw damaged(repository, file, 'garbage at end of loose object')
-  if (small) yield small
-  else yield* readChunks(repository, file)
+  yield* readChunks(repository, file)
 }
 
-/** Returns how many of the bytes belong to the object. */
-async function inflate(
-  { pointerDetector }: ScratchRepository,
-  bytes: Buffer,
-  hash: Hash,
-): Promise<number> {
-  const { buffer, engine } = inflateSync(bytes, { info: true }) as unknown as Inflated
-  hash.update(buffer)
-  pointerDetector.checkLoose(buffer)
-  return engine.bytesWritten
-}
-
-/** What inflateSync returns with `info: true`, which its types omit. */
-interface Inflated {
-  buffer: Buffer
-  engine: { bytesWritten: number }
-}
-
-/** Does not use `pipeline`: if bytes follow the object, it sometimes fails with an AbortError. */
+/** Returns how many bytes of the file belong to the object. Does not use `pipeline`: if bytes follow the object, it sometimes fails with an AbortError. */
 async function inflateFile(
   repository: ScratchRepository,
   file: SnapshotFile,
   hash: Hash,
 ): Promise<number> {
+  let size = 0
   const inflating = createInflate({ chunkSize: CHUNK_BYTES })
   const ended = once(
-    inflating.on('data', (part: Buffer) => hash.update(part)),
+    inflating.on('data', (part: Buffer) => {
+      size += part.length
+      hash.update(part)
+    }),
     'end',
   )
   // A failure is handled below, where `ended` is awaited.
@@ -182,6 +158,7 @@ async function inflateFile(
     }
     inflating.end()
     await ended
+    repository.detector.checkSize(size)
     return inflating.bytesWritten
   } finally {
     inflating.destroy()
@@ -225,8 +202,10 @@ function pooledChunk(): Disposable & { chunk: Buffer } {
   return { chunk, [Symbol.dispose]: () => unusedChunks.push(chunk) }
 }
 
+const readRegular = syncFs((path: string) => readFileSync(path, { flag: READ_REGULAR }))
+
 async function readWhole(repository: ScratchRepository, file: SnapshotFile): Promise<Buffer> {
-  const bytes = await readFile(join(repository.dir, file.path), { flag: READ_REGULAR })
+  const bytes = await readRegular(join(repository.dir, file.path))
   if (bytes.length !== file.size) throw damaged(repository, file, SIZE_CHANGED)
   return bytes
 }

@@ -1,0 +1,149 @@
+import { hash } from 'node:crypto'
+import { constants, readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { crc32, deflateSync, inflateSync } from 'node:zlib'
+import { codeOf, hasCode } from '../../../lib/errno.ts'
+import type { ExaminedRepository, ObjectFile, ObjectFormat } from '../../snapshot.ts'
+import { ChangedDuringRead, Damaged } from '../files/repository-errors.ts'
+import { syncFs } from '../files/sync-fs.ts'
+
+/** Larger files stay loose. Inflates to 66 MB in the worst case. */
+const MAX_FILE_BYTES = 64 * 1024
+const MAX_PACK_BYTES = 8 * 1024 * 1024
+
+/**
+ * Checks the small loose objects of a repository and writes them to packs in `dir`, in the order of their names. Between two runs of
+ * `git gc` a repository has thousands of them: to link, walk, archive and extract a file for each takes longer than to pack them.
+ * Returns the packs, and the files that are to be linked. Throws ChangedDuringRead if a file has disappeared.
+ */
+export async function packLooseObjects(
+  found: ExaminedRepository,
+  dir: string,
+  signal: AbortSignal,
+): Promise<{ packs: ObjectFile[]; others: ObjectFile[] }> {
+  const packs: ObjectFile[] = []
+  const others: ObjectFile[] = []
+  let entries: PackEntry[] = []
+  let bytes = 0
+  async function finishPack(): Promise<void> {
+    if (entries.length > 0) packs.push(...(await writePack(entries, dir, found.objectFormat)))
+    entries = []
+    bytes = 0
+  }
+  for (const file of found.objectFiles) {
+    signal.throwIfAborted()
+    const isLoose = !file.path.startsWith('objects/pack/')
+    const entry = isLoose && file.size <= MAX_FILE_BYTES && (await readLoose(found, file))
+    if (!entry) others.push(file)
+    else {
+      entries.push(entry)
+      bytes += entry.bytes.length
+      if (bytes >= MAX_PACK_BYTES) await finishPack()
+    }
+  }
+  await finishPack()
+  return { packs, others }
+}
+
+interface PackEntry {
+  oid: string
+  bytes: Buffer
+}
+
+/** What inflateSync returns with `info: true`, which its types omit. */
+interface Inflated {
+  buffer: Buffer
+  engine: { bytesWritten: number }
+}
+
+const READ_REGULAR = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+const HEADER = /^(commit|tree|blob|tag) (\d+)\0/
+
+/** Returns undefined for an object with an unusual header, which a pack cannot hold. The name of an object is the hash of its inflated bytes. */
+const readLoose = syncFs((found: ExaminedRepository, file: ObjectFile): PackEntry | undefined => {
+  const damaged = (reason: string, cause?: unknown) =>
+    new Damaged(found.name, `${file.path}: ${reason}`, cause)
+  try {
+    const bytes = readFileSync(file.from, { flag: READ_REGULAR })
+    const { buffer, engine } = inflateSync(bytes, { info: true }) as unknown as Inflated
+    const oid = hash(found.objectFormat, buffer)
+    if (file.path !== `objects/${oid.slice(0, 2)}/${oid.slice(2)}`) throw damaged('hash mismatch')
+    if (engine.bytesWritten !== bytes.length) throw damaged('garbage at end of loose object')
+    const [header, type, size] = HEADER.exec(buffer.toString('latin1', 0, 32)) ?? []
+    const content = buffer.subarray(header?.length)
+    return content.length === Number(size)
+      ? { oid, bytes: packEntry(TYPES.indexOf(type!) + 1, content) }
+      : undefined
+  } catch (error) {
+    if (hasCode(error, 'ENOENT'))
+      throw new ChangedDuringRead(`${file.path} disappeared`, { cause: error })
+    if (!codeOf(error)?.startsWith('Z_')) throw error
+    throw damaged(file.size === 0 ? 'object file is empty' : 'inflate error', error)
+  }
+})
+
+const TYPES = ['commit', 'tree', 'blob', 'tag']
+/** Objects are small: a larger window would take longer to set up than to use. */
+const DEFLATE = { level: 1, windowBits: 13, memLevel: 6 }
+
+/** The first byte has the type and four bits of the size, the following ones seven bits each. */
+function packEntry(type: number, content: Buffer): Buffer {
+  const head = [(type << 4) | (content.length & 0x0f)]
+  for (let rest = content.length >>> 4; rest > 0; rest >>>= 7) {
+    head[head.length - 1]! |= 0x80
+    head.push(rest & 0x7f)
+  }
+  return Buffer.concat([Buffer.from(head), deflateSync(content, DEFLATE)])
+}
+
+/** Writes a pack and its index. The entries must be in the order of their names. */
+async function writePack(
+  entries: readonly PackEntry[],
+  dir: string,
+  format: ObjectFormat,
+): Promise<ObjectFile[]> {
+  const checksumOf = (bytes: Buffer) => hash(format, bytes, 'buffer')
+  const head = [Buffer.from('PACK'), numbers([2, entries.length])]
+  const pack = Buffer.concat([...head, ...entries.map(({ bytes }) => bytes)])
+  const checksum = checksumOf(pack)
+  const index = Buffer.concat([...indexTables(entries), checksum])
+  const files: ObjectFile[] = []
+  for (const [extension, parts] of [
+    ['pack', [pack, checksum]],
+    ['idx', [index, checksumOf(index)]],
+  ] as const) {
+    const path = `objects/pack/pack-${checksum.toString('hex')}.${extension}`
+    const from = join(dir, path)
+    await writeFile(from, parts)
+    files.push({ path, size: parts[0].length + parts[1].length, from })
+  }
+  return files
+}
+
+const INDEX_HEAD = [0xff744f63, 2]
+const PACK_HEAD_BYTES = 12
+
+/** Returns the tables of an index of version 2: how many names begin with each byte or a smaller one, names, CRCs and offsets. */
+function indexTables(entries: readonly PackEntry[]): Buffer[] {
+  const fanout = new Array<number>(256).fill(0)
+  for (const { oid } of entries) fanout[Number.parseInt(oid.slice(0, 2), 16)]! += 1
+  for (let byte = 1; byte < 256; byte++) fanout[byte]! += fanout[byte - 1]!
+  let end = PACK_HEAD_BYTES
+  const offsets = entries.map(({ bytes }) => {
+    end += bytes.length
+    return end - bytes.length
+  })
+  return [
+    numbers([...INDEX_HEAD, ...fanout]),
+    Buffer.from(entries.map(({ oid }) => oid).join(''), 'hex'),
+    numbers(entries.map(({ bytes }) => crc32(bytes))),
+    numbers(offsets),
+  ]
+}
+
+function numbers(values: readonly number[]): Buffer {
+  const bytes = Buffer.alloc(values.length * 4)
+  for (const [at, value] of values.entries()) bytes.writeUInt32BE(value, at * 4)
+  return bytes
+}

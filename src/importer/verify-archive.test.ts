@@ -158,7 +158,7 @@ const FAULTS: Fault[] = [
   ],
   [
     'a missing object',
-    entries((those) => those.filter(({ path }) => !/video\.git\/objects\/..\/./.test(path))),
+    entries((those) => those.filter(({ path }) => !/video\.git\/objects\/pack\/./.test(path))),
     /alice\/video: .*(missing|bad object)/,
   ],
   [

@@ -1,7 +1,5 @@
 import { hash } from 'node:crypto'
 import { constants, readFileSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { crc32, deflateSync, inflateSync } from 'node:zlib'
 import { codeOf, hasCode } from '../../../lib/errno.ts'
 import type { ExaminedRepository, ObjectFile, ObjectFormat } from '../../snapshot.ts'
@@ -12,38 +10,40 @@ import { syncFs } from '../files/sync-fs.ts'
 const MAX_FILE_BYTES = 64 * 1024
 const MAX_PACK_BYTES = 8 * 1024 * 1024
 
+/** A new file of a pack, not yet written. */
+interface PackFile {
+  path: string
+  bytes: Buffer
+}
+
 /**
- * Checks the small loose objects of a repository and writes them to packs in `dir`, in the order of their names. Between two runs of
- * `git gc` a repository has thousands of them: to link, walk, archive and extract a file for each takes longer than to pack them.
- * Returns the packs, and the files that are to be linked. Throws ChangedDuringRead if a file has disappeared.
+ * Checks the small loose objects of a repository and yields packs of them with their indexes, in the order of their names. Between two
+ * runs of `git gc` a repository has thousands of them: to link, walk, archive and extract a file for each takes longer than to pack
+ * them. Adds the files that it leaves as they are to `others`. Throws ChangedDuringRead if a file has disappeared.
  */
-export async function packLooseObjects(
+export async function* packLooseObjects(
   found: ExaminedRepository,
-  dir: string,
+  others: ObjectFile[],
   signal: AbortSignal,
-): Promise<{ packs: ObjectFile[]; others: ObjectFile[] }> {
-  const packs: ObjectFile[] = []
-  const others: ObjectFile[] = []
+): AsyncGenerator<PackFile> {
   let entries: PackEntry[] = []
   let bytes = 0
-  async function finishPack(): Promise<void> {
-    if (entries.length > 0) packs.push(...(await writePack(entries, dir, found.objectFormat)))
-    entries = []
-    bytes = 0
-  }
   for (const file of found.objectFiles) {
     signal.throwIfAborted()
     const isLoose = !file.path.startsWith('objects/pack/')
     const entry = isLoose && file.size <= MAX_FILE_BYTES && (await readLoose(found, file))
-    if (!entry) others.push(file)
-    else {
-      entries.push(entry)
-      bytes += entry.bytes.length
-      if (bytes >= MAX_PACK_BYTES) await finishPack()
+    if (!entry) {
+      others.push(file)
+      continue
     }
+    entries.push(entry)
+    bytes += entry.bytes.length
+    if (bytes < MAX_PACK_BYTES) continue
+    yield* packOf(entries, found.objectFormat)
+    entries = []
+    bytes = 0
   }
-  await finishPack()
-  return { packs, others }
+  if (entries.length > 0) yield* packOf(entries, found.objectFormat)
 }
 
 interface PackEntry {
@@ -97,28 +97,18 @@ function packEntry(type: number, content: Buffer): Buffer {
   return Buffer.concat([Buffer.from(head), deflateSync(content, DEFLATE)])
 }
 
-/** Writes a pack and its index. The entries must be in the order of their names. */
-async function writePack(
-  entries: readonly PackEntry[],
-  dir: string,
-  format: ObjectFormat,
-): Promise<ObjectFile[]> {
+/** Returns a pack and its index. The entries must be in the order of their names. */
+function packOf(entries: readonly PackEntry[], format: ObjectFormat): PackFile[] {
   const checksumOf = (bytes: Buffer) => hash(format, bytes, 'buffer')
   const head = [Buffer.from('PACK'), numbers([2, entries.length])]
   const pack = Buffer.concat([...head, ...entries.map(({ bytes }) => bytes)])
   const checksum = checksumOf(pack)
   const index = Buffer.concat([...indexTables(entries), checksum])
-  const files: ObjectFile[] = []
-  for (const [extension, parts] of [
-    ['pack', [pack, checksum]],
-    ['idx', [index, checksumOf(index)]],
-  ] as const) {
-    const path = `objects/pack/pack-${checksum.toString('hex')}.${extension}`
-    const from = join(dir, path)
-    await writeFile(from, parts)
-    files.push({ path, size: parts[0].length + parts[1].length, from })
-  }
-  return files
+  const path = `objects/pack/pack-${checksum.toString('hex')}`
+  return [
+    { path: `${path}.pack`, bytes: Buffer.concat([pack, checksum]) },
+    { path: `${path}.idx`, bytes: Buffer.concat([index, checksumOf(index)]) },
+  ]
 }
 
 const INDEX_HEAD = [0xff744f63, 2]

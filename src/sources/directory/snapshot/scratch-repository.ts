@@ -64,9 +64,12 @@ export async function makeScratchRepository(
   const sourceTexts = textFiles(found)
   for (const { path, bytes } of sourceTexts)
     if (GIT_NEEDS.texts.includes(path)) await writeFile(join(dir, path), bytes)
-  const { packs, others } = found.hasExternalObjects
-    ? { packs: await packReachable(found, dir, git, signal), others: [] }
-    : await packLooseObjects(found, dir, signal)
+  const others: ObjectFile[] = []
+  if (found.hasExternalObjects) await packReachable(found, dir, git, signal)
+  else
+    for await (const { path, bytes } of packLooseObjects(found, others, signal))
+      await writeFile(join(dir, path), bytes)
+  const packs = await listPackFiles(join(dir, 'objects/pack'))
   const linked = [...others, ...found.lfsObjects]
   for (const folder of new Set(linked.map(({ path }) => dirname(path))))
     await mkdir(join(dir, folder), { recursive: true })
@@ -230,9 +233,9 @@ async function packReachable(
   dir: string,
   git: Git,
   signal: AbortSignal,
-): Promise<ObjectFile[]> {
+): Promise<void> {
   const tips = tipsOf(found)
-  if (tips.length === 0) return []
+  if (tips.length === 0) return
   const packs = join(dir, 'objects/pack')
   const alternates = join(dir, 'objects/info/alternates')
   await refuseSpecialObjects(found)
@@ -255,7 +258,6 @@ async function packReachable(
       throw toErrorWithRepositoryName(found.name, error, dir)
     })
   await rm(alternates)
-  return listPackFiles(packs)
 }
 
 /** Returns the source and its own alternates as absolute paths: old versions of git resolve relative ones only at the first level. */

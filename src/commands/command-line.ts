@@ -25,6 +25,10 @@ import { paint, paintState } from './terminal.ts'
 
 export type { Table }
 
+export interface JsonOption {
+  json?: boolean | undefined
+}
+
 /** Adds a command that takes all settings. */
 export function addCommand(
   parent: Command,
@@ -177,12 +181,12 @@ export function printMessage(text: string): void {
 
 /** Prints the value as JSON with --json, and otherwise the text or table. `empty` says that a list has no items. */
 export function printResult(
-  { isJson }: { isJson: boolean | undefined },
+  { json }: JsonOption,
   value: unknown,
   textOrTable: string | Table,
   empty?: string,
 ): void {
-  if (isJson) printJson(value)
+  if (json) printJson(value)
   else if (typeof textOrTable === 'string') printPainted(wrapDetails(textOrTable, outputWidth()))
   else printTable(textOrTable, empty)
 }

@@ -33,7 +33,7 @@ export function doctorCommand(program: Command, about: string): void {
         results.filter((result) => result.state === state).length
       const counts = { passed: count('passed'), warnings: count('warning'), errors: count('error') }
       const summary = `\n${counts.passed} passed, ${formatCount(counts.warnings, 'warning')}, ${formatCount(counts.errors, 'error')}`
-      printResult({ isJson: json }, { ...counts, checks: results }, summary)
+      printResult({ json }, { ...counts, checks: results }, summary)
       if (counts.errors > 0) process.exitCode = EXIT.failed
     })
 }

@@ -17,6 +17,7 @@ import {
   addCommand,
   addSettings,
   configAsDataOwner,
+  type JsonOption,
   printMessage,
   printResult,
   type Table,
@@ -52,7 +53,7 @@ export function memberCommands(program: Command, about: string): void {
         const found = await membershipsOf(db, organization, account)
         if (found.length === 0)
           throw new UserError(`${account.login} is not a member of ${organization.login}`)
-        printResult({ isJson: json }, found.map(membershipJson), membershipRows(found))
+        printResult({ json }, found.map(membershipJson), membershipRows(found))
       }),
     )
 
@@ -65,7 +66,7 @@ export function memberCommands(program: Command, about: string): void {
       )
       const value = { organization: organization.login, login: account.login, removed: true }
       const text = `${account.login} removed from ${organization.login}`
-      printResult({ isJson: json }, value, text)
+      printResult({ json }, value, text)
     })
 
   addCommand(
@@ -80,12 +81,8 @@ export function memberCommands(program: Command, about: string): void {
       const all = await withDatabase(configAsDataOwner(command), async ({ db }) =>
         listMemberships(db, org === undefined ? undefined : await findOrganization(db, org)),
       )
-      printResult({ isJson: json }, all.map(membershipJson), membershipRows(all), 'no members yet')
+      printResult({ json }, all.map(membershipJson), membershipRows(all), 'no members yet')
     })
-}
-
-interface JsonOption {
-  json?: boolean
 }
 
 interface RoleOptions extends JsonOption {
@@ -118,7 +115,7 @@ async function putMember(
     return membershipsOf(tx, organization, account)
   })
   const changed = all.find(({ origin }) => origin === 'manual')!
-  printResult({ isJson: json }, membershipJson(changed), membershipRows(all))
+  printResult({ json }, membershipJson(changed), membershipRows(all))
 }
 
 async function removeMember(tx: Db, record: RecordAudit, org: string, login: string) {

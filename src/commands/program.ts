@@ -159,6 +159,6 @@ function versionCommand(program: Command, about: string): void {
       const { platform, arch, versions } = process
       const value = { version: VERSION, node: versions.node, platform, arch }
       const text = `godwit ${VERSION} (node ${versions.node}, ${platform} ${arch})`
-      printResult({ isJson: json }, value, text)
+      printResult({ json }, value, text)
     })
 }

@@ -42,7 +42,7 @@ export function syncCommand(program: Command, about: string): void {
       const report = await (names.length > 0
         ? syncRepositories(parts, names)
         : syncCatalogue(parts))
-      printResult({ isJson: json }, reportJson(report), describe(report))
+      printResult({ json }, reportJson(report), describe(report))
       const { length } = report.refused
       if (names.length === 0 && length > 0)
         printMessage(`warning: ${length} ${length === 1 ? 'entry was' : 'entries were'} skipped`)

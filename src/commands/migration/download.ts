@@ -82,7 +82,7 @@ async function toFile(
   const { git, searchPath } = client.config
   if (verify) {
     const { formatFinding, verifyFile } = await import('../verify.ts')
-    const printLine = client.isJson ? printMessage : print
+    const printLine = client.json ? printMessage : print
     await verifyFile({ git, searchPath }, name, client.signal, (...finding) =>
       printLine(formatFinding(...finding)),
     )
@@ -139,7 +139,7 @@ async function toStandardOutput(
   if (process.stdout.isTTY)
     throw new UsageError('an archive cannot be written to a terminal: use --output FILE')
   if (options.verify) throw new UsageError('--verify needs a file: use --output FILE')
-  if (client.isJson)
+  if (client.json)
     throw new UsageError('--json cannot be used when the archive goes to standard output')
   client.setStopMessage('stopped; the output is not complete, and cannot be resumed')
   const input = new PassThrough()

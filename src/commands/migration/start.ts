@@ -56,7 +56,7 @@ async function printStarted(
   started: { id: number },
   watch = false,
 ): Promise<void> {
-  if (!watch || !client.isJson) printResult(client, started, String(started.id))
+  if (!watch || !client.json) printResult(client, started, String(started.id))
   if (watch) await watchUntilEnd(client, started.id)
 }
 

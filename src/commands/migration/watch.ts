@@ -44,7 +44,7 @@ export async function watchUntilEnd(
     throw new UserError(
       `${ended}${describeReason(end, totals)}; \`godwit migration report ${id}${orgFlag(client)}\` shows more (Godwit only)`,
     )
-  if (process.stderr.isTTY && !client.isJson) await printNextSteps(client, id)
+  if (process.stderr.isTTY && !client.json) await printNextSteps(client, id)
   await requireCompleteExport(client, id, totals && finalCounts(totals))
 }
 
@@ -75,7 +75,7 @@ async function printNextSteps(client: ClientContext, id: number): Promise<void> 
 }
 
 /** Shows the progress, and returns the end and the last totals, if the server sends any. */
-async function watch({ api, signal, isJson }: ClientContext, id: number, options: WatchOptions) {
+async function watch({ api, signal, json }: ClientContext, id: number, options: WatchOptions) {
   const { watchMigration } = await import('../../client/watch-migration.ts')
   using line = progressLine(process.stderr)
   const since = performance.now()
@@ -84,7 +84,7 @@ async function watch({ api, signal, isJson }: ClientContext, id: number, options
   let totals: TotalsResponse | undefined
   for await (const update of watchMigration(api, id, { signal, onError })) {
     if ('totals' in update) totals = update.totals
-    if (isJson) printJsonLine({ id, ...eventOf(update) })
+    if (json) printJsonLine({ id, ...eventOf(update) })
     else show(update)
     if ('end' in update) return { end: update.end, totals }
   }

@@ -59,10 +59,7 @@ export async function accountOfForgeOrganization(
 }
 
 /** Renames an account whose login now belongs to another owner on the forge, and deletes the memberships that the forge granted. */
-export async function giveUpLogin(
-  tx: Db,
-  { id, login }: Pick<Account, 'id' | 'login'>,
-): Promise<void> {
+export async function giveUpLogin(tx: Db, { id, login }: Pick<Account, 'id' | 'login'>) {
   const account = await withLogin(tx, login)
   if (account?.id !== id) return
   await rename(tx, account, `${login}--${account.forge_id}`)
@@ -80,11 +77,7 @@ const belongsToAnotherOwner = ({ forge_id }: AccountRow, id: number): boolean =>
  * Makes the login available to this forge owner, and renames the owner's account to it if there is one. `named` is the account that
  * has the login now.
  */
-async function moveToLogin(
-  tx: Db,
-  { id, login }: ForgeOwner,
-  named: AccountRow | undefined,
-): Promise<void> {
+async function moveToLogin(tx: Db, { id, login }: ForgeOwner, named: AccountRow | undefined) {
   const own = await withForgeId(tx, id)
   const mayTakeLogin = !named || belongsToAnotherOwner(named, id)
   if (named && mayTakeLogin) await giveUpLogin(tx, named)

@@ -123,11 +123,7 @@ function readUrl(written: string): string {
 }
 
 /** Asks at the terminal. The characters of a secret are not shown. */
-async function ask(
-  question: string,
-  signal: AbortSignal,
-  { isSecret = false } = {},
-): Promise<string> {
+async function ask(question: string, signal: AbortSignal, { isSecret = false } = {}) {
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
   const output = isSecret ? silent : process.stderr
   // As a terminal, the interface turns off the echo of the kernel and echoes the characters to its output.
@@ -155,11 +151,7 @@ interface Status {
   error: string | null
 }
 
-async function showStatus(
-  { url: flag, json }: Options,
-  file: ConfigFile,
-  signal: AbortSignal,
-): Promise<void> {
+async function showStatus({ url: flag, json }: Options, file: ConfigFile, signal: AbortSignal) {
   const user = readUserServers(process.env)
   const flags = flag === undefined ? {} : { url: readUrl(flag) }
   const used = clientOrigins(flags, process.env, file, user).url?.text

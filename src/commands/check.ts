@@ -77,11 +77,7 @@ async function runCheck(
   printResults(results, refused, json)
 }
 
-async function checkOne(
-  parts: LocalCheck,
-  name: RepositoryName,
-  signal: AbortSignal,
-): Promise<CheckRecord> {
+async function checkOne(parts: LocalCheck, name: RepositoryName, signal: AbortSignal) {
   const startedAt = performance.now()
   const fullName = `${name.owner}/${name.name}`
   const result = await checkRepository(parts, name, signal).then(

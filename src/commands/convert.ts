@@ -218,10 +218,7 @@ export async function runConvert(
     throw new UserError(`some data could not be converted (--strict); the rest is in ${output}`)
 }
 
-async function readPeopleFile(
-  { people: file, to, target }: ConvertOptions,
-  report: Report,
-): Promise<PeopleMap> {
+async function readPeopleFile({ people: file, to, target }: ConvertOptions, report: Report) {
   if (file === undefined) return new Map()
   const refusal = to === 'gitea-dump' ? accountRefusal : invalidNameReason
   const { people, warnings } = parsePeopleCsv(await readFile(file, 'utf8'), refusal)

@@ -9,7 +9,6 @@ import {
   addressOf,
   type CopyProgress,
   type CopyReport,
-  type CopyRequest,
   copyService,
 } from '../service/copy-service.ts'
 import { switchUserToOwnerOf } from '../service/data-owner.ts'
@@ -131,10 +130,7 @@ const inDirectory = (settings: Config, data: string): Config => ({
 })
 
 /** Returns the settings of the target. The database and the archives may go to different places, and either may stay. */
-function targetsOf(
-  { to, toDatabaseUrl, toBlobs }: CopyOptions,
-  from: Config,
-): Pick<CopyRequest, 'database' | 'blobs'> {
+function targetsOf({ to, toDatabaseUrl, toBlobs }: CopyOptions, from: Config) {
   const directory = to === undefined ? undefined : inDirectory(from, to)
   const database = toDatabaseUrl === undefined ? directory : { ...from, databaseUrl: toDatabaseUrl }
   if (toBlobs === undefined) return { database, blobs: directory }

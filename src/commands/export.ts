@@ -127,11 +127,7 @@ const guessedAddress = (address: string): string =>
   `records in the archive have addresses at ${address}: set --base-url, --web-url or --host-name to use others`
 
 /** Finds the repositories. An entry that is not a valid repository counts as one that cannot be exported. */
-async function chooseRepositories(
-  parts: LocalExport,
-  names: string[],
-  options: ExportOptions,
-): Promise<RepositoryFacts[]> {
+async function chooseRepositories(parts: LocalExport, names: string[], options: ExportOptions) {
   const { entries, refused } = await findRequestedRepositories(parts, names)
   const reasons = refused.map(({ path, reason }) => `${path}: ${reason}`)
   if (reasons.length > 0 && (!options.allowPartial || entries.length === 0))

@@ -46,11 +46,7 @@ export function finishCommand(program: Command, about: string): void {
     )
 }
 
-async function runFinish(
-  name: string,
-  options: FinishCommandOptions,
-  signal: AbortSignal,
-): Promise<void> {
+async function runFinish(name: string, options: FinishCommandOptions, signal: AbortSignal) {
   const { owner, repository: repositories = [], dryRun: isDryRun = false } = options
   const url = await Promise.try(normalizeForgeUrl, options.forge).catch(wrong('--forge'))
   const token = await readForgeToken(options.tokenFile).catch(wrong('--token-file'))

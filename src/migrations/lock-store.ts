@@ -215,11 +215,7 @@ export async function releasedLocks(db: Db, repositoryId: number): Promise<numbe
 }
 
 /** Deletes released locks after the source was updated. */
-export async function deleteLocks(
-  db: Db,
-  repositoryId: number,
-  migrationIds: readonly number[],
-): Promise<void> {
+export async function deleteLocks(db: Db, repositoryId: number, migrationIds: readonly number[]) {
   if (migrationIds.length === 0) return
   await db
     .deleteFrom('repository_locks')

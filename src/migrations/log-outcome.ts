@@ -17,11 +17,7 @@ interface LogParts {
 }
 
 /** Logs the end of a migration, unless it ended for another reason. */
-export async function logOutcome(
-  { db, log }: LogParts,
-  id: number,
-  reason: string | null,
-): Promise<void> {
+export async function logOutcome({ db, log }: LogParts, id: number, reason: string | null) {
   const ended = await summaryById(db, id)
   if (ended?.reason === reason) logEndedMigration(log, ended)
 }

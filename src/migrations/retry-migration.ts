@@ -106,10 +106,7 @@ interface LastReason {
 }
 
 /** Returns why repositories were not exported, by position. */
-async function lastReasons(
-  { db }: CoverParts,
-  { id }: Pick<Migration, 'id'>,
-): Promise<Map<number, LastReason>> {
+async function lastReasons({ db }: CoverParts, { id }: Pick<Migration, 'id'>) {
   const rows = await db
     .selectFrom('repository_exports')
     .select(['position', 'reason', 'fingerprint'])
@@ -121,12 +118,7 @@ async function lastReasons(
   )
 }
 
-async function hasChanged(
-  source: Source,
-  fullName: string,
-  last: LastReason,
-  signal: AbortSignal,
-): Promise<boolean> {
+async function hasChanged(source: Source, fullName: string, last: LastReason, signal: AbortSignal) {
   const [owner = '', name = ''] = fullName.split('/')
   try {
     const { fingerprint } = await source.examine({ owner, name }, signal)

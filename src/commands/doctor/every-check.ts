@@ -39,10 +39,7 @@ export async function* everyCheck(config: Config): AsyncGenerator<CheckResult> {
 }
 
 /** Reports an unexpected error of a check as its result, so that the other checks still run. */
-async function* guarded(
-  check: string,
-  findings: AsyncGenerator<CheckResult>,
-): AsyncGenerator<CheckResult> {
+async function* guarded(check: string, findings: AsyncGenerator<CheckResult>) {
   try {
     yield* findings
   } catch (error) {

@@ -102,11 +102,7 @@ async function checkDownload(file: string, signal: AbortSignal): Promise<CheckMe
   return checkArchive(file, signal)
 }
 
-async function fetchInto(
-  { api, signal }: ClientContext,
-  id: number,
-  target: DownloadTarget,
-): Promise<void> {
+async function fetchInto({ api, signal }: ClientContext, id: number, target: DownloadTarget) {
   const { downloadArchive } = await import('../../client/download-archive.ts')
   using line = progressLine(process.stderr)
   if (target.position > 0) line.print(`resuming after ${formatBytes(target.position)}`)
@@ -131,11 +127,7 @@ async function fetchInto(
 }
 
 /** Checks the archive while it is written: damage is reported, but the bytes are already written. */
-async function toStandardOutput(
-  client: ClientContext,
-  id: number,
-  options: Options,
-): Promise<void> {
+async function toStandardOutput(client: ClientContext, id: number, options: Options) {
   if (process.stdout.isTTY)
     throw new UsageError('an archive cannot be written to a terminal: use --output FILE')
   if (options.verify) throw new UsageError('--verify needs a file: use --output FILE')

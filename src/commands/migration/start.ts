@@ -51,11 +51,7 @@ export function startCommand({ add }: ClientCommands): void {
 }
 
 /** Prints the ID of a migration, and watches it if requested. With --json, every line of the watch has the ID. */
-async function printStarted(
-  client: ClientContext,
-  started: { id: number },
-  watch = false,
-): Promise<void> {
+async function printStarted(client: ClientContext, started: { id: number }, watch = false) {
   if (!watch || !client.json) printResult(client, started, String(started.id))
   if (watch) await watchUntilEnd(client, started.id)
 }

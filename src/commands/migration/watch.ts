@@ -31,11 +31,7 @@ export function watchCommand({ addWithId }: ClientCommands): void {
 }
 
 /** Watches a migration until it has ended. Throws unless it is exported completely. */
-export async function watchUntilEnd(
-  client: ClientContext,
-  id: number,
-  options: WatchOptions = {},
-): Promise<void> {
+export async function watchUntilEnd(client: ClientContext, id: number, options: WatchOptions = {}) {
   client.setStopMessage('stopped watching; the migration continues')
   const { end, totals } = await watch(client, id, options)
   const ended = `migration ${id} ${end.state === 'failed' ? '' : 'is '}${escapeForTerminal(end.state)}`
@@ -49,10 +45,7 @@ export async function watchUntilEnd(
 }
 
 /** Omits reasons that were printed with their repositories, and that of a cancelled migration, which is only "cancelled". */
-function describeReason(
-  { state, reason }: EndResponse,
-  totals: TotalsResponse | undefined,
-): string {
+function describeReason({ state, reason }: EndResponse, totals: TotalsResponse | undefined) {
   const { failed, repositories } = totals ?? {}
   if (failed) return `: ${failed} of ${repositories} repositories could not be exported`
   return reason && reason !== state ? `: ${escapeForTerminal(oneLine(reason))}` : ''

@@ -18,10 +18,7 @@ type AccountRow = Row<'accounts'>
  * Finds or creates the account of a person of the forge, or returns the reason why the person may not have one. A renamed person
  * keeps the account; a person who registered the former login of another gets a new account. Requires a transaction.
  */
-export async function accountOfForgeUser(
-  tx: Db,
-  user: ForgeOwner,
-): Promise<Account | { refusal: string }> {
+export async function accountOfForgeUser(tx: Db, user: ForgeOwner) {
   const { id, login, createdAt } = user
   const named = await withLogin(tx, login)
   if (named && !belongsToAnotherOwner(named, id) && named.type !== 'User')
@@ -42,10 +39,7 @@ export async function accountOfForgeUser(
  * Finds or creates the account of an organization of the forge. A renamed organization keeps its account; an organization with the
  * login of a former one gets a new account. Returns undefined if the login belongs to a person here. Requires a transaction.
  */
-export async function accountOfForgeOrganization(
-  tx: Db,
-  organization: ForgeOwner,
-): Promise<Account | undefined> {
+export async function accountOfForgeOrganization(tx: Db, organization: ForgeOwner) {
   const { id, login, createdAt } = organization
   const named = await withLogin(tx, login)
   // Decided before `moveToLogin`, which must not rename anything for a refused login.

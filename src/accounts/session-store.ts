@@ -40,11 +40,7 @@ export async function openSession(
  * Opens a session for an account that a provider or a proxy has authenticated. A new token stands for the session, so that clone tokens
  * and streams end with it. Nobody knows the token, so it cannot be used for anything else. Requires a transaction.
  */
-export async function openSessionWithoutToken(
-  tx: Db,
-  account: Account,
-  times: SessionTimes,
-): Promise<{ tokenId: number; secret: string }> {
+export async function openSessionWithoutToken(tx: Db, account: Account, times: SessionTimes) {
   const { now, ttlMs } = times
   const { id: tokenId } = await tx
     .insertInto('tokens')
@@ -71,11 +67,7 @@ export interface Session {
 }
 
 /** Finds a session by its secret. Returns undefined if it has ended, also because its token was revoked. */
-export async function findSession(
-  db: Db,
-  secret: string,
-  now: number,
-): Promise<Session | undefined> {
+export async function findSession(db: Db, secret: string, now: number) {
   const row = await db
     .selectFrom('sessions')
     .innerJoin('tokens', 'tokens.id', 'sessions.token_id')

@@ -111,11 +111,7 @@ export function isUsableById(now: number): Expression<SqlBool> {
 }
 
 /** Returns the viewer of a token, or undefined unless the token `isUsableById`. */
-export async function findViewerByTokenId(
-  db: Db,
-  tokenId: number,
-  now: number,
-): Promise<Viewer | undefined> {
+export async function findViewerByTokenId(db: Db, tokenId: number, now: number) {
   const row = await db
     .selectFrom('tokens')
     .innerJoin('accounts', 'accounts.id', 'tokens.account_id')
@@ -161,11 +157,7 @@ export async function removeToken(db: Db, token: string): Promise<void> {
 }
 
 /** Revokes a token of any account, as an operator. Returns its account; undefined if it does not exist or was revoked before. */
-export function revokeToken(
-  db: Db,
-  id: number,
-  now: number,
-): Promise<Pick<Account, 'id'> | undefined> {
+export function revokeToken(db: Db, id: number, now: number) {
   return db
     .updateTable('tokens')
     .set({ revoked_at: now })

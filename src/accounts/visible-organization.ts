@@ -17,11 +17,7 @@ export interface VisibleOrganization {
  * Finds an organization of which the reader is a member; site admins see all. For everybody else, the result, the query and its
  * duration are the same whether the organization exists or not.
  */
-export async function findVisibleOrganization(
-  db: Db,
-  reader: Reader,
-  ref: OrganizationRef,
-): Promise<VisibleOrganization | undefined> {
+export async function findVisibleOrganization(db: Db, reader: Reader, ref: OrganizationRef) {
   const { account } = reader
   const query = { accountId: account.id, isAdmin: Number(account.siteAdmin) }
   const found =

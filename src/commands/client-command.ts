@@ -90,10 +90,7 @@ export const printing = <A extends unknown[], T>(
   })
 
 /** Returns the client of a server. */
-export async function connect(
-  { url, token, vendor, org }: ClientConfig,
-  signal: AbortSignal,
-): Promise<MigrationsApi> {
+export async function connect({ url, token, vendor, org }: ClientConfig, signal: AbortSignal) {
   // Imported here, so that the help does not load it.
   const { MigrationsApi } = await import('../client/migrations-api.ts')
   const onWait = (seconds: number) => printMessage(`${url} is busy: trying again in ${seconds} s`)

@@ -46,9 +46,7 @@ const exitCodesByClass: readonly [errorClass: new (...args: never[]) => Error, e
   ]
 
 /** Returns the message and exit code for an error that needs no stack trace, or undefined for any other. */
-export function describeKnownError(
-  error: Error,
-): { message: string; exitCode: number } | undefined {
+export function describeKnownError(error: Error) {
   const { message } = error
   for (const [errorClass, exitCode] of exitCodesByClass)
     if (error instanceof errorClass) return { message, exitCode }

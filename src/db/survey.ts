@@ -69,9 +69,7 @@ export async function findSigningKey(database: SurveyedDatabase): Promise<Buffer
 }
 
 /** Lists the processes of a service on PostgreSQL, with the times of their last heartbeats. */
-export async function listProcesses(
-  url: string,
-): Promise<{ id: string; host: string; pid: number; role: string; seenAt: number }[]> {
+export async function listProcesses(url: string) {
   const rows = await postgresRows(url, 'select id, host, pid, role, seen_at from workers')
   return rows.map(({ id, host, pid, role, seen_at }) => ({
     id: String(id),

@@ -115,10 +115,7 @@ export function countAllHeldLocks(db: Db): Promise<number> {
 }
 
 /** Counts the held locks of each migration. Migrations without locks are missing. */
-export async function countHeldLocks(
-  db: Db,
-  migrationIds: readonly number[],
-): Promise<Map<number, number>> {
+export async function countHeldLocks(db: Db, migrationIds: readonly number[]) {
   if (migrationIds.length === 0) return new Map()
   const rows = await db
     .selectFrom('repository_locks')
@@ -147,11 +144,7 @@ export async function releaseLocks(
 }
 
 /** Releases all locks on a repository. Returns its id and the number of released locks; undefined if the name is unknown. */
-export async function releaseLocksOn(
-  db: Db,
-  { owner, name }: RepositoryName,
-  now: number,
-): Promise<{ repositoryId: number; locks: number } | undefined> {
+export async function releaseLocksOn(db: Db, { owner, name }: RepositoryName, now: number) {
   const repository = await db
     .selectFrom('repositories')
     .innerJoin('accounts', 'accounts.id', 'owner_id')

@@ -72,11 +72,7 @@ export interface RetryForecast {
 const CONCURRENT_EXAMINATIONS = 4
 
 /** Predicts the result of a retry by examining each broken repository. */
-export async function forecastRetry(
-  parts: CoverParts,
-  scope: Scope,
-  migration: Migration,
-): Promise<RetryForecast> {
+export async function forecastRetry(parts: CoverParts, scope: Scope, migration: Migration) {
   const { db, source } = parts
   const names = await fullNamesOf(db, migration)
   const uncovered = await uncoveredAmong(parts, scope, names)

@@ -39,11 +39,7 @@ export async function listSummaries(db: Db, scope: Scope, page: Page): Promise<S
 export const MAX_SEARCHED_MIGRATIONS = 50
 
 /** Returns the newest migrations in the scope that contain the repository, newest first. */
-export async function summariesCovering(
-  db: Db,
-  scope: Scope,
-  repositoryId: number,
-): Promise<Summary[]> {
+export async function summariesCovering(db: Db, scope: Scope, repositoryId: number) {
   const rows = await newestRows(db, scope, { offset: 0, limit: MAX_SEARCHED_MIGRATIONS })
   const ids = rows.map(({ id }) => id)
   const found = await migrationsContaining(db, ids, repositoryId)
@@ -53,11 +49,7 @@ export async function summariesCovering(
   )
 }
 
-export async function findSummary(
-  db: Db,
-  { owner }: Scope,
-  id: number,
-): Promise<Summary | undefined> {
+export async function findSummary(db: Db, { owner }: Scope, id: number) {
   const rows = await migrations(db).where('id', '=', id).where('owner_id', '=', owner.id).execute()
   return (await summariesOf(db, rows))[0]
 }

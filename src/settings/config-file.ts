@@ -120,9 +120,7 @@ function findSecrets(settings: ConfigFile['settings']): string[] {
 }
 
 /** Returns a warning if every user of this machine can read secrets in the file. */
-export function exposedFile(
-  file: Pick<ConfigFile, 'path' | 'exposedSecrets'> | undefined,
-): string | undefined {
+export function exposedFile(file: Pick<ConfigFile, 'path' | 'exposedSecrets'> | undefined) {
   if (!file || file.exposedSecrets.length === 0) return undefined
   return `every user of this machine can read ${file.path}, which contains secrets: ${file.exposedSecrets.join(', ')}`
 }
@@ -138,10 +136,7 @@ const LINE = /^([^\s=]+)(?:\s*=\s*|\s+|$)(.*)$/s
 const NAME = /^[\w-]+$/
 
 /** Parses the lines of a file. A line that is not a setting, a comment or empty is a mistake. */
-export function readConfigLines(
-  text: string,
-  path: string,
-): { lines: ConfigLine[]; mistakes: string[] } {
+export function readConfigLines(text: string, path: string) {
   const lines: ConfigLine[] = []
   const mistakes: string[] = []
   // trim() also removes a byte order mark.

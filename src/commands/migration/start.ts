@@ -135,11 +135,7 @@ export function addStartFlags(command: Command): Command {
   return command
 }
 
-export async function startRequest(
-  client: ClientContext,
-  names: string[],
-  options: StartOptions,
-): Promise<StartRequest> {
+export async function startRequest(client: ClientContext, names: string[], options: StartOptions) {
   const needsNames = options[optionName('org_metadata_only')] !== true
   if (options.all ? names.length > 0 : names.length === 0 && needsNames)
     throw new UsageError('no repositories: give OWNER/NAME or OWNER, or --all for all of yours')

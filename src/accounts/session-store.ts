@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import type { Db } from '../db/database.ts'
-import type { Account, Viewer } from './account.ts'
+import type { Account } from './account.ts'
 import { digestOf, isGodwitToken, VIEWER_COLUMNS, viewerFromRow } from './token-store.ts'
 
 const SECRET_BYTES = 32
@@ -59,12 +59,7 @@ export async function openSessionWithoutToken(tx: Db, account: Account, times: S
 
 const randomSecret = (): string => randomBytes(SECRET_BYTES).toString('base64url')
 
-export interface Session {
-  viewer: Viewer & Required<Pick<Viewer, 'session'>>
-  isTokenValid: boolean
-  /** The key of the encrypted token; null unless it is a token of the forge. */
-  tokenKey: string | null
-}
+export type Session = NonNullable<Awaited<ReturnType<typeof findSession>>>
 
 /** Finds a session by its secret. Returns undefined if it has ended, also because its token was revoked. */
 export async function findSession(db: Db, secret: string, now: number) {
@@ -83,6 +78,7 @@ export async function findSession(db: Db, secret: string, now: number) {
     row && {
       viewer: { ...viewerFromRow(row), session: { openedAt: row.opened_at } },
       isTokenValid: row.token_expires_at === null || row.token_expires_at > now,
+      /** The key of the encrypted token; null unless it is a token of the forge. */
       tokenKey: row.token_key,
     }
   )

@@ -7,20 +7,6 @@ import type { Tables } from '../db/tables.ts'
 import type { Account, Viewer } from './account.ts'
 import { accountFromRow } from './account-store.ts'
 
-export interface TokenRecord {
-  id: number
-  login: string
-  name: string
-  isReadOnly: boolean
-  /** The only organization in which it is valid. */
-  organization: string | null
-  createdAt: number
-  expiresAt: number | null
-  lastUsedAt: number | null
-  lastUsedIp: string | null
-  revokedAt: number | null
-}
-
 /** The kinds of tokens that somebody created here: `token` by an operator, `own` by the account itself. */
 const ISSUED_KINDS = ['token', 'own'] as const
 
@@ -124,7 +110,7 @@ export async function findViewerByTokenId(db: Db, tokenId: number, now: number) 
 }
 
 /** Lists the issued tokens of all accounts. Tokens of the forge are managed there, and sessions end by signing out. */
-export async function listTokens(db: Db): Promise<TokenRecord[]> {
+export async function listTokens(db: Db) {
   return (await issuedTokens(db).orderBy('tokens.id').execute()).map(tokenFromRow)
 }
 
@@ -137,13 +123,14 @@ export const issuedTokens = (db: Db) =>
     .select(['accounts.login', 'organizations.login as organization'])
     .where('kind', 'in', ISSUED_KINDS)
 
-type TokenRow = InferResult<ReturnType<typeof issuedTokens>>[number]
+export type TokenRecord = ReturnType<typeof tokenFromRow>
 
-export const tokenFromRow = (row: TokenRow): TokenRecord => ({
+export const tokenFromRow = (row: InferResult<ReturnType<typeof issuedTokens>>[number]) => ({
   id: row.id,
   login: row.login,
   name: row.name,
   isReadOnly: row.read_only === 1,
+  /** The only organization in which it is valid. */
   organization: row.organization,
   createdAt: row.created_at,
   expiresAt: row.expires_at,

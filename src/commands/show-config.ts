@@ -32,16 +32,8 @@ export function configCommand(program: Command, about: string): void {
     })
 }
 
-interface ShownSetting extends ReturnType<typeof namesOf> {
-  /** Null if it is not set. */
-  value: string | null
-  from: SettingOrigin['from'] | null
-  /** `FILE:LINE`, if it comes from a file. */
-  at: string | null
-}
-
-/** Lists all settings with their values and origins, without secrets. */
-export function shownSettings(config: Config, client: ClientOrigins): ShownSetting[] {
+/** Lists all settings with their values and origins, without secrets. `at` is `FILE:LINE`. */
+export function shownSettings(config: Config, client: ClientOrigins) {
   return allNames.map((name) => {
     const origin =
       name in client ? client[name as keyof ClientOrigins] : config.origins[name as OptionName]

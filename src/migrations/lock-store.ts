@@ -1,17 +1,11 @@
+import type { InferResult } from 'kysely'
 import { nameKey, type Viewer } from '../accounts/account.ts'
 import { countRows, type Db } from '../db/database.ts'
 import { statementBatches } from '../db/statement-batches.ts'
 import { nextTurn } from '../lib/turns.ts'
 import type { RepositoryName } from '../sources/source.ts'
 
-export interface HeldLock extends RepositoryName {
-  repositoryId: number
-  migrationId: number
-  /** The owner of the migration. */
-  holder: string
-  lockedAt: number
-  expiresAt: number
-}
+export type HeldLock = InferResult<ReturnType<typeof selectLocks>>[number]
 
 export async function insertLocks(
   tx: Db,
@@ -40,13 +34,10 @@ export async function heldLocks(db: Db, migrationId: number): Promise<HeldLock[]
   return selectHeld(db).where('migration_id', '=', migrationId).orderBy('repository_id').execute()
 }
 
-export interface RecordedLock extends HeldLock {
-  /** When it was released; the lock may still be set at the source. */
-  releasedAt: number | null
-}
+export type RecordedLock = Awaited<ReturnType<typeof recordedLocks>>[number]
 
-/** Returns all locks that are held, or may still be set at the source. */
-export async function recordedLocks(db: Db): Promise<RecordedLock[]> {
+/** Returns all locks that are held, or were released and may still be set at the source. */
+export async function recordedLocks(db: Db) {
   return selectLocks(db)
     .select('released_at as releasedAt')
     .orderBy('repository_id')
@@ -96,6 +87,7 @@ export async function locksOnOwn(db: Db, { account }: Viewer): Promise<HeldLock[
 /** More than a page can show. */
 const MAX_OWN = 1000
 
+/** `holder` is the owner of the migration. */
 function selectLocks(db: Db) {
   return db
     .selectFrom('repository_locks')

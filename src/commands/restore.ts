@@ -1,7 +1,5 @@
-import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import type { Command } from 'commander'
-import { createGit } from '../git/git.ts'
 import { type Restored, type RestoreEvent, restoreArchive } from '../importer/restore-archive.ts'
 import { withWriteContext } from '../lib/disk-errors.ts'
 import { formatRecordCount } from '../lib/losses.ts'
@@ -12,7 +10,7 @@ import type { Config } from '../settings/config.ts'
 import { archiveOpener } from './archive-file.ts'
 import { addCommand, print, printJson, readCommandConfig } from './command-line.ts'
 import { runUntilStopped } from './stop-signal.ts'
-import { temporaryDirectory } from './temporary-directory.ts'
+import { temporaryGit } from './temporary-directory.ts'
 
 interface RestoreOptions {
   into: string
@@ -93,14 +91,14 @@ interface Restore {
 }
 
 async function runRestore(
-  { git: program, searchPath }: Config,
+  config: Config,
   { file, options, report }: Restore,
   signal: AbortSignal,
 ): Promise<void> {
   if (file === '-')
     throw new UsageError('restore reads the archive twice: give a file, not standard input')
-  await using home = await temporaryDirectory(join(tmpdir(), 'godwit-restore-'))
-  const git = createGit({ program, searchPath, home: home.path })
+  await using temporary = await temporaryGit(config, 'restore')
+  const { git } = temporary
   const open = await archiveOpener(file)
   const into = resolve(options.into)
   let warnings = 0

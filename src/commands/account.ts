@@ -18,16 +18,8 @@ import { withDatabase } from '../service/open-database.ts'
 import type { Config } from '../settings/config.ts'
 import { byteLimit } from '../settings/config-values.ts'
 import { changeDatabase } from './change-database.ts'
-import {
-  addCommand,
-  addSettings,
-  configAsDataOwner,
-  type JsonOption,
-  parsed,
-  printResult,
-  type Table,
-  withExamples,
-} from './command-line.ts'
+import { addCommand, addSettings, configAsDataOwner, parsed, withExamples } from './command-line.ts'
+import { type JsonOption, printResult, type Table } from './print.ts'
 
 export function accountCommands(program: Command, about: string): void {
   const account = program.command('account').description(about)

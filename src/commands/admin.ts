@@ -3,8 +3,9 @@ import type { ServiceResponse } from '../client/responses.ts'
 import { isFullName } from '../lib/names.ts'
 import { UsageError } from '../lib/user-error.ts'
 import { clientCommandsOf, printing, startOnce, withClient } from './client-command.ts'
-import { formatTime, printResult, type Table, withExamples } from './command-line.ts'
+import { withExamples } from './command-line.ts'
 import { tokenRows } from './format-tokens.ts'
+import { formatTime, printResult, type Table } from './print.ts'
 
 /** Adds the commands for a site admin: they act on the migrations, locks and tokens of every account. */
 export function adminCommands(program: Command, about: string): void {

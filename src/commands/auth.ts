@@ -18,13 +18,8 @@ import {
 } from '../settings/user-servers.ts'
 import { writeFileAtomically } from './atomic-file.ts'
 import { connect } from './client-command.ts'
-import {
-  addSetting,
-  configFileOf,
-  printMessage,
-  printResult,
-  withExamples,
-} from './command-line.ts'
+import { addSetting, configFileOf, withExamples } from './command-line.ts'
+import { printMessage, printResult } from './print.ts'
 import { runUntilStopped } from './stop-signal.ts'
 
 interface Options {

@@ -4,16 +4,8 @@ import { VERSION } from '../service/version.ts'
 import { type ClientConfig, type ClientFlags, readClientConfig } from '../settings/client-config.ts'
 import { clientOptions } from '../settings/settings.ts'
 import { readUserServers } from '../settings/user-servers.ts'
-import {
-  addSetting,
-  configFileOf,
-  idArgument,
-  type JsonOption,
-  printMessage,
-  printResult,
-  type Table,
-  withExamples,
-} from './command-line.ts'
+import { addSetting, configFileOf, idArgument, withExamples } from './command-line.ts'
+import { type JsonOption, printMessage, printResult, type Table } from './print.ts'
 import { runUntilStopped } from './stop-signal.ts'
 
 /** What the action of a client command gets. */

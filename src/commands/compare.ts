@@ -15,14 +15,8 @@ import { readForgeToken } from '../sources/forge/forge-token.ts'
 import { type Host, openHost } from '../sources/forge/open-host.ts'
 import { archiveOpener, readPeople } from './archive-file.ts'
 import { requireWritableDirectory, writeFileAtomically } from './atomic-file.ts'
-import {
-  addSettings,
-  print,
-  printJson,
-  printTable,
-  readCommandConfig,
-  withExamples,
-} from './command-line.ts'
+import { addSettings, readCommandConfig, withExamples } from './command-line.ts'
+import { print, printJson, printTable } from './print.ts'
 import { runUntilStopped } from './stop-signal.ts'
 import { temporaryGit } from './temporary-directory.ts'
 import { progressLine } from './terminal.ts'

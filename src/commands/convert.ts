@@ -18,14 +18,8 @@ import { invalidNameReason } from '../lib/names.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { VERSION } from '../service/version.ts'
 import { archiveOpener, readPeople } from './archive-file.ts'
-import {
-  addSettings,
-  print,
-  printJson,
-  printLosses,
-  readCommandConfig,
-  withExamples,
-} from './command-line.ts'
+import { addSettings, readCommandConfig, withExamples } from './command-line.ts'
+import { print, printJson, printLosses } from './print.ts'
 import { runUntilStopped } from './stop-signal.ts'
 import { temporaryGit } from './temporary-directory.ts'
 import { progressLine } from './terminal.ts'

@@ -15,16 +15,8 @@ import { switchUserToOwnerOf } from '../service/data-owner.ts'
 import { openDatabase } from '../service/open-database.ts'
 import type { Config } from '../settings/config.ts'
 import { bucketAddress, path, postgresAddress } from '../settings/config-values.ts'
-import {
-  addCommand,
-  isoTime,
-  parsed,
-  print,
-  printJson,
-  printMessage,
-  printTable,
-  readServiceConfig,
-} from './command-line.ts'
+import { addCommand, parsed, readServiceConfig } from './command-line.ts'
+import { isoTime, print, printJson, printMessage, printTable } from './print.ts'
 import { runUntilStopped } from './stop-signal.ts'
 import { progressLine } from './terminal.ts'
 

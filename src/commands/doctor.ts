@@ -3,8 +3,9 @@ import { formatCount } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { EXIT } from '../lib/user-error.ts'
 import { switchUserToOwnerOf } from '../service/data-owner.ts'
-import { addCommand, printPainted, printResult, readCommandConfig } from './command-line.ts'
+import { addCommand, readCommandConfig } from './command-line.ts'
 import { type CheckResult, passed } from './doctor/check-result.ts'
+import { printPainted, printResult } from './print.ts'
 import { paint } from './terminal.ts'
 
 export function doctorCommand(program: Command, about: string): void {

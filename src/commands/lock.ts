@@ -10,14 +10,8 @@ import { dataPathsOf, openSource } from '../service/data-paths.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { requireGit, requireRepositories } from '../service/requirements.ts'
 import { COMMAND_LINE } from './change-database.ts'
-import {
-  addCommand,
-  configAsDataOwner,
-  formatTime,
-  isoTime,
-  printResult,
-  withExamples,
-} from './command-line.ts'
+import { addCommand, configAsDataOwner, withExamples } from './command-line.ts'
+import { formatTime, isoTime, printResult } from './print.ts'
 
 export function lockCommands(program: Command, about: string): void {
   const lock = withExamples(

@@ -13,16 +13,8 @@ import { withDatabase } from '../service/open-database.ts'
 import type { Config } from '../settings/config.ts'
 import { aboutAccount, requireAccount } from './account.ts'
 import { changeDatabase } from './change-database.ts'
-import {
-  addCommand,
-  addSettings,
-  configAsDataOwner,
-  type JsonOption,
-  printMessage,
-  printResult,
-  type Table,
-  withExamples,
-} from './command-line.ts'
+import { addCommand, addSettings, configAsDataOwner, withExamples } from './command-line.ts'
+import { type JsonOption, printMessage, printResult, type Table } from './print.ts'
 
 export function memberCommands(program: Command, about: string): void {
   const member = program.command('member').description(about)

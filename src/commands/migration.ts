@@ -9,15 +9,7 @@ import {
   printing,
   withClient,
 } from './client-command.ts'
-import {
-  print,
-  printJson,
-  printLosses,
-  printMessage,
-  printResult,
-  printTable,
-  withExamples,
-} from './command-line.ts'
+import { withExamples } from './command-line.ts'
 import { tokenRows } from './format-tokens.ts'
 import { downloadCommand } from './migration/download.ts'
 import {
@@ -28,6 +20,7 @@ import {
 } from './migration/format-migration.ts'
 import { retryCommand, startCommand } from './migration/start.ts'
 import { watchCommand } from './migration/watch.ts'
+import { print, printJson, printLosses, printMessage, printResult, printTable } from './print.ts'
 
 /** Adds the commands that manage migrations on any server of this API. */
 export function migrationCommands(program: Command, about: string): void {

@@ -2,7 +2,8 @@ import { Command } from 'commander'
 import { exitCodes } from '../lib/user-error.ts'
 import { VERSION } from '../service/version.ts'
 import { STANDARD_CONFIG_FILE } from '../settings/config-file.ts'
-import { printResult, withExamples, withoutSettings } from './command-line.ts'
+import { withExamples, withoutSettings } from './command-line.ts'
+import { printResult } from './print.ts'
 import { paint } from './terminal.ts'
 
 /** The commands by help group, in the order of the help, and what each does. */

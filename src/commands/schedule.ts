@@ -15,15 +15,7 @@ import {
   startOnce,
   withClient,
 } from './client-command.ts'
-import {
-  formatTime,
-  parsed,
-  parseId,
-  printResult,
-  printTable,
-  type Table,
-  withExamples,
-} from './command-line.ts'
+import { parsed, parseId, withExamples } from './command-line.ts'
 import { formatName, formatStartFlags, withNames } from './migration/format-migration.ts'
 import {
   addStartArguments,
@@ -33,6 +25,7 @@ import {
   startSettings,
 } from './migration/start.ts'
 import { watchUntilEnd } from './migration/watch.ts'
+import { formatTime, printResult, printTable, type Table } from './print.ts'
 
 interface TimingOptions {
   every?: 'day' | 'week'

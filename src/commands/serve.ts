@@ -3,7 +3,8 @@ import type { Command } from 'commander'
 import { type Log, openLog } from '../service/log.ts'
 import type { Service } from '../service/service.ts'
 import type { Config } from '../settings/config.ts'
-import { addCommand, outputFailure, print, readServiceConfig } from './command-line.ts'
+import { addCommand, readServiceConfig } from './command-line.ts'
+import { outputFailure, print } from './print.ts'
 import { untilStopSignal } from './stop-signal.ts'
 
 export function serveCommand(program: Command, about: string): void {

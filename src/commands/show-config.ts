@@ -11,7 +11,8 @@ import {
   type SettingOrigin,
 } from '../settings/setting-names.ts'
 import { readUserServers } from '../settings/user-servers.ts'
-import { addCommand, configFileOf, print, printJson, readCommandConfig } from './command-line.ts'
+import { addCommand, configFileOf, readCommandConfig } from './command-line.ts'
+import { print, printJson } from './print.ts'
 
 export function configCommand(program: Command, about: string): void {
   addCommand(

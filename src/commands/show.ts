@@ -13,15 +13,8 @@ import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError } from '../lib/user-error.ts'
 import type { Config } from '../settings/config.ts'
 import { archiveOpener } from './archive-file.ts'
-import {
-  addCommand,
-  print,
-  printJson,
-  printLosses,
-  printMessage,
-  printTable,
-  readCommandConfig,
-} from './command-line.ts'
+import { addCommand, readCommandConfig } from './command-line.ts'
+import { print, printJson, printLosses, printMessage, printTable } from './print.ts'
 import { runUntilStopped } from './stop-signal.ts'
 import { temporaryGit } from './temporary-directory.ts'
 

@@ -11,7 +11,8 @@ import { dataPathsOf, openSource } from '../service/data-paths.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { openForge, withForge } from '../service/open-forge.ts'
 import { requireGit, requireRepositories } from '../service/requirements.ts'
-import { addCommand, configAsDataOwner, printMessage, printResult } from './command-line.ts'
+import { addCommand, configAsDataOwner } from './command-line.ts'
+import { printMessage, printResult } from './print.ts'
 
 export function syncCommand(program: Command, about: string): void {
   const command = addCommand(

@@ -15,17 +15,9 @@ import { withDatabase } from '../service/open-database.ts'
 import { durationOrZero } from '../settings/config-values.ts'
 import { aboutAccount, requireAccount } from './account.ts'
 import { COMMAND_LINE, changeDatabase } from './change-database.ts'
-import {
-  addCommand,
-  configAsDataOwner,
-  idArgument,
-  isoTime,
-  parsed,
-  printAndFlush,
-  printResult,
-  withExamples,
-} from './command-line.ts'
+import { addCommand, configAsDataOwner, idArgument, parsed, withExamples } from './command-line.ts'
 import { tokenRows } from './format-tokens.ts'
+import { isoTime, printAndFlush, printResult } from './print.ts'
 
 export function tokenCommands(program: Command, about: string): void {
   const token = program.command('token').description(about)

@@ -2,7 +2,8 @@ import type { Command } from 'commander'
 import { UsageError } from '../lib/user-error.ts'
 import { openLog } from '../service/log.ts'
 import { requireRepositories } from '../service/requirements.ts'
-import { addCommand, outputFailure, print, readServiceConfig } from './command-line.ts'
+import { addCommand, readServiceConfig } from './command-line.ts'
+import { outputFailure, print } from './print.ts'
 import { untilStopSignal } from './stop-signal.ts'
 
 export function workCommand(program: Command, about: string): void {

@@ -14,7 +14,7 @@ import {
   startOnce,
   withClient,
 } from '../client-command.ts'
-import { printMessage, printResult } from '../command-line.ts'
+import { printMessage, printResult } from '../print.ts'
 import { forecastRows, formatForecast } from './format-migration.ts'
 import { watchUntilEnd } from './watch.ts'
 

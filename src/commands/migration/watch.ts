@@ -9,7 +9,7 @@ import { shortReason } from '../../lib/short-reason.ts'
 import { escapeForTerminal, oneLine } from '../../lib/terminal-text.ts'
 import { UserError } from '../../lib/user-error.ts'
 import { type ClientCommands, type ClientContext, orgFlag, withClient } from '../client-command.ts'
-import { printJsonLine } from '../command-line.ts'
+import { printJsonLine } from '../print.ts'
 import { paint, paintState, progressLine } from '../terminal.ts'
 import { requireCompleteExport } from './partial-export.ts'
 

@@ -59,7 +59,7 @@ type AddCommand = (program: Command, about: string) => void
 /** Imports the module of each command, so that only the requested one is loaded. */
 const loaders: Record<CommandName, () => Promise<AddCommand>> = {
   serve: async () => (await import('./serve.ts')).serveCommand,
-  work: async () => (await import('./work.ts')).workCommand,
+  work: async () => (await import('./serve.ts')).workCommand,
   sync: async () => (await import('./sync.ts')).syncCommand,
   account: async () => (await import('./account.ts')).accountCommands,
   member: async () => (await import('./member.ts')).memberCommands,

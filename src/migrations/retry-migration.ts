@@ -63,11 +63,7 @@ export interface BrokenRepository {
   isChanged: boolean | null
 }
 
-export interface RetryForecast {
-  broken: BrokenRepository[]
-  /** Whether no broken repository has changed. Then a retry would end in the same way. */
-  isUnchanged: boolean
-}
+export type RetryForecast = Awaited<ReturnType<typeof forecastRetry>>
 
 const CONCURRENT_EXAMINATIONS = 4
 
@@ -92,6 +88,7 @@ export async function forecastRetry(parts: CoverParts, scope: Scope, migration: 
       isChanged,
     }
   })
+  // If no broken repository has changed, a retry would end in the same way.
   const isUnchanged = broken.length > 0 && broken.every((each) => each.isChanged === false)
   return { broken, isUnchanged }
 }

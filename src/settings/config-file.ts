@@ -32,9 +32,9 @@ export function findConfigFile(
   const path = resolve(named ?? defaultFile)
   const from = flag !== undefined ? 'flag' : named === undefined ? 'default' : 'environment'
   try {
-    const { text, isWorldReadable } = readWithMode(path)
+    const { text, mode } = readWithMode(path)
     const { settings, mistakes } = parseSettings(text, path)
-    const exposedSecrets = isWorldReadable ? findSecrets(settings) : []
+    const exposedSecrets = (mode & 0o004) !== 0 ? findSecrets(settings) : []
     return { path, from, settings, mistakes, isDenied: false, exposedSecrets }
   } catch (error) {
     if (named !== undefined)
@@ -57,11 +57,11 @@ function describeReadError(error: unknown, path: string): string {
   return (error as Error).message
 }
 
-function readWithMode(path: string): { text: string; isWorldReadable: boolean } {
+/** Reads a file and the permissions that it has at that moment. */
+export function readWithMode(path: string): { text: string; mode: number } {
   const file = openSync(path, 'r')
   try {
-    const { mode } = fstatSync(file)
-    return { text: readFileSync(file, 'utf8'), isWorldReadable: (mode & 0o004) !== 0 }
+    return { text: readFileSync(file, 'utf8'), mode: fstatSync(file).mode }
   } finally {
     closeSync(file)
   }

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import type { Db } from '../db/database.ts'
 import type { Account } from './account.ts'
-import { digestOf, isGodwitToken, VIEWER_COLUMNS, viewerFromRow } from './token-store.ts'
+import { digestOf, isGodwitToken, selectViewers, viewerFromRow } from './token-store.ts'
 
 const SECRET_BYTES = 32
 
@@ -63,13 +63,10 @@ export type Session = NonNullable<Awaited<ReturnType<typeof findSession>>>
 
 /** Finds a session by its secret. Returns undefined if it has ended, also because its token was revoked. */
 export async function findSession(db: Db, secret: string, now: number) {
-  const row = await db
-    .selectFrom('sessions')
-    .innerJoin('tokens', 'tokens.id', 'sessions.token_id')
-    .innerJoin('accounts', 'accounts.id', 'tokens.account_id')
-    .select([...VIEWER_COLUMNS, 'tokens.expires_at as token_expires_at', 'token_key'])
+  const row = await selectViewers(db)
+    .innerJoin('sessions', 'sessions.token_id', 'tokens.id')
+    .select(['tokens.expires_at as token_expires_at', 'token_key'])
     .select('sessions.created_at as opened_at')
-    .selectAll('accounts')
     .where('sessions.digest', '=', digestOf(secret))
     .where('sessions.expires_at', '>', now)
     .where('tokens.revoked_at', 'is', null)

@@ -42,20 +42,17 @@ export async function addToken(
   return token
 }
 
-/** The columns of a token that `viewerFromRow` needs, in addition to those of its account. */
-export const VIEWER_COLUMNS = [
-  'tokens.id as token_id',
-  'tokens.read_only',
-  'tokens.organization_id',
-] as const
+/** Selects tokens with their accounts, for `viewerFromRow`. */
+export const selectViewers = (db: Db) =>
+  db
+    .selectFrom('tokens')
+    .innerJoin('accounts', 'accounts.id', 'tokens.account_id')
+    .select(['tokens.id as token_id', 'tokens.read_only', 'tokens.organization_id'])
+    .selectAll('accounts')
 
-export const viewerFromRow = (
-  row: Parameters<typeof accountFromRow>[0] & {
-    token_id: number
-    read_only: number
-    organization_id: number | null
-  },
-): Viewer => ({
+type ViewerRow = InferResult<ReturnType<typeof selectViewers>>[number]
+
+export const viewerFromRow = (row: ViewerRow): Viewer => ({
   account: accountFromRow(row),
   tokenId: row.token_id,
   ...(row.read_only === 1 && { isReadOnly: true }),
@@ -65,11 +62,8 @@ export const viewerFromRow = (
 /** Finds a token that is not revoked. It may have expired. */
 export const findTokenByDigest = prepared(
   (db, { digest }: { digest: string }) =>
-    db
-      .selectFrom('tokens')
-      .innerJoin('accounts', 'accounts.id', 'tokens.account_id')
-      .select([...VIEWER_COLUMNS, 'expires_at'])
-      .selectAll('accounts')
+    selectViewers(db)
+      .select('expires_at')
       .where('digest', '=', digest)
       .where('revoked_at', 'is', null),
   ([row]) =>
@@ -98,14 +92,8 @@ export function isUsableById(now: number): Expression<SqlBool> {
 
 /** Returns the viewer of a token, or undefined unless the token `isUsableById`. */
 export async function findViewerByTokenId(db: Db, tokenId: number, now: number) {
-  const row = await db
-    .selectFrom('tokens')
-    .innerJoin('accounts', 'accounts.id', 'tokens.account_id')
-    .select(VIEWER_COLUMNS)
-    .selectAll('accounts')
-    .where('tokens.id', '=', tokenId)
-    .where(isUsableById(now))
-    .executeTakeFirst()
+  const found = selectViewers(db).where('tokens.id', '=', tokenId).where(isUsableById(now))
+  const row = await found.executeTakeFirst()
   return row && viewerFromRow(row)
 }
 

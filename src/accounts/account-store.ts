@@ -19,10 +19,7 @@ export async function findAccount(db: Db, login: string): Promise<Account | unde
 }
 
 /** Returns a map from id to account. It does not contain unknown ids. */
-export async function findAccountsById(
-  db: Db,
-  ids: readonly number[],
-): Promise<Map<number, Account>> {
+export async function findAccountsById(db: Db, ids: readonly number[]) {
   const rows = await selectInBatches([...new Set(ids)], (batch) =>
     db.selectFrom('accounts').selectAll().where('id', 'in', batch),
   )
@@ -30,10 +27,7 @@ export async function findAccountsById(
 }
 
 /** Returns a function that maps a login in any case to its stored spelling, for these `logins`, or for all accounts by default. */
-export async function readLoginSpellings(
-  db: Db,
-  logins?: readonly string[],
-): Promise<(login: string) => string | undefined> {
+export async function readLoginSpellings(db: Db, logins?: readonly string[]) {
   const query = db.selectFrom('accounts').select(['login_key', 'login'])
   const rows = logins
     ? await selectInBatches([...new Set(logins.map(nameKey))], (batch) =>
@@ -41,7 +35,7 @@ export async function readLoginSpellings(
       )
     : await query.execute()
   const spellings = new Map(rows.map((row) => [row.login_key, row.login]))
-  return (login) => spellings.get(nameKey(login))
+  return (login: string) => spellings.get(nameKey(login))
 }
 
 /**
@@ -73,11 +67,7 @@ export async function ensureAccount(
  * Returns the organization with this login. Creates it if there is no such account. If the account is a user that was never used,
  * makes it an organization. Returns undefined if a person has used the account. Must be called in a transaction.
  */
-export async function ensureOrganization(
-  tx: Db,
-  login: string,
-  now: number,
-): Promise<Account | undefined> {
+export async function ensureOrganization(tx: Db, login: string, now: number) {
   const account =
     (await findAccount(tx, login)) ?? (await ensureAccount(tx, login, now, 'Organization'))
   if (account.type === 'Organization') return account
@@ -87,7 +77,7 @@ export async function ensureOrganization(
     .set({ type: 'Organization' })
     .where('id', '=', account.id)
     .execute()
-  return { ...account, type: 'Organization' }
+  return { ...account, type: 'Organization' as const }
 }
 
 /** Returns whether nobody ever signed in, started a migration or configured anything with the account. It may own repositories. */
@@ -126,12 +116,7 @@ export interface AccountChange {
 }
 
 /** Updates an account. Creates it first if it does not exist. Requires a transaction. */
-export async function upsertAccount(
-  tx: Db,
-  login: string,
-  change: AccountChange,
-  now: number,
-): Promise<Account> {
+export async function upsertAccount(tx: Db, login: string, change: AccountChange, now: number) {
   const account = (await findAccount(tx, login)) ?? (await ensureAccount(tx, login, now))
   const changed = { ...account, ...change }
   await tx

@@ -60,11 +60,7 @@ export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
     await onExpired?.(viewer, ip)
   }
 
-  async function findViewer(
-    token: string,
-    ip: string,
-    mayCheckNew: MayCheckNew,
-  ): Promise<Viewer | undefined> {
+  async function findViewer(token: string, ip: string, mayCheckNew: MayCheckNew) {
     const issuer = mayBeForgeToken(token) ? forge : undefined
     if (!issuer && !isGodwitToken(token)) return undefined
     const findStored = async () => {

@@ -18,10 +18,7 @@ type AccountRow = Row<'accounts'>
  * Finds or creates the account of a person of the forge, or returns the reason why the person may not have one. A renamed person
  * keeps the account; a person who registered the former login of another gets a new account. Requires a transaction.
  */
-export async function accountOfForgeUser(
-  tx: Db,
-  user: ForgeOwner,
-): Promise<Account | { refusal: string }> {
+export async function accountOfForgeUser(tx: Db, user: ForgeOwner) {
   const { id, login, createdAt } = user
   const named = await withLogin(tx, login)
   if (named && !belongsToAnotherOwner(named, id) && named.type !== 'User')
@@ -42,10 +39,7 @@ export async function accountOfForgeUser(
  * Finds or creates the account of an organization of the forge. A renamed organization keeps its account; an organization with the
  * login of a former one gets a new account. Returns undefined if the login belongs to a person here. Requires a transaction.
  */
-export async function accountOfForgeOrganization(
-  tx: Db,
-  organization: ForgeOwner,
-): Promise<Account | undefined> {
+export async function accountOfForgeOrganization(tx: Db, organization: ForgeOwner) {
   const { id, login, createdAt } = organization
   const named = await withLogin(tx, login)
   // Decided before `moveToLogin`, which must not rename anything for a refused login.
@@ -59,10 +53,7 @@ export async function accountOfForgeOrganization(
 }
 
 /** Renames an account whose login now belongs to another owner on the forge, and deletes the memberships that the forge granted. */
-export async function giveUpLogin(
-  tx: Db,
-  { id, login }: Pick<Account, 'id' | 'login'>,
-): Promise<void> {
+export async function giveUpLogin(tx: Db, { id, login }: Pick<Account, 'id' | 'login'>) {
   const account = await withLogin(tx, login)
   if (account?.id !== id) return
   await rename(tx, account, `${login}--${account.forge_id}`)
@@ -80,11 +71,7 @@ const belongsToAnotherOwner = ({ forge_id }: AccountRow, id: number): boolean =>
  * Makes the login available to this forge owner, and renames the owner's account to it if there is one. `named` is the account that
  * has the login now.
  */
-async function moveToLogin(
-  tx: Db,
-  { id, login }: ForgeOwner,
-  named: AccountRow | undefined,
-): Promise<void> {
+async function moveToLogin(tx: Db, { id, login }: ForgeOwner, named: AccountRow | undefined) {
   const own = await withForgeId(tx, id)
   const mayTakeLogin = !named || belongsToAnotherOwner(named, id)
   if (named && mayTakeLogin) await giveUpLogin(tx, named)

@@ -110,10 +110,7 @@ export function forgeSignIn(parts: ForgeSignInParts): ForgeSignIn {
   }
 }
 
-async function findOrCreateAccount(
-  { db, warn }: ForgeSignInParts,
-  user: ForgeOwner,
-): Promise<Account | undefined> {
+async function findOrCreateAccount({ db, warn }: ForgeSignInParts, user: ForgeOwner) {
   const found = await db.transaction().execute((tx) => accountOfForgeUser(tx, user))
   if ('id' in found) return found
   warn(`${user.login} cannot sign in with a token of the forge: ${found.refusal}`)

@@ -25,10 +25,7 @@ export async function listMemberships(db: Db, organization?: Account): Promise<M
 }
 
 /** Returns the members of each organization by its id. */
-export async function membersOf(
-  db: Db,
-  organizations: readonly Account[],
-): Promise<Map<number, Member[]>> {
+export async function membersOf(db: Db, organizations: readonly Account[]) {
   const members = new Map<number, Member[]>()
   for (const organization of organizations) {
     members.set(organization.id, mergeOrigins(await listMemberships(db, organization), 'member'))
@@ -121,10 +118,7 @@ export async function removeMemberships(
 }
 
 /** Returns the organizations with members of that origin. */
-export async function organizationsWithMembers(
-  db: Db,
-  origin: MembershipOrigin,
-): Promise<{ id: number; login: string }[]> {
+export async function organizationsWithMembers(db: Db, origin: MembershipOrigin) {
   return db
     .selectFrom('accounts')
     .select(['id', 'login'])

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import type { Db } from '../db/database.ts'
-import type { Account, Viewer } from './account.ts'
-import { digestOf, isGodwitToken, VIEWER_COLUMNS, viewerFromRow } from './token-store.ts'
+import type { Account } from './account.ts'
+import { digestOf, isGodwitToken, selectViewers, viewerFromRow } from './token-store.ts'
 
 const SECRET_BYTES = 32
 
@@ -40,11 +40,7 @@ export async function openSession(
  * Opens a session for an account that a provider or a proxy has authenticated. A new token stands for the session, so that clone tokens
  * and streams end with it. Nobody knows the token, so it cannot be used for anything else. Requires a transaction.
  */
-export async function openSessionWithoutToken(
-  tx: Db,
-  account: Account,
-  times: SessionTimes,
-): Promise<{ tokenId: number; secret: string }> {
+export async function openSessionWithoutToken(tx: Db, account: Account, times: SessionTimes) {
   const { now, ttlMs } = times
   const { id: tokenId } = await tx
     .insertInto('tokens')
@@ -63,26 +59,14 @@ export async function openSessionWithoutToken(
 
 const randomSecret = (): string => randomBytes(SECRET_BYTES).toString('base64url')
 
-export interface Session {
-  viewer: Viewer & Required<Pick<Viewer, 'session'>>
-  isTokenValid: boolean
-  /** The key of the encrypted token; null unless it is a token of the forge. */
-  tokenKey: string | null
-}
+export type Session = NonNullable<Awaited<ReturnType<typeof findSession>>>
 
 /** Finds a session by its secret. Returns undefined if it has ended, also because its token was revoked. */
-export async function findSession(
-  db: Db,
-  secret: string,
-  now: number,
-): Promise<Session | undefined> {
-  const row = await db
-    .selectFrom('sessions')
-    .innerJoin('tokens', 'tokens.id', 'sessions.token_id')
-    .innerJoin('accounts', 'accounts.id', 'tokens.account_id')
-    .select([...VIEWER_COLUMNS, 'tokens.expires_at as token_expires_at', 'token_key'])
+export async function findSession(db: Db, secret: string, now: number) {
+  const row = await selectViewers(db)
+    .innerJoin('sessions', 'sessions.token_id', 'tokens.id')
+    .select(['tokens.expires_at as token_expires_at', 'token_key'])
     .select('sessions.created_at as opened_at')
-    .selectAll('accounts')
     .where('sessions.digest', '=', digestOf(secret))
     .where('sessions.expires_at', '>', now)
     .where('tokens.revoked_at', 'is', null)
@@ -91,6 +75,7 @@ export async function findSession(
     row && {
       viewer: { ...viewerFromRow(row), session: { openedAt: row.opened_at } },
       isTokenValid: row.token_expires_at === null || row.token_expires_at > now,
+      /** The key of the encrypted token; null unless it is a token of the forge. */
       tokenKey: row.token_key,
     }
   )

@@ -7,20 +7,6 @@ import type { Tables } from '../db/tables.ts'
 import type { Account, Viewer } from './account.ts'
 import { accountFromRow } from './account-store.ts'
 
-export interface TokenRecord {
-  id: number
-  login: string
-  name: string
-  isReadOnly: boolean
-  /** The only organization in which it is valid. */
-  organization: string | null
-  createdAt: number
-  expiresAt: number | null
-  lastUsedAt: number | null
-  lastUsedIp: string | null
-  revokedAt: number | null
-}
-
 /** The kinds of tokens that somebody created here: `token` by an operator, `own` by the account itself. */
 const ISSUED_KINDS = ['token', 'own'] as const
 
@@ -56,20 +42,17 @@ export async function addToken(
   return token
 }
 
-/** The columns of a token that `viewerFromRow` needs, in addition to those of its account. */
-export const VIEWER_COLUMNS = [
-  'tokens.id as token_id',
-  'tokens.read_only',
-  'tokens.organization_id',
-] as const
+/** Selects tokens with their accounts, for `viewerFromRow`. */
+export const selectViewers = (db: Db) =>
+  db
+    .selectFrom('tokens')
+    .innerJoin('accounts', 'accounts.id', 'tokens.account_id')
+    .select(['tokens.id as token_id', 'tokens.read_only', 'tokens.organization_id'])
+    .selectAll('accounts')
 
-export const viewerFromRow = (
-  row: Parameters<typeof accountFromRow>[0] & {
-    token_id: number
-    read_only: number
-    organization_id: number | null
-  },
-): Viewer => ({
+type ViewerRow = InferResult<ReturnType<typeof selectViewers>>[number]
+
+export const viewerFromRow = (row: ViewerRow): Viewer => ({
   account: accountFromRow(row),
   tokenId: row.token_id,
   ...(row.read_only === 1 && { isReadOnly: true }),
@@ -79,11 +62,8 @@ export const viewerFromRow = (
 /** Finds a token that is not revoked. It may have expired. */
 export const findTokenByDigest = prepared(
   (db, { digest }: { digest: string }) =>
-    db
-      .selectFrom('tokens')
-      .innerJoin('accounts', 'accounts.id', 'tokens.account_id')
-      .select([...VIEWER_COLUMNS, 'expires_at'])
-      .selectAll('accounts')
+    selectViewers(db)
+      .select('expires_at')
       .where('digest', '=', digest)
       .where('revoked_at', 'is', null),
   ([row]) =>
@@ -111,24 +91,14 @@ export function isUsableById(now: number): Expression<SqlBool> {
 }
 
 /** Returns the viewer of a token, or undefined unless the token `isUsableById`. */
-export async function findViewerByTokenId(
-  db: Db,
-  tokenId: number,
-  now: number,
-): Promise<Viewer | undefined> {
-  const row = await db
-    .selectFrom('tokens')
-    .innerJoin('accounts', 'accounts.id', 'tokens.account_id')
-    .select(VIEWER_COLUMNS)
-    .selectAll('accounts')
-    .where('tokens.id', '=', tokenId)
-    .where(isUsableById(now))
-    .executeTakeFirst()
+export async function findViewerByTokenId(db: Db, tokenId: number, now: number) {
+  const found = selectViewers(db).where('tokens.id', '=', tokenId).where(isUsableById(now))
+  const row = await found.executeTakeFirst()
   return row && viewerFromRow(row)
 }
 
 /** Lists the issued tokens of all accounts. Tokens of the forge are managed there, and sessions end by signing out. */
-export async function listTokens(db: Db): Promise<TokenRecord[]> {
+export async function listTokens(db: Db) {
   return (await issuedTokens(db).orderBy('tokens.id').execute()).map(tokenFromRow)
 }
 
@@ -141,13 +111,14 @@ export const issuedTokens = (db: Db) =>
     .select(['accounts.login', 'organizations.login as organization'])
     .where('kind', 'in', ISSUED_KINDS)
 
-type TokenRow = InferResult<ReturnType<typeof issuedTokens>>[number]
+export type TokenRecord = ReturnType<typeof tokenFromRow>
 
-export const tokenFromRow = (row: TokenRow): TokenRecord => ({
+export const tokenFromRow = (row: InferResult<ReturnType<typeof issuedTokens>>[number]) => ({
   id: row.id,
   login: row.login,
   name: row.name,
   isReadOnly: row.read_only === 1,
+  /** The only organization in which it is valid. */
   organization: row.organization,
   createdAt: row.created_at,
   expiresAt: row.expires_at,
@@ -161,11 +132,7 @@ export async function removeToken(db: Db, token: string): Promise<void> {
 }
 
 /** Revokes a token of any account, as an operator. Returns its account; undefined if it does not exist or was revoked before. */
-export function revokeToken(
-  db: Db,
-  id: number,
-  now: number,
-): Promise<Pick<Account, 'id'> | undefined> {
+export function revokeToken(db: Db, id: number, now: number) {
   return db
     .updateTable('tokens')
     .set({ revoked_at: now })

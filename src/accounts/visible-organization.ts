@@ -1,27 +1,19 @@
 import type { InferResult } from 'kysely'
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
-import { type Account, isStrangerTo, nameKey, type Reader } from './account.ts'
+import { isStrangerTo, nameKey, type Reader } from './account.ts'
 import { accountFromRow } from './account-store.ts'
 
 /** How a path refers to an organization. */
 type OrganizationRef = { login: string } | { id: number }
 
-export interface VisibleOrganization {
-  account: Account
-  /** Whether the caller is an owner or a site admin. */
-  mayMigrate: boolean
-}
+export type VisibleOrganization = NonNullable<Awaited<ReturnType<typeof findVisibleOrganization>>>
 
 /**
  * Finds an organization of which the reader is a member; site admins see all. For everybody else, the result, the query and its
  * duration are the same whether the organization exists or not.
  */
-export async function findVisibleOrganization(
-  db: Db,
-  reader: Reader,
-  ref: OrganizationRef,
-): Promise<VisibleOrganization | undefined> {
+export async function findVisibleOrganization(db: Db, reader: Reader, ref: OrganizationRef) {
   const { account } = reader
   const query = { accountId: account.id, isAdmin: Number(account.siteAdmin) }
   const found =
@@ -29,7 +21,11 @@ export async function findVisibleOrganization(
       ? await byLogin(db, { ...query, loginKey: nameKey(ref.login) })
       : await byId(db, { ...query, id: ref.id })
   if (!found || isStrangerTo(reader, found.account)) return undefined
-  return { account: found.account, mayMigrate: found.isOwner || account.siteAdmin }
+  return {
+    account: found.account,
+    /** Whether the caller is an owner or a site admin. */
+    mayMigrate: found.isOwner || account.siteAdmin,
+  }
 }
 
 interface Query {

@@ -18,15 +18,8 @@ import { withDatabase } from '../service/open-database.ts'
 import type { Config } from '../settings/config.ts'
 import { byteLimit } from '../settings/config-values.ts'
 import { changeDatabase } from './change-database.ts'
-import {
-  addCommand,
-  addSettings,
-  configAsDataOwner,
-  parsed,
-  printResult,
-  type Table,
-  withExamples,
-} from './command-line.ts'
+import { addCommand, addSettings, configAsDataOwner, parsed, withExamples } from './command-line.ts'
+import { type JsonOption, printResult, type Table } from './print.ts'
 
 export function accountCommands(program: Command, about: string): void {
   const account = program.command('account').description(about)
@@ -46,7 +39,7 @@ export function accountCommands(program: Command, about: string): void {
         async ({ db }) => ({ accounts: await listAccounts(db), quotas: await listQuotas(db) }),
       )
       const value = accounts.map((each) => jsonOf(each, quotas))
-      printResult({ isJson: json }, value, accountRows(accounts, quotas), 'no accounts yet')
+      printResult({ json }, value, accountRows(accounts, quotas), 'no accounts yet')
     })
 
   addCommand(account, 'show <login>', 'show one account', 'godwit account show alice')
@@ -56,7 +49,7 @@ export function accountCommands(program: Command, about: string): void {
       await withDatabase(config, async ({ db }) => {
         const found = await findExisting(db, login)
         const quotas = await listQuotas(db)
-        printResult({ isJson: json }, jsonOf(found, quotas), accountRows([found], quotas))
+        printResult({ json }, jsonOf(found, quotas), accountRows([found], quotas))
       })
     })
 
@@ -106,7 +99,7 @@ export function accountCommands(program: Command, about: string): void {
         await record(tx, 'account.remove', aboutAccount(account))
         return account
       })
-      printResult({ isJson: json }, jsonOf(found, new Map()), `account ${found.login} removed`)
+      printResult({ json }, jsonOf(found, new Map()), `account ${found.login} removed`)
     })
 }
 
@@ -134,10 +127,6 @@ async function findExisting(db: Db, login: string): Promise<Account> {
   const account = await findAccount(db, login)
   if (!account) throw new UserError(`account ${login} does not exist: ${SEE_ALL}`)
   return account
-}
-
-interface JsonOption {
-  json?: boolean
 }
 
 interface AccountOptions extends JsonOption {
@@ -182,7 +171,7 @@ async function changeAccount(
     return { changed: account, quotas: await listQuotas(tx) }
   }
   const { changed, quotas } = await changeDatabase(config, act, { create: isNew })
-  printResult({ isJson: options.json }, jsonOf(changed, quotas), accountRows([changed], quotas))
+  printResult(options, jsonOf(changed, quotas), accountRows([changed], quotas))
 }
 
 /** Finds an account that another command needs. `flags` are added to the command that the error suggests. */

@@ -2,9 +2,10 @@ import type { Command } from 'commander'
 import type { ServiceResponse } from '../client/responses.ts'
 import { isFullName } from '../lib/names.ts'
 import { UsageError } from '../lib/user-error.ts'
-import { type ClientCommands, clientCommandsOf, startOnce, withClient } from './client-command.ts'
-import { formatTime, printResult, type Table, withExamples } from './command-line.ts'
+import { clientCommandsOf, printing, startOnce, withClient } from './client-command.ts'
+import { withExamples } from './command-line.ts'
 import { tokenRows } from './format-tokens.ts'
+import { formatTime, printResult, type Table } from './print.ts'
 
 /** Adds the commands for a site admin: they act on the migrations, locks and tokens of every account. */
 export function adminCommands(program: Command, about: string): void {
@@ -14,24 +15,82 @@ export function adminCommands(program: Command, about: string): void {
     'godwit admin migration cancel 7',
     'godwit admin lock remove alice/site',
   )
-  const group = (noun: string, aboutGroup: string, ...examples: string[]) =>
-    clientCommandsOf(withExamples(admin.command(noun).description(aboutGroup), ...examples), noun, {
+  clientCommandsOf(admin, 'migration', { hasOrg: false })
+    .add('status', 'show unfinished migrations and waiting jobs', 'godwit admin status')
+    .action(
+      printing(
+        async (api) => {
+          const { queue, running } = await api.service()
+          return { queue, running }
+        },
+        queueRows,
+        'no unfinished migrations and no waiting jobs',
+      ),
+    )
+  const group = (noun: string, aboutGroup: string, example: string) =>
+    clientCommandsOf(withExamples(admin.command(noun).description(aboutGroup), example), noun, {
       hasOrg: false,
     })
-  const { add } = clientCommandsOf(admin, 'migration', { hasOrg: false })
-  add('status', 'show unfinished migrations and waiting jobs', 'godwit admin status').action(
-    withClient(async (client) => {
-      const { queue, running } = await client.api.service()
-      printResult(client, { queue, running }, queueRows({ queue, running }), NOTHING_TO_DO)
+
+  const cancel = 'godwit admin migration cancel 7'
+  const migration = group('migration', 'cancel, retry or delete any migration', cancel)
+  migration.addWithId('cancel', 'cancel a migration of any account', cancel).action(
+    withClient(async (client, _options, id: number) => {
+      printResult(client, await client.api.cancelAny(id), `migration ${id} cancelled`)
     }),
   )
-  const cancel = 'godwit admin migration cancel 7'
-  migrationCommands(group('migration', 'cancel, retry or delete any migration', cancel))
-  lockCommands(group('lock', 'remove any lock', 'godwit admin lock remove alice/site'))
-  tokenCommands(group('token', 'list and revoke any token', 'godwit admin token list'))
-}
+  migration
+    .addWithId(
+      'retry',
+      'start a finished migration of any account again',
+      'godwit admin migration retry 7 --allow-partial',
+    )
+    .option('--allow-partial', 'skip repositories that cannot be exported')
+    .action(
+      withClient(async (client, { allowPartial }: { allowPartial?: boolean }, id: number) => {
+        const body = allowPartial ? { allow_partial: true } : {}
+        const retry = () => client.api.retryAny(id, body)
+        const started = await startOnce(client, retry, 'godwit admin status')
+        printResult(client, started, String(started.id))
+      }),
+    )
+  migration
+    .addWithId(
+      'delete',
+      'delete the archive of a migration of any account',
+      'godwit admin migration delete 7',
+    )
+    .action(
+      withClient(async (client, _options, id: number) => {
+        await client.api.deleteAnyArchive(id)
+        printResult(client, { id, archive: 'deleted' }, `archive of migration ${id} deleted`)
+      }),
+    )
 
-const NOTHING_TO_DO = 'no unfinished migrations and no waiting jobs'
+  const unlock = 'godwit admin lock remove alice/site'
+  group('lock', 'remove any lock', unlock)
+    .add('remove', 'remove all locks of a repository, over the API', unlock)
+    .argument('<repository>', 'OWNER/NAME')
+    .action(
+      withClient(async (client, _options, name: string) => {
+        if (!isFullName(name)) throw new UsageError(`'${name}' is not OWNER/NAME`)
+        await client.api.releaseAnyLock(name)
+        printResult(client, { full_name: name, locked: false }, `${name} accepts pushes`)
+      }),
+    )
+
+  const list = 'godwit admin token list'
+  const token = group('token', 'list and revoke any token', list)
+  token
+    .add('list', 'list the tokens of all accounts, without the secrets', list)
+    .action(printing((api) => api.tokens(), tokenRows, 'no tokens yet'))
+  token.addWithId('remove', 'revoke a token of any account', 'godwit admin token remove 7').action(
+    withClient(async (client, _options, id: number) => {
+      await client.api.revokeAnyToken(id)
+      printResult(client, { id, revoked: true }, `token ${id} revoked`)
+    }),
+  )
+}
 
 function queueRows({ queue, running }: Pick<ServiceResponse, 'queue' | 'running'>): Table {
   return [
@@ -51,79 +110,4 @@ function queueRows({ queue, running }: Pick<ServiceResponse, 'queue' | 'running'
       String(jobs),
     ]),
   ]
-}
-
-function migrationCommands({ addWithId }: ClientCommands): void {
-  addWithId(
-    'cancel',
-    'cancel a migration of any account',
-    'godwit admin migration cancel 7',
-  ).action(
-    withClient(async (client, _options, id: number) => {
-      printResult(client, await client.api.cancelAny(id), `migration ${id} cancelled`)
-    }),
-  )
-  addWithId(
-    'retry',
-    'start a finished migration of any account again',
-    'godwit admin migration retry 7 --allow-partial',
-  )
-    .option('--allow-partial', 'skip repositories that cannot be exported')
-    .action(
-      withClient(async (client, { allowPartial }: { allowPartial?: boolean }, id: number) => {
-        const body = allowPartial ? { allow_partial: true } : {}
-        const retry = () => client.api.retryAny(id, body)
-        const started = await startOnce(client, retry, 'godwit admin status')
-        printResult(client, started, String(started.id))
-      }),
-    )
-  addWithId(
-    'delete',
-    'delete the archive of a migration of any account',
-    'godwit admin migration delete 7',
-  ).action(
-    withClient(async (client, _options, id: number) => {
-      await client.api.deleteAnyArchive(id)
-      printResult(client, { id, archive: 'deleted' }, `archive of migration ${id} deleted`)
-    }),
-  )
-}
-
-function lockCommands({ add }: ClientCommands): void {
-  add(
-    'remove',
-    'remove all locks of a repository, over the API',
-    'godwit admin lock remove alice/site',
-  )
-    .argument('<repository>', 'OWNER/NAME')
-    .action(
-      withClient(async (client, _options, repository: string) => {
-        if (!isFullName(repository)) throw new UsageError(`'${repository}' is not OWNER/NAME`)
-        await client.api.releaseAnyLock(repository)
-        printResult(
-          client,
-          { full_name: repository, locked: false },
-          `${repository} accepts pushes`,
-        )
-      }),
-    )
-}
-
-function tokenCommands({ add, addWithId }: ClientCommands): void {
-  add(
-    'list',
-    'list the tokens of all accounts, without the secrets',
-    'godwit admin token list',
-  ).action(
-    withClient(async (client) => {
-      const tokens = await client.api.tokens()
-      printResult(client, tokens, tokenRows(tokens), 'no tokens yet')
-    }),
-  )
-  addWithId('remove', 'revoke a token of any account', 'godwit admin token remove 7').action(
-    withClient(async (client, _options, id: number) => {
-      await client.api.revokeAnyToken(id)
-      printResult(client, { id, revoked: true }, `token ${id} revoked`)
-    }),
-  )
 }

@@ -4,14 +4,8 @@ import { auditActions } from '../lib/audit-actions.ts'
 import { UsageError } from '../lib/user-error.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { duration } from '../settings/config-values.ts'
-import {
-  addCommand,
-  configAsDataOwner,
-  formatTime,
-  isoTime,
-  printJsonLine,
-  printTable,
-} from './command-line.ts'
+import { addCommand, configAsDataOwner } from './command-line.ts'
+import { formatTime, isoTime, printJsonLine, printTable } from './print.ts'
 
 interface AuditOptions extends AuditFilter {
   json?: boolean

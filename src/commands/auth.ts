@@ -18,13 +18,8 @@ import {
 } from '../settings/user-servers.ts'
 import { writeFileAtomically } from './atomic-file.ts'
 import { connect } from './client-command.ts'
-import {
-  addSetting,
-  configFileOf,
-  printMessage,
-  printResult,
-  withExamples,
-} from './command-line.ts'
+import { addSetting, configFileOf, withExamples } from './command-line.ts'
+import { printMessage, printResult } from './print.ts'
 import { runUntilStopped } from './stop-signal.ts'
 
 interface Options {
@@ -108,7 +103,7 @@ async function logIn(options: Options, file: ConfigFile, signal: AbortSignal): P
   const servers = new Map(user.servers).set(url, { login, token })
   await store({ ...user, active: url, servers })
   const name = escapeForTerminal(login)
-  printResult({ isJson: options.json }, { url, login }, `logged in to ${url} as ${name}`)
+  printResult(options, { url, login }, `logged in to ${url} as ${name}`)
   for (const variable of ['GODWIT_TOKEN', 'GODWIT_TOKEN_FILE'])
     if (process.env[variable])
       printMessage(`godwit: ${variable} is set, and is used instead of the stored token`)
@@ -123,11 +118,7 @@ function readUrl(written: string): string {
 }
 
 /** Asks at the terminal. The characters of a secret are not shown. */
-async function ask(
-  question: string,
-  signal: AbortSignal,
-  { isSecret = false } = {},
-): Promise<string> {
+async function ask(question: string, signal: AbortSignal, { isSecret = false } = {}) {
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
   const output = isSecret ? silent : process.stderr
   // As a terminal, the interface turns off the echo of the kernel and echoes the characters to its output.
@@ -155,11 +146,7 @@ interface Status {
   error: string | null
 }
 
-async function showStatus(
-  { url: flag, json }: Options,
-  file: ConfigFile,
-  signal: AbortSignal,
-): Promise<void> {
+async function showStatus({ url: flag, json }: Options, file: ConfigFile, signal: AbortSignal) {
   const user = readUserServers(process.env)
   const flags = flag === undefined ? {} : { url: readUrl(flag) }
   const used = clientOrigins(flags, process.env, file, user).url?.text
@@ -177,7 +164,7 @@ async function showStatus(
         : readClientConfig({ url }, {}, undefined, user)
     statuses.push(await statusOf(url, isActive, configure, signal))
   }
-  printResult({ isJson: json }, statuses, statuses.map(describeStatus).join('\n\n'))
+  printResult({ json }, statuses, statuses.map(describeStatus).join('\n\n'))
   const broken = statuses.filter(({ works }) => !works).length
   if (broken > 0)
     throw new UserError(`${broken} of ${formatCount(statuses.length, 'server')} cannot be used`)
@@ -218,7 +205,7 @@ async function switchServer({ url: flag, json }: Options): Promise<void> {
   if (flag === undefined) throw new UsageError(`no server: give --url URL; ${known(user)}`)
   const url = requireStored(user, readUrl(flag))
   await store({ ...user, active: url })
-  printResult({ isJson: json }, { url }, `${url} is the active server now`)
+  printResult({ json }, { url }, `${url} is the active server now`)
 }
 
 async function logOut({ url: flag, json }: Options): Promise<void> {
@@ -231,7 +218,7 @@ async function logOut({ url: flag, json }: Options): Promise<void> {
   const active = user.active === url ? [...servers.keys()][0] : user.active
   await store({ ...user, active, servers })
   const next = active !== undefined && active !== user.active ? `; ${active} is active now` : ''
-  printResult({ isJson: json }, { url, active_url: active ?? null }, `logged out of ${url}${next}`)
+  printResult({ json }, { url, active_url: active ?? null }, `logged out of ${url}${next}`)
   printMessage('the token stays valid on the server until it is removed there or expires')
 }
 

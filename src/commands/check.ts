@@ -14,7 +14,8 @@ import { withDatabase } from '../service/open-database.ts'
 import type { Config } from '../settings/config.ts'
 import type { RefusedEntry, RepositoryName } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
-import { addCommand, configAsDataOwner, isoTime, print, printJson } from './command-line.ts'
+import { addCommand, configAsDataOwner } from './command-line.ts'
+import { isoTime, print, printJson } from './print.ts'
 import { findRequestedRepositories } from './requested-repositories.ts'
 import { runUntilStopped } from './stop-signal.ts'
 import { progressLine } from './terminal.ts'
@@ -77,11 +78,7 @@ async function runCheck(
   printResults(results, refused, json)
 }
 
-async function checkOne(
-  parts: LocalCheck,
-  name: RepositoryName,
-  signal: AbortSignal,
-): Promise<CheckRecord> {
+async function checkOne(parts: LocalCheck, name: RepositoryName, signal: AbortSignal) {
   const startedAt = performance.now()
   const fullName = `${name.owner}/${name.name}`
   const result = await checkRepository(parts, name, signal).then(

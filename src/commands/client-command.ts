@@ -4,7 +4,8 @@ import { VERSION } from '../service/version.ts'
 import { type ClientConfig, type ClientFlags, readClientConfig } from '../settings/client-config.ts'
 import { clientOptions } from '../settings/settings.ts'
 import { readUserServers } from '../settings/user-servers.ts'
-import { addSetting, configFileOf, idArgument, printMessage, withExamples } from './command-line.ts'
+import { addSetting, configFileOf, idArgument, withExamples } from './command-line.ts'
+import { type JsonOption, printMessage, printResult, type Table } from './print.ts'
 import { runUntilStopped } from './stop-signal.ts'
 
 /** What the action of a client command gets. */
@@ -12,7 +13,7 @@ export interface ClientContext {
   api: MigrationsApi
   config: ClientConfig
   signal: AbortSignal
-  isJson: boolean
+  json: boolean
   /** Sets the message that is printed if a signal stops the command from now on. */
   setStopMessage(message: string): void
 }
@@ -57,24 +58,31 @@ export function withClient<A extends unknown[], O>(
 ) {
   return async (...actionArguments: unknown[]): Promise<void> => {
     const command = actionArguments.at(-1) as Command
-    const options = command.opts<ClientFlags & { json?: boolean } & O>()
+    const options = command.opts<ClientFlags & JsonOption & O>()
     const user = readUserServers(process.env)
     const config = readClientConfig(options, process.env, configFileOf(command), user)
     for (const warning of config.warnings) printMessage(`godwit: ${warning}`)
     await runUntilStopped(async (signal, setStopMessage) => {
       const api = await connect(config, signal)
-      const args = command.processedArgs as A
-      const isJson = options.json ?? false
-      await act({ api, config, signal, isJson, setStopMessage }, options, ...args)
+      const client = { api, config, signal, json: options.json ?? false, setStopMessage }
+      await act(client, options, ...(command.processedArgs as A))
     }, stopMessage)
   }
 }
 
+/** Returns the action of a command that prints a response as JSON, or as `format` returns it. `empty` says that a list has no items. */
+export const printing = <A extends unknown[], T>(
+  request: (api: MigrationsApi, ...args: A) => Promise<T>,
+  format: (response: T, client: ClientContext) => string | Table,
+  empty?: string,
+) =>
+  withClient(async (client, _options, ...args: A) => {
+    const response = await request(client.api, ...args)
+    printResult(client, response, format(response, client), empty)
+  })
+
 /** Returns the client of a server. */
-export async function connect(
-  { url, token, vendor, org }: ClientConfig,
-  signal: AbortSignal,
-): Promise<MigrationsApi> {
+export async function connect({ url, token, vendor, org }: ClientConfig, signal: AbortSignal) {
   // Imported here, so that the help does not load it.
   const { MigrationsApi } = await import('../client/migrations-api.ts')
   const onWait = (seconds: number) => printMessage(`${url} is busy: trying again in ${seconds} s`)

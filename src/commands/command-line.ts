@@ -1,14 +1,4 @@
 import { type Command, Help, Option } from 'commander'
-import { addDiskFacts } from '../lib/disk-errors.ts'
-import { hasCode } from '../lib/errno.ts'
-import { formatRecordCount, type Loss } from '../lib/losses.ts'
-import { formatRelativeTime } from '../lib/quantities.ts'
-import {
-  escapeForTerminal,
-  escapeJsonForTerminal,
-  escapeJsonLinesForTerminal,
-  escapeLinesForTerminal,
-} from '../lib/terminal-text.ts'
 import { ConfigError, UsageError } from '../lib/user-error.ts'
 import { switchUserToOwnerOf } from '../service/data-owner.ts'
 import { type Config, readConfig } from '../settings/config.ts'
@@ -20,10 +10,8 @@ import {
   optionOf,
   variableOf,
 } from '../settings/setting-names.ts'
-import { formatTable, type Table, wrapDetails } from './table.ts'
-import { paint, paintState } from './terminal.ts'
-
-export type { Table }
+import { printMessage } from './print.ts'
+import { paint } from './terminal.ts'
 
 /** Adds a command that takes all settings. */
 export function addCommand(
@@ -128,123 +116,6 @@ export function configAsDataOwner(command: Command): Config {
 
 const deniedFile = (path: string): string =>
   `this user may not read ${path}, which says where the data is: run the command as root or as the user of the service, or use --config FILE or --data DIR`
-
-/** The first error of standard output. */
-let outputError: Error | undefined
-
-/**
- * Ignores a closed pipe (`| head`): the command continues, and its exit code does not change. Any other error of standard
- * output, such as a full disk, is reported at the end, after the cleanup.
- */
-export function watchOutput(): void {
-  outputError = undefined
-  process.stdout.on('error', (error) => {
-    if (!hasCode(error, 'EPIPE')) outputError ??= addDiskFacts(error, 'standard output') as Error
-  })
-  // An error of standard error cannot be reported anywhere.
-  process.stderr.on('error', () => {})
-}
-
-/** Waits until all output is written, and returns the error if that failed. */
-export async function outputFailure(): Promise<Error | undefined> {
-  if (!process.stdout.destroyed) await new Promise((resolve) => process.stdout.write('', resolve))
-  return outputError
-}
-
-/** Prints text to standard output, with control characters escaped. */
-export function print(text: string): void {
-  printPainted(escapeLinesForTerminal(text))
-}
-
-/** Prints text to standard output. It must be escaped already, and may contain colours. */
-export function printPainted(text: string): void {
-  process.stdout.write(`${text}\n`)
-}
-
-/** Prints text and waits until it is written. Rejects on any error, a closed pipe included. */
-export function printAndFlush(text: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    process.stdout.write(`${escapeLinesForTerminal(text)}\n`, (error) =>
-      error ? reject(error) : resolve(),
-    )
-  })
-}
-
-/** Prints a message to standard error. */
-export function printMessage(text: string): void {
-  process.stderr.write(`${escapeLinesForTerminal(text)}\n`)
-}
-
-/** Prints the value as JSON with --json, and otherwise the text or table. `empty` says that a list has no items. */
-export function printResult(
-  { isJson }: { isJson: boolean | undefined },
-  value: unknown,
-  textOrTable: string | Table,
-  empty?: string,
-): void {
-  if (isJson) printJson(value)
-  else if (typeof textOrTable === 'string') printPainted(wrapDetails(textOrTable, outputWidth()))
-  else printTable(textOrTable, empty)
-}
-
-/** The width of the terminal; a file or pipe gets long lines. */
-const outputWidth = (): number =>
-  process.stdout.isTTY ? process.stdout.columns || 80 : Number.POSITIVE_INFINITY
-
-/** Prints a value as JSON, without the credentials of repositories. */
-export function printJson(value: unknown): void {
-  const replace = (key: string, each: unknown) => {
-    if (key === 'temp_clone_token') return undefined
-    // Octokit parses large numbers as bigint, which JSON.stringify rejects.
-    return typeof each === 'bigint' ? String(each) : each
-  }
-  print(escapeJsonForTerminal(value, replace))
-}
-
-/** Prints a value as JSON on one line. */
-export const printJsonLine = (value: unknown): void =>
-  print(escapeJsonLinesForTerminal(JSON.stringify(value)))
-
-/** Prints an aligned table, with control characters escaped. A table without rows is replaced by a message on standard error. */
-export function printTable(table: Table, empty = 'nothing to list'): void {
-  if (table.length <= 1) {
-    printMessage(empty)
-    return
-  }
-  const rows = table.map((row) => row.map(escapeForTerminal))
-  const stateColumn = rows[0]?.indexOf('STATE')
-  const lines = formatTable(rows, outputWidth(), (cell, { row, column }) => {
-    if (row === 0) return paint('bold', cell)
-    return column === stateColumn ? paintCell(cell) : cell
-  })
-  for (const line of lines) printPainted(line)
-}
-
-/** Prints a table of losses, or nothing if there are none. */
-export function printLosses(title: string, losses: readonly Loss[]): void {
-  if (losses.length === 0) return
-  print('')
-  const rows = losses.map(({ kind, count, examples }) => [
-    formatRecordCount(kind, count),
-    examples[0] ?? '-',
-  ])
-  printTable([[title, 'EXAMPLE'], ...rows])
-}
-
-const paintCell = (cell: string): string => cell.replace(/^\w+/, (state) => paintState(state))
-
-/** Formats a time relative to now, such as `3 hours ago`. An invalid time is returned unchanged. */
-export function formatTime(time: number | string | null): string {
-  if (time === null) return '-'
-  const at = new Date(time)
-  return Number.isNaN(at.getTime())
-    ? escapeForTerminal(String(time))
-    : formatRelativeTime(at, Date.now())
-}
-
-/** Formats a time for JSON. */
-export const isoTime = (at: number | null): string | null =>
-  at === null ? null : new Date(at).toISOString()
 
 /**
  * Help configuration that hides the settings, which have a help page of their own. They are not hidden options, so that

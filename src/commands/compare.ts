@@ -1,12 +1,8 @@
 import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { type Command, Option } from 'commander'
 import type { FormatReader } from '../formats/format.ts'
-import { type PeopleMap, parsePeopleCsv } from '../formats/people.ts'
 import { Report } from '../formats/report.ts'
-import { createGit } from '../git/git.ts'
 import { type Comparison, compare, type Difference, OUTCOMES } from '../importer/compare/compare.ts'
 import { comparisonPage, formatValue } from '../importer/compare/comparison-page.ts'
 import { openReader } from '../importer/convert.ts'
@@ -17,18 +13,12 @@ import { UsageError, UserError } from '../lib/user-error.ts'
 import { InvalidForgeUrl } from '../sources/forge/client/forge-address.ts'
 import { readForgeToken } from '../sources/forge/forge-token.ts'
 import { type Host, openHost } from '../sources/forge/open-host.ts'
-import { archiveOpener } from './archive-file.ts'
+import { archiveOpener, readPeople } from './archive-file.ts'
 import { requireWritableDirectory, writeFileAtomically } from './atomic-file.ts'
-import {
-  addSettings,
-  print,
-  printJson,
-  printTable,
-  readCommandConfig,
-  withExamples,
-} from './command-line.ts'
+import { addSettings, readCommandConfig, withExamples } from './command-line.ts'
+import { print, printJson, printTable } from './print.ts'
 import { runUntilStopped } from './stop-signal.ts'
-import { temporaryDirectory } from './temporary-directory.ts'
+import { temporaryGit } from './temporary-directory.ts'
 import { progressLine } from './terminal.ts'
 
 interface CompareOptions {
@@ -81,23 +71,22 @@ async function runCompare(
   options: CompareOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const { git: program, searchPath, forgeStorageOrigins = [] } = readCommandConfig(command)
+  const config = readCommandConfig(command)
   const { owner = '', html, finished: isFinished = false } = options
   const reason = owner === '' ? undefined : invalidNameReason(owner)
   if (reason) throw new UsageError(`--owner ${owner}: ${reason}`)
-  const host = await hostOf(options, forgeStorageOrigins)
+  const host = await hostOf(options, config.forgeStorageOrigins ?? [])
   if ((host === undefined) === (other === undefined))
     throw new UsageError('compare needs an archive and either another archive, --forge or --github')
   if (html !== undefined && existsSync(html)) throw new UserError(`--html: ${html} exists already`)
   if (html !== undefined) await requireWritableDirectory(dirname(html), html)
-  await using temporary = await temporaryDirectory(join(tmpdir(), 'godwit-compare-'))
-  const scratch = temporary.path
-  const git = createGit({ program, searchPath, home: join(scratch, 'git-home') })
+  await using temporary = await temporaryGit(config, 'compare')
+  const { git, path: scratch } = temporary
   using progress = progressLine(process.stderr)
   using resources = new DisposableStack()
   const report = new Report((text) => progress.print(`warning: ${text}`))
   // Readers of GitLab exports add the usernames of those whom the file has by id or e-mail address.
-  const people = new Map(await readPeople(options.people, report))
+  const people = new Map(await readPeople(options.people, invalidNameReason, report))
   const read = async (name: string, folder: string): Promise<FormatReader> => {
     progress.update(undefined, `reading ${name}`)
     const open = await archiveOpener(name)
@@ -148,13 +137,6 @@ async function hostOf(
     const mistaken = error instanceof InvalidForgeUrl ? option : '--token-file'
     throw new UsageError(`${mistaken}: ${(error as Error).message}`, { cause: error })
   }
-}
-
-async function readPeople(file: string | undefined, report: Report): Promise<PeopleMap> {
-  if (file === undefined) return new Map()
-  const { people, warnings } = parsePeopleCsv(await readFile(file, 'utf8'), invalidNameReason)
-  for (const warning of warnings) report.warn('people', `${file}, ${warning}`)
-  return people
 }
 
 /** How many differences of a repository are printed. The page and the JSON list more. */

@@ -1,6 +1,6 @@
 import { Argument, type Command } from 'commander'
 import { flagOf, type OptionName, optionNames, optionOf } from '../settings/setting-names.ts'
-import { printPainted, withExamples } from './command-line.ts'
+import { withExamples } from './command-line.ts'
 import {
   type CommandShape,
   commandShape,
@@ -9,6 +9,7 @@ import {
   type ValueShape,
   valueShape,
 } from './command-shape.ts'
+import { printPainted } from './print.ts'
 
 const SHELLS = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion }
 type Shell = keyof typeof SHELLS

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs'
-import { readFile, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { writeFile } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import type { FormatWriter } from '../formats/format.ts'
 import { accountRefusal } from '../formats/gitea-dump/choose-destinations.ts'
@@ -9,26 +8,20 @@ import { giteaDumpWriter } from '../formats/gitea-dump/write-gitea-dump.ts'
 import { githubArchiveWriter } from '../formats/github-archive/write-github-archive.ts'
 import { gitlabExportWriter } from '../formats/gitlab-export/write-gitlab-export.ts'
 import { htmlWriter } from '../formats/html/write-html.ts'
-import { type PeopleMap, parsePeopleCsv } from '../formats/people.ts'
+import type { PeopleMap } from '../formats/people.ts'
 import { Report } from '../formats/report.ts'
-import { createGit, type Git } from '../git/git.ts'
+import type { Git } from '../git/git.ts'
 import { convert } from '../importer/convert.ts'
 import { withWriteContext } from '../lib/disk-errors.ts'
 import { sumLosses } from '../lib/losses.ts'
 import { invalidNameReason } from '../lib/names.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { VERSION } from '../service/version.ts'
-import { archiveOpener } from './archive-file.ts'
-import {
-  addSettings,
-  print,
-  printJson,
-  printLosses,
-  readCommandConfig,
-  withExamples,
-} from './command-line.ts'
+import { archiveOpener, readPeople } from './archive-file.ts'
+import { addSettings, readCommandConfig, withExamples } from './command-line.ts'
+import { print, printJson, printLosses } from './print.ts'
 import { runUntilStopped } from './stop-signal.ts'
-import { temporaryDirectory } from './temporary-directory.ts'
+import { temporaryGit } from './temporary-directory.ts'
 import { progressLine } from './terminal.ts'
 
 interface ConvertOptions {
@@ -134,7 +127,7 @@ export async function runConvert(
   signal: AbortSignal,
   printResult: (result: object) => void = printJson,
 ): Promise<void> {
-  const { git: program, searchPath } = readCommandConfig(command)
+  const config = readCommandConfig(command)
   const { owner = '', repository: repositories = [] } = options
   const reason = owner === '' ? undefined : invalidNameReason(owner)
   if (reason) throw new UsageError(`--owner ${owner}: ${reason}`)
@@ -144,8 +137,8 @@ export async function runConvert(
   for (const file of [options.report, numbersFile])
     if (file !== undefined && existsSync(file))
       throw new UserError(`${file} already exists; move it away, or name another output`)
-  await using home = await temporaryDirectory(join(tmpdir(), 'godwit-convert-'))
-  const git = createGit({ program, searchPath, home: home.path })
+  await using temporary = await temporaryGit(config, 'convert')
+  const { git } = temporary
   using progress = progressLine(process.stderr)
   const warnings: string[] = []
   const report = new Report((text) => {
@@ -218,19 +211,14 @@ export async function runConvert(
     throw new UserError(`some data could not be converted (--strict); the rest is in ${output}`)
 }
 
-async function readPeopleFile(
-  { people: file, to, target }: ConvertOptions,
-  report: Report,
-): Promise<PeopleMap> {
-  if (file === undefined) return new Map()
-  const refusal = to === 'gitea-dump' ? accountRefusal : invalidNameReason
-  const { people, warnings } = parsePeopleCsv(await readFile(file, 'utf8'), refusal)
-  for (const warning of warnings) report.warn('people', `${file}, ${warning}`)
-  if (
-    target === undefined &&
-    to === 'gitea-dump' &&
-    people.values().some(({ id }) => id !== undefined)
+async function readPeopleFile({ people: file, to, target }: ConvertOptions, report: Report) {
+  const isGitea = to === 'gitea-dump'
+  const people: PeopleMap = await readPeople(
+    file,
+    isGitea ? accountRefusal : invalidNameReason,
+    report,
   )
+  if (isGitea && target === undefined && people.values().some(({ id }) => id !== undefined))
     report.warn(
       'people',
       'account-id is used only with --target: without it, no author is linked to an account',

@@ -9,23 +9,14 @@ import {
   addressOf,
   type CopyProgress,
   type CopyReport,
-  type CopyRequest,
   copyService,
 } from '../service/copy-service.ts'
 import { switchUserToOwnerOf } from '../service/data-owner.ts'
 import { openDatabase } from '../service/open-database.ts'
 import type { Config } from '../settings/config.ts'
 import { bucketAddress, path, postgresAddress } from '../settings/config-values.ts'
-import {
-  addCommand,
-  isoTime,
-  parsed,
-  print,
-  printJson,
-  printMessage,
-  printTable,
-  readServiceConfig,
-} from './command-line.ts'
+import { addCommand, parsed, readServiceConfig } from './command-line.ts'
+import { isoTime, print, printJson, printMessage, printTable } from './print.ts'
 import { runUntilStopped } from './stop-signal.ts'
 import { progressLine } from './terminal.ts'
 
@@ -131,10 +122,7 @@ const inDirectory = (settings: Config, data: string): Config => ({
 })
 
 /** Returns the settings of the target. The database and the archives may go to different places, and either may stay. */
-function targetsOf(
-  { to, toDatabaseUrl, toBlobs }: CopyOptions,
-  from: Config,
-): Pick<CopyRequest, 'database' | 'blobs'> {
+function targetsOf({ to, toDatabaseUrl, toBlobs }: CopyOptions, from: Config) {
   const directory = to === undefined ? undefined : inDirectory(from, to)
   const database = toDatabaseUrl === undefined ? directory : { ...from, databaseUrl: toDatabaseUrl }
   if (toBlobs === undefined) return { database, blobs: directory }

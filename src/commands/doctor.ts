@@ -3,8 +3,9 @@ import { formatCount } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { EXIT } from '../lib/user-error.ts'
 import { switchUserToOwnerOf } from '../service/data-owner.ts'
-import { addCommand, printPainted, printResult, readCommandConfig } from './command-line.ts'
+import { addCommand, readCommandConfig } from './command-line.ts'
 import { type CheckResult, passed } from './doctor/check-result.ts'
+import { printPainted, printResult } from './print.ts'
 import { paint } from './terminal.ts'
 
 export function doctorCommand(program: Command, about: string): void {
@@ -33,7 +34,7 @@ export function doctorCommand(program: Command, about: string): void {
         results.filter((result) => result.state === state).length
       const counts = { passed: count('passed'), warnings: count('warning'), errors: count('error') }
       const summary = `\n${counts.passed} passed, ${formatCount(counts.warnings, 'warning')}, ${formatCount(counts.errors, 'error')}`
-      printResult({ isJson: json }, { ...counts, checks: results }, summary)
+      printResult({ json }, { ...counts, checks: results }, summary)
       if (counts.errors > 0) process.exitCode = EXIT.failed
     })
 }

@@ -9,7 +9,8 @@ import { formatCount } from '../lib/quantities.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { normalizeForgeUrl } from '../sources/forge/client/forge-address.ts'
 import { readForgeToken } from '../sources/forge/forge-token.ts'
-import { print, printJson, printMessage, withExamples } from './command-line.ts'
+import { withExamples } from './command-line.ts'
+import { print, printJson, printMessage } from './print.ts'
 import { runUntilStopped } from './stop-signal.ts'
 import { progressLine } from './terminal.ts'
 
@@ -46,11 +47,7 @@ export function finishCommand(program: Command, about: string): void {
     )
 }
 
-async function runFinish(
-  name: string,
-  options: FinishCommandOptions,
-  signal: AbortSignal,
-): Promise<void> {
+async function runFinish(name: string, options: FinishCommandOptions, signal: AbortSignal) {
   const { owner, repository: repositories = [], dryRun: isDryRun = false } = options
   const url = await Promise.try(normalizeForgeUrl, options.forge).catch(wrong('--forge'))
   const token = await readForgeToken(options.tokenFile).catch(wrong('--token-file'))

@@ -1,5 +1,5 @@
 import type { TokenResponse } from '../client/responses.ts'
-import { formatTime, type Table } from './command-line.ts'
+import { formatTime, type Table } from './print.ts'
 
 export const tokenRows = (tokens: readonly TokenResponse[]): Table => [
   ['ID', 'LOGIN', 'NAME', 'STATE', 'LIMITS', 'CREATED', 'EXPIRES', 'LAST USED'],

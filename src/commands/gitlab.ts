@@ -20,10 +20,11 @@ import { VERSION } from '../service/version.ts'
 import type { Config } from '../settings/config.ts'
 import { normalizeForgeUrl } from '../sources/forge/client/forge-address.ts'
 import { readForgeToken } from '../sources/forge/forge-token.ts'
-import { addSettings, print, printJson, readCommandConfig, withExamples } from './command-line.ts'
+import { addSettings, parsed, readCommandConfig, withExamples } from './command-line.ts'
 import { runConvert, TARGETS } from './convert.ts'
 import { describeKnownError } from './known-errors.ts'
 import { ResumableFile } from './migration/resumable-file.ts'
+import { print, printJson } from './print.ts'
 import { runUntilStopped } from './stop-signal.ts'
 import { progressLine } from './terminal.ts'
 import { verifyFile } from './verify.ts'
@@ -226,12 +227,8 @@ function topLevelGroup(projects: readonly GitLabProject[], { to }: GitLabOptions
 
 /** Returns the address without a trailing slash. It must be https, because the token must not be sent unencrypted. */
 function serverUrl(text: string): string {
-  let url: string
-  try {
-    url = normalizeForgeUrl(text.replace(/\/api\/v4\/*$/, ''))
-  } catch (error) {
-    throw new UsageError(`--url: ${(error as Error).message}`, { cause: error })
-  }
+  const read = parsed('--url', normalizeForgeUrl, { isSecret: true })
+  const url = read(text.replace(/\/api\/v4\/*$/, ''))
   const { protocol, hostname } = new URL(url)
   if (protocol !== 'https:' && !/^(?:localhost|127\.[\d.]+|\[::1\])$/.test(hostname))
     throw new UsageError('--url must begin with https://: the token would be sent unencrypted')

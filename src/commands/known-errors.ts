@@ -22,36 +22,22 @@ import { ForgeRequestFailed, ForgeUnavailable } from '../sources/forge-errors.ts
 import { Unreadable } from '../sources/unreadable.ts'
 
 /**
- * Errors other than UserError whose own message is for people, with the exit code of the command. Subclasses are included.
+ * Errors other than UserError whose own message is for people, by the exit code of the command. Subclasses are included.
  * Only small modules are imported here: a failed command should not load the database or the exporter.
  */
-const exitCodesByClass: readonly [errorClass: new (...args: never[]) => Error, exitCode: number][] =
-  [
-    [ArchiveDamaged, EXIT.failed],
-    [ArchiveNotSupported, EXIT.failed],
-    [ArchiveRefused, EXIT.failed],
-    [ManifestInvalid, EXIT.failed],
-    [Unreadable, EXIT.failed],
-    [SecretNeeded, EXIT.misused],
-    [DownloadFailed, EXIT.unreachable],
-    [RequestRejected, EXIT.refused],
-    [ForgeRequestFailed, EXIT.refused],
-    [ForgeUnavailable, EXIT.unreachable],
-    [RightsUnavailable, EXIT.unreachable],
-    [ServerBusy, EXIT.unreachable],
-    [ServerError, EXIT.unreachable],
-    [ServerUnreachable, EXIT.unreachable],
-    [ForgeRequestFailed, EXIT.refused],
-    [ForgeUnavailable, EXIT.unreachable],
-  ]
+const CLASSES_BY_EXIT_CODE: readonly [number, (new (...args: never[]) => Error)[]][] = [
+  [EXIT.failed, [ArchiveDamaged, ArchiveNotSupported, ArchiveRefused, ManifestInvalid, Unreadable]],
+  [EXIT.misused, [SecretNeeded]],
+  [EXIT.refused, [RequestRejected, ForgeRequestFailed]],
+  [EXIT.unreachable, [DownloadFailed, ServerBusy, ServerError, ServerUnreachable]],
+  [EXIT.unreachable, [ForgeUnavailable, RightsUnavailable]],
+]
 
 /** Returns the message and exit code for an error that needs no stack trace, or undefined for any other. */
-export function describeKnownError(
-  error: Error,
-): { message: string; exitCode: number } | undefined {
+export function describeKnownError(error: Error) {
   const { message } = error
-  for (const [errorClass, exitCode] of exitCodesByClass)
-    if (error instanceof errorClass) return { message, exitCode }
+  for (const [exitCode, classes] of CLASSES_BY_EXIT_CODE)
+    if (classes.some((each) => error instanceof each)) return { message, exitCode }
   if (isBucketError(error))
     return {
       message: `the bucket (--blobs): ${message}; run \`godwit doctor\``,

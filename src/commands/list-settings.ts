@@ -2,7 +2,8 @@ import type { Command } from 'commander'
 import { escapeJsonForTerminal } from '../lib/terminal-text.ts'
 import { STANDARD_CONFIG_FILE } from '../settings/config-file.ts'
 import { allNames, anyOptionOf, namesOf } from '../settings/setting-names.ts'
-import { print, withExamples } from './command-line.ts'
+import { withExamples } from './command-line.ts'
+import { print } from './print.ts'
 import { paint } from './terminal.ts'
 
 export function settingsCommand(program: Command, about: string): void {

@@ -10,14 +10,8 @@ import { dataPathsOf, openSource } from '../service/data-paths.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { requireGit, requireRepositories } from '../service/requirements.ts'
 import { COMMAND_LINE } from './change-database.ts'
-import {
-  addCommand,
-  configAsDataOwner,
-  formatTime,
-  isoTime,
-  printResult,
-  withExamples,
-} from './command-line.ts'
+import { addCommand, configAsDataOwner, withExamples } from './command-line.ts'
+import { formatTime, isoTime, printResult } from './print.ts'
 
 export function lockCommands(program: Command, about: string): void {
   const lock = withExamples(
@@ -31,7 +25,7 @@ export function lockCommands(program: Command, about: string): void {
       const locks = await withDatabase(configAsDataOwner(command), ({ db }) => recordedLocks(db))
       const titles = ['REPOSITORY', 'MIGRATION', 'BY', 'LOCKED', 'EXPIRES', 'STATE']
       const rows = [titles, ...locks.map(lockRow)]
-      printResult({ isJson: json }, locks.map(lockJson), rows, 'no repository is locked')
+      printResult({ json }, locks.map(lockJson), rows, 'no repository is locked')
     })
   addRemoveCommand(lock)
 }
@@ -87,7 +81,7 @@ function addRemoveCommand(lock: Command): void {
       })
       if (!isRemoved && !forget) throw new UserError(notInRepositories(fullName))
       const text = isRemoved ? 'accepts pushes' : 'does not exist; its locks are deleted'
-      printResult({ isJson: json }, { full_name: fullName, locked: false }, `${fullName} ${text}`)
+      printResult({ json }, { full_name: fullName, locked: false }, `${fullName} ${text}`)
     })
 }
 

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { exitCodes } from '../lib/user-error.ts'
 import { VERSION } from '../service/version.ts'
 import { STANDARD_CONFIG_FILE } from '../settings/config-file.ts'
-import { printPainted, withExamples } from './command-line.ts'
+import { withExamples } from './command-line.ts'
 import {
   type CommandShape,
   commandShape,
@@ -10,6 +10,7 @@ import {
   type OptionShape,
 } from './command-shape.ts'
 import { HOW_TO_SET, listSettings } from './list-settings.ts'
+import { printPainted } from './print.ts'
 
 export function manCommand(program: Command, about: string): void {
   const command = program.command('man').description(about)

@@ -13,15 +13,8 @@ import { withDatabase } from '../service/open-database.ts'
 import type { Config } from '../settings/config.ts'
 import { aboutAccount, requireAccount } from './account.ts'
 import { changeDatabase } from './change-database.ts'
-import {
-  addCommand,
-  addSettings,
-  configAsDataOwner,
-  printMessage,
-  printResult,
-  type Table,
-  withExamples,
-} from './command-line.ts'
+import { addCommand, addSettings, configAsDataOwner, withExamples } from './command-line.ts'
+import { type JsonOption, printMessage, printResult, type Table } from './print.ts'
 
 export function memberCommands(program: Command, about: string): void {
   const member = program.command('member').description(about)
@@ -52,7 +45,7 @@ export function memberCommands(program: Command, about: string): void {
         const found = await membershipsOf(db, organization, account)
         if (found.length === 0)
           throw new UserError(`${account.login} is not a member of ${organization.login}`)
-        printResult({ isJson: json }, found.map(membershipJson), membershipRows(found))
+        printResult({ json }, found.map(membershipJson), membershipRows(found))
       }),
     )
 
@@ -65,7 +58,7 @@ export function memberCommands(program: Command, about: string): void {
       )
       const value = { organization: organization.login, login: account.login, removed: true }
       const text = `${account.login} removed from ${organization.login}`
-      printResult({ isJson: json }, value, text)
+      printResult({ json }, value, text)
     })
 
   addCommand(
@@ -80,12 +73,8 @@ export function memberCommands(program: Command, about: string): void {
       const all = await withDatabase(configAsDataOwner(command), async ({ db }) =>
         listMemberships(db, org === undefined ? undefined : await findOrganization(db, org)),
       )
-      printResult({ isJson: json }, all.map(membershipJson), membershipRows(all), 'no members yet')
+      printResult({ json }, all.map(membershipJson), membershipRows(all), 'no members yet')
     })
-}
-
-interface JsonOption {
-  json?: boolean
 }
 
 interface RoleOptions extends JsonOption {
@@ -118,7 +107,7 @@ async function putMember(
     return membershipsOf(tx, organization, account)
   })
   const changed = all.find(({ origin }) => origin === 'manual')!
-  printResult({ isJson: json }, membershipJson(changed), membershipRows(all))
+  printResult({ json }, membershipJson(changed), membershipRows(all))
 }
 
 async function removeMember(tx: Db, record: RecordAudit, org: string, login: string) {

@@ -2,16 +2,14 @@ import type { Command } from 'commander'
 import { sumLosses } from '../lib/losses.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError } from '../lib/user-error.ts'
-import { type ClientCommands, clientCommandsOf, orgFlag, withClient } from './client-command.ts'
 import {
-  print,
-  printJson,
-  printLosses,
-  printMessage,
-  printResult,
-  printTable,
-  withExamples,
-} from './command-line.ts'
+  type ClientContext,
+  clientCommandsOf,
+  orgFlag,
+  printing,
+  withClient,
+} from './client-command.ts'
+import { withExamples } from './command-line.ts'
 import { tokenRows } from './format-tokens.ts'
 import { downloadCommand } from './migration/download.ts'
 import {
@@ -22,29 +20,19 @@ import {
 } from './migration/format-migration.ts'
 import { retryCommand, startCommand } from './migration/start.ts'
 import { watchCommand } from './migration/watch.ts'
+import { print, printJson, printLosses, printMessage, printResult, printTable } from './print.ts'
 
 /** Adds the commands that manage migrations on any server of this API. */
 export function migrationCommands(program: Command, about: string): void {
-  const migration = withExamples(
+  const group = withExamples(
     program.command('migration').description(about),
     'godwit auth login',
     'godwit migration start alice/site octo/tools --watch',
     'godwit migration download 1',
   )
-  const commands = clientCommandsOf(migration, 'migration')
+  const commands = clientCommandsOf(group, 'migration')
+  const { add, addWithId } = commands
   startCommand(commands)
-  listCommands(commands)
-  watchCommand(commands)
-  downloadCommand(commands)
-  deleteCommand(commands)
-  unlockCommand(commands)
-  cancelCommand(commands)
-  retryCommand(commands)
-  reportCommand(commands)
-  tokenCommand(migration)
-}
-
-function listCommands({ add, addWithId }: ClientCommands): void {
   add(
     'list',
     'list your migrations (or those of --org), newest first',
@@ -52,7 +40,7 @@ function listCommands({ add, addWithId }: ClientCommands): void {
     'godwit migration list --json | jq ".[0].state"',
   ).action(
     withClient(async (client) => {
-      if (client.isJson) return printJson(await client.api.list())
+      if (client.json) return printJson(await client.api.list())
       // Godwit's summaries have counts. Other servers send every repository.
       const summaries = await client.api.summaries()
       const rows = summaries ? summaryRows(summaries) : migrationRows(await client.api.list())
@@ -66,33 +54,20 @@ function listCommands({ add, addWithId }: ClientCommands): void {
     'godwit migration show 7 --json',
   )
     .alias('status')
-    .action(
-      withClient(async (client, _options, id: number) => {
-        const found = await client.api.show(id)
-        const summary = await client.api.summary(id)
-        const hasEnded = summary && !['pending', 'exporting'].includes(summary.state)
-        const results = hasEnded ? await client.api.results(id) : []
-        const losses = results.flatMap(({ full_name, records }) =>
-          (records?.losses ?? []).map((loss) => ({ full_name, ...loss })),
-        )
-        const text = describeMigration(found, summary, results, orgFlag(client))
-        printResult(client, summary ? { ...found, losses } : found, text)
-        if (!client.isJson) printLosses('NOT IN THE ARCHIVE', sumLosses(losses))
-      }),
-    )
+    .action(withClient((client, _options, id: number) => showMigration(client, id)))
   addWithId(
     'repositories',
     'list the repositories of a migration',
     'godwit migration repositories 7',
   ).action(
-    withClient(async (client, _options, id: number) => {
-      const all = await client.api.repositories(id)
-      printResult(client, all, repositoryRows(all), 'the migration has no repositories')
-    }),
+    printing(
+      (api, id: number) => api.repositories(id),
+      repositoryRows,
+      'the migration has no repositories',
+    ),
   )
-}
-
-function deleteCommand({ addWithId }: ClientCommands): void {
+  watchCommand(commands)
+  downloadCommand(commands)
   addWithId(
     'delete',
     'delete the archive of a migration; the migration stays in the list',
@@ -103,9 +78,6 @@ function deleteCommand({ addWithId }: ClientCommands): void {
       printResult(client, { id, archive: 'deleted' }, `archive of migration ${id} deleted`)
     }),
   )
-}
-
-function unlockCommand({ addWithId }: ClientCommands): void {
   addWithId(
     'unlock',
     'unlock repositories, so that they accept pushes again',
@@ -113,16 +85,52 @@ function unlockCommand({ addWithId }: ClientCommands): void {
   )
     .argument('<repositories...>', 'OWNER/NAME, or NAME alone')
     .action(
-      withClient(async (client, _options, id: number, names: string[]) => {
-        const included = (await client.api.repositories(id)).map(({ full_name }) => full_name)
-        const unlocked = names.map((name) => findLock(included, id, name, orgFlag(client)))
-        for (const { fullName, parameter } of unlocked) {
-          await client.api.unlock(id, parameter)
-          if (!client.isJson) print(`unlocked: ${escapeForTerminal(fullName)}`)
-        }
-        if (client.isJson) printJson({ id, unlocked: unlocked.map(({ fullName }) => fullName) })
-      }),
+      withClient((client, _options, id: number, names: string[]) => unlock(client, id, names)),
     )
+  addWithId(
+    'cancel',
+    'cancel an unfinished migration (Godwit only)',
+    'godwit migration cancel 7',
+  ).action(
+    withClient(async (client, _options, id: number) => {
+      printResult(client, await client.api.cancel(id), `migration ${id} cancelled`)
+    }),
+  )
+  retryCommand(commands)
+  addWithId(
+    'report',
+    'show the result, size and time of each repository (Godwit only)',
+    'godwit migration report 7',
+  ).action(
+    withClient(async (client, _options, id: number) => {
+      if (client.json) printJson(await client.api.report(id))
+      else print((await client.api.reportText(id)).trimEnd())
+    }),
+  )
+  tokenCommand(group)
+}
+
+async function showMigration(client: ClientContext, id: number): Promise<void> {
+  const found = await client.api.show(id)
+  const summary = await client.api.summary(id)
+  const hasEnded = summary && !['pending', 'exporting'].includes(summary.state)
+  const results = hasEnded ? await client.api.results(id) : []
+  const losses = results.flatMap(({ full_name, records }) =>
+    (records?.losses ?? []).map((loss) => ({ full_name, ...loss })),
+  )
+  const text = describeMigration(found, summary, results, orgFlag(client))
+  printResult(client, summary ? { ...found, losses } : found, text)
+  if (!client.json) printLosses('NOT IN THE ARCHIVE', sumLosses(losses))
+}
+
+async function unlock(client: ClientContext, id: number, names: string[]): Promise<void> {
+  const included = (await client.api.repositories(id)).map(({ full_name }) => full_name)
+  const unlocked = names.map((name) => findLock(included, id, name, orgFlag(client)))
+  for (const { fullName, parameter } of unlocked) {
+    await client.api.unlock(id, parameter)
+    if (!client.json) print(`unlocked: ${escapeForTerminal(fullName)}`)
+  }
+  if (client.json) printJson({ id, unlocked: unlocked.map(({ fullName }) => fullName) })
 }
 
 /**
@@ -148,31 +156,6 @@ function findLock(included: string[], id: number, given: string, flags: string) 
   const name = nameOf(fullName)
   const sameName = included.filter((each) => nameOf(each).toLowerCase() === name.toLowerCase())
   return { fullName, parameter: sameName.length === 1 ? name : fullName }
-}
-
-function cancelCommand({ addWithId }: ClientCommands): void {
-  addWithId(
-    'cancel',
-    'cancel an unfinished migration (Godwit only)',
-    'godwit migration cancel 7',
-  ).action(
-    withClient(async (client, _options, id: number) => {
-      printResult(client, await client.api.cancel(id), `migration ${id} cancelled`)
-    }),
-  )
-}
-
-function reportCommand({ addWithId }: ClientCommands): void {
-  addWithId(
-    'report',
-    'show the result, size and time of each repository (Godwit only)',
-    'godwit migration report 7',
-  ).action(
-    withClient(async (client, _options, id: number) => {
-      if (client.isJson) printJson(await client.api.report(id))
-      else print((await client.api.reportText(id)).trimEnd())
-    }),
-  )
 }
 
 /** A token cannot create or revoke tokens, so there is only a list. */

@@ -2,7 +2,8 @@ import { Command } from 'commander'
 import { exitCodes } from '../lib/user-error.ts'
 import { VERSION } from '../service/version.ts'
 import { STANDARD_CONFIG_FILE } from '../settings/config-file.ts'
-import { printResult, withExamples, withoutSettings } from './command-line.ts'
+import { withExamples, withoutSettings } from './command-line.ts'
+import { printResult } from './print.ts'
 import { paint } from './terminal.ts'
 
 /** The commands by help group, in the order of the help, and what each does. */
@@ -58,7 +59,7 @@ type AddCommand = (program: Command, about: string) => void
 /** Imports the module of each command, so that only the requested one is loaded. */
 const loaders: Record<CommandName, () => Promise<AddCommand>> = {
   serve: async () => (await import('./serve.ts')).serveCommand,
-  work: async () => (await import('./work.ts')).workCommand,
+  work: async () => (await import('./serve.ts')).workCommand,
   sync: async () => (await import('./sync.ts')).syncCommand,
   account: async () => (await import('./account.ts')).accountCommands,
   member: async () => (await import('./member.ts')).memberCommands,
@@ -159,6 +160,6 @@ function versionCommand(program: Command, about: string): void {
       const { platform, arch, versions } = process
       const value = { version: VERSION, node: versions.node, platform, arch }
       const text = `godwit ${VERSION} (node ${versions.node}, ${platform} ${arch})`
-      printResult({ isJson: json }, value, text)
+      printResult({ json }, value, text)
     })
 }

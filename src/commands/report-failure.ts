@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander'
 import { describeDiskFailure } from '../lib/disk-errors.ts'
 import { ConfigError, EXIT, UserError } from '../lib/user-error.ts'
-import { outputFailure, printMessage, watchOutput } from './command-line.ts'
+import { outputFailure, printMessage, watchOutput } from './print.ts'
 
 /** Runs a command, prints a message if it or its output fails, and sets the exit code. */
 export async function runCommand(command: () => Promise<void>): Promise<void> {

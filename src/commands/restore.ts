@@ -1,18 +1,16 @@
-import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import type { Command } from 'commander'
-import { createGit } from '../git/git.ts'
-import { type Restored, type RestoreEvent, restoreArchive } from '../importer/restore-archive.ts'
+import { type RestoreEvent, restoreArchive } from '../importer/restore-archive.ts'
 import { withWriteContext } from '../lib/disk-errors.ts'
 import { formatRecordCount } from '../lib/losses.ts'
 import { formatCount } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
-import type { Config } from '../settings/config.ts'
 import { archiveOpener } from './archive-file.ts'
-import { addCommand, print, printJson, readCommandConfig } from './command-line.ts'
+import { addCommand, readCommandConfig } from './command-line.ts'
+import { print, printJson } from './print.ts'
 import { runUntilStopped } from './stop-signal.ts'
-import { temporaryDirectory } from './temporary-directory.ts'
+import { temporaryGit } from './temporary-directory.ts'
 
 interface RestoreOptions {
   into: string
@@ -32,92 +30,60 @@ export function restoreCommand(program: Command, about: string): void {
     .option('--strict', 'fail if some data of the archive could not be restored')
     .option('--json', 'print the results as JSON')
     .action((file: string, options: RestoreOptions, command: Command) =>
-      runUntilStopped(async (signal) => {
-        const report = new RestoreReport(options.json ?? false)
-        try {
-          await runRestore(readCommandConfig(command), { file, options, report }, signal)
-        } finally {
-          report.finish()
-        }
-      }),
+      runUntilStopped((signal) => runRestore(command, file, options, signal)),
     )
 }
 
 /** Prints what happens as lines, or as one JSON value at the end. */
-class RestoreReport {
-  readonly #restored: string[] = []
-  readonly #failed: { full_name: string; errors: readonly string[] }[] = []
-  readonly #notes: string[] = []
-  readonly #isJson: boolean
-
-  constructor(isJson: boolean) {
-    this.#isJson = isJson
-  }
-
-  note(line: string): void {
-    this.#notes.push(line)
-    if (!this.#isJson) print(escapeForTerminal(line))
-  }
-
-  /** Reports an event and returns the number of its lines: each is data that was not restored in full. */
-  event(event: RestoreEvent): number {
-    const lines = formatEvent(event)
-    for (const line of lines) this.note(line)
-    return lines.length
-  }
-
-  /** Reports all results and returns how many repositories failed. */
-  async add(results: AsyncIterable<Restored>): Promise<number> {
-    for await (const { fullName, errors } of results) {
-      if (errors.length > 0) this.#failed.push({ full_name: fullName, errors })
-      else {
-        this.#restored.push(fullName)
-        if (!this.#isJson) print(`restored: ${escapeForTerminal(fullName)}`)
-      }
-      if (!this.#isJson)
-        for (const error of errors) print(escapeForTerminal(`failed: ${fullName}: ${error}`))
-    }
-    return this.#failed.length
-  }
-
-  finish(): void {
-    if (this.#isJson)
-      printJson({ restored: this.#restored, failed: this.#failed, notes: this.#notes })
-  }
-}
-
-interface Restore {
-  file: string
-  options: RestoreOptions
-  report: RestoreReport
-}
-
 async function runRestore(
-  { git: program, searchPath }: Config,
-  { file, options, report }: Restore,
+  command: Command,
+  file: string,
+  { into: directory, strict, json }: RestoreOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  if (file === '-')
-    throw new UsageError('restore reads the archive twice: give a file, not standard input')
-  await using home = await temporaryDirectory(join(tmpdir(), 'godwit-restore-'))
-  const git = createGit({ program, searchPath, home: home.path })
-  const open = await archiveOpener(file)
-  const into = resolve(options.into)
-  let warnings = 0
-  const onEvent = (event: RestoreEvent) => {
-    warnings += report.event(event)
+  const restored: string[] = []
+  const failed: { full_name: string; errors: readonly string[] }[] = []
+  /** Each is about data that was not restored in full. */
+  const notes: string[] = []
+  const show = (line: string) => {
+    if (!json) print(escapeForTerminal(line))
   }
-  const failed = await withWriteContext(into, () =>
-    report.add(restoreArchive({ git, open, into, onEvent }, signal)),
-  )
-  if (failed > 0)
-    throw new UserError(
-      `${formatCount(failed, 'repository', 'repositories')} could not be restored; the others are in ${into}`,
-    )
-  if (options.strict && warnings > 0)
-    throw new UserError(
-      `some data could not be restored (--strict); the restored repositories are in ${into}`,
-    )
+  const onEvent = (event: RestoreEvent) => {
+    for (const line of formatEvent(event)) {
+      notes.push(line)
+      show(line)
+    }
+  }
+  try {
+    const config = readCommandConfig(command)
+    if (file === '-')
+      throw new UsageError('restore reads the archive twice: give a file, not standard input')
+    await using temporary = await temporaryGit(config, 'restore')
+    const { git } = temporary
+    const open = await archiveOpener(file)
+    const into = resolve(directory)
+    await withWriteContext(into, async () => {
+      const results = restoreArchive({ git, open, into, onEvent }, signal)
+      for await (const { fullName, errors } of results) {
+        if (errors.length > 0) failed.push({ full_name: fullName, errors })
+        else {
+          restored.push(fullName)
+          show(`restored: ${fullName}`)
+        }
+        for (const error of errors) show(`failed: ${fullName}: ${error}`)
+      }
+    })
+    if (failed.length > 0)
+      throw new UserError(
+        `${formatCount(failed.length, 'repository', 'repositories')} could not be restored; the others are in ${into}`,
+      )
+    if (strict && notes.length > 0)
+      throw new UserError(
+        `some data could not be restored (--strict); the restored repositories are in ${into}`,
+      )
+  } finally {
+    if (json) printJson({ restored, failed, notes })
+  }
 }
 
 function formatEvent(event: RestoreEvent): string[] {

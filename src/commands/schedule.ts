@@ -8,20 +8,14 @@ import { weekdays } from '../wire/schedule.ts'
 import type { ScheduleChange, ScheduleRequest } from '../wire/types.ts'
 import {
   type ClientCommands,
+  type ClientContext,
   clientCommandsOf,
   orgFlag,
+  printing,
   startOnce,
   withClient,
 } from './client-command.ts'
-import {
-  formatTime,
-  parsed,
-  parseId,
-  printResult,
-  printTable,
-  type Table,
-  withExamples,
-} from './command-line.ts'
+import { parsed, parseId, withExamples } from './command-line.ts'
 import { formatName, formatStartFlags, withNames } from './migration/format-migration.ts'
 import {
   addStartArguments,
@@ -31,6 +25,7 @@ import {
   startSettings,
 } from './migration/start.ts'
 import { watchUntilEnd } from './migration/watch.ts'
+import { formatTime, printResult, printTable, type Table } from './print.ts'
 
 interface TimingOptions {
   every?: 'day' | 'week'
@@ -42,19 +37,73 @@ interface TimingOptions {
 
 /** Adds the commands that manage schedules: migrations that a Godwit server starts every day or every week. */
 export function scheduleCommands(program: Command, about: string): void {
-  const schedule = withExamples(
+  const group = withExamples(
     program.command('schedule').description(about),
     'godwit auth login',
     'godwit schedule add --all --every week --weekday sunday --at 03:30 --keep 4',
     'godwit schedule list',
   )
-  const commands = clientCommandsOf(schedule, 'schedule')
+  const commands = clientCommandsOf(group, 'schedule')
+  const { add, addWithId } = commands
   createCommand(commands)
-  listCommands(commands)
-  editCommands(commands)
-  runCommand(commands)
+  add(
+    'list',
+    'list your schedules (or those of --org) and their next runs',
+    'godwit schedule list',
+    'godwit schedule list --org octo --json',
+  ).action(printing(({ schedules }) => schedules.list(), scheduleRows, 'no schedules yet'))
+  addWithId(
+    'show',
+    'show one schedule and its runs',
+    'godwit schedule show 3',
+    'godwit schedule show 3 --json',
+  ).action(
+    withClient(async (client, _options, id: number) => {
+      const found = await client.api.schedules.show(id)
+      const runs = await client.api.schedules.runs(id)
+      printResult(client, { ...found, runs }, describeSchedule(found, client))
+      if (!client.json) printTable(runRows(runs), 'no runs yet')
+    }),
+  )
+  editCommand(commands)
+  addWithId('pause', 'pause a schedule until it is resumed', 'godwit schedule pause 3').action(
+    withClient(async (client, _options, id: number) => {
+      const paused = await client.api.schedules.change(id, { paused: true })
+      printResult(client, paused, `schedule ${id} paused`)
+    }),
+  )
+  addWithId('resume', 'resume a schedule that is paused', 'godwit schedule resume 3').action(
+    withClient(async (client, _options, id: number) => {
+      const resumed = await client.api.schedules.change(id, { paused: false })
+      const next = escapeForTerminal(String(resumed.next_run_at))
+      printResult(client, resumed, `schedule ${id} resumed; it runs next at ${next}`)
+    }),
+  )
+  addWithId(
+    'run',
+    'run a schedule now and print the ID of the migration',
+    'godwit schedule run 3',
+    'godwit schedule run 3 --watch',
+  )
+    .option('--watch', 'watch the migration until it has ended')
+    .action(
+      withClient(async (client, { watch }: { watch?: boolean }, id: number) => {
+        const run = await startOnce(client, () => client.api.schedules.run(id))
+        if (!watch || !client.json) printResult(client, run, String(run.migration_id))
+        if (watch && run.migration_id !== null) await watchUntilEnd(client, run.migration_id)
+      }),
+    )
   releaseCommand(commands)
-  removeCommand(commands)
+  addWithId(
+    'remove',
+    'remove a schedule; its migrations stay, and their archives expire',
+    'godwit schedule remove 3',
+  ).action(
+    withClient(async (client, _options, id: number) => {
+      await client.api.schedules.remove(id)
+      printResult(client, { id, removed: true }, `schedule ${id} removed`)
+    }),
+  )
 }
 
 function addTiming(command: Command): Command {
@@ -110,34 +159,7 @@ function createCommand({ add }: ClientCommands): void {
 
 const localTimeZone = (): string => new Intl.DateTimeFormat().resolvedOptions().timeZone
 
-function listCommands({ add, addWithId }: ClientCommands): void {
-  add(
-    'list',
-    'list your schedules (or those of --org) and their next runs',
-    'godwit schedule list',
-    'godwit schedule list --org octo --json',
-  ).action(
-    withClient(async (client) => {
-      const all = await client.api.schedules.list()
-      printResult(client, all, scheduleRows(all), 'no schedules yet')
-    }),
-  )
-  addWithId(
-    'show',
-    'show one schedule and its runs',
-    'godwit schedule show 3',
-    'godwit schedule show 3 --json',
-  ).action(
-    withClient(async (client, _options, id: number) => {
-      const found = await client.api.schedules.show(id)
-      const runs = await client.api.schedules.runs(id)
-      printResult(client, { ...found, runs }, describeSchedule(found, orgFlag(client)))
-      if (!client.isJson) printTable(runRows(runs), 'no runs yet')
-    }),
-  )
-}
-
-function editCommands({ addWithId }: ClientCommands): void {
+function editCommand({ addWithId }: ClientCommands): void {
   const edit = addWithId(
     'edit',
     'change when a schedule runs, how many archives it keeps or its name, or let it migrate all repositories',
@@ -160,37 +182,7 @@ function editCommands({ addWithId }: ClientCommands): void {
             'nothing to change: give --every, --weekday, --at, --time-zone, --keep, --all or --name',
           )
         const changed = await client.api.schedules.change(id, changes)
-        printResult(client, changed, describeSchedule(changed, orgFlag(client)))
-      }),
-    )
-  addWithId('pause', 'pause a schedule until it is resumed', 'godwit schedule pause 3').action(
-    withClient(async (client, _options, id: number) => {
-      const paused = await client.api.schedules.change(id, { paused: true })
-      printResult(client, paused, `schedule ${id} paused`)
-    }),
-  )
-  addWithId('resume', 'resume a schedule that is paused', 'godwit schedule resume 3').action(
-    withClient(async (client, _options, id: number) => {
-      const resumed = await client.api.schedules.change(id, { paused: false })
-      const next = escapeForTerminal(String(resumed.next_run_at))
-      printResult(client, resumed, `schedule ${id} resumed; it runs next at ${next}`)
-    }),
-  )
-}
-
-function runCommand({ addWithId }: ClientCommands): void {
-  addWithId(
-    'run',
-    'run a schedule now and print the ID of the migration',
-    'godwit schedule run 3',
-    'godwit schedule run 3 --watch',
-  )
-    .option('--watch', 'watch the migration until it has ended')
-    .action(
-      withClient(async (client, { watch }: { watch?: boolean }, id: number) => {
-        const run = await startOnce(client, () => client.api.schedules.run(id))
-        if (!watch || !client.isJson) printResult(client, run, String(run.migration_id))
-        if (watch && run.migration_id !== null) await watchUntilEnd(client, run.migration_id)
+        printResult(client, changed, describeSchedule(changed, client))
       }),
     )
 }
@@ -220,19 +212,6 @@ function releaseCommand({ addWithId }: ClientCommands): void {
     )
 }
 
-function removeCommand({ addWithId }: ClientCommands): void {
-  addWithId(
-    'remove',
-    'remove a schedule; its migrations stay, and their archives expire',
-    'godwit schedule remove 3',
-  ).action(
-    withClient(async (client, _options, id: number) => {
-      await client.api.schedules.remove(id)
-      printResult(client, { id, removed: true }, `schedule ${id} removed`)
-    }),
-  )
-}
-
 function scheduleRows(schedules: readonly ScheduleResponse[]): Table {
   return withNames(schedules, [
     ['ID', 'REPOSITORIES', 'RUNS', 'NEXT RUN', 'LAST RUN', 'KEEP'],
@@ -259,13 +238,13 @@ function formatRun({ state, migration_id, created_at }: ScheduleRunResponse): st
   return `${state}${migration} ${formatTime(created_at)}`
 }
 
-function describeSchedule(schedule: ScheduleResponse, orgFlag: string): string {
+function describeSchedule(schedule: ScheduleResponse, client: ClientContext): string {
   const { id, next_run_at, paused_reason, repositories, last_run } = schedule
   const owner = escapeForTerminal(schedule.owner)
   const stopped = `stopped: ${escapeForTerminal(paused_reason ?? '')}`
   const next =
     next_run_at === null
-      ? `${paused_reason === null ? 'paused' : stopped}; resume it with \`godwit schedule resume ${id}${orgFlag}\``
+      ? `${paused_reason === null ? 'paused' : stopped}; resume it with \`godwit schedule resume ${id}${orgFlag(client)}\``
       : `${formatTime(next_run_at)} (${escapeForTerminal(next_run_at)})`
   return [
     `Schedule ${id} runs ${escapeForTerminal(formatTiming(schedule))}.`,
@@ -279,7 +258,7 @@ function describeSchedule(schedule: ScheduleResponse, orgFlag: string): string {
     `repositories  ${schedule.all ? `all repositories of ${owner}, including future ones` : repositories.length}`,
     ...repositories.map((name) => `  ${escapeForTerminal(name)}`),
     ...formatSkipped(last_run),
-    ...formatProtected(schedule, orgFlag),
+    ...formatProtected(schedule, orgFlag(client)),
     '',
   ].join('\n')
 }
@@ -294,7 +273,7 @@ function formatSkipped(last: ScheduleRunResponse | null): string[] {
 const MAX_NAMED = 20
 
 /** Lists the archives that are kept in addition to `keep`, why, and how to delete them. */
-function formatProtected(schedule: ScheduleResponse, orgFlag: string): string[] {
+function formatProtected(schedule: ScheduleResponse, flags: string): string[] {
   const { id, protected_archives: archives } = schedule
   if (archives.length === 0) return []
   const lines = archives.map(({ migration_id, created_at, repositories }) => {
@@ -307,7 +286,7 @@ function formatProtected(schedule: ScheduleResponse, orgFlag: string): string[] 
     '',
     'archives that are kept as well, because no newer one holds these repositories:',
     ...lines.map(escapeForTerminal),
-    `delete them with \`godwit schedule release ${id}${orgFlag}\``,
+    `delete them with \`godwit schedule release ${id}${flags}\``,
   ]
 }
 

@@ -1,9 +1,12 @@
 import { flushCompileCache } from 'node:module'
 import type { Command } from 'commander'
+import { UsageError } from '../lib/user-error.ts'
 import { type Log, openLog } from '../service/log.ts'
+import { requireRepositories } from '../service/requirements.ts'
 import type { Service } from '../service/service.ts'
 import type { Config } from '../settings/config.ts'
-import { addCommand, outputFailure, print, readServiceConfig } from './command-line.ts'
+import { addCommand, readServiceConfig } from './command-line.ts'
+import { outputFailure, print } from './print.ts'
 import { untilStopSignal } from './stop-signal.ts'
 
 export function serveCommand(program: Command, about: string): void {
@@ -24,8 +27,7 @@ export function serveCommand(program: Command, about: string): void {
     if (service.notice) print(service.notice)
     // Without this, bin/godwit's compile cache is written only at exit, and a killed service would start half as fast next time.
     flushCompileCache()
-    const outputError = await Promise.race([outputFailure(), stopped.then(() => undefined)])
-    if (!outputError) await stopped
+    await stoppedOrOutputFailed(stopped)
     await service.stop()
     await logging.close()
   })
@@ -37,4 +39,30 @@ async function start(config: Config, logging: Log): Promise<Service> {
     return (await import('../service/service.ts')).startService(config, logging)
   }
   return (await import('./sample.ts')).startSample(config, logging)
+}
+
+export function workCommand(program: Command, about: string): void {
+  const example =
+    'godwit work --repositories /srv/git --database-url postgres://db/godwit --blobs s3://archives'
+  addCommand(program, 'work', about, example).action(async (_options, command: Command) => {
+    const config = readServiceConfig(command)
+    requireRepositories(config)
+    if (config.databaseUrl === undefined) {
+      throw new UsageError('`work` needs --database-url: it shares the database with API processes')
+    }
+    const logging = openLog(config)
+    const stopped = untilStopSignal()
+    const { startWorker } = await import('../service/start-worker.ts')
+    await using worker = await startWorker(config, logging)
+    print('Godwit is running as a worker')
+    await stoppedOrOutputFailed(stopped)
+    await worker.disposeAsync()
+    await logging.close()
+  })
+}
+
+/** Waits for the signal, or returns at once if standard output has failed. */
+async function stoppedOrOutputFailed(stopped: Promise<unknown>): Promise<void> {
+  const error = await Promise.race([outputFailure(), stopped.then(() => undefined)])
+  if (!error) await stopped
 }

@@ -11,7 +11,8 @@ import {
   type SettingOrigin,
 } from '../settings/setting-names.ts'
 import { readUserServers } from '../settings/user-servers.ts'
-import { addCommand, configFileOf, print, printJson, readCommandConfig } from './command-line.ts'
+import { addCommand, configFileOf, readCommandConfig } from './command-line.ts'
+import { print, printJson } from './print.ts'
 
 export function configCommand(program: Command, about: string): void {
   addCommand(
@@ -32,16 +33,8 @@ export function configCommand(program: Command, about: string): void {
     })
 }
 
-interface ShownSetting extends ReturnType<typeof namesOf> {
-  /** Null if it is not set. */
-  value: string | null
-  from: SettingOrigin['from'] | null
-  /** `FILE:LINE`, if it comes from a file. */
-  at: string | null
-}
-
-/** Lists all settings with their values and origins, without secrets. */
-export function shownSettings(config: Config, client: ClientOrigins): ShownSetting[] {
+/** Lists all settings with their values and origins, without secrets. `at` is `FILE:LINE`. */
+export function shownSettings(config: Config, client: ClientOrigins) {
   return allNames.map((name) => {
     const origin =
       name in client ? client[name as keyof ClientOrigins] : config.origins[name as OptionName]

@@ -1,11 +1,9 @@
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Command, Option } from 'commander'
 import type { Folder } from '../archive/read-folder.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 import { csvLine } from '../formats/people.ts'
 import { Report } from '../formats/report.ts'
-import { createGit } from '../git/git.ts'
 import { openReader } from '../importer/convert.ts'
 import { listPeople, listPeopleIn } from '../importer/list-people.ts'
 import { type ArchiveSummary, summarizeArchive } from '../importer/summarize-archive.ts'
@@ -15,17 +13,10 @@ import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError } from '../lib/user-error.ts'
 import type { Config } from '../settings/config.ts'
 import { archiveOpener } from './archive-file.ts'
-import {
-  addCommand,
-  print,
-  printJson,
-  printLosses,
-  printMessage,
-  printTable,
-  readCommandConfig,
-} from './command-line.ts'
+import { addCommand, readCommandConfig } from './command-line.ts'
+import { print, printJson, printLosses, printMessage, printTable } from './print.ts'
 import { runUntilStopped } from './stop-signal.ts'
-import { temporaryDirectory } from './temporary-directory.ts'
+import { temporaryGit } from './temporary-directory.ts'
 
 interface ShowOptions {
   json?: boolean
@@ -67,20 +58,19 @@ async function showPeople(config: Config, file: string, signal: AbortSignal): Pr
 
 /** Reads a project export of GitLab, which must be unpacked for that. */
 async function listExportPeople(
-  { git: program, searchPath }: Config,
+  config: Config,
   file: string,
   open: () => Bytes | Folder,
   signal: AbortSignal,
 ) {
   if (file === '-')
     throw new UsageError('an export of GitLab is read twice: give a file, not standard input')
-  await using temporary = await temporaryDirectory(join(tmpdir(), 'godwit-show-'))
+  await using temporary = await temporaryGit(config, 'show')
   using resources = new DisposableStack()
   const warnings: string[] = []
   const report = new Report((text) => warnings.push(text))
-  const git = createGit({ program, searchPath, home: join(temporary.path, 'git-home') })
   const names = { name: file, owner: 'gitlab', people: new Map(), projects: new Map() }
-  const parts = { git, report, resources, wanted: new Set<string>(), ...names }
+  const parts = { git: temporary.git, report, resources, wanted: new Set<string>(), ...names }
   const content = await openReader(open(), join(temporary.path, 'input'), parts, signal)
   return { ...(await listPeopleIn(content, signal)), warnings }
 }

@@ -11,7 +11,8 @@ import { dataPathsOf, openSource } from '../service/data-paths.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { openForge, withForge } from '../service/open-forge.ts'
 import { requireGit, requireRepositories } from '../service/requirements.ts'
-import { addCommand, configAsDataOwner, printMessage, printResult } from './command-line.ts'
+import { addCommand, configAsDataOwner } from './command-line.ts'
+import { printMessage, printResult } from './print.ts'
 
 export function syncCommand(program: Command, about: string): void {
   const command = addCommand(
@@ -42,7 +43,7 @@ export function syncCommand(program: Command, about: string): void {
       const report = await (names.length > 0
         ? syncRepositories(parts, names)
         : syncCatalogue(parts))
-      printResult({ isJson: json }, reportJson(report), describe(report))
+      printResult({ json }, reportJson(report), describe(report))
       const { length } = report.refused
       if (names.length === 0 && length > 0)
         printMessage(`warning: ${length} ${length === 1 ? 'entry was' : 'entries were'} skipped`)

@@ -15,17 +15,9 @@ import { withDatabase } from '../service/open-database.ts'
 import { durationOrZero } from '../settings/config-values.ts'
 import { aboutAccount, requireAccount } from './account.ts'
 import { COMMAND_LINE, changeDatabase } from './change-database.ts'
-import {
-  addCommand,
-  configAsDataOwner,
-  idArgument,
-  isoTime,
-  parsed,
-  printAndFlush,
-  printResult,
-  withExamples,
-} from './command-line.ts'
+import { addCommand, configAsDataOwner, idArgument, parsed, withExamples } from './command-line.ts'
 import { tokenRows } from './format-tokens.ts'
+import { isoTime, printAndFlush, printResult } from './print.ts'
 
 export function tokenCommands(program: Command, about: string): void {
   const token = program.command('token').description(about)
@@ -52,7 +44,7 @@ export function tokenCommands(program: Command, about: string): void {
     .action(async ({ json }: { json?: boolean }, command: Command) => {
       const records = await withDatabase(configAsDataOwner(command), ({ db }) => listTokens(db))
       const tokens = records.map(jsonOf)
-      printResult({ isJson: json }, tokens, tokenRows(tokens), 'no tokens yet')
+      printResult({ json }, tokens, tokenRows(tokens), 'no tokens yet')
     })
 
   addCommand(token, 'show', 'show one token, without its secret', 'godwit token show 7')
@@ -63,7 +55,7 @@ export function tokenCommands(program: Command, about: string): void {
       const found = records.find((record) => record.id === id)
       if (!found)
         throw new UserError(`token ${id} does not exist: \`godwit token list\` shows all tokens`)
-      printResult({ isJson: json }, jsonOf(found), tokenRows([jsonOf(found)]))
+      printResult({ json }, jsonOf(found), tokenRows([jsonOf(found)]))
     })
 
   addCommand(
@@ -111,7 +103,7 @@ async function removeTokens(
         await record(tx, 'token.revoke', { subject: `token ${each}`, owner: account })
       return { login: account.login, revoked }
     })
-    return printResult({ isJson: json }, value, `${value.revoked.length} tokens revoked`)
+    return printResult({ json }, value, `${value.revoked.length} tokens revoked`)
   }
   await changeDatabase(config, async (tx, record) => {
     const owner = await revokeToken(tx, id!, Date.now())
@@ -121,7 +113,7 @@ async function removeTokens(
       )
     await record(tx, 'token.revoke', { subject: `token ${id}`, owner })
   })
-  printResult({ isJson: json }, { id, revoked: true }, `token ${id} revoked`)
+  printResult({ json }, { id, revoked: true }, `token ${id} revoked`)
 }
 
 const jsonOf = (token: TokenRecord) => ({

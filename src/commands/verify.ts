@@ -1,7 +1,4 @@
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { Command } from 'commander'
-import { createGit } from '../git/git.ts'
 import { type Finding, verifyArchive } from '../importer/verify-archive.ts'
 import { withWriteContext } from '../lib/disk-errors.ts'
 import { formatCount } from '../lib/quantities.ts'
@@ -9,9 +6,10 @@ import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UserError } from '../lib/user-error.ts'
 import type { Config } from '../settings/config.ts'
 import { archiveOpener } from './archive-file.ts'
-import { addCommand, print, printJson, readCommandConfig } from './command-line.ts'
+import { addCommand, readCommandConfig } from './command-line.ts'
+import { print, printJson } from './print.ts'
 import { runUntilStopped } from './stop-signal.ts'
-import { temporaryDirectory } from './temporary-directory.ts'
+import { temporaryGit } from './temporary-directory.ts'
 
 export function verifyCommand(program: Command, about: string): void {
   addCommand(
@@ -42,14 +40,13 @@ export const formatFinding = (level: string, text: string): string =>
 
 /** Calls `report` for each finding and for the result. Throws if the archive has errors. */
 export async function verifyFile(
-  { git: program, searchPath }: Pick<Config, 'git' | 'searchPath'>,
+  config: Pick<Config, 'git' | 'searchPath'>,
   file: string,
   signal: AbortSignal,
   report: (level: string, text: string) => void,
 ): Promise<void> {
-  await using temporary = await temporaryDirectory(join(tmpdir(), 'godwit-verify-'))
-  const directory = temporary.path
-  const git = createGit({ program, searchPath, home: join(directory, 'git-home') })
+  await using temporary = await temporaryGit(config, 'verify')
+  const { git, path: directory } = temporary
   const open = await archiveOpener(file)
   const counts = { error: 0, warning: 0, note: 0, verified: 0 }
   let compared = false

@@ -8,42 +8,51 @@ import type {
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import type { WebhookChange } from '../wire/types.ts'
-import { type ClientCommands, clientCommandsOf, withClient } from './client-command.ts'
-import { formatTime, parseId, printResult, type Table, withExamples } from './command-line.ts'
+import { type ClientCommands, clientCommandsOf, printing, withClient } from './client-command.ts'
+import { parseId, withExamples } from './command-line.ts'
+import { formatTime, printResult, type Table } from './print.ts'
 
 const DELIVERY = 'ID of the delivery'
 const SECRET_VARIABLE = 'GODWIT_WEBHOOK_SECRET'
 
 /** Adds the commands that manage webhooks: URLs that events are sent to when migrations end. */
 export function webhookCommands(program: Command, about: string): void {
-  const webhook = withExamples(
+  const group = withExamples(
     program.command('webhook').description(about),
     'godwit webhook add https://ci.example.com/godwit --secret-file secret',
     'godwit webhook add https://chat.example.com/hook --org octo --events migration.failed',
     'godwit webhook deliveries 3',
   )
-  const commands = clientCommandsOf(webhook, 'webhook')
-  listCommand(commands)
-  createCommand(commands)
-  showCommand(commands)
-  editCommand(commands)
-  removeCommand(commands)
-  pingCommand(commands)
-  deliveryCommands(commands)
-}
-
-function listCommand({ add }: ClientCommands): void {
+  const commands = clientCommandsOf(group, 'webhook')
+  const { add, addWithId } = commands
   add(
     'list',
     'list your webhooks (or those of --org)',
     'godwit webhook list',
     'godwit webhook list --org octo --json',
-  ).action(
-    withClient(async (client) => {
-      const all = await client.api.webhooks.list()
-      printResult(client, all, webhookRows(all), 'no webhooks yet')
+  ).action(printing(({ webhooks }) => webhooks.list(), webhookRows, 'no webhooks yet'))
+  createCommand(commands)
+  addWithId('show', 'show one webhook', 'godwit webhook show 3').action(
+    printing(({ webhooks }, id: number) => webhooks.show(id), describeWebhook),
+  )
+  editCommand(commands)
+  addWithId('remove', 'remove a webhook and its deliveries', 'godwit webhook remove 3').action(
+    withClient(async (client, _options, id: number) => {
+      await client.api.webhooks.remove(id)
+      printResult(client, { id, removed: true }, `webhook ${id} removed`)
     }),
   )
+  addWithId(
+    'ping',
+    'send a ping to a webhook, to test it',
+    'godwit webhook ping 3 && godwit webhook deliveries 3',
+  ).action(
+    withClient(async (client, _options, id: number) => {
+      await client.api.webhooks.ping(id)
+      printResult(client, { id, ping: true }, `a ping will be sent to webhook ${id}`)
+    }),
+  )
+  deliveryCommands(commands)
 }
 
 interface ChangeFlags {
@@ -92,15 +101,6 @@ function createCommand({ add }: ClientCommands): void {
     )
 }
 
-function showCommand({ addWithId }: ClientCommands): void {
-  addWithId('show', 'show one webhook', 'godwit webhook show 3').action(
-    withClient(async (client, _options, id: number) => {
-      const found = await client.api.webhooks.show(id)
-      printResult(client, found, describeWebhook(found))
-    }),
-  )
-}
-
 function editCommand({ addWithId }: ClientCommands): void {
   const command = addWithId(
     'edit',
@@ -142,28 +142,6 @@ function changeFrom(flags: ChangeFlags): WebhookChange {
     ...(events && { events }),
     ...((active || inactive) && { active: active === true }),
   }
-}
-
-function removeCommand({ addWithId }: ClientCommands): void {
-  addWithId('remove', 'remove a webhook and its deliveries', 'godwit webhook remove 3').action(
-    withClient(async (client, _options, id: number) => {
-      await client.api.webhooks.remove(id)
-      printResult(client, { id, removed: true }, `webhook ${id} removed`)
-    }),
-  )
-}
-
-function pingCommand({ addWithId }: ClientCommands): void {
-  addWithId(
-    'ping',
-    'send a ping to a webhook, to test it',
-    'godwit webhook ping 3 && godwit webhook deliveries 3',
-  ).action(
-    withClient(async (client, _options, id: number) => {
-      await client.api.webhooks.ping(id)
-      printResult(client, { id, ping: true }, `a ping will be sent to webhook ${id}`)
-    }),
-  )
 }
 
 function deliveryCommands({ addWithId }: ClientCommands): void {

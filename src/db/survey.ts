@@ -4,11 +4,7 @@ import { pathToFileURL } from 'node:url'
 import pg from 'pg'
 
 /** The schema of a database. */
-export interface SchemaAge {
-  step: number
-  /** Epoch milliseconds. */
-  upgradedAt: number
-}
+export type SchemaAge = ReturnType<typeof schemaAge>
 
 const SCHEMA = 'select max(step) as step, max(applied_at) as applied_at from godwit_schema'
 
@@ -69,9 +65,7 @@ export async function findSigningKey(database: SurveyedDatabase): Promise<Buffer
 }
 
 /** Lists the processes of a service on PostgreSQL, with the times of their last heartbeats. */
-export async function listProcesses(
-  url: string,
-): Promise<{ id: string; host: string; pid: number; role: string; seenAt: number }[]> {
+export async function listProcesses(url: string) {
   const rows = await postgresRows(url, 'select id, host, pid, role, seen_at from workers')
   return rows.map(({ id, host, pid, role, seen_at }) => ({
     id: String(id),
@@ -108,24 +102,10 @@ async function postgresRows(url: string, query: string): Promise<Record<string, 
   }
 }
 
-export interface PostgresSurvey {
-  /** The name of the database. */
-  database: string
-  schema: SchemaAge | undefined
-  version: string
-  /** `server_version_num`: 160004 is 16.4. */
-  versionNumber: number
-  encoding: string
-  isStandby: boolean
-  /** Whether the user may create tables and the queue's schema. */
-  mayCreate: boolean
-  /** How far the server's clock is ahead of ours; accurate to half of `roundTripMs`. */
-  clockAheadMs: number
-  roundTripMs: number
-}
+export type PostgresSurvey = Awaited<ReturnType<typeof surveyPostgres>>
 
 /** Inspects a PostgreSQL in one read-only transaction. */
-export async function surveyPostgres(url: string, now = Date.now): Promise<PostgresSurvey> {
+export async function surveyPostgres(url: string, now = Date.now) {
   const client = await connectPostgres(url)
   try {
     const first = async (query: string) => (await client.query(query)).rows[0]
@@ -141,13 +121,16 @@ export async function surveyPostgres(url: string, now = Date.now): Promise<Postg
     const { clock } = await first('select extract(epoch from clock_timestamp()) * 1000 as clock')
     const roundTripMs = now() - sentAt
     return {
-      database: about.database,
+      database: String(about.database),
       schema: about.is_ours ? schemaAge(await first(SCHEMA)) : undefined,
-      version: about.version,
+      version: String(about.version),
+      /** `server_version_num`: 160004 is 16.4. */
       versionNumber: Number(about.version_number),
-      encoding: about.encoding,
-      isStandby: about.is_standby,
-      mayCreate: about.may_create_schema && about.may_create_table,
+      encoding: String(about.encoding),
+      isStandby: Boolean(about.is_standby),
+      /** Whether the user may create tables and the queue's schema. */
+      mayCreate: Boolean(about.may_create_schema && about.may_create_table),
+      /** How far the server's clock is ahead of ours; accurate to half of `roundTripMs`. */
       clockAheadMs: Number(clock) - (sentAt + roundTripMs / 2),
       roundTripMs,
     }
@@ -175,6 +158,7 @@ async function connectPostgres(url: string): Promise<pg.Client> {
   return client
 }
 
-function schemaAge(row: Record<string, unknown>): SchemaAge {
-  return { step: Number(row.step ?? 0), upgradedAt: Number(row.applied_at ?? 0) }
-}
+const schemaAge = (row: Record<string, unknown>) => ({
+  step: Number(row.step ?? 0),
+  upgradedAt: Number(row.applied_at ?? 0),
+})

@@ -1,17 +1,11 @@
+import type { InferResult } from 'kysely'
 import { nameKey, type Viewer } from '../accounts/account.ts'
 import { countRows, type Db } from '../db/database.ts'
 import { statementBatches } from '../db/statement-batches.ts'
 import { nextTurn } from '../lib/turns.ts'
 import type { RepositoryName } from '../sources/source.ts'
 
-export interface HeldLock extends RepositoryName {
-  repositoryId: number
-  migrationId: number
-  /** The owner of the migration. */
-  holder: string
-  lockedAt: number
-  expiresAt: number
-}
+export type HeldLock = InferResult<ReturnType<typeof selectLocks>>[number]
 
 export async function insertLocks(
   tx: Db,
@@ -40,13 +34,10 @@ export async function heldLocks(db: Db, migrationId: number): Promise<HeldLock[]
   return selectHeld(db).where('migration_id', '=', migrationId).orderBy('repository_id').execute()
 }
 
-export interface RecordedLock extends HeldLock {
-  /** When it was released; the lock may still be set at the source. */
-  releasedAt: number | null
-}
+export type RecordedLock = Awaited<ReturnType<typeof recordedLocks>>[number]
 
-/** Returns all locks that are held, or may still be set at the source. */
-export async function recordedLocks(db: Db): Promise<RecordedLock[]> {
+/** Returns all locks that are held, or were released and may still be set at the source. */
+export async function recordedLocks(db: Db) {
   return selectLocks(db)
     .select('released_at as releasedAt')
     .orderBy('repository_id')
@@ -96,6 +87,7 @@ export async function locksOnOwn(db: Db, { account }: Viewer): Promise<HeldLock[
 /** More than a page can show. */
 const MAX_OWN = 1000
 
+/** `holder` is the owner of the migration. */
 function selectLocks(db: Db) {
   return db
     .selectFrom('repository_locks')
@@ -115,10 +107,7 @@ export function countAllHeldLocks(db: Db): Promise<number> {
 }
 
 /** Counts the held locks of each migration. Migrations without locks are missing. */
-export async function countHeldLocks(
-  db: Db,
-  migrationIds: readonly number[],
-): Promise<Map<number, number>> {
+export async function countHeldLocks(db: Db, migrationIds: readonly number[]) {
   if (migrationIds.length === 0) return new Map()
   const rows = await db
     .selectFrom('repository_locks')
@@ -147,11 +136,7 @@ export async function releaseLocks(
 }
 
 /** Releases all locks on a repository. Returns its id and the number of released locks; undefined if the name is unknown. */
-export async function releaseLocksOn(
-  db: Db,
-  { owner, name }: RepositoryName,
-  now: number,
-): Promise<{ repositoryId: number; locks: number } | undefined> {
+export async function releaseLocksOn(db: Db, { owner, name }: RepositoryName, now: number) {
   const repository = await db
     .selectFrom('repositories')
     .innerJoin('accounts', 'accounts.id', 'owner_id')
@@ -215,11 +200,7 @@ export async function releasedLocks(db: Db, repositoryId: number): Promise<numbe
 }
 
 /** Deletes released locks after the source was updated. */
-export async function deleteLocks(
-  db: Db,
-  repositoryId: number,
-  migrationIds: readonly number[],
-): Promise<void> {
+export async function deleteLocks(db: Db, repositoryId: number, migrationIds: readonly number[]) {
   if (migrationIds.length === 0) return
   await db
     .deleteFrom('repository_locks')

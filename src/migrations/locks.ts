@@ -98,11 +98,7 @@ async function settleIfExists(
 }
 
 /** A wiki without its repository is a repository of its own: it is locked only if a migration holds a lock on it by that name. */
-async function settleWikiAlone(
-  db: Db,
-  source: Source,
-  { owner, name }: RepositoryName,
-): Promise<void> {
+async function settleWikiAlone(db: Db, source: Source, { owner, name }: RepositoryName) {
   const wiki = { owner, name: `${name}.wiki` }
   if (!isName(wiki.name)) return
   await settleIfExists(source, wiki, () => isLockHeldOn(db, wiki))

@@ -17,11 +17,7 @@ interface LogParts {
 }
 
 /** Logs the end of a migration, unless it ended for another reason. */
-export async function logOutcome(
-  { db, log }: LogParts,
-  id: number,
-  reason: string | null,
-): Promise<void> {
+export async function logOutcome({ db, log }: LogParts, id: number, reason: string | null) {
   const ended = await summaryById(db, id)
   if (ended?.reason === reason) logEndedMigration(log, ended)
 }
@@ -37,26 +33,20 @@ export function logEndedMigration(log: OutcomeLog, migration: Summary): void {
   log[level](fields, `migration ${id} of ${owner.login} ${message}`)
 }
 
-export interface End {
-  level: keyof OutcomeLog
-  end: 'exported' | 'partial' | 'failed' | 'cancelled'
-  message: string
-}
-
-export function endOf(migration: Summary): End {
+export function endOf(migration: Summary) {
   const { total, exported, skipped, failed } = migration.repositories
   if (isPartial(migration)) {
     const message = `is partly exported: ${exported} of ${countOf(total)}, ${skipped} skipped`
-    return { level: 'warn', end: 'partial', message }
+    return { level: 'warn', end: 'partial', message } as const
   }
   if (migration.state === 'exported')
-    return { level: 'info', end: 'exported', message: `is exported: ${countOf(total)}` }
+    return { level: 'info', end: 'exported', message: `is exported: ${countOf(total)}` } as const
   if (migration.reason === CANCELLED)
-    return { level: 'info', end: 'cancelled', message: 'was cancelled' }
+    return { level: 'info', end: 'cancelled', message: 'was cancelled' } as const
   // The reason of each repository was logged when it ended.
   const why =
     failed === 0 ? migration.reason : `${failed} of ${countOf(total)} could not be exported`
-  return { level: 'error', end: 'failed', message: `failed: ${why}` }
+  return { level: 'error', end: 'failed', message: `failed: ${why}` } as const
 }
 
 const countOf = (total: number): string => `${total} ${total === 1 ? 'repository' : 'repositories'}`

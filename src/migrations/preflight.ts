@@ -6,7 +6,7 @@ import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { recentRate } from './outcome-store.ts'
 import { archiveWarnings } from './progress.ts'
-import { describeQuota, type Quota, readQuota } from './quota.ts'
+import { describeQuota, readQuota } from './quota.ts'
 import { findSegment, warningOf } from './segment-store.ts'
 import { readSnapshot, type StartParts, type StartRequest } from './start-migration.ts'
 
@@ -22,17 +22,7 @@ interface RepositoryForecast {
   warning: string | null
 }
 
-export interface Forecast {
-  repositories: RepositoryForecast[]
-  bytesToWrite: number
-  /** The smallest free space of all workers; null if none reports it. */
-  freeBytes: number | null
-  /** Estimated from recent exports; null if there are none. */
-  seconds: number | null
-  quota: Quota
-  /** Warnings about the archive. */
-  warnings: string[]
-}
+export type Forecast = Awaited<ReturnType<typeof forecast>>
 
 const CONCURRENT_EXAMINATIONS = 4
 
@@ -41,7 +31,7 @@ export async function forecast(
   { installedVersion, ...parts }: StartParts & { installedVersion?: string | undefined },
   scope: Scope,
   { repositories, options }: StartRequest,
-): Promise<Forecast> {
+) {
   const facts = options.orgMetadataOnly ? [] : await readSnapshot(parts, scope, repositories)
   const forecasts = new Array<RepositoryForecast>(facts.length)
   await mapConcurrent(
@@ -62,9 +52,12 @@ export async function forecast(
   return {
     repositories: forecasts,
     bytesToWrite,
+    /** The smallest free space of all workers; null if none reports it. */
     freeBytes,
+    /** Estimated from recent exports; null if there are none. */
     seconds: rate === null ? null : Math.ceil(bytesToWrite / rate),
     quota,
+    /** Warnings about the archive. */
     warnings: [
       ...spaceWarnings(bytesToWrite, freeBytes),
       ...(quota.used + archiveBytes > quota.max ? [describeQuota(quota, archiveBytes)] : []),

@@ -42,11 +42,7 @@ export async function readQuota(
   return { max, used: sumOf(await archivesOf(db, owner.id)) }
 }
 
-async function readMax(
-  db: Db,
-  { id }: Pick<Account, 'id'>,
-  defaultMax = Number.POSITIVE_INFINITY,
-): Promise<number> {
+async function readMax(db: Db, { id }: Pick<Account, 'id'>, defaultMax = Number.POSITIVE_INFINITY) {
   const { own } = await db
     .selectFrom('accounts')
     .select('max_archive_bytes as own')
@@ -101,11 +97,7 @@ export const describeQuota = ({ max, used }: Quota, needed: number): string =>
   `it does not fit into the quota of archives: ${formatBytes(max)} in total, ${formatBytes(used)} used, ${formatBytes(needed)} needed`
 
 /** Sets the quota of an account: Infinity for no limit, null for the default of the service. */
-export async function setQuota(
-  tx: Db,
-  { id }: Pick<Account, 'id'>,
-  max: number | null,
-): Promise<void> {
+export async function setQuota(tx: Db, { id }: Pick<Account, 'id'>, max: number | null) {
   const max_archive_bytes = max === Number.POSITIVE_INFINITY ? UNLIMITED : max
   await tx.updateTable('accounts').set({ max_archive_bytes }).where('id', '=', id).execute()
 }

@@ -63,20 +63,12 @@ export interface BrokenRepository {
   isChanged: boolean | null
 }
 
-export interface RetryForecast {
-  broken: BrokenRepository[]
-  /** Whether no broken repository has changed. Then a retry would end in the same way. */
-  isUnchanged: boolean
-}
+export type RetryForecast = Awaited<ReturnType<typeof forecastRetry>>
 
 const CONCURRENT_EXAMINATIONS = 4
 
 /** Predicts the result of a retry by examining each broken repository. */
-export async function forecastRetry(
-  parts: CoverParts,
-  scope: Scope,
-  migration: Migration,
-): Promise<RetryForecast> {
+export async function forecastRetry(parts: CoverParts, scope: Scope, migration: Migration) {
   const { db, source } = parts
   const names = await fullNamesOf(db, migration)
   const uncovered = await uncoveredAmong(parts, scope, names)
@@ -96,6 +88,7 @@ export async function forecastRetry(
       isChanged,
     }
   })
+  // If no broken repository has changed, a retry would end in the same way.
   const isUnchanged = broken.length > 0 && broken.every((each) => each.isChanged === false)
   return { broken, isUnchanged }
 }
@@ -106,10 +99,7 @@ interface LastReason {
 }
 
 /** Returns why repositories were not exported, by position. */
-async function lastReasons(
-  { db }: CoverParts,
-  { id }: Pick<Migration, 'id'>,
-): Promise<Map<number, LastReason>> {
+async function lastReasons({ db }: CoverParts, { id }: Pick<Migration, 'id'>) {
   const rows = await db
     .selectFrom('repository_exports')
     .select(['position', 'reason', 'fingerprint'])
@@ -121,12 +111,7 @@ async function lastReasons(
   )
 }
 
-async function hasChanged(
-  source: Source,
-  fullName: string,
-  last: LastReason,
-  signal: AbortSignal,
-): Promise<boolean> {
+async function hasChanged(source: Source, fullName: string, last: LastReason, signal: AbortSignal) {
   const [owner = '', name = ''] = fullName.split('/')
   try {
     const { fingerprint } = await source.examine({ owner, name }, signal)

@@ -60,10 +60,7 @@ async function* segmentsLastUsedBefore(db: Db, since: number) {
 }
 
 /** Returns false if the segment was used or deleted meanwhile. */
-export async function deleteUnusedSegment(
-  db: Db,
-  { key, lastUsedAt }: UnusedSegment,
-): Promise<boolean> {
+export async function deleteUnusedSegment(db: Db, { key, lastUsedAt }: UnusedSegment) {
   const { numDeletedRows } = await db
     .deleteFrom('segments')
     .where('key', '=', key)

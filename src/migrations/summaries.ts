@@ -4,31 +4,12 @@ import type { Db } from '../db/database.ts'
 import type { Row } from '../db/tables.ts'
 import { damagedAmong } from './archive-store.ts'
 import { countHeldLocks } from './lock-store.ts'
-import { CANCELLED, type Migration } from './migration.ts'
+import { CANCELLED } from './migration.ts'
 import { migrationOf, newestRows, unfinishedLiterals } from './migration-store.ts'
 import { firstNames, migrationsContaining, type Page } from './snapshot-store.ts'
 
 /** A migration with its totals, without its repositories. */
-export interface Summary extends Migration {
-  startedAt: number | null
-  endedAt: number | null
-  repositories: {
-    total: number
-    exported: number
-    /** Included in `exported`. */
-    reused: number
-    skipped: number
-    failed: number
-    remaining: number
-  }
-  /** Bytes of the exported repositories. */
-  bytesDone: number
-  /** `isDamaged` if any of its segments is damaged. */
-  archive: { bytes: number; expiresAt: number; isDamaged: boolean } | null
-  heldLocks: number
-  /** The names of the first repositories. */
-  names: string[]
-}
+export type Summary = Awaited<ReturnType<typeof summariesOf>>[number]
 
 /** Returns a page of the migrations in the scope, newest first. */
 export async function listSummaries(db: Db, scope: Scope, page: Page): Promise<Summary[]> {
@@ -39,11 +20,7 @@ export async function listSummaries(db: Db, scope: Scope, page: Page): Promise<S
 export const MAX_SEARCHED_MIGRATIONS = 50
 
 /** Returns the newest migrations in the scope that contain the repository, newest first. */
-export async function summariesCovering(
-  db: Db,
-  scope: Scope,
-  repositoryId: number,
-): Promise<Summary[]> {
+export async function summariesCovering(db: Db, scope: Scope, repositoryId: number) {
   const rows = await newestRows(db, scope, { offset: 0, limit: MAX_SEARCHED_MIGRATIONS })
   const ids = rows.map(({ id }) => id)
   const found = await migrationsContaining(db, ids, repositoryId)
@@ -53,11 +30,7 @@ export async function summariesCovering(
   )
 }
 
-export async function findSummary(
-  db: Db,
-  { owner }: Scope,
-  id: number,
-): Promise<Summary | undefined> {
+export async function findSummary(db: Db, { owner }: Scope, id: number) {
   const rows = await migrations(db).where('id', '=', id).where('owner_id', '=', owner.id).execute()
   return (await summariesOf(db, rows))[0]
 }
@@ -103,7 +76,7 @@ export async function largestArchives(db: Db, atMost: number): Promise<Summary[]
 
 const MAX_NAMES = 3
 
-async function summariesOf(db: Db, rows: readonly Row<'migrations'>[]): Promise<Summary[]> {
+async function summariesOf(db: Db, rows: readonly Row<'migrations'>[]) {
   const ids = rows.map(({ id }) => id)
   const locks = await countHeldLocks(db, ids)
   const names = await firstNames(db, ids, MAX_NAMES)
@@ -115,11 +88,13 @@ async function summariesOf(db: Db, rows: readonly Row<'migrations'>[]): Promise<
     repositories: {
       total: row.repository_count,
       exported: row.repository_count - row.remaining - row.skipped_count - row.failed_count,
+      /** Included in `exported`. */
       reused: row.reused_count,
       skipped: row.skipped_count,
       failed: row.failed_count,
       remaining: row.remaining,
     },
+    /** Bytes of the exported repositories. */
     bytesDone: row.bytes_done,
     archive:
       row.archive_expires_at === null
@@ -127,9 +102,11 @@ async function summariesOf(db: Db, rows: readonly Row<'migrations'>[]): Promise<
         : {
             bytes: row.archive_bytes ?? 0,
             expiresAt: row.archive_expires_at,
+            /** Whether any of its segments is damaged. */
             isDamaged: damaged.has(row.id),
           },
     heldLocks: locks.get(row.id) ?? 0,
+    /** The names of the first repositories. */
     names: names.get(row.id) ?? [],
   }))
 }

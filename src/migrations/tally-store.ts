@@ -53,11 +53,7 @@ export async function readTallies(db: Db): Promise<Tallied[]> {
 }
 
 /** Returns the tallies since a time, in buckets. The length of a bucket is a multiple of a minute. */
-export async function talliesSince(
-  db: Db,
-  since: number,
-  bucketMs: number,
-): Promise<(Tallied & { bucket: number })[]> {
+export async function talliesSince(db: Db, since: number, bucketMs: number) {
   // A literal, because SQLite would treat a parameter as a fraction.
   const bucket = sql<number>`minute - minute % ${sql.lit(bucketMs)}`
   const rows = await db
@@ -86,9 +82,7 @@ export async function deleteOldTallies(db: Db, now: number): Promise<void> {
 }
 
 /** Returns the number of unfinished migrations by state, and since when the oldest is in that state. */
-export async function countUnfinishedByState(
-  db: Db,
-): Promise<Map<string, { count: number; oldest: number | null }>> {
+export async function countUnfinishedByState(db: Db) {
   const rows = await db
     .selectFrom('migrations')
     .select(['state', (of) => of.fn.countAll<number>().as('count')])

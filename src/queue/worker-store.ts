@@ -6,7 +6,7 @@ export interface WorkerRecord {
   id: string
   host: string
   pid: number
-  role: Row<'workers'>['role']
+  role: 'all' | 'api' | 'worker'
   version: string
   /** 0 if it only serves requests. */
   concurrency: number
@@ -70,6 +70,7 @@ export async function listWorkers(db: Db): Promise<WorkerRecord[]> {
     .select(['free_bytes as freeBytes', 'scratch_bytes as scratchBytes'])
     .orderBy('started_at')
     .orderBy('id')
+    .$narrowType<Pick<WorkerRecord, 'role'>>()
     .execute()
 }
 

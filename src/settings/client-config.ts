@@ -117,11 +117,7 @@ interface FoundToken {
 }
 
 /** Returns the token of a flag or variable: --token, else the token file, else GODWIT_TOKEN, else GITHUB_TOKEN, but for GitHub only. */
-function givenToken(
-  { token, tokenFile }: ClientOrigins,
-  url: string,
-  env: Environment,
-): FoundToken | undefined {
+function givenToken({ token, tokenFile }: ClientOrigins, url: string, env: Environment) {
   if (token?.from === 'flag') return { token: token.text, from: '--token' }
   if (tokenFile && tokenFile.from !== 'file')
     return {

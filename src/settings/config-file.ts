@@ -32,9 +32,9 @@ export function findConfigFile(
   const path = resolve(named ?? defaultFile)
   const from = flag !== undefined ? 'flag' : named === undefined ? 'default' : 'environment'
   try {
-    const { text, isWorldReadable } = readWithMode(path)
+    const { text, mode } = readWithMode(path)
     const { settings, mistakes } = parseSettings(text, path)
-    const exposedSecrets = isWorldReadable ? findSecrets(settings) : []
+    const exposedSecrets = (mode & 0o004) !== 0 ? findSecrets(settings) : []
     return { path, from, settings, mistakes, isDenied: false, exposedSecrets }
   } catch (error) {
     if (named !== undefined)
@@ -57,11 +57,11 @@ function describeReadError(error: unknown, path: string): string {
   return (error as Error).message
 }
 
-function readWithMode(path: string): { text: string; isWorldReadable: boolean } {
+/** Reads a file and the permissions that it has at that moment. */
+export function readWithMode(path: string): { text: string; mode: number } {
   const file = openSync(path, 'r')
   try {
-    const { mode } = fstatSync(file)
-    return { text: readFileSync(file, 'utf8'), isWorldReadable: (mode & 0o004) !== 0 }
+    return { text: readFileSync(file, 'utf8'), mode: fstatSync(file).mode }
   } finally {
     closeSync(file)
   }
@@ -120,9 +120,7 @@ function findSecrets(settings: ConfigFile['settings']): string[] {
 }
 
 /** Returns a warning if every user of this machine can read secrets in the file. */
-export function exposedFile(
-  file: Pick<ConfigFile, 'path' | 'exposedSecrets'> | undefined,
-): string | undefined {
+export function exposedFile(file: Pick<ConfigFile, 'path' | 'exposedSecrets'> | undefined) {
   if (!file || file.exposedSecrets.length === 0) return undefined
   return `every user of this machine can read ${file.path}, which contains secrets: ${file.exposedSecrets.join(', ')}`
 }
@@ -138,10 +136,7 @@ const LINE = /^([^\s=]+)(?:\s*=\s*|\s+|$)(.*)$/s
 const NAME = /^[\w-]+$/
 
 /** Parses the lines of a file. A line that is not a setting, a comment or empty is a mistake. */
-export function readConfigLines(
-  text: string,
-  path: string,
-): { lines: ConfigLine[]; mistakes: string[] } {
+export function readConfigLines(text: string, path: string) {
   const lines: ConfigLine[] = []
   const mistakes: string[] = []
   // trim() also removes a byte order mark.

@@ -113,10 +113,7 @@ function derivedAddresses(values: Partial<Config> & { listen: Listen }): Pick<Co
  * addresses, so the default address would make archives of two hosts collide. `guessed` is the address that is used instead,
  * if it comes from the machine's name.
  */
-export function settingsForExport(
-  config: Config,
-  machineName: string,
-): { config: Config; guessed: string | undefined } {
+export function settingsForExport(config: Config, machineName: string) {
   const { origins, hostName } = config
   if (origins.baseUrl || origins.webUrl) return { config, guessed: undefined }
   const host = hostName ?? asHostName(machineName)

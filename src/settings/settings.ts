@@ -40,397 +40,327 @@ export interface Option<T> {
   secret?: boolean
 }
 
+/** Kinds of settings: the placeholder of the value, its parser and, where all of the kind have one, the default. */
+const DIRECTORY = { argument: 'DIR', read: path }
+const FILE = { argument: 'FILE', read: path }
+const WEB_ADDRESS = { argument: 'URL', read: webAddress }
+const WEB_TEMPLATE = { argument: 'TEMPLATE', read: webAddressTemplate }
+const NETWORKS = { argument: 'LIST', read: networks }
+const CLAIMS = { argument: 'CLAIM=VALUE', read: claimValues, isList: true }
+
+const lasting = (defaultValue: string, read = duration) => ({
+  argument: 'DURATION',
+  read,
+  defaultValue,
+})
+
+const count = (min: number, max: number, standard: number) => ({
+  argument: 'N',
+  read: wholeNumber(min, max),
+  defaultValue: String(standard),
+})
+
+const choice = <const T extends string>(defaultValue: T, values: readonly T[]) => ({
+  argument: values.join('|'),
+  read: oneOf(...values),
+  defaultValue,
+})
+
 /** All settings. Flags, environment variables, `godwit config` and the table in docs/SETTINGS.md are generated from this. */
 export const options = {
   data: {
-    argument: 'DIR',
+    ...DIRECTORY,
     about: 'directory for the database, archives and temporary files',
-    read: path,
     defaultValue: './var',
   },
-  repositories: {
-    argument: 'DIR',
-    about: 'directory of the bare repositories to serve',
-    read: path,
-  },
+  repositories: { ...DIRECTORY, about: 'directory of the bare repositories to serve' },
   layout: {
-    argument: 'owner/name|flat|any-depth',
+    ...choice('owner/name', ['owner/name', 'flat', 'any-depth']),
     about:
       'where repositories are: at OWNER/NAME.git, at NAME.git (all owned by --owner), or at any depth: the first directory is the owner, the rest joined by - is the name',
-    read: oneOf('owner/name', 'flat', 'any-depth'),
-    defaultValue: 'owner/name',
   },
   owner: {
     argument: 'LOGIN',
-    about: 'owner of the repositories that are not in the directory of an owner (flat, any-depth)',
     read: login,
+    about: 'owner of the repositories that are not in the directory of an owner (flat, any-depth)',
   },
   listen: {
     argument: 'HOST:PORT',
-    about: 'address and port of the API',
     read: listen,
+    about: 'address and port of the API',
     defaultValue: '127.0.0.1:3000',
   },
   role: {
-    argument: 'all|api',
+    ...choice('all', ['all', 'api']),
     about:
       'what `serve` runs: the API and the exporter (all), or only the API (api), with `work` processes as exporters',
-    read: oneOf('all', 'api'),
-    defaultValue: 'all',
   },
   baseUrl: {
-    argument: 'URL',
+    ...WEB_ADDRESS,
     about: 'public address of the API',
-    read: webAddress,
     defaultDescription: 'from --listen',
   },
   hostName: {
     argument: 'NAME',
+    read: hostName,
     about:
       'name of this host in the archives of `export`, if neither --base-url nor --web-url is set',
-    read: hostName,
     defaultDescription: "the machine's name",
   },
   webUrl: {
-    argument: 'TEMPLATE',
+    ...WEB_TEMPLATE,
     about: "address of a repository's web page, with {owner} and {name}",
-    read: webAddressTemplate,
     defaultDescription: 'BASE-URL/{owner}/{name}',
   },
   cloneUrl: {
-    argument: 'TEMPLATE',
+    ...WEB_TEMPLATE,
     about:
       'address to clone a repository from over HTTP; Godwit itself serves BASE-URL/{owner}/{name}.git',
-    read: webAddressTemplate,
     defaultDescription: 'WEB-URL.git',
   },
   sshUrl: {
     argument: 'TEMPLATE',
-    about: 'address to clone a repository from over SSH',
     read: addressTemplate,
+    about: 'address to clone a repository from over SSH',
     defaultDescription: 'git@HOST:{owner}/{name}.git, with the host of --web-url',
   },
   vendor: {
     argument: 'NAME',
-    about: 'vendor name in media types and headers: application/vnd.NAME.v3+json',
     read: vendorName,
+    about: 'vendor name in media types and headers: application/vnd.NAME.v3+json',
     defaultValue: 'github',
   },
   preview: {
-    argument: 'required|optional',
+    ...choice('required', ['required', 'optional']),
     about: 'whether clients must send the media type of the migrations preview',
-    read: oneOf('required', 'optional'),
-    defaultValue: 'required',
   },
   installedVersion: {
     argument: 'X.Y.Z',
+    read: version,
     about:
       'version of GitHub Enterprise Server that `/meta` reports to clients; from 3.8.0 on, GitHub downloads the archives itself; 3.13.0 or newer for the largest archives',
-    read: version,
   },
   databaseUrl: {
     argument: 'postgres://…',
-    about: 'use this PostgreSQL database instead of the embedded SQLite',
     read: postgresAddress,
+    about: 'use this PostgreSQL database instead of the embedded SQLite',
     secret: true,
   },
   blobs: {
     argument: 's3://BUCKET/PREFIX',
-    about: 'store archives in this S3 bucket instead of the data directory',
     read: bucketAddress,
+    about: 'store archives in this S3 bucket instead of the data directory',
   },
   s3PublicEndpoint: {
-    argument: 'URL',
+    ...WEB_ADDRESS,
     about: 'public address of the bucket, if clients use another one than Godwit',
-    read: webAddress,
   },
   downloads: {
-    argument: 'redirect|proxy',
+    ...choice('redirect', ['redirect', 'proxy']),
     about:
       'whether clients download archives from the bucket (redirect) or through the API (proxy)',
-    read: oneOf('redirect', 'proxy'),
-    defaultValue: 'redirect',
   },
   timeZone: {
     argument: 'ZONE',
-    about: 'time zone of the timestamps of migrations',
     read: timeZone,
+    about: 'time zone of the timestamps of migrations',
     defaultValue: 'UTC',
   },
   trustedProxies: {
-    argument: 'LIST',
+    ...NETWORKS,
     about:
       'proxies whose x-forwarded-for header is trusted: addresses or networks, separated by commas',
-    read: networks,
     isList: true,
   },
   webhookNetworks: {
-    argument: 'LIST',
+    ...NETWORKS,
     about:
       'private networks that webhooks may be sent to: addresses or networks, separated by commas',
-    read: networks,
   },
   maxUnfinishedMigrations: {
-    argument: 'N',
+    ...count(1, 10_000, 10),
     about: 'maximum number of unfinished migrations per account or organization',
-    read: wholeNumber(1, 10_000),
-    defaultValue: '10',
   },
   maxSchedules: {
-    argument: 'N',
+    ...count(0, 10_000, 20),
     about: 'maximum number of schedules per account or organization; 0 for none',
-    read: wholeNumber(0, 10_000),
-    defaultValue: '20',
   },
   maxTokens: {
-    argument: 'N',
+    ...count(0, 10_000, 20),
     about:
       'maximum number of valid tokens per account, after which it can create no more; 0 lets nobody create tokens',
-    read: wholeNumber(0, 10_000),
-    defaultValue: '20',
   },
   maxArchiveBytes: {
     argument: 'BYTES',
+    read: byteLimit,
     about:
       'what the archives of one account or organization may add up to, such as 50G; `godwit account edit` sets it for one of them',
-    read: byteLimit,
     defaultValue: 'none',
   },
   rateLimit: {
-    argument: 'N',
+    ...count(0, 1_000_000_000, 5000),
     about: 'maximum number of requests per account per hour; 0 for no limit',
-    read: wholeNumber(0, 1_000_000_000),
-    defaultValue: '5000',
   },
   maxRequests: {
-    argument: 'N',
+    ...count(1, 1_000_000, 1000),
     about: 'maximum number of concurrent requests per process; further requests get status 503',
-    read: wholeNumber(1, 1_000_000),
-    defaultValue: '1000',
   },
   maxStreams: {
-    argument: 'N',
+    ...count(1, 1_000_000, 2000),
     about: 'maximum number of concurrent downloads and event streams per process',
-    read: wholeNumber(1, 1_000_000),
-    defaultValue: '2000',
   },
   maxStreamsPerAccount: {
     argument: 'N',
+    read: wholeNumber(1, 1_000_000),
     about:
       'maximum number of concurrent downloads and event streams per account; further ones get status 429',
-    read: wholeNumber(1, 1_000_000),
     defaultDescription: 'a tenth of --max-streams',
   },
   maxClones: {
-    argument: 'N',
+    ...count(0, 10_000, 4 * availableParallelism()),
     about:
       'maximum number of concurrent git processes that serve clones; further requests wait for 45 seconds, then get status 503; 0 to serve no clones',
-    read: wholeNumber(0, 10_000),
-    defaultValue: String(4 * availableParallelism()),
   },
   clientTimeout: {
-    argument: 'DURATION',
+    ...lasting('1m'),
     about: 'how long a client may take to send a request, or to read the next bytes of a stream',
-    read: duration,
-    defaultValue: '1m',
   },
-  archiveTtl: {
-    argument: 'DURATION',
-    about: 'how long an archive is kept',
-    read: duration,
-    defaultValue: '7d',
-  },
+  archiveTtl: { ...lasting('7d'), about: 'how long an archive is kept' },
   linkTtl: {
-    argument: 'DURATION',
+    ...lasting('5m', durationUpTo('7d')),
     about: 'how long a download link is valid, at most 7d',
-    read: durationUpTo('7d'),
-    defaultValue: '5m',
   },
-  sessionTtl: {
-    argument: 'DURATION',
-    about: 'how long a browser stays signed in',
-    read: duration,
-    defaultValue: '12h',
-  },
+  sessionTtl: { ...lasting('12h'), about: 'how long a browser stays signed in' },
   segmentTtl: {
-    argument: 'DURATION',
+    ...lasting('30d'),
     about:
       'how long the exported data of a repository is kept for reuse when no archive contains it',
-    read: duration,
-    defaultValue: '30d',
   },
   segmentCheckAge: {
-    argument: 'DURATION',
+    ...lasting('7d'),
     about:
       'how long a comparison of stored data with its checksum stays valid; then it is repeated, in the background and before reuse',
-    read: duration,
-    defaultValue: '7d',
   },
   migrationHistory: {
-    argument: 'DURATION',
+    ...lasting('365d', durationOrZero),
     about:
       'how long a migration is listed after its end; those with an archive, and the runs that a schedule lists, stay longer; 0 to keep it for ever',
-    read: durationOrZero,
-    defaultValue: '365d',
   },
-  auditRetention: {
-    argument: 'DURATION',
-    about: 'how long the audit log is kept',
-    read: duration,
-    defaultValue: '400d',
-  },
-  lockTtl: {
-    argument: 'DURATION',
-    about: 'how long until a lock expires',
-    read: duration,
-    defaultValue: '24h',
-  },
+  auditRetention: { ...lasting('400d'), about: 'how long the audit log is kept' },
+  lockTtl: { ...lasting('24h'), about: 'how long until a lock expires' },
   concurrency: {
-    argument: 'N',
+    ...count(1, 256, availableParallelism()),
     about: 'number of repositories exported at the same time',
-    read: wholeNumber(1, 256),
-    defaultValue: String(availableParallelism()),
   },
   syncInterval: {
-    argument: 'DURATION',
+    ...lasting('5m', durationOrZero),
     about: 'how often the catalogue is synchronized; 0: only at startup',
-    read: durationOrZero,
-    defaultValue: '5m',
   },
   git: {
     argument: 'FILE',
-    about: 'git program, version 2.30 or newer',
     read: nonEmpty,
+    about: 'git program, version 2.30 or newer',
     defaultValue: 'git',
   },
   lfsDirectory: {
-    argument: 'DIR',
+    ...DIRECTORY,
     about:
       'directory of LFS objects that are stored outside the repositories, as ab/cd/OID or ab/cd/REST-OF-OID',
-    read: path,
   },
   forge: {
-    argument: 'URL',
+    ...WEB_ADDRESS,
     about:
       'Gitea or Forgejo that serves the repositories; its issues, pull requests and other records are exported as well',
-    read: webAddress,
   },
-  forgeTokenFile: {
-    argument: 'FILE',
-    about: 'file with an access token of an administrator of the forge',
-    read: path,
-  },
+  forgeTokenFile: { ...FILE, about: 'file with an access token of an administrator of the forge' },
   forgeRateLimit: {
-    argument: 'N',
+    ...count(10, 1_000_000, 3000),
     about: 'maximum number of requests per minute to the forge, of all processes together',
-    read: wholeNumber(10, 1_000_000),
-    defaultValue: '3000',
   },
   forgeStorageOrigins: {
     argument: 'LIST',
+    read: origins,
     about:
       'object storages that the forge sends downloads on to (SERVE_DIRECT): origins such as https://s3.example.com, separated by commas; the token is not sent there',
-    read: origins,
   },
   oidcIssuer: {
     argument: 'URL',
-    about: 'OpenID provider that people sign in with on the dashboard',
     read: issuerAddress,
+    about: 'OpenID provider that people sign in with on the dashboard',
   },
   oidcClientId: {
     argument: 'ID',
-    about: 'ID of Godwit as a client of the OpenID provider',
     read: nonEmpty,
+    about: 'ID of Godwit as a client of the OpenID provider',
   },
   oidcClientSecretFile: {
-    argument: 'FILE',
+    ...FILE,
     about: 'file with the secret of Godwit as a client of the OpenID provider',
-    read: path,
   },
   oidcName: {
     argument: 'TEXT',
-    about: 'name of the OpenID provider on the sign-in button',
     read: nonEmpty,
+    about: 'name of the OpenID provider on the sign-in button',
     defaultValue: 'single sign-on',
   },
   oidcLoginClaim: {
     argument: 'CLAIM',
-    about: 'claim that names the account at the first sign-in',
     read: nonEmpty,
+    about: 'claim that names the account at the first sign-in',
     defaultValue: 'preferred_username',
   },
   oidcRequire: {
-    argument: 'CLAIM=VALUE',
+    ...CLAIMS,
     about:
       'claims that everybody who signs in must have, for example groups=staff; may be repeated, or separated by commas',
-    read: claimValues,
-    isList: true,
   },
   oidcAdmin: {
-    argument: 'CLAIM=VALUE',
+    ...CLAIMS,
     about:
       'claims that make somebody who signs in a site admin, and without which nobody stays one; may be repeated, or separated by commas',
-    read: claimValues,
-    isList: true,
   },
   oidcCreate: {
-    argument: 'yes|no',
+    ...choice('no', ['yes', 'no']),
     about:
       'whether somebody whose login owns no repository, and who is no member or collaborator, gets an account at the first sign-in; also for --user-header',
-    read: oneOf('yes', 'no'),
-    defaultValue: 'no',
   },
   userHeader: {
     argument: 'NAME',
+    read: headerName,
     about:
       'header in which a proxy of --trusted-proxies names the person whom it has authenticated, for the dashboard; the proxy must remove it from requests of clients',
-    read: headerName,
   },
   gitTimeout: {
-    argument: 'DURATION',
+    ...lasting('10m'),
     about:
       'how long a git process may make no progress before it is stopped and its repository fails',
-    read: duration,
-    defaultValue: '10m',
   },
   gitMemory: {
     argument: 'MIB',
+    read: wholeNumber(64, 16_777_216),
     about:
       'how much memory a git process may use, not counting memory-mapped files, before it is stopped and its repository fails',
-    read: wholeNumber(64, 16_777_216),
     defaultDescription: 'half of the memory of the machine or container',
   },
   logLevel: {
-    argument: 'trace|debug|info|warn|error|silent',
+    ...choice('info', ['trace', 'debug', 'info', 'warn', 'error', 'silent']),
     about: 'lowest level of the messages that are logged',
-    read: oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent'),
-    defaultValue: 'info',
   },
   logFormat: {
-    argument: 'auto|json|text',
+    ...choice('auto', ['auto', 'json', 'text']),
     about:
       'format of the log: JSON, or readable lines (text); auto: readable on a terminal, else JSON',
-    read: oneOf('auto', 'json', 'text'),
-    defaultValue: 'auto',
   },
 } satisfies Record<string, Option<unknown>>
 
 /** Settings of client commands, about their server. */
 export const clientOptions = {
-  url: {
-    argument: 'URL',
-    about: 'base URL of the API',
-    read: webAddress,
-  },
-  tokenFile: {
-    argument: 'FILE',
-    about: 'file with the access token',
-    read: path,
-  },
+  url: { ...WEB_ADDRESS, about: 'base URL of the API' },
+  tokenFile: { ...FILE, about: 'file with the access token' },
   token: {
     argument: 'TOKEN',
-    about: 'the token itself; every user of this machine can see it',
     read: nonEmpty,
+    about: 'the token itself; every user of this machine can see it',
     secret: true,
   },
 } satisfies Record<string, Option<unknown>>

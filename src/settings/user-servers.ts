@@ -1,8 +1,8 @@
-import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import { hasCode } from '../lib/errno.ts'
 import { ConfigError } from '../lib/user-error.ts'
+import { readWithMode } from './config-file.ts'
 import type { Environment } from './setting-names.ts'
 
 /** The servers that a user has logged in to with `godwit auth login`, by their normalized URLs. */
@@ -30,25 +30,15 @@ export function readUserServers(env: Environment): UserServers {
   // The XDG specification says that a relative path is invalid and must be ignored.
   const base = isAbsolute(configured) ? configured : join(HOME || homedir(), '.config')
   const path = join(base, 'godwit', 'servers.json')
-  const found = readPrivateFile(path)
-  if (!found) return { path, active: undefined, servers: new Map(), isExposed: false }
-  return { path, ...parseServers(found.text, path), isExposed: found.isExposed }
-}
-
-function readPrivateFile(path: string): { text: string; isExposed: boolean } | undefined {
-  let file: number
+  let found: ReturnType<typeof readWithMode>
   try {
-    file = openSync(path, 'r')
+    found = readWithMode(path)
   } catch (error) {
-    if (hasCode(error, 'ENOENT', 'ENOTDIR')) return undefined
+    if (hasCode(error, 'ENOENT', 'ENOTDIR'))
+      return { path, active: undefined, servers: new Map(), isExposed: false }
     throw new ConfigError([`${path} cannot be read: ${(error as Error).message.split(',')[0]}`])
   }
-  try {
-    const isExposed = (fstatSync(file).mode & 0o077) !== 0
-    return { text: readFileSync(file, 'utf8'), isExposed }
-  } finally {
-    closeSync(file)
-  }
+  return { path, ...parseServers(found.text, path), isExposed: (found.mode & 0o077) !== 0 }
 }
 
 /** The messages of JSON.parse quote the text, which contains tokens, so they are not passed on. */

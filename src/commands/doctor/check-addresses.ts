@@ -1,10 +1,12 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { findSigningKey } from '../../db/survey.ts'
 import { hasCode } from '../../lib/errno.ts'
 import { formatCount } from '../../lib/quantities.ts'
 import { PROBED_TEXT, probeAddress } from '../../service/probe-address.ts'
 import type { Config } from '../../settings/config.ts'
+import { readEvents } from '../../wire/event-stream.ts'
 import { databaseOf } from './check-database.ts'
 import { type CheckResult, errorText, failure, passed, warning } from './check-result.ts'
 
@@ -185,28 +187,17 @@ async function checkStream(baseUrl: string, key: Buffer): Promise<CheckResult[]>
 }
 
 /** Returns the first event, and whether the last one arrived with it. */
-async function readStream(response: Response): Promise<{ event: ProbeEvent; isBuffered: boolean }> {
-  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
-  let text = ''
-  while (!text.includes('\n\n')) {
-    const { value, done } = await reader.read()
-    if (done) throw new Error('the event stream ended early')
-    text += value
-  }
-  const late = Symbol('late')
-  const tooLate = new Promise<typeof late>((resolve) =>
-    setTimeout(resolve, BUFFERED_WITHIN_MS, late),
+async function readStream(response: Response) {
+  const events = readEvents(response.body!)
+  const first = await events.next()
+  if (first.done) throw new Error('the event stream ended early')
+  // This read may reject after the stream is aborted.
+  const hasEnded = events.next().then(
+    ({ value }) => value?.name === 'end',
+    () => false,
   )
-  while (!text.includes('event: end')) {
-    // This read may reject after the stream is aborted.
-    const next = reader.read().catch(() => ({ done: true as const, value: undefined }))
-    const got = await Promise.race([next, tooLate])
-    if (got === late) break
-    text += got.value ?? ''
-    if (got.done) break
-  }
-  const event = JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? '{}') as ProbeEvent
-  return { event, isBuffered: text.includes('event: end') }
+  const isBuffered = await Promise.race([hasEnded, sleep(BUFFERED_WITHIN_MS, false)])
+  return { event: JSON.parse(first.value.data) as ProbeEvent, isBuffered }
 }
 
 const bufferedResult = (baseUrl: string): CheckResult =>

@@ -41,11 +41,7 @@ async function read(blobs: BlobStore, key: string): Promise<void> {
   await blobs.sweepUnfinished(Number.MAX_SAFE_INTEGER)
 }
 
-async function* checkLink(
-  config: Config,
-  blobs: ComposingStore,
-  key: string,
-): AsyncGenerator<CheckResult> {
+async function* checkLink(config: Config, blobs: ComposingStore, key: string) {
   const link = await blobs.presign(key, {
     filename: 'probe',
     contentType: 'text/plain',

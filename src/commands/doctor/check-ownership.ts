@@ -27,17 +27,13 @@ export async function* checkOwnership(config: Config): AsyncGenerator<CheckResul
   yield* checkGitHome(config, chown)
 }
 
-interface ScanResult {
-  /** Entries that this user cannot read, or cannot write although the service has to. */
-  unusable: string[]
-  /** Entries that the owner of the directory does not own. */
-  foreign: string[]
-  count: number
-  isComplete: boolean
-}
-
-async function scan(root: string, uid: number): Promise<ScanResult> {
-  const found: ScanResult = { unusable: [], foreign: [], count: 0, isComplete: true }
+/**
+ * Finds entries that this user cannot read, or cannot write although the service has to, and entries that the owner of the directory
+ * does not own.
+ */
+async function scan(root: string, uid: number) {
+  const [unusable, foreign]: [string[], string[]] = [[], []]
+  const found = { unusable, foreign, count: 0, isComplete: true }
   const endsAt = performance.now() + SCAN_TIMEOUT_MS
   const waiting = [root]
   for (let folder = waiting.pop(); folder !== undefined; folder = waiting.pop()) {

@@ -1,9 +1,6 @@
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { createGit } from '../../git/git.ts'
 import { findGit } from '../../git/installed-git.ts'
 import type { Config } from '../../settings/config.ts'
-import { temporaryDirectory } from '../temporary-directory.ts'
+import { temporaryGit } from '../temporary-directory.ts'
 import { checkAddresses } from './check-addresses.ts'
 import { checkBucket } from './check-bucket.ts'
 import { checkData, checkSharedData, checkStoredData } from './check-data.ts'
@@ -17,12 +14,14 @@ import { type CheckResult, errorText, failure, passed } from './check-result.ts'
 
 /** Runs all checks, even after one has failed. They change nothing permanently. */
 export async function* everyCheck(config: Config): AsyncGenerator<CheckResult> {
-  await using home = await temporaryDirectory(join(tmpdir(), 'godwit-doctor-'))
-  const options = { program: config.git, searchPath: config.searchPath }
-  const git = createGit({ ...options, home: home.path })
+  await using temporary = await temporaryGit(config, 'doctor')
+  const { git } = temporary
   yield* guarded('machine', checkMachine())
   yield* guarded('config', checkConfig(config))
-  const { found, advice } = await findGit(options, git)
+  const { found, advice } = await findGit(
+    { program: config.git, searchPath: config.searchPath },
+    git,
+  )
   yield advice === undefined ? passed('git', found) : failure('git', found, advice)
   yield* guarded('data', checkData(config))
   yield* guarded('ownership', checkOwnership(config))
@@ -39,10 +38,7 @@ export async function* everyCheck(config: Config): AsyncGenerator<CheckResult> {
 }
 
 /** Reports an unexpected error of a check as its result, so that the other checks still run. */
-async function* guarded(
-  check: string,
-  findings: AsyncGenerator<CheckResult>,
-): AsyncGenerator<CheckResult> {
+async function* guarded(check: string, findings: AsyncGenerator<CheckResult>) {
   try {
     yield* findings
   } catch (error) {

@@ -9,7 +9,8 @@ import { formatBytes } from '../../lib/quantities.ts'
 import { UsageError, UserError } from '../../lib/user-error.ts'
 import { refuseExistingFile } from '../atomic-file.ts'
 import { type ClientCommands, type ClientContext, withClient } from '../client-command.ts'
-import { addSetting, print, printMessage, printResult } from '../command-line.ts'
+import { addSetting } from '../command-line.ts'
+import { print, printMessage, printResult } from '../print.ts'
 import { progressLine } from '../terminal.ts'
 import { requireCompleteExport } from './partial-export.ts'
 import { ResumableFile } from './resumable-file.ts'
@@ -82,7 +83,7 @@ async function toFile(
   const { git, searchPath } = client.config
   if (verify) {
     const { formatFinding, verifyFile } = await import('../verify.ts')
-    const printLine = client.isJson ? printMessage : print
+    const printLine = client.json ? printMessage : print
     await verifyFile({ git, searchPath }, name, client.signal, (...finding) =>
       printLine(formatFinding(...finding)),
     )
@@ -102,11 +103,7 @@ async function checkDownload(file: string, signal: AbortSignal): Promise<CheckMe
   return checkArchive(file, signal)
 }
 
-async function fetchInto(
-  { api, signal }: ClientContext,
-  id: number,
-  target: DownloadTarget,
-): Promise<void> {
+async function fetchInto({ api, signal }: ClientContext, id: number, target: DownloadTarget) {
   const { downloadArchive } = await import('../../client/download-archive.ts')
   using line = progressLine(process.stderr)
   if (target.position > 0) line.print(`resuming after ${formatBytes(target.position)}`)
@@ -131,15 +128,11 @@ async function fetchInto(
 }
 
 /** Checks the archive while it is written: damage is reported, but the bytes are already written. */
-async function toStandardOutput(
-  client: ClientContext,
-  id: number,
-  options: Options,
-): Promise<void> {
+async function toStandardOutput(client: ClientContext, id: number, options: Options) {
   if (process.stdout.isTTY)
     throw new UsageError('an archive cannot be written to a terminal: use --output FILE')
   if (options.verify) throw new UsageError('--verify needs a file: use --output FILE')
-  if (client.isJson)
+  if (client.json)
     throw new UsageError('--json cannot be used when the archive goes to standard output')
   client.setStopMessage('stopped; the output is not complete, and cannot be resumed')
   const input = new PassThrough()

@@ -9,7 +9,7 @@ import {
 import { isPartial } from '../../lib/is-partial.ts'
 import { formatBytes, formatDuration, formatKib } from '../../lib/quantities.ts'
 import { escapeForTerminal, oneLine } from '../../lib/terminal-text.ts'
-import { formatTime, type Table } from '../command-line.ts'
+import { formatTime, type Table } from '../print.ts'
 import { paintState } from '../terminal.ts'
 import { formatCounts, formatNotExported } from './partial-export.ts'
 

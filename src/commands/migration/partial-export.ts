@@ -25,11 +25,7 @@ export function formatCounts(summary: SummaryResponse): string {
 type Counts = Pick<SummaryResponse['repositories'], 'total' | 'exported' | 'skipped'>
 
 /** Throws an error that lists the skipped repositories, if there are any. `known` saves a request. */
-export async function requireCompleteExport(
-  client: ClientContext,
-  id: number,
-  known?: Counts,
-): Promise<void> {
+export async function requireCompleteExport(client: ClientContext, id: number, known?: Counts) {
   const counts = known ?? (await countsOf(client, id))
   if (!counts || counts.skipped === 0) return
   const { total, exported, skipped } = counts

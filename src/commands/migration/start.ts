@@ -14,7 +14,7 @@ import {
   startOnce,
   withClient,
 } from '../client-command.ts'
-import { printMessage, printResult } from '../command-line.ts'
+import { printMessage, printResult } from '../print.ts'
 import { forecastRows, formatForecast } from './format-migration.ts'
 import { watchUntilEnd } from './watch.ts'
 
@@ -51,12 +51,8 @@ export function startCommand({ add }: ClientCommands): void {
 }
 
 /** Prints the ID of a migration, and watches it if requested. With --json, every line of the watch has the ID. */
-async function printStarted(
-  client: ClientContext,
-  started: { id: number },
-  watch = false,
-): Promise<void> {
-  if (!watch || !client.isJson) printResult(client, started, String(started.id))
+async function printStarted(client: ClientContext, started: { id: number }, watch = false) {
+  if (!watch || !client.json) printResult(client, started, String(started.id))
   if (watch) await watchUntilEnd(client, started.id)
 }
 
@@ -139,11 +135,7 @@ export function addStartFlags(command: Command): Command {
   return command
 }
 
-export async function startRequest(
-  client: ClientContext,
-  names: string[],
-  options: StartOptions,
-): Promise<StartRequest> {
+export async function startRequest(client: ClientContext, names: string[], options: StartOptions) {
   const needsNames = options[optionName('org_metadata_only')] !== true
   if (options.all ? names.length > 0 : names.length === 0 && needsNames)
     throw new UsageError('no repositories: give OWNER/NAME or OWNER, or --all for all of yours')

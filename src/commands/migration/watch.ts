@@ -9,7 +9,7 @@ import { shortReason } from '../../lib/short-reason.ts'
 import { escapeForTerminal, oneLine } from '../../lib/terminal-text.ts'
 import { UserError } from '../../lib/user-error.ts'
 import { type ClientCommands, type ClientContext, orgFlag, withClient } from '../client-command.ts'
-import { printJsonLine } from '../command-line.ts'
+import { printJsonLine } from '../print.ts'
 import { paint, paintState, progressLine } from '../terminal.ts'
 import { requireCompleteExport } from './partial-export.ts'
 
@@ -31,11 +31,7 @@ export function watchCommand({ addWithId }: ClientCommands): void {
 }
 
 /** Watches a migration until it has ended. Throws unless it is exported completely. */
-export async function watchUntilEnd(
-  client: ClientContext,
-  id: number,
-  options: WatchOptions = {},
-): Promise<void> {
+export async function watchUntilEnd(client: ClientContext, id: number, options: WatchOptions = {}) {
   client.setStopMessage('stopped watching; the migration continues')
   const { end, totals } = await watch(client, id, options)
   const ended = `migration ${id} ${end.state === 'failed' ? '' : 'is '}${escapeForTerminal(end.state)}`
@@ -44,15 +40,12 @@ export async function watchUntilEnd(
     throw new UserError(
       `${ended}${describeReason(end, totals)}; \`godwit migration report ${id}${orgFlag(client)}\` shows more (Godwit only)`,
     )
-  if (process.stderr.isTTY && !client.isJson) await printNextSteps(client, id)
+  if (process.stderr.isTTY && !client.json) await printNextSteps(client, id)
   await requireCompleteExport(client, id, totals && finalCounts(totals))
 }
 
 /** Omits reasons that were printed with their repositories, and that of a cancelled migration, which is only "cancelled". */
-function describeReason(
-  { state, reason }: EndResponse,
-  totals: TotalsResponse | undefined,
-): string {
+function describeReason({ state, reason }: EndResponse, totals: TotalsResponse | undefined) {
   const { failed, repositories } = totals ?? {}
   if (failed) return `: ${failed} of ${repositories} repositories could not be exported`
   return reason && reason !== state ? `: ${escapeForTerminal(oneLine(reason))}` : ''
@@ -75,7 +68,7 @@ async function printNextSteps(client: ClientContext, id: number): Promise<void> 
 }
 
 /** Shows the progress, and returns the end and the last totals, if the server sends any. */
-async function watch({ api, signal, isJson }: ClientContext, id: number, options: WatchOptions) {
+async function watch({ api, signal, json }: ClientContext, id: number, options: WatchOptions) {
   const { watchMigration } = await import('../../client/watch-migration.ts')
   using line = progressLine(process.stderr)
   const since = performance.now()
@@ -84,7 +77,7 @@ async function watch({ api, signal, isJson }: ClientContext, id: number, options
   let totals: TotalsResponse | undefined
   for await (const update of watchMigration(api, id, { signal, onError })) {
     if ('totals' in update) totals = update.totals
-    if (isJson) printJsonLine({ id, ...eventOf(update) })
+    if (json) printJsonLine({ id, ...eventOf(update) })
     else show(update)
     if ('end' in update) return { end: update.end, totals }
   }

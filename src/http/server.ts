@@ -63,7 +63,7 @@ import { ProgressStreams } from './routes/migrations/progress-stream.ts'
 import { addOrganizationRoutes } from './routes/organizations/organizations.ts'
 import { addRepositoryRoutes } from './routes/repositories/one-repository.ts'
 import { createRepositoryRenderer } from './routes/repositories/rendered-repositories.ts'
-import { addUserRepositoriesRoute } from './routes/repositories/user-repositories.ts'
+import { addUserRepositoriesRoute } from './routes/repositories/repository-list.ts'
 import { addScheduleRoutes } from './routes/schedules/schedules.ts'
 import { addProxyProbeRoute } from './routes/service/proxy-probe.ts'
 import {

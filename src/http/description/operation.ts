@@ -29,6 +29,9 @@ export const OPTIONAL_TOKEN: [{ token: [] }, object] = [{ token: [] }, {}]
 /**
  * An OpenAPI operation object, except that `body` is the schema that Fastify validates request bodies with. Parameters and responses
  * are described, but never validated: invalid parameters of lists are ignored, and responses are sent as finished JSON.
+ *
+ * `describeApi` adds what follows from the route: the parameters in its path, the 404 of such routes and of those for site admins,
+ * `if-none-match` if there is a 304, and the 422 of an invalid body.
  */
 export interface Operation {
   operationId: string
@@ -41,6 +44,17 @@ export interface Operation {
   parameters?: (Reference | Schema)[]
   body?: Schema | undefined
   responses: Record<number, DescribedResponse | Reference>
+}
+
+/** Completes the descriptions of operations, which have their ids as names. All have the same tag by default. */
+export function operations<Id extends string>(
+  tag: Tag,
+  described: Record<Id, Omit<Operation, 'operationId' | 'tags'> & { tags?: [Tag] }>,
+): Record<Id, Operation> {
+  const entries = Object.entries<(typeof described)[Id]>(described)
+  return Object.fromEntries(
+    entries.map(([operationId, each]) => [operationId, { operationId, tags: [tag], ...each }]),
+  ) as Record<Id, Operation>
 }
 
 declare module 'fastify' {
@@ -152,12 +166,13 @@ export const parameters = {
   ),
 }
 
-export const parameter = (name: keyof typeof parameters): { $ref: string } => ({
+export type ParameterName = keyof typeof parameters
+
+export const parameter = (name: ParameterName): Reference => ({
   $ref: `#/components/parameters/${name}`,
 })
 
-export const IF_NONE_MATCH = parameter('if-none-match')
-export const PAGE_PARAMETERS = [parameter('per-page'), parameter('page'), IF_NONE_MATCH]
+export const PAGE_PARAMETERS = [parameter('per-page'), parameter('page')]
 
 const error = (description: string, example: ExampleName, ...headers: HeaderName[]) =>
   jsonResponse(description, { schema: schemaRef('error'), example, headers })
@@ -239,7 +254,7 @@ export const linkErrorResponses = {
 
 type ErrorResponseName = keyof typeof errorResponses | keyof typeof linkErrorResponses
 
-export const errorResponse = (name: ErrorResponseName): { $ref: string } => ({
+export const errorResponse = (name: ErrorResponseName): Reference => ({
   $ref: `#/components/responses/${name}`,
 })
 

@@ -13,37 +13,33 @@ type DashboardParts = Pick<
   'rendering' | 'mediaType' | 'dashboard' | 'oidc' | 'userHeader' | 'signInName'
 >
 
-const getRoot = {
-  operationId: 'meta/root',
-  tags: ['Service'],
-  summary: 'Get the URLs of the API',
-  description: 'Browsers, which prefer `text/html`, get the dashboard. Other clients get the URLs.',
-  security: [],
-  parameters: [openapi.IF_NONE_MATCH],
-  responses: {
-    ...openapi.withContentType(
-      'text/html',
-      openapi.recordResponses('The URLs of the API.', 'root'),
-    ),
-    304: openapi.NOT_MODIFIED,
-  },
-} satisfies openapi.Operation
-
-const getDocs = {
-  operationId: 'service/docs',
-  tags: ['Service'],
-  summary: 'Read this description as a web page',
-  security: [],
-  parameters: [openapi.IF_NONE_MATCH],
-  responses: {
-    200: {
-      description: 'A web page.',
-      ...openapi.ETAG_HEADER,
-      content: { 'text/html': { schema: string } },
+const operations = openapi.operations('Service', {
+  'meta/root': {
+    summary: 'Get the URLs of the API',
+    description:
+      'Browsers, which prefer `text/html`, get the dashboard. Other clients get the URLs.',
+    security: [],
+    responses: {
+      ...openapi.withContentType(
+        'text/html',
+        openapi.recordResponses('The URLs of the API.', 'root'),
+      ),
+      304: openapi.NOT_MODIFIED,
     },
-    304: openapi.NOT_MODIFIED,
   },
-} satisfies openapi.Operation
+  'service/docs': {
+    summary: 'Read this description as a web page',
+    security: [],
+    responses: {
+      200: {
+        description: 'A web page.',
+        ...openapi.ETAG_HEADER,
+        content: { 'text/html': { schema: string } },
+      },
+      304: openapi.NOT_MODIFIED,
+    },
+  },
+})
 
 /** Adds the pages of the dashboard and the URLs of the API. None needs a token. */
 export function dashboard(app: FastifyInstance, parts: DashboardParts): void {
@@ -51,11 +47,11 @@ export function dashboard(app: FastifyInstance, parts: DashboardParts): void {
   const { page, docs } = built ?? notBuiltPages(rendering.addresses.api)
   const headers = { ...securityHeaders(rendering.addresses.api), vary: 'accept-encoding' }
 
-  app.get('/', { schema: getRoot }, async (request, reply) => {
+  app.get('/', { schema: operations['meta/root'] }, async (request, reply) => {
     if (!prefersOver(request.headers.accept, ['text/html'])) return sendRoot(request, reply, parts)
     return sendFile(request, reply.headers({ ...headers, vary: 'accept, accept-encoding' }), page)
   })
-  app.get('/docs', { schema: getDocs }, async (request, reply) =>
+  app.get('/docs', { schema: operations['service/docs'] }, async (request, reply) =>
     sendFile(request, reply.headers(headers), docs),
   )
   const addresses = rendering.addresses.under('/api/v3')

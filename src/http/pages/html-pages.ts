@@ -17,25 +17,20 @@ const RESPONSES = {
   404: openapi.notFound,
 }
 
-const getOwnerPage = {
-  operationId: 'service/owner-page',
-  tags: ['Service'],
-  summary: 'See the repositories of an owner in a browser',
-  description: `The \`html_url\` of a person or an organization, ${REDIRECTS} Clients that do not prefer HTML get 404.`,
-  security: [],
-  parameters: [openapi.parameter('owner')],
-  responses: RESPONSES,
-} satisfies openapi.Operation
-
-const getRepositoryPage = {
-  operationId: 'service/repository-page',
-  tags: ['Service'],
-  summary: 'See a repository in a browser',
-  description: `The \`html_url\` of a repository, ${REDIRECTS} Clients that prefer JSON get 404.`,
-  security: [],
-  parameters: [openapi.parameter('owner'), openapi.parameter('repo')],
-  responses: RESPONSES,
-} satisfies openapi.Operation
+const docs = openapi.operations('Service', {
+  'service/owner-page': {
+    summary: 'See the repositories of an owner in a browser',
+    description: `The \`html_url\` of a person or an organization, ${REDIRECTS} Clients that do not prefer HTML get 404.`,
+    security: [],
+    responses: RESPONSES,
+  },
+  'service/repository-page': {
+    summary: 'See a repository in a browser',
+    description: `The \`html_url\` of a repository, ${REDIRECTS} Clients that prefer JSON get 404.`,
+    security: [],
+    responses: RESPONSES,
+  },
+})
 
 /**
  * Redirects the `html_url` of an owner or a repository, unless the operator has set another `--web-url`, to its page in the
@@ -62,7 +57,7 @@ export function addHtmlPageRoutes(
 
   app.get<{ Params: { owner: string } }>(
     '/:owner',
-    { schema: getOwnerPage },
+    { schema: docs['service/owner-page'] },
     async (request, reply) =>
       redirect(request, reply, {
         types: ['text/html'],
@@ -71,7 +66,7 @@ export function addHtmlPageRoutes(
   )
   app.get<{ Params: { owner: string; repo: string } }>(
     '/:owner/:repo',
-    { schema: getRepositoryPage },
+    { schema: docs['service/repository-page'] },
     async (request, reply) => {
       const { owner, repo } = request.params
       const page = `../#/repositories/${owner}/${repo}`

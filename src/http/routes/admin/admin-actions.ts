@@ -51,41 +51,55 @@ export async function requireSiteAdmin(
   throw new NotFound()
 }
 
-const cancelOperation = {
-  operationId: 'admin/cancel-migration',
-  tags: ['Operator'],
-  summary: 'Cancel any migration',
-  description: SITE_ADMIN_ONLY,
-  parameters: [openapi.parameter('migration-id')],
-  responses: {
-    200: openapi.recordResponse('The migration is cancelled.', 'summary'),
-    404: openapi.notFound,
-    422: openapi.errorResponse('invalid'),
+const docs = openapi.operations('Operator', {
+  'admin/cancel-migration': {
+    summary: 'Cancel any migration',
+    description: SITE_ADMIN_ONLY,
+    responses: {
+      200: openapi.recordResponse('The migration is cancelled.', 'summary'),
+      422: openapi.errorResponse('invalid'),
+    },
   },
-} satisfies openapi.Operation
-
-const retryOperation = {
-  operationId: 'admin/retry-migration',
-  tags: ['Operator'],
-  summary: 'Retry any migration',
-  description: `Starts a new migration of the same account, with the same repositories and options. ${SITE_ADMIN_ONLY}`,
-  parameters: [openapi.parameter('migration-id')],
-  body: retryRequestSchema,
-  responses: {
-    201: openapi.recordResponse('The new migration.', 'summary'),
-    404: openapi.notFound,
-    422: openapi.errorResponse('invalid'),
+  'admin/retry-migration': {
+    summary: 'Retry any migration',
+    description: `Starts a new migration of the same account, with the same repositories and options. ${SITE_ADMIN_ONLY}`,
+    body: retryRequestSchema,
+    responses: { 201: openapi.recordResponse('The new migration.', 'summary') },
   },
-} satisfies openapi.Operation
-
-const deleteArchiveOperation = {
-  operationId: 'admin/delete-archive',
-  tags: ['Operator'],
-  summary: 'Delete the archive of any migration',
-  description: SITE_ADMIN_ONLY,
-  parameters: [openapi.parameter('migration-id')],
-  responses: { 204: openapi.DONE, 404: openapi.notFound },
-} satisfies openapi.Operation
+  'admin/delete-archive': {
+    summary: 'Delete the archive of any migration',
+    description: SITE_ADMIN_ONLY,
+    responses: { 204: openapi.DONE },
+  },
+  'admin/release-lock': {
+    summary: 'Release the locks of any repository',
+    description: `Releases the locks of all migrations. ${SITE_ADMIN_ONLY}`,
+    parameters: [openapi.inPath('owner', string, 'alice'), openapi.inPath('name', string, 'atlas')],
+    responses: { 204: openapi.DONE },
+  },
+  'admin/list-tokens': {
+    summary: 'List all tokens',
+    description: `Without the secrets. ${SITE_ADMIN_ONLY}`,
+    responses: {
+      200: openapi.jsonResponse('The tokens.', {
+        schema: openapi.schemaList('token'),
+        example: 'tokens',
+      }),
+    },
+  },
+  'admin/revoke-token': {
+    summary: 'Revoke any token',
+    description: `Also ends the sessions that were opened with it. ${SITE_ADMIN_ONLY}`,
+    parameters: [openapi.inPath('token_id', integer, 7)],
+    responses: { 204: openapi.DONE },
+  },
+  'admin/sync-repositories': {
+    summary: 'Read some repositories of the host again',
+    description: `For a hook of the host, after a push to a repository, or after it was created, renamed or deleted. ${SITE_ADMIN_ONLY}`,
+    body: syncRequestSchema,
+    responses: { 200: openapi.recordResponse('The catalogue is up to date.', 'sync-report') },
+  },
+})
 
 function addMigrations(app: FastifyInstance, parts: ApiParts): void {
   const { db } = parts
@@ -93,19 +107,23 @@ function addMigrations(app: FastifyInstance, parts: ApiParts): void {
     migrationById(db, migrationIdOf(request))
 
   const path = '/admin/migrations/:migration_id'
-  app.post<ById>(`${path}/cancel`, { schema: cancelOperation }, async (request, reply) => {
-    const migration = await migrationInPath(request)
-    await audited(parts, actorOf(request), (record) =>
-      cancelMigration(parts, migration, (tx) =>
-        record(tx, 'admin.migration.cancel', aboutMigration(migration)),
-      ),
-    )
-    return sendJson(reply, summaryJson((await summaryById(db, migration.id))!))
-  })
+  app.post<ById>(
+    `${path}/cancel`,
+    { schema: docs['admin/cancel-migration'] },
+    async (request, reply) => {
+      const migration = await migrationInPath(request)
+      await audited(parts, actorOf(request), (record) =>
+        cancelMigration(parts, migration, (tx) =>
+          record(tx, 'admin.migration.cancel', aboutMigration(migration)),
+        ),
+      )
+      return sendJson(reply, summaryJson((await summaryById(db, migration.id))!))
+    },
+  )
 
   app.post<ById & { Body: wire.RetryRequest }>(
     `${path}/retry`,
-    { schema: retryOperation },
+    { schema: docs['admin/retry-migration'] },
     async (request, reply) => {
       const migration = await migrationInPath(request)
       const scope = { owner: migration.owner, by: requireViewer(request).account }
@@ -122,7 +140,7 @@ function addMigrations(app: FastifyInstance, parts: ApiParts): void {
 
   app.delete<ById>(
     `${path}/archive`,
-    { schema: deleteArchiveOperation },
+    { schema: docs['admin/delete-archive'] },
     async (request, reply) => {
       const migration = await migrationInPath(request)
       await audited(parts, actorOf(request), (record) =>
@@ -135,19 +153,10 @@ function addMigrations(app: FastifyInstance, parts: ApiParts): void {
   )
 }
 
-const releaseLockOperation = {
-  operationId: 'admin/release-lock',
-  tags: ['Operator'],
-  summary: 'Release the locks of any repository',
-  description: `Releases the locks of all migrations. ${SITE_ADMIN_ONLY}`,
-  parameters: [openapi.inPath('owner', string, 'alice'), openapi.inPath('name', string, 'atlas')],
-  responses: { 204: openapi.DONE, 404: openapi.notFound },
-} satisfies openapi.Operation
-
 function addLocks(app: FastifyInstance, parts: ApiParts): void {
   app.delete<{ Params: { owner: string; name: string } }>(
     '/admin/locks/:owner/:name',
-    { schema: releaseLockOperation },
+    { schema: docs['admin/release-lock'] },
     async (request, reply) => {
       const { owner, name } = request.params
       const repository = `${owner}/${name}`
@@ -165,31 +174,8 @@ function addLocks(app: FastifyInstance, parts: ApiParts): void {
   )
 }
 
-const listTokensOperation = {
-  operationId: 'admin/list-tokens',
-  tags: ['Operator'],
-  summary: 'List all tokens',
-  description: `Without the secrets. ${SITE_ADMIN_ONLY}`,
-  responses: {
-    200: openapi.jsonResponse('The tokens.', {
-      schema: openapi.schemaList('token'),
-      example: 'tokens',
-    }),
-    404: openapi.notFound,
-  },
-} satisfies openapi.Operation
-
-const revokeTokenOperation = {
-  operationId: 'admin/revoke-token',
-  tags: ['Operator'],
-  summary: 'Revoke any token',
-  description: `Also ends the sessions that were opened with it. ${SITE_ADMIN_ONLY}`,
-  parameters: [openapi.inPath('token_id', integer, 7)],
-  responses: { 204: openapi.DONE, 404: openapi.notFound },
-} satisfies openapi.Operation
-
 function addTokens(app: FastifyInstance, parts: ApiParts): void {
-  app.get('/admin/tokens', { schema: listTokensOperation }, async (request, reply) =>
+  app.get('/admin/tokens', { schema: docs['admin/list-tokens'] }, async (request, reply) =>
     sendJson(
       reply,
       (await listTokens(parts.db)).map((each) => tokenJson(each, requireViewer(request))),
@@ -198,7 +184,7 @@ function addTokens(app: FastifyInstance, parts: ApiParts): void {
 
   app.delete<{ Params: { token_id: string } }>(
     '/admin/tokens/:token_id',
-    { schema: revokeTokenOperation },
+    { schema: docs['admin/revoke-token'] },
     async (request, reply) => {
       const id = requireId(request.params.token_id)
       await inAuditedTransaction(parts, actorOf(request), async (tx, record) => {
@@ -212,23 +198,10 @@ function addTokens(app: FastifyInstance, parts: ApiParts): void {
   )
 }
 
-const syncOperation = {
-  operationId: 'admin/sync-repositories',
-  tags: ['Operator'],
-  summary: 'Read some repositories of the host again',
-  description: `For a hook of the host, after a push to a repository, or after it was created, renamed or deleted. ${SITE_ADMIN_ONLY}`,
-  body: syncRequestSchema,
-  responses: {
-    200: openapi.recordResponse('The catalogue is up to date.', 'sync-report'),
-    404: openapi.notFound,
-    422: openapi.errorResponse('invalid'),
-  },
-} satisfies openapi.Operation
-
 function addSync(app: FastifyInstance, parts: ApiParts): void {
   app.post<{ Body: wire.SyncRequest }>(
     '/admin/sync',
-    { schema: syncOperation, config: { resource: 'Repository' } },
+    { schema: docs['admin/sync-repositories'], config: { resource: 'Repository' } },
     async (request, reply) => {
       const { source } = parts
       if (!source)

@@ -17,21 +17,19 @@ import { serviceStateJson } from './service-state-json.ts'
 
 type WithQuery = { Querystring: Record<string, unknown> }
 
-const getServiceState = {
-  operationId: 'admin/get-service-state',
-  tags: ['Operator'],
-  summary: 'Get the state of the whole service',
-  description: `Running and waiting jobs, storage, locks, failures, workers and throughput. The response is 404 for accounts that are not \`site_admin\`. ${EXTENSION}`,
-  parameters: [
-    openapi.inQuery('period', enumOf(throughputPeriods, 'hour'), 'Period of `throughput`.'),
-    openapi.IF_NONE_MATCH,
-  ],
-  responses: {
-    ...openapi.recordResponses('The state of the service.', 'service-state'),
-    404: openapi.notFound,
-    422: openapi.errorResponse('invalid-query'),
+const docs = openapi.operations('Operator', {
+  'admin/get-service-state': {
+    summary: 'Get the state of the whole service',
+    description: `Running and waiting jobs, storage, locks, failures, workers and throughput. The response is 404 for accounts that are not \`site_admin\`. ${EXTENSION}`,
+    parameters: [
+      openapi.inQuery('period', enumOf(throughputPeriods, 'hour'), 'Period of `throughput`.'),
+    ],
+    responses: {
+      ...openapi.recordResponses('The state of the service.', 'service-state'),
+      422: openapi.errorResponse('invalid-query'),
+    },
   },
-} satisfies openapi.Operation
+})
 
 /** Adds the state of the service; 404 for callers who are not site admins. */
 export function addServiceStateRoute(app: FastifyInstance, parts: ServerParts): void {
@@ -47,20 +45,24 @@ export function addServiceStateRoute(app: FastifyInstance, parts: ServerParts): 
     return { ...use, scratchBytes, freeBytes }
   }
 
-  app.get<WithQuery>('/admin/service', { schema: getServiceState }, async (request, reply) => {
-    await requireSiteAdmin(parts, request)
-    const period = periodOf(request.query.period)
-    const [state, storage] = await Promise.all([readServiceState(parts, period), readStorage()])
-    const body = serviceStateJson(state, storage, version)
-    // These fields change all the time, so the ETag does not cover them.
-    const stable = {
-      ...body,
-      observed_at: '',
-      storage: { ...body.storage, free_bytes: 0, scratch_bytes: 0, used_bytes: 0 },
-    }
-    if (sendIfNotModified(request, reply, [JSON.stringify(stable)])) return reply
-    return sendJson(reply, body)
-  })
+  app.get<WithQuery>(
+    '/admin/service',
+    { schema: docs['admin/get-service-state'] },
+    async (request, reply) => {
+      await requireSiteAdmin(parts, request)
+      const period = periodOf(request.query.period)
+      const [state, storage] = await Promise.all([readServiceState(parts, period), readStorage()])
+      const body = serviceStateJson(state, storage, version)
+      // These fields change all the time, so the ETag does not cover them.
+      const stable = {
+        ...body,
+        observed_at: '',
+        storage: { ...body.storage, free_bytes: 0, scratch_bytes: 0, used_bytes: 0 },
+      }
+      if (sendIfNotModified(request, reply, [JSON.stringify(stable)])) return reply
+      return sendJson(reply, body)
+    },
+  )
 }
 
 function periodOf(sent: unknown): ThroughputPeriod {

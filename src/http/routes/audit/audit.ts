@@ -31,7 +31,6 @@ const operation = {
     openapi.inQuery('until', dateTime, 'Only entries before this time.'),
     openapi.parameter('per-page'),
     openapi.inQuery('cursor', string, 'Where the page begins; see the `link` header.'),
-    openapi.IF_NONE_MATCH,
   ],
   responses: {
     ...openapi.withContentType(LINES, openapi.pageResponses('audit-entry', 'audit-entries')),
@@ -40,22 +39,19 @@ const operation = {
 }
 const FORMATS = `Newest first. With \`accept: ${LINES}\`, the response has all matching entries, one on each line. ${EXTENSION}`
 
-const adminOperation = {
-  ...operation,
-  operationId: 'admin/list-audit',
-  tags: ['Operator'],
-  summary: 'List the audit log',
-  description: `Every action that changed something or gave access, and refused attempts. The response is 404 for accounts that are not \`site_admin\`. ${FORMATS}`,
-  responses: { ...operation.responses, 404: openapi.notFound },
-} satisfies openapi.Operation
-
-const ownOperation = {
-  ...operation,
-  operationId: 'users/list-audit',
-  tags: ['Caller'],
-  summary: 'List what the caller did, and what others did to what belongs to the caller',
-  description: `Addresses and tokens of others are null. ${FORMATS}`,
-} satisfies openapi.Operation
+const docs = openapi.operations('Operator', {
+  'admin/list-audit': {
+    ...operation,
+    summary: 'List the audit log',
+    description: `Every action that changed something or gave access, and refused attempts. The response is 404 for accounts that are not \`site_admin\`. ${FORMATS}`,
+  },
+  'users/list-audit': {
+    ...operation,
+    tags: ['Caller'],
+    summary: 'List what the caller did, and what others did to what belongs to the caller',
+    description: `Addresses and tokens of others are null. ${FORMATS}`,
+  },
+})
 
 type ListRequest = FastifyRequest<{ Querystring: Record<string, unknown> }>
 
@@ -80,14 +76,16 @@ export function addAuditRoutes(app: FastifyInstance, { db, rendering, ...parts }
 
   app.get(
     '/admin/audit',
-    { schema: adminOperation, config },
+    { schema: docs['admin/list-audit'], config },
     async (request: ListRequest, reply) => {
       await requireSiteAdmin({ db, ...parts }, request)
       return send(request, reply)
     },
   )
-  app.get('/user/audit', { schema: ownOperation, config }, (request: ListRequest, reply) =>
-    send(request, reply, requireViewer(request).account),
+  app.get(
+    '/user/audit',
+    { schema: docs['users/list-audit'], config },
+    (request: ListRequest, reply) => send(request, reply, requireViewer(request).account),
   )
 }
 

@@ -10,27 +10,27 @@ import { COMMON_LICENSES, licenseJson, licenseTextJson } from './license-json.ts
 
 type WithQuery = { Querystring: Record<string, unknown> }
 
-const listLicenses = {
-  operationId: 'licenses/get-all-commonly-used',
-  tags: ['Repositories'],
-  summary: 'List the commonly used licences',
-  security: openapi.OPTIONAL_TOKEN,
-  parameters: [
-    openapi.inQuery('featured', boolean, `Only the most used licences. ${openapi.INVALID_IGNORED}`),
-    ...openapi.PAGE_PARAMETERS,
-  ],
-  responses: openapi.pageResponses('license', 'licenses'),
-} satisfies openapi.Operation
-
-const getLicense = {
-  operationId: 'licenses/get',
-  tags: ['Repositories'],
-  summary: 'Get a licence and its text',
-  description: 'Any licence of the SPDX list.',
-  security: openapi.OPTIONAL_TOKEN,
-  parameters: [openapi.parameter('license'), openapi.IF_NONE_MATCH],
-  responses: { ...openapi.recordResponses('The licence.', 'license-text'), 404: openapi.notFound },
-} satisfies openapi.Operation
+const docs = openapi.operations('Repositories', {
+  'licenses/get-all-commonly-used': {
+    summary: 'List the commonly used licences',
+    security: openapi.OPTIONAL_TOKEN,
+    parameters: [
+      openapi.inQuery(
+        'featured',
+        boolean,
+        `Only the most used licences. ${openapi.INVALID_IGNORED}`,
+      ),
+      ...openapi.PAGE_PARAMETERS,
+    ],
+    responses: openapi.pageResponses('license', 'licenses'),
+  },
+  'licenses/get': {
+    summary: 'Get a licence and its text',
+    description: 'Any licence of the SPDX list.',
+    security: openapi.OPTIONAL_TOKEN,
+    responses: openapi.recordResponses('The licence.', 'license-text'),
+  },
+})
 
 const config = { anonymous: true }
 
@@ -42,17 +42,21 @@ export function addLicenseRoutes(
   const { addresses } = rendering
   const idOf = new Map(Object.keys(spdx).map((id) => [id.toLowerCase(), id]))
 
-  app.get<WithQuery>('/licenses', { config, schema: listLicenses }, async (request, reply) => {
-    const onlyFeatured = request.query.featured === 'true'
-    const all = Object.entries(COMMON_LICENSES).filter(
-      ([, { featured }]) => featured || !onlyFeatured,
-    )
-    return sendPageOf(request, reply, addresses, all, ([id]) => licenseJson(id, addresses))
-  })
+  app.get<WithQuery>(
+    '/licenses',
+    { config, schema: docs['licenses/get-all-commonly-used'] },
+    async (request, reply) => {
+      const onlyFeatured = request.query.featured === 'true'
+      const all = Object.entries(COMMON_LICENSES).filter(
+        ([, { featured }]) => featured || !onlyFeatured,
+      )
+      return sendPageOf(request, reply, addresses, all, ([id]) => licenseJson(id, addresses))
+    },
+  )
 
   app.get<{ Params: { license: string } }>(
     '/licenses/:license',
-    { config, schema: getLicense },
+    { config, schema: docs['licenses/get'] },
     async (request, reply) => {
       const id = requireFound(idOf.get(request.params.license.toLowerCase()))
       return sendJsonWithEtag(request, reply, licenseTextJson(id, await textOf(id), addresses))

@@ -65,72 +65,69 @@ async function createArchiveLink(
   return { url, expiresAt }
 }
 
-const getArchiveOperation = {
-  operationId: 'migrations/get-archive-for-authenticated-user',
-  tags: ['Archives'],
-  summary: 'Get a link to the archive of a migration',
-  parameters: [openapi.parameter('migration-id')],
-  responses: {
-    302: {
-      description:
-        'A link that expires, after five minutes by default. It is a credential: anyone who has it can download the archive.',
-      ...openapi.withHeaders('location'),
-      content: { 'text/plain': { schema: uri } },
+const docs = openapi.operations('Archives', {
+  'migrations/get-archive-for-authenticated-user': {
+    summary: 'Get a link to the archive of a migration',
+    responses: {
+      302: {
+        description:
+          'A link that expires, after five minutes by default. It is a credential: anyone who has it can download the archive.',
+        ...openapi.withHeaders('location'),
+        content: { 'text/plain': { schema: uri } },
+      },
+      410: openapi.errorResponse('archive-damaged'),
     },
-    404: openapi.notFound,
-    410: openapi.errorResponse('archive-damaged'),
   },
-} satisfies openapi.Operation
-
-const deleteArchiveOperation = {
-  operationId: 'migrations/delete-archive-for-authenticated-user',
-  tags: ['Archives'],
-  summary: 'Delete the archive of a migration',
-  description: 'The migration itself is kept.',
-  parameters: [openapi.parameter('migration-id')],
-  responses: { 204: openapi.DONE, 404: openapi.notFound },
-} satisfies openapi.Operation
+  'migrations/delete-archive-for-authenticated-user': {
+    summary: 'Delete the archive of a migration',
+    description: 'The migration itself is kept.',
+    responses: { 204: openapi.DONE },
+  },
+  'migrations/get-archive-link': {
+    summary: 'Get a link to the archive of a migration as JSON',
+    description: `The target of the redirect as JSON. Browsers hide the redirect from scripts. ${EXTENSION}`,
+    responses: {
+      200: openapi.recordResponse(
+        'A link that expires, after five minutes by default.',
+        'archive-link',
+      ),
+      410: openapi.errorResponse('archive-damaged'),
+    },
+  },
+})
 
 /** The operations on an archive that GitHub has too. */
 export const addArchive: AddMigrationRoutes = (app, parts, { path, previewOptions }) => {
   const { db } = parts
   const archivePath = `${path}/:migration_id/archive`
-  app.get<ById>(archivePath, previewOptions(getArchiveOperation), async (request, reply) => {
-    const { url } = await createArchiveLink(parts, request, await migrationInPath(db, request))
-    // Some clients read the link from the body.
-    return reply.code(302).header('location', url).type('text/plain; charset=utf-8').send(url)
-  })
+  app.get<ById>(
+    archivePath,
+    previewOptions(docs['migrations/get-archive-for-authenticated-user']),
+    async (request, reply) => {
+      const { url } = await createArchiveLink(parts, request, await migrationInPath(db, request))
+      // Some clients read the link from the body.
+      return reply.code(302).header('location', url).type('text/plain; charset=utf-8').send(url)
+    },
+  )
 
-  app.delete<ById>(archivePath, previewOptions(deleteArchiveOperation), async (request, reply) => {
-    const migration = await migrationInPath(db, request)
-    await audited(parts, actorOf(request), (record) =>
-      deleteArchive(parts, scopeOf(request), migration.id, (tx) =>
-        record(tx, 'migration.delete_archive', aboutMigration(migration)),
-      ),
-    )
-    return reply.code(204).send()
-  })
+  app.delete<ById>(
+    archivePath,
+    previewOptions(docs['migrations/delete-archive-for-authenticated-user']),
+    async (request, reply) => {
+      const migration = await migrationInPath(db, request)
+      await audited(parts, actorOf(request), (record) =>
+        deleteArchive(parts, scopeOf(request), migration.id, (tx) =>
+          record(tx, 'migration.delete_archive', aboutMigration(migration)),
+        ),
+      )
+      return reply.code(204).send()
+    },
+  )
 }
-
-const getArchiveLinkOperation = {
-  operationId: 'migrations/get-archive-link',
-  tags: ['Archives'],
-  summary: 'Get a link to the archive of a migration as JSON',
-  description: `The target of the redirect as JSON. Browsers hide the redirect from scripts. ${EXTENSION}`,
-  parameters: [openapi.parameter('migration-id')],
-  responses: {
-    200: openapi.recordResponse(
-      'A link that expires, after five minutes by default.',
-      'archive-link',
-    ),
-    404: openapi.notFound,
-    410: openapi.errorResponse('archive-damaged'),
-  },
-} satisfies openapi.Operation
 
 export const addArchiveLink: AddMigrationRoutes = (app, parts, { path, options }) => {
   const url = `${path}/:migration_id/archive/link`
-  app.get<ById>(url, options(getArchiveLinkOperation), async (request, reply) => {
+  app.get<ById>(url, options(docs['migrations/get-archive-link']), async (request, reply) => {
     const summary = await summaryInPath(parts.db, request)
     const link = await createArchiveLink(parts, request, summary)
     return sendJson(reply.header('cache-control', 'no-store'), archiveLinkJson(summary, link))

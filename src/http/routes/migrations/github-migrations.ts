@@ -51,78 +51,99 @@ export const addGithubMigrationRoutes: AddMigrationRoutes = (app, parts, migrati
   addUnlock(app, parts, migrationsPath)
 }
 
-const listOperation = {
-  operationId: 'migrations/list-for-authenticated-user',
-  tags: ['Migrations'],
-  summary: "List the caller's migrations",
-  description: 'Newest first.',
-  parameters: openapi.PAGE_PARAMETERS,
-  responses: openapi.pageResponses('migration', 'migrations'),
-} satisfies openapi.Operation
+const docs = openapi.operations('Migrations', {
+  'migrations/list-for-authenticated-user': {
+    summary: "List the caller's migrations",
+    description: 'Newest first.',
+    parameters: openapi.PAGE_PARAMETERS,
+    responses: openapi.pageResponses('migration', 'migrations'),
+  },
+  'migrations/get-status-for-authenticated-user': {
+    summary: 'Get a migration and its state',
+    parameters: [openapi.parameter('exclude')],
+    responses: openapi.recordResponses('The migration.', 'migration'),
+  },
+  'migrations/list-repos-for-authenticated-user': {
+    summary: 'List the repositories of a migration',
+    description:
+      'The repositories at the time when the migration started, in the requested order. The pages never change.',
+    parameters: openapi.PAGE_PARAMETERS,
+    responses: openapi.pageResponses('repository', 'repositories'),
+  },
+  'migrations/list-repos-by-former-path': {
+    summary: 'List the repositories of a migration (old path)',
+    description: 'Used by old clients. The response is the same.',
+    parameters: openapi.PAGE_PARAMETERS,
+    responses: openapi.pageResponses('repository', 'repositories'),
+    deprecated: true,
+  },
+  'migrations/unlock-repo-for-authenticated-user': {
+    summary: 'Unlock a repository',
+    description:
+      'Removes the lock of `lock_repositories`. The repository accepts pushes again when no migration locks it any more.',
+    responses: { 204: openapi.DONE },
+  },
+})
 
 const addList: AddMigrationRoutes = (app, parts, { path, previewOptions, hasBriefList }) => {
   const { db, rendering, migrationText } = parts
   const { addresses, edition } = rendering
-  app.get<WithQuery>(path, previewOptions(listOperation), async (request, reply) => {
-    const scope = scopeOf(request)
-    const paging = parsePaging(request.query)
-    const migrations = await listMigrations(db, scope, paging)
-    const total = await countMigrations(db, scope)
-    const isBrief = hasBriefList && excludesRepositories(request.query)
-    setLinkHeader(request, reply, { addresses, paging, total })
-    const list = { form: 'extended', tokenOf: cloneTokensOf(parts, request) } as const
-    const repositoriesOf = (migration: Migration) =>
-      isBrief ? undefined : listedRepositories(parts, migration, list)
-    const versions = migrations.flatMap(({ guid, version }) => [guid, version])
-    const repositoryCount = migrations.reduce((sum, each) => sum + each.repositoryCount, 0)
-    return sendLazyBodyWithEtag(request, reply, {
-      etagParts: [edition, isBrief ? 'brief migrations' : 'migrations', total, ...versions],
-      largeResponseLimit: parts.largeResponseLimit,
-      repositoryCount: isBrief ? 0 : repositoryCount,
-      body: () => [
-        '[',
-        ...migrations.flatMap((migration, index) => [
-          index === 0 ? '' : ',',
-          ...migrationText(migration, repositoriesOf(migration)),
-        ]),
-        ']',
-      ],
-    })
-  })
+  app.get<WithQuery>(
+    path,
+    previewOptions(docs['migrations/list-for-authenticated-user']),
+    async (request, reply) => {
+      const scope = scopeOf(request)
+      const paging = parsePaging(request.query)
+      const migrations = await listMigrations(db, scope, paging)
+      const total = await countMigrations(db, scope)
+      const isBrief = hasBriefList && excludesRepositories(request.query)
+      setLinkHeader(request, reply, { addresses, paging, total })
+      const list = { form: 'extended', tokenOf: cloneTokensOf(parts, request) } as const
+      const repositoriesOf = (migration: Migration) =>
+        isBrief ? undefined : listedRepositories(parts, migration, list)
+      const versions = migrations.flatMap(({ guid, version }) => [guid, version])
+      const repositoryCount = migrations.reduce((sum, each) => sum + each.repositoryCount, 0)
+      return sendLazyBodyWithEtag(request, reply, {
+        etagParts: [edition, isBrief ? 'brief migrations' : 'migrations', total, ...versions],
+        largeResponseLimit: parts.largeResponseLimit,
+        repositoryCount: isBrief ? 0 : repositoryCount,
+        body: () => [
+          '[',
+          ...migrations.flatMap((migration, index) => [
+            index === 0 ? '' : ',',
+            ...migrationText(migration, repositoriesOf(migration)),
+          ]),
+          ']',
+        ],
+      })
+    },
+  )
 }
-
-const statusOperation = {
-  operationId: 'migrations/get-status-for-authenticated-user',
-  tags: ['Migrations'],
-  summary: 'Get a migration and its state',
-  parameters: [
-    openapi.parameter('migration-id'),
-    openapi.parameter('exclude'),
-    openapi.IF_NONE_MATCH,
-  ],
-  responses: { ...openapi.recordResponses('The migration.', 'migration'), 404: openapi.notFound },
-} satisfies openapi.Operation
 
 const addStatus: AddMigrationRoutes = (app, parts, { path, previewOptions }) => {
   const { db, rendering, migrationText } = parts
   const url = `${path}/:migration_id`
-  app.get<ById>(url, previewOptions(statusOperation), async (request, reply) => {
-    const isBrief = excludesRepositories(request.query)
-    const known = isBrief ? undefined : await migrationInPathToRead(db, request, { offset: 0 })
-    const migration = known?.migration ?? (await migrationInPath(db, request))
-    const { guid, version, repositoryCount } = migration
-    return sendLazyBodyWithEtag(request, reply, {
-      // The guid instead of the id, because ids are unique only within one database.
-      etagParts: [rendering.edition, 'migration', guid, version, isBrief],
-      largeResponseLimit: parts.largeResponseLimit,
-      repositoryCount: isBrief ? 0 : repositoryCount,
-      body: () => {
-        const tokenOf = cloneTokensOf(parts, request)
-        const list = { form: 'extended', tokenOf, known } as const
-        return migrationText(migration, known && listedRepositories(parts, migration, list))
-      },
-    })
-  })
+  app.get<ById>(
+    url,
+    previewOptions(docs['migrations/get-status-for-authenticated-user']),
+    async (request, reply) => {
+      const isBrief = excludesRepositories(request.query)
+      const known = isBrief ? undefined : await migrationInPathToRead(db, request, { offset: 0 })
+      const migration = known?.migration ?? (await migrationInPath(db, request))
+      const { guid, version, repositoryCount } = migration
+      return sendLazyBodyWithEtag(request, reply, {
+        // The guid instead of the id, because ids are unique only within one database.
+        etagParts: [rendering.edition, 'migration', guid, version, isBrief],
+        largeResponseLimit: parts.largeResponseLimit,
+        repositoryCount: isBrief ? 0 : repositoryCount,
+        body: () => {
+          const tokenOf = cloneTokensOf(parts, request)
+          const list = { form: 'extended', tokenOf, known } as const
+          return migrationText(migration, known && listedRepositories(parts, migration, list))
+        },
+      })
+    },
+  )
 }
 
 /** Returns the migration that the path names, and the part of its snapshot that contains the repository at `offset`. */
@@ -134,32 +155,14 @@ async function migrationInPathToRead(
   return requireFound(await findMigrationToRead(db, scopeOf(request), migrationIdOf(request), from))
 }
 
-const repositoriesOperation = {
-  operationId: 'migrations/list-repos-for-authenticated-user',
-  tags: ['Migrations'],
-  summary: 'List the repositories of a migration',
-  description:
-    'The repositories at the time when the migration started, in the requested order. The pages never change.',
-  parameters: [openapi.parameter('migration-id'), ...openapi.PAGE_PARAMETERS],
-  responses: { ...openapi.pageResponses('repository', 'repositories'), 404: openapi.notFound },
-} satisfies openapi.Operation
-
-const repositoriesByFormerPathOperation = {
-  ...repositoriesOperation,
-  operationId: 'migrations/list-repos-by-former-path',
-  summary: 'List the repositories of a migration (old path)',
-  description: 'Used by old clients. The response is the same.',
-  deprecated: true,
-} satisfies openapi.Operation
-
 const addRepositories: AddMigrationRoutes = (app, parts, migrationsPath) => {
   const { db, rendering } = parts
   const { addresses, edition } = rendering
   const { path, previewOptions } = migrationsPath
   const operations: Record<string, openapi.Operation> = {
-    [`${path}/:migration_id/repositories`]: repositoriesOperation,
+    [`${path}/:migration_id/repositories`]: docs['migrations/list-repos-for-authenticated-user'],
     ...(migrationsPath === CALLER_PATH && {
-      '/user/:migration_id/repositories': repositoriesByFormerPathOperation,
+      '/user/:migration_id/repositories': docs['migrations/list-repos-by-former-path'],
     }),
   }
   for (const [url, operation] of Object.entries(operations)) {
@@ -181,20 +184,10 @@ const addRepositories: AddMigrationRoutes = (app, parts, migrationsPath) => {
   }
 }
 
-const unlockOperation = {
-  operationId: 'migrations/unlock-repo-for-authenticated-user',
-  tags: ['Migrations'],
-  summary: 'Unlock a repository',
-  description:
-    'Removes the lock of `lock_repositories`. The repository accepts pushes again when no migration locks it any more.',
-  parameters: [openapi.parameter('migration-id'), openapi.parameter('repo-name')],
-  responses: { 204: openapi.DONE, 404: openapi.notFound },
-} satisfies openapi.Operation
-
 const addUnlock: AddMigrationRoutes = (app, parts, { path, previewOptions }) => {
   app.delete<ById & { Params: { repo_name: string } }>(
     `${path}/:migration_id/repos/:repo_name/lock`,
-    previewOptions(unlockOperation),
+    previewOptions(docs['migrations/unlock-repo-for-authenticated-user']),
     async (request, reply) => {
       const migration = await migrationInPath(parts.db, request)
       const { repo_name: name } = request.params

@@ -58,29 +58,70 @@ const eventsSchema = {
   },
 }
 
-const progressOperation = {
-  operationId: 'migrations/get-progress',
-  tags: ['Migrations'],
-  summary: 'Follow the progress of a migration',
-  description: `With \`accept: text/event-stream\`, the response is a stream of server-sent events: \`repository\` for each finished repository (schema \`repository-progress\`), \`progress\` with the new totals, the state, and the repositories that are being exported (\`progress-update\`), and \`end\` (\`progress-end\`). ${EXTENSION}`,
-  parameters: [
-    openapi.parameter('migration-id'),
-    openapi.IF_NONE_MATCH,
-    openapi.inHeader(
-      'last-event-id',
-      'ID of the last event that was received, to resume a stream. Browsers send it automatically.',
-    ),
-  ],
-  responses: {
-    ...openapi.withContentType(
-      'text/event-stream',
-      openapi.recordResponses('The progress.', 'progress'),
-      eventsSchema,
-    ),
-    204: { description: 'All events have been sent already.' },
-    404: openapi.notFound,
+const docs = openapi.operations('Migrations', {
+  'migrations/get-progress': {
+    summary: 'Follow the progress of a migration',
+    description: `With \`accept: text/event-stream\`, the response is a stream of server-sent events: \`repository\` for each finished repository (schema \`repository-progress\`), \`progress\` with the new totals, the state, and the repositories that are being exported (\`progress-update\`), and \`end\` (\`progress-end\`). ${EXTENSION}`,
+    parameters: [
+      openapi.inHeader(
+        'last-event-id',
+        'ID of the last event that was received, to resume a stream. Browsers send it automatically.',
+      ),
+    ],
+    responses: {
+      ...openapi.withContentType(
+        'text/event-stream',
+        openapi.recordResponses('The progress.', 'progress'),
+        eventsSchema,
+      ),
+      204: { description: 'All events have been sent already.' },
+    },
   },
-} satisfies openapi.Operation
+  'migrations/get-report': {
+    summary: 'Get the report of a migration',
+    description: `Which repositories were exported, reused and skipped, with reasons. With \`accept: text/plain\` as plain text. ${EXTENSION}`,
+    responses: openapi.withContentType(
+      'text/plain',
+      openapi.recordResponses('The report.', 'report'),
+    ),
+  },
+  'migrations/cancel': {
+    summary: 'Cancel a migration',
+    description: `The migration becomes \`failed\` (\`cancelled\` in its summary, progress and report), and its locks are released. Repositories exported so far are kept for a retry. ${EXTENSION}`,
+    responses: {
+      200: openapi.jsonResponse('The migration is cancelled.', {
+        schema: openapi.schemaRef('migration'),
+        example: 'cancelled',
+      }),
+      422: openapi.errorResponse('invalid'),
+    },
+  },
+  'migrations/get-retry-forecast': {
+    summary: 'Get a forecast of the retry of a migration',
+    description: `The repositories that could not be exported, whether they have changed since then, and the repositories that no longer exist. Starts nothing. ${EXTENSION}`,
+    responses: { 200: openapi.recordResponse('The forecast.', 'retry-forecast') },
+  },
+  'migrations/retry': {
+    summary: 'Retry a migration',
+    description: `Starts a new migration of the same repositories with the same name and options. Unchanged repositories are reused. With \`allow_partial\`, repositories that cannot be exported or no longer exist are skipped. ${EXTENSION}`,
+    body: retryRequestSchema,
+    responses: { 201: STARTED },
+  },
+  'migrations/preflight': {
+    summary: 'Get an estimate of a migration',
+    description: `Takes the same body as starting a migration and makes the same checks, but starts nothing. ${EXTENSION}`,
+    body: startRequestSchema,
+    responses: {
+      200: openapi.recordResponse('The estimate.', 'forecast'),
+      413: openapi.errorResponse('too-large'),
+    },
+  },
+  'migrations/get-quota': {
+    summary: 'Get the quota of archives and what is used of it',
+    description: EXTENSION,
+    responses: openapi.recordResponses('The quota.', 'quota'),
+  },
+})
 
 const addProgress: AddMigrationRoutes = (
   app,
@@ -89,7 +130,7 @@ const addProgress: AddMigrationRoutes = (
 ) => {
   app.get<ById>(
     `${path}/:migration_id/progress`,
-    options(progressOperation, { alsoAccepts: [EVENT_STREAM] }),
+    options(docs['migrations/get-progress'], { alsoAccepts: [EVENT_STREAM] }),
     async (request, reply) => {
       const migration = await migrationInPath(db, request)
       if (accepts(request, EVENT_STREAM)) {
@@ -110,23 +151,11 @@ const addProgress: AddMigrationRoutes = (
 
 const TEXT = 'text/plain'
 
-const reportOperation = {
-  operationId: 'migrations/get-report',
-  tags: ['Migrations'],
-  summary: 'Get the report of a migration',
-  description: `Which repositories were exported, reused and skipped, with reasons. With \`accept: text/plain\` as plain text. ${EXTENSION}`,
-  parameters: [openapi.parameter('migration-id'), openapi.IF_NONE_MATCH],
-  responses: {
-    ...openapi.withContentType('text/plain', openapi.recordResponses('The report.', 'report')),
-    404: openapi.notFound,
-  },
-} satisfies openapi.Operation
-
 const addReport: AddMigrationRoutes = (app, parts, { path, options }) => {
   const { db, now, largeResponseLimit, installedVersion } = parts
   app.get<ById>(
     `${path}/:migration_id/report`,
-    options(reportOperation, { alsoAccepts: [TEXT] }),
+    options(docs['migrations/get-report'], { alsoAccepts: [TEXT] }),
     async (request, reply) => {
       const migration = await migrationInPath(db, request)
       if (isLargeResponse(migration.repositoryCount)) await largeResponseLimit.begin(request, reply)
@@ -144,26 +173,10 @@ const addReport: AddMigrationRoutes = (app, parts, { path, options }) => {
 const accepts = (request: FastifyRequest, type: string): boolean =>
   acceptedTypes(request.headers.accept).includes(type)
 
-const cancelOperation = {
-  operationId: 'migrations/cancel',
-  tags: ['Migrations'],
-  summary: 'Cancel a migration',
-  description: `The migration becomes \`failed\` (\`cancelled\` in its summary, progress and report), and its locks are released. Repositories exported so far are kept for a retry. ${EXTENSION}`,
-  parameters: [openapi.parameter('migration-id')],
-  responses: {
-    200: openapi.jsonResponse('The migration is cancelled.', {
-      schema: openapi.schemaRef('migration'),
-      example: 'cancelled',
-    }),
-    404: openapi.notFound,
-    422: openapi.errorResponse('invalid'),
-  },
-} satisfies openapi.Operation
-
 const addCancel: AddMigrationRoutes = (app, parts, { path, options }) => {
   const { db, rendering } = parts
   const url = `${path}/:migration_id/cancel`
-  app.post<ById>(url, options(cancelOperation), async (request, reply) => {
+  app.post<ById>(url, options(docs['migrations/cancel']), async (request, reply) => {
     const migration = await migrationInPath(db, request)
     const cancelled = await audited(parts, actorOf(request), (record) =>
       cancelMigration(parts, migration, (tx) =>
@@ -174,36 +187,10 @@ const addCancel: AddMigrationRoutes = (app, parts, { path, options }) => {
   })
 }
 
-const retryForecastOperation = {
-  operationId: 'migrations/get-retry-forecast',
-  tags: ['Migrations'],
-  summary: 'Get a forecast of the retry of a migration',
-  description: `The repositories that could not be exported, whether they have changed since then, and the repositories that no longer exist. Starts nothing. ${EXTENSION}`,
-  parameters: [openapi.parameter('migration-id')],
-  responses: {
-    200: openapi.recordResponse('The forecast.', 'retry-forecast'),
-    404: openapi.notFound,
-  },
-} satisfies openapi.Operation
-
-const retryOperation = {
-  operationId: 'migrations/retry',
-  tags: ['Migrations'],
-  summary: 'Retry a migration',
-  description: `Starts a new migration of the same repositories with the same name and options. Unchanged repositories are reused. With \`allow_partial\`, repositories that cannot be exported or no longer exist are skipped. ${EXTENSION}`,
-  parameters: [openapi.parameter('migration-id')],
-  body: retryRequestSchema,
-  responses: {
-    201: STARTED,
-    404: openapi.notFound,
-    422: openapi.errorResponse('invalid'),
-  },
-} satisfies openapi.Operation
-
 const addRetry: AddMigrationRoutes = (app, parts, { path, options }) => {
   const { db, startLimit } = parts
   const url = `${path}/:migration_id/retry`
-  app.get<ById>(url, options(retryForecastOperation), async (request, reply) => {
+  app.get<ById>(url, options(docs['migrations/get-retry-forecast']), async (request, reply) => {
     const migration = await migrationInPath(db, request)
     const signal = await startLimit.begin(request, reply)
     const forecast = await forecastRetry({ ...parts, signal }, scopeOf(request), migration)
@@ -212,7 +199,7 @@ const addRetry: AddMigrationRoutes = (app, parts, { path, options }) => {
 
   app.post<ById & { Body: wire.RetryRequest }>(
     url,
-    options(retryOperation),
+    options(docs['migrations/retry']),
     async (request, reply) => {
       const migration = await migrationInPath(db, request)
       const signal = await startLimit.begin(request, reply)
@@ -228,30 +215,8 @@ const addRetry: AddMigrationRoutes = (app, parts, { path, options }) => {
   )
 }
 
-const preflightOperation = {
-  operationId: 'migrations/preflight',
-  tags: ['Migrations'],
-  summary: 'Get an estimate of a migration',
-  description: `Takes the same body as starting a migration and makes the same checks, but starts nothing. ${EXTENSION}`,
-  body: startRequestSchema,
-  responses: {
-    200: openapi.recordResponse('The estimate.', 'forecast'),
-    413: openapi.errorResponse('too-large'),
-    422: openapi.errorResponse('invalid'),
-  },
-} satisfies openapi.Operation
-
-const quotaOperation = {
-  operationId: 'migrations/get-quota',
-  tags: ['Migrations'],
-  summary: 'Get the quota of archives and what is used of it',
-  description: EXTENSION,
-  parameters: [openapi.IF_NONE_MATCH],
-  responses: openapi.recordResponses('The quota.', 'quota'),
-} satisfies openapi.Operation
-
 const addQuota: AddMigrationRoutes = (app, { db, maxArchiveBytes }, { path, options }) => {
-  app.get(`${path}/quota`, options(quotaOperation), async (request, reply) => {
+  app.get(`${path}/quota`, options(docs['migrations/get-quota']), async (request, reply) => {
     const quota = await readQuota(db, scopeOf(request).owner, maxArchiveBytes)
     return sendJsonWithEtag(request, reply, quotaJson(quota))
   })
@@ -261,7 +226,7 @@ const addPreflight: AddMigrationRoutes = (app, parts, { path, options }) => {
   const url = `${path}/preflight`
   app.post<{ Body: wire.StartRequest }>(
     url,
-    options(preflightOperation, { changesNothing: true }),
+    options(docs['migrations/preflight'], { changesNothing: true }),
     async (request, reply) => {
       const signal = await parts.startLimit.begin(request, reply)
       const start = startRequestOf(request.body)

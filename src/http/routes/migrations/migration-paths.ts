@@ -61,7 +61,7 @@ function organizationPath(path: string, describe: typeof forOrganization): Migra
   return { path, hasBriefList: true, options, previewOptions: options }
 }
 
-/** Differences of an organization's operation, other than its operation id, tag, summary and `org` parameter. */
+/** Differences of an organization's operation, other than its operation id, tag and summary. */
 const ORGANIZATION_OVERRIDES: Record<string, Partial<Operation>> = {
   'migrations/start-for-authenticated-user': {
     description: 'Starts an export of repositories of the organization.',
@@ -82,12 +82,11 @@ function forOrganization(operation: Operation): Operation {
 }
 
 function forNumberedOrganization(operation: Operation): Operation {
-  const { parameters = [], ...described } = forOrganization(operation)
+  const described = forOrganization(operation)
   return {
     ...described,
     operationId: `${described.operationId}-id`,
     summary: described.summary.replace('(organization)', '(organization by ID)'),
-    parameters: [parameter('organization-id'), ...parameters.slice(1)],
   }
 }
 

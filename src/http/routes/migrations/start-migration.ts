@@ -21,32 +21,35 @@ export const STARTED = openapi.jsonResponse('Created.', {
   headers: ['location'],
 })
 
-const startOperation = {
-  operationId: 'migrations/start-for-authenticated-user',
-  tags: ['Migrations'],
-  summary: 'Start a migration',
-  description:
-    'Starts an export of the repositories. The caller must own or administer all of them.',
-  body: startRequestSchema,
-  responses: {
-    201: STARTED,
-    413: openapi.errorResponse('too-large'),
-    422: openapi.errorResponse('invalid'),
+const docs = openapi.operations('Migrations', {
+  'migrations/start-for-authenticated-user': {
+    summary: 'Start a migration',
+    description:
+      'Starts an export of the repositories. The caller must own or administer all of them.',
+    body: startRequestSchema,
+    responses: {
+      201: STARTED,
+      413: openapi.errorResponse('too-large'),
+    },
   },
-} satisfies openapi.Operation
+})
 
 export const addStart: AddMigrationRoutes = (app, parts, { path, options }) => {
-  app.post<{ Body: StartRequest }>(path, options(startOperation), async (request, reply) => {
-    const signal = await parts.startLimit.begin(request, reply)
-    const start = startRequestOf(request.body)
-    const started = await audited(parts, actorOf(request), (record) =>
-      startMigration({ ...parts, signal }, scopeOf(request), start, (tx, migration) =>
-        record(tx, 'migration.start', aboutMigration(migration)),
-      ),
-    )
-    const isBrief = request.body.exclude?.includes('repositories') ?? false
-    return sendStarted(parts, request, reply, started, { isBrief })
-  })
+  app.post<{ Body: StartRequest }>(
+    path,
+    options(docs['migrations/start-for-authenticated-user']),
+    async (request, reply) => {
+      const signal = await parts.startLimit.begin(request, reply)
+      const start = startRequestOf(request.body)
+      const started = await audited(parts, actorOf(request), (record) =>
+        startMigration({ ...parts, signal }, scopeOf(request), start, (tx, migration) =>
+          record(tx, 'migration.start', aboutMigration(migration)),
+        ),
+      )
+      const isBrief = request.body.exclude?.includes('repositories') ?? false
+      return sendStarted(parts, request, reply, started, { isBrief })
+    },
+  )
 }
 
 /** Sends a new migration with its location. With `isBrief`, its list of repositories is empty. */

@@ -53,7 +53,6 @@ const anonymous = (operation: openapi.Operation) => ({
 const READ_ACCESS =
   'Public repositories need no token. The response is 404 if the caller may not read the repository.'
 const NEEDS_SOURCE = 'Also 404 if the server has no access to the git repositories.'
-const PATH_PARAMETERS = [openapi.parameter('owner'), openapi.parameter('repo')]
 
 /** Adds the operations on one repository. Its facts are in the database; refs and files are read from the source. */
 export function addRepositoryRoutes(app: FastifyInstance, parts: Parts): void {
@@ -76,20 +75,73 @@ async function repositoryInPath(
   return requireFound(await findVisibleRepository(db, viewer, { owner, name: repo }))
 }
 
-const getOperation = {
-  operationId: 'repos/get',
-  tags: ['Repositories'],
-  summary: 'Get a repository',
-  description: READ_ACCESS,
-  parameters: [...PATH_PARAMETERS, openapi.IF_NONE_MATCH],
-  responses: {
-    ...openapi.recordResponses('The repository in its current state.', 'full-repository'),
-    404: openapi.notFound,
+const docs = openapi.operations('Repositories', {
+  'repos/get': {
+    summary: 'Get a repository',
+    description: READ_ACCESS,
+    responses: openapi.recordResponses('The repository in its current state.', 'full-repository'),
   },
-} satisfies openapi.Operation
+  'repos/list-branches': {
+    summary: 'List the branches of a repository',
+    description: `Sorted by name. ${READ_ACCESS} ${NEEDS_SOURCE}`,
+    parameters: [
+      openapi.inQuery(
+        'protected',
+        boolean,
+        `Only protected branches, or only unprotected ones. ${openapi.INVALID_IGNORED}`,
+      ),
+      ...openapi.PAGE_PARAMETERS,
+    ],
+    responses: openapi.pageResponses('branch', 'branches', 'x-total-count'),
+  },
+  'repos/list-tags': {
+    summary: 'List the tags of a repository',
+    description: `The newest version first. ${READ_ACCESS} ${NEEDS_SOURCE}`,
+    parameters: openapi.PAGE_PARAMETERS,
+    responses: openapi.pageResponses('tag', 'tags', 'x-total-count'),
+  },
+  'repos/get-all-topics': {
+    summary: 'List the topics of a repository',
+    description: READ_ACCESS,
+    parameters: openapi.PAGE_PARAMETERS,
+    responses: {
+      200: openapi.recordResponse('One page of the topics.', 'topics', 'etag', 'link'),
+      304: openapi.notModified,
+    },
+  },
+  'repos/list-languages': {
+    summary: 'List the languages of a repository',
+    description: `Determined by the file names of the default branch. ${READ_ACCESS} ${NEEDS_SOURCE}`,
+    responses: openapi.recordResponses('Bytes by language.', 'languages'),
+  },
+  'licenses/get-for-repo': {
+    summary: 'Get the licence file of a repository',
+    description: `404 if the default branch has no licence file. ${READ_ACCESS} ${NEEDS_SOURCE}`,
+    responses: openapi.recordResponses('The file.', 'license-content'),
+  },
+  'repos/list-collaborators': {
+    summary: 'List the collaborators of a repository',
+    description:
+      'The owner, the owners of the organization, and the collaborators in the config of the repository or on the forge, if they have an account here. 403 for callers who may not push.',
+    parameters: [
+      openapi.inQuery(
+        'affiliation',
+        enumOf(['outside', 'direct', 'all'], 'all'),
+        `\`outside\`: not members of the organization. \`direct\`: added to this repository. ${openapi.INVALID_IGNORED}`,
+      ),
+      openapi.inQuery(
+        'permission',
+        enumOf(['pull', 'triage', 'push', 'maintain', 'admin']),
+        `Only collaborators with this permission. ${openapi.INVALID_IGNORED}`,
+      ),
+      ...openapi.PAGE_PARAMETERS,
+    ],
+    responses: openapi.pageResponses('collaborator', 'collaborators'),
+  },
+})
 
 function addRepository(app: FastifyInstance, { db, rendering, cloneTokens }: Parts): void {
-  app.get<InPath>(path, anonymous(getOperation), async (request, reply) => {
+  app.get<InPath>(path, anonymous(docs['repos/get']), async (request, reply) => {
     const { viewer } = request
     const visible = await repositoryInPath(db, request)
     const facts = await factsOf(db, visible)
@@ -133,59 +185,34 @@ async function forkOriginsOf(
   return { parent: await factsOf(db, parent), source: await factsOf(db, source) }
 }
 
-const branchesOperation = {
-  operationId: 'repos/list-branches',
-  tags: ['Repositories'],
-  summary: 'List the branches of a repository',
-  description: `Sorted by name. ${READ_ACCESS} ${NEEDS_SOURCE}`,
-  parameters: [
-    ...PATH_PARAMETERS,
-    openapi.inQuery(
-      'protected',
-      boolean,
-      `Only protected branches, or only unprotected ones. ${openapi.INVALID_IGNORED}`,
-    ),
-    ...openapi.PAGE_PARAMETERS,
-  ],
-  responses: {
-    ...openapi.pageResponses('branch', 'branches', 'x-total-count'),
-    404: openapi.notFound,
-  },
-} satisfies openapi.Operation
-
 function addBranches(app: FastifyInstance, { db, rendering }: Parts, reader: SourceReader): void {
   const { addresses } = rendering
-  app.get<InPath>(`${path}/branches`, anonymous(branchesOperation), async (request, reply) => {
-    const { entry } = await repositoryInPath(db, request)
-    const { defaultBranch } = entry.facts
-    const { protected: wanted } = request.query
-    // Only the default branch can be protected.
-    const isDefaultProtected = isProtected(entry, defaultBranch)
-    if (wanted === 'true' && !isDefaultProtected)
-      return sendPage(request, reply, addresses, { total: 0, body: [] })
-    const { total, refs } = await reader.refs(entry, {
-      kind: 'branches',
-      ...parsePaging(request.query),
-      ...(wanted === 'true' && { only: defaultBranch }),
-      ...(wanted === 'false' && isDefaultProtected && { except: defaultBranch }),
-    })
-    const body = refs.map((ref) => branchJson(entry, ref, addresses))
-    return sendPage(request, reply, addresses, { total, body })
-  })
+  app.get<InPath>(
+    `${path}/branches`,
+    anonymous(docs['repos/list-branches']),
+    async (request, reply) => {
+      const { entry } = await repositoryInPath(db, request)
+      const { defaultBranch } = entry.facts
+      const { protected: wanted } = request.query
+      // Only the default branch can be protected.
+      const isDefaultProtected = isProtected(entry, defaultBranch)
+      if (wanted === 'true' && !isDefaultProtected)
+        return sendPage(request, reply, addresses, { total: 0, body: [] })
+      const { total, refs } = await reader.refs(entry, {
+        kind: 'branches',
+        ...parsePaging(request.query),
+        ...(wanted === 'true' && { only: defaultBranch }),
+        ...(wanted === 'false' && isDefaultProtected && { except: defaultBranch }),
+      })
+      const body = refs.map((ref) => branchJson(entry, ref, addresses))
+      return sendPage(request, reply, addresses, { total, body })
+    },
+  )
 }
-
-const tagsOperation = {
-  operationId: 'repos/list-tags',
-  tags: ['Repositories'],
-  summary: 'List the tags of a repository',
-  description: `The newest version first. ${READ_ACCESS} ${NEEDS_SOURCE}`,
-  parameters: [...PATH_PARAMETERS, ...openapi.PAGE_PARAMETERS],
-  responses: { ...openapi.pageResponses('tag', 'tags', 'x-total-count'), 404: openapi.notFound },
-} satisfies openapi.Operation
 
 function addTags(app: FastifyInstance, { db, rendering }: Parts, reader: SourceReader): void {
   const { addresses } = rendering
-  app.get<InPath>(`${path}/tags`, anonymous(tagsOperation), async (request, reply) => {
+  app.get<InPath>(`${path}/tags`, anonymous(docs['repos/list-tags']), async (request, reply) => {
     const { entry } = await repositoryInPath(db, request)
     const paging = parsePaging(request.query)
     const { total, refs } = await reader.refs(entry, { kind: 'tags', ...paging })
@@ -194,93 +221,48 @@ function addTags(app: FastifyInstance, { db, rendering }: Parts, reader: SourceR
   })
 }
 
-const topicsOperation = {
-  operationId: 'repos/get-all-topics',
-  tags: ['Repositories'],
-  summary: 'List the topics of a repository',
-  description: READ_ACCESS,
-  parameters: [...PATH_PARAMETERS, ...openapi.PAGE_PARAMETERS],
-  responses: {
-    200: openapi.recordResponse('One page of the topics.', 'topics', 'etag', 'link'),
-    304: openapi.notModified,
-    404: openapi.notFound,
-  },
-} satisfies openapi.Operation
-
 function addTopics(app: FastifyInstance, { db, rendering }: Parts): void {
   const { addresses } = rendering
-  app.get<InPath>(`${path}/topics`, anonymous(topicsOperation), async (request, reply) => {
-    const { entry } = await repositoryInPath(db, request)
-    const { topics } = entry.facts
-    const paging = parsePaging(request.query)
-    setLinkHeader(request, reply, { addresses, paging, total: topics.length })
-    const body: wire.Topics = { names: topics.slice(paging.offset, paging.offset + paging.limit) }
-    return sendJsonWithEtag(request, reply, body, { extraEtagParts: [topics.length] })
-  })
+  app.get<InPath>(
+    `${path}/topics`,
+    anonymous(docs['repos/get-all-topics']),
+    async (request, reply) => {
+      const { entry } = await repositoryInPath(db, request)
+      const { topics } = entry.facts
+      const paging = parsePaging(request.query)
+      setLinkHeader(request, reply, { addresses, paging, total: topics.length })
+      const body: wire.Topics = { names: topics.slice(paging.offset, paging.offset + paging.limit) }
+      return sendJsonWithEtag(request, reply, body, { extraEtagParts: [topics.length] })
+    },
+  )
 }
-
-const languagesOperation = {
-  operationId: 'repos/list-languages',
-  tags: ['Repositories'],
-  summary: 'List the languages of a repository',
-  description: `Determined by the file names of the default branch. ${READ_ACCESS} ${NEEDS_SOURCE}`,
-  parameters: [...PATH_PARAMETERS, openapi.IF_NONE_MATCH],
-  responses: {
-    ...openapi.recordResponses('Bytes by language.', 'languages'),
-    404: openapi.notFound,
-  },
-} satisfies openapi.Operation
-
-const licenseOperation = {
-  operationId: 'licenses/get-for-repo',
-  tags: ['Repositories'],
-  summary: 'Get the licence file of a repository',
-  description: `404 if the default branch has no licence file. ${READ_ACCESS} ${NEEDS_SOURCE}`,
-  parameters: [...PATH_PARAMETERS, openapi.IF_NONE_MATCH],
-  responses: { ...openapi.recordResponses('The file.', 'license-content'), 404: openapi.notFound },
-} satisfies openapi.Operation
 
 function addFiles(app: FastifyInstance, { db, rendering }: Parts, reader: SourceReader): void {
-  app.get<InPath>(`${path}/languages`, anonymous(languagesOperation), async (request, reply) => {
-    const { entry } = await repositoryInPath(db, request)
-    return sendJsonWithEtag(request, reply, await reader.languages(entry))
-  })
+  app.get<InPath>(
+    `${path}/languages`,
+    anonymous(docs['repos/list-languages']),
+    async (request, reply) => {
+      const { entry } = await repositoryInPath(db, request)
+      return sendJsonWithEtag(request, reply, await reader.languages(entry))
+    },
+  )
 
-  app.get<InPath>(`${path}/license`, anonymous(licenseOperation), async (request, reply) => {
-    const { entry } = await repositoryInPath(db, request)
-    const file = requireFound(await reader.licenseFile(entry))
-    return sendJsonWithEtag(request, reply, licenseContentJson(entry, file, rendering.addresses))
-  })
+  app.get<InPath>(
+    `${path}/license`,
+    anonymous(docs['licenses/get-for-repo']),
+    async (request, reply) => {
+      const { entry } = await repositoryInPath(db, request)
+      const file = requireFound(await reader.licenseFile(entry))
+      return sendJsonWithEtag(request, reply, licenseContentJson(entry, file, rendering.addresses))
+    },
+  )
 }
-
-const collaboratorsOperation = {
-  operationId: 'repos/list-collaborators',
-  tags: ['Repositories'],
-  summary: 'List the collaborators of a repository',
-  description:
-    'The owner, the owners of the organization, and the collaborators in the config of the repository or on the forge, if they have an account here. 403 for callers who may not push.',
-  parameters: [
-    ...PATH_PARAMETERS,
-    openapi.inQuery(
-      'affiliation',
-      enumOf(['outside', 'direct', 'all'], 'all'),
-      `\`outside\`: not members of the organization. \`direct\`: added to this repository. ${openapi.INVALID_IGNORED}`,
-    ),
-    openapi.inQuery(
-      'permission',
-      enumOf(['pull', 'triage', 'push', 'maintain', 'admin']),
-      `Only collaborators with this permission. ${openapi.INVALID_IGNORED}`,
-    ),
-    ...openapi.PAGE_PARAMETERS,
-  ],
-  responses: { ...openapi.pageResponses('collaborator', 'collaborators'), 404: openapi.notFound },
-} satisfies openapi.Operation
 
 function addCollaborators(app: FastifyInstance, { db, rendering }: Parts): void {
   const { addresses } = rendering
   app.get<InPath>(
     `${path}/collaborators`,
-    { config: { forAnyToken: true }, schema: collaboratorsOperation },
+    { config: { forAnyToken: true }, schema: docs['repos/list-collaborators'] },
     async (request, reply) => {
       const { entry, role } = await repositoryInPath(db, request)
       if (!permissionsOf(role, entry.facts).push) throw pushAccessMissing()

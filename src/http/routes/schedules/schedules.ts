@@ -45,30 +45,68 @@ export const addScheduleRoutes: AddMigrationRoutes = (app, parts, migrationsPath
   addRuns(app, parts, migrationsPath)
 }
 
-const listOperation = {
-  operationId: 'schedules/list',
-  tags: ['Schedules'],
-  summary: "List the caller's schedules",
-  description: `Oldest first. ${EXTENSION}`,
-  parameters: openapi.PAGE_PARAMETERS,
-  responses: openapi.pageResponses('schedule', 'schedules', 'x-total-count'),
-} satisfies openapi.Operation
-
-const getOperation = {
-  operationId: 'schedules/get',
-  tags: ['Schedules'],
-  summary: 'Get a schedule, its next run and its last run',
-  description: EXTENSION,
-  parameters: [openapi.parameter('schedule-id'), openapi.IF_NONE_MATCH],
-  responses: { ...openapi.recordResponses('The schedule.', 'schedule'), 404: openapi.notFound },
-} satisfies openapi.Operation
+const docs = openapi.operations('Schedules', {
+  'schedules/list': {
+    summary: "List the caller's schedules",
+    description: `Oldest first. ${EXTENSION}`,
+    parameters: openapi.PAGE_PARAMETERS,
+    responses: openapi.pageResponses('schedule', 'schedules', 'x-total-count'),
+  },
+  'schedules/get': {
+    summary: 'Get a schedule, its next run and its last run',
+    description: EXTENSION,
+    responses: openapi.recordResponses('The schedule.', 'schedule'),
+  },
+  'schedules/create': {
+    summary: 'Create a schedule',
+    description: `Starts a migration every day or every week: of the listed repositories, or with \`all\` of every repository that exists when it runs. The runs act as the account that creates the schedule, with its permissions at the time of the run. A run is \`skipped\` if the previous one has not ended. If a run can no longer migrate a repository that an earlier archive contains, it lists the repository as skipped, so that the migration is partial. After a downtime of the service, one run replaces all missed runs. ${EXTENSION}`,
+    body: scheduleRequestSchema,
+    responses: {
+      201: openapi.recordResponse('Created.', 'schedule', 'location'),
+      413: openapi.errorResponse('too-large'),
+    },
+  },
+  'schedules/update': {
+    summary: 'Change, pause or resume a schedule',
+    description: `Omitted fields do not change. Runs that were due while the schedule was paused are skipped, and not made up for later. ${EXTENSION}`,
+    body: scheduleChangeSchema,
+    responses: {
+      200: openapi.recordResponse('The changed schedule.', 'schedule'),
+      413: openapi.errorResponse('too-large'),
+    },
+  },
+  'schedules/delete': {
+    summary: 'Delete a schedule',
+    description: `Its migrations are kept. Their archives expire like those of other migrations, including protected ones. ${EXTENSION}`,
+    responses: { 204: openapi.DONE },
+  },
+  'schedules/list-runs': {
+    summary: 'List the runs of a schedule',
+    description: `Newest first, including runs that were skipped or could not start a migration. Old runs without an archive are deleted. ${EXTENSION}`,
+    parameters: openapi.PAGE_PARAMETERS,
+    responses: openapi.pageResponses('schedule-run', 'schedule-runs', 'x-total-count'),
+  },
+  'schedules/release-archive': {
+    summary: 'Delete a protected archive',
+    description: `Deletes an archive that the schedule keeps beyond \`keep\`, because no newer archive contains some of its repositories. The response is 404 for other archives. ${EXTENSION}`,
+    responses: { 204: openapi.DONE },
+  },
+  'schedules/run': {
+    summary: 'Run a schedule now',
+    description: `Starts the migration on behalf of the caller, not of the schedule's creator. Also works while the schedule is paused. Does not change the time of the next run. ${EXTENSION}`,
+    responses: {
+      201: openapi.recordResponse('Started.', 'schedule-run'),
+      422: openapi.errorResponse('invalid'),
+    },
+  },
+})
 
 const addReads: AddMigrationRoutes = (app, parts, { path, options }) => {
   const { db, rendering } = parts
 
   app.get<WithQuery>(
     `${path}/schedules`,
-    options(listOperation, config),
+    options(docs['schedules/list'], config),
     async (request, reply) => {
       const scope = scopeOf(request)
       const schedules = await listSchedules(db, scope, parsePaging(request.query))
@@ -79,48 +117,11 @@ const addReads: AddMigrationRoutes = (app, parts, { path, options }) => {
   )
 
   const schedulePath = `${path}/schedules/:schedule_id`
-  app.get<ById>(schedulePath, options(getOperation, config), async (request, reply) => {
+  app.get<ById>(schedulePath, options(docs['schedules/get'], config), async (request, reply) => {
     const body = await fullScheduleJson(parts, await scheduleInPath(parts, request))
     return sendJsonWithEtag(request, reply, body)
   })
 }
-
-const createOperation = {
-  operationId: 'schedules/create',
-  tags: ['Schedules'],
-  summary: 'Create a schedule',
-  description: `Starts a migration every day or every week: of the listed repositories, or with \`all\` of every repository that exists when it runs. The runs act as the account that creates the schedule, with its permissions at the time of the run. A run is \`skipped\` if the previous one has not ended. If a run can no longer migrate a repository that an earlier archive contains, it lists the repository as skipped, so that the migration is partial. After a downtime of the service, one run replaces all missed runs. ${EXTENSION}`,
-  body: scheduleRequestSchema,
-  responses: {
-    201: openapi.recordResponse('Created.', 'schedule', 'location'),
-    413: openapi.errorResponse('too-large'),
-    422: openapi.errorResponse('invalid'),
-  },
-} satisfies openapi.Operation
-
-const updateOperation = {
-  operationId: 'schedules/update',
-  tags: ['Schedules'],
-  summary: 'Change, pause or resume a schedule',
-  description: `Omitted fields do not change. Runs that were due while the schedule was paused are skipped, and not made up for later. ${EXTENSION}`,
-  parameters: [openapi.parameter('schedule-id')],
-  body: scheduleChangeSchema,
-  responses: {
-    200: openapi.recordResponse('The changed schedule.', 'schedule'),
-    404: openapi.notFound,
-    413: openapi.errorResponse('too-large'),
-    422: openapi.errorResponse('invalid'),
-  },
-} satisfies openapi.Operation
-
-const deleteOperation = {
-  operationId: 'schedules/delete',
-  tags: ['Schedules'],
-  summary: 'Delete a schedule',
-  description: `Its migrations are kept. Their archives expire like those of other migrations, including protected ones. ${EXTENSION}`,
-  parameters: [openapi.parameter('schedule-id')],
-  responses: { 204: openapi.DONE, 404: openapi.notFound },
-} satisfies openapi.Operation
 
 const addChanges: AddMigrationRoutes = (app, parts, { path, options }) => {
   const { rendering } = parts
@@ -128,7 +129,7 @@ const addChanges: AddMigrationRoutes = (app, parts, { path, options }) => {
 
   app.post<{ Body: wire.ScheduleRequest }>(
     `${path}/schedules`,
-    options(createOperation, config),
+    options(docs['schedules/create'], config),
     async (request, reply) => {
       const { account } = requireViewer(request)
       const given = scheduleInputOf(request.body)
@@ -147,7 +148,7 @@ const addChanges: AddMigrationRoutes = (app, parts, { path, options }) => {
 
   app.patch<ById & { Body: wire.ScheduleChange }>(
     schedulePath,
-    options(updateOperation, config),
+    options(docs['schedules/update'], config),
     async (request, reply) => {
       const { account } = requireViewer(request)
       const signal = await parts.startLimit.begin(request, reply)
@@ -164,56 +165,26 @@ const addChanges: AddMigrationRoutes = (app, parts, { path, options }) => {
     },
   )
 
-  app.delete<ById>(schedulePath, options(deleteOperation, config), async (request, reply) => {
-    const scope = scopeOf(request)
-    const id = idOf(request)
-    await inAuditedTransaction(parts, actorOf(request), async (tx, record) => {
-      if (!(await deleteSchedule(tx, scope, id))) throw new NotFound()
-      await record(tx, 'schedule.delete', aboutSchedule({ id, ...scope }))
-    })
-    return reply.code(204).send()
-  })
+  app.delete<ById>(
+    schedulePath,
+    options(docs['schedules/delete'], config),
+    async (request, reply) => {
+      const scope = scopeOf(request)
+      const id = idOf(request)
+      await inAuditedTransaction(parts, actorOf(request), async (tx, record) => {
+        if (!(await deleteSchedule(tx, scope, id))) throw new NotFound()
+        await record(tx, 'schedule.delete', aboutSchedule({ id, ...scope }))
+      })
+      return reply.code(204).send()
+    },
+  )
 }
-
-const listRunsOperation = {
-  operationId: 'schedules/list-runs',
-  tags: ['Schedules'],
-  summary: 'List the runs of a schedule',
-  description: `Newest first, including runs that were skipped or could not start a migration. Old runs without an archive are deleted. ${EXTENSION}`,
-  parameters: [openapi.parameter('schedule-id'), ...openapi.PAGE_PARAMETERS],
-  responses: {
-    ...openapi.pageResponses('schedule-run', 'schedule-runs', 'x-total-count'),
-    404: openapi.notFound,
-  },
-} satisfies openapi.Operation
-
-const releaseArchiveOperation = {
-  operationId: 'schedules/release-archive',
-  tags: ['Schedules'],
-  summary: 'Delete a protected archive',
-  description: `Deletes an archive that the schedule keeps beyond \`keep\`, because no newer archive contains some of its repositories. The response is 404 for other archives. ${EXTENSION}`,
-  parameters: [openapi.parameter('schedule-id'), openapi.parameter('migration-id')],
-  responses: { 204: openapi.DONE, 404: openapi.notFound },
-} satisfies openapi.Operation
-
-const runOperation = {
-  operationId: 'schedules/run',
-  tags: ['Schedules'],
-  summary: 'Run a schedule now',
-  description: `Starts the migration on behalf of the caller, not of the schedule's creator. Also works while the schedule is paused. Does not change the time of the next run. ${EXTENSION}`,
-  parameters: [openapi.parameter('schedule-id')],
-  responses: {
-    201: openapi.recordResponse('Started.', 'schedule-run'),
-    404: openapi.notFound,
-    422: openapi.errorResponse('invalid'),
-  },
-} satisfies openapi.Operation
 
 const addRuns: AddMigrationRoutes = (app, parts, { path, options }) => {
   const { db, rendering } = parts
   const runsPath = `${path}/schedules/:schedule_id/runs`
 
-  app.get<ById>(runsPath, options(listRunsOperation, config), async (request, reply) => {
+  app.get<ById>(runsPath, options(docs['schedules/list-runs'], config), async (request, reply) => {
     const schedule = await scheduleInPath(parts, request)
     const runs = await listRuns(db, schedule, parsePaging(request.query))
     const total = await countRuns(db, schedule)
@@ -223,7 +194,7 @@ const addRuns: AddMigrationRoutes = (app, parts, { path, options }) => {
 
   app.delete<ById & { Params: { migration_id: string } }>(
     `${path}/schedules/:schedule_id/protected-archives/:migration_id`,
-    options(releaseArchiveOperation, config),
+    options(docs['schedules/release-archive'], config),
     async (request, reply) => {
       const schedule = await scheduleInPath(parts, request)
       const migration = requireId(request.params.migration_id)
@@ -236,7 +207,7 @@ const addRuns: AddMigrationRoutes = (app, parts, { path, options }) => {
     },
   )
 
-  app.post<ById>(runsPath, options(runOperation, config), async (request, reply) => {
+  app.post<ById>(runsPath, options(docs['schedules/run'], config), async (request, reply) => {
     const schedule = await scheduleInPath(parts, request)
     await parts.startLimit.begin(request, reply)
     const run = await audited(parts, actorOf(request), (record) =>

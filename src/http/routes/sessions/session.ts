@@ -40,52 +40,45 @@ const sessionHeader = {
 }
 const description = `For the pages of this server: a cookie that scripts cannot read replaces the token. ${EXTENSION}`
 
-const getSession = {
-  operationId: 'session/get',
-  tags: ['Caller'],
-  summary: 'Get the account that is signed in with this browser',
-  description,
-  security: [],
-  parameters: [sessionHeader],
-  responses: {
-    200: openapi.recordResponse('The session.', 'session'),
-    403: openapi.errorResponse('forbidden'),
+const docs = openapi.operations('Caller', {
+  'session/get': {
+    summary: 'Get the account that is signed in with this browser',
+    description,
+    security: [],
+    parameters: [sessionHeader],
+    responses: {
+      200: openapi.recordResponse('The session.', 'session'),
+      403: openapi.errorResponse('forbidden'),
+    },
   },
-} satisfies openapi.Operation
-
-const postSession = {
-  operationId: 'session/open',
-  tags: ['Caller'],
-  summary: 'Sign in with a browser',
-  description,
-  security: [],
-  parameters: [sessionHeader],
-  body: {
-    type: 'object',
-    required: ['token'],
-    properties: { token: { ...string, description: 'An access token.' } },
-    examples: [{ token: 'gwt_…' }],
+  'session/open': {
+    summary: 'Sign in with a browser',
+    description,
+    security: [],
+    parameters: [sessionHeader],
+    body: {
+      type: 'object',
+      required: ['token'],
+      properties: { token: { ...string, description: 'An access token.' } },
+      examples: [{ token: 'gwt_…' }],
+    },
+    responses: {
+      201: openapi.recordResponse('Signed in. The cookie is in `set-cookie`.', 'session'),
+      401: openapi.errorResponse('unauthenticated'),
+      403: openapi.errorResponse('forbidden'),
+    },
   },
-  responses: {
-    201: openapi.recordResponse('Signed in. The cookie is in `set-cookie`.', 'session'),
-    401: openapi.errorResponse('unauthenticated'),
-    403: openapi.errorResponse('forbidden'),
-    422: openapi.errorResponse('invalid'),
+  'session/close': {
+    summary: 'Sign out with a browser',
+    description,
+    security: [],
+    parameters: [
+      sessionHeader,
+      openapi.inQuery('all', enumOf(['true']), 'Signs out all browsers of the account.'),
+    ],
+    responses: { 204: { description: 'Signed out.' }, 403: openapi.errorResponse('forbidden') },
   },
-} satisfies openapi.Operation
-
-const deleteSession = {
-  operationId: 'session/close',
-  tags: ['Caller'],
-  summary: 'Sign out with a browser',
-  description,
-  security: [],
-  parameters: [
-    sessionHeader,
-    openapi.inQuery('all', enumOf(['true']), 'Signs out all browsers of the account.'),
-  ],
-  responses: { 204: { description: 'Signed out.' }, 403: openapi.errorResponse('forbidden') },
-} satisfies openapi.Operation
+})
 
 interface SessionParts
   extends SignInParts,
@@ -135,7 +128,7 @@ export function addSessionRoutes(app: FastifyInstance, parts: SessionParts): voi
     }
   }
 
-  app.get('/session', { schema: getSession }, async (request, reply) => {
+  app.get('/session', { schema: docs['session/get'] }, async (request, reply) => {
     reply.headers(SESSION_HEADERS)
     const viewer = await authenticator.viewerInSession(cookies.read(request), request.ip)
     const login = proxyUserOf(request)
@@ -146,7 +139,7 @@ export function addSessionRoutes(app: FastifyInstance, parts: SessionParts): voi
 
   app.post<{ Body: { token: string } }>(
     '/session',
-    { schema: postSession },
+    { schema: docs['session/open'] },
     async (request, reply) => {
       reply.headers(SESSION_HEADERS)
       if (!isFromOwnPage(request)) throw sessionsOnlyForPages()
@@ -165,7 +158,7 @@ export function addSessionRoutes(app: FastifyInstance, parts: SessionParts): voi
 
   app.delete<{ Querystring: { all?: string } }>(
     '/session',
-    { schema: deleteSession },
+    { schema: docs['session/close'] },
     async (request, reply) => {
       reply.headers(SESSION_HEADERS)
       if (!isFromOwnPage(request)) throw sessionsOnlyForPages()

@@ -21,43 +21,31 @@ const config = { resource: 'Token' } as const
 const SESSION_ONLY =
   'Only for the dashboard, in a session that was opened at most 15 minutes ago: requests with a token get 403. If the user must sign in again, the response has the header `x-godwit-session: sign-in-required`.'
 
-const listOperation = {
-  operationId: 'users/list-tokens',
-  tags: ['Caller'],
-  summary: "List the caller's tokens",
-  description: `Newest first, without the secrets and without revoked tokens. ${EXTENSION}`,
-  parameters: openapi.PAGE_PARAMETERS,
-  responses: openapi.pageResponses('token', 'tokens'),
-} satisfies openapi.Operation
-
-const createOperation = {
-  operationId: 'users/create-token',
-  tags: ['Caller'],
-  summary: 'Create a token',
-  description: `The response has the secret, which is not shown again. An account can have up to \`--max-tokens\` valid tokens. ${SESSION_ONLY} ${EXTENSION}`,
-  body: tokenRequestSchema,
-  responses: {
-    201: openapi.recordResponse('Created.', 'new-token'),
-    422: openapi.errorResponse('invalid'),
+const docs = openapi.operations('Caller', {
+  'users/list-tokens': {
+    summary: "List the caller's tokens",
+    description: `Newest first, without the secrets and without revoked tokens. ${EXTENSION}`,
+    parameters: openapi.PAGE_PARAMETERS,
+    responses: openapi.pageResponses('token', 'tokens'),
   },
-} satisfies openapi.Operation
-
-const revokeOperation = {
-  operationId: 'users/revoke-token',
-  tags: ['Caller'],
-  summary: 'Revoke a token',
-  description: `Also ends the sessions that were opened with it. ${SESSION_ONLY} ${EXTENSION}`,
-  parameters: [openapi.inPath('token_id', integer, 7)],
-  responses: { 204: openapi.DONE, 404: openapi.notFound },
-} satisfies openapi.Operation
-
-const revokeAllOperation = {
-  operationId: 'users/revoke-tokens',
-  tags: ['Caller'],
-  summary: "Revoke all of the caller's tokens",
-  description: `This includes tokens that an operator created, and the one that the caller signed in with. ${SESSION_ONLY} ${EXTENSION}`,
-  responses: { 204: openapi.DONE },
-} satisfies openapi.Operation
+  'users/create-token': {
+    summary: 'Create a token',
+    description: `The response has the secret, which is not shown again. An account can have up to \`--max-tokens\` valid tokens. ${SESSION_ONLY} ${EXTENSION}`,
+    body: tokenRequestSchema,
+    responses: { 201: openapi.recordResponse('Created.', 'new-token') },
+  },
+  'users/revoke-token': {
+    summary: 'Revoke a token',
+    description: `Also ends the sessions that were opened with it. ${SESSION_ONLY} ${EXTENSION}`,
+    parameters: [openapi.inPath('token_id', integer, 7)],
+    responses: { 204: openapi.DONE },
+  },
+  'users/revoke-tokens': {
+    summary: "Revoke all of the caller's tokens",
+    description: `This includes tokens that an operator created, and the one that the caller signed in with. ${SESSION_ONLY} ${EXTENSION}`,
+    responses: { 204: openapi.DONE },
+  },
+})
 
 /** Adds the routes for the caller's own tokens. */
 export function addTokenRoutes(app: FastifyInstance, parts: ApiParts): void {
@@ -66,7 +54,7 @@ export function addTokenRoutes(app: FastifyInstance, parts: ApiParts): void {
 
   app.get<{ Querystring: Record<string, unknown> }>(
     '/user/tokens',
-    { config, schema: listOperation },
+    { config, schema: docs['users/list-tokens'] },
     async (request, reply) => {
       const viewer = requireViewer(request)
       const all = await listOwnTokens(db, viewer.account)
@@ -89,7 +77,7 @@ export function addTokenRoutes(app: FastifyInstance, parts: ApiParts): void {
 
   app.post<{ Body: wire.TokenRequest }>(
     '/user/tokens',
-    { config, schema: createOperation },
+    { config, schema: docs['users/create-token'] },
     async (request, reply) => {
       const viewer = await requireRecentSession(request, reply)
       const { name, expires_in_days, read_only = false, organization = null } = request.body
@@ -124,10 +112,10 @@ export function addTokenRoutes(app: FastifyInstance, parts: ApiParts): void {
 
   app.delete<{ Params: { token_id: string } }>(
     '/user/tokens/:token_id',
-    { config, schema: revokeOperation },
+    { config, schema: docs['users/revoke-token'] },
     (request, reply) => revoke(request, reply, requireId(request.params.token_id)),
   )
-  app.delete('/user/tokens', { config, schema: revokeAllOperation }, (request, reply) =>
+  app.delete('/user/tokens', { config, schema: docs['users/revoke-tokens'] }, (request, reply) =>
     revoke(request, reply),
   )
 }

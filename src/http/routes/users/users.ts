@@ -12,33 +12,61 @@ import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { requireFound } from '../../middleware/path-parameters.ts'
 import type { RateLimit } from '../../middleware/rate-limit.ts'
 import type { ServerParts } from '../../server-parts.ts'
-import { repositoryQueryOf, searchNamesOnly } from '../repositories/repository-query.ts'
 import {
-  listUserRepositories,
+  LIST_PARAMETERS,
+  LIST_RESPONSES,
+  repositoryQueryOf,
   searchInNames,
+  searchNamesOnly,
   sendRepositoryList,
-} from '../repositories/user-repositories.ts'
+  sortParameter,
+  visibilityParameter,
+} from '../repositories/repository-list.ts'
 import { currentUserJson } from './user-json.ts'
 
 type Parts = Pick<ServerParts, 'db' | 'rendering'>
 type InPath = { Params: { username: string } }
 
-const getUser = {
-  operationId: 'users/get-by-username',
-  tags: ['Repositories'],
-  summary: 'Get a person or an organization',
-  description:
-    'Without a token, only owners of public repositories are visible. The response is 404 for an organization if the caller is not a member and may read none of its repositories.',
-  security: openapi.OPTIONAL_TOKEN,
-  parameters: [openapi.parameter('username'), openapi.IF_NONE_MATCH],
-  responses: { ...openapi.recordResponses('The account.', 'current-user'), 404: openapi.notFound },
-} satisfies openapi.Operation
+const docs = openapi.operations('Caller', {
+  'users/get-by-username': {
+    tags: ['Repositories'],
+    summary: 'Get a person or an organization',
+    description:
+      'Without a token, only owners of public repositories are visible. The response is 404 for an organization if the caller is not a member and may read none of its repositories.',
+    security: openapi.OPTIONAL_TOKEN,
+    responses: openapi.recordResponses('The account.', 'current-user'),
+  },
+  'repos/list-for-user': {
+    tags: ['Repositories'],
+    summary: 'List the repositories of a person or an organization',
+    description:
+      'Those that the caller may read; without a token, the public ones. 404 if the caller may not see the owner.',
+    security: openapi.OPTIONAL_TOKEN,
+    parameters: [
+      searchInNames,
+      openapi.inQuery('type', enumOf(['all', 'owner'], 'owner'), 'Both values give the same list.'),
+      visibilityParameter,
+      sortParameter,
+      ...LIST_PARAMETERS,
+    ],
+    responses: LIST_RESPONSES,
+  },
+  'users/get-authenticated': {
+    summary: 'Get the current account',
+    responses: openapi.recordResponses('The account of the token.', 'current-user'),
+  },
+  'rate-limit/get': {
+    summary: 'Get the rate limit',
+    description: 'Does not count against the rate limit.',
+    responses: { 200: openapi.recordResponse('The rate limit.', 'rate-limit') },
+  },
+})
 
 /** Adds the target of the `url` of every account: a person or an organization. */
 export function addUserRoute(app: FastifyInstance, { db, rendering }: Parts): void {
   app.get<InPath>(
     '/users/:username',
-    { config: { anonymous: true }, schema: getUser },
+    { config: { anonymous: true }, schema: docs['users/get-by-username'] },
     async (request, reply) => {
       const account = await accountInPath(db, request)
       const body = currentUserJson(account, await countPublic(db, account), rendering.addresses)
@@ -47,25 +75,6 @@ export function addUserRoute(app: FastifyInstance, { db, rendering }: Parts): vo
   )
 }
 
-const listOwnerRepositories = {
-  ...listUserRepositories,
-  operationId: 'repos/list-for-user',
-  tags: ['Repositories'],
-  summary: 'List the repositories of a person or an organization',
-  description:
-    'Those that the caller may read; without a token, the public ones. 404 if the caller may not see the owner.',
-  security: openapi.OPTIONAL_TOKEN,
-  parameters: [
-    openapi.parameter('username'),
-    searchInNames,
-    openapi.inQuery('type', enumOf(['all', 'owner'], 'owner'), 'Both values give the same list.'),
-    ...listUserRepositories.parameters.filter(
-      (each) => !('name' in each && ['affiliation', 'q', 'type'].includes(each.name)),
-    ),
-  ],
-  responses: { ...listUserRepositories.responses, 404: openapi.notFound },
-} satisfies openapi.Operation
-
 /** Adds the target of the `repos_url` of every account. */
 export function addOwnerRepositoriesRoute(
   app: FastifyInstance,
@@ -73,7 +82,7 @@ export function addOwnerRepositoriesRoute(
 ): void {
   app.get<InPath & { Querystring: Record<string, unknown> }>(
     '/users/:username/repos',
-    { config: { anonymous: true }, schema: listOwnerRepositories },
+    { config: { anonymous: true }, schema: docs['repos/list-for-user'] },
     async (request, reply) => {
       const account = await accountInPath(parts.db, request)
       const { type = 'owner', ...query } = request.query
@@ -103,18 +112,10 @@ async function accountInPath(
   return requireFound(isName(username) ? await findVisibleAccount(db, viewer, username) : undefined)
 }
 
-const getCurrentUser = {
-  operationId: 'users/get-authenticated',
-  tags: ['Caller'],
-  summary: 'Get the current account',
-  parameters: [openapi.IF_NONE_MATCH],
-  responses: openapi.recordResponses('The account of the token.', 'current-user'),
-} satisfies openapi.Operation
-
 export function addCurrentUserRoute(app: FastifyInstance, { db, rendering }: Parts): void {
   app.get(
     '/user',
-    { config: { forAnyToken: true }, schema: getCurrentUser },
+    { config: { forAnyToken: true }, schema: docs['users/get-authenticated'] },
     async (request, reply) => {
       const { account } = requireViewer(request)
       const body = currentUserJson(account, await countPublic(db, account), rendering.addresses)
@@ -123,18 +124,10 @@ export function addCurrentUserRoute(app: FastifyInstance, { db, rendering }: Par
   )
 }
 
-const getRateLimit = {
-  operationId: 'rate-limit/get',
-  tags: ['Caller'],
-  summary: 'Get the rate limit',
-  description: 'Does not count against the rate limit.',
-  responses: { 200: openapi.recordResponse('The rate limit.', 'rate-limit') },
-} satisfies openapi.Operation
-
 export function addRateLimitRoute(app: FastifyInstance, limit: RateLimit): void {
   app.get(
     '/rate_limit',
-    { config: { uncounted: true, forAnyToken: true }, schema: getRateLimit },
+    { config: { uncounted: true, forAnyToken: true }, schema: docs['rate-limit/get'] },
     async (request, reply) => sendJson(reply, await limit.show(requireViewer(request))),
   )
 }

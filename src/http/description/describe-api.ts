@@ -18,11 +18,10 @@ interface DescriptionOptions {
   mediaType: MediaTypeOptions
 }
 
-const docs = openapi.operations('Service', {
+const getDescription = openapi.routes('Service', { security: [] })({
   'service/openapi': {
     summary: 'Get this description',
     description: 'As OpenAPI 3.1.',
-    security: [],
     responses: {
       200: {
         description: 'The description.',
@@ -32,21 +31,21 @@ const docs = openapi.operations('Service', {
       304: openapi.NOT_MODIFIED,
     },
   },
-})
+})['service/openapi']
 
 /** Adds `GET /openapi.json`. It describes the routes that are added after this call. */
 export function describeApi(app: FastifyInstance, options: DescriptionOptions): void {
   const routes = collectRoutes(app)
   let description: string | undefined
 
-  app.get('/openapi.json', { schema: docs['service/openapi'] }, async (request, reply) => {
+  app.get('/openapi.json', getDescription, async (_request, reply) => {
     reply.headers({
       'access-control-allow-origin': '*',
       'cache-control': 'no-cache',
       'x-content-type-options': 'nosniff',
     })
     description ??= JSON.stringify(openApiDocument(routes, options))
-    if (sendIfNotModified(request, reply, [description])) return reply
+    if (sendIfNotModified(reply, [description])) return reply
     return reply.type('application/json; charset=utf-8').send(description)
   })
 }
@@ -68,14 +67,18 @@ function collectRoutes(app: FastifyInstance): DescribedRoute[] {
     if (prefix !== '' || method === 'HEAD' || schema?.operationId === undefined) return
     const { previewed = false, uncounted = false } = config ?? {}
     const path = url.replaceAll(/:(\w+)/g, '{$1}')
-    const operation = completeOperation(path, schema as openapi.Operation)
+    const operation = completeOperation(path, schema as openapi.Operation, config?.anonymous)
     routes.push({ method: String(method), path, operation, previewed, uncounted })
   })
   return routes
 }
 
 /** Adds what follows from the route; see `Operation`. */
-function completeOperation(path: string, operation: openapi.Operation): openapi.Operation {
+function completeOperation(
+  path: string,
+  operation: openapi.Operation,
+  isTokenOptional = false,
+): openapi.Operation {
   const { responses, body, tags } = operation
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
   const described = operation.parameters ?? []
@@ -88,6 +91,7 @@ function completeOperation(path: string, operation: openapi.Operation): openapi.
   ]
   return {
     ...operation,
+    ...(isTokenOptional && { security: [{ token: [] }, {}] }),
     ...(parameters.length > 0 && { parameters }),
     responses: {
       ...((inPath.length > 0 || tags[0] === 'Operator') && { 404: openapi.notFound }),

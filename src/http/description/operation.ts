@@ -1,3 +1,4 @@
+import type { FastifyContextConfig } from 'fastify'
 import { arrayOf, enumOf, integer, ref, type Schema, string } from '../../wire/schema.ts'
 import type { headers, schemas } from './components.ts'
 import type { ExampleName } from './examples.ts'
@@ -23,15 +24,12 @@ export type Tag =
   | 'Operator'
   | 'Service'
 
-/** The operation works with and without a token. */
-export const OPTIONAL_TOKEN: [{ token: [] }, object] = [{ token: [] }, {}]
-
 /**
  * An OpenAPI operation object, except that `body` is the schema that Fastify validates request bodies with. Parameters and responses
  * are described, but never validated: invalid parameters of lists are ignored, and responses are sent as finished JSON.
  *
  * `describeApi` adds what follows from the route: the parameters in its path, the 404 of such routes and of those for site admins,
- * `if-none-match` if there is a 304, and the 422 of an invalid body.
+ * `if-none-match` if there is a 304, the 422 of an invalid body, and `security` if the token is optional.
  */
 export interface Operation {
   operationId: string
@@ -40,21 +38,32 @@ export interface Operation {
   description?: string
   deprecated?: boolean
   /** Empty if the operation ignores tokens. */
-  security?: [] | typeof OPTIONAL_TOKEN
+  security?: object[]
   parameters?: (Reference | Schema)[]
   body?: Schema | undefined
   responses: Record<number, DescribedResponse | Reference>
 }
 
-/** Completes the descriptions of operations, which have their ids as names. All have the same tag by default. */
-export function operations<Id extends string>(
-  tag: Tag,
-  described: Record<Id, Omit<Operation, 'operationId' | 'tags'> & { tags?: [Tag] }>,
-): Record<Id, Operation> {
-  const entries = Object.entries<(typeof described)[Id]>(described)
-  return Object.fromEntries(
-    entries.map(([operationId, each]) => [operationId, { operationId, tags: [tag], ...each }]),
-  ) as Record<Id, Operation>
+/** The Fastify options of a route: its operation, and what the middleware needs to know about it. */
+export interface RouteOptions {
+  schema: Operation
+  config: FastifyContextConfig
+}
+
+interface Described extends Omit<Operation, 'operationId' | 'tags'> {
+  tags?: [Tag]
+  config?: FastifyContextConfig
+}
+
+/** Returns a function that returns the options of routes by the ids of their operations. They share the tag and `common`. */
+export function routes(tag: Tag, common: Partial<Described> = {}) {
+  return <Id extends string>(described: Record<Id, Described>): Record<Id, RouteOptions> => {
+    const entries = Object.entries<Described>(described).map(([operationId, each]) => {
+      const { config = {}, ...operation } = { tags: [tag], ...common, ...each }
+      return [operationId, { config, schema: { operationId, ...operation } }]
+    })
+    return Object.fromEntries(entries)
+  }
 }
 
 declare module 'fastify' {

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import { string } from '../../wire/schema.ts'
 import type * as wire from '../../wire/types.ts'
 import * as openapi from '../description/operation.ts'
@@ -13,12 +13,11 @@ type DashboardParts = Pick<
   'rendering' | 'mediaType' | 'dashboard' | 'oidc' | 'userHeader' | 'signInName'
 >
 
-const operations = openapi.operations('Service', {
+const routes = openapi.routes('Service', { security: [] })({
   'meta/root': {
     summary: 'Get the URLs of the API',
     description:
       'Browsers, which prefer `text/html`, get the dashboard. Other clients get the URLs.',
-    security: [],
     responses: {
       ...openapi.withContentType(
         'text/html',
@@ -29,7 +28,6 @@ const operations = openapi.operations('Service', {
   },
   'service/docs': {
     summary: 'Read this description as a web page',
-    security: [],
     responses: {
       200: {
         description: 'A web page.',
@@ -47,29 +45,25 @@ export function dashboard(app: FastifyInstance, parts: DashboardParts): void {
   const { page, docs } = built ?? notBuiltPages(rendering.addresses.api)
   const headers = { ...securityHeaders(rendering.addresses.api), vary: 'accept-encoding' }
 
-  app.get('/', { schema: operations['meta/root'] }, async (request, reply) => {
-    if (!prefersOver(request.headers.accept, ['text/html'])) return sendRoot(request, reply, parts)
-    return sendFile(request, reply.headers({ ...headers, vary: 'accept, accept-encoding' }), page)
+  app.get('/', routes['meta/root'], async (request, reply) => {
+    if (!prefersOver(request.headers.accept, ['text/html'])) return sendRoot(reply, parts)
+    return sendFile(reply.headers({ ...headers, vary: 'accept, accept-encoding' }), page)
   })
-  app.get('/docs', { schema: operations['service/docs'] }, async (request, reply) =>
-    sendFile(request, reply.headers(headers), docs),
+  app.get('/docs', routes['service/docs'], async (_request, reply) =>
+    sendFile(reply.headers(headers), docs),
   )
   const addresses = rendering.addresses.under('/api/v3')
   for (const path of ['/api/v3', '/api/v3/']) {
-    app.get(path, async (request, reply) =>
-      sendRoot(request, reply, { ...parts, rendering: { ...rendering, addresses } }),
+    app.get(path, async (_request, reply) =>
+      sendRoot(reply, { ...parts, rendering: { ...rendering, addresses } }),
     )
   }
   for (const [path, file] of built?.files ?? []) {
-    app.get(`/${path}`, async (request, reply) => sendFile(request, reply.headers(headers), file))
+    app.get(`/${path}`, async (_request, reply) => sendFile(reply.headers(headers), file))
   }
 }
 
-function sendRoot(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  parts: DashboardParts,
-): FastifyReply {
+function sendRoot(reply: FastifyReply, parts: DashboardParts): FastifyReply {
   const body = rootJson(parts.rendering.addresses, parts.mediaType.vendor, signInJson(parts))
   reply.headers({
     'access-control-allow-origin': '*',
@@ -77,7 +71,7 @@ function sendRoot(
     vary: 'accept',
     'x-content-type-options': 'nosniff',
   })
-  return sendJsonWithEtag(request, reply, body)
+  return sendJsonWithEtag(reply, body)
 }
 
 /** Describes how a browser signs in without a token. Behind a proxy that authenticates, loading the page is enough. */
@@ -90,16 +84,15 @@ function signInJson(parts: DashboardParts): wire.Root['sign_in'] {
 }
 
 function sendFile(
-  request: FastifyRequest,
   reply: FastifyReply,
   { type, bytes, encoded, digest, isImmutable }: DashboardFile,
 ): FastifyReply {
-  const accepted = acceptedTypes(request.headers['accept-encoding'])
+  const accepted = acceptedTypes(reply.request.headers['accept-encoding'])
   const encoding = (Object.keys(encoded) as Encoding[]).find((each) => accepted.includes(each))
   const immutable = 'public, max-age=31536000, immutable'
   reply.header('cache-control', isImmutable ? immutable : 'no-cache')
   if (encoding) reply.header('content-encoding', encoding)
-  if (sendIfNotModified(request, reply, [digest, encoding ?? ''])) return reply
+  if (sendIfNotModified(reply, [digest, encoding ?? ''])) return reply
   return reply.type(type).send(encoding ? encoded[encoding] : bytes)
 }
 

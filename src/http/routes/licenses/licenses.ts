@@ -4,16 +4,13 @@ import { boolean } from '../../../wire/schema.ts'
 import * as openapi from '../../description/operation.ts'
 import { sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { sendPageOf } from '../../middleware/pagination.ts'
-import { requireFound } from '../../middleware/path-parameters.ts'
+import { requireFound, type WithQuery } from '../../middleware/request.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { COMMON_LICENSES, licenseJson, licenseTextJson } from './license-json.ts'
 
-type WithQuery = { Querystring: Record<string, unknown> }
-
-const docs = openapi.operations('Repositories', {
+const routes = openapi.routes('Repositories', { config: { anonymous: true } })({
   'licenses/get-all-commonly-used': {
     summary: 'List the commonly used licences',
-    security: openapi.OPTIONAL_TOKEN,
     parameters: [
       openapi.inQuery(
         'featured',
@@ -27,12 +24,9 @@ const docs = openapi.operations('Repositories', {
   'licenses/get': {
     summary: 'Get a licence and its text',
     description: 'Any licence of the SPDX list.',
-    security: openapi.OPTIONAL_TOKEN,
     responses: openapi.recordResponses('The licence.', 'license-text'),
   },
 })
-
-const config = { anonymous: true }
 
 /** Adds the target of the `url` of every licence, with its text from the SPDX list. */
 export function addLicenseRoutes(
@@ -42,26 +36,18 @@ export function addLicenseRoutes(
   const { addresses } = rendering
   const idOf = new Map(Object.keys(spdx).map((id) => [id.toLowerCase(), id]))
 
-  app.get<WithQuery>(
-    '/licenses',
-    { config, schema: docs['licenses/get-all-commonly-used'] },
-    async (request, reply) => {
-      const onlyFeatured = request.query.featured === 'true'
-      const all = Object.entries(COMMON_LICENSES).filter(
-        ([, { featured }]) => featured || !onlyFeatured,
-      )
-      return sendPageOf(request, reply, addresses, all, ([id]) => licenseJson(id, addresses))
-    },
-  )
+  const list = routes['licenses/get-all-commonly-used']
+  app.get<WithQuery>('/licenses', list, async ({ query }, reply) => {
+    const all = Object.entries(COMMON_LICENSES)
+    const shown = query.featured === 'true' ? all.filter(([, { featured }]) => featured) : all
+    return sendPageOf(reply, addresses, shown, ([id]) => licenseJson(id, addresses))
+  })
 
-  app.get<{ Params: { license: string } }>(
-    '/licenses/:license',
-    { config, schema: docs['licenses/get'] },
-    async (request, reply) => {
-      const id = requireFound(idOf.get(request.params.license.toLowerCase()))
-      return sendJsonWithEtag(request, reply, licenseTextJson(id, await textOf(id), addresses))
-    },
-  )
+  type ById = { Params: { license: string } }
+  app.get<ById>('/licenses/:license', routes['licenses/get'], async ({ params }, reply) => {
+    const id = requireFound(idOf.get(params.license.toLowerCase()))
+    return sendJsonWithEtag(reply, licenseTextJson(id, await textOf(id), addresses))
+  })
 }
 
 /** Loads the text on demand: all texts together are several megabytes. */

@@ -23,8 +23,7 @@ import * as openapi from '../../description/operation.ts'
 import { requestedRange, setRangeHeaders } from '../../middleware/byte-ranges.ts'
 import type { Admission } from '../../middleware/concurrency-limit.ts'
 import { archiveDamaged, invalidLink, unavailable } from '../../middleware/http-errors.ts'
-import { requireFound } from '../../middleware/path-parameters.ts'
-import { actorOf } from '../../middleware/request-log.ts'
+import { actorOf, requireFound } from '../../middleware/request.ts'
 import {
   ClientDisconnected,
   type OutcomeCounter,
@@ -81,7 +80,7 @@ export interface DownloadParts {
 const archiveHeaders = openapi.withHeaders('etag', 'accept-ranges', 'content-disposition')
 const archiveContent = { [ARCHIVE_TYPE]: { schema: {} } }
 
-const docs = openapi.operations('Archives', {
+const routes = openapi.routes('Archives')({
   'archives/download': {
     summary: 'Download an archive',
     description:
@@ -126,7 +125,7 @@ export function addArchiveDownloadRoute(app: FastifyInstance, parts: DownloadPar
 
   app.get<{ Params: { guid: string }; Querystring: Record<string, unknown> }>(
     '/archives/:guid.tar.gz',
-    { schema: docs['archives/download'] },
+    routes['archives/download'],
     async (request, reply) => {
       const { guid } = request.params
       if (!links.isValid(guid, request.query, now())) throw invalidLink()

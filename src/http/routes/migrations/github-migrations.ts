@@ -18,11 +18,9 @@ import {
   type SnapshotPart,
 } from '../../../migrations/snapshot-store.ts'
 import * as openapi from '../../description/operation.ts'
-import { requireViewer } from '../../middleware/authenticate.ts'
 import { type JsonItems, type Piece, sendLazyBodyWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, setLinkHeader } from '../../middleware/pagination.ts'
-import { requireFound } from '../../middleware/path-parameters.ts'
-import { actorOf } from '../../middleware/request-log.ts'
+import { actorOf, requireFound, requireViewer, type WithQuery } from '../../middleware/request.ts'
 import type { ApiParts } from '../../server-parts.ts'
 import {
   RENDER_BATCH_SIZE,
@@ -37,7 +35,6 @@ import {
   migrationIdOf,
   migrationInPath,
   scopeOf,
-  type WithQuery,
 } from './migration-paths.ts'
 import { addStart } from './start-migration.ts'
 
@@ -51,7 +48,7 @@ export const addGithubMigrationRoutes: AddMigrationRoutes = (app, parts, migrati
   addUnlock(app, parts, migrationsPath)
 }
 
-const docs = openapi.operations('Migrations', {
+const routes = openapi.routes('Migrations')({
   'migrations/list-for-authenticated-user': {
     summary: "List the caller's migrations",
     description: 'Newest first.',
@@ -88,62 +85,56 @@ const docs = openapi.operations('Migrations', {
 const addList: AddMigrationRoutes = (app, parts, { path, previewOptions, hasBriefList }) => {
   const { db, rendering, migrationText } = parts
   const { addresses, edition } = rendering
-  app.get<WithQuery>(
-    path,
-    previewOptions(docs['migrations/list-for-authenticated-user']),
-    async (request, reply) => {
-      const scope = scopeOf(request)
-      const paging = parsePaging(request.query)
-      const migrations = await listMigrations(db, scope, paging)
-      const total = await countMigrations(db, scope)
-      const isBrief = hasBriefList && excludesRepositories(request.query)
-      setLinkHeader(request, reply, { addresses, paging, total })
-      const list = { form: 'extended', tokenOf: cloneTokensOf(parts, request) } as const
-      const repositoriesOf = (migration: Migration) =>
-        isBrief ? undefined : listedRepositories(parts, migration, list)
-      const versions = migrations.flatMap(({ guid, version }) => [guid, version])
-      const repositoryCount = migrations.reduce((sum, each) => sum + each.repositoryCount, 0)
-      return sendLazyBodyWithEtag(request, reply, {
-        etagParts: [edition, isBrief ? 'brief migrations' : 'migrations', total, ...versions],
-        largeResponseLimit: parts.largeResponseLimit,
-        repositoryCount: isBrief ? 0 : repositoryCount,
-        body: () => [
-          '[',
-          ...migrations.flatMap((migration, index) => [
-            index === 0 ? '' : ',',
-            ...migrationText(migration, repositoriesOf(migration)),
-          ]),
-          ']',
-        ],
-      })
-    },
-  )
+  const listOptions = previewOptions(routes['migrations/list-for-authenticated-user'])
+  app.get<WithQuery>(path, listOptions, async (request, reply) => {
+    const scope = scopeOf(request)
+    const paging = parsePaging(request.query)
+    const migrations = await listMigrations(db, scope, paging)
+    const total = await countMigrations(db, scope)
+    const isBrief = hasBriefList && excludesRepositories(request.query)
+    setLinkHeader(reply, addresses, total)
+    const list = { form: 'extended', tokenOf: cloneTokensOf(parts, request) } as const
+    const repositoriesOf = (migration: Migration) =>
+      isBrief ? undefined : listedRepositories(parts, migration, list)
+    const versions = migrations.flatMap(({ guid, version }) => [guid, version])
+    const repositoryCount = migrations.reduce((sum, each) => sum + each.repositoryCount, 0)
+    return sendLazyBodyWithEtag(reply, {
+      etagParts: [edition, isBrief ? 'brief migrations' : 'migrations', total, ...versions],
+      largeResponseLimit: parts.largeResponseLimit,
+      repositoryCount: isBrief ? 0 : repositoryCount,
+      body: () => [
+        '[',
+        ...migrations.flatMap((migration, index) => [
+          index === 0 ? '' : ',',
+          ...migrationText(migration, repositoriesOf(migration)),
+        ]),
+        ']',
+      ],
+    })
+  })
 }
 
 const addStatus: AddMigrationRoutes = (app, parts, { path, previewOptions }) => {
   const { db, rendering, migrationText } = parts
   const url = `${path}/:migration_id`
-  app.get<ById>(
-    url,
-    previewOptions(docs['migrations/get-status-for-authenticated-user']),
-    async (request, reply) => {
-      const isBrief = excludesRepositories(request.query)
-      const known = isBrief ? undefined : await migrationInPathToRead(db, request, { offset: 0 })
-      const migration = known?.migration ?? (await migrationInPath(db, request))
-      const { guid, version, repositoryCount } = migration
-      return sendLazyBodyWithEtag(request, reply, {
-        // The guid instead of the id, because ids are unique only within one database.
-        etagParts: [rendering.edition, 'migration', guid, version, isBrief],
-        largeResponseLimit: parts.largeResponseLimit,
-        repositoryCount: isBrief ? 0 : repositoryCount,
-        body: () => {
-          const tokenOf = cloneTokensOf(parts, request)
-          const list = { form: 'extended', tokenOf, known } as const
-          return migrationText(migration, known && listedRepositories(parts, migration, list))
-        },
-      })
-    },
-  )
+  const statusOptions = previewOptions(routes['migrations/get-status-for-authenticated-user'])
+  app.get<ById>(url, statusOptions, async (request, reply) => {
+    const isBrief = excludesRepositories(request.query)
+    const known = isBrief ? undefined : await migrationInPathToRead(db, request, { offset: 0 })
+    const migration = known?.migration ?? (await migrationInPath(db, request))
+    const { guid, version, repositoryCount } = migration
+    return sendLazyBodyWithEtag(reply, {
+      // The guid instead of the id, because ids are unique only within one database.
+      etagParts: [rendering.edition, 'migration', guid, version, isBrief],
+      largeResponseLimit: parts.largeResponseLimit,
+      repositoryCount: isBrief ? 0 : repositoryCount,
+      body: () => {
+        const tokenOf = cloneTokensOf(parts, request)
+        const list = { form: 'extended', tokenOf, known } as const
+        return migrationText(migration, known && listedRepositories(parts, migration, list))
+      },
+    })
+  })
 }
 
 /** Returns the migration that the path names, and the part of its snapshot that contains the repository at `offset`. */
@@ -159,21 +150,21 @@ const addRepositories: AddMigrationRoutes = (app, parts, migrationsPath) => {
   const { db, rendering } = parts
   const { addresses, edition } = rendering
   const { path, previewOptions } = migrationsPath
-  const operations: Record<string, openapi.Operation> = {
-    [`${path}/:migration_id/repositories`]: docs['migrations/list-repos-for-authenticated-user'],
+  const options: Record<string, openapi.RouteOptions> = {
+    [`${path}/:migration_id/repositories`]: routes['migrations/list-repos-for-authenticated-user'],
     ...(migrationsPath === CALLER_PATH && {
-      '/user/:migration_id/repositories': docs['migrations/list-repos-by-former-path'],
+      '/user/:migration_id/repositories': routes['migrations/list-repos-by-former-path'],
     }),
   }
-  for (const [url, operation] of Object.entries(operations)) {
-    app.get<ById>(url, previewOptions(operation), async (request, reply) => {
+  for (const [url, route] of Object.entries(options)) {
+    app.get<ById>(url, previewOptions(route), async (request, reply) => {
       const paging = parsePaging(request.query)
       const known = await migrationInPathToRead(db, request, paging)
       const { migration } = known
-      setLinkHeader(request, reply, { addresses, paging, total: migration.repositoryCount })
+      setLinkHeader(reply, addresses, migration.repositoryCount)
       const tokenOf = cloneTokensOf(parts, request)
       const list = { form: 'plain', tokenOf, page: paging, known } as const
-      return sendLazyBodyWithEtag(request, reply, {
+      return sendLazyBodyWithEtag(reply, {
         // Without the version, because the snapshot of a migration never changes.
         etagParts: [edition, 'repositories', migration.guid, paging.page, paging.perPage],
         largeResponseLimit: parts.largeResponseLimit,
@@ -187,7 +178,7 @@ const addRepositories: AddMigrationRoutes = (app, parts, migrationsPath) => {
 const addUnlock: AddMigrationRoutes = (app, parts, { path, previewOptions }) => {
   app.delete<ById & { Params: { repo_name: string } }>(
     `${path}/:migration_id/repos/:repo_name/lock`,
-    previewOptions(docs['migrations/unlock-repo-for-authenticated-user']),
+    previewOptions(routes['migrations/unlock-repo-for-authenticated-user']),
     async (request, reply) => {
       const migration = await migrationInPath(parts.db, request)
       const { repo_name: name } = request.params

@@ -13,20 +13,14 @@ import {
 import { findByName } from '../../../repositories/repository-store.ts'
 import { EXTENSION, string } from '../../../wire/schema.ts'
 import * as openapi from '../../description/operation.ts'
-import { requireViewer } from '../../middleware/authenticate.ts'
 import { isLargeResponse, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, sendPage } from '../../middleware/pagination.ts'
+import { requireViewer, type WithQuery } from '../../middleware/request.ts'
 import { addArchiveLink } from './archive.ts'
 import { lockJson, lockWithMigrationJson, summaryJson } from './migration-json.ts'
-import {
-  type AddMigrationRoutes,
-  type ById,
-  scopeOf,
-  summaryInPath,
-  type WithQuery,
-} from './migration-paths.ts'
+import { type AddMigrationRoutes, type ById, scopeOf, summaryInPath } from './migration-paths.ts'
 
-const docs = openapi.operations('Migrations', {
+const routes = openapi.routes('Migrations')({
   'migrations/list-summaries': {
     summary: "List summaries of the caller's migrations",
     description: `Newest first, without their repositories. ${EXTENSION}`,
@@ -76,41 +70,31 @@ export const addMigrationSummaryRoutes: AddMigrationRoutes = (app, parts, migrat
   const { db, rendering, largeResponseLimit } = parts
   const { path, options } = migrationsPath
 
-  app.get<WithQuery>(
-    `${path}/summaries`,
-    options(docs['migrations/list-summaries']),
-    async (request, reply) => {
-      const scope = scopeOf(request)
-      const paging = parsePaging(request.query)
-      const { repository } = request.query
-      const covering =
-        typeof repository === 'string' ? await summariesOf(db, scope, repository) : undefined
-      const summaries = covering
-        ? covering.slice(paging.offset, paging.offset + paging.limit)
-        : await listSummaries(db, scope, paging)
-      const total = covering?.length ?? (await countMigrations(db, scope))
-      const body = summaries.map(summaryJson)
-      return sendPage(request, reply, rendering.addresses, { total, body })
-    },
+  const listOptions = options(routes['migrations/list-summaries'])
+  app.get<WithQuery>(`${path}/summaries`, listOptions, async (request, reply) => {
+    const scope = scopeOf(request)
+    const paging = parsePaging(request.query)
+    const { repository } = request.query
+    const covering =
+      typeof repository === 'string' ? await summariesOf(db, scope, repository) : undefined
+    const summaries = covering
+      ? covering.slice(paging.offset, paging.offset + paging.limit)
+      : await listSummaries(db, scope, paging)
+    const total = covering?.length ?? (await countMigrations(db, scope))
+    return sendPage(reply, rendering.addresses, { total, body: summaries.map(summaryJson) })
+  })
+
+  const summaryOptions = options(routes['migrations/get-summary'])
+  app.get<ById>(`${path}/:migration_id/summary`, summaryOptions, async (request, reply) =>
+    sendJsonWithEtag(reply, summaryJson(await summaryInPath(db, request))),
   )
 
-  const migrationPath = `${path}/:migration_id`
-  app.get<ById>(
-    `${migrationPath}/summary`,
-    options(docs['migrations/get-summary']),
-    async (request, reply) =>
-      sendJsonWithEtag(request, reply, summaryJson(await summaryInPath(db, request))),
-  )
-
-  app.get<ById>(
-    `${migrationPath}/locks`,
-    options(docs['migrations/list-locks']),
-    async (request, reply) => {
-      const { id, heldLocks: count } = await summaryInPath(db, request)
-      if (isLargeResponse(count)) await largeResponseLimit.begin(request, reply)
-      return sendJsonWithEtag(request, reply, (await heldLocks(db, id)).map(lockJson))
-    },
-  )
+  const lockOptions = options(routes['migrations/list-locks'])
+  app.get<ById>(`${path}/:migration_id/locks`, lockOptions, async (request, reply) => {
+    const { id, heldLocks: count } = await summaryInPath(db, request)
+    if (isLargeResponse(count)) await largeResponseLimit.begin(request, reply)
+    return sendJsonWithEtag(reply, (await heldLocks(db, id)).map(lockJson))
+  })
 
   addArchiveLink(app, parts, migrationsPath)
 }
@@ -125,8 +109,8 @@ async function summariesOf(db: Db, scope: Scope, fullName: string): Promise<Summ
 
 /** Shows callers which migrations, also of other accounts, block pushes to their repositories. */
 export function addOwnLocksRoute(app: FastifyInstance, { db }: { db: Db }): void {
-  app.get('/user/locks', { schema: docs['migrations/list-own-locks'] }, async (request, reply) => {
+  app.get('/user/locks', routes['migrations/list-own-locks'], async (request, reply) => {
     const body = (await locksOnOwn(db, requireViewer(request))).map(lockWithMigrationJson)
-    return sendJsonWithEtag(request, reply, body)
+    return sendJsonWithEtag(reply, body)
   })
 }

@@ -6,8 +6,7 @@ import {
 import type { Db } from '../../../db/database.ts'
 import { isName } from '../../../lib/names.ts'
 import type { Operation } from '../../description/operation.ts'
-import { requireViewer } from '../../middleware/authenticate.ts'
-import { requireFound, requireId } from '../../middleware/path-parameters.ts'
+import { requireFound, requireId, requireViewer } from '../../middleware/request.ts'
 
 interface OrganizationParams {
   org?: string

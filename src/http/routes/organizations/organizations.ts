@@ -6,9 +6,9 @@ import type { RepositoryFilter } from '../../../repositories/administered-reposi
 import { countPublic } from '../../../repositories/repository-store.ts'
 import { enumOf } from '../../../wire/schema.ts'
 import * as openapi from '../../description/operation.ts'
-import { requireViewer } from '../../middleware/authenticate.ts'
 import { sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { sendPageOf } from '../../middleware/pagination.ts'
+import { requireViewer, type WithQuery } from '../../middleware/request.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import {
   LIST_PARAMETERS,
@@ -23,21 +23,12 @@ import { userJson } from '../users/user-json.ts'
 import { fullOrganizationJson, membershipJson, organizationJson } from './organization-json.ts'
 import { organizationInPath } from './organization-path.ts'
 
-type WithQuery = { Querystring: Record<string, unknown> }
 type Parts = Pick<ServerParts, 'db' | 'rendering' | 'cloneTokens'>
 
 const MEMBERS_ONLY =
   'Only for members of the organization and for site admins; the response is 404 for all others.'
 
-/** Adds the organizations that the caller may see, and the caller's memberships. */
-export function addOrganizationRoutes(app: FastifyInstance, parts: Parts): void {
-  addOrganization(app, parts)
-  addRepositories(app, parts)
-  addMembers(app, parts)
-  addCallerOrganizations(app, parts)
-}
-
-const docs = openapi.operations('Organizations', {
+const routes = openapi.routes('Organizations')({
   'orgs/get': {
     summary: 'Get an organization',
     description: MEMBERS_ONLY,
@@ -76,11 +67,13 @@ const docs = openapi.operations('Organizations', {
     responses: openapi.pageResponses('user', 'users'),
   },
   'orgs/list-for-authenticated-user': {
+    config: { forAnyToken: true },
     summary: 'List the organizations of the caller',
     parameters: openapi.PAGE_PARAMETERS,
     responses: openapi.pageResponses('organization', 'organizations'),
   },
   'orgs/list-memberships-for-authenticated-user': {
+    config: { forAnyToken: true },
     summary: 'List the memberships of the caller',
     parameters: [
       openapi.inQuery(
@@ -94,20 +87,6 @@ const docs = openapi.operations('Organizations', {
   },
 })
 
-function addOrganization(app: FastifyInstance, { db, rendering }: Parts): void {
-  for (const [path, schema] of [
-    ['/orgs/:org', docs['orgs/get']],
-    ['/organizations/:organization_id', docs['orgs/get-by-id']],
-  ] as const) {
-    app.get(path, { schema }, async (request, reply) => {
-      const { account } = await organizationInPath(db, request)
-      const publicCount = await countPublic(db, account)
-      const body = fullOrganizationJson(account, publicCount, rendering.addresses)
-      return sendJsonWithEtag(request, reply, body)
-    })
-  }
-}
-
 const FILTER_OF_TYPE = new Map<unknown, Partial<RepositoryFilter>>([
   ['all', {}],
   ['member', {}],
@@ -117,80 +96,67 @@ const FILTER_OF_TYPE = new Map<unknown, Partial<RepositoryFilter>>([
   ['sources', { isFork: false }],
 ])
 
-function addRepositories(app: FastifyInstance, parts: Parts): void {
-  app.get<WithQuery>(
-    '/orgs/:org/repos',
-    { schema: docs['repos/list-for-org'] },
-    async (request, reply) => {
-      const { account, mayMigrate } = await organizationInPath(parts.db, request)
-      const viewer = requireViewer(request)
-      const { type = 'all', ...query } = request.query
-      const { filter, order } = repositoryQueryOf({ sort: 'created', ...query })
-      const typeFilter = FILTER_OF_TYPE.get(type)
-      if (!typeFilter)
-        throw new InvalidRequest([{ resource: 'Repository', field: 'type', code: 'invalid' }])
-      return sendRepositoryList(parts, request, reply, {
-        of: { account },
-        seenBy: mayMigrate ? { account } : viewer,
-        filter: {
-          ...searchNamesOnly(filter, account.login),
-          ...typeFilter,
-          affiliations: ['owner'],
-          readableBy: mayMigrate ? undefined : viewer.account.id,
-        },
-        order,
-      })
-    },
-  )
-}
-
 const ROLES = new Map<unknown, MembershipRole>([
   ['admin', 'owner'],
   ['member', 'member'],
 ])
 
-function addMembers(app: FastifyInstance, { db, rendering }: Parts): void {
-  const { addresses } = rendering
-  app.get<WithQuery>(
-    '/orgs/:org/members',
-    { schema: docs['orgs/list-members'] },
-    async (request, reply) => {
+/** Adds the organizations that the caller may see, and the caller's memberships. */
+export function addOrganizationRoutes(app: FastifyInstance, parts: Parts): void {
+  const { db } = parts
+  const { addresses } = parts.rendering
+
+  for (const [path, options] of [
+    ['/orgs/:org', routes['orgs/get']],
+    ['/organizations/:organization_id', routes['orgs/get-by-id']],
+  ] as const) {
+    app.get(path, options, async (request, reply) => {
       const { account } = await organizationInPath(db, request)
-      const all = (await membersOf(db, [account])).get(account.id) ?? []
-      const role = ROLES.get(request.query.role)
-      const members = role ? all.filter((each) => each.role === role) : all
-      return sendPageOf(request, reply, addresses, members, (each) =>
-        userJson(each.account, addresses),
-      )
-    },
-  )
-}
+      const body = fullOrganizationJson(account, await countPublic(db, account), addresses)
+      return sendJsonWithEtag(reply, body)
+    })
+  }
 
-function addCallerOrganizations(app: FastifyInstance, { db, rendering }: Parts): void {
-  const { addresses } = rendering
-  app.get<WithQuery>(
-    '/user/orgs',
-    { config: { forAnyToken: true }, schema: docs['orgs/list-for-authenticated-user'] },
-    async (request, reply) => {
-      const all = await organizationsOf(db, requireViewer(request))
-      return sendPageOf(request, reply, addresses, all, (each) =>
-        organizationJson(each.account, addresses),
-      )
-    },
-  )
+  app.get<WithQuery>('/orgs/:org/repos', routes['repos/list-for-org'], async (request, reply) => {
+    const { account, mayMigrate } = await organizationInPath(db, request)
+    const viewer = requireViewer(request)
+    const { type = 'all', ...query } = request.query
+    const { filter, order } = repositoryQueryOf({ sort: 'created', ...query })
+    const typeFilter = FILTER_OF_TYPE.get(type)
+    if (!typeFilter)
+      throw new InvalidRequest([{ resource: 'Repository', field: 'type', code: 'invalid' }])
+    return sendRepositoryList(parts, reply, {
+      of: { account },
+      seenBy: mayMigrate ? { account } : viewer,
+      filter: {
+        ...searchNamesOnly(filter, account.login),
+        ...typeFilter,
+        affiliations: ['owner'],
+        readableBy: mayMigrate ? undefined : viewer.account.id,
+      },
+      order,
+    })
+  })
 
-  app.get<WithQuery>(
-    '/user/memberships/orgs',
-    {
-      config: { forAnyToken: true },
-      schema: docs['orgs/list-memberships-for-authenticated-user'],
-    },
-    async (request, reply) => {
-      const viewer = requireViewer(request)
-      const all = request.query.state === 'pending' ? [] : await organizationsOf(db, viewer)
-      return sendPageOf(request, reply, addresses, all, (each) =>
-        membershipJson(each, viewer.account, addresses),
-      )
-    },
-  )
+  app.get<WithQuery>('/orgs/:org/members', routes['orgs/list-members'], async (request, reply) => {
+    const { account } = await organizationInPath(db, request)
+    const all = (await membersOf(db, [account])).get(account.id) ?? []
+    const role = ROLES.get(request.query.role)
+    const found = role ? all.filter((each) => each.role === role) : all
+    return sendPageOf(reply, addresses, found, (each) => userJson(each.account, addresses))
+  })
+
+  app.get('/user/orgs', routes['orgs/list-for-authenticated-user'], async (request, reply) => {
+    const all = await organizationsOf(db, requireViewer(request))
+    return sendPageOf(reply, addresses, all, (each) => organizationJson(each.account, addresses))
+  })
+
+  const memberships = routes['orgs/list-memberships-for-authenticated-user']
+  app.get<WithQuery>('/user/memberships/orgs', memberships, async (request, reply) => {
+    const viewer = requireViewer(request)
+    const all = request.query.state === 'pending' ? [] : await organizationsOf(db, viewer)
+    return sendPageOf(reply, addresses, all, (each) =>
+      membershipJson(each, viewer.account, addresses),
+    )
+  })
 }

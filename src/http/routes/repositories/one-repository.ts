@@ -21,7 +21,7 @@ import * as openapi from '../../description/operation.ts'
 import { pushAccessMissing } from '../../middleware/http-errors.ts'
 import { sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, sendPage, sendPageOf, setLinkHeader } from '../../middleware/pagination.ts'
-import { requireFound } from '../../middleware/path-parameters.ts'
+import { requireFound, type WithQuery } from '../../middleware/request.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { tokenInserter } from './rendered-repositories.ts'
 import {
@@ -33,49 +33,21 @@ import {
   licenseContentJson,
   tagJson,
 } from './repository-json.ts'
-import { createSourceReader, type SourceReader } from './source-reader.ts'
+import { createSourceReader } from './source-reader.ts'
 
 type Parts = Pick<ServerParts, 'db' | 'rendering' | 'source' | 'log' | 'cloneTokens'>
 
-interface InPath {
+interface InPath extends WithQuery {
   Params: { owner: string; repo: string }
-  Querystring: Record<string, unknown>
 }
 
 const path = '/repos/:owner/:repo'
-
-/** Returns the Fastify options of a route that needs no token for public repositories, like a clone. */
-const anonymous = (operation: openapi.Operation) => ({
-  config: { anonymous: true },
-  schema: { ...operation, security: openapi.OPTIONAL_TOKEN },
-})
 
 const READ_ACCESS =
   'Public repositories need no token. The response is 404 if the caller may not read the repository.'
 const NEEDS_SOURCE = 'Also 404 if the server has no access to the git repositories.'
 
-/** Adds the operations on one repository. Its facts are in the database; refs and files are read from the source. */
-export function addRepositoryRoutes(app: FastifyInstance, parts: Parts): void {
-  const reader = createSourceReader(parts)
-  addRepository(app, parts)
-  addBranches(app, parts, reader)
-  addTags(app, parts, reader)
-  addTopics(app, parts)
-  addFiles(app, parts, reader)
-  addCollaborators(app, parts)
-}
-
-/** Returns the repository that the path names; throws 404 if the caller may not read it. */
-async function repositoryInPath(
-  db: Db,
-  { params, viewer }: FastifyRequest<InPath>,
-): Promise<VisibleRepository> {
-  const { owner, repo } = params
-  if (!isName(owner) || !isName(repo)) throw new NotFound()
-  return requireFound(await findVisibleRepository(db, viewer, { owner, name: repo }))
-}
-
-const docs = openapi.operations('Repositories', {
+const routes = openapi.routes('Repositories', { config: { anonymous: true } })({
   'repos/get': {
     summary: 'Get a repository',
     description: READ_ACCESS,
@@ -120,6 +92,7 @@ const docs = openapi.operations('Repositories', {
     responses: openapi.recordResponses('The file.', 'license-content'),
   },
   'repos/list-collaborators': {
+    config: { forAnyToken: true },
     summary: 'List the collaborators of a repository',
     description:
       'The owner, the owners of the organization, and the collaborators in the config of the repository or on the forge, if they have an account here. 403 for callers who may not push.',
@@ -140,20 +113,87 @@ const docs = openapi.operations('Repositories', {
   },
 })
 
-function addRepository(app: FastifyInstance, { db, rendering, cloneTokens }: Parts): void {
-  app.get<InPath>(path, anonymous(docs['repos/get']), async (request, reply) => {
+/** Adds the operations on one repository. Its facts are in the database; refs and files are read from the source. */
+export function addRepositoryRoutes(app: FastifyInstance, parts: Parts): void {
+  const { db, cloneTokens } = parts
+  const { addresses } = parts.rendering
+  const reader = createSourceReader(parts)
+
+  app.get<InPath>(path, routes['repos/get'], async (request, reply) => {
     const { viewer } = request
     const visible = await repositoryInPath(db, request)
     const facts = await factsOf(db, visible)
     const origins = await forkOriginsOf(db, request, visible)
     const problem = visible.entry.problem ?? (await findFailedCheck(db, fullNameOf(facts)))
-    const body = fullRepositoryJson(facts, { ...origins, problem }, rendering.addresses)
+    const body = fullRepositoryJson(facts, { ...origins, problem }, addresses)
     const rendered = [facts, origins.parent, origins.source].filter((each) => each !== undefined)
     const tokenOf = viewer ? cloneTokens.for(viewer) : undefined
-    return sendJsonWithEtag(request, reply, body, {
-      insertCredentials: tokenInserter(rendered, tokenOf),
-    })
+    const insertCredentials = tokenInserter(rendered, tokenOf)
+    return sendJsonWithEtag(reply, body, { insertCredentials })
   })
+
+  app.get<InPath>(`${path}/branches`, routes['repos/list-branches'], async (request, reply) => {
+    const { entry } = await repositoryInPath(db, request)
+    const { defaultBranch } = entry.facts
+    const { protected: wanted } = request.query
+    // Only the default branch can be protected.
+    const isDefaultProtected = isProtected(entry, defaultBranch)
+    if (wanted === 'true' && !isDefaultProtected)
+      return sendPage(reply, addresses, { total: 0, body: [] })
+    const { total, refs } = await reader.refs(entry, {
+      kind: 'branches',
+      ...parsePaging(request.query),
+      ...(wanted === 'true' && { only: defaultBranch }),
+      ...(wanted === 'false' && isDefaultProtected && { except: defaultBranch }),
+    })
+    const body = refs.map((ref) => branchJson(entry, ref, addresses))
+    return sendPage(reply, addresses, { total, body })
+  })
+
+  app.get<InPath>(`${path}/tags`, routes['repos/list-tags'], async (request, reply) => {
+    const { entry } = await repositoryInPath(db, request)
+    const query = { kind: 'tags', ...parsePaging(request.query) } as const
+    const { total, refs } = await reader.refs(entry, query)
+    const body = refs.map((ref) => tagJson(entry, ref, addresses))
+    return sendPage(reply, addresses, { total, body })
+  })
+
+  app.get<InPath>(`${path}/topics`, routes['repos/get-all-topics'], async (request, reply) => {
+    const { entry } = await repositoryInPath(db, request)
+    const all = entry.facts.topics
+    const { offset, limit } = setLinkHeader(reply, addresses, all.length)
+    const body: wire.Topics = { names: all.slice(offset, offset + limit) }
+    return sendJsonWithEtag(reply, body, { extraEtagParts: [all.length] })
+  })
+
+  app.get<InPath>(`${path}/languages`, routes['repos/list-languages'], async (request, reply) => {
+    const { entry } = await repositoryInPath(db, request)
+    return sendJsonWithEtag(reply, await reader.languages(entry))
+  })
+
+  app.get<InPath>(`${path}/license`, routes['licenses/get-for-repo'], async (request, reply) => {
+    const { entry } = await repositoryInPath(db, request)
+    const file = requireFound(await reader.licenseFile(entry))
+    return sendJsonWithEtag(reply, licenseContentJson(entry, file, addresses))
+  })
+
+  const collaborators = routes['repos/list-collaborators']
+  app.get<InPath>(`${path}/collaborators`, collaborators, async (request, reply) => {
+    const { entry, role } = await repositoryInPath(db, request)
+    if (!permissionsOf(role, entry.facts).push) throw pushAccessMissing()
+    const all = (await collaboratorsOf(db, entry)).filter(collaboratorFilter(request.query))
+    return sendPageOf(reply, addresses, all, (each) => collaboratorJson(each, addresses))
+  })
+}
+
+/** Returns the repository that the path names; throws 404 if the caller may not read it. */
+async function repositoryInPath(
+  db: Db,
+  { params, viewer }: FastifyRequest<InPath>,
+): Promise<VisibleRepository> {
+  const { owner, repo } = params
+  if (!isName(owner) || !isName(repo)) throw new NotFound()
+  return requireFound(await findVisibleRepository(db, viewer, { owner, name: repo }))
 }
 
 async function factsOf(db: Db, { entry, as }: VisibleRepository): Promise<RepositoryFacts> {
@@ -183,93 +223,6 @@ async function forkOriginsOf(
   const source = origins.at(-1)
   if (!parent || !source) return {}
   return { parent: await factsOf(db, parent), source: await factsOf(db, source) }
-}
-
-function addBranches(app: FastifyInstance, { db, rendering }: Parts, reader: SourceReader): void {
-  const { addresses } = rendering
-  app.get<InPath>(
-    `${path}/branches`,
-    anonymous(docs['repos/list-branches']),
-    async (request, reply) => {
-      const { entry } = await repositoryInPath(db, request)
-      const { defaultBranch } = entry.facts
-      const { protected: wanted } = request.query
-      // Only the default branch can be protected.
-      const isDefaultProtected = isProtected(entry, defaultBranch)
-      if (wanted === 'true' && !isDefaultProtected)
-        return sendPage(request, reply, addresses, { total: 0, body: [] })
-      const { total, refs } = await reader.refs(entry, {
-        kind: 'branches',
-        ...parsePaging(request.query),
-        ...(wanted === 'true' && { only: defaultBranch }),
-        ...(wanted === 'false' && isDefaultProtected && { except: defaultBranch }),
-      })
-      const body = refs.map((ref) => branchJson(entry, ref, addresses))
-      return sendPage(request, reply, addresses, { total, body })
-    },
-  )
-}
-
-function addTags(app: FastifyInstance, { db, rendering }: Parts, reader: SourceReader): void {
-  const { addresses } = rendering
-  app.get<InPath>(`${path}/tags`, anonymous(docs['repos/list-tags']), async (request, reply) => {
-    const { entry } = await repositoryInPath(db, request)
-    const paging = parsePaging(request.query)
-    const { total, refs } = await reader.refs(entry, { kind: 'tags', ...paging })
-    const body = refs.map((ref) => tagJson(entry, ref, addresses))
-    return sendPage(request, reply, addresses, { total, body })
-  })
-}
-
-function addTopics(app: FastifyInstance, { db, rendering }: Parts): void {
-  const { addresses } = rendering
-  app.get<InPath>(
-    `${path}/topics`,
-    anonymous(docs['repos/get-all-topics']),
-    async (request, reply) => {
-      const { entry } = await repositoryInPath(db, request)
-      const { topics } = entry.facts
-      const paging = parsePaging(request.query)
-      setLinkHeader(request, reply, { addresses, paging, total: topics.length })
-      const body: wire.Topics = { names: topics.slice(paging.offset, paging.offset + paging.limit) }
-      return sendJsonWithEtag(request, reply, body, { extraEtagParts: [topics.length] })
-    },
-  )
-}
-
-function addFiles(app: FastifyInstance, { db, rendering }: Parts, reader: SourceReader): void {
-  app.get<InPath>(
-    `${path}/languages`,
-    anonymous(docs['repos/list-languages']),
-    async (request, reply) => {
-      const { entry } = await repositoryInPath(db, request)
-      return sendJsonWithEtag(request, reply, await reader.languages(entry))
-    },
-  )
-
-  app.get<InPath>(
-    `${path}/license`,
-    anonymous(docs['licenses/get-for-repo']),
-    async (request, reply) => {
-      const { entry } = await repositoryInPath(db, request)
-      const file = requireFound(await reader.licenseFile(entry))
-      return sendJsonWithEtag(request, reply, licenseContentJson(entry, file, rendering.addresses))
-    },
-  )
-}
-
-function addCollaborators(app: FastifyInstance, { db, rendering }: Parts): void {
-  const { addresses } = rendering
-  app.get<InPath>(
-    `${path}/collaborators`,
-    { config: { forAnyToken: true }, schema: docs['repos/list-collaborators'] },
-    async (request, reply) => {
-      const { entry, role } = await repositoryInPath(db, request)
-      if (!permissionsOf(role, entry.facts).push) throw pushAccessMissing()
-      const all = (await collaboratorsOf(db, entry)).filter(collaboratorFilter(request.query))
-      return sendPageOf(request, reply, addresses, all, (each) => collaboratorJson(each, addresses))
-    },
-  )
 }
 
 const PERMISSIONS = new Map<unknown, Permission>([

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import { type Account, nameKey, type Reader } from '../../../accounts/account.ts'
 import { type FieldError, InvalidRequest } from '../../../migrations/errors.ts'
 import {
@@ -12,15 +12,13 @@ import {
 import { factsForViewer } from '../../../repositories/facts-for-viewer.ts'
 import { dateTime, EXTENSION, enumOf, string } from '../../../wire/schema.ts'
 import * as openapi from '../../description/operation.ts'
-import { requireViewer } from '../../middleware/authenticate.ts'
 import { typeNotCombinable } from '../../middleware/http-errors.ts'
 import { sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, setLinkHeader } from '../../middleware/pagination.ts'
+import { requireViewer, type WithQuery } from '../../middleware/request.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { tokenInserter } from './rendered-repositories.ts'
 import { extendedRepositoryJson } from './repository-json.ts'
-
-type WithQuery = { Querystring: Record<string, unknown> }
 
 const visibilities = ['all', 'public', 'private'] as const
 const repositoryTypes = ['all', 'owner', 'public', 'private', 'member'] as const
@@ -65,7 +63,7 @@ export const LIST_RESPONSES = {
   422: openapi.errorResponse('invalid-query'),
 }
 
-const docs = openapi.operations('Caller', {
+const routes = openapi.routes('Caller')({
   'repos/list-for-authenticated-user': {
     summary: 'List the repositories that the caller may migrate',
     description: 'Repositories that the caller owns or administers, in their current state.',
@@ -94,11 +92,11 @@ const docs = openapi.operations('Caller', {
 })
 
 export function addUserRepositoriesRoute(app: FastifyInstance, parts: ServerParts): void {
-  const schema = docs['repos/list-for-authenticated-user']
-  app.get<WithQuery>('/user/repos', { schema }, async (request, reply) => {
+  const options = routes['repos/list-for-authenticated-user']
+  app.get<WithQuery>('/user/repos', options, async (request, reply) => {
     const viewer = requireViewer(request)
     const query = repositoryQueryOf(request.query)
-    return sendRepositoryList(parts, request, reply, { of: viewer, seenBy: viewer, ...query })
+    return sendRepositoryList(parts, reply, { of: viewer, seenBy: viewer, ...query })
   })
 }
 
@@ -114,20 +112,19 @@ interface RepositoryList {
 /** Sends one page of the repositories that an account owns or administers, with clone tokens for a caller with a token. */
 export async function sendRepositoryList(
   { db, rendering, cloneTokens }: Pick<ServerParts, 'db' | 'rendering' | 'cloneTokens'>,
-  request: FastifyRequest<WithQuery>,
   reply: FastifyReply,
   { of, seenBy, filter, order }: RepositoryList,
 ): Promise<FastifyReply> {
   const { addresses } = rendering
-  const { viewer } = request
-  const paging = parsePaging(request.query)
+  const { viewer } = reply.request
+  const paging = parsePaging(reply.request.query)
   const total = await countAdministered(db, of, filter)
   const entries = await listAdministered(db, of, filter, { ...paging, order })
-  setLinkHeader(request, reply, { addresses, paging, total })
+  setLinkHeader(reply, addresses, total)
   reply.header('x-total-count', total)
   const repositories = await factsForViewer(db, seenBy, entries)
   const body = repositories.map((each) => extendedRepositoryJson(each, addresses))
-  return sendJsonWithEtag(request, reply, body, {
+  return sendJsonWithEtag(reply, body, {
     extraEtagParts: [total],
     insertCredentials: tokenInserter(repositories, viewer ? cloneTokens.for(viewer) : undefined),
   })

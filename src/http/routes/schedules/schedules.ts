@@ -21,31 +21,25 @@ import { scheduleChangeSchema, scheduleRequestSchema } from '../../../wire/sched
 import { EXTENSION } from '../../../wire/schema.ts'
 import type * as wire from '../../../wire/types.ts'
 import * as openapi from '../../description/operation.ts'
-import { requireViewer } from '../../middleware/authenticate.ts'
 import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, sendPage } from '../../middleware/pagination.ts'
-import { requireFound, requireId } from '../../middleware/path-parameters.ts'
-import { actorOf } from '../../middleware/request-log.ts'
+import {
+  actorOf,
+  requireFound,
+  requireId,
+  requireViewer,
+  type WithQuery,
+} from '../../middleware/request.ts'
 import type { ApiParts } from '../../server-parts.ts'
 import { nameOf, optionsOf } from '../migrations/migration-json.ts'
-import { type AddMigrationRoutes, scopeOf, type WithQuery } from '../migrations/migration-paths.ts'
+import { type AddMigrationRoutes, scopeOf } from '../migrations/migration-paths.ts'
 import { scheduleJson, scheduleRunJson } from './schedule-json.ts'
 
 interface ById extends WithQuery {
   Params: { schedule_id: string }
 }
 
-/** Validation errors name this resource. */
-const config = { resource: 'Schedule' } as const
-
-/** Adds schedules, which start migrations every day or every week. GitHub has none, so no preview media type is required. */
-export const addScheduleRoutes: AddMigrationRoutes = (app, parts, migrationsPath) => {
-  addReads(app, parts, migrationsPath)
-  addChanges(app, parts, migrationsPath)
-  addRuns(app, parts, migrationsPath)
-}
-
-const docs = openapi.operations('Schedules', {
+const routes = openapi.routes('Schedules', { config: { resource: 'Schedule' } })({
   'schedules/list': {
     summary: "List the caller's schedules",
     description: `Oldest first. ${EXTENSION}`,
@@ -101,100 +95,78 @@ const docs = openapi.operations('Schedules', {
   },
 })
 
-const addReads: AddMigrationRoutes = (app, parts, { path, options }) => {
-  const { db, rendering } = parts
+/** Adds schedules, which start migrations every day or every week. GitHub has none, so no preview media type is required. */
+export const addScheduleRoutes: AddMigrationRoutes = (app, parts, { path, options }) => {
+  const { db, rendering, startLimit } = parts
+  const { addresses } = rendering
+  const list = `${path}/schedules`
+  const one = `${list}/:schedule_id`
 
-  app.get<WithQuery>(
-    `${path}/schedules`,
-    options(docs['schedules/list'], config),
-    async (request, reply) => {
-      const scope = scopeOf(request)
-      const schedules = await listSchedules(db, scope, parsePaging(request.query))
-      const total = await countSchedules(db, scope)
-      const body = await schedulesJson(parts, schedules)
-      return sendPage(request, reply, rendering.addresses, { total, body })
-    },
-  )
-
-  const schedulePath = `${path}/schedules/:schedule_id`
-  app.get<ById>(schedulePath, options(docs['schedules/get'], config), async (request, reply) => {
-    const body = await fullScheduleJson(parts, await scheduleInPath(parts, request))
-    return sendJsonWithEtag(request, reply, body)
+  app.get(list, options(routes['schedules/list']), async (request, reply) => {
+    const scope = scopeOf(request)
+    const schedules = await listSchedules(db, scope, parsePaging(request.query))
+    const total = await countSchedules(db, scope)
+    return sendPage(reply, addresses, { total, body: await schedulesJson(parts, schedules) })
   })
-}
 
-const addChanges: AddMigrationRoutes = (app, parts, { path, options }) => {
-  const { rendering } = parts
-  const schedulePath = `${path}/schedules/:schedule_id`
+  app.get<ById>(one, options(routes['schedules/get']), async (request, reply) => {
+    const body = await fullScheduleJson(parts, await scheduleInPath(parts, request))
+    return sendJsonWithEtag(reply, body)
+  })
 
-  app.post<{ Body: wire.ScheduleRequest }>(
-    `${path}/schedules`,
-    options(docs['schedules/create'], config),
-    async (request, reply) => {
-      const { account } = requireViewer(request)
-      const given = scheduleInputOf(request.body)
-      const input = { ...given, options: { ...DEFAULT_OPTIONS, ...given.options } }
-      const scope = scopeOf(request)
-      const signal = await parts.startLimit.begin(request, reply)
-      const schedule = await audited(parts, actorOf(request), (record) =>
-        createSchedule({ ...parts, signal }, scope, account, input, (tx, id) =>
-          record(tx, 'schedule.create', aboutSchedule({ id, ...scope })),
-        ),
-      )
-      const body = scheduleJson(schedule, {}, rendering.addresses)
-      return sendJson(reply.code(201).header('location', body.url), body)
-    },
-  )
+  type Create = { Body: wire.ScheduleRequest }
+  app.post<Create>(list, options(routes['schedules/create']), async (request, reply) => {
+    const { account } = requireViewer(request)
+    const given = scheduleInputOf(request.body)
+    const input = { ...given, options: { ...DEFAULT_OPTIONS, ...given.options } }
+    const scope = scopeOf(request)
+    const signal = await startLimit.begin(request, reply)
+    const schedule = await audited(parts, actorOf(request), (record) =>
+      createSchedule({ ...parts, signal }, scope, account, input, (tx, id) =>
+        record(tx, 'schedule.create', aboutSchedule({ id, ...scope })),
+      ),
+    )
+    const body = scheduleJson(schedule, {}, addresses)
+    return sendJson(reply.code(201).header('location', body.url), body)
+  })
 
-  app.patch<ById & { Body: wire.ScheduleChange }>(
-    schedulePath,
-    options(docs['schedules/update'], config),
-    async (request, reply) => {
-      const { account } = requireViewer(request)
-      const signal = await parts.startLimit.begin(request, reply)
-      const scope = scopeOf(request)
-      const id = idOf(request)
-      const input = scheduleInputOf(request.body)
-      const about = aboutSchedule({ id, ...scope }, { fields: Object.keys(request.body) })
-      const changed = await audited(parts, actorOf(request), (record) =>
-        changeSchedule({ ...parts, signal }, scope, account, id, input, (tx) =>
-          record(tx, 'schedule.update', about),
-        ),
-      )
-      return sendJson(reply, await fullScheduleJson(parts, changed))
-    },
-  )
+  type Change = ById & { Body: wire.ScheduleChange }
+  app.patch<Change>(one, options(routes['schedules/update']), async (request, reply) => {
+    const { account } = requireViewer(request)
+    const signal = await startLimit.begin(request, reply)
+    const scope = scopeOf(request)
+    const id = idOf(request)
+    const input = scheduleInputOf(request.body)
+    const about = aboutSchedule({ id, ...scope }, { fields: Object.keys(request.body) })
+    const changed = await audited(parts, actorOf(request), (record) =>
+      changeSchedule({ ...parts, signal }, scope, account, id, input, (tx) =>
+        record(tx, 'schedule.update', about),
+      ),
+    )
+    return sendJson(reply, await fullScheduleJson(parts, changed))
+  })
 
-  app.delete<ById>(
-    schedulePath,
-    options(docs['schedules/delete'], config),
-    async (request, reply) => {
-      const scope = scopeOf(request)
-      const id = idOf(request)
-      await inAuditedTransaction(parts, actorOf(request), async (tx, record) => {
-        if (!(await deleteSchedule(tx, scope, id))) throw new NotFound()
-        await record(tx, 'schedule.delete', aboutSchedule({ id, ...scope }))
-      })
-      return reply.code(204).send()
-    },
-  )
-}
+  app.delete<ById>(one, options(routes['schedules/delete']), async (request, reply) => {
+    const scope = scopeOf(request)
+    const id = idOf(request)
+    await inAuditedTransaction(parts, actorOf(request), async (tx, record) => {
+      if (!(await deleteSchedule(tx, scope, id))) throw new NotFound()
+      await record(tx, 'schedule.delete', aboutSchedule({ id, ...scope }))
+    })
+    return reply.code(204).send()
+  })
 
-const addRuns: AddMigrationRoutes = (app, parts, { path, options }) => {
-  const { db, rendering } = parts
-  const runsPath = `${path}/schedules/:schedule_id/runs`
-
-  app.get<ById>(runsPath, options(docs['schedules/list-runs'], config), async (request, reply) => {
+  const runsOptions = options(routes['schedules/list-runs'])
+  app.get<ById>(`${one}/runs`, runsOptions, async (request, reply) => {
     const schedule = await scheduleInPath(parts, request)
     const runs = await listRuns(db, schedule, parsePaging(request.query))
     const total = await countRuns(db, schedule)
-    const body = runs.map(scheduleRunJson)
-    return sendPage(request, reply, rendering.addresses, { total, body })
+    return sendPage(reply, addresses, { total, body: runs.map(scheduleRunJson) })
   })
 
   app.delete<ById & { Params: { migration_id: string } }>(
-    `${path}/schedules/:schedule_id/protected-archives/:migration_id`,
-    options(docs['schedules/release-archive'], config),
+    `${one}/protected-archives/:migration_id`,
+    options(routes['schedules/release-archive']),
     async (request, reply) => {
       const schedule = await scheduleInPath(parts, request)
       const migration = requireId(request.params.migration_id)
@@ -207,9 +179,10 @@ const addRuns: AddMigrationRoutes = (app, parts, { path, options }) => {
     },
   )
 
-  app.post<ById>(runsPath, options(docs['schedules/run'], config), async (request, reply) => {
+  const runOptions = options(routes['schedules/run'])
+  app.post<ById>(`${one}/runs`, runOptions, async (request, reply) => {
     const schedule = await scheduleInPath(parts, request)
-    await parts.startLimit.begin(request, reply)
+    await startLimit.begin(request, reply)
     const run = await audited(parts, actorOf(request), (record) =>
       runNow(parts, schedule, {
         by: requireViewer(request).account,
@@ -253,21 +226,11 @@ async function scheduleInPath({ db }: ReadParts, request: FastifyRequest<ById>):
 
 const idOf = ({ params }: FastifyRequest<ById>): number => requireId(params.schedule_id)
 
-/** Converts the body of a request, which was validated by its schema. */
+/** Converts the body of a request, which was validated by its schema. Omitted fields stay omitted. */
 function scheduleInputOf(body: wire.ScheduleChange): ScheduleInput {
-  const { repositories, every, weekday, at, time_zone: timeZone, keep, paused: isPaused } = body
-  const { all: isForAll } = body
-  const name = nameOf(body)
-  return {
-    ...(name !== undefined && { name }),
-    ...(isForAll !== undefined && { isForAll }),
-    ...(repositories && { repositories }),
-    ...(every && { every }),
-    ...(weekday !== undefined && { weekday }),
-    ...(at !== undefined && { at }),
-    ...(timeZone !== undefined && { timeZone }),
-    ...(keep !== undefined && { keep }),
-    ...(isPaused !== undefined && { isPaused }),
-    options: optionsOf(body),
-  }
+  const { repositories, every, weekday, at, time_zone: timeZone, keep } = body
+  const { all: isForAll, paused: isPaused } = body
+  const input = { name: nameOf(body), isForAll, repositories, every, weekday, at, timeZone, keep }
+  const sent = Object.entries({ ...input, isPaused }).filter(([, value]) => value !== undefined)
+  return { ...Object.fromEntries(sent), options: optionsOf(body) }
 }

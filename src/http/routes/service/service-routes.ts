@@ -6,10 +6,9 @@ import type { Dependency } from '../../middleware/dependencies.ts'
 import { sendJsonWithEtag } from '../../middleware/json-response.ts'
 import type { ServerParts } from '../../server-parts.ts'
 
-const docs = openapi.operations('Service', {
+const routes = openapi.routes('Service', { security: [] })({
   'service/healthz': {
     summary: 'Check that the process is alive',
-    security: [],
     responses: {
       200: openapi.jsonResponse('The process is alive.', {
         schema: object({ status: literal('ok') }),
@@ -21,7 +20,6 @@ const docs = openapi.operations('Service', {
     summary: 'Check that the process is ready',
     description:
       'A process that cannot write to its data directory (the disk is full or read-only) is `degraded`: it still serves reads, downloads and deletions, but refuses to start migrations with 503.',
-    security: [],
     responses: {
       200: openapi.jsonResponse('The process is ready, or degraded.', {
         schema: object(
@@ -41,7 +39,6 @@ const docs = openapi.operations('Service', {
   },
   'meta/get': {
     summary: 'Get facts about the server',
-    security: [],
     responses: {
       200: openapi.jsonResponse('Facts about the server.', {
         schema: object(
@@ -58,8 +55,8 @@ const docs = openapi.operations('Service', {
     },
   },
   'meta/get-all-versions': {
+    config: { anonymous: true },
     summary: 'List the versions of the API',
-    security: openapi.OPTIONAL_TOKEN,
     responses: {
       200: openapi.jsonResponse('The versions, newest first.', {
         schema: arrayOf({ ...string, format: 'date' }),
@@ -76,8 +73,8 @@ const docs = openapi.operations('Service', {
  * can still download archives and delete them to free space.
  */
 export function addHealthRoutes(app: FastifyInstance, dependencies: readonly Dependency[]): void {
-  app.get('/healthz', { schema: docs['service/healthz'] }, async () => ({ status: 'ok' }))
-  app.get('/readyz', { schema: docs['service/readyz'] }, async (_request, reply) => {
+  app.get('/healthz', routes['service/healthz'], async () => ({ status: 'ok' }))
+  app.get('/readyz', routes['service/readyz'], async (_request, reply) => {
     const available = await Promise.all(dependencies.map(({ isAvailable }) => isAvailable()))
     const missing = dependencies.filter((_, index) => !available[index])
     if (missing.length === 0) return { status: 'ok' }
@@ -97,25 +94,23 @@ export function addMetaRoutes(
     verifiable_password_authentication: false,
     ...(installedVersion !== undefined && { installed_version: installedVersion }),
   }
-  for (const [path, schema] of Object.entries({
-    '/meta': docs['meta/get'],
+  for (const [path, options] of Object.entries({
+    '/meta': routes['meta/get'],
     '/api/v3/meta': {},
   })) {
-    app.get(path, { schema }, async (request, reply) => {
+    app.get(path, options, async (_request, reply) => {
       reply.headers({
         'access-control-allow-origin': '*',
         'cache-control': 'no-cache',
         'x-content-type-options': 'nosniff',
       })
-      return sendJsonWithEtag(request, reply, body)
+      return sendJsonWithEtag(reply, body)
     })
   }
 }
 
 export function addVersionsRoute(app: FastifyInstance): void {
-  app.get(
-    '/versions',
-    { config: { anonymous: true }, schema: docs['meta/get-all-versions'] },
-    async (request, reply) => sendJsonWithEtag(request, reply, API_VERSIONS),
+  app.get('/versions', routes['meta/get-all-versions'], async (_request, reply) =>
+    sendJsonWithEtag(reply, API_VERSIONS),
   )
 }

@@ -1,28 +1,17 @@
 import type { FastifyRequest } from 'fastify'
 import { audited } from '../../../accounts/audit-log.ts'
-import {
-  type FullDelivery,
-  findDelivery,
-  listDeliveries,
-} from '../../../webhooks/delivery-store.ts'
+import { findDelivery, listDeliveries } from '../../../webhooks/delivery-store.ts'
 import { redeliver } from '../../../webhooks/manage-webhooks.ts'
 import type { Webhook } from '../../../webhooks/webhook.ts'
 import { string } from '../../../wire/schema.ts'
 import * as openapi from '../../description/operation.ts'
 import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, setNextLink } from '../../middleware/pagination.ts'
-import { parseId, requireFound, requireId } from '../../middleware/path-parameters.ts'
-import { actorOf } from '../../middleware/request-log.ts'
+import { actorOf, parseId, requireFound, requireId } from '../../middleware/request.ts'
 import { deliveryJson, fullDeliveryJson } from './webhook-json.ts'
-import {
-  type AddWebhookRoutes,
-  aboutWebhook,
-  type ByHook,
-  type WebhookParts,
-  webhookInPath,
-} from './webhook-paths.ts'
+import { type AddWebhookRoutes, aboutWebhook, type ByHook, webhookInPath } from './webhook-paths.ts'
 
-const docs = openapi.operations('Webhooks', {
+const routes = openapi.routes('Webhooks', { config: { resource: 'Hook' } })({
   'users/list-webhook-deliveries': {
     summary: 'List the deliveries of a webhook',
     description:
@@ -60,54 +49,36 @@ const docs = openapi.operations('Webhooks', {
 
 export const addDeliveryRoutes: AddWebhookRoutes = (app, parts, { path, options }) => {
   const { db, rendering } = parts
-  const listPath = `${path}/:hook_id/deliveries`
-  const deliveryPath = `${listPath}/:delivery_id`
+  const list = `${path}/:hook_id/deliveries`
+  const one = `${list}/:delivery_id`
+  const deliveryInPath = async ({ params }: FastifyRequest<ByHook>, webhook: Webhook) =>
+    requireFound(await findDelivery(db, webhook, requireId(params.delivery_id)))
 
-  app.get<ByHook>(
-    listPath,
-    options(docs['users/list-webhook-deliveries']),
-    async (request, reply) => {
-      const webhook = await webhookInPath(parts, request)
-      const { limit } = parsePaging(request.query)
-      const from = parseId(request.query.cursor)
-      const listed = await listDeliveries(db, webhook, { from, limit: limit + 1 })
-      const next = listed[limit]
-      if (next) setNextLink(request, reply, rendering.addresses, next.id)
-      const body = listed.slice(0, limit).map(deliveryJson)
-      return sendJsonWithEtag(request, reply, body, { extraEtagParts: [next?.id ?? 0] })
-    },
-  )
+  const listOptions = options(routes['users/list-webhook-deliveries'])
+  app.get<ByHook>(list, listOptions, async (request, reply) => {
+    const webhook = await webhookInPath(parts, request)
+    const { limit } = parsePaging(request.query)
+    const from = parseId(request.query.cursor)
+    const listed = await listDeliveries(db, webhook, { from, limit: limit + 1 })
+    const next = listed[limit]
+    if (next) setNextLink(reply, rendering.addresses, next.id)
+    const body = listed.slice(0, limit).map(deliveryJson)
+    return sendJsonWithEtag(reply, body, { extraEtagParts: [next?.id ?? 0] })
+  })
 
-  app.get<ByHook>(
-    deliveryPath,
-    options(docs['users/get-webhook-delivery']),
-    async (request, reply) => {
-      const webhook = await webhookInPath(parts, request)
-      const body = fullDeliveryJson(await deliveryInPath(parts, request, webhook))
-      return sendJsonWithEtag(request, reply, body)
-    },
-  )
+  app.get<ByHook>(one, options(routes['users/get-webhook-delivery']), async (request, reply) => {
+    const webhook = await webhookInPath(parts, request)
+    return sendJsonWithEtag(reply, fullDeliveryJson(await deliveryInPath(request, webhook)))
+  })
 
-  const attemptsPath = `${deliveryPath}/attempts`
-  app.post<ByHook>(
-    attemptsPath,
-    options(docs['users/redeliver-webhook-delivery']),
-    async (request, reply) => {
-      const webhook = await webhookInPath(parts, request)
-      const { id, eventId, guid } = await deliveryInPath(parts, request, webhook)
-      const about = aboutWebhook(webhook, { delivery: id, guid })
-      await audited(parts, actorOf(request), (record) =>
-        redeliver(parts, webhook, eventId, (tx) => record(tx, 'webhook.redeliver', about)),
-      )
-      return sendJson(reply.code(202), {})
-    },
-  )
-}
-
-async function deliveryInPath(
-  { db }: WebhookParts,
-  request: FastifyRequest<ByHook>,
-  webhook: Webhook,
-): Promise<FullDelivery> {
-  return requireFound(await findDelivery(db, webhook, requireId(request.params.delivery_id)))
+  const redeliverOptions = options(routes['users/redeliver-webhook-delivery'])
+  app.post<ByHook>(`${one}/attempts`, redeliverOptions, async (request, reply) => {
+    const webhook = await webhookInPath(parts, request)
+    const { id, eventId, guid } = await deliveryInPath(request, webhook)
+    const about = aboutWebhook(webhook, { delivery: id, guid })
+    await audited(parts, actorOf(request), (record) =>
+      redeliver(parts, webhook, eventId, (tx) => record(tx, 'webhook.redeliver', about)),
+    )
+    return sendJson(reply.code(202), {})
+  })
 }

@@ -25,11 +25,10 @@ import {
   webhookRequestSchema,
 } from '../../../wire/webhook.ts'
 import * as openapi from '../../description/operation.ts'
-import { requireViewer } from '../../middleware/authenticate.ts'
 import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { sendPageOf } from '../../middleware/pagination.ts'
-import { actorOf } from '../../middleware/request-log.ts'
-import { scopeOf, type WithQuery } from '../migrations/migration-paths.ts'
+import { actorOf, requireViewer } from '../../middleware/request.ts'
+import { scopeOf } from '../migrations/migration-paths.ts'
 import { addDeliveryRoutes } from './webhook-deliveries.ts'
 import { HIDDEN, webhookConfigJson, webhookJson } from './webhook-json.ts'
 import {
@@ -40,14 +39,7 @@ import {
   webhookInPath,
 } from './webhook-paths.ts'
 
-export const addWebhookRoutes: AddWebhookRoutes = (app, parts, webhooksPath) => {
-  addListAndCreate(app, parts, webhooksPath)
-  addReadAndChange(app, parts, webhooksPath)
-  addConfig(app, parts, webhooksPath)
-  addDeliveryRoutes(app, parts, webhooksPath)
-}
-
-const docs = openapi.operations('Webhooks', {
+const routes = openapi.routes('Webhooks', { config: { resource: 'Hook' } })({
   'users/list-webhooks': {
     summary: 'List webhooks',
     parameters: openapi.PAGE_PARAMETERS,
@@ -95,49 +87,40 @@ const docs = openapi.operations('Webhooks', {
   },
 })
 
-const addListAndCreate: AddWebhookRoutes = (app, parts, { path, options }) => {
-  const { db, rendering } = parts
-  const { addresses } = rendering
-  app.get<WithQuery>(path, options(docs['users/list-webhooks']), async (request, reply) => {
-    const all = await listWebhooks(db, scopeOf(request))
-    return sendPageOf(request, reply, addresses, all, (each) => webhookJson(each, addresses))
-  })
-
-  app.post<{ Body: wire.WebhookRequest }>(
-    path,
-    options(docs['users/create-webhook']),
-    async (request, reply) => {
-      const settings = settingsFrom(request.body, undefined, parts.isWebhookAllowed)
-      const added = await audited(parts, actorOf(request), (record) =>
-        addWebhook(parts, scopeOf(request), settings, pingOf(request), (tx, webhook) =>
-          record(tx, 'webhook.create', aboutWebhook(webhook)),
-        ),
-      )
-      if (!added) throw tooManyWebhooks()
-      const body = webhookJson(added, addresses)
-      return sendJson(reply.code(201).header('location', body.url), body)
-    },
-  )
-}
-
-const addReadAndChange: AddWebhookRoutes = (app, parts, { path, options }) => {
+export const addWebhookRoutes: AddWebhookRoutes = (app, parts, webhooksPath) => {
+  const { path, options } = webhooksPath
   const { addresses } = parts.rendering
-  const hookPath = `${path}/:hook_id`
-  app.get<ByHook>(hookPath, options(docs['users/get-webhook']), async (request, reply) => {
-    const webhook = await webhookInPath(parts, request)
-    return sendJsonWithEtag(request, reply, webhookJson(webhook, addresses))
+  const one = `${path}/:hook_id`
+
+  app.get(path, options(routes['users/list-webhooks']), async (request, reply) => {
+    const all = await listWebhooks(parts.db, scopeOf(request))
+    return sendPageOf(reply, addresses, all, (each) => webhookJson(each, addresses))
   })
 
-  app.patch<ByHook & { Body: wire.WebhookChange }>(
-    hookPath,
-    options(docs['users/update-webhook']),
-    async (request, reply) => {
-      const changed = await changeWebhook(parts, request, request.body)
-      return sendJson(reply, webhookJson(changed, addresses))
-    },
+  type Create = { Body: wire.WebhookRequest }
+  app.post<Create>(path, options(routes['users/create-webhook']), async (request, reply) => {
+    const settings = settingsFrom(request.body, undefined, parts.isWebhookAllowed)
+    const added = await audited(parts, actorOf(request), (record) =>
+      addWebhook(parts, scopeOf(request), settings, pingOf(request), (tx, webhook) =>
+        record(tx, 'webhook.create', aboutWebhook(webhook)),
+      ),
+    )
+    if (!added) throw tooManyWebhooks()
+    const body = webhookJson(added, addresses)
+    return sendJson(reply.code(201).header('location', body.url), body)
+  })
+
+  app.get<ByHook>(one, options(routes['users/get-webhook']), async (request, reply) =>
+    sendJsonWithEtag(reply, webhookJson(await webhookInPath(parts, request), addresses)),
   )
 
-  app.delete<ByHook>(hookPath, options(docs['users/delete-webhook']), async (request, reply) => {
+  type Change = ByHook & { Body: wire.WebhookChange }
+  app.patch<Change>(one, options(routes['users/update-webhook']), async (request, reply) => {
+    const changed = await changeWebhook(parts, request, request.body)
+    return sendJson(reply, webhookJson(changed, addresses))
+  })
+
+  app.delete<ByHook>(one, options(routes['users/delete-webhook']), async (request, reply) => {
     const webhook = await webhookInPath(parts, request)
     await audited(parts, actorOf(request), (record) =>
       removeWebhook(parts, webhook, (tx) => record(tx, 'webhook.delete', aboutWebhook(webhook))),
@@ -146,8 +129,8 @@ const addReadAndChange: AddWebhookRoutes = (app, parts, { path, options }) => {
   })
 
   app.post<ByHook>(
-    `${hookPath}/pings`,
-    options(docs['users/ping-webhook']),
+    `${one}/pings`,
+    options(routes['users/ping-webhook']),
     async (request, reply) => {
       const webhook = await webhookInPath(parts, request)
       await audited(parts, actorOf(request), (record) =>
@@ -158,22 +141,20 @@ const addReadAndChange: AddWebhookRoutes = (app, parts, { path, options }) => {
       return reply.code(204).send()
     },
   )
-}
 
-const addConfig: AddWebhookRoutes = (app, parts, { path, options }) => {
-  const configPath = `${path}/:hook_id/config`
-  app.get<ByHook>(configPath, options(docs['users/get-webhook-config']), async (request, reply) =>
-    sendJsonWithEtag(request, reply, webhookConfigJson(await webhookInPath(parts, request))),
+  const getConfigOptions = options(routes['users/get-webhook-config'])
+  app.get<ByHook>(`${one}/config`, getConfigOptions, async (request, reply) =>
+    sendJsonWithEtag(reply, webhookConfigJson(await webhookInPath(parts, request))),
   )
 
-  app.patch<ByHook & { Body: wire.WebhookConfigChange }>(
-    configPath,
-    options(docs['users/update-webhook-config']),
-    async (request, reply) => {
-      const changed = await changeWebhook(parts, request, { config: request.body })
-      return sendJson(reply, webhookConfigJson(changed))
-    },
-  )
+  type ChangeConfig = ByHook & { Body: wire.WebhookConfigChange }
+  const changeConfigOptions = options(routes['users/update-webhook-config'])
+  app.patch<ChangeConfig>(`${one}/config`, changeConfigOptions, async (request, reply) => {
+    const changed = await changeWebhook(parts, request, { config: request.body })
+    return sendJson(reply, webhookConfigJson(changed))
+  })
+
+  addDeliveryRoutes(app, parts, webhooksPath)
 }
 
 async function changeWebhook(

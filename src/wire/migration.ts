@@ -75,7 +75,7 @@ export const startFlagSchemas = flagSchemas({ default: false })
 /** No control characters, no line separators, and nothing that changes the direction of text. */
 const PRINTABLE = '^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028-\\u202e\\u2066-\\u2069]*$'
 
-export const nameSchema = {
+export const migrationName = {
   ...s.stringOrNull,
   maxLength: 100,
   pattern: PRINTABLE,
@@ -96,7 +96,7 @@ export const startRequestSchema = s.request(
       description:
         '`repositories` omits the repositories from the response. Other values are ignored.',
     },
-    name: nameSchema,
+    name: migrationName,
     ...startFlagSchemas,
   },
   {
@@ -105,7 +105,7 @@ export const startRequestSchema = s.request(
   },
 )
 
-export const repositoryCountsSchema = s.object({
+export const repositoryCounts = s.object({
   ...s.each(['total', 'skipped', 'failed', 'remaining'], s.count),
   exported: s.count.describe('Number of exported repositories, including reused ones.'),
   reused: s.count.describe(
@@ -127,7 +127,7 @@ export const summarySchema = s.described(
     ...s.each(['org_metadata_only', 'allow_partial'], s.boolean),
     created_at: s.dateTime,
     ...s.each(['started_at', 'ended_at'], s.dateTimeOrNull),
-    repositories: repositoryCountsSchema,
+    repositories: repositoryCounts,
     bytes_done: s.count.describe('Total size of the exported repositories.'),
     archive: {
       ...s.nullable(

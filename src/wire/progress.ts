@@ -123,7 +123,7 @@ export const reportSchema = s.described('The result of a migration.', {
   ...progressSchema.properties,
 })
 
-export const forecastRepositorySchema = s.object({
+export const forecastRepository = s.object({
   full_name: s.string,
   ...s.each(['bytes', 'lfs_bytes'], s.count),
   reused: s.boolean.describe('Unchanged since an earlier export, which will be reused.'),
@@ -142,7 +142,7 @@ export const quotaSchema = s.described(
 )
 
 export const forecastSchema = s.described('An estimate of a migration.', {
-  repositories: s.arrayOf(forecastRepositorySchema),
+  repositories: s.arrayOf(forecastRepository),
   bytes_to_write: s.count,
   free_bytes: s.countOrNull.describe(
     'Free disk space for archives; null if unknown, or if a bucket is used.',
@@ -152,7 +152,7 @@ export const forecastSchema = s.described('An estimate of a migration.', {
   warnings: archiveWarnings,
 })
 
-export const brokenRepositorySchema = s.object({
+export const brokenRepository = s.object({
   full_name: s.string,
   reason: s.string,
   gone: s.boolean.describe(
@@ -166,7 +166,7 @@ export const brokenRepositorySchema = s.object({
 
 export const retryForecastSchema = s.described('A forecast of the retry of a migration.', {
   broken: {
-    ...s.arrayOf(brokenRepositorySchema),
+    ...s.arrayOf(brokenRepository),
     description: 'The repositories that could not be exported, and those that no longer exist.',
   },
   unchanged: s.boolean.describe(

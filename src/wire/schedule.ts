@@ -1,5 +1,5 @@
 import {
-  nameSchema,
+  migrationName,
   shownStates,
   startFlagSchemas,
   startFlagsWithoutDefaults,
@@ -51,7 +51,7 @@ const requestFields = {
     description: `${startRequestSchema.properties.repositories.description} Required unless \`all\` is true.`,
   },
   all: { ...all, default: false },
-  name: nameSchema,
+  name: migrationName,
   ...startFlagSchemas,
   ...timing,
   keep: { ...timing.keep, default: 4 },
@@ -75,7 +75,7 @@ export const scheduleRequestSchema = s.request(requestFields, {
 /** Omitted fields do not change, so no field has a default. */
 export const scheduleChangeSchema = s.request(
   {
-    ...{ repositories: startRequestSchema.properties.repositories, all, name: nameSchema },
+    ...{ repositories: startRequestSchema.properties.repositories, all, name: migrationName },
     ...{ ...startFlagsWithoutDefaults, ...timing, paused },
   },
   { examples: [{ at: '04:00', paused: false }] },

@@ -1,51 +1,53 @@
-import { type LockWithMigration, repositoryCountsSchema, shownStates } from './migration.ts'
+import { type LockWithMigration, repositoryCounts, shownStates } from './migration.ts'
 import * as s from './schema.ts'
+
+/** The URLs of GitHub's API, relative to its base URL. */
+export const ROOT_PATHS = {
+  current_user_url: '/user',
+  current_user_authorizations_html_url: '/settings/connections/applications{/client_id}',
+  authorizations_url: '/authorizations',
+  code_search_url: '/search/code?q={query}{&page,per_page,sort,order}',
+  commit_search_url: '/search/commits?q={query}{&page,per_page,sort,order}',
+  emails_url: '/user/emails',
+  emojis_url: '/emojis',
+  events_url: '/events',
+  feeds_url: '/feeds',
+  followers_url: '/user/followers',
+  following_url: '/user/following{/target}',
+  gists_url: '/gists{/gist_id}',
+  issue_search_url: '/search/issues?q={query}{&page,per_page,sort,order}',
+  issues_url: '/issues',
+  keys_url: '/user/keys',
+  label_search_url: '/search/labels?q={query}&repository_id={repository_id}{&page,per_page}',
+  notifications_url: '/notifications',
+  organization_url: '/orgs/{org}',
+  organization_repositories_url: '/orgs/{org}/repos{?type,page,per_page,sort}',
+  organization_teams_url: '/orgs/{org}/teams',
+  public_gists_url: '/gists/public',
+  rate_limit_url: '/rate_limit',
+  repository_url: '/repos/{owner}/{repo}',
+  repository_search_url: '/search/repositories?q={query}{&page,per_page,sort,order}',
+  current_user_repositories_url: '/user/repos{?q,type,page,per_page,sort}',
+  starred_url: '/user/starred{/owner}{/repo}',
+  starred_gists_url: '/gists/starred',
+  topic_search_url: '/search/topics?q={query}{&page,per_page}',
+  user_url: '/users/{user}',
+  user_organizations_url: '/user/orgs',
+  user_repositories_url: '/users/{user}/repos{?type,page,per_page,sort}',
+  user_search_url: '/search/users?q={query}{&page,per_page,sort,order}',
+}
+
+const rootUrls = Object.fromEntries(
+  Object.entries(ROOT_PATHS).map(([name, path]) => [
+    name,
+    path.includes('{') ? s.uriTemplate : s.uri,
+  ]),
+) as Record<keyof typeof ROOT_PATHS, typeof s.uri>
 
 export const rootSchema = s.described(
   "The URLs of GitHub's API. This server does not serve all of them.",
   {
-    ...s.each(
-      [
-        'current_user_url',
-        'authorizations_url',
-        'emails_url',
-        'emojis_url',
-        'events_url',
-        'feeds_url',
-        'followers_url',
-        'issues_url',
-        'keys_url',
-        'notifications_url',
-        'public_gists_url',
-        'rate_limit_url',
-        'starred_gists_url',
-        'user_organizations_url',
-      ],
-      s.uri,
-    ),
-    ...s.each(
-      [
-        'current_user_authorizations_html_url',
-        'code_search_url',
-        'commit_search_url',
-        'following_url',
-        'gists_url',
-        'issue_search_url',
-        'label_search_url',
-        'organization_url',
-        'organization_repositories_url',
-        'organization_teams_url',
-        'repository_url',
-        'repository_search_url',
-        'current_user_repositories_url',
-        'starred_url',
-        'topic_search_url',
-        'user_url',
-        'user_repositories_url',
-        'user_search_url',
-      ],
-      s.uriTemplate,
-    ),
+    ...rootUrls,
     ...s.each(['user_migrations_url', 'user_migration_url'], {
       ...s.uriTemplate,
       description: s.EXTENSION,
@@ -79,7 +81,7 @@ const running = s.object({
   state: s.enumOf(shownStates),
   created_at: s.dateTime,
   started_at: s.dateTimeOrNull,
-  repositories: repositoryCountsSchema,
+  repositories: repositoryCounts,
   bytes_done: s.count,
 })
 
@@ -128,7 +130,7 @@ const failure = s.object({
   },
   ended_at: s.dateTimeOrNull,
   reason: s.stringOrNull,
-  counts: repositoryCountsSchema,
+  counts: repositoryCounts,
   repositories: {
     ...s.arrayOf(s.object({ full_name: s.string, reason: s.string })),
     description: 'The first repositories that could not be exported.',

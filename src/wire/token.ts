@@ -1,4 +1,4 @@
-import { nameSchema } from './migration.ts'
+import { migrationName } from './migration.ts'
 import * as s from './schema.ts'
 
 export const MAX_TOKEN_DAYS = 365
@@ -28,7 +28,7 @@ export const tokenRequestSchema = s.request(
     name: {
       ...s.string,
       maxLength: 100,
-      pattern: nameSchema.pattern.replace('^', '^(?=.*\\S)'),
+      pattern: migrationName.pattern.replace('^', '^(?=.*\\S)'),
       description: 'What the token is for, without control characters.',
     },
     expires_in_days: {

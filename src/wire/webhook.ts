@@ -153,10 +153,7 @@ export const fullWebhookDeliverySchema = s.described(
   {
     ...deliveryFields,
     url: s.string,
-    request: s.object({
-      headers,
-      payload: anyObject,
-    }),
+    request: s.object({ headers, payload: anyObject }),
     response: s.object({
       headers: s.nullable(headers),
       payload: s.stringOrNull.describe('The first 4096 bytes of the response body.'),

@@ -175,7 +175,7 @@ function operationObject(route: DescribedRoute, { rendering, mediaType }: Descri
 
 /** Returns a reference to the schema of a body if it is one of the components, otherwise the schema itself. */
 function bodySchema(body: Schema): Schema {
-  const known = Object.entries<Schema>(schemas).find(([, schema]) => schema === body)
+  const known = Object.entries(schemas).find(([, schema]) => schema === body)
   return known ? ref(known[0]) : body
 }
 

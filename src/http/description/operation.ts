@@ -1,10 +1,9 @@
 import type { FastifyContextConfig } from 'fastify'
 import { arrayOf, enumOf, integer, ref, type Schema, string } from '../../wire/schema.ts'
-import type { headers, schemas } from './components.ts'
+import type { headers, SchemaName } from './components.ts'
 import type { ExampleName } from './examples.ts'
 
 export type HeaderName = keyof typeof headers
-export type SchemaName = keyof typeof schemas
 type Reference = { $ref: string }
 
 export interface DescribedResponse {
@@ -223,10 +222,7 @@ export const errorResponses = {
   ),
   invalid: jsonResponse(
     'The request is valid JSON, but cannot be fulfilled. Nothing was changed.',
-    {
-      schema: schemaRef('validation-error'),
-      example: 'invalid',
-    },
+    { schema: schemaRef('validation-error'), example: 'invalid' },
   ),
   'invalid-query': jsonResponse(
     'A parameter has an invalid value, or two parameters cannot be combined.',

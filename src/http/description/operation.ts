@@ -185,44 +185,50 @@ export const PAGE_PARAMETERS = [parameter('per-page'), parameter('page')]
 const error = (description: string, example: ExampleName, ...headers: HeaderName[]) =>
   jsonResponse(description, { schema: schemaRef('error'), example, headers })
 
+const ERRORS = {
+  'bad-request': 'The body is not a JSON object, or the version of the API is unknown.',
+  unauthenticated: 'The token is missing or not valid.',
+  'request-timeout': 'The rest of the request did not arrive.',
+  'archive-damaged': 'Stored data of the archive is damaged. Start a new migration.',
+  'not-found':
+    'The resource does not exist, or the caller may not see it. The response does not reveal which.',
+  'too-large': 'The body is larger than 1 MiB.',
+  'not-acceptable': 'The `accept` header does not accept JSON, or lacks the required preview.',
+  'server-error': 'Server error. The log of the server has the details, by request ID.',
+}
+const ERRORS_WITH_RETRY_AFTER = {
+  forbidden:
+    'The rate limit is exceeded (with `retry-after`), too many invalid tokens came from this address, or the `user-agent` header is missing.',
+  'too-many-requests':
+    'This account has too many concurrent requests of one kind: downloads and event streams, responses with more than 1,000 repositories, starts and forecasts, or requests whose body is still being sent.',
+  unavailable:
+    'The server is overloaded, or one of its dependencies is unavailable. Try again later.',
+}
+
+/** Describes the errors, each with the example of the same name. */
+function describeErrors<Name extends ExampleName>(
+  texts: Record<Name, string>,
+  ...headers: HeaderName[]
+) {
+  const entries = Object.entries(texts) as [Name, string][]
+  const described = entries.map(([name, text]) => [name, error(text, name, ...headers)])
+  return Object.fromEntries(described) as Record<Name, DescribedResponse>
+}
+
 /** Error responses of the operations of the API. */
 export const errorResponses = {
   'not-modified': {
     description: 'Not modified. Does not count against the rate limit.',
     ...withHeaders('etag', 'link'),
   },
-  'bad-request': error(
-    'The body is not a JSON object, or the version of the API is unknown.',
-    'bad-request',
-  ),
-  unauthenticated: error('The token is missing or not valid.', 'unauthenticated'),
-  forbidden: error(
-    'The rate limit is exceeded (with `retry-after`), too many invalid tokens came from this address, or the `user-agent` header is missing.',
-    'forbidden',
-    'retry-after',
-  ),
-  'request-timeout': error('The rest of the request did not arrive.', 'request-timeout'),
-  'too-many-requests': error(
-    'This account has too many concurrent requests of one kind: downloads and event streams, responses with more than 1,000 repositories, starts and forecasts, or requests whose body is still being sent.',
-    'too-many-requests',
-    'retry-after',
-  ),
-  'archive-damaged': error(
-    'Stored data of the archive is damaged. Start a new migration.',
-    'archive-damaged',
-  ),
-  'not-found': error(
-    'The resource does not exist, or the caller may not see it. The response does not reveal which.',
-    'not-found',
-  ),
-  'too-large': error('The body is larger than 1 MiB.', 'too-large'),
-  'not-acceptable': error(
-    'The `accept` header does not accept JSON, or lacks the required preview.',
-    'not-acceptable',
-  ),
+  ...describeErrors(ERRORS),
+  ...describeErrors(ERRORS_WITH_RETRY_AFTER, 'retry-after'),
   invalid: jsonResponse(
     'The request is valid JSON, but cannot be fulfilled. Nothing was changed.',
-    { schema: schemaRef('validation-error'), example: 'invalid' },
+    {
+      schema: schemaRef('validation-error'),
+      example: 'invalid',
+    },
   ),
   'invalid-query': jsonResponse(
     'A parameter has an invalid value, or two parameters cannot be combined.',
@@ -231,16 +237,7 @@ export const errorResponses = {
       example: 'invalid-query',
     },
   ),
-  unavailable: error(
-    'The server is overloaded, or one of its dependencies is unavailable. Try again later.',
-    'unavailable',
-    'retry-after',
-  ),
-  'server-error': error(
-    'Server error. The log of the server has the details, by request ID.',
-    'server-error',
-  ),
-} satisfies Record<string, DescribedResponse>
+}
 
 /** Error responses of a signed link, which needs no token. */
 export const linkErrorResponses = {

@@ -138,7 +138,12 @@ export function addArchiveDownloadRoute(app: FastifyInstance, parts: DownloadPar
       const name = archiveName({ ...archive, createdAt: new Date(archive.createdAt) })
 
       const range = requestedRange(request.headers, plan)
-      const begin = () => setArchiveHeaders(reply, name, plan, range)
+      const begin = () =>
+        setRangeHeaders(reply, plan, range).headers({
+          'content-type': ARCHIVE_TYPE,
+          'content-disposition': `attachment; filename=${name}`,
+          'cache-control': 'private, no-store',
+        })
       if (range === null) return begin().send()
       // Without a stream, Fastify would replace the content-length by 0.
       if (request.method === 'HEAD') return begin().send(Readable.from([]))
@@ -238,17 +243,4 @@ async function recordDamage({ db, log, now }: DownloadParts, { key }: SegmentDam
     log.error({ err, segment: key }, 'could not record that stored data is damaged')
     return false
   }
-}
-
-function setArchiveHeaders(
-  reply: FastifyReply,
-  name: string,
-  plan: ArchivePlan,
-  range: ByteRange | null | undefined,
-): FastifyReply {
-  return setRangeHeaders(reply, plan, range).headers({
-    'content-type': ARCHIVE_TYPE,
-    'content-disposition': `attachment; filename=${name}`,
-    'cache-control': 'private, no-store',
-  })
 }

@@ -18,62 +18,49 @@ import {
   tokenResponse,
   userResponse,
 } from './responses.ts'
-import { SchedulesApi } from './schedules-api.ts'
-import type { RequestOptions, Send, Server } from './send-request.ts'
-import { WebhooksApi } from './webhooks-api.ts'
+import { schedulesApi } from './schedules-api.ts'
+import type { RequestOptions } from './send-request.ts'
+import { webhooksApi } from './webhooks-api.ts'
 
 const CHECK_ADDRESS = 'check --url (for GitHub Enterprise Server: https://HOST/api/v3)'
 
 /** The operations of a server of this API. Servers other than Godwit respond with 404 to those that only Godwit has. */
-export class MigrationsApi {
-  readonly server: Server
+export class MigrationsApi extends ApiCalls {
   /** Only Godwit servers have schedules. */
-  readonly schedules: SchedulesApi
-  readonly webhooks: WebhooksApi
-  readonly #calls: ApiCalls
-
-  constructor(server: Server, options: RequestOptions) {
-    this.server = server
-    this.#calls = new ApiCalls(server, options)
-    this.schedules = new SchedulesApi(this.#calls)
-    this.webhooks = new WebhooksApi(this.#calls)
-  }
-
-  get send(): Send {
-    return this.#calls.send
-  }
+  readonly schedules = schedulesApi(this)
+  readonly webhooks = webhooksApi(this)
 
   /** Returns the account of the token. */
   user() {
     const missing = `${this.server.url} has no API at this address: ${CHECK_ADDRESS}`
-    return this.#calls.call('GET', { path: '/user', missing }, userResponse)
+    return this.call('GET', { path: '/user', missing }, userResponse)
   }
 
   start(body: StartRequest) {
     const resource = { ...this.#migrations(), repositories: body.repositories }
-    return this.#calls.call('POST', resource, statusResponse, body)
+    return this.call('POST', resource, statusResponse, body)
   }
 
   /** Only Godwit servers have it. */
   preflight(body: StartRequest) {
     const resource = {
-      path: `${this.#calls.paths.migrations}/preflight`,
+      path: `${this.paths.migrations}/preflight`,
       missing: `${this.server.url} has no preflight: only Godwit servers have it`,
       repositories: body.repositories,
     }
-    return this.#calls.call('POST', resource, forecastResponse, body)
+    return this.call('POST', resource, forecastResponse, body)
   }
 
   list() {
-    return this.#calls.listAll(this.#migrations(), migrationResponse)
+    return this.listAll(this.#migrations(), migrationResponse)
   }
 
   show(id: number) {
-    return this.#calls.call('GET', this.#migration(id), migrationResponse)
+    return this.call('GET', this.#migration(id), migrationResponse)
   }
 
   repositories(id: number) {
-    return this.#calls.listAll(this.#migration(id, '/repositories'), repositoryResponse)
+    return this.listAll(this.#migration(id, '/repositories'), repositoryResponse)
   }
 
   /** Lists the repositories of the caller or the organization. */
@@ -81,10 +68,7 @@ export class MigrationsApi {
     const { org, url } = this.server
     const whose = org === undefined ? 'your repositories' : `repositories of ${org}`
     const missing = `${url} does not list ${whose}: give their names instead of --all`
-    return this.#calls.listAll(
-      { path: this.#calls.paths.repositories, missing },
-      repositoryResponse,
-    )
+    return this.listAll({ path: this.paths.repositories, missing }, repositoryResponse)
   }
 
   /** Returns undefined if the server does not list repositories. */
@@ -95,13 +79,14 @@ export class MigrationsApi {
   /** Returns the migration without its repositories, or undefined if it still has this ETag. */
   async status(id: number, etag?: string) {
     const headers = etag === undefined ? {} : { 'if-none-match': etag }
-    const response = await this.#calls
-      .request('GET', this.#migration(id), { exclude: ['repositories'], headers })
-      .catch((error: unknown) => {
-        if (!(error instanceof RequestRejected) || error.status !== 304) throw error
-      })
+    const response = await this.request('GET', this.#migration(id), {
+      exclude: ['repositories'],
+      headers,
+    }).catch((error: unknown) => {
+      if (!(error instanceof RequestRejected) || error.status !== 304) throw error
+    })
     if (!response) return undefined
-    const migration = this.#calls.validate(response.data, statusResponse)
+    const migration = this.validate(response.data, statusResponse)
     return { migration, etag: response.headers.etag }
   }
 
@@ -112,7 +97,7 @@ export class MigrationsApi {
   async unlock(id: number, name: string): Promise<void> {
     const missing = `${name} is not locked by migration ${id}`
     const resource = { ...this.#migration(id, '/repos/{repo_name}/lock'), missing }
-    await this.#calls.request('DELETE', resource, { repo_name: name })
+    await this.request('DELETE', resource, { repo_name: name })
   }
 
   /** Returns the same file name as the `content-disposition` header of a Godwit server. */
@@ -145,7 +130,7 @@ export class MigrationsApi {
   async events(id: number, after: string, options: RequestOptions): Promise<Response | undefined> {
     const { url, userAgent } = this.server
     const headers = { accept: 'text/event-stream', 'user-agent': userAgent }
-    const response = await this.send(`${url}${this.#calls.paths.migrations}/${id}/progress`, {
+    const response = await this.send(`${url}${this.paths.migrations}/${id}/progress`, {
       headers: { ...headers, ...(after && { 'last-event-id': after }) },
       ...options,
     })
@@ -161,44 +146,44 @@ export class MigrationsApi {
 
   /** Only Godwit servers have this operation and all that follow. */
   cancel(id: number) {
-    return this.#calls.call('POST', this.#godwitOnly(id, '/cancel', 'cancelling'), statusResponse)
+    return this.call('POST', this.#godwitOnly(id, '/cancel', 'cancelling'), statusResponse)
   }
 
   retry(id: number, body: RetryRequest = {}) {
-    return this.#calls.call('POST', this.#godwitOnly(id, '/retry', 'retries'), statusResponse, body)
+    return this.call('POST', this.#godwitOnly(id, '/retry', 'retries'), statusResponse, body)
   }
 
   /** Returns undefined if the server has no retry forecasts. */
   retryForecast(id: number) {
     const resource = this.#godwitOnly(id, '/retry', 'retries')
-    return ifServerHas(this.#calls.call('GET', resource, retryForecastResponse))
+    return ifServerHas(this.call('GET', resource, retryForecastResponse))
   }
 
   /** Returns undefined if the server has no summaries. */
   summary(id: number) {
     const resource = this.#godwitOnly(id, '/summary', 'summaries')
-    return ifServerHas(this.#calls.call('GET', resource, summaryResponse))
+    return ifServerHas(this.call('GET', resource, summaryResponse))
   }
 
   /** Returns the summaries of all migrations, or undefined if the server has none. */
   summaries() {
-    return ifServerHas(this.#calls.listAll(this.#migrations('/summaries'), summaryResponse))
+    return ifServerHas(this.listAll(this.#migrations('/summaries'), summaryResponse))
   }
 
   report(id: number) {
-    return this.#calls.call('GET', this.#report(id), anyObject)
+    return this.call('GET', this.#report(id), anyObject)
   }
 
   /** Returns the report as plain text. */
   async reportText(id: number): Promise<string> {
     const headers = { accept: PLAIN_TEXT }
-    const { data } = await this.#calls.request('GET', this.#report(id), { headers })
+    const { data } = await this.request('GET', this.#report(id), { headers })
     return String(data)
   }
 
   /** Lists the repositories with their results. */
   async results(id: number) {
-    return (await this.#calls.call('GET', this.#report(id), reportResponse)).repositories
+    return (await this.call('GET', this.#report(id), reportResponse)).repositories
   }
 
   /** Lists the repositories that could not be exported, with the reasons. */
@@ -209,46 +194,46 @@ export class MigrationsApi {
   /** Lists the caller's own tokens. A token cannot create or revoke tokens. */
   ownTokens() {
     const missing = `${this.server.url} cannot list your tokens: only Godwit servers can`
-    return this.#calls.listAll({ path: '/user/tokens', missing }, tokenResponse)
+    return this.listAll({ path: '/user/tokens', missing }, tokenResponse)
   }
 
   /** This operation and all that follow need the token of a site admin. */
   service() {
-    return this.#calls.call('GET', this.#admin(ADMIN_PATHS.service, 'it'), serviceResponse)
+    return this.call('GET', this.#admin(ADMIN_PATHS.service, 'it'), serviceResponse)
   }
 
   cancelAny(id: number) {
-    return this.#calls.call('POST', this.#anyMigration(id, '/cancel'), summaryResponse)
+    return this.call('POST', this.#anyMigration(id, '/cancel'), summaryResponse)
   }
 
   retryAny(id: number, body: RetryRequest) {
-    return this.#calls.call('POST', this.#anyMigration(id, '/retry'), summaryResponse, body)
+    return this.call('POST', this.#anyMigration(id, '/retry'), summaryResponse, body)
   }
 
   async deleteAnyArchive(id: number): Promise<void> {
     const missing = this.#missingForAdmin(`the archive of migration ${id}`)
-    await this.#calls.request('DELETE', { ...this.#anyMigration(id, '/archive'), missing })
+    await this.request('DELETE', { ...this.#anyMigration(id, '/archive'), missing })
   }
 
   async releaseAnyLock(repository: string): Promise<void> {
     const [owner, name] = repository.split('/')
     const resource = this.#admin(ADMIN_PATHS.lock, `a lock of ${repository}`)
-    await this.#calls.request('DELETE', resource, { owner, name })
+    await this.request('DELETE', resource, { owner, name })
   }
 
   tokens() {
-    return this.#calls.call('GET', this.#admin(ADMIN_PATHS.tokens, 'them'), arrayOf(tokenResponse))
+    return this.call('GET', this.#admin(ADMIN_PATHS.tokens, 'them'), arrayOf(tokenResponse))
   }
 
   async revokeAnyToken(id: number): Promise<void> {
     const resource = this.#admin(ADMIN_PATHS.token, `a valid token ${id}`)
-    await this.#calls.request('DELETE', resource, { token_id: id })
+    await this.request('DELETE', resource, { token_id: id })
   }
 
   #migrations(subpath = ''): Resource {
     const { org, url } = this.server
     return {
-      path: `${this.#calls.paths.migrations}${subpath}`,
+      path: `${this.paths.migrations}${subpath}`,
       missing:
         org === undefined
           ? `${url} has no migrations API: ${CHECK_ADDRESS}`
@@ -258,9 +243,9 @@ export class MigrationsApi {
 
   #migration(id: number, subpath = ''): Resource {
     return {
-      path: `${this.#calls.paths.migration}${subpath}`,
+      path: `${this.paths.migration}${subpath}`,
       parameters: { migration_id: id },
-      missing: `${this.#missingMigration(id)}: \`godwit migration list${this.#calls.orgFlag}\` shows all`,
+      missing: `${this.#missingMigration(id)}: \`godwit migration list${this.orgFlag}\` shows all`,
     }
   }
 
@@ -268,19 +253,19 @@ export class MigrationsApi {
   async #requestArchive(method: 'GET' | 'DELETE', id: number, options: object = {}) {
     const resource = this.#migration(id, '/archive')
     try {
-      return await this.#calls.request(method, resource, options)
+      return await this.request(method, resource, options)
     } catch (error) {
       if (!(error instanceof RequestRejected) || error.status !== 404) throw error
       const found = await ifServerHas(this.status(id))
       const cause = found ? this.#whyNoArchive(id, found.migration.state) : resource.missing
-      const sent = `${method} ${this.server.url}${this.#calls.paths.migrations}/${id}/archive`
+      const sent = `${method} ${this.server.url}${this.paths.migrations}/${id}/archive`
       const message = `migration ${id} has no archive: ${cause} (${sent} returned 404)`
       throw new RequestRejected(404, message, { cause: error })
     }
   }
 
   #whyNoArchive(id: number, state: string): string {
-    const command = (verb: string) => `\`godwit migration ${verb} ${id}${this.#calls.orgFlag}\``
+    const command = (verb: string) => `\`godwit migration ${verb} ${id}${this.orgFlag}\``
     if (state === 'exported') return 'it was deleted or has expired; start a new migration'
     if (state === 'failed') return `it failed or was cancelled; ${command('show')} shows the reason`
     return `it is still ${state}; wait with ${command('watch')}`
@@ -306,7 +291,7 @@ export class MigrationsApi {
     return `${this.server.url} does not have ${what}, or this account is not a site admin of it`
   }
 
-  #missingMigration = (id: number): string => this.#calls.notFoundMessage(`migration ${id}`)
+  #missingMigration = (id: number): string => this.notFoundMessage(`migration ${id}`)
 }
 
 /** Returns undefined if the server does not have an operation: it rejects the request, or its response has another shape. */

@@ -1,12 +1,12 @@
 import {
   migrationSchema,
-  repositoryCountsSchema,
+  repositoryCounts,
   type StartFlag,
   summarySchema,
 } from '../wire/migration.ts'
 import {
-  brokenRepositorySchema,
-  forecastRepositorySchema,
+  brokenRepository,
+  forecastRepository,
   forecastSchema,
   progressEndSchema,
   progressUpdateSchema,
@@ -63,7 +63,7 @@ export const forecastResponse = pick(
     ...forecastSchema.properties,
     repositories: arrayOf(
       pick(
-        forecastRepositorySchema,
+        forecastRepository,
         ['full_name', 'bytes'],
         ['lfs_bytes', 'reused', 'reason', 'warning'],
       ),
@@ -86,7 +86,7 @@ export const reportResponse = object({ repositories: arrayOf(repositoryProgressR
 export const retryForecastResponse = pick(
   object({
     ...retryForecastSchema.properties,
-    broken: arrayOf(pick(brokenRepositorySchema, ['full_name', 'reason'], ['gone', 'changed'])),
+    broken: arrayOf(pick(brokenRepository, ['full_name', 'reason'], ['gone', 'changed'])),
   }),
   ['broken'],
   ['unchanged'],
@@ -115,7 +115,7 @@ export const summaryResponse = pick(
   object({
     ...summarySchema.properties,
     repositories: pick(
-      repositoryCountsSchema,
+      repositoryCounts,
       ['total', 'exported', 'skipped'],
       ['reused', 'failed', 'remaining'],
     ),

@@ -39,8 +39,7 @@ import { bodyReader, type ReadBody } from './middleware/request-bodies.ts'
 import { type OnRequestCompleted, requestLog } from './middleware/request-log.ts'
 import { dashboard } from './pages/dashboard.ts'
 import { addHtmlPageRoutes, collectFirstSegments } from './pages/html-pages.ts'
-import { addAdminRoutes } from './routes/admin/admin-actions.ts'
-import { addServiceStateRoute } from './routes/admin/admin-service.ts'
+import { addAdminRoutes } from './routes/admin/admin.ts'
 import { addAuditRoutes } from './routes/audit/audit.ts'
 import { addCloneRoutes } from './routes/clones/clones.ts'
 import { addLicenseRoutes } from './routes/licenses/licenses.ts'
@@ -63,7 +62,7 @@ import { ProgressStreams } from './routes/migrations/progress-stream.ts'
 import { addOrganizationRoutes } from './routes/organizations/organizations.ts'
 import { addRepositoryRoutes } from './routes/repositories/one-repository.ts'
 import { createRepositoryRenderer } from './routes/repositories/rendered-repositories.ts'
-import { addUserRepositoriesRoute } from './routes/repositories/user-repositories.ts'
+import { addUserRepositoriesRoute } from './routes/repositories/repository-list.ts'
 import { addScheduleRoutes } from './routes/schedules/schedules.ts'
 import { addProxyProbeRoute } from './routes/service/proxy-probe.ts'
 import {
@@ -74,12 +73,7 @@ import {
 import { addOidcRoutes } from './routes/sessions/oidc-routes.ts'
 import { addSessionRoutes } from './routes/sessions/session.ts'
 import { addTokenRoutes } from './routes/tokens/tokens.ts'
-import {
-  addCurrentUserRoute,
-  addOwnerRepositoriesRoute,
-  addRateLimitRoute,
-  addUserRoute,
-} from './routes/users/users.ts'
+import { addUserRoutes } from './routes/users/users.ts'
 import {
   CALLER_WEBHOOKS_PATH,
   ORGANIZATION_WEBHOOKS_PATH,
@@ -250,17 +244,13 @@ function onResponse(app: FastifyInstance, listeners: OnRequestCompleted[]): void
 /** Adds the operations of the API, all of which share `addApiHooks`. */
 function addOperations(api: FastifyInstance, parts: ApiParts, guards: Guards): void {
   addApiHooks(api, parts, guards)
-  addRateLimitRoute(api, guards.limit)
-  addCurrentUserRoute(api, parts)
+  addUserRoutes(api, parts, guards.limit)
   addUserRepositoriesRoute(api, parts)
   addRepositoryRoutes(api, parts)
-  addUserRoute(api, parts)
-  addOwnerRepositoriesRoute(api, parts)
   addLicenseRoutes(api, parts)
   addVersionsRoute(api)
   addOrganizationRoutes(api, parts)
   addOwnLocksRoute(api, parts)
-  addServiceStateRoute(api, parts)
   addAdminRoutes(api, parts)
   addAuditRoutes(api, parts)
   addTokenRoutes(api, parts)

@@ -9,16 +9,14 @@ const codes = [
   'custom',
 ] as const
 
-export const errorSchema = s.object(
-  {
-    message: s.string,
-    documentation_url: s.uri,
-    status: { ...s.string, pattern: '^[45]\\d\\d$', description: 'The HTTP status as a string.' },
-  },
-  { description: 'An error.' },
-)
+export const errorSchema = s.described('An error.', {
+  message: s.string,
+  documentation_url: s.uri,
+  status: { ...s.string, pattern: '^[45]\\d\\d$', description: 'The HTTP status as a string.' },
+})
 
-export const validationErrorSchema = s.object(
+export const validationErrorSchema = s.described(
+  'The request is valid JSON, but cannot be fulfilled. Nothing was changed.',
   {
     ...errorSchema.properties,
     errors: s.arrayOf(
@@ -33,23 +31,16 @@ export const validationErrorSchema = s.object(
             'Token',
             'Audit',
           ]),
-          field: { ...s.string, description: 'The field of the request.' },
+          field: s.string.describe('The field of the request.'),
           code: s.enumOf(codes),
-          index: { ...s.count, description: 'The index of the element, if the field is a list.' },
-          value: {
-            ...s.string,
-            description: 'The element, if the list was not part of the request.',
-          },
-          message: {
-            ...s.string,
-            description: 'An explanation for people, if the code is not enough.',
-          },
+          index: s.count.describe('The index of the element, if the field is a list.'),
+          value: s.string.describe('The element, if the list was not part of the request.'),
+          message: s.string.describe('An explanation for people, if the code is not enough.'),
         },
         { optional: ['field', 'index', 'value', 'message'] },
       ),
     ),
   },
-  { description: 'The request is valid JSON, but cannot be fulfilled. Nothing was changed.' },
 )
 
 export type ApiError = s.Static<typeof errorSchema>

@@ -5,12 +5,12 @@ import type { User } from './user.ts'
 export const migrationStates = ['pending', 'exporting', 'exported', 'failed'] as const
 /** The states on routes that are not part of GitHub's API. They distinguish cancelled migrations from failed ones. */
 export const shownStates = [...migrationStates, 'cancelled'] as const
-const zonedTime = { ...s.dateTime, description: "Has the UTC offset of the server's time zone." }
+const zonedTime = s.dateTime.describe("Has the UTC offset of the server's time zone.")
 
 export const migrationSchema = s.object(
   {
     id: s.integer,
-    node_id: { ...s.string, description: 'An opaque identifier.' },
+    node_id: s.string.describe('An opaque identifier.'),
     owner: s.ref<User>('user'),
     guid: s.uuid,
     state: {
@@ -28,7 +28,7 @@ export const migrationSchema = s.object(
         'exclude_owner_projects',
         'org_metadata_only',
       ],
-      { ...s.boolean, description: 'The value in the request that started the migration.' },
+      s.boolean.describe('The value in the request that started the migration.'),
     ),
     repositories: {
       ...s.arrayOf(s.ref<ExtendedRepository>('extended-repository')),
@@ -37,7 +37,7 @@ export const migrationSchema = s.object(
     url: s.uri,
     created_at: zonedTime,
     updated_at: zonedTime,
-    archive_url: { ...s.uri, description: 'Present while the archive can be downloaded.' },
+    archive_url: s.uri.describe('Present while the archive can be downloaded.'),
   },
   { description: 'An export of repositories to an archive.', optional: ['archive_url'] },
 )
@@ -75,8 +75,8 @@ export const startFlagSchemas = flagSchemas({ default: false })
 /** No control characters, no line separators, and nothing that changes the direction of text. */
 const PRINTABLE = '^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028-\\u202e\\u2066-\\u2069]*$'
 
-export const nameSchema = {
-  ...s.nullable(s.string),
+export const migrationName = {
+  ...s.stringOrNull,
   maxLength: 100,
   pattern: PRINTABLE,
   description: `A name for the migration, without control characters, shown in lists and in the file name of the archive. Spaces around it are removed. ${s.EXTENSION}`,
@@ -96,7 +96,7 @@ export const startRequestSchema = s.request(
       description:
         '`repositories` omits the repositories from the response. Other values are ignored.',
     },
-    name: nameSchema,
+    name: migrationName,
     ...startFlagSchemas,
   },
   {
@@ -105,86 +105,68 @@ export const startRequestSchema = s.request(
   },
 )
 
-export const repositoryCountsSchema = s.object({
+export const repositoryCounts = s.object({
   ...s.each(['total', 'skipped', 'failed', 'remaining'], s.count),
-  exported: { ...s.count, description: 'Number of exported repositories, including reused ones.' },
-  reused: {
-    ...s.count,
-    description:
-      'Number of repositories whose earlier export was reused, because they have not changed since.',
-  },
+  exported: s.count.describe('Number of exported repositories, including reused ones.'),
+  reused: s.count.describe(
+    'Number of repositories whose earlier export was reused, because they have not changed since.',
+  ),
 })
 
-export const summarySchema = s.object(
+export const summarySchema = s.described(
+  'A migration and its result, without the list of its repositories.',
   {
     id: s.integer,
     guid: s.uuid,
-    name: { ...s.nullable(s.string), description: 'The name that the account gave it, or null.' },
+    name: s.stringOrNull.describe('The name that the account gave it, or null.'),
     state: s.enumOf(shownStates),
-    reason: {
-      ...s.nullable(s.string),
-      description:
-        'Why the migration failed, with one line for each repository that could not be exported; or `cancelled`.',
-    },
+    reason: s.stringOrNull.describe(
+      'Why the migration failed, with one line for each repository that could not be exported; or `cancelled`.',
+    ),
     ...s.each(['lock_repositories', 'exclude_metadata', 'exclude_git_data'], s.boolean),
     ...s.each(['org_metadata_only', 'allow_partial'], s.boolean),
     created_at: s.dateTime,
-    ...s.each(['started_at', 'ended_at'], s.nullable(s.dateTime)),
-    repositories: repositoryCountsSchema,
-    bytes_done: { ...s.count, description: 'Total size of the exported repositories.' },
+    ...s.each(['started_at', 'ended_at'], s.dateTimeOrNull),
+    repositories: repositoryCounts,
+    bytes_done: s.count.describe('Total size of the exported repositories.'),
     archive: {
       ...s.nullable(
         s.object({
           bytes: s.count,
           expires_at: s.dateTime,
-          damaged: {
-            ...s.boolean,
-            description:
-              'True if stored data of the archive is damaged. Start a new migration. The report names the damaged repositories.',
-          },
+          damaged: s.boolean.describe(
+            'True if stored data of the archive is damaged. Start a new migration. The report names the damaged repositories.',
+          ),
         }),
       ),
       description: 'Null if no archive can be downloaded.',
     },
-    held_locks: {
-      ...s.count,
-      description: 'Number of repositories that the migration currently locks.',
-    },
-    names: { ...s.arrayOf(s.string), description: 'Names of the first three repositories.' },
+    held_locks: s.count.describe('Number of repositories that the migration currently locks.'),
+    names: s.arrayOf(s.string).describe('Names of the first three repositories.'),
   },
-  { description: 'A migration and its result, without the list of its repositories.' },
 )
 
-export const lockSchema = s.object(
-  {
-    full_name: s.string,
-    locked_at: s.dateTime,
-    expires_at: { ...s.dateTime, description: 'When the lock expires.' },
-  },
-  { description: 'A locked repository.' },
-)
+export const lockSchema = s.described('A locked repository.', {
+  full_name: s.string,
+  locked_at: s.dateTime,
+  expires_at: s.dateTime.describe('When the lock expires.'),
+})
 
-export const lockWithMigrationSchema = s.object(
+export const lockWithMigrationSchema = s.described(
+  'A locked repository and the migration that locks it.',
   {
     ...lockSchema.properties,
     migration_id: s.integer,
-    login: { ...s.string, description: 'The account whose migration locks the repository.' },
+    login: s.string.describe('The account whose migration locks the repository.'),
   },
-  { description: 'A locked repository and the migration that locks it.' },
 )
 
-export const archiveLinkSchema = s.object(
-  {
-    url: {
-      ...s.uri,
-      description: 'Keep it secret: anyone who has this URL can download the archive.',
-    },
-    name: { ...s.string, description: 'File name of the archive.' },
-    bytes: { ...s.count, description: 'Size of the archive.' },
-    expires_at: { ...s.dateTime, description: 'When the link expires.' },
-  },
-  { description: 'A link to download an archive.' },
-)
+export const archiveLinkSchema = s.described('A link to download an archive.', {
+  url: s.uri.describe('Keep it secret: anyone who has this URL can download the archive.'),
+  name: s.string.describe('File name of the archive.'),
+  bytes: s.count.describe('Size of the archive.'),
+  expires_at: s.dateTime.describe('When the link expires.'),
+})
 
 export type Migration = s.Static<typeof migrationSchema>
 export type StartRequest = s.Static<typeof startRequestSchema>

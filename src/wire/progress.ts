@@ -1,7 +1,6 @@
 import { shownStates } from './migration.ts'
 import * as s from './schema.ts'
 
-const countOrNull = s.nullable(s.count)
 const repositoryStates = ['waiting', 'exporting', 'exported', 'skipped', 'failed'] as const
 const repositoryPhases = ['records', 'queued', 'packing', 'verifying'] as const
 const migrationPhases = ['waiting', 'records', 'packing', 'sealing'] as const
@@ -27,46 +26,30 @@ const totalsSchema = s.object({
     maximum: 100,
     description: 'By repositories and by bytes, equally. 100 only if the migration is exported.',
   },
-  bytes_done: { ...s.count, description: SIZE },
-  bytes_expected: {
-    ...s.count,
-    description:
-      'Estimated from the catalogue until the repositories have been examined. Excludes skipped and failed ones.',
-  },
-  bytes_per_second: {
-    ...countOrNull,
-    description:
-      'Average since the first git data was written, excluding reused repositories. Null before that, and below 1 kB/s.',
-  },
-  seconds_left: {
-    ...countOrNull,
-    description:
-      'Estimated from the repositories, bytes and records that are done and left. Null while no estimate is possible: too little is done, only records were read, or the archive is being sealed.',
-  },
-  records_done: {
-    ...s.count,
-    description: 'Issues and pull requests that were read from the forge.',
-  },
-  records_expected: {
-    ...s.count,
-    description: 'Issues and pull requests to read, as far as known.',
-  },
-  waiting_until: {
-    ...s.nullable(s.dateTime),
-    description: 'When the forge accepts requests again; null if no repository is waiting for it.',
-  },
+  bytes_done: s.count.describe(SIZE),
+  bytes_expected: s.count.describe(
+    'Estimated from the catalogue until the repositories have been examined. Excludes skipped and failed ones.',
+  ),
+  bytes_per_second: s.countOrNull.describe(
+    'Average since the first git data was written, excluding reused repositories. Null before that, and below 1 kB/s.',
+  ),
+  seconds_left: s.countOrNull.describe(
+    'Estimated from the repositories, bytes and records that are done and left. Null while no estimate is possible: too little is done, only records were read, or the archive is being sealed.',
+  ),
+  records_done: s.count.describe('Issues and pull requests that were read from the forge.'),
+  records_expected: s.count.describe('Issues and pull requests to read, as far as known.'),
+  waiting_until: s.dateTimeOrNull.describe(
+    'When the forge accepts requests again; null if no repository is waiting for it.',
+  ),
 })
 
 const records = {
   ...s.nullable(
     s.object({
       ...s.each(['done', 'expected'], s.count),
-      as_of: { ...s.nullable(s.dateTime), description: 'The records are at least as new as this.' },
-      waiting_until: {
-        ...s.nullable(s.dateTime),
-        description: 'When the forge accepts requests again.',
-      },
-      waiting_for: { ...s.nullable(s.string), description: 'Why the forge refuses requests now.' },
+      as_of: s.dateTimeOrNull.describe('The records are at least as new as this.'),
+      waiting_until: s.dateTimeOrNull.describe('When the forge accepts requests again.'),
+      waiting_for: s.stringOrNull.describe('Why the forge refuses requests now.'),
       losses: {
         ...s.arrayOf(s.object({ kind: s.string, count: s.count, examples: s.arrayOf(s.string) })),
         description:
@@ -78,7 +61,8 @@ const records = {
     'Issues and pull requests of the forge; null if there is no forge, or they have not been read yet.',
 }
 
-export const repositoryProgressSchema = s.object(
+export const repositoryProgressSchema = s.described(
+  'The progress of one repository of a migration.',
   {
     full_name: s.string,
     state: {
@@ -91,135 +75,104 @@ export const repositoryProgressSchema = s.object(
       description:
         'What is done with it now: its issues and pull requests are read (`records`), it waits until its git data can be exported (`queued`), its git data is written (`packing`), or all of it is written and is still being verified (`verifying`). Null unless its state is `exporting`.',
     },
-    bytes_done: { ...s.count, description: SIZE },
-    bytes_expected: {
-      ...s.count,
-      description: 'Estimated from the catalogue until the repository has been examined.',
-    },
-    reused: { ...s.boolean, description: 'Unchanged since an earlier export, which was reused.' },
-    reason: { ...s.nullable(s.string), description: 'Why it was skipped or failed.' },
-    warning: {
-      ...s.nullable(s.string),
-      description:
-        "A warning about an exported repository, such as missing LFS objects, or what GitHub's importers refuse.",
-    },
-    ...s.each(['started_at', 'finished_at'], s.nullable(s.dateTime)),
+    bytes_done: s.count.describe(SIZE),
+    bytes_expected: s.count.describe(
+      'Estimated from the catalogue until the repository has been examined.',
+    ),
+    reused: s.boolean.describe('Unchanged since an earlier export, which was reused.'),
+    reason: s.stringOrNull.describe('Why it was skipped or failed.'),
+    warning: s.stringOrNull.describe(
+      "A warning about an exported repository, such as missing LFS objects, or what GitHub's importers refuse.",
+    ),
+    ...s.each(['started_at', 'finished_at'], s.dateTimeOrNull),
     records,
   },
-  { description: 'The progress of one repository of a migration.' },
 )
 
-export const progressSchema = s.object(
-  {
-    state: s.enumOf(shownStates),
-    reason: { ...s.nullable(s.string), description: 'Why it failed.' },
-    ...s.each(['started_at', 'ended_at'], s.nullable(s.dateTime)),
-    totals: totalsSchema,
-    repositories: s.arrayOf(s.ref<RepositoryProgress>('repository-progress')),
-  },
-  { description: 'The progress of a migration.' },
-)
+export const progressSchema = s.described('The progress of a migration.', {
+  state: s.enumOf(shownStates),
+  reason: s.stringOrNull.describe('Why it failed.'),
+  ...s.each(['started_at', 'ended_at'], s.dateTimeOrNull),
+  totals: totalsSchema,
+  repositories: s.arrayOf(s.ref<RepositoryProgress>('repository-progress')),
+})
 
 const { state, reason, started_at } = progressSchema.properties
 
-export const progressUpdateSchema = s.object(
-  {
-    ...totalsSchema.properties,
-    state,
-    started_at,
-    under_way: {
-      ...s.arrayOf(s.ref<RepositoryProgress>('repository-progress')),
-      description: 'The repositories that are being exported.',
-    },
+export const progressUpdateSchema = s.described('The data of a `progress` event.', {
+  ...totalsSchema.properties,
+  state,
+  started_at,
+  under_way: {
+    ...s.arrayOf(s.ref<RepositoryProgress>('repository-progress')),
+    description: 'The repositories that are being exported.',
   },
-  { description: 'The data of a `progress` event.' },
-)
+})
 
 export const progressEndSchema = s.object(
   { state, reason },
   { description: 'The data of an `end` event.' },
 )
 
-export const reportSchema = s.object(
-  {
-    id: s.integer,
-    guid: s.uuid,
-    login: s.string,
-    seconds: { ...s.nullable(s.number), minimum: 0, description: 'Null before it has started.' },
-    warnings: archiveWarnings,
-    ...progressSchema.properties,
-  },
-  { description: 'The result of a migration.' },
-)
-
-export const forecastRepositorySchema = s.object({
-  full_name: s.string,
-  ...s.each(['bytes', 'lfs_bytes'], s.count),
-  reused: { ...s.boolean, description: 'Unchanged since an earlier export, which will be reused.' },
-  reason: { ...s.nullable(s.string), description: 'Why it would be skipped.' },
-  warning: {
-    ...s.nullable(s.string),
-    description: 'A warning about a repository that can be exported.',
-  },
+export const reportSchema = s.described('The result of a migration.', {
+  id: s.integer,
+  guid: s.uuid,
+  login: s.string,
+  seconds: { ...s.nullable(s.number), minimum: 0, description: 'Null before it has started.' },
+  warnings: archiveWarnings,
+  ...progressSchema.properties,
 })
 
-export const quotaSchema = s.object(
+export const forecastRepository = s.object({
+  full_name: s.string,
+  ...s.each(['bytes', 'lfs_bytes'], s.count),
+  reused: s.boolean.describe('Unchanged since an earlier export, which will be reused.'),
+  reason: s.stringOrNull.describe('Why it would be skipped.'),
+  warning: s.stringOrNull.describe('A warning about a repository that can be exported.'),
+})
+
+export const quotaSchema = s.described(
+  'What the archives of an owner may add up to, and what they do.',
   {
-    max_bytes: { ...countOrNull, description: 'Null if there is no quota.' },
-    used_bytes: {
-      ...s.count,
-      description:
-        'The sum of what the downloads of all archives have. What two archives share counts in both.',
-    },
+    max_bytes: s.countOrNull.describe('Null if there is no quota.'),
+    used_bytes: s.count.describe(
+      'The sum of what the downloads of all archives have. What two archives share counts in both.',
+    ),
   },
-  { description: 'What the archives of an owner may add up to, and what they do.' },
 )
 
-export const forecastSchema = s.object(
-  {
-    repositories: s.arrayOf(forecastRepositorySchema),
-    bytes_to_write: s.count,
-    free_bytes: {
-      ...countOrNull,
-      description: 'Free disk space for archives; null if unknown, or if a bucket is used.',
-    },
-    estimated_seconds: {
-      ...countOrNull,
-      description: 'Null if there is no earlier export to estimate from.',
-    },
-    quota: quotaSchema,
-    warnings: archiveWarnings,
-  },
-  { description: 'An estimate of a migration.' },
-)
+export const forecastSchema = s.described('An estimate of a migration.', {
+  repositories: s.arrayOf(forecastRepository),
+  bytes_to_write: s.count,
+  free_bytes: s.countOrNull.describe(
+    'Free disk space for archives; null if unknown, or if a bucket is used.',
+  ),
+  estimated_seconds: s.countOrNull.describe('Null if there is no earlier export to estimate from.'),
+  quota: quotaSchema,
+  warnings: archiveWarnings,
+})
 
-export const brokenRepositorySchema = s.object({
+export const brokenRepository = s.object({
   full_name: s.string,
   reason: s.string,
-  gone: {
-    ...s.boolean,
-    description:
-      'Whether the repository no longer exists, or the caller may no longer migrate it. A retry with `allow_partial` skips it; any other retry is refused.',
-  },
+  gone: s.boolean.describe(
+    'Whether the repository no longer exists, or the caller may no longer migrate it. A retry with `allow_partial` skips it; any other retry is refused.',
+  ),
   changed: {
     ...s.nullable(s.boolean),
     description: 'Whether the repository has changed since the migration. Null if unknown.',
   },
 })
 
-export const retryForecastSchema = s.object(
-  {
-    broken: {
-      ...s.arrayOf(brokenRepositorySchema),
-      description: 'The repositories that could not be exported, and those that no longer exist.',
-    },
-    unchanged: {
-      ...s.boolean,
-      description: 'Whether none of them has changed, so that a retry would have the same result.',
-    },
+export const retryForecastSchema = s.described('A forecast of the retry of a migration.', {
+  broken: {
+    ...s.arrayOf(brokenRepository),
+    description: 'The repositories that could not be exported, and those that no longer exist.',
   },
-  { description: 'A forecast of the retry of a migration.' },
-)
+  unchanged: s.boolean.describe(
+    'Whether none of them has changed, so that a retry would have the same result.',
+  ),
+})
 
 export const retryRequestSchema = s.request(
   {

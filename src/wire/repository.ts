@@ -3,52 +3,20 @@ import * as s from './schema.ts'
 import { type User, userSchema } from './user.ts'
 
 const urls = {
-  html_url: s.uri,
-  url: s.uri,
-  archive_url: s.uriTemplate,
-  assignees_url: s.uriTemplate,
-  blobs_url: s.uriTemplate,
-  branches_url: s.uriTemplate,
-  collaborators_url: s.uriTemplate,
-  comments_url: s.uriTemplate,
-  commits_url: s.uriTemplate,
-  compare_url: s.uriTemplate,
-  contents_url: s.uriTemplate,
-  contributors_url: s.uri,
-  deployments_url: s.uri,
-  downloads_url: s.uri,
-  events_url: s.uri,
-  forks_url: s.uri,
-  git_commits_url: s.uriTemplate,
-  git_refs_url: s.uriTemplate,
-  git_tags_url: s.uriTemplate,
-  git_url: s.uri,
-  issue_comment_url: s.uriTemplate,
-  issue_events_url: s.uriTemplate,
-  issues_url: s.uriTemplate,
-  keys_url: s.uriTemplate,
-  labels_url: s.uriTemplate,
-  languages_url: s.uri,
-  merges_url: s.uri,
-  milestones_url: s.uriTemplate,
-  notifications_url: s.uriTemplate,
-  pulls_url: s.uriTemplate,
-  releases_url: s.uriTemplate,
-  ssh_url: { ...s.string, description: 'For `git clone`; can have the form `user@host:path`.' },
-  stargazers_url: s.uri,
-  statuses_url: s.uriTemplate,
-  subscribers_url: s.uri,
-  subscription_url: s.uri,
-  tags_url: s.uri,
-  teams_url: s.uri,
-  trees_url: s.uriTemplate,
-  clone_url: s.uri,
-  mirror_url: {
-    ...s.uri,
-    description: 'The source of a mirror; otherwise the address to mirror this repository from.',
-  },
-  hooks_url: s.uri,
-  svn_url: s.uri,
+  ...s.each(['html_url', 'url', 'contributors_url', 'deployments_url', 'downloads_url'], s.uri),
+  ...s.each(['events_url', 'forks_url', 'git_url', 'languages_url', 'merges_url'], s.uri),
+  ...s.each(['stargazers_url', 'subscribers_url', 'subscription_url', 'tags_url'], s.uri),
+  ...s.each(['teams_url', 'clone_url', 'hooks_url', 'svn_url'], s.uri),
+  ...s.each(['archive_url', 'assignees_url', 'blobs_url', 'branches_url'], s.uriTemplate),
+  ...s.each(['collaborators_url', 'comments_url', 'commits_url', 'compare_url'], s.uriTemplate),
+  ...s.each(['contents_url', 'git_commits_url', 'git_refs_url', 'git_tags_url'], s.uriTemplate),
+  ...s.each(['issue_comment_url', 'issue_events_url', 'issues_url', 'keys_url'], s.uriTemplate),
+  ...s.each(['labels_url', 'milestones_url', 'notifications_url', 'pulls_url'], s.uriTemplate),
+  ...s.each(['releases_url', 'statuses_url', 'trees_url'], s.uriTemplate),
+  ssh_url: s.string.describe('For `git clone`; can have the form `user@host:path`.'),
+  mirror_url: s.uri.describe(
+    'The source of a mirror; otherwise the address to mirror this repository from.',
+  ),
 }
 
 const templateRepository = {
@@ -57,53 +25,48 @@ const templateRepository = {
     'The template of this repository; null if there is none or the caller may not read it.',
 }
 
-const alwaysZero = { ...s.count, description: 'Always 0: Godwit does not count these.' }
+const alwaysZero = s.count.describe('Always 0: Godwit does not count these.')
 
-export const repositorySchema = s.object(
+export const repositorySchema = s.described(
+  'A repository at the time when the migration started.',
   {
     id: s.integer,
-    node_id: { ...s.string, description: 'An opaque identifier.' },
+    node_id: s.string.describe('An opaque identifier.'),
     name: s.string,
-    full_name: { ...s.string, description: 'Login of the owner, a slash, and the name.' },
+    full_name: s.string.describe('Login of the owner, a slash, and the name.'),
     owner: s.ref<User>('user'),
     ...s.each(['private', 'fork', 'is_template', 'archived', 'disabled'], s.boolean),
-    description: { ...s.string, description: 'Empty if there is none.' },
+    description: s.string.describe('Empty if there is none.'),
     ...urls,
     homepage: s.nullable(s.uri),
-    language: { ...s.nullable(s.string), description: 'The language with the most bytes.' },
+    language: s.stringOrNull.describe('The language with the most bytes.'),
     forks_count: s.count,
     ...s.each(['stargazers_count', 'watchers_count', 'open_issues_count'], alwaysZero),
-    size: { ...s.count, description: 'Size on disk in KiB.' },
+    size: s.count.describe('Size on disk in KiB.'),
     default_branch: s.string,
     topics: s.arrayOf(s.string),
     ...s.each(['has_issues', 'has_projects', 'has_wiki', 'has_pages', 'has_downloads'], s.boolean),
     visibility: s.enumOf(['private', 'public']),
-    pushed_at: { ...s.dateTime, description: 'Time of the newest commit of any ref, in UTC.' },
-    ...s.each(['created_at', 'updated_at'], { ...s.dateTime, description: 'In UTC.' }),
+    pushed_at: s.dateTime.describe('Time of the newest commit of any ref, in UTC.'),
+    ...s.each(['created_at', 'updated_at'], s.dateTime.describe('In UTC.')),
     permissions: s.object(s.each(['admin', 'push', 'pull'], s.boolean), {
       description: 'Permissions of the caller.',
     }),
     template_repository: templateRepository,
   },
-  { description: 'A repository at the time when the migration started.' },
 )
 
-export const extendedRepositorySchema = s.object(
-  {
-    ...repositorySchema.properties,
-    ...s.each(['allow_rebase_merge', 'allow_squash_merge', 'allow_merge_commit'], s.boolean),
-    delete_branch_on_merge: s.boolean,
-    temp_clone_token: {
-      ...s.string,
-      description:
-        'For a private repository, a token to clone it with: the password of any user name, for reading only, valid for an hour. Otherwise empty.',
-    },
-    ...s.each(['subscribers_count', 'open_issues', 'watchers'], alwaysZero),
-    ...s.each(['network_count', 'forks'], s.count),
-    license: s.nullable(s.ref<License>('license')),
-  },
-  { description: 'A repository with all of its fields.' },
-)
+export const extendedRepositorySchema = s.described('A repository with all of its fields.', {
+  ...repositorySchema.properties,
+  ...s.each(['allow_rebase_merge', 'allow_squash_merge', 'allow_merge_commit'], s.boolean),
+  delete_branch_on_merge: s.boolean,
+  temp_clone_token: s.string.describe(
+    'For a private repository, a token to clone it with: the password of any user name, for reading only, valid for an hour. Otherwise empty.',
+  ),
+  ...s.each(['subscribers_count', 'open_issues', 'watchers'], alwaysZero),
+  ...s.each(['network_count', 'forks'], s.count),
+  license: s.nullable(s.ref<License>('license')),
+})
 
 /** Declared as an interface because a template is a repository too. */
 export interface ExtendedRepository extends s.Static<typeof extendedRepositorySchema> {}
@@ -116,13 +79,12 @@ export const fullRepositorySchema = s.object(
     ...extendedRepositorySchema.properties,
     has_discussions: s.literal(false),
     organization: { ...s.ref<User>('user'), description: 'The owner, if it is an organization.' },
-    parent: { ...forkOrigin, description: 'The origin of this fork, if the caller may read it.' },
-    source: {
-      ...forkOrigin,
-      description: 'The earliest repository in the chain of forks that the caller may read.',
-    },
+    parent: forkOrigin.describe('The origin of this fork, if the caller may read it.'),
+    source: forkOrigin.describe(
+      'The earliest repository in the chain of forks that the caller may read.',
+    ),
     problem: {
-      ...s.nullable(s.string),
+      ...s.stringOrNull,
       description: `Why it cannot be exported, as the last sync or \`godwit check\` found; null if they found nothing. ${s.EXTENSION}`,
     },
   },
@@ -132,31 +94,23 @@ export const fullRepositorySchema = s.object(
   },
 )
 
-export const branchSchema = s.object(
-  {
-    name: s.string,
-    commit,
-    protected: {
-      ...s.boolean,
-      description:
-        'True for the default branch, if the config of the repository denies deletes or non-fast-forwards.',
-    },
-  },
-  { description: 'A branch.' },
-)
+export const branchSchema = s.described('A branch.', {
+  name: s.string,
+  commit,
+  protected: s.boolean.describe(
+    'True for the default branch, if the config of the repository denies deletes or non-fast-forwards.',
+  ),
+})
 
-export const tagSchema = s.object(
-  {
-    name: s.string,
-    ...s.each(['zipball_url', 'tarball_url'], {
-      ...s.uri,
-      description: 'Not served by this server.',
-    }),
-    commit,
-    node_id: { ...s.string, description: 'An opaque identifier.' },
-  },
-  { description: 'A tag and the commit that it points to.' },
-)
+export const tagSchema = s.described('A tag and the commit that it points to.', {
+  name: s.string,
+  ...s.each(['zipball_url', 'tarball_url'], {
+    ...s.uri,
+    description: 'Not served by this server.',
+  }),
+  commit,
+  node_id: s.string.describe('An opaque identifier.'),
+})
 
 export const topicsSchema = s.object({ names: s.arrayOf(s.string) }, { description: 'Topics.' })
 
@@ -165,28 +119,22 @@ export const languagesSchema = {
   description: 'Bytes by language, the largest first.',
 }
 
-export const collaboratorSchema = s.object(
-  {
-    ...userSchema.properties,
-    permissions: s.object(s.each(['admin', 'maintain', 'push', 'triage', 'pull'], s.boolean)),
-    role_name: s.enumOf(['read', 'triage', 'write', 'maintain', 'admin']),
-  },
-  { description: 'An account that may read or change a repository.' },
-)
+export const collaboratorSchema = s.described('An account that may read or change a repository.', {
+  ...userSchema.properties,
+  permissions: s.object(s.each(['admin', 'maintain', 'push', 'triage', 'pull'], s.boolean)),
+  role_name: s.enumOf(['read', 'triage', 'write', 'maintain', 'admin']),
+})
 
-export const licenseContentSchema = s.object(
-  {
-    ...s.each(['name', 'path', 'sha', 'type'], s.string),
-    size: { ...s.count, description: 'In bytes.' },
-    ...s.each(['url', 'html_url', 'git_url'], s.uri),
-    download_url: { ...s.nullable(s.uri), description: 'Always null.' },
-    content: { ...s.string, description: 'In base64.' },
-    encoding: s.literal('base64'),
-    _links: s.object(s.each(['self', 'git', 'html'], s.uri)),
-    license: s.nullable(s.ref<License>('license')),
-  },
-  { description: 'The licence file of a repository.' },
-)
+export const licenseContentSchema = s.described('The licence file of a repository.', {
+  ...s.each(['name', 'path', 'sha', 'type'], s.string),
+  size: s.count.describe('In bytes.'),
+  ...s.each(['url', 'html_url', 'git_url'], s.uri),
+  download_url: s.nullable(s.uri).describe('Always null.'),
+  content: s.string.describe('In base64.'),
+  encoding: s.literal('base64'),
+  _links: s.object(s.each(['self', 'git', 'html'], s.uri)),
+  license: s.nullable(s.ref<License>('license')),
+})
 
 export type Repository = s.Static<typeof repositorySchema>
 export type FullRepository = s.Static<typeof fullRepositorySchema>

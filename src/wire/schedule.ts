@@ -1,5 +1,5 @@
 import {
-  nameSchema,
+  migrationName,
   shownStates,
   startFlagSchemas,
   startFlagsWithoutDefaults,
@@ -19,21 +19,15 @@ export const weekdays = [
 ] as const
 
 const timing = {
-  every: { ...s.enumOf(['day', 'week']), description: 'How often it runs.' },
-  weekday: {
-    ...s.nullable(s.enumOf(weekdays)),
-    description: 'Required with `every: week`, otherwise null.',
-  },
+  every: s.enumOf(['day', 'week']).describe('How often it runs.'),
+  weekday: s.nullable(s.enumOf(weekdays)).describe('Required with `every: week`, otherwise null.'),
   at: {
     ...s.string,
     pattern: '^([01]\\d|2[0-3]):[0-5]\\d$',
     description:
       'Time of the day in `time_zone`, such as `03:30`. On a day when the clocks skip this time, it runs at the first moment after the gap; on a day when the time occurs twice, it runs at the first occurrence.',
   },
-  time_zone: {
-    ...s.string,
-    description: 'IANA name of a time zone, such as `Europe/Zurich` or `UTC`.',
-  },
+  time_zone: s.string.describe('IANA name of a time zone, such as `Europe/Zurich` or `UTC`.'),
   keep: {
     ...s.integer,
     minimum: 1,
@@ -43,7 +37,7 @@ const timing = {
   },
 }
 
-const paused = { ...s.boolean, description: 'A paused schedule does not run.' }
+const paused = s.boolean.describe('A paused schedule does not run.')
 
 const all = {
   ...s.boolean,
@@ -57,7 +51,7 @@ const requestFields = {
     description: `${startRequestSchema.properties.repositories.description} Required unless \`all\` is true.`,
   },
   all: { ...all, default: false },
-  name: nameSchema,
+  name: migrationName,
   ...startFlagSchemas,
   ...timing,
   keep: { ...timing.keep, default: 4 },
@@ -81,7 +75,7 @@ export const scheduleRequestSchema = s.request(requestFields, {
 /** Omitted fields do not change, so no field has a default. */
 export const scheduleChangeSchema = s.request(
   {
-    ...{ repositories: startRequestSchema.properties.repositories, all, name: nameSchema },
+    ...{ repositories: startRequestSchema.properties.repositories, all, name: migrationName },
     ...{ ...startFlagsWithoutDefaults, ...timing, paused },
   },
   { examples: [{ at: '04:00', paused: false }] },
@@ -89,72 +83,54 @@ export const scheduleChangeSchema = s.request(
 
 const skippedSchema = s.object({ full_name: s.string, reason: s.string })
 
-export const scheduleRunSchema = s.object(
-  {
-    id: s.integer,
-    due_at: {
-      ...s.nullable(s.dateTime),
-      description: 'When it was due; null if a user started it.',
-    },
-    created_at: { ...s.dateTime, description: 'When it was started, skipped, or failed to start.' },
-    migration_id: {
-      ...s.nullable(s.integer),
-      description: 'The migration that the run started, or null.',
-    },
-    state: {
-      ...s.enumOf([...shownStates, 'skipped']),
-      description:
-        "The state of the migration. `skipped`: the schedule's last migration had not ended. `failed` without a migration: it could not be started.",
-    },
-    reason: { ...s.nullable(s.string), description: 'Why it failed or was skipped.' },
-    skipped_repositories: {
-      ...s.arrayOf(skippedSchema),
-      description: 'Repositories that the account could no longer migrate, with the reason.',
-    },
-    has_archive: { ...s.boolean, description: 'Whether there is an archive to download.' },
+export const scheduleRunSchema = s.described('One run of a schedule.', {
+  id: s.integer,
+  due_at: s.dateTimeOrNull.describe('When it was due; null if a user started it.'),
+  created_at: s.dateTime.describe('When it was started, skipped, or failed to start.'),
+  migration_id: s.nullable(s.integer).describe('The migration that the run started, or null.'),
+  state: {
+    ...s.enumOf([...shownStates, 'skipped']),
+    description:
+      "The state of the migration. `skipped`: the schedule's last migration had not ended. `failed` without a migration: it could not be started.",
   },
-  { description: 'One run of a schedule.' },
-)
+  reason: s.stringOrNull.describe('Why it failed or was skipped.'),
+  skipped_repositories: {
+    ...s.arrayOf(skippedSchema),
+    description: 'Repositories that the account could no longer migrate, with the reason.',
+  },
+  has_archive: s.boolean.describe('Whether there is an archive to download.'),
+})
 
 const protectedArchiveSchema = s.object({
-  migration_id: { ...s.integer, description: 'The migration whose archive it is.' },
-  created_at: { ...s.dateTime, description: 'When that migration was started.' },
+  migration_id: s.integer.describe('The migration whose archive it is.'),
+  created_at: s.dateTime.describe('When that migration was started.'),
   repositories: {
     ...s.arrayOf(s.string),
     description: 'Full names of the repositories that no newer archive of the schedule contains.',
   },
 })
 
-export const scheduleSchema = s.object(
-  {
-    id: s.integer,
-    url: s.uri,
-    owner: { ...s.string, description: 'The account or organization whose migrations it starts.' },
-    created_by: { ...s.string, description: 'The account that it runs as.' },
-    name: { ...s.nullable(s.string), description: 'The name of its migrations, or null.' },
-    all,
-    repositories: { ...s.arrayOf(s.string), description: 'Full names; empty if `all` is true.' },
-    ...startFlagsWithoutDefaults,
-    ...timing,
-    paused,
-    paused_reason: {
-      ...s.nullable(s.string),
-      description: 'Why the service paused it; null if a user paused it.',
-    },
-    next_run_at: { ...s.nullable(s.dateTime), description: 'Null while it is paused.' },
-    last_run: {
-      ...s.nullable(s.ref<ScheduleRun>('schedule-run')),
-      description: 'Null before the first run.',
-    },
-    protected_archives: {
-      ...s.arrayOf(protectedArchiveSchema),
-      description:
-        'Archives that are kept beyond `keep`, newest first, because each contains repositories that no newer archive of the schedule contains.',
-    },
-    ...s.each(['created_at', 'updated_at'], s.dateTime),
+export const scheduleSchema = s.described('A migration that is started every day or every week.', {
+  id: s.integer,
+  url: s.uri,
+  owner: s.string.describe('The account or organization whose migrations it starts.'),
+  created_by: s.string.describe('The account that it runs as.'),
+  name: s.stringOrNull.describe('The name of its migrations, or null.'),
+  all,
+  repositories: s.arrayOf(s.string).describe('Full names; empty if `all` is true.'),
+  ...startFlagsWithoutDefaults,
+  ...timing,
+  paused,
+  paused_reason: s.stringOrNull.describe('Why the service paused it; null if a user paused it.'),
+  next_run_at: s.dateTimeOrNull.describe('Null while it is paused.'),
+  last_run: s.nullable(s.ref<ScheduleRun>('schedule-run')).describe('Null before the first run.'),
+  protected_archives: {
+    ...s.arrayOf(protectedArchiveSchema),
+    description:
+      'Archives that are kept beyond `keep`, newest first, because each contains repositories that no newer archive of the schedule contains.',
   },
-  { description: 'A migration that is started every day or every week.' },
-)
+  ...s.each(['created_at', 'updated_at'], s.dateTime),
+})
 
 export type Schedule = s.Static<typeof scheduleSchema>
 export type ScheduleRun = s.Static<typeof scheduleRunSchema>

@@ -23,7 +23,21 @@ interface ObjectSchema<P extends Properties, T> {
   readonly properties: P
 }
 
-const schema = <T>(keywords: Readonly<Record<string, unknown>>): Schema<T> => keywords
+/** A schema to which a description can be added. The method is not a keyword: it is in neither the JSON nor a copy by spread. */
+class Describable<T> {
+  declare readonly [TYPE]?: () => T
+  readonly [keyword: string]: unknown
+
+  constructor(keywords: Readonly<Record<string, unknown>>) {
+    Object.assign(this, keywords)
+  }
+
+  describe(description: string): Describable<T> {
+    return new Describable({ ...this, description })
+  }
+}
+
+const schema = <T>(keywords: Readonly<Record<string, unknown>>) => new Describable<T>(keywords)
 
 export const string = schema<string>({ type: 'string' })
 export const integer = schema<number>({ type: 'integer' })
@@ -53,12 +67,16 @@ export const mapOf = <S extends Schema>(values: S) =>
   schema<Record<string, Static<S>>>({ type: 'object', additionalProperties: values })
 
 /** Adds `null` to the values. */
-export function nullable<S extends Schema>(base: S): Schema<Static<S> | null> {
+export function nullable<S extends Schema>(base: S): Describable<Static<S> | null> {
   const { type } = base
   if (typeof type !== 'string' || type === 'object') return schema({ anyOf: [base, nullSchema] })
   const values = base.enum as readonly unknown[] | undefined
   return schema({ ...base, type: [type, 'null'], ...(values && { enum: [...values, null] }) })
 }
+
+export const stringOrNull = nullable(string)
+export const dateTimeOrNull = nullable(dateTime)
+export const countOrNull = nullable(count)
 
 /** Refers to a schema among the components of the API description. `T` is the type of that schema. */
 export const ref = <T>(name: string) => schema<T>({ $ref: `#/components/schemas/${name}` })
@@ -87,6 +105,10 @@ export function object<P extends Properties, const O extends keyof P & string = 
     properties,
   }
 }
+
+/** An object without optional properties, with a description. */
+export const described = <P extends Properties>(description: string, properties: P) =>
+  object(properties, { description })
 
 /** The body of a request. All properties are optional, except the `required` ones. */
 export function request<P extends Properties, const R extends keyof P & string = never>(

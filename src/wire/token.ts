@@ -1,30 +1,25 @@
-import { nameSchema } from './migration.ts'
+import { migrationName } from './migration.ts'
 import * as s from './schema.ts'
 
 export const MAX_TOKEN_DAYS = 365
 
-export const tokenSchema = s.object(
-  {
-    id: s.integer,
-    ...s.each(['login', 'name'], s.string),
-    read_only: { ...s.boolean, description: 'Whether requests that change something get 403.' },
-    organization: {
-      ...s.nullable(s.string),
-      description: 'The only organization in which the token is valid; null for all.',
-    },
-    current: { ...s.boolean, description: 'Whether the caller uses this token now.' },
-    created_at: s.dateTime,
-    ...s.each(['expires_at', 'last_used_at', 'revoked_at'], s.nullable(s.dateTime)),
-    last_used_ip: {
-      ...s.nullable(s.string),
-      description: 'The address of the last use. Stored, like the time, about once a minute.',
-    },
-  },
-  { description: 'An access token, without the secret.' },
-)
+export const tokenSchema = s.described('An access token, without the secret.', {
+  id: s.integer,
+  ...s.each(['login', 'name'], s.string),
+  read_only: s.boolean.describe('Whether requests that change something get 403.'),
+  organization: s.stringOrNull.describe(
+    'The only organization in which the token is valid; null for all.',
+  ),
+  current: s.boolean.describe('Whether the caller uses this token now.'),
+  created_at: s.dateTime,
+  ...s.each(['expires_at', 'last_used_at', 'revoked_at'], s.dateTimeOrNull),
+  last_used_ip: s.stringOrNull.describe(
+    'The address of the last use. Stored, like the time, about once a minute.',
+  ),
+})
 
 export const newTokenSchema = s.object(
-  { ...tokenSchema.properties, token: { ...s.string, description: 'Not shown again.' } },
+  { ...tokenSchema.properties, token: s.string.describe('Not shown again.') },
   { description: 'A new access token.' },
 )
 
@@ -33,7 +28,7 @@ export const tokenRequestSchema = s.request(
     name: {
       ...s.string,
       maxLength: 100,
-      pattern: nameSchema.pattern.replace('^', '^(?=.*\\S)'),
+      pattern: migrationName.pattern.replace('^', '^(?=.*\\S)'),
       description: 'What the token is for, without control characters.',
     },
     expires_in_days: {
@@ -44,10 +39,9 @@ export const tokenRequestSchema = s.request(
         'A token of a session that was opened with a token of the operator cannot outlive that one.',
     },
     read_only: { ...s.boolean, default: false, description: 'The token can change nothing.' },
-    organization: {
-      ...s.nullable(s.string),
-      description: 'An organization of the caller: the token is valid only there.',
-    },
+    organization: s.stringOrNull.describe(
+      'An organization of the caller: the token is valid only there.',
+    ),
   },
   {
     required: ['name', 'expires_in_days'],

@@ -1,57 +1,43 @@
 import * as s from './schema.ts'
 
-export const userSchema = s.object(
-  {
-    login: { ...s.string, description: 'In the spelling of the host. Comparisons ignore case.' },
-    id: s.integer,
-    node_id: { ...s.string, description: 'An opaque identifier.' },
-    ...s.each(['avatar_url', 'url', 'html_url'], s.uri),
-    gravatar_id: { ...s.string, description: 'Always empty.' },
-    ...s.each(['following_url', 'gists_url', 'starred_url', 'events_url'], s.uriTemplate),
-    ...s.each(
-      [
-        'followers_url',
-        'subscriptions_url',
-        'organizations_url',
-        'repos_url',
-        'received_events_url',
-      ],
-      s.uri,
-    ),
-    type: s.enumOf(['User', 'Organization']),
-    site_admin: s.boolean,
-  },
-  { description: 'A person or an organization.' },
-)
+export const userSchema = s.described('A person or an organization.', {
+  login: s.string.describe('In the spelling of the host. Comparisons ignore case.'),
+  id: s.integer,
+  node_id: s.string.describe('An opaque identifier.'),
+  ...s.each(['avatar_url', 'url', 'html_url'], s.uri),
+  gravatar_id: s.string.describe('Always empty.'),
+  ...s.each(['following_url', 'gists_url', 'starred_url', 'events_url'], s.uriTemplate),
+  ...s.each(
+    ['followers_url', 'subscriptions_url', 'organizations_url', 'repos_url', 'received_events_url'],
+    s.uri,
+  ),
+  type: s.enumOf(['User', 'Organization']),
+  site_admin: s.boolean,
+})
 
-export const currentUserSchema = s.object(
-  {
-    ...userSchema.properties,
-    ...s.each(['name', 'company', 'location', 'email', 'bio'], s.nullable(s.string)),
-    blog: s.nullable(s.uri),
-    hireable: s.nullable(s.boolean),
-    public_repos: { ...s.count, description: 'Number of public repositories.' },
-    ...s.each(['public_gists', 'followers', 'following'], {
-      ...s.count,
-      description: 'Always 0: Godwit does not count these.',
-    }),
-    created_at: { ...s.dateTime, description: 'When the account was created here.' },
-    updated_at: s.dateTime,
-  },
-  { description: 'The account of the token.' },
-)
+export const currentUserSchema = s.described('The account of the token.', {
+  ...userSchema.properties,
+  ...s.each(['name', 'company', 'location', 'email', 'bio'], s.stringOrNull),
+  blog: s.nullable(s.uri),
+  hireable: s.nullable(s.boolean),
+  public_repos: s.count.describe('Number of public repositories.'),
+  ...s.each(['public_gists', 'followers', 'following'], {
+    ...s.count,
+    description: 'Always 0: Godwit does not count these.',
+  }),
+  created_at: s.dateTime.describe('When the account was created here.'),
+  updated_at: s.dateTime,
+})
 
 export const sessionSchema = s.object(
   {
     user: s.nullable(s.ref<CurrentUser>('current-user')),
-    organization: {
-      ...s.nullable(s.string),
-      description: 'The only organization in which the session is valid; null for all.',
-    },
-    tokens_managed_until: {
-      ...s.nullable(s.dateTime),
-      description: 'Until when the session may create and revoke tokens; null if it may not.',
-    },
+    organization: s.stringOrNull.describe(
+      'The only organization in which the session is valid; null for all.',
+    ),
+    tokens_managed_until: s.dateTimeOrNull.describe(
+      'Until when the session may create and revoke tokens; null if it may not.',
+    ),
   },
   {
     description: 'Who is signed in with this browser.',
@@ -60,10 +46,10 @@ export const sessionSchema = s.object(
 )
 
 const rate = s.object({
-  limit: { ...s.count, description: 'Maximum number of requests per hour; 0 for no limit.' },
+  limit: s.count.describe('Maximum number of requests per hour; 0 for no limit.'),
   remaining: s.count,
   used: s.count,
-  reset: { ...s.count, description: 'Time when the limit is reset, in seconds since 1970 (UTC).' },
+  reset: s.count.describe('Time when the limit is reset, in seconds since 1970 (UTC).'),
   resource: s.enumOf(['core', 'search']),
 })
 

@@ -16,7 +16,7 @@ const EVENTS_DESCRIPTION =
 const stringOrNumber: s.Schema<string | number> = { anyOf: [s.string, s.number] }
 
 const configFields = {
-  url: { ...s.uri, description: 'The URL that events are sent to, by POST.' },
+  url: s.uri.describe('The URL that events are sent to, by POST.'),
   content_type: {
     ...s.enumOf(['json', 'form']),
     description: '`json`, or `form` to send the JSON as the `payload` field of a form.',
@@ -43,9 +43,9 @@ export const webhookConfigChangeSchema = s.request(configFields, {
 })
 
 const webhookFields = {
-  name: { ...s.string, description: 'Always `web`.' },
-  events: { ...s.arrayOf(s.string), description: EVENTS_DESCRIPTION },
-  active: { ...s.boolean, description: 'Whether events are sent.' },
+  name: s.string.describe('Always `web`.'),
+  events: s.arrayOf(s.string).describe(EVENTS_DESCRIPTION),
+  active: s.boolean.describe('Whether events are sent.'),
 }
 
 const EXAMPLE_URL = 'https://ci.example.com/godwit'
@@ -71,66 +71,54 @@ export const webhookChangeSchema = s.request(
   { examples: [{ active: true, events: ['migration.failed', 'migration.partial'] }] },
 )
 
-export const webhookSchema = s.object(
-  {
-    type: {
-      ...s.enumOf(['User', 'Organization']),
-      description: 'The type of the account that owns the webhook.',
-    },
-    id: s.integer,
-    name: s.enumOf(['web']),
-    active: s.boolean,
-    events: { ...s.arrayOf(s.enumOf(subscribableEvents)), description: EVENTS_DESCRIPTION },
-    config: s.ref<WebhookConfig>('webhook-config'),
-    ...s.each(['created_at', 'updated_at'], s.dateTime),
-    ...s.each(['url', 'ping_url', 'deliveries_url'], s.uri),
-    last_response: {
-      ...s.object({
-        code: s.nullable(s.integer),
-        status: {
-          ...s.enumOf(['unused', 'active', 'failing']),
-          description:
-            '`unused` before the first delivery, `failing` while events cannot be delivered, otherwise `active`.',
-        },
-        message: s.nullable(s.string),
-      }),
-      description:
-        'The result of the last delivery. GitHub sends it only for webhooks of repositories.',
-    },
-    disabled_reason: {
-      ...s.nullable(s.string),
-      description: `Why the server disabled the webhook. ${s.EXTENSION}`,
-    },
+export const webhookSchema = s.described('A webhook: a URL that is notified when migrations end.', {
+  type: {
+    ...s.enumOf(['User', 'Organization']),
+    description: 'The type of the account that owns the webhook.',
   },
-  { description: 'A webhook: a URL that is notified when migrations end.' },
-)
+  id: s.integer,
+  name: s.enumOf(['web']),
+  active: s.boolean,
+  events: s.arrayOf(s.enumOf(subscribableEvents)).describe(EVENTS_DESCRIPTION),
+  config: s.ref<WebhookConfig>('webhook-config'),
+  ...s.each(['created_at', 'updated_at'], s.dateTime),
+  ...s.each(['url', 'ping_url', 'deliveries_url'], s.uri),
+  last_response: {
+    ...s.object({
+      code: s.nullable(s.integer),
+      status: {
+        ...s.enumOf(['unused', 'active', 'failing']),
+        description:
+          '`unused` before the first delivery, `failing` while events cannot be delivered, otherwise `active`.',
+      },
+      message: s.stringOrNull,
+    }),
+    description:
+      'The result of the last delivery. GitHub sends it only for webhooks of repositories.',
+  },
+  disabled_reason: s.stringOrNull.describe(`Why the server disabled the webhook. ${s.EXTENSION}`),
+})
 
 const deliveryFields = {
   id: s.integer,
-  guid: {
-    ...s.uuid,
-    description:
-      'The id of the event, as in the header of the request that ends in `-delivery`. It is the same for every attempt.',
-  },
+  guid: s.uuid.describe(
+    'The id of the event, as in the header of the request that ends in `-delivery`. It is the same for every attempt.',
+  ),
   delivered_at: s.dateTime,
-  redelivery: { ...s.boolean, description: 'Whether an earlier attempt sent the same event.' },
-  duration: { ...s.number, description: 'The duration of the attempt in seconds.' },
-  status: { ...s.string, description: '`OK`, or why the attempt failed.' },
-  status_code: {
-    ...s.integer,
-    description: 'The HTTP status of the response, or 0 if there was none.',
-  },
+  redelivery: s.boolean.describe('Whether an earlier attempt sent the same event.'),
+  duration: s.number.describe('The duration of the attempt in seconds.'),
+  status: s.string.describe('`OK`, or why the attempt failed.'),
+  status_code: s.integer.describe('The HTTP status of the response, or 0 if there was none.'),
   event: s.enumOf(['migration', 'ping']),
-  action: s.nullable(s.string),
+  action: s.stringOrNull,
   ...s.each(['installation_id', 'repository_id', 'throttled_at'], s.nullSchema),
   state: {
     ...s.enumOf(['waiting', 'delivered', 'given_up']),
     description: `The current state of the event, not the result of this attempt. ${s.EXTENSION}`,
   },
-  next_attempt_at: {
-    ...s.nullable(s.dateTime),
-    description: `When the event will be sent again, or null. ${s.EXTENSION}`,
-  },
+  next_attempt_at: s.dateTimeOrNull.describe(
+    `When the event will be sent again, or null. ${s.EXTENSION}`,
+  ),
 }
 
 export const webhookDeliverySchema = s.object(deliveryFields, {
@@ -140,7 +128,7 @@ export const webhookDeliverySchema = s.object(deliveryFields, {
 /** The payload of a `migration` event. */
 export const webhookEventSchema = s.object(
   {
-    action: { ...s.enumOf(actions), description: 'How the migration ended.' },
+    action: s.enumOf(actions).describe('How the migration ended.'),
     migration: s.ref<Migration>('migration'),
     summary: s.ref<Summary>('summary'),
     sender: s.ref<User>('user'),
@@ -160,23 +148,17 @@ const anyObject: s.Schema<Record<string, unknown>> = {
   additionalProperties: true,
 }
 
-export const fullWebhookDeliverySchema = s.object(
+export const fullWebhookDeliverySchema = s.described(
+  'An attempt to deliver an event to a webhook, with its request and response.',
   {
     ...deliveryFields,
     url: s.string,
-    request: s.object({
-      headers,
-      payload: anyObject,
-    }),
+    request: s.object({ headers, payload: anyObject }),
     response: s.object({
       headers: s.nullable(headers),
-      payload: {
-        ...s.nullable(s.string),
-        description: 'The first 4096 bytes of the response body.',
-      },
+      payload: s.stringOrNull.describe('The first 4096 bytes of the response body.'),
     }),
   },
-  { description: 'An attempt to deliver an event to a webhook, with its request and response.' },
 )
 
 export type Webhook = s.Static<typeof webhookSchema>

@@ -6,70 +6,34 @@ import * as organization from '../../wire/organization.ts'
 import * as progress from '../../wire/progress.ts'
 import * as repository from '../../wire/repository.ts'
 import * as schedule from '../../wire/schedule.ts'
-import { count, string, uri } from '../../wire/schema.ts'
+import { count, type Schema, string, uri } from '../../wire/schema.ts'
 import * as service from '../../wire/service.ts'
 import * as token from '../../wire/token.ts'
 import * as user from '../../wire/user.ts'
 import * as webhook from '../../wire/webhook.ts'
 
-/** The schemas that operations refer to by name. */
-export const schemas = {
-  'start-request': migration.startRequestSchema,
-  migration: migration.migrationSchema,
-  repository: repository.repositorySchema,
-  'extended-repository': repository.extendedRepositorySchema,
-  'full-repository': repository.fullRepositorySchema,
-  branch: repository.branchSchema,
-  tag: repository.tagSchema,
-  topics: repository.topicsSchema,
-  languages: repository.languagesSchema,
-  collaborator: repository.collaboratorSchema,
-  'license-content': repository.licenseContentSchema,
-  license: license.licenseSchema,
-  'license-text': license.licenseTextSchema,
-  progress: progress.progressSchema,
-  'progress-update': progress.progressUpdateSchema,
-  'progress-end': progress.progressEndSchema,
-  'repository-progress': progress.repositoryProgressSchema,
-  report: progress.reportSchema,
-  forecast: progress.forecastSchema,
-  quota: progress.quotaSchema,
-  'retry-forecast': progress.retryForecastSchema,
-  'retry-request': progress.retryRequestSchema,
-  summary: migration.summarySchema,
-  lock: migration.lockSchema,
-  'lock-with-migration': migration.lockWithMigrationSchema,
-  'archive-link': migration.archiveLinkSchema,
-  schedule: schedule.scheduleSchema,
-  'schedule-run': schedule.scheduleRunSchema,
-  'schedule-request': schedule.scheduleRequestSchema,
-  'schedule-change': schedule.scheduleChangeSchema,
-  user: user.userSchema,
-  'current-user': user.currentUserSchema,
-  session: user.sessionSchema,
-  organization: organization.organizationSchema,
-  'full-organization': organization.fullOrganizationSchema,
-  'organization-membership': organization.organizationMembershipSchema,
-  webhook: webhook.webhookSchema,
-  'webhook-event': webhook.webhookEventSchema,
-  'webhook-config': webhook.webhookConfigSchema,
-  'webhook-request': webhook.webhookRequestSchema,
-  'webhook-change': webhook.webhookChangeSchema,
-  'webhook-config-change': webhook.webhookConfigChangeSchema,
-  'webhook-delivery': webhook.webhookDeliverySchema,
-  'full-webhook-delivery': webhook.fullWebhookDeliverySchema,
-  'rate-limit': user.rateLimitSchema,
-  root: service.rootSchema,
-  'service-state': service.serviceStateSchema,
-  'sync-request': service.syncRequestSchema,
-  'sync-report': service.syncReportSchema,
-  token: token.tokenSchema,
-  'new-token': token.newTokenSchema,
-  'token-request': token.tokenRequestSchema,
-  'audit-entry': audit.auditEntrySchema,
-  error: error.errorSchema,
-  'validation-error': error.validationErrorSchema,
+const exported = {
+  ...{ ...audit, ...error, ...license, ...migration, ...organization, ...progress },
+  ...{ ...repository, ...schedule, ...service, ...token, ...user, ...webhook },
 }
+
+type Kebab<Name extends string> = Name extends `${infer First}${infer Rest}`
+  ? `${First extends Lowercase<First> ? First : `-${Lowercase<First>}`}${Kebab<Rest>}`
+  : ''
+
+export type SchemaName = {
+  [Name in keyof typeof exported]: Name extends `${infer Short}Schema` ? Kebab<Short> : never
+}[keyof typeof exported]
+
+/** The schemas that operations refer to by name: `startRequestSchema` is `start-request`. */
+export const schemas = Object.fromEntries(
+  Object.entries(exported)
+    .filter(([name]) => name.endsWith('Schema'))
+    .map(([name, schema]) => [
+      name.replace(/Schema$/, '').replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`),
+      schema as Schema,
+    ]),
+)
 
 export const headers = {
   etag: { description: 'Send it back as `if-none-match`.', schema: string },

@@ -11,56 +11,41 @@ import type { Rendering } from '../rendering.ts'
 import { migrationEvent } from '../routes/webhooks/webhooks.ts'
 import { headers, schemas } from './components.ts'
 import { examplesOf } from './examples.ts'
-import {
-  type DescribedResponse,
-  ETAG_HEADER,
-  errorResponse,
-  errorResponses,
-  header,
-  IF_NONE_MATCH,
-  linkErrorResponses,
-  NOT_MODIFIED,
-  type Operation,
-  parameters,
-  type Tag,
-  withHeaders,
-} from './operation.ts'
+import * as openapi from './operation.ts'
 
 interface DescriptionOptions {
   rendering: Rendering
   mediaType: MediaTypeOptions
 }
 
-const getDescription = {
-  operationId: 'service/openapi',
-  tags: ['Service'],
-  summary: 'Get this description',
-  description: 'As OpenAPI 3.1.',
-  security: [],
-  parameters: [IF_NONE_MATCH],
-  responses: {
-    200: {
-      description: 'The description.',
-      ...ETAG_HEADER,
-      content: { 'application/json': { schema: { type: 'object' } } },
+const getDescription = openapi.routes('Service', { security: [] })({
+  'service/openapi': {
+    summary: 'Get this description',
+    description: 'As OpenAPI 3.1.',
+    responses: {
+      200: {
+        description: 'The description.',
+        ...openapi.ETAG_HEADER,
+        content: { 'application/json': { schema: { type: 'object' } } },
+      },
+      304: openapi.NOT_MODIFIED,
     },
-    304: NOT_MODIFIED,
   },
-} satisfies Operation
+})['service/openapi']
 
 /** Adds `GET /openapi.json`. It describes the routes that are added after this call. */
 export function describeApi(app: FastifyInstance, options: DescriptionOptions): void {
   const routes = collectRoutes(app)
   let description: string | undefined
 
-  app.get('/openapi.json', { schema: getDescription }, async (request, reply) => {
+  app.get('/openapi.json', getDescription, async (_request, reply) => {
     reply.headers({
       'access-control-allow-origin': '*',
       'cache-control': 'no-cache',
       'x-content-type-options': 'nosniff',
     })
     description ??= JSON.stringify(openApiDocument(routes, options))
-    if (sendIfNotModified(request, reply, [description])) return reply
+    if (sendIfNotModified(reply, [description])) return reply
     return reply.type('application/json; charset=utf-8').send(description)
   })
 }
@@ -70,7 +55,7 @@ interface DescribedRoute {
   method: string
   /** The path with parameters in braces. */
   path: string
-  operation: Operation
+  operation: openapi.Operation
   previewed: boolean
   uncounted: boolean
 }
@@ -82,15 +67,38 @@ function collectRoutes(app: FastifyInstance): DescribedRoute[] {
     if (prefix !== '' || method === 'HEAD' || schema?.operationId === undefined) return
     const { previewed = false, uncounted = false } = config ?? {}
     const path = url.replaceAll(/:(\w+)/g, '{$1}')
-    routes.push({
-      method: String(method),
-      path,
-      operation: schema as Operation,
-      previewed,
-      uncounted,
-    })
+    const operation = completeOperation(path, schema as openapi.Operation, config?.anonymous)
+    routes.push({ method: String(method), path, operation, previewed, uncounted })
   })
   return routes
+}
+
+/** Adds what follows from the route; see `Operation`. */
+function completeOperation(
+  path: string,
+  operation: openapi.Operation,
+  isTokenOptional = false,
+): openapi.Operation {
+  const { responses, body, tags } = operation
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
+  const described = operation.parameters ?? []
+  const parameters = [
+    ...inPath
+      .filter((name) => !described.some((each) => 'name' in each && each.name === name))
+      .map((name) => openapi.parameter(name.replaceAll('_', '-') as openapi.ParameterName)),
+    ...described,
+    ...(responses[304] ? [openapi.parameter('if-none-match')] : []),
+  ]
+  return {
+    ...operation,
+    ...(isTokenOptional && { security: [{ token: [] }, {}] }),
+    ...(parameters.length > 0 && { parameters }),
+    responses: {
+      ...((inPath.length > 0 || tags[0] === 'Operator') && { 404: openapi.notFound }),
+      ...(body && { 422: openapi.errorResponse('invalid') }),
+      ...responses,
+    },
+  }
 }
 
 function openApiDocument(routes: readonly DescribedRoute[], options: DescriptionOptions) {
@@ -128,11 +136,11 @@ function openApiDocument(routes: readonly DescribedRoute[], options: Description
         },
       },
       schemas,
-      parameters: { ...parameters, 'api-version': versionParameter(mediaType.vendor) },
+      parameters: { ...openapi.parameters, 'api-version': versionParameter(mediaType.vendor) },
       headers,
       responses: {
-        ...addHeaders(errorResponses, sharedHeaders(mediaType.vendor)),
-        ...linkErrorResponses,
+        ...addHeaders(openapi.errorResponses, sharedHeaders(mediaType.vendor)),
+        ...openapi.linkErrorResponses,
       },
       examples: examplesOf(rendering),
     },
@@ -167,39 +175,39 @@ function operationObject(route: DescribedRoute, { rendering, mediaType }: Descri
 
 /** Returns a reference to the schema of a body if it is one of the components, otherwise the schema itself. */
 function bodySchema(body: Schema): Schema {
-  const known = Object.entries<Schema>(schemas).find(([, schema]) => schema === body)
+  const known = Object.entries(schemas).find(([, schema]) => schema === body)
   return known ? ref(known[0]) : body
 }
 
 /** Adds the parameter, responses and headers that all operations of the API share. */
 function withCommonResponses(
-  operation: Operation,
+  operation: openapi.Operation,
   route: DescribedRoute,
   vendor: string,
-): Operation {
+): openapi.Operation {
   const shared = sharedHeaders(vendor, route)
   const version = { $ref: '#/components/parameters/api-version' }
   return {
     ...operation,
     parameters: [...(operation.parameters ?? []), version],
     responses: {
-      400: errorResponse('bad-request'),
-      401: errorResponse('unauthenticated'),
-      403: errorResponse('forbidden'),
-      ...(route.operation.body && { 408: errorResponse('request-timeout') }),
-      415: errorResponse('not-acceptable'),
-      429: errorResponse('too-many-requests'),
-      500: errorResponse('server-error'),
-      503: errorResponse('unavailable'),
+      400: openapi.errorResponse('bad-request'),
+      401: openapi.errorResponse('unauthenticated'),
+      403: openapi.errorResponse('forbidden'),
+      ...(route.operation.body && { 408: openapi.errorResponse('request-timeout') }),
+      415: openapi.errorResponse('not-acceptable'),
+      429: openapi.errorResponse('too-many-requests'),
+      500: openapi.errorResponse('server-error'),
+      503: openapi.errorResponse('unavailable'),
       ...addHeaders(operation.responses, shared),
     },
   }
 }
 
 /** Adds headers to responses; a reference gets them where it is defined. */
-function addHeaders<T extends Record<string, DescribedResponse | { $ref: string }>>(
+function addHeaders<T extends Record<string, openapi.DescribedResponse | { $ref: string }>>(
   responses: T,
-  shared: DescribedResponse['headers'],
+  shared: openapi.DescribedResponse['headers'],
 ): T {
   const entries = Object.entries(responses).map(([name, response]) => [
     name,
@@ -209,13 +217,13 @@ function addHeaders<T extends Record<string, DescribedResponse | { $ref: string 
 }
 
 const sharedHeaders = (vendor: string, { uncounted } = { uncounted: false }) => ({
-  [`x-${vendor}-request-id`]: header('request-id'),
-  [`x-${vendor}-media-type`]: header('media-type'),
-  [`x-${vendor}-api-version-selected`]: header('version-selected'),
+  [`x-${vendor}-request-id`]: openapi.header('request-id'),
+  [`x-${vendor}-media-type`]: openapi.header('media-type'),
+  [`x-${vendor}-api-version-selected`]: openapi.header('version-selected'),
   ...(uncounted ? {} : rateHeaders),
 })
 
-const { headers: rateHeaders } = withHeaders(
+const { headers: rateHeaders } = openapi.withHeaders(
   'x-ratelimit-limit',
   'x-ratelimit-remaining',
   'x-ratelimit-used',
@@ -266,9 +274,9 @@ function pathWithExamples({ path, operation }: DescribedRoute): string {
 }
 
 const resolve = (reference: string): Parameter =>
-  parameters[reference.slice(reference.lastIndexOf('/') + 1) as keyof typeof parameters]
+  openapi.parameters[reference.slice(reference.lastIndexOf('/') + 1) as openapi.ParameterName]
 
-const TAGS: { name: Tag; description: string }[] = [
+const TAGS: { name: openapi.Tag; description: string }[] = [
   { name: 'Migrations', description: 'Start and follow migrations, and list their repositories.' },
   { name: 'Archives', description: 'Download and delete the archives of exported migrations.' },
   { name: 'Schedules', description: 'Migrations that are started every day or every week.' },

@@ -1,9 +1,9 @@
+import type { FastifyContextConfig } from 'fastify'
 import { arrayOf, enumOf, integer, ref, type Schema, string } from '../../wire/schema.ts'
-import type { headers, schemas } from './components.ts'
+import type { headers, SchemaName } from './components.ts'
 import type { ExampleName } from './examples.ts'
 
 export type HeaderName = keyof typeof headers
-export type SchemaName = keyof typeof schemas
 type Reference = { $ref: string }
 
 export interface DescribedResponse {
@@ -23,12 +23,12 @@ export type Tag =
   | 'Operator'
   | 'Service'
 
-/** The operation works with and without a token. */
-export const OPTIONAL_TOKEN: [{ token: [] }, object] = [{ token: [] }, {}]
-
 /**
  * An OpenAPI operation object, except that `body` is the schema that Fastify validates request bodies with. Parameters and responses
  * are described, but never validated: invalid parameters of lists are ignored, and responses are sent as finished JSON.
+ *
+ * `describeApi` adds what follows from the route: the parameters in its path, the 404 of such routes and of those for site admins,
+ * `if-none-match` if there is a 304, the 422 of an invalid body, and `security` if the token is optional.
  */
 export interface Operation {
   operationId: string
@@ -37,10 +37,32 @@ export interface Operation {
   description?: string
   deprecated?: boolean
   /** Empty if the operation ignores tokens. */
-  security?: [] | typeof OPTIONAL_TOKEN
+  security?: object[]
   parameters?: (Reference | Schema)[]
   body?: Schema | undefined
   responses: Record<number, DescribedResponse | Reference>
+}
+
+/** The Fastify options of a route: its operation, and what the middleware needs to know about it. */
+export interface RouteOptions {
+  schema: Operation
+  config: FastifyContextConfig
+}
+
+interface Described extends Omit<Operation, 'operationId' | 'tags'> {
+  tags?: [Tag]
+  config?: FastifyContextConfig
+}
+
+/** Returns a function that returns the options of routes by the ids of their operations. They share the tag and `common`. */
+export function routes(tag: Tag, common: Partial<Described> = {}) {
+  return <Id extends string>(described: Record<Id, Described>): Record<Id, RouteOptions> => {
+    const entries = Object.entries<Described>(described).map(([operationId, each]) => {
+      const { config = {}, ...operation } = { tags: [tag], ...common, ...each }
+      return [operationId, { config, schema: { operationId, ...operation } }]
+    })
+    return Object.fromEntries(entries)
+  }
 }
 
 declare module 'fastify' {
@@ -152,15 +174,46 @@ export const parameters = {
   ),
 }
 
-export const parameter = (name: keyof typeof parameters): { $ref: string } => ({
+export type ParameterName = keyof typeof parameters
+
+export const parameter = (name: ParameterName): Reference => ({
   $ref: `#/components/parameters/${name}`,
 })
 
-export const IF_NONE_MATCH = parameter('if-none-match')
-export const PAGE_PARAMETERS = [parameter('per-page'), parameter('page'), IF_NONE_MATCH]
+export const PAGE_PARAMETERS = [parameter('per-page'), parameter('page')]
 
 const error = (description: string, example: ExampleName, ...headers: HeaderName[]) =>
   jsonResponse(description, { schema: schemaRef('error'), example, headers })
+
+const ERRORS = {
+  'bad-request': 'The body is not a JSON object, or the version of the API is unknown.',
+  unauthenticated: 'The token is missing or not valid.',
+  'request-timeout': 'The rest of the request did not arrive.',
+  'archive-damaged': 'Stored data of the archive is damaged. Start a new migration.',
+  'not-found':
+    'The resource does not exist, or the caller may not see it. The response does not reveal which.',
+  'too-large': 'The body is larger than 1 MiB.',
+  'not-acceptable': 'The `accept` header does not accept JSON, or lacks the required preview.',
+  'server-error': 'Server error. The log of the server has the details, by request ID.',
+}
+const ERRORS_WITH_RETRY_AFTER = {
+  forbidden:
+    'The rate limit is exceeded (with `retry-after`), too many invalid tokens came from this address, or the `user-agent` header is missing.',
+  'too-many-requests':
+    'This account has too many concurrent requests of one kind: downloads and event streams, responses with more than 1,000 repositories, starts and forecasts, or requests whose body is still being sent.',
+  unavailable:
+    'The server is overloaded, or one of its dependencies is unavailable. Try again later.',
+}
+
+/** Describes the errors, each with the example of the same name. */
+function describeErrors<Name extends ExampleName>(
+  texts: Record<Name, string>,
+  ...headers: HeaderName[]
+) {
+  const entries = Object.entries(texts) as [Name, string][]
+  const described = entries.map(([name, text]) => [name, error(text, name, ...headers)])
+  return Object.fromEntries(described) as Record<Name, DescribedResponse>
+}
 
 /** Error responses of the operations of the API. */
 export const errorResponses = {
@@ -168,35 +221,8 @@ export const errorResponses = {
     description: 'Not modified. Does not count against the rate limit.',
     ...withHeaders('etag', 'link'),
   },
-  'bad-request': error(
-    'The body is not a JSON object, or the version of the API is unknown.',
-    'bad-request',
-  ),
-  unauthenticated: error('The token is missing or not valid.', 'unauthenticated'),
-  forbidden: error(
-    'The rate limit is exceeded (with `retry-after`), too many invalid tokens came from this address, or the `user-agent` header is missing.',
-    'forbidden',
-    'retry-after',
-  ),
-  'request-timeout': error('The rest of the request did not arrive.', 'request-timeout'),
-  'too-many-requests': error(
-    'This account has too many concurrent requests of one kind: downloads and event streams, responses with more than 1,000 repositories, starts and forecasts, or requests whose body is still being sent.',
-    'too-many-requests',
-    'retry-after',
-  ),
-  'archive-damaged': error(
-    'Stored data of the archive is damaged. Start a new migration.',
-    'archive-damaged',
-  ),
-  'not-found': error(
-    'The resource does not exist, or the caller may not see it. The response does not reveal which.',
-    'not-found',
-  ),
-  'too-large': error('The body is larger than 1 MiB.', 'too-large'),
-  'not-acceptable': error(
-    'The `accept` header does not accept JSON, or lacks the required preview.',
-    'not-acceptable',
-  ),
+  ...describeErrors(ERRORS),
+  ...describeErrors(ERRORS_WITH_RETRY_AFTER, 'retry-after'),
   invalid: jsonResponse(
     'The request is valid JSON, but cannot be fulfilled. Nothing was changed.',
     {
@@ -211,16 +237,7 @@ export const errorResponses = {
       example: 'invalid-query',
     },
   ),
-  unavailable: error(
-    'The server is overloaded, or one of its dependencies is unavailable. Try again later.',
-    'unavailable',
-    'retry-after',
-  ),
-  'server-error': error(
-    'Server error. The log of the server has the details, by request ID.',
-    'server-error',
-  ),
-} satisfies Record<string, DescribedResponse>
+}
 
 /** Error responses of a signed link, which needs no token. */
 export const linkErrorResponses = {
@@ -239,7 +256,7 @@ export const linkErrorResponses = {
 
 type ErrorResponseName = keyof typeof errorResponses | keyof typeof linkErrorResponses
 
-export const errorResponse = (name: ErrorResponseName): { $ref: string } => ({
+export const errorResponse = (name: ErrorResponseName): Reference => ({
   $ref: `#/components/responses/${name}`,
 })
 

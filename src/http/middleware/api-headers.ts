@@ -1,8 +1,8 @@
 import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { memoize } from '../../lib/memoize.ts'
-import { addressKey } from './caller-key.ts'
 import { HttpError, previewMissing } from './http-errors.ts'
+import { addressKey } from './request.ts'
 
 export const API_VERSIONS = ['2026-03-10', '2022-11-28']
 export const DEFAULT_VERSION = '2022-11-28'

@@ -6,16 +6,15 @@ import { NOT_SIGNED_IN, recordAccess } from '../../accounts/audit-log.ts'
 import type { Authenticator } from '../../accounts/authenticator.ts'
 import { isMistypedToken } from '../../accounts/token-store.ts'
 import type { AuditAction } from '../../lib/audit-actions.ts'
-import { addressKey } from './caller-key.ts'
 import {
   badCredentials,
   HttpError,
   mistypedToken,
-  requiresAuthentication,
   tokenIsReadOnly,
   tokenOfOrganization,
 } from './http-errors.ts'
 import { countersInMemory } from './rate-limit.ts'
+import { addressKey } from './request.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -30,12 +29,6 @@ const CREDENTIALS = /^(?:bearer|token) +(\S+) *$/i
 /** Returns the token in an `authorization` header, or undefined if the header uses another scheme or is malformed. */
 export const parseToken = (authorization: string): string | undefined =>
   CREDENTIALS.exec(authorization)?.[1]
-
-/** Returns the authenticated caller. Throws a 401 error if the request is anonymous. */
-export function requireViewer(request: FastifyRequest): Viewer {
-  if (!request.viewer) throw requiresAuthentication()
-  return request.viewer
-}
 
 /** Throws 403 if the token of the caller is too limited for the route. Denies routes to tokens of an organization by default. */
 export function checkTokenLimits({ viewer, method, params, routeOptions }: FastifyRequest): void {

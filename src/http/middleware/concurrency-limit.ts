@@ -2,8 +2,8 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'n
 import { finished } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { http } from '../../lib/node-http.ts'
-import { callerKey } from './caller-key.ts'
 import { HttpError, overloaded, tooManyRequests } from './http-errors.ts'
+import { callerKey } from './request.ts'
 import { watchClient } from './response-stream.ts'
 
 export interface ConcurrencyOptions {

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { OutgoingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import { mapInTurns } from '../../lib/turns.ts'
 import type { HeavyRequestLimit } from './concurrency-limit.ts'
 
@@ -26,24 +26,22 @@ interface EtagOptions {
 
 /** Sends a body as JSON with an ETag of the body, or 304 if the client has it already. */
 export function sendJsonWithEtag(
-  request: FastifyRequest,
   reply: FastifyReply,
   body: unknown,
   { extraEtagParts = [], insertCredentials }: EtagOptions = {},
 ): FastifyReply {
   const text = JSON.stringify(body)
-  if (sendIfNotModified(request, reply, [...extraEtagParts, text])) return reply
+  if (sendIfNotModified(reply, [...extraEtagParts, text])) return reply
   return sendPieces(reply, [insertCredentials ? insertCredentials(Buffer.from(text)) : text])
 }
 
 /** Like `sendJsonWithEtag`, for a body with a long list of repositories: rendering it does not block other requests. */
 export async function sendJsonInTurnsWithEtag(
-  request: FastifyRequest,
   reply: FastifyReply,
   body: WithRepositories,
 ): Promise<FastifyReply> {
   const json = await renderInTurns(body)
-  if (sendIfNotModified(request, reply, [hash('sha256', json, 'base64url')])) return reply
+  if (sendIfNotModified(reply, [hash('sha256', json, 'base64url')])) return reply
   return sendText(reply, json)
 }
 
@@ -110,27 +108,23 @@ export async function sendLazyBody(
 
 /** Like `sendLazyBody`, with an ETag of everything that the body depends on. Sends 304 if the client has the body already. */
 export async function sendLazyBodyWithEtag(
-  request: FastifyRequest,
   reply: FastifyReply,
   body: LazyBody & { etagParts: EtagParts },
 ): Promise<FastifyReply> {
-  if (sendIfNotModified(request, reply, body.etagParts)) return reply
+  if (sendIfNotModified(reply, body.etagParts)) return reply
   return sendLazyBody(reply, body)
 }
 
 export type EtagParts = readonly (string | number | boolean)[]
 
 /** Sets the ETag. If the client has the body already, sends 304 and returns true. Call it before anything expensive is read. */
-export function sendIfNotModified(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  etagParts: EtagParts,
-): boolean {
+export function sendIfNotModified(reply: FastifyReply, etagParts: EtagParts): boolean {
+  const { headers, method } = reply.request
   const etag = etagOf(etagParts)
   reply.header('etag', etag)
-  const isNotModified = matchesEtag(request.headers['if-none-match'], etag)
+  const isNotModified = matchesEtag(headers['if-none-match'], etag)
   // For HEAD, Fastify would set a content-length of 0 if nothing were sent.
-  if (isNotModified) reply.code(304).send(request.method === 'HEAD' ? Readable.from([]) : undefined)
+  if (isNotModified) reply.code(304).send(method === 'HEAD' ? Readable.from([]) : undefined)
   return isNotModified
 }
 

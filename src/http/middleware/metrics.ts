@@ -16,7 +16,7 @@ import { DEAD_AFTER_MS, listWorkers } from '../../queue/worker-store.ts'
 import { countSchedulesByState } from '../../schedules/schedule-store.ts'
 import { countWaitingEvents, readDeliveryTallies } from '../../webhooks/delivery-store.ts'
 import { string } from '../../wire/schema.ts'
-import type { Operation } from '../description/operation.ts'
+import * as openapi from '../description/operation.ts'
 import { UNTRUSTED_FORWARDING_METRIC } from './api-headers.ts'
 import type { ConcurrencyLimit } from './concurrency-limit.ts'
 import { type Dependency, withProbeTimeout } from './dependencies.ts'
@@ -38,18 +38,17 @@ interface MetricsParts {
   cloneSlots: Pick<ConcurrencyLimit, 'running' | 'waiting'>
 }
 
-const getMetrics = {
-  operationId: 'service/metrics',
-  tags: ['Service'],
-  summary: 'Get metrics for Prometheus',
-  security: [],
-  responses: {
-    200: {
-      description: 'Metrics in the text format of Prometheus.',
-      content: { 'text/plain': { schema: string } },
+const routes = openapi.routes('Service', { security: [] })({
+  'service/metrics': {
+    summary: 'Get metrics for Prometheus',
+    responses: {
+      200: {
+        description: 'Metrics in the text format of Prometheus.',
+        content: { 'text/plain': { schema: string } },
+      },
     },
   },
-} satisfies Operation
+})
 
 /** Adds `GET /metrics`. Returns the counters of this process, which the server and its routes increment. */
 export function addMetrics(app: FastifyInstance, parts: MetricsParts) {
@@ -58,7 +57,7 @@ export function addMetrics(app: FastifyInstance, parts: MetricsParts) {
   const updateSharedMetrics = addSharedMetrics(register, parts)
   let isFirstScrape = true
 
-  app.get('/metrics', { schema: getMetrics }, async (_request, reply) => {
+  app.get('/metrics', routes['service/metrics'], async (_request, reply) => {
     // The default metrics monitor the event loop with a timer that fires 100 times a second, so they start at the first scrape.
     if (isFirstScrape) {
       collectDefaultMetrics({ register })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import type { Addresses } from '../../repositories/addresses.ts'
 import { linkHeader, parsePaging, setLinkHeader } from './pagination.ts'
 
@@ -74,11 +74,10 @@ for (const [url, next] of [
 ] as const) {
   test(`${url} gets links with the public address`, () => {
     const links: string[] = []
-    const reply = { header: (_: string, link: string) => links.push(link) }
+    const request = { url, query: {}, server: { prefix: '/api/v3' } }
+    const reply = { request, header: (_: string, link: string) => links.push(link) }
     const addresses = { api: 'https://git.example.com' } as Addresses
-    const request = { url, server: { prefix: '/api/v3' } }
-    const pages = { addresses, paging: parsePaging({}), total: 31 }
-    setLinkHeader(request as FastifyRequest, reply as unknown as FastifyReply, pages)
+    setLinkHeader(reply as unknown as FastifyReply, addresses, 31)
     assert.match(links[0]!, new RegExp(`^<${RegExp.escape(`${HERE}?${next}`)}>; rel="next"`))
   })
 }

@@ -15,7 +15,8 @@ export interface Paging {
 }
 
 /** Returns the page that a query requests. Invalid values are ignored. */
-export function parsePaging(query: Record<string, unknown>): Paging {
+export function parsePaging(sent: unknown): Paging {
+  const query = sent as Record<string, unknown>
   const perPage = Math.min(naturalNumber(query.per_page) ?? DEFAULT_PER_PAGE, MAX_PER_PAGE)
   const page = Math.min(naturalNumber(query.page) ?? 1, MAX_PAGE)
   return { page, perPage, offset: (page - 1) * perPage, limit: perPage }
@@ -27,15 +28,13 @@ function naturalNumber(value: unknown): number | undefined {
   return Number(text) || undefined
 }
 
-/** Sets the `link` header of one page of a list. */
-export function setLinkHeader(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { addresses, paging, total }: { addresses: Addresses; paging: Paging; total: number },
-): void {
-  const { address, query } = requestAddress(request, addresses)
+/** Sets the `link` header of the page that the query requests of a list of `total` entries, and returns the page. */
+export function setLinkHeader(reply: FastifyReply, addresses: Addresses, total: number): Paging {
+  const { address, query } = requestAddress(reply.request, addresses)
+  const paging = parsePaging(reply.request.query)
   const link = linkHeader(address, query, paging, total)
   if (link) reply.header('link', link)
+  return paging
 }
 
 /** Returns the public address of a request, and its query as it was sent. */
@@ -83,51 +82,35 @@ function withPage(rawQuery: string, page: number): string {
 
 /** Sets the `link` header to the URL of this request with another cursor. */
 export function setNextLink(
-  request: FastifyRequest,
   reply: FastifyReply,
   addresses: Addresses,
   cursor: number | string,
 ): void {
-  const { address, query } = requestAddress(request, addresses)
+  const { address, query } = requestAddress(reply.request, addresses)
   const parameters = new URLSearchParams(query)
   parameters.set('cursor', String(cursor))
   reply.header('link', `<${address}?${parameters}>; rel="next"`)
 }
 
-type ListRequest = FastifyRequest<{ Querystring: Record<string, unknown> }>
-
 /** Sends one page, which is all that the store has read. `total` is the length of the complete list. */
 export function sendPage(
-  request: ListRequest,
   reply: FastifyReply,
   addresses: Addresses,
   { total, body }: { total: number; body: readonly unknown[] },
 ): FastifyReply {
-  setPaginationHeaders(request, reply, addresses, total)
+  setLinkHeader(reply, addresses, total)
   reply.header('x-total-count', total)
-  return sendJsonWithEtag(request, reply, body, { extraEtagParts: [total] })
+  return sendJsonWithEtag(reply, body, { extraEtagParts: [total] })
 }
 
 /** Sends the page that the query requests of a list that is completely in memory. */
 export function sendPageOf<T>(
-  request: ListRequest,
   reply: FastifyReply,
   addresses: Addresses,
   all: readonly T[],
   render: (item: T) => unknown,
 ): FastifyReply {
-  const { offset, limit } = setPaginationHeaders(request, reply, addresses, all.length)
+  const { offset, limit } = setLinkHeader(reply, addresses, all.length)
   const body = all.slice(offset, offset + limit).map((item) => render(item))
-  return sendJsonWithEtag(request, reply, body, { extraEtagParts: [all.length] })
-}
-
-function setPaginationHeaders(
-  request: ListRequest,
-  reply: FastifyReply,
-  addresses: Addresses,
-  total: number,
-) {
-  const paging = parsePaging(request.query)
-  setLinkHeader(request, reply, { addresses, paging, total })
-  return paging
+  return sendJsonWithEtag(reply, body, { extraEtagParts: [all.length] })
 }

@@ -2,8 +2,8 @@ import type { FastifyReply } from 'fastify'
 import type { Pool } from 'pg'
 import type { Viewer } from '../../accounts/account.ts'
 import type * as wire from '../../wire/types.ts'
-import { addressKey, type Caller } from './caller-key.ts'
 import { HttpError, rateLimited } from './http-errors.ts'
+import { addressKey, type Caller } from './request.ts'
 
 const HOUR_MS = 3_600_000
 /** Requests without a token that one address may make in an hour. */

@@ -3,9 +3,9 @@ import type { Readable } from 'node:stream'
 import { setImmediate as nextEventLoopTurn } from 'node:timers/promises'
 import { createGunzip } from 'node:zlib'
 import type { FastifyRequest } from 'fastify'
-import { callerKey } from './caller-key.ts'
 import { type Admission, CallerCounts } from './concurrency-limit.ts'
 import { HttpError, overloaded, requestTimeout, tooManyRequests } from './http-errors.ts'
+import { callerKey } from './request.ts'
 import { ClientDisconnected } from './response-stream.ts'
 
 const MIB = 1024 * 1024

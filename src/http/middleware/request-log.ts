@@ -1,15 +1,4 @@
-import { isIP } from 'node:net'
-import type { FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import { type Actor, NOT_SIGNED_IN, viewerAsActor } from '../../accounts/audit-log.ts'
-
-/** Returns the caller for the audit log. */
-export const actorOf = ({ viewer, ip, id }: FastifyRequest): Actor => ({
-  ...(viewer ? viewerAsActor(viewer) : NOT_SIGNED_IN),
-  // A trusted proxy may forward anything.
-  ...(isIP(ip) && { address: ip }),
-  requestId: id,
-})
 
 /** A completed request, as reported to the log and the metrics. */
 export interface CompletedRequest {

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import { string } from '../../wire/schema.ts'
 import type * as wire from '../../wire/types.ts'
 import * as openapi from '../description/operation.ts'
@@ -13,37 +13,31 @@ type DashboardParts = Pick<
   'rendering' | 'mediaType' | 'dashboard' | 'oidc' | 'userHeader' | 'signInName'
 >
 
-const getRoot = {
-  operationId: 'meta/root',
-  tags: ['Service'],
-  summary: 'Get the URLs of the API',
-  description: 'Browsers, which prefer `text/html`, get the dashboard. Other clients get the URLs.',
-  security: [],
-  parameters: [openapi.IF_NONE_MATCH],
-  responses: {
-    ...openapi.withContentType(
-      'text/html',
-      openapi.recordResponses('The URLs of the API.', 'root'),
-    ),
-    304: openapi.NOT_MODIFIED,
-  },
-} satisfies openapi.Operation
-
-const getDocs = {
-  operationId: 'service/docs',
-  tags: ['Service'],
-  summary: 'Read this description as a web page',
-  security: [],
-  parameters: [openapi.IF_NONE_MATCH],
-  responses: {
-    200: {
-      description: 'A web page.',
-      ...openapi.ETAG_HEADER,
-      content: { 'text/html': { schema: string } },
+const routes = openapi.routes('Service', { security: [] })({
+  'meta/root': {
+    summary: 'Get the URLs of the API',
+    description:
+      'Browsers, which prefer `text/html`, get the dashboard. Other clients get the URLs.',
+    responses: {
+      ...openapi.withContentType(
+        'text/html',
+        openapi.recordResponses('The URLs of the API.', 'root'),
+      ),
+      304: openapi.NOT_MODIFIED,
     },
-    304: openapi.NOT_MODIFIED,
   },
-} satisfies openapi.Operation
+  'service/docs': {
+    summary: 'Read this description as a web page',
+    responses: {
+      200: {
+        description: 'A web page.',
+        ...openapi.ETAG_HEADER,
+        content: { 'text/html': { schema: string } },
+      },
+      304: openapi.NOT_MODIFIED,
+    },
+  },
+})
 
 /** Adds the pages of the dashboard and the URLs of the API. None needs a token. */
 export function dashboard(app: FastifyInstance, parts: DashboardParts): void {
@@ -51,29 +45,25 @@ export function dashboard(app: FastifyInstance, parts: DashboardParts): void {
   const { page, docs } = built ?? notBuiltPages(rendering.addresses.api)
   const headers = { ...securityHeaders(rendering.addresses.api), vary: 'accept-encoding' }
 
-  app.get('/', { schema: getRoot }, async (request, reply) => {
-    if (!prefersOver(request.headers.accept, ['text/html'])) return sendRoot(request, reply, parts)
-    return sendFile(request, reply.headers({ ...headers, vary: 'accept, accept-encoding' }), page)
+  app.get('/', routes['meta/root'], async (request, reply) => {
+    if (!prefersOver(request.headers.accept, ['text/html'])) return sendRoot(reply, parts)
+    return sendFile(reply.headers({ ...headers, vary: 'accept, accept-encoding' }), page)
   })
-  app.get('/docs', { schema: getDocs }, async (request, reply) =>
-    sendFile(request, reply.headers(headers), docs),
+  app.get('/docs', routes['service/docs'], async (_request, reply) =>
+    sendFile(reply.headers(headers), docs),
   )
   const addresses = rendering.addresses.under('/api/v3')
   for (const path of ['/api/v3', '/api/v3/']) {
-    app.get(path, async (request, reply) =>
-      sendRoot(request, reply, { ...parts, rendering: { ...rendering, addresses } }),
+    app.get(path, async (_request, reply) =>
+      sendRoot(reply, { ...parts, rendering: { ...rendering, addresses } }),
     )
   }
   for (const [path, file] of built?.files ?? []) {
-    app.get(`/${path}`, async (request, reply) => sendFile(request, reply.headers(headers), file))
+    app.get(`/${path}`, async (_request, reply) => sendFile(reply.headers(headers), file))
   }
 }
 
-function sendRoot(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  parts: DashboardParts,
-): FastifyReply {
+function sendRoot(reply: FastifyReply, parts: DashboardParts): FastifyReply {
   const body = rootJson(parts.rendering.addresses, parts.mediaType.vendor, signInJson(parts))
   reply.headers({
     'access-control-allow-origin': '*',
@@ -81,7 +71,7 @@ function sendRoot(
     vary: 'accept',
     'x-content-type-options': 'nosniff',
   })
-  return sendJsonWithEtag(request, reply, body)
+  return sendJsonWithEtag(reply, body)
 }
 
 /** Describes how a browser signs in without a token. Behind a proxy that authenticates, loading the page is enough. */
@@ -94,16 +84,15 @@ function signInJson(parts: DashboardParts): wire.Root['sign_in'] {
 }
 
 function sendFile(
-  request: FastifyRequest,
   reply: FastifyReply,
   { type, bytes, encoded, digest, isImmutable }: DashboardFile,
 ): FastifyReply {
-  const accepted = acceptedTypes(request.headers['accept-encoding'])
+  const accepted = acceptedTypes(reply.request.headers['accept-encoding'])
   const encoding = (Object.keys(encoded) as Encoding[]).find((each) => accepted.includes(each))
   const immutable = 'public, max-age=31536000, immutable'
   reply.header('cache-control', isImmutable ? immutable : 'no-cache')
   if (encoding) reply.header('content-encoding', encoding)
-  if (sendIfNotModified(request, reply, [digest, encoding ?? ''])) return reply
+  if (sendIfNotModified(reply, [digest, encoding ?? ''])) return reply
   return reply.type(type).send(encoding ? encoded[encoding] : bytes)
 }
 

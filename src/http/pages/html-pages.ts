@@ -17,25 +17,18 @@ const RESPONSES = {
   404: openapi.notFound,
 }
 
-const getOwnerPage = {
-  operationId: 'service/owner-page',
-  tags: ['Service'],
-  summary: 'See the repositories of an owner in a browser',
-  description: `The \`html_url\` of a person or an organization, ${REDIRECTS} Clients that do not prefer HTML get 404.`,
-  security: [],
-  parameters: [openapi.parameter('owner')],
-  responses: RESPONSES,
-} satisfies openapi.Operation
-
-const getRepositoryPage = {
-  operationId: 'service/repository-page',
-  tags: ['Service'],
-  summary: 'See a repository in a browser',
-  description: `The \`html_url\` of a repository, ${REDIRECTS} Clients that prefer JSON get 404.`,
-  security: [],
-  parameters: [openapi.parameter('owner'), openapi.parameter('repo')],
-  responses: RESPONSES,
-} satisfies openapi.Operation
+const routes = openapi.routes('Service', { security: [] })({
+  'service/owner-page': {
+    summary: 'See the repositories of an owner in a browser',
+    description: `The \`html_url\` of a person or an organization, ${REDIRECTS} Clients that do not prefer HTML get 404.`,
+    responses: RESPONSES,
+  },
+  'service/repository-page': {
+    summary: 'See a repository in a browser',
+    description: `The \`html_url\` of a repository, ${REDIRECTS} Clients that prefer JSON get 404.`,
+    responses: RESPONSES,
+  },
+})
 
 /**
  * Redirects the `html_url` of an owner or a repository, unless the operator has set another `--web-url`, to its page in the
@@ -45,11 +38,16 @@ export function addHtmlPageRoutes(
   app: FastifyInstance,
   { setApiHeaders, firstSegments }: PageParts,
 ): void {
+  interface InPath {
+    Params: { owner: string; repo?: string }
+  }
+
   function redirect(
-    request: FastifyRequest<{ Params: { owner: string; repo?: string } }>,
-    reply: FastifyReply,
-    { types, page }: { types: string[]; page: string },
-  ): FastifyReply {
+    reply: FastifyReply<InPath>,
+    page: string,
+    types: string[],
+  ): FastifyReply<InPath> {
+    const { request } = reply
     const { owner, repo } = request.params
     const areNamesValid = isName(owner) && (repo === undefined || isName(repo))
     if (!areNamesValid || firstSegments.has(owner) || !prefersOver(request.headers.accept, types)) {
@@ -60,23 +58,11 @@ export function addHtmlPageRoutes(
     return reply.headers({ 'cache-control': 'no-cache', vary: 'accept' }).redirect(page, 302)
   }
 
-  app.get<{ Params: { owner: string } }>(
-    '/:owner',
-    { schema: getOwnerPage },
-    async (request, reply) =>
-      redirect(request, reply, {
-        types: ['text/html'],
-        page: `./#/owners/${request.params.owner}`,
-      }),
+  app.get<InPath>('/:owner', routes['service/owner-page'], async ({ params }, reply) =>
+    redirect(reply, `./#/owners/${params.owner}`, ['text/html']),
   )
-  app.get<{ Params: { owner: string; repo: string } }>(
-    '/:owner/:repo',
-    { schema: getRepositoryPage },
-    async (request, reply) => {
-      const { owner, repo } = request.params
-      const page = `../#/repositories/${owner}/${repo}`
-      return redirect(request, reply, { types: ['text/html', '*/*'], page })
-    },
+  app.get<InPath>('/:owner/:repo', routes['service/repository-page'], async ({ params }, reply) =>
+    redirect(reply, `../#/repositories/${params.owner}/${params.repo}`, ['text/html', '*/*']),
   )
 }
 

@@ -13,16 +13,23 @@ import { InvalidRequest } from '../../../migrations/errors.ts'
 import { dateTime, EXTENSION, enumOf, string } from '../../../wire/schema.ts'
 import * as openapi from '../../description/operation.ts'
 import { acceptedTypes } from '../../middleware/api-headers.ts'
-import { requireViewer } from '../../middleware/authenticate.ts'
 import { sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, setNextLink } from '../../middleware/pagination.ts'
+import { requireViewer, type WithQuery } from '../../middleware/request.ts'
 import type { ApiParts } from '../../server-parts.ts'
-import { requireSiteAdmin } from '../admin/admin-actions.ts'
+import { requireSiteAdmin } from '../admin/admin.ts'
 import { auditEntryJson } from './audit-json.ts'
 
 const LINES = 'application/x-ndjson'
 
-const operation = {
+const FORMATS = `Newest first. With \`accept: ${LINES}\`, the response has all matching entries, one on each line. ${EXTENSION}`
+
+const responses = {
+  ...openapi.withContentType(LINES, openapi.pageResponses('audit-entry', 'audit-entries')),
+  422: openapi.errorResponse('invalid-query'),
+}
+const routes = openapi.routes('Operator', {
+  config: { alsoAccepts: [LINES] },
   parameters: [
     openapi.inQuery('actor', string, 'Only actions of this login, or of `command line`.'),
     openapi.inQuery('action', enumOf(auditActions), 'Only this action.'),
@@ -31,38 +38,25 @@ const operation = {
     openapi.inQuery('until', dateTime, 'Only entries before this time.'),
     openapi.parameter('per-page'),
     openapi.inQuery('cursor', string, 'Where the page begins; see the `link` header.'),
-    openapi.IF_NONE_MATCH,
   ],
-  responses: {
-    ...openapi.withContentType(LINES, openapi.pageResponses('audit-entry', 'audit-entries')),
-    422: openapi.errorResponse('invalid-query'),
+})({
+  'admin/list-audit': {
+    summary: 'List the audit log',
+    description: `Every action that changed something or gave access, and refused attempts. The response is 404 for accounts that are not \`site_admin\`. ${FORMATS}`,
+    responses,
   },
-}
-const FORMATS = `Newest first. With \`accept: ${LINES}\`, the response has all matching entries, one on each line. ${EXTENSION}`
+  'users/list-audit': {
+    tags: ['Caller'],
+    summary: 'List what the caller did, and what others did to what belongs to the caller',
+    description: `Addresses and tokens of others are null. ${FORMATS}`,
+    responses,
+  },
+})
 
-const adminOperation = {
-  ...operation,
-  operationId: 'admin/list-audit',
-  tags: ['Operator'],
-  summary: 'List the audit log',
-  description: `Every action that changed something or gave access, and refused attempts. The response is 404 for accounts that are not \`site_admin\`. ${FORMATS}`,
-  responses: { ...operation.responses, 404: openapi.notFound },
-} satisfies openapi.Operation
-
-const ownOperation = {
-  ...operation,
-  operationId: 'users/list-audit',
-  tags: ['Caller'],
-  summary: 'List what the caller did, and what others did to what belongs to the caller',
-  description: `Addresses and tokens of others are null. ${FORMATS}`,
-} satisfies openapi.Operation
-
-type ListRequest = FastifyRequest<{ Querystring: Record<string, unknown> }>
+type ListRequest = FastifyRequest<WithQuery>
 
 /** Adds the audit log: all of it for site admins, and the part of their own account for everybody. */
 export function addAuditRoutes(app: FastifyInstance, { db, rendering, ...parts }: ApiParts): void {
-  const config = { alsoAccepts: [LINES] }
-
   async function send(request: ListRequest, reply: FastifyReply, account?: Account) {
     const filter = { ...filterOf(request.query), account }
     if (acceptedTypes(request.headers.accept)[0] === LINES) {
@@ -73,20 +67,16 @@ export function addAuditRoutes(app: FastifyInstance, { db, rendering, ...parts }
     const from = cursorOf(request.query.cursor)
     const entries = await listAudit(db, filter, { from, limit: limit + 1 })
     const next = entries[limit]
-    if (next) setNextLink(request, reply, rendering.addresses, `${next.at}-${next.id}`)
+    if (next) setNextLink(reply, rendering.addresses, `${next.at}-${next.id}`)
     const body = entries.slice(0, limit).map((each) => auditEntryJson(each, account))
-    return sendJsonWithEtag(request, reply, body, { extraEtagParts: [next?.id ?? 0] })
+    return sendJsonWithEtag(reply, body, { extraEtagParts: [next?.id ?? 0] })
   }
 
-  app.get(
-    '/admin/audit',
-    { schema: adminOperation, config },
-    async (request: ListRequest, reply) => {
-      await requireSiteAdmin({ db, ...parts }, request)
-      return send(request, reply)
-    },
-  )
-  app.get('/user/audit', { schema: ownOperation, config }, (request: ListRequest, reply) =>
+  app.get('/admin/audit', routes['admin/list-audit'], async (request: ListRequest, reply) => {
+    await requireSiteAdmin({ db, ...parts }, request)
+    return send(request, reply)
+  })
+  app.get('/user/audit', routes['users/list-audit'], (request: ListRequest, reply) =>
     send(request, reply, requireViewer(request).account),
   )
 }

@@ -13,7 +13,6 @@ import type { RepositoryName, Source } from '../../../sources/source.ts'
 import { Unreadable } from '../../../sources/unreadable.ts'
 import type { Forwarding } from '../../middleware/api-headers.ts'
 import { type FailedLogins, parseToken } from '../../middleware/authenticate.ts'
-import { callerKey } from '../../middleware/caller-key.ts'
 import type { Admission, ConcurrencyLimit } from '../../middleware/concurrency-limit.ts'
 import {
   HttpError,
@@ -22,6 +21,7 @@ import {
   unavailable,
 } from '../../middleware/http-errors.ts'
 import type { RateLimit } from '../../middleware/rate-limit.ts'
+import { callerKey } from '../../middleware/request.ts'
 import type { ReadBody } from '../../middleware/request-bodies.ts'
 import {
   ClientDisconnected,

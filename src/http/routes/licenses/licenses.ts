@@ -4,35 +4,29 @@ import { boolean } from '../../../wire/schema.ts'
 import * as openapi from '../../description/operation.ts'
 import { sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { sendPageOf } from '../../middleware/pagination.ts'
-import { requireFound } from '../../middleware/path-parameters.ts'
+import { requireFound, type WithQuery } from '../../middleware/request.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { COMMON_LICENSES, licenseJson, licenseTextJson } from './license-json.ts'
 
-type WithQuery = { Querystring: Record<string, unknown> }
-
-const listLicenses = {
-  operationId: 'licenses/get-all-commonly-used',
-  tags: ['Repositories'],
-  summary: 'List the commonly used licences',
-  security: openapi.OPTIONAL_TOKEN,
-  parameters: [
-    openapi.inQuery('featured', boolean, `Only the most used licences. ${openapi.INVALID_IGNORED}`),
-    ...openapi.PAGE_PARAMETERS,
-  ],
-  responses: openapi.pageResponses('license', 'licenses'),
-} satisfies openapi.Operation
-
-const getLicense = {
-  operationId: 'licenses/get',
-  tags: ['Repositories'],
-  summary: 'Get a licence and its text',
-  description: 'Any licence of the SPDX list.',
-  security: openapi.OPTIONAL_TOKEN,
-  parameters: [openapi.parameter('license'), openapi.IF_NONE_MATCH],
-  responses: { ...openapi.recordResponses('The licence.', 'license-text'), 404: openapi.notFound },
-} satisfies openapi.Operation
-
-const config = { anonymous: true }
+const routes = openapi.routes('Repositories', { config: { anonymous: true } })({
+  'licenses/get-all-commonly-used': {
+    summary: 'List the commonly used licences',
+    parameters: [
+      openapi.inQuery(
+        'featured',
+        boolean,
+        `Only the most used licences. ${openapi.INVALID_IGNORED}`,
+      ),
+      ...openapi.PAGE_PARAMETERS,
+    ],
+    responses: openapi.pageResponses('license', 'licenses'),
+  },
+  'licenses/get': {
+    summary: 'Get a licence and its text',
+    description: 'Any licence of the SPDX list.',
+    responses: openapi.recordResponses('The licence.', 'license-text'),
+  },
+})
 
 /** Adds the target of the `url` of every licence, with its text from the SPDX list. */
 export function addLicenseRoutes(
@@ -42,22 +36,18 @@ export function addLicenseRoutes(
   const { addresses } = rendering
   const idOf = new Map(Object.keys(spdx).map((id) => [id.toLowerCase(), id]))
 
-  app.get<WithQuery>('/licenses', { config, schema: listLicenses }, async (request, reply) => {
-    const onlyFeatured = request.query.featured === 'true'
-    const all = Object.entries(COMMON_LICENSES).filter(
-      ([, { featured }]) => featured || !onlyFeatured,
-    )
-    return sendPageOf(request, reply, addresses, all, ([id]) => licenseJson(id, addresses))
+  const list = routes['licenses/get-all-commonly-used']
+  app.get<WithQuery>('/licenses', list, async ({ query }, reply) => {
+    const all = Object.entries(COMMON_LICENSES)
+    const shown = query.featured === 'true' ? all.filter(([, { featured }]) => featured) : all
+    return sendPageOf(reply, addresses, shown, ([id]) => licenseJson(id, addresses))
   })
 
-  app.get<{ Params: { license: string } }>(
-    '/licenses/:license',
-    { config, schema: getLicense },
-    async (request, reply) => {
-      const id = requireFound(idOf.get(request.params.license.toLowerCase()))
-      return sendJsonWithEtag(request, reply, licenseTextJson(id, await textOf(id), addresses))
-    },
-  )
+  type ById = { Params: { license: string } }
+  app.get<ById>('/licenses/:license', routes['licenses/get'], async ({ params }, reply) => {
+    const id = requireFound(idOf.get(params.license.toLowerCase()))
+    return sendJsonWithEtag(reply, licenseTextJson(id, await textOf(id), addresses))
+  })
 }
 
 /** Loads the text on demand: all texts together are several megabytes. */

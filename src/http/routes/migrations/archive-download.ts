@@ -23,8 +23,7 @@ import * as openapi from '../../description/operation.ts'
 import { requestedRange, setRangeHeaders } from '../../middleware/byte-ranges.ts'
 import type { Admission } from '../../middleware/concurrency-limit.ts'
 import { archiveDamaged, invalidLink, unavailable } from '../../middleware/http-errors.ts'
-import { requireFound } from '../../middleware/path-parameters.ts'
-import { actorOf } from '../../middleware/request-log.ts'
+import { actorOf, requireFound } from '../../middleware/request.ts'
 import {
   ClientDisconnected,
   type OutcomeCounter,
@@ -81,43 +80,43 @@ export interface DownloadParts {
 const archiveHeaders = openapi.withHeaders('etag', 'accept-ranges', 'content-disposition')
 const archiveContent = { [ARCHIVE_TYPE]: { schema: {} } }
 
-const downloadOperation = {
-  operationId: 'archives/download',
-  tags: ['Archives'],
-  summary: 'Download an archive',
-  description:
-    'The operations that get the archive of a migration return this link. No token is needed. Interrupted downloads can be resumed with a range.',
-  security: [],
-  parameters: [
-    openapi.inPath(
-      'guid',
-      { ...string, format: 'uuid' },
-      '3f1c2a52-6b7e-4f7e-9d55-0a4f8c1f7b21',
-      'The `guid` of the migration.',
-    ),
-    { name: 'expires', in: 'query', required: true, schema: string, example: '1777887300' },
-    { name: 'sig', in: 'query', required: true, schema: string, example: '9f86d081884c7d65' },
-    openapi.inHeader(
-      'range',
-      'One range of bytes, such as `bytes=1048576-`. If there are several ranges, the response is the whole archive.',
-    ),
-    openapi.inHeader('if-range', 'The `etag` of the first part.'),
-  ],
-  responses: {
-    200: { description: 'The whole archive.', ...archiveHeaders, content: archiveContent },
-    206: {
-      description: 'The requested range.',
-      headers: { ...archiveHeaders.headers, ...openapi.withHeaders('content-range').headers },
-      content: archiveContent,
+const routes = openapi.routes('Archives')({
+  'archives/download': {
+    summary: 'Download an archive',
+    description:
+      'The operations that get the archive of a migration return this link. No token is needed. Interrupted downloads can be resumed with a range.',
+    security: [],
+    parameters: [
+      openapi.inPath(
+        'guid',
+        { ...string, format: 'uuid' },
+        '3f1c2a52-6b7e-4f7e-9d55-0a4f8c1f7b21',
+        'The `guid` of the migration.',
+      ),
+      { name: 'expires', in: 'query', required: true, schema: string, example: '1777887300' },
+      { name: 'sig', in: 'query', required: true, schema: string, example: '9f86d081884c7d65' },
+      openapi.inHeader(
+        'range',
+        'One range of bytes, such as `bytes=1048576-`. If there are several ranges, the response is the whole archive.',
+      ),
+      openapi.inHeader('if-range', 'The `etag` of the first part.'),
+    ],
+    responses: {
+      200: { description: 'The whole archive.', ...archiveHeaders, content: archiveContent },
+      206: {
+        description: 'The requested range.',
+        headers: { ...archiveHeaders.headers, ...openapi.withHeaders('content-range').headers },
+        content: archiveContent,
+      },
+      403: openapi.errorResponse('link-invalid'),
+      404: openapi.errorResponse('link-gone'),
+      410: openapi.errorResponse('archive-damaged'),
+      416: openapi.errorResponse('range-outside'),
+      429: openapi.errorResponse('too-many-requests'),
+      503: openapi.errorResponse('archive-unreadable'),
     },
-    403: openapi.errorResponse('link-invalid'),
-    404: openapi.errorResponse('link-gone'),
-    410: openapi.errorResponse('archive-damaged'),
-    416: openapi.errorResponse('range-outside'),
-    429: openapi.errorResponse('too-many-requests'),
-    503: openapi.errorResponse('archive-unreadable'),
   },
-} satisfies openapi.Operation
+})
 
 /** Sends the bytes of an archive from its segments. The signed link is the credential, so no token is needed. */
 export function addArchiveDownloadRoute(app: FastifyInstance, parts: DownloadParts): void {
@@ -126,7 +125,7 @@ export function addArchiveDownloadRoute(app: FastifyInstance, parts: DownloadPar
 
   app.get<{ Params: { guid: string }; Querystring: Record<string, unknown> }>(
     '/archives/:guid.tar.gz',
-    { schema: downloadOperation },
+    routes['archives/download'],
     async (request, reply) => {
       const { guid } = request.params
       if (!links.isValid(guid, request.query, now())) throw invalidLink()
@@ -139,7 +138,12 @@ export function addArchiveDownloadRoute(app: FastifyInstance, parts: DownloadPar
       const name = archiveName({ ...archive, createdAt: new Date(archive.createdAt) })
 
       const range = requestedRange(request.headers, plan)
-      const begin = () => setArchiveHeaders(reply, name, plan, range)
+      const begin = () =>
+        setRangeHeaders(reply, plan, range).headers({
+          'content-type': ARCHIVE_TYPE,
+          'content-disposition': `attachment; filename=${name}`,
+          'cache-control': 'private, no-store',
+        })
       if (range === null) return begin().send()
       // Without a stream, Fastify would replace the content-length by 0.
       if (request.method === 'HEAD') return begin().send(Readable.from([]))
@@ -239,17 +243,4 @@ async function recordDamage({ db, log, now }: DownloadParts, { key }: SegmentDam
     log.error({ err, segment: key }, 'could not record that stored data is damaged')
     return false
   }
-}
-
-function setArchiveHeaders(
-  reply: FastifyReply,
-  name: string,
-  plan: ArchivePlan,
-  range: ByteRange | null | undefined,
-): FastifyReply {
-  return setRangeHeaders(reply, plan, range).headers({
-    'content-type': ARCHIVE_TYPE,
-    'content-disposition': `attachment; filename=${name}`,
-    'cache-control': 'private, no-store',
-  })
 }

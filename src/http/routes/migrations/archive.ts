@@ -14,7 +14,7 @@ import { EXTENSION, uri } from '../../../wire/schema.ts'
 import * as openapi from '../../description/operation.ts'
 import { accessLost, archiveDamaged } from '../../middleware/http-errors.ts'
 import { sendJson } from '../../middleware/json-response.ts'
-import { actorOf } from '../../middleware/request-log.ts'
+import { actorOf } from '../../middleware/request.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { ARCHIVE_TYPE } from './archive-download.ts'
 import { type ArchiveLink, archiveLinkJson, archiveNameOf } from './migration-json.ts'
@@ -50,14 +50,12 @@ async function createArchiveLink(
   const secondsLeft = Math.max(1, Math.floor((archiveExpiresAt - at) / 1000))
   const seconds = Math.min(links.seconds, secondsLeft)
   const expiresAt = at + seconds * 1000
-  if (archiveKey === null || !isComposing(blobs)) {
-    const damaged = await damagedRepositoriesIn(db, migration)
-    if (damaged.length > 0) throw archiveDamaged(damaged)
-  }
+  const bucket = archiveKey !== null && isComposing(blobs) ? blobs : undefined
+  const damaged = bucket ? [] : await damagedRepositoriesIn(db, migration)
+  if (damaged.length > 0) throw archiveDamaged(damaged)
   await recordAccess(parts, actorOf(request), 'archive.link', aboutMigration(migration))
-  if (archiveKey === null || !isComposing(blobs))
-    return { url: links.sign(guid, at, seconds), expiresAt }
-  const url = await blobs.presign(archiveKey, {
+  if (!bucket) return { url: links.sign(guid, at, seconds), expiresAt }
+  const url = await bucket.presign(archiveKey!, {
     filename: archiveNameOf(migration),
     contentType: ARCHIVE_TYPE,
     expiresInSeconds: seconds,
@@ -65,43 +63,51 @@ async function createArchiveLink(
   return { url, expiresAt }
 }
 
-const getArchiveOperation = {
-  operationId: 'migrations/get-archive-for-authenticated-user',
-  tags: ['Archives'],
-  summary: 'Get a link to the archive of a migration',
-  parameters: [openapi.parameter('migration-id')],
-  responses: {
-    302: {
-      description:
-        'A link that expires, after five minutes by default. It is a credential: anyone who has it can download the archive.',
-      ...openapi.withHeaders('location'),
-      content: { 'text/plain': { schema: uri } },
+const routes = openapi.routes('Archives')({
+  'migrations/get-archive-for-authenticated-user': {
+    summary: 'Get a link to the archive of a migration',
+    responses: {
+      302: {
+        description:
+          'A link that expires, after five minutes by default. It is a credential: anyone who has it can download the archive.',
+        ...openapi.withHeaders('location'),
+        content: { 'text/plain': { schema: uri } },
+      },
+      410: openapi.errorResponse('archive-damaged'),
     },
-    404: openapi.notFound,
-    410: openapi.errorResponse('archive-damaged'),
   },
-} satisfies openapi.Operation
-
-const deleteArchiveOperation = {
-  operationId: 'migrations/delete-archive-for-authenticated-user',
-  tags: ['Archives'],
-  summary: 'Delete the archive of a migration',
-  description: 'The migration itself is kept.',
-  parameters: [openapi.parameter('migration-id')],
-  responses: { 204: openapi.DONE, 404: openapi.notFound },
-} satisfies openapi.Operation
+  'migrations/delete-archive-for-authenticated-user': {
+    summary: 'Delete the archive of a migration',
+    description: 'The migration itself is kept.',
+    responses: { 204: openapi.DONE },
+  },
+  'migrations/get-archive-link': {
+    summary: 'Get a link to the archive of a migration as JSON',
+    description: `The target of the redirect as JSON. Browsers hide the redirect from scripts. ${EXTENSION}`,
+    responses: {
+      200: openapi.recordResponse(
+        'A link that expires, after five minutes by default.',
+        'archive-link',
+      ),
+      410: openapi.errorResponse('archive-damaged'),
+    },
+  },
+})
 
 /** The operations on an archive that GitHub has too. */
 export const addArchive: AddMigrationRoutes = (app, parts, { path, previewOptions }) => {
   const { db } = parts
-  const archivePath = `${path}/:migration_id/archive`
-  app.get<ById>(archivePath, previewOptions(getArchiveOperation), async (request, reply) => {
-    const { url } = await createArchiveLink(parts, request, await migrationInPath(db, request))
+  const url = `${path}/:migration_id/archive`
+  const getOptions = previewOptions(routes['migrations/get-archive-for-authenticated-user'])
+  app.get<ById>(url, getOptions, async (request, reply) => {
+    const link = await createArchiveLink(parts, request, await migrationInPath(db, request))
     // Some clients read the link from the body.
-    return reply.code(302).header('location', url).type('text/plain; charset=utf-8').send(url)
+    reply.code(302).header('location', link.url).type('text/plain; charset=utf-8')
+    return reply.send(link.url)
   })
 
-  app.delete<ById>(archivePath, previewOptions(deleteArchiveOperation), async (request, reply) => {
+  const deleteOptions = previewOptions(routes['migrations/delete-archive-for-authenticated-user'])
+  app.delete<ById>(url, deleteOptions, async (request, reply) => {
     const migration = await migrationInPath(db, request)
     await audited(parts, actorOf(request), (record) =>
       deleteArchive(parts, scopeOf(request), migration.id, (tx) =>
@@ -112,25 +118,9 @@ export const addArchive: AddMigrationRoutes = (app, parts, { path, previewOption
   })
 }
 
-const getArchiveLinkOperation = {
-  operationId: 'migrations/get-archive-link',
-  tags: ['Archives'],
-  summary: 'Get a link to the archive of a migration as JSON',
-  description: `The target of the redirect as JSON. Browsers hide the redirect from scripts. ${EXTENSION}`,
-  parameters: [openapi.parameter('migration-id')],
-  responses: {
-    200: openapi.recordResponse(
-      'A link that expires, after five minutes by default.',
-      'archive-link',
-    ),
-    404: openapi.notFound,
-    410: openapi.errorResponse('archive-damaged'),
-  },
-} satisfies openapi.Operation
-
 export const addArchiveLink: AddMigrationRoutes = (app, parts, { path, options }) => {
   const url = `${path}/:migration_id/archive/link`
-  app.get<ById>(url, options(getArchiveLinkOperation), async (request, reply) => {
+  app.get<ById>(url, options(routes['migrations/get-archive-link']), async (request, reply) => {
     const summary = await summaryInPath(parts.db, request)
     const link = await createArchiveLink(parts, request, summary)
     return sendJson(reply.header('cache-control', 'no-store'), archiveLinkJson(summary, link))

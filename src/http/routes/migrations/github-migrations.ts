@@ -18,11 +18,9 @@ import {
   type SnapshotPart,
 } from '../../../migrations/snapshot-store.ts'
 import * as openapi from '../../description/operation.ts'
-import { requireViewer } from '../../middleware/authenticate.ts'
 import { type JsonItems, type Piece, sendLazyBodyWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, setLinkHeader } from '../../middleware/pagination.ts'
-import { requireFound } from '../../middleware/path-parameters.ts'
-import { actorOf } from '../../middleware/request-log.ts'
+import { actorOf, requireFound, requireViewer, type WithQuery } from '../../middleware/request.ts'
 import type { ApiParts } from '../../server-parts.ts'
 import {
   RENDER_BATCH_SIZE,
@@ -37,7 +35,6 @@ import {
   migrationIdOf,
   migrationInPath,
   scopeOf,
-  type WithQuery,
 } from './migration-paths.ts'
 import { addStart } from './start-migration.ts'
 
@@ -51,31 +48,57 @@ export const addGithubMigrationRoutes: AddMigrationRoutes = (app, parts, migrati
   addUnlock(app, parts, migrationsPath)
 }
 
-const listOperation = {
-  operationId: 'migrations/list-for-authenticated-user',
-  tags: ['Migrations'],
-  summary: "List the caller's migrations",
-  description: 'Newest first.',
-  parameters: openapi.PAGE_PARAMETERS,
-  responses: openapi.pageResponses('migration', 'migrations'),
-} satisfies openapi.Operation
+const routes = openapi.routes('Migrations')({
+  'migrations/list-for-authenticated-user': {
+    summary: "List the caller's migrations",
+    description: 'Newest first.',
+    parameters: openapi.PAGE_PARAMETERS,
+    responses: openapi.pageResponses('migration', 'migrations'),
+  },
+  'migrations/get-status-for-authenticated-user': {
+    summary: 'Get a migration and its state',
+    parameters: [openapi.parameter('exclude')],
+    responses: openapi.recordResponses('The migration.', 'migration'),
+  },
+  'migrations/list-repos-for-authenticated-user': {
+    summary: 'List the repositories of a migration',
+    description:
+      'The repositories at the time when the migration started, in the requested order. The pages never change.',
+    parameters: openapi.PAGE_PARAMETERS,
+    responses: openapi.pageResponses('repository', 'repositories'),
+  },
+  'migrations/list-repos-by-former-path': {
+    summary: 'List the repositories of a migration (old path)',
+    description: 'Used by old clients. The response is the same.',
+    parameters: openapi.PAGE_PARAMETERS,
+    responses: openapi.pageResponses('repository', 'repositories'),
+    deprecated: true,
+  },
+  'migrations/unlock-repo-for-authenticated-user': {
+    summary: 'Unlock a repository',
+    description:
+      'Removes the lock of `lock_repositories`. The repository accepts pushes again when no migration locks it any more.',
+    responses: { 204: openapi.DONE },
+  },
+})
 
 const addList: AddMigrationRoutes = (app, parts, { path, previewOptions, hasBriefList }) => {
   const { db, rendering, migrationText } = parts
   const { addresses, edition } = rendering
-  app.get<WithQuery>(path, previewOptions(listOperation), async (request, reply) => {
+  const listOptions = previewOptions(routes['migrations/list-for-authenticated-user'])
+  app.get<WithQuery>(path, listOptions, async (request, reply) => {
     const scope = scopeOf(request)
     const paging = parsePaging(request.query)
     const migrations = await listMigrations(db, scope, paging)
     const total = await countMigrations(db, scope)
     const isBrief = hasBriefList && excludesRepositories(request.query)
-    setLinkHeader(request, reply, { addresses, paging, total })
+    setLinkHeader(reply, addresses, total)
     const list = { form: 'extended', tokenOf: cloneTokensOf(parts, request) } as const
     const repositoriesOf = (migration: Migration) =>
       isBrief ? undefined : listedRepositories(parts, migration, list)
     const versions = migrations.flatMap(({ guid, version }) => [guid, version])
     const repositoryCount = migrations.reduce((sum, each) => sum + each.repositoryCount, 0)
-    return sendLazyBodyWithEtag(request, reply, {
+    return sendLazyBodyWithEtag(reply, {
       etagParts: [edition, isBrief ? 'brief migrations' : 'migrations', total, ...versions],
       largeResponseLimit: parts.largeResponseLimit,
       repositoryCount: isBrief ? 0 : repositoryCount,
@@ -91,27 +114,16 @@ const addList: AddMigrationRoutes = (app, parts, { path, previewOptions, hasBrie
   })
 }
 
-const statusOperation = {
-  operationId: 'migrations/get-status-for-authenticated-user',
-  tags: ['Migrations'],
-  summary: 'Get a migration and its state',
-  parameters: [
-    openapi.parameter('migration-id'),
-    openapi.parameter('exclude'),
-    openapi.IF_NONE_MATCH,
-  ],
-  responses: { ...openapi.recordResponses('The migration.', 'migration'), 404: openapi.notFound },
-} satisfies openapi.Operation
-
 const addStatus: AddMigrationRoutes = (app, parts, { path, previewOptions }) => {
   const { db, rendering, migrationText } = parts
   const url = `${path}/:migration_id`
-  app.get<ById>(url, previewOptions(statusOperation), async (request, reply) => {
+  const statusOptions = previewOptions(routes['migrations/get-status-for-authenticated-user'])
+  app.get<ById>(url, statusOptions, async (request, reply) => {
     const isBrief = excludesRepositories(request.query)
     const known = isBrief ? undefined : await migrationInPathToRead(db, request, { offset: 0 })
     const migration = known?.migration ?? (await migrationInPath(db, request))
     const { guid, version, repositoryCount } = migration
-    return sendLazyBodyWithEtag(request, reply, {
+    return sendLazyBodyWithEtag(reply, {
       // The guid instead of the id, because ids are unique only within one database.
       etagParts: [rendering.edition, 'migration', guid, version, isBrief],
       largeResponseLimit: parts.largeResponseLimit,
@@ -134,43 +146,25 @@ async function migrationInPathToRead(
   return requireFound(await findMigrationToRead(db, scopeOf(request), migrationIdOf(request), from))
 }
 
-const repositoriesOperation = {
-  operationId: 'migrations/list-repos-for-authenticated-user',
-  tags: ['Migrations'],
-  summary: 'List the repositories of a migration',
-  description:
-    'The repositories at the time when the migration started, in the requested order. The pages never change.',
-  parameters: [openapi.parameter('migration-id'), ...openapi.PAGE_PARAMETERS],
-  responses: { ...openapi.pageResponses('repository', 'repositories'), 404: openapi.notFound },
-} satisfies openapi.Operation
-
-const repositoriesByFormerPathOperation = {
-  ...repositoriesOperation,
-  operationId: 'migrations/list-repos-by-former-path',
-  summary: 'List the repositories of a migration (old path)',
-  description: 'Used by old clients. The response is the same.',
-  deprecated: true,
-} satisfies openapi.Operation
-
 const addRepositories: AddMigrationRoutes = (app, parts, migrationsPath) => {
   const { db, rendering } = parts
   const { addresses, edition } = rendering
   const { path, previewOptions } = migrationsPath
-  const operations: Record<string, openapi.Operation> = {
-    [`${path}/:migration_id/repositories`]: repositoriesOperation,
+  const options: Record<string, openapi.RouteOptions> = {
+    [`${path}/:migration_id/repositories`]: routes['migrations/list-repos-for-authenticated-user'],
     ...(migrationsPath === CALLER_PATH && {
-      '/user/:migration_id/repositories': repositoriesByFormerPathOperation,
+      '/user/:migration_id/repositories': routes['migrations/list-repos-by-former-path'],
     }),
   }
-  for (const [url, operation] of Object.entries(operations)) {
-    app.get<ById>(url, previewOptions(operation), async (request, reply) => {
+  for (const [url, route] of Object.entries(options)) {
+    app.get<ById>(url, previewOptions(route), async (request, reply) => {
       const paging = parsePaging(request.query)
       const known = await migrationInPathToRead(db, request, paging)
       const { migration } = known
-      setLinkHeader(request, reply, { addresses, paging, total: migration.repositoryCount })
+      setLinkHeader(reply, addresses, migration.repositoryCount)
       const tokenOf = cloneTokensOf(parts, request)
       const list = { form: 'plain', tokenOf, page: paging, known } as const
-      return sendLazyBodyWithEtag(request, reply, {
+      return sendLazyBodyWithEtag(reply, {
         // Without the version, because the snapshot of a migration never changes.
         etagParts: [edition, 'repositories', migration.guid, paging.page, paging.perPage],
         largeResponseLimit: parts.largeResponseLimit,
@@ -181,20 +175,10 @@ const addRepositories: AddMigrationRoutes = (app, parts, migrationsPath) => {
   }
 }
 
-const unlockOperation = {
-  operationId: 'migrations/unlock-repo-for-authenticated-user',
-  tags: ['Migrations'],
-  summary: 'Unlock a repository',
-  description:
-    'Removes the lock of `lock_repositories`. The repository accepts pushes again when no migration locks it any more.',
-  parameters: [openapi.parameter('migration-id'), openapi.parameter('repo-name')],
-  responses: { 204: openapi.DONE, 404: openapi.notFound },
-} satisfies openapi.Operation
-
 const addUnlock: AddMigrationRoutes = (app, parts, { path, previewOptions }) => {
   app.delete<ById & { Params: { repo_name: string } }>(
     `${path}/:migration_id/repos/:repo_name/lock`,
-    previewOptions(unlockOperation),
+    previewOptions(routes['migrations/unlock-repo-for-authenticated-user']),
     async (request, reply) => {
       const migration = await migrationInPath(parts.db, request)
       const { repo_name: name } = request.params

@@ -13,7 +13,6 @@ import { EXTENSION, string } from '../../../wire/schema.ts'
 import type * as wire from '../../../wire/types.ts'
 import * as openapi from '../../description/operation.ts'
 import { acceptedTypes } from '../../middleware/api-headers.ts'
-import { requireViewer } from '../../middleware/authenticate.ts'
 import {
   isLargeResponse,
   sendJson,
@@ -21,7 +20,7 @@ import {
   sendJsonInTurnsWithEtag,
   sendJsonWithEtag,
 } from '../../middleware/json-response.ts'
-import { actorOf } from '../../middleware/request-log.ts'
+import { actorOf, requireViewer } from '../../middleware/request.ts'
 import { EVENT_STREAM, openEventStream } from '../../middleware/response-stream.ts'
 import { migrationJson, startRequestOf } from './migration-json.ts'
 import { type AddMigrationRoutes, type ById, migrationInPath, scopeOf } from './migration-paths.ts'
@@ -35,15 +34,7 @@ import {
 import { endId } from './progress-stream.ts'
 import { STARTED, sendStarted } from './start-migration.ts'
 
-/** Operations that GitHub does not have, so no preview is required. */
-export const addMigrationActionRoutes: AddMigrationRoutes = (app, parts, migrationsPath) => {
-  addProgress(app, parts, migrationsPath)
-  addReport(app, parts, migrationsPath)
-  addCancel(app, parts, migrationsPath)
-  addRetry(app, parts, migrationsPath)
-  addPreflight(app, parts, migrationsPath)
-  addQuota(app, parts, migrationsPath)
-}
+const TEXT = 'text/plain'
 
 const eventsSchema = {
   ...string,
@@ -58,112 +49,113 @@ const eventsSchema = {
   },
 }
 
-const progressOperation = {
-  operationId: 'migrations/get-progress',
-  tags: ['Migrations'],
-  summary: 'Follow the progress of a migration',
-  description: `With \`accept: text/event-stream\`, the response is a stream of server-sent events: \`repository\` for each finished repository (schema \`repository-progress\`), \`progress\` with the new totals, the state, and the repositories that are being exported (\`progress-update\`), and \`end\` (\`progress-end\`). ${EXTENSION}`,
-  parameters: [
-    openapi.parameter('migration-id'),
-    openapi.IF_NONE_MATCH,
-    openapi.inHeader(
-      'last-event-id',
-      'ID of the last event that was received, to resume a stream. Browsers send it automatically.',
-    ),
-  ],
-  responses: {
-    ...openapi.withContentType(
-      'text/event-stream',
-      openapi.recordResponses('The progress.', 'progress'),
-      eventsSchema,
-    ),
-    204: { description: 'All events have been sent already.' },
-    404: openapi.notFound,
-  },
-} satisfies openapi.Operation
-
-const addProgress: AddMigrationRoutes = (
-  app,
-  { db, now, streams, admission, largeResponseLimit },
-  { path, options },
-) => {
-  app.get<ById>(
-    `${path}/:migration_id/progress`,
-    options(progressOperation, { alsoAccepts: [EVENT_STREAM] }),
-    async (request, reply) => {
-      const migration = await migrationInPath(db, request)
-      if (accepts(request, EVENT_STREAM)) {
-        const lastEventId = Number(request.headers['last-event-id']) || 0
-        // An EventSource stops reconnecting when it gets 204.
-        if (lastEventId >= endId(migration.repositoryCount)) return reply.code(204).send()
-        if (request.method === 'HEAD') return openEventStream(reply).end()
-        const viewer = requireViewer(request)
-        admission.stream(reply.raw, viewer.account.id)
-        return streams.listen(migration, viewer, openEventStream(reply), lastEventId)
-      }
-      if (isLargeResponse(migration.repositoryCount)) await largeResponseLimit.begin(request, reply)
-      const body = progressJson(await progressOf(db, migration), now())
-      return sendJsonInTurnsWithEtag(request, reply, body)
+const routes = openapi.routes('Migrations')({
+  'migrations/get-progress': {
+    config: { alsoAccepts: [EVENT_STREAM] },
+    summary: 'Follow the progress of a migration',
+    description: `With \`accept: text/event-stream\`, the response is a stream of server-sent events: \`repository\` for each finished repository (schema \`repository-progress\`), \`progress\` with the new totals, the state, and the repositories that are being exported (\`progress-update\`), and \`end\` (\`progress-end\`). ${EXTENSION}`,
+    parameters: [
+      openapi.inHeader(
+        'last-event-id',
+        'ID of the last event that was received, to resume a stream. Browsers send it automatically.',
+      ),
+    ],
+    responses: {
+      ...openapi.withContentType(
+        'text/event-stream',
+        openapi.recordResponses('The progress.', 'progress'),
+        eventsSchema,
+      ),
+      204: { description: 'All events have been sent already.' },
     },
-  )
-}
-
-const TEXT = 'text/plain'
-
-const reportOperation = {
-  operationId: 'migrations/get-report',
-  tags: ['Migrations'],
-  summary: 'Get the report of a migration',
-  description: `Which repositories were exported, reused and skipped, with reasons. With \`accept: text/plain\` as plain text. ${EXTENSION}`,
-  parameters: [openapi.parameter('migration-id'), openapi.IF_NONE_MATCH],
-  responses: {
-    ...openapi.withContentType('text/plain', openapi.recordResponses('The report.', 'report')),
-    404: openapi.notFound,
   },
-} satisfies openapi.Operation
-
-const addReport: AddMigrationRoutes = (app, parts, { path, options }) => {
-  const { db, now, largeResponseLimit, installedVersion } = parts
-  app.get<ById>(
-    `${path}/:migration_id/report`,
-    options(reportOperation, { alsoAccepts: [TEXT] }),
-    async (request, reply) => {
-      const migration = await migrationInPath(db, request)
-      if (isLargeResponse(migration.repositoryCount)) await largeResponseLimit.begin(request, reply)
-      const damaged =
-        migration.archiveExpiresAt === null ? [] : await damagedRepositoriesIn(db, migration)
-      const facts = { damaged, installedVersion, now: now() }
-      const report = reportOf(migration, await progressOf(db, migration), facts)
-      return accepts(request, TEXT)
-        ? reply.type('text/plain; charset=utf-8').send(describeReport(report))
-        : sendJsonInTurnsWithEtag(request, reply, reportJson(report, now()))
+  'migrations/get-report': {
+    config: { alsoAccepts: [TEXT] },
+    summary: 'Get the report of a migration',
+    description: `Which repositories were exported, reused and skipped, with reasons. With \`accept: text/plain\` as plain text. ${EXTENSION}`,
+    responses: openapi.withContentType(
+      'text/plain',
+      openapi.recordResponses('The report.', 'report'),
+    ),
+  },
+  'migrations/cancel': {
+    summary: 'Cancel a migration',
+    description: `The migration becomes \`failed\` (\`cancelled\` in its summary, progress and report), and its locks are released. Repositories exported so far are kept for a retry. ${EXTENSION}`,
+    responses: {
+      200: openapi.jsonResponse('The migration is cancelled.', {
+        schema: openapi.schemaRef('migration'),
+        example: 'cancelled',
+      }),
+      422: openapi.errorResponse('invalid'),
     },
-  )
-}
+  },
+  'migrations/get-retry-forecast': {
+    summary: 'Get a forecast of the retry of a migration',
+    description: `The repositories that could not be exported, whether they have changed since then, and the repositories that no longer exist. Starts nothing. ${EXTENSION}`,
+    responses: { 200: openapi.recordResponse('The forecast.', 'retry-forecast') },
+  },
+  'migrations/retry': {
+    summary: 'Retry a migration',
+    description: `Starts a new migration of the same repositories with the same name and options. Unchanged repositories are reused. With \`allow_partial\`, repositories that cannot be exported or no longer exist are skipped. ${EXTENSION}`,
+    body: retryRequestSchema,
+    responses: { 201: STARTED },
+  },
+  'migrations/preflight': {
+    config: { changesNothing: true },
+    summary: 'Get an estimate of a migration',
+    description: `Takes the same body as starting a migration and makes the same checks, but starts nothing. ${EXTENSION}`,
+    body: startRequestSchema,
+    responses: {
+      200: openapi.recordResponse('The estimate.', 'forecast'),
+      413: openapi.errorResponse('too-large'),
+    },
+  },
+  'migrations/get-quota': {
+    summary: 'Get the quota of archives and what is used of it',
+    description: EXTENSION,
+    responses: openapi.recordResponses('The quota.', 'quota'),
+  },
+})
 
 const accepts = (request: FastifyRequest, type: string): boolean =>
   acceptedTypes(request.headers.accept).includes(type)
 
-const cancelOperation = {
-  operationId: 'migrations/cancel',
-  tags: ['Migrations'],
-  summary: 'Cancel a migration',
-  description: `The migration becomes \`failed\` (\`cancelled\` in its summary, progress and report), and its locks are released. Repositories exported so far are kept for a retry. ${EXTENSION}`,
-  parameters: [openapi.parameter('migration-id')],
-  responses: {
-    200: openapi.jsonResponse('The migration is cancelled.', {
-      schema: openapi.schemaRef('migration'),
-      example: 'cancelled',
-    }),
-    404: openapi.notFound,
-    422: openapi.errorResponse('invalid'),
-  },
-} satisfies openapi.Operation
+/** Operations that GitHub does not have, so no preview is required. */
+export const addMigrationActionRoutes: AddMigrationRoutes = (app, parts, { path, options }) => {
+  const { db, now, rendering, startLimit, largeResponseLimit, maxArchiveBytes } = parts
+  const one = `${path}/:migration_id`
 
-const addCancel: AddMigrationRoutes = (app, parts, { path, options }) => {
-  const { db, rendering } = parts
-  const url = `${path}/:migration_id/cancel`
-  app.post<ById>(url, options(cancelOperation), async (request, reply) => {
+  const eventOptions = options(routes['migrations/get-progress'])
+  app.get<ById>(`${one}/progress`, eventOptions, async (request, reply) => {
+    const migration = await migrationInPath(db, request)
+    if (accepts(request, EVENT_STREAM)) {
+      const lastEventId = Number(request.headers['last-event-id']) || 0
+      // An EventSource stops reconnecting when it gets 204.
+      if (lastEventId >= endId(migration.repositoryCount)) return reply.code(204).send()
+      if (request.method === 'HEAD') return openEventStream(reply).end()
+      const viewer = requireViewer(request)
+      parts.admission.stream(reply.raw, viewer.account.id)
+      return parts.streams.listen(migration, viewer, openEventStream(reply), lastEventId)
+    }
+    if (isLargeResponse(migration.repositoryCount)) await largeResponseLimit.begin(request, reply)
+    const body = progressJson(await progressOf(db, migration), now())
+    return sendJsonInTurnsWithEtag(reply, body)
+  })
+
+  const reportOptions = options(routes['migrations/get-report'])
+  app.get<ById>(`${one}/report`, reportOptions, async (request, reply) => {
+    const migration = await migrationInPath(db, request)
+    if (isLargeResponse(migration.repositoryCount)) await largeResponseLimit.begin(request, reply)
+    const damaged =
+      migration.archiveExpiresAt === null ? [] : await damagedRepositoriesIn(db, migration)
+    const facts = { damaged, installedVersion: parts.installedVersion, now: now() }
+    const report = reportOf(migration, await progressOf(db, migration), facts)
+    return accepts(request, TEXT)
+      ? reply.type('text/plain; charset=utf-8').send(describeReport(report))
+      : sendJsonInTurnsWithEtag(reply, reportJson(report, now()))
+  })
+
+  app.post<ById>(`${one}/cancel`, options(routes['migrations/cancel']), async (request, reply) => {
     const migration = await migrationInPath(db, request)
     const cancelled = await audited(parts, actorOf(request), (record) =>
       cancelMigration(parts, migration, (tx) =>
@@ -172,101 +164,40 @@ const addCancel: AddMigrationRoutes = (app, parts, { path, options }) => {
     )
     return sendJson(reply, migrationJson(cancelled, [], rendering))
   })
-}
 
-const retryForecastOperation = {
-  operationId: 'migrations/get-retry-forecast',
-  tags: ['Migrations'],
-  summary: 'Get a forecast of the retry of a migration',
-  description: `The repositories that could not be exported, whether they have changed since then, and the repositories that no longer exist. Starts nothing. ${EXTENSION}`,
-  parameters: [openapi.parameter('migration-id')],
-  responses: {
-    200: openapi.recordResponse('The forecast.', 'retry-forecast'),
-    404: openapi.notFound,
-  },
-} satisfies openapi.Operation
-
-const retryOperation = {
-  operationId: 'migrations/retry',
-  tags: ['Migrations'],
-  summary: 'Retry a migration',
-  description: `Starts a new migration of the same repositories with the same name and options. Unchanged repositories are reused. With \`allow_partial\`, repositories that cannot be exported or no longer exist are skipped. ${EXTENSION}`,
-  parameters: [openapi.parameter('migration-id')],
-  body: retryRequestSchema,
-  responses: {
-    201: STARTED,
-    404: openapi.notFound,
-    422: openapi.errorResponse('invalid'),
-  },
-} satisfies openapi.Operation
-
-const addRetry: AddMigrationRoutes = (app, parts, { path, options }) => {
-  const { db, startLimit } = parts
-  const url = `${path}/:migration_id/retry`
-  app.get<ById>(url, options(retryForecastOperation), async (request, reply) => {
+  const forecastOptions = options(routes['migrations/get-retry-forecast'])
+  app.get<ById>(`${one}/retry`, forecastOptions, async (request, reply) => {
     const migration = await migrationInPath(db, request)
     const signal = await startLimit.begin(request, reply)
     const forecast = await forecastRetry({ ...parts, signal }, scopeOf(request), migration)
     return sendJson(reply, retryForecastJson(forecast))
   })
 
-  app.post<ById & { Body: wire.RetryRequest }>(
-    url,
-    options(retryOperation),
-    async (request, reply) => {
-      const migration = await migrationInPath(db, request)
-      const signal = await startLimit.begin(request, reply)
-      const { allow_partial: allowPartial = false } = request.body
-      const scope = scopeOf(request)
-      const retried = await audited(parts, actorOf(request), (record) =>
-        retryMigration({ ...parts, signal }, scope, migration, { allowPartial }, (tx, started) =>
-          record(tx, 'migration.retry', aboutMigration(started)),
-        ),
-      )
-      return sendStarted(parts, request, reply, retried)
-    },
-  )
-}
-
-const preflightOperation = {
-  operationId: 'migrations/preflight',
-  tags: ['Migrations'],
-  summary: 'Get an estimate of a migration',
-  description: `Takes the same body as starting a migration and makes the same checks, but starts nothing. ${EXTENSION}`,
-  body: startRequestSchema,
-  responses: {
-    200: openapi.recordResponse('The estimate.', 'forecast'),
-    413: openapi.errorResponse('too-large'),
-    422: openapi.errorResponse('invalid'),
-  },
-} satisfies openapi.Operation
-
-const quotaOperation = {
-  operationId: 'migrations/get-quota',
-  tags: ['Migrations'],
-  summary: 'Get the quota of archives and what is used of it',
-  description: EXTENSION,
-  parameters: [openapi.IF_NONE_MATCH],
-  responses: openapi.recordResponses('The quota.', 'quota'),
-} satisfies openapi.Operation
-
-const addQuota: AddMigrationRoutes = (app, { db, maxArchiveBytes }, { path, options }) => {
-  app.get(`${path}/quota`, options(quotaOperation), async (request, reply) => {
-    const quota = await readQuota(db, scopeOf(request).owner, maxArchiveBytes)
-    return sendJsonWithEtag(request, reply, quotaJson(quota))
+  type Retry = ById & { Body: wire.RetryRequest }
+  app.post<Retry>(`${one}/retry`, options(routes['migrations/retry']), async (request, reply) => {
+    const migration = await migrationInPath(db, request)
+    const signal = await startLimit.begin(request, reply)
+    const { allow_partial: allowPartial = false } = request.body
+    const scope = scopeOf(request)
+    const retried = await audited(parts, actorOf(request), (record) =>
+      retryMigration({ ...parts, signal }, scope, migration, { allowPartial }, (tx, started) =>
+        record(tx, 'migration.retry', aboutMigration(started)),
+      ),
+    )
+    return sendStarted(parts, reply, retried)
   })
-}
 
-const addPreflight: AddMigrationRoutes = (app, parts, { path, options }) => {
-  const url = `${path}/preflight`
-  app.post<{ Body: wire.StartRequest }>(
-    url,
-    options(preflightOperation, { changesNothing: true }),
-    async (request, reply) => {
-      const signal = await parts.startLimit.begin(request, reply)
-      const start = startRequestOf(request.body)
-      const estimate = await forecast({ ...parts, signal }, scopeOf(request), start)
-      return sendJsonInTurns(reply, forecastJson(estimate))
-    },
-  )
+  type Start = { Body: wire.StartRequest }
+  const preflightOptions = options(routes['migrations/preflight'])
+  app.post<Start>(`${path}/preflight`, preflightOptions, async (request, reply) => {
+    const signal = await startLimit.begin(request, reply)
+    const start = startRequestOf(request.body)
+    const estimate = await forecast({ ...parts, signal }, scopeOf(request), start)
+    return sendJsonInTurns(reply, forecastJson(estimate))
+  })
+
+  app.get(`${path}/quota`, options(routes['migrations/get-quota']), async (request, reply) => {
+    const quota = await readQuota(db, scopeOf(request).owner, maxArchiveBytes)
+    return sendJsonWithEtag(reply, quotaJson(quota))
+  })
 }

@@ -1,4 +1,4 @@
-import type { FastifyContextConfig, FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ownScope, type Scope } from '../../../accounts/account.ts'
 import type { Db } from '../../../db/database.ts'
 import { NotFound } from '../../../migrations/errors.ts'
@@ -6,9 +6,13 @@ import type { Migration } from '../../../migrations/migration.ts'
 import { findMigration } from '../../../migrations/migration-store.ts'
 import { findSummary, type Summary } from '../../../migrations/summaries.ts'
 import { ASKED, FRESH, STORED } from '../../../repositories/refresh-rights.ts'
-import { type Operation, PAGE_PARAMETERS, parameter } from '../../description/operation.ts'
-import { requireViewer } from '../../middleware/authenticate.ts'
-import { requireFound, requireId } from '../../middleware/path-parameters.ts'
+import {
+  type Operation,
+  PAGE_PARAMETERS,
+  parameter,
+  type RouteOptions,
+} from '../../description/operation.ts'
+import { requireFound, requireId, requireViewer, type WithQuery } from '../../middleware/request.ts'
 import type { ApiParts, ServerParts } from '../../server-parts.ts'
 import { describeForOrganization, organizationInPath } from '../organizations/organization-path.ts'
 
@@ -24,15 +28,10 @@ export interface MigrationsPath {
   path: string
   /** Whether a list accepts `exclude=repositories`. */
   hasBriefList: boolean
-  /** Returns the Fastify options of a route. The description of its operation is adapted to this path. */
-  options(operation: Operation, config?: FastifyContextConfig): RouteOptions
-  /** Returns the options of a route that is part of GitHub's preview. */
-  previewOptions(operation: Operation): RouteOptions
-}
-
-interface RouteOptions {
-  schema: Operation
-  config: FastifyContextConfig
+  /** Adapts the description of a route to this path. */
+  options(route: RouteOptions): RouteOptions
+  /** Like `options`, for a route that is part of GitHub's preview. */
+  previewOptions(route: RouteOptions): RouteOptions
 }
 
 /** Registers routes under a path. */
@@ -45,8 +44,8 @@ export type AddMigrationRoutes = (
 export const CALLER_PATH: MigrationsPath = {
   path: '/user/migrations',
   hasBriefList: false,
-  options: (schema, config = {}) => ({ schema, config }),
-  previewOptions: (schema) => ({ schema, config: { previewed: true } }),
+  options: (route) => route,
+  previewOptions: ({ schema, config }) => ({ schema, config: { ...config, previewed: true } }),
 }
 
 export const ORGANIZATION_PATH = organizationPath('/orgs/:org/migrations', forOrganization)
@@ -57,11 +56,11 @@ export const ORGANIZATION_ID_PATH = organizationPath(
 
 /** GitHub's clients do not send the preview media type to the operations of organizations, so it is not required. */
 function organizationPath(path: string, describe: typeof forOrganization): MigrationsPath {
-  const options = (operation: Operation, config = {}) => ({ schema: describe(operation), config })
+  const options = ({ schema, config }: RouteOptions) => ({ schema: describe(schema), config })
   return { path, hasBriefList: true, options, previewOptions: options }
 }
 
-/** Differences of an organization's operation, other than its operation id, tag, summary and `org` parameter. */
+/** Differences of an organization's operation, other than its operation id, tag and summary. */
 const ORGANIZATION_OVERRIDES: Record<string, Partial<Operation>> = {
   'migrations/start-for-authenticated-user': {
     description: 'Starts an export of repositories of the organization.',
@@ -82,12 +81,11 @@ function forOrganization(operation: Operation): Operation {
 }
 
 function forNumberedOrganization(operation: Operation): Operation {
-  const { parameters = [], ...described } = forOrganization(operation)
+  const described = forOrganization(operation)
   return {
     ...described,
     operationId: `${described.operationId}-id`,
     summary: described.summary.replace('(organization)', '(organization by ID)'),
-    parameters: [parameter('organization-id'), ...parameters.slice(1)],
   }
 }
 
@@ -111,10 +109,6 @@ export function requireOrganization(
 /** Returns the caller, and the owner of the migrations, schedules or webhooks that the path names. */
 export const scopeOf = (request: FastifyRequest): Scope =>
   request.scope ?? ownScope(requireViewer(request))
-
-export interface WithQuery {
-  Querystring: Record<string, unknown>
-}
 
 export interface ById extends WithQuery {
   Params: { migration_id: string }

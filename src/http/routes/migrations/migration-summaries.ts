@@ -13,67 +13,65 @@ import {
 import { findByName } from '../../../repositories/repository-store.ts'
 import { EXTENSION, string } from '../../../wire/schema.ts'
 import * as openapi from '../../description/operation.ts'
-import { requireViewer } from '../../middleware/authenticate.ts'
 import { isLargeResponse, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, sendPage } from '../../middleware/pagination.ts'
+import { requireViewer, type WithQuery } from '../../middleware/request.ts'
 import { addArchiveLink } from './archive.ts'
 import { lockJson, lockWithMigrationJson, summaryJson } from './migration-json.ts'
-import {
-  type AddMigrationRoutes,
-  type ById,
-  scopeOf,
-  summaryInPath,
-  type WithQuery,
-} from './migration-paths.ts'
+import { type AddMigrationRoutes, type ById, scopeOf, summaryInPath } from './migration-paths.ts'
 
-const listOperation = {
-  operationId: 'migrations/list-summaries',
-  tags: ['Migrations'],
-  summary: "List summaries of the caller's migrations",
-  description: `Newest first, without their repositories. ${EXTENSION}`,
-  parameters: [
-    openapi.inQuery(
-      'repository',
-      string,
-      `\`owner/name\`: only migrations of this repository, among the newest ${MAX_SEARCHED_MIGRATIONS}.`,
-    ),
-    ...openapi.PAGE_PARAMETERS,
-  ],
-  responses: openapi.pageResponses('summary', 'summaries', 'x-total-count'),
-} satisfies openapi.Operation
-
-const getSummaryOperation = {
-  operationId: 'migrations/get-summary',
-  tags: ['Migrations'],
-  summary: 'Get the summary of a migration',
-  description: EXTENSION,
-  parameters: [openapi.parameter('migration-id'), openapi.IF_NONE_MATCH],
-  responses: { ...openapi.recordResponses('The summary.', 'summary'), 404: openapi.notFound },
-} satisfies openapi.Operation
-
-const listLocksOperation = {
-  operationId: 'migrations/list-locks',
-  tags: ['Migrations'],
-  summary: 'List the repositories that a migration locks',
-  description: EXTENSION,
-  parameters: [openapi.parameter('migration-id'), openapi.IF_NONE_MATCH],
-  responses: {
-    200: openapi.jsonResponse('The locked repositories.', {
-      schema: openapi.schemaList('lock'),
-      example: 'locks',
-      headers: ['etag'],
-    }),
-    304: openapi.notModified,
-    404: openapi.notFound,
+const routes = openapi.routes('Migrations')({
+  'migrations/list-summaries': {
+    summary: "List summaries of the caller's migrations",
+    description: `Newest first, without their repositories. ${EXTENSION}`,
+    parameters: [
+      openapi.inQuery(
+        'repository',
+        string,
+        `\`owner/name\`: only migrations of this repository, among the newest ${MAX_SEARCHED_MIGRATIONS}.`,
+      ),
+      ...openapi.PAGE_PARAMETERS,
+    ],
+    responses: openapi.pageResponses('summary', 'summaries', 'x-total-count'),
   },
-} satisfies openapi.Operation
+  'migrations/get-summary': {
+    summary: 'Get the summary of a migration',
+    description: EXTENSION,
+    responses: openapi.recordResponses('The summary.', 'summary'),
+  },
+  'migrations/list-locks': {
+    summary: 'List the repositories that a migration locks',
+    description: EXTENSION,
+    responses: {
+      200: openapi.jsonResponse('The locked repositories.', {
+        schema: openapi.schemaList('lock'),
+        example: 'locks',
+        headers: ['etag'],
+      }),
+      304: openapi.notModified,
+    },
+  },
+  'migrations/list-own-locks': {
+    summary: "List the locks on the caller's repositories",
+    description: `Locks on repositories that the caller owns or administers, each with its migration and the owner of the migration. Newest first. ${EXTENSION}`,
+    responses: {
+      200: openapi.jsonResponse('The locked repositories.', {
+        schema: openapi.schemaList('lock-with-migration'),
+        example: 'own-locks',
+        headers: ['etag'],
+      }),
+      304: openapi.notModified,
+    },
+  },
+})
 
 /** Operations for pages that show many migrations. GitHub has none of them, so no preview is required. */
 export const addMigrationSummaryRoutes: AddMigrationRoutes = (app, parts, migrationsPath) => {
   const { db, rendering, largeResponseLimit } = parts
   const { path, options } = migrationsPath
 
-  app.get<WithQuery>(`${path}/summaries`, options(listOperation), async (request, reply) => {
+  const listOptions = options(routes['migrations/list-summaries'])
+  app.get<WithQuery>(`${path}/summaries`, listOptions, async (request, reply) => {
     const scope = scopeOf(request)
     const paging = parsePaging(request.query)
     const { repository } = request.query
@@ -83,19 +81,19 @@ export const addMigrationSummaryRoutes: AddMigrationRoutes = (app, parts, migrat
       ? covering.slice(paging.offset, paging.offset + paging.limit)
       : await listSummaries(db, scope, paging)
     const total = covering?.length ?? (await countMigrations(db, scope))
-    const body = summaries.map(summaryJson)
-    return sendPage(request, reply, rendering.addresses, { total, body })
+    return sendPage(reply, rendering.addresses, { total, body: summaries.map(summaryJson) })
   })
 
-  const migrationPath = `${path}/:migration_id`
-  app.get<ById>(`${migrationPath}/summary`, options(getSummaryOperation), async (request, reply) =>
-    sendJsonWithEtag(request, reply, summaryJson(await summaryInPath(db, request))),
+  const summaryOptions = options(routes['migrations/get-summary'])
+  app.get<ById>(`${path}/:migration_id/summary`, summaryOptions, async (request, reply) =>
+    sendJsonWithEtag(reply, summaryJson(await summaryInPath(db, request))),
   )
 
-  app.get<ById>(`${migrationPath}/locks`, options(listLocksOperation), async (request, reply) => {
+  const lockOptions = options(routes['migrations/list-locks'])
+  app.get<ById>(`${path}/:migration_id/locks`, lockOptions, async (request, reply) => {
     const { id, heldLocks: count } = await summaryInPath(db, request)
     if (isLargeResponse(count)) await largeResponseLimit.begin(request, reply)
-    return sendJsonWithEtag(request, reply, (await heldLocks(db, id)).map(lockJson))
+    return sendJsonWithEtag(reply, (await heldLocks(db, id)).map(lockJson))
   })
 
   addArchiveLink(app, parts, migrationsPath)
@@ -109,26 +107,10 @@ async function summariesOf(db: Db, scope: Scope, fullName: string): Promise<Summ
   return entry ? summariesCovering(db, scope, entry.id) : []
 }
 
-const listOwnLocksOperation = {
-  operationId: 'migrations/list-own-locks',
-  tags: ['Migrations'],
-  summary: "List the locks on the caller's repositories",
-  description: `Locks on repositories that the caller owns or administers, each with its migration and the owner of the migration. Newest first. ${EXTENSION}`,
-  parameters: [openapi.IF_NONE_MATCH],
-  responses: {
-    200: openapi.jsonResponse('The locked repositories.', {
-      schema: openapi.schemaList('lock-with-migration'),
-      example: 'own-locks',
-      headers: ['etag'],
-    }),
-    304: openapi.notModified,
-  },
-} satisfies openapi.Operation
-
 /** Shows callers which migrations, also of other accounts, block pushes to their repositories. */
 export function addOwnLocksRoute(app: FastifyInstance, { db }: { db: Db }): void {
-  app.get('/user/locks', { schema: listOwnLocksOperation }, async (request, reply) => {
+  app.get('/user/locks', routes['migrations/list-own-locks'], async (request, reply) => {
     const body = (await locksOnOwn(db, requireViewer(request))).map(lockWithMigrationJson)
-    return sendJsonWithEtag(request, reply, body)
+    return sendJsonWithEtag(reply, body)
   })
 }

@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import { audited } from '../../../accounts/audit-log.ts'
 import { batchesOf } from '../../../lib/batches.ts'
 import { nextTurn } from '../../../lib/turns.ts'
@@ -6,9 +6,8 @@ import { aboutMigration, type StartedMigration } from '../../../migrations/migra
 import { startMigration } from '../../../migrations/start-migration.ts'
 import { type StartRequest, startRequestSchema } from '../../../wire/migration.ts'
 import * as openapi from '../../description/operation.ts'
-import { requireViewer } from '../../middleware/authenticate.ts'
 import { sendLazyBody } from '../../middleware/json-response.ts'
-import { actorOf } from '../../middleware/request-log.ts'
+import { actorOf, requireViewer } from '../../middleware/request.ts'
 import type { ApiParts } from '../../server-parts.ts'
 import { RENDER_BATCH_SIZE } from '../repositories/rendered-repositories.ts'
 import { migrationsAddress, startRequestOf } from './migration-json.ts'
@@ -21,38 +20,37 @@ export const STARTED = openapi.jsonResponse('Created.', {
   headers: ['location'],
 })
 
-const startOperation = {
-  operationId: 'migrations/start-for-authenticated-user',
-  tags: ['Migrations'],
-  summary: 'Start a migration',
-  description:
-    'Starts an export of the repositories. The caller must own or administer all of them.',
-  body: startRequestSchema,
-  responses: {
-    201: STARTED,
-    413: openapi.errorResponse('too-large'),
-    422: openapi.errorResponse('invalid'),
+const routes = openapi.routes('Migrations')({
+  'migrations/start-for-authenticated-user': {
+    summary: 'Start a migration',
+    description:
+      'Starts an export of the repositories. The caller must own or administer all of them.',
+    body: startRequestSchema,
+    responses: { 201: STARTED, 413: openapi.errorResponse('too-large') },
   },
-} satisfies openapi.Operation
+})
 
 export const addStart: AddMigrationRoutes = (app, parts, { path, options }) => {
-  app.post<{ Body: StartRequest }>(path, options(startOperation), async (request, reply) => {
-    const signal = await parts.startLimit.begin(request, reply)
-    const start = startRequestOf(request.body)
-    const started = await audited(parts, actorOf(request), (record) =>
-      startMigration({ ...parts, signal }, scopeOf(request), start, (tx, migration) =>
-        record(tx, 'migration.start', aboutMigration(migration)),
-      ),
-    )
-    const isBrief = request.body.exclude?.includes('repositories') ?? false
-    return sendStarted(parts, request, reply, started, { isBrief })
-  })
+  app.post<{ Body: StartRequest }>(
+    path,
+    options(routes['migrations/start-for-authenticated-user']),
+    async (request, reply) => {
+      const signal = await parts.startLimit.begin(request, reply)
+      const start = startRequestOf(request.body)
+      const started = await audited(parts, actorOf(request), (record) =>
+        startMigration({ ...parts, signal }, scopeOf(request), start, (tx, migration) =>
+          record(tx, 'migration.start', aboutMigration(migration)),
+        ),
+      )
+      const isBrief = request.body.exclude?.includes('repositories') ?? false
+      return sendStarted(parts, reply, started, { isBrief })
+    },
+  )
 }
 
 /** Sends a new migration with its location. With `isBrief`, its list of repositories is empty. */
 export function sendStarted(
   { rendering, repositoryRenderer, migrationText, largeResponseLimit, cloneTokens }: ApiParts,
-  request: FastifyRequest,
   reply: FastifyReply,
   started: StartedMigration,
   { isBrief = false } = {},
@@ -60,7 +58,7 @@ export function sendStarted(
   const url = `${migrationsAddress(started.owner, rendering.addresses)}/${started.id}`
   reply.code(201).header('location', url)
   const { repositories, references } = started
-  const tokenOf = cloneTokens.for(requireViewer(request))
+  const tokenOf = cloneTokens.for(requireViewer(reply.request))
   const all = references.map((reference, index) => [reference, repositories[index]!] as const)
   async function* renderInBatches() {
     for (const batch of batchesOf(all, RENDER_BATCH_SIZE)) {

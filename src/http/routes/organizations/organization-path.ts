@@ -5,9 +5,8 @@ import {
 } from '../../../accounts/visible-organization.ts'
 import type { Db } from '../../../db/database.ts'
 import { isName } from '../../../lib/names.ts'
-import { notFound, type Operation, parameter } from '../../description/operation.ts'
-import { requireViewer } from '../../middleware/authenticate.ts'
-import { requireFound, requireId } from '../../middleware/path-parameters.ts'
+import type { Operation } from '../../description/operation.ts'
+import { requireFound, requireId, requireViewer } from '../../middleware/request.ts'
 
 interface OrganizationParams {
   org?: string
@@ -37,6 +36,4 @@ export const describeForOrganization = (operation: Operation, operationId: strin
   operationId,
   summary: `${operation.summary} (organization)`,
   description: [operation.description, OWNERS_ONLY].filter((text) => text !== undefined).join(' '),
-  parameters: [parameter('org'), ...(operation.parameters ?? [])],
-  responses: { 404: notFound, ...operation.responses },
 })

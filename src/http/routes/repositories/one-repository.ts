@@ -21,7 +21,7 @@ import * as openapi from '../../description/operation.ts'
 import { pushAccessMissing } from '../../middleware/http-errors.ts'
 import { sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, sendPage, sendPageOf, setLinkHeader } from '../../middleware/pagination.ts'
-import { requireFound } from '../../middleware/path-parameters.ts'
+import { requireFound, type WithQuery } from '../../middleware/request.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { tokenInserter } from './rendered-repositories.ts'
 import {
@@ -33,37 +33,157 @@ import {
   licenseContentJson,
   tagJson,
 } from './repository-json.ts'
-import { createSourceReader, type SourceReader } from './source-reader.ts'
+import { createSourceReader } from './source-reader.ts'
 
 type Parts = Pick<ServerParts, 'db' | 'rendering' | 'source' | 'log' | 'cloneTokens'>
 
-interface InPath {
+interface InPath extends WithQuery {
   Params: { owner: string; repo: string }
-  Querystring: Record<string, unknown>
 }
 
 const path = '/repos/:owner/:repo'
 
-/** Returns the Fastify options of a route that needs no token for public repositories, like a clone. */
-const anonymous = (operation: openapi.Operation) => ({
-  config: { anonymous: true },
-  schema: { ...operation, security: openapi.OPTIONAL_TOKEN },
-})
-
 const READ_ACCESS =
   'Public repositories need no token. The response is 404 if the caller may not read the repository.'
 const NEEDS_SOURCE = 'Also 404 if the server has no access to the git repositories.'
-const PATH_PARAMETERS = [openapi.parameter('owner'), openapi.parameter('repo')]
+
+const routes = openapi.routes('Repositories', { config: { anonymous: true } })({
+  'repos/get': {
+    summary: 'Get a repository',
+    description: READ_ACCESS,
+    responses: openapi.recordResponses('The repository in its current state.', 'full-repository'),
+  },
+  'repos/list-branches': {
+    summary: 'List the branches of a repository',
+    description: `Sorted by name. ${READ_ACCESS} ${NEEDS_SOURCE}`,
+    parameters: [
+      openapi.inQuery(
+        'protected',
+        boolean,
+        `Only protected branches, or only unprotected ones. ${openapi.INVALID_IGNORED}`,
+      ),
+      ...openapi.PAGE_PARAMETERS,
+    ],
+    responses: openapi.pageResponses('branch', 'branches', 'x-total-count'),
+  },
+  'repos/list-tags': {
+    summary: 'List the tags of a repository',
+    description: `The newest version first. ${READ_ACCESS} ${NEEDS_SOURCE}`,
+    parameters: openapi.PAGE_PARAMETERS,
+    responses: openapi.pageResponses('tag', 'tags', 'x-total-count'),
+  },
+  'repos/get-all-topics': {
+    summary: 'List the topics of a repository',
+    description: READ_ACCESS,
+    parameters: openapi.PAGE_PARAMETERS,
+    responses: {
+      200: openapi.recordResponse('One page of the topics.', 'topics', 'etag', 'link'),
+      304: openapi.notModified,
+    },
+  },
+  'repos/list-languages': {
+    summary: 'List the languages of a repository',
+    description: `Determined by the file names of the default branch. ${READ_ACCESS} ${NEEDS_SOURCE}`,
+    responses: openapi.recordResponses('Bytes by language.', 'languages'),
+  },
+  'licenses/get-for-repo': {
+    summary: 'Get the licence file of a repository',
+    description: `404 if the default branch has no licence file. ${READ_ACCESS} ${NEEDS_SOURCE}`,
+    responses: openapi.recordResponses('The file.', 'license-content'),
+  },
+  'repos/list-collaborators': {
+    config: { forAnyToken: true },
+    summary: 'List the collaborators of a repository',
+    description:
+      'The owner, the owners of the organization, and the collaborators in the config of the repository or on the forge, if they have an account here. 403 for callers who may not push.',
+    parameters: [
+      openapi.inQuery(
+        'affiliation',
+        enumOf(['outside', 'direct', 'all'], 'all'),
+        `\`outside\`: not members of the organization. \`direct\`: added to this repository. ${openapi.INVALID_IGNORED}`,
+      ),
+      openapi.inQuery(
+        'permission',
+        enumOf(['pull', 'triage', 'push', 'maintain', 'admin']),
+        `Only collaborators with this permission. ${openapi.INVALID_IGNORED}`,
+      ),
+      ...openapi.PAGE_PARAMETERS,
+    ],
+    responses: openapi.pageResponses('collaborator', 'collaborators'),
+  },
+})
 
 /** Adds the operations on one repository. Its facts are in the database; refs and files are read from the source. */
 export function addRepositoryRoutes(app: FastifyInstance, parts: Parts): void {
+  const { db, cloneTokens } = parts
+  const { addresses } = parts.rendering
   const reader = createSourceReader(parts)
-  addRepository(app, parts)
-  addBranches(app, parts, reader)
-  addTags(app, parts, reader)
-  addTopics(app, parts)
-  addFiles(app, parts, reader)
-  addCollaborators(app, parts)
+
+  app.get<InPath>(path, routes['repos/get'], async (request, reply) => {
+    const { viewer } = request
+    const visible = await repositoryInPath(db, request)
+    const facts = await factsOf(db, visible)
+    const origins = await forkOriginsOf(db, request, visible)
+    const problem = visible.entry.problem ?? (await findFailedCheck(db, fullNameOf(facts)))
+    const body = fullRepositoryJson(facts, { ...origins, problem }, addresses)
+    const rendered = [facts, origins.parent, origins.source].filter((each) => each !== undefined)
+    const tokenOf = viewer ? cloneTokens.for(viewer) : undefined
+    const insertCredentials = tokenInserter(rendered, tokenOf)
+    return sendJsonWithEtag(reply, body, { insertCredentials })
+  })
+
+  app.get<InPath>(`${path}/branches`, routes['repos/list-branches'], async (request, reply) => {
+    const { entry } = await repositoryInPath(db, request)
+    const { defaultBranch } = entry.facts
+    const { protected: wanted } = request.query
+    // Only the default branch can be protected.
+    const isDefaultProtected = isProtected(entry, defaultBranch)
+    if (wanted === 'true' && !isDefaultProtected)
+      return sendPage(reply, addresses, { total: 0, body: [] })
+    const { total, refs } = await reader.refs(entry, {
+      kind: 'branches',
+      ...parsePaging(request.query),
+      ...(wanted === 'true' && { only: defaultBranch }),
+      ...(wanted === 'false' && isDefaultProtected && { except: defaultBranch }),
+    })
+    const body = refs.map((ref) => branchJson(entry, ref, addresses))
+    return sendPage(reply, addresses, { total, body })
+  })
+
+  app.get<InPath>(`${path}/tags`, routes['repos/list-tags'], async (request, reply) => {
+    const { entry } = await repositoryInPath(db, request)
+    const query = { kind: 'tags', ...parsePaging(request.query) } as const
+    const { total, refs } = await reader.refs(entry, query)
+    const body = refs.map((ref) => tagJson(entry, ref, addresses))
+    return sendPage(reply, addresses, { total, body })
+  })
+
+  app.get<InPath>(`${path}/topics`, routes['repos/get-all-topics'], async (request, reply) => {
+    const { entry } = await repositoryInPath(db, request)
+    const all = entry.facts.topics
+    const { offset, limit } = setLinkHeader(reply, addresses, all.length)
+    const body: wire.Topics = { names: all.slice(offset, offset + limit) }
+    return sendJsonWithEtag(reply, body, { extraEtagParts: [all.length] })
+  })
+
+  app.get<InPath>(`${path}/languages`, routes['repos/list-languages'], async (request, reply) => {
+    const { entry } = await repositoryInPath(db, request)
+    return sendJsonWithEtag(reply, await reader.languages(entry))
+  })
+
+  app.get<InPath>(`${path}/license`, routes['licenses/get-for-repo'], async (request, reply) => {
+    const { entry } = await repositoryInPath(db, request)
+    const file = requireFound(await reader.licenseFile(entry))
+    return sendJsonWithEtag(reply, licenseContentJson(entry, file, addresses))
+  })
+
+  const collaborators = routes['repos/list-collaborators']
+  app.get<InPath>(`${path}/collaborators`, collaborators, async (request, reply) => {
+    const { entry, role } = await repositoryInPath(db, request)
+    if (!permissionsOf(role, entry.facts).push) throw pushAccessMissing()
+    const all = (await collaboratorsOf(db, entry)).filter(collaboratorFilter(request.query))
+    return sendPageOf(reply, addresses, all, (each) => collaboratorJson(each, addresses))
+  })
 }
 
 /** Returns the repository that the path names; throws 404 if the caller may not read it. */
@@ -74,34 +194,6 @@ async function repositoryInPath(
   const { owner, repo } = params
   if (!isName(owner) || !isName(repo)) throw new NotFound()
   return requireFound(await findVisibleRepository(db, viewer, { owner, name: repo }))
-}
-
-const getOperation = {
-  operationId: 'repos/get',
-  tags: ['Repositories'],
-  summary: 'Get a repository',
-  description: READ_ACCESS,
-  parameters: [...PATH_PARAMETERS, openapi.IF_NONE_MATCH],
-  responses: {
-    ...openapi.recordResponses('The repository in its current state.', 'full-repository'),
-    404: openapi.notFound,
-  },
-} satisfies openapi.Operation
-
-function addRepository(app: FastifyInstance, { db, rendering, cloneTokens }: Parts): void {
-  app.get<InPath>(path, anonymous(getOperation), async (request, reply) => {
-    const { viewer } = request
-    const visible = await repositoryInPath(db, request)
-    const facts = await factsOf(db, visible)
-    const origins = await forkOriginsOf(db, request, visible)
-    const problem = visible.entry.problem ?? (await findFailedCheck(db, fullNameOf(facts)))
-    const body = fullRepositoryJson(facts, { ...origins, problem }, rendering.addresses)
-    const rendered = [facts, origins.parent, origins.source].filter((each) => each !== undefined)
-    const tokenOf = viewer ? cloneTokens.for(viewer) : undefined
-    return sendJsonWithEtag(request, reply, body, {
-      insertCredentials: tokenInserter(rendered, tokenOf),
-    })
-  })
 }
 
 async function factsOf(db: Db, { entry, as }: VisibleRepository): Promise<RepositoryFacts> {
@@ -131,163 +223,6 @@ async function forkOriginsOf(
   const source = origins.at(-1)
   if (!parent || !source) return {}
   return { parent: await factsOf(db, parent), source: await factsOf(db, source) }
-}
-
-const branchesOperation = {
-  operationId: 'repos/list-branches',
-  tags: ['Repositories'],
-  summary: 'List the branches of a repository',
-  description: `Sorted by name. ${READ_ACCESS} ${NEEDS_SOURCE}`,
-  parameters: [
-    ...PATH_PARAMETERS,
-    openapi.inQuery(
-      'protected',
-      boolean,
-      `Only protected branches, or only unprotected ones. ${openapi.INVALID_IGNORED}`,
-    ),
-    ...openapi.PAGE_PARAMETERS,
-  ],
-  responses: {
-    ...openapi.pageResponses('branch', 'branches', 'x-total-count'),
-    404: openapi.notFound,
-  },
-} satisfies openapi.Operation
-
-function addBranches(app: FastifyInstance, { db, rendering }: Parts, reader: SourceReader): void {
-  const { addresses } = rendering
-  app.get<InPath>(`${path}/branches`, anonymous(branchesOperation), async (request, reply) => {
-    const { entry } = await repositoryInPath(db, request)
-    const { defaultBranch } = entry.facts
-    const { protected: wanted } = request.query
-    // Only the default branch can be protected.
-    const isDefaultProtected = isProtected(entry, defaultBranch)
-    if (wanted === 'true' && !isDefaultProtected)
-      return sendPage(request, reply, addresses, { total: 0, body: [] })
-    const { total, refs } = await reader.refs(entry, {
-      kind: 'branches',
-      ...parsePaging(request.query),
-      ...(wanted === 'true' && { only: defaultBranch }),
-      ...(wanted === 'false' && isDefaultProtected && { except: defaultBranch }),
-    })
-    const body = refs.map((ref) => branchJson(entry, ref, addresses))
-    return sendPage(request, reply, addresses, { total, body })
-  })
-}
-
-const tagsOperation = {
-  operationId: 'repos/list-tags',
-  tags: ['Repositories'],
-  summary: 'List the tags of a repository',
-  description: `The newest version first. ${READ_ACCESS} ${NEEDS_SOURCE}`,
-  parameters: [...PATH_PARAMETERS, ...openapi.PAGE_PARAMETERS],
-  responses: { ...openapi.pageResponses('tag', 'tags', 'x-total-count'), 404: openapi.notFound },
-} satisfies openapi.Operation
-
-function addTags(app: FastifyInstance, { db, rendering }: Parts, reader: SourceReader): void {
-  const { addresses } = rendering
-  app.get<InPath>(`${path}/tags`, anonymous(tagsOperation), async (request, reply) => {
-    const { entry } = await repositoryInPath(db, request)
-    const paging = parsePaging(request.query)
-    const { total, refs } = await reader.refs(entry, { kind: 'tags', ...paging })
-    const body = refs.map((ref) => tagJson(entry, ref, addresses))
-    return sendPage(request, reply, addresses, { total, body })
-  })
-}
-
-const topicsOperation = {
-  operationId: 'repos/get-all-topics',
-  tags: ['Repositories'],
-  summary: 'List the topics of a repository',
-  description: READ_ACCESS,
-  parameters: [...PATH_PARAMETERS, ...openapi.PAGE_PARAMETERS],
-  responses: {
-    200: openapi.recordResponse('One page of the topics.', 'topics', 'etag', 'link'),
-    304: openapi.notModified,
-    404: openapi.notFound,
-  },
-} satisfies openapi.Operation
-
-function addTopics(app: FastifyInstance, { db, rendering }: Parts): void {
-  const { addresses } = rendering
-  app.get<InPath>(`${path}/topics`, anonymous(topicsOperation), async (request, reply) => {
-    const { entry } = await repositoryInPath(db, request)
-    const { topics } = entry.facts
-    const paging = parsePaging(request.query)
-    setLinkHeader(request, reply, { addresses, paging, total: topics.length })
-    const body: wire.Topics = { names: topics.slice(paging.offset, paging.offset + paging.limit) }
-    return sendJsonWithEtag(request, reply, body, { extraEtagParts: [topics.length] })
-  })
-}
-
-const languagesOperation = {
-  operationId: 'repos/list-languages',
-  tags: ['Repositories'],
-  summary: 'List the languages of a repository',
-  description: `Determined by the file names of the default branch. ${READ_ACCESS} ${NEEDS_SOURCE}`,
-  parameters: [...PATH_PARAMETERS, openapi.IF_NONE_MATCH],
-  responses: {
-    ...openapi.recordResponses('Bytes by language.', 'languages'),
-    404: openapi.notFound,
-  },
-} satisfies openapi.Operation
-
-const licenseOperation = {
-  operationId: 'licenses/get-for-repo',
-  tags: ['Repositories'],
-  summary: 'Get the licence file of a repository',
-  description: `404 if the default branch has no licence file. ${READ_ACCESS} ${NEEDS_SOURCE}`,
-  parameters: [...PATH_PARAMETERS, openapi.IF_NONE_MATCH],
-  responses: { ...openapi.recordResponses('The file.', 'license-content'), 404: openapi.notFound },
-} satisfies openapi.Operation
-
-function addFiles(app: FastifyInstance, { db, rendering }: Parts, reader: SourceReader): void {
-  app.get<InPath>(`${path}/languages`, anonymous(languagesOperation), async (request, reply) => {
-    const { entry } = await repositoryInPath(db, request)
-    return sendJsonWithEtag(request, reply, await reader.languages(entry))
-  })
-
-  app.get<InPath>(`${path}/license`, anonymous(licenseOperation), async (request, reply) => {
-    const { entry } = await repositoryInPath(db, request)
-    const file = requireFound(await reader.licenseFile(entry))
-    return sendJsonWithEtag(request, reply, licenseContentJson(entry, file, rendering.addresses))
-  })
-}
-
-const collaboratorsOperation = {
-  operationId: 'repos/list-collaborators',
-  tags: ['Repositories'],
-  summary: 'List the collaborators of a repository',
-  description:
-    'The owner, the owners of the organization, and the collaborators in the config of the repository or on the forge, if they have an account here. 403 for callers who may not push.',
-  parameters: [
-    ...PATH_PARAMETERS,
-    openapi.inQuery(
-      'affiliation',
-      enumOf(['outside', 'direct', 'all'], 'all'),
-      `\`outside\`: not members of the organization. \`direct\`: added to this repository. ${openapi.INVALID_IGNORED}`,
-    ),
-    openapi.inQuery(
-      'permission',
-      enumOf(['pull', 'triage', 'push', 'maintain', 'admin']),
-      `Only collaborators with this permission. ${openapi.INVALID_IGNORED}`,
-    ),
-    ...openapi.PAGE_PARAMETERS,
-  ],
-  responses: { ...openapi.pageResponses('collaborator', 'collaborators'), 404: openapi.notFound },
-} satisfies openapi.Operation
-
-function addCollaborators(app: FastifyInstance, { db, rendering }: Parts): void {
-  const { addresses } = rendering
-  app.get<InPath>(
-    `${path}/collaborators`,
-    { config: { forAnyToken: true }, schema: collaboratorsOperation },
-    async (request, reply) => {
-      const { entry, role } = await repositoryInPath(db, request)
-      if (!permissionsOf(role, entry.facts).push) throw pushAccessMissing()
-      const all = (await collaboratorsOf(db, entry)).filter(collaboratorFilter(request.query))
-      return sendPageOf(request, reply, addresses, all, (each) => collaboratorJson(each, addresses))
-    },
-  )
 }
 
 const PERMISSIONS = new Map<unknown, Permission>([

@@ -21,150 +21,132 @@ import { scheduleChangeSchema, scheduleRequestSchema } from '../../../wire/sched
 import { EXTENSION } from '../../../wire/schema.ts'
 import type * as wire from '../../../wire/types.ts'
 import * as openapi from '../../description/operation.ts'
-import { requireViewer } from '../../middleware/authenticate.ts'
 import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, sendPage } from '../../middleware/pagination.ts'
-import { requireFound, requireId } from '../../middleware/path-parameters.ts'
-import { actorOf } from '../../middleware/request-log.ts'
+import {
+  actorOf,
+  requireFound,
+  requireId,
+  requireViewer,
+  type WithQuery,
+} from '../../middleware/request.ts'
 import type { ApiParts } from '../../server-parts.ts'
 import { nameOf, optionsOf } from '../migrations/migration-json.ts'
-import { type AddMigrationRoutes, scopeOf, type WithQuery } from '../migrations/migration-paths.ts'
+import { type AddMigrationRoutes, scopeOf } from '../migrations/migration-paths.ts'
 import { scheduleJson, scheduleRunJson } from './schedule-json.ts'
 
 interface ById extends WithQuery {
   Params: { schedule_id: string }
 }
 
-/** Validation errors name this resource. */
-const config = { resource: 'Schedule' } as const
+const routes = openapi.routes('Schedules', { config: { resource: 'Schedule' } })({
+  'schedules/list': {
+    summary: "List the caller's schedules",
+    description: `Oldest first. ${EXTENSION}`,
+    parameters: openapi.PAGE_PARAMETERS,
+    responses: openapi.pageResponses('schedule', 'schedules', 'x-total-count'),
+  },
+  'schedules/get': {
+    summary: 'Get a schedule, its next run and its last run',
+    description: EXTENSION,
+    responses: openapi.recordResponses('The schedule.', 'schedule'),
+  },
+  'schedules/create': {
+    summary: 'Create a schedule',
+    description: `Starts a migration every day or every week: of the listed repositories, or with \`all\` of every repository that exists when it runs. The runs act as the account that creates the schedule, with its permissions at the time of the run. A run is \`skipped\` if the previous one has not ended. If a run can no longer migrate a repository that an earlier archive contains, it lists the repository as skipped, so that the migration is partial. After a downtime of the service, one run replaces all missed runs. ${EXTENSION}`,
+    body: scheduleRequestSchema,
+    responses: {
+      201: openapi.recordResponse('Created.', 'schedule', 'location'),
+      413: openapi.errorResponse('too-large'),
+    },
+  },
+  'schedules/update': {
+    summary: 'Change, pause or resume a schedule',
+    description: `Omitted fields do not change. Runs that were due while the schedule was paused are skipped, and not made up for later. ${EXTENSION}`,
+    body: scheduleChangeSchema,
+    responses: {
+      200: openapi.recordResponse('The changed schedule.', 'schedule'),
+      413: openapi.errorResponse('too-large'),
+    },
+  },
+  'schedules/delete': {
+    summary: 'Delete a schedule',
+    description: `Its migrations are kept. Their archives expire like those of other migrations, including protected ones. ${EXTENSION}`,
+    responses: { 204: openapi.DONE },
+  },
+  'schedules/list-runs': {
+    summary: 'List the runs of a schedule',
+    description: `Newest first, including runs that were skipped or could not start a migration. Old runs without an archive are deleted. ${EXTENSION}`,
+    parameters: openapi.PAGE_PARAMETERS,
+    responses: openapi.pageResponses('schedule-run', 'schedule-runs', 'x-total-count'),
+  },
+  'schedules/release-archive': {
+    summary: 'Delete a protected archive',
+    description: `Deletes an archive that the schedule keeps beyond \`keep\`, because no newer archive contains some of its repositories. The response is 404 for other archives. ${EXTENSION}`,
+    responses: { 204: openapi.DONE },
+  },
+  'schedules/run': {
+    summary: 'Run a schedule now',
+    description: `Starts the migration on behalf of the caller, not of the schedule's creator. Also works while the schedule is paused. Does not change the time of the next run. ${EXTENSION}`,
+    responses: {
+      201: openapi.recordResponse('Started.', 'schedule-run'),
+      422: openapi.errorResponse('invalid'),
+    },
+  },
+})
 
 /** Adds schedules, which start migrations every day or every week. GitHub has none, so no preview media type is required. */
-export const addScheduleRoutes: AddMigrationRoutes = (app, parts, migrationsPath) => {
-  addReads(app, parts, migrationsPath)
-  addChanges(app, parts, migrationsPath)
-  addRuns(app, parts, migrationsPath)
-}
+export const addScheduleRoutes: AddMigrationRoutes = (app, parts, { path, options }) => {
+  const { db, rendering, startLimit } = parts
+  const { addresses } = rendering
+  const list = `${path}/schedules`
+  const one = `${list}/:schedule_id`
 
-const listOperation = {
-  operationId: 'schedules/list',
-  tags: ['Schedules'],
-  summary: "List the caller's schedules",
-  description: `Oldest first. ${EXTENSION}`,
-  parameters: openapi.PAGE_PARAMETERS,
-  responses: openapi.pageResponses('schedule', 'schedules', 'x-total-count'),
-} satisfies openapi.Operation
-
-const getOperation = {
-  operationId: 'schedules/get',
-  tags: ['Schedules'],
-  summary: 'Get a schedule, its next run and its last run',
-  description: EXTENSION,
-  parameters: [openapi.parameter('schedule-id'), openapi.IF_NONE_MATCH],
-  responses: { ...openapi.recordResponses('The schedule.', 'schedule'), 404: openapi.notFound },
-} satisfies openapi.Operation
-
-const addReads: AddMigrationRoutes = (app, parts, { path, options }) => {
-  const { db, rendering } = parts
-
-  app.get<WithQuery>(
-    `${path}/schedules`,
-    options(listOperation, config),
-    async (request, reply) => {
-      const scope = scopeOf(request)
-      const schedules = await listSchedules(db, scope, parsePaging(request.query))
-      const total = await countSchedules(db, scope)
-      const body = await schedulesJson(parts, schedules)
-      return sendPage(request, reply, rendering.addresses, { total, body })
-    },
-  )
-
-  const schedulePath = `${path}/schedules/:schedule_id`
-  app.get<ById>(schedulePath, options(getOperation, config), async (request, reply) => {
-    const body = await fullScheduleJson(parts, await scheduleInPath(parts, request))
-    return sendJsonWithEtag(request, reply, body)
+  app.get(list, options(routes['schedules/list']), async (request, reply) => {
+    const scope = scopeOf(request)
+    const schedules = await listSchedules(db, scope, parsePaging(request.query))
+    const total = await countSchedules(db, scope)
+    return sendPage(reply, addresses, { total, body: await schedulesJson(parts, schedules) })
   })
-}
 
-const createOperation = {
-  operationId: 'schedules/create',
-  tags: ['Schedules'],
-  summary: 'Create a schedule',
-  description: `Starts a migration every day or every week: of the listed repositories, or with \`all\` of every repository that exists when it runs. The runs act as the account that creates the schedule, with its permissions at the time of the run. A run is \`skipped\` if the previous one has not ended. If a run can no longer migrate a repository that an earlier archive contains, it lists the repository as skipped, so that the migration is partial. After a downtime of the service, one run replaces all missed runs. ${EXTENSION}`,
-  body: scheduleRequestSchema,
-  responses: {
-    201: openapi.recordResponse('Created.', 'schedule', 'location'),
-    413: openapi.errorResponse('too-large'),
-    422: openapi.errorResponse('invalid'),
-  },
-} satisfies openapi.Operation
+  app.get<ById>(one, options(routes['schedules/get']), async (request, reply) => {
+    const body = await fullScheduleJson(parts, await scheduleInPath(parts, request))
+    return sendJsonWithEtag(reply, body)
+  })
 
-const updateOperation = {
-  operationId: 'schedules/update',
-  tags: ['Schedules'],
-  summary: 'Change, pause or resume a schedule',
-  description: `Omitted fields do not change. Runs that were due while the schedule was paused are skipped, and not made up for later. ${EXTENSION}`,
-  parameters: [openapi.parameter('schedule-id')],
-  body: scheduleChangeSchema,
-  responses: {
-    200: openapi.recordResponse('The changed schedule.', 'schedule'),
-    404: openapi.notFound,
-    413: openapi.errorResponse('too-large'),
-    422: openapi.errorResponse('invalid'),
-  },
-} satisfies openapi.Operation
+  type Create = { Body: wire.ScheduleRequest }
+  app.post<Create>(list, options(routes['schedules/create']), async (request, reply) => {
+    const { account } = requireViewer(request)
+    const given = scheduleInputOf(request.body)
+    const input = { ...given, options: { ...DEFAULT_OPTIONS, ...given.options } }
+    const scope = scopeOf(request)
+    const signal = await startLimit.begin(request, reply)
+    const schedule = await audited(parts, actorOf(request), (record) =>
+      createSchedule({ ...parts, signal }, scope, account, input, (tx, id) =>
+        record(tx, 'schedule.create', aboutSchedule({ id, ...scope })),
+      ),
+    )
+    const body = scheduleJson(schedule, {}, addresses)
+    return sendJson(reply.code(201).header('location', body.url), body)
+  })
 
-const deleteOperation = {
-  operationId: 'schedules/delete',
-  tags: ['Schedules'],
-  summary: 'Delete a schedule',
-  description: `Its migrations are kept. Their archives expire like those of other migrations, including protected ones. ${EXTENSION}`,
-  parameters: [openapi.parameter('schedule-id')],
-  responses: { 204: openapi.DONE, 404: openapi.notFound },
-} satisfies openapi.Operation
+  type Change = ById & { Body: wire.ScheduleChange }
+  app.patch<Change>(one, options(routes['schedules/update']), async (request, reply) => {
+    const { account } = requireViewer(request)
+    const signal = await startLimit.begin(request, reply)
+    const scope = scopeOf(request)
+    const id = idOf(request)
+    const input = scheduleInputOf(request.body)
+    const about = aboutSchedule({ id, ...scope }, { fields: Object.keys(request.body) })
+    const changed = await audited(parts, actorOf(request), (record) =>
+      changeSchedule({ ...parts, signal }, scope, account, id, input, (tx) =>
+        record(tx, 'schedule.update', about),
+      ),
+    )
+    return sendJson(reply, await fullScheduleJson(parts, changed))
+  })
 
-const addChanges: AddMigrationRoutes = (app, parts, { path, options }) => {
-  const { rendering } = parts
-  const schedulePath = `${path}/schedules/:schedule_id`
-
-  app.post<{ Body: wire.ScheduleRequest }>(
-    `${path}/schedules`,
-    options(createOperation, config),
-    async (request, reply) => {
-      const { account } = requireViewer(request)
-      const given = scheduleInputOf(request.body)
-      const input = { ...given, options: { ...DEFAULT_OPTIONS, ...given.options } }
-      const scope = scopeOf(request)
-      const signal = await parts.startLimit.begin(request, reply)
-      const schedule = await audited(parts, actorOf(request), (record) =>
-        createSchedule({ ...parts, signal }, scope, account, input, (tx, id) =>
-          record(tx, 'schedule.create', aboutSchedule({ id, ...scope })),
-        ),
-      )
-      const body = scheduleJson(schedule, {}, rendering.addresses)
-      return sendJson(reply.code(201).header('location', body.url), body)
-    },
-  )
-
-  app.patch<ById & { Body: wire.ScheduleChange }>(
-    schedulePath,
-    options(updateOperation, config),
-    async (request, reply) => {
-      const { account } = requireViewer(request)
-      const signal = await parts.startLimit.begin(request, reply)
-      const scope = scopeOf(request)
-      const id = idOf(request)
-      const input = scheduleInputOf(request.body)
-      const about = aboutSchedule({ id, ...scope }, { fields: Object.keys(request.body) })
-      const changed = await audited(parts, actorOf(request), (record) =>
-        changeSchedule({ ...parts, signal }, scope, account, id, input, (tx) =>
-          record(tx, 'schedule.update', about),
-        ),
-      )
-      return sendJson(reply, await fullScheduleJson(parts, changed))
-    },
-  )
-
-  app.delete<ById>(schedulePath, options(deleteOperation, config), async (request, reply) => {
+  app.delete<ById>(one, options(routes['schedules/delete']), async (request, reply) => {
     const scope = scopeOf(request)
     const id = idOf(request)
     await inAuditedTransaction(parts, actorOf(request), async (tx, record) => {
@@ -173,57 +155,18 @@ const addChanges: AddMigrationRoutes = (app, parts, { path, options }) => {
     })
     return reply.code(204).send()
   })
-}
 
-const listRunsOperation = {
-  operationId: 'schedules/list-runs',
-  tags: ['Schedules'],
-  summary: 'List the runs of a schedule',
-  description: `Newest first, including runs that were skipped or could not start a migration. Old runs without an archive are deleted. ${EXTENSION}`,
-  parameters: [openapi.parameter('schedule-id'), ...openapi.PAGE_PARAMETERS],
-  responses: {
-    ...openapi.pageResponses('schedule-run', 'schedule-runs', 'x-total-count'),
-    404: openapi.notFound,
-  },
-} satisfies openapi.Operation
-
-const releaseArchiveOperation = {
-  operationId: 'schedules/release-archive',
-  tags: ['Schedules'],
-  summary: 'Delete a protected archive',
-  description: `Deletes an archive that the schedule keeps beyond \`keep\`, because no newer archive contains some of its repositories. The response is 404 for other archives. ${EXTENSION}`,
-  parameters: [openapi.parameter('schedule-id'), openapi.parameter('migration-id')],
-  responses: { 204: openapi.DONE, 404: openapi.notFound },
-} satisfies openapi.Operation
-
-const runOperation = {
-  operationId: 'schedules/run',
-  tags: ['Schedules'],
-  summary: 'Run a schedule now',
-  description: `Starts the migration on behalf of the caller, not of the schedule's creator. Also works while the schedule is paused. Does not change the time of the next run. ${EXTENSION}`,
-  parameters: [openapi.parameter('schedule-id')],
-  responses: {
-    201: openapi.recordResponse('Started.', 'schedule-run'),
-    404: openapi.notFound,
-    422: openapi.errorResponse('invalid'),
-  },
-} satisfies openapi.Operation
-
-const addRuns: AddMigrationRoutes = (app, parts, { path, options }) => {
-  const { db, rendering } = parts
-  const runsPath = `${path}/schedules/:schedule_id/runs`
-
-  app.get<ById>(runsPath, options(listRunsOperation, config), async (request, reply) => {
+  const runsOptions = options(routes['schedules/list-runs'])
+  app.get<ById>(`${one}/runs`, runsOptions, async (request, reply) => {
     const schedule = await scheduleInPath(parts, request)
     const runs = await listRuns(db, schedule, parsePaging(request.query))
     const total = await countRuns(db, schedule)
-    const body = runs.map(scheduleRunJson)
-    return sendPage(request, reply, rendering.addresses, { total, body })
+    return sendPage(reply, addresses, { total, body: runs.map(scheduleRunJson) })
   })
 
   app.delete<ById & { Params: { migration_id: string } }>(
-    `${path}/schedules/:schedule_id/protected-archives/:migration_id`,
-    options(releaseArchiveOperation, config),
+    `${one}/protected-archives/:migration_id`,
+    options(routes['schedules/release-archive']),
     async (request, reply) => {
       const schedule = await scheduleInPath(parts, request)
       const migration = requireId(request.params.migration_id)
@@ -236,9 +179,10 @@ const addRuns: AddMigrationRoutes = (app, parts, { path, options }) => {
     },
   )
 
-  app.post<ById>(runsPath, options(runOperation, config), async (request, reply) => {
+  const runOptions = options(routes['schedules/run'])
+  app.post<ById>(`${one}/runs`, runOptions, async (request, reply) => {
     const schedule = await scheduleInPath(parts, request)
-    await parts.startLimit.begin(request, reply)
+    await startLimit.begin(request, reply)
     const run = await audited(parts, actorOf(request), (record) =>
       runNow(parts, schedule, {
         by: requireViewer(request).account,
@@ -282,21 +226,11 @@ async function scheduleInPath({ db }: ReadParts, request: FastifyRequest<ById>):
 
 const idOf = ({ params }: FastifyRequest<ById>): number => requireId(params.schedule_id)
 
-/** Converts the body of a request, which was validated by its schema. */
+/** Converts the body of a request, which was validated by its schema. Omitted fields stay omitted. */
 function scheduleInputOf(body: wire.ScheduleChange): ScheduleInput {
-  const { repositories, every, weekday, at, time_zone: timeZone, keep, paused: isPaused } = body
-  const { all: isForAll } = body
-  const name = nameOf(body)
-  return {
-    ...(name !== undefined && { name }),
-    ...(isForAll !== undefined && { isForAll }),
-    ...(repositories && { repositories }),
-    ...(every && { every }),
-    ...(weekday !== undefined && { weekday }),
-    ...(at !== undefined && { at }),
-    ...(timeZone !== undefined && { timeZone }),
-    ...(keep !== undefined && { keep }),
-    ...(isPaused !== undefined && { isPaused }),
-    options: optionsOf(body),
-  }
+  const { repositories, every, weekday, at, time_zone: timeZone, keep } = body
+  const { all: isForAll, paused: isPaused } = body
+  const input = { name: nameOf(body), isForAll, repositories, every, weekday, at, timeZone, keep }
+  const sent = Object.entries({ ...input, isPaused }).filter(([, value]) => value !== undefined)
+  return { ...Object.fromEntries(sent), options: optionsOf(body) }
 }

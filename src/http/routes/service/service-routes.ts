@@ -6,51 +6,75 @@ import type { Dependency } from '../../middleware/dependencies.ts'
 import { sendJsonWithEtag } from '../../middleware/json-response.ts'
 import type { ServerParts } from '../../server-parts.ts'
 
-const getHealth = {
-  operationId: 'service/healthz',
-  tags: ['Service'],
-  summary: 'Check that the process is alive',
-  security: [],
-  responses: {
-    200: openapi.jsonResponse('The process is alive.', {
-      schema: object({ status: literal('ok') }),
-      example: 'healthy',
-    }),
-  },
-} satisfies openapi.Operation
-
-const getReadiness = {
-  operationId: 'service/readyz',
-  tags: ['Service'],
-  summary: 'Check that the process is ready',
-  description:
-    'A process that cannot write to its data directory (the disk is full or read-only) is `degraded`: it still serves reads, downloads and deletions, but refuses to start migrations with 503.',
-  security: [],
-  responses: {
-    200: openapi.jsonResponse('The process is ready, or degraded.', {
-      schema: object(
-        { status: enumOf(['ok', 'degraded']), waiting_for: arrayOf(enumOf(['data', 'forge'])) },
-        { optional: ['waiting_for'] },
-      ),
-      example: 'healthy',
-    }),
-    503: openapi.jsonResponse('The process is not ready: a dependency is unavailable.', {
-      schema: object({
-        status: literal('unavailable'),
-        waiting_for: arrayOf(enumOf(['catalogue', 'database', 'blobs', 'data', 'forge'])),
+const routes = openapi.routes('Service', { security: [] })({
+  'service/healthz': {
+    summary: 'Check that the process is alive',
+    responses: {
+      200: openapi.jsonResponse('The process is alive.', {
+        schema: object({ status: literal('ok') }),
+        example: 'healthy',
       }),
-      example: 'waiting',
-    }),
+    },
   },
-} satisfies openapi.Operation
+  'service/readyz': {
+    summary: 'Check that the process is ready',
+    description:
+      'A process that cannot write to its data directory (the disk is full or read-only) is `degraded`: it still serves reads, downloads and deletions, but refuses to start migrations with 503.',
+    responses: {
+      200: openapi.jsonResponse('The process is ready, or degraded.', {
+        schema: object(
+          { status: enumOf(['ok', 'degraded']), waiting_for: arrayOf(enumOf(['data', 'forge'])) },
+          { optional: ['waiting_for'] },
+        ),
+        example: 'healthy',
+      }),
+      503: openapi.jsonResponse('The process is not ready: a dependency is unavailable.', {
+        schema: object({
+          status: literal('unavailable'),
+          waiting_for: arrayOf(enumOf(['catalogue', 'database', 'blobs', 'data', 'forge'])),
+        }),
+        example: 'waiting',
+      }),
+    },
+  },
+  'meta/get': {
+    summary: 'Get facts about the server',
+    responses: {
+      200: openapi.jsonResponse('Facts about the server.', {
+        schema: object(
+          {
+            verifiable_password_authentication: { const: false },
+            installed_version: { ...string, description: 'If the operator has set one.' },
+          },
+          { optional: ['installed_version'] },
+        ),
+        example: 'meta',
+        headers: ['etag'],
+      }),
+      304: openapi.NOT_MODIFIED,
+    },
+  },
+  'meta/get-all-versions': {
+    config: { anonymous: true },
+    summary: 'List the versions of the API',
+    responses: {
+      200: openapi.jsonResponse('The versions, newest first.', {
+        schema: arrayOf({ ...string, format: 'date' }),
+        example: 'versions',
+        headers: ['etag'],
+      }),
+      304: openapi.notModified,
+    },
+  },
+})
 
 /**
  * Adds the checks for load balancers. A process that can read but not write stays ready, with the status `degraded`, so that users
  * can still download archives and delete them to free space.
  */
 export function addHealthRoutes(app: FastifyInstance, dependencies: readonly Dependency[]): void {
-  app.get('/healthz', { schema: getHealth }, async () => ({ status: 'ok' }))
-  app.get('/readyz', { schema: getReadiness }, async (_request, reply) => {
+  app.get('/healthz', routes['service/healthz'], async () => ({ status: 'ok' }))
+  app.get('/readyz', routes['service/readyz'], async (_request, reply) => {
     const available = await Promise.all(dependencies.map(({ isAvailable }) => isAvailable()))
     const missing = dependencies.filter((_, index) => !available[index])
     if (missing.length === 0) return { status: 'ok' }
@@ -61,28 +85,6 @@ export function addHealthRoutes(app: FastifyInstance, dependencies: readonly Dep
   })
 }
 
-const getMeta = {
-  operationId: 'meta/get',
-  tags: ['Service'],
-  summary: 'Get facts about the server',
-  security: [],
-  parameters: [openapi.IF_NONE_MATCH],
-  responses: {
-    200: openapi.jsonResponse('Facts about the server.', {
-      schema: object(
-        {
-          verifiable_password_authentication: { const: false },
-          installed_version: { ...string, description: 'If the operator has set one.' },
-        },
-        { optional: ['installed_version'] },
-      ),
-      example: 'meta',
-      headers: ['etag'],
-    }),
-    304: openapi.NOT_MODIFIED,
-  },
-} satisfies openapi.Operation
-
 /** Adds `/meta`, in which clients look for the version of GitHub Enterprise Server. It needs no token. */
 export function addMetaRoutes(
   app: FastifyInstance,
@@ -92,38 +94,23 @@ export function addMetaRoutes(
     verifiable_password_authentication: false,
     ...(installedVersion !== undefined && { installed_version: installedVersion }),
   }
-  for (const [path, schema] of Object.entries({ '/meta': getMeta, '/api/v3/meta': {} })) {
-    app.get(path, { schema }, async (request, reply) => {
+  for (const [path, options] of Object.entries({
+    '/meta': routes['meta/get'],
+    '/api/v3/meta': {},
+  })) {
+    app.get(path, options, async (_request, reply) => {
       reply.headers({
         'access-control-allow-origin': '*',
         'cache-control': 'no-cache',
         'x-content-type-options': 'nosniff',
       })
-      return sendJsonWithEtag(request, reply, body)
+      return sendJsonWithEtag(reply, body)
     })
   }
 }
 
-const listVersions = {
-  operationId: 'meta/get-all-versions',
-  tags: ['Service'],
-  summary: 'List the versions of the API',
-  security: openapi.OPTIONAL_TOKEN,
-  parameters: [openapi.IF_NONE_MATCH],
-  responses: {
-    200: openapi.jsonResponse('The versions, newest first.', {
-      schema: arrayOf({ ...string, format: 'date' }),
-      example: 'versions',
-      headers: ['etag'],
-    }),
-    304: openapi.notModified,
-  },
-} satisfies openapi.Operation
-
 export function addVersionsRoute(app: FastifyInstance): void {
-  app.get(
-    '/versions',
-    { config: { anonymous: true }, schema: listVersions },
-    async (request, reply) => sendJsonWithEtag(request, reply, API_VERSIONS),
+  app.get('/versions', routes['meta/get-all-versions'], async (_request, reply) =>
+    sendJsonWithEtag(reply, API_VERSIONS),
   )
 }

@@ -23,7 +23,7 @@ import {
   tokenOfOrganization,
 } from '../../middleware/http-errors.ts'
 import { sendJson } from '../../middleware/json-response.ts'
-import { actorOf } from '../../middleware/request-log.ts'
+import { actorOf, type WithQuery } from '../../middleware/request.ts'
 import { utcTimestampOrNull } from '../../rendering.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { currentUserJson } from '../users/user-json.ts'
@@ -40,52 +40,39 @@ const sessionHeader = {
 }
 const description = `For the pages of this server: a cookie that scripts cannot read replaces the token. ${EXTENSION}`
 
-const getSession = {
-  operationId: 'session/get',
-  tags: ['Caller'],
-  summary: 'Get the account that is signed in with this browser',
-  description,
-  security: [],
-  parameters: [sessionHeader],
-  responses: {
-    200: openapi.recordResponse('The session.', 'session'),
-    403: openapi.errorResponse('forbidden'),
+const routes = openapi.routes('Caller', { security: [], description, parameters: [sessionHeader] })(
+  {
+    'session/get': {
+      summary: 'Get the account that is signed in with this browser',
+      responses: {
+        200: openapi.recordResponse('The session.', 'session'),
+        403: openapi.errorResponse('forbidden'),
+      },
+    },
+    'session/open': {
+      summary: 'Sign in with a browser',
+      body: {
+        type: 'object',
+        required: ['token'],
+        properties: { token: { ...string, description: 'An access token.' } },
+        examples: [{ token: 'gwt_…' }],
+      },
+      responses: {
+        201: openapi.recordResponse('Signed in. The cookie is in `set-cookie`.', 'session'),
+        401: openapi.errorResponse('unauthenticated'),
+        403: openapi.errorResponse('forbidden'),
+      },
+    },
+    'session/close': {
+      summary: 'Sign out with a browser',
+      parameters: [
+        sessionHeader,
+        openapi.inQuery('all', enumOf(['true']), 'Signs out all browsers of the account.'),
+      ],
+      responses: { 204: { description: 'Signed out.' }, 403: openapi.errorResponse('forbidden') },
+    },
   },
-} satisfies openapi.Operation
-
-const postSession = {
-  operationId: 'session/open',
-  tags: ['Caller'],
-  summary: 'Sign in with a browser',
-  description,
-  security: [],
-  parameters: [sessionHeader],
-  body: {
-    type: 'object',
-    required: ['token'],
-    properties: { token: { ...string, description: 'An access token.' } },
-    examples: [{ token: 'gwt_…' }],
-  },
-  responses: {
-    201: openapi.recordResponse('Signed in. The cookie is in `set-cookie`.', 'session'),
-    401: openapi.errorResponse('unauthenticated'),
-    403: openapi.errorResponse('forbidden'),
-    422: openapi.errorResponse('invalid'),
-  },
-} satisfies openapi.Operation
-
-const deleteSession = {
-  operationId: 'session/close',
-  tags: ['Caller'],
-  summary: 'Sign out with a browser',
-  description,
-  security: [],
-  parameters: [
-    sessionHeader,
-    openapi.inQuery('all', enumOf(['true']), 'Signs out all browsers of the account.'),
-  ],
-  responses: { 204: { description: 'Signed out.' }, 403: openapi.errorResponse('forbidden') },
-} satisfies openapi.Operation
+)
 
 interface SessionParts
   extends SignInParts,
@@ -135,7 +122,7 @@ export function addSessionRoutes(app: FastifyInstance, parts: SessionParts): voi
     }
   }
 
-  app.get('/session', { schema: getSession }, async (request, reply) => {
+  app.get('/session', routes['session/get'], async (request, reply) => {
     reply.headers(SESSION_HEADERS)
     const viewer = await authenticator.viewerInSession(cookies.read(request), request.ip)
     const login = proxyUserOf(request)
@@ -144,50 +131,43 @@ export function addSessionRoutes(app: FastifyInstance, parts: SessionParts): voi
     return sendJson(reply, await sessionJson(current))
   })
 
-  app.post<{ Body: { token: string } }>(
-    '/session',
-    { schema: postSession },
-    async (request, reply) => {
-      reply.headers(SESSION_HEADERS)
-      if (!isFromOwnPage(request)) throw sessionsOnlyForPages()
-      const { token } = request.body
-      const viewer = await parts.logins.viewerOf(token, request.ip, 'session.open')
-      request.viewer = viewer
-      const secret = await inAuditedTransaction(parts, actorOf(request), async (tx, record) => {
-        await record(tx, 'session.open')
-        return openSession(tx, { ...viewer, token }, { now: now(), ttlMs })
-      })
-      cookies.set(reply, request, secret)
-      const session = { openedAt: now() }
-      return sendJson(reply.code(201), await sessionJson({ ...viewer, session }))
-    },
-  )
+  type Open = { Body: { token: string } }
+  app.post<Open>('/session', routes['session/open'], async (request, reply) => {
+    reply.headers(SESSION_HEADERS)
+    if (!isFromOwnPage(request)) throw sessionsOnlyForPages()
+    const { token } = request.body
+    const viewer = await parts.logins.viewerOf(token, request.ip, 'session.open')
+    request.viewer = viewer
+    const secret = await inAuditedTransaction(parts, actorOf(request), async (tx, record) => {
+      await record(tx, 'session.open')
+      return openSession(tx, { ...viewer, token }, { now: now(), ttlMs })
+    })
+    cookies.set(reply, request, secret)
+    const session = { openedAt: now() }
+    return sendJson(reply.code(201), await sessionJson({ ...viewer, session }))
+  })
 
-  app.delete<{ Querystring: { all?: string } }>(
-    '/session',
-    { schema: deleteSession },
-    async (request, reply) => {
-      reply.headers(SESSION_HEADERS)
-      if (!isFromOwnPage(request)) throw sessionsOnlyForPages()
-      const isAll = request.query.all === 'true'
-      const secret = cookies.read(request)
-      if (secret !== undefined) {
-        // Does not verify the token with the forge, so that sign-out works while the forge is unavailable.
-        const session = await findSession(db, secret, now())
-        if (isAll && session?.viewer.isReadOnly) throw tokenIsReadOnly()
-        if (isAll && session?.viewer.organizationId !== undefined) throw tokenOfOrganization()
-        request.viewer = session?.viewer ?? null
-        await inAuditedTransaction(parts, actorOf(request), async (tx, record) => {
-          if (session) await record(tx, isAll ? 'session.close-all' : 'session.close')
-          if (session && isAll) await closeSessionsOf(tx, session.viewer.account)
-          else await closeSession(tx, secret)
-        })
-      }
-      // The last step, so that after a failure the user is still signed in and can try again.
-      cookies.clear(reply, request)
-      return reply.code(204).send()
-    },
-  )
+  app.delete<WithQuery>('/session', routes['session/close'], async (request, reply) => {
+    reply.headers(SESSION_HEADERS)
+    if (!isFromOwnPage(request)) throw sessionsOnlyForPages()
+    const isAll = request.query.all === 'true'
+    const secret = cookies.read(request)
+    if (secret !== undefined) {
+      // Does not verify the token with the forge, so that sign-out works while the forge is unavailable.
+      const session = await findSession(db, secret, now())
+      if (isAll && session?.viewer.isReadOnly) throw tokenIsReadOnly()
+      if (isAll && session?.viewer.organizationId !== undefined) throw tokenOfOrganization()
+      request.viewer = session?.viewer ?? null
+      await inAuditedTransaction(parts, actorOf(request), async (tx, record) => {
+        if (session) await record(tx, isAll ? 'session.close-all' : 'session.close')
+        if (session && isAll) await closeSessionsOf(tx, session.viewer.account)
+        else await closeSession(tx, secret)
+      })
+    }
+    // The last step, so that after a failure the user is still signed in and can try again.
+    cookies.clear(reply, request)
+    return reply.code(204).send()
+  })
 }
 
 const WARNING_INTERVAL_MS = 60_000

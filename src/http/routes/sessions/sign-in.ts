@@ -5,7 +5,7 @@ import { accountOfIdentity, type Identity, type Refusal } from '../../../account
 import { openSessionWithoutToken } from '../../../accounts/session-store.ts'
 import { ignoreRemoval, STORED } from '../../../repositories/refresh-rights.ts'
 import type { SessionCookies } from '../../middleware/authenticate.ts'
-import { actorOf } from '../../middleware/request-log.ts'
+import { actorOf } from '../../middleware/request.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { SignInFailed } from './oidc-client.ts'
 

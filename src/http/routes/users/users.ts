@@ -1,140 +1,113 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Account } from '../../../accounts/account.ts'
-import type { Db } from '../../../db/database.ts'
 import { isName } from '../../../lib/names.ts'
-import { InvalidRequest } from '../../../migrations/errors.ts'
+import { InvalidRequest, NotFound } from '../../../migrations/errors.ts'
 import { countPublic } from '../../../repositories/repository-store.ts'
 import { findVisibleAccount, viewOf } from '../../../repositories/visible-repository.ts'
 import { enumOf } from '../../../wire/schema.ts'
 import * as openapi from '../../description/operation.ts'
-import { requireViewer } from '../../middleware/authenticate.ts'
 import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
-import { requireFound } from '../../middleware/path-parameters.ts'
 import type { RateLimit } from '../../middleware/rate-limit.ts'
+import { requireFound, requireViewer, type WithQuery } from '../../middleware/request.ts'
 import type { ServerParts } from '../../server-parts.ts'
-import { repositoryQueryOf, searchNamesOnly } from '../repositories/repository-query.ts'
 import {
-  listUserRepositories,
+  LIST_PARAMETERS,
+  LIST_RESPONSES,
+  repositoryQueryOf,
   searchInNames,
+  searchNamesOnly,
   sendRepositoryList,
-} from '../repositories/user-repositories.ts'
+  sortParameter,
+  visibilityParameter,
+} from '../repositories/repository-list.ts'
 import { currentUserJson } from './user-json.ts'
 
-type Parts = Pick<ServerParts, 'db' | 'rendering'>
-type InPath = { Params: { username: string } }
+type Parts = Pick<ServerParts, 'db' | 'rendering' | 'cloneTokens'>
 
-const getUser = {
-  operationId: 'users/get-by-username',
-  tags: ['Repositories'],
-  summary: 'Get a person or an organization',
-  description:
-    'Without a token, only owners of public repositories are visible. The response is 404 for an organization if the caller is not a member and may read none of its repositories.',
-  security: openapi.OPTIONAL_TOKEN,
-  parameters: [openapi.parameter('username'), openapi.IF_NONE_MATCH],
-  responses: { ...openapi.recordResponses('The account.', 'current-user'), 404: openapi.notFound },
-} satisfies openapi.Operation
-
-/** Adds the target of the `url` of every account: a person or an organization. */
-export function addUserRoute(app: FastifyInstance, { db, rendering }: Parts): void {
-  app.get<InPath>(
-    '/users/:username',
-    { config: { anonymous: true }, schema: getUser },
-    async (request, reply) => {
-      const account = await accountInPath(db, request)
-      const body = currentUserJson(account, await countPublic(db, account), rendering.addresses)
-      return sendJsonWithEtag(request, reply, body)
-    },
-  )
+interface InPath extends WithQuery {
+  Params: { username: string }
 }
 
-const listOwnerRepositories = {
-  ...listUserRepositories,
-  operationId: 'repos/list-for-user',
-  tags: ['Repositories'],
-  summary: 'List the repositories of a person or an organization',
-  description:
-    'Those that the caller may read; without a token, the public ones. 404 if the caller may not see the owner.',
-  security: openapi.OPTIONAL_TOKEN,
-  parameters: [
-    openapi.parameter('username'),
-    searchInNames,
-    openapi.inQuery('type', enumOf(['all', 'owner'], 'owner'), 'Both values give the same list.'),
-    ...listUserRepositories.parameters.filter(
-      (each) => !('name' in each && ['affiliation', 'q', 'type'].includes(each.name)),
-    ),
-  ],
-  responses: { ...listUserRepositories.responses, 404: openapi.notFound },
-} satisfies openapi.Operation
+const routes = openapi.routes('Caller')({
+  'users/get-by-username': {
+    config: { anonymous: true },
+    tags: ['Repositories'],
+    summary: 'Get a person or an organization',
+    description:
+      'Without a token, only owners of public repositories are visible. The response is 404 for an organization if the caller is not a member and may read none of its repositories.',
+    responses: openapi.recordResponses('The account.', 'current-user'),
+  },
+  'repos/list-for-user': {
+    config: { anonymous: true },
+    tags: ['Repositories'],
+    summary: 'List the repositories of a person or an organization',
+    description:
+      'Those that the caller may read; without a token, the public ones. 404 if the caller may not see the owner.',
+    parameters: [
+      searchInNames,
+      openapi.inQuery('type', enumOf(['all', 'owner'], 'owner'), 'Both values give the same list.'),
+      visibilityParameter,
+      sortParameter,
+      ...LIST_PARAMETERS,
+    ],
+    responses: LIST_RESPONSES,
+  },
+  'users/get-authenticated': {
+    config: { forAnyToken: true },
+    summary: 'Get the current account',
+    responses: openapi.recordResponses('The account of the token.', 'current-user'),
+  },
+  'rate-limit/get': {
+    config: { uncounted: true, forAnyToken: true },
+    summary: 'Get the rate limit',
+    description: 'Does not count against the rate limit.',
+    responses: { 200: openapi.recordResponse('The rate limit.', 'rate-limit') },
+  },
+})
 
-/** Adds the target of the `repos_url` of every account. */
-export function addOwnerRepositoriesRoute(
-  app: FastifyInstance,
-  parts: Parts & Pick<ServerParts, 'cloneTokens'>,
-): void {
-  app.get<InPath & { Querystring: Record<string, unknown> }>(
-    '/users/:username/repos',
-    { config: { anonymous: true }, schema: listOwnerRepositories },
-    async (request, reply) => {
-      const account = await accountInPath(parts.db, request)
-      const { type = 'owner', ...query } = request.query
-      if (type !== 'owner' && type !== 'all')
-        throw new InvalidRequest([{ resource: 'Repository', field: 'type', code: 'invalid' }])
-      const { filter, order } = repositoryQueryOf(query)
-      const seenBy = await viewOf(parts.db, request.viewer, account)
-      return sendRepositoryList(parts, request, reply, {
-        of: { account },
-        seenBy,
-        filter: {
-          ...searchNamesOnly(filter, account.login),
-          affiliations: ['owner'],
-          readableBy: seenBy.account.id,
-        },
-        order,
-      })
-    },
+/** Adds the caller, the caller's rate limit, and the targets of the `url` and the `repos_url` of every account. */
+export function addUserRoutes(app: FastifyInstance, parts: Parts, limit: RateLimit): void {
+  const { db, rendering } = parts
+
+  async function sendAccount(reply: FastifyReply, account: Account) {
+    const publicCount = await countPublic(db, account)
+    return sendJsonWithEtag(reply, currentUserJson(account, publicCount, rendering.addresses))
+  }
+
+  /** Returns the account that the path names; throws 404 if the caller may not see it. */
+  async function accountInPath({ params, viewer }: FastifyRequest<InPath>): Promise<Account> {
+    const { username } = params
+    if (!isName(username)) throw new NotFound()
+    return requireFound(await findVisibleAccount(db, viewer, username))
+  }
+
+  app.get('/rate_limit', routes['rate-limit/get'], async (request, reply) =>
+    sendJson(reply, await limit.show(requireViewer(request))),
   )
-}
-
-/** Returns the account that the path names; throws 404 if the caller may not see it. */
-async function accountInPath(
-  db: Db,
-  { params: { username }, viewer }: FastifyRequest<InPath>,
-): Promise<Account> {
-  return requireFound(isName(username) ? await findVisibleAccount(db, viewer, username) : undefined)
-}
-
-const getCurrentUser = {
-  operationId: 'users/get-authenticated',
-  tags: ['Caller'],
-  summary: 'Get the current account',
-  parameters: [openapi.IF_NONE_MATCH],
-  responses: openapi.recordResponses('The account of the token.', 'current-user'),
-} satisfies openapi.Operation
-
-export function addCurrentUserRoute(app: FastifyInstance, { db, rendering }: Parts): void {
-  app.get(
-    '/user',
-    { config: { forAnyToken: true }, schema: getCurrentUser },
-    async (request, reply) => {
-      const { account } = requireViewer(request)
-      const body = currentUserJson(account, await countPublic(db, account), rendering.addresses)
-      return sendJsonWithEtag(request, reply, body)
-    },
+  app.get('/user', routes['users/get-authenticated'], async (request, reply) =>
+    sendAccount(reply, requireViewer(request).account),
   )
-}
-
-const getRateLimit = {
-  operationId: 'rate-limit/get',
-  tags: ['Caller'],
-  summary: 'Get the rate limit',
-  description: 'Does not count against the rate limit.',
-  responses: { 200: openapi.recordResponse('The rate limit.', 'rate-limit') },
-} satisfies openapi.Operation
-
-export function addRateLimitRoute(app: FastifyInstance, limit: RateLimit): void {
-  app.get(
-    '/rate_limit',
-    { config: { uncounted: true, forAnyToken: true }, schema: getRateLimit },
-    async (request, reply) => sendJson(reply, await limit.show(requireViewer(request))),
+  app.get<InPath>('/users/:username', routes['users/get-by-username'], async (request, reply) =>
+    sendAccount(reply, await accountInPath(request)),
   )
+
+  const repositories = routes['repos/list-for-user']
+  app.get<InPath>('/users/:username/repos', repositories, async (request, reply) => {
+    const account = await accountInPath(request)
+    const { type = 'owner', ...query } = request.query
+    if (type !== 'owner' && type !== 'all')
+      throw new InvalidRequest([{ resource: 'Repository', field: 'type', code: 'invalid' }])
+    const { filter, order } = repositoryQueryOf(query)
+    const seenBy = await viewOf(db, request.viewer, account)
+    return sendRepositoryList(parts, reply, {
+      of: { account },
+      seenBy,
+      filter: {
+        ...searchNamesOnly(filter, account.login),
+        affiliations: ['owner'],
+        readableBy: seenBy.account.id,
+      },
+      order,
+    })
+  })
 }

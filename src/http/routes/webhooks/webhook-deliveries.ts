@@ -1,120 +1,84 @@
 import type { FastifyRequest } from 'fastify'
 import { audited } from '../../../accounts/audit-log.ts'
-import {
-  type FullDelivery,
-  findDelivery,
-  listDeliveries,
-} from '../../../webhooks/delivery-store.ts'
+import { findDelivery, listDeliveries } from '../../../webhooks/delivery-store.ts'
 import { redeliver } from '../../../webhooks/manage-webhooks.ts'
 import type { Webhook } from '../../../webhooks/webhook.ts'
 import { string } from '../../../wire/schema.ts'
 import * as openapi from '../../description/operation.ts'
 import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, setNextLink } from '../../middleware/pagination.ts'
-import { parseId, requireFound, requireId } from '../../middleware/path-parameters.ts'
-import { actorOf } from '../../middleware/request-log.ts'
+import { actorOf, parseId, requireFound, requireId } from '../../middleware/request.ts'
 import { deliveryJson, fullDeliveryJson } from './webhook-json.ts'
-import {
-  type AddWebhookRoutes,
-  aboutWebhook,
-  type ByHook,
-  type WebhookParts,
-  webhookInPath,
-} from './webhook-paths.ts'
+import { type AddWebhookRoutes, aboutWebhook, type ByHook, webhookInPath } from './webhook-paths.ts'
 
-const listOperation = {
-  operationId: 'users/list-webhook-deliveries',
-  tags: ['Webhooks'],
-  summary: 'List the deliveries of a webhook',
-  description:
-    'Newest first. Every attempt is one delivery. An event that cannot be delivered is sent up to ten times within a day. While 500 events of a webhook are waiting, new events are not sent; the list shows this. Deliveries are kept for 30 days, at most 500 of each webhook.',
-  parameters: [
-    openapi.parameter('hook-id'),
-    openapi.parameter('per-page'),
-    openapi.inQuery('cursor', string, 'Where the page begins; see the `link` header.'),
-    openapi.IF_NONE_MATCH,
-  ],
-  responses: {
-    ...openapi.pageResponses('webhook-delivery', 'webhook-deliveries'),
-    404: openapi.notFound,
+const routes = openapi.routes('Webhooks', { config: { resource: 'Hook' } })({
+  'users/list-webhook-deliveries': {
+    summary: 'List the deliveries of a webhook',
+    description:
+      'Newest first. Every attempt is one delivery. An event that cannot be delivered is sent up to ten times within a day. While 500 events of a webhook are waiting, new events are not sent; the list shows this. Deliveries are kept for 30 days, at most 500 of each webhook.',
+    parameters: [
+      openapi.parameter('per-page'),
+      openapi.inQuery('cursor', string, 'Where the page begins; see the `link` header.'),
+    ],
+    responses: openapi.pageResponses('webhook-delivery', 'webhook-deliveries'),
   },
-} satisfies openapi.Operation
-
-const getOperation = {
-  operationId: 'users/get-webhook-delivery',
-  tags: ['Webhooks'],
-  summary: 'Get a delivery of a webhook',
-  parameters: [
-    openapi.parameter('hook-id'),
-    openapi.parameter('delivery-id'),
-    openapi.IF_NONE_MATCH,
-  ],
-  responses: {
-    200: openapi.jsonResponse('The delivery.', {
-      schema: openapi.schemaRef('full-webhook-delivery'),
-      example: 'webhook-delivery',
-      headers: ['etag'],
-    }),
-    304: openapi.notModified,
-    404: openapi.notFound,
+  'users/get-webhook-delivery': {
+    summary: 'Get a delivery of a webhook',
+    responses: {
+      200: openapi.jsonResponse('The delivery.', {
+        schema: openapi.schemaRef('full-webhook-delivery'),
+        example: 'webhook-delivery',
+        headers: ['etag'],
+      }),
+      304: openapi.notModified,
+    },
   },
-} satisfies openapi.Operation
-
-const redeliverOperation = {
-  operationId: 'users/redeliver-webhook-delivery',
-  tags: ['Webhooks'],
-  summary: 'Send the event of a delivery again',
-  description:
-    'It is sent soon, with the same `guid` and payload, unless 500 events of the webhook are waiting.',
-  parameters: [openapi.parameter('hook-id'), openapi.parameter('delivery-id')],
-  responses: {
-    202: openapi.jsonResponse('It will be sent.', {
-      schema: { type: 'object' },
-      example: 'accepted',
-    }),
-    404: openapi.notFound,
-    422: openapi.errorResponse('invalid'),
+  'users/redeliver-webhook-delivery': {
+    summary: 'Send the event of a delivery again',
+    description:
+      'It is sent soon, with the same `guid` and payload, unless 500 events of the webhook are waiting.',
+    responses: {
+      202: openapi.jsonResponse('It will be sent.', {
+        schema: { type: 'object' },
+        example: 'accepted',
+      }),
+      422: openapi.errorResponse('invalid'),
+    },
   },
-} satisfies openapi.Operation
+})
 
 export const addDeliveryRoutes: AddWebhookRoutes = (app, parts, { path, options }) => {
   const { db, rendering } = parts
-  const listPath = `${path}/:hook_id/deliveries`
-  const deliveryPath = `${listPath}/:delivery_id`
+  const list = `${path}/:hook_id/deliveries`
+  const one = `${list}/:delivery_id`
+  const deliveryInPath = async ({ params }: FastifyRequest<ByHook>, webhook: Webhook) =>
+    requireFound(await findDelivery(db, webhook, requireId(params.delivery_id)))
 
-  app.get<ByHook>(listPath, options(listOperation), async (request, reply) => {
+  const listOptions = options(routes['users/list-webhook-deliveries'])
+  app.get<ByHook>(list, listOptions, async (request, reply) => {
     const webhook = await webhookInPath(parts, request)
     const { limit } = parsePaging(request.query)
     const from = parseId(request.query.cursor)
     const listed = await listDeliveries(db, webhook, { from, limit: limit + 1 })
     const next = listed[limit]
-    if (next) setNextLink(request, reply, rendering.addresses, next.id)
+    if (next) setNextLink(reply, rendering.addresses, next.id)
     const body = listed.slice(0, limit).map(deliveryJson)
-    return sendJsonWithEtag(request, reply, body, { extraEtagParts: [next?.id ?? 0] })
+    return sendJsonWithEtag(reply, body, { extraEtagParts: [next?.id ?? 0] })
   })
 
-  app.get<ByHook>(deliveryPath, options(getOperation), async (request, reply) => {
+  app.get<ByHook>(one, options(routes['users/get-webhook-delivery']), async (request, reply) => {
     const webhook = await webhookInPath(parts, request)
-    const body = fullDeliveryJson(await deliveryInPath(parts, request, webhook))
-    return sendJsonWithEtag(request, reply, body)
+    return sendJsonWithEtag(reply, fullDeliveryJson(await deliveryInPath(request, webhook)))
   })
 
-  const attemptsPath = `${deliveryPath}/attempts`
-  app.post<ByHook>(attemptsPath, options(redeliverOperation), async (request, reply) => {
+  const redeliverOptions = options(routes['users/redeliver-webhook-delivery'])
+  app.post<ByHook>(`${one}/attempts`, redeliverOptions, async (request, reply) => {
     const webhook = await webhookInPath(parts, request)
-    const { id, eventId, guid } = await deliveryInPath(parts, request, webhook)
+    const { id, eventId, guid } = await deliveryInPath(request, webhook)
     const about = aboutWebhook(webhook, { delivery: id, guid })
     await audited(parts, actorOf(request), (record) =>
       redeliver(parts, webhook, eventId, (tx) => record(tx, 'webhook.redeliver', about)),
     )
     return sendJson(reply.code(202), {})
   })
-}
-
-async function deliveryInPath(
-  { db }: WebhookParts,
-  request: FastifyRequest<ByHook>,
-  webhook: Webhook,
-): Promise<FullDelivery> {
-  return requireFound(await findDelivery(db, webhook, requireId(request.params.delivery_id)))
 }

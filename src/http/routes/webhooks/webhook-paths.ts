@@ -1,30 +1,27 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Webhook } from '../../../webhooks/webhook.ts'
 import { findWebhook } from '../../../webhooks/webhook-store.ts'
-import type { Operation } from '../../description/operation.ts'
-import { requireFound, requireId } from '../../middleware/path-parameters.ts'
+import type { Operation, RouteOptions } from '../../description/operation.ts'
+import { requireFound, requireId, type WithQuery } from '../../middleware/request.ts'
 import type { ServerParts } from '../../server-parts.ts'
-import { scopeOf, type WithQuery } from '../migrations/migration-paths.ts'
+import { scopeOf } from '../migrations/migration-paths.ts'
 import { describeForOrganization } from '../organizations/organization-path.ts'
 
 /** A path prefix for the routes of webhooks. The same routes are registered under each. */
 interface WebhooksPath {
   path: string
-  /** Returns the Fastify options of a route. The description of its operation is adapted to this path. */
-  options(operation: Operation): { schema: Operation; config: typeof config }
+  /** Adapts the description of a route to this path. */
+  options(route: RouteOptions): RouteOptions
 }
-
-/** Validation errors name this resource. */
-const config = { resource: 'Hook' } as const
 
 export const CALLER_WEBHOOKS_PATH: WebhooksPath = {
   path: '/user/hooks',
-  options: (schema) => ({ schema, config }),
+  options: (route) => route,
 }
 
 export const ORGANIZATION_WEBHOOKS_PATH: WebhooksPath = {
   path: '/orgs/:org/hooks',
-  options: (operation) => ({ schema: forOrganization(operation), config }),
+  options: ({ schema, config }) => ({ schema: forOrganization(schema), config }),
 }
 
 /** GitHub's ids of these operations begin with `orgs/` for an organization, and some end with `-for-org`. */

@@ -25,11 +25,10 @@ import {
   webhookRequestSchema,
 } from '../../../wire/webhook.ts'
 import * as openapi from '../../description/operation.ts'
-import { requireViewer } from '../../middleware/authenticate.ts'
 import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { sendPageOf } from '../../middleware/pagination.ts'
-import { actorOf } from '../../middleware/request-log.ts'
-import { scopeOf, type WithQuery } from '../migrations/migration-paths.ts'
+import { actorOf, requireViewer } from '../../middleware/request.ts'
+import { scopeOf } from '../migrations/migration-paths.ts'
 import { addDeliveryRoutes } from './webhook-deliveries.ts'
 import { HIDDEN, webhookConfigJson, webhookJson } from './webhook-json.ts'
 import {
@@ -40,122 +39,88 @@ import {
   webhookInPath,
 } from './webhook-paths.ts'
 
+const routes = openapi.routes('Webhooks', { config: { resource: 'Hook' } })({
+  'users/list-webhooks': {
+    summary: 'List webhooks',
+    parameters: openapi.PAGE_PARAMETERS,
+    responses: openapi.pageResponses('webhook', 'webhooks'),
+  },
+  'users/create-webhook': {
+    summary: 'Create a webhook',
+    description:
+      'The URL is called when migrations end, with the headers that GitHub sends: the event is `migration`, `action` is the outcome, and the body is signed if there is a secret. A `ping` is sent first. At most 20 webhooks.',
+    body: webhookRequestSchema,
+    responses: { 201: openapi.recordResponse('Created.', 'webhook', 'location') },
+  },
+  'users/get-webhook': {
+    summary: 'Get a webhook',
+    responses: openapi.recordResponses('The webhook.', 'webhook'),
+  },
+  'users/update-webhook': {
+    summary: 'Change a webhook',
+    description: 'Omitted fields do not change, including the secret.',
+    body: webhookChangeSchema,
+    responses: { 200: openapi.recordResponse('Changed.', 'webhook') },
+  },
+  'users/delete-webhook': {
+    summary: 'Delete a webhook',
+    description: 'Also deletes its deliveries and the events that are waiting.',
+    responses: { 204: { description: 'Deleted.' } },
+  },
+  'users/ping-webhook': {
+    summary: 'Send a ping to a webhook',
+    description:
+      'Sent soon, without retries. A webhook gets at most 60 pings an hour and can have at most 500 waiting events.',
+    responses: {
+      204: { description: 'It will be sent.' },
+      422: openapi.errorResponse('invalid'),
+    },
+  },
+  'users/get-webhook-config': {
+    summary: 'Get the configuration of a webhook',
+    responses: openapi.recordResponses('The configuration.', 'webhook-config'),
+  },
+  'users/update-webhook-config': {
+    summary: 'Change the configuration of a webhook',
+    body: webhookConfigChangeSchema,
+    responses: { 200: openapi.recordResponse('Changed.', 'webhook-config') },
+  },
+})
+
 export const addWebhookRoutes: AddWebhookRoutes = (app, parts, webhooksPath) => {
-  addListAndCreate(app, parts, webhooksPath)
-  addReadAndChange(app, parts, webhooksPath)
-  addConfig(app, parts, webhooksPath)
-  addDeliveryRoutes(app, parts, webhooksPath)
-}
-
-const listOperation = {
-  operationId: 'users/list-webhooks',
-  tags: ['Webhooks'],
-  summary: 'List webhooks',
-  parameters: openapi.PAGE_PARAMETERS,
-  responses: openapi.pageResponses('webhook', 'webhooks'),
-} satisfies openapi.Operation
-
-const createOperation = {
-  operationId: 'users/create-webhook',
-  tags: ['Webhooks'],
-  summary: 'Create a webhook',
-  description:
-    'The URL is called when migrations end, with the headers that GitHub sends: the event is `migration`, `action` is the outcome, and the body is signed if there is a secret. A `ping` is sent first. At most 20 webhooks.',
-  body: webhookRequestSchema,
-  responses: {
-    201: openapi.recordResponse('Created.', 'webhook', 'location'),
-    422: openapi.errorResponse('invalid'),
-  },
-} satisfies openapi.Operation
-
-const addListAndCreate: AddWebhookRoutes = (app, parts, { path, options }) => {
-  const { db, rendering } = parts
-  const { addresses } = rendering
-  app.get<WithQuery>(path, options(listOperation), async (request, reply) => {
-    const all = await listWebhooks(db, scopeOf(request))
-    return sendPageOf(request, reply, addresses, all, (each) => webhookJson(each, addresses))
-  })
-
-  app.post<{ Body: wire.WebhookRequest }>(
-    path,
-    options(createOperation),
-    async (request, reply) => {
-      const settings = settingsFrom(request.body, undefined, parts.isWebhookAllowed)
-      const added = await audited(parts, actorOf(request), (record) =>
-        addWebhook(parts, scopeOf(request), settings, pingOf(request), (tx, webhook) =>
-          record(tx, 'webhook.create', aboutWebhook(webhook)),
-        ),
-      )
-      if (!added) throw tooManyWebhooks()
-      const body = webhookJson(added, addresses)
-      return sendJson(reply.code(201).header('location', body.url), body)
-    },
-  )
-}
-
-const getOperation = {
-  operationId: 'users/get-webhook',
-  tags: ['Webhooks'],
-  summary: 'Get a webhook',
-  parameters: [openapi.parameter('hook-id'), openapi.IF_NONE_MATCH],
-  responses: { ...openapi.recordResponses('The webhook.', 'webhook'), 404: openapi.notFound },
-} satisfies openapi.Operation
-
-const updateOperation = {
-  operationId: 'users/update-webhook',
-  tags: ['Webhooks'],
-  summary: 'Change a webhook',
-  description: 'Omitted fields do not change, including the secret.',
-  parameters: [openapi.parameter('hook-id')],
-  body: webhookChangeSchema,
-  responses: {
-    200: openapi.recordResponse('Changed.', 'webhook'),
-    404: openapi.notFound,
-    422: openapi.errorResponse('invalid'),
-  },
-} satisfies openapi.Operation
-
-const deleteOperation = {
-  operationId: 'users/delete-webhook',
-  tags: ['Webhooks'],
-  summary: 'Delete a webhook',
-  description: 'Also deletes its deliveries and the events that are waiting.',
-  parameters: [openapi.parameter('hook-id')],
-  responses: { 204: { description: 'Deleted.' }, 404: openapi.notFound },
-} satisfies openapi.Operation
-
-const pingOperation = {
-  operationId: 'users/ping-webhook',
-  tags: ['Webhooks'],
-  summary: 'Send a ping to a webhook',
-  description:
-    'Sent soon, without retries. A webhook gets at most 60 pings an hour and can have at most 500 waiting events.',
-  parameters: [openapi.parameter('hook-id')],
-  responses: {
-    204: { description: 'It will be sent.' },
-    404: openapi.notFound,
-    422: openapi.errorResponse('invalid'),
-  },
-} satisfies openapi.Operation
-
-const addReadAndChange: AddWebhookRoutes = (app, parts, { path, options }) => {
+  const { path, options } = webhooksPath
   const { addresses } = parts.rendering
-  const hookPath = `${path}/:hook_id`
-  app.get<ByHook>(hookPath, options(getOperation), async (request, reply) => {
-    const webhook = await webhookInPath(parts, request)
-    return sendJsonWithEtag(request, reply, webhookJson(webhook, addresses))
+  const one = `${path}/:hook_id`
+
+  app.get(path, options(routes['users/list-webhooks']), async (request, reply) => {
+    const all = await listWebhooks(parts.db, scopeOf(request))
+    return sendPageOf(reply, addresses, all, (each) => webhookJson(each, addresses))
   })
 
-  app.patch<ByHook & { Body: wire.WebhookChange }>(
-    hookPath,
-    options(updateOperation),
-    async (request, reply) => {
-      const changed = await changeWebhook(parts, request, request.body)
-      return sendJson(reply, webhookJson(changed, addresses))
-    },
+  type Create = { Body: wire.WebhookRequest }
+  app.post<Create>(path, options(routes['users/create-webhook']), async (request, reply) => {
+    const settings = settingsFrom(request.body, undefined, parts.isWebhookAllowed)
+    const added = await audited(parts, actorOf(request), (record) =>
+      addWebhook(parts, scopeOf(request), settings, pingOf(request), (tx, webhook) =>
+        record(tx, 'webhook.create', aboutWebhook(webhook)),
+      ),
+    )
+    if (!added) throw tooManyWebhooks()
+    const body = webhookJson(added, addresses)
+    return sendJson(reply.code(201).header('location', body.url), body)
+  })
+
+  app.get<ByHook>(one, options(routes['users/get-webhook']), async (request, reply) =>
+    sendJsonWithEtag(reply, webhookJson(await webhookInPath(parts, request), addresses)),
   )
 
-  app.delete<ByHook>(hookPath, options(deleteOperation), async (request, reply) => {
+  type Change = ByHook & { Body: wire.WebhookChange }
+  app.patch<Change>(one, options(routes['users/update-webhook']), async (request, reply) => {
+    const changed = await changeWebhook(parts, request, request.body)
+    return sendJson(reply, webhookJson(changed, addresses))
+  })
+
+  app.delete<ByHook>(one, options(routes['users/delete-webhook']), async (request, reply) => {
     const webhook = await webhookInPath(parts, request)
     await audited(parts, actorOf(request), (record) =>
       removeWebhook(parts, webhook, (tx) => record(tx, 'webhook.delete', aboutWebhook(webhook))),
@@ -163,55 +128,33 @@ const addReadAndChange: AddWebhookRoutes = (app, parts, { path, options }) => {
     return reply.code(204).send()
   })
 
-  app.post<ByHook>(`${hookPath}/pings`, options(pingOperation), async (request, reply) => {
-    const webhook = await webhookInPath(parts, request)
-    await audited(parts, actorOf(request), (record) =>
-      pingWebhook(parts, webhook, pingOf(request), (tx) =>
-        record(tx, 'webhook.ping', aboutWebhook(webhook)),
-      ),
-    )
-    return reply.code(204).send()
-  })
-}
-
-const getConfigOperation = {
-  operationId: 'users/get-webhook-config',
-  tags: ['Webhooks'],
-  summary: 'Get the configuration of a webhook',
-  parameters: [openapi.parameter('hook-id'), openapi.IF_NONE_MATCH],
-  responses: {
-    ...openapi.recordResponses('The configuration.', 'webhook-config'),
-    404: openapi.notFound,
-  },
-} satisfies openapi.Operation
-
-const updateConfigOperation = {
-  operationId: 'users/update-webhook-config',
-  tags: ['Webhooks'],
-  summary: 'Change the configuration of a webhook',
-  parameters: [openapi.parameter('hook-id')],
-  body: webhookConfigChangeSchema,
-  responses: {
-    200: openapi.recordResponse('Changed.', 'webhook-config'),
-    404: openapi.notFound,
-    422: openapi.errorResponse('invalid'),
-  },
-} satisfies openapi.Operation
-
-const addConfig: AddWebhookRoutes = (app, parts, { path, options }) => {
-  const configPath = `${path}/:hook_id/config`
-  app.get<ByHook>(configPath, options(getConfigOperation), async (request, reply) =>
-    sendJsonWithEtag(request, reply, webhookConfigJson(await webhookInPath(parts, request))),
-  )
-
-  app.patch<ByHook & { Body: wire.WebhookConfigChange }>(
-    configPath,
-    options(updateConfigOperation),
+  app.post<ByHook>(
+    `${one}/pings`,
+    options(routes['users/ping-webhook']),
     async (request, reply) => {
-      const changed = await changeWebhook(parts, request, { config: request.body })
-      return sendJson(reply, webhookConfigJson(changed))
+      const webhook = await webhookInPath(parts, request)
+      await audited(parts, actorOf(request), (record) =>
+        pingWebhook(parts, webhook, pingOf(request), (tx) =>
+          record(tx, 'webhook.ping', aboutWebhook(webhook)),
+        ),
+      )
+      return reply.code(204).send()
     },
   )
+
+  const getConfigOptions = options(routes['users/get-webhook-config'])
+  app.get<ByHook>(`${one}/config`, getConfigOptions, async (request, reply) =>
+    sendJsonWithEtag(reply, webhookConfigJson(await webhookInPath(parts, request))),
+  )
+
+  type ChangeConfig = ByHook & { Body: wire.WebhookConfigChange }
+  const changeConfigOptions = options(routes['users/update-webhook-config'])
+  app.patch<ChangeConfig>(`${one}/config`, changeConfigOptions, async (request, reply) => {
+    const changed = await changeWebhook(parts, request, { config: request.body })
+    return sendJson(reply, webhookConfigJson(changed))
+  })
+
+  addDeliveryRoutes(app, parts, webhooksPath)
 }
 
 async function changeWebhook(

@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { pino } from 'pino'
 import { openDatabase } from '../../../test/support/databases.ts'
 import { failedLogins } from './authenticate.ts'
-import { addressKey } from './caller-key.ts'
 import { createRateLimit } from './rate-limit.ts'
+import { addressKey } from './request.ts'
 
 test('an IPv6 address counts as its /64 network, in every spelling', () => {
   const keys = {

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { InvalidRequest } from '../../../migrations/errors.ts'
 import { affiliations } from '../../../repositories/administered-repositories.ts'
 import { HttpError } from '../../middleware/http-errors.ts'
-import { repositoryQueryOf } from './repository-query.ts'
+import { repositoryQueryOf } from './repository-list.ts'
 
 const ALL = { affiliations }
 const BY_NAME = { by: 'full_name', direction: 'asc' }

@@ -1,5 +1,40 @@
-import { isIPv6 } from 'node:net'
+import { isIP, isIPv6 } from 'node:net'
 import type { FastifyRequest } from 'fastify'
+import type { Viewer } from '../../accounts/account.ts'
+import { type Actor, NOT_SIGNED_IN, viewerAsActor } from '../../accounts/audit-log.ts'
+import { NotFound } from '../../migrations/errors.ts'
+import { requiresAuthentication } from './http-errors.ts'
+
+export interface WithQuery {
+  Querystring: Record<string, unknown>
+}
+
+/** Returns the id in a text, or undefined if the text is not an id. */
+export const parseId = (text: unknown): number | undefined =>
+  typeof text === 'string' && /^\d{1,15}$/.test(text) ? Number(text) : undefined
+
+/** Returns the id in a path. Throws 404 if it is not a number. */
+export const requireId = (text: string | undefined): number => requireFound(parseId(text))
+
+/** Throws 404 if the value is undefined: it does not exist, or the caller may not see it. */
+export function requireFound<T>(value: T | undefined): T {
+  if (value === undefined) throw new NotFound()
+  return value
+}
+
+/** Returns the authenticated caller. Throws a 401 error if the request is anonymous. */
+export function requireViewer(request: FastifyRequest): Viewer {
+  if (!request.viewer) throw requiresAuthentication()
+  return request.viewer
+}
+
+/** Returns the caller for the audit log. */
+export const actorOf = ({ viewer, ip, id }: FastifyRequest): Actor => ({
+  ...(viewer ? viewerAsActor(viewer) : NOT_SIGNED_IN),
+  // A trusted proxy may forward anything.
+  ...(isIP(ip) && { address: ip }),
+  requestId: id,
+})
 
 /** Requests with a token count for the account, requests without one for the address. */
 export type Caller = Pick<FastifyRequest, 'viewer' | 'ip'>

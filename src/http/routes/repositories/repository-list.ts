@@ -1,0 +1,203 @@
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { type Account, nameKey, type Reader } from '../../../accounts/account.ts'
+import { type FieldError, InvalidRequest } from '../../../migrations/errors.ts'
+import {
+  type Affiliation,
+  affiliations,
+  countAdministered,
+  listAdministered,
+  type RepositoryFilter,
+  type RepositoryOrder,
+} from '../../../repositories/administered-repositories.ts'
+import { factsForViewer } from '../../../repositories/facts-for-viewer.ts'
+import { dateTime, EXTENSION, enumOf, string } from '../../../wire/schema.ts'
+import * as openapi from '../../description/operation.ts'
+import { typeNotCombinable } from '../../middleware/http-errors.ts'
+import { sendJsonWithEtag } from '../../middleware/json-response.ts'
+import { parsePaging, setLinkHeader } from '../../middleware/pagination.ts'
+import { requireViewer, type WithQuery } from '../../middleware/request.ts'
+import type { ServerParts } from '../../server-parts.ts'
+import { tokenInserter } from './rendered-repositories.ts'
+import { extendedRepositoryJson } from './repository-json.ts'
+
+const visibilities = ['all', 'public', 'private'] as const
+const repositoryTypes = ['all', 'owner', 'public', 'private', 'member'] as const
+const checks = ['failed'] as const
+export const sorts = ['created', 'updated', 'pushed', 'full_name'] as const
+const directions = ['asc', 'desc'] as const
+
+export const visibilityParameter = openapi.inQuery(
+  'visibility',
+  enumOf(visibilities, 'all'),
+  'Only repositories with this visibility.',
+)
+export const sortParameter = openapi.inQuery(
+  'sort',
+  enumOf(sorts, 'full_name'),
+  'Field to sort by.',
+)
+/** The `q` of lists of one owner. */
+export const searchInNames = openapi.inQuery(
+  'q',
+  string,
+  `Text to search for in the name; case is ignored. ${EXTENSION}`,
+)
+/** The parameters of all lists of repositories. */
+export const LIST_PARAMETERS = [
+  openapi.inQuery(
+    'check',
+    enumOf(checks),
+    `\`failed\`: only repositories that cannot be exported, as the last sync or \`godwit check\` found. ${EXTENSION}`,
+  ),
+  openapi.inQuery(
+    'direction',
+    enumOf(directions),
+    'The default is `asc` for `full_name`, otherwise `desc`.',
+  ),
+  openapi.inQuery('since', dateTime, 'Only repositories updated after this time.'),
+  openapi.inQuery('before', dateTime, 'Only repositories updated before this time.'),
+  ...openapi.PAGE_PARAMETERS,
+]
+export const LIST_RESPONSES = {
+  ...openapi.pageResponses('extended-repository', 'own-repositories', 'x-total-count'),
+  422: openapi.errorResponse('invalid-query'),
+}
+
+const routes = openapi.routes('Caller')({
+  'repos/list-for-authenticated-user': {
+    summary: 'List the repositories that the caller may migrate',
+    description: 'Repositories that the caller owns or administers, in their current state.',
+    parameters: [
+      openapi.inQuery(
+        'q',
+        string,
+        `Text to search for in \`owner/name\`; case is ignored. ${EXTENSION}`,
+      ),
+      visibilityParameter,
+      openapi.inQuery(
+        'affiliation',
+        { ...string, default: affiliations.join() },
+        "Separated by commas: `owner` for the caller's own repositories, `collaborator` for those of other users, `organization_member` for those of organizations.",
+      ),
+      openapi.inQuery(
+        'type',
+        enumOf(repositoryTypes, 'all'),
+        "`member` for all except the caller's own. Cannot be used together with `visibility` or `affiliation`.",
+      ),
+      sortParameter,
+      ...LIST_PARAMETERS,
+    ],
+    responses: LIST_RESPONSES,
+  },
+})
+
+export function addUserRepositoriesRoute(app: FastifyInstance, parts: ServerParts): void {
+  const options = routes['repos/list-for-authenticated-user']
+  app.get<WithQuery>('/user/repos', options, async (request, reply) => {
+    const viewer = requireViewer(request)
+    const query = repositoryQueryOf(request.query)
+    return sendRepositoryList(parts, reply, { of: viewer, seenBy: viewer, ...query })
+  })
+}
+
+interface RepositoryList {
+  /** The account that owns or administers the repositories. */
+  of: { account: Account }
+  /** The account whose permissions are shown. */
+  seenBy: Reader
+  filter: RepositoryFilter
+  order: RepositoryOrder
+}
+
+/** Sends one page of the repositories that an account owns or administers, with clone tokens for a caller with a token. */
+export async function sendRepositoryList(
+  { db, rendering, cloneTokens }: Pick<ServerParts, 'db' | 'rendering' | 'cloneTokens'>,
+  reply: FastifyReply,
+  { of, seenBy, filter, order }: RepositoryList,
+): Promise<FastifyReply> {
+  const { addresses } = rendering
+  const { viewer } = reply.request
+  const paging = parsePaging(reply.request.query)
+  const total = await countAdministered(db, of, filter)
+  const entries = await listAdministered(db, of, filter, { ...paging, order })
+  setLinkHeader(reply, addresses, total)
+  reply.header('x-total-count', total)
+  const repositories = await factsForViewer(db, seenBy, entries)
+  const body = repositories.map((each) => extendedRepositoryJson(each, addresses))
+  return sendJsonWithEtag(reply, body, {
+    extraEtagParts: [total],
+    insertCredentials: tokenInserter(repositories, viewer ? cloneTokens.for(viewer) : undefined),
+  })
+}
+
+/** A date, or a date and time with a time zone. */
+const TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d))?$/
+
+/** Converts the query of a list of repositories. Throws InvalidRequest with all invalid fields. */
+export function repositoryQueryOf(query: Record<string, unknown>): {
+  filter: RepositoryFilter
+  order: RepositoryOrder
+} {
+  const errors: FieldError[] = []
+  const reject = (field: string) => errors.push({ resource: 'Repository', field, code: 'invalid' })
+
+  function parseEnum<T extends string>(field: string, values: readonly T[]): T | undefined {
+    const text = lastValue(query[field])
+    if (text !== undefined && !values.includes(text as T)) reject(field)
+    return text as T | undefined
+  }
+  function parseTime(field: string): number | undefined {
+    // An unescaped plus sign arrives as a space.
+    const text = lastValue(query[field])?.replace(' ', '+')
+    if (text === undefined) return undefined
+    const time = TIME.test(text) ? Date.parse(text) : Number.NaN
+    if (Number.isNaN(time)) reject(field)
+    return time
+  }
+
+  const type = parseEnum('type', repositoryTypes)
+  const visibility = parseEnum('visibility', visibilities)
+  const check = parseEnum('check', checks)
+  const affiliation = lastValue(query.affiliation)?.split(',') as Affiliation[] | undefined
+  if (affiliation?.some((each) => !affiliations.includes(each))) reject('affiliation')
+  const by = parseEnum('sort', sorts) ?? 'full_name'
+  const direction = parseEnum('direction', directions)
+  const updatedAfter = parseTime('since')
+  const updatedBefore = parseTime('before')
+  const nameContains = lastValue(query.q)
+  if (errors.length > 0) throw new InvalidRequest(errors)
+  if (type && (visibility || affiliation)) throw typeNotCombinable()
+
+  const isPrivate = PRIVACY[type ?? visibility ?? 'all']
+  return {
+    filter: {
+      affiliations: AFFILIATIONS_OF_TYPE[type ?? 'all'] ?? affiliation ?? affiliations,
+      ...(isPrivate !== undefined && { isPrivate }),
+      ...(updatedAfter !== undefined && { updatedAfter }),
+      ...(updatedBefore !== undefined && { updatedBefore }),
+      ...(nameContains !== undefined && { nameContains }),
+      ...(check !== undefined && { isDamaged: true as const }),
+    },
+    order: { by, direction: direction ?? (by === 'full_name' ? 'asc' : 'desc') },
+  }
+}
+
+/** Makes the search of a list of one owner ignore the owner's name; `OWNER/` before the text is allowed. */
+export function searchNamesOnly(filter: RepositoryFilter, login: string): RepositoryFilter {
+  const { nameContains: text, ...others } = filter
+  const owner = `${login}/`
+  const hasOwner = text !== undefined && nameKey(text).startsWith(nameKey(owner))
+  return { ...others, ownNameContains: hasOwner ? text.slice(owner.length) : text }
+}
+
+const PRIVACY: Record<string, boolean | undefined> = { public: false, private: true }
+const AFFILIATIONS_OF_TYPE: Record<string, readonly Affiliation[] | undefined> = {
+  owner: ['owner'],
+  member: ['collaborator', 'organization_member'],
+}
+
+/** Returns the last value of a parameter, which may be repeated, or undefined if it is empty. */
+function lastValue(sent: unknown): string | undefined {
+  const text = Array.isArray(sent) ? sent.at(-1) : sent
+  return typeof text === 'string' && text !== '' ? text : undefined
+}

@@ -1,4 +1,4 @@
-import { type TeamName, UNKNOWN_TIME } from './fact.ts'
+import type { TeamName } from './fact.ts'
 import { orNull, team } from './parse-urls.ts'
 import * as field from './record-fields.ts'
 
@@ -32,17 +32,7 @@ export const userRecord = field.record({
 })
 
 /** A user of whom only the login is known: a deleted or private account. */
-export const unknownUser = (login: string): User => ({
-  login,
-  name: null,
-  bio: null,
-  company: null,
-  website: null,
-  location: null,
-  emails: [],
-  avatar: null,
-  createdAt: UNKNOWN_TIME,
-})
+export const unknownUser = (login: string): User => userRecord({ login }, '')
 
 export type Organization = ReturnType<typeof organizationRecord>
 export const organizationRecord = field.record({

@@ -180,3 +180,7 @@ export const protectedBranchRecord = field.record({
   /** The rule as Gitea or Forgejo returns it, because GitHub's archives have no field for all of it. */
   forge_rule: field.optional(anyObject),
 })
+
+/** Returns a rule that protects nothing. */
+export const emptyProtection = (repository: string, name: string): ProtectedBranch =>
+  protectedBranchRecord({ repository_url: repository, name }, '')

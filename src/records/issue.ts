@@ -1,58 +1,244 @@
-import type { Author, EventSubject, IssueOrPull, Reaction, RepositoryFact } from './fact.ts'
+import { count, type Shape } from '../lib/json-shape.ts'
+import type { EventSubject, IssueOrPull, RepositoryFact } from './fact.ts'
+import * as link from './parse-urls.ts'
+import * as field from './record-fields.ts'
+import type { RecordUrls } from './record-urls.ts'
 
-/** Open while `closedAt` is null. Locked if the last of its `locked` and `unlocked` events is `locked`. */
-export interface Issue extends RepositoryFact {
-  number: number
-  author: Author
-  title: string
-  body: string | null
-  assignees: readonly string[]
-  milestone: number | null
-  /** Names of labels of the same repository. */
-  labels: readonly string[]
-  reactions: readonly Reaction[]
-  closedAt: string | null
-  createdAt: string
-  updatedAt: string
-  /** The deadline. Only Gitea and Forgejo have this field and the next two; for other hosts they are undefined. */
-  dueOn?: string | undefined
-  /** What must be closed first, in this or another repository. */
-  dependsOn?: readonly (RepositoryFact & IssueOrPull)[] | undefined
-  /** The position among the pinned ones, from 1. */
-  pinOrder?: number | undefined
+/** Archives use the names of emoji for these reactions, the REST API its own names. */
+const EMOJI_BY_REACTION = new Map([
+  ['laugh', 'smile'],
+  ['confused', 'thinking_face'],
+  ['hooray', 'tada'],
+])
+const REACTION_BY_EMOJI = new Map([...EMOJI_BY_REACTION].map(([name, emoji]) => [emoji, name]))
+
+/** The reactions to one kind of record. They are written sorted by the name of the emoji, as GitHub does. */
+export function reactionsTo(subjectType: string) {
+  const reaction = field.record({
+    user: field.author,
+    /** A name of the REST APIs of GitHub and Gitea: +1, -1, laugh, hooray, confused, heart, rocket, eyes. Other names are not changed. */
+    content: field.codec(
+      (value, at) => {
+        const content = field.string(value, at)
+        return REACTION_BY_EMOJI.get(content) ?? content
+      },
+      (content) => EMOJI_BY_REACTION.get(content) ?? content,
+    ),
+    subject_type: field.constant(subjectType),
+    created_at: field.codec(field.string, withMilliseconds),
+  })
+  const all = field.listOrEmpty(reaction)
+  return field.codec(all, (reactions, urls) =>
+    reactions
+      .map((each) => reaction.write(each, urls) as { content: string })
+      .sort((a, b) => (a.content < b.content ? -1 : Number(a.content > b.content))),
+  )
 }
 
-export interface IssueComment extends RepositoryFact {
+/** Converts `2024-05-02T09:00:00Z` to `2024-05-02T09:00:00.000+00:00`. Only reactions have times in this form. */
+function withMilliseconds(time: string): string {
+  return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(time) ? `${time.slice(0, -1)}.000+00:00` : time
+}
+
+/** The number of an issue or a pull request, from its URL. */
+export const numberOf = (kind: IssueOrPull['kind']) =>
+  field.named(
+    'number',
+    (value, at) => link.issueOrPull(value, at).number,
+    (number, urls, { repository }: RepositoryFact) =>
+      urls.issueOrPull(repository, { kind, number }),
+  )
+
+interface Assigned {
+  assignees: readonly string[]
+}
+
+/** Old archives have only `assignee`. */
+const assigned: field.Part<Assigned> = {
+  read(read, key) {
+    const one = read('assignee', link.loginOrNull)
+    const all = field.withDefault(field.list(link.login), one === null ? [] : [one])
+    return { assignees: read(key, all) }
+  },
+  write: ({ assignees }: Assigned, urls, key) => ({ [key]: assignees.map(urls.person) }),
+}
+
+/** Fields for planning work, which issues and pull requests have in common. */
+export const triage = {
+  assignee: field.written(({ assignees }: Assigned, urls) => urls.person(assignees[0] ?? null)),
+  assignees: assigned,
+  milestone: field.codec(
+    link.orNull(link.milestoneNumber),
+    (number, urls, { repository }: RepositoryFact) => urls.milestone(repository, number),
+  ),
+  /** Names of labels of the same repository. */
+  labels: field.listOrEmpty(
+    field.codec(link.labelName, (name, urls, { repository }: RepositoryFact) =>
+      urls.label(repository, name),
+    ),
+  ),
+  /** The deadline. Only Gitea and Forgejo have this field and the next two; for other hosts they are undefined. */
+  due_on: field.optional(field.string),
+  /** What must be closed first, in this or another repository. */
+  depends_on: field.optional(
+    field.list(
+      field.codec(link.issueOrPull, (each, urls) => urls.issueOrPull(each.repository, each)),
+    ),
+  ),
+  /** The position among the pinned ones, from 1. */
+  pin_order: field.optional(count()),
+}
+
+/** Open while `closedAt` is null. Locked if the last of its `locked` and `unlocked` events is `locked`. */
+export type Issue = ReturnType<typeof issueRecord>
+export const issueRecord = field.record({
+  type: field.constant('issue'),
+  url: numberOf('issue'),
+  repository: field.repository,
+  user: field.author,
+  title: field.string,
+  body: field.stringOrNull,
+  ...triage,
+  reactions: reactionsTo('Issue'),
+  closed_at: field.stringOrNull,
+  created_at: field.string,
+  updated_at: field.updatedAt,
+})
+
+/** What belongs to an issue or a pull request. */
+type OnIssueOrPull = RepositoryFact & { on: IssueOrPull }
+
+/** Reads the issue or pull request that a comment, an event or an attachment belongs to. */
+export function readIssueOrPull(read: field.FieldReader): OnIssueOrPull {
+  const pull = read('pull_request', link.orNull(link.issueOrPull))
+  const { repository, number } = pull ?? read('issue', link.issueOrPull)
+  return { repository, on: { kind: pull ? 'pull_request' : 'issue', number } }
+}
+
+/** The field `issue` or `pull_request`. */
+const issueOrPull: field.Part<OnIssueOrPull> = {
+  read: readIssueOrPull,
+  write: ({ repository, on }: OnIssueOrPull, urls) => ({
+    [on.kind]: urls.issueOrPull(repository, on),
+  }),
+}
+
+export type IssueComment = ReturnType<typeof issueCommentRecord>
+export const issueCommentRecord = field.record({
+  type: field.constant('issue_comment'),
   /** Unique on its host. */
-  id: number
-  on: IssueOrPull
-  author: Author
-  body: string | null
-  reactions: readonly Reaction[]
-  createdAt: string
+  url: field.named('id', link.id, (id, urls, { repository, on }: OnIssueOrPull) =>
+    urls.issueComment(repository, on, id),
+  ),
+  issue: issueOrPull,
+  user: field.author,
+  body: field.stringOrNull,
+  formatter: field.constant('markdown'),
+  reactions: reactionsTo('IssueComment'),
+  created_at: field.string,
+})
+
+/** labeled, unlabeled: the label as it was then. It may have been deleted since. */
+interface LabelOfEvent {
+  label: { name: string; color: string; textColor: string } | undefined
+}
+
+const labelOfEvent: field.Part<LabelOfEvent> = {
+  read(read) {
+    const name = read('label_name', field.optional(field.string))
+    if (name === undefined) return { label: undefined }
+    const color = read('label_color', field.string)
+    const textColor = read('label_text_color', field.withDefault(field.string, ''))
+    return { label: { name, color, textColor } }
+  },
+  write: ({ repository, label }: RepositoryFact & LabelOfEvent, urls) =>
+    label
+      ? {
+          label: urls.label(repository, label.name),
+          label_name: label.name,
+          label_color: label.color,
+          label_text_color: label.textColor,
+        }
+      : {},
+}
+
+/** renamed: titles. base_ref_changed: branches. */
+interface Renamed {
+  renamed: { from: string; to: string } | undefined
+}
+
+const renamed: field.Part<Renamed> = {
+  read(read) {
+    const to = read('title_is', field.optional(field.string))
+    return { renamed: to === undefined ? undefined : { from: read('title_was', field.string), to } }
+  },
+  write: ({ renamed }: Renamed) => ({ title_was: renamed?.from, title_is: renamed?.to }),
+}
+
+/** head_ref_force_pushed, base_ref_force_pushed. */
+interface ForcePush {
+  forcePush: { ref: string; before: string; after: string } | undefined
+}
+
+const forcePush: field.Part<ForcePush> = {
+  read(read) {
+    const after = read('after_commit_oid', field.optional(field.string))
+    if (after === undefined) return { forcePush: undefined }
+    const [ref, before] = [read('ref', field.string), read('before_commit_oid', field.string)]
+    return { forcePush: { ref, before, after } }
+  },
+  write: ({ forcePush }: ForcePush) => ({
+    ref: forcePush?.ref,
+    before_commit_oid: forcePush?.before,
+    after_commit_oid: forcePush?.after,
+  }),
+}
+
+const repositorySubject: Shape<EventSubject> = (value, at) => ({
+  kind: 'repository',
+  repository: link.repositoryName(value, at),
+})
+
+/** assigned, review_requested and similar events: the person or team. transferred: the former repository. */
+interface Subject {
+  subject: EventSubject | null | undefined
+}
+
+const subjectOfEvent: field.Part<Subject> = {
+  read(read, key) {
+    const isTransfer = read('event', field.string) === 'transferred'
+    const subject = link.orNull(isTransfer ? repositorySubject : link.reviewer)
+    return { subject: read(key, field.ifPresent(subject)) }
+  },
+  write: ({ subject }: Subject, urls, key) => ({ [key]: subject && subjectUrl(subject, urls) }),
+}
+
+export function subjectUrl(subject: EventSubject, urls: RecordUrls): string | null {
+  if (subject.kind === 'user') return urls.person(subject.login)
+  return subject.kind === 'team' ? urls.team(subject) : urls.repository(subject.repository)
 }
 
 /** A change of an issue or a pull request. A merged pull request has both a `merged` and a `closed` event. */
-export interface IssueEvent extends RepositoryFact {
+export type IssueEvent = ReturnType<typeof issueEventRecord>
+export const issueEventRecord = field.record({
+  type: field.constant('issue_event'),
   /** Unique on its host among events. */
-  id: number
-  on: IssueOrPull
-  actor: Author
+  url: field.named('id', link.id, (id, urls, { repository, on }: OnIssueOrPull) =>
+    urls.issueEvent(repository, on, id),
+  ),
+  issue: issueOrPull,
+  actor: field.personOrNull,
   /** GitHub's name of the event, such as `labeled`. It determines which optional fields are set. */
-  event: string
-  createdAt: string
-  /** labeled, unlabeled: the label as it was then. It may have been deleted since. */
-  label?: { name: string; color: string; textColor: string } | undefined
+  event: field.string,
+  label: labelOfEvent,
   /** milestoned, demilestoned. */
-  milestoneTitle?: string | undefined
-  /** renamed: titles. base_ref_changed: branches. */
-  renamed?: { from: string; to: string } | undefined
-  /** assigned, review_requested and similar events: the person or team. transferred: the former repository. */
-  subject?: EventSubject | null | undefined
+  milestone_title: field.optional(field.string),
+  title_is: renamed,
+  subject: subjectOfEvent,
+  after_commit_oid: forcePush,
   /** referenced, merged, and closed if a commit did it. */
-  commit?: string | null | undefined
-  /** `owner/name` of the repository with that commit or the pushed commits. */
-  commitRepository?: string | null | undefined
-  /** head_ref_force_pushed, base_ref_force_pushed. */
-  forcePush?: { ref: string; before: string; after: string } | undefined
-}
+  commit_id: field.named('commit', field.ifPresent(field.stringOrNull)),
+  /** The repository with that commit or the pushed commits. */
+  commit_repository: field.ifPresent(field.orNull(field.repository)),
+  created_at: field.string,
+})

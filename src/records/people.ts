@@ -1,78 +1,98 @@
-import { type TeamName, UNKNOWN_TIME } from './fact.ts'
+import type { TeamName } from './fact.ts'
+import { orNull, team } from './parse-urls.ts'
+import * as field from './record-fields.ts'
+
+/** The URL of a person or an organization, which is the key of its record. */
+const accountUrl = field.written((account: { login: string }, urls) => urls.person(account.login))
 
 /** A person or a bot. Both have the same fields, but separate files in an archive. */
-export interface User {
-  login: string
-  name: string | null
-  bio: string | null
-  company: string | null
-  website: string | null
-  location: string | null
-  /** In GitHub's archives, only the owner of the migration has email addresses. */
-  emails: readonly Email[]
+export type User = ReturnType<typeof userRecord>
+export const userRecord = field.record({
+  type: field.constant('user'),
+  url: accountUrl,
   /** The URL of the picture, on any host. */
-  avatar: string | null
-  createdAt: string
-}
-
-/** A user of whom only the login is known: a deleted or private account. */
-export const unknownUser = (login: string): User => ({
-  login,
-  name: null,
-  bio: null,
-  company: null,
-  website: null,
-  location: null,
-  emails: [],
-  avatar: null,
-  createdAt: UNKNOWN_TIME,
+  avatar_url: field.named('avatar', field.stringOrNull),
+  login: field.string,
+  name: field.stringOrNull,
+  bio: field.stringOrNull,
+  company: field.stringOrNull,
+  website: field.stringOrNull,
+  location: field.stringOrNull,
+  /** In GitHub's archives, only the owner of the migration has email addresses. */
+  emails: field.listOrEmpty(
+    field.record({
+      address: field.string,
+      primary: field.booleanOrFalse,
+      verified: field.booleanOrFalse,
+    }),
+  ),
+  social_accounts: field.constant([]),
+  billing_plan: field.constant(null),
+  created_at: field.timeOrUnknown,
 })
 
-export interface Email {
-  address: string
-  primary: boolean
-  verified: boolean
+/** A user of whom only the login is known: a deleted or private account. */
+export const unknownUser = (login: string): User => userRecord({ login }, '')
+
+export type Organization = ReturnType<typeof organizationRecord>
+export const organizationRecord = field.record({
+  type: field.constant('organization'),
+  url: accountUrl,
+  login: field.string,
+  name: field.stringOrNull,
+  description: field.stringOrNull,
+  website: field.stringOrNull,
+  location: field.stringOrNull,
+  email: field.stringOrNull,
+  members: field.listOrEmpty(
+    field.record({
+      user: field.named('login', field.person),
+      /** `admin` owns the organization. Never derived from permissions on a repository. */
+      role: field.string,
+      /** `active`, or `pending` until the invitation is accepted. */
+      state: field.withDefault(field.string, 'active'),
+    }),
+  ),
+  owners_team: field.constant(null),
+  webhooks: field.constant([]),
+  created_at: field.timeOrUnknown,
+})
+
+const teamName: field.Part<TeamName> = {
+  read: (read, key) => read(key, team),
+  write: (name: TeamName, urls, key) => ({ [key]: urls.team(name) }),
 }
 
-export interface Organization {
-  login: string
-  name: string | null
-  description: string | null
-  website: string | null
-  location: string | null
-  email: string | null
-  members: readonly OrganizationMember[]
-  createdAt: string
-}
-
-export interface OrganizationMember {
-  login: string
-  /** `admin` owns the organization. Never derived from permissions on a repository. */
-  role: string
-  /** `active`, or `pending` until the invitation is accepted. */
-  state: string
-}
-
-export interface Team extends TeamName {
-  name: string
-  description: string | null
+export type Team = ReturnType<typeof teamRecord>
+export const teamRecord = field.record({
+  type: field.constant('team'),
+  url: teamName,
+  organization: field.written((name: TeamName, urls) => urls.person(name.organization)),
+  /** The slug of a team of the same organization. */
+  parent_team: field.named(
+    'parent',
+    (value, at) => orNull(team)(value, at)?.slug ?? null,
+    (slug, urls, { organization }: TeamName) =>
+      slug === null ? null : urls.team({ organization, slug }),
+  ),
+  name: field.string,
+  description: field.stringOrNull,
   /** `closed`: visible to the organization. `secret`: visible to its members. */
-  privacy: string
-  parent: string | null
-  permissions: readonly TeamPermission[]
-  members: readonly TeamMember[]
-  createdAt: string
-}
-
-export interface TeamPermission {
-  /** `owner/name`. The repository need not be in the archive. */
-  repository: string
-  /** pull, triage, push, maintain or admin. */
-  access: string
-}
-
-export interface TeamMember {
-  login: string
-  /** `member` or `maintainer`. */
-  role: string
-}
+  privacy: field.withDefault(field.string, 'closed'),
+  permissions: field.listOrEmpty(
+    field.record({
+      /** The repository need not be in the archive. */
+      repository: field.repository,
+      /** pull, triage, push, maintain or admin. */
+      access: field.string,
+    }),
+  ),
+  members: field.listOrEmpty(
+    field.record({
+      user: field.named('login', field.person),
+      /** `member` or `maintainer`. */
+      role: field.withDefault(field.string, 'member'),
+    }),
+  ),
+  created_at: field.timeOrUnknown,
+})

@@ -1,135 +1,261 @@
-import type { Author, Reaction, RepositoryFact, Reviewer } from './fact.ts'
-import type { Issue } from './issue.ts'
+import { oneOf, type Shape } from '../lib/json-shape.ts'
+import type { RepositoryFact } from './fact.ts'
+import { numberOf, reactionsTo, subjectUrl, triage } from './issue.ts'
+import * as link from './parse-urls.ts'
+import * as field from './record-fields.ts'
 
-/** A pull request is open while `closedAt` is null, and merged if `mergedAt` is set. */
-export interface PullRequest extends Omit<Issue, 'updatedAt'> {
-  /** `sha` is the head of the base branch, or what it was when the pull request was closed: since then it may contain the commits. */
-  base: { ref: string; sha: string }
-  head: PullRequestHead
-  reviewRequests: readonly ReviewRequest[]
-  /** The issues that are closed when the pull request is merged. */
-  closes: readonly ClosingReference[]
-  draft: boolean
-  mergedAt: string | null
-  /** The SHA of the merge commit. Null if the pull request is not merged. Undefined in archives from before 2024. */
-  mergeCommit?: string | null | undefined
-}
-
-export interface PullRequestHead {
+export type PullRequestHead = ReturnType<typeof headRecord>
+const headRecord = field.record({
   /** The name of the branch, without `refs/heads/`. */
-  ref: string
-  sha: string
+  ref: field.string,
+  sha: field.string,
   /** The owner of the repository that has the branch. Set even if that repository was deleted. */
-  owner: Author
-  /** `owner/name`, or null if the fork was deleted. The base repository still has the commits, in `refs/pull/N/head`. */
-  repository: string | null
-}
+  user: field.named('owner', field.personOrNull),
+  /** Null if the fork was deleted. The base repository still has the commits, in `refs/pull/N/head`. */
+  repo: field.named('repository', field.orNull(field.repository)),
+})
 
-export interface ReviewRequest {
-  reviewer: Reviewer
-  createdAt: string
-  updatedAt: string
-  dismissedAt: string | null
-}
+const baseRecord = field.record({
+  ref: field.string,
+  /** The head of the base branch, or what it was when the pull request was closed: since then it may contain the commits. */
+  sha: field.string,
+  user: field.written((_base, urls, { repository }: RepositoryFact) =>
+    urls.person(repository.split('/', 1)[0]!),
+  ),
+  repo: field.written((_base, urls, { repository }: RepositoryFact) => urls.repository(repository)),
+})
 
-export interface ClosingReference {
-  /** `owner/name` of the issue's repository, which can differ from that of the pull request. */
-  repository: string
+export type ReviewRequest = ReturnType<typeof reviewRequestRecord>
+const reviewRequestRecord = field.record({
+  reviewer: field.codec(link.reviewer, subjectUrl),
+  reviewer_type: field.written(({ reviewer }: { reviewer: { kind: 'user' | 'team' } }) =>
+    reviewer.kind === 'team' ? 'Team' : 'User',
+  ),
+  created_at: field.string,
+  updated_at: field.updatedAt,
+  dismissed_at: field.stringOrNull,
+})
+
+interface ClosedIssue extends RepositoryFact {
   /** The number of the issue. */
   issue: number
-  actor: Author
-  /** `xref` for a keyword in the body, `manual` for a link that a user added. */
-  source: string
-  createdAt: string
 }
 
+const closedIssue: field.Part<ClosedIssue> = {
+  read(read, key) {
+    const { repository, number } = read(key, link.issueOrPull)
+    return { repository, issue: number }
+  },
+  write: ({ repository, issue }: ClosedIssue, urls, key) => ({
+    [key]: urls.issueOrPull(repository, { kind: 'issue', number: issue }),
+    issue_repository: urls.repository(repository),
+  }),
+}
+
+const closingReferenceRecord = field.record({
+  /** The repository can differ from that of the pull request. */
+  issue: closedIssue,
+  actor: field.personOrNull,
+  /** `xref` for a keyword in the body, `manual` for a link that a user added. */
+  source: field.string,
+  created_at: field.string,
+})
+
+/** A pull request is open while `closedAt` is null, and merged if `mergedAt` is set. */
+export type PullRequest = ReturnType<typeof pullRequestRecord>
+export const pullRequestRecord = field.record({
+  type: field.constant('pull_request'),
+  url: numberOf('pull_request'),
+  user: field.author,
+  repository: field.repository,
+  title: field.string,
+  body: field.stringOrNull,
+  base: baseRecord,
+  head: headRecord,
+  ...triage,
+  reactions: reactionsTo('Issue'),
+  review_requests: field.listOrEmpty(reviewRequestRecord),
+  /** The issues that are closed when the pull request is merged. */
+  close_issue_references: field.named('closes', field.listOrEmpty(closingReferenceRecord)),
+  work_in_progress: field.named('draft', field.booleanOrFalse),
+  merged_at: field.stringOrNull,
+  closed_at: field.stringOrNull,
+  created_at: field.string,
+  /** The SHA of the merge commit. Null if the pull request is not merged. Undefined in archives from before 2024. */
+  merge_commit_sha: field.named('mergeCommit', field.ifPresent(field.stringOrNull)),
+})
+
 /** A fact that belongs to one pull request. */
-export interface PullRequestFact extends RepositoryFact {
+interface PullRequestFact extends RepositoryFact {
   /** The number of the pull request. */
   pull: number
 }
 
+const pullRequest: field.Part<PullRequestFact> = {
+  read(read, key) {
+    const { repository, number } = read(key, link.issueOrPull)
+    return { repository, pull: number }
+  },
+  write: ({ repository, pull }: PullRequestFact, urls, key) => ({
+    [key]: urls.pull(repository, pull),
+  }),
+}
+
+/** The id of a review, a thread or a comment of the same pull request, from its URL. */
+const idIn = <T>(shape: Shape<T>, kind: 'review' | 'reviewThread' | 'reviewComment') =>
+  field.codec(shape, (id, urls, { repository, pull }: PullRequestFact) =>
+    urls[kind](repository, pull, id as number | null),
+  )
+const idOrNull = link.orNull(link.id)
+const review = idIn(idOrNull, 'review')
+
 export type ReviewState = 'pending' | 'commented' | 'changes_requested' | 'approved' | 'dismissed'
 
-export interface Review extends PullRequestFact {
-  id: number
-  author: Author
-  body: string | null
-  /** The head of the pull request at the time of the review. */
-  headSha: string | null
-  state: ReviewState
-  reactions: readonly Reaction[]
-  /** When the review was started, or `submittedAt` if the host does not know that. */
-  createdAt: string
-  submittedAt: string | null
-  /** Whether it counts for the protection of the branch. Undefined if the host does not say so. */
-  official?: boolean | undefined
+/** Archives contain the state of a review as a number. */
+const STATE_BY_NUMBER = new Map<number, ReviewState>([
+  [0, 'pending'],
+  [1, 'commented'],
+  [30, 'changes_requested'],
+  [40, 'approved'],
+  [50, 'dismissed'],
+])
+const NUMBER_BY_STATE = new Map([...STATE_BY_NUMBER].map(([number, state]) => [state, number]))
+
+/** When the review was started, or `submittedAt` if the host does not know that. Only a submitted review may lack it. */
+const startedAt: field.Part<{ createdAt: string }> = {
+  read(read, key) {
+    const submittedAt = read('submitted_at', field.stringOrNull)
+    const isRequired = submittedAt === null
+    return {
+      createdAt: read(
+        key,
+        isRequired ? field.string : field.withDefault(field.string, submittedAt),
+      ),
+    }
+  },
+  write: ({ createdAt }: { createdAt: string }, _urls, key) => ({ [key]: createdAt }),
 }
+
+export type Review = ReturnType<typeof reviewRecord>
+export const reviewRecord = field.record({
+  type: field.constant('pull_request_review'),
+  url: field.named('id', idIn(link.id, 'review')),
+  pull_request: pullRequest,
+  user: field.author,
+  body: field.stringOrNull,
+  /** The head of the pull request at the time of the review. */
+  head_sha: field.stringOrNull,
+  formatter: field.constant('markdown'),
+  state: field.codec(
+    (value, at) => STATE_BY_NUMBER.get(oneOf(...STATE_BY_NUMBER.keys())(value, at))!,
+    (state) => NUMBER_BY_STATE.get(state),
+  ),
+  reactions: reactionsTo('PullRequestReview'),
+  created_at: startedAt,
+  submitted_at: field.stringOrNull,
+  /** Whether it counts for the protection of the branch. Undefined for other hosts than Gitea and Forgejo. */
+  official: field.optional(field.boolean),
+})
 
 /** The side of a diff: `left` is the old file, `right` is the new file. */
 export type Side = 'left' | 'right'
+const side = oneOf<Side>('left', 'right')
 
 /** The position of a comment in a diff. */
-export interface DiffPosition {
+const diffPosition = {
   /** Exports never leave it empty, because importers reject that. Empty if it is missing in an archive that is read. */
-  diffHunk: string
-  path: string
+  diff_hunk: field.withDefault(field.string, ''),
+  path: field.string,
   /** The number of lines below the first `@@` in the current diff. Null if the comment is outdated. */
-  position: number | null
+  position: field.countOrNull,
   /** The number of lines below the first `@@` in the diff that was commented on. */
-  originalPosition: number | null
-  commit: string | null
-  originalCommit: string | null
-  /** Undefined in archives from before 2023. */
-  subjectType?: 'line' | 'file' | undefined
+  original_position: field.countOrNull,
+  commit_id: field.named('commit', field.stringOrNull),
+  original_commit_id: field.named('originalCommit', field.stringOrNull),
 }
+
+/** Undefined in archives from before 2023, and for unknown values. */
+const subjectType: Shape<'line' | 'file' | undefined> = (value) =>
+  value === 'line' || value === 'file' ? value : undefined
+
+export type DiffPosition = field.FactOf<typeof diffPosition & { subject_type: typeof subjectType }>
 
 /** A root comment with its replies. The REST API has no threads, so a thread is created for each root comment. */
-export interface ReviewThread extends PullRequestFact, DiffPosition {
-  id: number
+export type ReviewThread = ReturnType<typeof reviewThreadRecord>
+export const reviewThreadRecord = field.record({
+  type: field.constant('pull_request_review_thread'),
+  url: field.named('id', idIn(link.id, 'reviewThread')),
+  pull_request: pullRequest,
   /** The id of the review that started the thread. */
-  review: number | null
-  /** The line number in the file on `side`; the last line if there are several. Null if the thread is outdated. */
-  line: number | null
-  side: Side
+  pull_request_review: field.named('review', review),
+  ...diffPosition,
   /** The first line if the thread is about several lines. Null for a single line. */
-  startLine: number | null
-  startSide: Side | null
-  originalLine: number | null
-  originalStartLine: number | null
-  createdAt: string
-  resolvedAt: string | null
+  start_line: field.countOrNull,
+  /** The line number in the file on `side`; the last line if there are several. Null if the thread is outdated. */
+  line: field.countOrNull,
+  start_side: field.withDefault(side, null),
+  side: field.withDefault(side, 'right'),
+  original_start_line: field.countOrNull,
+  original_line: field.countOrNull,
+  created_at: field.string,
+  resolved_at: field.stringOrNull,
   /** The account that resolved the thread. */
-  resolver: Author
-  outdated?: boolean | undefined
-}
+  resolver: field.personOrNull,
+  subject_type: subjectType,
+  outdated: field.optional(field.boolean),
+})
 
-export interface ReviewComment extends PullRequestFact, DiffPosition {
-  id: number
+/** Archives contain the state of a review comment as one of these numbers. */
+const PENDING = 0
+const SUBMITTED = 1
+
+export type ReviewComment = ReturnType<typeof reviewCommentRecord>
+export const reviewCommentRecord = field.record({
+  type: field.constant('pull_request_review_comment'),
+  url: field.named('id', idIn(link.id, 'reviewComment')),
+  pull_request: pullRequest,
   /** The id of the review that the comment belongs to. */
-  review: number | null
+  pull_request_review: field.named('review', review),
   /** The id of the thread that the comment belongs to. */
-  thread: number | null
-  author: Author
-  body: string | null
+  pull_request_review_thread: field.named('thread', idIn(idOrNull, 'reviewThread')),
+  user: field.author,
+  body: field.stringOrNull,
+  formatter: field.constant('markdown'),
+  ...diffPosition,
   /** A pending comment belongs to a review that has not been submitted yet. */
-  state: 'pending' | 'submitted'
+  state: field.codec<'pending' | 'submitted'>(
+    (value, at) =>
+      value == null || oneOf(PENDING, SUBMITTED)(value, at) ? 'submitted' : 'pending',
+    (state) => (state === 'pending' ? PENDING : SUBMITTED),
+  ),
   /** The id of the comment that this one replies to. Null for the first comment of a thread. */
-  inReplyTo: number | null
-  reactions: readonly Reaction[]
-  createdAt: string
-}
+  in_reply_to: idIn(idOrNull, 'reviewComment'),
+  reactions: reactionsTo('PullRequestReviewComment'),
+  created_at: field.string,
+  subject_type: subjectType,
+})
 
-export interface CommitComment extends RepositoryFact {
-  id: number
+interface OnCommit extends RepositoryFact {
   /** The SHA of the commit. */
   commit: string
-  author: Author
-  body: string | null
-  /** Null for a comment on the whole commit. */
-  path: string | null
-  /** The number of lines below the first `@@` in the diff of the file. */
-  position: number | null
-  reactions: readonly Reaction[]
-  createdAt: string
 }
+
+export type CommitComment = ReturnType<typeof commitCommentRecord>
+export const commitCommentRecord = field.record({
+  type: field.constant('commit_comment'),
+  url: field.named('id', link.id, (id, urls, { repository, commit }: OnCommit) =>
+    urls.commitComment(repository, commit, id),
+  ),
+  repository: field.repository,
+  user: field.author,
+  body: field.stringOrNull,
+  formatter: field.constant('markdown'),
+  /** Null for a comment on the whole commit. */
+  path: field.stringOrNull,
+  /** The number of lines below the first `@@` in the diff of the file. */
+  position: field.countOrNull,
+  /** The SHA of the commit. */
+  commit_id: field.named('commit', field.string),
+  reactions: reactionsTo('CommitComment'),
+  created_at: field.string,
+})

@@ -1,50 +1,9 @@
 import { parseJson, type Shape } from '../lib/json-shape.ts'
-import type { RepositoryFact } from './fact.ts'
-import type { FactKind, FactsByKind } from './fact-kinds.ts'
-import { type FieldReader, fieldReader } from './field-reader.ts'
-import { readIssue, readIssueComment, readIssueEvent } from './issue-records.ts'
-import { repositoryName } from './parse-urls.ts'
-import { readOrganization, readTeam, readUser } from './people-records.ts'
-import { readPullRequest } from './pull-request-records.ts'
-import { readAttachment, readRelease, readRepositoryFile } from './release-records.ts'
-import { readMilestone, readProtectedBranch, readRepository } from './repository-records.ts'
-import {
-  readCommitComment,
-  readReview,
-  readReviewComment,
-  readReviewThread,
-} from './review-records.ts'
-
-const READERS: { [K in FactKind]: (field: FieldReader) => FactsByKind[K] } = {
-  users: readUser,
-  bots: readUser,
-  organizations: readOrganization,
-  teams: readTeam,
-  repositories: readRepository,
-  milestones: readMilestone,
-  issues: readIssue,
-  issue_comments: readIssueComment,
-  issue_events: readIssueEvent,
-  pull_requests: readPullRequest,
-  pull_request_reviews: readReview,
-  pull_request_review_threads: readReviewThread,
-  pull_request_review_comments: readReviewComment,
-  commit_comments: readCommitComment,
-  discussion_categories: readRepositoryOf,
-  discussions: readRepositoryOf,
-  releases: readRelease,
-  protected_branches: readProtectedBranch,
-  attachments: readAttachment,
-  repository_files: readRepositoryFile,
-}
-
-function readRepositoryOf(field: FieldReader): RepositoryFact {
-  return { repository: field('repository', repositoryName) }
-}
+import { type FactKind, type FactsByKind, RECORDS } from './fact-kinds.ts'
 
 /** Returns whether facts can be read from records of this kind. */
 export function isFactKind(kind: string): kind is FactKind {
-  return Object.hasOwn(READERS, kind)
+  return Object.hasOwn(RECORDS, kind)
 }
 
 /**
@@ -52,8 +11,7 @@ export function isFactKind(kind: string): kind is FactKind {
  * position of the record, such as `[3]`.
  */
 export function readFact<K extends FactKind>(kind: K, record: unknown, at = ''): FactsByKind[K] {
-  const read = READERS[kind] as (field: FieldReader) => FactsByKind[K]
-  return withoutUndefined(read(fieldReader(record, at)))
+  return (RECORDS[kind] as Shape<unknown>)(record, at) as FactsByKind[K]
 }
 
 export interface RecordFileContent<T> {
@@ -92,8 +50,4 @@ export function readList<T>(
     }
   }
   return { records, count: items.length }
-}
-
-function withoutUndefined<T extends object>(fact: T): T {
-  return Object.fromEntries(Object.entries(fact).filter(([, value]) => value !== undefined)) as T
 }

@@ -1,73 +1,62 @@
-import { list, text } from '../lib/json-shape.ts'
-import {
-  anyBoolean,
-  anyString,
-  anyUrl,
-  type FieldReader,
-  objectOf,
-  optional,
-} from './field-reader.ts'
+import { anyObject, list, type Shape, text } from '../lib/json-shape.ts'
+import { boolean, optional, string, url } from './record-fields.ts'
 
-const login = text('a login', (value) => value !== '')
-const readAccount = (field: FieldReader) => ({
-  url: field('url', anyUrl),
-  login: field('login', login),
-})
-
-const member = objectOf((field) => ({ user: field('user', anyUrl) }))
-
-const collaborator = objectOf((field) => ({
-  user: field('user', anyUrl),
-  permission: field('permission', anyString),
-}))
-
-const topic = objectOf((field) => ({
-  topic_name: field('topic_name', anyString),
-  repository: field('repository', optional(anyUrl)),
-  creator: field('creator', optional(anyUrl)),
-}))
-
-const generalSettings = objectOf((field) => ({
-  template: field('template', optional(anyBoolean)),
-  projects: field('projects', optional(anyBoolean)),
-  merge_commit: field('merge_commit', optional(anyBoolean)),
-  squash_merge: field('squash_merge', optional(anyBoolean)),
-  rebase_merge: field('rebase_merge', optional(anyBoolean)),
-  delete_branch_heads: field('delete_branch_heads', optional(anyBoolean)),
-}))
+/** An object with these fields, which have the same names as in the archive. Other fields are left out. */
+const only =
+  <T extends Record<string, Shape<unknown>>>(
+    fields: T,
+  ): Shape<{ [K in keyof T]: ReturnType<T[K]> }> =>
+  (value, at) => {
+    const found = anyObject(value, at)
+    const read = Object.entries(fields).map(([key, shape]) => [
+      key,
+      shape(found[key], at ? `${at}.${key}` : key),
+    ])
+    return Object.fromEntries(read)
+  }
 
 /** A record of any kind. Only its `url` is validated. */
-export const anyRecord = objectOf((field) => ({ url: field('url', anyUrl) }))
+export const anyRecord = only({ url })
+
+const account = { url, login: text('a login', (value) => value !== '') }
 
 /**
- * The shapes of the record kinds that are validated field by field. Fields have the same names as in the archive. Optional fields
- * are those that older archives and other exporters omit or set to null.
+ * The shapes of the record kinds that are validated field by field. Optional fields are those that older archives and other exporters
+ * omit or set to null.
  */
 export const SHAPES = {
-  users: objectOf(readAccount),
-  organizations: objectOf((field) => ({
-    ...readAccount(field),
-    members: field('members', optional(list(member))),
-  })),
-  repositories: objectOf((field) => ({
-    url: field('url', anyUrl),
-    owner: field('owner', anyUrl),
-    name: field('name', anyString),
-    description: field('description', optional(anyString)),
-    website: field('website', optional(anyString)),
-    private: field('private', anyBoolean),
-    has_issues: field('has_issues', optional(anyBoolean)),
-    has_wiki: field('has_wiki', optional(anyBoolean)),
-    has_downloads: field('has_downloads', optional(anyBoolean)),
-    is_archived: field('is_archived', optional(anyBoolean)),
-    default_branch: field('default_branch', optional(anyString)),
-    collaborators: field('collaborators', optional(list(collaborator))),
-    labels: field('labels', optional(list(anyRecord))),
-    git_url: field('git_url', anyUrl),
-    wiki_url: field('wiki_url', optional(anyUrl)),
-    repository_topics: field('repository_topics', optional(list(topic))),
-    general_settings: field('general_settings', optional(generalSettings)),
-  })),
+  users: only(account),
+  organizations: only({ ...account, members: optional(list(only({ user: url }))) }),
+  repositories: only({
+    url,
+    owner: url,
+    name: string,
+    description: optional(string),
+    website: optional(string),
+    private: boolean,
+    has_issues: optional(boolean),
+    has_wiki: optional(boolean),
+    has_downloads: optional(boolean),
+    is_archived: optional(boolean),
+    default_branch: optional(string),
+    collaborators: optional(list(only({ user: url, permission: string }))),
+    labels: optional(list(anyRecord)),
+    git_url: url,
+    wiki_url: optional(url),
+    repository_topics: optional(
+      list(only({ topic_name: string, repository: optional(url), creator: optional(url) })),
+    ),
+    general_settings: optional(
+      only({
+        template: optional(boolean),
+        projects: optional(boolean),
+        merge_commit: optional(boolean),
+        squash_merge: optional(boolean),
+        rebase_merge: optional(boolean),
+        delete_branch_heads: optional(boolean),
+      }),
+    ),
+  }),
 }
 
 export type UserRecord = ReturnType<typeof SHAPES.users>

@@ -1,29 +1,79 @@
-import { type Author, type RepositoryFact, type TeamName, UNKNOWN_TIME } from './fact.ts'
+import { anyObject, count, oneOf } from '../lib/json-shape.ts'
+import { type RepositoryFact, UNKNOWN_TIME } from './fact.ts'
+import { id } from './parse-urls.ts'
+import * as field from './record-fields.ts'
 
-/** A repository, with those fields of its record that Godwit reads and writes. */
-export interface Repository {
+interface RepositoryName {
   owner: string
   name: string
-  description: string | null
-  website: string | null
-  private: boolean
-  /** `hasIssues`, `hasWiki`, `hasDownloads`, `archived` and `template` are undefined if the archive does not have them. */
-  hasIssues?: boolean | undefined
-  hasWiki?: boolean | undefined
-  hasDownloads?: boolean | undefined
-  archived?: boolean | undefined
-  template?: boolean | undefined
-  labels: readonly Label[]
-  collaborators: readonly { login: string; permission: string }[]
-  topics?: readonly Topic[] | undefined
-  /** Null in a repository without commits. */
-  defaultBranch: string | null
-  createdAt: string
-  /** The path of the git repository in the archive. */
-  git: string
-  /** The path of the wiki's git repository in the archive. Null or undefined if the archive has no wiki. */
-  wiki?: string | null | undefined
 }
+const fullNameOf = ({ owner, name }: RepositoryName) => `${owner}/${name}`
+const repositoryUrl = field.written((repository: RepositoryName, urls) =>
+  urls.repository(fullNameOf(repository)),
+)
+
+export type Label = ReturnType<typeof labelRecord>
+const labelRecord = field.record({
+  url: field.written((label: { name: string }, urls, repository: RepositoryName) =>
+    urls.label(fullNameOf(repository), label.name),
+  ),
+  /** Unique in its repository. Issues refer to labels by name. */
+  name: field.string,
+  /** Six hex digits without `#`. */
+  color: field.string,
+  description: field.stringOrNull,
+  created_at: field.timeOrUnknown,
+})
+
+const topicRecord = field.record({
+  topic_url: field.constant(null),
+  topic_name: field.named('name', field.string),
+  repository: field.written((_topic, urls, repository: RepositoryName) =>
+    urls.repository(fullNameOf(repository)),
+  ),
+  creator: field.personOrNull,
+  state: field.constant('created'),
+  created_at: field.timeOrUnknown,
+  updated_at: field.updatedAt,
+})
+
+/** A repository, with those fields of its record that Godwit reads and writes. */
+export type Repository = ReturnType<typeof repositoryRecord>
+export const repositoryRecord = field.record({
+  type: field.constant('repository'),
+  url: repositoryUrl,
+  owner: field.person,
+  name: field.string,
+  description: field.stringOrNull,
+  website: field.stringOrNull,
+  private: field.boolean,
+  has_issues: field.optional(field.boolean),
+  has_wiki: field.optional(field.boolean),
+  has_downloads: field.optional(field.boolean),
+  is_archived: field.named('archived', field.optional(field.boolean)),
+  labels: field.listOrEmpty(labelRecord),
+  collaborators: field.listOrEmpty(
+    field.record({ user: field.named('login', field.person), permission: field.string }),
+  ),
+  created_at: field.string,
+  /** The path of the git repository in the archive. */
+  git_url: field.named('git', field.storedPath),
+  /** Null in a repository without commits. */
+  default_branch: field.stringOrNull,
+  webhooks: field.constant([]),
+  page: field.constant(null),
+  public_keys: field.constant([]),
+  repository_topics: field.named('topics', field.optional(field.list(topicRecord))),
+  general_settings: field.named(
+    'template',
+    (value, at) => field.optional(templateSetting)(value, at)?.template,
+    (template) => ({ template }),
+  ),
+  /** The path of the wiki's git repository in the archive. Null or undefined if the archive has no wiki. */
+  wiki_url: field.named('wiki', field.ifPresent(field.orNull(field.storedPath))),
+})
+
+const templateSetting = field.record({ template: field.optional(field.boolean) })
 
 /** A repository about which nothing is known but its name. */
 export const UNKNOWN_REPOSITORY: Repository = {
@@ -39,68 +89,98 @@ export const UNKNOWN_REPOSITORY: Repository = {
   git: '',
 }
 
-export interface Label {
-  /** Unique in its repository. Issues refer to labels by name. */
-  name: string
-  /** Six hex digits without `#`. */
-  color: string
-  description: string | null
-  createdAt: string
-}
-
-export interface Topic {
-  name: string
-  creator: Author
-  createdAt: string
-  updatedAt: string
-}
-
-export interface Milestone extends RepositoryFact {
+export type Milestone = ReturnType<typeof milestoneRecord>
+export const milestoneRecord = field.record({
+  type: field.constant('milestone'),
   /** Unique in its repository. Issues refer to milestones by number. Gitea has no such number, so its id is used. */
-  number: number
-  author: Author
-  title: string
-  description: string | null
-  state: 'open' | 'closed'
-  dueOn: string | null
-  createdAt: string
-  updatedAt: string
-  closedAt: string | null
-}
+  url: field.named('number', id, (number, urls, { repository }: RepositoryFact) =>
+    urls.milestone(repository, number),
+  ),
+  repository: field.repository,
+  user: field.author,
+  title: field.string,
+  description: field.stringOrNull,
+  state: oneOf('open', 'closed'),
+  due_on: field.stringOrNull,
+  created_at: field.string,
+  updated_at: field.updatedAt,
+  closed_at: field.stringOrNull,
+})
 
-export type Enforcement = 'off' | 'non_admins' | 'everyone'
+const enforcement = field.withDefault(oneOf('off', 'non_admins', 'everyone'), 'off')
+const people = field.listOrEmpty(field.person)
+const teams = field.listOrEmpty(field.team)
+const contextRecord = field.record({ context: field.string })
 
-export interface ProtectedBranch extends RepositoryFact {
+/** A field of the object `group` in the fact. */
+const grouped =
+  <const G extends string>(group: G) =>
+  <const N extends string, T>(name: N, item: field.Codec<T>) => {
+    type Grouped = { [K in G]: { [K in N]: T } }
+    const part: field.Part<Grouped> = {
+      read: (read, key, fact) =>
+        ({ [group]: { ...fact[group], [name]: read(key, item) } }) as Grouped,
+      write(fact: Grouped, urls, key) {
+        const value = fact[group][name]
+        return { [key]: item.write ? item.write(value, urls, fact as never) : value }
+      },
+    }
+    return part
+  }
+const review = grouped('reviews')
+const statusCheck = grouped('statusChecks')
+
+/** The number of the enforcement level `everyone`. */
+const ENFORCED_FOR_EVERYONE = 2
+
+/** The level at which something is blocked that the field `allows` of the fact may allow. */
+const blockLevel = <const A extends string>(allows: A) =>
+  field.written((branch: { [K in A]: boolean }) => (branch[allows] ? 0 : ENFORCED_FOR_EVERYONE))
+
+export type ProtectedBranch = ReturnType<typeof protectedBranchRecord>
+export const protectedBranchRecord = field.record({
+  type: field.constant('protected_branch'),
   /** The name of a branch, or a pattern such as `release/*`. */
-  name: string
-  creator: Author
+  name: field.string,
+  url: field.written(({ repository, name }: RepositoryFact & { name: string }, urls) =>
+    urls.protectedBranch(repository, name),
+  ),
+  creator_url: field.named('creator', field.personOrNull),
+  repository_url: field.named('repository', field.repository),
   /** Whether the rules apply to administrators too. */
-  adminEnforced: boolean
-  allowsForcePushes: boolean
-  allowsDeletions: boolean
+  admin_enforced: field.booleanOrFalse,
+  block_deletions_enforcement_level: blockLevel('allowsDeletions'),
+  block_force_pushes_enforcement_level: blockLevel('allowsForcePushes'),
+  dismiss_stale_reviews_on_push: review('dismissStaleOnPush', field.booleanOrFalse),
+  pull_request_reviews_enforcement_level: review('enforcement', enforcement),
+  require_code_owner_review: review('byCodeOwners', field.booleanOrFalse),
+  required_status_checks_enforcement_level: statusCheck('enforcement', enforcement),
+  /** Whether a pull request must be up to date with this branch before it is merged. */
+  strict_required_status_checks_policy: statusCheck('strict', field.booleanOrFalse),
   /** Whether only `authorizedUsers` and `authorizedTeams` may push. */
-  authorizedActorsOnly: boolean
-  authorizedUsers: readonly string[]
-  authorizedTeams: readonly TeamName[]
-  reviews: {
-    enforcement: Enforcement
-    required: boolean
-    approvals: number
-    dismissStaleOnPush: boolean
-    byCodeOwners: boolean
-    restrictsDismissals: boolean
-    dismissalUsers: readonly string[]
-    dismissalTeams: readonly TeamName[]
-  }
-  statusChecks: {
-    enforcement: Enforcement
-    required: boolean
-    /** Whether a pull request must be up to date with this branch before it is merged. */
-    strict: boolean
-    contexts: readonly string[]
-  }
-  requiresSignatures: boolean
-  requiresLinearHistory: boolean
-  /** The rule as Gitea or Forgejo returns it, because archives cannot represent all of it. */
-  forgeRule?: Readonly<Record<string, unknown>> | undefined
-}
+  authorized_actors_only: field.booleanOrFalse,
+  authorized_user_urls: field.named('authorizedUsers', people),
+  authorized_team_urls: field.named('authorizedTeams', teams),
+  dismissal_restricted_user_urls: review('dismissalUsers', people),
+  dismissal_restricted_team_urls: review('dismissalTeams', teams),
+  required_status_checks: statusCheck(
+    'contexts',
+    field.listOrEmpty((value, at) =>
+      typeof value === 'object' ? contextRecord(value, at).context : field.string(value, at),
+    ),
+  ),
+  requires_approving_reviews: review('required', field.booleanOrFalse),
+  required_approving_review_count: review('approvals', field.withDefault(count(), 0)),
+  requires_commit_signatures: field.named('requiresSignatures', field.booleanOrFalse),
+  requires_linear_history: field.booleanOrFalse,
+  allows_force_pushes: field.booleanOrFalse,
+  allows_deletions: field.booleanOrFalse,
+  requires_status_checks: statusCheck('required', field.booleanOrFalse),
+  restricts_review_dismissals: review('restrictsDismissals', field.booleanOrFalse),
+  /** The rule as Gitea or Forgejo returns it, because GitHub's archives have no field for all of it. */
+  forge_rule: field.optional(anyObject),
+})
+
+/** Returns a rule that protects nothing. */
+export const emptyProtection = (repository: string, name: string): ProtectedBranch =>
+  protectedBranchRecord({ repository_url: repository, name }, '')

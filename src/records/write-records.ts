@@ -1,36 +1,5 @@
-import type { FactsByKind, WrittenKind } from './fact-kinds.ts'
-import { issueCommentRecord, issueEventRecord, issueRecord } from './issue-records.ts'
-import { organizationRecord, teamRecord, userRecord } from './people-records.ts'
-import { pullRequestRecord } from './pull-request-records.ts'
-import { createRecordUrls, type HostUrls, type RecordUrls } from './record-urls.ts'
-import { attachmentRecord, releaseRecord } from './release-records.ts'
-import { milestoneRecord, protectedBranchRecord, repositoryRecord } from './repository-records.ts'
-import {
-  commitCommentRecord,
-  reviewCommentRecord,
-  reviewRecord,
-  reviewThreadRecord,
-} from './review-records.ts'
-
-const RECORD_BUILDERS: { [K in WrittenKind]: (fact: FactsByKind[K], urls: RecordUrls) => object } =
-  {
-    users: userRecord,
-    organizations: organizationRecord,
-    teams: teamRecord,
-    repositories: repositoryRecord,
-    milestones: milestoneRecord,
-    issues: issueRecord,
-    issue_comments: issueCommentRecord,
-    issue_events: issueEventRecord,
-    pull_requests: pullRequestRecord,
-    pull_request_reviews: reviewRecord,
-    pull_request_review_threads: reviewThreadRecord,
-    pull_request_review_comments: reviewCommentRecord,
-    commit_comments: commitCommentRecord,
-    releases: releaseRecord,
-    protected_branches: protectedBranchRecord,
-    attachments: attachmentRecord,
-  }
+import { type FactsByKind, RECORDS, type WrittenKind } from './fact-kinds.ts'
+import { createRecordUrls, type HostUrls } from './record-urls.ts'
 
 /** Returns the record of a fact in GitHub's format, ready for JSON.stringify. */
 export function toRecord<K extends WrittenKind>(
@@ -38,9 +7,7 @@ export function toRecord<K extends WrittenKind>(
   fact: FactsByKind[K],
   urls: HostUrls,
 ): Record<string, unknown> {
-  const build = RECORD_BUILDERS[kind] as (fact: FactsByKind[K], urls: RecordUrls) => object
-  const fields = Object.entries(build(fact, createRecordUrls(urls)))
-  return Object.fromEntries(fields.filter(([, value]) => value !== undefined))
+  return RECORDS[kind].write(fact as never, createRecordUrls(urls))
 }
 
 /**

@@ -12,7 +12,7 @@ import { lockScope } from '../migrations/migration-store.ts'
 import { readSnapshot, type StartParts } from '../migrations/start-migration.ts'
 import { fullNameOf } from '../repositories/facts.ts'
 import { isTimeZone, nextRun } from './next-run.ts'
-import type { Period, Schedule, ScheduleRequest, Weekday } from './schedule.ts'
+import type { Schedule, ScheduleRequest } from './schedule.ts'
 import { countSchedules, findSchedule, insertSchedule, updateSchedule } from './schedule-store.ts'
 
 export interface ScheduleParts extends StartParts {
@@ -20,16 +20,8 @@ export interface ScheduleParts extends StartParts {
 }
 
 /** A request to create or change a schedule. An omitted field gets its default, or keeps its value in an existing schedule. */
-export interface ScheduleInput {
-  name?: string | null
-  isForAll?: boolean
-  repositories?: string[]
+export interface ScheduleInput extends Partial<Omit<ScheduleRequest, 'options'>> {
   options: Partial<MigrationOptions>
-  every?: Period
-  weekday?: Weekday | null
-  at?: string
-  timeZone?: string
-  keep?: number
   isPaused?: boolean
 }
 
@@ -47,7 +39,6 @@ export async function createSchedule(
 ): Promise<Schedule> {
   const { db, now, maxSchedules } = parts
   const request = await validate(parts, scope, input)
-  const { owner } = scope
   const { isPaused = false } = input
   const id = await db.transaction().execute(async (tx) => {
     await lockScope(tx, scope)
@@ -55,7 +46,7 @@ export async function createSchedule(
       throw tooManySchedules(scope, maxSchedules)
     const time = now()
     const nextRunAt = nextRun(request, time)
-    const added = { ...request, owner, runsAs, nextRunAt, isPaused, now: time }
+    const added = { ...request, owner: scope.owner, runsAs, nextRunAt, isPaused, now: time }
     const id = await insertSchedule(tx, added)
     await alsoWrite?.(tx, id)
     return id
@@ -64,12 +55,10 @@ export async function createSchedule(
 }
 
 function tooManySchedules({ owner }: Scope, max: number): InvalidRequest {
-  if (max === 0)
-    return new InvalidRequest([
-      { code: 'custom', message: 'Schedules are disabled on this server.' },
-    ])
   const who = owner.type === 'Organization' ? `${owner.login} already has` : 'You already have'
-  return new InvalidRequest([{ code: 'custom', message: `${who} ${max} schedules, the maximum.` }])
+  const message =
+    max === 0 ? 'Schedules are disabled on this server.' : `${who} ${max} schedules, the maximum.`
+  return new InvalidRequest([{ code: 'custom', message }])
 }
 
 const MAX_ATTEMPTS = 5
@@ -113,10 +102,7 @@ export async function changeSchedule(
 }
 
 const isSameTiming = (one: ScheduleRequest, other: ScheduleRequest): boolean =>
-  one.every === other.every &&
-  one.weekday === other.weekday &&
-  one.at === other.at &&
-  one.timeZone === other.timeZone
+  (['every', 'weekday', 'at', 'timeZone'] as const).every((key) => one[key] === other[key])
 
 /** Validates a change. If the request has no list of repositories, errors contain the name of a repository instead of its index. */
 async function validateChange(
@@ -125,25 +111,22 @@ async function validateChange(
   input: ScheduleInput,
   current: Schedule,
 ): Promise<ScheduleRequest> {
-  const options = { ...current.options, ...input.options }
-  // A schedule that becomes daily loses its weekday.
-  const weekday = input.every === 'day' ? null : current.weekday
-  try {
-    const next = { ...current, weekday, ...repositoriesOf(input, current), ...input, options }
-    return await validate(parts, scope, next, current)
-  } catch (error) {
-    const hasRepositories = input.repositories !== undefined
-    throw hasRepositories || !(error instanceof InvalidRequest)
-      ? error
-      : withNamesInsteadOfIndexes(error, current.repositories)
+  const next = {
+    ...current,
+    // A schedule that becomes daily loses its weekday.
+    weekday: input.every === 'day' ? null : current.weekday,
+    // A list replaces `isForAll`, and the other way round.
+    isForAll: input.repositories === undefined && current.isForAll,
+    repositories: input.isForAll ? [] : current.repositories,
+    ...input,
+    options: { ...current.options, ...input.options },
   }
+  return validate(parts, scope, next, current).catch((error: unknown) => {
+    throw input.repositories === undefined && error instanceof InvalidRequest
+      ? withNamesInsteadOfIndexes(error, current.repositories)
+      : error
+  })
 }
-
-/** A list replaces `isForAll`, and the other way round. */
-const repositoriesOf = (input: ScheduleInput, current: Schedule) => ({
-  isForAll: input.repositories === undefined && current.isForAll,
-  repositories: input.isForAll ? [] : current.repositories,
-})
 
 /**
  * Validates the timing, and reports all its errors at once. Then validates the repositories and options, unless they are the
@@ -158,13 +141,19 @@ async function validate(
   const { every, at, timeZone, weekday = null, options, repositories = [] } = input
   const { keep = DEFAULT_KEEP, isForAll = false, name = null } = input
   const errors: FieldError[] = []
-  if (every === undefined) errors.push({ field: 'every', code: 'missing_field' })
-  if (at === undefined) errors.push({ field: 'at', code: 'missing_field' })
-  if (timeZone === undefined) errors.push({ field: 'time_zone', code: 'missing_field' })
-  else if (!isTimeZone(timeZone)) errors.push(invalidTimeZone(timeZone))
-  if (every === 'week' && weekday === null) errors.push({ field: 'weekday', code: 'missing_field' })
-  if (every === 'day' && weekday !== null) errors.push(DAILY_WITH_WEEKDAY)
-  if (isForAll && repositories.length > 0) errors.push(ALL_WITH_REPOSITORIES)
+  const addMissing = (field: string) => errors.push({ field, code: 'missing_field' })
+  const add = (field: string, message: string) => errors.push({ field, code: 'custom', message })
+  if (every === undefined) addMissing('every')
+  if (at === undefined) addMissing('at')
+  if (timeZone === undefined) addMissing('time_zone')
+  else if (!isTimeZone(timeZone)) {
+    const shown = JSON.stringify(timeZone.slice(0, 100))
+    add('time_zone', `${shown} is not a time zone such as Europe/Zurich or UTC.`)
+  }
+  if (every === 'week' && weekday === null) addMissing('weekday')
+  if (every === 'day' && weekday !== null) add('weekday', 'Only a weekly schedule has a weekday.')
+  if (isForAll && repositories.length > 0)
+    add('repositories', 'With `all`, do not list repositories.')
   if (every === undefined || at === undefined || timeZone === undefined || errors.length > 0)
     throw new InvalidRequest(errors)
   const mustResolve =
@@ -174,23 +163,6 @@ async function validate(
         JSON.stringify([current.isForAll, current.repositories, current.options]))
   const names = mustResolve ? await resolveNames(parts, scope, repositories, options) : repositories
   return { name, isForAll, repositories: names, options, every, weekday, at, timeZone, keep }
-}
-
-const invalidTimeZone = (name: string): FieldError => ({
-  field: 'time_zone',
-  code: 'custom',
-  message: `${JSON.stringify(name.slice(0, 100))} is not a time zone such as Europe/Zurich or UTC.`,
-})
-const DAILY_WITH_WEEKDAY: FieldError = {
-  field: 'weekday',
-  code: 'custom',
-  message: 'Only a weekly schedule has a weekday.',
-}
-
-const ALL_WITH_REPOSITORIES: FieldError = {
-  field: 'repositories',
-  code: 'custom',
-  message: 'With `all`, do not list repositories.',
 }
 
 /** Returns the full names as the host spells them. Throws InvalidRequest if a migration of them could not be started. */

@@ -22,24 +22,20 @@ import { factsInArchives, makeRoomForNext, newestArchiveBytes } from './keep-arc
 import { isTooLate, nextRun } from './next-run.ts'
 import {
   insertRun,
-  lockSchedule,
   type NewRun,
   PreviousRunUnfinished,
   pauseSchedule,
   RunAlreadyTaken,
   replaceNextRun,
   requirePreviousRunEnded,
-  takeDueTime,
+  takeSchedule,
 } from './run-store.ts'
 import type { Schedule, ScheduleRun, SkippedRepository } from './schedule.ts'
 import { dueSchedules, schedulesDueBeyondPeriod } from './schedule-store.ts'
 
 /** The result of a run: a migration, or the reason why there is none. */
-export interface RunResult {
-  outcome: NewRun['outcome']
+export interface RunResult extends Pick<NewRun, 'outcome' | 'reason' | 'skipped'> {
   migration?: Migration
-  reason?: string
-  skipped: readonly SkippedRepository[]
   /** The schedule was paused, until a person resumes it. */
   isPaused?: boolean
 }
@@ -65,22 +61,18 @@ export async function runDue(
   schedule: Schedule,
   next: number,
 ): Promise<RunResult | undefined> {
-  const take = (tx: Db) => takeDueTime(tx, schedule, next)
+  const take = (tx: Db) => takeSchedule(tx, schedule, next)
   const { id, nextRunAt: dueAt, runsAs: by } = schedule
   const actor = { login: by.login, accountId: by.id, details: { schedule: id } }
-  try {
-    return await audited(parts, actor, (record) =>
-      startOrRecord(parts, schedule, {
-        dueAt,
-        by,
-        take,
-        alsoWrite: (tx, started) => record(tx, 'migration.start', aboutMigration(started)),
-      }),
-    )
-  } catch (error) {
-    if (error instanceof RunAlreadyTaken) return undefined
-    throw error
-  }
+  const run = audited(parts, actor, (record) => {
+    const alsoWrite: Trigger['alsoWrite'] = (tx, started) =>
+      record(tx, 'migration.start', aboutMigration(started))
+    return startOrRecord(parts, schedule, { dueAt, by, take, alsoWrite })
+  })
+  return run.catch((error: unknown) => {
+    if (!(error instanceof RunAlreadyTaken)) throw error
+    return undefined
+  })
 }
 
 async function startOrRecord(
@@ -110,7 +102,7 @@ export async function runNow(
   schedule: Schedule,
   request: Pick<Trigger, 'by' | 'alsoWrite'>,
 ): Promise<ScheduleRun> {
-  const take = (tx: Db) => lockSchedule(tx, schedule)
+  const take = (tx: Db) => takeSchedule(tx, schedule)
   try {
     return (await start(parts, schedule, { ...request, dueAt: null, take })).run
   } catch (error) {
@@ -208,9 +200,8 @@ function resultOfError(error: unknown, { owner, isForAll }: Schedule): RunResult
     const skipped = skippedRepositories(error.uncovered, owner)
     return failed(`${owner.login} may no longer migrate any of the repositories`, skipped)
   }
-  if (error instanceof InvalidRequest) {
+  if (error instanceof InvalidRequest)
     return failed(error.errors.map(({ message, code }) => message ?? code).join(' '))
-  }
   return error instanceof Unreadable ? failed(error.message) : undefined
 }
 
@@ -250,10 +241,13 @@ export async function runDueSchedules(parts: DueParts): Promise<void> {
     const due = batch.filter(({ id }) => !failed.has(id))
     if (due.length === 0) return
     await mapConcurrent(due, { concurrency: CONCURRENT_RUNS }, async (schedule) => {
-      await runOne(parts, schedule, time).catch((err: unknown) => {
+      try {
+        const result = await runDue(parts, schedule, nextRun(schedule, time))
+        if (result) logRun(log, schedule, result)
+      } catch (err) {
         failed.add(schedule.id)
         log.error({ err, schedule: schedule.id }, `schedule ${schedule.id} could not run now`)
-      })
+      }
     })
   }
 }
@@ -265,11 +259,6 @@ async function correctNextRuns({ db, now }: DueParts): Promise<void> {
     if (isTooLate(schedule, schedule.nextRunAt, time))
       await replaceNextRun(db, schedule, nextRun(schedule, time))
   }
-}
-
-async function runOne(parts: DueParts, schedule: Schedule, time: number): Promise<void> {
-  const result = await runDue(parts, schedule, nextRun(schedule, time))
-  if (result) logRun(parts.log, schedule, result)
 }
 
 /** Logs what a start without a caller has to report. The start itself is in the audit log. */

@@ -19,35 +19,22 @@ export class PreviousRunUnfinished extends Error {
 }
 
 /**
- * Moves the schedule to its next due time. Throws RunAlreadyTaken if the schedule was moved, changed or paused since the caller read
- * it, so only one caller succeeds. The row is locked until the caller's transaction ends.
+ * Locks the row until the caller's transaction ends, and moves a due schedule to its `next` time. Throws RunAlreadyTaken if the schedule
+ * was changed, or if it is due and was moved or paused, since the caller read it: so only one caller succeeds.
  */
-export async function takeDueTime(
+export async function takeSchedule(
   tx: Db,
   { id, nextRunAt, updatedAt }: Schedule,
-  next: number,
+  next?: number,
 ): Promise<void> {
   const { numUpdatedRows } = await tx
     .updateTable('schedules')
-    .set({ next_run_at: next })
-    .where('id', '=', id)
-    .where('next_run_at', '=', nextRunAt)
-    .where('updated_at', '=', updatedAt)
-    .where('paused_at', 'is', null)
-    .executeTakeFirst()
-  if (numUpdatedRows !== 1n) throw new RunAlreadyTaken()
-}
-
-/**
- * Locks the row until the caller's transaction ends, with an update that changes nothing. Throws RunAlreadyTaken if the schedule was
- * changed since the caller read it.
- */
-export async function lockSchedule(tx: Db, { id, updatedAt }: Schedule): Promise<void> {
-  const { numUpdatedRows } = await tx
-    .updateTable('schedules')
-    .set({ updated_at: updatedAt })
+    .set({ updated_at: updatedAt, ...(next !== undefined && { next_run_at: next }) })
     .where('id', '=', id)
     .where('updated_at', '=', updatedAt)
+    .$if(next !== undefined, (due) =>
+      due.where('next_run_at', '=', nextRunAt).where('paused_at', 'is', null),
+    )
     .executeTakeFirst()
   if (numUpdatedRows !== 1n) throw new RunAlreadyTaken()
 }
@@ -99,7 +86,7 @@ export interface NewRun {
   outcome: 'started' | 'skipped' | 'failed'
   migrationId?: number
   reason?: string
-  skipped?: readonly SkippedRepository[]
+  skipped: readonly SkippedRepository[]
 }
 
 /** The newest runs of a schedule are kept. Older ones are deleted, unless they are unfinished or have an archive. */
@@ -116,7 +103,7 @@ export async function insertRun(tx: Db, { id }: Schedule, run: NewRun): Promise<
       migration_id: run.migrationId ?? null,
       outcome: run.outcome,
       reason: run.reason ?? null,
-      skipped: JSON.stringify(run.skipped ?? []),
+      skipped: JSON.stringify(run.skipped),
     })
     .returningAll()
     .executeTakeFirstOrThrow()
@@ -139,22 +126,15 @@ async function deleteOldRuns(tx: Db, scheduleId: number): Promise<void> {
     .deleteFrom('schedule_runs')
     .where('schedule_id', '=', scheduleId)
     .where('id', '<=', newestToDelete.id)
-    .where((eb) =>
-      eb.not(
-        eb.exists(
-          eb
-            .selectFrom('migrations')
-            .select('migrations.id')
-            .whereRef('migrations.id', '=', 'migration_id')
-            .where((eb) =>
-              eb.or([
-                eb('archive_expires_at', 'is not', null),
-                eb('state', 'in', unfinishedLiterals),
-              ]),
-            ),
-        ),
-      ),
-    )
+    .where(({ not, exists, selectFrom }) => {
+      const migration = selectFrom('migrations')
+        .select('migrations.id')
+        .whereRef('migrations.id', '=', 'migration_id')
+      const isNeeded = migration.where((eb) =>
+        eb('archive_expires_at', 'is not', null).or('state', 'in', unfinishedLiterals),
+      )
+      return not(exists(isNeeded))
+    })
     .execute()
 }
 

@@ -85,38 +85,28 @@ export async function deleteSchedule(db: Db, { owner }: Scope, id: number): Prom
 
 export async function findSchedule(
   db: Db,
-  { owner }: Scope,
+  scope: Scope,
   id: number,
 ): Promise<Schedule | undefined> {
-  const rows = await db
-    .selectFrom('schedules')
-    .selectAll()
-    .where('id', '=', id)
-    .where('owner_id', '=', owner.id)
-    .execute()
+  const rows = await schedulesOf(db, scope).selectAll().where('id', '=', id).execute()
   return (await toSchedules(db, rows))[0]
 }
+
+const schedulesOf = (db: Db, { owner }: Scope) =>
+  db.selectFrom('schedules').where('owner_id', '=', owner.id)
 
 /** Returns a page of the owner's schedules, oldest first. */
 export async function listSchedules(
   db: Db,
-  { owner }: Scope,
+  scope: Scope,
   { offset, limit }: Page,
 ): Promise<Schedule[]> {
-  const rows = await db
-    .selectFrom('schedules')
-    .selectAll()
-    .where('owner_id', '=', owner.id)
-    .orderBy('id')
-    .limit(limit)
-    .offset(offset)
-    .execute()
-  return toSchedules(db, rows)
+  const page = schedulesOf(db, scope).orderBy('id').limit(limit).offset(offset)
+  return toSchedules(db, await page.selectAll().execute())
 }
 
-export function countSchedules(db: Db, { owner }: Scope): Promise<number> {
-  return countRows(db.selectFrom('schedules').where('owner_id', '=', owner.id))
-}
+export const countSchedules = (db: Db, scope: Scope): Promise<number> =>
+  countRows(schedulesOf(db, scope))
 
 /** Returns the due schedules of all accounts, the longest overdue first. */
 export async function dueSchedules(
@@ -137,10 +127,9 @@ const DAY_MS = 24 * 60 * 60_000
 export async function schedulesDueBeyondPeriod(db: Db, now: number): Promise<Schedule[]> {
   const rows = await activeSchedules(db)
     .where((eb) =>
-      eb.or([
-        eb('next_run_at', '>', now + 7 * DAY_MS),
-        eb.and([eb('every', '=', 'day'), eb('next_run_at', '>', now + DAY_MS)]),
-      ]),
+      eb('next_run_at', '>', now + 7 * DAY_MS).or(
+        eb('every', '=', 'day').and('next_run_at', '>', now + DAY_MS),
+      ),
     )
     .execute()
   return toSchedules(db, rows)

@@ -1,14 +1,7 @@
 import { createHmac } from 'node:crypto'
 import type { Db } from '../db/database.ts'
 import { CLOCK_TOLERANCE_MS } from '../db/lease-store.ts'
-import {
-  type Handler,
-  type Handlers,
-  type Job,
-  type Queue,
-  RetryLater,
-  type Run,
-} from '../queue/queue.ts'
+import { type Handlers, type Job, type Queue, RetryLater, type Run } from '../queue/queue.ts'
 import { insertDelivery, tallyDelivery } from './delivery-store.ts'
 import {
   DISABLED_AFTER_MS,
@@ -45,14 +38,15 @@ export interface DeliverParts {
 /** Delivers recorded events at least once, always with the same id. `resumeParked` is called at the start and periodically. */
 export function createDeliveries(parts: DeliverParts) {
   const parked = new ParkedEvents(parts)
-  const handler: Handler = {
-    run: (job, run) => deliver(parts, parked, job, run),
-    onGiveUp: async (tx, job) => {
-      await dropEvent(tx, (job.payload as DeliverJob).eventId)
-      await tallyDelivery(tx, 'given_up')
+  const handlers: Handlers = {
+    [DELIVER_WEBHOOK]: {
+      run: (job, run) => deliver(parts, parked, job, run),
+      async onGiveUp(tx, job) {
+        await dropEvent(tx, (job.payload as DeliverJob).eventId)
+        await tallyDelivery(tx, 'given_up')
+      },
     },
   }
-  const handlers: Handlers = { [DELIVER_WEBHOOK]: handler }
   return { handlers, resumeParked: () => parked.resumeFromDatabase() }
 }
 
@@ -77,7 +71,7 @@ async function deliver(
   if (waitMs > 0 && waitMs <= pauseAfter(event.attempts) + CLOCK_TOLERANCE_MS)
     throw new RetryLater('the next attempt is later', { pauseMs: waitMs })
   const slot = { ownerId: webhook.owner.id, isFailing: webhook.failingSince !== null }
-  const leave = parked.limits.enter(slot)
+  const leave = parked.enter(slot)
   if (!leave) {
     await run.finish((tx) => parked.park(tx, event))
     return parked.afterParking(webhook.id, slot)
@@ -114,24 +108,18 @@ async function send(
     })
     if (!(await recordAttempt(tx, event, result))) return
     await recordResult(parts, tx, webhook, { outcome, state: result.state, deliveredAt })
-    if (result.state === 'waiting')
-      await enqueueDelivery(parts.queue, tx, webhook, {
-        eventId: event.id,
-        generation: event.generation,
-      })
+    const job = { eventId: event.id, generation: event.generation }
+    if (result.state === 'waiting') await enqueueDelivery(parts.queue, tx, webhook, job)
   })
   logDelivery(parts.log, webhook, event, outcome)
 }
 
-function resultOf(
-  { attempts, attemptsLeft }: WebhookEvent,
-  { isDelivered }: DeliveryOutcome,
-  now: number,
-) {
-  const left = attemptsLeft - 1
-  if (isDelivered) return { state: 'delivered' as const, attemptsLeft: left, nextAt: now }
-  if (left <= 0) return { state: 'given_up' as const, attemptsLeft: 0, nextAt: now }
-  return { state: 'waiting' as const, attemptsLeft: left, nextAt: now + pauseAfter(attempts + 1) }
+function resultOf(event: WebhookEvent, { isDelivered }: DeliveryOutcome, now: number) {
+  const attemptsLeft = event.attemptsLeft - 1
+  if (isDelivered) return { state: 'delivered', attemptsLeft, nextAt: now } as const
+  if (attemptsLeft <= 0) return { state: 'given_up', attemptsLeft: 0, nextAt: now } as const
+  const nextAt = now + pauseAfter(event.attempts + 1)
+  return { state: 'waiting', attemptsLeft, nextAt } as const
 }
 
 async function recordResult(

@@ -176,36 +176,21 @@ async function sweepEvents(db: Db): Promise<void> {
       .execute()
     const last = rows.at(-1)
     if (!last) return
-    await deleteUnneededEvents(db, { after, upTo: last.id })
+    await db
+      .deleteFrom('webhook_events')
+      .where('id', '>', after)
+      .where('id', '<=', last.id)
+      .where((eb) => {
+        const deliveries = eb
+          .selectFrom('webhook_deliveries')
+          .select(sql.lit(1).as('one'))
+          .whereRef('event_id', '=', 'webhook_events.id')
+        const hasEnded = eb('state', '<>', 'waiting').and(eb.not(eb.exists(deliveries)))
+        return eb('webhook_id', 'not in', eb.selectFrom('webhooks').select('id')).or(hasEnded)
+      })
+      .execute()
     after = last.id
   }
-}
-
-async function deleteUnneededEvents(
-  db: Db,
-  { after, upTo }: { after: number; upTo: number },
-): Promise<void> {
-  await db
-    .deleteFrom('webhook_events')
-    .where('id', '>', after)
-    .where('id', '<=', upTo)
-    .where((eb) =>
-      eb.or([
-        eb('webhook_id', 'not in', eb.selectFrom('webhooks').select('id')),
-        eb.and([
-          eb('state', '<>', 'waiting'),
-          eb.not(
-            eb.exists(
-              eb
-                .selectFrom('webhook_deliveries')
-                .select(sql.lit(1).as('one'))
-                .whereRef('event_id', '=', 'webhook_events.id'),
-            ),
-          ),
-        ]),
-      ]),
-    )
-    .execute()
 }
 
 async function deleteOldest(db: Db, webhookId: number): Promise<void> {

@@ -136,18 +136,12 @@ export async function redeliver(
     await requireFewWaiting(tx, webhook)
     const { generation } = await tx
       .updateTable('webhook_events')
-      .set((eb) => ({
-        generation: eb('generation', '+', 1),
-        next_at: now(),
-        attempts_left: eb
-          .case()
-          .when('state', '=', 'waiting')
-          .then(eb.ref('attempts_left'))
-          .else(1)
-          .end(),
-        state: 'waiting',
-        parked: 0,
-      }))
+      .set((eb) => {
+        const isWaiting = eb.case().when('state', '=', 'waiting')
+        const attempts_left = isWaiting.then(eb.ref('attempts_left')).else(1).end()
+        const generation = eb('generation', '+', 1)
+        return { generation, next_at: now(), attempts_left, state: 'waiting', parked: 0 }
+      })
       .where('id', '=', eventId)
       .returning('generation')
       .executeTakeFirstOrThrow()

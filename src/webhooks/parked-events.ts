@@ -4,11 +4,6 @@ import type { Queue } from '../queue/queue.ts'
 import type { WebhookEvent } from './event-store.ts'
 import { enqueueDelivery } from './record-event.ts'
 
-interface ParkedParts {
-  db: Db
-  queue: Queue
-}
-
 /** A literal, because the partial index requires it. */
 const IS_PARKED = sql<boolean>`parked = 1`
 
@@ -17,13 +12,28 @@ const IS_PARKED = sql<boolean>`parked = 1`
  * many there are. When a delivery ends, the next webhook within the limits gets a job for its oldest parked event.
  */
 export class ParkedEvents {
-  readonly limits = new DeliveryLimits()
-  readonly #parts: ParkedParts
+  readonly #parts: { db: Db; queue: Queue }
+  readonly #running = new Set<DeliverySlot>()
   /** Webhooks that may have parked events, by id; the one served last is at the end. */
   readonly #waiting = new Map<number, DeliverySlot>()
 
-  constructor(parts: ParkedParts) {
+  constructor(parts: { db: Db; queue: Queue }) {
     this.#parts = parts
+  }
+
+  /** Begins a delivery. Returns a function to call at its end, or undefined if a limit is reached. */
+  enter(slot: DeliverySlot): (() => void) | undefined {
+    if (!this.#isWithinLimits(slot)) return undefined
+    this.#running.add(slot)
+    return () => this.#running.delete(slot)
+  }
+
+  /** Shares the concurrent deliveries fairly: neither one owner nor slow receivers can use all of them. */
+  #isWithinLimits(slot: DeliverySlot): boolean {
+    const running = [...this.#running]
+    const ofOwner = running.filter(({ ownerId }) => ownerId === slot.ownerId)
+    const toFailing = running.filter(({ isFailing }) => isFailing)
+    return ofOwner.length < MAX_PER_OWNER && (!slot.isFailing || toFailing.length < MAX_TO_FAILING)
   }
 
   /** Parks an event in the transaction that removes its job, unless a redelivery has created another job. */
@@ -46,9 +56,9 @@ export class ParkedEvents {
   /** Enqueues one parked event whose webhook is within the limits. Called whenever a delivery ends. */
   async resumeNext(): Promise<void> {
     for (const [webhookId, slot] of this.#waiting) {
-      if (!this.limits.isWithinLimits(slot)) continue
+      if (!this.#isWithinLimits(slot)) continue
       this.#waiting.delete(webhookId)
-      if (!(await resumeOldest(this.#parts, webhookId))) continue
+      if (!(await this.#resumeOldest(webhookId))) continue
       // The webhook may have more.
       this.#waiting.set(webhookId, slot)
       return
@@ -71,30 +81,25 @@ export class ParkedEvents {
       this.#waiting.set(id, { ownerId: owner_id, isFailing: failing_since !== null })
     for (let jobs = 0; jobs < DELIVERIES_AT_ONCE; jobs++) await this.resumeNext()
   }
-}
 
-/** Returns false if the webhook has no parked event. */
-async function resumeOldest({ db, queue }: ParkedParts, webhookId: number): Promise<boolean> {
-  return db.transaction().execute(async (tx) => {
-    const resumed = await tx
-      .updateTable('webhook_events')
-      .set({ parked: 0 })
-      .where('id', '=', (eb) =>
-        eb
-          .selectFrom('webhook_events')
-          .select('id')
-          .where('webhook_id', '=', webhookId)
-          .where(IS_PARKED)
-          .orderBy('id')
-          .limit(1),
-      )
-      .where(IS_PARKED)
-      .returning(['id as eventId', 'generation'])
-      .executeTakeFirst()
-    if (!resumed) return false
-    await enqueueDelivery(queue, tx, { id: webhookId }, resumed)
-    return true
-  })
+  /** Returns false if the webhook has no parked event. */
+  #resumeOldest(webhookId: number): Promise<boolean> {
+    const { db, queue } = this.#parts
+    return db.transaction().execute(async (tx) => {
+      const parked = tx.selectFrom('webhook_events').select('id').where(IS_PARKED)
+      const oldest = parked.where('webhook_id', '=', webhookId).orderBy('id').limit(1)
+      const resumed = await tx
+        .updateTable('webhook_events')
+        .set({ parked: 0 })
+        .where('id', '=', oldest)
+        .where(IS_PARKED)
+        .returning(['id as eventId', 'generation'])
+        .executeTakeFirst()
+      if (!resumed) return false
+      await enqueueDelivery(queue, tx, { id: webhookId }, resumed)
+      return true
+    })
+  }
 }
 
 /** Concurrent deliveries of one process. */
@@ -108,23 +113,4 @@ const MAX_TO_FAILING = DELIVERIES_AT_ONCE / 2
 interface DeliverySlot {
   ownerId: number
   isFailing: boolean
-}
-
-/** Shares the concurrent deliveries fairly: neither one owner nor slow receivers can use all of them. */
-class DeliveryLimits {
-  readonly #running = new Set<DeliverySlot>()
-
-  isWithinLimits(slot: DeliverySlot): boolean {
-    const count = (matches: (other: DeliverySlot) => boolean) =>
-      [...this.#running].filter(matches).length
-    if (count(({ ownerId }) => ownerId === slot.ownerId) >= MAX_PER_OWNER) return false
-    return !slot.isFailing || count(({ isFailing }) => isFailing) < MAX_TO_FAILING
-  }
-
-  /** Returns a function to call at the end, or undefined if a limit is reached. */
-  enter(slot: DeliverySlot): (() => void) | undefined {
-    if (!this.isWithinLimits(slot)) return undefined
-    this.#running.add(slot)
-    return () => this.#running.delete(slot)
-  }
 }

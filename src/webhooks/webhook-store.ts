@@ -2,13 +2,7 @@ import type { Account, Scope } from '../accounts/account.ts'
 import { findAccountsById } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
 import type { Row } from '../db/tables.ts'
-import type {
-  ContentType,
-  LastDelivery,
-  Subscription,
-  Webhook,
-  WebhookSettings,
-} from './webhook.ts'
+import type { LastDelivery, Subscription, Webhook, WebhookSettings } from './webhook.ts'
 
 export async function insertWebhook(
   tx: Db,
@@ -18,12 +12,7 @@ export async function insertWebhook(
 ): Promise<Webhook> {
   const row = await tx
     .insertInto('webhooks')
-    .values({
-      owner_id: owner.id,
-      ...columnsOf(settings),
-      created_at: now,
-      updated_at: now,
-    })
+    .values({ owner_id: owner.id, ...columnsOf(settings), created_at: now, updated_at: now })
     .returningAll()
     .executeTakeFirstOrThrow()
   return webhookOf(row, owner)
@@ -45,12 +34,8 @@ export async function findWebhook(
   { owner }: Scope,
   id: number,
 ): Promise<Webhook | undefined> {
-  const row = await db
-    .selectFrom('webhooks')
-    .selectAll()
-    .where('id', '=', id)
-    .where('owner_id', '=', owner.id)
-    .executeTakeFirst()
+  const found = db.selectFrom('webhooks').selectAll().where('id', '=', id)
+  const row = await found.where('owner_id', '=', owner.id).executeTakeFirst()
   return row && webhookOf(row, owner)
 }
 
@@ -114,11 +99,8 @@ export async function recordLastDelivery(
 
 /** Records a delivery with old settings as the last one, unless a later one was recorded. */
 async function recordOldDelivery(tx: Db, id: number, last: LastDelivery): Promise<void> {
-  const row = await tx
-    .selectFrom('webhooks')
-    .select('last_delivery')
-    .where('id', '=', id)
-    .executeTakeFirst()
+  const webhook = tx.selectFrom('webhooks').where('id', '=', id)
+  const row = await webhook.select('last_delivery').executeTakeFirst()
   const stored = row?.last_delivery ? (JSON.parse(row.last_delivery) as LastDelivery) : undefined
   if (stored && stored.at > last.at) return
   const last_delivery = JSON.stringify(last)
@@ -151,7 +133,7 @@ function webhookOf(row: Row<'webhooks'>, owner: Account): Webhook {
     id: row.id,
     owner,
     url: row.url,
-    contentType: row.content_type as ContentType,
+    contentType: row.content_type as Webhook['contentType'],
     secret: row.secret,
     events: JSON.parse(row.events) as Subscription[],
     isActive: row.active === 1,

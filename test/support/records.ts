@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { RepositoryFact } from '../../src/records/fact.ts'
 import type { FactKind, FactsByKind, WrittenKind } from '../../src/records/fact-kinds.ts'
-import { userRecord } from '../../src/records/people-records.ts'
+import { userRecord } from '../../src/records/people.ts'
 import { readFact } from '../../src/records/read-records.ts'
 import {
   createRecordUrls,
@@ -25,7 +25,7 @@ export function hostUrlsAt(host: string, people = host): HostUrls {
 const OTHER_BUILDERS: {
   [K in Exclude<FactKind, WrittenKind>]: (fact: FactsByKind[K], urls: RecordUrls) => object
 } = {
-  bots: userRecord,
+  bots: userRecord.write,
   discussion_categories: repositoryLinkRecord,
   discussions: repositoryLinkRecord,
   repository_files: repositoryFileRecord,

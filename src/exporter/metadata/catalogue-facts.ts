@@ -1,7 +1,7 @@
 import { type Account, type Member, nameKey } from '../../accounts/account.ts'
 import { type Organization, type User, unknownUser } from '../../records/people.ts'
 import type { HostUrls } from '../../records/record-urls.ts'
-import type { ProtectedBranch, Repository } from '../../records/repository.ts'
+import { emptyProtection, type Repository } from '../../records/repository.ts'
 import { toRecord } from '../../records/write-records.ts'
 import type { Addresses } from '../../repositories/addresses.ts'
 import { fullNameOf, type RepositoryFacts } from '../../repositories/facts.ts'
@@ -193,29 +193,12 @@ export function protectedBranchRecords(
 ) {
   const { denies = [] } = facts
   if (denies.length === 0) return []
-  const rule: ProtectedBranch = {
-    repository: fullNameOf(facts),
-    name: facts.defaultBranch,
+  const rule = {
+    ...emptyProtection(fullNameOf(facts), facts.defaultBranch),
     creator: creatorOf(facts, migrationOwner),
     adminEnforced: true,
     allowsForcePushes: !denies.includes('nonFastForwards'),
     allowsDeletions: !denies.includes('deletes'),
-    authorizedActorsOnly: false,
-    authorizedUsers: [],
-    authorizedTeams: [],
-    reviews: {
-      enforcement: 'off',
-      required: false,
-      approvals: 0,
-      dismissStaleOnPush: false,
-      byCodeOwners: false,
-      restrictsDismissals: false,
-      dismissalUsers: [],
-      dismissalTeams: [],
-    },
-    statusChecks: { enforcement: 'off', required: false, strict: false, contexts: [] },
-    requiresSignatures: false,
-    requiresLinearHistory: false,
   }
   return [toRecord('protected_branches', rule, urls)]
 }

@@ -10,6 +10,7 @@ import type { RepositoryDirectory } from '../repository-directory.ts'
 import type { CompiledConf, Rule } from './compiled-conf.ts'
 import {
   compiledFile,
+  failUnlessCompiled,
   isLogin,
   type LoadedConf,
   loadConf,
@@ -33,10 +34,7 @@ export function openGitolite(admin: string, root: string): Gitolite {
 
   /** Gitolite compiles every change of its configuration or keys into a new file. */
   async function current(): Promise<LoadedConf> {
-    const stats = await preciseStat(compiledFile(admin)).catch((error: unknown) => {
-      const reason = hasCode(error, 'ENOENT') ? 'not compiled' : fileErrorReason(error)
-      throw reason === undefined ? error : unreadableRights(reason, error)
-    })
+    const stats = await preciseStat(compiledFile(admin)).catch(failUnlessCompiled)
     const times = `${stats.ino} ${stats.mtimeNs} ${stats.ctimeNs} ${stats.size}`
     if (loaded?.times !== times) loaded = { times, conf: loadConf(admin, root) }
     const { conf } = loaded
@@ -47,22 +45,16 @@ export function openGitolite(admin: string, root: string): Gitolite {
     return conf
   }
 
-  async function collaborators({
-    dir,
-    path,
-    wikiDir,
-  }: RepositoryDirectory): Promise<Collaborator[]> {
-    const conf = await current()
-    const own = await levelsIn(conf, admin, dir, path)
-    // In Godwit, everybody who can read a repository can read its wiki.
-    if (wikiDir !== null) keepLesser(own, await levelsIn(conf, admin, wikiDir, `${path}.wiki`))
-    return toCollaborators(own, conf)
-  }
-
   return {
     warnings: async () => (await current()).warnings,
     isUser: async (login) => (await current()).users.has(login.toLowerCase()),
-    collaborators,
+    async collaborators({ dir, path, wikiDir }) {
+      const conf = await current()
+      const own = await levelsIn(conf, admin, dir, path)
+      // In Godwit, everybody who can read a repository can read its wiki.
+      if (wikiDir !== null) keepLesser(own, await levelsIn(conf, admin, wikiDir, `${path}.wiki`))
+      return toCollaborators(own, conf)
+    },
   }
 }
 

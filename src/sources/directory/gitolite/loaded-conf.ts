@@ -60,15 +60,18 @@ export async function loadConf(gitoliteDirectory: string, root: string): Promise
 }
 
 async function readParsed<T>(file: string, parse: (text: string) => T): Promise<T> {
-  const text = await readRegularFile(file, MAX_FILE_BYTES).catch((error: unknown) => {
-    const reason = hasCode(error, 'ENOENT') ? 'not compiled' : fileErrorReason(error)
-    throw reason === undefined ? error : unreadableRights(reason, error)
-  })
+  const text = await readRegularFile(file, MAX_FILE_BYTES).catch(failUnlessCompiled)
   try {
     return parse(text.toString())
   } catch (error) {
     throw unreadableRights((error as Error).message, error)
   }
+}
+
+/** Handles an error of a file that gitolite compiles. */
+export function failUnlessCompiled(error: unknown): never {
+  const reason = hasCode(error, 'ENOENT') ? 'not compiled' : fileErrorReason(error)
+  throw reason === undefined ? error : unreadableRights(reason, error)
 }
 
 export const unreadableRights = (reason: string, cause?: unknown): Unreadable =>

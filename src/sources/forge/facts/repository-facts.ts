@@ -1,4 +1,11 @@
-import type { Label, Milestone, ProtectedBranch, Repository } from '../../../records/repository.ts'
+import {
+  emptyProtection,
+  type Label,
+  type Milestone,
+  type ProtectedBranch,
+  type Repository,
+} from '../../../records/repository.ts'
+
 import {
   booleanIn,
   integerIn,
@@ -87,26 +94,24 @@ export function protectedBranchFact(repository: string, rule: JsonObject): Prote
     names.map((name) => ({ organization, slug: slugOf(name) }))
   const approvals = integerIn(rule, 'required_approvals')
   const hasChecks = booleanIn(rule, 'enable_status_check')
-  return {
+  const empty = emptyProtection(
     repository,
-    name: stringIn(rule, 'rule_name') || stringIn(rule, 'branch_name'),
-    creator: null,
+    stringIn(rule, 'rule_name') || stringIn(rule, 'branch_name'),
+  )
+  return {
+    ...empty,
     adminEnforced: booleanIn(rule, 'block_admin_merge_override'),
     allowsForcePushes: booleanIn(rule, 'enable_force_push'),
-    allowsDeletions: false,
     authorizedActorsOnly:
       !booleanIn(rule, 'enable_push') || booleanIn(rule, 'enable_push_whitelist'),
     authorizedUsers: stringsIn(rule, 'push_whitelist_usernames'),
     authorizedTeams: teams(stringsIn(rule, 'push_whitelist_teams')),
     reviews: {
+      ...empty.reviews,
       enforcement: approvals > 0 ? 'non_admins' : 'off',
       required: approvals > 0,
       approvals,
       dismissStaleOnPush: booleanIn(rule, 'dismiss_stale_approvals'),
-      byCodeOwners: false,
-      restrictsDismissals: false,
-      dismissalUsers: [],
-      dismissalTeams: [],
     },
     statusChecks: {
       enforcement: hasChecks ? 'non_admins' : 'off',
@@ -115,7 +120,6 @@ export function protectedBranchFact(repository: string, rule: JsonObject): Prote
       contexts: stringsIn(rule, 'status_check_contexts'),
     },
     requiresSignatures: booleanIn(rule, 'require_signed_commits'),
-    requiresLinearHistory: false,
     forgeRule,
   }
 }

@@ -1,0 +1,179 @@
+import * as json from '../lib/json-shape.ts'
+import { type Author, type TeamName, UNKNOWN_TIME } from './fact.ts'
+import * as link from './parse-urls.ts'
+import { type RecordUrls, urlInArchive } from './record-urls.ts'
+
+/** Reads a value of a record. Without `write`, the value is written as it is. */
+export interface Codec<T> extends json.Shape<T> {
+  /** Returns the value for the record. `fact` is the fact that the value is in. */
+  write?(value: T, urls: RecordUrls, fact: never): unknown
+}
+
+export const codec = <T>(read: json.Shape<T>, write: Codec<NoInfer<T>>['write']): Codec<T> =>
+  Object.assign((value: unknown, at: string) => read(value, at), write && { write })
+
+const writeWith = <T>({ write }: Codec<T>, value: T, urls: RecordUrls, fact: unknown) =>
+  write ? write(value, urls, fact as never) : value
+
+/** Accepts an absent or null field and returns `otherwise` for it. */
+export const withDefault =
+  <T, const D>(shape: json.Shape<T>, otherwise: D): json.Shape<T | D> =>
+  (value, at) =>
+    value == null ? otherwise : shape(value, at)
+
+/** Accepts an absent or null field and returns undefined for it. */
+export const optional = <T>(item: Codec<T>): Codec<T | undefined> =>
+  codec<T | undefined>(withDefault(item, undefined), item.write)
+
+/** Accepts an absent field and returns undefined for it. Null is passed to the codec. */
+export const ifPresent = <T>(item: Codec<T>): Codec<T | undefined> =>
+  codec<T | undefined>(
+    (value, at) => (value === undefined ? undefined : item(value, at)),
+    item.write,
+  )
+
+/** Accepts a missing link as null. Some exporters write an empty string instead of null. */
+export const orNull = <T>(item: Codec<T>): Codec<T | null> =>
+  codec(link.orNull(item), (value, urls, fact) =>
+    value === null ? null : writeWith(item, value, urls, fact),
+  )
+
+export const list = <T>(item: Codec<T>): Codec<readonly T[]> =>
+  codec<readonly T[]>(json.list(item), (values, urls, fact) =>
+    values.map((value) => writeWith(item, value, urls, fact)),
+  )
+
+/** Accepts an absent or null list and returns an empty one for it. */
+export const listOrEmpty = <T>(item: Codec<T>): Codec<readonly T[]> =>
+  codec(withDefault(list(item), []), list(item).write)
+
+export const string = json.text('a string', () => true)
+export const url = json.text('a URL', (value) => URL.canParse(value))
+export const boolean: json.Shape<boolean> = json.oneOf(true, false)
+export const stringOrNull = withDefault(string, null)
+export const booleanOrFalse = withDefault(boolean, false)
+export const countOrNull = withDefault(json.count(), null)
+export const timeOrUnknown = withDefault(string, UNKNOWN_TIME)
+
+const personUrl = (login: Author, urls: RecordUrls) => urls.person(login)
+export const person = codec(link.login, personUrl)
+export const personOrNull = codec(link.loginOrNull, personUrl)
+export const team = codec(link.team, (team: TeamName, urls) => urls.team(team))
+export const repository = codec(link.repositoryName, (name, urls) => urls.repository(name))
+/** The path of a file or folder in the archive. */
+export const storedPath = codec(link.storedPath, urlInArchive)
+
+/** Validates a field of a record and returns its value. */
+export type FieldReader = <T>(key: string, shape: json.Shape<T>) => T
+
+/** A field that has another name in the fact. */
+interface Named<N extends string, T> {
+  name: N
+  codec: Codec<T>
+}
+
+export const named = <const N extends string, T>(
+  name: N,
+  item: Codec<T>,
+  write: Codec<NoInfer<T>>['write'] = item.write,
+): Named<N, T> => ({ name, codec: codec(item, write) })
+
+/** A field that is not read. */
+interface Written {
+  /** `parent` is the fact that the fact is in. */
+  value(fact: never, urls: RecordUrls, parent: never): unknown
+}
+
+export const written = <F = unknown, P = unknown>(
+  value: (fact: F, urls: RecordUrls, parent: P) => unknown,
+): Written => ({ value })
+
+/** A field that has the same value in every record and is not read. */
+export const constant = (value: unknown) => written(() => value)
+
+/** Several fields of a record or of the fact, which only together have a meaning. */
+export interface Part<F extends object> {
+  read(read: FieldReader, key: string, fact: Partial<F>): F
+  /** Returns fields of the record. */
+  write(fact: never, urls: RecordUrls, key: string): object
+}
+
+export const author = named('author', personOrNull)
+
+/** The time of the last change, or of the creation if the exporter does not write it. */
+export const updatedAt: Part<{ updatedAt: string }> = {
+  read: (read, key) => ({
+    updatedAt: read(key, withDefault(string, read('created_at', timeOrUnknown))),
+  }),
+  write: ({ updatedAt }: { updatedAt: string }, _urls, key) => ({ [key]: updatedAt }),
+}
+
+/** The fields of a record. A field without a name of its own has its name in camel case in the fact. */
+type Fields = Record<string, Codec<unknown> | Named<string, unknown> | Written | Part<object>>
+
+type CamelCase<S> = S extends `${infer A}_${infer B}` ? `${A}${Capitalize<CamelCase<B>>}` : S
+
+type PartOf<Key, Field> =
+  Field extends json.Shape<infer T>
+    ? { [K in CamelCase<Key> & string]: T }
+    : Field extends Named<infer N, infer T>
+      ? { [K in N]: T }
+      : Field extends Part<infer F>
+        ? F
+        : object
+
+type Intersection<Union> = (Union extends unknown ? (each: Union) => void : never) extends (
+  all: infer I,
+) => void
+  ? I
+  : never
+
+type OptionalIfUndefined<F> = { [K in keyof F as undefined extends F[K] ? never : K]: F[K] } & {
+  [K in keyof F as undefined extends F[K] ? K : never]?: F[K]
+}
+
+export type FactOf<T extends Fields> = OptionalIfUndefined<
+  Intersection<{ [K in keyof T]: PartOf<K, T[K]> }[keyof T]>
+>
+
+/** A record with these fields, in the order in which they are written. Other fields are ignored. */
+export function record<T extends Fields>(fields: T) {
+  const all = Object.entries(fields).map(([key, each]) => ({
+    key,
+    ...(typeof each === 'function' ? named(camelCase(key), each) : each),
+  }))
+  const read: json.Shape<FactOf<T>> = (value, at) => {
+    const found = json.anyObject(value, at)
+    const readField: FieldReader = (key, shape) => shape(found[key], at ? `${at}.${key}` : key)
+    const fact: JsonObject = {}
+    for (const each of all)
+      if ('codec' in each) setDefined(fact, each.name, readField(each.key, each.codec))
+      else if ('read' in each) setAllDefined(fact, each.read(readField, each.key, fact))
+    return fact as FactOf<T>
+  }
+  const write = (fact: FactOf<T>, urls: RecordUrls, parent?: unknown) => {
+    const record: JsonObject = {}
+    for (const each of all)
+      if ('codec' in each) {
+        const value = (fact as JsonObject)[each.name]
+        if (value !== undefined) record[each.key] = writeWith(each.codec, value, urls, fact)
+      } else if ('value' in each)
+        setDefined(record, each.key, each.value(fact as never, urls, parent as never))
+      else setAllDefined(record, each.write(fact as never, urls, each.key))
+    return record
+  }
+  return Object.assign(read, { write })
+}
+
+const camelCase = (name: string): string =>
+  name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase())
+
+type JsonObject = Record<string, unknown>
+
+function setDefined(target: JsonObject, name: string, value: unknown): void {
+  if (value !== undefined) target[name] = value
+}
+
+function setAllDefined(target: JsonObject, source: object): void {
+  for (const [name, value] of Object.entries(source)) setDefined(target, name, value)
+}

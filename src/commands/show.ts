@@ -80,9 +80,9 @@ async function listExportPeople(
   const report = new Report((text) => warnings.push(text))
   const git = createGit({ program, searchPath, home: join(temporary.path, 'git-home') })
   const names = { name: file, owner: 'gitlab', people: new Map(), projects: new Map() }
-  const parts = { git, report, resources, wanted: new Set<string>(), ...names }
-  const content = await openReader(open(), join(temporary.path, 'input'), parts, signal)
-  return { ...(await listPeopleIn(content, signal)), warnings }
+  const parts = { git, report, resources, wanted: new Set<string>(), ...names, signal }
+  const content = await openReader(open(), join(temporary.path, 'input'), parts)
+  return { ...(await listPeopleIn(content)), warnings }
 }
 
 async function runShow(file: string, isJson: boolean, signal: AbortSignal): Promise<void> {

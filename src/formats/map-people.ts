@@ -21,9 +21,9 @@ export function mapPeople(content: FormatReader, people: PeopleMap): FormatReade
     ])
     return Object.fromEntries(fields)
   }
-  async function* facts<K extends FactKind>(kind: K, signal: AbortSignal) {
+  async function* facts<K extends FactKind>(kind: K) {
     const logins = new Set<string>()
-    for await (const each of content.facts(kind, signal)) {
+    for await (const each of content.facts(kind)) {
       // The owner of a repository keeps its login, which is part of the full name.
       const owner = kind === 'repositories' && 'owner' in each ? { owner: each.owner } : {}
       const fact = { ...(mapped(each, false) as FactsByKind[K]), ...owner }

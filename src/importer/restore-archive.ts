@@ -66,8 +66,8 @@ export async function* restoreArchive(
   for (const each of records.errors) warnings.add('record files', each)
   for (const { text } of records.warnings) parts.onEvent?.({ warning: text })
   const writeMetadata = metadataWriter(records)
-  const options = { git, scratch: work.path }
-  for await (const checked of checkRepositories(unpacked, manifest, options, signal)) {
+  const options = { git, scratch: work.path, signal }
+  for await (const checked of checkRepositories(unpacked, manifest, options)) {
     const { fullName } = checked
     if ('snapshot' in checked) {
       for (const each of await describeMissingLfs(fullName, checked.snapshot, manifest))

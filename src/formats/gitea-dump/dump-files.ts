@@ -1,26 +1,21 @@
-import { mkdir } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
-import type { Release, ReleaseAsset } from '../../records/release.ts'
-import { linkOrCopy } from '../output.ts'
+import { join } from 'node:path'
+import type { Release } from '../../records/release.ts'
+import { linkOrCopy, urlName } from '../output.ts'
 import type { DumpContext } from './dump-context.ts'
 import type { OidsByRef } from './pull-heads.ts'
 import { YamlList, yamlTime } from './yaml-json.ts'
 
 /** Writes release.yml and release_assets/. */
-export async function dumpReleases(
-  context: DumpContext,
-  refs: OidsByRef,
-  signal: AbortSignal,
-): Promise<void> {
-  const list = new YamlList(join(context.directory, 'release.yml'))
+export async function dumpReleases(context: DumpContext, refs: OidsByRef): Promise<void> {
+  const { directory, facts, report, fullName, signal } = context
+  const list = new YamlList(join(directory, 'release.yml'))
   const takenTags = new Set<string>()
-  const releases = Array.from(context.rows.all<Release>('releases'), ([, release]) => release)
-  for (const [index, release] of releases.entries()) {
+  for (const [index, release] of [...facts.all('releases')].entries()) {
     signal.throwIfAborted()
-    const assets = await dumpAssets(context, release, index + 1, signal)
+    const assets = await dumpAssets(context, release, index + 1)
     const tag = chooseTag(context, release, refs, takenTags)
     // The server replaces the time of a release by that of the commit of its tag.
-    context.report.lost('release_times', tag.draft ? 0 : 1, `${context.fullName}: ${tag.tag}`)
+    report.lost('release_times', tag.draft ? 0 : 1, `${fullName}: ${tag.tag}`)
     list.add(dumpRelease(context, release, { ...tag, assets }))
   }
   list.close()
@@ -31,7 +26,7 @@ export async function dumpReleases(
  * whose tag is not in git. Such a release becomes a draft.
  */
 function chooseTag(
-  { report, fullName }: DumpContext,
+  { facts }: DumpContext,
   { tag, draft }: Release,
   refs: OidsByRef,
   taken: Set<string>,
@@ -41,15 +36,12 @@ function chooseTag(
   const isUsable = exists || /^[\w.+-]+(?:\/[\w.+-]+)*$/.test(tag)
   if (!isUsable || taken.has(tag)) {
     for (let n = 1; taken.has(name) || name === tag; n++) name = `draft-${n}`
-    report.warn(
+    facts.warn(
       'releases',
-      `${fullName}: the tag name ${JSON.stringify(tag)} is ${isUsable ? 'used twice' : 'not usable'}: its release becomes the draft ${name}`,
+      `the tag name ${JSON.stringify(tag)} is ${isUsable ? 'used twice' : 'not usable'}: its release becomes the draft ${name}`,
     )
   } else if (!exists && !draft)
-    report.warn(
-      'releases',
-      `${fullName}: the tag ${tag} is not in the archive: its release becomes a draft`,
-    )
+    facts.warn('releases', `the tag ${tag} is not in the archive: its release becomes a draft`)
   taken.add(name)
   return { tag: name, draft: draft || !exists || name !== tag }
 }
@@ -78,21 +70,18 @@ function dumpRelease(
 }
 
 async function dumpAssets(
-  context: DumpContext,
+  { directory, facts, content }: DumpContext,
   release: Release,
   index: number,
-  signal: AbortSignal,
 ) {
-  const { directory, report, fullName } = context
   const dumped: unknown[] = []
   for (const [n, asset] of release.assets.entries()) {
-    const found = await context.content.findFile(asset.file, signal)
+    const found = await content.findFile(asset.file)
     if ('missing' in found) {
-      report.lostRecord('release_assets', `${fullName}: ${found.missing}`)
+      facts.loseRecord('release_assets', found.missing)
       continue
     }
-    const path = `release_assets/${index}/${n + 1}/${urlName(asset)}`
-    await mkdir(dirname(join(directory, path)), { recursive: true })
+    const path = `release_assets/${index}/${n + 1}/${urlName(asset.name)}`
     await linkOrCopy(found.file, join(directory, path))
     dumped.push({
       id: 0,
@@ -109,10 +98,4 @@ async function dumpAssets(
     })
   }
   return dumped
-}
-
-/** Returns a file name without special characters, because the server uses it in a URL without escaping it. */
-function urlName({ name }: ReleaseAsset): string {
-  const plain = name.replace(/[^A-Za-z0-9._-]/g, '_').slice(-100)
-  return /^\.*$/.test(plain) ? 'file' : plain
 }

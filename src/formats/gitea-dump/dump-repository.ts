@@ -1,9 +1,8 @@
 import { rename, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { oneLine } from '../../lib/terminal-text.ts'
-import type { Milestone } from '../../records/repository.ts'
 import type { DumpContext } from './dump-context.ts'
-import { branchRef, type OidsByRef, readOidsByRef } from './pull-heads.ts'
+import { type OidsByRef, readOidsByRef, setHead } from './pull-heads.ts'
 import { YamlList, yamlJson, yamlTime, yamlTimeOrNull } from './yaml-json.ts'
 
 /** The server's numbers for the kind of host that a repository came from. */
@@ -33,17 +32,16 @@ export async function dumpSettings(context: DumpContext): Promise<void> {
   const topics = (repository.topics ?? []).map((topic) => topic.name)
   // Versions of the server before 1.15.11 fail without this file.
   await writeFile(join(directory, 'topic.yml'), `${yamlJson({ topics })}\n`)
-  const list = new YamlList(join(directory, 'label.yml'))
+  using list = new YamlList(join(directory, 'label.yml'))
   for (const label of labels.values()) list.add(label)
-  list.close()
   dumpMilestones(context)
 }
 
-function dumpMilestones({ directory, rows, text, milestones, report }: DumpContext): void {
+function dumpMilestones({ directory, facts, text, milestones, report }: DumpContext): void {
   // Newer versions restore them.
   report.lost('milestone creation times, on servers before 1.16', milestones.size)
-  const list = new YamlList(join(directory, 'milestone.yml'))
-  for (const [, milestone] of rows.all<Milestone>('milestones'))
+  using list = new YamlList(join(directory, 'milestone.yml'))
+  for (const milestone of facts.all('milestones'))
     list.add({
       title: milestones.get(milestone.number)!,
       description: text(milestone.description),
@@ -53,32 +51,24 @@ function dumpMilestones({ directory, rows, text, milestones, report }: DumpConte
       closed: yamlTimeOrNull(milestone.closedAt),
       state: milestone.state,
     })
-  list.close()
 }
 
 /** Moves the verified repository to git/, sets the default branch that its record names, and returns its refs. */
-export async function moveGit(
-  { directory, git, repository }: DumpContext,
-  from: string,
-  signal: AbortSignal,
-): Promise<OidsByRef> {
+export async function moveGit(context: DumpContext, from: string): Promise<OidsByRef> {
+  const { directory, git, signal, repository } = context
   const dir = join(directory, 'git')
   await rename(from, dir)
-  const refs = await readOidsByRef(git, dir, signal)
-  const branch = branchRef(repository.defaultBranch ?? '')
-  if (refs.has(branch)) await writeFile(join(dir, 'HEAD'), `ref: ${branch}\n`, 'latin1')
+  const refs = await readOidsByRef({ git, signal, dir })
+  await setHead(dir, refs, repository)
   return refs
 }
 
 const MASTER = 'refs/heads/master'
 
 /** Moves a wiki to wiki/. The server looks for it in `git.wiki.git`, and old versions show only a branch `master`. */
-export async function moveWiki(
-  { directory, git }: DumpContext,
-  from: string,
-  signal: AbortSignal,
-): Promise<void> {
-  const refs = await readOidsByRef(git, from, signal)
+export async function moveWiki(context: DumpContext, from: string): Promise<void> {
+  const { directory, git, signal } = context
+  const refs = await readOidsByRef({ git, signal, dir: from })
   const first = [...refs].find(([ref]) => ref.startsWith('refs/heads/'))
   // The server fails to restore a repository with an empty wiki.
   if (!first) return

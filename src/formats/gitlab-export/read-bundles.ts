@@ -1,9 +1,9 @@
 import { open, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Git, LONG_TIMEOUT_MS } from '../../git/git.ts'
+import { LONG_TIMEOUT_MS } from '../../git/git.ts'
 import { ifExists } from '../../lib/errno.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
-import { branchRef } from '../gitea-dump/pull-heads.ts'
+import { branchRef, type GitRepository } from '../gitea-dump/pull-heads.ts'
 
 interface BundledRef {
   /** A byte string (latin1), as in git. */
@@ -16,10 +16,8 @@ interface BundledRef {
  * yet. If the bundle does not exist, the repository is empty. Rejects with Unreadable or GitFailed. The objects are not verified.
  */
 export async function unbundle(
-  git: Git,
+  { git, dir, signal }: GitRepository,
   bundle: string,
-  dir: string,
-  signal: AbortSignal,
 ): Promise<BundledRef[]> {
   const format = await objectFormatOf(bundle)
   const init = ['init', '--quiet', '--bare', '--template=', `--object-format=${format ?? 'sha1'}`]
@@ -57,11 +55,9 @@ async function objectFormatOf(bundle: string): Promise<string | undefined> {
 
 /** Creates refs, and points HEAD to the ref `head`. */
 export async function createRefs(
-  git: Git,
-  dir: string,
+  { git, dir, signal }: GitRepository,
   refs: readonly BundledRef[],
   head: string | undefined,
-  signal: AbortSignal,
 ): Promise<void> {
   const lines = refs.map(({ name, oid }) => `create ${name}\0${oid}\0`)
   const input = Buffer.from(lines.join(''), 'latin1')

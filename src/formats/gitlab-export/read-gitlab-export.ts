@@ -42,9 +42,8 @@ export function isGitLabExport(root: string): boolean {
 export async function readGitLabExport(
   { root }: Unpacked,
   parts: GitLabParts,
-  signal: AbortSignal,
 ): Promise<FormatReader> {
-  const { report, scratch, resources, projects } = parts
+  const { report, scratch, resources, projects, signal } = parts
   if (parts.owner === '')
     throw new ArchiveRefused(
       'a project export of GitLab does not name its owner: use --owner LOGIN',
@@ -54,9 +53,10 @@ export async function readGitLabExport(
   const isWanted = parts.wanted.size === 0 || parts.wanted.has(fullName.toLowerCase())
   const rows = resources.use(sortedRows(join(scratch, `${basename(root)}-rows`)))
   const uploads = await uploadsIn(root)
-  const options = { fullName, relations, rows, people: new People(parts.people), report, uploads }
+  const people = new People(parts.people)
+  const options = { fullName, relations, rows, people, report, uploads, signal }
   const { repository, names } = isWanted
-    ? await spoolProject(options, signal)
+    ? await spoolProject(options)
     : { repository: undefined, names: undefined }
   for (const name of ['avatar', 'project.design.bundle'])
     if (repository && existsSync(join(root, name))) report.lost(name.replaceAll('.', '_'), 1, name)
@@ -67,8 +67,7 @@ export async function readGitLabExport(
     if (n === 0 || !projects.has(name)) projects.set(name, names!)
   }
   const into = join(scratch, `${basename(root)}-git`)
-  const built =
-    repository && (await buildRepositories(parts, { root, into, repository, names }, signal))
+  const built = repository && (await buildRepositories(parts, { root, into, repository, names }))
 
   async function* facts<K extends FactKind>(kind: K): AsyncGenerator<FactsByKind[K]> {
     if (!repository || !names) return
@@ -86,16 +85,11 @@ export async function readGitLabExport(
     fullNames: repository ? [fullName] : [],
     // An export does not say which server it is from.
     urlOf: () => '',
-    async *repositories(signal): AsyncGenerator<RepositoryContent> {
+    async *repositories(): AsyncGenerator<RepositoryContent> {
       if (!built) return
+      const unpacked = { root: into, checksums: new Map(), damage: undefined }
       if (built.error) yield { fullName, errors: [built.error] }
-      else
-        yield* readRepositories(
-          { root: into, checksums: new Map(), damage: undefined },
-          undefined,
-          parts,
-          signal,
-        )
+      else yield* readRepositories(unpacked, undefined, parts)
     },
     facts,
     async findFile(path) {
@@ -147,21 +141,16 @@ async function uploadsIn(root: string): Promise<Set<string>> {
  * pull requests; refs of GitLab itself are reported as lost. An error of git is returned, because it concerns this project only.
  */
 async function buildRepositories(
-  { git, report }: GitLabParts,
-  {
-    root,
-    into,
-    repository,
-    names,
-  }: { root: string; into: string; repository: Repository; names: ProjectNames },
-  signal: AbortSignal,
+  { git, report, signal }: GitLabParts,
+  project: { root: string; into: string; repository: Repository; names: ProjectNames },
 ): Promise<{ repository: Repository; error?: string }> {
+  const { root, into, repository, names } = project
   const { fullName } = names
   const dir = join(into, 'repositories', `${fullName}.git`)
   const wikiDir = join(into, 'repositories', `${fullName}.wiki.git`)
   await mkdir(join(dir, '..'), { recursive: true })
   try {
-    const bundled = await unbundle(git, join(root, 'project.bundle'), dir, signal)
+    const bundled = await unbundle({ git, dir, signal }, join(root, 'project.bundle'))
     const refs = bundled.flatMap(({ name, oid }) => {
       const [, iid] = /^refs\/merge-requests\/(\d+)\/head$/.exec(name) ?? []
       if (iid !== undefined && names.mergeRequests.has(Number(iid)))
@@ -171,13 +160,14 @@ async function buildRepositories(
       return []
     })
     const head = defaultBranchOf(bundled, repository.defaultBranch)
-    await createRefs(git, dir, refs, head, signal)
+    await createRefs({ git, dir, signal }, refs, head)
     await moveLfsObjects(root, dir)
     const hasWiki = existsSync(join(root, 'project.wiki.bundle'))
     if (hasWiki) {
-      const wikiRefs = await unbundle(git, join(root, 'project.wiki.bundle'), wikiDir, signal)
+      const wiki = { git, dir: wikiDir, signal }
+      const wikiRefs = await unbundle(wiki, join(root, 'project.wiki.bundle'))
       const branches = wikiRefs.filter(({ name }) => name.startsWith('refs/heads/'))
-      await createRefs(git, wikiDir, branches, defaultBranchOf(wikiRefs, null), signal)
+      await createRefs(wiki, branches, defaultBranchOf(wikiRefs, null))
     }
     const branch = head && Buffer.from(head.slice('refs/heads/'.length), 'latin1').toString('utf8')
     const wiki = hasWiki ? `repositories/${fullName}.wiki.git` : undefined

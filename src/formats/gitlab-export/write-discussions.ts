@@ -1,7 +1,13 @@
 import type { Author, Reaction } from '../../records/fact.ts'
 import type { Issue, IssueEvent } from '../../records/issue.ts'
 import type { PullRequest } from '../../records/pull-request.ts'
-import { awardEmoji, gitlabTime, gitlabTimeOrNull, type Project } from './write-project.ts'
+import {
+  awardEmoji,
+  gitlabTime,
+  gitlabTimeOrNull,
+  type Project,
+  timestamps,
+} from './write-project.ts'
 
 type Noteable = 'Issue' | 'MergeRequest' | 'Commit'
 
@@ -28,8 +34,7 @@ export function noteRecord(project: Project, noteable: Noteable, note: NoteText)
     // The importer names the author in the text unless it finds the account.
     author: { name: project.loginOf(author) },
     discussion_id: project.discussionId(thread),
-    created_at: gitlabTime(createdAt),
-    updated_at: gitlabTime(createdAt),
+    ...timestamps(createdAt),
     award_emoji: awardEmoji(project, 'Note', reactions),
   }
 }
@@ -72,7 +77,6 @@ export function issuable(
 ) {
   const { number, milestone, createdAt } = item
   const events = project.of('issue_events', number)
-  const lock = events.findLast(({ event }) => event === 'locked' || event === 'unlocked')
   const found = milestone === null ? null : project.milestones.get(milestone)
   if (found === undefined)
     project.loseRecord('milestones', `milestone ${milestone} of #${number} is not in the input`)
@@ -82,13 +86,12 @@ export function issuable(
     title: project.title(number, item.title),
     description: descriptionOf(project, item),
     author_id: project.userId(item.author),
-    discussion_locked: lock?.event === 'locked',
+    discussion_locked: project.isLocked(number),
     created_at: gitlabTime(createdAt),
     label_links: [...new Set(item.labels)].map((name) => ({
       target_type: noteable,
       label: project.label(name),
-      created_at: gitlabTime(createdAt),
-      updated_at: gitlabTime(createdAt),
+      ...timestamps(createdAt),
     })),
     milestone: found ?? null,
     award_emoji: awardEmoji(project, noteable, item.reactions),

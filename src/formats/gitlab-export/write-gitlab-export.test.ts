@@ -827,7 +827,7 @@ test('an archive is the same after a round trip, except for what is reported', a
   for (const event of comparableEvents(facts.issue_events!, renumber))
     assert.ok(events.has(event), `${event} is not in\n${[...events].join('\n')}`)
   assert.match(after.issues![0]!.body!, /^See #5, `#3` and !\[it\]\(.+\)\.\n\n\*By ghost on /)
-  for await (const repository of content.repositories(UNSTOPPED)) {
+  for await (const repository of content.repositories()) {
     assert.ok('snapshot' in repository)
     const refs = await host.git(['for-each-ref', '--format=%(refname) %(objectname)'], {
       dir: repository.snapshot.repository.dir,

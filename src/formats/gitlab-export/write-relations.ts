@@ -1,7 +1,7 @@
 import type { ProtectedBranch } from '../../records/repository.ts'
 import { ACCESS_LEVELS, FEATURE, VISIBILITY } from './constants.ts'
 import { issueRecord, noteRecord } from './write-discussions.ts'
-import { gitlabTime, type Project } from './write-project.ts'
+import { type Project, timestamps } from './write-project.ts'
 
 const { none, guest, developer, maintainer } = ACCESS_LEVELS
 
@@ -29,13 +29,9 @@ export function featureRecord({ repository: { hasIssues, hasWiki } }: Project) {
 }
 
 export function* issues(project: Project, signal: AbortSignal) {
-  let last = 0
-  for (const issue of project.all('issues')) {
+  for (const issue of project.items('issues')) {
     signal.throwIfAborted()
-    if (issue.number === last || project.has('pull_requests', issue.number))
-      project.loseRecord('issues', `#${issue.number} occurs twice`)
-    else yield issueRecord(project, issue)
-    last = issue.number
+    yield issueRecord(project, issue)
   }
 }
 
@@ -43,7 +39,7 @@ export function* issues(project: Project, signal: AbortSignal) {
 export function reportOrphans(project: Project): void {
   for (const kind of ['issue_comments', 'issue_events'] as const)
     for (const { on, id } of project.all(kind))
-      if (!project.has('issues', on.number) && !project.has('pull_requests', on.number))
+      if (!project.hasItem(on.number))
         project.loseRecord(kind, `${kind} ${id}: #${on.number} is not in the input`)
   for (const kind of ['pull_request_reviews', 'pull_request_review_comments'] as const)
     for (const { pull, id } of project.all(kind))
@@ -100,7 +96,6 @@ function isPartlyLost(branch: ProtectedBranch): boolean {
 
 /** Yields the accounts that an importer can find. It makes all of them members, so by default they get the lowest level. */
 export function* members(project: Project) {
-  const at = gitlabTime(project.repository.createdAt)
   const collaborators = project.repository.collaborators.filter(({ login }) =>
     project.hasEmail(login),
   )
@@ -115,8 +110,7 @@ export function* members(project: Project) {
       user_id: id,
       source_type: 'Project',
       notification_level: 3,
-      created_at: at,
-      updated_at: at,
+      ...timestamps(project.repository.createdAt),
       // Servers until 13.5 read `email`.
       user: { id, username: login, public_email: email, email },
     }

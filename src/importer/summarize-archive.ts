@@ -41,10 +41,7 @@ export type ArchiveSummary = ReturnType<typeof emptySummary>
  * Summarizes an archive in one pass over its bytes, without writing anything and without git. The archive is not verified, but
  * `damage` is set if it turns out to be damaged. Throws ArchiveNotSupported and ArchiveRefused.
  */
-export async function summarizeArchive(
-  archive: Bytes | Folder,
-  signal: AbortSignal,
-): Promise<{ summary: ArchiveSummary; damage: ArchiveDamaged | undefined }> {
+export async function summarizeArchive(archive: Bytes | Folder, signal: AbortSignal) {
   const summary = emptySummary()
   const counter = new RepositoryCounter()
   const warnings = new LimitedLines(({ text }) => summary.warnings.push(text))
@@ -89,11 +86,7 @@ function addAttachment({ attachments }: ArchiveSummary, size: number): void {
   attachments.bytes += size
 }
 
-async function addMetadata(
-  summary: ArchiveSummary,
-  warnings: LimitedLines,
-  entry: ArchiveEntry,
-): Promise<void> {
+async function addMetadata(summary: ArchiveSummary, warnings: LimitedLines, entry: ArchiveEntry) {
   const { path } = entry
   const kind = kindOfFile(path)
   if (path !== 'schema.json' && path !== MANIFEST_PATH && kind === undefined) return

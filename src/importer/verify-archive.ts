@@ -145,11 +145,7 @@ async function* notesOf(kind: string, lines: Lines): AsyncGenerator<Finding> {
   for (const { text, count } of await limitLines(kind, lines)) yield { note: text, count }
 }
 
-async function* segmentFindings(
-  file: string | undefined,
-  manifest: Manifest,
-  signal: AbortSignal,
-): AsyncGenerator<Finding> {
+async function* segmentFindings(file: string | undefined, manifest: Manifest, signal: AbortSignal) {
   const compared = file
     ? await compareSegments(file, manifest, signal)
     : { incomparable: 'it could be read only once' }

@@ -232,9 +232,7 @@ export function dumpTriage(
 }
 
 /** Returns a unique title for each number, because the server identifies a milestone by its title. */
-export function milestoneTitles(
-  milestones: readonly { number: number; title: string }[],
-): Map<number, string> {
+export function milestoneTitles(milestones: readonly { number: number; title: string }[]) {
   const taken = new Set<string>(milestones.map(({ title }) => title))
   const seen = new Set<string>()
   const titles = new Map<number, string>()

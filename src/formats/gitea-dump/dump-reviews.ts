@@ -27,11 +27,7 @@ const STATES: Partial<Record<Review['state'], string>> = {
  * Writes reviews/N.yml of one pull request. If there is no diff, the server drops every comment on a line. Therefore each of them
  * becomes a review that names its line.
  */
-export function dumpReviews(
-  context: DumpContext,
-  pull: number,
-  { hasDiff }: { hasDiff: boolean },
-): void {
+export function dumpReviews(context: DumpContext, pull: number, { hasDiff }: { hasDiff: boolean }) {
   const { facts, report, directory } = context
   const reviews = facts.of('pull_request_reviews', pull)
   const comments = facts.of('pull_request_review_comments', pull)

@@ -6,7 +6,7 @@ import { formatRecordCount } from '../../lib/losses.ts'
 import { formatCount } from '../../lib/quantities.ts'
 import { sortedRows } from '../../lib/sorted-rows.ts'
 import type { Snapshot } from '../../sources/snapshot.ts'
-import { type Conversion, type FormatWriter, type Written, writeRepositories } from '../format.ts'
+import { type Conversion, type FormatWriter, writeRepositories } from '../format.ts'
 import { moveDurably, moveTo, refuseExisting, sync, syncTree } from '../output.ts'
 import type { PeopleMap } from '../people.ts'
 import { chooseDestinations, type Destinations } from './choose-destinations.ts'
@@ -16,9 +16,8 @@ import {
   type GiteaDumpOptions,
   readSpool,
 } from './dump-context.ts'
-import { dumpReleases } from './dump-files.ts'
 import { dumpComments, dumpIssues, dumpPulls } from './dump-issues-and-pulls.ts'
-import { dumpSettings, moveGit, moveWiki } from './dump-repository.ts'
+import { dumpReleases, dumpSettings, moveGit, moveWiki } from './dump-repository.ts'
 import { dumpFinishFacts } from './finish-facts.ts'
 import { type Dumped, restoreScript } from './restore-script.ts'
 
@@ -32,10 +31,7 @@ export function giteaDumpWriter(options: GiteaDumpOptions): FormatWriter {
   return { mapsPeople: true, write: (conversion) => writeDumps(options, conversion) }
 }
 
-async function* writeDumps(
-  options: GiteaDumpOptions,
-  conversion: Conversion,
-): AsyncGenerator<Written> {
+async function* writeDumps(options: GiteaDumpOptions, conversion: Conversion) {
   const { into, people, workDirectory } = options
   const { content, report } = conversion
   const destinations = chooseDestinations(content.fullNames, people)

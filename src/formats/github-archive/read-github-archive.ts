@@ -149,10 +149,7 @@ class RecordFiles {
   }
 
   /** Reads one file. A file that cannot be read counts as empty. */
-  async #read<T>(
-    file: string,
-    read: (text: string) => { records: T[]; count: number },
-  ): Promise<{ records: T[]; count: number }> {
+  async #read<T>(file: string, read: (text: string) => { records: T[]; count: number }) {
     try {
       return read(await readFile(join(this.#root, file), 'utf8'))
     } catch (error) {

@@ -9,14 +9,12 @@ import { type SortedRows, sortedRows } from '../../lib/sorted-rows.ts'
 import type { FactKind } from '../../records/fact-kinds.ts'
 import type { Repository } from '../../records/repository.ts'
 import type { Snapshot } from '../../sources/snapshot.ts'
-import { type Conversion, type FormatWriter, type Written, writeRepositories } from '../format.ts'
+import { type Conversion, type FormatWriter, writeRepositories } from '../format.ts'
 import { readOidsByRef, setHead } from '../gitea-dump/pull-heads.ts'
 import { moveDurably, refuseExisting, syncTree } from '../output.ts'
 import type { PeopleMap } from '../people.ts'
 import { type FactUse, RepositoryFacts, spoolFacts } from '../spool-facts.ts'
 import { MAX_JSON_BYTES } from './constants.ts'
-import { mergeRequests } from './write-merge-requests.ts'
-import { Project } from './write-project.ts'
 import {
   commitNotes,
   featureRecord,
@@ -25,7 +23,9 @@ import {
   projectRecord,
   protectedBranches,
   reportOrphans,
-} from './write-relations.ts'
+} from './write-discussions.ts'
+import { mergeRequests } from './write-merge-requests.ts'
+import { Project } from './write-project.ts'
 import { rewriteText } from './write-text.ts'
 import { type ExportFile, findUploads, releases } from './write-uploads.ts'
 
@@ -45,10 +45,7 @@ export function gitlabExportWriter(options: GitLabExportOptions): FormatWriter {
   return { mapsPeople: true, write: (conversion) => writeExports(options, conversion) }
 }
 
-async function* writeExports(
-  options: GitLabExportOptions,
-  conversion: Conversion,
-): AsyncGenerator<Written> {
+async function* writeExports(options: GitLabExportOptions, conversion: Conversion) {
   const { into, workDirectory } = options
   const { content, report } = conversion
   const targets = content.fullNames.flatMap((name) => [`${name}_export.tar.gz`, `${name}_assets`])

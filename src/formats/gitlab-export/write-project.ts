@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { SortedRows } from '../../lib/sorted-rows.ts'
 import type { Author, Reaction } from '../../records/fact.ts'
 import type { Label, Milestone, Repository } from '../../records/repository.ts'
@@ -5,7 +6,6 @@ import type { PeopleMap } from '../people.ts'
 import type { Report } from '../report.ts'
 import { RepositoryFacts } from '../spool-facts.ts'
 import { EMOJI_BY_REACTION } from './constants.ts'
-import { sha1 } from './write-positions.ts'
 
 /** Reads the facts of one repository, and keeps what its records share: labels, milestones and the ids of accounts. */
 export class Project extends RepositoryFacts {
@@ -94,7 +94,7 @@ export class Project extends RepositoryFacts {
   }
 
   discussionId(thread: string): string {
-    return sha1(`${this.fullName} ${thread}`)
+    return hash('sha1', `${this.fullName} ${thread}`)
   }
 }
 

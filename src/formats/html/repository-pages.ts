@@ -122,10 +122,7 @@ export async function writeRepository(
 }
 
 /** Writes a list to `index.html`, `page-2.html` and so on. */
-async function writeList(
-  { site, repository, signal }: RepositoryContext,
-  list: List,
-): Promise<void> {
+async function writeList({ site, repository, signal }: RepositoryContext, list: List) {
   const { title, rows, size = 100, element = 'ul', head, isFiltered = false } = list
   const last = Math.max(1, Math.ceil(list.count / size))
   const pathOf = (page: number) =>
@@ -357,12 +354,7 @@ const formatUsage = ({ open, closed }: Usage = { open: 0, closed: 0 }): string =
   `${formatNumber(open)} open, ${formatNumber(closed)} closed`
 
 /** Links to the lists of issues and pull requests, filtered by one value. */
-function filterLinks(
-  repository: RepositorySite,
-  from: string,
-  name: string,
-  value: string,
-): Html[] {
+function filterLinks(repository: RepositorySite, from: string, name: string, value: string) {
   const query = `#${new URLSearchParams({ [name]: showControls(value) })}`
   return repository.sections
     .filter(({ title }) => title === 'Issues' || title === 'Pull requests')

@@ -79,12 +79,7 @@ type AddRow = (table: string, key: number, at: string, value: unknown) => void
 
 const timeOf = (at: string): number => Date.parse(at) || 0
 
-function addFact<K extends FactKind>(
-  spool: Spool,
-  kind: K,
-  fact: FactsByKind[K],
-  report: Report,
-): void {
+function addFact<K extends FactKind>(spool: Spool, kind: K, fact: FactsByKind[K], report: Report) {
   const addRows = ADD[kind] as AddRows<K> | undefined
   const repository = 'repository' in fact ? fact.repository.toLowerCase() : undefined
   const add: AddRow = (table, key, at, value) =>

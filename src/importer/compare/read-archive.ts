@@ -133,11 +133,7 @@ async function pullPatchId(
 }
 
 /** Returns a hash of a diff that does not depend on line numbers and on how git abbreviates the names of objects. */
-export async function patchId(
-  git: Git,
-  diff: AsyncIterable<Uint8Array>,
-  signal: AbortSignal,
-): Promise<string> {
+export async function patchId(git: Git, diff: AsyncIterable<Uint8Array>, signal: AbortSignal) {
   const running = git.start(['patch-id', '--stable'], { signal, timeoutMs: LONG_TIMEOUT_MS })
   const output = running.stdout.toArray()
   // If git fails, `done` below rejects with the reason.

@@ -92,7 +92,7 @@ async function runCompare(
     const open = await archiveOpener(name)
     const parts = { owner, people, projects: new Map(), wanted: new Set<string>() }
     const work = join(scratch, folder)
-    return openReader(open(), work, { ...parts, git, report, resources, name }, signal)
+    return openReader(open(), work, { ...parts, git, report, resources, name, signal })
   }
   const result = await withWriteContext(scratch, async () =>
     compare(

@@ -70,9 +70,16 @@ async function listExportPeople(
   const warnings: string[] = []
   const report = new Report((text) => warnings.push(text))
   const names = { name: file, owner: 'gitlab', people: new Map(), projects: new Map() }
-  const parts = { git: temporary.git, report, resources, wanted: new Set<string>(), ...names }
-  const content = await openReader(open(), join(temporary.path, 'input'), parts, signal)
-  return { ...(await listPeopleIn(content, signal)), warnings }
+  const parts = {
+    git: temporary.git,
+    report,
+    resources,
+    wanted: new Set<string>(),
+    ...names,
+    signal,
+  }
+  const content = await openReader(open(), join(temporary.path, 'input'), parts)
+  return { ...(await listPeopleIn(content)), warnings }
 }
 
 async function runShow(file: string, isJson: boolean, signal: AbortSignal): Promise<void> {

@@ -1,4 +1,5 @@
 import type { ManifestLoss } from '../archive/manifest.ts'
+import { GitFailed } from '../git/git-process.ts'
 import type { FactKind, FactsByKind } from '../records/fact-kinds.ts'
 import type { Snapshot } from '../sources/snapshot.ts'
 import type { Report } from './report.ts'
@@ -18,15 +19,15 @@ export interface FormatReader {
    * Verifies and yields each repository, one after another. A snapshot has the bare git directories of the repository and its wiki, and
    * the LFS objects in `examination.repository.lfsObjects`. It exists until the next one is requested; a writer may move or change it.
    */
-  repositories(signal: AbortSignal): AsyncIterable<RepositoryContent>
+  repositories(): AsyncIterable<RepositoryContent>
   /**
    * Yields the facts of one kind, of all repositories, in the order of the input. Only one file or line is in memory at a time.
    * Invalid records, and times that cannot be parsed, are passed to the report while they are read. So read each kind only once, and
    * one kind at a time.
    */
-  facts<K extends FactKind>(kind: K, signal: AbortSignal): AsyncIterable<FactsByKind[K]>
+  facts<K extends FactKind>(kind: K): AsyncIterable<FactsByKind[K]>
   /** Finds the file of an attachment or a release asset by the `file` of its fact, and compares it with its digest, if there is one. */
-  findFile(path: string, signal: AbortSignal): Promise<FoundFile | { missing: string }>
+  findFile(path: string): Promise<FoundFile | { missing: string }>
   /** Returns the issues and pull requests that had to get another number, such as `!3` that became `#13`. */
   renumbered?(): Iterable<{ repository: string; old: string; new: string }>
 }
@@ -57,6 +58,13 @@ export interface FoundFile {
   bytes: number
 }
 
+/** What is converted. Everything that the format cannot represent is passed to `report`. The reader of `content` has the same signal. */
+export interface Conversion {
+  content: FormatReader
+  report: Report
+  signal: AbortSignal
+}
+
 /**
  * Writes the content in one format. Each writer is created with its own options, such as the output and a work directory on the same
  * file system, which the caller removes. The output is complete and durable, or absent.
@@ -64,14 +72,29 @@ export interface FoundFile {
 export interface FormatWriter {
   /** Whether the writer maps people itself. Otherwise the facts have the new logins already. */
   readonly mapsPeople?: boolean
-  /**
-   * Yields each repository once it is written, or with the errors that prevented it. Everything that the format cannot represent is
-   * passed to `report`.
-   */
-  write(content: FormatReader, report: Report, signal: AbortSignal): AsyncIterable<Written>
+  /** Yields each repository once it is written, or with the errors that prevented it. */
+  write(conversion: Conversion): AsyncIterable<Written>
 }
 
 export interface Written {
   fullName: string
   errors: string[]
+}
+
+/** Passes each verified repository to `write`. An error of git concerns one repository. Any other would occur for the next one too. */
+export async function* writeRepositories(
+  { content, signal }: Conversion,
+  write: (fullName: string, verified: VerifiedContent) => Promise<void>,
+): AsyncGenerator<Written> {
+  for await (const each of content.repositories())
+    if ('errors' in each) yield each
+    else
+      try {
+        await write(each.fullName, each)
+        yield { fullName: each.fullName, errors: [] }
+      } catch (error) {
+        signal.throwIfAborted()
+        if (!(error instanceof GitFailed)) throw error
+        yield { fullName: each.fullName, errors: [error.message] }
+      }
 }

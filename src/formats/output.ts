@@ -155,10 +155,20 @@ export async function sync(path: string): Promise<void> {
   await handle.sync()
 }
 
-/** Copies the file if it cannot be linked: some file systems have no hard links, and some allow none to files of other users. */
+/**
+ * Links a file into a directory, which is created. Copies the file if it cannot be linked: some file systems have no hard links, and
+ * some allow none to files of other users.
+ */
 export async function linkOrCopy(from: string, to: string): Promise<void> {
+  await mkdir(dirname(to), { recursive: true })
   await link(from, to).catch((error: unknown) => {
     if (!hasCode(error, 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK', 'ENOSYS', 'EXDEV')) throw error
     return copyFile(from, to)
   })
+}
+
+/** Returns a file name that needs no escaping in a URL or in Markdown. */
+export function urlName(name: string): string {
+  const plain = name.replace(/[^A-Za-z0-9._-]/g, '_').slice(-100)
+  return /^\.*$/.test(plain) ? 'file' : plain
 }

@@ -21,10 +21,7 @@ const FIRST_COLUMN_TITLE = 'old-login'
  * and lines with neither a new login nor an address are ignored. `refusal` returns why a new login is invalid, or undefined if it is
  * valid. An invalid line is a warning.
  */
-export function parsePeopleCsv(
-  csv: string,
-  refusal: (login: string) => string | undefined,
-): { people: PeopleMap; warnings: string[] } {
+export function parsePeopleCsv(csv: string, refusal: (login: string) => string | undefined) {
   const people = new Map<string, MappedPerson>()
   const warnings: string[] = []
   const limited = new LimitedLines(({ text }) => warnings.push(text))

@@ -29,11 +29,7 @@ export interface Unpacked {
  * Unpacks into `root`, which must not exist. If the archive is damaged, the entries before the damage stay and `damage` is set. Any
  * other error is thrown.
  */
-export async function unpackArchive(
-  archive: Bytes | Folder,
-  root: string,
-  signal: AbortSignal,
-): Promise<Unpacked> {
+export async function unpackArchive(archive: Bytes | Folder, root: string, signal: AbortSignal) {
   await mkdir(root)
   const checksums = new Map<string, TarChecksum>()
   const folders = new Set<string>()

@@ -102,7 +102,7 @@ test('an archive is converted to an archive with the same facts, which is verifi
     if (!['users', 'attachments', 'releases'].includes(kind))
       assert.deepEqual(await made.facts(kind), await before.facts(kind), kind)
   const [attachment] = await made.facts('attachments')
-  const found = await made.content.findFile(attachment!.file, signal)
+  const found = await made.content.findFile(attachment!.file)
   assert.ok('file' in found)
   assert.equal(await readFile(found.file, 'utf8'), 'a picture')
   const restored = join(into, 'restored')

@@ -4,27 +4,21 @@ import type { Folder } from '../archive/read-folder.ts'
 import { ArchiveRefused } from '../archive/unreadable-archive.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 import type { FormatReader, FormatWriter, Written } from '../formats/format.ts'
-import {
-  type ReaderParts,
-  readGitHubArchive,
-} from '../formats/github-archive/read-github-archive.ts'
+import { readGitHubArchive } from '../formats/github-archive/read-github-archive.ts'
 import {
   type GitLabParts,
   isGitLabExport,
   readGitLabExport,
 } from '../formats/gitlab-export/read-gitlab-export.ts'
-import { mapPeople } from '../formats/map-people.ts'
 import { makeWorkDirectory, sweepWorkDirectories } from '../formats/output.ts'
 import { csvLine, type PeopleMap } from '../formats/people.ts'
 import { unpackArchive } from '../formats/unpack-archive.ts'
 import type { FactKind, FactsByKind } from '../records/fact-kinds.ts'
 
-export interface ConvertParts extends Pick<ReaderParts, 'git' | 'report'> {
+export interface ConvertParts extends Pick<GitLabParts, 'git' | 'report' | 'owner'> {
   inputs: readonly ConvertInput[]
   /** `OWNER/NAME` of the repositories to convert. If empty, all are converted. */
   repositories: readonly string[]
-  /** The owner of repositories from inputs that do not name one. */
-  owner: string
   people: PeopleMap
   /** Where the work directory is made: a directory on the file system of the output. */
   into: string
@@ -53,13 +47,13 @@ export async function* convert(parts: ConvertParts, signal: AbortSignal): AsyncG
   const writer = parts.createWriter(work.path, people)
   using resources = new DisposableStack()
   const wanted = new Set(parts.repositories.map((name) => name.toLowerCase()))
-  const common = { ...parts, people, wanted, resources, projects: new Map() }
+  const common = { ...parts, people, wanted, resources, projects: new Map(), signal }
   const readers: FormatReader[] = []
   for (const [index, { name, open }] of inputs.entries())
     try {
       parts.onProgress?.(`reading ${name} (${index + 1} of ${inputs.length})`)
       const root = join(work.path, `input-${index + 1}`)
-      readers.push(await openReader(open(), root, { ...common, name }, signal))
+      readers.push(await openReader(open(), root, { ...common, name }))
     } catch (error) {
       if (inputs.length > 1 && error instanceof Error) error.message = `${name}: ${error.message}`
       throw error
@@ -73,7 +67,7 @@ export async function* convert(parts: ConvertParts, signal: AbortSignal): AsyncG
     if (!loss.full_name || found.has(loss.full_name.toLowerCase())) report.lostBefore.push(loss)
   parts.onProgress?.(`writing ${found.size} repositories`)
   const mapped = writer.mapsPeople ? content : mapPeople(content, people)
-  yield* writer.write(mapped, report, signal)
+  yield* writer.write({ content: mapped, report, signal })
   const numbers = Array.from(content.renumbered?.() ?? [], (each) =>
     csvLine([each.repository, each.old, each.new]),
   )
@@ -89,14 +83,13 @@ export async function openReader(
   input: Bytes | Folder,
   root: string,
   parts: Omit<GitLabParts, 'scratch'>,
-  signal: AbortSignal,
 ): Promise<FormatReader> {
-  const unpacked = await unpackArchive(input, root, signal)
+  const unpacked = await unpackArchive(input, root, parts.signal)
   if (unpacked.damage) throw unpacked.damage
   const scratch = dirname(root)
   return isGitLabExport(root)
-    ? readGitLabExport(unpacked, { ...parts, scratch }, signal)
-    : readGitHubArchive(unpacked, { ...parts, scratch }, signal)
+    ? readGitLabExport(unpacked, { ...parts, scratch })
+    : readGitHubArchive(unpacked, { ...parts, scratch })
 }
 
 /** Merges the content of several inputs. Throws ArchiveRefused if two of them have a repository of the same name. */
@@ -116,10 +109,10 @@ function mergeReaders(
     }
 
   /** Yields an account or a team only once, even if several inputs have it. */
-  async function* facts<K extends FactKind>(kind: K, signal: AbortSignal) {
+  async function* facts<K extends FactKind>(kind: K) {
     const seen = new Map<string, FactsByKind[K]>()
     for (const reader of readers)
-      for await (const fact of reader.facts(kind, signal)) {
+      for await (const fact of reader.facts(kind)) {
         const key =
           'slug' in fact ? `${fact.organization}/${fact.slug}` : 'login' in fact ? fact.login : ''
         const first = seen.get(key.toLowerCase())
@@ -146,13 +139,13 @@ function mergeReaders(
     },
     fullNames: readers.flatMap(({ fullNames }) => fullNames),
     urlOf: (fullName) => readers[sources.get(fullName.toLowerCase()) ?? 0]!.urlOf(fullName),
-    async *repositories(signal) {
-      for (const reader of readers) yield* reader.repositories(signal)
+    async *repositories() {
+      for (const reader of readers) yield* reader.repositories()
     },
     facts,
-    async findFile(path, signal) {
+    async findFile(path) {
       for (const reader of readers) {
-        const found = await reader.findFile(path, signal)
+        const found = await reader.findFile(path)
         if ('file' in found) return found
       }
       return { missing: `${path} is not in any of the inputs` }
@@ -161,4 +154,37 @@ function mergeReaders(
       for (const reader of readers) yield* reader.renumbered?.() ?? []
     },
   }
+}
+
+/** The fields of facts that contain logins, at any depth. */
+const LOGIN_FIELDS = new Set(
+  'author actor login creator resolver assignees authorizedUsers dismissalUsers owner'.split(' '),
+)
+
+/** Returns the content with new logins in its facts. If several accounts get the same login, only the fact of the first one is used. */
+export function mapPeople(content: FormatReader, people: PeopleMap): FormatReader {
+  if (people.size === 0) return content
+  const mapped = (value: unknown, isLogin: boolean): unknown => {
+    if (typeof value === 'string')
+      return isLogin ? (people.get(value.toLowerCase())?.login ?? value) : value
+    if (Array.isArray(value)) return value.map((each) => mapped(each, isLogin))
+    if (typeof value !== 'object' || value === null) return value
+    const fields = Object.entries(value).map(([key, each]) => [
+      key,
+      mapped(each, LOGIN_FIELDS.has(key)),
+    ])
+    return Object.fromEntries(fields)
+  }
+  async function* facts<K extends FactKind>(kind: K) {
+    const logins = new Set<string>()
+    for await (const each of content.facts(kind)) {
+      // The owner of a repository keeps its login, which is part of the full name.
+      const owner = kind === 'repositories' && 'owner' in each ? { owner: each.owner } : {}
+      const fact = { ...(mapped(each, false) as FactsByKind[K]), ...owner }
+      const login = 'login' in fact ? fact.login.toLowerCase() : undefined
+      if (login === undefined || !logins.has(login)) yield fact
+      if (login !== undefined) logins.add(login)
+    }
+  }
+  return { ...content, facts }
 }

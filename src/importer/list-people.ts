@@ -10,12 +10,7 @@ import { isFactKind, readFacts } from '../records/read-records.ts'
 import { kindOfFile } from '../records/record-file.ts'
 
 const COLUMNS = [
-  'issues',
-  'pull_requests',
-  'comments',
-  'reviews',
-  'commit_comments',
-  'releases',
+  ...(['issues', 'pull_requests', 'comments', 'reviews', 'commit_comments', 'releases'] as const),
   'reactions',
 ] as const
 
@@ -23,13 +18,9 @@ type Column = (typeof COLUMNS)[number]
 
 /** The column in which a record of each kind counts for its author. Other kinds are not counted. */
 const COLUMN_OF_KIND: Partial<Record<FactKind, Column>> = {
-  issues: 'issues',
-  pull_requests: 'pull_requests',
-  issue_comments: 'comments',
-  pull_request_reviews: 'reviews',
-  pull_request_review_comments: 'comments',
-  commit_comments: 'commit_comments',
-  releases: 'releases',
+  ...{ issues: 'issues', pull_requests: 'pull_requests', pull_request_reviews: 'reviews' },
+  ...{ issue_comments: 'comments', pull_request_review_comments: 'comments' },
+  ...{ commit_comments: 'commit_comments', releases: 'releases' },
 }
 
 /**
@@ -54,11 +45,11 @@ export async function listPeople(archive: Bytes | Folder, signal: AbortSignal) {
 }
 
 /** Lists the accounts of content of any format. */
-export async function listPeopleIn(content: FormatReader, signal: AbortSignal) {
+export async function listPeopleIn(content: FormatReader) {
   const tally = new PeopleTally()
   for (const kind of FACT_KINDS)
     if (kind === 'repositories' || COLUMN_OF_KIND[kind])
-      for await (const fact of content.facts(kind, signal)) tally.add(kind, fact)
+      for await (const fact of content.facts(kind)) tally.add(kind, fact)
   return { titles: COLUMNS, people: tally.sorted() }
 }
 

@@ -6,34 +6,27 @@ import { kindOfFile, readRecordFile } from '../records/record-file.ts'
 import type { OrganizationRecord, RepositoryRecord, UserRecord } from '../records/record-shapes.ts'
 import { findLinks, pathInArchive, type RecordLink } from '../records/record-urls.ts'
 
-export interface Records {
-  users: UserRecord[]
-  organizations: OrganizationRecord[]
-  repositories: RepositoryRecord[]
+const noRecords = () => ({
+  users: [] as UserRecord[],
+  organizations: [] as OrganizationRecord[],
+  repositories: [] as RepositoryRecord[],
   /** Not reduced to known fields, unlike the other records. */
-  protectedBranches: unknown[]
+  protectedBranches: [] as unknown[],
   /** The number of records of each kind, sorted by kind. */
-  counts: Map<string, number>
+  counts: new Map<string, number>(),
   /** Whether there is a file of users. An archive without metadata has none. */
-  hasUsers: boolean
+  hasUsers: false,
   /** Describes the files that cannot be read. */
-  errors: string[]
+  errors: [] as string[],
   /** Describes single invalid records, by file, index and field. The other records of the file are used. */
-  warnings: LimitedLine[]
-}
+  warnings: [] as LimitedLine[],
+})
+
+export type Records = ReturnType<typeof noRecords>
 
 /** Reads all records of an unpacked archive. Calls `onUrl` with the URL of each. */
 export async function readRecords(root: string, onUrl?: (url: string) => void): Promise<Records> {
-  const records: Records = {
-    users: [],
-    organizations: [],
-    repositories: [],
-    protectedBranches: [],
-    counts: new Map(),
-    hasUsers: false,
-    errors: [],
-    warnings: [],
-  }
+  const records = noRecords()
   const warnings = new LimitedLines((line) => records.warnings.push(line))
   const warn = (file: string, kind: string, why: string) => warnings.add(kind, `${file}: ${why}`)
   for await (const { file, kind, read } of readRecordFiles(root, warn)) {

@@ -1,4 +1,5 @@
-import { join } from 'node:path'
+import { appendFile, readFile, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import type { Folder } from '../archive/read-folder.ts'
 import { ArchiveRefused } from '../archive/unreadable-archive.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
@@ -11,16 +12,23 @@ import {
 import { refuseEdited } from '../formats/github-archive/compare-manifest.ts'
 import {
   makeWorkDirectory,
+  moveDurably,
+  moveTo,
   nearestExisting,
   refuseExisting,
   sweepWorkDirectories,
+  syncTree,
+  undoAndThrow,
 } from '../formats/output.ts'
 import { extractionLimits, safeEntries } from '../formats/safe-entries.ts'
 import { unpackArchive } from '../formats/unpack-archive.ts'
 import type { Git } from '../git/git.ts'
 import { LimitedLines } from '../lib/limited-lines.ts'
+import { oneLine } from '../lib/terminal-text.ts'
+import type { RepositoryRecord } from '../records/record-shapes.ts'
 import { pathInArchive } from '../records/record-urls.ts'
-import { installRepository, metadataWriter } from './install-repository.ts'
+import { parseDescription } from '../sources/description.ts'
+import type { Snapshot } from '../sources/snapshot.ts'
 import { type Records, readRecords } from './records.ts'
 
 export interface RestoreParts {
@@ -44,10 +52,7 @@ export type RestoreEvent =
  * Restores every repository of an archive, or yields the errors of those that are damaged. Each repository is restored completely or
  * not at all. Nothing is written before the whole archive was read and every target was found to be free.
  */
-export async function* restoreArchive(
-  parts: RestoreParts,
-  signal: AbortSignal,
-): AsyncGenerator<Restored> {
+export async function* restoreArchive(parts: RestoreParts, signal: AbortSignal) {
   const { git, open, into } = parts
   await sweepWorkDirectories(into)
   const folders = await repositoryFolders(open(), into, signal)
@@ -66,8 +71,8 @@ export async function* restoreArchive(
   for (const each of records.errors) warnings.add('record files', each)
   for (const { text } of records.warnings) parts.onEvent?.({ warning: text })
   const writeMetadata = metadataWriter(records)
-  const options = { git, scratch: work.path }
-  for await (const checked of checkRepositories(unpacked, manifest, options, signal)) {
+  const options = { git, scratch: work.path, signal }
+  for await (const checked of checkRepositories(unpacked, manifest, options)) {
     const { fullName } = checked
     if ('snapshot' in checked) {
       for (const each of await describeMissingLfs(fullName, checked.snapshot, manifest))
@@ -95,11 +100,7 @@ function countLeftBehind(records: Records, denials: Denials): [kind: string, cou
 }
 
 /** Reads the whole archive, checks that it is safe to unpack, and returns `OWNER/NAME.git` of each repository. */
-async function repositoryFolders(
-  archive: Bytes | Folder,
-  into: string,
-  signal: AbortSignal,
-): Promise<Set<string>> {
+async function repositoryFolders(archive: Bytes | Folder, into: string, signal: AbortSignal) {
   const folders = new Set<string>()
   const limits = await extractionLimits(nearestExisting(into))
   for await (const { path } of safeEntries(archive, limits, signal)) {
@@ -131,10 +132,7 @@ const FIELDS_WITHOUT_SETTING = [
 ]
 
 /** Counts the branch protection rules that the config of the restored repository enforces completely. */
-function countRestoredRules(
-  { repositories, protectedBranches }: Records,
-  denials: Denials,
-): number {
+function countRestoredRules({ repositories, protectedBranches }: Records, denials: Denials) {
   const paths = new Map(repositories.map(({ url, git_url }) => [url, pathInArchive(git_url)]))
   return protectedBranches.filter((each) => {
     const rule = each as Record<string, unknown>
@@ -147,4 +145,117 @@ function countRestoredRules(
       FIELDS_WITHOUT_SETTING.every((field) => rule[field] === false)
     )
   }).length
+}
+
+/** Moves a verified repository and its wiki to their target. Both are complete and durable afterwards, or neither exists. */
+export async function installRepository(
+  { repository, wiki }: Pick<Snapshot, 'repository' | 'wiki'>,
+  target: string,
+): Promise<void> {
+  await syncTree(repository.dir)
+  if (wiki) await syncTree(wiki.dir)
+  const wikiTarget = target.replace(/\.git$/, '.wiki.git')
+  await moveDurably(dirname(target), async () => {
+    // The wiki goes first, so that a crash in between leaves no repository without its wiki.
+    if (wiki) await moveTo(wiki.dir, wikiTarget)
+    const undo = async () => {
+      if (wiki) await rm(wikiTarget, { recursive: true })
+    }
+    await moveTo(repository.dir, target).catch((error: unknown) => undoAndThrow(error, undo))
+  })
+}
+
+/**
+ * Returns a function that writes the metadata of a repository into its git directory and returns warnings. A repository without a
+ * record stays private.
+ */
+export function metadataWriter({ users, organizations, repositories }: Records) {
+  // If two records have the same path, the first is used.
+  const records = new Map(
+    repositories.toReversed().map((each) => [pathInArchive(each.git_url), each]),
+  )
+  const logins = new Map(users.map(({ url, login }) => [url, login]))
+  const organizationUrls = new Set(organizations.map(({ url }) => url))
+  return async ({ fullName, snapshot }: { fullName: string; snapshot: Snapshot }) => {
+    const { dir } = snapshot.repository
+    const record = records.get(`repositories/${fullName}.git`)
+    if (!record) return [`${fullName} has no record that can be read: it is restored as private`]
+    const context = {
+      hasWiki: snapshot.wiki !== null,
+      isOrganization: organizationUrls.has(record.owner),
+      logins,
+    }
+    await appendFile(join(dir, 'config'), configSection(record, context))
+    await setDefaultBranch(snapshot, record.default_branch)
+    const file = join(dir, 'description')
+    const description = oneLine(record.description ?? '')
+    // An unchanged file stays as it is, so that the next export has the same bytes.
+    if (parseDescription(await readFile(file)) !== description)
+      await writeFile(file, `${description}\n`)
+    if (!record.private) await writeFile(join(dir, 'git-daemon-export-ok'), '')
+    return (record.collaborators ?? [])
+      .filter(({ user }) => !logins.has(user))
+      .map(({ user }) => `${fullName}: the collaborator ${user} has no record, and is skipped`)
+  }
+}
+
+/** Sets HEAD to the default branch of the record, if there is such a branch. Names of refs are byte strings. */
+async function setDefaultBranch({ repository, examination }: Snapshot, branch: string | undefined) {
+  if (branch === undefined) return
+  const { head, refs } = examination.repository
+  const name = `refs/heads/${Buffer.from(branch).toString('latin1')}`
+  if (('target' in head && head.target === name) || !refs.some((ref) => ref.name === name)) return
+  await writeFile(join(repository.dir, 'HEAD'), `ref: ${name}\n`, 'latin1')
+}
+
+interface RepositoryContext {
+  hasWiki: boolean
+  /** Whether the owner is an organization. */
+  isOrganization: boolean
+  /** By the URL of the user. */
+  logins: ReadonlyMap<string, string>
+}
+
+type ConfigValue = [key: string, value: string | boolean | null | undefined]
+
+/**
+ * Returns a `[godwit]` section with the fields of a record that git has no setting for. It is read when the repository is served or
+ * exported again. An archive does not contain what the repository was forked or generated from.
+ */
+function configSection(
+  record: RepositoryRecord,
+  { hasWiki, isOrganization, logins }: RepositoryContext,
+): string {
+  const settings = record.general_settings
+  const topics = record.repository_topics ?? []
+  const collaborators = record.collaborators ?? []
+  const values: ConfigValue[] = [
+    ['ownerType', isOrganization ? 'Organization' : undefined],
+    ['homepage', record.website],
+    ['archived', record.is_archived],
+    ['isTemplate', settings?.template],
+    ['hasIssues', record.has_issues],
+    ['hasProjects', settings?.projects],
+    // An existing wiki turns the setting on by default.
+    ['hasWiki', record.has_wiki === hasWiki ? undefined : record.has_wiki],
+    ['hasDownloads', record.has_downloads],
+    ['allowMergeCommit', settings?.merge_commit],
+    ['allowSquashMerge', settings?.squash_merge],
+    ['allowRebaseMerge', settings?.rebase_merge],
+    ['deleteBranchOnMerge', settings?.delete_branch_heads],
+    ...topics.map(({ topic_name }): ConfigValue => ['topic', topic_name]),
+    ...collaborators.map(({ user, permission }): ConfigValue => {
+      const login = logins.get(user)
+      return ['collaborator', login && `${login}:${permission}`]
+    }),
+  ]
+  const lines = values.flatMap(([key, value]) =>
+    value === null || value === undefined ? [] : [`\t${key} = ${quoted(String(value))}\n`],
+  )
+  return `[godwit]\n${lines.join('')}`
+}
+
+/** Puts a value on one line and in quotes, so that it cannot begin another setting. */
+function quoted(value: string): string {
+  return `"${oneLine(value).replace(/["\\]/g, '\\$&')}"`
 }

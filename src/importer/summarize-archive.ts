@@ -14,51 +14,35 @@ import { LimitedLines } from '../lib/limited-lines.ts'
 import { kindOfFile, readRecordFile } from '../records/record-file.ts'
 
 /** The keys are those of `godwit show --json`. */
-export interface ArchiveSummary {
-  made_by: string
+const emptySummary = () => ({
+  made_by: 'unknown',
   /** When the archive was written. For an archive of another program, the time of `schema.json`. */
-  made_at: string | null
-  schema_version: string | null
-  migration_guid: string | null
-  has_manifest: boolean
-  entries: number
+  made_at: null as string | null,
+  schema_version: null as string | null,
+  migration_guid: null as string | null,
+  has_manifest: false,
+  entries: 0,
   /** The size of all files when unpacked. */
-  bytes: number
-  repositories: RepositorySummary[]
+  bytes: 0,
+  repositories: [] as RepositorySummary[],
   /** How many records there are of each kind. */
-  records: Record<string, number>
-  attachments: { files: number; bytes: number }
-  lfs: { objects: number; bytes: number }
-  skipped: { full_name: string; reason: string }[]
+  records: {} as Record<string, number>,
+  attachments: { files: 0, bytes: 0 },
+  lfs: { objects: 0, bytes: 0 },
+  skipped: [] as { full_name: string; reason: string }[],
   /** What could not be read when the archive was made, or not be represented in its format. */
-  losses: ManifestLoss[]
-  warnings: string[]
-}
+  losses: [] as ManifestLoss[],
+  warnings: [] as string[],
+})
+
+export type ArchiveSummary = ReturnType<typeof emptySummary>
 
 /**
  * Summarizes an archive in one pass over its bytes, without writing anything and without git. The archive is not verified, but
  * `damage` is set if it turns out to be damaged. Throws ArchiveNotSupported and ArchiveRefused.
  */
-export async function summarizeArchive(
-  archive: Bytes | Folder,
-  signal: AbortSignal,
-): Promise<{ summary: ArchiveSummary; damage: ArchiveDamaged | undefined }> {
-  const summary: ArchiveSummary = {
-    made_by: 'unknown',
-    made_at: null,
-    schema_version: null,
-    migration_guid: null,
-    has_manifest: false,
-    entries: 0,
-    bytes: 0,
-    repositories: [],
-    records: {},
-    attachments: { files: 0, bytes: 0 },
-    lfs: { objects: 0, bytes: 0 },
-    skipped: [],
-    losses: [],
-    warnings: [],
-  }
+export async function summarizeArchive(archive: Bytes | Folder, signal: AbortSignal) {
+  const summary = emptySummary()
   const counter = new RepositoryCounter()
   const warnings = new LimitedLines(({ text }) => summary.warnings.push(text))
   let damage: ArchiveDamaged | undefined
@@ -102,11 +86,7 @@ function addAttachment({ attachments }: ArchiveSummary, size: number): void {
   attachments.bytes += size
 }
 
-async function addMetadata(
-  summary: ArchiveSummary,
-  warnings: LimitedLines,
-  entry: ArchiveEntry,
-): Promise<void> {
+async function addMetadata(summary: ArchiveSummary, warnings: LimitedLines, entry: ArchiveEntry) {
   const { path } = entry
   const kind = kindOfFile(path)
   if (path !== 'schema.json' && path !== MANIFEST_PATH && kind === undefined) return
@@ -140,80 +120,64 @@ function addManifest(summary: ArchiveSummary, text: string): void {
 }
 
 /** The keys are those of `godwit show --json`. */
-export interface RepositorySummary {
-  full_name: string
+const emptyRepository = (full_name: string) => ({
+  full_name,
   /** The size of its git objects and LFS objects, including those of its wiki, as in the progress of a migration. */
-  bytes: number
+  bytes: 0,
   /** The branch that HEAD names, or an object id; null if there is no HEAD. */
-  default_branch: string | null
-  branches: number
-  tags: number
-  other_refs: number
-  has_wiki: boolean
-  lfs_objects: number
-  lfs_bytes: number
-}
+  default_branch: null as string | null,
+  branches: 0,
+  tags: 0,
+  other_refs: 0,
+  has_wiki: false,
+  lfs_objects: 0,
+  lfs_bytes: 0,
+})
+
+type RepositorySummary = ReturnType<typeof emptyRepository>
 
 const IN_REPOSITORY = /^repositories\/([^/]+\/[^/]+)\.git\/(.+)$/s
 const OBJECT = /^(?:objects|lfs\/objects)\//
 const PACKED_REF = /^[0-9a-f]{40,64} (refs\/.+)$/gm
 
-const emptyCounts = () => ({
-  bytes: 0,
-  head: null as string | null,
-  refs: new Set<string>(),
-  lfsObjects: 0,
-  lfsBytes: 0,
-})
-
 /** Counts the contents of repositories from the entries of an archive, in any order. */
 class RepositoryCounter {
-  readonly #counts = new Map<string, ReturnType<typeof emptyCounts>>()
+  readonly #found = new Map<string, { summary: RepositorySummary; refs: Set<string> }>()
 
   async add(entry: ArchiveEntry): Promise<void> {
     const [, fullName, path] = IN_REPOSITORY.exec(entry.path) ?? []
     if (fullName === undefined || path === undefined) return
-    const counts = this.#counts.get(fullName) ?? emptyCounts()
-    this.#counts.set(fullName, counts)
-    if (OBJECT.test(path)) counts.bytes += entry.size
-    if (path.startsWith('refs/')) counts.refs.add(path)
+    const empty = { summary: emptyRepository(fullName), refs: new Set<string>() }
+    const { summary, refs } = this.#found.get(fullName) ?? empty
+    this.#found.set(fullName, { summary, refs })
+    if (OBJECT.test(path)) summary.bytes += entry.size
+    if (path.startsWith('refs/')) refs.add(path)
     else if (path.startsWith('lfs/objects/')) {
-      counts.lfsObjects += 1
-      counts.lfsBytes += entry.size
+      summary.lfs_objects += 1
+      summary.lfs_bytes += entry.size
     } else if (path === 'HEAD') {
-      counts.head = (await textOf(entry)).trim().replace(/^ref: (?:refs\/heads\/)?/, '')
+      summary.default_branch = (await textOf(entry)).trim().replace(/^ref: (?:refs\/heads\/)?/, '')
     } else if (path === 'packed-refs') {
-      for (const [, name] of (await textOf(entry)).matchAll(PACKED_REF)) counts.refs.add(name!)
+      for (const [, name] of (await textOf(entry)).matchAll(PACKED_REF)) refs.add(name!)
     }
   }
 
   /** Returns the repositories sorted by name. A wiki is part of its repository, if the archive contains that. */
   summaries(): RepositorySummary[] {
-    const isOwnWiki = (name: string) =>
-      name.endsWith('.wiki') && this.#counts.has(name.slice(0, -'.wiki'.length))
-    return [...this.#counts.keys()]
-      .filter((name) => !isOwnWiki(name))
-      .sort()
-      .map((name) => this.#summary(name))
+    return [...this.#found.keys()].sort().flatMap((name) => {
+      if (name.endsWith('.wiki') && this.#found.has(name.slice(0, -'.wiki'.length))) return []
+      const { summary, refs } = this.#found.get(name)!
+      const wiki = this.#found.get(`${name}.wiki`)?.summary
+      const bytes = summary.bytes + (wiki?.bytes ?? 0)
+      return { ...summary, ...countRefs([...refs]), bytes, has_wiki: wiki !== undefined }
+    })
   }
+}
 
-  #summary(fullName: string): RepositorySummary {
-    const { bytes, head, refs, lfsObjects, lfsBytes } = this.#counts.get(fullName)!
-    const wiki = this.#counts.get(`${fullName}.wiki`)
-    const below = (start: string) => [...refs].filter((name) => name.startsWith(start)).length
-    const [branches, tags] = [below('refs/heads/'), below('refs/tags/')]
-    return {
-      full_name: fullName,
-      bytes: bytes + (wiki?.bytes ?? 0),
-      default_branch: head,
-      branches,
-      tags,
-      other_refs: refs.size - branches - tags,
-      has_wiki: wiki !== undefined,
-      lfs_objects: lfsObjects,
-      lfs_bytes: lfsBytes,
-    }
-  }
+function countRefs(names: readonly string[]) {
+  const below = (start: string) => names.filter((name) => name.startsWith(start)).length
+  const [branches, tags] = [below('refs/heads/'), below('refs/tags/')]
+  return { branches, tags, other_refs: below('refs/') - branches - tags }
 }
 
 /** GitLab accepts no larger `project.json`. */
@@ -246,9 +210,7 @@ async function addExportFile(summary: ArchiveSummary, entry: ArchiveEntry): Prom
 
 /** Returns the summary of the only repository of a project export. The export does not contain its name. */
 function projectOf({ repositories }: ArchiveSummary): RepositorySummary {
-  const counts = { bytes: 0, branches: 0, tags: 0, other_refs: 0, lfs_objects: 0, lfs_bytes: 0 }
-  const empty = { full_name: 'project', default_branch: null, has_wiki: false, ...counts }
-  if (repositories.length === 0) repositories.push(empty)
+  if (repositories.length === 0) repositories.push(emptyRepository('project'))
   return repositories[0]!
 }
 
@@ -274,18 +236,14 @@ async function summarizeBundle({ content, size }: ArchiveEntry) {
     if (!header.includes('\n\n') && header.length < MAX_HEADER_BYTES)
       header += Buffer.from(chunk).toString('latin1')
   const refs = header.split('\n\n', 1)[0]!.matchAll(/^([0-9a-f]{40,64}) (.+)$/gm)
-  const names = Array.from(refs, ([, oid, name]) => ({ oid, name: name! }))
-  const below = (start: string) => names.filter(({ name }) => name.startsWith(start))
-  const head = names.find(({ name }) => name === 'HEAD')?.oid
-  const [branches, tags] = [below('refs/heads/'), below('refs/tags/')]
-  const atHead = branches
-    .filter(({ oid }) => oid === head)
-    .map(({ name }) => name.slice('refs/heads/'.length))
+  const all = Array.from(refs, ([, oid, name]) => ({ oid, name: name! }))
+  const head = all.find(({ name }) => name === 'HEAD')?.oid
+  const atHead = all.flatMap(({ oid, name }) =>
+    oid === head && name.startsWith('refs/heads/') ? [name.slice('refs/heads/'.length)] : [],
+  )
   return {
     bytes: size,
-    branches: branches.length,
-    tags: tags.length,
+    ...countRefs(all.map(({ name }) => name)),
     default_branch: atHead.find((name) => /^(?:main|master)$/.test(name)) ?? atHead[0] ?? null,
-    other_refs: below('refs/').length - branches.length - tags.length,
   }
 }

@@ -66,7 +66,7 @@ export async function* verifyArchive(
 
   const { root } = unpacked
   if (isGitLabExport(root)) {
-    yield* exportFindings(unpacked, { git, scratch, name: file ?? 'project' }, signal)
+    yield* exportFindings(unpacked, { git, scratch, name: file ?? 'project', signal })
     return
   }
   let manifest: Manifest | undefined
@@ -87,7 +87,7 @@ export async function* verifyArchive(
   }
   yield* recordFindings(unpacked)
   let packedAgain = 0
-  for await (const checked of checkRepositories(unpacked, manifest, { git, scratch }, signal)) {
+  for await (const checked of checkRepositories(unpacked, manifest, { git, scratch, signal })) {
     const { fullName } = checked
     if ('snapshot' in checked) {
       if (checked.isPackedAgain) packedAgain += 1
@@ -114,29 +114,20 @@ export async function* verifyArchive(
 /** Reads a project export of GitLab as a conversion would: every record that it would lose is a warning. */
 async function* exportFindings(
   unpacked: Unpacked,
-  parts: Pick<GitLabParts, 'git' | 'scratch' | 'name'>,
-  signal: AbortSignal,
+  parts: Pick<GitLabParts, 'git' | 'scratch' | 'name' | 'signal'>,
 ): AsyncGenerator<Finding> {
   using resources = new DisposableStack()
   const warnings: string[] = []
   const report = new Report((text) => warnings.push(text))
-  const names = {
-    owner: 'gitlab',
-    people: new Map(),
-    projects: new Map(),
-    wanted: new Set<string>(),
-  }
-  const content = await readGitLabExport(
-    unpacked,
-    { ...parts, ...names, report, resources },
-    signal,
-  )
+  const names = { owner: 'gitlab', people: new Map(), projects: new Map() }
+  const options = { ...parts, ...names, wanted: new Set<string>(), report, resources }
+  const content = await readGitLabExport(unpacked, options)
   yield {
     note: `it is a project export of ${content.summary.madeBy}; it has no digests to compare`,
   }
   report.end()
   for (const warning of warnings) yield { warning }
-  for await (const { fullName, ...each } of content.repositories(signal)) {
+  for await (const { fullName, ...each } of content.repositories()) {
     if ('snapshot' in each) yield { verified: fullName }
     else for (const error of each.errors) yield { error: `${fullName}: ${error}` }
     for (const line of 'snapshot' in each ? each.missingLfs : []) yield { note: line }
@@ -154,11 +145,7 @@ async function* notesOf(kind: string, lines: Lines): AsyncGenerator<Finding> {
   for (const { text, count } of await limitLines(kind, lines)) yield { note: text, count }
 }
 
-async function* segmentFindings(
-  file: string | undefined,
-  manifest: Manifest,
-  signal: AbortSignal,
-): AsyncGenerator<Finding> {
+async function* segmentFindings(file: string | undefined, manifest: Manifest, signal: AbortSignal) {
   const compared = file
     ? await compareSegments(file, manifest, signal)
     : { incomparable: 'it could be read only once' }

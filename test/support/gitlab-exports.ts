@@ -56,16 +56,12 @@ export async function readContent(
   const warnings: string[] = []
   const report = new Report((text) => warnings.push(text))
   const parts = { git, people, report, resources, wanted: new Set<string>(), projects: new Map() }
-  const content = await openReader(
-    input,
-    join(folder, 'input'),
-    { ...parts, name: 'group_project_export.tar.gz', owner: 'alice' },
-    signal,
-  )
+  const names = { name: 'group_project_export.tar.gz', owner: 'alice' }
+  const content = await openReader(input, join(folder, 'input'), { ...parts, ...names, signal })
   return {
-    ...{ content, warnings, signal },
+    ...{ content, warnings },
     facts: <K extends FactKind>(kind: K): Promise<FactsByKind[K][]> =>
-      Array.fromAsync(content.facts(kind, signal)),
+      Array.fromAsync(content.facts(kind)),
     /** Ends the report. */
     lost: () => Object.fromEntries(report.end().map(({ kind, count }) => [kind, count])),
   }

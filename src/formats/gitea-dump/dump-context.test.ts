@@ -5,8 +5,9 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { sortedRows } from '../../lib/sorted-rows.ts'
 import { Report } from '../report.ts'
+import { RepositoryFacts } from '../spool-facts.ts'
 import { type DumpContext, dumpTriage, milestoneTitles } from './dump-context.ts'
-import { dumpIssues } from './dump-issues.ts'
+import { dumpIssues } from './dump-issues-and-pulls.ts'
 import { reportReviewsWithoutPull } from './dump-reviews.ts'
 
 const label = { name: 'bug', color: 'ededed', description: '' }
@@ -49,18 +50,19 @@ test('duplicate numbers and reviews without a pull request are skipped and count
   const report = new Report(() => {})
   const at = '2024-01-01T00:00:00Z'
   const context = {
-    ...{ directory, rows, report, fullName: 'a/b', labels: new Map(), milestones: new Map() },
+    ...{ directory, signal: t.signal, labels: new Map(), milestones: new Map() },
+    facts: new RepositoryFacts({ rows, report }, 'a/b'),
     identity: () => ({ id: -1000, name: 'ghost' }),
     text: (body: string) => body,
   } as unknown as DumpContext
   const empty = { labels: [], assignees: [], reactions: [], milestone: null, author: null }
   const issue = { ...empty, title: 'one', body: '', createdAt: at, updatedAt: at, closedAt: null }
-  for (const number of [1, 1, 2, 3]) rows.add('issues', number, 0, issue)
-  rows.add('pulls', 2, 0, {})
-  rows.add('reviews', 2, 0, { id: 7 })
-  rows.add('reviews', 3, 0, { id: 8 })
-  rows.add('review_comments', 4, 0, { id: 9 })
-  dumpIssues(context, t.signal)
+  for (const number of [1, 1, 2, 3]) rows.add('issues a/b', number, 0, { ...issue, number })
+  rows.add('pull_requests a/b', 2, 0, {})
+  rows.add('pull_request_reviews a/b', 2, 0, { id: 7, pull: 2 })
+  rows.add('pull_request_reviews a/b', 3, 0, { id: 8, pull: 3 })
+  rows.add('pull_request_review_comments a/b', 4, 0, { id: 9, pull: 4 })
+  dumpIssues(context)
   reportReviewsWithoutPull(context)
   const issues = JSON.parse(await readFile(join(directory, 'issue.yml'), 'utf8'))
   assert.deepEqual(

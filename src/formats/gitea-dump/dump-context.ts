@@ -1,17 +1,68 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import type { Git } from '../../git/git.ts'
+import type { SortedRows } from '../../lib/sorted-rows.ts'
 import { type Author, COMMON_REACTIONS, type Reaction } from '../../records/fact.ts'
+import type { FactKind } from '../../records/fact-kinds.ts'
 import type { Issue } from '../../records/issue.ts'
+import type { Team } from '../../records/people.ts'
 import type { PullRequest } from '../../records/pull-request.ts'
-import type { Attachment } from '../../records/release.ts'
-import type { Milestone, Repository } from '../../records/repository.ts'
-import type { FormatReader } from '../format.ts'
+import type { Repository } from '../../records/repository.ts'
+import type { Conversion, FormatReader } from '../format.ts'
 import type { PeopleMap } from '../people.ts'
 import type { Report } from '../report.ts'
-import type { Destination } from './choose-destinations.ts'
+import { type FactUse, RepositoryFacts, spoolFacts } from '../spool-facts.ts'
+import type { Destination, Destinations } from './choose-destinations.ts'
 import { type LinkTargets, restoreAttachmentUrls, rewriteLinks } from './rewrite-links.ts'
-import { type RepositoryRows, rowsOf, type Spool } from './spool-facts.ts'
+
+export interface GiteaDumpOptions {
+  git: Git
+  /** Dumps are written to OWNER/NAME in this directory, and restore.sh beside them. */
+  into: string
+  /** A directory on the file system of `into`, which the caller removes. */
+  workDirectory: string
+  people: PeopleMap
+  keepLinks: boolean
+  /** The URL of the server with a trailing slash, or empty if it is not known. */
+  target: string
+}
+
+/** A team with its access to one repository. */
+export type DumpedTeam = Pick<Team, 'name' | 'description' | 'members'> & { access: string }
+
+/**
+ * Facts that are not part of a dump. Accounts are not reported as lost, because content contains the names of its authors, and because
+ * accounts are created on the server.
+ */
+const USES: { [K in FactKind]?: FactUse } = {
+  ...{ users: 'not needed', bots: 'not needed', organizations: 'not needed', teams: 'not needed' },
+  ...{ commit_comments: 'lost', discussion_categories: 'lost', discussions: 'lost' },
+}
+
+/** Reads the facts of all repositories. The key of a repository is its full name in lower case. */
+export async function readSpool(conversion: Conversion, rows: SortedRows) {
+  const teams = new Map<string, DumpedTeam[]>()
+  /** Names of the labels of issues and pull requests. */
+  const labels = new Map<string, Set<string>>()
+  const repositories = await spoolFacts(conversion, rows, (kind, fact) => {
+    if ('permissions' in fact)
+      for (const { repository, access } of fact.permissions) {
+        const { name, description, members } = fact
+        const key = repository.toLowerCase()
+        teams.set(key, [...(teams.get(key) ?? []), { name, description, members, access }])
+      }
+    if ('repository' in fact && 'labels' in fact) {
+      const key = fact.repository.toLowerCase()
+      const used = labels.get(key) ?? new Set<string>()
+      for (const label of fact.labels) used.add(label)
+      labels.set(key, used)
+    }
+    if ('event' in fact)
+      return /^(?:locked|unlocked|merged)$/.test(fact.event) ? 'partly kept' : 'lost'
+    return USES[kind] ?? 'kept'
+  })
+  return { rows, repositories, teams, labels }
+}
 
 /** Everything that the functions which write the dump of one repository need. */
 export interface DumpContext {
@@ -28,9 +79,11 @@ export interface DumpContext {
   owner: string
   name: string
   git: Git
+  signal: AbortSignal
   report: Report
-  rows: RepositoryRows
+  facts: RepositoryFacts
   content: FormatReader
+  teams: readonly DumpedTeam[]
   labels: ReturnType<typeof labelsOf>
   /** Unique titles of milestones, by their number. */
   milestones: ReadonlyMap<number, string>
@@ -43,18 +96,15 @@ export interface DumpContext {
   text(body: string | null): string
 }
 
-interface ContextOptions extends Pick<DumpContext, 'git' | 'target' | 'report'> {
-  people: PeopleMap
-  keepLinks: boolean
-  spool: Spool
-  workDirectory: string
+interface ContextOptions extends GiteaDumpOptions, Conversion {
+  spool: Awaited<ReturnType<typeof readSpool>>
+  destinations: Destinations
 }
 
 /** Returns a function that creates the context of a repository. */
 export function contextFactory(options: ContextOptions) {
-  const { git, people, keepLinks, target, spool, workDirectory, report } = options
-  const { content } = spool
-  const targets = linkTargets(spool, target)
+  const { git, people, keepLinks, target, spool, workDirectory, report, content, signal } = options
+  const targets = linkTargets(options)
   const identity = (author: Author) => {
     const login = author ?? 'ghost'
     const { login: name, id } = people.get(login.toLowerCase()) ?? { login, id: undefined }
@@ -63,25 +113,26 @@ export function contextFactory(options: ContextOptions) {
   return ({ fullName, owner, name }: Destination): DumpContext => {
     const key = fullName.toLowerCase()
     const repository = spool.repositories.get(key)!
-    const rows = rowsOf(spool.rows, key)
-    const milestones = Array.from(rows.all<Milestone>('milestones'), ([, each]) => each)
+    const facts = new RepositoryFacts({ ...spool, report }, fullName)
+    const milestones = [...facts.all('milestones')]
     const titles = milestoneTitles(milestones)
     for (const { number, title } of milestones)
       if (titles.get(number) !== title)
-        report.warn(
+        facts.warn(
           'milestones',
-          `${fullName}: a second milestone “${title}” is renamed to “${titles.get(number)}”`,
+          `a second milestone “${title}” is renamed to “${titles.get(number)}”`,
         )
     const text = (body: string | null) => {
       const original = restoreAttachmentUrls(body ?? '', targets)
       return keepLinks ? original : rewriteLinks(original, `${owner}/${name}`, targets)
     }
     return {
-      ...{ fullName, owner, name, repository, target, git, rows, content, report, identity, text },
+      ...{ fullName, owner, name, repository, target, git, facts, content, report, signal },
+      ...{ identity, text, milestones: titles },
       oldUrl: content.urlOf(fullName),
       directory: join(workDirectory, 'dumps', key),
+      teams: spool.teams.get(key) ?? [],
       labels: labelsOf(repository, spool.labels.get(key) ?? []),
-      milestones: titles,
     }
   }
 }
@@ -101,18 +152,20 @@ function labelsOf({ labels }: Repository, used: Iterable<string>) {
 
 const DEFAULT_COLOR = 'ededed'
 
-function linkTargets(spool: Spool, target: string): LinkTargets {
+function linkTargets(options: ContextOptions): LinkTargets {
+  const { spool, destinations, report, content, target } = options
   const [byUrl, renamed] = [new Map<string, string>(), new Map<string, string>()]
-  const rows = new Map<string, RepositoryRows>()
+  const facts = new Map<string, RepositoryFacts>()
   const attachments = new Map<string, string>()
-  for (const [key, { fullName, owner, name }] of spool.destinations) {
+  for (const [key, { fullName, owner, name }] of destinations) {
     const newName = `${owner}/${name}`
-    const url = spool.content.urlOf(fullName)
+    const url = content.urlOf(fullName)
     if (url) byUrl.set(url.toLowerCase(), newName)
     if (newName !== fullName) renamed.set(key, newName)
-    rows.set(newName, rowsOf(spool.rows, key))
-    for (const [, { uuid, oldUrl }] of rows.get(newName)!.all<Attachment>('attachments'))
-      if (oldUrl !== undefined) attachments.set(uuid.toLowerCase(), oldUrl)
+    facts.set(newName, new RepositoryFacts({ ...spool, report }, fullName))
+    for (const each of facts.get(newName)!.all('attachments'))
+      if ('oldUrl' in each && each.oldUrl !== undefined)
+        attachments.set(each.uuid.toLowerCase(), each.oldUrl)
   }
   return {
     byUrl,
@@ -121,8 +174,8 @@ function linkTargets(spool: Spool, target: string): LinkTargets {
     renamed,
     base: target === '' ? '/' : target,
     kindOf(fullName, number) {
-      if (rows.get(fullName)?.has('issues', number)) return 'issue'
-      return rows.get(fullName)?.has('pulls', number) ? 'pull_request' : undefined
+      if (facts.get(fullName)?.has('issues', number)) return 'issue'
+      return facts.get(fullName)?.has('pull_requests', number) ? 'pull_request' : undefined
     },
   }
 }
@@ -135,17 +188,10 @@ export function poster(context: DumpContext, author: Author) {
 const MAX_TITLE_LENGTH = 255
 
 /** Cuts a long title. Old versions of the server would fail on PostgreSQL or MySQL, and others would cut it without a warning. */
-export function dumpTitle(
-  { report, fullName }: DumpContext,
-  number: number,
-  title: string,
-): string {
+export function dumpTitle({ facts }: DumpContext, number: number, title: string): string {
   const characters = Array.from(title)
   if (characters.length <= MAX_TITLE_LENGTH) return title
-  report.warn(
-    'titles',
-    `${fullName}: the title of #${number} is cut to ${MAX_TITLE_LENGTH} characters`,
-  )
+  facts.warn('titles', `the title of #${number} is cut to ${MAX_TITLE_LENGTH} characters`)
   return `${characters.slice(0, MAX_TITLE_LENGTH - 1).join('')}…`
 }
 
@@ -159,9 +205,9 @@ export function dumpReactions(context: DumpContext, reactions: readonly Reaction
     // The server shows them as reactions of the administrator, with the name beside them.
     if (id < 0) context.report.lost('reaction_authors')
     if (!COMMON_REACTIONS.includes(content))
-      context.report.warn(
+      context.facts.warn(
         'reactions',
-        `${context.fullName}: the server shows :${content}: only if its setting REACTIONS has it`,
+        `the server shows :${content}: only if its setting REACTIONS has it`,
       )
     seen.add(key)
     return [{ user_id: id, user_name: name, content }]
@@ -170,15 +216,12 @@ export function dumpReactions(context: DumpContext, reactions: readonly Reaction
 
 /** Returns fields that issues and pull requests have in common. */
 export function dumpTriage(
-  { labels, milestones, identity, report, fullName }: DumpContext,
+  { labels, milestones, identity, facts }: DumpContext,
   issue: Pick<Issue | PullRequest, 'number' | 'labels' | 'milestone' | 'assignees'>,
 ) {
   const { number, labels: names, milestone, assignees } = issue
   if (milestone !== null && !milestones.has(milestone))
-    report.warn(
-      'milestones',
-      `${fullName}: milestone ${milestone} of #${number} is not in the archive`,
-    )
+    facts.warn('milestones', `milestone ${milestone} of #${number} is not in the archive`)
   return {
     milestone: milestone === null ? '' : (milestones.get(milestone) ?? ''),
     // The server fails at an issue that has a label twice.
@@ -188,14 +231,8 @@ export function dumpTriage(
   }
 }
 
-export function isLocked({ rows }: DumpContext, number: number): boolean {
-  return rows.of<string>('locks', number).at(-1) === 'locked'
-}
-
 /** Returns a unique title for each number, because the server identifies a milestone by its title. */
-export function milestoneTitles(
-  milestones: readonly { number: number; title: string }[],
-): Map<number, string> {
+export function milestoneTitles(milestones: readonly { number: number; title: string }[]) {
   const taken = new Set<string>(milestones.map(({ title }) => title))
   const seen = new Set<string>()
   const titles = new Map<number, string>()

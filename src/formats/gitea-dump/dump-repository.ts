@@ -1,9 +1,10 @@
 import { rename, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { oneLine } from '../../lib/terminal-text.ts'
-import type { Milestone } from '../../records/repository.ts'
+import type { Release } from '../../records/release.ts'
+import { linkOrCopy, urlName } from '../output.ts'
 import type { DumpContext } from './dump-context.ts'
-import { branchRef, type OidsByRef, readOidsByRef } from './pull-heads.ts'
+import { type OidsByRef, readOidsByRef, setHead } from './pull-heads.ts'
 import { YamlList, yamlJson, yamlTime, yamlTimeOrNull } from './yaml-json.ts'
 
 /** The server's numbers for the kind of host that a repository came from. */
@@ -33,17 +34,16 @@ export async function dumpSettings(context: DumpContext): Promise<void> {
   const topics = (repository.topics ?? []).map((topic) => topic.name)
   // Versions of the server before 1.15.11 fail without this file.
   await writeFile(join(directory, 'topic.yml'), `${yamlJson({ topics })}\n`)
-  const list = new YamlList(join(directory, 'label.yml'))
+  using list = new YamlList(join(directory, 'label.yml'))
   for (const label of labels.values()) list.add(label)
-  list.close()
   dumpMilestones(context)
 }
 
-function dumpMilestones({ directory, rows, text, milestones, report }: DumpContext): void {
+function dumpMilestones({ directory, facts, text, milestones, report }: DumpContext): void {
   // Newer versions restore them.
   report.lost('milestone creation times, on servers before 1.16', milestones.size)
-  const list = new YamlList(join(directory, 'milestone.yml'))
-  for (const [, milestone] of rows.all<Milestone>('milestones'))
+  using list = new YamlList(join(directory, 'milestone.yml'))
+  for (const milestone of facts.all('milestones'))
     list.add({
       title: milestones.get(milestone.number)!,
       description: text(milestone.description),
@@ -53,32 +53,24 @@ function dumpMilestones({ directory, rows, text, milestones, report }: DumpConte
       closed: yamlTimeOrNull(milestone.closedAt),
       state: milestone.state,
     })
-  list.close()
 }
 
 /** Moves the verified repository to git/, sets the default branch that its record names, and returns its refs. */
-export async function moveGit(
-  { directory, git, repository }: DumpContext,
-  from: string,
-  signal: AbortSignal,
-): Promise<OidsByRef> {
+export async function moveGit(context: DumpContext, from: string): Promise<OidsByRef> {
+  const { directory, git, signal, repository } = context
   const dir = join(directory, 'git')
   await rename(from, dir)
-  const refs = await readOidsByRef(git, dir, signal)
-  const branch = branchRef(repository.defaultBranch ?? '')
-  if (refs.has(branch)) await writeFile(join(dir, 'HEAD'), `ref: ${branch}\n`, 'latin1')
+  const refs = await readOidsByRef({ git, signal, dir })
+  await setHead(dir, refs, repository)
   return refs
 }
 
 const MASTER = 'refs/heads/master'
 
 /** Moves a wiki to wiki/. The server looks for it in `git.wiki.git`, and old versions show only a branch `master`. */
-export async function moveWiki(
-  { directory, git }: DumpContext,
-  from: string,
-  signal: AbortSignal,
-): Promise<void> {
-  const refs = await readOidsByRef(git, from, signal)
+export async function moveWiki(context: DumpContext, from: string): Promise<void> {
+  const { directory, git, signal } = context
+  const refs = await readOidsByRef({ git, signal, dir: from })
   const first = [...refs].find(([ref]) => ref.startsWith('refs/heads/'))
   // The server fails to restore a repository with an empty wiki.
   if (!first) return
@@ -91,4 +83,99 @@ export async function moveWiki(
     await writeFile(join(dir, 'HEAD'), `ref: ${MASTER}\n`)
   }
   await symlink('wiki', join(directory, 'git.wiki.git'))
+}
+
+/** Writes release.yml and release_assets/. */
+export async function dumpReleases(context: DumpContext, refs: OidsByRef): Promise<void> {
+  const { directory, facts, report, fullName, signal } = context
+  const list = new YamlList(join(directory, 'release.yml'))
+  const takenTags = new Set<string>()
+  for (const [index, release] of [...facts.all('releases')].entries()) {
+    signal.throwIfAborted()
+    const assets = await dumpAssets(context, release, index + 1)
+    const tag = chooseTag(context, release, refs, takenTags)
+    // The server replaces the time of a release by that of the commit of its tag.
+    report.lost('release_times', tag.draft ? 0 : 1, `${fullName}: ${tag.tag}`)
+    list.add(dumpRelease(context, release, { ...tag, assets }))
+  }
+  list.close()
+}
+
+/**
+ * Returns the tag and whether the release is a draft. The server accepts each tag once, and old versions fail at a published release
+ * whose tag is not in git. Such a release becomes a draft.
+ */
+function chooseTag(
+  { facts }: DumpContext,
+  { tag, draft }: Release,
+  refs: OidsByRef,
+  taken: Set<string>,
+) {
+  const exists = refs.has(`refs/tags/${Buffer.from(tag).toString('latin1')}`)
+  let name = tag
+  const isUsable = exists || /^[\w.+-]+(?:\/[\w.+-]+)*$/.test(tag)
+  if (!isUsable || taken.has(tag)) {
+    for (let n = 1; taken.has(name) || name === tag; n++) name = `draft-${n}`
+    facts.warn(
+      'releases',
+      `the tag name ${JSON.stringify(tag)} is ${isUsable ? 'used twice' : 'not usable'}: its release becomes the draft ${name}`,
+    )
+  } else if (!exists && !draft)
+    facts.warn('releases', `the tag ${tag} is not in the archive: its release becomes a draft`)
+  taken.add(name)
+  return { tag: name, draft: draft || !exists || name !== tag }
+}
+
+function dumpRelease(
+  context: DumpContext,
+  release: Release,
+  { tag, draft, assets }: { tag: string; draft: boolean; assets: unknown[] },
+) {
+  const { id, name } = context.identity(release.author)
+  context.report.lost('release_reactions', release.reactions?.length ?? 0)
+  return {
+    tag_name: tag,
+    target_commitish: release.target,
+    name: release.name || release.tag,
+    body: context.text(release.body),
+    draft,
+    prerelease: release.prerelease,
+    publisher_id: id,
+    publisher_name: name,
+    publisher_email: '',
+    assets,
+    created: yamlTime(release.createdAt),
+    published: yamlTime(release.publishedAt ?? release.createdAt),
+  }
+}
+
+async function dumpAssets(
+  { directory, facts, content }: DumpContext,
+  release: Release,
+  index: number,
+) {
+  const dumped: unknown[] = []
+  for (const [n, asset] of release.assets.entries()) {
+    const found = await content.findFile(asset.file)
+    if ('missing' in found) {
+      facts.loseRecord('release_assets', found.missing)
+      continue
+    }
+    const path = `release_assets/${index}/${n + 1}/${urlName(asset.name)}`
+    await linkOrCopy(found.file, join(directory, path))
+    dumped.push({
+      id: 0,
+      name: asset.name,
+      content_type: asset.contentType,
+      // The server crashes without size and download_count.
+      size: found.bytes,
+      download_count: 0,
+      created: yamlTime(release.createdAt),
+      updated: yamlTime(release.createdAt),
+      download_url: path,
+      // Some versions 1.15.x of Gitea use this name instead and crash without it.
+      downloadurl: path,
+    })
+  }
+  return dumped
 }

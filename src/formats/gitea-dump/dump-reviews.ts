@@ -27,18 +27,15 @@ const STATES: Partial<Record<Review['state'], string>> = {
  * Writes reviews/N.yml of one pull request. If there is no diff, the server drops every comment on a line. Therefore each of them
  * becomes a review that names its line.
  */
-export function dumpReviews(
-  context: DumpContext,
-  pull: number,
-  { hasDiff }: { hasDiff: boolean },
-): void {
-  const { rows, report, directory } = context
-  const reviews = rows.of<Review>('reviews', pull)
-  const comments = rows.of<ReviewComment>('review_comments', pull)
+export function dumpReviews(context: DumpContext, pull: number, { hasDiff }: { hasDiff: boolean }) {
+  const { facts, report, directory } = context
+  const reviews = facts.of('pull_request_reviews', pull)
+  const comments = facts.of('pull_request_review_comments', pull)
   if (reviews.length + comments.length === 0) return
-  const threads = new Map(rows.of<Thread>('threads', pull).map((each) => [each.id, each]))
+  const all = facts.of('pull_request_review_threads', pull)
+  const threads = new Map(all.map((each) => [each.id, each]))
   const threadOf = ({ thread }: ReviewComment) => threads.get(thread ?? 0)
-  const list = new YamlList(join(directory, 'reviews', `${pull}.yml`))
+  using list = new YamlList(join(directory, 'reviews', `${pull}.yml`))
   const dumpAll = (all: readonly ReviewComment[]) =>
     all.map((comment) => dumpReviewComment(context, comment, threadOf(comment)))
   const submitted = comments.filter(({ state }) => state === 'submitted')
@@ -67,17 +64,18 @@ export function dumpReviews(
     }
   report.lost('pending_reviews', reviews.filter(({ state }) => state === 'pending').length)
   report.lost('pending_review_comments', comments.length - submitted.length)
-  list.close()
 }
 
 /** Reports reviews and comments that are not dumped, because their pull request is not in the archive. */
-export function reportReviewsWithoutPull({ rows, report, fullName }: DumpContext): void {
-  for (const table of ['reviews', 'review_comments'] as const)
-    for (const [pull, { id }] of rows.all<Review | ReviewComment>(table)) {
-      const what = table === 'reviews' ? 'review' : 'review comment'
-      const why = `${what} ${id} is on #${pull}, which is no pull request of the archive`
-      if (!rows.has('pulls', pull))
-        report.lostRecord(`pull_request_${table}`, `${fullName}: ${why}`)
+export function reportReviewsWithoutPull({ facts }: DumpContext): void {
+  for (const kind of ['pull_request_reviews', 'pull_request_review_comments'] as const)
+    for (const { id, pull } of facts.all(kind)) {
+      const what = kind === 'pull_request_reviews' ? 'review' : 'review comment'
+      if (!facts.has('pull_requests', pull))
+        facts.loseRecord(
+          kind,
+          `${what} ${id} is on #${pull}, which is no pull request of the archive`,
+        )
     }
 }
 

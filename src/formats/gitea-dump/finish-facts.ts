@@ -1,16 +1,13 @@
-import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Issue, IssueComment } from '../../records/issue.ts'
-import type { PullRequest } from '../../records/pull-request.ts'
-import type { AttachedTo, Attachment, RepositoryFile } from '../../records/release.ts'
-import type { ProtectedBranch } from '../../records/repository.ts'
+import type { Issue } from '../../records/issue.ts'
+import type { AttachedTo, Attachment } from '../../records/release.ts'
+import type { ProtectedBranch, Repository } from '../../records/repository.ts'
 import type { ObjectFile } from '../../sources/snapshot.ts'
 import { digestOf } from '../github-archive/compare-manifest.ts'
 import { linkOrCopy } from '../output.ts'
 import type { PeopleMap } from '../people.ts'
 import type { Destinations } from './choose-destinations.ts'
-import { type DumpContext, isLocked } from './dump-context.ts'
-import type { DumpedTeam } from './spool-facts.ts'
+import type { DumpContext, DumpedTeam } from './dump-context.ts'
 import { YamlList } from './yaml-json.ts'
 
 /**
@@ -27,18 +24,16 @@ export type FinishFact =
   | AttachmentFact
   | IssueFact
 
-export interface SettingsFact {
+export interface SettingsFact
+  extends Pick<Repository, 'private' | 'defaultBranch' | 'collaborators'> {
   kind: 'settings'
   /** The owner and name on the new server. */
   owner: string
   name: string
-  private: boolean
   archived: boolean
   template: boolean
   website: string
-  defaultBranch: string | null
   topics: readonly string[]
-  collaborators: readonly { login: string; permission: string }[]
   /** The new logins by the old ones in lower case, from the people file of the conversion. */
   people: Readonly<Record<string, string>>
 }
@@ -51,14 +46,11 @@ export interface LfsFact {
   file: string
 }
 
-export interface AttachmentFact {
+export interface AttachmentFact extends Pick<Attachment, 'name' | 'contentType' | 'file'> {
   kind: 'attachment'
   /** The address that texts of the dump link to. Null if it is not known. */
   address: string | null
   on: AttachmentPlace
-  name: string
-  contentType: string
-  file: string
   bytes: number
   sha256: string
 }
@@ -73,29 +65,26 @@ export type AttachmentPlace =
   | { kind: 'release'; tag: string }
   | { kind: 'none' }
 
-export interface IssueFact {
+export interface IssueFact extends Pick<Issue, 'number' | 'assignees' | 'dueOn' | 'pinOrder'> {
   kind: 'issue'
-  number: number
-  assignees: readonly string[]
-  dueOn?: string | undefined
-  pinOrder?: number | undefined
   locked: boolean
   /** `owner/name` on the new server, or null if the repository is not in the dump. */
   dependsOn: readonly { repository: string | null; number: number }[]
 }
 
+interface FinishParts {
+  people: PeopleMap
+  destinations: Destinations
+  lfsObjects: readonly ObjectFile[]
+}
+
 /** Writes `finish.json` and `attachments/`. Returns how many things of each kind `restore-repo` does not restore. */
 export async function dumpFinishFacts(
   context: DumpContext,
-  {
-    people,
-    destinations,
-    lfsObjects,
-  }: { people: PeopleMap; destinations: Destinations; lfsObjects: readonly ObjectFile[] },
-  signal: AbortSignal,
+  { people, destinations, lfsObjects }: FinishParts,
 ): Promise<Map<string, number>> {
-  const { repository, rows, directory, owner, name } = context
-  const list = new YamlList(join(directory, FINISH_FILE))
+  const { repository, facts, teams, directory, owner, name } = context
+  using list = new YamlList(join(directory, FINISH_FILE))
   const counts = new Map<string, number>()
   const count = (kind: string, by = 1) => by > 0 && counts.set(kind, (counts.get(kind) ?? 0) + by)
   const add = (fact: FinishFact) => list.add(fact)
@@ -111,19 +100,18 @@ export async function dumpFinishFacts(
   for (const { path, size } of lfsObjects)
     add({ kind: 'lfs', oid: path.split('/').at(-1)!, size, file: `git/${path}` })
   count('LFS objects', lfsObjects.length)
-  for (const [, team] of rows.all<DumpedTeam>('teams')) add({ kind: 'team', ...team })
-  count('teams', rows.count('teams'))
-  for (const [, rule] of rows.all<ProtectedBranch>('protections'))
-    add({ kind: 'protection', ...rule })
-  count('protected branches', rows.count('protections'))
-  for await (const fact of dumpAttachments(context, signal)) {
+  for (const team of teams) add({ kind: 'team', ...team })
+  count('teams', teams.length)
+  for (const rule of facts.all('protected_branches')) add({ kind: 'protection', ...rule })
+  count('protected branches', facts.count('protected_branches'))
+  for await (const fact of dumpAttachments(context)) {
     add(fact)
     count('attachments')
   }
-  for (const table of ['issues', 'pulls'] as const)
-    for (const [number, issue] of rows.all<Issue | PullRequest>(table)) {
-      const { assignees, dueOn, pinOrder } = issue
-      const locked = isLocked(context, number)
+  for (const kind of ['issues', 'pull_requests'] as const)
+    for (const issue of facts.all(kind)) {
+      const { number, assignees, dueOn, pinOrder } = issue
+      const locked = facts.isLocked(number)
       const dependsOn = (issue.dependsOn ?? []).map(({ repository: on, number }) => {
         const to = destinations.get(on.toLowerCase())
         return { repository: to ? `${to.owner}/${to.name}` : null, number }
@@ -135,26 +123,20 @@ export async function dumpFinishFacts(
       if (assignees.length + dependsOn.length > 0 || dueOn || pinOrder || locked)
         add({ kind: 'issue', number, assignees, locked, dependsOn, dueOn, pinOrder })
     }
-  list.close()
   return counts
 }
 
-async function* dumpAttachments(
-  context: DumpContext,
-  signal: AbortSignal,
-): AsyncGenerator<AttachmentFact> {
-  const { rows, directory, content, report, fullName } = context
+async function* dumpAttachments(context: DumpContext): AsyncGenerator<AttachmentFact> {
+  const { facts, directory, content, signal } = context
   let folders = 0
-  for (const [, attachment] of rows.all<Attachment | RepositoryFile>('attachments')) {
+  for (const attachment of facts.all('attachments')) {
     signal.throwIfAborted()
-    const found = await content.findFile(attachment.file, signal)
+    const found = await content.findFile(attachment.file)
     if ('missing' in found) {
-      report.lostRecord('attachments', `${fullName}: ${found.missing}`)
+      facts.loseRecord('attachments', found.missing)
       continue
     }
-    const folder = join('attachments', String(++folders))
-    const file = join(folder, attachment.file.split('/').at(-1)!)
-    await mkdir(join(directory, folder), { recursive: true })
+    const file = join('attachments', String(++folders), attachment.file.split('/').at(-1)!)
     await linkOrCopy(found.file, join(directory, file))
     const { name, contentType } = attachment
     const isFile = !('on' in attachment)
@@ -167,14 +149,14 @@ async function* dumpAttachments(
   }
 }
 
-function placeOf({ rows }: DumpContext, on: AttachedTo): AttachmentPlace {
+function placeOf({ facts }: DumpContext, on: AttachedTo): AttachmentPlace {
   switch (on.kind) {
     case 'issue':
     case 'pull_request':
       return { kind: 'issue', number: on.number }
     case 'issue_comment': {
       const { number } = on.on
-      const comments = rows.of<IssueComment>('comments', number)
+      const comments = facts.of('issue_comments', number)
       const index = comments.findIndex(({ id }) => id === on.id)
       if (index === -1) return { kind: 'issue', number }
       const seconds = comments.map(({ createdAt }) => Math.floor(Date.parse(createdAt) / 1000))

@@ -26,7 +26,7 @@ const head = (ref: string, sha: string, repository: string | null, owner = 'bob'
 })
 
 function plan(...pulls: Parameters<typeof planHeads>[0] extends Iterable<infer T> ? T[] : never) {
-  const { heads, create, moved } = planHeads(pulls, refs, (sha) => sha !== C)
+  const { heads, create, moved } = planHeads(pulls, refs, new Set([A, B]))
   return {
     heads: [...heads.values()].map(({ sha, branch }) => [sha[0], branch]),
     create: Object.fromEntries(create),
@@ -102,7 +102,7 @@ test('a merged pull request begins where its branch did, whatever its base is to
   const dir = join(directory, 'git')
   initBare(dir)
   const context = {
-    directory,
+    ...{ directory, signal: t.signal },
     git: createGit({ program: 'git', searchPath: process.env.PATH!, home: directory }),
   } as DumpContext
   const began = commit(dir, 'refs/heads/main', 'one')
@@ -125,9 +125,8 @@ test('a merged pull request begins where its branch did, whatever its base is to
     mergeBase(
       context,
       new Map([['refs/heads/main', merge]]),
-      { base: { ref: 'main', sha: base }, mergedAt: '2024-01-01T00:00:00Z', mergeCommit },
-      { number: 1, sha, branch: 'work' },
-      t.signal,
+      { base: { ref: 'main', sha: base }, mergedAt: '2024-01-01T00:00:00Z' },
+      { head: { number: 1, sha, branch: 'work' }, merged: mergeCommit },
     )
   const bases = {
     'the forge knows the merge base': await baseOf(merge, began),

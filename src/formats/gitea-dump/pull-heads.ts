@@ -6,19 +6,52 @@ import { type Git, LONG_TIMEOUT_MS } from '../../git/git.ts'
 import { GitFailed } from '../../git/git-process.ts'
 import { withWriteContext } from '../../lib/disk-errors.ts'
 import type { PullRequest } from '../../records/pull-request.ts'
+import type { Repository } from '../../records/repository.ts'
 import type { DumpContext } from './dump-context.ts'
 
 /** Object ids by the name of the ref. Each character of a name is one byte (latin1), because git does not require UTF-8. */
 export type OidsByRef = ReadonlyMap<string, string>
 
-export async function readOidsByRef(
-  git: Git,
-  dir: string,
-  signal: AbortSignal,
-): Promise<OidsByRef> {
-  const format = '--format=%(objectname) %(refname)'
-  const lines = (await git.run(['for-each-ref', format], { dir, signal })).toString('latin1')
-  return new Map(lines.matchAll(/^(\w+) (.+)$/gm).map(([, oid, ref]) => [ref!, oid!]))
+export interface GitRepository {
+  git: Git
+  dir: string
+  signal: AbortSignal
+}
+
+export async function readOidsByRef({ git, ...call }: GitRepository): Promise<OidsByRef> {
+  const lines = await git.run(['for-each-ref', '--format=%(objectname) %(refname)'], call)
+  const refs = lines.toString('latin1').matchAll(/^(\w+) (.+)$/gm)
+  return new Map(refs.map(([, oid, ref]) => [ref!, oid!]))
+}
+
+/** Points HEAD to the default branch that the record names, if there is such a branch. */
+export async function setHead(dir: string, refs: OidsByRef, { defaultBranch }: Repository) {
+  const branch = branchRef(defaultBranch ?? '')
+  if (refs.has(branch)) await writeFile(join(dir, 'HEAD'), `ref: ${branch}\n`, 'latin1')
+}
+
+/** Returns which of these ids are those of commits. */
+export async function findCommits({ git, ...call }: GitRepository, ids: Iterable<string>) {
+  const input = Array.from(new Set(ids).values().filter(isSha), (id) => `${id}\n`).join('')
+  const output = await git.text(['cat-file', '--batch-check'], { ...call, input })
+  return new Set(output.matchAll(/^(\w+) commit /gm).map(([, id]) => id!))
+}
+
+/** Returns the merge base of two commits, or undefined if they have none or one of them is unknown. */
+export async function findMergeBase({ git, ...call }: GitRepository, one: string, other: string) {
+  try {
+    return (await git.text(['merge-base', one, other], call)).trim() || undefined
+  } catch (error) {
+    call.signal.throwIfAborted()
+    if (!isExitError(error)) throw error
+    return undefined
+  }
+}
+
+/** Changes refs by lines such as `create REF ID`. */
+export async function updateRefs({ git, ...call }: GitRepository, lines: readonly string[]) {
+  const input = Buffer.from(lines.map((line) => `${line}\n`).join(''), 'latin1')
+  await git.run(['update-ref', '--stdin'], { ...call, input })
 }
 
 export const isSha = (text: string): boolean => /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(text)
@@ -45,14 +78,14 @@ type HeadFacts = Pick<PullRequest, 'number' | 'head' | 'closedAt' | 'mergedAt' |
 export function planHeads(
   pulls: Iterable<HeadFacts>,
   refs: OidsByRef,
-  exists: (commit: string) => boolean,
+  commits: ReadonlySet<string>,
 ) {
   const [heads, create] = [new Map<number, PullHead>(), new Map<string, string>()]
   const moved: PullHead[] = []
   const names = branchNames(refs)
   for (const { number, head, closedAt, mergedAt, repository } of pulls) {
     const ref = `refs/pull/${number}/head`
-    const sha = refs.get(ref) ?? (exists(head.sha) ? head.sha : '')
+    const sha = refs.get(ref) ?? (commits.has(head.sha) ? head.sha : '')
     if (sha !== '' && !refs.has(ref)) create.set(ref, sha)
     const isOpen = closedAt === null && mergedAt === null
     const isFromFork = head.repository?.toLowerCase() !== repository.toLowerCase()
@@ -71,7 +104,7 @@ export function planHeads(
     }
     const planned = { number, sha, branch }
     heads.set(number, planned)
-    if (sha !== head.sha && exists(head.sha)) moved.push(planned)
+    if (sha !== head.sha && commits.has(head.sha)) moved.push(planned)
   }
   return { heads, create, moved }
 }
@@ -98,34 +131,30 @@ function isValidBranch(name: string): boolean {
   return /^[\w.+/=-]+$/.test(name) && !/\.\.|\/\/|\/\.|\.\/|\.lock(?:\/|$)|^[-/.]|[/.]$/.test(name)
 }
 
+type PatchContext = Pick<DumpContext, 'git' | 'directory' | 'signal'>
+
 /**
  * Returns the merge base, which the server expects as the base commit. The record has the head of the base branch instead, which is
  * returned if no merge base is found. Returns '' if that is not known either, or if it is the head of a merged pull request: the
- * branch contains its commits already, so that its diff would be empty.
+ * branch contains its commits already, so that its diff would be empty. `merged` is the merge commit, or ''.
  */
 export async function mergeBase(
-  { git, directory }: DumpContext,
+  { git, directory, signal }: PatchContext,
   refs: OidsByRef,
-  { base, mergedAt, mergeCommit }: Pick<PullRequest, 'base' | 'mergedAt'> & { mergeCommit: string },
-  { sha }: PullHead,
-  signal: AbortSignal,
+  { base, mergedAt }: Pick<PullRequest, 'base' | 'mergedAt'>,
+  { head: { sha }, merged }: { head: PullHead; merged: string },
 ): Promise<string> {
-  const call = { dir: join(directory, 'git'), signal }
+  const call = { git, dir: join(directory, 'git'), signal }
   const isMerged = mergedAt !== null
   // What the branch was before the merge. If the commits were only added to it, the merge commit is the head, or a copy of it.
-  const before = isSha(mergeCommit) && mergeCommit !== sha ? `${mergeCommit}^1` : undefined
+  const before = isSha(merged) && merged !== sha ? `${merged}^1` : undefined
   const branch = isMerged ? undefined : refs.get(branchRef(base.ref))
   let isContained = false
   for (const other of [isSha(base.sha) ? base.sha : undefined, before, branch]) {
     if (sha === '' || other === undefined) continue
-    const output = await git.text(['merge-base', other, sha], call).catch((error: unknown) => {
-      signal.throwIfAborted()
-      if (!isExitError(error)) throw error
-      return ''
-    })
-    const found = output.trim()
+    const found = await findMergeBase(call, other, sha)
     if (isMerged && found === sha) isContained = true
-    else if (isSha(found)) return found
+    else if (found) return found
   }
   return isSha(base.sha) && !isContained ? base.sha : ''
 }
@@ -137,10 +166,9 @@ function isExitError(error: unknown): boolean {
 
 /** Writes the patch of a pull request. If a commit is missing, writes an empty file, because the server needs one, and returns false. */
 export async function writePatch(
-  { git, directory }: DumpContext,
+  { git, directory, signal }: PatchContext,
   { number, sha }: PullHead,
   base: string,
-  signal: AbortSignal,
 ): Promise<boolean> {
   const file = join(directory, 'pulls', `${number}.patch`)
   if (sha === '' || base === '') {

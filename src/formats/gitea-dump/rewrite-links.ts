@@ -68,12 +68,7 @@ function isLinkDestination(text: string, at: number): boolean {
 }
 
 /** Returns what replaces the URL, or undefined if it does not lead into the archive. */
-function rewriteUrl(
-  url: string,
-  here: string,
-  targets: LinkTargets,
-  mustBeUrl: boolean,
-): string | undefined {
+function rewriteUrl(url: string, here: string, targets: LinkTargets, mustBeUrl: boolean) {
   const found = repositoryAt(url, targets)
   if (!found) return undefined
   const link = newLink(found.fullName, found.path, targets)
@@ -84,10 +79,7 @@ function rewriteUrl(
 }
 
 /** Finds the repository that a URL leads to. Tries every prefix of the URL, because that of the host may have a path. */
-function repositoryAt(
-  url: string,
-  { byUrl, longestUrl }: LinkTargets,
-): { fullName: string; path: string } | undefined {
+function repositoryAt(url: string, { byUrl, longestUrl }: LinkTargets) {
   for (const { index: end } of url.matchAll(/[/#?]|$/g)) {
     if (end > longestUrl + '.git'.length) break
     const fullName = byUrl.get(

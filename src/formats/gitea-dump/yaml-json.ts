@@ -64,12 +64,16 @@ export class YamlList {
     this.#file = undefined
   }
 
+  [Symbol.dispose] = () => this.close()
+
   #write(file: number): void {
     const bytes = Buffer.from(this.#text)
     this.#text = ''
     try {
       for (let done = 0; done < bytes.length; ) done += writeSync(file, bytes, done)
     } catch (error) {
+      closeSync(file)
+      this.#file = undefined
       throw addDiskFacts(error, this.#path)
     }
   }

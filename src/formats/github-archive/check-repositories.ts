@@ -32,6 +32,7 @@ export interface CheckOptions {
   scratch: string
   /** Selects repositories by full name. Without it all are checked. */
   isWanted?(fullName: string): boolean
+  signal: AbortSignal
 }
 
 const TRUNCATED = 'it is incomplete, because the archive is truncated or damaged'
@@ -40,8 +41,7 @@ const TRUNCATED = 'it is incomplete, because the archive is truncated or damaged
 export async function* checkRepositories(
   unpacked: Unpacked,
   manifest: Manifest | undefined,
-  { git, scratch, isWanted = () => true }: CheckOptions,
-  signal: AbortSignal,
+  { git, scratch, isWanted = () => true, signal }: CheckOptions,
 ): AsyncGenerator<CheckedRepository> {
   const repositories = join(unpacked.root, 'repositories')
   await mkdir(repositories, { recursive: true })

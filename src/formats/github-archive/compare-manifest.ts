@@ -21,10 +21,7 @@ import type { TarChecksum } from '../unpack-archive.ts'
 const MAX_DIFFERENCES = 10
 
 /** Returns a line, without the repository's name, for each difference of its git data from the manifest. */
-export function compareRepository(
-  expected: ManifestRepository,
-  { repository, wiki }: Examination,
-): string[] {
+export function compareRepository(expected: ManifestRepository, { repository, wiki }: Examination) {
   return [
     ...compareGit(expected, repository),
     ...(expected.wiki && wiki
@@ -81,10 +78,7 @@ function compareMaps(
 }
 
 /** Returns a line for each file of an unpacked repository and its wiki that differs from the manifest. */
-export async function compareFiles(
-  root: string,
-  { full_name, wiki, files }: ManifestRepository,
-): Promise<string[]> {
+export async function compareFiles(root: string, { full_name, wiki, files }: ManifestRepository) {
   const folders = wiki ? [`${full_name}.git`, `${full_name}.wiki.git`] : [`${full_name}.git`]
   // The manifest does not list objects: the name of an object is its digest, and a pack ends with its digest.
   async function* found(): AsyncGenerator<string> {
@@ -127,10 +121,7 @@ async function* filesBelow(root: string, folder: string): AsyncGenerator<string>
 }
 
 /** Yields a line for each metadata file of an unpacked archive that differs from the manifest. */
-export async function* compareMetadata(
-  root: string,
-  { metadata }: Manifest,
-): AsyncGenerator<string> {
+export async function* compareMetadata(root: string, { metadata }: Manifest) {
   const digests = digestsOf(metadata.files)
   const isMetadata = (name: string) => digests.has(name) || kindOfFile(name) !== undefined
   const found = (await readdir(root)).filter(isMetadata).sort()
@@ -145,10 +136,7 @@ export async function refuseEdited(root: string, manifest: Manifest): Promise<vo
 }
 
 /** Yields a line for each attachment and release asset that differs from the manifest. */
-export async function* compareUploadedFiles(
-  root: string,
-  manifest: Manifest,
-): AsyncGenerator<string> {
+export async function* compareUploadedFiles(root: string, manifest: Manifest) {
   const digests = uploadDigests(manifest)
   async function* found(): AsyncGenerator<string> {
     for (const folder of new Set([...digests.keys()].map((path) => path.split('/')[0]!)))

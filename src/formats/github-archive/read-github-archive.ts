@@ -14,6 +14,7 @@ import type { FormatReader, FoundFile, RepositoryContent } from '../format.ts'
 import type { Report } from '../report.ts'
 import type { Unpacked } from '../unpack-archive.ts'
 import {
+  type CheckOptions,
   checkRepositories,
   describeMissingLfs,
   describeSkipped,
@@ -34,13 +35,13 @@ export interface ReaderParts {
   /** `owner/name` of the repositories to read, in lower case. If empty, all are read. Content of others is not reported as lost. */
   wanted: ReadonlySet<string>
   report: Report
+  signal: AbortSignal
 }
 
 /** Reads an unpacked archive of GitHub, of Godwit, or of another program that writes this format. Throws ArchiveRefused. */
 export async function readGitHubArchive(
   unpacked: Unpacked,
   parts: ReaderParts,
-  signal: AbortSignal,
 ): Promise<FormatReader> {
   const { root } = unpacked
   const { report, wanted } = parts
@@ -50,20 +51,20 @@ export async function readGitHubArchive(
     for (const each of describeSkipped(manifest)) report.warn('skipped repositories', each)
   const isWanted = (fullName: string) => wanted.size === 0 || wanted.has(fullName.toLowerCase())
   const fullNames = (await repositoriesIn(root)).filter(isWanted)
-  const archive = new RecordFiles(root, report, isWanted)
+  const archive = new RecordFiles(root, { ...parts, isWanted })
   const repositories = await archive.repositories(fullNames)
-  await archive.reportUnknownKinds(signal)
+  await archive.reportUnknownKinds()
   const digests = manifest && uploadDigests(manifest)
   return {
     summary: await summaryOf(root, manifest),
     fullNames,
     urlOf: (fullName) => repositories.get(fullName.toLowerCase())?.url ?? '',
-    repositories: (signal) => readRepositories(unpacked, manifest, { ...parts, isWanted }, signal),
-    facts: (kind, signal) =>
+    repositories: () => readRepositories(unpacked, manifest, { ...parts, isWanted }),
+    facts: (kind) =>
       kind === 'repositories'
         ? (factsOf(repositories) as AsyncIterable<never>)
-        : archive.facts(kind, signal),
-    findFile: (path, signal) => findFile(root, digests, path, signal),
+        : archive.facts(kind),
+    findFile: (path) => findFile(root, digests, path, parts.signal),
   }
 }
 
@@ -106,18 +107,14 @@ async function summaryOf(root: string, manifest: Manifest | undefined) {
 export async function* readRepositories(
   unpacked: Unpacked,
   manifest: Manifest | undefined,
-  options: ReaderParts & { isWanted?(fullName: string): boolean },
-  signal: AbortSignal,
+  options: CheckOptions,
 ): AsyncGenerator<RepositoryContent> {
-  for await (const checked of checkRepositories(unpacked, manifest, options, signal)) {
+  for await (const checked of checkRepositories(unpacked, manifest, options)) {
     if ('errors' in checked) yield checked
     else {
       const { fullName, snapshot } = checked
-      yield {
-        fullName,
-        snapshot,
-        missingLfs: await describeMissingLfs(fullName, snapshot, manifest),
-      }
+      const missingLfs = await describeMissingLfs(fullName, snapshot, manifest)
+      yield { fullName, snapshot, missingLfs }
     }
   }
 }
@@ -128,18 +125,20 @@ async function* factsOf(repositories: KnownRepositories): AsyncGenerator<Reposit
   for (const { fact } of repositories.values()) yield fact
 }
 
+interface RecordParts extends Pick<ReaderParts, 'report' | 'signal'> {
+  isWanted(fullName: string): boolean
+}
+
 /** The files of records in an unpacked archive. */
 class RecordFiles {
   readonly #root: string
-  readonly #report: Report
-  readonly #isWanted: (fullName: string) => boolean
+  readonly #parts: RecordParts
   /** The full name of the git data by the full name in the records, in lower case. They may differ. */
   readonly #names = new Map<string, string>()
 
-  constructor(root: string, report: Report, isWanted: (fullName: string) => boolean) {
+  constructor(root: string, parts: RecordParts) {
     this.#root = root
-    this.#report = report
-    this.#isWanted = isWanted
+    this.#parts = parts
   }
 
   async #filesOf(isKind: (kind: string) => boolean): Promise<{ file: string; kind: string }[]> {
@@ -150,14 +149,14 @@ class RecordFiles {
   }
 
   /** Reads one file. A file that cannot be read counts as empty. */
-  async #read<T>(
-    file: string,
-    read: (text: string) => { records: T[]; count: number },
-  ): Promise<{ records: T[]; count: number }> {
+  async #read<T>(file: string, read: (text: string) => { records: T[]; count: number }) {
     try {
       return read(await readFile(join(this.#root, file), 'utf8'))
     } catch (error) {
-      this.#report.warn('files', `${file}: ${(error as Error).message}; nothing of it is used`)
+      this.#parts.report.warn(
+        'files',
+        `${file}: ${(error as Error).message}; nothing of it is used`,
+      )
       return { records: [], count: 0 }
     }
   }
@@ -171,7 +170,7 @@ class RecordFiles {
     const spelling = new Map(fullNames.map((name) => [name.toLowerCase(), name]))
     for (const { file } of await this.#filesOf((kind) => kind === 'repositories')) {
       const onInvalid: OnInvalid = (why) =>
-        this.#report.lostRecord('repositories', `${file}: ${why}`)
+        this.#parts.report.lostRecord('repositories', `${file}: ${why}`)
       const { records } = await this.#read(file, (text) =>
         readFacts('repositories', text, onInvalid),
       )
@@ -186,8 +185,8 @@ class RecordFiles {
         if (name !== undefined) {
           found.set(key, { fact: withFullName(fact, name), url: urls.get(index) ?? '' })
           this.#names.set(fullName.toLowerCase(), name)
-        } else if (this.#isWanted(fullName))
-          this.#report.lostRecord(
+        } else if (this.#parts.isWanted(fullName))
+          this.#parts.report.lostRecord(
             'repositories',
             `${file}: [${index}]: ${fact.git} of ${fullName} is not in the archive`,
           )
@@ -196,33 +195,33 @@ class RecordFiles {
     for (const [key, name] of spelling) {
       if (found.has(key)) continue
       const why = 'has no record that can be read: it is treated as private'
-      this.#report.warn('repositories', `${name} ${why}`)
+      this.#parts.report.warn('repositories', `${name} ${why}`)
       found.set(key, { fact: withFullName(UNKNOWN_REPOSITORY, name), url: '' })
     }
     return found
   }
 
-  async reportUnknownKinds(signal: AbortSignal): Promise<void> {
+  async reportUnknownKinds(): Promise<void> {
     for (const { file, kind } of await this.#filesOf((kind) => !isFactKind(kind))) {
-      signal.throwIfAborted()
+      this.#parts.signal.throwIfAborted()
       const read = (text: string) => readRecordFile(kind, text, () => {})
-      this.#report.lost(kind, (await this.#read(file, read)).count)
+      this.#parts.report.lost(kind, (await this.#read(file, read)).count)
     }
   }
 
-  async *facts<K extends FactKind>(kind: K, signal: AbortSignal): AsyncGenerator<FactsByKind[K]> {
+  async *facts<K extends FactKind>(kind: K): AsyncGenerator<FactsByKind[K]> {
     for (const { file } of await this.#filesOf((each) => each === kind)) {
-      signal.throwIfAborted()
-      const onInvalid: OnInvalid = (why) => this.#report.lostRecord(kind, `${file}: ${why}`)
+      this.#parts.signal.throwIfAborted()
+      const onInvalid: OnInvalid = (why) => this.#parts.report.lostRecord(kind, `${file}: ${why}`)
       const { records } = await this.#read(file, (text) => readFacts(kind, text, onInvalid))
       for (const { index, value } of records) {
         const why = invalidTime(value)
-        if (why) this.#report.lostRecord(kind, `${file}: [${index}].${why}`)
+        if (why) this.#parts.report.lostRecord(kind, `${file}: [${index}].${why}`)
         else if (!('repository' in value)) yield value
         else {
           const repository = this.#names.get(value.repository.toLowerCase())
           if (repository !== undefined) yield { ...value, repository }
-          else if (this.#isWanted(value.repository)) this.#report.lost(kind)
+          else if (this.#parts.isWanted(value.repository)) this.#parts.report.lost(kind)
         }
       }
     }

@@ -28,14 +28,13 @@ import type { ReleaseAsset } from '../../records/release.ts'
 import { loginsIn, splitIntoFiles, toRecord } from '../../records/write-records.ts'
 import type { Snapshot } from '../../sources/snapshot.ts'
 import {
-  type FormatReader,
+  type Conversion,
   type FormatWriter,
   type FoundFile,
   UNKNOWN_HOST,
   type Written,
 } from '../format.ts'
 import { sync } from '../output.ts'
-import type { Report } from '../report.ts'
 import { contentsOf, recordFileDigests } from './segment-contents.ts'
 
 export interface GitHubArchiveOptions {
@@ -53,8 +52,7 @@ export function githubArchiveWriter(options: GitHubArchiveOptions): FormatWriter
   if (existsSync(options.output))
     throw new ArchiveRefused(`${options.output} already exists; name another file`)
   return {
-    write: (content, report, signal) =>
-      new ArchiveWriter({ ...options, content, report, signal }).write(),
+    write: (conversion) => new ArchiveWriter({ ...options, ...conversion }).write(),
   }
 }
 
@@ -70,14 +68,8 @@ const WRITTEN_AS: { [K in FactKind]?: WrittenKind } = {
 }
 const SCHEMA = `${JSON.stringify({ version: '1.0.1' }, null, 2)}\n`
 
-interface ArchiveParts extends GitHubArchiveOptions {
-  content: FormatReader
-  report: Report
-  signal: AbortSignal
-}
-
 class ArchiveWriter {
-  readonly #parts: ArchiveParts
+  readonly #parts: GitHubArchiveOptions & Conversion
   readonly #createdAt: number
   /** The base of the URLs of people. */
   readonly #host: string
@@ -94,7 +86,7 @@ class ArchiveWriter {
   readonly #logins = new Map<string, string>()
   readonly #organizations = new Set<string>()
 
-  constructor(parts: ArchiveParts) {
+  constructor(parts: GitHubArchiveOptions & Conversion) {
     this.#parts = parts
     this.#createdAt = parts.now()
     const { content } = parts
@@ -105,7 +97,7 @@ class ArchiveWriter {
   async *write(): AsyncGenerator<Written> {
     const { content, report, signal, output, workDirectory } = this.#parts
     await mkdir(join(workDirectory, 'records'))
-    for await (const each of content.repositories(signal)) {
+    for await (const each of content.repositories()) {
       const { fullName } = each
       if ('errors' in each) {
         this.#skipped.push({ full_name: fullName, reason: each.errors.join('; ') })
@@ -121,7 +113,7 @@ class ArchiveWriter {
       const written = WRITTEN_AS[kind]
       if (written) await this.#writeRecords(written, this.#recordsOf(kind, written))
       else if (kind !== 'users' && kind !== 'bots')
-        for await (const _ of content.facts(kind, signal)) report.lost(kind)
+        for await (const _ of content.facts(kind)) report.lost(kind)
     }
     await this.#writeRecords('users', this.#userRecords())
     for (const [fullName, files] of this.#uploads) await this.#packUploads(fullName, files)
@@ -159,8 +151,8 @@ class ArchiveWriter {
 
   /** Yields the records of a kind. Facts of repositories that could not be written are left out with them. */
   async *#recordsOf(kind: FactKind, written: WrittenKind) {
-    const { content, signal } = this.#parts
-    for await (const each of content.facts(kind, signal)) {
+    const { content } = this.#parts
+    for await (const each of content.facts(kind)) {
       const fact = (await this.#adapt(kind, each)) as FactsByKind[WrittenKind] | undefined
       if (!fact) continue
       for (const login of loginsIn(written, fact)) this.#logins.set(login.toLowerCase(), login)
@@ -200,8 +192,8 @@ class ArchiveWriter {
 
   /** Adds a file that a fact names. Returns false if the file is missing: a link to it would break importers. */
   async #addUpload(kind: string, repository: string, path: string): Promise<boolean> {
-    const { content, report, signal } = this.#parts
-    const found = await content.findFile(path, signal)
+    const { content, report } = this.#parts
+    const found = await content.findFile(path)
     if ('missing' in found) {
       report.lostRecord(kind, `${repository}: ${found.missing}`)
       return false
@@ -222,14 +214,14 @@ class ArchiveWriter {
 
   /** Yields a record for every user, bot and other login that records link to, except organizations, which have their own records. */
   async *#userRecords() {
-    const { content, signal } = this.#parts
+    const { content } = this.#parts
     const seen = new Set(this.#organizations)
     const record = (user: User) => {
       seen.add(user.login.toLowerCase())
       return toRecord('users', user, this.#urls(''))
     }
     for (const kind of ['users', 'bots'] as const)
-      for await (const user of content.facts(kind, signal))
+      for await (const user of content.facts(kind))
         if (!seen.has(user.login.toLowerCase())) yield record(user)
     for (const [key, login] of this.#logins) if (!seen.has(key)) yield record(unknownUser(login))
   }

@@ -38,12 +38,9 @@ const READ_LISTS = new Set([
 ])
 
 /** Reads all relations of a project as facts into `rows`. Texts are not rewritten yet. An invalid record is reported as lost. */
-export async function spoolProject(
-  options: ProjectOptions,
-  signal: AbortSignal,
-): Promise<{ repository: Repository; names: ProjectNames }> {
+export async function spoolProject(options: ProjectOptions) {
   const project = new ProjectReader(options)
-  const { relations, report } = options
+  const { relations, report, signal } = options
   const read = async (relation: string, add: (record: Json) => void) => {
     for await (const { at, record } of relations.records(relation, signal))
       project.addRecord(relation, at, () => add(record))

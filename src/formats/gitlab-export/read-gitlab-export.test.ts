@@ -89,9 +89,9 @@ describe('the export of 2019, one JSON file', needsGitLab, () => {
   })
 
   test('has every ref of the bundle, and the wiki', async (t) => {
-    const { content, signal } = await read(t)
+    const { content } = await read(t)
     const names: string[] = []
-    for await (const each of content.repositories(signal)) {
+    for await (const each of content.repositories()) {
       assert.ok('snapshot' in each, JSON.stringify(each))
       names.push(each.fullName)
       const { repository, wiki } = each.snapshot

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs'
-import { lstat, mkdir, readdir, readFile, rename } from 'node:fs/promises'
+import { lstat, mkdir, open, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { ArchiveRefused } from '../../archive/unreadable-archive.ts'
+import { LONG_TIMEOUT_MS } from '../../git/git.ts'
 import { GitFailed } from '../../git/git-process.ts'
 import { ifExists } from '../../lib/errno.ts'
 import { isName } from '../../lib/names.ts'
@@ -10,10 +11,10 @@ import type { FactKind, FactsByKind } from '../../records/fact-kinds.ts'
 import type { Repository } from '../../records/repository.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
 import type { FormatReader, RepositoryContent } from '../format.ts'
+import { branchRef, type GitRepository } from '../gitea-dump/pull-heads.ts'
 import { type ReaderParts, readRepositories } from '../github-archive/read-github-archive.ts'
 import type { MappedPerson } from '../people.ts'
 import type { Unpacked } from '../unpack-archive.ts'
-import { createRefs, defaultBranchOf, unbundle } from './read-bundles.ts'
 import { spoolProject } from './read-facts.ts'
 import { type Json, text } from './read-fields.ts'
 import { People } from './read-people.ts'
@@ -42,9 +43,8 @@ export function isGitLabExport(root: string): boolean {
 export async function readGitLabExport(
   { root }: Unpacked,
   parts: GitLabParts,
-  signal: AbortSignal,
 ): Promise<FormatReader> {
-  const { report, scratch, resources, projects } = parts
+  const { report, scratch, resources, projects, signal } = parts
   if (parts.owner === '')
     throw new ArchiveRefused(
       'a project export of GitLab does not name its owner: use --owner LOGIN',
@@ -54,9 +54,10 @@ export async function readGitLabExport(
   const isWanted = parts.wanted.size === 0 || parts.wanted.has(fullName.toLowerCase())
   const rows = resources.use(sortedRows(join(scratch, `${basename(root)}-rows`)))
   const uploads = await uploadsIn(root)
-  const options = { fullName, relations, rows, people: new People(parts.people), report, uploads }
+  const people = new People(parts.people)
+  const options = { fullName, relations, rows, people, report, uploads, signal }
   const { repository, names } = isWanted
-    ? await spoolProject(options, signal)
+    ? await spoolProject(options)
     : { repository: undefined, names: undefined }
   for (const name of ['avatar', 'project.design.bundle'])
     if (repository && existsSync(join(root, name))) report.lost(name.replaceAll('.', '_'), 1, name)
@@ -67,8 +68,7 @@ export async function readGitLabExport(
     if (n === 0 || !projects.has(name)) projects.set(name, names!)
   }
   const into = join(scratch, `${basename(root)}-git`)
-  const built =
-    repository && (await buildRepositories(parts, { root, into, repository, names }, signal))
+  const built = repository && (await buildRepositories(parts, { root, into, repository, names }))
 
   async function* facts<K extends FactKind>(kind: K): AsyncGenerator<FactsByKind[K]> {
     if (!repository || !names) return
@@ -86,16 +86,11 @@ export async function readGitLabExport(
     fullNames: repository ? [fullName] : [],
     // An export does not say which server it is from.
     urlOf: () => '',
-    async *repositories(signal): AsyncGenerator<RepositoryContent> {
+    async *repositories(): AsyncGenerator<RepositoryContent> {
       if (!built) return
+      const unpacked = { root: into, checksums: new Map(), damage: undefined }
       if (built.error) yield { fullName, errors: [built.error] }
-      else
-        yield* readRepositories(
-          { root: into, checksums: new Map(), damage: undefined },
-          undefined,
-          parts,
-          signal,
-        )
+      else yield* readRepositories(unpacked, undefined, parts)
     },
     facts,
     async findFile(path) {
@@ -147,21 +142,16 @@ async function uploadsIn(root: string): Promise<Set<string>> {
  * pull requests; refs of GitLab itself are reported as lost. An error of git is returned, because it concerns this project only.
  */
 async function buildRepositories(
-  { git, report }: GitLabParts,
-  {
-    root,
-    into,
-    repository,
-    names,
-  }: { root: string; into: string; repository: Repository; names: ProjectNames },
-  signal: AbortSignal,
+  { git, report, signal }: GitLabParts,
+  project: { root: string; into: string; repository: Repository; names: ProjectNames },
 ): Promise<{ repository: Repository; error?: string }> {
+  const { root, into, repository, names } = project
   const { fullName } = names
   const dir = join(into, 'repositories', `${fullName}.git`)
   const wikiDir = join(into, 'repositories', `${fullName}.wiki.git`)
   await mkdir(join(dir, '..'), { recursive: true })
   try {
-    const bundled = await unbundle(git, join(root, 'project.bundle'), dir, signal)
+    const bundled = await unbundle({ git, dir, signal }, join(root, 'project.bundle'))
     const refs = bundled.flatMap(({ name, oid }) => {
       const [, iid] = /^refs\/merge-requests\/(\d+)\/head$/.exec(name) ?? []
       if (iid !== undefined && names.mergeRequests.has(Number(iid)))
@@ -171,13 +161,14 @@ async function buildRepositories(
       return []
     })
     const head = defaultBranchOf(bundled, repository.defaultBranch)
-    await createRefs(git, dir, refs, head, signal)
+    await createRefs({ git, dir, signal }, refs, head)
     await moveLfsObjects(root, dir)
     const hasWiki = existsSync(join(root, 'project.wiki.bundle'))
     if (hasWiki) {
-      const wikiRefs = await unbundle(git, join(root, 'project.wiki.bundle'), wikiDir, signal)
+      const wiki = { git, dir: wikiDir, signal }
+      const wikiRefs = await unbundle(wiki, join(root, 'project.wiki.bundle'))
       const branches = wikiRefs.filter(({ name }) => name.startsWith('refs/heads/'))
-      await createRefs(git, wikiDir, branches, defaultBranchOf(wikiRefs, null), signal)
+      await createRefs(wiki, branches, defaultBranchOf(wikiRefs, null))
     }
     const branch = head && Buffer.from(head.slice('refs/heads/'.length), 'latin1').toString('utf8')
     const wiki = hasWiki ? `repositories/${fullName}.wiki.git` : undefined
@@ -198,4 +189,76 @@ async function moveLfsObjects(root: string, dir: string): Promise<void> {
     await mkdir(folder, { recursive: true })
     await rename(join(from, oid), join(folder, oid))
   }
+}
+
+interface BundledRef {
+  /** A byte string (latin1), as in git. */
+  name: string
+  oid: string
+}
+
+/**
+ * Makes a bare repository of the objects of a git bundle, version 2 or 3, and returns the refs of the bundle, which are not created
+ * yet. If the bundle does not exist, the repository is empty. Rejects with Unreadable or GitFailed. The objects are not verified.
+ */
+export async function unbundle({ git, dir, signal }: GitRepository, bundle: string) {
+  const format = await objectFormatOf(bundle)
+  const init = ['init', '--quiet', '--bare', '--template=', `--object-format=${format ?? 'sha1'}`]
+  await git.run([...init, dir], { signal })
+  if (format === undefined) return []
+  const call = { dir, signal, timeoutMs: LONG_TIMEOUT_MS, config: { 'core.bare': 'true' } }
+  const output = (await git.run(['bundle', 'unbundle', bundle], call)).toString('latin1')
+  return output.split('\n').flatMap((line) => {
+    const [, oid, name] = /^([0-9a-f]{40,64}) (.+)$/.exec(line) ?? []
+    return oid !== undefined && name !== undefined ? [{ oid, name }] : []
+  })
+}
+
+const MAX_HEADER_BYTES = 4096
+
+/** Reads the header of a bundle. Returns undefined if the file does not exist. */
+async function objectFormatOf(bundle: string): Promise<string | undefined> {
+  const opened = await ifExists(open(bundle), 'ENOENT')
+  if (!opened) return undefined
+  await using file = opened
+  const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(MAX_HEADER_BYTES) })
+  const [signature, ...lines] = buffer.toString('latin1', 0, bytesRead).split('\n')
+  const [, version] = /^# v([23]) git bundle$/.exec(signature ?? '') ?? []
+  if (version === undefined)
+    throw new Unreadable('its bundle is not a git bundle of version 2 or 3')
+  const capabilities = version === '3' ? lines.filter((line) => line.startsWith('@')) : []
+  const format = capabilities.find((each) => each.startsWith('@object-format='))?.split('=')[1]
+  const unknown = capabilities.find((each) => !/^@object-format=sha(?:1|256)$/.test(each))
+  if (unknown !== undefined)
+    throw new Unreadable(
+      `its bundle has the capability ${unknown.slice(1, 50)}, which is not supported`,
+    )
+  return format ?? 'sha1'
+}
+
+/** Creates refs, and points HEAD to the ref `head`. */
+export async function createRefs(
+  { git, dir, signal }: GitRepository,
+  refs: readonly BundledRef[],
+  head: string | undefined,
+): Promise<void> {
+  const lines = refs.map(({ name, oid }) => `create ${name}\0${oid}\0`)
+  const input = Buffer.from(lines.join(''), 'latin1')
+  await git.run(['update-ref', '--stdin', '-z'], { dir, signal, input })
+  // An argument of git would be encoded as UTF-8, which a byte string is not.
+  if (head !== undefined) await writeFile(join(dir, 'HEAD'), `ref: ${head}\n`, 'latin1')
+}
+
+/**
+ * Returns the ref of the default branch: the wanted one if it exists, else a branch at the commit of HEAD, if possible main or master,
+ * else any branch. HEAD of a bundle names only a commit.
+ */
+export function defaultBranchOf(refs: readonly BundledRef[], wanted: string | null) {
+  const branches = refs.filter(({ name }) => name.startsWith('refs/heads/'))
+  const head = refs.find(({ name }) => name === 'HEAD')?.oid
+  const atHead = branches.filter(({ oid }) => oid === head).map(({ name }) => name)
+  const wantedRef = branchRef(wanted ?? '')
+  if (branches.some(({ name }) => name === wantedRef)) return wantedRef
+  const usual = ['main', 'master'].map(branchRef)
+  return usual.find((name) => atHead.includes(name)) ?? atHead[0] ?? branches[0]?.name
 }

@@ -53,10 +53,7 @@ function addReview(
 }
 
 /** Adds a review for each approval and each reviewer with a decision. Returns the requests of all other reviewers. */
-function addDecisions(
-  project: ProjectSpool,
-  { pull, record, headSha }: MergeRequest,
-): ReviewRequest[] {
+function addDecisions(project: ProjectSpool, { pull, record, headSha }: MergeRequest) {
   const decisions = new Map<unknown, ReviewState>()
   const reviewed = { pull, headSha: headSha === NO_COMMIT ? null : headSha }
   const add = (user: unknown, state: ReviewState, at: string) => {
@@ -200,10 +197,7 @@ function diffOf(note: Json, record: Json, path: string): string {
  * Returns the hunk up to a line, and the number of lines from the first hunk header to it. If the diff lacks the line, the hunk is only
  * a header, because importers refuse a comment without a hunk.
  */
-function hunkAt(
-  diff: string,
-  { side, line }: CommentedLines,
-): { diffHunk: string; position: number } {
+function hunkAt(diff: string, { side, line }: CommentedLines) {
   const next = { left: 0, right: 0 }
   let hunk: string[] = []
   let position = -1

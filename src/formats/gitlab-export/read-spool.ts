@@ -23,6 +23,7 @@ export interface ProjectOptions {
   report: Report
   /** The paths of uploaded files in the export. */
   uploads: ReadonlySet<string>
+  signal: AbortSignal
 }
 
 const REACTION_BY_EMOJI = new Map(

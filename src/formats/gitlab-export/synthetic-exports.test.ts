@@ -261,7 +261,7 @@ test('texts refer to the new numbers, people, labels and files, but not in code'
     '!2 ~bug',
     '```',
   ].join('\n')
-  const { facts, content, signal, lost } = await read(
+  const { facts, content, lost } = await read(
     t,
     {
       project_members: members,
@@ -294,14 +294,11 @@ test('texts refer to the new numbers, people, labels and files, but not in code'
       ['unused.txt', 'text/plain', 'repository', null],
     ],
   )
-  const found = await content.findFile(
-    attachments.find(({ on }) => on.kind === 'issue')!.file,
-    signal,
-  )
+  const found = await content.findFile(attachments.find(({ on }) => on.kind === 'issue')!.file)
   assert.ok('file' in found)
   assert.equal(await readFile(found.file, 'utf8'), 'picture')
   for (const path of ['attachments/../tree/project.json', `attachments/${secret}/../x`])
-    assert.ok('missing' in (await content.findFile(path, signal)), path)
+    assert.ok('missing' in (await content.findFile(path)), path)
   assert.deepEqual(lost(), { attachments: 1 })
 })
 
@@ -318,8 +315,8 @@ test('a project that only the name of its file names is found with and without i
 })
 
 describe('git data', () => {
-  const snapshotOf = async ({ content, signal }: Awaited<ReturnType<typeof read>>) => {
-    const [found] = await Array.fromAsync(content.repositories(signal), async (each) =>
+  const snapshotOf = async ({ content }: Awaited<ReturnType<typeof read>>) => {
+    const [found] = await Array.fromAsync(content.repositories(), async (each) =>
       'snapshot' in each
         ? {
             refs: await host.git(['for-each-ref', '--format=%(refname)'], {
@@ -390,7 +387,7 @@ describe('git data', () => {
       },
     )
     await host.git(['update-ref', '-d', branch], { dir: repository })
-    const [found] = await Array.fromAsync(made.content.repositories(made.signal), (each) =>
+    const [found] = await Array.fromAsync(made.content.repositories(), (each) =>
       'snapshot' in each
         ? host.git(['symbolic-ref', 'HEAD'], { dir: each.snapshot.repository.dir })
         : String(each.errors),
@@ -472,12 +469,12 @@ describe('a hostile export', () => {
     })
 
   test('with a repository of its own does not get it into the result', async (t) => {
-    const { content, signal } = await read(
+    const { content } = await read(
       t,
       {},
       { 'repositories/alice/other.git/HEAD': 'ref: refs/heads/x\n' },
     )
-    const names = await Array.fromAsync(content.repositories(signal), ({ fullName }) => fullName)
+    const names = await Array.fromAsync(content.repositories(), ({ fullName }) => fullName)
     assert.deepEqual(names, ['alice/Tool'])
   })
 })

@@ -39,12 +39,12 @@ test('commits and diffs equal those that GitLab recorded', {
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line))
-  await using diffs = openDiffs(host.godwitGit, dir, signal)
+  await using diffs = openDiffs({ git: host.godwitGit, dir, signal })
   let [commits, files] = [0, 0]
   for (const { iid, merge_request_diff: diff } of recorded) {
     const { base_commit_sha: base } = diff
     const head = diff.merge_request_diff_commits[0]?.sha ?? base
-    const range = (await readCommits(host.godwitGit, { dir, start: base, head }, signal))!
+    const range = (await readCommits({ git: host.godwitGit, dir, signal }, base, head))!
     assert.equal(range.base, base)
     assert.deepEqual(
       range.commits.map(comparableCommit),
@@ -106,7 +106,7 @@ describe('the diff of a pull request', () => {
     const base = await host.git(['rev-parse', 'main'], { dir })
     await change(dir)
     const head = await host.git(['rev-parse', 'main'], { dir })
-    await using diffs = openDiffs(host.godwitGit, dir, signal)
+    await using diffs = openDiffs({ git: host.godwitGit, dir, signal })
     return { ...(await diffs.read(base, head)), again: await diffs.read(head, head) }
   }
 
@@ -168,17 +168,14 @@ test('the merge base is found where a pull request merged its target branch, and
   const topic = await host.commit(dir, { c: 'c\n' }, { branch: 'topic' })
   const merge = await git('commit-tree', '-p', topic, '-p', main, '-m', 'Merge', `${topic}^{tree}`)
   const later = await host.commit(dir, { d: 'd\n' })
-  const range = await readCommits(host.godwitGit, { dir, start: later, head: merge }, signal)
+  const range = await readCommits({ git: host.godwitGit, dir, signal }, later, merge)
   assert.equal(range?.base, main)
   assert.deepEqual(
     range.commits.map(({ sha }) => sha),
     [merge, topic],
   )
   const unrelated = await git('commit-tree', '-m', 'Alone', `${main}^{tree}`)
-  assert.equal(
-    await readCommits(host.godwitGit, { dir, start: main, head: unrelated }, signal),
-    undefined,
-  )
-  const none = await readCommits(host.godwitGit, { dir, start: later, head: main }, signal)
+  assert.equal(await readCommits({ git: host.godwitGit, dir, signal }, main, unrelated), undefined)
+  const none = await readCommits({ git: host.godwitGit, dir, signal }, later, main)
   assert.deepEqual(none, { base: main, start: later, head: main, commits: [], isComplete: true })
 })

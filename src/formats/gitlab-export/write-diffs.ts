@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { type Git, LONG_TIMEOUT_MS } from '../../git/git.ts'
-import { GitFailed } from '../../git/git-process.ts'
+import { LONG_TIMEOUT_MS } from '../../git/git.ts'
 import { UNKNOWN_TIME } from '../../records/fact.ts'
+import { findMergeBase, type GitRepository } from '../gitea-dump/pull-heads.ts'
 
 /** GitLab's default limits for the diff of one merge request. A longer patch of a file is left out, and so are further files. */
 const MAX_FILES = 1000
@@ -31,9 +31,9 @@ export interface CommitRange {
  * commit, or an expression such as `ID^1`.
  */
 export async function readCommits(
-  git: Git,
-  { dir, start, head }: { dir: string; start: string; head: string },
-  signal: AbortSignal,
+  { git, dir, signal }: GitRepository,
+  start: string,
+  head: string,
 ): Promise<CommitRange | undefined> {
   const options = ['--boundary', '-z', `--max-count=${MAX_COMMITS + 1}`, `--format=${LOG_FORMAT}`]
   const log = await git.text(['log', ...options, `${start}..${head}`, '--'], { dir, signal })
@@ -48,23 +48,10 @@ export async function readCommits(
       ? head
       : isComplete && boundary.length === 1
         ? boundary[0]!.slice(1).split('\n')[0]
-        : await mergeBase(git, { dir, start, head }, signal)
+        : await findMergeBase({ git, dir, signal }, start, head)
   if (!base) return undefined
   const parsed = commits.slice(0, MAX_COMMITS).map(parseCommit)
   return { base, start: /^\w+$/.test(start) ? start : base, head, commits: parsed, isComplete }
-}
-
-async function mergeBase(
-  git: Git,
-  { dir, start, head }: { dir: string; start: string; head: string },
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  try {
-    return (await git.text(['merge-base', start, head], { dir, signal })).trim()
-  } catch (error) {
-    if (error instanceof GitFailed && error.exitCode === 1) return undefined
-    throw error
-  }
 }
 
 function parseCommit(record: string, index: number) {
@@ -114,7 +101,7 @@ const DIFF_ARGS = [
 ]
 const [NUL, NEWLINE] = [0, 10]
 
-export function openDiffs(git: Git, dir: string, signal: AbortSignal): DiffReader {
+export function openDiffs({ git, dir, signal }: GitRepository): DiffReader {
   // Git writes a line of its input that is not an object id to its output. This random one marks the end of a diff.
   const endMarker = `#${randomUUID()}`
   // A larger file is compared as a binary one, without reading it into memory.

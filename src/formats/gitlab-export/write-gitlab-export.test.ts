@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 import { createReadStream, existsSync, readdirSync, readFileSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -25,7 +25,6 @@ import type { FactKind } from '../../records/fact-kinds.ts'
 import type { PeopleMap } from '../people.ts'
 import { Report } from '../report.ts'
 import { gitlabExportWriter } from './write-gitlab-export.ts'
-import { sha1 } from './write-positions.ts'
 
 const UNSTOPPED = new AbortController().signal
 const UUID = '0f8fad5b-d9cb-469f-a165-70867728950e'
@@ -417,11 +416,11 @@ describe('an export for GitLab', () => {
       request.notes.filter(({ type }: Value) => type === 'DiffNote')
     const [root, reply, other] = onLine(merged!)
     assert.deepEqual(root.position, { ...refs, ...path, old_line: 2, new_line: null })
-    assert.equal(root.line_code, `${sha1('a.txt')}_2_2`)
+    assert.equal(root.line_code, `${hash('sha1', 'a.txt')}_2_2`)
     assert.deepEqual([reply.position, reply.discussion_id], [root.position, root.discussion_id])
     assert.notEqual(other.discussion_id, root.discussion_id)
     assert.deepEqual(other.position, { ...refs, ...path, old_line: null, new_line: 2 })
-    assert.equal(other.line_code, `${sha1('a.txt')}_3_2`)
+    assert.equal(other.line_code, `${hash('sha1', 'a.txt')}_3_2`)
 
     const [suggestion, outdated] = onLine(draft!)
     assert.equal(suggestion.note, 'Rather:\n```suggestion:-1+0\nOne\nTwo\n```')
@@ -437,8 +436,8 @@ describe('an export for GitLab', () => {
       },
     ])
     assert.deepEqual(suggestion.position.line_range, {
-      start: { line_code: `${sha1('a.txt')}_1_1`, type: null, old_line: 1, new_line: 1 },
-      end: { line_code: `${sha1('a.txt')}_3_2`, type: 'new', old_line: null, new_line: 2 },
+      start: { line_code: `${hash('sha1', 'a.txt')}_1_1`, type: null, old_line: 1, new_line: 1 },
+      end: { line_code: `${hash('sha1', 'a.txt')}_3_2`, type: 'new', old_line: null, new_line: 2 },
     })
     assert.deepEqual(
       [suggestion.resolved_at, suggestion.resolved_by_id],
@@ -827,7 +826,7 @@ test('an archive is the same after a round trip, except for what is reported', a
   for (const event of comparableEvents(facts.issue_events!, renumber))
     assert.ok(events.has(event), `${event} is not in\n${[...events].join('\n')}`)
   assert.match(after.issues![0]!.body!, /^See #5, `#3` and !\[it\]\(.+\)\.\n\n\*By ghost on /)
-  for await (const repository of content.repositories(UNSTOPPED)) {
+  for await (const repository of content.repositories()) {
     assert.ok('snapshot' in repository)
     const refs = await host.git(['for-each-ref', '--format=%(refname) %(objectname)'], {
       dir: repository.snapshot.repository.dir,

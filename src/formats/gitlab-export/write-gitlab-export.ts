@@ -4,21 +4,17 @@ import { dirname, join } from 'node:path'
 import { ARCHIVE_HEAD, planArchive } from '../../archive/plan-archive.ts'
 import { type FileEntry, writeSegment } from '../../archive/write-segment.ts'
 import { type Git, LONG_TIMEOUT_MS } from '../../git/git.ts'
-import { GitFailed } from '../../git/git-process.ts'
 import { withWriteContext } from '../../lib/disk-errors.ts'
 import { type SortedRows, sortedRows } from '../../lib/sorted-rows.ts'
-import { FACT_KINDS, type FactKind } from '../../records/fact-kinds.ts'
-import type { Attachment, RepositoryFile } from '../../records/release.ts'
+import type { FactKind } from '../../records/fact-kinds.ts'
 import type { Repository } from '../../records/repository.ts'
 import type { Snapshot } from '../../sources/snapshot.ts'
-import type { FormatReader, FormatWriter, Written } from '../format.ts'
-import { branchRef, readOidsByRef } from '../gitea-dump/pull-heads.ts'
+import { type Conversion, type FormatWriter, writeRepositories } from '../format.ts'
+import { readOidsByRef, setHead } from '../gitea-dump/pull-heads.ts'
 import { moveDurably, refuseExisting, syncTree } from '../output.ts'
 import type { PeopleMap } from '../people.ts'
-import type { Report } from '../report.ts'
+import { type FactUse, RepositoryFacts, spoolFacts } from '../spool-facts.ts'
 import { MAX_JSON_BYTES } from './constants.ts'
-import { mergeRequests } from './write-merge-requests.ts'
-import { Project, tableOf } from './write-project.ts'
 import {
   commitNotes,
   featureRecord,
@@ -27,7 +23,9 @@ import {
   projectRecord,
   protectedBranches,
   reportOrphans,
-} from './write-relations.ts'
+} from './write-discussions.ts'
+import { mergeRequests } from './write-merge-requests.ts'
+import { Project } from './write-project.ts'
 import { rewriteText } from './write-text.ts'
 import { type ExportFile, findUploads, releases } from './write-uploads.ts'
 
@@ -44,84 +42,36 @@ export interface GitLabExportOptions {
 
 /** Writes every repository as a project export of GitLab, each completely or not at all. */
 export function gitlabExportWriter(options: GitLabExportOptions): FormatWriter {
-  return {
-    mapsPeople: true,
-    write: (content, report, signal) => writeExports(options, content, report, signal),
-  }
+  return { mapsPeople: true, write: (conversion) => writeExports(options, conversion) }
 }
 
-async function* writeExports(
-  options: GitLabExportOptions,
-  content: FormatReader,
-  report: Report,
-  signal: AbortSignal,
-): AsyncGenerator<Written> {
+async function* writeExports(options: GitLabExportOptions, conversion: Conversion) {
   const { into, workDirectory } = options
+  const { content, report } = conversion
   const targets = content.fullNames.flatMap((name) => [`${name}_export.tar.gz`, `${name}_assets`])
   await refuseExisting(into, new Set(targets))
   using rows = sortedRows(join(workDirectory, 'rows'))
-  const repositories = await spoolFacts(content, { rows, report }, signal)
+  const repositories = await spoolFacts(conversion, rows, (kind) => USES[kind] ?? 'kept')
   const directory = join(workDirectory, 'export')
-  for await (const each of content.repositories(signal)) {
-    const { fullName } = each
-    if ('errors' in each) {
-      yield each
-      continue
-    }
-    for (const line of each.missingLfs) report.warn('LFS objects', line)
+  yield* writeRepositories(conversion, async (fullName, { snapshot, missingLfs }) => {
+    for (const line of missingLfs) report.warn('LFS objects', line)
     const repository = repositories.get(fullName.toLowerCase())!
-    const parts = { ...options, content, rows, report, fullName, directory, repository }
-    try {
-      await writeExport({ ...parts, snapshot: each.snapshot }, signal)
-    } catch (error) {
-      signal.throwIfAborted()
-      // An error of git concerns one repository. Any other would occur for the next one too.
-      if (!(error instanceof GitFailed)) throw error
-      yield { fullName, errors: [error.message] }
-      continue
-    } finally {
-      await rm(directory, { recursive: true, force: true })
-    }
-    yield { fullName, errors: [] }
-  }
+    const parts = { ...options, ...conversion, rows, fullName, directory, repository, snapshot }
+    await writeExport(parts).finally(() => rm(directory, { recursive: true, force: true }))
+  })
 }
 
-/** Repositories are read first. Accounts are not reported as lost, because the export names the authors. */
-const NOT_SPOOLED: readonly FactKind[] = ['users', 'bots', 'organizations', 'repositories']
-/** GitLab has no such discussions. Its groups, which correspond to teams, are not part of an export. */
-const LOST_KINDS: readonly FactKind[] = ['teams', 'discussion_categories', 'discussions']
-
-/** Sorts all facts by repository and number, and returns the repositories by full name in lower case. */
-async function spoolFacts(
-  content: FormatReader,
-  { rows, report }: { rows: SortedRows; report: Report },
-  signal: AbortSignal,
-): Promise<Map<string, Repository>> {
-  const repositories = new Map<string, Repository>()
-  for await (const fact of content.facts('repositories', signal))
-    repositories.set(`${fact.owner}/${fact.name}`.toLowerCase(), fact)
-  for (const kind of FACT_KINDS.filter((each) => !NOT_SPOOLED.includes(each)))
-    for await (const fact of content.facts(kind, signal))
-      if (LOST_KINDS.includes(kind) || !('repository' in fact)) report.lost(kind)
-      else rows.add(tableOf(kind, fact.repository), numberOf(fact), timeOf(fact), fact)
-  return repositories
+/**
+ * Facts that are not part of an export. Accounts are not reported as lost, because the export names the authors. GitLab has no such
+ * discussions, and its groups, which correspond to teams, are not part of an export.
+ */
+const USES: { [K in FactKind]?: FactUse } = {
+  ...{ users: 'not needed', bots: 'not needed', organizations: 'not needed' },
+  ...{ teams: 'lost', discussion_categories: 'lost', discussions: 'lost' },
 }
 
-/** Returns the number of the issue or pull request that a fact belongs to, or else its own number, or 0. */
-function numberOf(fact: object): number {
-  const { pull, number, on } = fact as { pull?: number; number?: number; on?: { number?: number } }
-  return pull ?? on?.number ?? number ?? 0
-}
-
-function timeOf(fact: object): number {
-  const { submittedAt, createdAt } = fact as { submittedAt?: string | null; createdAt?: string }
-  return Date.parse(submittedAt ?? createdAt ?? '') || 0
-}
-
-interface ExportParts extends GitLabExportOptions {
-  content: FormatReader
+interface ExportParts extends GitLabExportOptions, Conversion {
   rows: SortedRows
-  report: Report
   fullName: string
   repository: Repository
   snapshot: Snapshot
@@ -129,13 +79,13 @@ interface ExportParts extends GitLabExportOptions {
   directory: string
 }
 
-async function writeExport(parts: ExportParts, signal: AbortSignal): Promise<void> {
-  const { git, into, fullName, directory, content, snapshot, report } = parts
+async function writeExport(parts: ExportParts): Promise<void> {
+  const { git, into, fullName, directory, content, snapshot, report, signal } = parts
   await mkdir(join(directory, 'tree/project'), { recursive: true })
-  const { project, uploads, linkedUrls } = await openProject(parts, signal)
+  const { project, uploads, linkedUrls } = await openProject(parts)
   const files: ExportFile[] = [...uploads]
   const { dir } = snapshot.repository
-  const refs = await readOidsByRef(git, dir, signal)
+  const refs = await readOidsByRef({ git, dir, signal })
   const assets = join(directory, 'assets')
 
   async function add(path: string, write: (file: string) => Promise<unknown>): Promise<void> {
@@ -160,9 +110,9 @@ async function writeExport(parts: ExportParts, signal: AbortSignal): Promise<voi
   await addText('tree/project.json', toJson(projectRecord(project)))
   await addLines('project_feature', [featureRecord(project)])
   await addLines('issues', issues(project, signal))
-  await addLines('merge_requests', mergeRequests(project, { git, dir, refs }, signal))
+  await addLines('merge_requests', mergeRequests(project, { git, dir, refs, signal }))
   await addLines('commit_notes', commitNotes(project))
-  await addLines('releases', releases(project, { ...parts, refs, assets }, signal))
+  await addLines('releases', releases(project, { ...parts, refs, assets }))
   await addLines('protected_branches', protectedBranches(project))
   await addLines('milestones', project.milestones.values())
   await addLines('labels', project.labels.values())
@@ -171,11 +121,10 @@ async function writeExport(parts: ExportParts, signal: AbortSignal): Promise<voi
   const unlinked = uploads.filter(({ url }) => !linkedUrls.has(url)).length
   report.lost('attachments_without_link', unlinked, `${fullName}: files that no text links to`)
 
-  const branch = branchRef(parts.repository.defaultBranch ?? '')
-  if (refs.has(branch)) await writeFile(join(dir, 'HEAD'), `ref: ${branch}\n`, 'latin1')
+  await setHead(dir, refs, parts.repository)
   if (refs.size > 0) await addBundle('project.bundle', dir)
   const wiki = snapshot.wiki?.dir
-  const hasPages = wiki !== undefined && (await readOidsByRef(git, wiki, signal)).size > 0
+  const hasPages = wiki !== undefined && (await readOidsByRef({ git, dir: wiki, signal })).size > 0
   if (hasPages) await addBundle('project.wiki.bundle', wiki)
   const lfs = snapshot.examination.repository.lfsObjects.map(({ path, from }) => ({
     oid: path.split('/').at(-1)!,
@@ -199,16 +148,13 @@ async function writeExport(parts: ExportParts, signal: AbortSignal): Promise<voi
 }
 
 /** Finds the uploads of a repository. `linkedUrls` gets those that texts link to, while these are rewritten. */
-async function openProject(parts: ExportParts, signal: AbortSignal) {
-  const { rows, fullName } = parts
-  const kinds = ['attachments', 'repository_files'] as const
-  const attachments = kinds.flatMap((kind) =>
-    Array.from(rows.all<Attachment | RepositoryFile>(tableOf(kind, fullName)), ([, fact]) => fact),
-  )
-  const uploads = await findUploads(attachments, parts, signal)
+async function openProject(parts: ExportParts) {
+  const { fullName } = parts
+  const uploads = await findUploads(new RepositoryFacts(parts, fullName).all('attachments'), parts)
   const linkedUrls = new Set<string>()
   const targets = {
-    isPull: (name: string, number: number) => rows.has(tableOf('pull_requests', name), number),
+    isPull: (name: string, number: number) =>
+      new RepositoryFacts(parts, name).has('pull_requests', number),
     upload(key: string) {
       const upload = uploads.get(key)
       if (upload) linkedUrls.add(upload.url)

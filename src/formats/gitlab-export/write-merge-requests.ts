@@ -5,10 +5,11 @@ import { mapConcurrent } from '../../lib/map-concurrent.ts'
 import type { PullRequest } from '../../records/pull-request.ts'
 import {
   branchRef,
-  isSha,
+  findCommits,
   type OidsByRef,
   type PullHead,
   planHeads,
+  updateRefs,
 } from '../gitea-dump/pull-heads.ts'
 import {
   type CommitRange,
@@ -18,7 +19,7 @@ import {
   readCommits,
 } from './write-diffs.ts'
 import { byTime, issuable, userIds } from './write-discussions.ts'
-import { gitlabTime, gitlabTimeOrNull, type Project } from './write-project.ts'
+import { gitlabTime, gitlabTimeOrNull, type Project, timestamps } from './write-project.ts'
 import { reviewers, reviewNotes, type ShownDiff } from './write-reviews.ts'
 
 /** How many pull requests are in memory at a time. */
@@ -32,48 +33,39 @@ interface GitParts {
   /** The bare repository, which is changed. */
   dir: string
   refs: OidsByRef
+  signal: AbortSignal
 }
 
 /**
  * Yields the merge requests. Before the first, it renames `refs/pull/N/…` to `refs/merge-requests/N/…`, adds a ref for every head
  * without one, and a branch for every open pull request from a fork.
  */
-export async function* mergeRequests(project: Project, parts: GitParts, signal: AbortSignal) {
-  const { heads, exists } = await prepareRefs(project, parts, signal)
+export async function* mergeRequests(project: Project, parts: GitParts) {
+  const { git, dir, signal } = parts
+  const { heads, commits } = await prepareRefs(project, parts)
   if (heads.size === 0) return
-  await using diffs = openDiffs(parts.git, parts.dir, signal)
-  let last = 0
-  for (const batch of batchesOf(project.all('pull_requests'), BATCH_SIZE)) {
+  await using diffs = openDiffs({ git, dir, signal })
+  for (const batch of batchesOf(project.items('pull_requests'), BATCH_SIZE)) {
     const ranges = new Map<number, CommitRange>()
     await mapConcurrent(batch, { concurrency: CONCURRENT_LOGS, signal }, async (pull, signal) => {
       const head = heads.get(pull.number)!.sha
-      const range = await findRange(parts, pull, { head, exists }, signal)
+      const range = await findRange({ ...parts, signal }, pull, head, commits)
       if (range) ranges.set(pull.number, range)
     })
     for (const pull of batch) {
-      if (pull.number === last) {
-        project.loseRecord('pull_requests', `#${last} occurs twice`)
-        continue
-      }
-      last = pull.number
-      const diff = await readDiff(project, pull, { diffs, range: ranges.get(last) })
-      yield mergeRequestRecord(project, pull, { head: heads.get(last)!, diff })
+      const diff = await readDiff(project, pull, { diffs, range: ranges.get(pull.number) })
+      yield mergeRequestRecord(project, pull, { head: heads.get(pull.number)!, diff })
     }
   }
 }
 
-async function prepareRefs(project: Project, { git, dir, refs }: GitParts, signal: AbortSignal) {
-  const shas = new Set<string>()
-  const pulls = Array.from(project.all('pull_requests'), (pull) => {
-    const { number, head, closedAt, mergedAt, repository } = pull
-    for (const sha of [head.sha, pull.base.sha, pull.mergeCommit ?? ''])
-      if (isSha(sha)) shas.add(sha)
-    return { number, head, closedAt, mergedAt, repository }
-  })
-  const input = [...shas].map((sha) => `${sha}\n`).join('')
-  const output = await git.text(['cat-file', '--batch-check'], { dir, signal, input })
-  const commits = new Set(output.matchAll(/^(\w+) commit /gm).map(([, sha]) => sha!))
-  const { heads, create, moved } = planHeads(pulls, refs, (sha) => commits.has(sha))
+async function prepareRefs(project: Project, { refs, ...call }: GitParts) {
+  const pulls = () => project.all('pull_requests')
+  const commits = await findCommits(
+    call,
+    pulls().flatMap(({ head, base, mergeCommit }) => [head.sha, base.sha, mergeCommit ?? '']),
+  )
+  const { heads, create, moved } = planHeads(pulls(), refs, commits)
   for (const { number } of moved)
     project.warn(
       'pull requests',
@@ -81,13 +73,11 @@ async function prepareRefs(project: Project, { git, dir, refs }: GitParts, signa
     )
   const old = [...refs].filter(([ref]) => ref.startsWith('refs/pull/'))
   const newName = (ref: string) => ref.replace(/^refs\/pull\//, 'refs/merge-requests/')
-  const lines = [
-    ...[...create, ...old].map(([ref, sha]) => `update ${newName(ref)} ${sha}\n`),
-    ...old.map(([ref]) => `delete ${ref}\n`),
-  ]
-  const updates = Buffer.from(lines.join(''), 'latin1')
-  await git.run(['update-ref', '--stdin'], { dir, signal, input: updates })
-  return { heads, exists: (sha: string) => commits.has(sha) }
+  await updateRefs(call, [
+    ...[...create, ...old].map(([ref, sha]) => `update ${newName(ref)} ${sha}`),
+    ...old.map(([ref]) => `delete ${ref}`),
+  ])
+  return { heads, commits }
 }
 
 /**
@@ -95,19 +85,19 @@ async function prepareRefs(project: Project, { git, dir, refs }: GitParts, signa
  * record, the branch, and the parent of the merge commit, until one does not contain the head.
  */
 async function findRange(
-  { git, dir, refs }: GitParts,
+  { refs, ...call }: GitParts,
   { base, mergedAt, mergeCommit }: PullRequest,
-  { head, exists }: { head: string; exists(commit: string): boolean },
-  signal: AbortSignal,
+  head: string,
+  commits: ReadonlySet<string>,
 ): Promise<CommitRange | undefined> {
   if (head === '') return undefined
   const branch = mergedAt === null ? refs.get(branchRef(base.ref)) : undefined
-  const beforeMerge = mergeCommit && exists(mergeCommit) ? `${mergeCommit}^1` : undefined
+  const beforeMerge = mergeCommit && commits.has(mergeCommit) ? `${mergeCommit}^1` : undefined
   let empty: CommitRange | undefined
-  for (const start of [exists(base.sha) ? base.sha : undefined, branch, beforeMerge]) {
+  for (const start of [commits.has(base.sha) ? base.sha : undefined, branch, beforeMerge]) {
     if (start === undefined) continue
-    const found = await readCommits(git, { dir, start, head }, signal).catch((error: unknown) => {
-      signal.throwIfAborted()
+    const found = await readCommits(call, start, head).catch((error: unknown) => {
+      call.signal.throwIfAborted()
       if (!(error instanceof GitFailed)) throw error
       return undefined
     })
@@ -138,7 +128,6 @@ async function readDiff(
   const { base, start, head, commits } = range
   const diff: Diff =
     commits.length === 0 ? { files: [], isComplete: true } : await diffs.read(base, head)
-  const at = gitlabTime(createdAt)
   if (!range.isComplete)
     project.report.lost(
       'commits_of_merge_requests',
@@ -157,8 +146,7 @@ async function readDiff(
       real_size: state === 'empty' ? null : `${diff.files.length}${diff.isComplete ? '' : '+'}`,
       commits_count: commits.length,
       files_count: diff.files.length,
-      created_at: at,
-      updated_at: at,
+      ...timestamps(createdAt),
       merge_request_diff_commits: commits,
       merge_request_diff_files: diff.files,
     },

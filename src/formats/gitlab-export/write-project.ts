@@ -1,22 +1,19 @@
+import { hash } from 'node:crypto'
 import type { SortedRows } from '../../lib/sorted-rows.ts'
 import type { Author, Reaction } from '../../records/fact.ts'
-import type { FactKind, FactsByKind } from '../../records/fact-kinds.ts'
 import type { Label, Milestone, Repository } from '../../records/repository.ts'
 import type { PeopleMap } from '../people.ts'
 import type { Report } from '../report.ts'
+import { RepositoryFacts } from '../spool-facts.ts'
 import { EMOJI_BY_REACTION } from './constants.ts'
-import { sha1 } from './write-positions.ts'
 
 /** Reads the facts of one repository, and keeps what its records share: labels, milestones and the ids of accounts. */
-export class Project {
-  readonly fullName: string
+export class Project extends RepositoryFacts {
   readonly repository: Repository
-  readonly report: Report
   readonly labels = new Map<string, ReturnType<typeof labelRecord>>()
   readonly milestones = new Map<number, ReturnType<typeof milestoneRecord>>()
   /** Returns a text with its references and links in GitLab's form. */
   readonly text: (body: string | null) => string
-  readonly #rows: SortedRows
   readonly #people: PeopleMap
   readonly #ids = new Map<string, number>()
 
@@ -24,11 +21,9 @@ export class Project {
     repository: Repository,
     parts: { rows: SortedRows; people: PeopleMap; report: Report; text: Project['text'] },
   ) {
+    super(parts, `${repository.owner}/${repository.name}`)
     this.repository = repository
-    this.fullName = `${repository.owner}/${repository.name}`
-    this.report = parts.report
     this.text = parts.text
-    this.#rows = parts.rows
     this.#people = parts.people
     for (const label of repository.labels) this.#addLabel(label)
     // GitLab finds a milestone by its title, so titles must differ.
@@ -41,20 +36,6 @@ export class Project {
         this.warn('milestones', `a second “${milestone.title}” is called “${title}”`)
       this.milestones.set(milestone.number, milestoneRecord({ ...milestone, title }, this.text))
     }
-  }
-
-  /** Iterates the facts of a kind by number. Only one such iteration can run at a time. */
-  *all<K extends FactKind>(kind: K): Generator<FactsByKind[K]> {
-    for (const [, fact] of this.#rows.all<FactsByKind[K]>(tableOf(kind, this.fullName))) yield fact
-  }
-
-  /** Returns the facts of one issue or pull request, in the order of their time. */
-  of<K extends FactKind>(kind: K, number: number): FactsByKind[K][] {
-    return this.#rows.of(tableOf(kind, this.fullName), number)
-  }
-
-  has(kind: FactKind, number: number): boolean {
-    return this.#rows.has(tableOf(kind, this.fullName), number)
   }
 
   /** Returns the id of an account in this export, and assigns one at the first call. */
@@ -113,26 +94,21 @@ export class Project {
   }
 
   discussionId(thread: string): string {
-    return sha1(`${this.fullName} ${thread}`)
-  }
-
-  warn(kind: string, text: string): void {
-    this.report.warn(kind, `${this.fullName}: ${text}`)
-  }
-
-  loseRecord(kind: string, why: string): void {
-    this.report.lostRecord(kind, `${this.fullName}: ${why}`)
+    return hash('sha1', `${this.fullName} ${thread}`)
   }
 }
-
-export const tableOf = (kind: FactKind, fullName: string): string =>
-  `${kind} ${fullName.toLowerCase()}`
 
 /** GitLab writes times in UTC with milliseconds. */
 export const gitlabTime = (time: string): string => new Date(Date.parse(time) || 0).toISOString()
 
 export const gitlabTimeOrNull = (time: string | null): string | null =>
   time === null ? null : gitlabTime(time)
+
+/** Returns the times of a record that was never changed. */
+export const timestamps = (time: string) => ({
+  created_at: gitlabTime(time),
+  updated_at: gitlabTime(time),
+})
 
 const MAX_TITLE_LENGTH = 255
 
@@ -144,8 +120,7 @@ function labelRecord({ name, color, description, createdAt }: Label) {
     description,
     type: 'ProjectLabel',
     template: false,
-    created_at: gitlabTime(createdAt),
-    updated_at: gitlabTime(createdAt),
+    ...timestamps(createdAt),
   }
 }
 
@@ -170,8 +145,7 @@ export function awardEmoji(project: Project, type: Awardable, reactions: readonl
     name: EMOJI_BY_REACTION[content] ?? content,
     user_id: project.userId(author),
     awardable_type: type,
-    created_at: gitlabTime(createdAt),
-    updated_at: gitlabTime(createdAt),
+    ...timestamps(createdAt),
   }))
   return [...new Map(awards.map((each) => [`${each.name} ${each.user_id}`, each])).values()]
 }

@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto'
-import { mkdir } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import type { Attachment, Release, RepositoryFile } from '../../records/release.ts'
 import type { FormatReader } from '../format.ts'
 import type { OidsByRef } from '../gitea-dump/pull-heads.ts'
-import { linkOrCopy } from '../output.ts'
-import { gitlabTime, type Project } from './write-project.ts'
+import { linkOrCopy, urlName } from '../output.ts'
+import { gitlabTime, type Project, timestamps } from './write-project.ts'
 import type { Upload } from './write-text.ts'
 
 /** A file of an export, and where its content is. */
@@ -14,21 +13,14 @@ export interface ExportFile {
   from: string
 }
 
-/** Returns a name that needs no escaping in a URL or in Markdown. */
-function safeName(name: string): string {
-  const plain = name.replace(/[^A-Za-z0-9._-]/g, '_').slice(-100)
-  return /^\.*$/.test(plain) ? 'file' : plain
-}
-
 /** Returns the files of issues and comments by what links to them contain: a UUID without hyphens, or `files/ID`. */
 export async function findUploads(
   attachments: Iterable<Attachment | RepositoryFile>,
   { content, report, fullName }: Pick<Project, 'report' | 'fullName'> & { content: FormatReader },
-  signal: AbortSignal,
 ): Promise<Map<string, Upload & ExportFile>> {
   const uploads = new Map<string, Upload & ExportFile>()
   for (const attachment of attachments) {
-    const found = await content.findFile(attachment.file, signal)
+    const found = await content.findFile(attachment.file)
     if ('missing' in found) {
       report.lostRecord('attachments', `${fullName}: ${found.missing}`)
       continue
@@ -37,7 +29,7 @@ export async function findUploads(
     const digest = createHash('sha256').update(attachment.file).digest('hex').slice(0, 32)
     const hex = /^[0-9a-f]{32}$/.test(uuid) ? uuid : digest
     const { name, contentType } = attachment
-    const path = `uploads/${hex}/${safeName(name)}`
+    const path = `uploads/${hex}/${urlName(name)}`
     const isMedia = /^(?:image|video|audio)\//.test(contentType)
     const key = 'uuid' in attachment ? hex : `files/${attachment.id}`
     uploads.set(key, { path, from: found.file, url: `/${path}`, name, isMedia })
@@ -54,7 +46,7 @@ interface ReleaseParts {
 }
 
 /** Yields the releases. GitLab has no drafts, and its releases refer to their files by URL. */
-export async function* releases(project: Project, parts: ReleaseParts, signal: AbortSignal) {
+export async function* releases(project: Project, parts: ReleaseParts) {
   const { report, fullName } = project
   const tags = new Set<string>()
   for (const release of [...project.all('releases')]) {
@@ -78,7 +70,7 @@ export async function* releases(project: Project, parts: ReleaseParts, signal: A
       released_at: gitlabTime(publishedAt ?? createdAt),
       created_at: gitlabTime(createdAt),
       updated_at: gitlabTime(publishedAt ?? createdAt),
-      links: await assetLinks(project, release, { ...parts, index: tags.size }, signal),
+      links: await assetLinks(project, release, { ...parts, index: tags.size }),
     }
   }
 }
@@ -88,25 +80,22 @@ async function assetLinks(
   { report, fullName }: Project,
   { tag, assets, createdAt }: Release,
   { assetBaseUrl, content, index, assets: directory }: ReleaseParts & { index: number },
-  signal: AbortSignal,
 ) {
   const links: object[] = []
   for (const [n, { name, file }] of assets.entries()) {
-    const found = await content.findFile(file, signal)
+    const found = await content.findFile(file)
     if (assetBaseUrl === '' || 'missing' in found) {
       const why = 'missing' in found ? found.missing : 'needs --asset-base-url'
       report.lost('release_assets', 1, `${fullName}: ${name} of ${tag}: ${why}`)
       continue
     }
-    const path = `${index}/${n + 1}/${safeName(name)}`
-    await mkdir(dirname(join(directory, path)), { recursive: true })
+    const path = `${index}/${n + 1}/${urlName(name)}`
     await linkOrCopy(found.file, join(directory, path))
     links.push({
       url: `${assetBaseUrl}${fullName}_assets/${path}`,
       name,
       link_type: 'other',
-      created_at: gitlabTime(createdAt),
-      updated_at: gitlabTime(createdAt),
+      ...timestamps(createdAt),
     })
   }
   return links

@@ -41,10 +41,7 @@ async function listFiles(
 }
 
 /** Finds the README where GitHub looks for it, and prefers Markdown. */
-export async function findReadme(
-  tree: GitTree,
-  signal: AbortSignal,
-): Promise<TextFile | undefined> {
+export async function findReadme(tree: GitTree, signal: AbortSignal) {
   const { git, dir, commit } = tree
   for (const directory of ['.github', '', 'docs']) {
     if (directory && !(await git.text(['ls-tree', '-d', commit, directory], { dir, signal })))

@@ -102,10 +102,7 @@ function branchesHtml(item: Item): Html | undefined {
 }
 
 /** Groups comments by thread. Without threads, a reply belongs to the group of the comment that it replies to. */
-function groupThreads(
-  comments: readonly ReviewComment[],
-  facts: readonly ReviewThread[],
-): Thread[] {
+function groupThreads(comments: readonly ReviewComment[], facts: readonly ReviewThread[]) {
   const byId = new Map(facts.map((fact) => [fact.id, fact]))
   const byThread = new Map<number, Thread>()
   const byComment = new Map<number, Thread>()

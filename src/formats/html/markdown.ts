@@ -162,12 +162,7 @@ function endOfHtmlComment(state: RenderState, text: string, from: number): numbe
 }
 
 /** Hosts do not show HTML comments. The templates of issues contain many. */
-function skipHtmlComment(
-  state: StateBlock,
-  line: number,
-  endLine: number,
-  silent: boolean,
-): boolean {
+function skipHtmlComment(state: StateBlock, line: number, endLine: number, silent: boolean) {
   const start = state.bMarks[line]! + state.tShift[line]!
   const isCode = state.sCount[line]! - state.blkIndent >= 4
   if (isCode || !state.src.startsWith('<!--', start)) return false

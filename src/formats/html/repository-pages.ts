@@ -5,21 +5,17 @@ import type { CommitComment } from '../../records/pull-request.ts'
 import type { Release } from '../../records/release.ts'
 import type { Milestone, ProtectedBranch } from '../../records/repository.ts'
 import type { Snapshot } from '../../sources/snapshot.ts'
-import type { FormatReader } from '../format.ts'
+import type { Conversion } from '../format.ts'
 import { linkOrCopy } from '../output.ts'
-import type { Report } from '../report.ts'
 import { findReadme, type GitTree, listWikiFiles, renderDocument, writeWiki } from './documents.ts'
 import { formatDay, Html, html, passiveName, relativeUrl, showControls, timeHtml } from './html.ts'
 import { type Item, type ItemTable, stateHtml, stateOf, writeItemPage } from './item-page.ts'
 import { labelHtml, type RepositorySite, type Section, type Site, writingHtml } from './site.ts'
 import type { Upload } from './spool.ts'
 
-export interface SiteContext {
+export interface SiteContext extends Conversion {
   site: Site
   git: Git
-  content: FormatReader
-  report: Report
-  signal: AbortSignal
 }
 
 interface RepositoryContext extends SiteContext {
@@ -126,10 +122,7 @@ export async function writeRepository(
 }
 
 /** Writes a list to `index.html`, `page-2.html` and so on. */
-async function writeList(
-  { site, repository, signal }: RepositoryContext,
-  list: List,
-): Promise<void> {
+async function writeList({ site, repository, signal }: RepositoryContext, list: List) {
   const { title, rows, size = 100, element = 'ul', head, isFiltered = false } = list
   const last = Math.max(1, Math.ceil(list.count / size))
   const pathOf = (page: number) =>
@@ -218,12 +211,12 @@ ${
 }
 
 /** Copies uploaded files into the site and lists them. A file of an issue or a pull request has its number as key. */
-async function* fileRows({ site, content, report, repository, signal }: RepositoryContext) {
+async function* fileRows({ site, content, report, repository }: RepositoryContext) {
   const { key, directory, fullName } = repository
   const from = `${directory}/files/index.html`
   for (const [number, upload] of site.spool.rows.all<Upload>(`files ${key}`)) {
     const { name, path, anchor } = upload
-    const found = await content.findFile(upload.file, signal)
+    const found = await content.findFile(upload.file)
     let file = html`${name} (missing)`
     if ('missing' in found) {
       site.missing.add(path)
@@ -323,14 +316,14 @@ ${writingHtml(from, site.linksFrom(from, repository), writing)}${assets.length >
 }
 
 async function copyAssets(
-  { site, content, report, repository, signal }: RepositoryContext,
+  { site, content, report, repository }: RepositoryContext,
   release: Release,
   index: number,
   page: string,
 ): Promise<Html[]> {
   const shown: Html[] = []
   for (const [n, { name, file }] of release.assets.entries()) {
-    const found = await content.findFile(file, signal)
+    const found = await content.findFile(file)
     if ('missing' in found) {
       report.lostRecord('release_assets', `${repository.fullName}: ${found.missing}`)
       shown.push(html`<li>${name} (missing)</li>`)
@@ -361,12 +354,7 @@ const formatUsage = ({ open, closed }: Usage = { open: 0, closed: 0 }): string =
   `${formatNumber(open)} open, ${formatNumber(closed)} closed`
 
 /** Links to the lists of issues and pull requests, filtered by one value. */
-function filterLinks(
-  repository: RepositorySite,
-  from: string,
-  name: string,
-  value: string,
-): Html[] {
+function filterLinks(repository: RepositorySite, from: string, name: string, value: string) {
   const query = `#${new URLSearchParams({ [name]: showControls(value) })}`
   return repository.sections
     .filter(({ title }) => title === 'Issues' || title === 'Pull requests')

@@ -5,9 +5,10 @@ import { formatNumber } from '../../lib/quantities.ts'
 import type { Reaction } from '../../records/fact.ts'
 import type { AttachedTo } from '../../records/release.ts'
 import type { Repository } from '../../records/repository.ts'
+import { hashKey } from '../spool-facts.ts'
 import { type Html, html, relativeUrl } from './html.ts'
 import { type LinkResolver, renderMarkdown } from './markdown.ts'
-import { anchorOf, hashKey, type Spool, type Upload } from './spool.ts'
+import { anchorOf, type Spool, type Upload } from './spool.ts'
 
 /** A part of a repository, with its first page. */
 export interface Section {

@@ -5,7 +5,7 @@ import type { FormatReader } from '../format.ts'
 import { Report } from '../report.ts'
 import { spoolFacts } from './spool.ts'
 
-test('repositories whose safe names are equal have different directories', async (t) => {
+test('repositories whose safe names are equal have different directories', async () => {
   const names = ['.github', '_github', `a${'x'.repeat(60)}`, `b${'x'.repeat(60)}`]
   const content = {
     urlOf: () => '',
@@ -13,7 +13,7 @@ test('repositories whose safe names are equal have different directories', async
       if (kind === 'repositories') for (const name of names) yield { owner: 'corp', name }
     },
   } as unknown as FormatReader
-  const spool = await spoolFacts(content, {} as SortedRows, new Report(() => {}), t.signal)
+  const spool = await spoolFacts({ content, report: new Report(() => {}) }, {} as SortedRows)
   assert.deepEqual(
     spool.repositories
       .values()

@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto'
 import type { SortedRows } from '../../lib/sorted-rows.ts'
 import { FACT_KINDS, type FactKind, type FactsByKind } from '../../records/fact-kinds.ts'
 import type { AttachedTo, Attachment, RepositoryFile } from '../../records/release.ts'
 import type { Repository } from '../../records/repository.ts'
-import type { FormatReader } from '../format.ts'
+import type { Conversion } from '../format.ts'
 import type { Report } from '../report.ts'
+import { hashKey } from '../spool-facts.ts'
 import { passiveName, safeName, uniqueName } from './html.ts'
 
 /** A file that people uploaded, and its path in the site. */
@@ -26,20 +26,14 @@ export interface Spool {
   uploads: number
 }
 
-/** Returns a key for `SortedRows` that identifies a text. */
-export const hashKey = (text: string): number =>
-  createHash('sha1').update(text).digest().readUIntBE(0, 6)
-
 /** Reads all facts into `rows`: an input has comments in the order of time, and a page needs those of one issue. */
 export async function spoolFacts(
-  content: FormatReader,
+  { content, report }: Pick<Conversion, 'content' | 'report'>,
   rows: SortedRows,
-  report: Report,
-  signal: AbortSignal,
 ): Promise<Spool> {
   const spool: Spool = { rows, repositories: new Map(), urls: new Map(), uploads: 0 }
   const directories = new Set<string>()
-  for await (const fact of content.facts('repositories', signal)) {
+  for await (const fact of content.facts('repositories')) {
     const fullName = `${fact.owner}/${fact.name}`
     const key = fullName.toLowerCase()
     const path = ['repositories', fact.owner, fact.name].map(safeName).join('/')
@@ -50,7 +44,7 @@ export async function spoolFacts(
   }
   for (const kind of FACT_KINDS)
     if (kind !== 'repositories')
-      for await (const fact of content.facts(kind, signal)) addFact(spool, kind, fact, report)
+      for await (const fact of content.facts(kind)) addFact(spool, kind, fact, report)
   return spool
 }
 
@@ -85,12 +79,7 @@ type AddRow = (table: string, key: number, at: string, value: unknown) => void
 
 const timeOf = (at: string): number => Date.parse(at) || 0
 
-function addFact<K extends FactKind>(
-  spool: Spool,
-  kind: K,
-  fact: FactsByKind[K],
-  report: Report,
-): void {
+function addFact<K extends FactKind>(spool: Spool, kind: K, fact: FactsByKind[K], report: Report) {
   const addRows = ADD[kind] as AddRows<K> | undefined
   const repository = 'repository' in fact ? fact.repository.toLowerCase() : undefined
   const add: AddRow = (table, key, at, value) =>

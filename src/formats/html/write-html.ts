@@ -3,15 +3,19 @@ import { copyFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { ArchiveRefused } from '../../archive/unreadable-archive.ts'
 import type { Git } from '../../git/git.ts'
-import { GitFailed } from '../../git/git-process.ts'
 import { formatCount } from '../../lib/quantities.ts'
 import { sortedRows } from '../../lib/sorted-rows.ts'
-import type { Snapshot } from '../../sources/snapshot.ts'
-import type { ContentSummary, FormatReader, FormatWriter, Written } from '../format.ts'
+import {
+  type ContentSummary,
+  type Conversion,
+  type FormatReader,
+  type FormatWriter,
+  type Written,
+  writeRepositories,
+} from '../format.ts'
 import { moveDurably, moveTo } from '../output.ts'
-import type { Report } from '../report.ts'
 import { type Html, html, relativeUrl, timeHtml } from './html.ts'
-import { type SiteContext, writeRepository } from './repository-pages.ts'
+import { writeRepository } from './repository-pages.ts'
 import { type RepositorySite, Site } from './site.ts'
 import { spoolFacts } from './spool.ts'
 
@@ -31,49 +35,30 @@ export interface HtmlOptions {
  * not synced one by one, which would take longer than writing them: the site can be written again from its input.
  */
 export function htmlWriter(options: HtmlOptions): FormatWriter {
-  return { write: (content, report, signal) => writeSite(options, content, report, signal) }
+  return { write: (conversion) => writeSite(options, conversion) }
 }
 
-async function* writeSite(
-  options: HtmlOptions,
-  content: FormatReader,
-  report: Report,
-  signal: AbortSignal,
-): AsyncGenerator<Written> {
+async function* writeSite(options: HtmlOptions, conversion: Conversion): AsyncGenerator<Written> {
   const { git, output, workDirectory } = options
+  const { content, report } = conversion
   if (existsSync(output))
     throw new ArchiveRefused(`${output} already exists; name another directory`)
   using rows = sortedRows(join(workDirectory, 'rows'))
   const root = join(workDirectory, 'site')
   const footer = html`<p>Written by ${options.generator} on ${timeHtml(options.now.toISOString())}. Exported by ${originHtml(content.summary)}.</p>`
-  const spool = await spoolFacts(content, rows, report, signal)
-  const site = new Site(root, spool, footer)
-  const context = { site, git, content, report, signal }
+  const site = new Site(root, await spoolFacts(conversion, rows), footer)
   const entries: Html[] = []
-  for await (const each of content.repositories(signal)) {
-    const { fullName } = each
-    const written = 'errors' in each ? each : await tryRepository(context, fullName, each.snapshot)
-    entries.push('errors' in written ? failedHtml(written) : entryHtml(written))
-    yield { fullName, errors: 'errors' in written ? written.errors : [] }
+  const context = { ...conversion, site, git }
+  const written = writeRepositories(conversion, async (fullName, { snapshot }) => {
+    entries.push(entryHtml(await writeRepository(context, fullName, snapshot)))
+  })
+  for await (const each of written) {
+    if (each.errors.length > 0) entries.push(failedHtml(each))
+    yield each
   }
   await writeStartPage(site, content, entries)
   await moveDurably(dirname(output), () => moveTo(root, output))
   report.note(`next: open ${join(output, 'index.html')} in a browser`)
-}
-
-async function tryRepository(
-  context: SiteContext,
-  fullName: string,
-  snapshot: Snapshot,
-): Promise<RepositorySite | Written> {
-  try {
-    return await writeRepository(context, fullName, snapshot)
-  } catch (error) {
-    context.signal.throwIfAborted()
-    // An error of git concerns one repository. Any other would occur for the next one too.
-    if (!(error instanceof GitFailed)) throw error
-    return { fullName, errors: [error.message] }
-  }
 }
 
 function originHtml({ madeBy, madeAt }: ContentSummary): Html {

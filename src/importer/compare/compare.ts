@@ -80,24 +80,24 @@ export async function compare(parts: CompareParts, signal: AbortSignal): Promise
   const failures = new Map<string, string>()
   const notes = new Set(left.summary.losses.map(describeLoss))
   const common = {
-    ...{ spool, git, onProgress },
+    ...{ spool, git, onProgress, signal },
     onFailure: (fullName: string, reason: string) => void failures.set(fullName, reason),
     onNote: (note: string) => void notes.add(note),
   }
-  await readArchive(left, { ...common, side: 'left', nameOnLeft: (name) => name }, signal)
+  await readArchive(left, { ...common, side: 'left', nameOnLeft: (name) => name })
   const toRight = { ...common, side: 'right' as const, nameOnLeft: names.onLeft }
   // Both are names on the left. A host is only asked for the repositories of the archive.
   const leftNames = new Set(left.fullNames)
   const rightNames = 'facts' in right ? new Set(right.fullNames.map(names.onLeft)) : leftNames
   if ('facts' in right) {
-    await readArchive(right, toRight, signal)
+    await readArchive(right, toRight)
     for (const name of leftNames.difference(rightNames))
       failures.set(name, 'the other archive does not have it')
     for (const name of rightNames.difference(leftNames))
       failures.set(name, 'only the other archive has it')
   } else
     for (const name of leftNames)
-      await readHostRepository(names.onRight(name), { ...toRight, host: right, scratch }, signal)
+      await readHostRepository(names.onRight(name), { ...toRight, host: right, scratch })
   onProgress('comparing')
   const shared: Shared = {
     ...{ ...parts, spool, names, known: new Map(), totals: noCounts() },

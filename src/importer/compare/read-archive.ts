@@ -1,9 +1,8 @@
 import { pipeline } from 'node:stream/promises'
 import type { FormatReader } from '../../formats/format.ts'
-import { isSha } from '../../formats/gitea-dump/pull-heads.ts'
+import { findMergeBase, type GitRepository, isSha } from '../../formats/gitea-dump/pull-heads.ts'
 import { digestOf } from '../../formats/github-archive/compare-manifest.ts'
 import { type Git, LONG_TIMEOUT_MS } from '../../git/git.ts'
-import { GitFailed } from '../../git/git-process.ts'
 import { mapConcurrent } from '../../lib/map-concurrent.ts'
 import { FACT_KINDS, type FactKind, type FactsByKind } from '../../records/fact-kinds.ts'
 import type { PullRequest } from '../../records/pull-request.ts'
@@ -22,30 +21,27 @@ export interface ReadParts {
   onFailure(fullName: string, reason: string): void
   /** Called with sentences about what a side does not have or does not show. */
   onNote(note: string): void
+  signal: AbortSignal
 }
 
 /** Reads everything of an archive into the spool. */
-export async function readArchive(
-  content: FormatReader,
-  parts: ReadParts,
-  signal: AbortSignal,
-): Promise<void> {
-  const { side, spool, onProgress, onFailure, onNote, nameOnLeft } = parts
+export async function readArchive(content: FormatReader, parts: ReadParts): Promise<void> {
+  const { side, spool, onProgress, onFailure, onNote, nameOnLeft, signal } = parts
   const digestFile = async (path: string) => {
-    const found = await content.findFile(path, signal)
+    const found = await content.findFile(path)
     return 'file' in found ? digestOf(found.file, {}, signal) : undefined
   }
   onProgress(`reading the records of the ${side === 'left' ? 'archive' : 'other archive'}`)
   for (const kind of FACT_KINDS)
-    for await (const fact of content.facts(kind, signal))
+    for await (const fact of content.facts(kind))
       await spool.addFact(side, kind, renamed(fact, nameOnLeft), digestFile)
-  for await (const repository of content.repositories(signal)) {
+  for await (const repository of content.repositories()) {
     const name = nameOnLeft(repository.fullName)
     onProgress(`reading ${repository.fullName}`)
     if ('errors' in repository) onFailure(name, repository.errors.join('; '))
     else {
       for (const line of repository.missingLfs) onNote(line)
-      await addSnapshot(name, repository.snapshot, parts, signal)
+      await addSnapshot(name, repository.snapshot, parts)
     }
   }
 }
@@ -74,8 +70,7 @@ export function renamed<K extends FactKind>(
 async function addSnapshot(
   repository: string,
   { examination }: Snapshot,
-  { side, spool, git, onFailure }: ReadParts,
-  signal: AbortSignal,
+  { side, spool, git, onFailure, signal }: ReadParts,
 ): Promise<void> {
   const refsOf = (refs: readonly Ref[]) =>
     new Map(resolvedRefs(refs).map(({ ref, oid }) => [decodeUtf8(ref.name), oid]))
@@ -92,7 +87,7 @@ async function addSnapshot(
   await mapConcurrent(pulls, { concurrency: 2, signal }, async (pull) => {
     const head = oids.get(`refs/pull/${pull.number}/head`) ?? pull.head.sha
     const baseTip = oids.get(`refs/heads/${pull.base.ref}`)
-    const diff = await pullPatchId(git, dir, { ...pull, head, baseTip }, signal)
+    const diff = await pullPatchId({ git, dir, signal }, { ...pull, head, baseTip })
     if (diff !== undefined) spool.addDiff(side, repository, pull.number, diff)
   })
 }
@@ -113,10 +108,8 @@ interface PullCommits extends Pick<PullRequest, 'base' | 'mergedAt' | 'mergeComm
 
 /** Returns the patch id of what a pull request changes, or undefined if git does not have its commits. */
 async function pullPatchId(
-  git: Git,
-  dir: string,
+  { git, dir, signal }: GitRepository,
   { head, base, baseTip, mergedAt, mergeCommit }: PullCommits,
-  signal: AbortSignal,
 ): Promise<string | undefined> {
   if (!isSha(head)) return undefined
   // After the merge, the branch contains the head, but the parent of the merge commit does not. A fast-forward has no merge commit.
@@ -127,15 +120,8 @@ async function pullPatchId(
     ...(baseTip ? [baseTip] : []),
   ]
   for (const each of bases) {
-    const output = await git
-      .text(['merge-base', each, head], { dir, signal })
-      .catch((error: unknown) => {
-        signal.throwIfAborted()
-        if (error instanceof GitFailed && error.exitCode !== null) return ''
-        throw error
-      })
-    const from = output.trim()
-    if (!isSha(from) || from === head) continue
+    const from = await findMergeBase({ git, dir, signal }, each, head)
+    if (!from || from === head) continue
     const args = ['diff', '--no-ext-diff', '--no-textconv', '--no-color', from, head]
     const diff = git.start(args, { dir, signal, timeoutMs: LONG_TIMEOUT_MS })
     diff.stdin.end()
@@ -147,11 +133,7 @@ async function pullPatchId(
 }
 
 /** Returns a hash of a diff that does not depend on line numbers and on how git abbreviates the names of objects. */
-export async function patchId(
-  git: Git,
-  diff: AsyncIterable<Uint8Array>,
-  signal: AbortSignal,
-): Promise<string> {
+export async function patchId(git: Git, diff: AsyncIterable<Uint8Array>, signal: AbortSignal) {
   const running = git.start(['patch-id', '--stable'], { signal, timeoutMs: LONG_TIMEOUT_MS })
   const output = running.stdout.toArray()
   // If git fails, `done` below rejects with the reason.

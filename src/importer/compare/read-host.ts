@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
+import { hashKey } from '../../formats/spool-facts.ts'
 import { sortedRows } from '../../lib/sorted-rows.ts'
 import type { FactKind } from '../../records/fact-kinds.ts'
 import { type Group, readStateOf } from '../../sources/discussions.ts'
@@ -12,7 +13,6 @@ import {
 } from '../../sources/forge-errors.ts'
 import type { RepositoryName } from '../../sources/source.ts'
 import { patchId, pullsOf, type ReadParts, renamed } from './read-archive.ts'
-import { hashKey } from './spool.ts'
 
 interface HostParts extends ReadParts {
   host: Host
@@ -21,17 +21,13 @@ interface HostParts extends ReadParts {
 }
 
 /** Reads one repository of a host into the spool. That of the archive must be there already. `fullName` is the name on the host. */
-export async function readHostRepository(
-  fullName: string,
-  parts: HostParts,
-  signal: AbortSignal,
-): Promise<void> {
+export async function readHostRepository(fullName: string, parts: HostParts): Promise<void> {
   const { host, nameOnLeft, onProgress, onFailure } = parts
   const [owner = '', name = ''] = fullName.split('/')
   onProgress(`reading ${fullName} of ${host.url}`)
   try {
-    await readRecords({ owner, name }, parts, signal)
-    await readGitData({ owner, name }, parts, signal)
+    await readRecords({ owner, name }, parts)
+    await readGitData({ owner, name }, parts)
   } catch (error) {
     if (!(error instanceof ForgeRequestFailed) || error.status === 401) throw error
     const missing = `${host.url} does not have it, or the token may not read it`
@@ -41,8 +37,7 @@ export async function readHostRepository(
 
 async function readGitData(
   repository: RepositoryName,
-  { host, spool, git, side, nameOnLeft, onProgress }: HostParts,
-  signal: AbortSignal,
+  { host, spool, git, side, nameOnLeft, onProgress, signal }: HostParts,
 ): Promise<void> {
   const fullName = `${repository.owner}/${repository.name}`
   const name = nameOnLeft(fullName)
@@ -72,8 +67,7 @@ async function readGitData(
 /** Reads issues, pull requests, releases and the like. A group that changes meanwhile is in several batches, and the last one counts. */
 async function readRecords(
   repository: RepositoryName,
-  { host, scratch, spool, side, nameOnLeft, onNote }: HostParts,
-  signal: AbortSignal,
+  { host, scratch, spool, side, nameOnLeft, onNote, signal }: HostParts,
 ): Promise<void> {
   const { discussions } = host
   const fullName = `${repository.owner}/${repository.name}`

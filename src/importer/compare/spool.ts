@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hashKey } from '../../formats/spool-facts.ts'
 import type { SortedRows } from '../../lib/sorted-rows.ts'
 import type { RepositoryFact } from '../../records/fact.ts'
 import type { FactKind, FactsByKind } from '../../records/fact-kinds.ts'
@@ -37,10 +37,6 @@ export interface FactsByComparedKind
 }
 
 export type ComparedKind = keyof FactsByComparedKind
-
-/** Returns a key for `SortedRows` that identifies a text. */
-export const hashKey = (text: string): number =>
-  createHash('sha1').update(text).digest().readUIntBE(0, 6)
 
 /** The key of each fact: the number of the issue or pull request that it is or belongs to, or a hash of its name. */
 const KEYS: { [K in FactKind]?: (fact: FactsByKind[K]) => number } = {

@@ -3,8 +3,7 @@ import { dirname, join } from 'node:path'
 import { FINISH_FILE, type FinishFact } from '../../formats/gitea-dump/finish-facts.ts'
 import { UserError } from '../../lib/user-error.ts'
 import { type FinishRepositoryOptions, finishRepository } from './finish-repository.ts'
-import { FinishRun, type FinishRunOptions } from './finish-run.ts'
-import { Journal } from './journal.ts'
+import { FinishRun, type FinishRunOptions, Journal } from './finish-run.ts'
 import { TargetServer } from './target-server.ts'
 
 interface FinishOptions

@@ -132,10 +132,7 @@ const commentKey = (on: AttachmentPlace): string =>
   on.kind === 'comment' ? `${on.number} ${on.second}` : ''
 
 /** Lists the comments on lines, and those that contain the texts of reviews. */
-async function listReviewComments(
-  { run, path }: RepositoryContext,
-  number: number,
-): Promise<JsonObject[]> {
+async function listReviewComments({ run, path }: RepositoryContext, number: number) {
   const { server } = run
   const reviews = await server.list(`${path}/pulls/${number}/reviews`)
   const comments: JsonObject[] = []
@@ -311,10 +308,7 @@ async function rewriteText(
   await run.step('texts', `${fullName}: change the links in ${shown}`, rewrite)
 }
 
-async function listAssignable(
-  { run, path }: RepositoryContext,
-  issues: readonly IssueFact[],
-): Promise<Set<string>> {
+async function listAssignable({ run, path }: RepositoryContext, issues: readonly IssueFact[]) {
   const isNeeded = issues.some(({ assignees }) => assignees.length > 0)
   const people = isNeeded ? await run.server.list(`${path}/assignees`) : []
   return new Set(people.map((each) => loginOf(each).toLowerCase()))

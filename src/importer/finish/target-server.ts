@@ -191,10 +191,7 @@ export class TargetServer {
 const LFS_TYPE = 'application/vnd.git-lfs+json'
 
 /** Reads the description of the server's API. Returns undefined if the server does not publish it. */
-async function readDescription(
-  client: ForgeClient,
-  signal: AbortSignal,
-): Promise<JsonObject | undefined> {
+async function readDescription(client: ForgeClient, signal: AbortSignal) {
   try {
     const path = '/swagger.v1.json'
     const response = await client.download(path, signal)

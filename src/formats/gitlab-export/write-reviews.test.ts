@@ -1,13 +1,7 @@
 import assert from 'node:assert/strict'
+import { hash } from 'node:crypto'
 import { test } from 'node:test'
-import {
-  diffLines,
-  findLine,
-  lineCode,
-  rewriteSuggestions,
-  sha1,
-  textPosition,
-} from './write-positions.ts'
+import { diffLines, findLine, lineCode, rewriteSuggestions, textPosition } from './write-reviews.ts'
 
 const DIFF = [
   '@@ -1,3 +1,3 @@ class A',
@@ -44,10 +38,13 @@ test('every line of a diff has both running counters', () => {
 test('a line code has the digest of the new path and both counters, also for added and removed lines', () => {
   const code = (side: 'left' | 'right', line: number) =>
     lineCode(PATHS, findLine(LINES, side, line)!)
-  assert.equal(code('right', 2), `${sha1('b.txt')}_3_2`)
-  assert.equal(code('left', 2), `${sha1('b.txt')}_2_2`)
-  assert.equal(code('right', 12), `${sha1('b.txt')}_11_12`)
-  assert.equal(lineCode({ old_path: 'a.txt', new_path: '' }, LINES[0]!), `${sha1('a.txt')}_1_1`)
+  assert.equal(code('right', 2), `${hash('sha1', 'b.txt')}_3_2`)
+  assert.equal(code('left', 2), `${hash('sha1', 'b.txt')}_2_2`)
+  assert.equal(code('right', 12), `${hash('sha1', 'b.txt')}_11_12`)
+  assert.equal(
+    lineCode({ old_path: 'a.txt', new_path: '' }, LINES[0]!),
+    `${hash('sha1', 'a.txt')}_1_1`,
+  )
   assert.equal(findLine(LINES, 'right', 5), undefined)
   assert.equal(findLine(LINES, 'left', null), undefined)
 })
@@ -62,8 +59,8 @@ test('a position has the line of each side on which it exists, and a range if th
     old_line: null,
     new_line: 2,
     line_range: {
-      start: { line_code: `${sha1('b.txt')}_1_1`, type: null, old_line: 1, new_line: 1 },
-      end: { line_code: `${sha1('b.txt')}_3_2`, type: 'new', old_line: null, new_line: 2 },
+      start: { line_code: `${hash('sha1', 'b.txt')}_1_1`, type: null, old_line: 1, new_line: 1 },
+      end: { line_code: `${hash('sha1', 'b.txt')}_3_2`, type: 'new', old_line: null, new_line: 2 },
     },
   })
 })

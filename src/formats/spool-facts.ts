@@ -1,0 +1,121 @@
+import { createHash } from 'node:crypto'
+import type { SortedRows } from '../lib/sorted-rows.ts'
+import { FACT_KINDS, type FactKind, type FactsByKind } from '../records/fact-kinds.ts'
+import type { RepositoryFile } from '../records/release.ts'
+import type { Repository } from '../records/repository.ts'
+import type { Conversion } from './format.ts'
+import type { Report } from './report.ts'
+
+/** Returns a key for `SortedRows` that identifies a text. */
+export const hashKey = (text: string): number =>
+  createHash('sha1').update(text).digest().readUIntBE(0, 6)
+
+/** What a format has for a fact. A fact that is kept only in part is reported as lost too. */
+export type FactUse = 'kept' | 'partly kept' | 'lost' | 'not needed'
+
+/**
+ * Sorts all facts by repository, kind, number and time: archives sort comments by their time, and other formats need them by issue.
+ * Returns the repositories by full name in lower case.
+ */
+export async function spoolFacts(
+  { content, report }: Conversion,
+  rows: SortedRows,
+  decide: (kind: FactKind, fact: FactsByKind[FactKind]) => FactUse,
+): Promise<Map<string, Repository>> {
+  const repositories = new Map<string, Repository>()
+  for await (const fact of content.facts('repositories'))
+    repositories.set(`${fact.owner}/${fact.name}`.toLowerCase(), fact)
+  for (const kind of FACT_KINDS.filter((each) => each !== 'repositories'))
+    for await (const fact of content.facts(kind)) {
+      const use = decide(kind, fact)
+      if (use === 'lost' || use === 'partly kept') report.lost(kind)
+      if (use.endsWith('kept') && 'repository' in fact)
+        rows.add(tableOf(kind, fact.repository), numberOf(fact), timeOf(fact), fact)
+    }
+  return repositories
+}
+
+/** Files of both kinds are in one table. */
+const tableOf = (kind: FactKind, fullName: string): string =>
+  `${kind === 'repository_files' ? 'attachments' : kind} ${fullName.toLowerCase()}`
+
+/** Returns the number of the issue or pull request that a fact belongs to, or else its own number. Files have the number 0. */
+function numberOf(fact: object): number {
+  const { pull, number, on } = fact as { pull?: number; number?: number; on?: { number?: number } }
+  return 'file' in fact ? 0 : (pull ?? on?.number ?? number ?? 0)
+}
+
+function timeOf(fact: object): number {
+  const { submittedAt, createdAt } = fact as { submittedAt?: string | null; createdAt?: string }
+  return Date.parse(submittedAt ?? createdAt ?? '') || 0
+}
+
+type SpooledFact<K extends FactKind> =
+  | FactsByKind[K]
+  | (K extends 'attachments' ? RepositoryFile : never)
+
+/** The spooled facts of one repository, and the report about it. */
+export class RepositoryFacts {
+  readonly fullName: string
+  readonly report: Report
+  readonly #rows: SortedRows
+
+  constructor({ rows, report }: { rows: SortedRows; report: Report }, fullName: string) {
+    this.fullName = fullName
+    this.report = report
+    this.#rows = rows
+  }
+
+  /** Iterates the facts of a kind by number. Only one such iteration can run at a time. */
+  *all<K extends FactKind>(kind: K): Generator<SpooledFact<K>> {
+    for (const [, fact] of this.#rows.all<SpooledFact<K>>(tableOf(kind, this.fullName))) yield fact
+  }
+
+  /** Returns the facts of one issue or pull request, in the order of their time. */
+  of<K extends FactKind>(kind: K, number: number): FactsByKind[K][] {
+    return this.#rows.of(tableOf(kind, this.fullName), number)
+  }
+
+  has(kind: FactKind, number: number): boolean {
+    return this.#rows.has(tableOf(kind, this.fullName), number)
+  }
+
+  count(kind: FactKind): number {
+    return this.#rows.count(tableOf(kind, this.fullName))
+  }
+
+  /** Returns whether an issue or a pull request has this number. */
+  hasItem(number: number): boolean {
+    return this.has('issues', number) || this.has('pull_requests', number)
+  }
+
+  /** Returns the time of the newest fact of one issue or pull request. */
+  newest(kind: FactKind, number: number): number | undefined {
+    return this.#rows.newest(tableOf(kind, this.fullName), number)
+  }
+
+  isLocked(number: number): boolean {
+    const events = this.of('issue_events', number)
+    return events.findLast(({ event }) => /^(?:un)?locked$/.test(event))?.event === 'locked'
+  }
+
+  /** Yields the issues or pull requests. A number that occurs twice is reported, because servers fail at it. */
+  *items<K extends 'issues' | 'pull_requests'>(kind: K): Generator<FactsByKind[K]> {
+    let last = 0
+    for (const item of this.all(kind) as Generator<FactsByKind[K]>) {
+      const { number } = item
+      if (number === last || (kind === 'issues' && this.has('pull_requests', number)))
+        this.loseRecord(kind, `#${number} occurs twice`)
+      else yield item
+      last = number
+    }
+  }
+
+  warn(kind: string, text: string): void {
+    this.report.warn(kind, `${this.fullName}: ${text}`)
+  }
+
+  loseRecord(kind: string, why: string): void {
+    this.report.lostRecord(kind, `${this.fullName}: ${why}`)
+  }
+}

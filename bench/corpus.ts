@@ -38,6 +38,29 @@ const ONE_GIANT: Kind[] = [
   { name: 'giant', count: 1, commits: 20_000, files: 4000, binaryBytes: 2000 * MB },
 ]
 
+/** Repositories that show whether time and memory stay in proportion: one by its bytes, the other by its objects. */
+const LARGE_PACK: Kind[] = [
+  {
+    name: 'large',
+    count: 1,
+    commits: 2000,
+    files: 400,
+    binaryBytes: 4000 * MB,
+    isImportedOnly: true,
+  },
+]
+const MANY_OBJECTS: Kind[] = [
+  {
+    name: 'many',
+    count: 1,
+    commits: 175_000,
+    files: 400,
+    lines: 10,
+    binaryBytes: 0,
+    isImportedOnly: true,
+  },
+]
+
 /** Packs that are uploaded to a bucket in several parts each. */
 const PACKS: Kind[] = [{ name: 'pack', count: 4, commits: 20, files: 5, binaryBytes: 40 * MB }]
 
@@ -52,6 +75,8 @@ export const CORPORA = {
   lively: LIVELY,
   small: SMALL_ONES,
   giant: ONE_GIANT,
+  'large-pack': LARGE_PACK,
+  'many-objects': MANY_OBJECTS,
   packs: PACKS,
 }
 export type CorpusName = keyof typeof CORPORA
@@ -79,15 +104,20 @@ export async function makeCorpus(name: CorpusName): Promise<string> {
   return kept
 }
 
+const FAST_IMPORT = ['fast-import', '--quiet']
+
 async function makeRepository(dir: string, kind: Kind, seed: string): Promise<void> {
   await run('git', ['init', '--quiet', '--bare', '--template=', '--initial-branch=main', dir])
   const unpackLimit = `fastimport.unpackLimit=${kind.isUnpacked ? 1000 : 0}`
-  const importing = spawn('git', ['-c', unpackLimit, '-C', dir, 'fast-import', '--quiet'], {
+  const args = kind.isImportedOnly ? [...FAST_IMPORT, '--big-file-threshold=10k'] : FAST_IMPORT
+  const compression = `pack.compression=${kind.isImportedOnly ? 0 : -1}`
+  const importing = spawn('git', ['-C', dir, '-c', unpackLimit, '-c', compression, ...args], {
     stdio: ['pipe', 'inherit', 'inherit'],
   })
   const ended = once(importing, 'exit')
   await pipeline(history(kind, seed), importing.stdin)
   const [code] = await ended
   if (code !== 0) throw new Error(`git fast-import ended with ${code}`)
-  if (!kind.isUnpacked) await run('git', ['-C', dir, '-c', 'pack.threads=2', 'repack', '-adq'])
+  if (kind.isUnpacked || kind.isImportedOnly) return
+  await run('git', ['-C', dir, '-c', 'pack.threads=2', 'repack', '-adq'])
 }

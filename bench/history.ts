@@ -3,12 +3,16 @@ import { createCipheriv, createHash } from 'node:crypto'
 export interface HistoryShape {
   commits: number
   files: number
+  /** The number of lines of every file. By default files begin with 120 lines and grow. */
+  lines?: number
   /** Incompressible bytes, such as images, models or jars. */
   binaryBytes: number
   /** The number of refs besides the branch, spread over all commits. */
   refs?: number
   /** Leaves several packs, and the newest objects loose, as pushes do before git packs them together. */
   isUnpacked?: boolean
+  /** Leaves the one pack of the import, without compression or deltas of files, because packing again would take many minutes. */
+  isImportedOnly?: boolean
 }
 
 const BINARY_SIZES = [2000, 20_000, 80_000, 400_000, 2_000_000]
@@ -27,7 +31,7 @@ export function* history(shape: HistoryShape, seed: string): Generator<Buffer> {
   const random = randomness(seed)
   const files = new Map<string, string[]>()
   let binaryBytes = 0
-  const { commits, refs = 0 } = shape
+  const { commits, refs = 0, lines: newLines = LINES_IN_A_FILE } = shape
   for (let commit = 0; commit < commits; commit += 1) {
     if (shape.isUnpacked && CHECKPOINTS.some((share) => commit === Math.floor(share * commits)))
       yield Buffer.from('checkpoint\n\n')
@@ -37,14 +41,15 @@ export function* history(shape: HistoryShape, seed: string): Generator<Buffer> {
       const path = textPath(files.size)
       files.set(
         path,
-        Array.from({ length: LINES_IN_A_FILE }, () => sentence(random)),
+        Array.from({ length: newLines }, () => sentence(random)),
       )
       yield fileChange(path, textOf(files.get(path)!))
     }
     for (let edits = 1 + random(5); edits > 0; edits -= 1) {
       const path = textPath(random(files.size))
       const lines = files.get(path)!
-      edit(lines, random)
+      if (shape.lines === undefined) edit(lines, random)
+      else lines[random(shape.lines)] = sentence(random)
       yield fileChange(path, textOf(lines))
     }
     while (binaryBytes < (shape.binaryBytes * (commit + 1)) / shape.commits) {

@@ -21,6 +21,20 @@ export async function selectInBatches<T, R>(
   return found.flat()
 }
 
+/** Yields the rows of a query page by page, so that they are never all in memory. `query` selects and orders the rows after one. */
+export async function* rowsInPages<K, R extends K>(
+  limit: number,
+  first: K,
+  query: (after: K) => { limit(rows: number): { execute(): Promise<R[]> } },
+): AsyncGenerator<R, void, void> {
+  for (let after = first; ; ) {
+    const rows = await query(after).limit(limit).execute()
+    yield* rows
+    if (rows.length < limit) return
+    after = rows.at(-1)!
+  }
+}
+
 /** Reads all rows of a query that is ordered by position, page by page. */
 export async function rowsByPosition<R extends { position: number }>(
   query: (page: { after: number; limit: number }) => { execute(): Promise<R[]> },

@@ -198,25 +198,18 @@ async function exportRepository(parts: ExportParts, task: ExportTask, run: Run):
   }
 }
 
-const PROGRESS_INTERVAL_MS = 500
-
-/** Writes progress to the database, one write at a time and at most every 500 ms. A failed write does not fail the export. */
+/** Writes progress to the database, one write at a time. A failed write does not fail the export. */
 function progressRecorder({ db }: ExportParts, task: ExportTask, startedAt: number) {
   let lastWrite: Promise<void> = Promise.resolve()
-  let nextAt = 0
+  let isWriting = false
   return {
-    record({ fingerprint, bytes, bytesDone }: SegmentProgress): void {
-      if (performance.now() < nextAt) return
-      nextAt = Number.POSITIVE_INFINITY
-      lastWrite = recordProgress(db, task, {
-        startedAt,
-        fingerprint,
-        bytesExpected: bytes,
-        bytesDone: Math.min(bytesDone, bytes),
-      })
+    record({ fingerprint, bytes: bytesExpected, bytesDone }: SegmentProgress): void {
+      if (isWriting) return
+      isWriting = true
+      lastWrite = recordProgress(db, task, { startedAt, fingerprint, bytesExpected, bytesDone })
         .catch(() => {})
         .finally(() => {
-          nextAt = performance.now() + PROGRESS_INTERVAL_MS
+          isWriting = false
         })
     },
     lastWrite: () => lastWrite,

@@ -55,8 +55,9 @@ export interface MadeSegment extends SegmentRecord {
   warning: string | null
 }
 
-/** Reported once before the first byte, then every few megabytes. */
+/** Reported once before the first byte, then at most twice per second. */
 export interface SegmentProgress extends Inspection {
+  /** The same share of `bytes` as of the work. */
   bytesDone: number
 }
 
@@ -82,9 +83,10 @@ export function createSegmentMaker(parts: MakerParts): SegmentMaker {
       const { fingerprint, bytes } = examination
       if (options.storedFingerprints.includes(fingerprint))
         return { fingerprint, bytes, segment: undefined }
-      const report = (bytesDone: number) => onProgress({ fingerprint, bytes, bytesDone })
+      const report = (share: number) =>
+        onProgress({ fingerprint, bytes, bytesDone: Math.floor(bytes * share) })
       report(0)
-      const segment = await writeRepository(parts, options, examination, report, signal)
+      const segment = await writeRepository(parts, options, examination, countWork(report), signal)
       return { fingerprint, bytes, segment }
     },
   }
@@ -94,7 +96,7 @@ async function writeRepository(
   { source, blobs, scratchDirectory }: MakerParts,
   { key, lastVerified }: SegmentOptions,
   examination: Examination,
-  onBytes: (written: number) => void,
+  addWork: AddWork,
   signal: AbortSignal,
 ): Promise<MadeSegment> {
   const snapshot = await source.snapshot(examination, scratchDirectory, signal)
@@ -104,21 +106,22 @@ async function writeRepository(
   const either = AbortSignal.any([signal, failed.signal])
   const last = lastVerified === undefined ? undefined : (JSON.parse(lastVerified) as Verified)
   const entries = snapshot.entries() as AsyncIterable<SegmentEntry>
+  const onRead = (part: number) => addWork('verified', part)
+  const onBytes = ({ length }: Uint8Array) => addWork('written', length / examination.bytes)
   const files: ManifestFile[] = []
   try {
     const [verified, segment] = await bothOrNeither(failed, [
-      snapshot.verify(last, either),
+      snapshot.verify(last, either, onRead).finally(() => onRead(1)),
       writeSegment(recordFileDigests(entries, files), (bytes) =>
-        blobs.put(key, countBytes(bytes, onBytes), { signal: either }),
+        blobs.put(key, onChunk(bytes, onBytes), { signal: either }),
       ),
     ])
-    const { missingLfs, warning } = await snapshot.report()
-    const taken = snapshot.examination
+    const { missingLfs, warning } = await snapshot.report((part) => addWork('searched', part))
     return {
       key,
       ...segment,
-      fingerprint: taken.fingerprint,
-      contents: JSON.stringify(contentsOf(taken, missingLfs, files)),
+      fingerprint: snapshot.examination.fingerprint,
+      contents: JSON.stringify(contentsOf(snapshot.examination, missingLfs, files)),
       verified: JSON.stringify(verified),
       warning,
     }
@@ -129,30 +132,35 @@ async function writeRepository(
   }
 }
 
-const REPORT_INTERVAL_BYTES = 4 * 1024 * 1024
+const REPORT_INTERVAL_MS = 500
+/** The search for LFS pointers and for what GitHub refuses follows the rest. Usually it takes little time. */
+const SEARCH_SHARE = 0.05
 
-function countBytes(bytes: AsyncIterable<Uint8Array>, onBytes: (written: number) => void) {
-  let [written, reported] = [0, 0]
-  return onChunk(bytes, ({ length }) => {
-    written += length
-    if (written - reported < REPORT_INTERVAL_BYTES) return
-    reported = written
-    onBytes(written)
-  })
+/** Called with a part of a step, where 1 is the whole step. */
+type AddWork = (step: 'written' | 'verified' | 'searched', part: number) => void
+
+/** Calls `report` with the share of the work that is done. Of what is written and verified at the same time, the slower counts. */
+function countWork(report: (share: number) => void): AddWork {
+  const done = { written: 0, verified: 0, searched: 0 }
+  let nextAt = performance.now() + REPORT_INTERVAL_MS
+  return (step, part) => {
+    done[step] = Math.min(done[step] + part, 1)
+    if (performance.now() < nextAt) return
+    nextAt = performance.now() + REPORT_INTERVAL_MS
+    const { written, verified, searched } = done
+    report(Math.min(written, verified) * (1 - SEARCH_SHARE) + searched * SEARCH_SHARE)
+  }
 }
 
 /** Waits for both even if one fails, so that nothing is still writing when the caller cleans up. */
 async function bothOrNeither<A, B>(
   failed: AbortController,
-  [a, b]: [Promise<A>, Promise<B>],
+  both: [Promise<A>, Promise<B>],
 ): Promise<[A, B]> {
-  const abortOther = (error: unknown) => {
-    failed.abort(error)
-    throw error
-  }
-  const [first, second] = await Promise.allSettled([a.catch(abortOther), b.catch(abortOther)])
-  if (failed.signal.aborted) throw failed.signal.reason
-  return [(first as PromiseFulfilledResult<A>).value, (second as PromiseFulfilledResult<B>).value]
+  for (const each of both) each.catch((error: unknown) => failed.abort(error))
+  await Promise.allSettled(both)
+  failed.signal.throwIfAborted()
+  return Promise.all(both)
 }
 
 /** A message to a segment thread. */

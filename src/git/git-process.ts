@@ -49,17 +49,28 @@ interface Limits {
   maxMemory: number
   signal?: AbortSignal
   failurePattern?: RegExp
+  onProgress?: ((objects: number) => void) | undefined
 }
+
+/** Git's reports with `PROGRESS`. They are no part of its error message. */
+const PROGRESS_REPORT = /^Objects: +(\d+).*[\r\n]/gm
 
 /** Waits for git to exit, and kills it on abort or when it exceeds a limit. Rejects with GitFailed. */
 export function waitForExit(
   child: ChildProcessByStdio<Writable, Readable, Readable>,
   args: readonly string[],
-  { timeoutMs, firstByteTimeoutMs, idleTimeoutMs, maxMemory, signal, failurePattern }: Limits,
+  limits: Limits,
 ): Promise<void> {
+  const { timeoutMs, firstByteTimeoutMs, idleTimeoutMs, maxMemory, signal, failurePattern } = limits
   let stderr = ''
+  let objects = 0
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    if (stderr.length < MAX_MESSAGE_LENGTH) stderr += text
+    const message = text.replace(PROGRESS_REPORT, (_, count) => {
+      limits.onProgress?.(Number(count) - objects)
+      objects = Number(count)
+      return ''
+    })
+    if (stderr.length < MAX_MESSAGE_LENGTH) stderr += message
   })
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   let cause: unknown

@@ -21,6 +21,8 @@ export interface GitCall {
   config?: Record<string, string>
   /** Git has failed if its error output matches this, even with exit code 0. */
   failurePattern?: RegExp
+  /** Called about once a second with the number of objects since the last call, if the arguments have `PROGRESS`. */
+  onProgress?: ((objects: number) => void) | undefined
   /** The version of git's protocol that the client of a served fetch speaks. */
   protocolVersion?: 0 | 1 | 2
   /** Runs git with a lower priority than the rest of the machine. */
@@ -29,6 +31,8 @@ export interface GitCall {
 
 /** The timeout for commands that read a whole repository, which may be large and on a slow disk. */
 export const LONG_TIMEOUT_MS = 86_400_000
+
+export const PROGRESS = '--progress=Objects'
 
 export interface RunningGit {
   stdout: Readable
@@ -146,6 +150,12 @@ export function createGit({
     text: async (args, call) => (await readOutput(start, args, call)).toString('utf8'),
   }
 }
+
+export const withProgress = (git: Git, onProgress: GitCall['onProgress']): Git => ({
+  ...git,
+  run: (args, call) => git.run(args, { ...call, onProgress }),
+  start: (args, call) => git.start(args, { ...call, onProgress }),
+})
 
 /** Children that git starts later inherit the priority. */
 function lowerPriority(pid: number): void {

@@ -14,7 +14,7 @@ import {
   statesBefore,
 } from './migration.ts'
 import { migrationOf } from './migration-store.ts'
-import { outcomesOf, type RepositoryOutcome } from './outcomes.ts'
+import { NOT_BEGUN, outcomesOf, type RepositoryOutcome } from './outcomes.ts'
 import { type RepositoryRecords, recordExportsOf } from './record-store.ts'
 import { repositoriesOf, repositoryAt } from './snapshot-store.ts'
 import { tally } from './tally-store.ts'
@@ -111,14 +111,17 @@ export async function exportedRepositories(
   const outcomes = await outcomesOf(db, migration)
   const records = await recordExportsOf(db, migration)
   const repositories = await repositoriesOf(db, migration)
-  return repositories.map((facts, position) => ({
-    position,
-    facts,
-    segmentKey: outcomes.get(position)?.segmentKey ?? null,
-    records: records.get(position)?.records ?? null,
-    outcome: outcomes.get(position)?.outcome ?? null,
-    reason: outcomes.get(position)?.reason ?? null,
-  }))
+  return repositories.map((facts, position) => {
+    const { segmentKey, outcome, reason } = outcomes.get(position) ?? NOT_BEGUN
+    return {
+      position,
+      facts,
+      segmentKey,
+      outcome,
+      reason,
+      records: records.get(position)?.records ?? null,
+    }
+  })
 }
 
 /** Returns the organizations of a migration with `orgMetadataOnly`. */

@@ -4,7 +4,7 @@ import { statementBatches } from '../db/statement-batches.ts'
 import type { Row } from '../db/tables.ts'
 import { batchesOf } from '../lib/batches.ts'
 import type { ExportTask, Migration, MigrationOptions } from './migration.ts'
-import { outcomesOf, type Reused } from './outcomes.ts'
+import { EMPTY_ROW, outcomesOf, type Reused } from './outcomes.ts'
 import { fullNameAt } from './snapshot-store.ts'
 import { tally } from './tally-store.ts'
 
@@ -40,20 +40,6 @@ export async function recordProgress(
         .where('repository_exports.outcome', 'is', null),
     )
     .execute()
-}
-
-const EMPTY_ROW = {
-  outcome: null,
-  segment_key: null,
-  reason: null,
-  warning: null,
-  started_at: null,
-  finished_at: null,
-  finished_order: null,
-  bytes_expected: null,
-  bytes_done: 0,
-  reused: 0,
-  fingerprint: null,
 }
 
 /** Returns the number of repositories of the migration whose export has not ended. */

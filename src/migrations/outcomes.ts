@@ -64,9 +64,9 @@ function reusedIn(row: Row<'reused_repositories'>): [number, RepositoryOutcome][
   return reused.map(([position, segmentKey, bytes, tookMs, warning], at) => [
     position,
     {
+      ...NOT_BEGUN,
       outcome: 'exported',
       segmentKey,
-      reason: null,
       warning: warning ?? null,
       startedAt: row.finished_at - tookMs,
       finishedAt: row.finished_at,
@@ -78,7 +78,25 @@ function reusedIn(row: Row<'reused_repositories'>): [number, RepositoryOutcome][
   ])
 }
 
-function outcomeOf(row: Row<'repository_exports'>): RepositoryOutcome {
+export const EMPTY_ROW = {
+  outcome: null,
+  segment_key: null,
+  reason: null,
+  warning: null,
+  started_at: null,
+  finished_at: null,
+  finished_order: null,
+  bytes_expected: null,
+  bytes_done: 0,
+  reused: 0,
+  fingerprint: null,
+}
+
+export const NOT_BEGUN = outcomeOf(EMPTY_ROW)
+
+function outcomeOf(
+  row: Omit<Row<'repository_exports'>, 'migration_id' | 'position'>,
+): RepositoryOutcome {
   return {
     outcome: row.outcome as RepositoryOutcome['outcome'],
     segmentKey: row.segment_key,

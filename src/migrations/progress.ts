@@ -12,14 +12,14 @@ import {
   shownState,
   unfinishedStates,
 } from './migration.ts'
-import { outcomesOf, type RepositoryOutcome } from './outcomes.ts'
+import { NOT_BEGUN, outcomesOf, type RepositoryOutcome } from './outcomes.ts'
 import { type RecordsProgress, recordExportsOf } from './record-store.ts'
 import { namedRepositoriesOf } from './snapshot-store.ts'
 
 type RepositoryState = 'waiting' | 'exporting' | 'exported' | 'skipped' | 'failed'
 
 /** The step of a repository's export. `queued`: its records are stored, and the export of its git data has not started. */
-type RepositoryPhase = 'records' | 'queued' | 'packing' | 'verifying'
+type RepositoryPhase = 'records' | 'queued' | 'packing'
 
 type MigrationPhase = 'waiting' | 'records' | 'packing' | 'sealing'
 
@@ -73,19 +73,6 @@ export async function progressOf(db: Db, { id }: Pick<Migration, 'id'>): Promise
   }
 }
 
-const NOT_BEGUN: RepositoryOutcome = {
-  outcome: null,
-  segmentKey: null,
-  reason: null,
-  warning: null,
-  startedAt: null,
-  finishedAt: null,
-  order: null,
-  bytesExpected: null,
-  bytesDone: 0,
-  reused: false,
-}
-
 function progressOfOne(
   { segmentKey, outcome, bytesExpected, ...rest }: RepositoryOutcome,
   records: RecordsProgress | null,
@@ -106,10 +93,10 @@ function progressOfOne(
 function phaseOf(
   repository: Omit<RepositoryProgress, 'fullName' | 'phase'>,
 ): RepositoryPhase | null {
-  const { state, packingSince, records, bytesDone, bytesExpected } = repository
+  const { state, packingSince, records } = repository
   if (state !== 'exporting') return null
-  if (packingSince === null) return records?.finishedAt === null ? 'records' : 'queued'
-  return bytesDone > 0 && bytesDone >= bytesExpected ? 'verifying' : 'packing'
+  if (packingSince !== null) return 'packing'
+  return records?.finishedAt === null ? 'records' : 'queued'
 }
 
 export function totalsOf(progress: Progress, now: number) {
@@ -154,7 +141,7 @@ function phaseOfAll({ state, repositories }: Progress, remaining: number): Migra
   if (state === 'pending') return 'waiting'
   if (remaining === 0) return 'sealing'
   const phases = new Set(repositories.map(({ phase }) => phase))
-  if (phases.has('packing') || phases.has('verifying')) return 'packing'
+  if (phases.has('packing')) return 'packing'
   return phases.has('records') ? 'records' : 'waiting'
 }
 

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
+import { rowsInPages } from '../db/statement-batches.ts'
 import { unfinishedLiterals } from './migration-store.ts'
 import type { Reused } from './outcomes.ts'
 
@@ -42,22 +43,16 @@ export async function bytesOfUnusedSegments(db: Db): Promise<number> {
   return unused.values().reduce((sum, length) => sum + length, 0)
 }
 
-async function* segmentsLastUsedBefore(db: Db, since: number) {
-  for (let after = { last_used_at: -1, key: '' }; ; ) {
-    const rows = await db
+const segmentsLastUsedBefore = (db: Db, since: number) =>
+  rowsInPages(ROWS_AT_ONCE, { last_used_at: -1, key: '' }, (after) =>
+    db
       .selectFrom('segments')
       .select(['key', 'last_used_at', 'length'])
       .where('last_used_at', '<', since)
       .where(sql<boolean>`(last_used_at, key) > (${after.last_used_at}, ${after.key})`)
       .orderBy('last_used_at')
-      .orderBy('key')
-      .limit(ROWS_AT_ONCE)
-      .execute()
-    yield* rows
-    if (rows.length < ROWS_AT_ONCE) return
-    after = rows.at(-1)!
-  }
-}
+      .orderBy('key'),
+  )
 
 /** Returns false if the segment was used or deleted meanwhile. */
 export async function deleteUnusedSegment(db: Db, { key, lastUsedAt }: UnusedSegment) {
@@ -122,23 +117,16 @@ async function* migrationsWithSegments(db: Db): AsyncGenerator<MigrationSize> {
 }
 
 /** Yields all migrations that have an archive. */
-export async function* archivedMigrations(db: Db): AsyncGenerator<MigrationSize> {
-  for (let after = { at: -1, id: 0 }; ; ) {
-    const archived = await db
+export const archivedMigrations = (db: Db): AsyncGenerator<MigrationSize> =>
+  rowsInPages(ROWS_AT_ONCE, { at: -1 as number | null, id: 0 }, (after) =>
+    db
       .selectFrom('migrations')
       .select(['id', 'repository_count as repositories', 'archive_expires_at as at'])
       .where('archive_expires_at', 'is not', null)
       .where(sql<boolean>`(archive_expires_at, id) > (${after.at}, ${after.id})`)
       .orderBy('archive_expires_at')
-      .orderBy('id')
-      .limit(ROWS_AT_ONCE)
-      .execute()
-    yield* archived
-    const last = archived.at(-1)
-    if (!last) return
-    after = { at: last.at!, id: last.id }
-  }
-}
+      .orderBy('id'),
+  )
 
 async function removeUsed(db: Db, unused: Map<string, number>): Promise<void> {
   for await (const range of usedRanges(db))

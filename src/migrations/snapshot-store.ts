@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
+import { rowsInPages } from '../db/statement-batches.ts'
 import { batchesOf } from '../lib/batches.ts'
 import { mapInTurns } from '../lib/turns.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
@@ -214,24 +215,18 @@ export async function sweepFacts(db: Db, now: number): Promise<number> {
     if (candidates.length === 0) return removed
     after = candidates.at(-1)!
     const unused = new Set(candidates)
-    for await (const ids of everyReference(db)) for (const id of ids) unused.delete(id)
+    for await (const { facts_ids } of everyPart(db))
+      for (const id of referencesOf(facts_ids)) unused.delete(id)
     removed += await deleteFactsUnlessReferenced(db, [...unused], since)
   }
 }
 
-async function* everyReference(db: Db): AsyncGenerator<readonly number[]> {
-  let after = { migration_id: 0, part: -1 }
-  for (;;) {
-    const rows = await db
+const everyPart = (db: Db) =>
+  rowsInPages(ROWS_AT_ONCE, { migration_id: 0, part: -1 }, (after) =>
+    db
       .selectFrom('snapshots')
       .selectAll()
       .where(sql<boolean>`(migration_id, part) > (${after.migration_id}, ${after.part})`)
       .orderBy('migration_id')
-      .orderBy('part')
-      .limit(ROWS_AT_ONCE)
-      .execute()
-    if (rows.length === 0) return
-    for (const { facts_ids } of rows) yield referencesOf(facts_ids)
-    after = rows.at(-1)!
-  }
-}
+      .orderBy('part'),
+  )

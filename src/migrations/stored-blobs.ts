@@ -1,4 +1,5 @@
 import type { Db } from '../db/database.ts'
+import { rowsInPages } from '../db/statement-batches.ts'
 
 /** A blob that the database refers to: a segment, or an archive that was composed in a bucket. */
 export interface ReferencedBlob {
@@ -12,34 +13,19 @@ const PAGE = 1000
 
 /** Yields all blobs that the database refers to. Each page is one query, so blobs that are added meanwhile may be missing. */
 export async function* referencedBlobs(db: Db): AsyncGenerator<ReferencedBlob> {
-  yield* pages((after) =>
+  yield* rowsInPages(PAGE, { key: '' }, ({ key }) =>
     db
       .selectFrom('segments')
       .select(['key', 'length', 'sha256'])
-      .where('key', '>', after)
-      .orderBy('key')
-      .limit(PAGE)
-      .execute(),
+      .where('key', '>', key)
+      .orderBy('key'),
   )
-  yield* pages((after) =>
+  yield* rowsInPages(PAGE, { key: '' }, ({ key }) =>
     db
       .selectFrom('migrations')
       .select(['archive_key as key', 'archive_bytes as length'])
-      .where('archive_key', '>', after)
+      .where('archive_key', '>', key)
       .orderBy('archive_key')
-      .limit(PAGE)
-      .$narrowType<{ key: string; length: number }>()
-      .execute(),
+      .$narrowType<{ key: string; length: number }>(),
   )
-}
-
-async function* pages<T extends { key: string }>(
-  query: (after: string) => Promise<T[]>,
-): AsyncGenerator<T> {
-  for (let after = ''; ; ) {
-    const rows = await query(after)
-    yield* rows
-    if (rows.length < PAGE) return
-    after = rows.at(-1)!.key
-  }
 }

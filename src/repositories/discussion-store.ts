@@ -7,6 +7,7 @@ import {
   releaseLease,
   renewLease,
 } from '../db/lease-store.ts'
+import { rowsInPages } from '../db/statement-batches.ts'
 import type { Batch, Group, StoredGroups } from '../sources/discussions.ts'
 import type { RepositoryName } from '../sources/source.ts'
 import { findByNameAsMap, keyOfName } from './repository-store.ts'
@@ -113,26 +114,20 @@ const groupOf = (row: { key: string; version: string; content: string }): Group 
   version: row.version,
 })
 
-async function* versionsOf(db: Db, repository: string, from = '') {
-  for (let after = from; ; ) {
-    const rows = await db
+const versionsOf = (db: Db, repository: string, from = '') =>
+  rowsInPages(VERSIONS_AT_ONCE, { key: from }, (after) =>
+    db
       .selectFrom('discussion_groups')
       .select(['key', 'version'])
       .where('repository', '=', repository)
-      .where('key', '>', after)
-      .orderBy('key')
-      .limit(VERSIONS_AT_ONCE)
-      .execute()
-    yield* rows
-    if (rows.length < VERSIONS_AT_ONCE) return
-    after = rows.at(-1)!.key
-  }
-}
+      .where('key', '>', after.key)
+      .orderBy('key'),
+  )
 
 /** Yields groups in the order of issues, page by page, so that they are never all in memory. */
 async function* groupsOf(db: Db, repository: string): AsyncGenerator<Group> {
-  for (let last = { position: -1, key: '' }; ; ) {
-    const rows = await db
+  const rows = rowsInPages(GROUPS_AT_ONCE, { position: -1, key: '' }, (last) =>
+    db
       .selectFrom('discussion_groups')
       .select(['key', 'position', 'version', 'content'])
       .where('repository', '=', repository)
@@ -143,13 +138,9 @@ async function* groupsOf(db: Db, repository: string): AsyncGenerator<Group> {
         ]),
       )
       .orderBy('position')
-      .orderBy('key')
-      .limit(GROUPS_AT_ONCE)
-      .execute()
-    for (const row of rows) yield groupOf(row)
-    if (rows.length < GROUPS_AT_ONCE) return
-    last = rows.at(-1)!
-  }
+      .orderBy('key'),
+  )
+  for await (const row of rows) yield groupOf(row)
 }
 
 /** How long records of a deleted repository are kept, in case it comes back. */

@@ -114,6 +114,9 @@ export interface Verified {
   wiki: VerifiedTips | null
 }
 
+/** Called about once a second with the part of the objects that git has read since the last call, where 1 is all of them. */
+type OnRead = (part: number) => void
+
 /** A copy of a repository and its wiki as they were at one moment. It does not change with the source. */
 export interface Snapshot {
   /** The examination of the copy. It is newer than the requested one if the repository has changed in the meantime. */
@@ -126,8 +129,8 @@ export interface Snapshot {
    */
   entries(): AsyncIterable<SnapshotEntry>
   /** Checks that every object is present. `last` is the result for the previous snapshot. Rejects with Unreadable. */
-  verify(last: Verified | undefined, signal: AbortSignal): Promise<Verified>
+  verify(last: Verified | undefined, signal: AbortSignal, onRead?: OnRead): Promise<Verified>
   /** Returns warnings about the complete snapshot. Call it after all entries have been read. */
-  report(): Promise<SnapshotReport>
+  report(onRead?: OnRead): Promise<SnapshotReport>
   remove(): Promise<void>
 }

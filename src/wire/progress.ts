@@ -2,10 +2,10 @@ import { shownStates } from './migration.ts'
 import * as s from './schema.ts'
 
 const repositoryStates = ['waiting', 'exporting', 'exported', 'skipped', 'failed'] as const
-const repositoryPhases = ['records', 'queued', 'packing', 'verifying'] as const
+const repositoryPhases = ['records', 'queued', 'packing'] as const
 const migrationPhases = ['waiting', 'records', 'packing', 'sealing'] as const
 const SIZE =
-  'Sizes are the bytes of git objects and LFS objects, of the repository and its wiki, before the archive is compressed.'
+  'Sizes are the bytes of git objects and LFS objects, of the repository and its wiki, before the archive is compressed. In a repository that is being exported, bytes are done when they are written and verified.'
 
 const archiveWarnings = {
   ...s.arrayOf(s.string),
@@ -19,7 +19,7 @@ const totalsSchema = s.object({
   phase: {
     ...s.nullable(s.enumOf(migrationPhases)),
     description:
-      'What happens now: issues and pull requests are read (`records`), git data is written (`packing`), or all repositories have ended and the archive is completed (`sealing`). Null after the end.',
+      'What happens now: issues and pull requests are read (`records`), git data is written and verified (`packing`), or all repositories have ended and the archive is completed (`sealing`). Null after the end.',
   },
   percent: {
     ...s.count,
@@ -73,7 +73,7 @@ export const repositoryProgressSchema = s.described(
     phase: {
       ...s.nullable(s.enumOf(repositoryPhases)),
       description:
-        'What is done with it now: its issues and pull requests are read (`records`), it waits until its git data can be exported (`queued`), its git data is written (`packing`), or all of it is written and is still being verified (`verifying`). Null unless its state is `exporting`.',
+        'What is done with it now: its issues and pull requests are read (`records`), it waits until its git data can be exported (`queued`), or its git data is written and verified (`packing`). Null unless its state is `exporting`.',
     },
     bytes_done: s.count.describe(SIZE),
     bytes_expected: s.count.describe(

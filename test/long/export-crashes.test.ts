@@ -26,7 +26,7 @@ async function startMixedStory(t: TestContext) {
   return { ...story, git, names, refStates: () => refStatesOf(story, names) }
 }
 
-test('a stopped export ends soon, leaves nothing behind, and continues at the next start', async (t) => {
+test('a stopped export ends soon and leaves nothing behind, a killed one until the next start, and both continue', async (t) => {
   const { git, names, service, start, untilEnded, unpack, refStates } = await startMixedStory(t)
   const id = await start(names)
   await until('a blob is finished', () => blobsOf(service).length > 0)
@@ -40,6 +40,13 @@ test('a stopped export ends soon, leaves nothing behind, and continues at the ne
   assert.ok(jobs.length > 0)
   for (const { lease, failures } of jobs) assert.deepEqual([lease, failures], [null, 0])
   const finished = blobsOf(service)
+
+  await git.slowDown()
+  await service.restart()
+  await git.untilSlow()
+  await service.kill('SIGKILL')
+  // The snapshot and the bytes of a repository in work, which is begun again.
+  assert.notDeepEqual(unfinishedFiles(service), [])
 
   await git.speedUp()
   await service.restart()

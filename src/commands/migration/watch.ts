@@ -157,7 +157,6 @@ function formatRest(totals: TotalsResponse): string {
 const PHASE_TEXTS: Record<string, string> = {
   records: 'reading records of',
   packing: 'packing',
-  verifying: 'verifying',
 }
 
 function formatCurrent({ under_way }: TotalsResponse): string {

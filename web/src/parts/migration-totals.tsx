@@ -115,7 +115,6 @@ function describePhase({ phase, records, bytes_done, bytes_expected }: Repositor
     const counts = expected > 0 ? `, ${formatNumber(done)} of ${formatNumber(expected)}` : ''
     return `reading issues and pull requests${counts}`
   }
-  if (phase === 'verifying') return `verifying ${formatBytes(bytes_expected)} with git`
   return `packing, ${formatBytes(bytes_done)} of ${formatBytes(bytes_expected)}`
 }
 

@@ -126,7 +126,6 @@ function sizeOf(repository: RepositoryProgress): string {
   if (state === 'exported') return formatBytes(bytes_done)
   if (phase === 'records' && records)
     return `${formatNumber(records.done)} of ${formatNumber(records.expected)} records`
-  if (phase === 'verifying') return `verifying, ${formatBytes(bytes_expected)}`
   if (phase === 'packing') return `${formatBytes(bytes_done)} of ${formatBytes(bytes_expected)}`
   const isOpen = state === 'waiting' || phase === 'queued'
   return isOpen ? `waiting, about ${formatBytes(bytes_expected)}` : ''

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import type { Git, GitCall } from '../../../git/git.ts'
+import { type Git, type GitCall, PROGRESS } from '../../../git/git.ts'
 import { Unreadable } from '../../unreadable.ts'
 
 export type RepositoryCall = GitCall & { dir: string }
@@ -46,7 +46,7 @@ export async function* walkObjects(
   call: GitCall,
 ): AsyncGenerator<string, void, void> {
   if (tips.length === 0) return
-  const listing = git.start(['rev-list', '--objects', ...options, '--stdin'], call)
+  const listing = git.start(['rev-list', '--objects', PROGRESS, ...options, '--stdin'], call)
   // `done` rejects with the reason.
   listing.stdin.on('error', () => {})
   listing.stdin.end(`${tips.join('\n')}\n`)

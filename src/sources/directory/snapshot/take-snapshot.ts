@@ -1,6 +1,7 @@
 import { linkSync, rmSync } from 'node:fs'
 import { mkdtemp } from 'node:fs/promises'
 import { join } from 'node:path'
+import { withProgress } from '../../../git/git.ts'
 import type { Examination, ExaminedRepository, Snapshot, SnapshotEntry } from '../../snapshot.ts'
 import { ChangedDuringRead } from '../files/repository-errors.ts'
 import { syncFs } from '../files/sync-fs.ts'
@@ -52,11 +53,14 @@ async function takeUntilComplete(
       const repository = await make(examination.repository, 'repository.git')
       const wiki = examination.wiki && (await make(examination.wiki, 'wiki.git'))
       const taken = { examination, repository, wiki }
+      const total = countObjects(repository) + (wiki ? countObjects(wiki) : 0)
+      const gitFor = (onRead?: (part: number) => void) =>
+        withProgress(parts.git, (objects) => onRead?.(objects / total))
       return {
         ...taken,
         entries: () => entriesOf(first.location.fullName, repository, wiki),
-        verify: (last, signal) => verify(taken, parts.git, signal, last),
-        report: () => reportOfSnapshot(taken, parts),
+        verify: (last, signal, onRead) => verify(taken, gitFor(onRead), signal, last),
+        report: (onRead) => reportOfSnapshot(taken, { ...parts, git: gitFor(onRead) }),
       }
     } catch (error) {
       if (!(error instanceof ChangedDuringRead)) throw error
@@ -66,6 +70,10 @@ async function takeUntilComplete(
     }
   }
 }
+
+/** Estimates the number of objects. An index has 28 bytes for each, with SHA-1. */
+const countObjects = ({ files }: ScratchRepository) =>
+  files.reduce((sum, { kind, size }) => sum + (kind === 'idx' ? size / 28 : 1), 0)
 
 /** A constant, so that the same content gives the same archive. Not the epoch, which some tools take for an unset clock. */
 const MODIFIED_AT = Date.UTC(2001, 0, 1)

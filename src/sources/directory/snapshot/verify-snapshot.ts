@@ -4,7 +4,7 @@ import { constants, readFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { createInflate } from 'node:zlib'
-import { type Git, LONG_TIMEOUT_MS } from '../../../git/git.ts'
+import { type Git, LONG_TIMEOUT_MS, PROGRESS } from '../../../git/git.ts'
 import { codeOf } from '../../../lib/errno.ts'
 import type { Verified, VerifiedTips } from '../../snapshot.ts'
 import { Damaged, withNamedErrors } from '../files/repository-errors.ts'
@@ -41,7 +41,7 @@ async function verifyConnected(
   if (wanted.length > 0)
     await withNamedErrors(repository, signal, () =>
       // Not --all: some versions of git skip a ref whose object is missing, with exit code 0.
-      git.run(['rev-list', '--objects', '--quiet', '--stdin'], {
+      git.run(['rev-list', '--objects', '--quiet', PROGRESS, '--stdin'], {
         dir,
         input: [...wanted, ...verified.map((oid) => `^${oid}`), ''].join('\n'),
         // With a commit-graph git does not notice missing commits.

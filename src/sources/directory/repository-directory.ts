@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { ifExists } from '../../lib/errno.ts'
 import type { RefusedEntry, RepositoryName } from '../source.ts'
 import { Unreadable } from '../unreadable.ts'
+import { isCurrent } from './facts/repository-stamp.ts'
 import { fileErrorReason, orUnreadable } from './files/repository-errors.ts'
 import { lstatIfExists, preciseStat, readEntries } from './files/sync-fs.ts'
 
@@ -92,6 +93,8 @@ export interface RepositoryDirectory extends RepositoryName {
   dir: string
   /** The directory of its wiki; null if it has none. */
   wikiDir: string | null
+  /** Its stamp, if that is known already. */
+  stamp?: string | undefined
 }
 
 export const IS_LINK = 'a symbolic link; the directory itself must be here'
@@ -113,10 +116,10 @@ export async function repositoryAt(
 export async function findRepositoryAt(
   root: string,
   path: string,
-  { owner, name }: RepositoryName,
+  { owner, name, stamp }: RepositoryName & { stamp: string | undefined },
 ): Promise<{ repository: RepositoryDirectory } | { refused: RefusedEntry }> {
   try {
-    return { repository: await repositoryAt(root, path, { owner, name }) }
+    return { repository: { ...(await repositoryAt(root, path, { owner, name })), stamp } }
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error
     return refused(`${path}.git`, error.message, { fullName: `${owner}/${name}` })
@@ -131,6 +134,22 @@ export async function wikiRefusal({ dir }: RepositoryDirectory): Promise<string 
   const wiki = wikiOf(dir)
   const stats = await lstatUnlessTooLong(wiki)
   return stats && refusal(wiki, stats)
+}
+
+/** Returns the stamp of a repository if it is still the last one. Then the entry is a repository that can be read. */
+export async function currentStamp(
+  dir: string,
+  entry: Dirent,
+  lastStamp: string | undefined,
+): Promise<string | undefined> {
+  if (!entry.isDirectory() || lastStamp === undefined) return undefined
+  const [stamp = ''] = lastStamp.split(' ', 1)
+  try {
+    return (await isCurrent(dir, stamp)) ? stamp : undefined
+  } catch (error) {
+    if (fileErrorReason(error) === undefined) throw error
+    return undefined
+  }
 }
 
 /** Returns why an entry that is named like a repository is refused; undefined if it is a repository. */

@@ -67,9 +67,14 @@ const MAX_CACHED = 64
  */
 export function cachingReader(now: () => number = Date.now): ReadDirectory {
   const cache = new Map<string, { version: string; directory: Directory }>()
+  /** The directories whose version was checked since this thread last waited for anything. */
+  const checked = new Set<string>()
   return async (dir) => {
-    const version = await cacheableVersion(dir, now())
     const cached = cache.get(dir)
+    if (cached && checked.has(dir)) return cached.directory
+    const version = await cacheableVersion(dir, now())
+    if (checked.size === 0) process.nextTick(() => checked.clear())
+    checked.add(dir)
     if (cached && cached.version === version) return cached.directory
     cache.delete(dir)
     const directory = await readDirectory(dir)

@@ -1,5 +1,5 @@
 import { mkdir } from 'node:fs/promises'
-import { Agent, get } from 'node:http'
+import { Agent, request } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PREVIEW } from '../test/support/service.ts'
@@ -19,9 +19,14 @@ const TREES = [100, 1000, 10_000]
 const READS_A_ROUND = 60
 const STARTS_A_ROUND = 5
 const MAX_GROWTH = 1.5
+const MAX_START_SECONDS = 1.5
+const MAX_FIRST_BYTE_MS = 100
 /** The largest acceptable cost per repository relative to the cost at a tenth of the size: linear growth plus noise. */
 const STRAIGHT = 1.3
 const UNFINISHED = ['--max-unfinished-migrations', '10000']
+
+const START = 'start'
+const FIRST_BYTE = 'status, first byte'
 
 /** Milliseconds by size, for each operation. */
 type Costs = Record<string, Map<number, number[]>>
@@ -39,7 +44,7 @@ export async function benchGrowth(options: { rounds: number; max: number }): Pro
     const bySync = await costsOfSync(trees)
     const byRepositories = {
       ...(await costsByRepositories(directory, rounds)),
-      start: await costsOfStarts(trees, rounds),
+      [START]: await costsOfStarts(trees, rounds),
     }
     return report(byMigrations, byRepositories, bySync, rounds)
   })
@@ -85,7 +90,7 @@ async function costsByMigrations(directory: string, repositories: string, rounds
 }
 
 async function costsByRepositories(directory: string, rounds: number): Promise<Costs> {
-  const costs: Costs = { status: new Map(), 'list of 30': new Map() }
+  const costs: Costs = { status: new Map(), [FIRST_BYTE]: new Map(), 'list of 30': new Map() }
   await mkdir(join(directory, 'none'))
   for (let round = 0; round < rounds; round += 1) {
     // The server has not rendered anything yet and has its own database.
@@ -96,7 +101,9 @@ async function costsByRepositories(directory: string, rounds: number): Promise<C
       await msToRead(`${godwit.url}/user/migrations/1/repositories?per_page=1`, token)
       for (const [size, id] of migrations) {
         const url = `${godwit.url}/user/migrations/${id}`
-        note(costs.status!, size, await msToRead(url, token))
+        const { first, last } = await timeRequest(url, token)
+        note(costs.status!, size, last)
+        note(costs[FIRST_BYTE]!, size, first)
         for (let page = 1; page * 10 <= Math.min(size, 50); page += 1)
           note(
             costs['list of 30']!,
@@ -111,31 +118,24 @@ async function costsByRepositories(directory: string, rounds: number): Promise<C
   return costs
 }
 
-/** Measures syncs of all repositories into a catalogue that was synced before. */
+/** Measures starts of all repositories of a catalogue that was synced before. */
 async function costsOfStarts(trees: readonly Tree[], rounds: number) {
   const costs = new Map<number, number[]>()
   for (const { size, root, data } of trees) {
     const godwit = await startService({ repositories: root, data, login: OWNER }, ...UNFINISHED)
     try {
       for (let round = 0; round < rounds; round += 1) {
-        let id = 0
-        note(
-          costs,
-          size,
-          1000 * (await seconds(async () => (id = await godwit.start(namesOfCopies(size))))),
-        )
-        await cancel(godwit, id)
+        const body = JSON.stringify({ repositories: namesOfCopies(size) })
+        const url = `${godwit.url}/user/migrations`
+        const { last, location } = await timeRequest(url, godwit.token, body)
+        note(costs, size, last)
+        await timeRequest(`${url}/${location?.split('/').at(-1)}/cancel`, godwit.token, '')
       }
     } finally {
       await godwit.stop()
     }
   }
   return costs
-}
-
-async function cancel({ url, token }: RunningService, id: number): Promise<void> {
-  const headers = { accept: PREVIEW, authorization: `bearer ${token}` }
-  await fetch(`${url}/user/migrations/${id}/cancel`, { method: 'POST', headers })
 }
 
 async function costsOfSync(trees: readonly Tree[]): Promise<Costs> {
@@ -157,15 +157,36 @@ function note(costs: Map<number, number[]>, size: number, ms: number): void {
 
 const agent = new Agent({ keepAlive: true })
 
-/** Measures until the last byte of the response. */
-function msToRead(url: string, token: string): Promise<number> {
+interface Response {
+  /** Milliseconds until the first byte of the body. */
+  first: number
+  /** Milliseconds until the last byte of the body. */
+  last: number
+  location: string | undefined
+}
+
+const msToRead = async (url: string, token: string): Promise<number> =>
+  (await timeRequest(url, token)).last
+
+function timeRequest(url: string, token: string, body?: string): Promise<Response> {
   const headers = { accept: PREVIEW, authorization: `bearer ${token}`, 'user-agent': 'bench' }
+  const method = body === undefined ? 'GET' : 'POST'
   return new Promise((resolve, reject) => {
     const start = performance.now()
-    get(url, { headers, agent }, (response) => {
-      if (response.statusCode !== 200) reject(new Error(`${url}: ${response.statusCode}`))
-      response.resume().once('end', () => resolve(performance.now() - start))
-    }).once('error', reject)
+    const elapsed = () => performance.now() - start
+    request(url, { method, headers, agent }, (response) => {
+      const { statusCode = 0 } = response
+      if (statusCode < 200 || statusCode > 299) reject(new Error(`${url}: ${statusCode}`))
+      let first = Number.NaN
+      response.once('data', () => {
+        first = elapsed()
+      })
+      response.resume().once('end', () => {
+        resolve({ first, last: elapsed(), location: response.headers.location })
+      })
+    })
+      .once('error', reject)
+      .end(body)
   })
 }
 
@@ -175,13 +196,17 @@ function report(
   bySync: Costs,
   rounds: number,
 ): Section {
+  const { [FIRST_BYTE]: firstBytes, ...growing } = byRepositories
+  const largest = (costs: Map<number, number[]>) => Math.max(...costs.keys())
+  const [most, mostStarted] = [largest(firstBytes!), largest(growing[START]!)]
+  const startMs = median(growing[START]!.get(mostStarted)!)
   return {
     title: 'Growth',
     notes: [
       `milliseconds until the response is complete; medians of ${rounds} rounds`,
       '*migrations in the database*: all of the account that sends the request; no status is requested twice, so none is cached',
       '*repositories in one migration*: by a server that has not rendered anything yet',
-      '*sync*: `godwit sync` of the repositories on disk, from the start of the command to its end, once',
+      '*sync*: `godwit sync` of the repositories on disk, from the start of the command to its end, once; the section *sync* has 100,000',
     ],
     tables: [
       tableOf('migrations in the database', byMigrations),
@@ -190,8 +215,13 @@ function report(
     ],
     targets: [
       ...Object.entries(byMigrations).map(([what, costs]) => flat(what, costs)),
-      ...Object.entries({ ...byRepositories, ...bySync }).map(([what, costs]) =>
-        straight(what, costs),
+      ...Object.entries({ ...growing, ...bySync }).map(([what, costs]) => straight(what, costs)),
+      atMost(`start of ${mostStarted} repositories`, startMs / 1000, MAX_START_SECONDS, 's'),
+      atMost(
+        `first byte of a status of ${most} repositories`,
+        median(firstBytes!.get(most)!),
+        MAX_FIRST_BYTE_MS,
+        'ms',
       ),
     ],
     plots: [

@@ -69,12 +69,12 @@ export function forgeSource(source: Source, parts: ForgeSourceParts): Source {
   return {
     ...source,
 
-    async *list(spellingOf) {
+    async *list(spellingOf, lastStampOf) {
       const listing = await listAll(parts)
       const mayBePublic = listing.isFresh ? await isPublicAllowed() : wasPublicAllowed
       let requested = 0
       const mayRequest = () => listing.isFresh && requested++ < MAX_REQUESTED_BY_NAME
-      for await (const row of source.list(spellingOf)) {
+      for await (const row of source.list(spellingOf, lastStampOf)) {
         if (!('found' in row)) {
           yield row
           continue
@@ -89,8 +89,8 @@ export function forgeSource(source: Source, parts: ForgeSourceParts): Source {
       }
     },
 
-    async find(owner, name) {
-      const found = await source.find(owner, name)
+    async find(owner, name, lastStamp) {
+      const found = await source.find(owner, name, lastStamp)
       const repository = found && (await findRecent(parts, found))
       return repository && withResponse(found, repository, await isPublicAllowed())
     },

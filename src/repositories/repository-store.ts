@@ -23,9 +23,20 @@ export const keyOfName = ({ owner, name }: RepositoryName): string => nameKey(`$
 export const keyOfEntry = ({ owner, name }: CatalogueEntry): string =>
   keyOfName({ owner: owner.login, name })
 
-export async function listCatalogue(db: Db): Promise<CatalogueEntry[]> {
-  const rows = await catalogue(db).orderBy('login_key').orderBy('name_key').execute()
-  return rows.map(entryOf)
+/** What a sync of all repositories needs to know about each. Their facts would fill the memory. */
+export interface KnownRepository
+  extends RepositoryName,
+    Pick<CatalogueEntry, 'id' | 'stamp' | 'problem'> {}
+
+export function listKnown(db: Db): Promise<KnownRepository[]> {
+  return db
+    .selectFrom('repositories')
+    .innerJoin('accounts', 'accounts.id', 'repositories.owner_id')
+    .select(['repositories.id', 'login as owner', 'repositories.name', 'stamp', 'problem'])
+    .where('missing_since', 'is', null)
+    .orderBy('login_key')
+    .orderBy('name_key')
+    .execute()
 }
 
 /** Returns the number of public repositories that the account owns. */

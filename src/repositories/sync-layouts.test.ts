@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { gitHost } from '../../test/support/git-host.ts'
+import { listCatalogue } from '../../test/support/list-catalogue.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
 import type { ListedEntry, Source } from '../sources/source.ts'
-import { listCatalogue } from './repository-store.ts'
 import { syncCatalogue } from './sync.ts'
 
 onEachEngine('the catalogue with other layouts', (engine) => {

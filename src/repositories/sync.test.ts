@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { gitHost } from '../../test/support/git-host.ts'
+import { listCatalogue } from '../../test/support/list-catalogue.ts'
 import {
   ensureAccount,
   findAccount,
@@ -16,7 +17,7 @@ import type { Git } from '../git/git.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
 import type { RepositoryName, Source } from '../sources/source.ts'
 import { factsOfUnreadable } from './facts.ts'
-import { findByNameAsMap, listCatalogue } from './repository-store.ts'
+import { findByNameAsMap } from './repository-store.ts'
 import { refreshRepositories, type SyncParts, syncCatalogue } from './sync.ts'
 
 /** A catalogue of a git host. `calls` counts the git processes that were started. */

@@ -19,10 +19,11 @@ import { factsOfUnreadable } from './facts.ts'
 import {
   type CatalogueEntry,
   type CatalogueUpdate,
+  findById,
   findByNameAsMap,
-  keyOfEntry,
+  type KnownRepository,
   keyOfName,
-  listCatalogue,
+  listKnown,
   markMissing,
   putRepository,
 } from './repository-store.ts'
@@ -55,11 +56,11 @@ const WRITE_BATCH_SIZE = 100
  * read keeps its last facts, with the reason, and does not stop the sync.
  */
 export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
-  let catalogue: Promise<Map<string, CatalogueEntry>> | undefined
+  let catalogue: Promise<Map<string, KnownRepository>> | undefined
   /** Called after the source has started to list: a forge has renamed the accounts by then. */
   const readCatalogue = () => {
-    catalogue ??= listCatalogue(parts.db).then(
-      (entries) => new Map(entries.map((entry) => [keyOfEntry(entry), entry])),
+    catalogue ??= listKnown(parts.db).then(
+      (known) => new Map(known.map((each) => [keyOfName(each), each])),
     )
     return catalogue
   }
@@ -67,16 +68,19 @@ export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
   const writer = catalogueWriter(parts)
   const stated: StatedMembers[] = []
 
-  async function updateEntry(found: FoundRepository, entry?: CatalogueEntry) {
+  async function updateEntry(found: FoundRepository, known?: KnownRepository) {
     report.read++
+    const [entry] = known ? await findById(parts.db, [known.id]) : []
     const update = await readFacts(parts, found, entry)
     await writer.put(found.owner, update)
     return update.problem
   }
 
   const spellingOf = await readLoginSpellings(parts.db)
+  const lastStampOf = async (name: RepositoryName) =>
+    (await readCatalogue()).get(keyOfName(name))?.stamp
   await mapConcurrent(
-    parts.source.list(spellingOf),
+    parts.source.list(spellingOf, lastStampOf),
     { concurrency: READ_CONCURRENCY },
     async (row) => {
       if ('refused' in row) {
@@ -90,10 +94,10 @@ export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
       const { found } = row
       const key = keyOfName(found)
       const unlisted = await readCatalogue()
-      const entry = unlisted.get(key)
+      const known = unlisted.get(key)
       unlisted.delete(key)
       report.found++
-      const problem = isUnchanged(found, entry) ? entry.problem : await updateEntry(found, entry)
+      const problem = isUnchanged(found, known) ? known.problem : await updateEntry(found, known)
       if (problem) report.broken.push({ fullName: `${found.owner}/${found.name}`, reason: problem })
     },
   )
@@ -110,7 +114,7 @@ function emptyReport(): SyncReport {
 /** Marks the entries that were not listed as missing or hidden, except those that a refused entry may hide. */
 async function markUnlisted(
   { db, now }: SyncParts,
-  unlisted: ReadonlyMap<string, CatalogueEntry>,
+  unlisted: ReadonlyMap<string, KnownRepository>,
   report: SyncReport,
 ): Promise<void> {
   const hidden = new Map(
@@ -120,9 +124,9 @@ async function markUnlisted(
         : [],
     ),
   )
-  for (const [key, entry] of unlisted) {
-    if (report.refused.some((refused) => mayBeHiddenBy(entry, refused))) continue
-    await markMissing(db, entry.id, now(), hidden.get(key))
+  for (const [key, known] of unlisted) {
+    if (report.refused.some((refused) => mayBeHiddenBy(known, refused))) continue
+    await markMissing(db, known.id, now(), hidden.get(key))
     report.missing++
   }
 }
@@ -146,13 +150,14 @@ async function syncMembers(
 }
 
 /** A repository behind a refused entry is unknown, not missing, unless the entry is a case conflict or withdrawn. */
-function mayBeHiddenBy(entry: CatalogueEntry, refused: RefusedEntry): boolean {
+function mayBeHiddenBy(known: KnownRepository, refused: RefusedEntry): boolean {
   const { caseConflictWith, hiddenRepositories: hidden, isWithdrawn } = refused
   if (caseConflictWith !== undefined || isWithdrawn) return false
-  if (hidden && 'prefix' in hidden) return keyOfEntry(entry).startsWith(nameKey(hidden.prefix))
-  if (hidden) return nameKey(hidden.fullName) === keyOfEntry(entry)
+  const key = keyOfName(known)
+  if (hidden && 'prefix' in hidden) return key.startsWith(nameKey(hidden.prefix))
+  if (hidden) return nameKey(hidden.fullName) === key
   const path = nameKey(refused.path.replace(/\.git$/, ''))
-  return path === nameKey(entry.owner.login) || path === keyOfEntry(entry)
+  return path === nameKey(known.owner) || path === key
 }
 
 /**
@@ -171,8 +176,9 @@ export async function refreshRepositories(
   const options = { concurrency: READ_CONCURRENCY, signal: parts.signal }
   await mapConcurrent(names.entries(), options, async ([at, name], stop) => {
     const entry = entries.get(keyOfName(name))
-    const found = await parts.source.find(spellingOf(name.owner) ?? name.owner, name.name)
-    if (found && !isUnchanged(found, entry)) {
+    const owner = spellingOf(name.owner) ?? name.owner
+    const found = await parts.source.find(owner, name.name, entry?.stamp)
+    if (found && !isUnchanged(found, entry && { ...entry, owner: entry.owner.login })) {
       isChanged = true
       updates[at] = { owner: found.owner, update: await readFacts(parts, found, entry, stop) }
     } else if (!found && entry) {
@@ -226,13 +232,11 @@ async function spellingsOf(
   return (login) => spellings.get(nameKey(login)) ?? spellingOfOther(login)
 }
 
-function isUnchanged(found: FoundRepository, entry?: CatalogueEntry): entry is CatalogueEntry {
-  return (
-    entry !== undefined &&
-    entry.stamp === found.stamp &&
-    entry.name === found.name &&
-    entry.owner.login === found.owner
-  )
+function isUnchanged(
+  { owner, name, stamp }: FoundRepository,
+  known?: KnownRepository,
+): known is KnownRepository {
+  return known?.stamp === stamp && known.name === name && known.owner === owner
 }
 
 type RepositoryUpdate = Omit<CatalogueUpdate, 'ownerId'>

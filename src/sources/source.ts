@@ -29,6 +29,9 @@ export interface RefusedEntry {
 /** Returns how the service spells an owner's name that is given in any case; undefined for an unknown owner. */
 export type SpellingOf = (owner: string) => string | undefined
 
+/** Returns the stamp that a repository had when its facts were last read; undefined for an unknown repository. */
+export type LastStampOf = (repository: RepositoryName) => Promise<string | undefined>
+
 export type ListedEntry =
   | { found: FoundRepository }
   | { refused: RefusedEntry }
@@ -178,14 +181,15 @@ export interface Source {
   /**
    * Lists all repositories, refused entries and members, in a fixed order. Called by every sync. If the source as a whole cannot be
    * read, it rejects instead of ending early, because repositories that are not listed count as deleted. Of owners whose names differ
-   * only in case, the one with the known spelling is listed, otherwise the first; the others are refused.
+   * only in case, the one with the known spelling is listed, otherwise the first; the others are refused. Repositories that still have
+   * their last stamp are listed faster.
    */
-  list(spellingOf?: SpellingOf): AsyncIterable<ListedEntry>
+  list(spellingOf?: SpellingOf, lastStampOf?: LastStampOf): AsyncIterable<ListedEntry>
   /**
    * Returns one repository as `list` does; undefined if it would not be listed. Called before a single repository is read again.
    * Ignores case, but prefers an owner with exactly this spelling. Rejects as `list` does.
    */
-  find(owner: string, name: string): Promise<FoundRepository | undefined>
+  find(owner: string, name: string, lastStamp?: string): Promise<FoundRepository | undefined>
   /**
    * Returns why `find` does not return a repository that exists; undefined if it does not exist. Called to explain a missing
    * repository. A source that hides no repositories does not have this method.

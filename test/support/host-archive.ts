@@ -9,11 +9,11 @@ import { exportArchive } from '../../src/exporter/export-archive.ts'
 import { createSegmentMaker } from '../../src/exporter/make-segment.ts'
 import { addressesFrom } from '../../src/repositories/addresses.ts'
 import { factsForViewer } from '../../src/repositories/facts-for-viewer.ts'
-import { listCatalogue } from '../../src/repositories/repository-store.ts'
 import { syncCatalogue } from '../../src/repositories/sync.ts'
 import { gitDirectory } from '../../src/sources/directory/git-directory.ts'
 import { collect } from './archive-samples.ts'
 import type { GitHost } from './git-host.ts'
+import { listCatalogue } from './list-catalogue.ts'
 
 const BASE = 'http://localhost'
 const WEB = `${BASE}/{owner}/{name}`

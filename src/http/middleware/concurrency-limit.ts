@@ -1,5 +1,4 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
-import { finished } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { http } from '../../lib/node-http.ts'
 import { HttpError, overloaded, tooManyRequests } from './http-errors.ts'
@@ -134,9 +133,8 @@ export function heavyRequestLimit() {
      * aborts when the client disconnects, so that the work can stop. Rejects with 429 or 503 after waiting too long.
      */
     async begin(request: FastifyRequest, reply: FastifyReply): Promise<AbortSignal> {
-      const { signal } = watchClient(reply.raw)
-      const end = await limit.take(callerKey(request), signal)
-      finished(reply.raw, end)
+      const { signal, closed } = watchClient(reply.raw)
+      void closed.then(await limit.take(callerKey(request), signal))
       return signal
     },
   }

@@ -16,10 +16,12 @@ export type ClientReader = ReturnType<typeof watchClient>
 /** Watches the client that reads a response, such as an archive or a clone. */
 export function watchClient(raw: ServerResponse) {
   const disconnected = new AbortController()
+  const closed = Promise.withResolvers<void>()
   // The write in progress. Node does not call its callback once the connection has closed.
   let pending: PromiseWithResolvers<void> | undefined
   let sent = 0
   const onClose = () => {
+    closed.resolve()
     if (raw.writableFinished) return
     const reason = new ClientDisconnected()
     disconnected.abort(reason)
@@ -44,6 +46,8 @@ export function watchClient(raw: ServerResponse) {
   return {
     /** Aborts when the client disconnects. */
     signal: disconnected.signal,
+    /** Resolves when the response has ended or the client has disconnected. */
+    closed: closed.promise,
     /** Sends the reply's status and headers, and returns the function that writes the body. */
     begin(reply: FastifyReply): Write {
       reply.hijack()

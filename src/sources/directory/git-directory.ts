@@ -5,6 +5,7 @@ import { publicUrl } from '../../lib/public-url.ts'
 import type { RepositoryLocation } from '../snapshot.ts'
 import type {
   FoundRepository,
+  LastStampOf,
   ListedEntry,
   RepositoryName,
   Source,
@@ -106,8 +107,8 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
   }
 
   return {
-    list: (spellingOf) => listRepositories(tree, spellingOf),
-    find: (owner, name) => findRepository(tree, owner, name),
+    list: (spellingOf, lastStampOf) => listRepositories(tree, { spellingOf, lastStampOf }),
+    find: (owner, name, lastStamp) => findRepository(tree, { owner, name }, lastStamp),
     members: (owner) => findMembers(tree, owner),
     refs: (repository, wanted, signal) =>
       view(repository, signal, (call) => readRefPage(git, call, wanted)),
@@ -186,12 +187,12 @@ function openTree({ root, layout = { kind: 'owner/name' } }: GitDirectoryOptions
 
 async function* listRepositories(
   { root, layout, findGitolite }: RepositoryTree,
-  spellingOf?: SpellingOf,
+  options: { spellingOf: SpellingOf | undefined; lastStampOf: LastStampOf | undefined },
 ): AsyncGenerator<ListedEntry, void, void> {
   const gitolite = await findGitolite({ refresh: true })
   for (const reason of (await gitolite?.warnings()) ?? [])
     yield { refused: { path: '.gitolite', reason } }
-  for await (const entry of layout.list({ ...(spellingOf && { spellingOf }) })) {
+  for await (const entry of layout.list(options)) {
     if ('membersOf' in entry)
       yield { members: await readMembersFile(root, entry.membersOf, entry.path) }
     else yield 'refused' in entry ? entry : await listedEntry(entry.repository, findGitolite)
@@ -200,12 +201,12 @@ async function* listRepositories(
 
 async function findRepository(
   { layout, findGitolite, read }: RepositoryTree,
-  owner: string,
-  name: string,
+  only: RepositoryName,
+  lastStamp?: string,
 ): Promise<FoundRepository | undefined> {
   // Rejects if gitolite's permissions cannot be read: returning undefined would mean that the repository is gone.
   await (await findGitolite())?.warnings()
-  for await (const entry of layout.list({ only: { owner, name }, read })) {
+  for await (const entry of layout.list({ only, read, lastStampOf: async () => lastStamp })) {
     if (!('repository' in entry)) continue
     const listed = await listedEntry(entry.repository, findGitolite)
     return 'found' in listed ? listed.found : undefined
@@ -229,8 +230,9 @@ async function listedEntry(
   const { owner, name, path, wikiDir } = directory
   const refused = { path: `${path}.git`, hiddenRepositories: { fullName: `${owner}/${name}` } }
   try {
-    const stamp = await stampOf(directory)
-    const found = { owner, name, stamp, hasWiki: wikiDir !== null }
+    const hasWiki = wikiDir !== null
+    const stamp = `${directory.stamp ?? (await stampOf(directory.dir))}${hasWiki ? ' wiki' : ''}`
+    const found = { owner, name, stamp, hasWiki }
     const gitolite = await findGitolite()
     if (!gitolite) return { found }
     const rights = await readRights(gitolite, directory)

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { ifExists } from '../../lib/errno.ts'
 import type { RefusedEntry, RepositoryName } from '../source.ts'
 import { Unreadable } from '../unreadable.ts'
+import { isCurrent } from './facts/repository-stamp.ts'
 import { fileErrorReason, orUnreadable } from './files/repository-errors.ts'
 import { lstatIfExists, preciseStat, readEntries } from './files/sync-fs.ts'
 
@@ -66,9 +67,14 @@ const MAX_CACHED = 64
  */
 export function cachingReader(now: () => number = Date.now): ReadDirectory {
   const cache = new Map<string, { version: string; directory: Directory }>()
+  /** The directories whose version was checked since this thread last waited for anything. */
+  const checked = new Set<string>()
   return async (dir) => {
-    const version = await cacheableVersion(dir, now())
     const cached = cache.get(dir)
+    if (cached && checked.has(dir)) return cached.directory
+    const version = await cacheableVersion(dir, now())
+    if (checked.size === 0) process.nextTick(() => checked.clear())
+    checked.add(dir)
     if (cached && cached.version === version) return cached.directory
     cache.delete(dir)
     const directory = await readDirectory(dir)
@@ -92,6 +98,8 @@ export interface RepositoryDirectory extends RepositoryName {
   dir: string
   /** The directory of its wiki; null if it has none. */
   wikiDir: string | null
+  /** Its stamp, if that is known already. */
+  stamp?: string | undefined
 }
 
 export const IS_LINK = 'a symbolic link; the directory itself must be here'
@@ -113,10 +121,10 @@ export async function repositoryAt(
 export async function findRepositoryAt(
   root: string,
   path: string,
-  { owner, name }: RepositoryName,
+  { owner, name, stamp }: RepositoryName & { stamp: string | undefined },
 ): Promise<{ repository: RepositoryDirectory } | { refused: RefusedEntry }> {
   try {
-    return { repository: await repositoryAt(root, path, { owner, name }) }
+    return { repository: { ...(await repositoryAt(root, path, { owner, name })), stamp } }
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error
     return refused(`${path}.git`, error.message, { fullName: `${owner}/${name}` })
@@ -131,6 +139,22 @@ export async function wikiRefusal({ dir }: RepositoryDirectory): Promise<string 
   const wiki = wikiOf(dir)
   const stats = await lstatUnlessTooLong(wiki)
   return stats && refusal(wiki, stats)
+}
+
+/** Returns the stamp of a repository if it is still the last one. Then the entry is a repository that can be read. */
+export async function currentStamp(
+  dir: string,
+  entry: Dirent,
+  lastStamp: string | undefined,
+): Promise<string | undefined> {
+  if (!entry.isDirectory() || lastStamp === undefined) return undefined
+  const [stamp = ''] = lastStamp.split(' ', 1)
+  try {
+    return (await isCurrent(dir, stamp)) ? stamp : undefined
+  } catch (error) {
+    if (fileErrorReason(error) === undefined) throw error
+    return undefined
+  }
 }
 
 /** Returns why an entry that is named like a repository is refused; undefined if it is a repository. */

@@ -12,11 +12,11 @@ import { exportArchive } from '../../../src/exporter/export-archive.ts'
 import { createSegmentMaker } from '../../../src/exporter/make-segment.ts'
 import { addressesFrom } from '../../../src/repositories/addresses.ts'
 import { factsForViewer } from '../../../src/repositories/facts-for-viewer.ts'
-import { listCatalogue } from '../../../src/repositories/repository-store.ts'
 import { syncCatalogue } from '../../../src/repositories/sync.ts'
 import { gitDirectory } from '../../../src/sources/directory/git-directory.ts'
 import { CURSOR_FORMAT, type Discussions, type Group } from '../../../src/sources/discussions.ts'
 import { gitHost } from '../git-host.ts'
+import { listCatalogue } from '../list-catalogue.ts'
 
 /**
  * Exports a repository with this many issues and four facts for each, optionally to a file, and prints the peak

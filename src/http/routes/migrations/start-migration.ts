@@ -1,6 +1,5 @@
 import type { FastifyReply } from 'fastify'
 import { audited } from '../../../accounts/audit-log.ts'
-import { batchesOf } from '../../../lib/batches.ts'
 import { nextTurn } from '../../../lib/turns.ts'
 import { aboutMigration, type StartedMigration } from '../../../migrations/migration.ts'
 import { startMigration } from '../../../migrations/start-migration.ts'
@@ -9,7 +8,7 @@ import * as openapi from '../../description/operation.ts'
 import { sendLazyBody } from '../../middleware/json-response.ts'
 import { actorOf, requireViewer } from '../../middleware/request.ts'
 import type { ApiParts } from '../../server-parts.ts'
-import { RENDER_BATCH_SIZE } from '../repositories/rendered-repositories.ts'
+import { RENDER_BATCH_SIZE, type ReadRendered } from '../repositories/rendered-repositories.ts'
 import { migrationsAddress, startRequestOf } from './migration-json.ts'
 import { type AddMigrationRoutes, scopeOf } from './migration-paths.ts'
 
@@ -58,23 +57,22 @@ export function sendStarted(
   const url = `${migrationsAddress(started.owner, rendering.addresses)}/${started.id}`
   reply.code(201).header('location', url)
   const { repositories, references } = started
-  const tokenOf = cloneTokens.for(requireViewer(reply.request))
-  const all = references.map((reference, index) => [reference, repositories[index]!] as const)
-  async function* renderInBatches() {
-    for (const batch of batchesOf(all, RENDER_BATCH_SIZE)) {
+  const options = { form: 'extended', tokenOf: cloneTokens.for(requireViewer(reply.request)) } as const
+  async function* inBatches(read: ReadRendered) {
+    for (let at = 0; at < references.length; at += RENDER_BATCH_SIZE) {
       await nextTurn()
-      yield batch.flatMap(([reference, facts]) =>
-        repositoryRenderer.render({ form: 'extended', tokenOf }, reference, facts),
-      )
+      const batch = references.slice(at, at + RENDER_BATCH_SIZE)
+      yield await read(options, batch, repositories.slice(at, at + RENDER_BATCH_SIZE))
     }
   }
   const listed = {
-    renderInBatches,
-    renderAll: async () => (await Array.fromAsync(renderInBatches())).flat(),
+    renderInBatches: () => inBatches(repositoryRenderer.readUncached),
+    // Clients poll the migration that they have started.
+    renderAll: async () => (await Array.fromAsync(inBatches(repositoryRenderer.readCached))).flat(),
   }
   return sendLazyBody(reply, {
     largeResponseLimit,
-    repositoryCount: isBrief ? 0 : all.length,
+    repositoryCount: isBrief ? 0 : references.length,
     body: () => migrationText(started, isBrief ? undefined : listed),
   })
 }

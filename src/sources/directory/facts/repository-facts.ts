@@ -27,11 +27,16 @@ import {
 import { forEachYielding, statExisting, walkStats } from '../files/sync-fs.ts'
 import { readFactsFromFiles } from './facts-from-files.ts'
 import { type GitFacts, readFactsWithGit } from './facts-from-git.ts'
-import type { Directories } from './repository-stamp.ts'
 import { type StatedFacts, statedFacts } from './stated-facts.ts'
 
 /** The files with facts besides refs and objects. Their modification times determine `updatedAt`. */
 const FACT_FILES = ['HEAD', 'config', 'description', 'git-daemon-export-ok']
+
+/** The directories of a repository and of its wiki; null if it has no wiki. */
+interface Directories {
+  dir: string
+  wikiDir: string | null
+}
 
 /** Reads the facts of an ordinary repository from its files, and of any other repository with git. */
 export async function readRepositoryFacts(

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { appendFile, rm, utimes, writeFile } from 'node:fs/promises'
+import { appendFile, readFile, rm, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { type GitHost, gitHost } from '../../../../test/support/git-host.ts'
@@ -18,13 +18,17 @@ describe('the stamp of a repository', () => {
   })
   after(() => host.remove())
 
-  const stamp = async () => (await source.find('alice', 'site'))?.stamp
+  const stamp = async (last?: string) => (await source.find('alice', 'site', last))?.stamp
   const git = (...args: string[]) => host.git(args, { dir })
 
   const changes: Record<string, () => Promise<unknown>> = {
     'a push': () => host.push('alice/site', { 'a.txt': 'b' }),
     'a push to a new branch': () => host.push('alice/site', { 'a.txt': 'c' }, { branch: 'b/c/d' }),
     'a branch that moves back': () => git('update-ref', 'refs/heads/b/c/d', 'main'),
+    'a branch that is overwritten in place': async () => {
+      const path = join(dir, 'refs/heads/b/c/d')
+      await writeFile(path, await readFile(path))
+    },
     'a tag': () => git('tag', 'v1', 'main'),
     'another default branch': () => git('symbolic-ref', 'HEAD', 'refs/heads/b/c/d'),
     'an edit of the config': () => git('config', 'godwit.archived', 'true'),
@@ -52,10 +56,12 @@ describe('the stamp of a repository', () => {
       const before = await stamp()
       assert.ok(before)
       assert.equal(await stamp(), before)
+      assert.equal(await stamp(before), before)
       await change()
-      const changed = await stamp()
+      const changed = await stamp(before)
       assert.notEqual(changed, before)
       assert.equal(await stamp(), changed)
+      assert.equal(await stamp(changed), changed)
     })
   }
 

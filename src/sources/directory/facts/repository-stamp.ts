@@ -1,51 +1,66 @@
 import { hash } from 'node:crypto'
-import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import {
   type FileStats,
   forEachYielding,
   readNames,
-  statExisting,
+  statExistingSync,
+  syncFs,
   walkStats,
 } from '../files/sync-fs.ts'
 
-/** The directories of a repository and of its wiki; null if it has no wiki. */
-export interface Directories {
-  dir: string
-  wikiDir: string | null
-}
-
-/** All files that facts are read from or that a repack changes, besides loose refs and the directories of loose objects. */
-const WATCHED = [
-  'HEAD',
-  'config',
+/**
+ * The files of every repository that facts are read from or that a repack changes. The first is the repository itself: its times
+ * change when a file is created or removed in it.
+ */
+const WATCHED = ['', 'HEAD', 'config', 'objects', 'objects/info/alternates', 'objects/pack', 'refs']
+/** Further such files, besides loose refs and the directories of loose objects. */
+const OPTIONAL = [
   'description',
   'git-daemon-export-ok',
-  'objects',
-  'objects/info/alternates',
-  'objects/pack',
   'packed-refs',
+  'reftable',
   'reftable/tables.list',
 ]
 
 /** Increase it when more facts are read from the same files: then every repository is read again, once. */
-const FACTS_VERSION = 2
+const FACTS_VERSION = 3
 
 /** Longer than a tick of the clock from which file systems take timestamps. */
 const CLOCK_TICK_MS = 20
 
+const MAX_LISTED = 50
+const PLAIN_PATH = /^[\w./-]+$/
+
 /**
- * Returns a string that changes with every push, edit, repack or gc of the repository. Needs only lstat and readdir calls. A file that
- * was just written can be written again without a new timestamp, so this waits until the clock has ticked.
+ * Returns a string without spaces that changes with every push, edit, repack or gc of the repository. Needs only lstat and readdir
+ * calls. A file that was just written can be written again without a new timestamp, so this waits until the clock has ticked. After
+ * the digest, it lists the files and directories that exist besides WATCHED, so that `isCurrent` need not look for them.
  */
-export async function stampOf({ dir, wikiDir }: Directories): Promise<string> {
-  let files = await readWatched(dir)
-  const lastTick = Date.now() - CLOCK_TICK_MS
-  if (files.some(({ stats }) => Number(stats.ctimeMs) > lastTick)) {
+export async function stampOf(dir: string): Promise<string> {
+  let read = await readWatched(dir)
+  if (read.mayChangeUnseen) {
     await pause(CLOCK_TICK_MS)
-    files = await readWatched(dir)
+    read = await readWatched(dir)
   }
-  let text = `${FACTS_VERSION} ${wikiDir === null ? 'no wiki' : 'wiki'}`
+  const listed = read.others.map(({ path }) => path.slice(dir.length + 1))
+  const isListed =
+    !read.mayChangeUnseen && listed.length <= MAX_LISTED && listed.every((p) => PLAIN_PATH.test(p))
+  const digest = digestOf(dir, [...read.watched, ...read.others])
+  return isListed ? [digest, ...listed].join(':') : digest
+}
+
+/**
+ * Whether the repository still has this stamp. Needs one lstat call for each file and directory: nothing was created or removed in
+ * directories whose times are the same. Returns false for a stamp without a list.
+ */
+export const isCurrent = syncFs((dir: string, stamp: string): boolean => {
+  const [digest, ...listed] = stamp.split(':')
+  return listed.length > 0 && digest === digestOf(dir, statPaths(dir, [...WATCHED, ...listed]))
+})
+
+function digestOf(dir: string, files: readonly FileStats[]): string {
+  let text = `${FACTS_VERSION}`
   for (const { path, stats } of files) {
     const { mtimeNs, ctimeNs, size, ino } = stats
     text += `\n${path.slice(dir.length)} ${mtimeNs} ${ctimeNs} ${size} ${ino}`
@@ -53,11 +68,18 @@ export async function stampOf({ dir, wikiDir }: Directories): Promise<string> {
   return hash('sha256', text, 'base64url')
 }
 
-async function readWatched(dir: string): Promise<FileStats[]> {
-  const names = await readNames(join(dir, 'objects'))
+async function readWatched(dir: string) {
+  const lastTick = Date.now() - CLOCK_TICK_MS
+  const names = await readNames(`${dir}/objects`)
   const looseFolders = names.filter((name) => /^[0-9a-f]{2}$/.test(name)).sort()
-  const watched = [...WATCHED, ...looseFolders.map((name) => `objects/${name}`)]
-  const refs: FileStats[] = []
-  await forEachYielding(walkStats(join(dir, 'refs')), (file) => refs.push(file))
-  return [...(await statExisting(watched.map((name) => join(dir, name)))), ...refs]
+  const others = statPaths(dir, [...OPTIONAL, ...looseFolders.map((name) => `objects/${name}`)])
+  await forEachYielding(walkStats(`${dir}/refs`), (file) => others.push(file))
+  const watched = statPaths(dir, WATCHED)
+  const mayChangeUnseen = [...watched, ...others].some(
+    ({ stats }) => Number(stats.ctimeMs) > lastTick,
+  )
+  return { watched, others, mayChangeUnseen }
 }
+
+const statPaths = (dir: string, paths: readonly string[]): FileStats[] =>
+  statExistingSync(paths.map((path) => (path === '' ? dir : `${dir}/${path}`)))

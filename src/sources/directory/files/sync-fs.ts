@@ -99,13 +99,17 @@ export function* walkStats(dir: string): Generator<FileStats, void, void> {
   }
 }
 
-/** Returns the stats of the paths that exist. */
-export const statExisting = syncFs((paths: readonly string[]): FileStats[] =>
-  paths.flatMap((path) => {
+/** Returns the stats of the paths that exist. Blocks for a system call for each. */
+export function statExistingSync(paths: readonly string[]): FileStats[] {
+  const files: FileStats[] = []
+  for (const path of paths) {
     const stats = preciseLstat(path)
-    return stats ? [{ path, stats }] : []
-  }),
-)
+    if (stats) files.push({ path, stats })
+  }
+  return files
+}
+
+export const statExisting = syncFs(statExistingSync)
 
 /** Many of these files do not exist: `throwIfNoEntry` saves the cost of an exception for each. */
 const preciseLstat = (path: string): BigIntStats | undefined =>

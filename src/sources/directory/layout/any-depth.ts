@@ -39,7 +39,7 @@ export function anyDepth(root: string, topOwner: string | undefined): Layout {
   const cachedRead = cachingReader()
 
   async function* list(options: ListingOptions = {}): LayoutEntries {
-    const { only, read = readDirectory, spellingOf = () => only?.owner } = options
+    const { only, read = readDirectory, spellingOf = () => only?.owner, lastStampOf } = options
     const top = await readRoot(root, read)
     const owners = new TakenNames()
     if (topOwner !== undefined) owners.take(topOwner)
@@ -58,7 +58,7 @@ export function anyDepth(root: string, topOwner: string | undefined): Layout {
         if (refusal) yield refusal
         else {
           if (members) yield { membersOf: owner, path: `${members.path}${MEMBERS_FILE}` }
-          yield* resolveCandidates(root, candidates)
+          yield* resolveCandidates(root, candidates, lastStampOf)
         }
       }
     }

@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 import { invalidNameReason } from '../../../lib/names.ts'
-import type { RepositoryName } from '../../source.ts'
 import { Unreadable } from '../../unreadable.ts'
 import { orUnreadable } from '../files/repository-errors.ts'
 import { lstatIfExists } from '../files/sync-fs.ts'
 import { MEMBERS_FILE } from '../members-file.ts'
 import {
   caseConflict,
+  currentStamp,
   type Directory,
   findRepositoryAt,
   isLikeRepository,
@@ -72,10 +72,8 @@ const isDirectory = (dir: string): Promise<boolean> =>
  * Lists the repositories at OWNER/NAME.git, sorted by name, and refuses other entries that look like repositories. Follows no links:
  * they could show a repository under an owner who may not read it.
  */
-async function* listRepositories(
-  root: string,
-  { only, read = readDirectory, spellingOf = () => only?.owner }: ListingOptions = {},
-): LayoutEntries {
+async function* listRepositories(root: string, options: ListingOptions = {}): LayoutEntries {
+  const { only, read = readDirectory, spellingOf = () => only?.owner } = options
   const top = await readRoot(root, read)
   const owners = new TakenNames()
   for (const entry of only ? top.named(only.owner) : top.entries) {
@@ -83,7 +81,7 @@ async function* listRepositories(
     if (isNamedAsRepository(entry)) yield refused(name, OWNER_AND_NAME_ONLY)
     else if (entry.isDirectory()) {
       owners.reserve(spellingOf(name), top)
-      yield* listOwner(root, name, await read(join(root, name)), owners, only)
+      yield* listOwner(root, name, await read(join(root, name)), owners, options)
     } else {
       const reason = await linkRefusal(root, name, entry)
       if (reason !== undefined) yield refused(name, reason)
@@ -96,24 +94,24 @@ async function* listOwner(
   owner: string,
   directory: Directory | { reason: string },
   owners: TakenNames,
-  only?: RepositoryName,
+  options: ListingOptions,
 ): LayoutEntries {
   if ('reason' in directory) return yield refused(owner, directory.reason)
   if (isLikeRepository(directory)) return yield refused(owner, OWNER_AND_NAME_ONLY)
-  if (!only) yield* misplacedRepositories(root, owner, directory, OWNER_AND_NAME_ONLY)
+  if (!options.only) yield* misplacedRepositories(root, owner, directory, OWNER_AND_NAME_ONLY)
   const hasMembers = directory.has(MEMBERS_FILE)
   if (!hasMembers && !directory.entries.some(isNamedAsRepository)) return
   const ownerRefusal = owners.takeOwner(owner)
   if (ownerRefusal) return yield ownerRefusal
   if (hasMembers) yield { membersOf: owner, path: `${owner}/${MEMBERS_FILE}` }
-  yield* listRepositoriesOf(root, owner, directory, only)
+  yield* listRepositoriesOf(root, owner, directory, options)
 }
 
 async function* listRepositoriesOf(
   root: string,
   owner: string,
   directory: Directory,
-  only?: RepositoryName,
+  { only, lastStampOf }: ListingOptions,
 ): LayoutEntries {
   const wanted = only ? directory.named(`${only.name}.git`) : directory.entries
   const names = new TakenNames()
@@ -121,15 +119,17 @@ async function* listRepositoriesOf(
     const name = nameOf(entry)
     const path = `${owner}/${entry.name}`
     const taken = names.spellingOf(name)
+    const dir = join(root, path)
+    const stamp = taken ? '' : await currentStamp(dir, entry, await lastStampOf?.({ owner, name }))
     const reason =
-      invalidNameReason(name) ?? (taken ? undefined : await refusal(join(root, path), entry))
+      invalidNameReason(name) ?? (stamp === undefined ? await refusal(dir, entry) : undefined)
     if (reason !== undefined) {
       yield refused(path, reason)
     } else if (taken !== undefined) {
       yield caseConflict(path, taken)
     } else if (!isWiki(name, directory)) {
       names.take(name)
-      yield await findRepositoryAt(root, `${owner}/${name}`, { owner, name })
+      yield await findRepositoryAt(root, `${owner}/${name}`, { owner, name, stamp })
     }
   }
 }
@@ -140,12 +140,13 @@ const NAME_ONLY = 'a repository must be at NAME.git (--layout flat)'
 function flat(root: string, owner: string): Layout {
   const isOwner = (login: string) => login.toLowerCase() === owner.toLowerCase()
 
-  async function* list({ only, read = readDirectory }: ListingOptions = {}): LayoutEntries {
+  async function* list(options: ListingOptions = {}): LayoutEntries {
+    const { only, read = readDirectory, lastStampOf } = options
     const top = await readRoot(root, read)
     if (only && !isOwner(only.owner)) return
     if (!only) yield* misplacedRepositories(root, '', top, NAME_ONLY)
     if (top.has(MEMBERS_FILE)) yield { membersOf: owner, path: MEMBERS_FILE }
-    yield* resolveCandidates(root, candidatesIn(top, owner, only?.name))
+    yield* resolveCandidates(root, candidatesIn(top, owner, only?.name), lastStampOf)
   }
 
   return {

@@ -1,9 +1,10 @@
 import type { Dirent } from 'node:fs'
 import { join } from 'node:path'
 import { invalidNameReason } from '../../../lib/names.ts'
-import type { RefusedEntry, RepositoryName, SpellingOf } from '../../source.ts'
+import type { LastStampOf, RefusedEntry, RepositoryName, SpellingOf } from '../../source.ts'
 import {
   caseConflict,
+  currentStamp,
   type Directory,
   findRepositoryAt,
   IS_LINK,
@@ -35,7 +36,8 @@ export interface ListingOptions {
   /** Lists only this repository, ignoring case. If owners differ only in case, lists the one with exactly this spelling. */
   only?: RepositoryName
   read?: ReadDirectory
-  spellingOf?: SpellingOf
+  spellingOf?: SpellingOf | undefined
+  lastStampOf?: LastStampOf | undefined
 }
 
 /** An entry below the root; the `path` of a members file is relative to the root. */
@@ -58,6 +60,8 @@ export interface Candidate {
 interface CheckedCandidate extends Candidate {
   /** Why it is not a repository; undefined if it is one. */
   reason: string | undefined
+  /** Its stamp, if that is still the last one. */
+  stamp: string | undefined
 }
 
 /**
@@ -67,8 +71,9 @@ interface CheckedCandidate extends Candidate {
 export async function* resolveCandidates(
   root: string,
   candidates: readonly Candidate[],
+  lastStampOf?: LastStampOf,
 ): LayoutEntries {
-  const checked = await checkCandidates(root, candidates)
+  const checked = await checkCandidates(root, candidates, lastStampOf)
   const holders = Map.groupBy(checked.filter(holdsName), keyOf)
   for (const each of checked) {
     const { owner, name, path, reason } = each
@@ -81,7 +86,7 @@ export async function* resolveCandidates(
     } else if (reason !== undefined) {
       yield refused(`${path}.git`, reason, hiddenRepository)
     } else {
-      yield await findRepositoryAt(root, path, { owner, name })
+      yield await findRepositoryAt(root, path, each)
     }
   }
 }
@@ -97,13 +102,19 @@ export async function candidateDirectories(
   return Promise.all(chosen.map((each) => repositoryAt(root, each.path, each)))
 }
 
-async function checkCandidates(root: string, candidates: readonly Candidate[]) {
+async function checkCandidates(
+  root: string,
+  candidates: readonly Candidate[],
+  lastStampOf?: LastStampOf,
+) {
   const checked: CheckedCandidate[] = []
   for (const candidate of candidates) {
     const { name, path, entry } = candidate
+    const dir = join(root, `${path}.git`)
+    const stamp = await currentStamp(dir, entry, await lastStampOf?.(candidate))
     const invalidName = [...path.split('/'), name].map(invalidNameReason).find(Boolean)
-    const reason = invalidName ?? (await refusal(join(root, `${path}.git`), entry))
-    checked.push({ ...candidate, reason })
+    const reason = invalidName ?? (stamp === undefined ? await refusal(dir, entry) : undefined)
+    checked.push({ ...candidate, reason, stamp })
   }
   return checked
 }

@@ -18,6 +18,7 @@ import { refuseSpecialObjects } from '../files/special-files.ts'
 import { hasLinkedObjects } from './examine.ts'
 import { PointerDetector } from './lfs-pointers.ts'
 import { newestCommit } from './newest-commit.ts'
+import { readSmallRepository } from './small-repository.ts'
 
 export type Link = (from: string, to: string) => Promise<void>
 
@@ -34,9 +35,17 @@ export interface ScratchRepository extends BareRepository {
   files: SnapshotFile[]
   /** Looks for LFS pointers in the objects while `files` are read. */
   pointerDetector: PointerDetector
+  /** Whether every object that the tips reach is known to be present. */
+  isConnected: boolean
 }
 
-export type SnapshotFile = TextFile | { path: string; size: number; kind: ObjectKind }
+export type SnapshotFile = TextFile | FileOfObjects
+
+interface FileOfObjects extends ObjectFile {
+  kind: ObjectKind
+  /** The content, if it is in memory instead of on disk. */
+  bytes?: Buffer | undefined
+}
 
 interface TextFile {
   path: string
@@ -61,28 +70,43 @@ export async function makeScratchRepository(
   const linked = [...own, ...found.lfsObjects]
   const folders = new Set([...GIT_NEEDS.folders, ...linked.map(({ path }) => dirname(path))])
   for (const folder of folders) await mkdir(join(dir, folder), { recursive: true })
-  const sourceTexts = textFiles(found)
-  for (const { path, bytes } of sourceTexts)
+  for (const { path, bytes } of textFiles(found))
     if (GIT_NEEDS.texts.includes(path)) await writeFile(join(dir, path), bytes)
   await mapConcurrent(linked, { concurrency: MAX_CONCURRENT_LINKS, signal }, (file) =>
     linkOrCopy(found, file, join(dir, file.path), parts.link),
   )
   const packed = found.hasExternalObjects ? await packReachable(found, dir, git, signal) : []
-  const tips = tipsOf(found)
-  const newest = await newestCommit({ dir, objectFormat: found.objectFormat, tips }, git, signal)
+  const { objectFormat } = found
+  const newest = await newestCommit({ dir, objectFormat, tips: tipsOf(found) }, git, signal)
+  return describeRepository({ ...found, dir }, [...packed, ...linked], newest)
+}
+
+/** Returns a copy whose objects are in memory, or undefined if it has to be on disk. */
+export async function copyToMemory(
+  found: ExaminedRepository,
+): Promise<ScratchRepository | undefined> {
+  const copy = await readSmallRepository(found)
+  const files = found.objectFiles.map((file) => ({ ...file, bytes: copy?.contents.get(file.path) }))
+  return copy && { ...describeRepository(found, files, copy.newest), isConnected: true }
+}
+
+function describeRepository(
+  found: ExaminedRepository,
+  objectFiles: readonly (ObjectFile & { bytes?: Buffer | undefined })[],
+  newest: string | undefined,
+): ScratchRepository {
+  const { dir, name, objectFormat } = found
   const lastSync = newest === undefined ? [] : [textFile('info/last-sync', newest)]
-  const texts = [...sourceTexts, ...lastSync]
+  const texts = [...textFiles(found), ...lastSync]
   return {
     dir,
-    name: found.name,
-    objectFormat: found.objectFormat,
-    tips,
+    name,
+    objectFormat,
+    tips: tipsOf(found),
     pointerDetector: new PointerDetector(),
-    directories: parentsOf([...texts, ...linked].map(({ path }) => path)),
-    files: [
-      ...texts,
-      ...[...packed, ...linked].map(({ path, size }) => ({ path, size, kind: kindOf(path) })),
-    ],
+    isConnected: false,
+    directories: parentsOf([...texts, ...objectFiles].map(({ path }) => path)),
+    files: [...texts, ...objectFiles.map((file) => ({ ...file, kind: kindOf(file.path) }))],
   }
 }
 

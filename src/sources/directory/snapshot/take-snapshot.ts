@@ -1,9 +1,15 @@
-import { link as hardLink, mkdtemp, rm } from 'node:fs/promises'
+import { link as hardLink, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Git } from '../../../git/git.ts'
 import type { Examination, ExaminedRepository, Snapshot, SnapshotEntry } from '../../snapshot.ts'
-import { ChangedDuringRead } from '../files/repository-errors.ts'
+import { ChangedDuringRead, NeedsGit } from '../files/repository-errors.ts'
 import { type ExamineParts, examine, keepsChanging } from './examine.ts'
-import { type Link, makeScratchRepository, type ScratchRepository } from './scratch-repository.ts'
+import {
+  copyToMemory,
+  type Link,
+  makeScratchRepository,
+  type ScratchRepository,
+} from './scratch-repository.ts'
 import { reportOfSnapshot } from './snapshot-warning.ts'
 import { checkedBytes, verify } from './verify-snapshot.ts'
 
@@ -33,6 +39,41 @@ export async function takeSnapshot(
   }
 }
 
+/** Takes a snapshot in memory if the repository is small and ordinary, otherwise on disk. */
+export async function takeSmallSnapshot(
+  examination: Examination,
+  scratchDir: string,
+  parts: ExamineParts,
+): Promise<Snapshot> {
+  const repository = await copyToMemory(examination.repository)
+  const wiki = examination.wiki && repository && (await copyToMemory(examination.wiki))
+  if (!repository || wiki === undefined) return takeSnapshot(examination, scratchDir, parts)
+  const copies = { examination, repository, wiki }
+  const files = [...repository.files, ...(wiki?.files ?? [])]
+  const link: Link = (from, to) =>
+    writeFile(to, files.find((file) => 'from' in file && file.from === from)!.bytes!)
+  const report = () =>
+    reportOfSnapshot(copies, { ...parts, git: NO_GIT }).catch(async (error: unknown) => {
+      if (!(error instanceof NeedsGit)) throw error
+      const onDisk = await takeSnapshot(examination, scratchDir, { ...parts, link })
+      await using _ = { [Symbol.asyncDispose]: onDisk.remove }
+      return reportOfSnapshot(
+        {
+          examination,
+          repository: { ...repository, dir: onDisk.repository.dir },
+          wiki: wiki && { ...wiki, dir: onDisk.wiki!.dir },
+        },
+        parts,
+      )
+    })
+  return { ...snapshotOf(copies, parts), report, remove: async () => {} }
+}
+
+const needGit = () => {
+  throw new NeedsGit('the snapshot is in memory')
+}
+const NO_GIT: Git = { run: needGit, text: needGit, start: needGit }
+
 async function takeUntilComplete(
   first: Examination,
   dir: string,
@@ -46,19 +87,25 @@ async function takeUntilComplete(
         makeScratchRepository(found, join(attemptDir, name), parts)
       const repository = await make(examination.repository, 'repository.git')
       const wiki = examination.wiki && (await make(examination.wiki, 'wiki.git'))
-      const taken = { examination, repository, wiki }
-      return {
-        ...taken,
-        entries: () => entriesOf(first.location.fullName, repository, wiki),
-        verify: (last, signal) => verify(taken, parts.git, signal, last),
-        report: () => reportOfSnapshot(taken, parts),
-      }
+      return snapshotOf({ examination, repository, wiki }, parts)
     } catch (error) {
       if (!(error instanceof ChangedDuringRead)) throw error
       if (attempt === MAX_ATTEMPTS) throw keepsChanging(first.location.fullName, error)
       await rm(attemptDir, REMOVAL)
       examination = await examine(first.location, parts)
     }
+  }
+}
+
+type Copies = Pick<TakenSnapshot, 'examination' | 'repository' | 'wiki'>
+
+function snapshotOf(copies: Copies, parts: ExamineParts): Omit<TakenSnapshot, 'remove'> {
+  const { examination, repository, wiki } = copies
+  return {
+    ...copies,
+    entries: () => entriesOf(examination.location.fullName, repository, wiki),
+    verify: (last, signal) => verify(copies, parts.git, signal, last),
+    report: () => reportOfSnapshot(copies, parts),
   }
 }
 

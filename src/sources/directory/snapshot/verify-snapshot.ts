@@ -7,6 +7,7 @@ import { createInflate, inflateSync } from 'node:zlib'
 import { type Git, LONG_TIMEOUT_MS } from '../../../git/git.ts'
 import { codeOf } from '../../../lib/errno.ts'
 import type { Verified, VerifiedTips } from '../../snapshot.ts'
+import { memoryFile, openRegularFile, type RegularFile } from '../files/regular-file.ts'
 import { Damaged, withNamedErrors } from '../files/repository-errors.ts'
 import { checkPack } from './check-pack.ts'
 import type { ScratchRepository, SnapshotFile } from './scratch-repository.ts'
@@ -37,7 +38,7 @@ async function verifyConnected(
   const objectFiles = files.filter(isObjectFile).map(({ path }) => path)
   const hasAllFiles = last && new Set(last.objectFiles).isSubsetOf(new Set(objectFiles))
   const verified = hasAllFiles ? last.tips : []
-  const wanted = [...new Set(tips).difference(new Set(verified))]
+  const wanted = repository.isConnected ? [] : [...new Set(tips).difference(new Set(verified))]
   if (wanted.length > 0)
     await withNamedErrors(repository, signal, () =>
       // Not --all: some versions of git skip a ref whose object is missing, with exit code 0.
@@ -87,8 +88,8 @@ async function* readPack(
   repository: ScratchRepository,
   file: SnapshotFile,
 ): AsyncGenerator<Buffer> {
-  await using check = await checkPack({
-    indexPath: join(repository.dir, file.path.replace(/pack$/, 'idx')),
+  using check = checkPack({
+    index: openIndex(repository, file.path.replace(/pack$/, 'idx')),
     size: file.size,
     width: widthOf(repository),
     onSmallEntry: (entry) => repository.pointerDetector.checkPacked(entry),
@@ -98,11 +99,16 @@ async function* readPack(
   if (mismatch !== undefined) throw damaged(repository, file, mismatch)
 }
 
+function openIndex({ dir, files }: ScratchRepository, path: string): RegularFile {
+  const bytes = files.find((file) => file.path === path)?.bytes
+  return bytes ? memoryFile(bytes) : openRegularFile(join(dir, path))
+}
+
 /** Packs and indexes end with the checksum of the bytes before it. */
 async function* readWithTrailer(
   repository: ScratchRepository,
   file: SnapshotFile,
-  onChunk?: (chunk: Buffer) => Promise<void>,
+  onChunk?: (chunk: Buffer) => void,
 ): AsyncGenerator<Buffer, Buffer> {
   const hash = createHash(repository.objectFormat)
   const trailer = Buffer.alloc(widthOf(repository))
@@ -113,7 +119,7 @@ async function* readWithTrailer(
     hash.update(chunk.subarray(0, body))
     chunk.copy(trailer, Math.max(at + body - end, 0), body)
     at += chunk.length
-    await onChunk?.(chunk)
+    onChunk?.(chunk)
     yield chunk
   }
   if (end < 0 || !hash.digest().equals(trailer))
@@ -226,7 +232,8 @@ function pooledChunk(): Disposable & { chunk: Buffer } {
 }
 
 async function readWhole(repository: ScratchRepository, file: SnapshotFile): Promise<Buffer> {
-  const bytes = await readFile(join(repository.dir, file.path), { flag: READ_REGULAR })
+  const path = join(repository.dir, file.path)
+  const bytes = file.bytes ?? (await readFile(path, { flag: READ_REGULAR }))
   if (bytes.length !== file.size) throw damaged(repository, file, SIZE_CHANGED)
   return bytes
 }

@@ -20,6 +20,7 @@ import type { RepositoryFacts } from '../repositories/facts.ts'
 import { readableAmong } from '../repositories/readable-repositories.ts'
 import { RepositoryBusy, Unreadable } from '../sources/unreadable.ts'
 import { isRecentlyChecked, type ReuseParts } from './check-segments.ts'
+import { enqueueExports } from './export-small-repositories.ts'
 import type { Inspection, SegmentMaker } from './make-segment.ts'
 import { storedLength } from './read-digest.ts'
 import type { RecordsParts } from './records/obtain-records.ts'
@@ -42,7 +43,7 @@ export async function beginExport(
   await refreshExportRights(parts, { migrationId })
   const { db, queue, now } = parts
   const migration = await migrationById(db, migrationId)
-  const { excludeMetadata, orgMetadataOnly } = migration.options
+  const { excludeGitData, excludeMetadata, orgMetadataOnly } = migration.options
   await applyLocks(parts, migrationId)
   const all = await repositoriesOf(db, migration)
   // A retried migration is created with the outcome `skipped` for the repositories that it omits.
@@ -64,13 +65,13 @@ export async function beginExport(
     const batch = batchOfMigration(migrationId)
     if (changed.length === 0) return queue.enqueue(tx, SEAL_ARCHIVE, [{ migrationId }], batch)
     // The largest first: if it started last, it would still run when all others are done.
-    const tasks = changed
-      .toSorted((a, b) => b.facts.sizeKib - a.facts.sizeKib)
-      .map(({ position }): ExportTask => ({ migrationId, position }))
+    const ordered = changed.toSorted((a, b) => b.facts.sizeKib - a.facts.sizeKib)
+    const tasks = ordered.map(({ position }): ExportTask => ({ migrationId, position }))
     // Records are read before git data, so that the git data contains every commit that they refer to.
-    const hasRecords = parts.forge && !excludeMetadata && !orgMetadataOnly
-    const firstJob = hasRecords ? EXPORT_RECORDS : EXPORT_REPOSITORY
-    return queue.enqueue(tx, firstJob, tasks, batch)
+    if (parts.forge && !excludeMetadata && !orgMetadataOnly)
+      return queue.enqueue(tx, EXPORT_RECORDS, tasks, batch)
+    if (parts.forge || excludeGitData) return queue.enqueue(tx, EXPORT_REPOSITORY, tasks, batch)
+    return enqueueExports(queue, tx, migrationId, ordered)
   })
   for (const [position, { reason }] of skipped)
     await logNotExported(parts, { migrationId, position }, reason ?? '')

@@ -72,7 +72,7 @@ onEachEngine('a migration begins', (engine) => {
     const id = await start(NAMES)
     const begin = exportHandlers(parts)[BEGIN_EXPORT]!
     await begin.run(
-      { id: '', kind: BEGIN_EXPORT, payload: { migrationId: id } },
+      { id: '', kind: BEGIN_EXPORT, payload: { migrationId: id }, failures: 0 },
       {
         signal: new AbortController().signal,
         async finish(write) {

@@ -10,11 +10,13 @@ import {
   batchOfMigration,
   EXPORT_RECORDS,
   EXPORT_REPOSITORY,
+  EXPORT_SMALL_REPOSITORIES,
   type ExportTask,
   type LockJob,
   type MigrationJob,
   SEAL_ARCHIVE,
   SETTLE_LOCK,
+  type SmallExportsTask,
   unfinishedStates,
 } from '../migrations/migration.ts'
 import {
@@ -33,11 +35,12 @@ import {
 import { recordDamaged } from '../migrations/segment-check-store.ts'
 import { markSegmentsUsed } from '../migrations/segment-store.ts'
 import { type Handler, type Handlers, RetryLater, type Run } from '../queue/queue.ts'
-import { deleteFailedCheck, recordCheck } from '../repositories/check-store.ts'
+import { deleteFailedChecks, recordCheck } from '../repositories/check-store.ts'
 import { fullNameOf } from '../repositories/facts.ts'
 import { ForgeRequestFailed } from '../sources/forge-errors.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { type BeginParts, beginExport } from './begin-export.ts'
+import { exportEach, exportSmallRepositories } from './export-small-repositories.ts'
 import type { SegmentProgress } from './make-segment.ts'
 import { obtainSegment } from './obtain-segment.ts'
 import { markRecordsUsed, recordsForTask } from './records/obtain-records.ts'
@@ -75,6 +78,10 @@ export function exportHandlers(parts: ExportParts): Handlers {
     [EXPORT_REPOSITORY]: {
       run: retryDuringOutage((job, run) => exportRepository(parts, job.payload as ExportTask, run)),
       ...ofRepository,
+    },
+    [EXPORT_SMALL_REPOSITORIES]: {
+      run: (job, run) => exportSmallRepositories(parts, job, run),
+      onGiveUp: (tx, job) => exportEach(parts, tx, job.payload as SmallExportsTask),
     },
     [SEAL_ARCHIVE]: {
       run: retryDuringOutage((job, run) => seal(parts, job.payload as MigrationJob, run)),
@@ -175,7 +182,7 @@ async function exportRepository(parts: ExportParts, task: ExportTask, run: Run):
         transact: run.finish.bind(run),
         onObtained: async (tx, obtained) => {
           // A reused segment does not show that the repository can still be read.
-          if (!obtained.reused) await deleteFailedCheck(tx, fullNameOf(facts))
+          if (!obtained.reused) await deleteFailedChecks(tx, [fullNameOf(facts)])
           const reused = isFullyReused(obtained, await recordsOf(tx, task))
           await endRepository(parts, tx, task, { ...obtained, reused, startedAt })
         },
@@ -223,9 +230,9 @@ async function endRepository(
   outcome: Outcome,
 ): Promise<void> {
   const remaining = await recordOutcome(tx, task, outcome, now())
-  if (remaining > 0) return
   const { migrationId } = task
-  await queue.enqueue(tx, SEAL_ARCHIVE, [{ migrationId }], batchOfMigration(migrationId))
+  if (remaining === 0)
+    await queue.enqueue(tx, SEAL_ARCHIVE, [{ migrationId }], batchOfMigration(migrationId))
 }
 
 async function seal(parts: ExportParts, { migrationId }: MigrationJob, run: Run): Promise<void> {

@@ -60,7 +60,7 @@ export async function obtainSegment<T>(
         repository: { owner: owner.login, name },
         key: randomUUID(),
         lastVerified: await lastVerified(parts.db, id),
-        storedFingerprints: await fingerprintsOf(parts.db, id),
+        storedFingerprints: await fingerprintsOf(parts.db, [id]),
       },
       signal,
       (progress) => options.onProgress?.(progress),

@@ -2,7 +2,7 @@ import { type Account, nameKey } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { readableAmong } from '../repositories/readable-repositories.ts'
-import { findCurrentName, keyOfName } from '../repositories/repository-store.ts'
+import { findCurrentNames, keyOfName } from '../repositories/repository-store.ts'
 import { NotFound } from './errors.ts'
 import {
   type ExportTask,
@@ -16,7 +16,7 @@ import {
 import { migrationOf } from './migration-store.ts'
 import { NOT_BEGUN, outcomesOf, type RepositoryOutcome } from './outcomes.ts'
 import { type RepositoryRecords, recordExportsOf } from './record-store.ts'
-import { repositoriesOf, repositoryAt } from './snapshot-store.ts'
+import { repositoriesAt, repositoriesOf } from './snapshot-store.ts'
 import { tally } from './tally-store.ts'
 
 export interface ExportedRepository
@@ -38,21 +38,34 @@ const NO_LONGER_READABLE = 'the account that started the migration may no longer
 
 /** `since` is when the export began. `refusal` is the reason if the repository may no longer be exported, although the migration was allowed to start. */
 export async function repositoryToExport(db: Db, { migrationId, position }: ExportTask) {
-  const facts = await repositoryAt(db, migrationId, position)
+  const { repositories, ...migration } = await repositoriesToExport(db, migrationId, [position])
+  return { ...migration, ...repositories[0]! }
+}
+
+export async function repositoriesToExport(
+  db: Db,
+  migrationId: number,
+  positions: readonly number[],
+) {
+  const all = await repositoriesAt(db, migrationId, positions)
+  const ids = all.map(({ id }) => id)
   const { owner_id, options, started_at } = await db
     .selectFrom('migrations')
     .select(['owner_id', 'options', 'started_at'])
     .where('id', '=', migrationId)
     .executeTakeFirstOrThrow()
-  const readable = await readableAmong(db, owner_id, [facts.id])
-  const current = (await findCurrentName(db, facts.id))!
-  const unreadable = readable.has(facts.id) ? undefined : NO_LONGER_READABLE
-  // A repository is read by its name, which may belong to another repository after a rename.
-  const isRenamed = keyOfName(current) !== nameKey(fullNameOf(facts))
-  const renamed = isRenamed ? `it is now called ${current.owner}/${current.name}` : undefined
-  const refusal = current.hidden ?? unreadable ?? renamed
+  const readable = await readableAmong(db, owner_id, ids)
+  const names = await findCurrentNames(db, ids)
+  const repositories = all.map((facts) => {
+    const current = names.get(facts.id)!
+    const unreadable = readable.has(facts.id) ? undefined : NO_LONGER_READABLE
+    // A repository is read by its name, which may belong to another repository after a rename.
+    const isRenamed = keyOfName(current) !== nameKey(fullNameOf(facts))
+    const renamed = isRenamed ? `it is now called ${current.owner}/${current.name}` : undefined
+    return { facts, refusal: current.hidden ?? unreadable ?? renamed }
+  })
   const since = started_at ?? Number.POSITIVE_INFINITY
-  return { facts, options: JSON.parse(options) as MigrationOptions, since, refusal }
+  return { repositories, options: JSON.parse(options) as MigrationOptions, since }
 }
 
 interface NewArchive {

@@ -6,7 +6,7 @@ import { isName } from '../lib/names.ts'
 import { withTimeout } from '../lib/with-timeout.ts'
 import type { Queue } from '../queue/queue.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
-import { findCurrentName, keyOfName } from '../repositories/repository-store.ts'
+import { findCurrentNames, keyOfName } from '../repositories/repository-store.ts'
 import type { RepositoryName, Source } from '../sources/source.ts'
 import { RepositoryBusy, RepositoryNotFound, Unreadable } from '../sources/unreadable.ts'
 import { type FieldError, InvalidRequest, NotFound } from './errors.ts'
@@ -57,7 +57,7 @@ export async function settleLock(parts: LockParts, repositoryId: number): Promis
 async function settleHere({ db, source }: SourceParts, repositoryId: number): Promise<boolean> {
   // The locks to delete are identified by migration, not by time, because clocks may differ or be set back.
   const released = await releasedLocks(db, repositoryId)
-  const { owner, name } = (await findCurrentName(db, repositoryId))!
+  const { owner, name } = (await findCurrentNames(db, [repositoryId])).get(repositoryId)!
   const repository = { owner, name }
   try {
     if (!(await settleAnyCase(source, repository, () => isLockHeld(db, repositoryId)))) {

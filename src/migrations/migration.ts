@@ -88,6 +88,7 @@ export function statesBefore(to: MigrationState): readonly MigrationState[] {
 export const BEGIN_EXPORT = 'begin-export'
 export const EXPORT_RECORDS = 'export-records'
 export const EXPORT_REPOSITORY = 'export-repository'
+export const EXPORT_SMALL_REPOSITORIES = 'export-small-repositories'
 export const SEAL_ARCHIVE = 'seal-archive'
 
 export const SETTLE_LOCK = 'settle-lock'
@@ -104,6 +105,12 @@ export interface MigrationJob {
 export interface ExportTask {
   migrationId: number
   position: number
+}
+
+/** Several small repositories of a migration. */
+export interface SmallExportsTask {
+  migrationId: number
+  positions: readonly number[]
 }
 
 /** The batch of all jobs of a migration. */

@@ -49,36 +49,52 @@ export async function recordOutcome(
   outcome: Outcome,
   now: number,
 ): Promise<number> {
-  const end = await endOf(tx, migrationId, outcome)
-  const bytes = 'bytes' in outcome ? outcome.bytes : 0
-  const { remaining, finished } = await addToTotals(tx, migrationId, {
-    ...NO_CHANGE,
-    ended: 1,
-    bytes,
-    [end]: 1,
-  })
-  const columns =
-    'segmentKey' in outcome ? exportedColumns(outcome) : { outcome: end, reason: outcome.reason }
-  const ended = { ...columns, finished_at: now, finished_order: finished }
-  await putRow(tx, { migrationId, position }, ended)
-  await tally(tx, `repositories ${end}`, { now, bytes })
-  return remaining
-}
-
-/** A repository that cannot be exported is skipped if the migration allows partial archives; otherwise it fails. */
-async function endOf(
-  tx: Db,
-  migrationId: number,
-  outcome: Outcome,
-): Promise<'exported' | 'reused' | 'skipped' | 'failed'> {
-  if ('segmentKey' in outcome) return outcome.reused ? 'reused' : 'exported'
+  if ('segmentKey' in outcome)
+    return recordExported(tx, migrationId, [{ ...outcome, position, finishedAt: now }], now)
   const { options } = await tx
     .selectFrom('migrations')
     .select('options')
     .where('id', '=', migrationId)
     .executeTakeFirstOrThrow()
-  return (JSON.parse(options) as MigrationOptions).allowPartial ? 'skipped' : 'failed'
+  // A repository that cannot be exported is skipped if the migration allows partial archives; otherwise it fails.
+  const end = (JSON.parse(options) as MigrationOptions).allowPartial ? 'skipped' : 'failed'
+  const counts = { ...NO_CHANGE, ended: 1, [end]: 1 }
+  const { remaining, finished } = await addToTotals(tx, migrationId, counts)
+  const ended = { outcome: end, reason: outcome.reason, finished_at: now, finished_order: finished }
+  await putRows(tx, migrationId, [{ position, ...ended }])
+  await tally(tx, `repositories ${end}`, { now })
+  return remaining
 }
+
+/** Records exported repositories in the order in which they ended. Returns the same number as `recordOutcome`. */
+export async function recordExported(
+  tx: Db,
+  migrationId: number,
+  exported: readonly (Exported & { position: number; finishedAt: number })[],
+  now: number,
+): Promise<number> {
+  const ended = exported.length
+  const bytes = exported.reduce((sum, each) => sum + each.bytes, 0)
+  const reused = exported.filter((each) => each.reused).length
+  const counts = { ...NO_CHANGE, ended, reused, bytes }
+  const { remaining, finished } = await addToTotals(tx, migrationId, counts)
+  const rows = exported.map(({ position, finishedAt, ...each }, at) => ({
+    position,
+    ...exportedColumns(each),
+    finished_at: finishedAt,
+    finished_order: finished - ended + 1 + at,
+  }))
+  await putRows(tx, migrationId, rows)
+  for (const [name, some] of Object.entries(Object.groupBy(exported, endOf)))
+    await tally(tx, `repositories ${name as ReturnType<typeof endOf>}`, {
+      now,
+      bytes: some.reduce((sum, each) => sum + each.bytes, 0),
+      count: some.length,
+    })
+  return remaining
+}
+
+const endOf = ({ reused }: Exported) => (reused ? 'reused' : 'exported')
 
 /** Marks skipped repositories as failed. Called when the migration fails because nothing is left to export. */
 export async function failSkipped(tx: Db, migrationId: number): Promise<void> {
@@ -122,7 +138,7 @@ export async function failLost(
   })
   for (const [at, { position, reason }] of lost.entries()) {
     const ended = { outcome: 'failed', reason, finished_at: now, finished_order: before[at]!.order }
-    await putRow(tx, { migrationId, position }, { ...EMPTY_ROW, ...ended })
+    await putRows(tx, migrationId, [{ ...EMPTY_ROW, position, ...ended }])
   }
 }
 
@@ -225,18 +241,23 @@ async function addToTotals(
 }
 
 type EndColumns = Partial<Omit<Row<'repository_exports'>, 'warning'>> & {
+  position: number
   warning?: RawBuilder<string | null> | null
 }
 
-async function putRow(
-  tx: Db,
-  { migrationId, position }: ExportTask,
-  columns: EndColumns,
-): Promise<void> {
+/** Inserts rows, or changes the columns of existing ones. All rows must have the same columns. */
+async function putRows(tx: Db, migrationId: number, rows: readonly EndColumns[]): Promise<void> {
+  const columns = Object.keys(rows[0]!) as (keyof EndColumns)[]
   await tx
     .insertInto('repository_exports')
-    .values({ ...EMPTY_ROW, migration_id: migrationId, position, ...columns })
-    .onConflict((oc) => oc.columns(['migration_id', 'position']).doUpdateSet(columns))
+    .values(rows.map((row) => ({ ...EMPTY_ROW, migration_id: migrationId, ...row })))
+    .onConflict((oc) =>
+      oc
+        .columns(['migration_id', 'position'])
+        .doUpdateSet((eb) =>
+          Object.fromEntries(columns.map((column) => [column, eb.ref(`excluded.${column}`)])),
+        ),
+    )
     .execute()
 }
 

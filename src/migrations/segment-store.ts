@@ -102,12 +102,12 @@ export async function lastVerified(db: Db, repositoryId: number): Promise<string
   return row?.verified ?? undefined
 }
 
-/** Returns the fingerprints of the segments of a repository that are not damaged. */
-export async function fingerprintsOf(db: Db, repositoryId: number): Promise<string[]> {
+/** Returns the fingerprints of the segments of repositories that are not damaged. */
+export async function fingerprintsOf(db: Db, repositoryIds: readonly number[]): Promise<string[]> {
   const rows = await db
     .selectFrom('segments')
     .select('fingerprint')
-    .where('repository_id', '=', repositoryId)
+    .where('repository_id', 'in', repositoryIds)
     .where('damaged_at', 'is', null)
     .execute()
   return rows.map(({ fingerprint }) => fingerprint!)
@@ -115,29 +115,41 @@ export async function fingerprintsOf(db: Db, repositoryId: number): Promise<stri
 
 /** Returns the key of the segment with this fingerprint: that of another segment, if another process has inserted one before. */
 export async function insertSegment(tx: Db, segment: NewSegment, now: number): Promise<string> {
-  const { key } = await tx
+  return (await insertSegments(tx, [segment], now))[0]!
+}
+
+/** Inserts segments with different fingerprints. Returns keys as `insertSegment` does, in the order of the segments. */
+export async function insertSegments(
+  tx: Db,
+  segments: readonly NewSegment[],
+  now: number,
+): Promise<string[]> {
+  const rows = await tx
     .insertInto('segments')
-    .values({
-      key: segment.key,
-      length: segment.length,
-      plain_length: segment.plainLength,
-      crc32: segment.crc32,
-      sha256: segment.sha256,
-      stored_crc32: segment.storedCrc32,
-      fingerprint: segment.fingerprint ?? null,
-      repository_id: segment.repositoryId ?? null,
-      contents: segment.contents ?? null,
-      verified: segment.verified ?? null,
-      warning: segment.warning ?? null,
-      created_at: now,
-      last_used_at: now,
-      checked_at: now,
-      damaged_at: null,
-    })
+    .values(
+      segments.map((segment) => ({
+        key: segment.key,
+        length: segment.length,
+        plain_length: segment.plainLength,
+        crc32: segment.crc32,
+        sha256: segment.sha256,
+        stored_crc32: segment.storedCrc32,
+        fingerprint: segment.fingerprint ?? null,
+        repository_id: segment.repositoryId ?? null,
+        contents: segment.contents ?? null,
+        verified: segment.verified ?? null,
+        warning: segment.warning ?? null,
+        created_at: now,
+        last_used_at: now,
+        checked_at: now,
+        damaged_at: null,
+      })),
+    )
     .onConflict((oc) => oc.column('fingerprint').doUpdateSet({ last_used_at: now }))
-    .returning('key')
-    .executeTakeFirstOrThrow()
-  return key
+    .returning(['key', 'fingerprint'])
+    .execute()
+  const keys = new Map(rows.map(({ key, fingerprint }) => [fingerprint ?? key, key]))
+  return segments.map(({ key, fingerprint }) => keys.get(fingerprint ?? key)!)
 }
 
 /**

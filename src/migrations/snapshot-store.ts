@@ -187,8 +187,21 @@ export async function repositoryAt(
   migrationId: number,
   position: number,
 ): Promise<RepositoryFacts> {
-  const id = await referenceAt(db, migrationId, position)
-  return (await factsById(db, [id])).get(id)!
+  return (await repositoriesAt(db, migrationId, [position]))[0]!
+}
+
+/** Returns repositories in the order of `positions`. */
+export async function repositoriesAt(
+  db: Db,
+  migrationId: number,
+  positions: readonly number[],
+): Promise<RepositoryFacts[]> {
+  const parts = new Map<number, readonly number[]>()
+  for (const part of new Set(positions.map(partAt)))
+    parts.set(part, await partOfSnapshot(db, { id: migrationId, part }))
+  const ids = positions.map((position) => parts.get(partAt(position))![position % PART_LENGTH]!)
+  const facts = await factsById(db, ids)
+  return ids.map((id) => facts.get(id)!)
 }
 
 export async function fullNameAt(db: Db, migrationId: number, position: number): Promise<string> {

@@ -5,10 +5,12 @@ export interface Job {
   id: string
   kind: string
   payload: unknown
+  /** The number of failed attempts. */
+  failures: number
 }
 
 /** A job as it is copied from one queue to another. */
-export interface CopiedJob extends Omit<Job, 'id'> {
+export interface CopiedJob extends Omit<Job, 'id' | 'failures'> {
   batch: string | null
   queue: QueueName
 }

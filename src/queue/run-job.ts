@@ -14,8 +14,6 @@ import {
 
 export interface HeldJob extends Job {
   batch: string
-  /** The number of failed attempts. */
-  failures: number
 }
 
 /** The jobs of one queue implementation. All functions but `claim` do nothing to a job that the caller no longer holds. */

@@ -28,11 +28,11 @@ export async function recordCheck(db: Db, check: CheckRecord): Promise<void> {
     .execute()
 }
 
-/** Deletes the result of a failed check or export, because the repository was read since. */
-export async function deleteFailedCheck(db: Db, fullName: string): Promise<void> {
+/** Deletes the results of failed checks or exports, because the repositories were read since. */
+export async function deleteFailedChecks(db: Db, fullNames: readonly string[]): Promise<void> {
   await db
     .deleteFrom('repository_checks')
-    .where('full_name', '=', fullName)
+    .where('full_name', 'in', fullNames)
     .where('outcome', '=', 'failed')
     .execute()
 }

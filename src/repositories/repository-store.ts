@@ -195,16 +195,18 @@ export async function markMissing(db: Db, id: number, now: number, hidden?: stri
 }
 
 /** Returns the current name of a repository, and the reason if it exists but is not shown. */
-export async function findCurrentName(
+export async function findCurrentNames(
   db: Db,
-  id: number,
-): Promise<(RepositoryName & { hidden: string | null }) | undefined> {
-  return db
-    .selectFrom('repositories')
-    .innerJoin('accounts', 'accounts.id', 'repositories.owner_id')
-    .select(['accounts.login as owner', 'repositories.name', 'hidden'])
-    .where('repositories.id', '=', id)
-    .executeTakeFirst()
+  ids: readonly number[],
+): Promise<Map<number, RepositoryName & { hidden: string | null }>> {
+  const rows = await selectInBatches(ids, (some) =>
+    db
+      .selectFrom('repositories')
+      .innerJoin('accounts', 'accounts.id', 'repositories.owner_id')
+      .select(['repositories.id', 'accounts.login as owner', 'repositories.name', 'hidden'])
+      .where('repositories.id', 'in', some),
+  )
+  return new Map(rows.map(({ id, ...named }) => [id, named]))
 }
 
 function catalogue(db: Db) {

@@ -7,6 +7,7 @@ import { createGit, type Git } from '../../src/git/git.ts'
 import { Damaged } from '../../src/sources/directory/files/repository-errors.ts'
 import { examine } from '../../src/sources/directory/snapshot/examine.ts'
 import type { SharedLfs } from '../../src/sources/directory/snapshot/lfs-objects.ts'
+import { copyToMemory } from '../../src/sources/directory/snapshot/scratch-repository.ts'
 import { takeSnapshot } from '../../src/sources/directory/snapshot/take-snapshot.ts'
 import { verify } from '../../src/sources/directory/snapshot/verify-snapshot.ts'
 import type { RepositoryLocation, Snapshot, Verified } from '../../src/sources/snapshot.ts'
@@ -46,6 +47,12 @@ export function snapshotScene(t: TestContext) {
     if (typeof snapshot === 'string') return { verified: undefined, bytes: snapshot }
     try {
       const verified = await verify(snapshot, runner, signal, last).catch(damageMessage)
+      // What is accepted in memory must be accepted by git.
+      const { repository, wiki } = snapshot.examination
+      const isAccepted =
+        (await copyToMemory(repository, signal)) &&
+        (wiki === null || (await copyToMemory(wiki, signal)))
+      if (isAccepted) assert.equal(typeof verified, 'object', String(verified))
       return { verified, bytes: await readAll(snapshot).catch(damageMessage) }
     } finally {
       await snapshot.remove()

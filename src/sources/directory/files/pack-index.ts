@@ -1,5 +1,5 @@
-import { type FileHandle, open } from 'node:fs/promises'
 import { endianness } from 'node:os'
+import type { RegularFile } from './regular-file.ts'
 
 /** The file is not a valid pack index. */
 export class BadIndex extends Error {
@@ -89,54 +89,45 @@ export interface IndexedEntries {
 }
 
 /** An index that is read in the order of the pack, without object names. */
-export interface PackIndex extends AsyncDisposable {
+export interface PackIndex {
   count: number
   /** The checksum of the pack that this index belongs to. */
   packChecksum: Buffer
   hasCrcs: boolean
   /** Returns the entries that begin in a section of the pack at `start`. */
-  entriesFrom(start: number): Promise<IndexedEntries>
+  entriesFrom(start: number): IndexedEntries
 }
 
 /** The length of a section: `entriesFrom` holds eight bytes of memory for each object in it. */
 const SECTION_BYTES = 2 ** 30
 
 /** Throws BadIndex. `width` is the length of an object name in bytes. */
-export async function openPackIndex(
-  path: string,
+export function openPackIndex(
+  file: RegularFile,
   { width, sectionBytes = SECTION_BYTES }: { width: number; sectionBytes?: number },
-): Promise<PackIndex> {
-  const file = await open(path)
-  try {
-    const { size } = await file.stat()
-    const head = await readBytes(file, 0, Math.min(size, INDEX_HEAD_BYTES))
-    const layout = indexLayout(head, size, width)
-    const { count, largeOffsets, trailer } = layout
-    const packChecksum = await readBytes(file, trailer, width)
-    const large = await readBytes(file, largeOffsets, trailer - largeOffsets)
-    return {
-      count,
-      hasCrcs: layout.crcs !== undefined,
-      packChecksum,
-      entriesFrom: (start) =>
-        readEntries(file, layout, large, { start, stop: start + sectionBytes }),
-      [Symbol.asyncDispose]: () => file.close(),
-    }
-  } catch (error) {
-    await file.close()
-    throw error
+): PackIndex {
+  const head = readBytes(file, 0, Math.min(file.size, INDEX_HEAD_BYTES))
+  const layout = indexLayout(head, file.size, width)
+  const { count, largeOffsets, trailer } = layout
+  const packChecksum = readBytes(file, trailer, width)
+  const large = readBytes(file, largeOffsets, trailer - largeOffsets)
+  return {
+    count,
+    hasCrcs: layout.crcs !== undefined,
+    packChecksum,
+    entriesFrom: (start) => readEntries(file, layout, large, { start, stop: start + sectionBytes }),
   }
 }
 
 const READ_AT_ONCE = 16_384
 
 /** Sorts by offset. An offset and its CRC are stored as one 64-bit number, because typed arrays of numbers sort fastest. */
-async function readEntries(
-  file: FileHandle,
+function readEntries(
+  file: RegularFile,
   layout: IndexLayout,
   large: Buffer,
   { start, stop }: { start: number; stop: number },
-): Promise<IndexedEntries> {
+): IndexedEntries {
   const { count, offsetStep } = layout
   // The kernel allocates only those pages of the array that are written.
   const keys = new BigUint64Array(count)
@@ -145,11 +136,11 @@ async function readEntries(
   let next: number | undefined
   for (let from = 0; from < count; from += READ_AT_ONCE) {
     const length = Math.min(READ_AT_ONCE, count - from)
-    const offsets = await readBytes(file, layout.offsets + from * offsetStep, length * offsetStep)
+    const offsets = readBytes(file, layout.offsets + from * offsetStep, length * offsetStep)
     const crcs =
       layout.crcs === undefined
         ? undefined
-        : await readBytes(file, layout.crcs + from * CRC_BYTES, length * CRC_BYTES)
+        : readBytes(file, layout.crcs + from * CRC_BYTES, length * CRC_BYTES)
     for (let i = 0; i < length; i++) {
       const small = offsets.readUInt32BE(i * offsetStep)
       const position = largeOffsetPosition(layout, small)
@@ -173,13 +164,8 @@ async function readEntries(
 const HIGH = endianness() === 'LE' ? 1 : 0
 const LOW = 1 - HIGH
 
-async function readBytes(file: FileHandle, position: number, length: number): Promise<Buffer> {
-  const bytes = Buffer.allocUnsafe(length)
-  let done = 0
-  while (done < length) {
-    const { bytesRead } = await file.read(bytes, done, length - done, position + done)
-    if (bytesRead === 0) throw new BadIndex('the index is too short')
-    done += bytesRead
-  }
+function readBytes(file: RegularFile, position: number, length: number): Buffer {
+  const bytes = file.read(position, length)
+  if (bytes.length < length) throw new BadIndex('the index is too short')
   return bytes
 }

@@ -30,18 +30,30 @@ const LOOSE_HEADER_BYTES = 128
 export async function openObjectFiles(dir: string, format: ObjectFormat): Promise<ObjectFiles> {
   for (const file of ['alternates', 'http-alternates'])
     if (await lstatIfExists(join(dir, 'objects/info', file))) throw new NeedsGit('alternates')
-  return new ObjectFiles(dir, format)
+  const listIndexes = async () => {
+    const names = await readNames(join(dir, 'objects/pack'))
+    return names
+      .filter((name) => /^pack-\w+\.idx$/.test(name))
+      .map((name) => `objects/pack/${name}`)
+  }
+  return new ObjectFiles({ listIndexes, open: (path) => openRegularFile(join(dir, path)) }, format)
+}
+
+/** The files of a repository, on disk or in memory. Paths are relative to it. */
+interface ObjectStore {
+  listIndexes(): Promise<string[]>
+  open(path: string): RegularFile
 }
 
 export class ObjectFiles implements Disposable {
-  readonly #dir: string
+  readonly #store: ObjectStore
   readonly #format: ObjectFormat
   readonly #openFiles = new DisposableStack()
   readonly #budget: Budget = { bytes: MAX_INFLATED_BYTES }
   #packs: PackFile[] | undefined
 
-  constructor(dir: string, format: ObjectFormat) {
-    this.#dir = dir
+  constructor(store: ObjectStore, format: ObjectFormat) {
+    this.#store = store
     this.#format = format
   }
 
@@ -51,6 +63,15 @@ export class ObjectFiles implements Disposable {
       oids,
       (pack, offset) => pack.size(offset),
       (file) => looseHeader(inflateStart(file.read(0, LOOSE_HEADER_BYTES))).size,
+    )
+  }
+
+  /** Throws NeedsGit if one of the objects is missing. */
+  async requireAll(oids: readonly string[]): Promise<void> {
+    await this.#each(
+      oids,
+      () => {},
+      () => {},
     )
   }
 
@@ -84,7 +105,7 @@ export class ObjectFiles implements Disposable {
         const offset = pack.find(name)
         if (offset !== undefined) return fromPack(pack, offset)
       }
-      using file = openLooseObject(join(this.#dir, 'objects', oid.slice(0, 2), oid.slice(2)))
+      using file = this.#openLooseObject(`objects/${oid.slice(0, 2)}/${oid.slice(2)}`)
       return fromLoose(file)
     })
     const found: T[] = []
@@ -93,23 +114,21 @@ export class ObjectFiles implements Disposable {
   }
 
   async #openPacks(): Promise<PackFile[]> {
-    const folder = join(this.#dir, 'objects/pack')
-    const names = (await readNames(folder)).filter((name) => /^pack-\w+\.idx$/.test(name))
-    if (names.length > MAX_PACKS) throw new NeedsGit('very many packs')
+    const indexes = await this.#store.listIndexes()
+    if (indexes.length > MAX_PACKS) throw new NeedsGit('very many packs')
     const width = this.#format === 'sha1' ? 20 : 32
-    return names.map((name) => {
-      const path = join(folder, name.slice(0, -'.idx'.length))
-      const open = (file: string) => this.#openFiles.use(openRegularFile(file))
-      return new PackFile(open(`${path}.idx`), open(`${path}.pack`), width)
-    })
+    const open = (path: string) => this.#openFiles.use(this.#store.open(path))
+    return indexes.map(
+      (index) => new PackFile(open(index), open(index.replace(/idx$/, 'pack')), width),
+    )
   }
-}
 
-function openLooseObject(path: string): RegularFile {
-  try {
-    return openRegularFile(path)
-  } catch (error) {
-    throw hasCode(error, 'ENOENT') ? new NeedsGit('a missing object') : error
+  #openLooseObject(path: string): RegularFile {
+    try {
+      return this.#store.open(path)
+    } catch (error) {
+      throw hasCode(error, 'ENOENT') ? new NeedsGit('a missing object') : error
+    }
   }
 }
 
@@ -133,7 +152,7 @@ function nameOf({ type, bytes }: GitObject, format: ObjectFormat): string {
 }
 
 export interface TreeEntry {
-  kind: 'file' | 'tree' | 'other'
+  kind: 'file' | 'tree' | 'link' | 'submodule'
   oid: string
   name: string
 }
@@ -144,20 +163,18 @@ const TIME = String.raw`[^\n]*> (\d{1,12}) [+-]\d{4}$`
 /** `committed` is the committer's time in seconds since 1970, as it is written. */
 export function parseCommit({ type, bytes }: GitObject) {
   const header = headerOf(bytes)
-  const [, tree] = /^tree ([0-9a-f]+)$/m.exec(header) ?? []
+  const [, tree] = /^tree ([0-9a-f]+)\n/.exec(header) ?? []
   const [, committed] = new RegExp(`^committer ${TIME}`, 'm').exec(header) ?? []
-  if (type !== 'commit' || !tree || !committed) throw new NeedsGit('an unusual commit')
-  return {
-    tree,
-    parents: [...header.matchAll(/^parent ([0-9a-f]+)$/gm)].map(([, oid]) => oid!),
-    committed,
-  }
+  const parents = [...header.matchAll(/^parent (.*)$/gm)].map(([, oid]) => oid!)
+  const isUsual = parents.every((oid) => /^[0-9a-f]+$/.test(oid))
+  if (type !== 'commit' || !tree || !committed || !isUsual) throw new NeedsGit('an unusual commit')
+  return { tree, parents, committed }
 }
 
 /** `tagged` is the tagger's time in seconds since 1970, as it is written; empty if there is no tagger. */
 export function parseTag({ type: objectType, bytes }: GitObject) {
   const header = headerOf(bytes)
-  const [, object, type] = /^object ([0-9a-f]+)\ntype (\w+)$/m.exec(header) ?? []
+  const [, object, type] = /^object ([0-9a-f]+)\ntype (\w+)\ntag /.exec(header) ?? []
   const hasTagger = /^tagger /m.test(header)
   const [, tagged = ''] = new RegExp(`^tagger ${TIME}`, 'm').exec(header) ?? []
   if (objectType !== 'tag' || !object || !type || (hasTagger && tagged === ''))
@@ -171,9 +188,13 @@ function headerOf(bytes: Buffer): string {
   return bytes.toString('latin1', 0, end === -1 ? bytes.length : end)
 }
 
-const FILE_TYPE = 0o170000
-const REGULAR_FILE = 0o100000
-const DIRECTORY = 0o040000
+/** The kinds of entries by the digits of their mode before the permissions. */
+const ENTRY_KINDS: Record<string, TreeEntry['kind']> = {
+  '100': 'file',
+  '40': 'tree',
+  '120': 'link',
+  '160': 'submodule',
+}
 
 /** Each entry is `<mode> <name>`, a zero byte, and the bytes of the object name. */
 export function parseTree({ type, bytes }: GitObject, format: ObjectFormat): TreeEntry[] {
@@ -184,9 +205,11 @@ export function parseTree({ type, bytes }: GitObject, format: ObjectFormat): Tre
     const end = bytes.indexOf(0, space)
     const next = end + 1 + (format === 'sha1' ? 20 : 32)
     if (space === -1 || end === -1 || next > bytes.length) throw new NeedsGit('a truncated tree')
-    const mode = Number.parseInt(bytes.toString('latin1', at, space), 8) & FILE_TYPE
+    const [, type = ''] = /^(\d+)[0-7]{3}$/.exec(bytes.toString('latin1', at, space)) ?? []
+    const kind = ENTRY_KINDS[type]
+    if (kind === undefined || end === space + 1) throw new NeedsGit('an unusual tree')
     entries.push({
-      kind: mode === REGULAR_FILE ? 'file' : mode === DIRECTORY ? 'tree' : 'other',
+      kind,
       oid: bytes.toString('hex', end + 1, next),
       name: bytes.toString('utf8', space + 1, end),
     })

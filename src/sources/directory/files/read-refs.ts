@@ -15,7 +15,8 @@ type Pointer = Refs['head']
  * moves from one to the other is always found.
  */
 export async function readRefs(repository: BareRepository): Promise<Refs> {
-  const head = await readPointer(repository, 'HEAD', true)
+  const stats = await lstatIfExists(`${repository.dir}/HEAD`)
+  const head = await readPointer(repository, 'HEAD', stats?.isSymbolicLink() ?? true)
   if (!head) throw new Damaged(repository.name, 'HEAD is missing')
   const loose = await readLooseRefs(repository)
   const all = new Map<string, Pointer>([...(await readPackedRefs(repository)), ...loose])

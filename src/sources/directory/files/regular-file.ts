@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
 import { codeOf, hasCode } from '../../../lib/errno.ts'
 import { Unsupported } from './repository-errors.ts'
-import { syncFs } from './sync-fs.ts'
+import { lstatIfExists, syncFs } from './sync-fs.ts'
 
 /** A repository's directory, and the name that messages give the repository. */
 export interface NamedDirectory {
@@ -21,8 +21,10 @@ export async function readText(
   path: string,
   maxBytes = MAX_TEXT_BYTES,
 ): Promise<string | undefined> {
+  const file = Buffer.concat([Buffer.from(`${at.dir}/`), Buffer.from(path, 'latin1')])
+  // Most repositories lack most of these files, and an exception costs more than this call.
+  if (!(await lstatIfExists(file))) return undefined
   try {
-    const file = Buffer.concat([Buffer.from(`${at.dir}/`), Buffer.from(path, 'latin1')])
     return (await readRegularFile(file, maxBytes)).toString('latin1')
   } catch (error) {
     const code = codeOf(error)
@@ -79,6 +81,14 @@ export function openRegularFile(path: string | Buffer): RegularFile {
     throw error
   }
 }
+
+/** Returns bytes in memory as a file. */
+export const memoryFile = (bytes: Buffer): RegularFile => ({
+  size: bytes.length,
+  read: (position, length) => bytes.subarray(Math.max(position, 0), Math.max(position + length, 0)),
+  readAll: () => bytes,
+  [Symbol.dispose]: () => {},
+})
 
 function openWithoutBlocking(path: string | Buffer): number {
   try {

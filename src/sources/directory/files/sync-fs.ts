@@ -51,7 +51,7 @@ async function yieldThread(): Promise<void> {
 export const lstat = syncFs((path: string): Stats => lstatSync(path))
 
 /** Returns undefined for ENOENT, which is faster than catching the error of `lstat`. */
-export const lstatIfExists = syncFs((path: string): Stats | undefined =>
+export const lstatIfExists = syncFs((path: string | Buffer): Stats | undefined =>
   lstatSync(path, { throwIfNoEntry: false }),
 )
 

@@ -12,6 +12,7 @@ import {
   temporaryDirectory,
 } from '../../../../test/support/sample-repositories.ts'
 import { packedAndLooseScene } from '../../../../test/support/snapshot-scene.ts'
+import { openRegularFile } from '../files/regular-file.ts'
 import { checkPack } from './check-pack.ts'
 
 const FORMATS = { sha1: 20, sha256: 32 } as const
@@ -41,20 +42,20 @@ function swap(index: Buffer, a: number, b: number): void {
   index.writeUInt32BE(first, b)
 }
 
-async function findMismatch(
+function findMismatch(
   pack: string,
   width: number,
   { sectionBytes = 2 ** 30, step = 1000, onEntry = (_: Buffer) => {} } = {},
 ) {
   const bytes = readFileSync(pack)
-  const indexPath = pack.replace(/pack$/, 'idx')
+  const index = openRegularFile(pack.replace(/pack$/, 'idx'))
   const size = statSync(pack).size
-  await using check = await checkPack({ indexPath, size, width, sectionBytes, onEntry })
+  using check = checkPack({ index, size, width, sectionBytes, onEntry })
   // Reuses the buffer, as the reader of a file does.
   const buffer = Buffer.alloc(step)
   for (let at = 0; at < size; at += step) {
     const length = bytes.copy(buffer, 0, at)
-    await check.add(buffer.subarray(0, length))
+    check.add(buffer.subarray(0, length))
   }
   return check.findMismatch(bytes.subarray(-width))
 }
@@ -68,15 +69,15 @@ for (const [format, width] of Object.entries(FORMATS))
       git(dir, ['-c', `pack.indexVersion=${version}`, 'repack', '-adfq'])
       const pack = onlyPack(dir)
       for (const step of [1, 13, 1000, 1_000_000])
-        assert.equal(await findMismatch(pack, width, { step }), undefined)
+        assert.equal(findMismatch(pack, width, { step }), undefined)
       for (const sectionBytes of [1, 100, 5000])
-        assert.equal(await findMismatch(pack, width, { sectionBytes }), undefined)
+        assert.equal(findMismatch(pack, width, { sectionBytes }), undefined)
       let [entries, bytes] = [0, 0]
       const onEntry = (entry: Buffer) => {
         entries += 1
         bytes += entry.length
       }
-      await findMismatch(pack, width, { onEntry, step: 7 })
+      findMismatch(pack, width, { onEntry, step: 7 })
       const all = git(dir, ['count-objects', '-v'])
       assert.equal(entries, Number(/in-pack: (\d+)/.exec(all)?.[1]))
       assert.equal(bytes, statSync(pack).size - 12 - width)
@@ -122,7 +123,7 @@ test('every kind of wrong index is reported', async (t) => {
   for (const [damage, expected] of defects) {
     writeFileSync(path, valid)
     rewriteIndex(path, 20, damage)
-    assert.match(String(await findMismatch(pack, 20)), expected)
+    assert.match(String(findMismatch(pack, 20)), expected)
   }
 })
 
@@ -138,7 +139,7 @@ test('offsets in the table of large offsets are read', async (t) => {
     index.writeUInt32BE(0x80000000, offsets)
     return Buffer.concat([index.subarray(0, large), far, index.subarray(large)])
   })
-  assert.equal(await findMismatch(pack, 20), undefined)
+  assert.equal(findMismatch(pack, 20), undefined)
 })
 
 /** Two blobs of the same size, which differ only in their content. */

@@ -5,10 +5,11 @@ import {
   openPackIndex,
   type PackIndex,
 } from '../files/pack-index.ts'
+import type { RegularFile } from '../files/regular-file.ts'
 
 /** Compares the bytes of a pack with its index while they are read. */
-export interface PackCheck extends AsyncDisposable {
-  add(chunk: Buffer): Promise<void>
+export interface PackCheck extends Disposable {
+  add(chunk: Buffer): void
   /**
    * Call it after the last chunk. Returns how the index differs from the pack; undefined if they agree. `trailer` is the checksum
    * at the end of the pack.
@@ -17,7 +18,8 @@ export interface PackCheck extends AsyncDisposable {
 }
 
 export interface PackToCheck {
-  indexPath: string
+  /** Closed with the check. */
+  index: RegularFile
   size: number
   /** The length of an object name in bytes. */
   width: number
@@ -38,17 +40,14 @@ const MIN_LARGE_ENTRY = 25_000
 /** Enough for the type and size of an entry. */
 const BEGINNING_BYTES = 10
 
-export async function checkPack(pack: PackToCheck): Promise<PackCheck> {
+export function checkPack(pack: PackToCheck): PackCheck {
   try {
-    return new RunningCheck(await openPackIndex(pack.indexPath, pack), pack)
+    return new RunningCheck(openPackIndex(pack.index, pack), pack)
   } catch (error) {
+    pack.index[Symbol.dispose]()
     if (!(error instanceof BadIndex)) throw error
     const { message } = error
-    return {
-      add: async () => {},
-      findMismatch: () => message,
-      [Symbol.asyncDispose]: async () => {},
-    }
+    return { add: () => {}, findMismatch: () => message, [Symbol.dispose]: () => {} }
   }
 }
 
@@ -75,7 +74,7 @@ class RunningCheck implements PackCheck {
     this.#end = pack.size - pack.width
   }
 
-  async add(chunk: Buffer): Promise<void> {
+  add(chunk: Buffer): void {
     const limit = Math.min(chunk.length, this.#end - this.#position)
     let from = 0
     while (from < limit && this.#mismatch === undefined) {
@@ -85,7 +84,7 @@ class RunningCheck implements PackCheck {
       if (this.#position + to < this.#stop) break
       this.#finishEntry()
       if (this.#stop === this.#end) break
-      if (this.#current + 1 >= this.#entries.count) await this.#loadEntries()
+      if (this.#current + 1 >= this.#entries.count) this.#loadEntries()
       if (this.#mismatch === undefined) this.#beginEntry()
     }
     this.#position += chunk.length
@@ -120,9 +119,9 @@ class RunningCheck implements PackCheck {
     this.#crc = 0
   }
 
-  async #loadEntries(): Promise<void> {
+  #loadEntries(): void {
     try {
-      this.#entries = await this.#index.entriesFrom(this.#stop)
+      this.#entries = this.#index.entriesFrom(this.#stop)
       this.#current = -1
     } catch (error) {
       if (!(error instanceof BadIndex)) throw error
@@ -146,8 +145,8 @@ class RunningCheck implements PackCheck {
     this.#stop = following
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#index[Symbol.asyncDispose]()
+  [Symbol.dispose](): void {
+    this.#pack.index[Symbol.dispose]()
   }
 }
 

@@ -62,7 +62,9 @@ async function listObjectsIn(at: NamedDirectory, folder: string): Promise<Object
   const parts = folder.split(sep)
   for (let depth = 1; depth <= parts.length; depth++) {
     const path = parts.slice(0, depth).join(sep)
-    if ((await lstatIfExists(join(at.dir, path)))?.isSymbolicLink()) refuseLink(at, path)
+    const stats = await lstatIfExists(join(at.dir, path))
+    if (!stats) return []
+    if (stats.isSymbolicLink()) refuseLink(at, path)
   }
   const files: ObjectFile[] = []
   for (const first of await listNames(at, folder, HEX_PAIR))

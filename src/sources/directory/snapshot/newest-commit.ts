@@ -2,7 +2,7 @@ import { type Git, LONG_TIMEOUT_MS } from '../../../git/git.ts'
 import { GitFailed } from '../../../git/git-process.ts'
 import { codeOf } from '../../../lib/errno.ts'
 import type { ObjectFormat } from '../../snapshot.ts'
-import { openObjectFiles, parseCommit, parseTag } from '../files/read-objects.ts'
+import { type ObjectFiles, openObjectFiles, parseCommit, parseTag } from '../files/read-objects.ts'
 import { NeedsGit } from '../files/repository-errors.ts'
 
 interface Tips {
@@ -25,7 +25,8 @@ export async function newestCommit(
   if (tips.tips.length === 0) return undefined
   signal.throwIfAborted()
   try {
-    return await readFromFiles(tips)
+    using objects = await openObjectFiles(tips.dir, tips.objectFormat)
+    return await findNewest(objects, tips.tips)
   } catch (error) {
     if (!(error instanceof NeedsGit) && codeOf(error) === undefined) throw error
     return readWithGit(tips, git, signal)
@@ -37,9 +38,11 @@ const MAX_TIPS = 1000
 const MAX_TAG_CHAIN = 5
 
 /** Throws NeedsGit. */
-async function readFromFiles({ dir, objectFormat, tips }: Tips): Promise<string | undefined> {
+export async function findNewest(
+  objects: ObjectFiles,
+  tips: readonly string[],
+): Promise<string | undefined> {
   if (tips.length > MAX_TIPS) throw new NeedsGit('very many refs')
-  using objects = await openObjectFiles(dir, objectFormat)
   let newest: number | undefined
   let wanted = [...tips]
   for (let steps = 0; wanted.length > 0; steps++) {

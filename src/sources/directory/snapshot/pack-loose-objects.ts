@@ -10,6 +10,11 @@ import { syncFs } from '../files/sync-fs.ts'
 const MAX_FILE_BYTES = 64 * 1024
 const MAX_PACK_BYTES = 8 * 1024 * 1024
 
+/** An object file. The content may be in memory instead of on disk. */
+export interface CopiedFile extends ObjectFile {
+  bytes?: Buffer | undefined
+}
+
 /** A new file of a pack, not yet written. */
 interface PackFile {
   path: string
@@ -22,8 +27,8 @@ interface PackFile {
  * them. Adds the files that it leaves as they are to `others`. Throws ChangedDuringRead if a file has disappeared.
  */
 export async function* packLooseObjects(
-  found: ExaminedRepository,
-  others: ObjectFile[],
+  found: LooseObjects,
+  others: CopiedFile[],
   signal: AbortSignal,
 ): AsyncGenerator<PackFile> {
   let entries: PackEntry[] = []
@@ -46,6 +51,10 @@ export async function* packLooseObjects(
   if (entries.length > 0) yield* packOf(entries, found.objectFormat)
 }
 
+type LooseObjects = Pick<ExaminedRepository, 'name' | 'objectFormat'> & {
+  objectFiles: readonly CopiedFile[]
+}
+
 interface PackEntry {
   oid: string
   bytes: Buffer
@@ -61,11 +70,11 @@ const READ_REGULAR = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NON
 const HEADER = /^(commit|tree|blob|tag) (\d+)\0/
 
 /** Returns undefined for an object with an unusual header, which a pack cannot hold. The name of an object is the hash of its inflated bytes. */
-const readLoose = syncFs((found: ExaminedRepository, file: ObjectFile): PackEntry | undefined => {
+const readLoose = syncFs((found: LooseObjects, file: CopiedFile): PackEntry | undefined => {
   const damaged = (reason: string, cause?: unknown) =>
     new Damaged(found.name, `${file.path}: ${reason}`, cause)
   try {
-    const bytes = readFileSync(file.from, { flag: READ_REGULAR })
+    const bytes = file.bytes ?? readFileSync(file.from, { flag: READ_REGULAR })
     const { buffer, engine } = inflateSync(bytes, { info: true }) as unknown as Inflated
     const oid = hash(found.objectFormat, buffer)
     if (file.path !== `objects/${oid.slice(0, 2)}/${oid.slice(2)}`) throw damaged('hash mismatch')

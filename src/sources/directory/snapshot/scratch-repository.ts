@@ -18,7 +18,8 @@ import { refuseSpecialObjects } from '../files/special-files.ts'
 import { hasLinkedObjects } from './examine.ts'
 import { ContentDetector } from './lfs-pointers.ts'
 import { newestCommit } from './newest-commit.ts'
-import { packLooseObjects } from './pack-loose-objects.ts'
+import { type CopiedFile, packLooseObjects } from './pack-loose-objects.ts'
+import { readSmallRepository } from './small-repository.ts'
 
 export type Link = (from: string, to: string) => Promise<void>
 
@@ -37,9 +38,15 @@ export interface ScratchRepository extends BareRepository {
   files: SnapshotFile[]
   /** Sees the objects while `files` are read. */
   detector: ContentDetector
+  /** Whether every object that the tips reach is known to be present. */
+  isConnected: boolean
 }
 
-export type SnapshotFile = TextFile | { path: string; size: number; kind: ObjectKind }
+export type SnapshotFile = TextFile | FileOfObjects
+
+interface FileOfObjects extends CopiedFile {
+  kind: ObjectKind
+}
 
 interface TextFile {
   path: string
@@ -61,8 +68,7 @@ export async function makeScratchRepository(
 ): Promise<ScratchRepository> {
   const { git, signal } = parts
   for (const folder of GIT_NEEDS.folders) await mkdir(join(dir, folder), { recursive: true })
-  const sourceTexts = textFiles(found)
-  for (const { path, bytes } of sourceTexts)
+  for (const { path, bytes } of textFiles(found))
     if (GIT_NEEDS.texts.includes(path)) await writeFile(join(dir, path), bytes)
   const others: ObjectFile[] = []
   if (found.hasExternalObjects) await packReachable(found, dir, git, signal)
@@ -76,22 +82,46 @@ export async function makeScratchRepository(
   await mapConcurrent(linked, { concurrency: MAX_CONCURRENT_LINKS, signal }, (file) =>
     linkOrCopy(found, file, join(dir, file.path), parts.link),
   )
-  const tips = tipsOf(found)
-  const newest = await newestCommit({ dir, objectFormat: found.objectFormat, tips }, git, signal)
+  const { objectFormat } = found
+  const newest = await newestCommit({ dir, objectFormat, tips: tipsOf(found) }, git, signal)
+  return describeRepository({ ...found, dir }, [...packs, ...linked], newest)
+}
+
+/** Returns a copy whose objects are in memory, or undefined if it has to be on disk. */
+export async function copyToMemory(
+  found: ExaminedRepository,
+  signal: AbortSignal,
+): Promise<ScratchRepository | undefined> {
+  const copy = await readSmallRepository(found)
+  if (!copy) return undefined
+  const { contents, newest } = copy
+  const objectFiles = found.objectFiles.map((file) => ({ ...file, bytes: contents.get(file.path) }))
+  const others: CopiedFile[] = []
+  const packs: CopiedFile[] = []
+  for await (const { path, bytes } of packLooseObjects({ ...found, objectFiles }, others, signal))
+    packs.push({ path, bytes, size: bytes.length, from: path })
+  packs.sort((a, b) => (a.path < b.path ? -1 : 1))
+  return { ...describeRepository(found, [...packs, ...others], newest), isConnected: true }
+}
+
+function describeRepository(
+  found: ExaminedRepository,
+  objectFiles: readonly CopiedFile[],
+  newest: string | undefined,
+): ScratchRepository {
+  const { dir, name, objectFormat } = found
   const lastSync = newest === undefined ? [] : [textFile('info/last-sync', newest)]
-  const texts = [...sourceTexts, ...lastSync]
+  const texts = [...textFiles(found), ...lastSync]
   return {
     dir,
-    name: found.name,
-    objectFormat: found.objectFormat,
-    tips,
-    sources: (found.hasExternalObjects ? packs : found.objectFiles).map(({ path }) => path),
+    name,
+    objectFormat,
+    tips: tipsOf(found),
+    sources: (found.hasExternalObjects ? objectFiles : found.objectFiles).map(({ path }) => path),
     detector: new ContentDetector(),
-    directories: parentsOf([...texts, ...linked].map(({ path }) => path)),
-    files: [
-      ...texts,
-      ...[...packs, ...linked].map(({ path, size }) => ({ path, size, kind: kindOf(path) })),
-    ],
+    isConnected: false,
+    directories: parentsOf([...texts, ...objectFiles].map(({ path }) => path)),
+    files: [...texts, ...objectFiles.map((file) => ({ ...file, kind: kindOf(file.path) }))],
   }
 }
 

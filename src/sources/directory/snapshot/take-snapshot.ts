@@ -1,12 +1,17 @@
 import { linkSync, rmSync } from 'node:fs'
-import { mkdtemp } from 'node:fs/promises'
+import { mkdtemp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { withProgress } from '../../../git/git.ts'
+import { type Git, withProgress } from '../../../git/git.ts'
 import type { Examination, ExaminedRepository, Snapshot, SnapshotEntry } from '../../snapshot.ts'
-import { ChangedDuringRead } from '../files/repository-errors.ts'
+import { ChangedDuringRead, NeedsGit } from '../files/repository-errors.ts'
 import { syncFs } from '../files/sync-fs.ts'
 import { type ExamineParts, examine, keepsChanging } from './examine.ts'
-import { type Link, makeScratchRepository, type ScratchRepository } from './scratch-repository.ts'
+import {
+  copyToMemory,
+  type Link,
+  makeScratchRepository,
+  type ScratchRepository,
+} from './scratch-repository.ts'
 import { reportOfSnapshot } from './snapshot-warning.ts'
 import { checkedBytes, verify } from './verify-snapshot.ts'
 
@@ -39,6 +44,48 @@ export async function takeSnapshot(
   }
 }
 
+/** Takes a snapshot in memory if the repository is small and ordinary, otherwise on disk. */
+export async function takeSmallSnapshot(
+  examination: Examination,
+  scratchDir: string,
+  parts: ExamineParts,
+): Promise<Snapshot> {
+  const repository = await copyToMemory(examination.repository, parts.signal)
+  const wiki =
+    examination.wiki && repository && (await copyToMemory(examination.wiki, parts.signal))
+  if (!repository || wiki === undefined) return takeSnapshot(examination, scratchDir, parts)
+  const copies = { examination, repository, wiki }
+  const objectFiles = ({ files }: ScratchRepository) => files.filter((file) => 'from' in file)
+  const files = [repository, wiki].flatMap((copy) => (copy ? objectFiles(copy) : []))
+  const link: Link = (from, to) => writeFile(to, files.find((file) => file.from === from)!.bytes!)
+  const report = () =>
+    reportOfSnapshot(copies, { ...parts, git: NO_GIT }).catch(async (error: unknown) => {
+      if (!(error instanceof NeedsGit)) throw error
+      const copied = {
+        ...examination,
+        repository: { ...examination.repository, objectFiles: objectFiles(repository) },
+        wiki: examination.wiki && { ...examination.wiki, objectFiles: objectFiles(wiki!) },
+      }
+      const onDisk = await takeSnapshot(copied, scratchDir, { ...parts, link })
+      await using _ = { [Symbol.asyncDispose]: onDisk.remove }
+      // Awaited here, because the copy is removed when this function returns.
+      return await reportOfSnapshot(
+        {
+          examination,
+          repository: { ...repository, dir: onDisk.repository.dir },
+          wiki: wiki && { ...wiki, dir: onDisk.wiki!.dir },
+        },
+        parts,
+      )
+    })
+  return { ...snapshotOf(copies, parts), report, remove: async () => {} }
+}
+
+const needGit = () => {
+  throw new NeedsGit('the snapshot is in memory')
+}
+const NO_GIT: Git = { run: needGit, text: needGit, start: needGit }
+
 async function takeUntilComplete(
   first: Examination,
   dir: string,
@@ -52,22 +99,28 @@ async function takeUntilComplete(
         makeScratchRepository(found, join(attemptDir, name), parts)
       const repository = await make(examination.repository, 'repository.git')
       const wiki = examination.wiki && (await make(examination.wiki, 'wiki.git'))
-      const taken = { examination, repository, wiki }
-      const total = countObjects(repository) + (wiki ? countObjects(wiki) : 0)
-      const gitFor = (onRead?: (part: number) => void) =>
-        withProgress(parts.git, (objects) => onRead?.(objects / total))
-      return {
-        ...taken,
-        entries: () => entriesOf(first.location.fullName, repository, wiki),
-        verify: (last, signal, onRead) => verify(taken, gitFor(onRead), signal, last),
-        report: (onRead) => reportOfSnapshot(taken, { ...parts, git: gitFor(onRead) }),
-      }
+      return snapshotOf({ examination, repository, wiki }, parts)
     } catch (error) {
       if (!(error instanceof ChangedDuringRead)) throw error
       if (attempt === MAX_ATTEMPTS) throw keepsChanging(first.location.fullName, error)
       await removeFolder(attemptDir)
       examination = await examine(first.location, parts)
     }
+  }
+}
+
+type Copies = Pick<TakenSnapshot, 'examination' | 'repository' | 'wiki'>
+
+function snapshotOf(copies: Copies, parts: ExamineParts): Omit<TakenSnapshot, 'remove'> {
+  const { examination, repository, wiki } = copies
+  const total = countObjects(repository) + (wiki ? countObjects(wiki) : 0)
+  const gitFor = (onRead?: (part: number) => void) =>
+    withProgress(parts.git, (objects) => onRead?.(objects / total))
+  return {
+    ...copies,
+    entries: () => entriesOf(examination.location.fullName, repository, wiki),
+    verify: (last, signal, onRead) => verify(copies, gitFor(onRead), signal, last),
+    report: (onRead) => reportOfSnapshot(copies, { ...parts, git: gitFor(onRead) }),
   }
 }
 

@@ -7,6 +7,7 @@ import { createInflate } from 'node:zlib'
 import { type Git, LONG_TIMEOUT_MS, PROGRESS } from '../../../git/git.ts'
 import { codeOf } from '../../../lib/errno.ts'
 import type { Verified, VerifiedTips } from '../../snapshot.ts'
+import { memoryFile, openRegularFile, type RegularFile } from '../files/regular-file.ts'
 import { Damaged, withNamedErrors } from '../files/repository-errors.ts'
 import { syncFs } from '../files/sync-fs.ts'
 import { checkPack } from './check-pack.ts'
@@ -37,7 +38,7 @@ async function verifyConnected(
   const { dir, tips, sources: objectFiles } = repository
   const hasAllFiles = last && new Set(last.objectFiles).isSubsetOf(new Set(objectFiles))
   const verified = hasAllFiles ? last.tips : []
-  const wanted = [...new Set(tips).difference(new Set(verified))]
+  const wanted = repository.isConnected ? [] : [...new Set(tips).difference(new Set(verified))]
   if (wanted.length > 0)
     await withNamedErrors(repository, signal, () =>
       // Not --all: some versions of git skip a ref whose object is missing, with exit code 0.
@@ -82,8 +83,8 @@ async function* readPack(
   repository: ScratchRepository,
   file: SnapshotFile,
 ): AsyncGenerator<Buffer> {
-  await using check = await checkPack({
-    indexPath: join(repository.dir, file.path.replace(/pack$/, 'idx')),
+  using check = checkPack({
+    index: openIndex(repository, file.path.replace(/pack$/, 'idx')),
     size: file.size,
     width: widthOf(repository),
     onEntry: (entry) => repository.detector.checkPacked(entry),
@@ -93,11 +94,16 @@ async function* readPack(
   if (mismatch !== undefined) throw damaged(repository, file, mismatch)
 }
 
+function openIndex({ dir, files }: ScratchRepository, path: string): RegularFile {
+  const bytes = files.find((file) => file.path === path)?.bytes
+  return bytes ? memoryFile(bytes) : openRegularFile(join(dir, path))
+}
+
 /** Packs and indexes end with the checksum of the bytes before it. */
 async function* readWithTrailer(
   repository: ScratchRepository,
   file: SnapshotFile,
-  onChunk?: (chunk: Buffer) => Promise<void>,
+  onChunk?: (chunk: Buffer) => void,
 ): AsyncGenerator<Buffer, Buffer> {
   const hash = createHash(repository.objectFormat)
   const trailer = Buffer.alloc(widthOf(repository))
@@ -108,7 +114,7 @@ async function* readWithTrailer(
     hash.update(chunk.subarray(0, body))
     chunk.copy(trailer, Math.max(at + body - end, 0), body)
     at += chunk.length
-    await onChunk?.(chunk)
+    onChunk?.(chunk)
     yield chunk
   }
   if (end < 0 || !hash.digest().equals(trailer))
@@ -205,7 +211,7 @@ function pooledChunk(): Disposable & { chunk: Buffer } {
 const readRegular = syncFs((path: string) => readFileSync(path, { flag: READ_REGULAR }))
 
 async function readWhole(repository: ScratchRepository, file: SnapshotFile): Promise<Buffer> {
-  const bytes = await readRegular(join(repository.dir, file.path))
+  const bytes = file.bytes ?? (await readRegular(join(repository.dir, file.path)))
   if (bytes.length !== file.size) throw damaged(repository, file, SIZE_CHANGED)
   return bytes
 }

@@ -1,0 +1,155 @@
+import { randomUUID } from 'node:crypto'
+import type { BlobStore } from '../blobs/blob-store.ts'
+import type { Db } from '../db/database.ts'
+import { batchesOf } from '../lib/batches.ts'
+import { mapConcurrent } from '../lib/map-concurrent.ts'
+import { repositoriesToExport } from '../migrations/export-store.ts'
+import {
+  batchOfMigration,
+  EXPORT_REPOSITORY,
+  EXPORT_SMALL_REPOSITORIES,
+  type ExportTask,
+  SEAL_ARCHIVE,
+  type SmallExportsTask,
+} from '../migrations/migration.ts'
+import { recordExported } from '../migrations/outcome-store.ts'
+import { findSegments, fingerprintsOf, insertSegments } from '../migrations/segment-store.ts'
+import type { Job, Queue, Run } from '../queue/queue.ts'
+import { deleteFailedChecks } from '../repositories/check-store.ts'
+import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
+import type { MadeSegment, SegmentMaker } from './make-segment.ts'
+
+interface Parts {
+  db: Db
+  blobs: BlobStore
+  queue: Queue
+  segments: SegmentMaker
+  now: () => number
+}
+
+/** In the catalogue, which may be wrong: then a job takes longer. */
+const MAX_SMALL_KIB = 256
+const MAX_PER_JOB = 32
+/** Fewer jobs would leave workers idle at the end of a migration. */
+const MIN_JOBS = 32
+
+interface Located {
+  position: number
+  facts: RepositoryFacts
+}
+
+/** Enqueues the exports of repositories. Small ones share jobs, because the transactions of a job take longer than a small export. */
+export async function enqueueExports(
+  queue: Queue,
+  tx: Db,
+  migrationId: number,
+  repositories: readonly Located[],
+): Promise<void> {
+  const isSmall = ({ facts }: Located) => facts.sizeKib <= MAX_SMALL_KIB
+  const small = repositories.filter(isSmall).map(({ position }) => position)
+  const perJob = Math.min(Math.ceil(small.length / MIN_JOBS), MAX_PER_JOB)
+  const single = perJob > 1 ? repositories.filter((each) => !isSmall(each)) : repositories
+  await exportEach({ queue }, tx, {
+    migrationId,
+    positions: single.map(({ position }) => position),
+  })
+  if (single.length === repositories.length) return
+  const tasks = [...batchesOf(small, perJob)].map(
+    (positions): SmallExportsTask => ({ migrationId, positions }),
+  )
+  await queue.enqueue(tx, EXPORT_SMALL_REPOSITORIES, tasks, batchOfMigration(migrationId))
+}
+
+/** Enqueues a job of its own for each of the repositories. */
+export async function exportEach(
+  { queue }: Pick<Parts, 'queue'>,
+  tx: Db,
+  { migrationId, positions }: SmallExportsTask,
+): Promise<void> {
+  if (positions.length === 0) return
+  const tasks = positions.map((position): ExportTask => ({ migrationId, position }))
+  await queue.enqueue(tx, EXPORT_REPOSITORY, tasks, batchOfMigration(migrationId))
+}
+
+interface MadeExport extends Located {
+  segment: MadeSegment
+  bytes: number
+  startedAt: number
+  finishedAt: number
+}
+
+const CONCURRENCY = 4
+
+/**
+ * Makes new segments of repositories and records all of them in one transaction. Repositories that need anything else get a job of their
+ * own: those that have not changed, that may no longer be exported, or that cannot be read. So do all after a failure, because
+ * it is not known which of them caused it.
+ */
+export async function exportSmallRepositories(
+  parts: Parts,
+  { payload, failures }: Job,
+  run: Run,
+): Promise<void> {
+  const { db, blobs, queue, now } = parts
+  const task = payload as SmallExportsTask
+  const { migrationId, positions } = task
+  if (failures > 0) return run.finish((tx) => exportEach(parts, tx, task))
+  const made = await makeSegments(parts, task, run.signal)
+  const stored = await findSegments(
+    db,
+    made.map(({ segment }) => segment.fingerprint),
+  )
+  const fresh = made.filter(({ segment }) => !stored.has(segment.fingerprint))
+  const ended = new Set(fresh.map(({ position }) => position))
+  const unused = new Set(made.map(({ segment }) => segment.key))
+  await run.finish(async (tx) => {
+    await exportEach(parts, tx, {
+      migrationId,
+      positions: positions.filter((position) => !ended.has(position)),
+    })
+    if (fresh.length === 0) return
+    const segments = fresh.map(({ segment, facts }) => ({ ...segment, repositoryId: facts.id }))
+    const keys = await insertSegments(tx, segments, now())
+    for (const key of keys) unused.delete(key)
+    const names = fresh.map(({ facts }) => fullNameOf(facts))
+    await deleteFailedChecks(tx, names)
+    const exported = fresh.map((each, at) => ({ ...each, segmentKey: keys[at]!, reused: false }))
+    const remaining = await recordExported(tx, migrationId, exported, now())
+    if (remaining === 0)
+      await queue.enqueue(tx, SEAL_ARCHIVE, [{ migrationId }], batchOfMigration(migrationId))
+  })
+  queue.wake('jobs')
+  for (const key of unused) await blobs.delete(key)
+}
+
+/** Returns the repositories whose segments could be made, in the order in which they ended. */
+async function makeSegments(
+  { db, segments, now }: Parts,
+  { migrationId, positions }: SmallExportsTask,
+  signal: AbortSignal,
+): Promise<MadeExport[]> {
+  const { repositories } = await repositoriesToExport(db, migrationId, positions)
+  const located = repositories.map((each, at) => ({ ...each, position: positions[at]! }))
+  const storedFingerprints = await fingerprintsOf(
+    db,
+    repositories.map(({ facts }) => facts.id),
+  )
+  const made: MadeExport[] = []
+  await mapConcurrent(
+    located.filter(({ refusal }) => refusal === undefined),
+    { concurrency: CONCURRENCY, signal },
+    async ({ position, facts }, stop) => {
+      const startedAt = now()
+      const repository = { owner: facts.owner.login, name: facts.name }
+      const options = { repository, key: randomUUID(), lastVerified: undefined, storedFingerprints }
+      try {
+        const { segment, bytes } = await segments.make(options, stop, () => {})
+        if (segment) made.push({ position, facts, segment, bytes, startedAt, finishedAt: now() })
+      } catch {
+        // Its own job reports the reason, or retries.
+        stop.throwIfAborted()
+      }
+    },
+  )
+  return made
+}

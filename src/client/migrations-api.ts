@@ -5,19 +5,7 @@ import { ApiCalls, PLAIN_TEXT, type Resource } from './api-calls.ts'
 import { notThisApi, RequestRejected, ServerError } from './errors.ts'
 import { busyErrorOf } from './explain-error.ts'
 import { ADMIN_PATHS } from './paths.ts'
-import {
-  anyObject,
-  forecastResponse,
-  migrationResponse,
-  reportResponse,
-  repositoryResponse,
-  retryForecastResponse,
-  serviceResponse,
-  statusResponse,
-  summaryResponse,
-  tokenResponse,
-  userResponse,
-} from './responses.ts'
+import * as responses from './responses.ts'
 import { schedulesApi } from './schedules-api.ts'
 import type { RequestOptions } from './send-request.ts'
 import { webhooksApi } from './webhooks-api.ts'
@@ -33,12 +21,12 @@ export class MigrationsApi extends ApiCalls {
   /** Returns the account of the token. */
   user() {
     const missing = `${this.server.url} has no API at this address: ${CHECK_ADDRESS}`
-    return this.call('GET', { path: '/user', missing }, userResponse)
+    return this.call('GET', { path: '/user', missing }, responses.userResponse)
   }
 
   start(body: StartRequest) {
     const resource = { ...this.#migrations(), repositories: body.repositories }
-    return this.call('POST', resource, statusResponse, body)
+    return this.call('POST', resource, responses.statusResponse, body)
   }
 
   /** Only Godwit servers have it. */
@@ -48,19 +36,19 @@ export class MigrationsApi extends ApiCalls {
       missing: `${this.server.url} has no preflight: only Godwit servers have it`,
       repositories: body.repositories,
     }
-    return this.call('POST', resource, forecastResponse, body)
+    return this.call('POST', resource, responses.forecastResponse, body)
   }
 
   list() {
-    return this.listAll(this.#migrations(), migrationResponse)
+    return this.listAll(this.#migrations(), responses.migrationResponse)
   }
 
   show(id: number) {
-    return this.call('GET', this.#migration(id), migrationResponse)
+    return this.call('GET', this.#migration(id), responses.migrationResponse)
   }
 
   repositories(id: number) {
-    return this.listAll(this.#migration(id, '/repositories'), repositoryResponse)
+    return this.listAll(this.#migration(id, '/repositories'), responses.repositoryResponse)
   }
 
   /** Lists the repositories of the caller or the organization. */
@@ -68,7 +56,7 @@ export class MigrationsApi extends ApiCalls {
     const { org, url } = this.server
     const whose = org === undefined ? 'your repositories' : `repositories of ${org}`
     const missing = `${url} does not list ${whose}: give their names instead of --all`
-    return this.listAll({ path: this.paths.repositories, missing }, repositoryResponse)
+    return this.listAll({ path: this.paths.repositories, missing }, responses.repositoryResponse)
   }
 
   /** Returns undefined if the server does not list repositories. */
@@ -86,7 +74,7 @@ export class MigrationsApi extends ApiCalls {
       if (!(error instanceof RequestRejected) || error.status !== 304) throw error
     })
     if (!response) return undefined
-    const migration = this.validate(response.data, statusResponse)
+    const migration = this.validate(response.data, responses.statusResponse)
     return { migration, etag: response.headers.etag }
   }
 
@@ -146,32 +134,41 @@ export class MigrationsApi extends ApiCalls {
 
   /** Only Godwit servers have this operation and all that follow. */
   cancel(id: number) {
-    return this.call('POST', this.#godwitOnly(id, '/cancel', 'cancelling'), statusResponse)
+    return this.call(
+      'POST',
+      this.#godwitOnly(id, '/cancel', 'cancelling'),
+      responses.statusResponse,
+    )
   }
 
   retry(id: number, body: RetryRequest = {}) {
-    return this.call('POST', this.#godwitOnly(id, '/retry', 'retries'), statusResponse, body)
+    return this.call(
+      'POST',
+      this.#godwitOnly(id, '/retry', 'retries'),
+      responses.statusResponse,
+      body,
+    )
   }
 
   /** Returns undefined if the server has no retry forecasts. */
   retryForecast(id: number) {
     const resource = this.#godwitOnly(id, '/retry', 'retries')
-    return ifServerHas(this.call('GET', resource, retryForecastResponse))
+    return ifServerHas(this.call('GET', resource, responses.retryForecastResponse))
   }
 
   /** Returns undefined if the server has no summaries. */
   summary(id: number) {
     const resource = this.#godwitOnly(id, '/summary', 'summaries')
-    return ifServerHas(this.call('GET', resource, summaryResponse))
+    return ifServerHas(this.call('GET', resource, responses.summaryResponse))
   }
 
   /** Returns the summaries of all migrations, or undefined if the server has none. */
   summaries() {
-    return ifServerHas(this.listAll(this.#migrations('/summaries'), summaryResponse))
+    return ifServerHas(this.listAll(this.#migrations('/summaries'), responses.summaryResponse))
   }
 
   report(id: number) {
-    return this.call('GET', this.#report(id), anyObject)
+    return this.call('GET', this.#report(id), responses.anyObject)
   }
 
   /** Returns the report as plain text. */
@@ -183,7 +180,7 @@ export class MigrationsApi extends ApiCalls {
 
   /** Lists the repositories with their results. */
   async results(id: number) {
-    return (await this.call('GET', this.#report(id), reportResponse)).repositories
+    return (await this.call('GET', this.#report(id), responses.reportResponse)).repositories
   }
 
   /** Lists the repositories that could not be exported, with the reasons. */
@@ -194,20 +191,20 @@ export class MigrationsApi extends ApiCalls {
   /** Lists the caller's own tokens. A token cannot create or revoke tokens. */
   ownTokens() {
     const missing = `${this.server.url} cannot list your tokens: only Godwit servers can`
-    return this.listAll({ path: '/user/tokens', missing }, tokenResponse)
+    return this.listAll({ path: '/user/tokens', missing }, responses.tokenResponse)
   }
 
   /** This operation and all that follow need the token of a site admin. */
   service() {
-    return this.call('GET', this.#admin(ADMIN_PATHS.service, 'it'), serviceResponse)
+    return this.call('GET', this.#admin(ADMIN_PATHS.service, 'it'), responses.serviceResponse)
   }
 
   cancelAny(id: number) {
-    return this.call('POST', this.#anyMigration(id, '/cancel'), summaryResponse)
+    return this.call('POST', this.#anyMigration(id, '/cancel'), responses.summaryResponse)
   }
 
   retryAny(id: number, body: RetryRequest) {
-    return this.call('POST', this.#anyMigration(id, '/retry'), summaryResponse, body)
+    return this.call('POST', this.#anyMigration(id, '/retry'), responses.summaryResponse, body)
   }
 
   async deleteAnyArchive(id: number): Promise<void> {
@@ -222,7 +219,11 @@ export class MigrationsApi extends ApiCalls {
   }
 
   tokens() {
-    return this.call('GET', this.#admin(ADMIN_PATHS.tokens, 'them'), arrayOf(tokenResponse))
+    return this.call(
+      'GET',
+      this.#admin(ADMIN_PATHS.tokens, 'them'),
+      arrayOf(responses.tokenResponse),
+    )
   }
 
   async revokeAnyToken(id: number): Promise<void> {

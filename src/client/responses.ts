@@ -1,29 +1,8 @@
-import {
-  migrationSchema,
-  repositoryCounts,
-  type StartFlag,
-  summarySchema,
-} from '../wire/migration.ts'
-import {
-  brokenRepository,
-  forecastRepository,
-  forecastSchema,
-  progressEndSchema,
-  progressUpdateSchema,
-  repositoryProgressSchema,
-  retryForecastSchema,
-} from '../wire/progress.ts'
+import * as migration from '../wire/migration.ts'
+import * as progress from '../wire/progress.ts'
 import { extendedRepositorySchema } from '../wire/repository.ts'
 import { scheduleRunSchema, scheduleSchema } from '../wire/schedule.ts'
-import {
-  arrayOf,
-  nullable,
-  object,
-  pick,
-  type Schema,
-  type Static,
-  string,
-} from '../wire/schema.ts'
+import * as s from '../wire/schema.ts'
 import { serviceStateSchema } from '../wire/service.ts'
 import { tokenSchema } from '../wire/token.ts'
 import { userSchema } from '../wire/user.ts'
@@ -34,36 +13,43 @@ import { fullWebhookDeliverySchema, webhookDeliverySchema, webhookSchema } from 
  * a server sends is passed on unchanged.
  */
 
-export const anyObject: Schema<Record<string, unknown>> = { type: 'object' }
+export const anyObject: s.Schema<Record<string, unknown>> = { type: 'object' }
 
 /** Checks only the type of a value, not its properties or elements. */
-const outermost = <S extends Schema>({ type }: S): Schema<Static<S>> => ({ type })
+const outermost = <S extends s.Schema>({ type }: S): s.Schema<s.Static<S>> => ({ type })
 
-export const userResponse = pick(userSchema, ['login'])
+export const userResponse = s.pick(userSchema, ['login'])
 
-export const repositoryResponse = pick(
+export const repositoryResponse = s.pick(
   extendedRepositorySchema,
   ['full_name'],
   ['private', 'size', 'default_branch', 'pushed_at', 'permissions'],
 )
-export type RepositoryResponse = Static<typeof repositoryResponse>
+export type RepositoryResponse = s.Static<typeof repositoryResponse>
 
 /** Every response about a migration has an id and a state. */
-export const statusResponse = pick(migrationSchema, ['id', 'state'], ['owner', 'created_at'])
+export const statusResponse = s.pick(
+  migration.migrationSchema,
+  ['id', 'state'],
+  ['owner', 'created_at'],
+)
 
-export const migrationResponse = pick(
-  object({ ...migrationSchema.properties, repositories: arrayOf(repositoryResponse) }),
+export const migrationResponse = s.pick(
+  s.object({
+    ...migration.migrationSchema.properties,
+    repositories: s.arrayOf(repositoryResponse),
+  }),
   ['id', 'guid', 'state', 'created_at', 'updated_at', 'repositories'],
   ['owner', 'archive_url', 'lock_repositories'],
 )
-export type MigrationResponse = Static<typeof migrationResponse>
+export type MigrationResponse = s.Static<typeof migrationResponse>
 
-export const forecastResponse = pick(
-  object({
-    ...forecastSchema.properties,
-    repositories: arrayOf(
-      pick(
-        forecastRepository,
+export const forecastResponse = s.pick(
+  s.object({
+    ...progress.forecastSchema.properties,
+    repositories: s.arrayOf(
+      s.pick(
+        progress.forecastRepository,
         ['full_name', 'bytes'],
         ['lfs_bytes', 'reused', 'reason', 'warning'],
       ),
@@ -72,29 +58,34 @@ export const forecastResponse = pick(
   ['repositories', 'bytes_to_write'],
   ['free_bytes', 'estimated_seconds', 'warnings'],
 )
-export type ForecastResponse = Static<typeof forecastResponse>
+export type ForecastResponse = s.Static<typeof forecastResponse>
 
-export const repositoryProgressResponse = pick(
-  repositoryProgressSchema,
+export const repositoryProgressResponse = s.pick(
+  progress.repositoryProgressSchema,
   ['full_name', 'state', 'bytes_done'],
   ['phase', 'reason', 'bytes_expected', 'reused', 'warning', 'records'],
 )
-export type RepositoryProgressResponse = Static<typeof repositoryProgressResponse>
+export type RepositoryProgressResponse = s.Static<typeof repositoryProgressResponse>
 
-export const reportResponse = object({ repositories: arrayOf(repositoryProgressResponse) })
+export const reportResponse = s.object({ repositories: s.arrayOf(repositoryProgressResponse) })
 
-export const retryForecastResponse = pick(
-  object({
-    ...retryForecastSchema.properties,
-    broken: arrayOf(pick(brokenRepository, ['full_name', 'reason'], ['gone', 'changed'])),
+export const retryForecastResponse = s.pick(
+  s.object({
+    ...progress.retryForecastSchema.properties,
+    broken: s.arrayOf(
+      s.pick(progress.brokenRepository, ['full_name', 'reason'], ['gone', 'changed']),
+    ),
   }),
   ['broken'],
   ['unchanged'],
 )
-export type RetryForecastResponse = Static<typeof retryForecastResponse>
+export type RetryForecastResponse = s.Static<typeof retryForecastResponse>
 
-export const totalsResponse = pick(
-  object({ ...progressUpdateSchema.properties, under_way: arrayOf(repositoryProgressResponse) }),
+export const totalsResponse = s.pick(
+  s.object({
+    ...progress.progressUpdateSchema.properties,
+    under_way: s.arrayOf(repositoryProgressResponse),
+  }),
   ['repositories', 'exported', 'skipped', 'remaining', 'bytes_done'],
   [
     ...(['reused', 'failed', 'bytes_expected', 'bytes_per_second', 'seconds_left'] as const),
@@ -102,20 +93,20 @@ export const totalsResponse = pick(
     ...(['phase', 'percent', 'under_way'] as const),
   ],
 )
-export type TotalsResponse = Static<typeof totalsResponse>
+export type TotalsResponse = s.Static<typeof totalsResponse>
 
 /** `state` is any text: servers other than Godwit may have further states. */
-export const endResponse = object(
-  { state: string, reason: progressEndSchema.properties.reason },
+export const endResponse = s.object(
+  { state: s.string, reason: progress.progressEndSchema.properties.reason },
   { optional: ['reason'] },
 )
-export type EndResponse = Static<typeof endResponse>
+export type EndResponse = s.Static<typeof endResponse>
 
-export const summaryResponse = pick(
-  object({
-    ...summarySchema.properties,
-    repositories: pick(
-      repositoryCounts,
+export const summaryResponse = s.pick(
+  s.object({
+    ...migration.summarySchema.properties,
+    repositories: s.pick(
+      migration.repositoryCounts,
       ['total', 'exported', 'skipped'],
       ['reused', 'failed', 'remaining'],
     ),
@@ -123,31 +114,31 @@ export const summaryResponse = pick(
   ['id', 'state', 'created_at', 'repositories'],
   ['name', 'reason', 'archive'],
 )
-export type SummaryResponse = Static<typeof summaryResponse>
+export type SummaryResponse = s.Static<typeof summaryResponse>
 
-export const scheduleRunResponse = pick(
+export const scheduleRunResponse = s.pick(
   scheduleRunSchema,
   ['created_at', 'state', 'skipped_repositories', 'migration_id', 'reason'],
   ['has_archive', 'due_at'],
 )
-export type ScheduleRunResponse = Static<typeof scheduleRunResponse>
+export type ScheduleRunResponse = s.Static<typeof scheduleRunResponse>
 
-export const scheduleResponse = pick(
-  object({ ...scheduleSchema.properties, last_run: nullable(scheduleRunResponse) }),
+export const scheduleResponse = s.pick(
+  s.object({ ...scheduleSchema.properties, last_run: s.nullable(scheduleRunResponse) }),
   [
     ...(['id', 'owner', 'created_by', 'repositories', 'every', 'at', 'time_zone', 'keep'] as const),
     ...(['next_run_at', 'paused_reason', 'last_run', 'protected_archives'] as const),
   ],
   ['weekday', 'all', 'name'],
 )
-export type ScheduleResponse = Static<typeof scheduleResponse>
+export type ScheduleResponse = s.Static<typeof scheduleResponse>
 
-export const webhookResponse = pick(
+export const webhookResponse = s.pick(
   webhookSchema,
   ['id', 'active', 'events', 'config'],
   ['last_response', 'disabled_reason'],
 )
-export type WebhookResponse = Static<typeof webhookResponse>
+export type WebhookResponse = s.Static<typeof webhookResponse>
 
 const requiredDeliveryFields = ['id', 'guid', 'delivered_at', 'status', 'event'] as const
 const optionalDeliveryFields = [
@@ -158,14 +149,14 @@ const optionalDeliveryFields = [
   'state',
   'next_attempt_at',
 ] as const
-export const deliveryResponse = pick(
+export const deliveryResponse = s.pick(
   webhookDeliverySchema,
   requiredDeliveryFields,
   optionalDeliveryFields,
 )
-export type DeliveryResponse = Static<typeof deliveryResponse>
-export const fullDeliveryResponse = pick(
-  object({
+export type DeliveryResponse = s.Static<typeof deliveryResponse>
+export const fullDeliveryResponse = s.pick(
+  s.object({
     ...fullWebhookDeliverySchema.properties,
     request: outermost(fullWebhookDeliverySchema.properties.request),
     response: outermost(fullWebhookDeliverySchema.properties.response),
@@ -173,14 +164,14 @@ export const fullDeliveryResponse = pick(
   [...requiredDeliveryFields, 'request', 'response'],
   [...optionalDeliveryFields, 'url'],
 )
-export type FullDeliveryResponse = Static<typeof fullDeliveryResponse>
+export type FullDeliveryResponse = s.Static<typeof fullDeliveryResponse>
 
-export const serviceResponse = object({
+export const serviceResponse = s.object({
   queue: outermost(serviceStateSchema.properties.queue),
   running: outermost(serviceStateSchema.properties.running),
 })
-export type ServiceResponse = Static<typeof serviceResponse>
-export const tokenResponse = pick(
+export type ServiceResponse = s.Static<typeof serviceResponse>
+export const tokenResponse = s.pick(
   tokenSchema,
   ['id', 'login', 'name'],
   [
@@ -188,13 +179,13 @@ export const tokenResponse = pick(
     ...(['read_only', 'organization', 'current'] as const),
   ],
 )
-export type TokenResponse = Static<typeof tokenResponse>
+export type TokenResponse = s.Static<typeof tokenResponse>
 
 export const hasEnded = ({ state }: { state: string }): boolean =>
   state === 'exported' || state === 'failed' || state === 'cancelled'
 
 /** Help texts of the options of a start. Only Godwit servers have `allow_partial`. */
-export const startFlagHelp: Record<StartFlag, string> = {
+export const startFlagHelp: Record<migration.StartFlag, string> = {
   lock_repositories: 'refuse pushes to the repositories until they are unlocked',
   exclude_metadata: 'exclude metadata of the repositories',
   exclude_git_data: 'exclude the git repositories',

@@ -27,12 +27,7 @@ import {
 } from './middleware/concurrency-limit.ts'
 import { createDependencyProbes } from './middleware/dependencies.ts'
 import { errorHandler, malformedRequestHandler } from './middleware/error-handler.ts'
-import {
-  bodyTooLarge,
-  HttpError,
-  requiresAuthentication,
-  unparsableBody,
-} from './middleware/http-errors.ts'
+import * as httpErrors from './middleware/http-errors.ts'
 import { addMetrics } from './middleware/metrics.ts'
 import { createRateLimit, type RateLimit } from './middleware/rate-limit.ts'
 import { bodyReader, type ReadBody } from './middleware/request-bodies.ts'
@@ -47,13 +42,7 @@ import { addArchiveDownloadRoute } from './routes/migrations/archive-download.ts
 import { addGithubMigrationRoutes } from './routes/migrations/github-migrations.ts'
 import { addMigrationActionRoutes } from './routes/migrations/migration-actions.ts'
 import { migrationText } from './routes/migrations/migration-json.ts'
-import {
-  CALLER_PATH,
-  type MigrationsPath,
-  ORGANIZATION_ID_PATH,
-  ORGANIZATION_PATH,
-  requireOrganization,
-} from './routes/migrations/migration-paths.ts'
+import * as migrationPaths from './routes/migrations/migration-paths.ts'
 import {
   addMigrationSummaryRoutes,
   addOwnLocksRoute,
@@ -221,7 +210,10 @@ const cloneLimit = ({ max, waitMs }: ServerParts['cloneSlots']) =>
     maxWaiting: WAITING_PER_CLONE * max,
     waitMs,
     createError: () =>
-      new HttpError(503, 'Too many clones are running at the moment. Please try again later.'),
+      new httpErrors.HttpError(
+        503,
+        'Too many clones are running at the moment. Please try again later.',
+      ),
   })
 
 function onResponse(app: FastifyInstance, listeners: OnRequestCompleted[]): void {
@@ -254,17 +246,21 @@ function addOperations(api: FastifyInstance, parts: ApiParts, guards: Guards): v
   addAdminRoutes(api, parts)
   addAuditRoutes(api, parts)
   addTokenRoutes(api, parts)
-  addMigrations(api, parts, CALLER_PATH)
+  addMigrations(api, parts, migrationPaths.CALLER_PATH)
   addWebhookRoutes(api, parts, CALLER_WEBHOOKS_PATH)
   api.register(async (organizationApi) => {
-    requireOrganization(organizationApi, parts)
-    addMigrations(organizationApi, parts, ORGANIZATION_PATH)
-    addGithubMigrationRoutes(organizationApi, parts, ORGANIZATION_ID_PATH)
+    migrationPaths.requireOrganization(organizationApi, parts)
+    addMigrations(organizationApi, parts, migrationPaths.ORGANIZATION_PATH)
+    addGithubMigrationRoutes(organizationApi, parts, migrationPaths.ORGANIZATION_ID_PATH)
     addWebhookRoutes(organizationApi, parts, ORGANIZATION_WEBHOOKS_PATH)
   })
 }
 
-function addMigrations(api: FastifyInstance, parts: ApiParts, path: MigrationsPath): void {
+function addMigrations(
+  api: FastifyInstance,
+  parts: ApiParts,
+  path: migrationPaths.MigrationsPath,
+): void {
   addGithubMigrationRoutes(api, parts, path)
   addMigrationSummaryRoutes(api, parts, path)
   addMigrationActionRoutes(api, parts, path)
@@ -294,7 +290,7 @@ function addApiHooks(
     if (authorization) return logins.viewerOf(parseToken(authorization), request.ip)
     // Without a token, the request may come from a page of this server with a session cookie.
     const viewer = await authenticator.viewerInSession(cookies.read(request), request.ip)
-    if (!viewer && !request.routeOptions.config.anonymous) throw requiresAuthentication()
+    if (!viewer && !request.routeOptions.config.anonymous) throw httpErrors.requiresAuthentication()
     return viewer ?? null
   }
 
@@ -318,7 +314,10 @@ function addApiHooks(
 function readJsonBodies(app: FastifyInstance, readBody: ReadBody): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', async (request: FastifyRequest) => {
-    const received = await readBody(request, { maxBytes: MAX_BODY_BYTES, tooLarge: bodyTooLarge })
+    const received = await readBody(request, {
+      maxBytes: MAX_BODY_BYTES,
+      tooLarge: httpErrors.bodyTooLarge,
+    })
     try {
       await nextTurn()
       return parseBody(received.bytes.toString())
@@ -338,10 +337,10 @@ function parseBody(text: string): object {
   try {
     body = JSON.parse(text)
   } catch {
-    throw unparsableBody()
+    throw httpErrors.unparsableBody()
   }
   if (typeof body !== 'object' || body === null || Array.isArray(body))
-    throw new HttpError(400, 'Body should be a JSON object')
+    throw new httpErrors.HttpError(400, 'Body should be a JSON object')
   // Checked before validation, which would report every invalid element of a long list.
   for (const [field, value] of Object.entries(body)) {
     if (!Array.isArray(value) || value.length <= MAX_LIST_LENGTH) continue

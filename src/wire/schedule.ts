@@ -1,10 +1,4 @@
-import {
-  migrationName,
-  shownStates,
-  startFlagSchemas,
-  startFlagsWithoutDefaults,
-  startRequestSchema,
-} from './migration.ts'
+import * as migration from './migration.ts'
 import * as s from './schema.ts'
 
 const MAX_KEEP = 100
@@ -47,12 +41,12 @@ const all = {
 
 const requestFields = {
   repositories: {
-    ...startRequestSchema.properties.repositories,
-    description: `${startRequestSchema.properties.repositories.description} Required unless \`all\` is true.`,
+    ...migration.startRequestSchema.properties.repositories,
+    description: `${migration.startRequestSchema.properties.repositories.description} Required unless \`all\` is true.`,
   },
   all: { ...all, default: false },
-  name: migrationName,
-  ...startFlagSchemas,
+  name: migration.migrationName,
+  ...migration.startFlagSchemas,
   ...timing,
   keep: { ...timing.keep, default: 4 },
   paused: { ...paused, default: false },
@@ -75,8 +69,12 @@ export const scheduleRequestSchema = s.request(requestFields, {
 /** Omitted fields do not change, so no field has a default. */
 export const scheduleChangeSchema = s.request(
   {
-    ...{ repositories: startRequestSchema.properties.repositories, all, name: migrationName },
-    ...{ ...startFlagsWithoutDefaults, ...timing, paused },
+    ...{
+      repositories: migration.startRequestSchema.properties.repositories,
+      all,
+      name: migration.migrationName,
+    },
+    ...{ ...migration.startFlagsWithoutDefaults, ...timing, paused },
   },
   { examples: [{ at: '04:00', paused: false }] },
 )
@@ -89,7 +87,7 @@ export const scheduleRunSchema = s.described('One run of a schedule.', {
   created_at: s.dateTime.describe('When it was started, skipped, or failed to start.'),
   migration_id: s.nullable(s.integer).describe('The migration that the run started, or null.'),
   state: {
-    ...s.enumOf([...shownStates, 'skipped']),
+    ...s.enumOf([...migration.shownStates, 'skipped']),
     description:
       "The state of the migration. `skipped`: the schedule's last migration had not ended. `failed` without a migration: it could not be started.",
   },
@@ -118,7 +116,7 @@ export const scheduleSchema = s.described('A migration that is started every day
   name: s.stringOrNull.describe('The name of its migrations, or null.'),
   all,
   repositories: s.arrayOf(s.string).describe('Full names; empty if `all` is true.'),
-  ...startFlagsWithoutDefaults,
+  ...migration.startFlagsWithoutDefaults,
   ...timing,
   paused,
   paused_reason: s.stringOrNull.describe('Why the service paused it; null if a user paused it.'),

@@ -6,13 +6,7 @@ import { NOT_SIGNED_IN, recordAccess } from '../../accounts/audit-log.ts'
 import type { Authenticator } from '../../accounts/authenticator.ts'
 import { isMistypedToken } from '../../accounts/token-store.ts'
 import type { AuditAction } from '../../lib/audit-actions.ts'
-import {
-  badCredentials,
-  HttpError,
-  mistypedToken,
-  tokenIsReadOnly,
-  tokenOfOrganization,
-} from './http-errors.ts'
+import * as httpErrors from './http-errors.ts'
 import { countersInMemory } from './rate-limit.ts'
 import { addressKey } from './request.ts'
 
@@ -34,11 +28,11 @@ export const parseToken = (authorization: string): string | undefined =>
 export function checkTokenLimits({ viewer, method, params, routeOptions }: FastifyRequest): void {
   const { anonymous, changesNothing, forAnyToken } = routeOptions.config
   const isRead = method === 'GET' || method === 'HEAD' || changesNothing
-  if (viewer?.isReadOnly && !isRead) throw tokenIsReadOnly()
+  if (viewer?.isReadOnly && !isRead) throw httpErrors.tokenIsReadOnly()
   if (viewer?.organizationId === undefined || anonymous || forAnyToken) return
   // The handlers of these routes find only the organization of the token.
   const { org, organization_id } = params as Record<string, unknown>
-  if (org === undefined && organization_id === undefined) throw tokenOfOrganization()
+  if (org === undefined && organization_id === undefined) throw httpErrors.tokenOfOrganization()
 }
 
 const MAX_FAILURES = 60
@@ -83,14 +77,17 @@ export function failedLogins(parts: LoginParts) {
     if (!(await hasTooManyFailures(ip))) {
       await failures.add(addressKey(ip), 1)
       await recordRefusal(ip, action)
-      throw isMistypedToken(token) ? mistypedToken() : badCredentials()
+      throw isMistypedToken(token) ? httpErrors.mistypedToken() : httpErrors.badCredentials()
     }
     if (delayed < MAX_DELAYED) {
       delayed++
       await sleep(DELAY_MS, undefined, { ref: false })
       delayed--
     }
-    throw new HttpError(403, 'Maximum number of login attempts exceeded. Please try again later.')
+    throw new httpErrors.HttpError(
+      403,
+      'Maximum number of login attempts exceeded. Please try again later.',
+    )
   }
 
   return {

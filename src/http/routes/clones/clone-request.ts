@@ -14,12 +14,7 @@ import { Unreadable } from '../../../sources/unreadable.ts'
 import type { Forwarding } from '../../middleware/api-headers.ts'
 import { type FailedLogins, parseToken } from '../../middleware/authenticate.ts'
 import type { Admission, ConcurrencyLimit } from '../../middleware/concurrency-limit.ts'
-import {
-  HttpError,
-  repositoryNotFound,
-  requiresAuthentication,
-  unavailable,
-} from '../../middleware/http-errors.ts'
+import * as httpErrors from '../../middleware/http-errors.ts'
 import type { RateLimit } from '../../middleware/rate-limit.ts'
 import { callerKey } from '../../middleware/request.ts'
 import type { ReadBody } from '../../middleware/request-bodies.ts'
@@ -70,7 +65,7 @@ export async function findReadable(
   if (isCounted && viewer) await parts.limit.count({ viewer, ip: request.ip }, reply)
   else if (isCounted && visible) await parts.limit.countAddress(request.ip, reply)
   // Without a token, a private repository and a missing one get the same response.
-  if (!visible) throw viewer ? repositoryNotFound() : requiresAuthentication()
+  if (!visible) throw viewer ? httpErrors.repositoryNotFound() : httpErrors.requiresAuthentication()
   const { owner, name } = visible.entry
   return { repository: { owner: owner.login, name }, isWiki }
 }
@@ -162,7 +157,7 @@ export async function serveCounted(
       logFields,
       'cannot serve a clone: this process has no --repositories, or --max-clones is 0',
     )
-    throw repositoryNotFound()
+    throw httpErrors.repositoryNotFound()
   }
   const client = watchClient(reply.raw)
   try {
@@ -182,7 +177,7 @@ export async function serveCounted(
     })
     outcomes.add('complete')
   } catch (error) {
-    if (error instanceof HttpError) throw error
+    if (error instanceof httpErrors.HttpError) throw error
     const isDisconnected = client.signal.aborted || error instanceof ClientDisconnected
     outcomes.add(isDisconnected ? 'ended_by_client' : 'failed')
     if (isDisconnected) log.info({ ...logFields, sent: client.sent() }, 'the client ended a clone')
@@ -198,8 +193,8 @@ export async function serveCounted(
  */
 function endOrRefuse(reply: FastifyReply, error: unknown): void {
   if (!reply.sent) {
-    if (error instanceof Unreadable) throw new HttpError(404, error.message)
-    throw unavailable()
+    if (error instanceof Unreadable) throw new httpErrors.HttpError(404, error.message)
+    throw httpErrors.unavailable()
   }
   const hasReported = error instanceof GitFailed && error.exitCode !== null && !error.cause
   if (hasReported && !error.exceededLimit) reply.raw.end()

@@ -2,12 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Write } from '../../../archive/copy-archive.ts'
 import type { FetchRequest } from '../../../sources/source.ts'
 import { gitErrorHandler } from '../../middleware/error-handler.ts'
-import {
-  cloneRequestTooLarge,
-  notUploadPackRequest,
-  pushNotAllowed,
-  unknownGitService,
-} from '../../middleware/http-errors.ts'
+import * as httpErrors from '../../middleware/http-errors.ts'
 import type { ReceivedBody } from '../../middleware/request-bodies.ts'
 import {
   type CloneParts,
@@ -48,7 +43,7 @@ export function addCloneRoutes(app: FastifyInstance, parts: CloneParts): void {
 /** The limit applies to the uncompressed body: about 300,000 refs and commits of 50 bytes. Git's own limit is 10 MiB. */
 const CLONE_BODY = {
   maxBytes: 16 * 1024 * 1024,
-  tooLarge: cloneRequestTooLarge,
+  tooLarge: httpErrors.cloneRequestTooLarge,
   acceptsGzip: true,
 }
 
@@ -58,20 +53,20 @@ function addRoutes(git: FastifyInstance, parts: CloneParts): void {
     { exposeHeadRoute: false },
     async (request, reply) => {
       const { service } = request.query
-      if (service === 'git-receive-pack') throw pushNotAllowed()
-      if (service !== 'git-upload-pack') throw unknownGitService()
+      if (service === 'git-receive-pack') throw httpErrors.pushNotAllowed()
+      if (service !== 'git-upload-pack') throw httpErrors.unknownGitService()
       return serve(request, reply, 'advertisement', undefined)
     },
   )
 
   git.post<CloneRequest>('/:owner/:name/git-upload-pack', async (request, reply) => {
     const type = request.headers['content-type']?.trim().toLowerCase()
-    if (type !== 'application/x-git-upload-pack-request') throw notUploadPackRequest()
+    if (type !== 'application/x-git-upload-pack-request') throw httpErrors.notUploadPackRequest()
     return serve(request, reply, 'request', () => parts.readBody(request, CLONE_BODY))
   })
 
   git.post('/:owner/:name/git-receive-pack', async () => {
-    throw pushNotAllowed()
+    throw httpErrors.pushNotAllowed()
   })
 
   /** `read` reads the body of the request; it is undefined for an advertisement, which has none. */

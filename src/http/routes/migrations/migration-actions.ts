@@ -24,13 +24,7 @@ import { actorOf, requireViewer } from '../../middleware/request.ts'
 import { EVENT_STREAM, openEventStream } from '../../middleware/response-stream.ts'
 import { migrationJson, startRequestOf } from './migration-json.ts'
 import { type AddMigrationRoutes, type ById, migrationInPath, scopeOf } from './migration-paths.ts'
-import {
-  forecastJson,
-  progressJson,
-  quotaJson,
-  reportJson,
-  retryForecastJson,
-} from './progress-json.ts'
+import * as render from './progress-json.ts'
 import { endId } from './progress-stream.ts'
 import { STARTED, sendStarted } from './start-migration.ts'
 
@@ -138,7 +132,7 @@ export const addMigrationActionRoutes: AddMigrationRoutes = (app, parts, { path,
       return parts.streams.listen(migration, viewer, openEventStream(reply), lastEventId)
     }
     if (isLargeResponse(migration.repositoryCount)) await largeResponseLimit.begin(request, reply)
-    const body = progressJson(await progressOf(db, migration), now())
+    const body = render.progressJson(await progressOf(db, migration), now())
     return sendJsonInTurnsWithEtag(reply, body)
   })
 
@@ -152,7 +146,7 @@ export const addMigrationActionRoutes: AddMigrationRoutes = (app, parts, { path,
     const report = reportOf(migration, await progressOf(db, migration), facts)
     return accepts(request, TEXT)
       ? reply.type('text/plain; charset=utf-8').send(describeReport(report))
-      : sendJsonInTurnsWithEtag(reply, reportJson(report, now()))
+      : sendJsonInTurnsWithEtag(reply, render.reportJson(report, now()))
   })
 
   app.post<ById>(`${one}/cancel`, options(routes['migrations/cancel']), async (request, reply) => {
@@ -170,7 +164,7 @@ export const addMigrationActionRoutes: AddMigrationRoutes = (app, parts, { path,
     const migration = await migrationInPath(db, request)
     const signal = await startLimit.begin(request, reply)
     const forecast = await forecastRetry({ ...parts, signal }, scopeOf(request), migration)
-    return sendJson(reply, retryForecastJson(forecast))
+    return sendJson(reply, render.retryForecastJson(forecast))
   })
 
   type Retry = ById & { Body: wire.RetryRequest }
@@ -193,11 +187,11 @@ export const addMigrationActionRoutes: AddMigrationRoutes = (app, parts, { path,
     const signal = await startLimit.begin(request, reply)
     const start = startRequestOf(request.body)
     const estimate = await forecast({ ...parts, signal }, scopeOf(request), start)
-    return sendJsonInTurns(reply, forecastJson(estimate))
+    return sendJsonInTurns(reply, render.forecastJson(estimate))
   })
 
   app.get(`${path}/quota`, options(routes['migrations/get-quota']), async (request, reply) => {
     const quota = await readQuota(db, scopeOf(request).owner, maxArchiveBytes)
-    return sendJsonWithEtag(reply, quotaJson(quota))
+    return sendJsonWithEtag(reply, render.quotaJson(quota))
   })
 }

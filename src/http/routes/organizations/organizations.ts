@@ -10,15 +10,7 @@ import { sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { sendPageOf } from '../../middleware/pagination.ts'
 import { requireViewer, type WithQuery } from '../../middleware/request.ts'
 import type { ServerParts } from '../../server-parts.ts'
-import {
-  LIST_PARAMETERS,
-  LIST_RESPONSES,
-  repositoryQueryOf,
-  searchInNames,
-  searchNamesOnly,
-  sendRepositoryList,
-  sorts,
-} from '../repositories/repository-list.ts'
+import * as repositoryList from '../repositories/repository-list.ts'
 import { userJson } from '../users/user-json.ts'
 import { fullOrganizationJson, membershipJson, organizationJson } from './organization-json.ts'
 import { organizationInPath } from './organization-path.ts'
@@ -43,15 +35,15 @@ const routes = openapi.routes('Organizations')({
     summary: 'List the repositories of an organization',
     description: `Owners and site admins get all repositories, other members those that they may read. ${MEMBERS_ONLY}`,
     parameters: [
-      searchInNames,
+      repositoryList.searchInNames,
       openapi.inQuery(
         'type',
         enumOf(['all', 'public', 'private', 'forks', 'sources', 'member'], 'all'),
       ),
-      openapi.inQuery('sort', enumOf(sorts, 'created')),
-      ...LIST_PARAMETERS,
+      openapi.inQuery('sort', enumOf(repositoryList.sorts, 'created')),
+      ...repositoryList.LIST_PARAMETERS,
     ],
-    responses: LIST_RESPONSES,
+    responses: repositoryList.LIST_RESPONSES,
   },
   'orgs/list-members': {
     summary: 'List the members of an organization',
@@ -121,15 +113,15 @@ export function addOrganizationRoutes(app: FastifyInstance, parts: Parts): void 
     const { account, mayMigrate } = await organizationInPath(db, request)
     const viewer = requireViewer(request)
     const { type = 'all', ...query } = request.query
-    const { filter, order } = repositoryQueryOf({ sort: 'created', ...query })
+    const { filter, order } = repositoryList.repositoryQueryOf({ sort: 'created', ...query })
     const typeFilter = FILTER_OF_TYPE.get(type)
     if (!typeFilter)
       throw new InvalidRequest([{ resource: 'Repository', field: 'type', code: 'invalid' }])
-    return sendRepositoryList(parts, reply, {
+    return repositoryList.sendRepositoryList(parts, reply, {
       of: { account },
       seenBy: mayMigrate ? { account } : viewer,
       filter: {
-        ...searchNamesOnly(filter, account.login),
+        ...repositoryList.searchNamesOnly(filter, account.login),
         ...typeFilter,
         affiliations: ['owner'],
         readableBy: mayMigrate ? undefined : viewer.account.id,

@@ -24,15 +24,7 @@ import { parsePaging, sendPage, sendPageOf, setLinkHeader } from '../../middlewa
 import { requireFound, type WithQuery } from '../../middleware/request.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { tokenInserter } from './rendered-repositories.ts'
-import {
-  branchJson,
-  collaboratorJson,
-  type ForkOrigins,
-  fullRepositoryJson,
-  isProtected,
-  licenseContentJson,
-  tagJson,
-} from './repository-json.ts'
+import * as render from './repository-json.ts'
 import { createSourceReader } from './source-reader.ts'
 
 type Parts = Pick<ServerParts, 'db' | 'rendering' | 'source' | 'log' | 'cloneTokens'>
@@ -125,7 +117,7 @@ export function addRepositoryRoutes(app: FastifyInstance, parts: Parts): void {
     const facts = await factsOf(db, visible)
     const origins = await forkOriginsOf(db, request, visible)
     const problem = visible.entry.problem ?? (await findFailedCheck(db, fullNameOf(facts)))
-    const body = fullRepositoryJson(facts, { ...origins, problem }, addresses)
+    const body = render.fullRepositoryJson(facts, { ...origins, problem }, addresses)
     const rendered = [facts, origins.parent, origins.source].filter((each) => each !== undefined)
     const tokenOf = viewer ? cloneTokens.for(viewer) : undefined
     const insertCredentials = tokenInserter(rendered, tokenOf)
@@ -137,7 +129,7 @@ export function addRepositoryRoutes(app: FastifyInstance, parts: Parts): void {
     const { defaultBranch } = entry.facts
     const { protected: wanted } = request.query
     // Only the default branch can be protected.
-    const isDefaultProtected = isProtected(entry, defaultBranch)
+    const isDefaultProtected = render.isProtected(entry, defaultBranch)
     if (wanted === 'true' && !isDefaultProtected)
       return sendPage(reply, addresses, { total: 0, body: [] })
     const { total, refs } = await reader.refs(entry, {
@@ -146,7 +138,7 @@ export function addRepositoryRoutes(app: FastifyInstance, parts: Parts): void {
       ...(wanted === 'true' && { only: defaultBranch }),
       ...(wanted === 'false' && isDefaultProtected && { except: defaultBranch }),
     })
-    const body = refs.map((ref) => branchJson(entry, ref, addresses))
+    const body = refs.map((ref) => render.branchJson(entry, ref, addresses))
     return sendPage(reply, addresses, { total, body })
   })
 
@@ -154,7 +146,7 @@ export function addRepositoryRoutes(app: FastifyInstance, parts: Parts): void {
     const { entry } = await repositoryInPath(db, request)
     const query = { kind: 'tags', ...parsePaging(request.query) } as const
     const { total, refs } = await reader.refs(entry, query)
-    const body = refs.map((ref) => tagJson(entry, ref, addresses))
+    const body = refs.map((ref) => render.tagJson(entry, ref, addresses))
     return sendPage(reply, addresses, { total, body })
   })
 
@@ -174,7 +166,7 @@ export function addRepositoryRoutes(app: FastifyInstance, parts: Parts): void {
   app.get<InPath>(`${path}/license`, routes['licenses/get-for-repo'], async (request, reply) => {
     const { entry } = await repositoryInPath(db, request)
     const file = requireFound(await reader.licenseFile(entry))
-    return sendJsonWithEtag(reply, licenseContentJson(entry, file, addresses))
+    return sendJsonWithEtag(reply, render.licenseContentJson(entry, file, addresses))
   })
 
   const collaborators = routes['repos/list-collaborators']
@@ -182,7 +174,7 @@ export function addRepositoryRoutes(app: FastifyInstance, parts: Parts): void {
     const { entry, role } = await repositoryInPath(db, request)
     if (!permissionsOf(role, entry.facts).push) throw pushAccessMissing()
     const all = (await collaboratorsOf(db, entry)).filter(collaboratorFilter(request.query))
-    return sendPageOf(reply, addresses, all, (each) => collaboratorJson(each, addresses))
+    return sendPageOf(reply, addresses, all, (each) => render.collaboratorJson(each, addresses))
   })
 }
 
@@ -209,7 +201,7 @@ async function forkOriginsOf(
   db: Db,
   { viewer }: FastifyRequest,
   { entry }: VisibleRepository,
-): Promise<ForkOrigins> {
+): Promise<render.ForkOrigins> {
   const origins: VisibleRepository[] = []
   let { forkOf } = entry.facts
   while (forkOf !== null && origins.length < MAX_FORK_DEPTH) {

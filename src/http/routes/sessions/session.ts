@@ -16,12 +16,7 @@ import { EXTENSION, enumOf, string } from '../../../wire/schema.ts'
 import type * as wire from '../../../wire/types.ts'
 import * as openapi from '../../description/operation.ts'
 import { type FailedLogins, isFromOwnPage } from '../../middleware/authenticate.ts'
-import {
-  HttpError,
-  sessionsOnlyForPages,
-  tokenIsReadOnly,
-  tokenOfOrganization,
-} from '../../middleware/http-errors.ts'
+import * as httpErrors from '../../middleware/http-errors.ts'
 import { sendJson } from '../../middleware/json-response.ts'
 import { actorOf, type WithQuery } from '../../middleware/request.ts'
 import { utcTimestampOrNull } from '../../rendering.ts'
@@ -118,7 +113,7 @@ export function addSessionRoutes(app: FastifyInstance, parts: SessionParts): voi
     } catch (error) {
       if (!(error instanceof SignInFailed)) throw error
       const message = `The proxy has signed you in as ${login}, but ${error.message}.`
-      throw new HttpError(403, message)
+      throw new httpErrors.HttpError(403, message)
     }
   }
 
@@ -134,7 +129,7 @@ export function addSessionRoutes(app: FastifyInstance, parts: SessionParts): voi
   type Open = { Body: { token: string } }
   app.post<Open>('/session', routes['session/open'], async (request, reply) => {
     reply.headers(SESSION_HEADERS)
-    if (!isFromOwnPage(request)) throw sessionsOnlyForPages()
+    if (!isFromOwnPage(request)) throw httpErrors.sessionsOnlyForPages()
     const { token } = request.body
     const viewer = await parts.logins.viewerOf(token, request.ip, 'session.open')
     request.viewer = viewer
@@ -149,14 +144,15 @@ export function addSessionRoutes(app: FastifyInstance, parts: SessionParts): voi
 
   app.delete<WithQuery>('/session', routes['session/close'], async (request, reply) => {
     reply.headers(SESSION_HEADERS)
-    if (!isFromOwnPage(request)) throw sessionsOnlyForPages()
+    if (!isFromOwnPage(request)) throw httpErrors.sessionsOnlyForPages()
     const isAll = request.query.all === 'true'
     const secret = cookies.read(request)
     if (secret !== undefined) {
       // Does not verify the token with the forge, so that sign-out works while the forge is unavailable.
       const session = await findSession(db, secret, now())
-      if (isAll && session?.viewer.isReadOnly) throw tokenIsReadOnly()
-      if (isAll && session?.viewer.organizationId !== undefined) throw tokenOfOrganization()
+      if (isAll && session?.viewer.isReadOnly) throw httpErrors.tokenIsReadOnly()
+      if (isAll && session?.viewer.organizationId !== undefined)
+        throw httpErrors.tokenOfOrganization()
       request.viewer = session?.viewer ?? null
       await inAuditedTransaction(parts, actorOf(request), async (tx, record) => {
         if (session) await record(tx, isAll ? 'session.close-all' : 'session.close')

@@ -10,16 +10,7 @@ import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import type { RateLimit } from '../../middleware/rate-limit.ts'
 import { requireFound, requireViewer, type WithQuery } from '../../middleware/request.ts'
 import type { ServerParts } from '../../server-parts.ts'
-import {
-  LIST_PARAMETERS,
-  LIST_RESPONSES,
-  repositoryQueryOf,
-  searchInNames,
-  searchNamesOnly,
-  sendRepositoryList,
-  sortParameter,
-  visibilityParameter,
-} from '../repositories/repository-list.ts'
+import * as repositoryList from '../repositories/repository-list.ts'
 import { currentUserJson } from './user-json.ts'
 
 type Parts = Pick<ServerParts, 'db' | 'rendering' | 'cloneTokens'>
@@ -44,13 +35,13 @@ const routes = openapi.routes('Caller')({
     description:
       'Those that the caller may read; without a token, the public ones. 404 if the caller may not see the owner.',
     parameters: [
-      searchInNames,
+      repositoryList.searchInNames,
       openapi.inQuery('type', enumOf(['all', 'owner'], 'owner'), 'Both values give the same list.'),
-      visibilityParameter,
-      sortParameter,
-      ...LIST_PARAMETERS,
+      repositoryList.visibilityParameter,
+      repositoryList.sortParameter,
+      ...repositoryList.LIST_PARAMETERS,
     ],
-    responses: LIST_RESPONSES,
+    responses: repositoryList.LIST_RESPONSES,
   },
   'users/get-authenticated': {
     config: { forAnyToken: true },
@@ -97,13 +88,13 @@ export function addUserRoutes(app: FastifyInstance, parts: Parts, limit: RateLim
     const { type = 'owner', ...query } = request.query
     if (type !== 'owner' && type !== 'all')
       throw new InvalidRequest([{ resource: 'Repository', field: 'type', code: 'invalid' }])
-    const { filter, order } = repositoryQueryOf(query)
+    const { filter, order } = repositoryList.repositoryQueryOf(query)
     const seenBy = await viewOf(db, request.viewer, account)
-    return sendRepositoryList(parts, reply, {
+    return repositoryList.sendRepositoryList(parts, reply, {
       of: { account },
       seenBy,
       filter: {
-        ...searchNamesOnly(filter, account.login),
+        ...repositoryList.searchNamesOnly(filter, account.login),
         affiliations: ['owner'],
         readableBy: seenBy.account.id,
       },

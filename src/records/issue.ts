@@ -138,62 +138,6 @@ export const issueCommentRecord = field.record({
   created_at: field.string,
 })
 
-/** labeled, unlabeled: the label as it was then. It may have been deleted since. */
-interface LabelOfEvent {
-  label: { name: string; color: string; textColor: string } | undefined
-}
-
-const labelOfEvent: field.Part<LabelOfEvent> = {
-  read(read) {
-    const name = read('label_name', field.optional(field.string))
-    if (name === undefined) return { label: undefined }
-    const color = read('label_color', field.string)
-    const textColor = read('label_text_color', field.withDefault(field.string, ''))
-    return { label: { name, color, textColor } }
-  },
-  write: ({ repository, label }: RepositoryFact & LabelOfEvent, urls) =>
-    label
-      ? {
-          label: urls.label(repository, label.name),
-          label_name: label.name,
-          label_color: label.color,
-          label_text_color: label.textColor,
-        }
-      : {},
-}
-
-/** renamed: titles. base_ref_changed: branches. */
-interface Renamed {
-  renamed: { from: string; to: string } | undefined
-}
-
-const renamed: field.Part<Renamed> = {
-  read(read) {
-    const to = read('title_is', field.optional(field.string))
-    return { renamed: to === undefined ? undefined : { from: read('title_was', field.string), to } }
-  },
-  write: ({ renamed }: Renamed) => ({ title_was: renamed?.from, title_is: renamed?.to }),
-}
-
-/** head_ref_force_pushed, base_ref_force_pushed. */
-interface ForcePush {
-  forcePush: { ref: string; before: string; after: string } | undefined
-}
-
-const forcePush: field.Part<ForcePush> = {
-  read(read) {
-    const after = read('after_commit_oid', field.optional(field.string))
-    if (after === undefined) return { forcePush: undefined }
-    const [ref, before] = [read('ref', field.string), read('before_commit_oid', field.string)]
-    return { forcePush: { ref, before, after } }
-  },
-  write: ({ forcePush }: ForcePush) => ({
-    ref: forcePush?.ref,
-    before_commit_oid: forcePush?.before,
-    after_commit_oid: forcePush?.after,
-  }),
-}
-
 const repositorySubject: Shape<EventSubject> = (value, at) => ({
   kind: 'repository',
   repository: link.repositoryName(value, at),
@@ -230,12 +174,29 @@ export const issueEventRecord = field.record({
   actor: field.personOrNull,
   /** GitHub's name of the event, such as `labeled`. It determines which optional fields are set. */
   event: field.string,
-  label: labelOfEvent,
+  /** labeled, unlabeled: the label as it was then. It may have been deleted since. */
+  label_name: field.together('label', {
+    label: field.written(({ name }: { name: string }, urls, { repository }: RepositoryFact) =>
+      urls.label(repository, name),
+    ),
+    label_name: field.named('name', field.string),
+    label_color: field.named('color', field.string),
+    label_text_color: field.named('textColor', field.withDefault(field.string, '')),
+  }),
   /** milestoned, demilestoned. */
   milestone_title: field.optional(field.string),
-  title_is: renamed,
+  /** renamed: titles. base_ref_changed: branches. */
+  title_is: field.together('renamed', {
+    title_was: field.named('from', field.string),
+    title_is: field.named('to', field.string),
+  }),
   subject: subjectOfEvent,
-  after_commit_oid: forcePush,
+  /** head_ref_force_pushed, base_ref_force_pushed. */
+  after_commit_oid: field.together('forcePush', {
+    ref: field.string,
+    before_commit_oid: field.named('before', field.string),
+    after_commit_oid: field.named('after', field.string),
+  }),
   /** referenced, merged, and closed if a commit did it. */
   commit_id: field.named('commit', field.ifPresent(field.stringOrNull)),
   /** The repository with that commit or the pushed commits. */

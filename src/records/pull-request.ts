@@ -1,5 +1,5 @@
 import { oneOf, type Shape } from '../lib/json-shape.ts'
-import type { RepositoryFact } from './fact.ts'
+import type { IssueOrPull, RepositoryFact } from './fact.ts'
 import { numberOf, reactionsTo, subjectUrl, triage } from './issue.ts'
 import * as link from './parse-urls.ts'
 import * as field from './record-fields.ts'
@@ -36,25 +36,27 @@ const reviewRequestRecord = field.record({
   dismissed_at: field.stringOrNull,
 })
 
-interface ClosedIssue extends RepositoryFact {
-  /** The number of the issue. */
-  issue: number
-}
-
-const closedIssue: field.Part<ClosedIssue> = {
-  read(read, key) {
-    const { repository, number } = read(key, link.issueOrPull)
-    return { repository, issue: number }
-  },
-  write: ({ repository, issue }: ClosedIssue, urls, key) => ({
-    [key]: urls.issueOrPull(repository, { kind: 'issue', number: issue }),
-    issue_repository: urls.repository(repository),
-  }),
+/** A link that becomes the repository and, as `name`, the number of an issue or a pull request. */
+const numbered = <const N extends string>(name: N, kind: IssueOrPull['kind']) => {
+  type Numbered = RepositoryFact & { [K in N]: number }
+  const part: field.Part<Numbered> = {
+    read(read, key) {
+      const { repository, number } = read(key, link.issueOrPull)
+      return { repository, [name]: number } as Numbered
+    },
+    write: (fact: Numbered, urls, key) => ({
+      [key]: urls.issueOrPull(fact.repository, { kind, number: fact[name] }),
+    }),
+  }
+  return part
 }
 
 const closingReferenceRecord = field.record({
   /** The repository can differ from that of the pull request. */
-  issue: closedIssue,
+  issue: numbered('issue', 'issue'),
+  issue_repository: field.written(({ repository }: RepositoryFact, urls) =>
+    urls.repository(repository),
+  ),
   actor: field.personOrNull,
   /** `xref` for a keyword in the body, `manual` for a link that a user added. */
   source: field.string,
@@ -91,15 +93,7 @@ interface PullRequestFact extends RepositoryFact {
   pull: number
 }
 
-const pullRequest: field.Part<PullRequestFact> = {
-  read(read, key) {
-    const { repository, number } = read(key, link.issueOrPull)
-    return { repository, pull: number }
-  },
-  write: ({ repository, pull }: PullRequestFact, urls, key) => ({
-    [key]: urls.pull(repository, pull),
-  }),
-}
+const pullRequest = numbered('pull', 'pull_request')
 
 /** The id of a review, a thread or a comment of the same pull request, from its URL. */
 const idIn = <T>(shape: Shape<T>, kind: 'review' | 'reviewThread' | 'reviewComment') =>

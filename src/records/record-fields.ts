@@ -142,14 +142,16 @@ export function record<T extends Fields>(fields: T) {
     key,
     ...(typeof each === 'function' ? named(camelCase(key), each) : each),
   }))
-  const read: json.Shape<FactOf<T>> = (value, at) => {
-    const found = json.anyObject(value, at)
-    const readField: FieldReader = (key, shape) => shape(found[key], at ? `${at}.${key}` : key)
+  const readWith = (read: FieldReader): FactOf<T> => {
     const fact: JsonObject = {}
     for (const each of all)
-      if ('codec' in each) setDefined(fact, each.name, readField(each.key, each.codec))
-      else if ('read' in each) setAllDefined(fact, each.read(readField, each.key, fact))
+      if ('codec' in each) setDefined(fact, each.name, read(each.key, each.codec))
+      else if ('read' in each) setAllDefined(fact, each.read(read, each.key, fact))
     return fact as FactOf<T>
+  }
+  const read: json.Shape<FactOf<T>> = (value, at) => {
+    const found = json.anyObject(value, at)
+    return readWith((key, shape) => shape(found[key], at ? `${at}.${key}` : key))
   }
   const write = (fact: FactOf<T>, urls: RecordUrls, parent?: unknown) => {
     const record: JsonObject = {}
@@ -162,7 +164,21 @@ export function record<T extends Fields>(fields: T) {
       else setAllDefined(record, each.write(fact as never, urls, each.key))
     return record
   }
-  return Object.assign(read, { write })
+  return Object.assign(read, { readWith, write })
+}
+
+/** Fields that become the object `name` of the fact. It is undefined if the record does not have the field with the key of this part. */
+export function together<const N extends string, T extends Fields>(name: N, fields: T) {
+  type Together = { [K in N]: FactOf<T> | undefined }
+  const group = record(fields)
+  const part: Part<Together> = {
+    read(read, key) {
+      const isPresent = read(key, optional(string)) !== undefined
+      return { [name]: isPresent ? group.readWith(read) : undefined } as Together
+    },
+    write: (fact: Together, urls) => (fact[name] ? group.write(fact[name], urls, fact) : {}),
+  }
+  return part
 }
 
 const camelCase = (name: string): string =>

@@ -25,7 +25,6 @@ export function createRecordUrls({ host, person, repository }: HostUrls) {
     attachment: (uuid: string) => `${host}/user-attachments/assets/${uuid}`,
     repository: (fullName: string | null) => (fullName === null ? null : repository(fullName)),
     issueOrPull,
-    pull: (name: string, number: number) => `${repository(name)}/pull/${number}`,
     issueComment: (name: string, on: IssueOrPull, id: number) =>
       `${issueOrPull(name, on)}#issuecomment-${id}`,
     issueEvent: (name: string, on: IssueOrPull, id: number) =>

@@ -15,12 +15,12 @@ const uuid: field.Part<{ uuid: string }> = {
 
 /** A file that users uploaded to the host and that the archive contains. */
 const uploadedFile = {
+  uuid,
   /** The name of the uploaded file, without a path. */
   asset_name: field.named('name', field.string),
   asset_content_type: field.named('contentType', contentType),
   /** The path in the archive, such as `attachments/{uuid}/{name}`. */
   asset_url: field.named('file', field.storedPath),
-  uuid,
 }
 
 export type ReleaseAsset = ReturnType<typeof assetRecord>

@@ -1,6 +1,6 @@
 import { Resolver } from 'node:dns/promises'
 import { readFile } from 'node:fs/promises'
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { isIP, type LookupFunction } from 'node:net'
 import { codeOf } from '../lib/errno.ts'
 import { http, https } from '../lib/node-http.ts'
@@ -54,13 +54,13 @@ export async function sendRequest(
   signal: AbortSignal,
 ): Promise<DeliveryOutcome> {
   const startedAt = performance.now()
-  const exchange = new Exchange(request, parts, signal)
-  const failure = await exchange.run().catch((error: unknown) => error)
+  const progress: Progress = { phase: 'looking up the name', statusCode: 0, response: null }
+  const failure = await exchange(request, parts, progress, signal).catch((error: unknown) => error)
   signal.throwIfAborted()
   const durationMs = Math.round(performance.now() - startedAt)
-  const { statusCode, response } = exchange
+  const { statusCode, response, phase } = progress
   if (failure !== undefined) {
-    const status = explainFailure(failure, exchange.phase)
+    const status = explainFailure(failure, phase)
     return { isDelivered: false, status, statusCode: 0, durationMs, response }
   }
   const isDelivered = statusCode >= 200 && statusCode < 300
@@ -74,122 +74,107 @@ function describeStatus(statusCode: number): string {
   return isRedirect ? `${text}: redirects are not followed` : text
 }
 
-/** One request and its response, as far as they got. */
-class Exchange {
-  phase = 'looking up the name'
-  statusCode = 0
-  readonly #url: URL
-  readonly #request: WebhookRequest
-  readonly #parts: SendParts
-  readonly #signal: AbortSignal
-  readonly #stop = new AbortController()
-  #headers: Record<string, string> | null = null
-  #body = Buffer.alloc(0)
+/** How far a request and its response got. */
+interface Progress {
+  phase: string
+  statusCode: number
+  response: ReceivedResponse | null
+}
 
-  constructor(request: WebhookRequest, parts: SendParts, signal: AbortSignal) {
-    this.#url = new URL(request.url)
-    this.#request = request
-    this.#parts = parts
-    this.#signal = AbortSignal.any([signal, this.#stop.signal])
-  }
-
-  get response(): ReceivedResponse | null {
-    return this.#headers && { headers: this.#headers, body: this.#body.toString('utf8') }
-  }
-
-  async run(): Promise<void> {
-    const { timeoutMs = TIMEOUT_MS, connectTimeoutMs = CONNECT_TIMEOUT_MS } = this.#parts
-    const over = setTimeout(() => this.#timeOut(), timeoutMs)
-    const connecting = setTimeout(() => this.#timeOut(), connectTimeoutMs)
-    try {
-      const addresses = await this.#addresses()
-      await this.#exchange(addresses, () => clearTimeout(connecting))
-    } catch (error) {
-      throw this.#stop.signal.aborted ? this.#stop.signal.reason : error
-    } finally {
-      clearTimeout(over)
-      clearTimeout(connecting)
-      this.#stop.abort()
-    }
-  }
-
-  #timeOut(): void {
-    this.#stop.abort(new SendFailure(`timed out while ${this.phase}`))
-  }
-
-  /** Returns the allowed addresses of the host. */
-  async #addresses(): Promise<Address[]> {
-    const host = this.#url.hostname.replace(/^\[|\]$/g, '')
-    const found = await this.#parts.resolve(host, this.#signal)
-    this.#signal.throwIfAborted()
-    const allowed = found.filter(({ address }) => this.#parts.isAllowed(address))
-    if (allowed.length === 0)
-      throw new SendFailure('not sent: the address is on a network that is not allowed')
-    return allowed
-  }
-
-  #exchange(addresses: readonly Address[], onConnected: () => void): Promise<void> {
-    const isTls = this.#url.protocol === 'https:'
-    const module = isTls ? https : http
-    const { ca } = this.#parts
-    return new Promise((resolve, reject) => {
-      const sent = module.request(this.#url, {
-        method: 'POST',
-        headers: this.#request.headers,
-        // A new agent keeps no connection and uses no proxy of the environment.
-        agent: new module.Agent({ keepAlive: false }),
-        lookup: fixedLookup(addresses),
-        rejectUnauthorized: true,
-        ...(ca !== undefined && { ca }),
-        maxHeaderSize: MAX_HEADER_BYTES,
-        signal: this.#signal,
-      })
-      this.phase = 'connecting'
-      sent.on('socket', (socket) => {
-        const onReady = () => {
-          this.phase = 'waiting for the response'
-          onConnected()
-        }
-        socket.once('connect', () => {
-          if (isTls) this.phase = 'agreeing on TLS'
-          else onReady()
-        })
-        socket.once('secureConnect', onReady)
-      })
-      sent.on('error', reject)
-      sent.on('response', (response) => {
-        this.#read(response).then(resolve, reject)
-      })
-      sent.on('upgrade', (response, socket) => {
-        this.#begin(response)
-        socket.destroy()
-        resolve()
-      })
-      sent.on('close', () => {
-        if (this.statusCode === 0)
-          reject(new SendFailure('the connection was closed before the response'))
-      })
-      sent.end(this.#request.body)
+async function exchange(
+  request: WebhookRequest,
+  parts: SendParts,
+  progress: Progress,
+  callerSignal: AbortSignal,
+): Promise<void> {
+  const { timeoutMs = TIMEOUT_MS, connectTimeoutMs = CONNECT_TIMEOUT_MS } = parts
+  const stop = new AbortController()
+  const signal = AbortSignal.any([callerSignal, stop.signal])
+  const timeOut = () => stop.abort(new SendFailure(`timed out while ${progress.phase}`))
+  const over = setTimeout(timeOut, timeoutMs)
+  const connecting = setTimeout(timeOut, connectTimeoutMs)
+  try {
+    const url = new URL(request.url)
+    const addresses = await allowedAddresses(url, parts, signal)
+    const module = url.protocol === 'https:' ? https : http
+    const sent = module.request(url, {
+      method: 'POST',
+      headers: request.headers,
+      // A new agent keeps no connection and uses no proxy of the environment.
+      agent: new module.Agent({ keepAlive: false }),
+      lookup: fixedLookup(addresses),
+      rejectUnauthorized: true,
+      ...(parts.ca !== undefined && { ca: parts.ca }),
+      maxHeaderSize: MAX_HEADER_BYTES,
+      signal,
     })
+    const received = receive(sent, progress, () => clearTimeout(connecting))
+    sent.end(request.body)
+    await received
+  } catch (error) {
+    throw stop.signal.aborted ? stop.signal.reason : error
+  } finally {
+    clearTimeout(over)
+    clearTimeout(connecting)
+    stop.abort()
   }
+}
 
-  #begin(response: IncomingMessage): void {
-    this.phase = 'reading the response'
-    this.statusCode = response.statusCode ?? 0
-    this.#headers = storedHeaders(response.headers)
+/** Returns the addresses of the host to which requests may be sent. */
+async function allowedAddresses(url: URL, parts: SendParts, signal: AbortSignal) {
+  const found = await parts.resolve(url.hostname.replace(/^\[|\]$/g, ''), signal)
+  signal.throwIfAborted()
+  const allowed = found.filter(({ address }) => parts.isAllowed(address))
+  if (allowed.length > 0) return allowed
+  throw new SendFailure('not sent: the address is on a network that is not allowed')
+}
+
+function receive(sent: ClientRequest, progress: Progress, onConnected: () => void): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const onReady = () => {
+    progress.phase = 'waiting for the response'
+    onConnected()
   }
+  progress.phase = 'connecting'
+  sent.on('socket', (socket) => {
+    socket.once('connect', () => {
+      if (sent.protocol === 'https:') progress.phase = 'agreeing on TLS'
+      else onReady()
+    })
+    socket.once('secureConnect', onReady)
+  })
+  sent.on('error', reject)
+  sent.on('response', (response) => {
+    readBody(response, begin(response, progress)).then(resolve, reject)
+  })
+  sent.on('upgrade', (response, socket) => {
+    begin(response, progress)
+    socket.destroy()
+    resolve()
+  })
+  sent.on('close', () => {
+    if (progress.statusCode === 0)
+      reject(new SendFailure('the connection was closed before the response'))
+  })
+  return promise
+}
 
-  async #read(response: IncomingMessage): Promise<void> {
-    this.#begin(response)
-    let bytes = 0
-    // Leaving the loop early destroys the connection.
-    for await (const chunk of response as AsyncIterable<Buffer>) {
-      bytes += chunk.length
-      const missing = STORED_BODY_BYTES - this.#body.length
-      if (missing > 0) this.#body = Buffer.concat([this.#body, chunk.subarray(0, missing)])
-      if (bytes > MAX_BODY_BYTES)
-        throw new SendFailure(`the response is larger than ${MAX_BODY_BYTES / 1024} kB`)
-    }
+function begin({ statusCode, headers }: IncomingMessage, progress: Progress): ReceivedResponse {
+  progress.phase = 'reading the response'
+  progress.statusCode = statusCode ?? 0
+  progress.response = { headers: storedHeaders(headers), body: '' }
+  return progress.response
+}
+
+async function readBody(message: IncomingMessage, received: ReceivedResponse): Promise<void> {
+  let [bytes, stored] = [0, Buffer.alloc(0)]
+  // Leaving the loop early destroys the connection.
+  for await (const chunk of message as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    stored = Buffer.concat([stored, chunk.subarray(0, STORED_BODY_BYTES - stored.length)])
+    received.body = stored.toString('utf8')
+    if (bytes > MAX_BODY_BYTES)
+      throw new SendFailure(`the response is larger than ${MAX_BODY_BYTES / 1024} kB`)
   }
 }
 

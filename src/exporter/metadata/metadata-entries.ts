@@ -17,7 +17,7 @@ import type { SegmentRecord, StoredContents } from '../../migrations/segment-sto
 import { ISSUE_TRACKER_KINDS } from '../../records/fact-kinds.ts'
 import { splitIntoFiles } from '../../records/write-records.ts'
 import type { Addresses } from '../../repositories/addresses.ts'
-import { fullNameOf } from '../../repositories/facts.ts'
+import { fullNameOf, type RepositoryFacts } from '../../repositories/facts.ts'
 import type { ArchivedRecords } from '../records/archived-records.ts'
 import { FILES_FOLDERS, type FilesContents } from '../records/record-rows.ts'
 import { type CoveredOrganization, hostUrlsOf } from './catalogue-facts.ts'
@@ -66,7 +66,7 @@ export async function* metadataEntries(
 
 async function* filesOf(parts: MetadataParts): AsyncGenerator<{ name: string; text: string }> {
   const { migration, records } = parts
-  const { excludeMetadata, orgMetadataOnly, excludeReleases } = migration.options
+  const { excludeMetadata, orgMetadataOnly, excludeReleases, excludeGitData } = migration.options
   const hasAllMetadata = !excludeMetadata && !orgMetadataOnly
   const addresses = records ? withForgeSpelling(parts.addresses, records) : parts.addresses
   const facts = parts.repositories
@@ -78,14 +78,11 @@ async function* filesOf(parts: MetadataParts): AsyncGenerator<{ name: string; te
   if (hasAllMetadata) yield* splitIntoFiles('users', userRecords(parts, facts, addresses))
   yield* splitIntoFiles('organizations', organizationRecords(parts, urls))
   if (records) yield* splitIntoFiles('teams', teamRecords(records, urls))
-  yield* splitIntoFiles(
-    'repositories',
-    repositoryRecords(facts, records, urls, {
-      hasWikiInArchive: (each) =>
-        !migration.options.excludeGitData && parts.survey.withWiki.has(fullNameOf(each)),
-      migrationOwner: migration.owner,
-    }),
-  )
+  const { owner: migrationOwner } = migration
+  const hasWikiInArchive = (each: RepositoryFacts) =>
+    !excludeGitData && parts.survey.withWiki.has(fullNameOf(each))
+  const options = { migrationOwner, hasWikiInArchive }
+  yield* splitIntoFiles('repositories', repositoryRecords(facts, records, urls, options))
   if (records)
     for (const kind of ISSUE_TRACKER_KINDS)
       if (kind !== 'releases' || !excludeReleases)

@@ -32,11 +32,11 @@ import type { FilesContents, FilesFolder, RowsContents } from './record-rows.ts'
 
 export interface RecordsParts extends ReadingParts, BuildRowsParts, ReuseParts {}
 
-interface RecordsOptions extends ReadOptions {
+interface RecordsOptions
+  extends ReadOptions,
+    Pick<MigrationOptions, 'excludeAttachments' | 'excludeReleases'> {
   /** When the export began. Answers of the forge about owners and people are shared by its repositories. */
   since: number
-  excludeAttachments: boolean
-  excludeReleases: boolean
   /** A segment with missing files is reused only by retries of the same task. */
   task: string
 }
@@ -148,11 +148,8 @@ async function obtainFilesSegment(
   const taskFingerprint = hash('sha256', JSON.stringify([...input, task]))
   const ofTask = await findContents<FilesContents>(parts, taskFingerprint, signal)
   if (ofTask) return { key: ofTask.key, reused: false, missing: ofTask.contents.missing }
-  const written = await writeFilesSegment(
-    { ...parts, discussions },
-    () => filesIn(reading.stored.groups(), folder),
-    signal,
-  )
+  const listFiles = () => filesIn(reading.stored.groups(), folder)
+  const written = await writeFilesSegment({ ...parts, discussions }, listFiles, signal)
   const losses = new Losses(MAX_NAMED)
   for (const { file, reason } of written.missing) losses.add(folder, 1, `${file}: ${reason}`)
   const missing = losses.all()
@@ -218,14 +215,13 @@ export async function recordsForTask(
     recordRecordsProgress(db, task, { done, expected, startedAt })
   await record(0, 0)
   const name = `${task.migrationId}/${task.position}`
-  const recordsOptions = {
+  const recordsOptions: RecordsOptions = {
+    ...options,
     repository: { owner: facts.owner.login, name: facts.name },
     reader: name,
     task: name,
     since,
-    excludeAttachments: options.excludeAttachments,
-    excludeReleases: options.excludeReleases,
-    onProgress: ({ read, total }: { read: number; total: number }) => record(read, total),
+    onProgress: ({ read, total }) => record(read, total),
   }
   try {
     return await obtainRecords({ ...parts, forge }, recordsOptions, signal)

@@ -162,11 +162,8 @@ export class ForgeClient {
     const bytes = json && Buffer.from(JSON.stringify(json))
     const payload = bytes ? { bytes: bytes.length, open: () => [bytes] } : change.payload
     const type = json && { 'content-type': 'application/json' }
-    const request = {
-      method,
-      payload,
-      headers: { accept: 'application/json', ...type, ...headers },
-    }
+    const sentHeaders = { accept: 'application/json', ...type, ...headers }
+    const request = { method, payload, headers: sentHeaders }
     const timeoutMs = this.#timeoutMs + (payload?.bytes ?? 0) / MIN_UPLOAD_BYTES_PER_MS
     const attempt = async (timeout: ResponseTimeout) => {
       const response = await this.#send(url, request, timeout.signal)
@@ -216,9 +213,8 @@ export class ForgeClient {
     if (attempts < maxAttempts) return this.#pauseMs * 2 ** (attempts - 1)
     const message = explainTransientFailure(error, withoutQuery(url))
     if (message === undefined) throw error
-    throw new ForgeUnavailable(this.#now() + RETRY_AFTER_MS, 'unreachable', message, {
-      cause: error,
-    })
+    const dueAt = this.#now() + RETRY_AFTER_MS
+    throw new ForgeUnavailable(dueAt, 'unreachable', message, { cause: error })
   }
 
   /** Sends the token only to the forge's origin. A request without headers goes to object storage, which may have the same origin. */
@@ -243,12 +239,11 @@ export class ForgeClient {
     const isRead = method === 'GET'
     const reason = isRead && status !== 404 ? undefined : await readForgeError(response)
     response.discard()
-    const isFromForge = reason !== undefined
     // GitHub sends when the limit is reset, in seconds since 1970, instead of Retry-After.
     const isSpent = response.header('x-ratelimit-remaining') === '0' && status !== 404
     const resetAt = new Date(Number(response.header('x-ratelimit-reset')) * 1000)
     const retryAfter = response.header('retry-after') ?? (isSpent ? `${resetAt}` : undefined)
-    let error = this.#errorOf(status, retryAfter, url, isFromForge)
+    let error = this.#errorOf(status, retryAfter, url, reason !== undefined)
     if (!isRead && status >= 400 && status <= 499 && status !== 401 && status !== 429) {
       const why = reason ? `: ${oneLine(reason).slice(0, MAX_REASON_LENGTH)}` : ''
       const message = `${method} ${withoutQuery(url)} was refused with status ${status}${why}`

@@ -156,10 +156,8 @@ export async function readJson(
   if (/^\s*</.test(text)) failForWebPage()
   try {
     return JSON.parse(text)
-  } catch (error) {
-    throw new TransientFailure(`${url} responded with truncated or invalid JSON`, {
-      cause: error,
-    })
+  } catch (cause) {
+    throw new TransientFailure(`${url} responded with truncated or invalid JSON`, { cause })
   }
 }
 

@@ -26,17 +26,12 @@ export const knownForgeCache = (client: ForgeClient, now: () => number = Date.no
     const version = await readVersion(client, signal)
     const maxPageSize = await readMaxPageSize(client, signal)
     const isTokenRestricted = !(await isAdministrator(client, signal))
-    return {
-      client,
-      version,
-      can: capabilitiesOf(version),
-      paging: {
-        limit: Math.min(PAGE_SIZE, maxPageSize ?? PAGE_SIZE),
-        isExact: maxPageSize !== undefined && !isTokenRestricted,
-      },
-      isTokenRestricted,
-      notOrganizations: new Set(),
+    const paging = {
+      limit: Math.min(PAGE_SIZE, maxPageSize ?? PAGE_SIZE),
+      isExact: maxPageSize !== undefined && !isTokenRestricted,
     }
+    const known = { client, version, can: capabilitiesOf(version), paging, isTokenRestricted }
+    return { ...known, notOrganizations: new Set() }
   })
 
 /** Returns a function that calls `load` and caches its result for an hour. */

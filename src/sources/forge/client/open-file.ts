@@ -39,14 +39,11 @@ export async function* openFile(
     const response = await confirmAbsence(client, download, signal, { isDownload: true })
     const length = contentLength(response)
     expected ??= length
-    if (length !== null && expected !== null && length !== expected) {
-      response.discard()
-      throw wrongSize(url, `${length}`, expected)
-    }
-    if (size === null && (expected ?? 0) > maxUnlisted) {
-      response.discard()
-      throw tooLarge(url, maxUnlisted)
-    }
+    const hasWrongSize = length !== null && expected !== null && length !== expected
+    const isTooLarge = size === null && (expected ?? 0) > maxUnlisted
+    if (hasWrongSize || isTooLarge) response.discard()
+    if (hasWrongSize) throw wrongSize(url, `${length}`, expected!)
+    if (isTooLarge) throw tooLarge(url, maxUnlisted)
     try {
       let skip = received
       for await (const chunk of readChunks(response, idleMs, signal)) {
@@ -67,10 +64,9 @@ export async function* openFile(
       firstEnd ??= received
       if (attempts < MAX_ATTEMPTS) continue
       if (expected === null || received - firstEnd >= SAME_END_BYTES) {
+        const dueAt = Date.now() + RETRY_AFTER_MS
         const message = explainConnectionError(url, error)
-        throw new ForgeUnavailable(Date.now() + RETRY_AFTER_MS, 'unreachable', message, {
-          cause: error,
-        })
+        throw new ForgeUnavailable(dueAt, 'unreachable', message, { cause: error })
       }
       await client.get('/version', {}, signal)
       throw wrongSize(url, `about ${received}`, expected)

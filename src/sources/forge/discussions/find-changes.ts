@@ -90,25 +90,15 @@ export async function findChanges(context: ReadContext, stored: StoredGroups): P
   const renamed = people?.issues ?? new Set()
   const found = { repositoryId, asOf, metadata: groups, changedMetadata, renamed }
   const issues = await countIssues(context, repository, last)
-  if (issues === 'off')
-    return {
-      ...found,
-      formerLogins: [],
-      fullyReadSince: asOf,
-      mayHaveOldIssues: false,
-      issues: 0,
-      since: asOf,
-      off: last && timesOf(last),
-      edited: new Set(),
-      changedIssues: [],
-    }
+  if (issues === 'off') {
+    const nothing = { issues: 0, edited: new Set<number>(), changedIssues: [], formerLogins: [] }
+    const times = { fullyReadSince: asOf, mayHaveOldIssues: false, since: asOf }
+    return { ...found, ...nothing, ...times, off: last && timesOf(last) }
+  }
   const fullyReadSince = fullyReadSinceOf(last, asOf)
   const isDue = fullyReadSince === asOf
-  const counted = isLabelOrMilestoneDeleted ? { ...issues, count: null } : issues
-  const changes =
-    last && !isDue
-      ? await findChangedIssues(context, stored, { last, issues: counted, renamed })
-      : undefined
+  const known = { ...issues, renamed, ...(isLabelOrMilestoneDeleted && { count: null }) }
+  const changes = last && !isDue ? await findChangedIssues(context, stored, last, known) : undefined
   return {
     ...found,
     formerLogins: people?.former ?? [],
@@ -207,12 +197,9 @@ const entriesIn = ({ body }: ForgeResponse): JsonObject[] =>
 async function findChangedIssues(
   context: ReadContext,
   stored: StoredGroups,
-  {
-    last,
-    issues: { count, all },
-    renamed,
-  }: { last: ForgeCursor; issues: CountedIssues; renamed: Set<number> },
-): Promise<{ edited: Set<number>; changedIssues: JsonObject[] | undefined }> {
+  last: ForgeCursor,
+  { count, all, renamed }: CountedIssues & Pick<Changes, 'renamed'>,
+): Promise<Pick<Changes, 'edited' | 'changedIssues'>> {
   const since = formatSince(last.since - OVERLAP_MS)
   const { limit, isExact } = context.forge.paging
   const areFewComments = isExact && last.comments < limit

@@ -125,7 +125,7 @@ async function readOwner(context: OwnerContext): Promise<Group> {
     teams.push({ team, members: await list(`/teams/${integerIn(team, 'id')}/members`) })
   people.collect([members, teams.map((each) => each.members)])
   const { created } = objectOf(body)
-  const fact = organizationFact({ organization: { ...organization, created }, members, teams })
+  const fact = organizationFact({ ...organization, created }, members, teams)
   const group = groupOf(`owner/${owner}`, {
     users: takeUsers(),
     organizations: [fact],

@@ -113,13 +113,8 @@ export class RepositoryReading {
   /** Lists all issues and reads those that differ from the stored ones. */
   async *#readAll(): AsyncGenerator<Batch> {
     for (let listings = 1; listings <= MAX_LISTINGS; listings++) {
-      const listing: IssueListing = {
-        seen: new Set(),
-        hasShrunk: false,
-        total: undefined,
-        unusable: 0,
-        hasTriedGaps: false,
-      }
+      const begun = { hasShrunk: false, total: undefined, unusable: 0, hasTriedGaps: false }
+      const listing: IssueListing = { seen: new Set(), ...begun }
       for await (const { entries, total, unusable } of this.#listIssues()) {
         listing.unusable += unusable
         if (total !== undefined && total < (listing.total ?? 0)) listing.hasShrunk = true
@@ -229,9 +224,8 @@ export class RepositoryReading {
 
   /** Returns whether an issue must be read again because of changes that the forge does not report. */
   async #isOld(issue: JsonObject): Promise<boolean> {
-    const stored = this.#changes.mayHaveOldIssues
-      ? await this.#stored.find(issueKey(issue))
-      : undefined
+    if (!this.#changes.mayHaveOldIssues) return false
+    const stored = await this.#stored.find(issueKey(issue))
     return stored !== undefined && !this.#isRenewed(stored)
   }
 
@@ -249,9 +243,8 @@ export class RepositoryReading {
   async #readOne(listed: JsonObject): Promise<Group | undefined> {
     const issue = await this.#settled(listed)
     if (!issue) return undefined
-    const found = this.#versions.has(issueKey(issue))
-      ? await this.#stored.find(issueKey(issue))
-      : undefined
+    const key = issueKey(issue)
+    const found = this.#versions.has(key) ? await this.#stored.find(key) : undefined
     const isRenamed = this.#changes.renamed.has(integerIn(issue, 'number'))
     const stored = found && this.#isRenewed(found) && !isRenamed ? found : undefined
     const group = await readIssueGroup(this.#context, issue, stored)

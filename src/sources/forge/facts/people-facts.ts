@@ -25,13 +25,11 @@ const GHOST_PERSON: Person = { id: -1, user: { ...unknownUser(GHOST), name: 'Del
 export function personOf(entry: JsonObject): Person {
   if (loginOf(entry) === GHOST) return GHOST_PERSON
   const user = {
-    login: loginOf(entry),
+    ...unknownUser(loginOf(entry)),
     name: stringOrNull(entry, 'full_name'),
     bio: stringOrNull(entry, 'description'),
-    company: null,
     website: stringOrNull(entry, 'website'),
     location: stringOrNull(entry, 'location'),
-    emails: [],
     avatar: stringOrNull(entry, 'avatar_url'),
     createdAt: timeIn(entry, 'created'),
   }
@@ -110,18 +108,12 @@ const GITHUB_PERMISSIONS: Readonly<Record<string, string>> = {
   owner: 'admin',
 }
 
-interface OrganizationResponses {
-  organization: JsonObject
-  members: readonly JsonObject[]
-  teams: readonly { team: JsonObject; members: readonly JsonObject[] }[]
-}
-
 /** The owners of an organization are the members of its team of owners. */
-export function organizationFact({
-  organization,
-  members,
-  teams,
-}: OrganizationResponses): Organization {
+export function organizationFact(
+  organization: JsonObject,
+  members: readonly JsonObject[],
+  teams: readonly { team: JsonObject; members: readonly JsonObject[] }[],
+): Organization {
   const owners = new Set(
     teams.filter(({ team }) => isOwnersTeam(team)).flatMap(({ members }) => members.map(loginOf)),
   )

@@ -1,8 +1,9 @@
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
+import type { Written } from '../formats/format.ts'
 import { createGit } from '../git/git.ts'
-import { type Restored, type RestoreEvent, restoreArchive } from '../importer/restore-archive.ts'
+import { type RestoreEvent, restoreArchive } from '../importer/restore-archive.ts'
 import { withWriteContext } from '../lib/disk-errors.ts'
 import { formatRecordCount } from '../lib/losses.ts'
 import { formatCount } from '../lib/quantities.ts'
@@ -67,7 +68,7 @@ class RestoreReport {
   }
 
   /** Reports all results and returns how many repositories failed. */
-  async add(results: AsyncIterable<Restored>): Promise<number> {
+  async add(results: AsyncIterable<Written>): Promise<number> {
     for await (const { fullName, errors } of results) {
       if (errors.length > 0) this.#failed.push({ full_name: fullName, errors })
       else {

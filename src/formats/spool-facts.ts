@@ -50,6 +50,8 @@ function timeOf(fact: object): number {
   return Date.parse(submittedAt ?? createdAt ?? '') || 0
 }
 
+const MAX_TITLE_LENGTH = 255
+
 type SpooledFact<K extends FactKind> =
   | FactsByKind[K]
   | (K extends 'attachments' ? RepositoryFile : never)
@@ -109,6 +111,14 @@ export class RepositoryFacts {
       else yield item
       last = number
     }
+  }
+
+  /** Cuts a long title. GitLab and some servers refuse it, and others would cut it without a warning. */
+  title(number: number, title: string): string {
+    const characters = Array.from(title)
+    if (characters.length <= MAX_TITLE_LENGTH) return title
+    this.warn('titles', `the title of #${number} is cut to ${MAX_TITLE_LENGTH} characters`)
+    return `${characters.slice(0, MAX_TITLE_LENGTH - 1).join('')}…`
   }
 
   warn(kind: string, text: string): void {

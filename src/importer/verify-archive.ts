@@ -79,11 +79,11 @@ export async function* verifyArchive(
     if (!(error instanceof ManifestInvalid)) throw error
     yield { error: error.message }
   }
-  if (manifest) yield* errorsOf('entries', await unexpectedEntries(root, manifest))
+  if (manifest) yield* await errorsOf('entries', await unexpectedEntries(root, manifest))
   for (const error of await schemaErrors(root)) yield { error }
   if (manifest) {
-    yield* errorsOf('metadata files', compareMetadata(root, manifest))
-    yield* errorsOf('attachments and release assets', compareUploadedFiles(root, manifest))
+    yield* await errorsOf('metadata files', compareMetadata(root, manifest))
+    yield* await errorsOf('attachments and release assets', compareUploadedFiles(root, manifest))
   }
   yield* recordFindings(unpacked)
   let packedAgain = 0
@@ -101,8 +101,8 @@ export async function* verifyArchive(
       }
     // A damaged archive may lack the end by which archives of Godwit are recognized.
     if (!unpacked.damage) yield* segmentFindings(file, manifest, signal)
-    yield* notesOf('LFS objects', manifest.repositories.flatMap(describeUnexportedLfs))
-    yield* notesOf('skipped repositories', describeSkipped(manifest))
+    yield* await notesOf('LFS objects', manifest.repositories.flatMap(describeUnexportedLfs))
+    yield* await notesOf('skipped repositories', describeSkipped(manifest))
     for (const { kind, count, examples } of sumLosses(manifest.losses ?? []))
       yield {
         note: `not in the archive: ${formatRecordCount(kind, count)} (${examples.join('; ')})`,
@@ -137,13 +137,11 @@ async function* exportFindings(
 
 type Lines = Iterable<string> | AsyncIterable<string>
 
-async function* errorsOf(kind: string, lines: Lines): AsyncGenerator<Finding> {
-  for (const { text, count } of await limitLines(kind, lines)) yield { error: text, count }
-}
+const errorsOf = async (kind: string, lines: Lines): Promise<Finding[]> =>
+  (await limitLines(kind, lines)).map(({ text, count }) => ({ error: text, count }))
 
-async function* notesOf(kind: string, lines: Lines): AsyncGenerator<Finding> {
-  for (const { text, count } of await limitLines(kind, lines)) yield { note: text, count }
-}
+const notesOf = async (kind: string, lines: Lines): Promise<Finding[]> =>
+  (await limitLines(kind, lines)).map(({ text, count }) => ({ note: text, count }))
 
 async function* segmentFindings(file: string | undefined, manifest: Manifest, signal: AbortSignal) {
   const compared = file
@@ -196,7 +194,7 @@ async function schemaErrors(root: string): Promise<string[]> {
 async function* recordFindings({ root, damage }: Unpacked): AsyncGenerator<Finding> {
   const urls = new Set<string>()
   const records = await readRecords(root, (url) => urls.add(url))
-  yield* errorsOf('record files', records.errors)
+  yield* await errorsOf('record files', records.errors)
   for (const { text, count } of records.warnings) yield { warning: text, count }
   const hasGit = existsSync(join(root, 'repositories'))
   if (!hasGit) yield { note: 'it holds no git data; links to repositories were not followed' }

@@ -185,16 +185,6 @@ export function poster(context: DumpContext, author: Author) {
   return { poster_id: id, poster_name: name, poster_email: '' }
 }
 
-const MAX_TITLE_LENGTH = 255
-
-/** Cuts a long title. Old versions of the server would fail on PostgreSQL or MySQL, and others would cut it without a warning. */
-export function dumpTitle({ facts }: DumpContext, number: number, title: string): string {
-  const characters = Array.from(title)
-  if (characters.length <= MAX_TITLE_LENGTH) return title
-  facts.warn('titles', `the title of #${number} is cut to ${MAX_TITLE_LENGTH} characters`)
-  return `${characters.slice(0, MAX_TITLE_LENGTH - 1).join('')}…`
-}
-
 /** Removes duplicates, because the server would abort the restore. They occur if two people are mapped to the same account. */
 export function dumpReactions(context: DumpContext, reactions: readonly Reaction[]) {
   const seen = new Set<string>()

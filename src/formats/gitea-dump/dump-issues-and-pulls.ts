@@ -4,7 +4,7 @@ import { batchesOf } from '../../lib/batches.ts'
 import { mapConcurrent } from '../../lib/map-concurrent.ts'
 import type { IssueComment } from '../../records/issue.ts'
 import type { PullRequest } from '../../records/pull-request.ts'
-import { type DumpContext, dumpReactions, dumpTitle, dumpTriage, poster } from './dump-context.ts'
+import { type DumpContext, dumpReactions, dumpTriage, poster } from './dump-context.ts'
 import { dumpReviews, reportReviewsWithoutPull } from './dump-reviews.ts'
 import {
   findCommits,
@@ -27,7 +27,7 @@ export function dumpIssues(context: DumpContext): void {
     list.add({
       number,
       ...poster(context, issue.author),
-      title: dumpTitle(context, number, issue.title),
+      title: facts.title(number, issue.title),
       content: context.text(issue.body),
       ref: '',
       state: issue.closedAt === null ? 'open' : 'closed',
@@ -57,11 +57,10 @@ export function dumpComments(context: DumpContext): void {
     }
     if (list) list.add(dumpComment(context, number, comment))
     // The server would fail at a comment on an unknown issue.
-    else
-      facts.loseRecord(
-        'issue_comments',
-        `comment ${comment.id} is on #${number}, which is not in the archive`,
-      )
+    else {
+      const why = `comment ${comment.id} is on #${number}, which is not in the archive`
+      facts.loseRecord('issue_comments', why)
+    }
   }
   list?.close()
 }
@@ -148,14 +147,14 @@ async function createRefs(context: DumpContext, refs: OidsByRef): Promise<Map<nu
 const DRAFT_PREFIX = /^\s*(?:WIP:|\[WIP\])/i
 
 function dumpPull(context: DumpContext, pull: PullRequest, head: PullHead, base: string) {
-  const { owner, name, report } = context
+  const { owner, name, report, facts } = context
   const { number, mergedAt, draft, title } = pull
   const closedAt = pull.closedAt ?? mergedAt
   report.lost('review_requests', pull.reviewRequests.length)
   return {
     number,
     // The server recognizes a draft by its title.
-    title: dumpTitle(context, number, draft && !DRAFT_PREFIX.test(title) ? `WIP: ${title}` : title),
+    title: facts.title(number, draft && !DRAFT_PREFIX.test(title) ? `WIP: ${title}` : title),
     ...poster(context, pull.author),
     content: context.text(pull.body),
     state: closedAt === null ? 'open' : 'closed',
@@ -170,7 +169,7 @@ function dumpPull(context: DumpContext, pull: PullRequest, head: PullHead, base:
     // The branch of a fork is dumped as one of this repository, because the server would fetch it from the old host.
     head: { clone_url: '', ref: head.branch, sha: head.sha, repo_name: name, owner_name: owner },
     base: { clone_url: '', ref: pull.base.ref, sha: base, repo_name: name, owner_name: owner },
-    is_locked: context.facts.isLocked(number),
+    is_locked: facts.isLocked(number),
     is_draft: draft,
     reactions: dumpReactions(context, pull.reactions),
     // Servers since 1.17 look for comments and reviews by this field.

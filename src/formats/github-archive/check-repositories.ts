@@ -28,7 +28,7 @@ export async function readManifest(root: string): Promise<Manifest | undefined> 
 
 export interface CheckOptions {
   git: Git
-  /** The directory for the snapshots. */
+  /** The directory for the snapshots, on the file system of the output. */
   scratch: string
   /** Selects repositories by full name. Without it all are checked. */
   isWanted?(fullName: string): boolean
@@ -115,12 +115,9 @@ export function describeSkipped({ skipped }: Manifest): string[] {
 }
 
 /** Returns a line about the LFS objects that a repository was exported without, or an empty list if there are none. */
-export function describeUnexportedLfs({
-  full_name,
-  lfs_missing = [],
-}: ManifestRepository): string[] {
+export function describeUnexportedLfs({ full_name, lfs_missing }: ManifestRepository): string[] {
   const when = 'missing on the host when it was exported'
-  return describeMissing(full_name, lfs_missing, ['was', 'were'], when)
+  return describeMissing(full_name, lfs_missing ?? [], ['was', 'were'], when)
 }
 
 /**

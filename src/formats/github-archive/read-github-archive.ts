@@ -2,7 +2,6 @@ import { lstat, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isUploadedFile, type Manifest, type ManifestLoss } from '../../archive/manifest.ts'
 import { unsafePath } from '../../archive/tar-header.ts'
-import type { Git } from '../../git/git.ts'
 import { ifExists } from '../../lib/errno.ts'
 import { parseJson } from '../../lib/json-shape.ts'
 import type { FactKind, FactsByKind } from '../../records/fact-kinds.ts'
@@ -28,14 +27,10 @@ import {
   uploadDigests,
 } from './compare-manifest.ts'
 
-export interface ReaderParts {
-  git: Git
-  /** A directory for snapshots, on the file system of the output. */
-  scratch: string
+export interface ReaderParts extends Omit<CheckOptions, 'isWanted'> {
   /** `owner/name` of the repositories to read, in lower case. If empty, all are read. Content of others is not reported as lost. */
   wanted: ReadonlySet<string>
   report: Report
-  signal: AbortSignal
 }
 
 /** Reads an unpacked archive of GitHub, of Godwit, or of another program that writes this format. Throws ArchiveRefused. */
@@ -64,7 +59,7 @@ export async function readGitHubArchive(
       kind === 'repositories'
         ? (factsOf(repositories) as AsyncIterable<never>)
         : archive.facts(kind),
-    findFile: (path) => findFile(root, digests, path, parts.signal),
+    findFile: (path) => findFile(root, path, { digests, signal: parts.signal }),
   }
 }
 
@@ -244,9 +239,8 @@ function invalidTime(fact: object): string | undefined {
 /** Finds the unpacked file that a record names. The record is untrusted. */
 async function findFile(
   root: string,
-  digests: ReadonlyMap<string, string> | undefined,
   path: string,
-  signal: AbortSignal,
+  { digests, signal }: { digests: Map<string, string> | undefined; signal: AbortSignal },
 ): Promise<FoundFile | { missing: string }> {
   const missing = { missing: `${path} is not in the archive` }
   if (unsafePath(path) || !isUploadedFile(path)) return missing

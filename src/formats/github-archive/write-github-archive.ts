@@ -12,7 +12,7 @@ import {
 } from '../../archive/manifest.ts'
 import { planArchive, type StoredSegment } from '../../archive/plan-archive.ts'
 import { ArchiveRefused } from '../../archive/unreadable-archive.ts'
-import { type SegmentEntry, writeSegment } from '../../archive/write-segment.ts'
+import { type FileEntry, type SegmentEntry, writeSegment } from '../../archive/write-segment.ts'
 import { withWriteContext } from '../../lib/disk-errors.ts'
 import { COMMON_REACTIONS } from '../../records/fact.ts'
 import {
@@ -128,7 +128,7 @@ class ArchiveWriter {
   }
 
   /** Writes a segment to a file in the work directory. */
-  async #pack(entries: AsyncIterable<SegmentEntry>) {
+  async #pack(entries: AsyncIterable<SegmentEntry> | SegmentEntry[]) {
     const { workDirectory, signal } = this.#parts
     const key = join(workDirectory, `segment-${randomUUID()}`)
     const sink = (bytes: AsyncIterable<Uint8Array>) => pipeline(bytes, createWriteStream(key))
@@ -245,8 +245,7 @@ class ArchiveWriter {
         const folder = dirname(path)
         if (!folders.has(folder)) yield { kind: 'directory', path: folder, modifiedAt: 0 }
         folders.add(folder)
-        const open = () => createReadStream(file)
-        yield { kind: 'file', path, size, modifiedAt: 0, packed: false, open }
+        yield fileEntry({ path, size, modifiedAt: 0, open: () => createReadStream(file) })
       }
     }
     const { stored, segment } = await this.#pack(recordFileDigests(entries(), files))
@@ -261,20 +260,19 @@ class ArchiveWriter {
     const records = FACT_KINDS.flatMap((kind) => this.#records.get(kind as WrittenKind) ?? [])
     const files = [schema, ...records]
     const owners = new Set([...this.#repositories.keys()].map((name) => name.split('/')[0]!))
-    const uploads = this.#storedFiles.flatMap((each) =>
-      each.files.map(({ path }) => path.split('/')[0]!),
-    )
-    const folders = [
-      ...new Set(uploads),
-      'repositories',
-      ...[...owners].map((owner) => `repositories/${owner}`),
-    ]
+    const uploads = this.#storedFiles.flatMap((each) => each.files)
+    const uploadFolders = new Set(uploads.map(({ path }) => path.split('/')[0]!))
+    const ownerFolders = [...owners].map((owner) => `repositories/${owner}`)
+    const folders = [...uploadFolders, 'repositories', ...ownerFolders]
     const modifiedAt = this.#createdAt
     async function* entries(): AsyncGenerator<SegmentEntry> {
-      for (const { path, size } of files) {
-        const open = () => createReadStream(join(folder, path))
-        yield { kind: 'file', path, size, modifiedAt, packed: false, open }
-      }
+      for (const { path, size } of files)
+        yield fileEntry({
+          path,
+          size,
+          modifiedAt,
+          open: () => createReadStream(join(folder, path)),
+        })
       for (const path of folders) yield { kind: 'directory', path, modifiedAt }
     }
     return { ...(await this.#pack(entries())), files }
@@ -296,14 +294,14 @@ class ArchiveWriter {
       ...(losses.length > 0 && { losses }),
     }
     const bytes = Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`)
-    const [size, modifiedAt] = [bytes.length, this.#createdAt]
-    async function* entries(): AsyncGenerator<SegmentEntry> {
-      const open = () => [bytes]
-      yield { kind: 'file', path: MANIFEST_PATH, size, modifiedAt, packed: false, open }
-    }
-    return (await this.#pack(entries())).stored
+    const file = { path: MANIFEST_PATH, size: bytes.length, modifiedAt: this.#createdAt }
+    return (await this.#pack([fileEntry({ ...file, open: () => [bytes] })])).stored
   }
 }
+
+const fileEntry = (entry: Omit<FileEntry, 'kind' | 'packed'>): FileEntry => ({
+  ...{ ...entry, kind: 'file', packed: false },
+})
 
 const originOf = (url: string): string | undefined => URL.parse(url)?.origin
 

@@ -11,6 +11,7 @@ import {
   type Json,
   list,
   NO_COMMIT,
+  paragraphs,
   text,
   time,
   timeOrNull,
@@ -19,17 +20,11 @@ import { readReviews } from './read-reviews.ts'
 import { type ProjectOptions, ProjectSpool } from './read-spool.ts'
 import type { ProjectNames } from './read-text.ts'
 
-/** Relations that are read, and settings that only GitLab has. All others are reported as lost. */
-const KNOWN_RELATIONS = new Set([
-  ...['project_members', 'labels', 'milestones', 'issues', 'merge_requests', 'commit_notes'],
-  ...['releases', 'protected_branches', 'project_feature', 'ci_cd_settings', 'auto_devops'],
-  ...[
-    'container_expiration_policy',
-    'error_tracking_setting',
-    'metrics_setting',
-    'user_contributions',
-  ],
-])
+/** Settings that only GitLab has. All other relations that are not read are reported as lost. */
+const SETTINGS = [
+  ...['ci_cd_settings', 'auto_devops', 'container_expiration_policy', 'error_tracking_setting'],
+  ...['metrics_setting', 'user_contributions'],
+]
 /** Lists in issues and merge requests that are read. All others are reported as lost. */
 const READ_LISTS = new Set([
   ...['notes', 'events', 'timelogs', 'label_links', 'issue_assignees', 'award_emoji', 'approvals'],
@@ -41,24 +36,25 @@ const READ_LISTS = new Set([
 export async function spoolProject(options: ProjectOptions) {
   const project = new ProjectReader(options)
   const { relations, report, signal } = options
-  const read = async (relation: string, add: (record: Json) => void) => {
+  let features: Json = {}
+  const readers: Record<string, (record: Json) => unknown> = {
+    project_members: (each) => project.addMember(each),
+    labels: (each) => project.addLabel(each),
+    milestones: (each) => project.addMilestone(each),
+    issues: (each) => project.addIssue(each),
+    merge_requests: (each) => project.addMergeRequest(each),
+    commit_notes: (each) => project.addCommitNote(each),
+    releases: (each) => project.addRelease(each),
+    protected_branches: (each) => project.addProtectedBranch(each),
+    project_feature: (each) => {
+      features = each
+    },
+  }
+  for (const [relation, add] of Object.entries(readers))
     for await (const { at, record } of relations.records(relation, signal))
       project.addRecord(relation, at, () => add(record))
-  }
-  await read('project_members', (each) => project.addMember(each))
-  await read('labels', (each) => void project.addLabel(each))
-  await read('milestones', (each) => void project.addMilestone(each))
-  await read('issues', (each) => project.addIssue(each))
-  await read('merge_requests', (each) => project.addMergeRequest(each))
-  await read('commit_notes', (each) => project.addCommitNote(each))
-  await read('releases', (each) => project.addRelease(each))
-  await read('protected_branches', (each) => project.addProtectedBranch(each))
-  let features: Json = {}
-  await read('project_feature', (each) => {
-    features = each
-  })
   for (const name of relations.names)
-    if (!KNOWN_RELATIONS.has(name))
+    if (!Object.hasOwn(readers, name) && !SETTINGS.includes(name))
       for await (const { record } of relations.records(name, signal))
         report.lost(name, 1, text(record.title) || text(record.name) || undefined)
   return project.finish(relations.project, features)
@@ -142,12 +138,8 @@ class ProjectReader extends ProjectSpool {
     const newest = commits.find((each) => each.relative_order === 0) ?? commits[0]
     const firstSha = (...candidates: unknown[]) => candidates.map(text).find(isSha) ?? NO_COMMIT
     const newestSha = newest?.sha ?? child(newest?.merge_request_commits_metadata).sha
-    const headSha = firstSha(
-      diff.head_commit_sha,
-      record.diff_head_sha,
-      newestSha,
-      record.source_branch_sha,
-    )
+    const { diff_head_sha, source_branch_sha } = record
+    const headSha = firstSha(diff.head_commit_sha, diff_head_sha, newestSha, source_branch_sha)
     const isOwn = record.source_project_id === record.target_project_id
     const [owner = ''] = this.repository.split('/')
     const [, draft, title] = /^(\s*(?:\[(?:draft|wip)\]|(?:draft|wip):|\(draft\))\s*)?(.*)$/is.exec(
@@ -188,10 +180,10 @@ class ProjectReader extends ProjectSpool {
     const author = this.people.login(record.author_id)
     const assigned = [...list(record.issue_assignees), ...list(record.merge_request_assignees)]
     const assignees = [record.assignee_id, ...assigned.map(({ user_id }) => user_id)]
-    const body = [text(record.description), footerOf(record)].filter(Boolean).join('\n\n')
+    const body = paragraphs(text(record.description), footerOf(record))
     this.addUploads(body, on, { author, createdAt })
     if (record.confidential === true)
-      this.options.report.warn(
+      this.warn(
         'confidential',
         `#${on.number} is confidential in GitLab, and becomes visible to all who can read issues`,
       )
@@ -250,12 +242,8 @@ class ProjectReader extends ProjectSpool {
       }
       const { color } = this.labels.get(this.addLabel(each.label))!
       const label = { name: text(each.label.title), color, textColor: '' }
-      add(
-        each.user_id,
-        each.action === 'remove' ? 'unlabeled' : 'labeled',
-        time(each, 'created_at'),
-        { label },
-      )
+      const event = each.action === 'remove' ? 'unlabeled' : 'labeled'
+      add(each.user_id, event, time(each, 'created_at'), { label })
     }
     for (const each of list(record.resource_milestone_events)) {
       const event = each.action === 'remove' ? 'demilestoned' : 'milestoned'
@@ -289,13 +277,8 @@ class ProjectReader extends ProjectSpool {
     const milestones = list(record.milestone_releases).map(({ milestone }) =>
       text(child(milestone).title),
     )
-    const body = [
-      text(record.description),
-      links.join('\n'),
-      milestones.length > 0 ? `*GitLab: milestones ${milestones.join(', ')}*` : '',
-    ]
-      .filter(Boolean)
-      .join('\n\n')
+    const footer = milestones.length > 0 ? `*GitLab: milestones ${milestones.join(', ')}*` : ''
+    const body = paragraphs(text(record.description), links.join('\n'), footer)
     this.addUploads(body, { kind: 'release', tag }, { author, createdAt })
     this.add('releases', 0, {
       ...{ repository: this.repository, tag, author, name: text(record.name) || null },
@@ -347,24 +330,19 @@ class ProjectReader extends ProjectSpool {
       users.push(unknownUser(owner))
     for (const user of users) this.add('users', 0, user)
     if (project.visibility_level === VISIBILITY.internal)
-      this.options.report.warn(
-        'visibility',
-        `${this.repository} is internal in GitLab, and becomes private`,
-      )
-    const topics = Array.isArray(project.topics)
-      ? project.topics
-      : text(project.tag_list).split(/,\s*/)
+      this.warn('visibility', `${this.repository} is internal in GitLab, and becomes private`)
+    const { topics } = project
+    const named = Array.isArray(topics) ? topics : text(project.tag_list).split(/,\s*/)
     const repository: Repository = {
       ...{ owner, name, description: text(project.description) || null, website: null },
       private: project.visibility_level !== VISIBILITY.public,
       ...{ hasIssues: isOn('issues'), hasWiki: isOn('wiki'), archived: project.archived === true },
       labels: [...this.labels.values()],
       collaborators: [...this.#collaborators].map(([login, permission]) => ({ login, permission })),
-      topics: topics
-        .map((each) => text(isJson(each) ? each.name : each))
-        .flatMap((each) =>
-          each ? [{ name: each, creator: owner, createdAt, updatedAt: createdAt }] : [],
-        ),
+      topics: named
+        .map((each) => ({ name: text(isJson(each) ? each.name : each), creator: owner }))
+        .filter(({ name }) => name !== '')
+        .map((each) => ({ ...each, createdAt, updatedAt: createdAt })),
       ...{ defaultBranch: text(project.default_branch) || null, createdAt },
       git: `repositories/${this.repository}.git`,
     }
@@ -376,10 +354,9 @@ class ProjectReader extends ProjectSpool {
         ...{ fullName: this.repository, offset: this.#offset, mergeRequests: this.#mergeRequests },
         ...{ labels: new Set(this.labels.keys()), logins: this.people.loginsByUsername() },
         milestones: new Map(
-          milestones.flatMap(({ title, number }) => [
-            [String(number), title],
-            [title, title],
-          ]),
+          milestones.flatMap(({ title, number }) =>
+            [String(number), title].map((key) => [key, title]),
+          ),
         ),
         uploads: this.uploadUrls,
       },

@@ -26,5 +26,9 @@ function throwInvalid(record: Json, key: string, expected: string): never {
   throw new Error(`${key} is not ${expected}: ${JSON.stringify(record[key])?.slice(0, 100)}`)
 }
 
+/** Joins the texts that are not empty. */
+export const paragraphs = (...texts: (string | null)[]): string =>
+  texts.filter(Boolean).join('\n\n')
+
 /** Stands for the head of a merge request whose commits are not known. */
 export const NO_COMMIT = '0'.repeat(40)

@@ -58,15 +58,12 @@ export class People {
   /** Returns the new logins of members and mentioned people, by username. */
   loginsByUsername(): Map<string, string> {
     for (const id of this.#members.keys()) this.login(id)
-    const members = [
-      ...this.#members.values(),
-      ...[...this.#mentioned].map((username) => ({ username })),
+    const usernames = [
+      ...Array.from(this.#members.values(), (each) => each.username),
+      ...this.#mentioned,
     ]
     return new Map(
-      members.map(({ username }) => [
-        username,
-        this.#map.get(username.toLowerCase())?.login ?? username,
-      ]),
+      usernames.map((name) => [name, this.#map.get(name.toLowerCase())?.login ?? name]),
     )
   }
 
@@ -76,12 +73,8 @@ export class People {
     for (const [id, login] of this.#logins) {
       const email = this.#members.get(id)?.email ?? ''
       const emails = email === '' ? [] : [{ address: email, primary: true, verified: false }]
-      if (!users.has(login.toLowerCase()))
-        users.set(login.toLowerCase(), {
-          ...unknownUser(login),
-          name: this.#names.get(id) ?? null,
-          emails,
-        })
+      const user = { ...unknownUser(login), name: this.#names.get(id) ?? null, emails }
+      if (!users.has(login.toLowerCase())) users.set(login.toLowerCase(), user)
     }
     for (const login of this.#mentioned)
       if (!users.has(login.toLowerCase())) users.set(login.toLowerCase(), unknownUser(login))

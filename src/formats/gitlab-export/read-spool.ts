@@ -8,7 +8,16 @@ import type { Label, Milestone } from '../../records/repository.ts'
 import { UNKNOWN_HOST } from '../format.ts'
 import type { Report } from '../report.ts'
 import { EMOJI_BY_REACTION } from './constants.ts'
-import { child, integer, type Json, list, text, time, timeOrNull } from './read-fields.ts'
+import {
+  child,
+  integer,
+  type Json,
+  list,
+  paragraphs,
+  text,
+  time,
+  timeOrNull,
+} from './read-fields.ts'
 import type { People } from './read-people.ts'
 import type { Relations } from './read-relations.ts'
 import { decodePath, UPLOAD } from './read-text.ts'
@@ -83,6 +92,10 @@ export class ProjectSpool {
     this.#pending.push([kind, key, fact as { createdAt?: string }])
   }
 
+  warn(kind: string, text: string): void {
+    this.options.report.warn(kind, text)
+  }
+
   /** Returns a new id. Exports since GitLab 13.6 have none. */
   nextId(): number {
     this.#lastId += 1
@@ -122,34 +135,26 @@ export class ProjectSpool {
     const startText = timeOrNull(record.start_date) && `*GitLab: starts on ${record.start_date}*`
     this.milestones.set(title, {
       ...{ repository: this.repository, number, author: null, title, state, dueOn },
-      description: [text(record.description), startText].filter(Boolean).join('\n\n') || null,
+      description: paragraphs(text(record.description), startText) || null,
       ...{ createdAt, updatedAt, closedAt: state === 'closed' ? updatedAt : null },
     })
     return number
   }
 
   reactions(record: Json): Reaction[] {
-    return list(record.award_emoji).map((each) => {
-      const name = text(each.name)
-      const content = REACTION_BY_EMOJI.get(name) ?? name
-      return {
-        author: this.people.login(each.user_id),
-        content,
-        createdAt: time(each, 'created_at'),
-      }
-    })
+    return list(record.award_emoji).map((each) => ({
+      author: this.people.login(each.user_id),
+      content: REACTION_BY_EMOJI.get(text(each.name)) ?? text(each.name),
+      createdAt: time(each, 'created_at'),
+    }))
   }
 
   addEvent(
     on: IssueOrPull,
     event: Pick<IssueEvent, 'actor' | 'event' | 'createdAt'> & Partial<IssueEvent>,
   ) {
-    this.add('issue_events', on.number, {
-      ...event,
-      repository: this.repository,
-      id: this.nextId(),
-      on,
-    })
+    const ids = { repository: this.repository, id: this.nextId(), on }
+    this.add('issue_events', on.number, { ...event, ...ids })
   }
 
   /** Adds a note that is not on a line of a diff. */
@@ -178,7 +183,7 @@ export class ProjectSpool {
     const blocks = suggestions.map((each) => `\`\`\`suggestion\n${text(each.to_content)}\`\`\``)
     const body = [own, ...blocks, ...(isInternal ? ['*GitLab: internal note*'] : [])].join('\n\n')
     if (isInternal)
-      this.options.report.warn(
+      this.warn(
         'confidential',
         `the note of ${by.author} of ${by.createdAt} is internal in GitLab, and becomes visible to all who can read issues`,
       )
@@ -197,12 +202,8 @@ export class ProjectSpool {
     const [, from, to] = /^changed title from \*\*(.*)\*\* to \*\*(.*)\*\*$/s.exec(words) ?? []
     // GitLab marks the changed parts of a title, as in `{-old-}` and `{+new+}`.
     const plain = (title: string) => title.replace(/\{[-+](.*?)[-+]\}/gs, '$1')
-    if (from !== undefined && to !== undefined)
-      this.addEvent(on, {
-        ...base,
-        event: 'renamed',
-        renamed: { from: plain(from), to: plain(to) },
-      })
+    const renamed = { from: plain(from ?? ''), to: plain(to ?? '') }
+    if (from !== undefined) this.addEvent(on, { ...base, event: 'renamed', renamed })
     else if (action === 'locked' || action === 'unlocked')
       this.addEvent(on, { ...base, event: action })
     else if (action === 'assignee') {

@@ -90,10 +90,7 @@ export interface Diff {
   isComplete: boolean
 }
 
-/** Compares commits of one repository, one pair after another, with a single process. */
-export interface DiffReader extends AsyncDisposable {
-  read(base: string, head: string): Promise<Diff>
-}
+export type DiffReader = ReturnType<typeof openDiffs>
 
 const DIFF_ARGS = [
   ...['diff-tree', '--stdin', '-r', '-p', '--raw', '-z', '--full-index', '--find-renames=30%'],
@@ -101,7 +98,8 @@ const DIFF_ARGS = [
 ]
 const [NUL, NEWLINE] = [0, 10]
 
-export function openDiffs({ git, dir, signal }: GitRepository): DiffReader {
+/** Compares commits of one repository, one pair after another, with a single process. */
+export function openDiffs({ git, dir, signal }: GitRepository) {
   // Git writes a line of its input that is not an object id to its output. This random one marks the end of a diff.
   const endMarker = `#${randomUUID()}`
   // A larger file is compared as a binary one, without reading it into memory.

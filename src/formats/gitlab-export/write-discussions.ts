@@ -11,7 +11,7 @@ import {
   timestamps,
 } from './write-project.ts'
 
-type Noteable = 'Issue' | 'MergeRequest' | 'Commit'
+type Issuable = 'Issue' | 'MergeRequest'
 
 interface NoteText {
   /** The name of the thread, such as `review 12`. Notes with the same name are in one thread. */
@@ -24,7 +24,7 @@ interface NoteText {
 
 export type Note = ReturnType<typeof noteRecord>
 
-export function noteRecord(project: Project, noteable: Noteable, note: NoteText) {
+export function noteRecord(project: Project, noteable: Issuable | 'Commit', note: NoteText) {
   const { author, body, createdAt, reactions = [], thread } = note
   return {
     // GitLab refuses an empty note. Its importer writes this instead.
@@ -44,7 +44,7 @@ export function noteRecord(project: Project, noteable: Noteable, note: NoteText)
 /** Returns a note that describes an event. `action` must be one that all servers since 13.5 know. */
 export function systemNote(
   project: Project,
-  noteable: Noteable,
+  noteable: Issuable,
   { action, ...note }: NoteText & { action: string | undefined },
 ): Note {
   const record = { ...noteRecord(project, noteable, note), system: true }
@@ -72,11 +72,7 @@ export function issueRecord(project: Project, issue: Issue) {
 }
 
 /** Returns the attributes and relations that issues and merge requests have in common. */
-export function issuable(
-  project: Project,
-  noteable: 'Issue' | 'MergeRequest',
-  item: Issue | PullRequest,
-) {
+export function issuable(project: Project, noteable: Issuable, item: Issue | PullRequest) {
   const { number, milestone, createdAt } = item
   const events = project.of('issue_events', number)
   const found = milestone === null ? null : project.milestones.get(milestone)
@@ -128,7 +124,7 @@ const UNSEEN_EVENTS = ['mentioned', 'subscribed', 'unsubscribed']
 /** Converts events to GitLab's records of them, or to notes if it has none for this kind of event. */
 function convertEvents(
   project: Project,
-  noteable: 'Issue' | 'MergeRequest',
+  noteable: Issuable,
   item: Issue | PullRequest,
   events: readonly IssueEvent[],
 ) {
@@ -190,7 +186,7 @@ const EVENT_NOTES: Readonly<Record<string, [text: string, action?: string]>> = {
 
 function describeEvent(
   project: Project,
-  noteable: 'Issue' | 'MergeRequest',
+  noteable: Issuable,
   { event, subject, renamed, label, milestoneTitle, commit, forcePush }: IssueEvent,
 ): { body: string; action: string | undefined } {
   const [text, action] = EVENT_NOTES[event] ?? [`${event.replaceAll('_', ' ')} <who>`]
@@ -260,12 +256,8 @@ export function* commitNotes(project: Project) {
     project.report.lost('commit_comment_positions', path === null ? 0 : 1)
     project.report.lost('commit_comment_reactions', reactions.length)
     const body = where + project.text(comment.body)
-    const note = noteRecord(project, 'Commit', {
-      thread: `commit comment ${id}`,
-      author,
-      body,
-      createdAt,
-    })
+    const parts = { thread: `commit comment ${id}`, author, body, createdAt }
+    const note = noteRecord(project, 'Commit', parts)
     yield { ...note, award_emoji: undefined, commit_id: commit }
   }
 }
@@ -300,21 +292,17 @@ function isPartlyLost(branch: ProtectedBranch): boolean {
 
 /** Yields the accounts that an importer can find. It makes all of them members, so by default they get the lowest level. */
 export function* members(project: Project) {
-  const collaborators = project.repository.collaborators.filter(({ login }) =>
-    project.hasEmail(login),
-  )
-  for (const { login } of collaborators) project.userId(login)
-  project.report.lost(
-    'collaborators',
-    project.repository.collaborators.length - collaborators.length,
-  )
+  const { createdAt, collaborators } = project.repository
+  const found = collaborators.filter(({ login }) => project.hasEmail(login))
+  for (const { login } of found) project.userId(login)
+  project.report.lost('collaborators', collaborators.length - found.length)
   for (const { id, login, email, accessLevel = guest } of project.members())
     yield {
       access_level: accessLevel,
       user_id: id,
       source_type: 'Project',
       notification_level: 3,
-      ...timestamps(project.repository.createdAt),
+      ...timestamps(createdAt),
       // Servers until 13.5 read `email`.
       user: { id, username: login, public_email: email, email },
     }

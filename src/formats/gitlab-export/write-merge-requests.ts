@@ -1,4 +1,3 @@
-import type { Git } from '../../git/git.ts'
 import { GitFailed } from '../../git/git-process.ts'
 import { batchesOf } from '../../lib/batches.ts'
 import { mapConcurrent } from '../../lib/map-concurrent.ts'
@@ -6,6 +5,7 @@ import type { PullRequest } from '../../records/pull-request.ts'
 import {
   branchRef,
   findCommits,
+  type GitRepository,
   type OidsByRef,
   type PullHead,
   planHeads,
@@ -28,12 +28,9 @@ const CONCURRENT_LOGS = 2
 /** Any id, which an importer replaces. If those of source and target are equal, the merge request is not from a fork. */
 const PROJECT_ID = 1
 
-interface GitParts {
-  git: Git
-  /** The bare repository, which is changed. */
-  dir: string
+/** A bare repository, which is changed, with its refs before that. */
+interface GitParts extends GitRepository {
   refs: OidsByRef
-  signal: AbortSignal
 }
 
 /**
@@ -117,23 +114,16 @@ async function readDiff(
   { number, createdAt }: PullRequest,
   { diffs, range }: { diffs: DiffReader; range: CommitRange | undefined },
 ): Promise<PullDiff | undefined> {
+  const name = `${project.fullName}!${number}`
   if (!range) {
-    project.report.lost(
-      'diffs',
-      1,
-      `${project.fullName}!${number}: its commits are not in the input`,
-    )
+    project.report.lost('diffs', 1, `${name}: its commits are not in the input`)
     return undefined
   }
   const { base, start, head, commits } = range
   const diff: Diff =
     commits.length === 0 ? { files: [], isComplete: true } : await diffs.read(base, head)
-  if (!range.isComplete)
-    project.report.lost(
-      'commits_of_merge_requests',
-      1,
-      `${project.fullName}!${number}: only the newest ${commits.length} are listed`,
-    )
+  const listed = `${name}: only the newest ${commits.length} are listed`
+  if (!range.isComplete) project.report.lost('commits_of_merge_requests', 1, listed)
   const state = commits.length === 0 ? 'empty' : diff.isComplete ? 'collected' : 'overflow'
   return {
     refs: { base_sha: base, start_sha: start, head_sha: head },

@@ -85,14 +85,6 @@ export class Project extends RepositoryFacts {
     return this.milestones.values().find(({ title }) => title === wanted)
   }
 
-  /** Returns the title of an issue or pull request, cut to the length that GitLab allows. */
-  title(number: number, title: string): string {
-    const characters = Array.from(title)
-    if (characters.length <= MAX_TITLE_LENGTH) return title
-    this.warn('titles', `the title of #${number} is cut to ${MAX_TITLE_LENGTH} characters`)
-    return `${characters.slice(0, MAX_TITLE_LENGTH - 1).join('')}…`
-  }
-
   discussionId(thread: string): string {
     return hash('sha1', `${this.fullName} ${thread}`)
   }
@@ -109,8 +101,6 @@ export const timestamps = (time: string) => ({
   created_at: gitlabTime(time),
   updated_at: gitlabTime(time),
 })
-
-const MAX_TITLE_LENGTH = 255
 
 function labelRecord({ name, color, description, createdAt }: Label) {
   return {

@@ -87,11 +87,8 @@ function commentNote(project: Project, { comment, root, thread, diff }: CommentP
   // Only the first comment of a thread names its line.
   if (comment === root) {
     const line = thread?.line ?? thread?.originalLine
-    project.report.lost(
-      'review_comment_positions',
-      1,
-      `${project.fullName}!${comment.pull}: ${comment.path}`,
-    )
+    const where = `${project.fullName}!${comment.pull}: ${comment.path}`
+    project.report.lost('review_comment_positions', 1, where)
     record.note = `\`${comment.path}\`${line ? `, line ${line}` : ''}:\n\n${record.note}`
   }
   return { ...record, type: 'DiscussionNote' }
@@ -139,16 +136,12 @@ function findPosition(
 }
 
 /** GitLab shows this hunk beside the note once the diff has changed. */
-const noteDiffFile = (file: DiffFile, diffHunk: string) => ({
-  new_file: file.new_file,
-  renamed_file: file.renamed_file,
-  deleted_file: file.deleted_file,
-  a_mode: file.a_mode,
-  b_mode: file.b_mode,
-  new_path: file.new_path,
-  old_path: file.old_path,
-  diff_export: diffHunk,
-})
+function noteDiffFile(
+  { relative_order, too_large, binary, utf8_diff, ...file }: DiffFile,
+  diffHunk: string,
+) {
+  return { ...file, diff_export: diffHunk }
+}
 
 /** Returns the last decision of each reviewer, and requests that nobody answered, as reviewers and approvals. */
 export function reviewers(project: Project, { number, author, reviewRequests }: PullRequest) {
@@ -157,11 +150,8 @@ export function reviewers(project: Project, { number, author, reviewRequests }: 
     if (review.state === 'pending' || review.author === author) continue
     const id = project.userId(review.author)
     const state = REVIEWER_STATES[review.state] ?? byUser.get(id)?.state ?? 'reviewed'
-    byUser.set(id, {
-      user_id: id,
-      state,
-      created_at: gitlabTime(review.submittedAt ?? review.createdAt),
-    })
+    const created_at = gitlabTime(review.submittedAt ?? review.createdAt)
+    byUser.set(id, { user_id: id, state, created_at })
   }
   for (const { reviewer, createdAt, dismissedAt } of reviewRequests) {
     if (dismissedAt !== null) continue
@@ -177,11 +167,7 @@ export function reviewers(project: Project, { number, author, reviewRequests }: 
   const approvals = all.filter(({ state }) => state === 'approved')
   return {
     merge_request_reviewers: all,
-    approvals: approvals.map(({ user_id, created_at }) => ({
-      user_id,
-      created_at,
-      updated_at: created_at,
-    })),
+    approvals: approvals.map(({ state, ...each }) => ({ ...each, updated_at: each.created_at })),
   }
 }
 

@@ -1,16 +1,14 @@
 import { createHash } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { posix } from 'node:path'
-import type { Git } from '../../git/git.ts'
 import { GitFailed } from '../../git/git-process.ts'
+import type { GitRepository } from '../gitea-dump/pull-heads.ts'
 import { type Html, html, relativeUrl, safeName, uniqueName } from './html.ts'
 import { type LinkResolver, renderMarkdown } from './markdown.ts'
 import { isImage, type RepositorySite, type Site } from './site.ts'
 
 /** The files of one commit in a bare repository. */
-export interface GitTree {
-  git: Git
-  dir: string
+export interface GitTree extends GitRepository {
   commit: string
 }
 
@@ -27,11 +25,8 @@ const MAX_IMAGE_BYTES = 16 * 1024 * 1024
 const MAX_IMAGES = 200
 
 /** Lists the files of a directory, or of the whole tree if it is undefined. Omits large files, symbolic links and submodules. */
-async function listFiles(
-  { git, dir, commit }: GitTree,
-  directory: string | undefined,
-  signal: AbortSignal,
-): Promise<TextFile[]> {
+async function listFiles(tree: GitTree, directory: string | undefined): Promise<TextFile[]> {
+  const { git, dir, commit, signal } = tree
   const where = directory === undefined ? ['-r', commit] : [`${commit}:${directory}`]
   const listed = await git.text(['ls-tree', '-z', '-l', ...where], { dir, signal })
   return listed.split('\0').flatMap((line) => {
@@ -41,12 +36,12 @@ async function listFiles(
 }
 
 /** Finds the README where GitHub looks for it, and prefers Markdown. */
-export async function findReadme(tree: GitTree, signal: AbortSignal) {
-  const { git, dir, commit } = tree
+export async function findReadme(tree: GitTree): Promise<TextFile | undefined> {
+  const { git, dir, commit, signal } = tree
   for (const directory of ['.github', '', 'docs']) {
     if (directory && !(await git.text(['ls-tree', '-d', commit, directory], { dir, signal })))
       continue
-    const files = await listFiles(tree, directory, signal)
+    const files = await listFiles(tree, directory)
     const readmes = files.filter(({ path }) => /^readme(?:\.[^./]+)?$/i.test(path))
     const readme = readmes.find(({ path }) => MARKDOWN.test(path)) ?? readmes[0]
     if (readme) return { ...readme, path: posix.join(directory, readme.path) }
@@ -68,9 +63,8 @@ export async function renderDocument(
   tree: GitTree,
   file: TextFile,
   { page, repository, findPage }: DocumentOptions,
-  signal: AbortSignal,
 ): Promise<Html> {
-  const { git, dir } = tree
+  const { git, dir, signal } = tree
   const text = await git.text(['cat-file', 'blob', file.oid], { dir, signal })
   if (!MARKDOWN.test(file.path)) return html`<pre>${text}</pre>`
   const links = site.linksFrom(page, repository)
@@ -95,7 +89,7 @@ export async function renderDocument(
   const first = render()
   if (images.size === 0) return first
   for (const path of [...images.keys()].slice(0, MAX_IMAGES)) {
-    const content = await readImage(tree, path, signal)
+    const content = await readImage(tree, path)
     if (!content) continue
     const digest = createHash('sha256').update(content).digest('hex').slice(0, 16)
     const copy = `${repository.directory}/files/${digest}-${safeName(posix.basename(path))}`
@@ -106,7 +100,7 @@ export async function renderDocument(
 }
 
 /** Returns undefined if there is no such file, if it is too large, or if it is only the pointer to an LFS object. */
-async function readImage({ git, dir, commit }: GitTree, path: string, signal: AbortSignal) {
+async function readImage({ git, dir, commit, signal }: GitTree, path: string) {
   try {
     const call = { dir, signal, maxBytes: MAX_IMAGE_BYTES }
     const content = await git.run(['cat-file', 'blob', `${commit}:${path}`], call)
@@ -140,16 +134,15 @@ export async function writeWiki(
   tree: GitTree,
   repository: RepositorySite,
   files: readonly TextFile[],
-  signal: AbortSignal,
 ): Promise<void> {
   const pages = wikiPages(files, `${repository.directory}/wiki`)
   const byKey = new Map(pages.map((page) => [wikiKey(page.file.path), page.path]))
   for (const { file, path, title } of pages) {
-    signal.throwIfAborted()
+    tree.signal.throwIfAborted()
     const findPage = (target: string) =>
       byKey.get(wikiKey(target)) ?? byKey.get(wikiKey(posix.basename(target)))
     const options = { page: path, repository, findPage }
-    const text = await renderDocument(site, tree, file, options, signal)
+    const text = await renderDocument(site, tree, file, options)
     const contents = pages.map(
       (each) =>
         html`<li><a href="${relativeUrl(path, each.path)}"${each.path === path && html` aria-current="page"`}>${each.title}</a></li>\n`,
@@ -162,8 +155,8 @@ ${contents}</ul></nav></div>`
   }
 }
 
-export const listWikiFiles = async (tree: GitTree, signal: AbortSignal): Promise<TextFile[]> =>
-  (await listFiles(tree, undefined, signal)).filter(({ path }) => TEXT.test(path))
+export const listWikiFiles = async (tree: GitTree): Promise<TextFile[]> =>
+  (await listFiles(tree, undefined)).filter(({ path }) => TEXT.test(path))
 
 /** Hosts do not distinguish spaces, hyphens and case in links between pages. */
 const wikiKey = (path: string): string =>
@@ -172,14 +165,8 @@ const wikiKey = (path: string): string =>
     .replace(/[\s-]+/g, '-')
     .toLowerCase()
 
-interface WikiPage {
-  file: TextFile
-  path: string
-  title: string
-}
-
 /** Chooses the page of each file. The home page comes first. */
-function wikiPages(files: readonly TextFile[], directory: string): WikiPage[] {
+function wikiPages(files: readonly TextFile[], directory: string) {
   const find = (pattern: RegExp) => files.find(({ path }) => pattern.test(path))
   const home = find(/^home\.\w+$/i) ?? find(/^(?:_?index|readme)\.\w+$/i) ?? files[0]
   const taken = new Set<string>()

@@ -6,6 +6,7 @@ import type { Release } from '../../records/release.ts'
 import type { Milestone, ProtectedBranch } from '../../records/repository.ts'
 import type { Snapshot } from '../../sources/snapshot.ts'
 import type { Conversion } from '../format.ts'
+import type { GitRepository } from '../gitea-dump/pull-heads.ts'
 import { linkOrCopy } from '../output.ts'
 import { findReadme, type GitTree, listWikiFiles, renderDocument, writeWiki } from './documents.ts'
 import { formatDay, Html, html, passiveName, relativeUrl, showControls, timeHtml } from './html.ts'
@@ -56,11 +57,11 @@ export async function writeRepository(
   const key = fullName.toLowerCase()
   const { fact, directory } = repositories.get(key)!
   const { dir } = snapshot.repository
-  const refs = await readRefs(git, dir, signal)
+  const refs = await readRefs({ git, dir, signal })
   const branches = refs.filter(({ name }) => name.startsWith('refs/heads/'))
   const tags = refs.filter(({ name }) => name.startsWith('refs/tags/'))
-  const wiki = snapshot.wiki && (await findWiki(git, snapshot.wiki.dir, signal))
-  const wikiFiles = wiki ? await listWikiFiles(wiki, signal) : []
+  const wiki = snapshot.wiki && (await findWiki({ git, dir: snapshot.wiki.dir, signal }))
+  const wikiFiles = wiki ? await listWikiFiles(wiki) : []
   const sections: Section[] = [{ title: 'README', path: `${directory}/index.html` }]
   const repository: RepositorySite = {
     ...{ key, fullName, fact, directory, sections },
@@ -110,7 +111,7 @@ export async function writeRepository(
   if (wikiFiles.length > 0) sections.push(list('Wiki', 'wiki', wikiFiles.length, []))
   // Files are written first, because other pages show only those that were found.
   for (const each of new Set([files, ...shown])) if (each.count > 0) await writeList(context, each)
-  if (wiki) await writeWiki(site, wiki, repository, wikiFiles, signal)
+  if (wiki) await writeWiki(site, wiki, repository, wikiFiles)
   const main = branches.find(({ name }) => name === `refs/heads/${fact.defaultBranch}`)
   await writeOverview(context, dir, main ?? branches[0])
   const orphans = count('timeline') + count('review comments') - context.shownRows
@@ -162,9 +163,9 @@ const REF_FORMAT =
   '%(refname)%00%(objectname)%00%(*objectname)%00%(creatordate:iso-strict)%00%(subject)'
 
 /** Reads branches and tags, the newest first. */
-async function readRefs(git: Git, dir: string, signal: AbortSignal): Promise<Ref[]> {
+async function readRefs({ git, ...call }: GitRepository): Promise<Ref[]> {
   const args = ['for-each-ref', '--sort=-creatordate', `--format=${REF_FORMAT}`]
-  const listed = await git.text([...args, 'refs/heads', 'refs/tags'], { dir, signal })
+  const listed = await git.text([...args, 'refs/heads', 'refs/tags'], call)
   return listed.split('\n').flatMap((line) => {
     const [name, oid = '', commit, at = '', subject = ''] = line.split('\0')
     return name ? [{ name, oid: commit || oid, at, subject }] : []
@@ -172,11 +173,11 @@ async function readRefs(git: Git, dir: string, signal: AbortSignal): Promise<Ref
 }
 
 /** Returns undefined for a wiki without a branch. HEAD is not used, because it may name a branch that does not exist. */
-async function findWiki(git: Git, dir: string, signal: AbortSignal): Promise<GitTree | undefined> {
-  const refs = await readRefs(git, dir, signal)
+async function findWiki(wiki: GitRepository): Promise<GitTree | undefined> {
+  const refs = await readRefs(wiki)
   const branches = refs.filter(({ name }) => name.startsWith('refs/heads/'))
   const main = branches.find(({ name }) => /\/heads\/(?:master|main)$/.test(name)) ?? branches[0]
-  return main && { git, dir, commit: main.oid }
+  return main && { ...wiki, commit: main.oid }
 }
 
 /** Writes the first page of a repository, with its description and README. */
@@ -187,10 +188,10 @@ async function writeOverview(
 ): Promise<void> {
   const { fact, fullName, directory } = repository
   const path = `${directory}/index.html`
-  const tree = branch && { git, dir, commit: branch.oid }
-  const readme = tree && (await findReadme(tree, signal))
+  const tree = branch && { git, dir, signal, commit: branch.oid }
+  const readme = tree && (await findReadme(tree))
   const page = { page: path, repository }
-  const text = tree && readme && (await renderDocument(site, tree, readme, page, signal))
+  const text = tree && readme && (await renderDocument(site, tree, readme, page))
   const isLink = /^https?:\/\//i.test(fact.website ?? '')
   const properties = [
     fact.private ? 'Private' : 'Public',

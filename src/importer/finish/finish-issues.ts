@@ -32,20 +32,7 @@ interface Text {
   updatedAt: string
 }
 
-/** What the server has of the issues, comments and releases that are changed. */
-interface Found {
-  issues: Map<number, JsonObject>
-  /** Comments by `commentKey`. */
-  comments: Map<string, { id: number; updatedAt: string }[]>
-  /** The ids of releases by their tags. */
-  releases: Map<string, number>
-  /** The paths of the comments of reviews, by the number of the pull request. */
-  reviewComments: Map<number, string[]>
-  /** The texts that may link to attachments on the old host. */
-  texts: Text[]
-  /** The UUIDs of files on the server that belong to an attachment of the dump already. */
-  claimed: Set<string>
-}
+type Found = Awaited<ReturnType<typeof scan>>
 
 /** Uploads attachments, changes the links to them, and sets the properties of issues and pull requests. */
 export async function finishIssues(
@@ -71,13 +58,21 @@ async function scan(
   context: RepositoryContext,
   attachments: readonly AttachmentFact[],
   issues: readonly IssueFact[],
-): Promise<Found> {
+) {
   const { run, path } = context
   const { server } = run
   const uploaded = attachments.map((each) => run.journal.addressOf(journalKey(context, each)))
-  const found: Found = {
-    ...{ issues: new Map(), comments: new Map(), releases: new Map(), texts: [] },
-    reviewComments: new Map(),
+  const found = {
+    issues: new Map<number, JsonObject>(),
+    /** By `commentKey`. */
+    comments: new Map<string, { id: number; updatedAt: string }[]>(),
+    /** The ids of releases by their tags. */
+    releases: new Map<string, number>(),
+    /** The paths of the comments of reviews, by the number of the pull request. */
+    reviewComments: new Map<number, string[]>(),
+    /** The texts that may link to attachments on the old host. */
+    texts: [] as Text[],
+    /** The UUIDs of files on the server that belong to an attachment of the dump already. */
     claimed: new Set(uploaded.flatMap((address) => address?.split('/').at(-1) ?? [])),
   }
   const addresses = new Map(attachments.flatMap(({ address }) => (address ? [[address, '']] : [])))

@@ -37,13 +37,8 @@ const ofKind = <K extends FinishFact['kind']>(facts: readonly FinishFact[], kind
  * Brings everything that `restore-repo` does not restore to one repository. A private repository becomes private first, and a public one
  * public last. It is archived at the end, because an archived repository refuses everything else.
  */
-export async function finishRepository({
-  run,
-  directory,
-  facts,
-  owner: otherOwner,
-  people,
-}: FinishRepositoryOptions): Promise<void> {
+export async function finishRepository(options: FinishRepositoryOptions): Promise<void> {
+  const { run, directory, facts, owner: otherOwner, people } = options
   const [settings] = ofKind(facts, 'settings')
   if (!settings) return void run.failed.push(`${directory}: the list of facts has no settings`)
   const owner = otherOwner ?? settings.owner
@@ -132,14 +127,8 @@ function permissionOf(access: string): string {
   return ['write', 'push', 'maintain'].includes(access) ? 'write' : 'read'
 }
 
-async function finishCollaborators({
-  run,
-  settings,
-  owner,
-  path,
-  fullName,
-  accountsOf,
-}: RepositoryContext): Promise<void> {
+async function finishCollaborators(context: RepositoryContext): Promise<void> {
+  const { run, settings, owner, path, fullName, accountsOf } = context
   if (settings.collaborators.length === 0) return
   const there = (await run.server.list(`${path}/collaborators`)).map(loginOf)
   const known = new Set([owner, ...there].map((login) => login.toLowerCase()))

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
 import { commit, initBare, temporaryDirectory } from '../../test/support/sample-repositories.ts'
 import { until } from '../../test/support/wait-until.ts'
-import { createGit } from './git.ts'
+import { createGit, PROGRESS } from './git.ts'
 import { GitFailed } from './git-process.ts'
 
 const home = await mkdtemp(join(tmpdir(), 'godwit-git-'))
@@ -64,6 +64,17 @@ async function programOf(t: TestContext, script: string): Promise<string> {
   await writeFile(program, `#!/bin/sh\n${script}\n`, { mode: 0o755 })
   return program
 }
+
+test('reports of progress are counted, and are no part of a failure', async (t) => {
+  const reports = 'Objects: 5\\rObjects: 7  \\rObjects: 9, done.\\nfatal: missing blob\\n'
+  const program = await programOf(t, `printf '${reports}' >&2; exit 128`)
+  const counts: number[] = []
+  const running = createGit({ program, searchPath, home }).run(['rev-list', PROGRESS], {
+    onProgress: (objects) => counts.push(objects),
+  })
+  await assert.rejects(running, { exitCode: 128, stderr: 'fatal: missing blob' })
+  assert.deepEqual(counts, [5, 2, 2])
+})
 
 test('a git that makes no progress is killed with its children', async (t) => {
   const program = await programOf(t, 'sleep 600 & echo $! >&2; wait')

@@ -39,6 +39,8 @@ export interface RunningGit {
   stdin: Writable
   /** Resolves when git has exited with code 0; rejects with GitFailed otherwise. */
   done: Promise<void>
+  /** That of the call, for a caller that counts objects in the output. */
+  onProgress?: GitCall['onProgress']
 }
 
 /** Runs git commands. All reject with GitFailed unless git exits with code 0. */
@@ -141,7 +143,7 @@ export function createGit({
     const done = waitForExit(child, args, limits)
     // Callers read the output before they await `done`; a failure meanwhile is not an unhandled rejection.
     done.catch(() => {})
-    return { stdout: child.stdout, stdin: child.stdin, done }
+    return { stdout: child.stdout, stdin: child.stdin, done, onProgress: call.onProgress }
   }
 
   return {

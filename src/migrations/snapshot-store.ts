@@ -151,10 +151,8 @@ export async function firstNames(
     id: row.migration_id,
     references: referencesOf(row.facts_ids).slice(0, atMost),
   }))
-  const names = await repositoriesByFactsId(
-    db,
-    first.flatMap(({ references }) => references),
-  )
+  const ids = first.flatMap(({ references }) => references)
+  const names = await repositoriesByFactsId(db, ids)
   return new Map(
     first.map(({ id, references }) => [id, references.map((each) => names.get(each)!.fullName)]),
   )

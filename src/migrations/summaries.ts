@@ -24,10 +24,8 @@ export async function summariesCovering(db: Db, scope: Scope, repositoryId: numb
   const rows = await newestRows(db, scope, { offset: 0, limit: MAX_SEARCHED_MIGRATIONS })
   const ids = rows.map(({ id }) => id)
   const found = await migrationsContaining(db, ids, repositoryId)
-  return summariesOf(
-    db,
-    rows.filter(({ id }) => found.has(id)),
-  )
+  const covering = rows.filter(({ id }) => found.has(id))
+  return summariesOf(db, covering)
 }
 
 export async function findSummary(db: Db, { owner }: Scope, id: number) {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,11 +9,13 @@ import { until } from '../support/wait-until.ts'
 
 /** An LFS pointer, so that an export searches for more of them after it has written and verified everything. */
 const POINTER = `version https://git-lfs.github.com/spec/v1\noid sha256:${'a'.repeat(64)}\nsize 1\n`
+/** Makes the repository large enough for git to verify it. */
+const NOISE = randomBytes(200_000).toString('base64')
 
 test('progress moves while git walks the history, and while it searches for LFS pointers', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'godwit-progress-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
-  // A git that reports one more object for each file `STEP-OBJECTS`, as git does for large repositories, and then ends.
+  // A git that reports objects, as it does in large repositories, and goes on when there is a file `STEP-OBJECTS`.
   const program = join(folder, 'git')
   await writeFile(
     program,
@@ -32,7 +35,7 @@ exec git "$@"
     { mode: 0o755 },
   )
   const { call, start, untilEnded } = await sharedExportStory(t, {
-    repositories: (host) => host.repository('alice/site', { files: { a: POINTER } }),
+    repositories: (host) => host.repository('alice/site', { files: { a: POINTER, b: NOISE } }),
     flags: ['--git', program],
   })
   const id = await start(['site'])

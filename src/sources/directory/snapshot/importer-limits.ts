@@ -90,11 +90,13 @@ async function hasLargeObject(git: Git, limit: number, call: GitCall): Promise<b
     const text = rest + chunk
     isFound ||= text.match(longNumbers)?.some((size: string) => Number(size) > limit) ?? false
     rest = text.slice(text.lastIndexOf('\n') + 1)
+    listing.onProgress?.(chunk.length / MEAN_LINE_LENGTH)
   }
   await listing.done
   return isFound
 }
 
+const MEAN_LINE_LENGTH = 5
 const SIZE_ONLY = '--batch-check=%(objectsize)'
 /** Lists the oldest commits first, and each object after the first commit that contains it. */
 const OLDEST_FIRST = ['--in-commit-order', '--reverse', '--topo-order']

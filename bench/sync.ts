@@ -108,7 +108,7 @@ async function sync(
   })
   const closed = once(child, 'close')
   let peakMemory = 0
-  while (child.exitCode === null) {
+  while (child.exitCode === null && child.signalCode === null) {
     // Fails once the process has exited.
     peakMemory = await memoryOf(child.pid!, 'VmHWM').catch(() => peakMemory)
     await Promise.race([closed, sleep(MEMORY_POLL_MS)])

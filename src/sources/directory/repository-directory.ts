@@ -149,12 +149,8 @@ export async function currentStamp(
 ): Promise<string | undefined> {
   if (!entry.isDirectory() || lastStamp === undefined) return undefined
   const [stamp = ''] = lastStamp.split(' ', 1)
-  try {
-    return (await isCurrent(dir, stamp)) ? stamp : undefined
-  } catch (error) {
-    if (fileErrorReason(error) === undefined) throw error
-    return undefined
-  }
+  // Whoever reads the repository because of an error reports it.
+  return (await isCurrent(dir, stamp).catch(() => false)) ? stamp : undefined
 }
 
 /** Returns why an entry that is named like a repository is refused; undefined if it is a repository. */

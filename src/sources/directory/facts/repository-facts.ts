@@ -32,16 +32,10 @@ import { type StatedFacts, statedFacts } from './stated-facts.ts'
 /** The files with facts besides refs and objects. Their modification times determine `updatedAt`. */
 const FACT_FILES = ['HEAD', 'config', 'description', 'git-daemon-export-ok']
 
-/** The directories of a repository and of its wiki; null if it has no wiki. */
-interface Directories {
-  dir: string
-  wikiDir: string | null
-}
-
 /** Reads the facts of an ordinary repository from its files, and of any other repository with git. */
 export async function readRepositoryFacts(
   git: Git,
-  { dir, wikiDir }: Directories,
+  { dir, wikiDir }: { dir: string; wikiDir: string | null },
   previous?: PreviousFacts,
   signal?: AbortSignal,
 ): Promise<SourceFacts> {
@@ -73,7 +67,7 @@ export async function readRepositoryFacts(
   const birth = Math.floor(directory.birthtimeMs || directory.mtimeMs)
   const createdAt = previous?.createdAt ?? facts.oldest ?? birth
   const pushedAt = refs.newest ?? createdAt
-  const files = await statExisting(FACT_FILES.map((name) => join(dir, name)))
+  const files = statExisting(dir, FACT_FILES)
 
   return {
     description: await readDescription(dir, settings),
@@ -148,8 +142,7 @@ async function measureSize(dir: string): Promise<number> {
     })
   for (const folder of GIT_FOLDERS)
     await forEachYielding(walkStats(join(dir, folder)), (file) => refuseSpecialFile(dir, file))
-  const paths = [...GIT_FILES, COMMON_DIR].map((name) => join(dir, name))
-  for (const file of await statExisting(paths)) {
+  for (const file of statExisting(dir, [...GIT_FILES, COMMON_DIR])) {
     if (file.path.endsWith(`/${COMMON_DIR}`)) throw new Unreadable(IS_WORKTREE)
     refuseSpecialFile(dir, file)
   }

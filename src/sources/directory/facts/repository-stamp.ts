@@ -4,7 +4,7 @@ import {
   type FileStats,
   forEachYielding,
   readNames,
-  statExistingSync,
+  statExisting,
   syncFs,
   walkStats,
 } from '../files/sync-fs.ts'
@@ -15,22 +15,17 @@ import {
  */
 const WATCHED = ['', 'HEAD', 'config', 'objects', 'objects/info/alternates', 'objects/pack', 'refs']
 /** Further such files, besides loose refs and the directories of loose objects. */
-const OPTIONAL = [
-  'description',
-  'git-daemon-export-ok',
-  'packed-refs',
-  'reftable',
-  'reftable/tables.list',
-]
+const SETTINGS = ['description', 'git-daemon-export-ok']
+const REFS = ['packed-refs', 'reftable', 'reftable/tables.list']
 
 /** Increase it when more facts are read from the same files: then every repository is read again, once. */
-const FACTS_VERSION = 3
+const FACTS_VERSION = 2
 
 /** Longer than a tick of the clock from which file systems take timestamps. */
 const CLOCK_TICK_MS = 20
 
 const MAX_LISTED = 50
-const PLAIN_PATH = /^[\w./-]+$/
+const LISTABLE = /^[^\s:]+$/
 
 /**
  * Returns a string without spaces that changes with every push, edit, repack or gc of the repository. Needs only lstat and readdir
@@ -39,15 +34,14 @@ const PLAIN_PATH = /^[\w./-]+$/
  */
 export async function stampOf(dir: string): Promise<string> {
   let read = await readWatched(dir)
-  if (read.mayChangeUnseen) {
+  if (read.isRecent) {
     await pause(CLOCK_TICK_MS)
     read = await readWatched(dir)
   }
-  const listed = read.others.map(({ path }) => path.slice(dir.length + 1))
-  const isListed =
-    !read.mayChangeUnseen && listed.length <= MAX_LISTED && listed.every((p) => PLAIN_PATH.test(p))
-  const digest = digestOf(dir, [...read.watched, ...read.others])
-  return isListed ? [digest, ...listed].join(':') : digest
+  const digest = digestOf(dir, read.files)
+  const names = read.others.map(({ path }) => path.slice(dir.length + 1))
+  const isListed = !read.isRecent && names.length <= MAX_LISTED && LISTABLE.test(names.join(''))
+  return isListed ? [digest, ...names].join(':') : digest
 }
 
 /**
@@ -55,8 +49,8 @@ export async function stampOf(dir: string): Promise<string> {
  * directories whose times are the same. Returns false for a stamp without a list.
  */
 export const isCurrent = syncFs((dir: string, stamp: string): boolean => {
-  const [digest, ...listed] = stamp.split(':')
-  return listed.length > 0 && digest === digestOf(dir, statPaths(dir, [...WATCHED, ...listed]))
+  const [digest, ...names] = stamp.split(':')
+  return names.length > 0 && digest === digestOf(dir, statExisting(dir, [...WATCHED, ...names]))
 })
 
 function digestOf(dir: string, files: readonly FileStats[]): string {
@@ -72,14 +66,10 @@ async function readWatched(dir: string) {
   const lastTick = Date.now() - CLOCK_TICK_MS
   const names = await readNames(`${dir}/objects`)
   const looseFolders = names.filter((name) => /^[0-9a-f]{2}$/.test(name)).sort()
-  const others = statPaths(dir, [...OPTIONAL, ...looseFolders.map((name) => `objects/${name}`)])
+  const loose = looseFolders.map((name) => `objects/${name}`)
+  const others = statExisting(dir, [...SETTINGS, ...REFS, ...loose])
   await forEachYielding(walkStats(`${dir}/refs`), (file) => others.push(file))
-  const watched = statPaths(dir, WATCHED)
-  const mayChangeUnseen = [...watched, ...others].some(
-    ({ stats }) => Number(stats.ctimeMs) > lastTick,
-  )
-  return { watched, others, mayChangeUnseen }
+  const watched = statExisting(dir, WATCHED)
+  const files = [...watched, ...others]
+  return { files, others, isRecent: files.some(({ stats }) => Number(stats.ctimeMs) > lastTick) }
 }
-
-const statPaths = (dir: string, paths: readonly string[]): FileStats[] =>
-  statExistingSync(paths.map((path) => (path === '' ? dir : `${dir}/${path}`)))

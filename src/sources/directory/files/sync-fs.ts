@@ -99,17 +99,16 @@ export function* walkStats(dir: string): Generator<FileStats, void, void> {
   }
 }
 
-/** Returns the stats of the paths that exist. Blocks for a system call for each. */
-export function statExistingSync(paths: readonly string[]): FileStats[] {
+/** Returns the stats of those names below a directory that exist. Blocks for a system call for each. */
+export function statExisting(dir: string, names: readonly string[]): FileStats[] {
   const files: FileStats[] = []
-  for (const path of paths) {
+  for (const name of names) {
+    const path = name === '' ? dir : `${dir}/${name}`
     const stats = preciseLstat(path)
     if (stats) files.push({ path, stats })
   }
   return files
 }
-
-export const statExisting = syncFs(statExistingSync)
 
 /** Many of these files do not exist: `throwIfNoEntry` saves the cost of an exception for each. */
 const preciseLstat = (path: string): BigIntStats | undefined =>

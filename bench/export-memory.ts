@@ -1,41 +1,66 @@
 import { randomBytes } from 'node:crypto'
+import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { S3 } from '@aws-sdk/client-s3'
 import { startObjectStore } from '../test/support/radosgw-cluster.ts'
-import { CORPORA, makeCorpus, OWNER } from './corpus.ts'
-import { has, inEmptyDirectory } from './measure.ts'
+import { Cleanup, exportBy, namesIn, type Scene, startApi } from './cluster-figures.ts'
+import { makeCorpus, OWNER } from './corpus.ts'
+import { has, inEmptyDirectory, shell } from './measure.ts'
 import { memoryOf } from './process.ts'
 import { startService } from './service.ts'
 
-const SETTLING_MS = 5000
-
-export interface ExportMemory {
-  /** Megabytes. */
-  peak: number
-  atRest: number
-}
-
-/**
- * Measures the peak memory of `godwit serve` during exports of packs with several parts each, and its memory
- * some time later.
- */
-export async function exportMemory(flags: readonly string[] = []): Promise<ExportMemory> {
+/** Returns the peak memory in MB of `godwit serve` during exports of packs with several parts each. */
+export async function exportPeak(flags: readonly string[] = []): Promise<number> {
   const repositories = await makeCorpus('packs')
-  const [{ name, count }] = CORPORA.packs as [(typeof CORPORA.packs)[0]]
-  const names = Array.from({ length: count }, (_, index) => `${name}-${index + 1}`)
+  const names = await namesIn(repositories)
   return inEmptyDirectory(async (directory) => {
     const data = join(directory, 'data')
     const godwit = await startService({ repositories, data, login: OWNER }, ...flags)
     try {
       await godwit.untilExported(await godwit.start(names))
-      await sleep(SETTLING_MS)
-      return { peak: await godwit.peakMemory(), atRest: await memoryOf(godwit.pid, 'VmRSS') }
+      return await godwit.peakMemory()
     } finally {
       await godwit.stop()
     }
   })
 }
+
+const STARTS = 2
+const EXPORTS_PER_START = 2
+
+/**
+ * Returns the peak memory in MB of `godwit work`, threads included, while it exports repositories as they are in use.
+ * Between the exports all of them are pushed to, and the worker is restarted.
+ */
+export async function workerPeak(scene: Omit<Scene, 'corpus'>): Promise<number> {
+  return inEmptyDirectory(async (directory) => {
+    const corpus = join(directory, 'repositories')
+    await cp(await makeCorpus('lively'), corpus, { recursive: true })
+    const names = await namesIn(corpus)
+    await using cleanup = new Cleanup()
+    const started = await startApi(cleanup, { ...scene, corpus })
+    let peak = 0
+    for (let start = 1; start <= STARTS; start += 1) {
+      const worker = await started.cluster.worker()
+      for (let round = 1; round <= EXPORTS_PER_START; round += 1) {
+        await exportBy(started, names)
+        await shell(PUSH_TO_ALL, join(corpus, OWNER))
+      }
+      peak = Math.max(peak, await memoryOf(worker.process.pid!, 'VmHWM'))
+      await worker.kill('SIGTERM')
+    }
+    return peak
+  })
+}
+
+/** Adds a commit to each repository in the directory `$1`. */
+const PUSH_TO_ALL = `
+  export GIT_AUTHOR_NAME=Ada GIT_AUTHOR_EMAIL=ada@example.com
+  export GIT_COMMITTER_NAME=Ada GIT_COMMITTER_EMAIL=ada@example.com
+  for repository in "$1"/*.git; do
+    cd "$repository"
+    git update-ref refs/heads/main "$(git commit-tree -p main -m More 'main^{tree}')"
+  done`
 
 /** Returns undefined where Ceph is not installed. `flagsOfNewStore` returns the flags of a store that no database uses yet. */
 export async function withBucket<T>(

@@ -7,11 +7,13 @@ import { addressOf, memoryOf, stop } from './process.ts'
 
 const GODWIT = new URL('../bin/godwit', import.meta.url).pathname
 
-/** The service as an operator runs it, on an empty data directory. */
+/** The service as an operator runs it. */
 export interface RunningService {
   url: string
   token: string
   pid: number
+  /** The time from the start of the process until `/readyz` answered with 200, in seconds. */
+  startSeconds: number
   /** Starts a migration and resolves to its id. */
   start(repositories: readonly string[]): Promise<number>
   /** Resolves when the migration is exported; rejects when it failed. */
@@ -45,9 +47,11 @@ export async function startService(
   const args = ['serve', ...settings, '--listen', listen, '--log-level', level, ...flags]
   const [program, ...before] = [...under, GODWIT]
   const stdio: StdioOptions = ['ignore', 'pipe', log?.fd ?? 'inherit']
+  const startedAt = performance.now()
   const child = spawn(program!, [...before, ...args], { stdio })
   const url = await addressOf(child)
   await until(async () => (await fetch(`${url}/readyz`)).ok)
+  const startSeconds = (performance.now() - startedAt) / 1000
   const token = await run(GODWIT, ['token', 'add', login, ...settings])
   const headers = {
     accept: 'application/vnd.github.wyandotte-preview+json',
@@ -72,6 +76,7 @@ export async function startService(
     url,
     token,
     pid: child.pid!,
+    startSeconds,
     start,
     untilExported: (id) => until(() => isExported(id)),
     peakMemory: () => memoryOf(child.pid!, 'VmHWM'),

@@ -168,9 +168,10 @@ async function uploadPart(
   to: Destination,
   signal: AbortSignal,
 ): Promise<string> {
-  const buffer = await PART_POOL.acquire(part.length, signal)
+  // The last part is smaller, and uses the memory of another one.
+  const buffer = await PART_POOL.acquire(S3_LIMITS.minBytes, signal)
   try {
-    const Body = await readPart(bucket, part, signal, buffer)
+    const Body = await readPart(bucket, part, signal, buffer.subarray(0, part.length))
     const { ETag } = await bucket.s3.uploadPart({ ...to, Body }, abortOptions(signal))
     return ETag!
   } finally {

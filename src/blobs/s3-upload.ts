@@ -1,4 +1,5 @@
 import type { CompletedPart } from '@aws-sdk/client-s3'
+import { onChunk } from '../lib/chunks.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { BlobExists, type Bytes, type PutOptions } from './blob-store.ts'
 import { abortOptions, type Bucket, isS3Error } from './s3-bucket.ts'
@@ -104,7 +105,7 @@ export class PartPool {
   readonly #size: number
   readonly #free: Buffer[] = []
   #used = 0
-  readonly #waiting = new Set<() => void>()
+  readonly #waiting = new Set<(value?: unknown) => void>()
 
   constructor(size: number) {
     this.#size = size
@@ -128,8 +129,7 @@ export class PartPool {
 
   async #nextRelease(signal: AbortSignal | undefined): Promise<void> {
     signal?.throwIfAborted()
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const wake = () => resolve()
+    const { promise, resolve: wake } = Promise.withResolvers<unknown>()
     this.#waiting.add(wake)
     signal?.addEventListener('abort', wake)
     await promise
@@ -175,7 +175,9 @@ export async function putStream(
   const release = (part: Buffer) => {
     if (held.delete(part)) pool.release(part)
   }
-  const parts = fillParts(bytes, signal, async (size) => {
+  const small = spareBuffers.pop() ?? Buffer.allocUnsafeSlow(MAX_SMALL_BLOB)
+  const checked = onChunk(bytes, () => signal?.throwIfAborted())
+  const parts = fillParts(checked, small, async (size) => {
     const part = await pool.acquire(size, signal)
     held.add(part)
     return part
@@ -200,34 +202,32 @@ export async function putStream(
   } finally {
     await parts.return(undefined)
     for (const part of held) release(part)
+    if (spareBuffers.length < MAX_SPARE_BUFFERS) spareBuffers.push(small)
   }
 }
 
-const FIRST_BUFFER_BYTES = 64 * 1024
-/** Up to this size the buffer grows with the blob. A larger blob acquires a part from the pool. */
+/** Up to this size a blob does not wait for a part from the pool. */
 const MAX_SMALL_BLOB = MEBIBYTE
-const EMPTY = Buffer.alloc(0)
+/** Memory for small blobs, reused like that of the pool. */
+const spareBuffers: Buffer[] = []
+const MAX_SPARE_BUFFERS = 4
 
-/** Copies the bytes into parts. All parts but the last are full. */
+/** Copies the bytes into parts, first into the given buffer. All parts but the last are full. */
 async function* fillParts(
   bytes: Bytes,
-  signal: AbortSignal | undefined,
+  small: Buffer,
   acquire: (size: number) => Promise<Buffer>,
 ): AsyncGenerator<Buffer, undefined> {
   let number = 1
   let size = partSize(number)
-  let part: Buffer = Buffer.allocUnsafe(FIRST_BUFFER_BYTES)
+  let part = small
   let filled = 0
   for await (const chunk of bytes) {
-    signal?.throwIfAborted()
     for (let at = 0; at < chunk.length; ) {
       const piece = chunk.subarray(at, at + size - filled)
       const needed = filled + piece.length
       if (needed > part.length) {
-        const isSmall = number === 1 && needed <= MAX_SMALL_BLOB
-        const larger = isSmall
-          ? Buffer.allocUnsafe(Math.min(2 * needed, MAX_SMALL_BLOB))
-          : await acquire(size)
+        const larger = await acquire(size)
         larger.set(part.subarray(0, filled))
         part = larger
       }
@@ -236,9 +236,8 @@ async function* fillParts(
       at += piece.length
       if (filled < size) continue
       yield part
-      number += 1
-      size = partSize(number)
-      part = EMPTY
+      size = partSize(++number)
+      part = Buffer.of()
       filled = 0
     }
   }

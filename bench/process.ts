@@ -42,11 +42,11 @@ export async function stop(child: ChildProcess): Promise<void> {
   await ended
 }
 
-/** Returns the CPU time of all threads of the process so far, in seconds. */
-export async function cpuOf(pid: number): Promise<number> {
+/** Returns the CPU time of all threads of the process so far, in seconds; if wanted, with that of its children that have ended. */
+export async function cpuOf(pid: number, { withChildren = false } = {}): Promise<number> {
   const [, after = ''] = (await readFile(join('/proc', String(pid), 'stat'), 'utf8')).split(') ')
-  const [user, system] = after.split(' ').slice(11, 13).map(Number)
-  return (user! + system!) / TICKS_A_SECOND
+  const times = after.split(' ').slice(11, withChildren ? 15 : 13)
+  return times.reduce((sum, ticks) => sum + Number(ticks), 0) / TICKS_A_SECOND
 }
 
 /** Linux uses 100 ticks a second on every architecture. */

@@ -3,11 +3,12 @@ import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { makeCopies } from './copies.ts'
+import { makeCopies, namesOfCopies } from './copies.ts'
 import { OWNER } from './corpus.ts'
 import { inEmptyDirectory, median, run, spread } from './measure.ts'
-import { memoryOf } from './process.ts'
-import { atMost, type Section } from './section.ts'
+import { cpuOf, memoryOf } from './process.ts'
+import { atMost, round as rounded, type Section } from './section.ts'
+import { startService } from './service.ts'
 import { seedCatalogue } from './sync-seed.ts'
 
 const REPOSITORIES = 10_000
@@ -17,19 +18,28 @@ const VERY_MANY = 100_000
 const VERY_MANY_AIM = 20
 const VERY_MANY_MB_AIM = 300
 const ONE_AIM = 1
+/** Milliseconds of CPU time for each repository. */
+const NEW_EXPORT_AIM = 4
+const UNCHANGED_EXPORT_AIM = 0.5
 const GODWIT = new URL('../bin/godwit', import.meta.url).pathname
 
-/** Measures how long `godwit sync` takes with very many repositories: all new, none changed, and one after a push to it. */
+/**
+ * Measures `godwit sync` with very many repositories: all new, none changed, and one after a push to it; and an export of all of them,
+ * new and unchanged.
+ */
 export async function benchSync({ rounds }: { rounds: number }): Promise<Section> {
-  const [first, unchanged] = await inEmptyDirectory(async (directory) => {
+  const { first, unchanged, exports } = await inEmptyDirectory(async (directory) => {
     const repositories = join(directory, 'repositories')
     await makeCopies(repositories, REPOSITORIES)
-    const figures: [Sync[], Sync[]] = [[], []]
+    const [first, unchanged]: [Sync[], Sync[]] = [[], []]
+    const exports: [number[], number[]] = [[], []]
     for (let round = 0; round < rounds; round += 1) {
       const data = join(directory, `data-${round}`)
-      for (const syncs of figures) syncs.push(await sync(repositories, data))
+      for (const syncs of [first, unchanged]) syncs.push(await sync(repositories, data))
+      for (const [at, ms] of (await measureExports(repositories, data)).entries())
+        exports[at]!.push(ms)
     }
-    return figures
+    return { first, unchanged, exports }
   })
   const { all, one } = await inEmptyDirectory((directory) => syncVeryMany(directory, rounds))
   const rows: [string, Sync[]][] = [
@@ -48,6 +58,7 @@ export async function benchSync({ rounds }: { rounds: number }): Promise<Section
     notes: [
       `seconds of \`godwit sync\`, including the start of the process, with repositories of 8 commits and 3 files each, on SQLite; medians of ${rounds} runs`,
       `the catalogue of ${VERY_MANY} repositories is filled without a first sync of them; *one* is \`godwit sync OWNER/NAME\``,
+      `milliseconds of CPU time of \`godwit serve\` and its git processes for each repository of one migration of all ${REPOSITORIES} of them, from the answer to its start until it is exported`,
     ],
     tables: [
       {
@@ -57,6 +68,13 @@ export async function benchSync({ rounds }: { rounds: number }): Promise<Section
           return [what, shown(median(seconds)), spread(seconds, shown), peak(syncs).toFixed(0)]
         }),
       },
+      {
+        head: ['export', 'ms of CPU each', 'min – max'],
+        rows: [
+          ['all are new', rounded(median(exports[0])), spread(exports[0], rounded)],
+          ['none has changed', rounded(median(exports[1])), spread(exports[1], rounded)],
+        ],
+      },
     ],
     targets: [
       target(0, FIRST_AIM),
@@ -64,6 +82,13 @@ export async function benchSync({ rounds }: { rounds: number }): Promise<Section
       target(2, VERY_MANY_AIM),
       atMost(`memory, ${rows[2]![0]}`, peak(all), VERY_MANY_MB_AIM, 'MB'),
       target(3, ONE_AIM),
+      atMost(`CPU of each new of ${REPOSITORIES}`, median(exports[0]), NEW_EXPORT_AIM, 'ms'),
+      atMost(
+        `CPU of each unchanged of ${REPOSITORIES}`,
+        median(exports[1]),
+        UNCHANGED_EXPORT_AIM,
+        'ms',
+      ),
     ],
     plots: [],
   }
@@ -117,4 +142,23 @@ async function sync(
   const seconds = (performance.now() - startedAt) / 1000
   if (child.exitCode !== 0 || !printed.includes(expected)) throw new Error(`sync: ${printed}`)
   return { seconds, peakMemory }
+}
+
+/** Exports all repositories twice. Returns the milliseconds of CPU time for each repository: first new, then unchanged. */
+async function measureExports(repositories: string, data: string): Promise<number[]> {
+  const service = await startService({ repositories, data, login: OWNER })
+  try {
+    const names = namesOfCopies(REPOSITORIES).map((name) => `${OWNER}/${name}`)
+    const figures: number[] = []
+    for (const _ of ['new', 'unchanged']) {
+      const id = await service.start(names)
+      const before = await cpuOf(service.pid, { withChildren: true })
+      await service.untilExported(id)
+      const seconds = (await cpuOf(service.pid, { withChildren: true })) - before
+      figures.push((seconds * 1000) / REPOSITORIES)
+    }
+    return figures
+  } finally {
+    await service.stop()
+  }
 }

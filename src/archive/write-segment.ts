@@ -157,7 +157,8 @@ class DeflatedPiece {
   async finish(): Promise<Uint8Array> {
     const plain = this.#plain.subarray(0, this.length)
     this.length = 0
-    return deflate(plain, { finishFlush: constants.Z_FULL_FLUSH, chunkSize: 256 * 1024 })
+    const chunkSize = Math.min(plain.length + 1024, 256 * 1024)
+    return deflate(plain, { finishFlush: constants.Z_FULL_FLUSH, chunkSize })
   }
 }
 

@@ -128,10 +128,14 @@ async function writeWhole(handle: FileHandle, bytes: Uint8Array): Promise<void> 
 
 /** Unlike a rename, a link never replaces a blob that another put has finished. */
 async function linkOnce(temporary: string, file: string, key: string): Promise<void> {
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-  await link(temporary, file).catch((error: unknown) => {
+  try {
+    const linked = link(temporary, file).then(() => true)
+    if (await ifExists(linked, 'ENOENT')) return
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+    await link(temporary, file)
+  } catch (error) {
     throw hasCode(error, 'EEXIST') ? new BlobExists(key, { cause: error }) : error
-  })
+  }
 }
 
 async function streamOf(

@@ -1,3 +1,4 @@
+import { batchesOf } from '../lib/batches.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { migrationById, moveMigration } from '../migrations/export-store.ts'
 import { settleLocksOf } from '../migrations/locks.ts'
@@ -89,6 +90,8 @@ async function applyLocks(parts: BeginParts, migrationId: number): Promise<void>
 }
 
 const INSPECTION_CONCURRENCY = 8
+/** A message to another thread takes as long as the inspection of a small repository. */
+const INSPECTED_AT_ONCE = 20
 
 /**
  * Finds the repositories whose stored segment is still current, by position. Their outcomes are recorded in one transaction,
@@ -113,16 +116,14 @@ async function findUnchanged(
   )
   const inspections: (Inspection & { position: number; startedAt: number })[] = []
   const limits = { concurrency: INSPECTION_CONCURRENCY, signal }
-  await mapConcurrent(
-    repositories.filter(({ facts }) => candidates.has(facts.id)),
-    limits,
-    async ({ position, facts }, stop) => {
-      const startedAt = now()
-      const name = { owner: facts.owner.login, name: facts.name }
-      const inspection = await segments.inspect(name, stop).catch(() => undefined)
-      if (inspection) inspections.push({ ...inspection, position, startedAt })
-    },
-  )
+  const inspected = repositories.filter(({ facts }) => candidates.has(facts.id))
+  await mapConcurrent(batchesOf(inspected, INSPECTED_AT_ONCE), limits, async (some, stop) => {
+    const startedAt = now()
+    const names = some.map(({ facts }) => ({ owner: facts.owner.login, name: facts.name }))
+    const found = await segments.inspect(names, stop).catch(() => [])
+    for (const [at, inspection] of found.entries())
+      if (inspection) inspections.push({ ...inspection, position: some[at]!.position, startedAt })
+  })
   const stored = await findSegments(
     db,
     inspections.map(({ fingerprint }) => fingerprint),

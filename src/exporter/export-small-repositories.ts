@@ -49,14 +49,10 @@ export async function enqueueExports(
   const small = repositories.filter(isSmall).map(({ position }) => position)
   const perJob = Math.min(Math.ceil(small.length / MIN_JOBS), MAX_PER_JOB)
   const single = perJob > 1 ? repositories.filter((each) => !isSmall(each)) : repositories
-  await exportEach({ queue }, tx, {
-    migrationId,
-    positions: single.map(({ position }) => position),
-  })
-  if (single.length === repositories.length) return
-  const tasks = [...batchesOf(small, perJob)].map(
-    (positions): SmallExportsTask => ({ migrationId, positions }),
-  )
+  const positions = single.map(({ position }) => position)
+  await exportEach({ queue }, tx, { migrationId, positions })
+  if (perJob < 2) return
+  const tasks = [...batchesOf(small, perJob)].map((some) => ({ migrationId, positions: some }))
   await queue.enqueue(tx, EXPORT_SMALL_REPOSITORIES, tasks, batchOfMigration(migrationId))
 }
 
@@ -103,16 +99,16 @@ export async function exportSmallRepositories(
   const ended = new Set(fresh.map(({ position }) => position))
   const unused = new Set(made.map(({ segment }) => segment.key))
   await run.finish(async (tx) => {
-    await exportEach(parts, tx, {
-      migrationId,
-      positions: positions.filter((position) => !ended.has(position)),
-    })
+    const others = positions.filter((position) => !ended.has(position))
+    await exportEach(parts, tx, { migrationId, positions: others })
     if (fresh.length === 0) return
     const segments = fresh.map(({ segment, facts }) => ({ ...segment, repositoryId: facts.id }))
     const keys = await insertSegments(tx, segments, now())
     for (const key of keys) unused.delete(key)
-    const names = fresh.map(({ facts }) => fullNameOf(facts))
-    await deleteFailedChecks(tx, names)
+    await deleteFailedChecks(
+      tx,
+      fresh.map(({ facts }) => fullNameOf(facts)),
+    )
     const exported = fresh.map((each, at) => ({ ...each, segmentKey: keys[at]!, reused: false }))
     const remaining = await recordExported(tx, migrationId, exported, now())
     if (remaining === 0)

@@ -11,11 +11,17 @@ import type { RepositoryName, Source } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { readDigest, type StoredDigest } from './read-digest.ts'
 
-/** Reads repositories and writes segments. Every method rejects with Unreadable if the repository cannot be exported. */
+/** Reads repositories and writes segments. */
 export interface SegmentMaker {
-  /** Reads refs and file names, but no objects, and writes nothing. */
-  inspect(repository: RepositoryName, signal: AbortSignal): Promise<Inspection>
-  /** Inspects the repository and writes its segment, unless a stored segment has the same fingerprint. */
+  /** Reads refs and file names, but no objects, and writes nothing. Returns undefined for a repository that cannot be read. */
+  inspect(
+    repositories: readonly RepositoryName[],
+    signal: AbortSignal,
+  ): Promise<(Inspection | undefined)[]>
+  /**
+   * Inspects the repository and writes its segment, unless a stored segment has the same fingerprint. Rejects with Unreadable if the
+   * repository cannot be exported.
+   */
   make(
     options: SegmentOptions,
     signal: AbortSignal,
@@ -71,10 +77,11 @@ interface MakerParts {
 export function createSegmentMaker(parts: MakerParts): SegmentMaker {
   const { source, blobs } = parts
   return {
-    async inspect(repository, signal) {
-      const { fingerprint, bytes } = await source.examine(repository, signal)
-      return { fingerprint, bytes }
-    },
+    inspect: (repositories, signal) =>
+      Array.fromAsync(repositories, async (repository) => {
+        const found = await source.examine(repository, signal).catch(() => undefined)
+        return found && { fingerprint: found.fingerprint, bytes: found.bytes }
+      }),
 
     digest: (key, signal) => readDigest(blobs, key, { signal }),
 
@@ -165,7 +172,7 @@ async function bothOrNeither<A, B>(
 
 /** A message to a segment thread. */
 export type SegmentRequest =
-  | { id: number; call: 'inspect'; argument: RepositoryName }
+  | { id: number; call: 'inspect'; argument: readonly RepositoryName[] }
   | { id: number; call: 'make'; argument: SegmentOptions }
   | { id: number; call: 'digest'; argument: string }
   | { id: number; call: 'abort' }

@@ -37,7 +37,7 @@ const MAKES = {
 if (isMainThread) runTests()
 else
   serveSegmentRequests(parentPort!, {
-    inspect: async () => INSPECTION,
+    inspect: async () => [INSPECTION],
     make: MAKES[workerData as keyof typeof MAKES],
     digest: async () => undefined,
   })
@@ -103,6 +103,6 @@ function runTests() {
       threads.make(OPTIONS, signal, () => {}),
       /ended unexpectedly/,
     )
-    assert.deepEqual(await threads.inspect(OPTIONS.repository, signal), INSPECTION)
+    assert.deepEqual(await threads.inspect([OPTIONS.repository], signal), [INSPECTION])
   })
 }

@@ -92,11 +92,17 @@ export class FakeHost {
   maker(blobs: ExportParts['blobs']): SegmentMaker {
     return {
       digest: (key, signal) => readDigest(blobs, key, { signal }),
-      inspect: async (repository) => {
-        this.inspected.push(fullNameOf(repository))
-        await this.onRead(fullNameOf(repository))
-        return this.read(fullNameOf(repository))
-      },
+      inspect: (repositories) =>
+        Array.fromAsync(repositories, async (repository) => {
+          const fullName = fullNameOf(repository)
+          this.inspected.push(fullName)
+          try {
+            await this.onRead(fullName)
+            return this.read(fullName)
+          } catch {
+            return undefined
+          }
+        }),
       make: async ({ repository, key, storedFingerprints }, signal, onProgress) => {
         const fullName = fullNameOf(repository)
         this.segmentsMade.push(fullName)

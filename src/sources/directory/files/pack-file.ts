@@ -19,8 +19,6 @@ export interface Budget {
 /** Names that begin with the same byte are read at once. Packs with more names are left to git. */
 const MAX_NAMES_BYTES = 1024 * 1024
 const MAX_DELTA_CHAIN = 500
-const MAX_RECENT = 500
-const MAX_RECENT_BYTES = 8192
 /** The header of an entry: its kind, its size, and the position or name of its delta base. */
 const MAX_HEADER_BYTES = 64
 
@@ -38,11 +36,6 @@ interface Entry {
   base: number | undefined
 }
 
-interface PackedObject {
-  type: string
-  bytes: Buffer
-}
-
 /** A pack and its index. Reads only the parts that lead to a requested object. Every method throws NeedsGit. */
 export class PackFile {
   readonly #index: RegularFile
@@ -51,8 +44,6 @@ export class PackFile {
   readonly #width: number
   readonly #head: Buffer
   readonly #layout: IndexLayout
-  /** Objects that were read last, by position: other objects may be deltas of them. */
-  readonly #recent = new Map<number, PackedObject>()
 
   constructor(index: RegularFile, pack: RegularFile, width: number) {
     this.#index = index
@@ -83,24 +74,21 @@ export class PackFile {
     return parseNumber(delta, afterBase)[0]
   }
 
-  read(offset: number, budget: Budget, depth = 0): PackedObject {
-    const known = this.#recent.get(offset)
-    if (known) return known
-    if (depth > MAX_DELTA_CHAIN) throw new NeedsGit('a very long chain of deltas')
-    const entry = this.#entryAt(offset)
-    const bytes = this.#inflate(entry, budget)
-    let object: PackedObject
-    if (entry.base === undefined) {
-      const type = TYPES[entry.kind]
-      if (type === undefined) throw new NeedsGit('an entry of an unknown kind')
-      object = { type, bytes }
-    } else {
-      const base = this.read(entry.base, budget, depth + 1)
-      object = { type: base.type, bytes: applyDelta(base.bytes, bytes, budget) }
+  read(offset: number, budget: Budget): { type: string; bytes: Buffer } {
+    const deltas: Buffer[] = []
+    for (let position = offset; deltas.length < MAX_DELTA_CHAIN; ) {
+      const entry = this.#entryAt(position)
+      const bytes = this.#inflate(entry, budget)
+      if (entry.base === undefined) {
+        const type = TYPES[entry.kind]
+        if (type === undefined) throw new NeedsGit('an entry of an unknown kind')
+        const object = deltas.reduceRight((base, delta) => applyDelta(base, delta, budget), bytes)
+        return { type, bytes: object }
+      }
+      deltas.push(bytes)
+      position = entry.base
     }
-    if (this.#recent.size >= MAX_RECENT) this.#recent.clear()
-    if (object.bytes.length <= MAX_RECENT_BYTES) this.#recent.set(offset, object)
-    return object
+    throw new NeedsGit('a very long chain of deltas')
   }
 
   /** Returns how many names begin with a lower byte. */

@@ -25,13 +25,14 @@ const HARMLESS = new Set([
 ])
 
 /**
- * Returns the hash function of the objects and the setting `lfs.storage`. Throws Unsupported for a partial clone and for an unknown
+ * Returns the hash function of the objects, the setting `lfs.storage` and the text of the config. Throws Unsupported for a partial clone and for an unknown
  * format. Git does not open the repository for this.
  */
 export async function readFormat(at: NamedDirectory, reader: ConfigReader) {
   let objectFormat: ObjectFormat = 'sha1'
   let lfsStorage: string | undefined
-  for (const [key, values] of await readSettingsWithIncludes(at, reader)) {
+  const config = (await readText(at, 'config', MAX_CONFIG_BYTES)) ?? ''
+  for (const [key, values] of await readSettingsWithIncludes(at, config, reader)) {
     const extension = /^extensions\.(.+)$/.exec(key)?.[1]
     // A key without a value means true.
     for (const value of values.map((stated) => stated ?? 'true')) {
@@ -47,16 +48,16 @@ export async function readFormat(at: NamedDirectory, reader: ConfigReader) {
         throw new Unsupported(at.name, `extensions.${extension} = ${value} is not supported`)
     }
   }
-  return { objectFormat, lfsStorage }
+  return { objectFormat, lfsStorage, config }
 }
 
 /** Runs git only for a config with includes, or one that `parsePlainConfig` cannot parse. */
 async function readSettingsWithIncludes(
   at: NamedDirectory,
+  text: string,
   reader: ConfigReader,
 ): Promise<Settings> {
   const file = join(at.dir, 'config')
-  const text = (await readText(at, 'config', MAX_CONFIG_BYTES)) ?? ''
   const plain = parsePlainConfig(Buffer.from(text, 'latin1').toString())
   const own = plain ?? (await readConfigFile(file, reader))
   if (!hasIncludes(own)) return own

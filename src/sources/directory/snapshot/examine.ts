@@ -64,11 +64,11 @@ async function examineOne(
   parts: ExamineParts,
 ): Promise<ExaminedRepository> {
   return withNamedErrors(at, parts.signal, async () => {
-    const { objectFormat, lfsStorage } = await readFormat(at, parts)
+    const { objectFormat, ...settings } = await readFormat(at, parts)
     const repository = { ...at, objectFormat }
     await refuseExternalPaths(repository)
     await refusePartialHistory(repository)
-    return readUntilUnchanged(repository, lfsStorage, parts)
+    return readUntilUnchanged(repository, settings, parts)
   })
 }
 
@@ -78,14 +78,14 @@ async function examineOne(
  */
 async function readUntilUnchanged(
   repository: BareRepository & WithOrigin,
-  lfsStorage: string | undefined,
+  { config, lfsStorage }: { config: string; lfsStorage: string | undefined },
   parts: ExamineParts,
 ): Promise<ExaminedRepository> {
   for (let attempt = 1; ; attempt++) {
     parts.signal.throwIfAborted()
     try {
       const refs = await readRefs(repository)
-      const files = await examineFiles(repository, parts)
+      const files = await examineFiles(repository, config, parts)
       const lfs = await examineLfs({ ...repository, ...refs }, lfsStorage, parts)
       const isUnchanged = JSON.stringify(refs) === JSON.stringify(await readRefs(repository))
       if (isUnchanged || attempt === MAX_ATTEMPTS)
@@ -97,11 +97,21 @@ async function readUntilUnchanged(
   }
 }
 
-async function examineFiles(repository: BareRepository, { git, signal }: ExamineParts) {
+async function examineFiles(
+  repository: BareRepository,
+  config: string,
+  { git, signal }: ExamineParts,
+) {
   const objectFiles = await listObjectFiles(repository)
   return {
     description: (await readText(repository, 'description')) ?? '',
-    preserved: await readPreservedSettings(repository, git, signal),
+    preserved: {
+      // Most configs deny nothing and need not be parsed.
+      denials: /deny/i.test(config)
+        ? denialsOf(await readSettings(git, repository.dir, signal))
+        : [],
+      ...(await readAttributes(repository)),
+    },
     hasExternalObjects:
       (await hasAlternates(repository)) || (await hasLinkedObjects(repository, objectFiles)),
     objectFiles,
@@ -217,17 +227,6 @@ async function withSizes(repository: BareRepository, paths: string[]): Promise<O
     }
   }
   return files
-}
-
-async function readPreservedSettings(
-  at: NamedDirectory,
-  git: Git,
-  signal: AbortSignal,
-): Promise<PreservedSettings> {
-  // Most configs deny nothing and need not be parsed.
-  const mayDeny = /deny/i.test((await readText(at, 'config')) ?? '')
-  const denials = mayDeny ? denialsOf(await readSettings(git, at.dir, signal)) : []
-  return { denials, ...(await readAttributes(at)) }
 }
 
 const DENIALS = ['denyNonFastForwards', 'denyDeletes', 'denyDeleteCurrent', 'denyCurrentBranch']

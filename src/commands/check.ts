@@ -170,20 +170,16 @@ async function checkStoredData(
       }
       print(`${read.intact} intact, ${read.damaged} damaged; ${formatBytes(read.bytes)} read`)
     }
-    if (read.damaged > 0) throw new UserError(describeDamage(read, archives))
+    if (read.damaged > 0) throw new UserError(describeDamage(read.damaged, read.intact, archives))
   })
 }
 
-const damagedArchiveJson = ({ migrationId, login, damaged }: DamagedArchive) => ({
-  migration_id: migrationId,
-  login,
-  damaged,
+const damagedArchiveJson = ({ migrationId: migration_id, ...rest }: DamagedArchive) => ({
+  migration_id,
+  ...rest,
 })
 
-function describeDamage(
-  { damaged, intact }: { damaged: number; intact: number },
-  archives: unknown[],
-) {
+function describeDamage(damaged: number, intact: number, archives: unknown[]) {
   const verb = damaged === 1 ? 'is' : 'are'
   const found = `${damaged} of ${damaged + intact} stored segments and archives ${verb} damaged`
   const again = 'the next migration of a damaged repository exports it again'

@@ -56,8 +56,8 @@ class Adapter extends SqliteAdapter {
 class SqliteDriver implements Driver {
   readonly #path: string
   readonly #onDamage: OnDamage | undefined
-  #reader: Handle | undefined
-  #writer: Handle | undefined
+  reader: Handle | undefined
+  writer: Handle | undefined
   #lastWriter: Promise<void> = Promise.resolve()
   #dataVersion: number | undefined
   readonly #clearDataVersion = () => {
@@ -70,8 +70,8 @@ class SqliteDriver implements Driver {
   }
 
   async init(): Promise<void> {
-    this.#writer = await Handle.open(this.#path, this.#onDamage, this.#clearDataVersion)
-    this.#reader = await Handle.open(this.#path, this.#onDamage)
+    this.writer = await Handle.open(this.#path, this.#onDamage, this.#clearDataVersion)
+    this.reader = await Handle.open(this.#path, this.#onDamage)
   }
 
   /**
@@ -81,7 +81,7 @@ class SqliteDriver implements Driver {
    */
   dataVersion(): number {
     if (this.#dataVersion === undefined) {
-      this.#dataVersion = this.#reader?.dataVersion() ?? Number.NaN
+      this.#dataVersion = this.reader?.dataVersion() ?? Number.NaN
       // Runs after the requests of this turn and before those of the next.
       setImmediate(this.#clearDataVersion)
     }
@@ -89,11 +89,11 @@ class SqliteDriver implements Driver {
   }
 
   read(query: CompiledQuery): Promise<QueryResult<unknown>> | undefined {
-    return this.#reader?.execute(query)
+    return this.reader?.execute(query)
   }
 
   async acquireConnection(): Promise<SqliteConnection> {
-    return new SqliteConnection(this.#reader!, this.#writer!, () => this.#waitForWriter())
+    return new SqliteConnection(this)
   }
 
   async beginTransaction(connection: SqliteConnection): Promise<void> {
@@ -111,14 +111,14 @@ class SqliteDriver implements Driver {
   async releaseConnection(): Promise<void> {}
 
   async destroy(): Promise<void> {
-    const release = await this.#waitForWriter()
-    this.#reader?.close()
-    this.#writer?.close()
+    const release = await this.waitForWriter()
+    this.reader?.close()
+    this.writer?.close()
     release()
   }
 
   /** Resolves when all earlier writers are done, to a function that lets the next one start. */
-  async #waitForWriter(): Promise<() => void> {
+  async waitForWriter(): Promise<() => void> {
     const before = this.#lastWriter
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#lastWriter = promise
@@ -128,19 +128,19 @@ class SqliteDriver implements Driver {
 }
 
 class SqliteConnection implements DatabaseConnection {
+  readonly #driver: SqliteDriver
   readonly #reader: Handle
   readonly #writer: Handle
-  readonly #waitForWriter: () => Promise<() => void>
   #release: (() => void) | undefined
 
-  constructor(reader: Handle, writer: Handle, waitForWriter: () => Promise<() => void>) {
-    this.#reader = reader
-    this.#writer = writer
-    this.#waitForWriter = waitForWriter
+  constructor(driver: SqliteDriver) {
+    this.#driver = driver
+    this.#reader = driver.reader!
+    this.#writer = driver.writer!
   }
 
   async begin(): Promise<void> {
-    const release = await this.#waitForWriter()
+    const release = await this.#driver.waitForWriter()
     try {
       // Immediate: an upgrade from read to write fails at once if another process wrote in between.
       await this.#writer.execute(CompiledQuery.raw('begin immediate'))
@@ -169,7 +169,7 @@ class SqliteConnection implements DatabaseConnection {
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
     if (this.#release) return this.#writer.execute(query)
     if (query.query.kind === 'SelectQueryNode') return this.#reader.execute(query)
-    const release = await this.#waitForWriter()
+    const release = await this.#driver.waitForWriter()
     try {
       return await this.#writer.execute(query)
     } finally {
@@ -191,32 +191,21 @@ interface Prepared {
 class Handle {
   readonly #db: DatabaseSync
   readonly #statements = new Map<string, Prepared>()
-  readonly #reportDamage: (error: unknown) => DatabaseCorrupt
+  readonly #path: string
+  readonly #onDamage: OnDamage | undefined
   readonly #onUsed: (() => void) | undefined
   #dataVersion: StatementSync | undefined
 
-  private constructor(
-    db: DatabaseSync,
-    reportDamage: (error: unknown) => DatabaseCorrupt,
-    onUsed: (() => void) | undefined,
-  ) {
-    this.#db = db
-    this.#reportDamage = reportDamage
+  private constructor(path: string, onDamage: OnDamage | undefined, onUsed?: () => void) {
+    // No busy timeout: SQLite would block the only thread. `retryWhileBusy` waits between attempts instead.
+    this.#db = new DatabaseSync(path, { timeout: 0 })
+    this.#path = path
+    this.#onDamage = onDamage
     this.#onUsed = onUsed
   }
 
-  static async open(
-    path: string,
-    onDamage: OnDamage | undefined,
-    onUsed?: () => void,
-  ): Promise<Handle> {
-    const reportDamage = (cause: unknown) => {
-      const damage = new DatabaseCorrupt(path, cause)
-      onDamage?.(damage)
-      return damage
-    }
-    // No busy timeout: SQLite would block the only thread. `retryWhileBusy` waits between attempts instead.
-    const handle = new Handle(new DatabaseSync(path, { timeout: 0 }), reportDamage, onUsed)
+  static async open(path: string, onDamage: OnDamage | undefined, onUsed?: () => void) {
+    const handle = new Handle(path, onDamage, onUsed)
     try {
       await handle.#retryWhileBusy(() => handle.#db.exec('pragma journal_mode = wal'))
       handle.#db.exec('pragma synchronous = full; pragma foreign_keys = on')
@@ -286,7 +275,11 @@ class Handle {
       try {
         return turn.measure(run)
       } catch (error) {
-        if (isCorruption(error)) throw this.#reportDamage(error)
+        if (isCorruption(error)) {
+          const damage = new DatabaseCorrupt(this.#path, error)
+          this.#onDamage?.(damage)
+          throw damage
+        }
         if (!isBusy(error) || performance.now() > deadline)
           throw addDiskFacts(error, this.#db.location() ?? 'the database')
         await sleep(pause)

@@ -4,7 +4,13 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, type TestContext, test } from 'node:test'
 import { temporaryFolder } from '../../test/support/archive-samples.ts'
-import { editJson, entriesIn, type ForgedEntry, type PlainEntry, packEntries } from '../../test/support/command-line.ts'
+import {
+  editJson,
+  entriesIn,
+  type ForgedEntry,
+  type PlainEntry,
+  packEntries,
+} from '../../test/support/command-line.ts'
 import { gitHost } from '../../test/support/git-host.ts'
 import { archiveOfHost } from '../../test/support/host-archive.ts'
 import { git } from '../../test/support/sample-repositories.ts'

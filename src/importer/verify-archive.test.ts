@@ -5,7 +5,12 @@ import { dirname, join } from 'node:path'
 import { before, type TestContext, test } from 'node:test'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { temporaryFolder } from '../../test/support/archive-samples.ts'
-import { editJson, entriesIn, type PlainEntry, packEntries } from '../../test/support/command-line.ts'
+import {
+  editJson,
+  entriesIn,
+  type PlainEntry,
+  packEntries,
+} from '../../test/support/command-line.ts'
 import { gitHost } from '../../test/support/git-host.ts'
 import { archiveOfHost } from '../../test/support/host-archive.ts'
 import type { Manifest } from '../archive/manifest.ts'

@@ -15,15 +15,7 @@ import { clientOptions } from './settings.ts'
 import { serverKey, type UserServers } from './user-servers.ts'
 
 /** The options of a client command. */
-export interface ClientFlags {
-  url?: string
-  tokenFile?: string
-  /** Every user of the machine can see it, so the user is warned. */
-  token?: string
-  vendor?: string
-  git?: string
-  org?: string
-}
+export type ClientFlags = Partial<Record<ClientOptionName | 'vendor' | 'git' | 'org', string>>
 
 export interface ClientConfig extends Pick<Config, 'vendor' | 'git' | 'searchPath'> {
   url: string

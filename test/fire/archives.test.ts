@@ -22,7 +22,13 @@ import {
 import { createGit, type Git } from '../../src/git/git.ts'
 import { restoreArchive } from '../../src/importer/restore-archive.ts'
 import { verifyArchive } from '../../src/importer/verify-archive.ts'
-import { commandLine, editJson, entriesIn, type PlainEntry, writeChangedArchive } from '../support/command-line.ts'
+import {
+  commandLine,
+  editJson,
+  entriesIn,
+  type PlainEntry,
+  writeChangedArchive,
+} from '../support/command-line.ts'
 import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { reportFault, seed, shortOrLong } from '../support/fire.ts'
 import { gitHost } from '../support/git-host.ts'

@@ -4,7 +4,13 @@ import { chmod, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { needsChromium, visit } from '../support/browser.ts'
-import { type CommandLine, commandLine, entriesIn, type PlainEntry, packEntries } from '../support/command-line.ts'
+import {
+  type CommandLine,
+  commandLine,
+  entriesIn,
+  type PlainEntry,
+  packEntries,
+} from '../support/command-line.ts'
 import { section, untilHeading } from '../support/dashboard.ts'
 import { untilEnded } from '../support/ended-migration.ts'
 import { cleanupAfterFile } from '../support/file-cleanup.ts'

@@ -4,7 +4,13 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { gunzipSync, gzipSync } from 'node:zlib'
-import { type CommandLine, commandLine, editJson, type PlainEntry, writeChangedArchive } from '../support/command-line.ts'
+import {
+  type CommandLine,
+  commandLine,
+  editJson,
+  type PlainEntry,
+  writeChangedArchive,
+} from '../support/command-line.ts'
 import { cleanupAfterFile } from '../support/file-cleanup.ts'
 import { gitHost } from '../support/git-host.ts'
 import { temporaryDirectory, UNUSUAL_REPOSITORIES } from '../support/sample-repositories.ts'

@@ -57,7 +57,10 @@ export function sendStarted(
   const url = `${migrationsAddress(started.owner, rendering.addresses)}/${started.id}`
   reply.code(201).header('location', url)
   const { repositories, references } = started
-  const options = { form: 'extended', tokenOf: cloneTokens.for(requireViewer(reply.request)) } as const
+  const options = {
+    form: 'extended',
+    tokenOf: cloneTokens.for(requireViewer(reply.request)),
+  } as const
   async function* inBatches(read: ReadRendered) {
     for (let at = 0; at < references.length; at += RENDER_BATCH_SIZE) {
       await nextTurn()

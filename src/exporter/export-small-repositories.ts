@@ -137,7 +137,13 @@ async function makeSegments(
     async ({ position, facts }, stop) => {
       const startedAt = now()
       const repository = { owner: facts.owner.login, name: facts.name }
-      const options = { repository, key: randomUUID(), lastVerified: undefined, storedFingerprints }
+      const options = {
+        repository,
+        key: randomUUID(),
+        lastVerified: undefined,
+        storedFingerprints,
+        mayBeInMemory: true,
+      }
       try {
         const { segment, bytes } = await segments.make(options, stop, () => {})
         if (segment) made.push({ position, facts, segment, bytes, startedAt, finishedAt: now() })

@@ -45,6 +45,8 @@ interface SegmentOptions {
   lastVerified: string | undefined
   /** Nothing is written if the repository has one of these fingerprints. */
   storedFingerprints: readonly string[]
+  /** Whether a small repository may be verified in memory, without git. */
+  mayBeInMemory?: boolean
 }
 
 export interface MakeResult extends Inspection {
@@ -101,12 +103,15 @@ export function createSegmentMaker(parts: MakerParts): SegmentMaker {
 
 async function writeRepository(
   { source, blobs, scratchDirectory }: MakerParts,
-  { key, lastVerified }: SegmentOptions,
+  { key, lastVerified, mayBeInMemory = false }: SegmentOptions,
   examination: Examination,
   addWork: AddWork,
   signal: AbortSignal,
 ): Promise<MadeSegment> {
-  const snapshot = await source.snapshot(examination, scratchDirectory, signal)
+  const snapshot = await source.snapshot(examination, scratchDirectory, {
+    signal,
+    mayBeInMemory,
+  })
   await using _ = { [Symbol.asyncDispose]: snapshot.remove }
   // Verifying and writing run concurrently, each on its own core. If one fails, it aborts the other.
   const failed = new AbortController()

@@ -223,13 +223,14 @@ export interface Source {
    */
   warning(examination: Examination, signal: AbortSignal): Promise<string | null>
   /**
-   * Copies the repository as it is at one moment into a new directory below `scratchDirectory`. Called by an export after `examine`;
-   * the caller removes the snapshot. Rejects with Unreadable, and then leaves nothing behind.
+   * Copies the repository as it is at one moment into a new directory below `scratchDirectory`, or into memory if it is small and that is
+   * allowed. Called by an export after `examine`; the caller removes the snapshot. Rejects with Unreadable, and then leaves nothing
+   * behind.
    */
   snapshot(
     examination: Examination,
     scratchDirectory: string,
-    signal: AbortSignal,
+    options: { signal: AbortSignal; mayBeInMemory: boolean },
   ): Promise<Snapshot>
   /**
    * Starts git's server for a fetch, which follows the repository's own settings for fetches. Called for each request of a git

@@ -44,7 +44,7 @@ import { serveFetch } from './serve-fetch.ts'
 import { examine } from './snapshot/examine.ts'
 import { SharedLfs } from './snapshot/lfs-objects.ts'
 import { warningOfExamination } from './snapshot/snapshot-warning.ts'
-import { takeSmallSnapshot } from './snapshot/take-snapshot.ts'
+import { takeSmallSnapshot, takeSnapshot } from './snapshot/take-snapshot.ts'
 import { makeVerifiedCopy, type VerifiedCopy } from './verified-copy.ts'
 
 export type { LayoutOptions } from './layout/create-layout.ts'
@@ -140,8 +140,10 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
     },
     examine: examineNow,
     warning: (examination, signal) => warningOfExamination(examination, { git, signal, warnings }),
-    snapshot: (examination, scratch, signal) =>
-      takeSmallSnapshot(examination, scratch, { git, sharedLfs, signal }),
+    snapshot: (examination, scratch, { signal, mayBeInMemory }) => {
+      const take = mayBeInMemory ? takeSmallSnapshot : takeSnapshot
+      return take(examination, scratch, { git, sharedLfs, signal })
+    },
     async serveFetch(repository, fetch) {
       const directory = await namedDirectoryOf(tree, repository)
       return orUnreadable(directory.dir, fetch.signal, () => serveFetch(git, directory, fetch))

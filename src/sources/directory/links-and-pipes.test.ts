@@ -125,7 +125,9 @@ describe('an export reads only files of the repository', { concurrency: 4 }, () 
       const found = { owner, name: repository, stamp: '', hasWiki: false }
       const { signal } = new AbortController()
       await assert.rejects(
-        source.examine(found, signal).then((seen) => source.snapshot(seen, host.root, signal)),
+        source
+          .examine(found, signal)
+          .then((seen) => source.snapshot(seen, host.root, { signal, mayBeInMemory: true })),
         unreadableWithoutSecrets(expected),
       )
     })

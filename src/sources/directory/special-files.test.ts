@@ -147,7 +147,7 @@ const USES: Record<string, (made: Made) => Promise<unknown>> = {
   },
   async export({ name }) {
     const seen = await source.examine({ owner, name }, signal)
-    const snapshot = await source.snapshot(seen, beside, signal)
+    const snapshot = await source.snapshot(seen, beside, { signal, mayBeInMemory: false })
     await snapshot.verify(undefined, signal)
     await snapshot.remove()
   },

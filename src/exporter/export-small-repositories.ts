@@ -12,7 +12,7 @@ import {
   SEAL_ARCHIVE,
   type SmallExportsTask,
 } from '../migrations/migration.ts'
-import { recordExported } from '../migrations/outcome-store.ts'
+import { recordExported, recordProgress } from '../migrations/outcome-store.ts'
 import { findSegments, fingerprintsOf, insertSegments } from '../migrations/segment-store.ts'
 import type { Job, Queue, Run } from '../queue/queue.ts'
 import { deleteFailedChecks } from '../repositories/check-store.ts'
@@ -25,6 +25,8 @@ interface Parts {
   queue: Queue
   segments: SegmentMaker
   now: () => number
+  /** Undefined if no forge is configured. */
+  rights: object | undefined
 }
 
 /** In the catalogue, which may be wrong: then a job takes longer. */
@@ -79,7 +81,7 @@ const CONCURRENCY = 4
 /**
  * Makes new segments of repositories and records all of them in one transaction. Repositories that need anything else get a job of their
  * own: those that have not changed, that may no longer be exported, or that cannot be read. So do all after a failure, because
- * it is not known which of them caused it.
+ * it is not known which of them caused it, and all if a forge was configured meanwhile.
  */
 export async function exportSmallRepositories(
   parts: Parts,
@@ -89,7 +91,7 @@ export async function exportSmallRepositories(
   const { db, blobs, queue, now } = parts
   const task = payload as SmallExportsTask
   const { migrationId, positions } = task
-  if (failures > 0) return run.finish((tx) => exportEach(parts, tx, task))
+  if (failures > 0 || parts.rights) return run.finish((tx) => exportEach(parts, tx, task))
   const made = await makeSegments(parts, task, run.signal)
   const stored = await findSegments(
     db,
@@ -145,7 +147,13 @@ async function makeSegments(
         mayBeInMemory: true,
       }
       try {
-        const { segment, bytes } = await segments.make(options, stop, () => {})
+        const { segment, bytes } = await segments.make(options, stop, (progress) => {
+          // In the progress of the migration, one repository stands for all of the job.
+          if (position !== positions[0]) return
+          const { fingerprint, bytes: bytesExpected, bytesDone } = progress
+          const written = { startedAt, fingerprint, bytesExpected, bytesDone }
+          recordProgress(db, { migrationId, position }, written).catch(() => {})
+        })
         if (segment) made.push({ position, facts, segment, bytes, startedAt, finishedAt: now() })
       } catch {
         // Its own job reports the reason, or retries.

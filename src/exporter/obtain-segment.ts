@@ -115,7 +115,6 @@ export function createSegmentThreads(
   options: ThreadOptions,
 ): SegmentMaker & { stop(): Promise<void> } {
   const threads = Array.from({ length: options.count }, () => new SegmentThread(options))
-  // The queue runs no more jobs than there are threads, so one of them is always idle.
   const idlest = () => threads.reduce((a, b) => (b.load < a.load ? b : a))
   return {
     inspect: (argument, signal) => idlest().send({ call: 'inspect', argument }, signal),

@@ -63,9 +63,13 @@ export function waitForExit(
 ): Promise<void> {
   const { timeoutMs, firstByteTimeoutMs, idleTimeoutMs, maxMemory, signal, failurePattern } = limits
   let stderr = ''
+  let lastLine = ''
   let objects = 0
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    const message = text.replace(PROGRESS_REPORT, (_, count) => {
+    const all = lastLine + text
+    const end = Math.max(all.lastIndexOf('\r'), all.lastIndexOf('\n')) + 1
+    lastLine = all.slice(end, end + MAX_MESSAGE_LENGTH)
+    const message = all.slice(0, end).replace(PROGRESS_REPORT, (_, count) => {
       limits.onProgress?.(Number(count) - objects)
       objects = Number(count)
       return ''
@@ -78,7 +82,7 @@ export function waitForExit(
 
   function settle(exitCode: number | null, killedBy: string | null): void {
     stopWatching()
-    const message = stderr.slice(0, MAX_MESSAGE_LENGTH).trim()
+    const message = (stderr + lastLine).slice(0, MAX_MESSAGE_LENGTH).trim()
     if (exitCode === 0 && cause === undefined && !failurePattern?.test(message)) resolve()
     else reject(new GitFailed(args, { exitCode, stderr: message, exceededLimit, killedBy, cause }))
   }

@@ -127,7 +127,8 @@ export async function insertSegments(
   const rows = await tx
     .insertInto('segments')
     .values(
-      segments.map((segment) => ({
+      // In one order, so that two transactions never wait for each other.
+      segments.toSorted(byFingerprint).map((segment) => ({
         key: segment.key,
         length: segment.length,
         plain_length: segment.plainLength,
@@ -151,6 +152,9 @@ export async function insertSegments(
   const keys = new Map(rows.map(({ key, fingerprint }) => [fingerprint ?? key, key]))
   return segments.map(({ key, fingerprint }) => keys.get(fingerprint ?? key)!)
 }
+
+const byFingerprint = (a: NewSegment, b: NewSegment) =>
+  (a.fingerprint ?? '') < (b.fingerprint ?? '') ? -1 : 1
 
 /**
  * Marks segments as used now, which protects them from the sweep. Segments that are not returned were swept before, or are damaged. Sorted, so

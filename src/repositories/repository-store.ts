@@ -194,7 +194,7 @@ export async function markMissing(db: Db, id: number, now: number, hidden?: stri
   await db.updateTable('repositories').set(columns).where('id', '=', id).execute()
 }
 
-/** Returns the current name of a repository, and the reason if it exists but is not shown. */
+/** Returns the current names of repositories by id, and the reason if one exists but is not shown. */
 export async function findCurrentNames(
   db: Db,
   ids: readonly number[],

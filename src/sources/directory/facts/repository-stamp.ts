@@ -24,6 +24,9 @@ const FACTS_VERSION = 2
 /** Longer than a tick of the clock from which file systems take timestamps. */
 const CLOCK_TICK_MS = 20
 
+/** Some file systems have timestamps of a second: within this time, a directory may change without a new one. */
+const COARSE_TICK_MS = 2000
+
 const MAX_LISTED = 50
 const LISTABLE = /^[^\s:]+$/
 
@@ -40,7 +43,8 @@ export async function stampOf(dir: string): Promise<string> {
   }
   const digest = digestOf(dir, read.files)
   const names = read.others.map(({ path }) => path.slice(dir.length + 1))
-  const isListed = !read.isRecent && names.length <= MAX_LISTED && LISTABLE.test(names.join(''))
+  const isOld = !isChangedSince(read.files, Date.now() - COARSE_TICK_MS)
+  const isListed = isOld && names.length <= MAX_LISTED && LISTABLE.test(names.join(''))
   return isListed ? [digest, ...names].join(':') : digest
 }
 
@@ -71,5 +75,8 @@ async function readWatched(dir: string) {
   await forEachYielding(walkStats(`${dir}/refs`), (file) => others.push(file))
   const watched = statExisting(dir, WATCHED)
   const files = [...watched, ...others]
-  return { files, others, isRecent: files.some(({ stats }) => Number(stats.ctimeMs) > lastTick) }
+  return { files, others, isRecent: isChangedSince(files, lastTick) }
 }
+
+const isChangedSince = (files: readonly FileStats[], time: number) =>
+  files.some(({ stats }) => Number(stats.ctimeMs) > time)

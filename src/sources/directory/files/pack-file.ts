@@ -59,6 +59,7 @@ export class PackFile {
     const [from, to] = [this.#namesBelow(oid[0]!), this.#namesBelow(oid[0]! + 1)]
     const length = (to - from) * nameStep
     if (length < 0 || length > MAX_NAMES_BYTES) throw new NeedsGit('a very large pack')
+    if (oid.length !== this.#width) throw new NeedsGit('an object name of another length')
     const found = this.#index.read(names + from * nameStep, length)
     for (let at = found.indexOf(oid); at !== -1; at = found.indexOf(oid, at + 1))
       if (at % nameStep === 0) return this.#offsetOf(from + at / nameStep)

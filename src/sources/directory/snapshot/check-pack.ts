@@ -35,9 +35,9 @@ export interface PackToCheck {
 /** The magic number, the version, and the number of objects. */
 const HEADER_BYTES = 12
 const MAX_SMALL_ENTRY = 1100
-/** Smaller entries inflate to at most 25 MB. */
-const MIN_LARGE_ENTRY = 25_000
-/** Enough for the type and size of an entry. */
+/** Smaller entries inflate to at most 4.1 MB. */
+const MIN_LARGE_ENTRY = 4000
+/** Enough for the type and size of an entry. Each part of an entry has at least one byte. */
 const BEGINNING_BYTES = 10
 
 export function checkPack(pack: PackToCheck): PackCheck {

@@ -26,7 +26,7 @@ import { lstat, lstatIfExists, readEntries, statTarget } from '../files/sync-fs.
 import { lfsPath, listLfsObjects, type SharedLfs } from './lfs-objects.ts'
 
 /** Increase it when the snapshot of an unchanged repository gets other bytes, or more of it is verified or reported. */
-const SNAPSHOT_FORMAT = 5
+const SNAPSHOT_FORMAT = 6
 
 const MAX_ATTEMPTS = 10
 

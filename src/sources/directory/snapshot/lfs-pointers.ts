@@ -32,7 +32,7 @@ export class ContentDetector {
   checkPacked(entry: Buffer): void {
     let size = entry[0]! & 0x0f
     let at = 0
-    for (let shift = 4; entry[at]! & 0x80 && shift < 32; shift += 7)
+    for (let shift = 4; entry[at]! & 0x80 && shift < 60; shift += 7)
       size += (entry[++at]! & 0x7f) * 2 ** shift
     this.checkSize(size)
     if (this.mayHavePointers || (entry[0]! & 0x70) !== BLOB || !isPointerSize(size)) return
@@ -46,8 +46,11 @@ export class ContentDetector {
   }
 }
 
-/** Git stores a file as a delta only if its base has at least half of its size, and the base may be a delta as well. */
-const MIN_BASE_OF_LARGE = GITHUB_LIMITS.file / 4
+/**
+ * A large file may be a delta, of which only the base is seen. `git repack` takes a base of at least half the size, which may be a delta
+ * as well, and `git fast-import` the version before. Bases of files that are too large are practically never smaller than this.
+ */
+const MIN_BASE_OF_LARGE = GITHUB_LIMITS.file / 25
 
 const BLOB = 3 << 4
 /** With more small blobs, a search with git is faster. */

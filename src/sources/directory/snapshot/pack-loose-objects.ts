@@ -1,9 +1,13 @@
 import { hash } from 'node:crypto'
-import { constants, readFileSync } from 'node:fs'
 import { crc32, deflateSync, inflateSync } from 'node:zlib'
 import { codeOf, hasCode } from '../../../lib/errno.ts'
 import type { ExaminedRepository, ObjectFile, ObjectFormat } from '../../snapshot.ts'
-import { ChangedDuringRead, Damaged } from '../files/repository-errors.ts'
+import { openRegularFile } from '../files/regular-file.ts'
+import {
+  ChangedDuringRead,
+  Damaged,
+  toErrorWithRepositoryName,
+} from '../files/repository-errors.ts'
 import { syncFs } from '../files/sync-fs.ts'
 
 /** Larger files stay loose. Inflates to 66 MB in the worst case. */
@@ -51,7 +55,7 @@ export async function* packLooseObjects(
   if (entries.length > 0) yield* packOf(entries, found.objectFormat)
 }
 
-type LooseObjects = Pick<ExaminedRepository, 'name' | 'objectFormat'> & {
+type LooseObjects = Pick<ExaminedRepository, 'dir' | 'name' | 'objectFormat'> & {
   objectFiles: readonly CopiedFile[]
 }
 
@@ -66,15 +70,14 @@ interface Inflated {
   engine: { bytesWritten: number }
 }
 
-const READ_REGULAR = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
-const HEADER = /^(commit|tree|blob|tag) (\d+)\0/
+const HEADER = /^(commit|tree|blob|tag) (0|[1-9]\d*)\0/
 
 /** Returns undefined for an object with an unusual header, which a pack cannot hold. The name of an object is the hash of its inflated bytes. */
 const readLoose = syncFs((found: LooseObjects, file: CopiedFile): PackEntry | undefined => {
   const damaged = (reason: string, cause?: unknown) =>
     new Damaged(found.name, `${file.path}: ${reason}`, cause)
   try {
-    const bytes = file.bytes ?? readFileSync(file.from, { flag: READ_REGULAR })
+    const bytes = file.bytes ?? readSmall(file)
     const { buffer, engine } = inflateSync(bytes, { info: true }) as unknown as Inflated
     const oid = hash(found.objectFormat, buffer)
     if (file.path !== `objects/${oid.slice(0, 2)}/${oid.slice(2)}`) throw damaged('hash mismatch')
@@ -87,10 +90,17 @@ const readLoose = syncFs((found: LooseObjects, file: CopiedFile): PackEntry | un
   } catch (error) {
     if (hasCode(error, 'ENOENT'))
       throw new ChangedDuringRead(`${file.path} disappeared`, { cause: error })
-    if (!codeOf(error)?.startsWith('Z_')) throw error
+    if (!codeOf(error)?.startsWith('Z_'))
+      throw toErrorWithRepositoryName(found.name, error, found.dir)
     throw damaged(file.size === 0 ? 'object file is empty' : 'inflate error', error)
   }
 })
+
+function readSmall({ path, from }: ObjectFile): Buffer {
+  using file = openRegularFile(from)
+  if (file.size > MAX_FILE_BYTES) throw new ChangedDuringRead(`${path} was replaced`)
+  return file.readAll()
+}
 
 const TYPES = ['commit', 'tree', 'blob', 'tag']
 /** Objects are small: a larger window would take longer to set up than to use. */

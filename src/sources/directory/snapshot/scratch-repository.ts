@@ -76,7 +76,7 @@ export async function makeScratchRepository(
     for await (const { path, bytes } of packLooseObjects(found, others, signal))
       await writeFile(join(dir, path), bytes)
   const packs = await listPackFiles(join(dir, 'objects/pack'))
-  const linked = [...others, ...found.lfsObjects]
+  const linked = [...withoutPacks(others, packs), ...found.lfsObjects]
   for (const folder of new Set(linked.map(({ path }) => dirname(path))))
     await mkdir(join(dir, folder), { recursive: true })
   await mapConcurrent(linked, { concurrency: MAX_CONCURRENT_LINKS, signal }, (file) =>
@@ -101,7 +101,16 @@ export async function copyToMemory(
   for await (const { path, bytes } of packLooseObjects({ ...found, objectFiles }, others, signal))
     packs.push({ path, bytes, size: bytes.length, from: path })
   packs.sort((a, b) => (a.path < b.path ? -1 : 1))
-  return { ...describeRepository(found, [...packs, ...others], newest), isConnected: true }
+  return {
+    ...describeRepository(found, [...packs, ...withoutPacks(others, packs)], newest),
+    isConnected: true,
+  }
+}
+
+/** The source may have the same packs, if an archive was extracted over it. */
+function withoutPacks(others: readonly CopiedFile[], packs: readonly ObjectFile[]): CopiedFile[] {
+  const paths = new Set(packs.map(({ path }) => path))
+  return others.filter(({ path }) => !paths.has(path))
 }
 
 function describeRepository(

@@ -6,6 +6,7 @@ import { test } from 'node:test'
 import {
   commit,
   git,
+  incompressible,
   initBare,
   makeWiki,
   packedHistory,
@@ -53,6 +54,19 @@ for (const format of ['sha1', 'sha256'])
     assert.deepEqual(await read(small), await read(onDisk))
     await onDisk.remove()
   })
+
+test('loose objects that are larger in a pack are read from memory', async (t) => {
+  const here = snapshotScene(t)
+  initBare(here.dir)
+  // What repeats is too far away for the window that Godwit deflates with.
+  const text = incompressible(12_000).repeat(6)
+  for (const end of ['a', 'b', 'c']) git(here.dir, ['hash-object', '-w', '--stdin'], text + end)
+  const examination = await here.examineRepository()
+  const small = await takeSmallSnapshot(examination, here.root, { git: noGit, signal })
+  const onDisk = await here.take()
+  assert.deepEqual(await read(small), await read(onDisk))
+  await onDisk.remove()
+})
 
 test('a repository that lacks any object is left to git', async (t) => {
   const { dir, examineRepository } = snapshotScene(t)

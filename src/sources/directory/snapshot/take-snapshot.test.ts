@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { cp, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import {
@@ -60,6 +60,19 @@ for (const format of ['sha1', 'sha256'])
       [large, unusual].map((oid) => `${oid.slice(0, 2)}/${oid.slice(2)}`).sort(),
     )
   })
+
+test('a repository over which its archive was extracted has every file once', async (t) => {
+  const here = snapshotScene(t)
+  initBare(here.dir)
+  commit(here.dir, 'refs/heads/main', 'loose')
+  const copy = join(await here.writeOut(), 'Engine.git')
+  await cp(join(copy, 'objects/pack'), join(here.dir, 'objects/pack'), { recursive: true })
+  const snapshot = await here.take()
+  const paths = snapshot.repository.files.map(({ path }) => path)
+  assert.deepEqual(paths, [...new Set(paths)])
+  assert.equal(paths.filter((path) => path.endsWith('.pack')).length, 1)
+  await snapshot.remove()
+})
 
 test('only objects that the refs reach are taken from the other repository', async (t) => {
   const here = snapshotScene(t)

@@ -186,7 +186,7 @@ async function* readChunks(
   repository: ScratchRepository,
   file: SnapshotFile,
 ): AsyncGenerator<Buffer> {
-  if (file.size <= MAX_SMALL_BYTES) return yield await readWhole(repository, file)
+  if (file.bytes || file.size <= MAX_SMALL_BYTES) return yield await readWhole(repository, file)
   await using handle = await open(join(repository.dir, file.path), READ_REGULAR)
   using pooled = pooledChunk()
   const { chunk } = pooled

@@ -134,7 +134,8 @@ export function heavyRequestLimit() {
      */
     async begin(request: FastifyRequest, reply: FastifyReply): Promise<AbortSignal> {
       const { signal, closed } = watchClient(reply.raw)
-      void closed.then(await limit.take(callerKey(request), signal))
+      const release = await limit.take(callerKey(request), signal)
+      void closed.then(release)
       return signal
     },
   }

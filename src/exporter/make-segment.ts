@@ -133,7 +133,7 @@ async function writeRepository(
       key,
       ...segment,
       fingerprint: snapshot.examination.fingerprint,
-      contents: JSON.stringify(contentsOf(snapshot.examination, missingLfs, files)),
+      contents: JSON.stringify(contentsOf(snapshot, missingLfs, files)),
       verified: JSON.stringify(verified),
       warning,
     }

@@ -123,6 +123,8 @@ export interface Snapshot {
   examination: Examination
   repository: BareRepository
   wiki: BareRepository | null
+  /** The size of its object files. Those of the examination may be larger, because small loose objects are packed. */
+  bytes: number
   /**
    * Yields directories before files. Order and times depend on the content alone. Reading a file to its end verifies it: the stream
    * rejects with Damaged if the bytes do not match the object.

@@ -4,14 +4,14 @@ import type { SegmentEntry } from '../../archive/write-segment.ts'
 import type { Bytes } from '../../blobs/blob-store.ts'
 import { onChunk } from '../../lib/chunks.ts'
 import { decodeRefs } from '../../sources/refs.ts'
-import type { Examination, ExaminedRepository } from '../../sources/snapshot.ts'
+import type { ExaminedRepository, Snapshot } from '../../sources/snapshot.ts'
 
 /** The manifest's entry for a repository, without its segment. */
 export type SegmentContents = Omit<ManifestRepository, 'segment'>
 
 /** Returns what the manifest says about a repository. `files` are those of `recordFileDigests`. */
 export function contentsOf(
-  { location, repository, wiki, bytes }: Examination,
+  { bytes, examination: { location, repository, wiki } }: Pick<Snapshot, 'bytes' | 'examination'>,
   missingLfs: readonly { oid: string; size: number }[],
   files: ManifestFile[],
 ): SegmentContents {

@@ -144,7 +144,7 @@ class ArchiveWriter {
     const { missingLfs } = await snapshot.report()
     this.#segments.push(stored)
     this.#repositories.set(fullName, {
-      ...contentsOf(snapshot.examination, missingLfs, files),
+      ...contentsOf(snapshot, missingLfs, files),
       segment,
     })
   }

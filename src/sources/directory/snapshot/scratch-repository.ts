@@ -100,7 +100,6 @@ export async function copyToMemory(
   const packs: CopiedFile[] = []
   for await (const { path, bytes } of packLooseObjects({ ...found, objectFiles }, others, signal))
     packs.push({ path, bytes, size: bytes.length, from: path })
-  packs.sort((a, b) => (a.path < b.path ? -1 : 1))
   return {
     ...describeRepository(found, [...packs, ...withoutPacks(others, packs)], newest),
     isConnected: true,
@@ -130,8 +129,19 @@ function describeRepository(
     detector: new ContentDetector(),
     isConnected: false,
     directories: parentsOf([...texts, ...objectFiles].map(({ path }) => path)),
-    files: [...texts, ...objectFiles.map((file) => ({ ...file, kind: kindOf(file.path) }))],
+    files: [
+      ...texts,
+      ...objectFiles.map((file) => ({ ...file, kind: kindOf(file.path) })).sort(inOrder),
+    ],
   }
+}
+
+const KINDS_IN_ORDER = ['loose', 'pack', 'idx', 'lfs']
+
+/** An archive that is restored and exported again must be the same, although its new packs are then packs of the source. */
+function inOrder(a: FileOfObjects, b: FileOfObjects): number {
+  const key = ({ kind, path }: FileOfObjects) => `${KINDS_IN_ORDER.indexOf(kind)} ${path}`
+  return key(a) < key(b) ? -1 : 1
 }
 
 /** What git needs to accept a directory as a repository, and to walk and pack its objects. */

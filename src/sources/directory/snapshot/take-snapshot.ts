@@ -11,6 +11,7 @@ import {
   type Link,
   makeScratchRepository,
   type ScratchRepository,
+  type SnapshotFile,
 } from './scratch-repository.ts'
 import { reportOfSnapshot } from './snapshot-warning.ts'
 import { checkedBytes, verify } from './verify-snapshot.ts'
@@ -116,13 +117,19 @@ function snapshotOf(copies: Copies, parts: ExamineParts): Omit<TakenSnapshot, 'r
   const total = countObjects(repository) + (wiki ? countObjects(wiki) : 0)
   const gitFor = (onRead?: (part: number) => void) =>
     withProgress(parts.git, (objects) => onRead?.(objects / total))
+  const borrows = examination.repository.hasExternalObjects || examination.wiki?.hasExternalObjects
+  const own = [repository, wiki].flatMap((copy) => copy?.files.filter(isObjectFile) ?? [])
   return {
     ...copies,
+    // Borrowed objects do not count.
+    bytes: borrows ? examination.bytes : own.reduce((sum, { size }) => sum + size, 0),
     entries: () => entriesOf(examination.location.fullName, repository, wiki),
     verify: (last, signal, onRead) => verify(copies, gitFor(onRead), signal, last),
     report: (onRead) => reportOfSnapshot(copies, { ...parts, git: gitFor(onRead) }),
   }
 }
+
+const isObjectFile = ({ kind }: SnapshotFile) => kind !== 'text'
 
 /** Estimates the number of objects. An index has 28 bytes for each, with SHA-1. */
 const countObjects = ({ files }: ScratchRepository) =>

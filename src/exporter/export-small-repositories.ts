@@ -29,7 +29,7 @@ interface Parts {
   rights: object | undefined
 }
 
-/** In the catalogue, which may be wrong: then a job takes longer. */
+/** The size in the catalogue decides. It may be wrong: then a job takes longer. */
 const MAX_SMALL_KIB = 256
 const MAX_PER_JOB = 32
 /** Fewer jobs would leave workers idle at the end of a migration. */

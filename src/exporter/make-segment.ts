@@ -65,7 +65,7 @@ export interface MadeSegment extends SegmentRecord {
 
 /** Reported once before the first byte, then at most twice per second. */
 export interface SegmentProgress extends Inspection {
-  /** The same share of `bytes` as of the work. */
+  /** A part of `bytes`: the share of all work that is done, such as writing, verifying and searching. */
   bytesDone: number
 }
 

@@ -58,7 +58,10 @@ export interface FoundFile {
   bytes: number
 }
 
-/** What is converted. Everything that the format cannot represent is passed to `report`. The reader of `content` has the same signal. */
+/**
+ * The input of a writer. Everything that its format cannot represent is passed to `report`. `signal` aborts the conversion, and is the one
+ * that `content` was opened with.
+ */
 export interface Conversion {
   content: FormatReader
   report: Report

@@ -149,7 +149,7 @@ export async function currentStamp(
 ): Promise<string | undefined> {
   if (!entry.isDirectory() || lastStamp === undefined) return undefined
   const [stamp = ''] = lastStamp.split(' ', 1)
-  // Whoever reads the repository because of an error reports it.
+  // If the files cannot be read, the caller reads the whole repository next, and reports that error.
   return (await isCurrent(dir, stamp).catch(() => false)) ? stamp : undefined
 }
 

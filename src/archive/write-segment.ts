@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { constants, crc32, deflateRaw } from 'node:zlib'
 import type { Bytes } from '../blobs/blob-store.ts'
+import { crc32Combine } from './crc32-combine.ts'
 import { tarHeader, tarPadding } from './tar-header.ts'
 
 interface DirectoryEntry {
@@ -54,23 +55,13 @@ export async function writeSegment(
   { signal }: { signal?: AbortSignal | undefined } = {},
 ): Promise<Segment> {
   const sha256 = createHash('sha256')
-  const tally = { plainLength: 0, length: 0, crc32: 0, storedCrc32: 0 }
+  const tally = emptyTally()
   let ended = false
 
-  async function* counted(): AsyncGenerator<TarRun> {
-    for await (const run of tarBytes(entries)) {
-      tally.crc32 = crc32(run.bytes, tally.crc32)
-      tally.plainLength += run.bytes.length
-      yield run
-    }
-  }
-
   async function* deflated(): AsyncGenerator<Uint8Array> {
-    for await (const piece of pieces(counted())) {
+    for await (const piece of pieces(tarBytes(entries), tally)) {
       signal?.throwIfAborted()
       sha256.update(piece)
-      tally.storedCrc32 = crc32(piece, tally.storedCrc32)
-      tally.length += piece.length
       yield piece
     }
     ended = true
@@ -81,6 +72,10 @@ export async function writeSegment(
   if (!ended) throw new Error('the sink of a segment stopped reading before its end')
   return { ...tally, sha256: sha256.digest('hex') }
 }
+
+type Tally = Omit<Segment, 'sha256'>
+
+const emptyTally = (): Tally => ({ plainLength: 0, length: 0, crc32: 0, storedCrc32: 0 })
 
 interface TarRun {
   packed: boolean
@@ -118,8 +113,11 @@ async function* contentOf({ path, size, open }: FileEntry): AsyncGenerator<Uint8
 /** Buffers for the next segments. Allocating them for each segment would keep the garbage collector busy. */
 const spare: { stored: StoredBlocks; deflated: DeflatedPiece }[] = []
 
-/** Cuts the runs into pieces of fixed size, so that the result does not depend on chunk sizes, and deflates each. */
-async function* pieces(runs: AsyncIterable<TarRun>): AsyncGenerator<Uint8Array> {
+/**
+ * Cuts the runs into pieces of fixed size, so that the result does not depend on chunk sizes, and deflates each. Adds them to
+ * the tally.
+ */
+async function* pieces(runs: AsyncIterable<TarRun>, tally: Tally): AsyncGenerator<Uint8Array> {
   const own = spare.pop() ?? {
     stored: new StoredBlocks(PIECE),
     deflated: new DeflatedPiece(),
@@ -127,14 +125,14 @@ async function* pieces(runs: AsyncIterable<TarRun>): AsyncGenerator<Uint8Array> 
   let piece: StoredBlocks | DeflatedPiece = own.deflated
   for await (const { packed, bytes } of runs) {
     const next = packed ? own.stored : own.deflated
-    if (next !== piece && piece.length > 0) yield await piece.finish()
+    if (next !== piece && piece.length > 0) yield await piece.finish(tally)
     piece = next
     for (let rest = bytes; rest.length > 0; ) {
       rest = rest.subarray(piece.add(rest))
-      if (piece.length === PIECE) yield await piece.finish()
+      if (piece.length === PIECE) yield await piece.finish(tally)
     }
   }
-  if (piece.length > 0) yield await piece.finish()
+  if (piece.length > 0) yield await piece.finish(tally)
   // Not reused after an error, because they may not be empty then.
   spare.push(own)
 }
@@ -154,11 +152,16 @@ class DeflatedPiece {
     return taken
   }
 
-  async finish(): Promise<Uint8Array> {
+  async finish(tally: Tally): Promise<Uint8Array> {
     const plain = this.#plain.subarray(0, this.length)
     this.length = 0
     const chunkSize = Math.min(plain.length + 1024, 256 * 1024)
-    return deflate(plain, { finishFlush: constants.Z_FULL_FLUSH, chunkSize })
+    const deflated = await deflate(plain, { finishFlush: constants.Z_FULL_FLUSH, chunkSize })
+    tally.plainLength += plain.length
+    tally.length += deflated.length
+    tally.crc32 = crc32(plain, tally.crc32)
+    tally.storedCrc32 = crc32(deflated, tally.storedCrc32)
+    return deflated
   }
 }
 
@@ -190,7 +193,7 @@ class StoredBlocks {
   }
 
   /** Returns the blocks and starts again. The result is overwritten when the next byte is added. */
-  finish({ final } = { final: false }): Buffer {
+  finish(tally: Tally, { final } = { final: false }): Buffer {
     const out = this.#out ?? Buffer.alloc(0)
     let at = 0
     for (let rest = this.length; rest > 0; rest -= STORED_BLOCK) {
@@ -198,8 +201,15 @@ class StoredBlocks {
       out[at] = final && length === rest ? 1 : 0
       out.writeUInt16LE(length, at + 1)
       out.writeUInt16LE(length ^ 0xffff, at + 3)
+      const header = out.subarray(at, at + BLOCK_HEADER)
       at += BLOCK_HEADER + length
+      // Every byte is read once for both sums.
+      const crc = crc32(out.subarray(at - length, at))
+      tally.crc32 = crc32Combine(tally.crc32, crc, length)
+      tally.storedCrc32 = crc32Combine(crc32(header, tally.storedCrc32), crc, length)
     }
+    tally.plainLength += this.length
+    tally.length += at
     this.length = 0
     return out.subarray(0, at)
   }
@@ -211,5 +221,5 @@ const storedLength = (plain: number): number =>
 export function storedBlocks(plain: Uint8Array, { final }: { final: boolean }): Buffer {
   const blocks = new StoredBlocks(plain.length)
   blocks.add(plain)
-  return blocks.finish({ final })
+  return blocks.finish(emptyTally(), { final })
 }

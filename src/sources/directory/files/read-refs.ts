@@ -2,7 +2,7 @@ import type { Dirent } from 'node:fs'
 import { ifExists } from '../../../lib/errno.ts'
 import { decodeUtf8, type Refs } from '../../refs.ts'
 import type { BareRepository } from '../../snapshot.ts'
-import { type NamedDirectory, readText } from './regular-file.ts'
+import { bytePath, type NamedDirectory, readListedText, readText } from './regular-file.ts'
 import { Damaged, Unsupported } from './repository-errors.ts'
 import { lstatIfExists, readByteEntries, readLink } from './sync-fs.ts'
 
@@ -62,7 +62,7 @@ async function listLooseRefs(repository: NamedDirectory) {
   const files: { name: string; entry: Dirent<Buffer> }[] = []
   const folders = ['refs']
   for (const folder of folders) {
-    for (const entry of (await unlessGone(readByteEntries(pathOf(repository, folder)))) ?? []) {
+    for (const entry of (await unlessGone(readByteEntries(bytePath(repository, folder)))) ?? []) {
       const name = `${folder}/${entry.name.toString('latin1')}`
       if (entry.isDirectory()) folders.push(name)
       else if (isRefName(name)) files.push({ name, entry })
@@ -93,7 +93,7 @@ async function readPointer(
 ): Promise<Pointer | undefined> {
   const target = mayBeLink ? await readSymbolicLink(repository, name) : undefined
   if (target !== undefined) return { target }
-  const text = await readText(repository, name)
+  const text = await readListedText(repository, name)
   if (text === undefined) return undefined
   const symbolic = /^ref:\s*(.*?)\s*$/s.exec(text)?.[1]
   if (symbolic !== undefined && isRefName(symbolic)) return { target: symbolic }
@@ -110,7 +110,7 @@ async function readSymbolicLink(
   repository: NamedDirectory,
   name: string,
 ): Promise<string | undefined> {
-  const target = await ifExists(readLink(pathOf(repository, name)), 'EINVAL')
+  const target = await ifExists(readLink(bytePath(repository, name)), 'EINVAL')
   if (target === undefined || isRefName(target)) return target
   throw new Unsupported(
     repository.name,
@@ -133,8 +133,4 @@ const INVALID_REF_NAME = /[^!-}\x80-\xff]|[:?*[\\^]|\.\.|@\{|\/\/|\/\.|\.lock(\/
 
 function isRefName(name: string): boolean {
   return name.startsWith('refs/') && !INVALID_REF_NAME.test(name)
-}
-
-function pathOf(repository: NamedDirectory, name: string): Buffer {
-  return Buffer.concat([Buffer.from(`${repository.dir}/`), Buffer.from(name, 'latin1')])
 }

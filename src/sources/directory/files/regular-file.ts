@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { codeOf, hasCode } from '../../../lib/errno.ts'
 import { Unsupported } from './repository-errors.ts'
 import { lstatIfExists, syncFs } from './sync-fs.ts'
@@ -21,11 +21,18 @@ export async function readText(
   path: string,
   maxBytes = MAX_TEXT_BYTES,
 ): Promise<string | undefined> {
-  const file = Buffer.concat([Buffer.from(`${at.dir}/`), Buffer.from(path, 'latin1')])
   // Most repositories lack most of these files, and an exception costs more than this call.
-  if (!(await lstatIfExists(file))) return undefined
+  return (await lstatIfExists(bytePath(at, path))) && readListedText(at, path, maxBytes)
+}
+
+/** Does the same for a file that was found in its directory. */
+export async function readListedText(
+  at: NamedDirectory,
+  path: string,
+  maxBytes = MAX_TEXT_BYTES,
+): Promise<string | undefined> {
   try {
-    return (await readRegularFile(file, maxBytes)).toString('latin1')
+    return (await readRegularFile(bytePath(at, path), maxBytes)).toString('latin1')
   } catch (error) {
     const code = codeOf(error)
     if (code === 'ENOENT') return undefined
@@ -33,6 +40,11 @@ export async function readText(
     if (code === 'EFBIG') throw new Unsupported(at.name, `${path} is too large`, error)
     throw error
   }
+}
+
+/** Returns the path of a file whose name is a byte string (latin1). */
+export function bytePath(at: NamedDirectory, path: string): Buffer {
+  return Buffer.concat([Buffer.from(`${at.dir}/`), Buffer.from(path, 'latin1')])
 }
 
 /** Reads at most `maxBytes` from the beginning of a file. Fails as `openRegularFile` does. */
@@ -45,7 +57,7 @@ export const readFileStart = syncFs((path: string, maxBytes: number): Buffer => 
 export const readRegularFile = syncFs((path: string | Buffer, maxBytes: number): Buffer => {
   using file = openRegularFile(path)
   if (file.size > maxBytes) throw fileError('EFBIG', `${file.size} bytes`)
-  return file.readAll()
+  return file.read(0, file.size)
 })
 
 /** An open file for random access. */
@@ -53,7 +65,6 @@ export interface RegularFile extends Disposable {
   size: number
   /** Returns fewer bytes at the end of the file. */
   read(position: number, length: number): Buffer
-  readAll(): Buffer
 }
 
 /**
@@ -73,7 +84,6 @@ export function openRegularFile(path: string | Buffer): RegularFile {
         const buffer = Buffer.allocUnsafe(Math.max(0, Math.min(length, size - position)))
         return buffer.subarray(0, readSync(file, buffer, 0, buffer.length, position))
       },
-      readAll: () => readFileSync(file),
       [Symbol.dispose]: () => closeSync(file),
     }
   } catch (error) {
@@ -86,7 +96,6 @@ export function openRegularFile(path: string | Buffer): RegularFile {
 export const memoryFile = (bytes: Buffer): RegularFile => ({
   size: bytes.length,
   read: (position, length) => bytes.subarray(Math.max(position, 0), Math.max(position + length, 0)),
-  readAll: () => bytes,
   [Symbol.dispose]: () => {},
 })
 

@@ -22,11 +22,11 @@ import {
   refusePartialHistory,
 } from '../files/repository-format.ts'
 import { flag, readSettings, type Settings, setting } from '../files/repository-settings.ts'
-import { lstat, lstatIfExists, readEntries, statTarget } from '../files/sync-fs.ts'
+import { lstat, lstatIfExists, readEntries, readNames, statTarget } from '../files/sync-fs.ts'
 import { lfsPath, listLfsObjects, type SharedLfs } from './lfs-objects.ts'
 
 /** Increase it when the snapshot of an unchanged repository gets other bytes, or more of it is verified or reported. */
-const SNAPSHOT_FORMAT = 6
+const SNAPSHOT_FORMAT = 7
 
 const MAX_ATTEMPTS = 10
 
@@ -206,9 +206,9 @@ async function listNames(
   folder: string,
   pattern: RegExp,
 ): Promise<string[]> {
-  const entries = await ifExists(readEntries(join(repository.dir, folder)), 'ENOENT', 'ENOTDIR')
-  const wanted = entries?.filter(({ name }) => pattern.test(name)) ?? []
-  return wanted.map(({ name }) => `${folder}/${name}`).sort()
+  const names = await ifExists(readNames(join(repository.dir, folder)), 'ENOENT', 'ENOTDIR')
+  const wanted = names?.filter((name) => pattern.test(name)) ?? []
+  return wanted.map((name) => `${folder}/${name}`).sort()
 }
 
 async function withSizes(repository: BareRepository, paths: string[]): Promise<ObjectFile[]> {

@@ -78,7 +78,9 @@ const readLoose = syncFs((found: LooseObjects, file: CopiedFile): PackEntry | un
     new Damaged(found.name, `${file.path}: ${reason}`, cause)
   try {
     const bytes = file.bytes ?? readSmall(file)
-    const { buffer, engine } = inflateSync(bytes, { info: true }) as unknown as Inflated
+    // The default of 16 kB would be allocated for each object.
+    const chunkSize = Math.max(64, 4 * bytes.length)
+    const { buffer, engine } = inflateSync(bytes, { info: true, chunkSize }) as unknown as Inflated
     const oid = hash(found.objectFormat, buffer)
     if (file.path !== `objects/${oid.slice(0, 2)}/${oid.slice(2)}`) throw damaged('hash mismatch')
     if (engine.bytesWritten !== bytes.length) throw damaged('garbage at end of loose object')
@@ -99,7 +101,7 @@ const readLoose = syncFs((found: LooseObjects, file: CopiedFile): PackEntry | un
 function readSmall({ path, from }: ObjectFile): Buffer {
   using file = openRegularFile(from)
   if (file.size > MAX_FILE_BYTES) throw new ChangedDuringRead(`${path} was replaced`)
-  return file.readAll()
+  return file.read(0, file.size)
 }
 
 const TYPES = ['commit', 'tree', 'blob', 'tag']
@@ -113,7 +115,31 @@ function packEntry(type: number, content: Buffer): Buffer {
     head[head.length - 1]! |= 0x80
     head.push(rest & 0x7f)
   }
-  return Buffer.concat([Buffer.from(head), deflateSync(content, DEFLATE)])
+  return Buffer.concat([Buffer.from(head), ...zlibStream(content)])
+}
+
+/** Smaller objects are stored: deflated they are hardly smaller, and take ten times as long. */
+const MIN_DEFLATED_BYTES = 1024
+/** The beginning of a zlib stream whose only block is stored. */
+const STORED_HEAD = [0x78, 0x01, 0x01]
+
+/** Returns the parts of a zlib stream. */
+function zlibStream(content: Buffer): Buffer[] {
+  const { length } = content
+  if (length >= MIN_DEFLATED_BYTES)
+    return [deflateSync(content, { ...DEFLATE, chunkSize: length + 64 })]
+  const head = Buffer.from([...STORED_HEAD, length, length >> 8, ~length, ~length >> 8])
+  return [head, content, numbers([adler32(content)])]
+}
+
+function adler32(content: Buffer): number {
+  let sum = 1
+  let sumOfSums = 0
+  for (const byte of content) {
+    sum += byte
+    sumOfSums += sum
+  }
+  return (sumOfSums % 65_521) * 65_536 + (sum % 65_521)
 }
 
 /** Returns a pack and its index. The entries must be in the order of their names. */

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
+import { COARSE_TICK_MS } from '../files/read-refs.ts'
 import {
   type FileStats,
   forEachYielding,
@@ -23,9 +24,6 @@ const FACTS_VERSION = 2
 
 /** Longer than a tick of the clock from which file systems take timestamps. */
 const CLOCK_TICK_MS = 20
-
-/** Some file systems have timestamps of a second: within this time, a directory may change without a new one. */
-const COARSE_TICK_MS = 2000
 
 const MAX_LISTED = 50
 const LISTABLE = /^[^\s:]+$/

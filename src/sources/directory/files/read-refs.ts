@@ -1,27 +1,54 @@
-import type { Dirent } from 'node:fs'
+import type { BigIntStats, Dirent } from 'node:fs'
 import { ifExists } from '../../../lib/errno.ts'
 import { decodeUtf8, type Refs } from '../../refs.ts'
 import type { BareRepository } from '../../snapshot.ts'
 import { bytePath, type NamedDirectory, readListedText, readText } from './regular-file.ts'
 import { Damaged, Unsupported } from './repository-errors.ts'
-import { lstatIfExists, readByteEntries, readLink } from './sync-fs.ts'
+import { lstatIfExists, preciseLstatIfExists, readByteEntries, readLink } from './sync-fs.ts'
 
 type Pointer = Refs['head']
 
+/** The directories that refs are in, relative to the repository, as they were before the refs were read. */
+export type RefFolders = Map<string, BigIntStats | undefined>
+
 /**
  * Reads HEAD and all refs from their files: `git for-each-ref` omits, with exit code 0, refs that a crash has emptied, and starting git
- * costs more than reading. Throws Damaged for a file that is not a ref. Like git, it reads loose refs before packed-refs:
+ * costs more than reading. Adds their directories to `folders`. Throws Damaged for a file that is not a ref. Like git, it reads loose refs before packed-refs:
  * `pack-refs` writes the packed file before it removes a loose one, and a deletion rewrites the packed file first, so a ref that
  * moves from one to the other is always found.
  */
-export async function readRefs(repository: BareRepository): Promise<Refs> {
+export async function readRefs(
+  repository: BareRepository,
+  folders: RefFolders = new Map(),
+): Promise<Refs> {
+  folders.set('', await preciseLstatIfExists(repository.dir))
   const stats = await lstatIfExists(`${repository.dir}/HEAD`)
   const head = await readPointer(repository, 'HEAD', stats?.isSymbolicLink() ?? true)
   if (!head) throw new Damaged(repository.name, 'HEAD is missing')
-  const loose = await readLooseRefs(repository)
+  const loose = await readLooseRefs(repository, folders)
   const all = new Map<string, Pointer>([...(await readPackedRefs(repository)), ...loose])
   const names = [...all.keys()].sort()
   return { head, refs: names.map((name) => ({ name, ...all.get(name)! })) }
+}
+
+/** Some file systems have timestamps of a second: within this time, a directory may change without a new one. */
+export const COARSE_TICK_MS = 2000
+
+/**
+ * Whether no ref has changed since these directories were read. Git replaces the file of a ref, or `packed-refs`, which changes the times
+ * of its directory. Returns false for a directory that changed just before, because its times may not show the next change.
+ */
+export async function areRefsUnchanged(
+  { dir }: BareRepository,
+  folders: RefFolders,
+): Promise<boolean> {
+  const settled = Date.now() - COARSE_TICK_MS
+  for (const [folder, was] of folders) {
+    const is = await preciseLstatIfExists(`${dir}/${folder}`)
+    const isSame = is?.mtimeNs === was?.mtimeNs && is?.ctimeNs === was?.ctimeNs
+    if (!is || !isSame || is.ino !== was?.ino || Number(is.ctimeMs) > settled) return false
+  }
+  return true
 }
 
 /**
@@ -49,19 +76,23 @@ function distinctOids(pointers: readonly Pointer[]): string[] {
   return [...new Set(oids)].sort()
 }
 
-async function readLooseRefs(repository: BareRepository): Promise<Map<string, Pointer>> {
+async function readLooseRefs(
+  repository: BareRepository,
+  read: RefFolders,
+): Promise<Map<string, Pointer>> {
   const loose = new Map<string, Pointer>()
-  for (const { name, entry } of await listLooseRefs(repository)) {
+  for (const { name, entry } of await listLooseRefs(repository, read)) {
     const pointer = await unlessGone(readPointer(repository, name, entry.isSymbolicLink()))
     if (pointer) loose.set(name, pointer)
   }
   return loose
 }
 
-async function listLooseRefs(repository: NamedDirectory) {
+async function listLooseRefs(repository: NamedDirectory, read: RefFolders = new Map()) {
   const files: { name: string; entry: Dirent<Buffer> }[] = []
   const folders = ['refs']
   for (const folder of folders) {
+    read.set(folder, await preciseLstatIfExists(`${repository.dir}/${folder}`))
     for (const entry of (await unlessGone(readByteEntries(bytePath(repository, folder)))) ?? []) {
       const name = `${folder}/${entry.name.toString('latin1')}`
       if (entry.isDirectory()) folders.push(name)

@@ -114,6 +114,9 @@ export function statExisting(dir: string, names: readonly string[]): FileStats[]
 const preciseLstat = (path: string): BigIntStats | undefined =>
   ifExistsSync(() => lstatSync(path, { bigint: true, throwIfNoEntry: false }), 'ENOTDIR')
 
+/** Does not follow links; times are in nanoseconds. */
+export const preciseLstatIfExists = syncFs(preciseLstat)
+
 /** Returns undefined if `read` throws an error with one of these codes. */
 export function ifExistsSync<T>(read: () => T, ...codes: readonly string[]): T | undefined {
   try {

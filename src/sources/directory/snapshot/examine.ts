@@ -12,7 +12,7 @@ import type {
   RepositoryLocation,
 } from '../../snapshot.ts'
 import { Unreadable } from '../../unreadable.ts'
-import { headsOf, readRefs } from '../files/read-refs.ts'
+import { areRefsUnchanged, headsOf, type RefFolders, readRefs } from '../files/read-refs.ts'
 import { type NamedDirectory, readText } from '../files/regular-file.ts'
 import { ChangedDuringRead, Unsupported, withNamedErrors } from '../files/repository-errors.ts'
 import {
@@ -73,8 +73,8 @@ async function examineOne(
 }
 
 /**
- * Reads refs before objects, so that the list has every object that the refs name, and again after the objects, so that a push of several
- * refs is seen completely. If pushes never pause, the last attempt is used: each of its refs was right when it was read.
+ * Reads refs before objects, so that the list has every object that the refs name, and looks at them again after the objects, so that a
+ * push of several refs is seen completely. If pushes never pause, the last attempt is used: each of its refs was right when it was read.
  */
 async function readUntilUnchanged(
   repository: BareRepository & WithOrigin,
@@ -84,10 +84,13 @@ async function readUntilUnchanged(
   for (let attempt = 1; ; attempt++) {
     parts.signal.throwIfAborted()
     try {
-      const refs = await readRefs(repository)
+      const folders: RefFolders = new Map()
+      const refs = await readRefs(repository, folders)
       const files = await examineFiles(repository, config, parts)
       const lfs = await examineLfs({ ...repository, ...refs }, lfsStorage, parts)
-      const isUnchanged = JSON.stringify(refs) === JSON.stringify(await readRefs(repository))
+      const isUnchanged =
+        (await areRefsUnchanged(repository, folders)) ||
+        JSON.stringify(refs) === JSON.stringify(await readRefs(repository))
       if (isUnchanged || attempt === MAX_ATTEMPTS)
         return { ...repository, ...refs, ...files, ...lfs }
     } catch (error) {

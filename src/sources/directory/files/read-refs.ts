@@ -13,9 +13,9 @@ export type RefFolders = Map<string, BigIntStats | undefined>
 
 /**
  * Reads HEAD and all refs from their files: `git for-each-ref` omits, with exit code 0, refs that a crash has emptied, and starting git
- * costs more than reading. Adds their directories to `folders`. Throws Damaged for a file that is not a ref. Like git, it reads loose refs before packed-refs:
+ * costs more than reading. Throws Damaged for a file that is not a ref. Like git, it reads loose refs before packed-refs:
  * `pack-refs` writes the packed file before it removes a loose one, and a deletion rewrites the packed file first, so a ref that
- * moves from one to the other is always found.
+ * moves from one to the other is always found. Adds the directories of refs to `folders`.
  */
 export async function readRefs(
   repository: BareRepository,
@@ -35,18 +35,20 @@ export async function readRefs(
 export const COARSE_TICK_MS = 2000
 
 /**
- * Whether no ref has changed since these directories were read. Git replaces the file of a ref, or `packed-refs`, which changes the times
- * of its directory. Returns false for a directory that changed just before, because its times may not show the next change.
+ * Whether no ref has changed since these directories were read at the time `readAt`. Git replaces the file of a ref, or `packed-refs`,
+ * which changes the times of its directory. Returns false for a directory that changed just before, because its times may not show
+ * the next change.
  */
 export async function areRefsUnchanged(
   { dir }: BareRepository,
   folders: RefFolders,
+  readAt: number,
 ): Promise<boolean> {
-  const settled = Date.now() - COARSE_TICK_MS
   for (const [folder, was] of folders) {
     const is = await preciseLstatIfExists(`${dir}/${folder}`)
     const isSame = is?.mtimeNs === was?.mtimeNs && is?.ctimeNs === was?.ctimeNs
-    if (!is || !isSame || is.ino !== was?.ino || Number(is.ctimeMs) > settled) return false
+    if (!is || !isSame || is.ino !== was?.ino || Number(is.ctimeMs) > readAt - COARSE_TICK_MS)
+      return false
   }
   return true
 }

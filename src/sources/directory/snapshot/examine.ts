@@ -84,12 +84,13 @@ async function readUntilUnchanged(
   for (let attempt = 1; ; attempt++) {
     parts.signal.throwIfAborted()
     try {
+      const readAt = Date.now()
       const folders: RefFolders = new Map()
       const refs = await readRefs(repository, folders)
       const files = await examineFiles(repository, config, parts)
       const lfs = await examineLfs({ ...repository, ...refs }, lfsStorage, parts)
       const isUnchanged =
-        (await areRefsUnchanged(repository, folders)) ||
+        (await areRefsUnchanged(repository, folders, readAt)) ||
         JSON.stringify(refs) === JSON.stringify(await readRefs(repository))
       if (isUnchanged || attempt === MAX_ATTEMPTS)
         return { ...repository, ...refs, ...files, ...lfs }

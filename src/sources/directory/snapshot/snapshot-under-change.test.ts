@@ -15,6 +15,7 @@ import {
   UNUSUAL_REPOSITORIES,
 } from '../../../../test/support/sample-repositories.ts'
 import { signal, snapshotScene, writeEntries } from '../../../../test/support/snapshot-scene.ts'
+import type { SharedLfs } from './lfs-objects.ts'
 import { takeSnapshot } from './take-snapshot.ts'
 import { verify } from './verify-snapshot.ts'
 
@@ -39,6 +40,34 @@ test('a borrower whose ref and objects disappear meanwhile is examined again', a
   assert.equal(snapshot.repository.tips.length, 1)
   await verify(snapshot, here.git, signal)
 })
+
+const PUSHES: Record<string, string[][]> = {
+  'a loose ref': [['update-ref', 'refs/heads/late', 'main']],
+  'a ref that is packed': [
+    ['update-ref', 'refs/heads/late', 'main'],
+    ['pack-refs', '--all'],
+  ],
+  'another default branch': [['symbolic-ref', 'HEAD', 'refs/heads/late']],
+}
+for (const [what, commands] of Object.entries(PUSHES))
+  test(`a push of ${what} is seen while objects are listed`, async (t) => {
+    const here = snapshotScene(t)
+    initBare(here.dir)
+    commit(here.dir, 'refs/heads/main', 'a')
+    // The files are old enough for a comparison of the times of directories.
+    t.mock.timers.enable({ apis: ['Date'], now: Date.now() + 10_000 })
+    let looks = 0
+    const sharedLfs = {
+      async pointersOf() {
+        if (looks++ === 0) for (const args of commands) plainGit(here.dir, args)
+        return []
+      },
+      find: async () => [],
+    } as unknown as SharedLfs
+    const { repository } = await here.examineRepository({ sharedLfs })
+    assert.equal(looks, 2)
+    assert.match(JSON.stringify([repository.head, repository.refs]), /refs\/heads\/late/)
+  })
 
 test('files that cannot be linked are copied', async (t) => {
   const here = snapshotScene(t)

@@ -12,9 +12,13 @@ import {
   type MigrationJob,
   SEAL_ARCHIVE,
 } from '../migrations/migration.ts'
-import { type Exported, recordReused } from '../migrations/outcome-store.ts'
+import { type ReusedSegment, recordReused } from '../migrations/outcome-store.ts'
 import { outcomesOf } from '../migrations/outcomes.ts'
-import { findSegments, markSegmentsUsed, probablyUnchanged } from '../migrations/segment-store.ts'
+import {
+  markSegmentsUsed,
+  probablyUnchanged,
+  recordInspection,
+} from '../migrations/segment-store.ts'
 import { repositoriesOf } from '../migrations/snapshot-store.ts'
 import { PermanentError, type Queue, type Run } from '../queue/queue.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
@@ -23,7 +27,6 @@ import { RepositoryBusy, Unreadable } from '../sources/unreadable.ts'
 import { isRecentlyChecked, type ReuseParts } from './check-segments.ts'
 import { enqueueExports } from './export-small-repositories.ts'
 import type { Inspection, SegmentMaker } from './make-segment.ts'
-import { storedLength } from './read-digest.ts'
 import type { RecordsParts } from './records/obtain-records.ts'
 import { type ExportRightsParts, refreshExportRights } from './refresh-export-rights.ts'
 
@@ -58,8 +61,11 @@ export async function beginExport(
     // Some of the segments may have been swept meanwhile.
     const keys = [...unchanged.values()].map(({ segmentKey }) => segmentKey)
     const used = await markSegmentsUsed(tx, keys, now())
-    for (const [position, { segmentKey }] of unchanged) {
-      if (!used.has(segmentKey)) unchanged.delete(position)
+    for (const [position, each] of unchanged) {
+      const { segmentKey, bytes, stamp, isNew } = each
+      each.warning = used.get(segmentKey)
+      if (each.warning === undefined) unchanged.delete(position)
+      else if (isNew) await recordInspection(tx, { key: segmentKey, bytes, stamp })
     }
     await recordReused(tx, migrationId, unchanged, now())
     const changed = repositories.filter(({ position }) => !unchanged.has(position))
@@ -89,6 +95,11 @@ async function applyLocks(parts: BeginParts, migrationId: number): Promise<void>
   }
 }
 
+interface Unchanged extends ReusedSegment, Pick<Inspection, 'stamp'> {
+  /** Whether the repository was examined, because the last stamp proved nothing. */
+  isNew: boolean
+}
+
 const INSPECTION_CONCURRENCY = 8
 /** A message to another thread takes as long as the inspection of a small repository. */
 const INSPECTED_AT_ONCE = 20
@@ -104,9 +115,9 @@ async function findUnchanged(
   { owner, options }: Migration,
   repositories: readonly { position: number; facts: RepositoryFacts }[],
   signal: AbortSignal,
-): Promise<Map<number, Exported & { segmentKey: string }>> {
-  const { db, blobs, segments, now } = parts
-  const unchanged = new Map<number, Exported & { segmentKey: string }>()
+): Promise<Map<number, Unchanged>> {
+  const { db, segments, now } = parts
+  const unchanged = new Map<number, Unchanged>()
   if (parts.forge || options.excludeGitData) return unchanged
   const ids = repositories.map(({ facts }) => facts.id)
   const readable = await readableAmong(db, owner.id, ids)
@@ -114,26 +125,24 @@ async function findUnchanged(
     db,
     ids.filter((id) => readable.has(id)),
   )
-  const inspections: (Inspection & { position: number; startedAt: number })[] = []
   const limits = { concurrency: INSPECTION_CONCURRENCY, signal }
   const inspected = repositories.filter(({ facts }) => candidates.has(facts.id))
   await mapConcurrent(batchesOf(inspected, INSPECTED_AT_ONCE), limits, async (some, stop) => {
     const startedAt = now()
-    const names = some.map(({ facts }) => ({ owner: facts.owner.login, name: facts.name }))
-    const found = await segments.inspect(names, stop).catch(() => [])
-    for (const [at, inspection] of found.entries())
-      if (inspection) inspections.push({ ...inspection, position: some[at]!.position, startedAt })
-  })
-  const stored = await findSegments(
-    db,
-    inspections.map(({ fingerprint }) => fingerprint),
-  )
-  await mapConcurrent(inspections, limits, async ({ position, fingerprint, bytes, startedAt }) => {
-    const segment = stored.get(fingerprint)
-    if (!segment || !isRecentlyChecked(parts, segment)) return
-    const { key, length } = segment
-    if ((await storedLength(blobs, key).catch(() => undefined)) !== length) return
-    unchanged.set(position, { segmentKey: key, reused: true, bytes, startedAt })
+    const named = some.map(({ facts: { id, owner, name } }) => {
+      const { key, fingerprint, bytes, stamp } = candidates.get(id)!
+      return { owner: owner.login, name, last: { key, fingerprint, bytes, stamp } }
+    })
+    const found = await segments.inspect(named, stop).catch(() => [])
+    for (const [at, { position, facts }] of some.entries()) {
+      const segment = candidates.get(facts.id)!
+      const { fingerprint, bytes, stamp, storedLength } = found[at] ?? {}
+      if (fingerprint !== segment.fingerprint || storedLength !== segment.length) continue
+      if (bytes === undefined || !isRecentlyChecked(parts, segment)) continue
+      const isNew = stamp !== segment.stamp
+      const exported = { segmentKey: segment.key, reused: true, bytes, startedAt }
+      unchanged.set(position, { ...exported, stamp, isNew })
+    }
   })
   return unchanged
 }

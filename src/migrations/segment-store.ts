@@ -27,6 +27,10 @@ interface NewSegment extends SegmentRecord {
   /** Identifies the state of the repository that the segment was made from. */
   fingerprint?: string
   repositoryId?: number
+  /** The size of the repository. */
+  bytes?: number
+  /** Proves that the repository still has this fingerprint and size. */
+  stamp?: string | undefined
   /** Its part of the manifest, as JSON. */
   contents?: string
   /** What the next snapshot of the same repository need not verify again. */
@@ -70,24 +74,45 @@ export async function findSegments(
   return new Map(rows.map(({ fingerprint, ...segment }) => [fingerprint!, segment]))
 }
 
+/** A segment of a repository with the result of the last inspection. */
+export interface InspectedSegment extends CheckedSegment {
+  fingerprint: string
+  bytes: number
+  stamp: string | undefined
+}
+
 /**
- * Returns the repositories that have a segment and have not changed since, according to the catalogue. That may be wrong in both directions;
+ * Returns the last segments of the repositories that have not changed since, according to the catalogue. That may be wrong in both directions;
  * it decides only which repositories get their own job.
  */
 export async function probablyUnchanged(
   db: Db,
   repositoryIds: readonly number[],
-): Promise<ReadonlySet<number>> {
+): Promise<ReadonlyMap<number, InspectedSegment>> {
   const rows = await selectInBatches(repositoryIds, (some) =>
     db
       .selectFrom('segments')
       .innerJoin('repositories', 'repositories.id', 'repository_id')
-      .select('repository_id')
-      .distinct()
+      .select(['repository_id', 'fingerprint', 'bytes', 'segments.stamp', ...SEGMENT_COLUMNS])
       .where('repository_id', 'in', some)
-      .whereRef('last_used_at', '>=', 'synced_at'),
+      .whereRef('last_used_at', '>=', 'synced_at')
+      .orderBy('last_used_at'),
   )
-  return new Set(rows.map(({ repository_id }) => repository_id!))
+  return new Map(
+    rows.map(({ repository_id, fingerprint, bytes, stamp, ...segment }) => [
+      repository_id!,
+      { ...segment, fingerprint: fingerprint!, bytes: bytes ?? 0, stamp: stamp ?? undefined },
+    ]),
+  )
+}
+
+/** Records the result of a new inspection of the repository. */
+export async function recordInspection(
+  tx: Db,
+  { key, bytes, stamp }: Pick<InspectedSegment, 'key' | 'bytes' | 'stamp'>,
+): Promise<void> {
+  const inspected = { bytes, stamp: stamp ?? null }
+  await tx.updateTable('segments').set(inspected).where('key', '=', key).execute()
 }
 
 /** Returns the column `verified` of the newest segment of a repository. */
@@ -137,6 +162,8 @@ export async function insertSegments(
         stored_crc32: segment.storedCrc32,
         fingerprint: segment.fingerprint ?? null,
         repository_id: segment.repositoryId ?? null,
+        bytes: segment.bytes ?? null,
+        stamp: segment.stamp ?? null,
         contents: segment.contents ?? null,
         verified: segment.verified ?? null,
         warning: segment.warning ?? null,
@@ -157,23 +184,23 @@ const byFingerprint = (a: NewSegment, b: NewSegment) =>
   (a.fingerprint ?? '') < (b.fingerprint ?? '') ? -1 : 1
 
 /**
- * Marks segments as used now, which protects them from the sweep. Segments that are not returned were swept before, or are damaged. Sorted, so
- * that two transactions with the same segments cannot deadlock.
+ * Marks segments as used now, which protects them from the sweep. Returns their warnings by key. Segments that are not returned were swept
+ * before, or are damaged. Sorted, so that two transactions with the same segments cannot deadlock.
  */
 export async function markSegmentsUsed(
   tx: Db,
   keys: readonly string[],
   now: number,
-): Promise<ReadonlySet<string>> {
+): Promise<ReadonlyMap<string, string | null>> {
   const rows = await selectInBatches(keys.toSorted(), (some) =>
     tx
       .updateTable('segments')
       .set({ last_used_at: now })
       .where('key', 'in', some)
       .where('damaged_at', 'is', null)
-      .returning('key'),
+      .returning(['key', 'warning']),
   )
-  return new Set(rows.map(({ key }) => key))
+  return new Map(rows.map(({ key, warning }) => [key, warning]))
 }
 
 export async function segmentsByKey(

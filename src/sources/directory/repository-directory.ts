@@ -177,7 +177,7 @@ export async function existsEvenIfDamaged(directory: RepositoryDirectory): Promi
 }
 
 /** The root may be a link, which its operator chose; directories below it may not. */
-async function isParentReal({ path, dir }: RepositoryDirectory): Promise<boolean> {
+export async function isParentReal({ path, dir }: RepositoryDirectory): Promise<boolean> {
   return !path.includes('/') || isDirectory(dirname(dir))
 }
 

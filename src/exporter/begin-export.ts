@@ -15,6 +15,7 @@ import {
 import { type ReusedSegment, recordReused } from '../migrations/outcome-store.ts'
 import { outcomesOf } from '../migrations/outcomes.ts'
 import {
+  type Inspection,
   markSegmentsUsed,
   probablyUnchanged,
   recordInspection,
@@ -26,7 +27,7 @@ import { readableAmong } from '../repositories/readable-repositories.ts'
 import { RepositoryBusy, Unreadable } from '../sources/unreadable.ts'
 import { isRecentlyChecked, type ReuseParts } from './check-segments.ts'
 import { enqueueExports } from './export-small-repositories.ts'
-import type { Inspection, SegmentMaker } from './make-segment.ts'
+import type { SegmentMaker } from './make-segment.ts'
 import type { RecordsParts } from './records/obtain-records.ts'
 import { type ExportRightsParts, refreshExportRights } from './refresh-export-rights.ts'
 
@@ -62,10 +63,9 @@ export async function beginExport(
     const keys = [...unchanged.values()].map(({ segmentKey }) => segmentKey)
     const used = await markSegmentsUsed(tx, keys, now())
     for (const [position, each] of unchanged) {
-      const { segmentKey, bytes, stamp, isNew } = each
-      each.warning = used.get(segmentKey)
+      each.warning = used.get(each.segmentKey)
       if (each.warning === undefined) unchanged.delete(position)
-      else if (isNew) await recordInspection(tx, { key: segmentKey, bytes, stamp })
+      else if (each.isNew) await recordInspection(tx, each.segmentKey, each)
     }
     await recordReused(tx, migrationId, unchanged, now())
     const changed = repositories.filter(({ position }) => !unchanged.has(position))

@@ -5,7 +5,7 @@ import { type BlobStore, BlobsUnavailable } from '../blobs/blob-store.ts'
 import type { BlobOperation } from '../blobs/watch-errors.ts'
 import { contentsOf, recordFileDigests } from '../formats/github-archive/segment-contents.ts'
 import { onChunk } from '../lib/chunks.ts'
-import type { SegmentRecord } from '../migrations/segment-store.ts'
+import type { Inspection, SegmentRecord } from '../migrations/segment-store.ts'
 import type { Examination, Verified } from '../sources/snapshot.ts'
 import type { RepositoryName, Source } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
@@ -32,14 +32,6 @@ export interface SegmentMaker {
   ): Promise<MakeResult>
   /** Reads a stored segment. Returns undefined if it is missing or cannot be read. */
   digest(key: string, signal: AbortSignal): Promise<StoredDigest | undefined>
-}
-
-/** The current state of a repository: the fingerprint and size of its segment's contents. */
-export interface Inspection {
-  fingerprint: string
-  bytes: number
-  /** Proves later that this is still the current state; see Examination. */
-  stamp?: string | undefined
 }
 
 export interface RepositoryToInspect extends RepositoryName {

@@ -22,15 +22,17 @@ export interface CheckedSegment extends SegmentRecord {
   lastUsedAt: number
 }
 
-/** A segment to insert. Segments of repositories and of their records have a fingerprint, by which they can be reused. */
-interface NewSegment extends SegmentRecord {
-  /** Identifies the state of the repository that the segment was made from. */
-  fingerprint?: string
-  repositoryId?: number
-  /** The size of the repository. */
-  bytes?: number
-  /** Proves that the repository still has this fingerprint and size. */
+/** The state of a repository: the fingerprint and size of its segment's contents. */
+export interface Inspection {
+  fingerprint: string
+  bytes: number
+  /** Proves later that this is still the current state; see Examination. */
   stamp?: string | undefined
+}
+
+/** A segment to insert. Segments of repositories and of their records have a fingerprint, by which they can be reused. */
+interface NewSegment extends SegmentRecord, Partial<Inspection> {
+  repositoryId?: number
   /** Its part of the manifest, as JSON. */
   contents?: string
   /** What the next snapshot of the same repository need not verify again. */
@@ -74,13 +76,6 @@ export async function findSegments(
   return new Map(rows.map(({ fingerprint, ...segment }) => [fingerprint!, segment]))
 }
 
-/** A segment of a repository with the result of the last inspection. */
-export interface InspectedSegment extends CheckedSegment {
-  fingerprint: string
-  bytes: number
-  stamp: string | undefined
-}
-
 /**
  * Returns the last segments of the repositories that have not changed since, according to the catalogue. That may be wrong in both directions;
  * it decides only which repositories get their own job.
@@ -88,7 +83,7 @@ export interface InspectedSegment extends CheckedSegment {
 export async function probablyUnchanged(
   db: Db,
   repositoryIds: readonly number[],
-): Promise<ReadonlyMap<number, InspectedSegment>> {
+): Promise<ReadonlyMap<number, CheckedSegment & Inspection>> {
   const rows = await selectInBatches(repositoryIds, (some) =>
     db
       .selectFrom('segments')
@@ -109,10 +104,10 @@ export async function probablyUnchanged(
 /** Records the result of a new inspection of the repository. */
 export async function recordInspection(
   tx: Db,
-  { key, bytes, stamp }: Pick<InspectedSegment, 'key' | 'bytes' | 'stamp'>,
+  key: string,
+  { bytes, stamp = null }: { bytes: number; stamp?: string | null | undefined },
 ): Promise<void> {
-  const inspected = { bytes, stamp: stamp ?? null }
-  await tx.updateTable('segments').set(inspected).where('key', '=', key).execute()
+  await tx.updateTable('segments').set({ bytes, stamp }).where('key', '=', key).execute()
 }
 
 /** Returns the column `verified` of the newest segment of a repository. */

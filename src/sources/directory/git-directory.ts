@@ -96,10 +96,7 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
     const location = await locationToExamine(directory, cloneUrl)
     // Before the examination, so that the stamp is outdated if the repository changes meanwhile.
     const stamp = sharedLfs ? undefined : await exportStamp(directory, contextOf(directory))
-    const examination = await examine(location, { git, sharedLfs, signal })
-    const { repository: own, wiki } = examination
-    const isIndependent = !own.hasExternalObjects && !wiki?.hasExternalObjects
-    return isIndependent ? { ...examination, stamp } : examination
+    return { ...(await examine(location, { git, sharedLfs, signal })), stamp }
   }
 
   async function view<T>(

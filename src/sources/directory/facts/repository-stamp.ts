@@ -45,10 +45,7 @@ export async function stampOf(dir: string): Promise<string> {
   return listedStamp(dir, read, Date.now()) ?? digestOf(dir, read.files)
 }
 
-/** Directories that no export reads. */
-const NOT_EXPORTED = ['hooks', 'logs']
-/** Settings that can name files outside the repository. */
-const EXTERNAL_SETTINGS = /include|storage/i
+const NOT_EXPORTED = /^(?:hooks|logs)(?:\/|$)/
 
 /**
  * Returns a stamp for `isCurrent` that changes with everything in the repository that an export reads. Returns undefined if the
@@ -57,11 +54,15 @@ const EXTERNAL_SETTINGS = /include|storage/i
 export async function exportStampOf(dir: string): Promise<string | undefined> {
   const now = Date.now()
   const config = await readText({ dir, name: dir }, 'config')
-  if (config === undefined || EXTERNAL_SETTINGS.test(config)) return undefined
+  // These settings can name files outside the repository.
+  if (config === undefined || /include|storage/i.test(config)) return undefined
   const others: FileStats[] = []
-  for (const file of walkStats(dir, NOT_EXPORTED)) {
-    if (file.stats.isSymbolicLink() || others.length > MAX_LISTED) return undefined
-    if (!WATCHED.includes(nameIn(dir, file))) others.push(file)
+  for (const file of walkStats(dir)) {
+    const name = nameIn(dir, file)
+    if (NOT_EXPORTED.test(name)) continue
+    if (file.stats.isSymbolicLink() || name === 'objects/info/alternates') return undefined
+    if (others.length > MAX_LISTED) return undefined
+    if (!WATCHED.includes(name)) others.push(file)
   }
   return listedStamp(dir, { files: [...statExisting(dir, WATCHED), ...others], others }, now)
 }

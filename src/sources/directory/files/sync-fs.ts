@@ -86,16 +86,11 @@ export interface FileStats {
 
 /**
  * Yields everything below a directory in the order of names, without following links. Files that disappear during the walk are
- * omitted, and so are the entries of this directory that `except` names. Each step blocks for a system call: use it with
- * `forEachYielding`, unless you stop after a few.
+ * omitted. Each step blocks for a system call: use it with `forEachYielding`.
  */
-export function* walkStats(
-  dir: string,
-  except: readonly string[] = [],
-): Generator<FileStats, void, void> {
+export function* walkStats(dir: string): Generator<FileStats, void, void> {
   const names = ifExistsSync(() => readdirSync(dir), 'ENOENT', 'ENOTDIR') ?? []
   for (const name of names.sort()) {
-    if (except.includes(name)) continue
     const path = join(dir, name)
     const stats = preciseLstat(path)
     if (!stats) continue

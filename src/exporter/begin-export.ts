@@ -20,9 +20,9 @@ import {
   probablyUnchanged,
   recordInspection,
 } from '../migrations/segment-store.ts'
-import { repositoriesOf } from '../migrations/snapshot-store.ts'
+import { namedRepositoriesOf } from '../migrations/snapshot-store.ts'
 import { PermanentError, type Queue, type Run } from '../queue/queue.ts'
-import type { RepositoryFacts } from '../repositories/facts.ts'
+import type { RepositorySummary } from '../repositories/facts-store.ts'
 import { readableAmong } from '../repositories/readable-repositories.ts'
 import { RepositoryBusy, Unreadable } from '../sources/unreadable.ts'
 import { isRecentlyChecked, type ReuseParts } from './check-segments.ts'
@@ -50,11 +50,11 @@ export async function beginExport(
   const migration = await migrationById(db, migrationId)
   const { excludeGitData, excludeMetadata, orgMetadataOnly } = migration.options
   await applyLocks(parts, migrationId)
-  const all = await repositoriesOf(db, migration)
+  const all = await namedRepositoriesOf(db, migration)
   // A retried migration is created with the outcome `skipped` for the repositories that it omits.
   const skipped = await outcomesOf(db, migration)
   const repositories = all
-    .map((facts, position) => ({ facts, position }))
+    .map((each, position) => ({ ...each, position }))
     .filter(({ position }) => !skipped.has(position))
   const unchanged = await findUnchanged(parts, migration, repositories, run.signal)
   await run.finish(async (tx) => {
@@ -72,7 +72,7 @@ export async function beginExport(
     const batch = batchOfMigration(migrationId)
     if (changed.length === 0) return queue.enqueue(tx, SEAL_ARCHIVE, [{ migrationId }], batch)
     // The largest first: if it started last, it would still run when all others are done.
-    const ordered = changed.toSorted((a, b) => b.facts.sizeKib - a.facts.sizeKib)
+    const ordered = changed.toSorted((a, b) => b.bytes - a.bytes)
     const tasks = ordered.map(({ position }): ExportTask => ({ migrationId, position }))
     // Records are read before git data, so that the git data contains every commit that they refer to.
     if (parts.forge && !excludeMetadata && !orgMetadataOnly)
@@ -113,29 +113,30 @@ const INSPECTED_AT_ONCE = 20
 async function findUnchanged(
   parts: BeginParts,
   { owner, options }: Migration,
-  repositories: readonly { position: number; facts: RepositoryFacts }[],
+  repositories: readonly (RepositorySummary & { position: number })[],
   signal: AbortSignal,
 ): Promise<Map<number, Unchanged>> {
   const { db, segments, now } = parts
   const unchanged = new Map<number, Unchanged>()
   if (parts.forge || options.excludeGitData) return unchanged
-  const ids = repositories.map(({ facts }) => facts.id)
+  const ids = repositories.map(({ repositoryId }) => repositoryId)
   const readable = await readableAmong(db, owner.id, ids)
   const candidates = await probablyUnchanged(
     db,
     ids.filter((id) => readable.has(id)),
   )
   const limits = { concurrency: INSPECTION_CONCURRENCY, signal }
-  const inspected = repositories.filter(({ facts }) => candidates.has(facts.id))
+  const inspected = repositories.filter(({ repositoryId }) => candidates.has(repositoryId))
   await mapConcurrent(batchesOf(inspected, INSPECTED_AT_ONCE), limits, async (some, stop) => {
     const startedAt = now()
-    const named = some.map(({ facts: { id, owner, name } }) => {
-      const { key, fingerprint, bytes, stamp } = candidates.get(id)!
-      return { owner: owner.login, name, last: { key, fingerprint, bytes, stamp } }
+    const named = some.map(({ repositoryId, fullName }) => {
+      const { key, fingerprint, bytes, stamp } = candidates.get(repositoryId)!
+      const [owner, name] = fullName.split('/') as [string, string]
+      return { owner, name, last: { key, fingerprint, bytes, stamp } }
     })
     const found = await segments.inspect(named, stop).catch(() => [])
-    for (const [at, { position, facts }] of some.entries()) {
-      const segment = candidates.get(facts.id)!
+    for (const [at, { position, repositoryId }] of some.entries()) {
+      const segment = candidates.get(repositoryId)!
       const { fingerprint, bytes, stamp, storedLength } = found[at] ?? {}
       if (fingerprint !== segment.fingerprint || storedLength !== segment.length) continue
       if (bytes === undefined || !isRecentlyChecked(parts, segment)) continue

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -53,7 +53,8 @@ export async function inEmptyDirectory<T>(act: (dir: string) => Promise<T>): Pro
   try {
     return await act(dir)
   } finally {
-    await rm(dir, { recursive: true, force: true })
+    // Node's own function takes 1.4 GB of memory for a million files.
+    await run('rm', ['-rf', dir])
   }
 }
 

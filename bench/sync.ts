@@ -58,7 +58,7 @@ export async function benchSync({ rounds }: { rounds: number }): Promise<Section
     notes: [
       `seconds of \`godwit sync\`, including the start of the process, with repositories of 8 commits and 3 files each, on SQLite; medians of ${rounds} runs`,
       `the catalogue of ${VERY_MANY} repositories is filled without a first sync of them; *one* is \`godwit sync OWNER/NAME\``,
-      `milliseconds of CPU time of \`godwit serve\` and its git processes for each repository of one migration of all ${REPOSITORIES} of them, from the answer to its start until it is exported`,
+      `milliseconds of CPU time of \`godwit serve\` and its git processes for each repository of one migration of all ${REPOSITORIES} of them, from the request that starts it until it is exported`,
     ],
     tables: [
       {
@@ -151,9 +151,8 @@ async function measureExports(repositories: string, data: string): Promise<numbe
     const names = namesOfCopies(REPOSITORIES).map((name) => `${OWNER}/${name}`)
     const figures: number[] = []
     for (const _ of ['new', 'unchanged']) {
-      const id = await service.start(names)
       const before = await cpuOf(service.pid, { withChildren: true })
-      await service.untilExported(id)
+      await service.untilExported(await service.start(names))
       const seconds = (await cpuOf(service.pid, { withChildren: true })) - before
       figures.push((seconds * 1000) / REPOSITORIES)
     }

@@ -280,6 +280,10 @@ export const initialTables = {
     /** Identifies the state of the source that it was made from. Null for metadata of a migration, which is never reused. */
     fingerprint: 'text unique',
     repository_id: 'bigint',
+    /** The size of the repository when it was last examined. */
+    bytes: 'bigint',
+    /** Proves that the repository still has this fingerprint and size; null if only another examination can prove it. */
+    stamp: 'text',
     length: 'bigint not null',
     plain_length: 'bigint not null',
     crc32: 'bigint not null',

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import { statSync } from 'node:fs'
 import { type FileHandle, link, mkdir, open, opendir, readdir, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { addAbortSignal, Readable } from 'node:stream'
+import { isMainThread } from 'node:worker_threads'
 import { withWriteContext } from '../lib/disk-errors.ts'
 import { hasCode, ifExists } from '../lib/errno.ts'
 import { makeDirectory } from '../lib/make-directory.ts'
@@ -78,7 +80,7 @@ export function createDiskBlobStore(root: string): BlobStore & DiskStore {
       }
     },
 
-    size: async (key) => (await stat(fileOf(key)).catch(asBlobNotFound(key))).size,
+    size: async (key) => (await statFile(fileOf(key)).catch(asBlobNotFound(key))).size,
 
     delete: async (key) => rm(fileOf(key), { force: true }),
 
@@ -93,6 +95,9 @@ export function createDiskBlobStore(root: string): BlobStore & DiskStore {
     },
   }
 }
+
+/** Blocks a segment thread, which is ten times as fast as a call through the thread pool. */
+const statFile = isMainThread ? stat : async (file: string) => statSync(file)
 
 /** Flushes while it writes, so that the last flush has little left to do. */
 async function writeDurably(

@@ -12,18 +12,22 @@ import {
   type MigrationJob,
   SEAL_ARCHIVE,
 } from '../migrations/migration.ts'
-import { type Exported, recordReused } from '../migrations/outcome-store.ts'
+import { type ReusedSegment, recordReused } from '../migrations/outcome-store.ts'
 import { outcomesOf } from '../migrations/outcomes.ts'
-import { findSegments, markSegmentsUsed, probablyUnchanged } from '../migrations/segment-store.ts'
-import { repositoriesOf } from '../migrations/snapshot-store.ts'
+import {
+  type Inspection,
+  markSegmentsUsed,
+  probablyUnchanged,
+  recordInspection,
+} from '../migrations/segment-store.ts'
+import { namedRepositoriesOf } from '../migrations/snapshot-store.ts'
 import { PermanentError, type Queue, type Run } from '../queue/queue.ts'
-import type { RepositoryFacts } from '../repositories/facts.ts'
+import type { RepositorySummary } from '../repositories/facts-store.ts'
 import { readableAmong } from '../repositories/readable-repositories.ts'
 import { RepositoryBusy, Unreadable } from '../sources/unreadable.ts'
 import { isRecentlyChecked, type ReuseParts } from './check-segments.ts'
 import { enqueueExports } from './export-small-repositories.ts'
-import type { Inspection, SegmentMaker } from './make-segment.ts'
-import { storedLength } from './read-digest.ts'
+import type { SegmentMaker } from './make-segment.ts'
 import type { RecordsParts } from './records/obtain-records.ts'
 import { type ExportRightsParts, refreshExportRights } from './refresh-export-rights.ts'
 
@@ -46,11 +50,11 @@ export async function beginExport(
   const migration = await migrationById(db, migrationId)
   const { excludeGitData, excludeMetadata, orgMetadataOnly } = migration.options
   await applyLocks(parts, migrationId)
-  const all = await repositoriesOf(db, migration)
+  const all = await namedRepositoriesOf(db, migration)
   // A retried migration is created with the outcome `skipped` for the repositories that it omits.
   const skipped = await outcomesOf(db, migration)
   const repositories = all
-    .map((facts, position) => ({ facts, position }))
+    .map((each, position) => ({ ...each, position }))
     .filter(({ position }) => !skipped.has(position))
   const unchanged = await findUnchanged(parts, migration, repositories, run.signal)
   await run.finish(async (tx) => {
@@ -58,15 +62,17 @@ export async function beginExport(
     // Some of the segments may have been swept meanwhile.
     const keys = [...unchanged.values()].map(({ segmentKey }) => segmentKey)
     const used = await markSegmentsUsed(tx, keys, now())
-    for (const [position, { segmentKey }] of unchanged) {
-      if (!used.has(segmentKey)) unchanged.delete(position)
+    for (const [position, each] of unchanged) {
+      each.warning = used.get(each.segmentKey)
+      if (each.warning === undefined) unchanged.delete(position)
+      else if (each.isNew) await recordInspection(tx, each.segmentKey, each)
     }
     await recordReused(tx, migrationId, unchanged, now())
     const changed = repositories.filter(({ position }) => !unchanged.has(position))
     const batch = batchOfMigration(migrationId)
     if (changed.length === 0) return queue.enqueue(tx, SEAL_ARCHIVE, [{ migrationId }], batch)
     // The largest first: if it started last, it would still run when all others are done.
-    const ordered = changed.toSorted((a, b) => b.facts.sizeKib - a.facts.sizeKib)
+    const ordered = changed.toSorted((a, b) => b.bytes - a.bytes)
     const tasks = ordered.map(({ position }): ExportTask => ({ migrationId, position }))
     // Records are read before git data, so that the git data contains every commit that they refer to.
     if (parts.forge && !excludeMetadata && !orgMetadataOnly)
@@ -89,6 +95,11 @@ async function applyLocks(parts: BeginParts, migrationId: number): Promise<void>
   }
 }
 
+interface Unchanged extends ReusedSegment, Pick<Inspection, 'stamp'> {
+  /** Whether the repository was examined, because the last stamp proved nothing. */
+  isNew: boolean
+}
+
 const INSPECTION_CONCURRENCY = 8
 /** A message to another thread takes as long as the inspection of a small repository. */
 const INSPECTED_AT_ONCE = 20
@@ -102,38 +113,37 @@ const INSPECTED_AT_ONCE = 20
 async function findUnchanged(
   parts: BeginParts,
   { owner, options }: Migration,
-  repositories: readonly { position: number; facts: RepositoryFacts }[],
+  repositories: readonly (RepositorySummary & { position: number })[],
   signal: AbortSignal,
-): Promise<Map<number, Exported & { segmentKey: string }>> {
-  const { db, blobs, segments, now } = parts
-  const unchanged = new Map<number, Exported & { segmentKey: string }>()
+): Promise<Map<number, Unchanged>> {
+  const { db, segments, now } = parts
+  const unchanged = new Map<number, Unchanged>()
   if (parts.forge || options.excludeGitData) return unchanged
-  const ids = repositories.map(({ facts }) => facts.id)
+  const ids = repositories.map(({ repositoryId }) => repositoryId)
   const readable = await readableAmong(db, owner.id, ids)
   const candidates = await probablyUnchanged(
     db,
     ids.filter((id) => readable.has(id)),
   )
-  const inspections: (Inspection & { position: number; startedAt: number })[] = []
   const limits = { concurrency: INSPECTION_CONCURRENCY, signal }
-  const inspected = repositories.filter(({ facts }) => candidates.has(facts.id))
+  const inspected = repositories.filter(({ repositoryId }) => candidates.has(repositoryId))
   await mapConcurrent(batchesOf(inspected, INSPECTED_AT_ONCE), limits, async (some, stop) => {
     const startedAt = now()
-    const names = some.map(({ facts }) => ({ owner: facts.owner.login, name: facts.name }))
-    const found = await segments.inspect(names, stop).catch(() => [])
-    for (const [at, inspection] of found.entries())
-      if (inspection) inspections.push({ ...inspection, position: some[at]!.position, startedAt })
-  })
-  const stored = await findSegments(
-    db,
-    inspections.map(({ fingerprint }) => fingerprint),
-  )
-  await mapConcurrent(inspections, limits, async ({ position, fingerprint, bytes, startedAt }) => {
-    const segment = stored.get(fingerprint)
-    if (!segment || !isRecentlyChecked(parts, segment)) return
-    const { key, length } = segment
-    if ((await storedLength(blobs, key).catch(() => undefined)) !== length) return
-    unchanged.set(position, { segmentKey: key, reused: true, bytes, startedAt })
+    const named = some.map(({ repositoryId, fullName }) => {
+      const { key, fingerprint, bytes, stamp } = candidates.get(repositoryId)!
+      const [owner, name] = fullName.split('/') as [string, string]
+      return { owner, name, last: { key, fingerprint, bytes, stamp } }
+    })
+    const found = await segments.inspect(named, stop).catch(() => [])
+    for (const [at, { position, repositoryId }] of some.entries()) {
+      const segment = candidates.get(repositoryId)!
+      const { fingerprint, bytes, stamp, storedLength } = found[at] ?? {}
+      if (fingerprint !== segment.fingerprint || storedLength !== segment.length) continue
+      if (bytes === undefined || !isRecentlyChecked(parts, segment)) continue
+      const isNew = stamp !== segment.stamp
+      const exported = { segmentKey: segment.key, reused: true, bytes, startedAt }
+      unchanged.set(position, { ...exported, stamp, isNew })
+    }
   })
   return unchanged
 }

@@ -50,6 +50,16 @@ onEachEngine('a migration begins', (engine) => {
     assert.equal((await keysInStore()).length, kept.length + 3, 'one segment, metadata, manifest')
   })
 
+  test('with the proof of the last inspection, and keeps that of a new one', async (t) => {
+    const { host, start, work } = await exportScene(t, REPOSITORIES, engine)
+    for (const stamp of ['first', 'second', undefined, 'last']) {
+      host.stamp = stamp
+      await start(['alice/site'])
+      await work()
+    }
+    assert.deepEqual(host.lastStamps, ['first', 'second', undefined])
+  })
+
   test('with a job for a repository that changed since the last sync', async (t) => {
     const { db, host, start, work, archive } = await exportScene(t, REPOSITORIES, engine)
     await start(NAMES)

@@ -30,24 +30,19 @@ interface Parts {
 }
 
 /** The size in the catalogue decides. It may be wrong: then a job takes longer. */
-const MAX_SMALL_KIB = 256
+const MAX_SMALL_BYTES = 256 * 1024
 const MAX_PER_JOB = 32
 /** Fewer jobs would leave workers idle at the end of a migration. */
 const MIN_JOBS = 32
-
-interface Located {
-  position: number
-  facts: RepositoryFacts
-}
 
 /** Enqueues the exports of repositories. Small ones share jobs, because the transactions of a job take longer than a small export. */
 export async function enqueueExports(
   queue: Queue,
   tx: Db,
   migrationId: number,
-  repositories: readonly Located[],
+  repositories: readonly { position: number; bytes: number }[],
 ): Promise<void> {
-  const isSmall = ({ facts }: Located) => facts.sizeKib <= MAX_SMALL_KIB
+  const isSmall = ({ bytes }: { bytes: number }) => bytes <= MAX_SMALL_BYTES
   const small = repositories.filter(isSmall).map(({ position }) => position)
   const perJob = Math.min(Math.ceil(small.length / MIN_JOBS), MAX_PER_JOB)
   const single = perJob > 1 ? repositories.filter((each) => !isSmall(each)) : repositories
@@ -69,7 +64,9 @@ export async function exportEach(
   await queue.enqueue(tx, EXPORT_REPOSITORY, tasks, batchOfMigration(migrationId))
 }
 
-interface MadeExport extends Located {
+interface MadeExport {
+  position: number
+  facts: RepositoryFacts
   segment: MadeSegment
   bytes: number
   startedAt: number

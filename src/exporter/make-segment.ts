@@ -5,19 +5,22 @@ import { type BlobStore, BlobsUnavailable } from '../blobs/blob-store.ts'
 import type { BlobOperation } from '../blobs/watch-errors.ts'
 import { contentsOf, recordFileDigests } from '../formats/github-archive/segment-contents.ts'
 import { onChunk } from '../lib/chunks.ts'
-import type { SegmentRecord } from '../migrations/segment-store.ts'
+import type { Inspection, SegmentRecord } from '../migrations/segment-store.ts'
 import type { Examination, Verified } from '../sources/snapshot.ts'
 import type { RepositoryName, Source } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
-import { readDigest, type StoredDigest } from './read-digest.ts'
+import { readDigest, type StoredDigest, storedLength } from './read-digest.ts'
 
 /** Reads repositories and writes segments. */
 export interface SegmentMaker {
-  /** Reads refs and file names, but no objects, and writes nothing. Returns undefined for a repository that cannot be read. */
+  /**
+   * Reads refs and file names, but no objects, and writes nothing. Returns the length of the last segment in the store as well, and
+   * undefined for a repository that cannot be read.
+   */
   inspect(
-    repositories: readonly RepositoryName[],
+    repositories: readonly RepositoryToInspect[],
     signal: AbortSignal,
-  ): Promise<(Inspection | undefined)[]>
+  ): Promise<((Inspection & { storedLength: number | undefined }) | undefined)[]>
   /**
    * Inspects the repository and writes its segment, unless a stored segment has the same fingerprint. Rejects with Unreadable if the
    * repository cannot be exported.
@@ -31,10 +34,9 @@ export interface SegmentMaker {
   digest(key: string, signal: AbortSignal): Promise<StoredDigest | undefined>
 }
 
-/** The current state of a repository: the fingerprint and size of its segment's contents. */
-export interface Inspection {
-  fingerprint: string
-  bytes: number
+export interface RepositoryToInspect extends RepositoryName {
+  /** The key of its last segment, and the result of the last inspection. */
+  last: Inspection & { key: string }
 }
 
 interface SegmentOptions {
@@ -54,10 +56,11 @@ export interface MakeResult extends Inspection {
   segment: MadeSegment | undefined
 }
 
-/** A new segment, durable and verified. Contents and verification are JSON, as the database stores them. */
-export interface MadeSegment extends SegmentRecord {
-  /** Differs from the inspection's if the repository changed before its snapshot was taken. */
-  fingerprint: string
+/**
+ * A new segment, durable and verified, with the inspection of its snapshot, which differs from the earlier one if the repository changed
+ * in between. Contents and verification are JSON, as the database stores them.
+ */
+export interface MadeSegment extends SegmentRecord, Inspection {
   contents: string
   verified: string
   warning: string | null
@@ -80,9 +83,15 @@ export function createSegmentMaker(parts: MakerParts): SegmentMaker {
   const { source, blobs } = parts
   return {
     inspect: (repositories, signal) =>
-      Array.fromAsync(repositories, async (repository) => {
-        const found = await source.examine(repository, signal).catch(() => undefined)
-        return found && { fingerprint: found.fingerprint, bytes: found.bytes }
+      Array.fromAsync(repositories, async ({ last, ...repository }) => {
+        try {
+          const isProven = last.stamp && (await source.isUnchanged(repository, last.stamp))
+          const found = isProven ? last : await source.examine(repository, signal)
+          const { fingerprint, bytes, stamp } = found
+          return { fingerprint, bytes, stamp, storedLength: await storedLength(blobs, last.key) }
+        } catch {
+          return undefined
+        }
       }),
 
     digest: (key, signal) => readDigest(blobs, key, { signal }),
@@ -133,6 +142,8 @@ async function writeRepository(
       key,
       ...segment,
       fingerprint: snapshot.examination.fingerprint,
+      bytes: snapshot.examination.bytes,
+      stamp: snapshot.examination.stamp,
       contents: JSON.stringify(contentsOf(snapshot, missingLfs, files)),
       verified: JSON.stringify(verified),
       warning,
@@ -177,7 +188,7 @@ async function bothOrNeither<A, B>(
 
 /** A message to a segment thread. */
 export type SegmentRequest =
-  | { id: number; call: 'inspect'; argument: readonly RepositoryName[] }
+  | { id: number; call: 'inspect'; argument: readonly RepositoryToInspect[] }
   | { id: number; call: 'make'; argument: SegmentOptions }
   | { id: number; call: 'digest'; argument: string }
   | { id: number; call: 'abort' }

@@ -40,7 +40,7 @@ async function setUp(t: TestContext, engine: 'sqlite' | 'postgres') {
       signal.throwIfAborted()
       const stored = { key, length: 1, plainLength: 1, crc32: 0, storedCrc32: 0, sha256: '' }
       const details = { contents: '{}', verified: fingerprint, warning: 'a warning' }
-      return { ...inspection, segment: { ...stored, fingerprint, ...details } }
+      return { ...inspection, segment: { ...stored, ...inspection, ...details } }
     },
   }
   const blobs = {

@@ -8,6 +8,7 @@ import { type MadeSegment, type SegmentMaker, serveSegmentRequests } from './mak
 import { createSegmentThreads } from './obtain-segment.ts'
 
 const INSPECTION = { fingerprint: 'f', bytes: 9 }
+const INSPECTED = { ...INSPECTION, storedLength: 1 }
 const OPTIONS = {
   repository: { owner: 'alice', name: 'site' },
   key: 'k',
@@ -37,7 +38,7 @@ const MAKES = {
 if (isMainThread) runTests()
 else
   serveSegmentRequests(parentPort!, {
-    inspect: async () => [INSPECTION],
+    inspect: async () => [INSPECTED],
     make: MAKES[workerData as keyof typeof MAKES],
     digest: async () => undefined,
   })
@@ -103,6 +104,7 @@ function runTests() {
       threads.make(OPTIONS, signal, () => {}),
       /ended unexpectedly/,
     )
-    assert.deepEqual(await threads.inspect([OPTIONS.repository], signal), [INSPECTION])
+    const repository = { ...OPTIONS.repository, last: { key: '', fingerprint: '', bytes: 0 } }
+    assert.deepEqual(await threads.inspect([repository], signal), [INSPECTED])
   })
 }

@@ -142,6 +142,11 @@ export async function failLost(
   }
 }
 
+export interface ReusedSegment extends Exported {
+  segmentKey: string
+  warning?: string | null | undefined
+}
+
 /** Limits the size of a row. */
 const MAX_REUSED_PER_ROW = 500
 
@@ -149,7 +154,7 @@ const MAX_REUSED_PER_ROW = 500
 export async function recordReused(
   tx: Db,
   migrationId: number,
-  reused: ReadonlyMap<number, Exported & { segmentKey: string }>,
+  reused: ReadonlyMap<number, ReusedSegment>,
   now: number,
 ): Promise<void> {
   if (reused.size === 0) return
@@ -158,14 +163,9 @@ export async function recordReused(
   const { finished } = await addToTotals(tx, migrationId, counts)
   let order = finished - reused.size + 1
   for (const some of batchesOf([...reused], MAX_REUSED_PER_ROW)) {
-    const warnings = await warningsOf(
-      tx,
-      some.map(([, { segmentKey }]) => segmentKey),
-    )
-    const list = some.map(([position, { segmentKey, bytes: each, startedAt }]): Reused => {
-      const warning = warnings.get(segmentKey)
+    const list = some.map(([position, { segmentKey, bytes: each, startedAt, warning }]): Reused => {
       const entry: [number, string, number, number] = [position, segmentKey, each, now - startedAt]
-      return warning === undefined ? entry : [...entry, warning]
+      return warning ? [...entry, warning] : entry
     })
     await tx
       .insertInto('reused_repositories')
@@ -205,17 +205,6 @@ export async function recordSkipped(
   for (const some of statementBatches(rows))
     await tx.insertInto('repository_exports').values(some).execute()
   await tally(tx, 'repositories skipped', { now, count })
-}
-
-/** Returns warnings by segment key. Segments without a warning are missing. */
-async function warningsOf(tx: Db, keys: readonly string[]): Promise<Map<string, string>> {
-  const rows = await tx
-    .selectFrom('segments')
-    .select(['key', 'warning'])
-    .where('key', 'in', keys)
-    .where('warning', 'is not', null)
-    .execute()
-  return new Map(rows.map(({ key, warning }) => [key, warning!]))
 }
 
 const NO_CHANGE = { ended: 0, reused: 0, skipped: 0, failed: 0, bytes: 0 }

@@ -22,10 +22,16 @@ export interface CheckedSegment extends SegmentRecord {
   lastUsedAt: number
 }
 
+/** The state of a repository: the fingerprint and size of its segment's contents. */
+export interface Inspection {
+  fingerprint: string
+  bytes: number
+  /** Proves later that this is still the current state; see Examination. */
+  stamp?: string | undefined
+}
+
 /** A segment to insert. Segments of repositories and of their records have a fingerprint, by which they can be reused. */
-interface NewSegment extends SegmentRecord {
-  /** Identifies the state of the repository that the segment was made from. */
-  fingerprint?: string
+interface NewSegment extends SegmentRecord, Partial<Inspection> {
   repositoryId?: number
   /** Its part of the manifest, as JSON. */
   contents?: string
@@ -71,23 +77,37 @@ export async function findSegments(
 }
 
 /**
- * Returns the repositories that have a segment and have not changed since, according to the catalogue. That may be wrong in both directions;
+ * Returns the last segments of the repositories that have not changed since, according to the catalogue. That may be wrong in both directions;
  * it decides only which repositories get their own job.
  */
 export async function probablyUnchanged(
   db: Db,
   repositoryIds: readonly number[],
-): Promise<ReadonlySet<number>> {
+): Promise<ReadonlyMap<number, CheckedSegment & Inspection>> {
   const rows = await selectInBatches(repositoryIds, (some) =>
     db
       .selectFrom('segments')
       .innerJoin('repositories', 'repositories.id', 'repository_id')
-      .select('repository_id')
-      .distinct()
+      .select(['repository_id', 'fingerprint', 'bytes', 'segments.stamp', ...SEGMENT_COLUMNS])
       .where('repository_id', 'in', some)
-      .whereRef('last_used_at', '>=', 'synced_at'),
+      .whereRef('last_used_at', '>=', 'synced_at')
+      .orderBy('last_used_at'),
   )
-  return new Set(rows.map(({ repository_id }) => repository_id!))
+  return new Map(
+    rows.map(({ repository_id, fingerprint, bytes, stamp, ...segment }) => [
+      repository_id!,
+      { ...segment, fingerprint: fingerprint!, bytes: bytes ?? 0, stamp: stamp ?? undefined },
+    ]),
+  )
+}
+
+/** Records the result of a new inspection of the repository. */
+export async function recordInspection(
+  tx: Db,
+  key: string,
+  { bytes, stamp = null }: { bytes: number; stamp?: string | null | undefined },
+): Promise<void> {
+  await tx.updateTable('segments').set({ bytes, stamp }).where('key', '=', key).execute()
 }
 
 /** Returns the column `verified` of the newest segment of a repository. */
@@ -137,6 +157,8 @@ export async function insertSegments(
         stored_crc32: segment.storedCrc32,
         fingerprint: segment.fingerprint ?? null,
         repository_id: segment.repositoryId ?? null,
+        bytes: segment.bytes ?? null,
+        stamp: segment.stamp ?? null,
         contents: segment.contents ?? null,
         verified: segment.verified ?? null,
         warning: segment.warning ?? null,
@@ -157,23 +179,23 @@ const byFingerprint = (a: NewSegment, b: NewSegment) =>
   (a.fingerprint ?? '') < (b.fingerprint ?? '') ? -1 : 1
 
 /**
- * Marks segments as used now, which protects them from the sweep. Segments that are not returned were swept before, or are damaged. Sorted, so
- * that two transactions with the same segments cannot deadlock.
+ * Marks segments as used now, which protects them from the sweep. Returns their warnings by key. Segments that are not returned were swept
+ * before, or are damaged. Sorted, so that two transactions with the same segments cannot deadlock.
  */
 export async function markSegmentsUsed(
   tx: Db,
   keys: readonly string[],
   now: number,
-): Promise<ReadonlySet<string>> {
+): Promise<ReadonlyMap<string, string | null>> {
   const rows = await selectInBatches(keys.toSorted(), (some) =>
     tx
       .updateTable('segments')
       .set({ last_used_at: now })
       .where('key', 'in', some)
       .where('damaged_at', 'is', null)
-      .returning('key'),
+      .returning(['key', 'warning']),
   )
-  return new Set(rows.map(({ key }) => key))
+  return new Map(rows.map(({ key, warning }) => [key, warning]))
 }
 
 export async function segmentsByKey(

@@ -81,6 +81,8 @@ export interface Examination {
   bytes: number
   /** SHA-256 of everything that determines the snapshot: equal fingerprints mean equal content. */
   fingerprint: string
+  /** Proves later, for `Source.isUnchanged`, that another examination would have the same result. Undefined if nothing can. */
+  stamp?: string | undefined
 }
 
 export interface SnapshotEntry {

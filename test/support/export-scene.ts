@@ -11,7 +11,7 @@ import { createDiskBlobStore } from '../../src/blobs/disk.ts'
 import type { Db } from '../../src/db/database.ts'
 import { type ExportParts, exportHandlers } from '../../src/exporter/export-migration.ts'
 import type { SegmentMaker } from '../../src/exporter/make-segment.ts'
-import { readDigest } from '../../src/exporter/read-digest.ts'
+import { readDigest, storedLength } from '../../src/exporter/read-digest.ts'
 import { claimBlobStore, isOwnerMark } from '../../src/exporter/sweep.ts'
 import type { SegmentContents } from '../../src/formats/github-archive/segment-contents.ts'
 import { archiveSegments } from '../../src/migrations/archive-store.ts'
@@ -41,16 +41,20 @@ export class FakeHost {
   collaborators: readonly string[] = []
   organizations: readonly string[] = []
   readonly inspected: string[] = []
+  /** What proves the state of the repositories, and what an inspection got as the last proof. */
+  stamp: string | undefined
+  readonly lastStamps: (string | undefined)[] = []
   readonly segmentsMade: string[] = []
   /** Called when a repository is inspected, and again when its segment is made. */
   onRead = async (_fullName: string): Promise<void> => {}
   onMake = async (_fullName: string, _signal: AbortSignal): Promise<void> => {}
   onLock = async (_fullName: string): Promise<void> => {}
 
-  read(fullName: string): { fingerprint: string; bytes: number; content: string } {
+  read(fullName: string) {
     const content = this.contents.get(fullName)
     if (content === undefined) throw new Unreadable(`${fullName}: the repository no longer exists`)
-    return { fingerprint: `${fullName} ${content}`, bytes: content.length, content }
+    const { stamp } = this
+    return { fingerprint: `${fullName} ${content}`, bytes: content.length, stamp, content }
   }
 
   /** Returns the part of a source that the catalogue and the locks use. `maker` reads the contents. */
@@ -96,9 +100,11 @@ export class FakeHost {
         Array.fromAsync(repositories, async (repository) => {
           const fullName = fullNameOf(repository)
           this.inspected.push(fullName)
+          this.lastStamps.push(repository.last.stamp)
           try {
             await this.onRead(fullName)
-            return this.read(fullName)
+            const length = await storedLength(blobs, repository.last.key)
+            return { ...this.read(fullName), storedLength: length }
           } catch {
             return undefined
           }
@@ -107,7 +113,7 @@ export class FakeHost {
         const fullName = fullNameOf(repository)
         this.segmentsMade.push(fullName)
         await this.onRead(fullName)
-        const { fingerprint, bytes, content } = this.read(fullName)
+        const { fingerprint, bytes, stamp, content } = this.read(fullName)
         if (storedFingerprints.includes(fingerprint))
           return { fingerprint, bytes, segment: undefined }
         onProgress({ fingerprint, bytes, bytesDone: 0 })
@@ -119,8 +125,12 @@ export class FakeHost {
         )
         onProgress({ fingerprint, bytes, bytesDone: bytes })
         const contents = JSON.stringify(contentsOf(fullName, bytes))
-        const made = { key, ...segment, fingerprint, contents, verified: content, warning: null }
-        return { fingerprint, bytes, segment: made }
+        const details = { contents, verified: content, warning: null }
+        return {
+          fingerprint,
+          bytes,
+          segment: { key, ...segment, fingerprint, bytes, stamp, ...details },
+        }
       },
     }
   }

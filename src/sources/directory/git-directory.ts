@@ -15,7 +15,7 @@ import type {
 import { RepositoryNotFound, Unreadable } from '../unreadable.ts'
 import { readLanguages, readLicenseFile } from './facts/head-tree.ts'
 import { readRepositoryFacts } from './facts/repository-facts.ts'
-import { stampOf } from './facts/repository-stamp.ts'
+import { exportStampOf, isCurrent, stampOf } from './facts/repository-stamp.ts'
 import type { RepositoryCall } from './files/git-records.ts'
 import { refuseExternalRefs } from './files/read-refs.ts'
 import { Damaged, fileErrorReason, orUnreadable } from './files/repository-errors.ts'
@@ -35,13 +35,14 @@ import { readRefPage } from './ref-page.ts'
 import {
   cachingReader,
   existsEvenIfDamaged,
+  isParentReal,
   type RepositoryDirectory,
   readRoot,
   repositoryExists,
   wikiRefusal,
 } from './repository-directory.ts'
 import { serveFetch } from './serve-fetch.ts'
-import { examine } from './snapshot/examine.ts'
+import { examine, SNAPSHOT_FORMAT } from './snapshot/examine.ts'
 import { SharedLfs } from './snapshot/lfs-objects.ts'
 import { warningOfExamination } from './snapshot/snapshot-warning.ts'
 import { takeSmallSnapshot, takeSnapshot } from './snapshot/take-snapshot.ts'
@@ -86,12 +87,17 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
   const tree = openTree(options)
   const sharedLfs = lfsDirectory === undefined ? undefined : new SharedLfs(lfsDirectory)
   const warnings = new Map<string, string | null>()
-  const examineNow = async (repository: RepositoryName, signal: AbortSignal) =>
-    examine(await locationToExamine(await namedDirectoryOf(tree, repository), cloneUrl), {
-      git,
-      sharedLfs,
-      signal,
-    })
+  const origin = originOf(cloneUrl, '{owner}', '{name}')
+  const contextOf = ({ owner, name }: RepositoryName) =>
+    JSON.stringify([SNAPSHOT_FORMAT, owner, name, origin])
+
+  async function examineNow(repository: RepositoryName, signal: AbortSignal) {
+    const directory = await namedDirectoryOf(tree, repository)
+    const location = await locationToExamine(directory, cloneUrl)
+    // Before the examination, so that the stamp is outdated if the repository changes meanwhile.
+    const stamp = sharedLfs ? undefined : await exportStamp(directory, contextOf(directory))
+    return { ...(await examine(location, { git, sharedLfs, signal })), stamp }
+  }
 
   async function view<T>(
     repository: RepositoryName,
@@ -139,6 +145,10 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
       return makeVerifiedCopy(await namedDirectoryOf(tree, repository), parts)
     },
     examine: examineNow,
+    async isUnchanged(repository, stamp) {
+      const directory = await namedDirectoryOf(tree, repository)
+      return hasExportStamp(directory, contextOf(directory), stamp)
+    },
     warning: (examination, signal) => warningOfExamination(examination, { git, signal, warnings }),
     snapshot: (examination, scratch, { signal, mayBeInMemory }) => {
       const take = mayBeInMemory ? takeSmallSnapshot : takeSnapshot
@@ -307,6 +317,25 @@ async function locationToExamine(
   const wikiOrigin = originOf(cloneUrl, owner, `${name}.wiki`)
   return { dir, fullName, wikiDir: wikiDir ?? undefined, origin, wikiOrigin }
 }
+
+/** Returns a context, which determines an examination besides the files, and a stamp of each directory. */
+async function exportStamp(directory: RepositoryDirectory, context: string) {
+  // If a directory cannot be read, the examination reports that.
+  const stampIfReadable = (dir: string) => exportStampOf(dir).catch(() => undefined)
+  const stamps = await Promise.all(gitDirectoriesOf(directory).map(stampIfReadable))
+  return stamps.includes(undefined) ? undefined : [context, ...stamps].join('\n')
+}
+
+async function hasExportStamp(directory: RepositoryDirectory, context: string, stamp: string) {
+  const [lastContext, ...stamps] = stamp.split('\n')
+  if (context !== lastContext || !(await isParentReal(directory))) return false
+  if (directory.wikiDir === null && (await wikiRefusal(directory))) return false
+  const current = gitDirectoriesOf(directory).map((dir, at) => isCurrent(dir, stamps[at] ?? ''))
+  return (await Promise.all(current)).every(Boolean) && current.length === stamps.length
+}
+
+const gitDirectoriesOf = ({ dir, wikiDir }: RepositoryDirectory): string[] =>
+  wikiDir === null ? [dir] : [dir, wikiDir]
 
 function originOf(template: string | undefined, owner: string, name: string): string | undefined {
   const filled = template?.replaceAll('{owner}', owner).replaceAll('{name}', name)

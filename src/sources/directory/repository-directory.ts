@@ -105,15 +105,21 @@ export interface RepositoryDirectory extends RepositoryName {
 export const IS_LINK = 'a symbolic link; the directory itself must be here'
 export const NOT_A_REPOSITORY = 'not a bare git repository'
 
+interface NamedEntry extends RepositoryName {
+  /** False if the directory that contains the repository has no entry of this name. */
+  mayHaveWiki?: boolean
+}
+
 /** Returns the directories of a repository that is, or would be, at a path below the root. Rejects with Unreadable. */
 export async function repositoryAt(
   root: string,
   path: string,
-  { owner, name }: RepositoryName,
+  { owner, name, mayHaveWiki = true }: NamedEntry,
 ): Promise<RepositoryDirectory> {
   const dir = join(root, `${path}.git`)
   const wikiDir = wikiOf(dir)
-  const hasWiki = await orUnreadable(wikiDir, undefined, () => isRepository(wikiDir))
+  const hasWiki =
+    mayHaveWiki && (await orUnreadable(wikiDir, undefined, () => isRepository(wikiDir)))
   return { owner, name, path, dir, wikiDir: hasWiki ? wikiDir : null }
 }
 
@@ -121,13 +127,13 @@ export async function repositoryAt(
 export async function findRepositoryAt(
   root: string,
   path: string,
-  { owner, name, stamp }: RepositoryName & { stamp: string | undefined },
+  { stamp, ...entry }: NamedEntry & { stamp: string | undefined },
 ): Promise<{ repository: RepositoryDirectory } | { refused: RefusedEntry }> {
   try {
-    return { repository: { ...(await repositoryAt(root, path, { owner, name })), stamp } }
+    return { repository: { ...(await repositoryAt(root, path, entry)), stamp } }
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error
-    return refused(`${path}.git`, error.message, { fullName: `${owner}/${name}` })
+    return refused(`${path}.git`, error.message, { fullName: `${entry.owner}/${entry.name}` })
   }
 }
 
@@ -177,7 +183,7 @@ export async function existsEvenIfDamaged(directory: RepositoryDirectory): Promi
 }
 
 /** The root may be a link, which its operator chose; directories below it may not. */
-async function isParentReal({ path, dir }: RepositoryDirectory): Promise<boolean> {
+export async function isParentReal({ path, dir }: RepositoryDirectory): Promise<boolean> {
   return !path.includes('/') || isDirectory(dirname(dir))
 }
 

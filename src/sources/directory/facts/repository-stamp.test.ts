@@ -1,7 +1,17 @@
 import assert from 'node:assert/strict'
-import { appendFile, readFile, rm, utimes, writeFile } from 'node:fs/promises'
+import {
+  appendFile,
+  link,
+  mkdir,
+  readdir,
+  readFile,
+  rm,
+  truncate,
+  utimes,
+  writeFile,
+} from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, describe, test } from 'node:test'
+import { after, before, describe, type TestContext, test } from 'node:test'
 import { type GitHost, gitHost } from '../../../../test/support/git-host.ts'
 import type { Source } from '../../source.ts'
 import { gitDirectory } from '../git-directory.ts'
@@ -20,6 +30,15 @@ describe('the stamp of a repository', () => {
 
   const stamp = async (last?: string) => (await source.find('alice', 'site', last))?.stamp
   const git = (...args: string[]) => host.git(args, { dir })
+  const site = { owner: 'alice', name: 'site' }
+
+  /** Examines the repository as if it had not changed for a while. */
+  async function examineLater(t: TestContext) {
+    t.mock.timers.enable({ apis: ['Date'], now: Date.now() + 10_000 })
+    const { stamp } = await source.examine(site, t.signal)
+    t.mock.timers.reset()
+    return stamp
+  }
 
   const changes: Record<string, () => Promise<unknown>> = {
     'a push': () => host.push('alice/site', { 'a.txt': 'b' }),
@@ -41,7 +60,6 @@ describe('the stamp of a repository', () => {
       host.git(['hash-object', '-w', '--stdin'], { dir, input: 'x' }),
     'a repack': () => git('repack', '--quiet', '-a', '-d'),
     'a gc': () => git('gc', '--quiet', '--prune=now'),
-    'borrowing objects': () => writeFile(join(dir, 'objects/info/alternates'), '/elsewhere\n'),
     'a wiki that comes': () => host.repository('alice/site.wiki'),
     'a wiki that goes': () => rm(host.path('alice/site.wiki'), { recursive: true }),
     'times set back after an edit': async () => {
@@ -49,15 +67,20 @@ describe('the stamp of a repository', () => {
       await appendFile(join(dir, 'description'), '!')
       await utimes(join(dir, 'description'), long, long)
     },
+    'borrowing objects': () => writeFile(join(dir, 'objects/info/alternates'), '/elsewhere\n'),
   }
 
   for (const [what, change] of Object.entries(changes)) {
-    test(`changes with ${what}, and stays the same otherwise`, async () => {
+    test(`changes with ${what}, and stays the same otherwise`, async (t) => {
+      const examined = await examineLater(t)
+      assert.ok(examined)
+      assert.equal(await source.isUnchanged(site, examined), true)
       const before = await stamp()
       assert.ok(before)
       assert.equal(await stamp(), before)
       assert.equal(await stamp(before), before)
       await change()
+      assert.equal(await source.isUnchanged(site, examined), false)
       const changed = await stamp(before)
       assert.notEqual(changed, before)
       assert.equal(await stamp(), changed)
@@ -65,13 +88,66 @@ describe('the stamp of a repository', () => {
     })
   }
 
+  test('is unknown for an export with objects or settings of other places', async (t) => {
+    assert.equal(await examineLater(t), undefined)
+    await rm(join(dir, 'objects/info/alternates'))
+    assert.ok(await examineLater(t))
+    await writeFile(join(host.root, 'shared'), '')
+    await git('config', 'include.path', '../../shared')
+    assert.equal(await examineLater(t), undefined)
+    await git('config', '--unset', 'include.path')
+  })
+
+  test('is unknown for an export of a repository that has just changed', async (t) => {
+    await writeFile(join(dir, 'description'), 'Now')
+    assert.equal((await source.examine(site, t.signal)).stamp, undefined)
+  })
+
+  test('stays the same for an export when a snapshot links to a pack', async (t) => {
+    const [pack] = await readdir(join(dir, 'objects/pack'))
+    const examined = await examineLater(t)
+    await link(join(dir, 'objects/pack', pack!), join(host.root, 'linked'))
+    assert.equal(await source.isUnchanged(site, examined!), true)
+  })
+
   test('stays the same when facts are read', async () => {
     const found = await source.find('alice', 'site')
     assert.ok(found)
-    await rm(join(dir, 'objects/info/alternates'))
     const before = await stamp()
     await source.facts(found)
     assert.equal(await stamp(), before)
+  })
+
+  const exportChanges: Record<string, () => Promise<unknown>> = {
+    attributes: async () => {
+      await mkdir(join(dir, 'info'), { recursive: true })
+      await writeFile(join(dir, 'info/attributes'), '* text')
+    },
+    'a change of the attributes': () => writeFile(join(dir, 'info/attributes'), '* bin'),
+    'an LFS object': async () => {
+      const oid = 'ab'.repeat(32)
+      await mkdir(join(dir, 'lfs/objects/ab/ab'), { recursive: true })
+      await writeFile(join(dir, 'lfs/objects/ab/ab', oid), 'object')
+    },
+    'a pack that lost its end': async () => {
+      const names = await readdir(join(dir, 'objects/pack'))
+      await truncate(join(dir, 'objects/pack', names.find((name) => name.endsWith('.pack'))!), 9)
+    },
+  }
+
+  for (const [what, change] of Object.entries(exportChanges)) {
+    test(`changes for an export with ${what}`, async (t) => {
+      const examined = await examineLater(t)
+      await change()
+      assert.equal(await source.isUnchanged(site, examined!), false)
+    })
+  }
+
+  test('changes for an export with another clone URL', async (t) => {
+    const examined = await examineLater(t)
+    const cloneUrl = 'https://host.example/{owner}/{name}.git'
+    const other = gitDirectory({ root: host.root, git: host.godwitGit, cloneUrl })
+    assert.equal(await other.isUnchanged(site, examined!), false)
   })
 
   test('changes with every one of several fast edits', async () => {

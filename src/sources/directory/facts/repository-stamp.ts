@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { COARSE_TICK_MS } from '../files/read-refs.ts'
+import { readText } from '../files/regular-file.ts'
 import {
   type FileStats,
   forEachYielding,
@@ -39,12 +40,53 @@ export async function stampOf(dir: string): Promise<string> {
     await pause(CLOCK_TICK_MS)
     read = await readWatched(dir)
   }
-  const digest = digestOf(dir, read.files)
-  const names = read.others.map(({ path }) => path.slice(dir.length + 1))
-  const isOld = !isChangedSince(read.files, Date.now() - COARSE_TICK_MS)
-  const isListed = isOld && names.length <= MAX_LISTED && LISTABLE.test(names.join(''))
-  return isListed ? [digest, ...names].join(':') : digest
+  return listedStamp(dir, read, Date.now()) ?? digestOf(dir, read.files)
 }
+
+const NOT_EXPORTED = /^(?:hooks|logs)(?:\/|$)/
+
+/**
+ * Returns a stamp for `isCurrent` that changes with everything in the repository that an export reads. Returns undefined if the
+ * repository has just changed, has many files, or may depend on files elsewhere.
+ */
+export async function exportStampOf(dir: string): Promise<string | undefined> {
+  const now = Date.now()
+  const config = await readText({ dir, name: dir }, 'config')
+  // These settings can name files outside the repository.
+  if (config === undefined || /include|storage/i.test(config)) return undefined
+  const others: FileStats[] = []
+  for (const file of walkStats(dir)) {
+    const name = nameIn(dir, file)
+    if (NOT_EXPORTED.test(name)) continue
+    if (file.stats.isSymbolicLink() || name === 'objects/info/alternates') return undefined
+    if (others.length > MAX_LISTED) return undefined
+    if (!WATCHED.includes(name)) others.push(file)
+  }
+  return listedStamp(dir, { files: [...statExisting(dir, WATCHED), ...others], others }, now)
+}
+
+function listedStamp(
+  dir: string,
+  { files, others }: { files: readonly FileStats[]; others: readonly FileStats[] },
+  now: number,
+): string | undefined {
+  const names = others.map((file) => nameIn(dir, file))
+  const isListed =
+    names.length <= MAX_LISTED &&
+    LISTABLE.test(names.join('')) &&
+    !isChangedSince(
+      files.filter((file) => isMutable(dir, file)),
+      now - COARSE_TICK_MS,
+    )
+  return isListed ? [digestOf(dir, files), ...names].join(':') : undefined
+}
+
+const nameIn = (dir: string, { path }: FileStats): string => path.slice(dir.length + 1)
+
+/** The name of an object file determines its content. Its change time also changes when a snapshot links to it. */
+const isMutable = (dir: string, file: FileStats): boolean =>
+  !/^(?:objects\/(?:pack|[0-9a-f]{2})|lfs\/objects)\//.test(nameIn(dir, file)) ||
+  file.stats.isDirectory()
 
 /**
  * Whether the repository still has this stamp. Needs one lstat call for each file and directory: nothing was created or removed in
@@ -57,9 +99,10 @@ export const isCurrent = syncFs((dir: string, stamp: string): boolean => {
 
 function digestOf(dir: string, files: readonly FileStats[]): string {
   let text = `${FACTS_VERSION}`
-  for (const { path, stats } of files) {
-    const { mtimeNs, ctimeNs, size, ino } = stats
-    text += `\n${path.slice(dir.length)} ${mtimeNs} ${ctimeNs} ${size} ${ino}`
+  for (const file of files) {
+    const { mtimeNs, ctimeNs, size, ino } = file.stats
+    const changed = isMutable(dir, file) ? ctimeNs : ''
+    text += `\n${nameIn(dir, file)} ${mtimeNs} ${changed} ${size} ${ino}`
   }
   return hash('sha256', text, 'base64url')
 }

@@ -129,7 +129,8 @@ async function* listRepositoriesOf(
       yield caseConflict(path, taken)
     } else if (!isWiki(name, directory)) {
       names.take(name)
-      yield await findRepositoryAt(root, `${owner}/${name}`, { owner, name, stamp })
+      const mayHaveWiki = directory.has(`${name}.wiki.git`)
+      yield await findRepositoryAt(root, `${owner}/${name}`, { owner, name, stamp, mayHaveWiki })
     }
   }
 }

@@ -1,11 +1,10 @@
-import { randomBytes } from 'node:crypto'
 import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
 import { S3 } from '@aws-sdk/client-s3'
 import { startObjectStore } from '../test/support/radosgw-cluster.ts'
 import { Cleanup, exportBy, namesIn, type Scene, startApi } from './cluster-figures.ts'
 import { makeCorpus, OWNER } from './corpus.ts'
-import { has, inEmptyDirectory, shell } from './measure.ts'
+import { inEmptyDirectory, shell } from './measure.ts'
 import { memoryOf } from './process.ts'
 import { startService } from './service.ts'
 
@@ -62,22 +61,21 @@ const PUSH_TO_ALL = `
     git update-ref refs/heads/main "$(git commit-tree -p main -m More 'main^{tree}')"
   done`
 
-/** Returns undefined where Ceph is not installed. `flagsOfNewStore` returns the flags of a store that no database uses yet. */
-export async function withBucket<T>(
-  act: (flagsOfNewStore: () => string[]) => Promise<T>,
-): Promise<T | undefined> {
-  if (!(await has('radosgw'))) return undefined
+/**
+ * Runs `act` with the flags of a bucket in a new object store, which is in memory. A store that many exports shared would
+ * fill up, and Ceph then leaves every write waiting.
+ */
+export async function withBucket<T>(act: (flags: string[]) => Promise<T>): Promise<T> {
   const store = await startObjectStore()
   try {
     process.env.AWS_ENDPOINT_URL = store.endpoint
     process.env.AWS_REGION = 'us-east-1'
     process.env.AWS_ACCESS_KEY_ID = store.accessKeyId
     process.env.AWS_SECRET_ACCESS_KEY = store.secretAccessKey
-    const bucket = `bench-${randomBytes(8).toString('hex')}`
     const s3 = new S3({ endpoint: store.endpoint, forcePathStyle: true })
-    await s3.createBucket({ Bucket: bucket })
+    await s3.createBucket({ Bucket: 'bench' })
     s3.destroy()
-    return await act(() => ['--blobs', `s3://${bucket}/${randomBytes(8).toString('hex')}`])
+    return await act(['--blobs', 's3://bench/godwit'])
   } finally {
     await store.stop()
   }

@@ -5,7 +5,7 @@ import { startPostgres } from '../test/support/postgres.ts'
 import { PREVIEW } from '../test/support/service.ts'
 import { OWNER } from './corpus.ts'
 import { exportPeak, withBucket, workerPeak } from './export-memory.ts'
-import { inEmptyDirectory, median, spread } from './measure.ts'
+import { has, inEmptyDirectory, median, spread } from './measure.ts'
 import { forgetPeak, memoryOf } from './process.ts'
 import { atMost, round as figure, type Section } from './section.ts'
 import { seedDatabase } from './seed.ts'
@@ -78,21 +78,23 @@ interface ExportPeaks {
 
 /** Leaves out the bucket where Ceph is not installed. */
 async function exportPeaks(rounds: number): Promise<ExportPeaks[]> {
-  const onDisk = await peaksOf(rounds, () => exportPeak())
-  const inBucket = await withBucket(async (flagsOfNewStore) => [
-    {
-      what: 'exporting to a bucket',
-      peaks: await peaksOf(rounds, () => exportPeak(flagsOfNewStore())),
-    },
-    { what: 'a worker', peaks: await workerPeaks(rounds, flagsOfNewStore) },
-  ])
-  return [{ what: 'exporting to a directory', peaks: onDisk }, ...(inBucket ?? [])]
+  const onDisk = {
+    what: 'exporting to a directory',
+    peaks: await peaksOf(rounds, () => exportPeak()),
+  }
+  if (!(await has('radosgw'))) return [onDisk]
+  const inBucket = await peaksOf(rounds, () => withBucket(exportPeak))
+  return [
+    onDisk,
+    { what: 'exporting to a bucket', peaks: inBucket },
+    { what: 'a worker', peaks: await workerPeaks(rounds) },
+  ]
 }
 
-async function workerPeaks(rounds: number, flagsOfNewStore: () => string[]): Promise<number[]> {
+async function workerPeaks(rounds: number): Promise<number[]> {
   const postgres = await startPostgres()
   try {
-    return await peaksOf(rounds, () => workerPeak({ postgres, store: flagsOfNewStore() }))
+    return await peaksOf(rounds, () => withBucket((store) => workerPeak({ postgres, store })))
   } finally {
     await postgres.stop()
   }

@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events'
 import type { CompletedPart } from '@aws-sdk/client-s3'
 import { onChunk } from '../lib/chunks.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
@@ -105,14 +106,15 @@ export class PartPool {
   readonly #size: number
   readonly #free: Buffer[] = []
   #used = 0
-  readonly #waiting = new Set<(value?: unknown) => void>()
+  readonly #releases = new EventEmitter().setMaxListeners(0)
 
   constructor(size: number) {
     this.#size = size
   }
 
   async acquire(size: number, signal?: AbortSignal): Promise<Buffer> {
-    while (this.#used > 0 && this.#used + size > this.#size) await this.#nextRelease(signal)
+    while (this.#used > 0 && this.#used + size > this.#size)
+      await once(this.#releases, 'release', { signal }).catch(() => signal?.throwIfAborted())
     this.#used += size
     const fitting = this.#free.findIndex(({ length }) => length === size)
     if (fitting >= 0) return this.#free.splice(fitting, 1)[0]!
@@ -124,18 +126,7 @@ export class PartPool {
   release(part: Buffer): void {
     this.#used -= part.length
     if (part.length <= this.#size) this.#free.push(part)
-    for (const wake of this.#waiting) wake()
-  }
-
-  async #nextRelease(signal: AbortSignal | undefined): Promise<void> {
-    signal?.throwIfAborted()
-    const { promise, resolve: wake } = Promise.withResolvers<unknown>()
-    this.#waiting.add(wake)
-    signal?.addEventListener('abort', wake)
-    await promise
-    signal?.removeEventListener('abort', wake)
-    this.#waiting.delete(wake)
-    signal?.throwIfAborted()
+    this.#releases.emit('release')
   }
 }
 

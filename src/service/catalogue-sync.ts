@@ -1,3 +1,4 @@
+import { setFlagsFromString } from 'node:v8'
 import type { Db } from '../db/database.ts'
 import { acquireLease, completeLease, hasCompletedSince, renewLease } from '../db/lease-store.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
@@ -91,7 +92,13 @@ function createSync(
   }
 
   return async () => {
-    const { broken, refused, warnings, ...counts } = await syncCatalogue({ db, source, now })
+    // V8 would let the garbage of a first synchronization grow to more than the rest of the process: 225 to 255 MB of memory instead
+    // of 153 to 170 MB, with 60 repositories of 300 MB. At other times its default costs less CPU time.
+    setFlagsFromString('--heap-growing-percent=50')
+    const sync = syncCatalogue({ db, source, now })
+    const { broken, refused, warnings, ...counts } = await sync.finally(() =>
+      setFlagsFromString('--heap-growing-percent=0'),
+    )
     if (rights) await refreshAllRights(db, rights, now())
     onRead()
     logNewlyBroken(broken)

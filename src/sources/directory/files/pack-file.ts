@@ -16,8 +16,8 @@ export interface Budget {
   bytes: number
 }
 
-/** Names that begin with the same byte are read at once. Packs with more names are left to git. */
-const MAX_NAMES_BYTES = 1024 * 1024
+/** Holds the names that begin with one byte; packs with more are left to git. V8 would collect a new buffer for each lookup late. */
+const namesBuffer = Buffer.allocUnsafeSlow(1024 * 1024)
 const MAX_DELTA_CHAIN = 500
 /** The header of an entry: its kind, its size, and the position or name of its delta base. */
 const MAX_HEADER_BYTES = 64
@@ -58,9 +58,9 @@ export class PackFile {
     const { names, nameStep } = this.#layout
     const [from, to] = [this.#namesBelow(oid[0]!), this.#namesBelow(oid[0]! + 1)]
     const length = (to - from) * nameStep
-    if (length < 0 || length > MAX_NAMES_BYTES) throw new NeedsGit('a very large pack')
+    if (length < 0 || length > namesBuffer.length) throw new NeedsGit('a very large pack')
     if (oid.length !== this.#width) throw new NeedsGit('an object name of another length')
-    const found = this.#index.read(names + from * nameStep, length)
+    const found = this.#index.read(names + from * nameStep, length, namesBuffer)
     for (let at = found.indexOf(oid); at !== -1; at = found.indexOf(oid, at + 1))
       if (at % nameStep === 0) return this.#offsetOf(from + at / nameStep)
     return undefined
@@ -154,9 +154,9 @@ export function inflate(deflated: Buffer, size: number): Buffer {
   return bytes
 }
 
-/** Inflates a stream that is cut off, as far as it goes. */
+/** Inflates a stream that is cut off, as far as it goes. Callers need only its first bytes. */
 export function inflateStart(deflated: Buffer): Buffer {
-  return inflateSync(deflated, { finishFlush: constants.Z_SYNC_FLUSH })
+  return inflateSync(deflated, { finishFlush: constants.Z_SYNC_FLUSH, chunkSize: 1024 })
 }
 
 type Parsed = [value: number, end: number]

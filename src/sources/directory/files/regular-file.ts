@@ -63,8 +63,8 @@ export const readRegularFile = syncFs((path: string | Buffer, maxBytes: number):
 /** An open file for random access. */
 export interface RegularFile extends Disposable {
   size: number
-  /** Returns fewer bytes at the end of the file. */
-  read(position: number, length: number): Buffer
+  /** Returns fewer bytes at the end of the file. They are in `into` if it is given and the file is on disk. */
+  read(position: number, length: number, into?: Buffer): Buffer
 }
 
 /**
@@ -80,9 +80,10 @@ export function openRegularFile(path: string | Buffer): RegularFile {
     const { size } = stats
     return {
       size,
-      read(position, length) {
-        const buffer = Buffer.allocUnsafe(Math.max(0, Math.min(length, size - position)))
-        return buffer.subarray(0, readSync(file, buffer, 0, buffer.length, position))
+      read(position, length, into) {
+        const available = Math.max(0, Math.min(length, size - position))
+        const buffer = into ?? Buffer.allocUnsafe(available)
+        return buffer.subarray(0, readSync(file, buffer, 0, available, position))
       },
       [Symbol.dispose]: () => closeSync(file),
     }

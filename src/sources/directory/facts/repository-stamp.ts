@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import { COARSE_TICK_MS } from '../files/read-refs.ts'
 import { readText } from '../files/regular-file.ts'
 import {
+  COARSE_TICK_MS,
   type FileStats,
   forEachYielding,
   readNames,

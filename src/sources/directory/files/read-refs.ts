@@ -4,7 +4,13 @@ import { decodeUtf8, type Refs } from '../../refs.ts'
 import type { BareRepository } from '../../snapshot.ts'
 import { bytePath, type NamedDirectory, readListedText, readText } from './regular-file.ts'
 import { Damaged, Unsupported } from './repository-errors.ts'
-import { lstatIfExists, preciseLstatIfExists, readByteEntries, readLink } from './sync-fs.ts'
+import {
+  COARSE_TICK_MS,
+  lstatIfExists,
+  preciseLstatIfExists,
+  readByteEntries,
+  readLink,
+} from './sync-fs.ts'
 
 type Pointer = Refs['head']
 
@@ -30,9 +36,6 @@ export async function readRefs(
   const names = [...all.keys()].sort()
   return { head, refs: names.map((name) => ({ name, ...all.get(name)! })) }
 }
-
-/** Some file systems have timestamps of a second: within this time, a directory may change without a new one. */
-export const COARSE_TICK_MS = 2000
 
 /**
  * Whether no ref has changed since these directories were read at the time `readAt`. Git replaces the file of a ref, or `packed-refs`,

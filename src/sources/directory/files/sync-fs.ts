@@ -12,6 +12,9 @@ import { join } from 'node:path'
 import { setImmediate as nextTick } from 'node:timers/promises'
 import { hasCode } from '../../../lib/errno.ts'
 
+/** Some file systems have timestamps of a second: within this time, a directory may change without a new one. */
+export const COARSE_TICK_MS = 2000
+
 const MAX_BLOCKING_MS = 4
 
 let lastYield = 0

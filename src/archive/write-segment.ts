@@ -46,7 +46,7 @@ const PIECE = 8 * STORED_BLOCK
 
 /**
  * Passes the deflated bytes of the entries to the sink, which must read them to the end. The memory of a chunk is reused when the
- * next one is requested. Resolves with the description after the sink has resolved, so the segment is as durable as the sink
+ * second one after it is requested. Resolves with the description after the sink has resolved, so the segment is as durable as the sink
  * makes it.
  */
 export async function writeSegment(
@@ -172,6 +172,8 @@ class StoredBlocks {
   readonly #max: number
   length = 0
   #out: Buffer | undefined
+  /** The buffer of the last result. */
+  #last: Buffer | undefined
 
   constructor(max: number) {
     this.#max = max
@@ -192,7 +194,7 @@ class StoredBlocks {
     return taken
   }
 
-  /** Returns the blocks and starts again. The result is overwritten when the next byte is added. */
+  /** Returns the blocks and starts again. The result is overwritten after the next one. */
   finish(tally: Tally, { final } = { final: false }): Buffer {
     const out = this.#out ?? Buffer.alloc(0)
     let at = 0
@@ -211,6 +213,7 @@ class StoredBlocks {
     tally.plainLength += this.length
     tally.length += at
     this.length = 0
+    ;[this.#out, this.#last] = [this.#last, out]
     return out.subarray(0, at)
   }
 }

@@ -54,7 +54,7 @@ export interface BlobStore {
   /**
    * Stores a blob. At any moment it is complete or absent, and it is durable once the promise resolves. Rejects with BlobExists,
    * with the error that `bytes` threw, or when the signal aborts. If the last step of a put fails, the complete blob may exist.
-   * The memory of a chunk may be reused when the next one is requested.
+   * The memory of a chunk may be reused when the second one after it is requested.
    */
   put(key: string, bytes: Bytes, options?: PutOptions): Promise<void>
   /**

@@ -99,32 +99,40 @@ export function createDiskBlobStore(root: string): BlobStore & DiskStore {
 /** Blocks a segment thread, which is ten times as fast as a call through the thread pool. */
 const statFile = isMainThread ? stat : async (file: string) => statSync(file)
 
-/** Flushes while it writes, so that the last flush has little left to do. */
+/** Writes a chunk while the next one is made. Flushes while it writes, so that the last flush has little left to do. */
 async function writeDurably(
   file: string,
   bytes: Bytes,
   signal: AbortSignal | undefined,
 ): Promise<void> {
   await using handle = await open(file, 'wx', 0o600)
+  let writing: Promise<unknown> = Promise.resolve()
   let flushing: Promise<unknown> = Promise.resolve()
   let unflushed = 0
   try {
     for await (const chunk of bytes) {
       signal?.throwIfAborted()
-      await writeWhole(handle, chunk)
+      await writing
+      if (unflushed >= FLUSH_INTERVAL_BYTES) {
+        await flushing
+        flushing = handledLater(handle.datasync())
+        unflushed = 0
+      }
+      writing = handledLater(writeWhole(handle, chunk))
       unflushed += chunk.length
-      if (unflushed < FLUSH_INTERVAL_BYTES) continue
-      await flushing
-      flushing = handle.datasync()
-      // Awaiting `flushing` throws the error.
-      flushing.catch(() => {})
-      unflushed = 0
     }
   } finally {
-    await flushing
+    await Promise.allSettled([writing, flushing])
   }
+  await Promise.all([writing, flushing])
   signal?.throwIfAborted()
   await handle.sync()
+}
+
+/** Keeps an error from ending the process before the promise is awaited. */
+function handledLater<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {})
+  return promise
 }
 
 async function writeWhole(handle: FileHandle, bytes: Uint8Array): Promise<void> {

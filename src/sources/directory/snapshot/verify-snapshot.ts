@@ -188,24 +188,32 @@ async function* readChunks(
 ): AsyncGenerator<Buffer> {
   if (file.bytes || file.size <= MAX_SMALL_BYTES) return yield await readWhole(repository, file)
   await using handle = await open(join(repository.dir, file.path), READ_REGULAR)
-  using pooled = pooledChunk()
-  const { chunk } = pooled
+  using pooled = pooledChunks()
+  const [chunk, other] = pooled.chunks
   let left = file.size
-  for (;;) {
-    const { bytesRead } = await handle.read(chunk)
-    left -= bytesRead
-    if (bytesRead === 0 || left < 0) break
-    yield chunk.subarray(0, bytesRead)
+  let reading = handle.read(chunk)
+  try {
+    for (;;) {
+      const { bytesRead, buffer } = await reading
+      left -= bytesRead
+      if (bytesRead === 0 || left < 0) break
+      // Read while the caller uses the bytes before.
+      reading = handle.read(buffer === chunk ? other : chunk)
+      yield buffer.subarray(0, bytesRead)
+    }
+  } finally {
+    await reading.catch(() => {})
   }
   if (left !== 0) throw damaged(repository, file, SIZE_CHANGED)
 }
 
-/** Buffers for reuse: a new one for each file would keep the garbage collector busy. */
-const unusedChunks: Buffer[] = []
+/** Buffers for reuse: new ones for each file would keep the garbage collector busy. */
+const unusedChunks: [Buffer, Buffer][] = []
 
-function pooledChunk(): Disposable & { chunk: Buffer } {
-  const chunk = unusedChunks.pop() ?? Buffer.allocUnsafeSlow(CHUNK_BYTES)
-  return { chunk, [Symbol.dispose]: () => unusedChunks.push(chunk) }
+function pooledChunks(): Disposable & { chunks: [Buffer, Buffer] } {
+  const newChunk = () => Buffer.allocUnsafeSlow(CHUNK_BYTES)
+  const chunks = unusedChunks.pop() ?? [newChunk(), newChunk()]
+  return { chunks, [Symbol.dispose]: () => unusedChunks.push(chunks) }
 }
 
 const readRegular = syncFs((path: string) => readFileSync(path, { flag: READ_REGULAR }))

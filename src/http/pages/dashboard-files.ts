@@ -56,7 +56,8 @@ async function readFiles(
   directory: string,
   prefix: string,
 ): Promise<[path: string, DashboardFile][]> {
-  const names = new Set(await fileNames(directory))
+  const entries = (await ifExists(readdir(directory, { withFileTypes: true }), 'ENOENT')) ?? []
+  const names = new Set(entries.filter((entry) => entry.isFile()).map(({ name }) => name))
   const served = [...names].filter((name) => TYPES[extname(name)] !== undefined)
   return Promise.all(
     served.map(async (name) => {
@@ -71,9 +72,4 @@ async function readFiles(
       return [`${prefix}${name}`, { type, bytes, encoded, digest, isImmutable: prefix !== '' }]
     }),
   )
-}
-
-async function fileNames(directory: string): Promise<string[]> {
-  const entries = await ifExists(readdir(directory, { withFileTypes: true }), 'ENOENT')
-  return entries?.filter((entry) => entry.isFile()).map(({ name }) => name) ?? []
 }

@@ -175,7 +175,7 @@ class SegmentThread {
 
   #start(): Worker {
     const { module, workerData } = this.#options
-    // This flag of bin/godwit is meant for the main thread, which has its heap already. It would override the limits.
+    // The flag of bin/godwit is for the main thread, which has its heap already. It would override the limits.
     setFlagsFromString('--max-semi-space-size=0')
     const worker = new Worker(module, { workerData, resourceLimits: RESOURCE_LIMITS })
     worker.unref()

@@ -82,7 +82,6 @@ export async function openProcessParts(
   }
   const catalogue = startCatalogueSync(shared, config.syncInterval)
   stack.defer(catalogue.stop)
-  releaseMemoryOnce(catalogue.isRead, stack)
   return { ...shared, isCatalogueRead: catalogue.isRead }
 }
 
@@ -90,9 +89,9 @@ export async function openProcessParts(
  * Returns memory to the system once, when the process has started and the catalogue is read: an idle service then has 112 MB instead
  * of 127 MB, and the next export begins with as much less. This takes 150 ms, and needs the flag of bin/godwit.
  */
-function releaseMemoryOnce(isCatalogueRead: () => boolean, stack: AsyncDisposableStack): void {
+export function releaseMemoryOnce(parts: ProcessParts, stack: AsyncDisposableStack): void {
   const timer = setInterval(() => {
-    if (!isCatalogueRead()) return
+    if (!parts.isCatalogueRead()) return
     clearInterval(timer)
     globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' })
   }, 1000).unref()

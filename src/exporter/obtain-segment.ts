@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setFlagsFromString } from 'node:v8'
 import { Worker } from 'node:worker_threads'
 import { BlobsUnavailable } from '../blobs/blob-store.ts'
 import type { BlobOperation } from '../blobs/watch-errors.ts'
@@ -174,6 +175,8 @@ class SegmentThread {
 
   #start(): Worker {
     const { module, workerData } = this.#options
+    // The flag of bin/godwit is for the main thread, which has its heap already. It would override the limits.
+    setFlagsFromString('--max-semi-space-size=0')
     const worker = new Worker(module, { workerData, resourceLimits: RESOURCE_LIMITS })
     worker.unref()
     worker.on('message', (reply: SegmentReply) => this.#onReply(reply))

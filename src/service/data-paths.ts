@@ -51,9 +51,8 @@ export const layoutOptions = ({ layout, owner, forge }: Config): LayoutOptions =
   mayBeLowerCase: forge !== undefined,
 })
 
-export function openSource({ git, ...paths }: DataPaths): Source {
-  return gitDirectory({ ...paths, git: createGit(git) })
-}
+export const openSource = ({ git, ...paths }: DataPaths): Source =>
+  gitDirectory({ ...paths, git: createGit(git) })
 
 function bucketOptions({ s3Endpoint, s3PublicEndpoint }: Config, address: string): S3Options {
   const { hostname: bucket, pathname } = new URL(address)

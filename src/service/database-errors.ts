@@ -23,9 +23,8 @@ export async function requireUtf8({ pool }: Database, databaseUrl: string): Prom
 }
 
 /** Names the database without the complete URL, which may contain a password. */
-function describeDatabase(databaseUrl: string): string {
-  return `the database at ${new URL(databaseUrl).host || 'this machine'} (--database-url)`
-}
+const describeDatabase = (databaseUrl: string): string =>
+  `the database at ${new URL(databaseUrl).host || 'this machine'} (--database-url)`
 
 /** Converts an error of PostgreSQL or its connection to a message with advice. Returns any other error unchanged. */
 export function explainDatabaseError(error: unknown, databaseUrl: string): unknown {

@@ -76,7 +76,7 @@ export function openLog(
     {
       level,
       base: null,
-      timestamp: isoTime(),
+      timestamp: pino.stdTimeFunctions.isoTime,
       redact: {
         paths: [
           'authorization',
@@ -155,15 +155,3 @@ export function formatLine(json: string): string {
 
 const formatValue = (value: unknown): string =>
   typeof value === 'object' ? JSON.stringify(value) : String(value)
-
-/** Like pino's `isoTime`, but formats each millisecond once: under load, several lines are written in each. */
-function isoTime(): () => string {
-  let formattedAt = 0
-  let formatted = ''
-  return () => {
-    const now = Date.now()
-    if (now !== formattedAt) formatted = `,"time":"${new Date(now).toISOString()}"`
-    formattedAt = now
-    return formatted
-  }
-}

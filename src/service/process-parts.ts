@@ -85,6 +85,19 @@ export async function openProcessParts(
   return { ...shared, isCatalogueRead: catalogue.isRead }
 }
 
+/**
+ * Returns memory to the system once, when the process has started and the catalogue is read: an idle service then has 112 MB instead
+ * of 127 MB, and the next export begins with as much less. This takes 150 ms, and needs the flag of bin/godwit.
+ */
+export function releaseMemoryOnce(parts: ProcessParts, stack: AsyncDisposableStack): void {
+  const timer = setInterval(() => {
+    if (!parts.isCatalogueRead()) return
+    clearInterval(timer)
+    globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' })
+  }, 1000).unref()
+  stack.defer(() => clearInterval(timer))
+}
+
 /** Opens the database. A SQLite file is locked for this process first, and checked for damage. */
 async function openLockedDatabase(
   config: Config,
@@ -153,12 +166,10 @@ function countBlobErrors(
     if (counts.size === 0) return
     const batch = counts
     counts = new Map()
-    try {
-      await addBlobErrors(db, batch)
-    } catch (error) {
+    await addBlobErrors(db, batch).catch((error: unknown) => {
       for (const [operation, failed] of batch) count(operation, failed)
       throw error
-    }
+    })
   }
 
   const onFailure = (err: unknown) => log.warn({ err }, 'could not record errors of the blob store')

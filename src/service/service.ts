@@ -21,7 +21,7 @@ import { startHeartbeat } from './heartbeat.ts'
 import type { Log } from './log.ts'
 import { openForgeSignIn } from './open-forge.ts'
 import { openOidc } from './open-oidc.ts'
-import { openProcessParts, type ProcessParts } from './process-parts.ts'
+import { openProcessParts, type ProcessParts, releaseMemoryOnce } from './process-parts.ts'
 import { requireRepositories } from './requirements.ts'
 import { startExporter } from './start-exporter.ts'
 import { VERSION } from './version.ts'
@@ -103,6 +103,7 @@ async function startOnce(config: Config, logging: Log): Promise<Service> {
   })
   const concurrency = exporter ? config.concurrency : 0
   startHeartbeat(parts, { role: config.role, concurrency, scratch: exporter?.scratch }, stack)
+  releaseMemoryOnce(parts, stack)
 
   const started = stack.move()
   return { address, stop: () => started.disposeAsync() }
@@ -187,9 +188,8 @@ export async function openCloneTokens(
 }
 
 /** Returns whether clone URLs lead to this server. Otherwise clone tokens would be sent to a third party, for which they are useless. */
-function isClonedHere({ baseUrl, cloneUrl }: Pick<Config, 'baseUrl' | 'cloneUrl'>): boolean {
-  return cloneUrl.replace(/\.git$/, '') === `${baseUrl}/{owner}/{name}`
-}
+const isClonedHere = ({ baseUrl, cloneUrl }: Config): boolean =>
+  cloneUrl.replace(/\.git$/, '') === `${baseUrl}/{owner}/{name}`
 
 /** More than the database writes for the start of a small migration. */
 const PROBE_BYTES = randomBytes(64 * 1024)

@@ -2,7 +2,7 @@ import type { Config } from '../settings/config.ts'
 import { retryWhileDatabaseIsDown } from './database-errors.ts'
 import { startHeartbeat } from './heartbeat.ts'
 import type { Log } from './log.ts'
-import { openProcessParts } from './process-parts.ts'
+import { openProcessParts, releaseMemoryOnce } from './process-parts.ts'
 import { startExporter } from './start-exporter.ts'
 
 /** Starts an exporter that shares its database with API processes. Disposing of the returned stack stops it. */
@@ -13,6 +13,7 @@ export function startWorker(config: Config, logging: Log): Promise<AsyncDisposab
     const { scratch, stop } = await startExporter(config, parts)
     stack.defer(stop)
     startHeartbeat(parts, { role: 'worker', concurrency: config.concurrency, scratch }, stack)
+    releaseMemoryOnce(parts, stack)
     return stack.move()
   })
 }

@@ -1,3 +1,5 @@
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { string } from '../../wire/schema.ts'
 import type * as wire from '../../wire/types.ts'
@@ -83,17 +85,18 @@ function signInJson(parts: DashboardParts): wire.Root['sign_in'] {
   return userHeader === undefined ? null : { name, url: `${api}/`, sign_out_url: null }
 }
 
-function sendFile(
+async function sendFile(
   reply: FastifyReply,
   { type, bytes, encoded, digest, isImmutable }: DashboardFile,
-): FastifyReply {
+): Promise<FastifyReply> {
   const accepted = acceptedTypes(reply.request.headers['accept-encoding'])
   const encoding = (Object.keys(encoded) as Encoding[]).find((each) => accepted.includes(each))
   const immutable = 'public, max-age=31536000, immutable'
   reply.header('cache-control', isImmutable ? immutable : 'no-cache')
   if (encoding) reply.header('content-encoding', encoding)
   if (sendIfNotModified(reply, [digest, encoding ?? ''])) return reply
-  return reply.type(type).send(encoding ? encoded[encoding] : bytes)
+  const plain = encoding ? undefined : (bytes ?? (await promisify(gunzip)(encoded.gzip!)))
+  return reply.type(type).send(plain ?? encoded[encoding!])
 }
 
 /**

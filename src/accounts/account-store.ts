@@ -129,12 +129,10 @@ export async function upsertAccount(tx: Db, login: string, change: AccountChange
 
 type AccountColumns = Pick<Row<'accounts'>, 'id' | 'login' | 'type' | 'site_admin' | 'created_at'>
 
-export function accountFromRow(row: AccountColumns): Account {
-  return {
-    id: row.id,
-    login: row.login,
-    type: row.type as AccountType,
-    siteAdmin: row.site_admin === 1,
-    createdAt: row.created_at,
-  }
-}
+export const accountFromRow = (row: AccountColumns): Account => ({
+  id: row.id,
+  login: row.login,
+  type: row.type as AccountType,
+  siteAdmin: row.site_admin === 1,
+  createdAt: row.created_at,
+})

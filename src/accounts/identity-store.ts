@@ -49,10 +49,7 @@ export async function accountOfIdentity(
   return { account: { ...account, siteAdmin }, isFirstSignIn: !known, isAdminChanged }
 }
 
-async function findByIdentity(
-  tx: Db,
-  { issuer, subject }: Pick<Identity, 'issuer' | 'subject'>,
-): Promise<Account | undefined> {
+async function findByIdentity(tx: Db, { issuer, subject }: Pick<Identity, 'issuer' | 'subject'>) {
   const row = await tx
     .selectFrom('identities')
     .innerJoin('accounts', 'accounts.id', 'account_id')

@@ -98,9 +98,8 @@ export async function findViewerByTokenId(db: Db, tokenId: number, now: number) 
 }
 
 /** Lists the issued tokens of all accounts. Tokens of the forge are managed there, and sessions end by signing out. */
-export async function listTokens(db: Db) {
-  return (await issuedTokens(db).orderBy('tokens.id').execute()).map(tokenFromRow)
-}
+export const listTokens = async (db: Db) =>
+  (await issuedTokens(db).orderBy('tokens.id').execute()).map(tokenFromRow)
 
 export const issuedTokens = (db: Db) =>
   db
@@ -240,20 +239,15 @@ export function createToken(): string {
 }
 
 /** Returns whether the text has the form and the checksum of a token of Godwit. */
-export function isGodwitToken(text: string): boolean {
-  return (
-    SHAPE.test(text) && text.slice(-CHECKSUM_LENGTH) === checksum(text.slice(4, -CHECKSUM_LENGTH))
-  )
-}
+export const isGodwitToken = (text: string): boolean =>
+  SHAPE.test(text) && text.slice(-CHECKSUM_LENGTH) === checksum(text.slice(4, -CHECKSUM_LENGTH))
 
 /** Returns whether the text can only be a token of Godwit with a missing or wrong character. */
 export const isMistypedToken = (text: string): boolean =>
   text.startsWith('gwt_') && !isGodwitToken(text)
 
 /** Returns the SHA-256 of a token or secret. No salt is needed, since tokens and secrets of sessions are too random to be guessed. */
-export function digestOf(token: string): string {
-  return hash('sha256', token)
-}
+export const digestOf = (token: string): string => hash('sha256', token)
 
 function checksum(secret: string): string {
   let rest = crc32(secret)

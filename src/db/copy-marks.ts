@@ -10,9 +10,8 @@ import type { Row } from './tables.ts'
  */
 type Role = 'target' | 'source' | 'blobs'
 
-export async function findCopyMark(db: Db, role: Role): Promise<Row<'copies'> | undefined> {
-  return db.selectFrom('copies').selectAll().where('role', '=', role).executeTakeFirst()
-}
+export const findCopyMark = async (db: Db, role: Role): Promise<Row<'copies'> | undefined> =>
+  db.selectFrom('copies').selectAll().where('role', '=', role).executeTakeFirst()
 
 export async function writeCopyMark(
   db: Db,

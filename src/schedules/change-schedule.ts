@@ -132,12 +132,7 @@ async function validateChange(
  * Validates the timing, and reports all its errors at once. Then validates the repositories and options, unless they are the
  * current ones.
  */
-async function validate(
-  parts: StartParts,
-  scope: Scope,
-  input: CompleteInput,
-  current?: Schedule,
-): Promise<ScheduleRequest> {
+async function validate(parts: StartParts, scope: Scope, input: CompleteInput, current?: Schedule) {
   const { every, at, timeZone, weekday = null, options, repositories = [] } = input
   const { keep = DEFAULT_KEEP, isForAll = false, name = null } = input
   const errors: FieldError[] = []

@@ -56,10 +56,7 @@ export async function keepArchives(parts: KeepParts): Promise<void> {
 }
 
 /** Deletes an archive that newer ones of its schedule replace. */
-const deleteReplaced = (
-  parts: LoggedDeleteParts,
-  { id, ownerId, scheduleId }: ScheduledArchive,
-): Promise<void> =>
+const deleteReplaced = (parts: LoggedDeleteParts, { id, ownerId, scheduleId }: ScheduledArchive) =>
   audited(parts, THE_SERVICE, (record) =>
     removeArchive(parts, id, (tx) =>
       record(tx, 'migration.delete_archive', {
@@ -123,10 +120,7 @@ const keysOf = ({ repositoryId, hasGitData }: ArchivedRepository): string[] =>
   hasGitData ? [`${repositoryId} with git data`, `${repositoryId}`] : [`${repositoryId}`]
 
 /** Returns the archives that each schedule keeps in addition to the newest `keep`, by the id of the schedule. */
-export async function protectedArchivesOf(
-  db: Db,
-  scheduleIds: readonly number[],
-): Promise<Map<number, ProtectedArchive[]>> {
+export async function protectedArchivesOf(db: Db, scheduleIds: readonly number[]) {
   const found = new Map<number, ProtectedArchive[]>()
   if (scheduleIds.length === 0) return found
   const archives = await scheduledArchives(db, scheduleIds)
@@ -180,11 +174,7 @@ export async function releaseArchive(
  * Returns the facts of these repositories, each from the newest archive of the schedule that contains it. Omits repositories that no
  * archive contains.
  */
-export async function factsInArchives(
-  db: Db,
-  { id }: Schedule,
-  fullNames: readonly string[],
-): Promise<RepositoryFacts[]> {
+export async function factsInArchives(db: Db, { id }: Schedule, fullNames: readonly string[]) {
   const wanted = new Set(fullNames.map(nameKey))
   const found: RepositoryFacts[] = []
   if (wanted.size === 0) return found

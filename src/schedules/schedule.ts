@@ -1,8 +1,7 @@
 import type { Account } from '../accounts/account.ts'
 import type { MigrationOptions, ShownState } from '../migrations/migration.ts'
 
-export const periods = ['day', 'week'] as const
-export type Period = (typeof periods)[number]
+export type Period = 'day' | 'week'
 
 /** In the order of `Date.getDay`. */
 export const weekdays = [

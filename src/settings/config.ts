@@ -71,9 +71,12 @@ export function readConfig(flags: Texts, env: Environment, file?: ConfigFile): C
   }) as Config
 }
 
-function describeFile({ path, from, isDenied, exposedSecrets }: ConfigFile): Config['file'] {
-  return { path, from, isDenied, exposedSecrets }
-}
+const describeFile = ({ path, from, isDenied, exposedSecrets }: ConfigFile): Config['file'] => ({
+  path,
+  from,
+  isDenied,
+  exposedSecrets,
+})
 
 function defaultOf(name: OptionName): SettingOrigin | undefined {
   const { defaultValue } = optionOf(name)

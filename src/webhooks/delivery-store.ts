@@ -72,11 +72,7 @@ export async function listDeliveries(
   return rows.map(deliveryOf)
 }
 
-export async function findDelivery(
-  db: Db,
-  webhook: Webhook,
-  id: number,
-): Promise<FullDelivery | undefined> {
+export async function findDelivery(db: Db, webhook: Webhook, id: number) {
   const row = await deliveriesOf(db, webhook.id)
     .select(['url', 'request_headers as requestHeaders', 'response', 'payload'])
     .where('webhook_deliveries.id', '=', id)

@@ -48,11 +48,7 @@ const MAX_STORED_HEADER_LENGTH = 500
  * Sends a request once and returns the result; throws only if `signal` aborted it. The name is looked up once, and the connection uses only
  * addresses of that lookup that are allowed. Follows no redirect and uses no proxy.
  */
-export async function sendRequest(
-  request: WebhookRequest,
-  parts: SendParts,
-  signal: AbortSignal,
-): Promise<DeliveryOutcome> {
+export async function sendRequest(request: WebhookRequest, parts: SendParts, signal: AbortSignal) {
   const startedAt = performance.now()
   const progress: Progress = { phase: 'looking up the name', statusCode: 0, response: null }
   const failure = await exchange(request, parts, progress, signal).catch((error: unknown) => error)

@@ -29,11 +29,7 @@ export async function listWebhooks(db: Db, { owner }: Scope): Promise<Webhook[]>
   return rows.map((row) => webhookOf(row, owner))
 }
 
-export async function findWebhook(
-  db: Db,
-  { owner }: Scope,
-  id: number,
-): Promise<Webhook | undefined> {
+export async function findWebhook(db: Db, { owner }: Scope, id: number) {
   const found = db.selectFrom('webhooks').selectAll().where('id', '=', id)
   const row = await found.where('owner_id', '=', owner.id).executeTakeFirst()
   return row && webhookOf(row, owner)
@@ -128,20 +124,17 @@ const columnsOf = ({ url, contentType, secret, events, isActive }: WebhookSettin
   active: Number(isActive),
 })
 
-function webhookOf(row: Row<'webhooks'>, owner: Account): Webhook {
-  return {
-    id: row.id,
-    owner,
-    url: row.url,
-    contentType: row.content_type as Webhook['contentType'],
-    secret: row.secret,
-    events: JSON.parse(row.events) as Subscription[],
-    isActive: row.active === 1,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-    failingSince: row.failing_since,
-    disabledReason: row.disabled_reason,
-    lastDelivery:
-      row.last_delivery === null ? null : (JSON.parse(row.last_delivery) as LastDelivery),
-  }
-}
+const webhookOf = (row: Row<'webhooks'>, owner: Account): Webhook => ({
+  id: row.id,
+  owner,
+  url: row.url,
+  contentType: row.content_type as Webhook['contentType'],
+  secret: row.secret,
+  events: JSON.parse(row.events) as Subscription[],
+  isActive: row.active === 1,
+  createdAt: row.created_at,
+  updatedAt: row.updated_at,
+  failingSince: row.failing_since,
+  disabledReason: row.disabled_reason,
+  lastDelivery: row.last_delivery === null ? null : (JSON.parse(row.last_delivery) as LastDelivery),
+})

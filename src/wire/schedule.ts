@@ -33,11 +33,9 @@ const timing = {
 
 const paused = s.boolean.describe('A paused schedule does not run.')
 
-const all = {
-  ...s.boolean,
-  description:
-    'Migrate all repositories that the account or organization may migrate at the time of each run, also those that do not exist yet. Replaces `repositories`.',
-}
+const all = s.boolean.describe(
+  'Migrate all repositories that the account or organization may migrate at the time of each run, also those that do not exist yet. Replaces `repositories`.',
+)
 
 const requestFields = {
   repositories: {

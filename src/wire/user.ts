@@ -21,10 +21,7 @@ export const currentUserSchema = s.described('The account of the token.', {
   blog: s.nullable(s.uri),
   hireable: s.nullable(s.boolean),
   public_repos: s.count.describe('Number of public repositories.'),
-  ...s.each(['public_gists', 'followers', 'following'], {
-    ...s.count,
-    description: 'Always 0: Godwit does not count these.',
-  }),
+  ...s.each(['public_gists', 'followers', 'following'], s.alwaysZero),
   created_at: s.dateTime.describe('When the account was created here.'),
   updated_at: s.dateTime,
 })

@@ -25,9 +25,8 @@ export async function* checkAddresses(config: Config): AsyncGenerator<CheckResul
 async function checkBaseUrl({ baseUrl, listen, trustedProxies }: Config): Promise<CheckResult> {
   const { hostname, protocol } = new URL(baseUrl)
   const check = 'base-url'
-  if (ALL_INTERFACES.has(hostname)) {
+  if (ALL_INTERFACES.has(hostname))
     return failure(check, `${baseUrl} is not an address that clients can reach`, SET_BASE_URL)
-  }
   try {
     if (!isIP(hostname.replace(/^\[|\]$/g, ''))) await lookup(hostname)
   } catch (error) {
@@ -49,9 +48,8 @@ async function checkBaseUrl({ baseUrl, listen, trustedProxies }: Config): Promis
   return passed(check, baseUrl)
 }
 
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || host === '[::1]' || /^127\./.test(host)
-}
+const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '::1' || host === '[::1]' || /^127\./.test(host)
 
 /** Checks whether the port is free, or used by this service or by another program. */
 async function* checkListen(config: Config): AsyncGenerator<CheckResult> {

@@ -87,16 +87,14 @@ interface JsonContent {
   headers?: HeaderName[]
 }
 
-export function jsonResponse(
+export const jsonResponse = (
   description: string,
   { schema, example: exampleName, headers = [] }: JsonContent,
-): DescribedResponse {
-  return {
-    description,
-    ...(headers.length > 0 && withHeaders(...headers)),
-    content: { 'application/json': { schema, examples: example(exampleName) } },
-  }
-}
+): DescribedResponse => ({
+  description,
+  ...(headers.length > 0 && withHeaders(...headers)),
+  content: { 'application/json': { schema, examples: example(exampleName) } },
+})
 
 export const schemaRef = (name: SchemaName): Schema => ref(name)
 export const schemaList = (name: SchemaName): Schema => arrayOf(ref(name))

@@ -81,11 +81,7 @@ function withPage(rawQuery: string, page: number): string {
 }
 
 /** Sets the `link` header to the URL of this request with another cursor. */
-export function setNextLink(
-  reply: FastifyReply,
-  addresses: Addresses,
-  cursor: number | string,
-): void {
+export function setNextLink(reply: FastifyReply, addresses: Addresses, cursor: number | string) {
   const { address, query } = requestAddress(reply.request, addresses)
   const parameters = new URLSearchParams(query)
   parameters.set('cursor', String(cursor))

@@ -40,9 +40,8 @@ export const actorOf = ({ viewer, ip, id }: FastifyRequest): Actor => ({
 export type Caller = Pick<FastifyRequest, 'viewer' | 'ip'>
 
 /** Returns the key under which limits count the requests of a caller. */
-export function callerKey({ viewer, ip }: Caller): string {
-  return viewer ? `account ${viewer.account.id}` : `address ${addressKey(ip)}`
-}
+export const callerKey = ({ viewer, ip }: Caller): string =>
+  viewer ? `account ${viewer.account.id}` : `address ${addressKey(ip)}`
 
 /**
  * Returns the key under which limits count an IP address: the address itself for IPv4, and the /64 network for IPv6, because a

@@ -105,9 +105,8 @@ async function identify(
 ): Promise<{ viewer: Viewer | null; onlyId?: number }> {
   if (!authorization) return { viewer: null }
   const credential = cloneCredential(authorization)
-  if (credential === undefined || !isCloneToken(credential)) {
+  if (credential === undefined || !isCloneToken(credential))
     return { viewer: await logins.viewerOf(credential, ip) }
-  }
   const token = tokens.read(credential)
   const viewer = token && (await findViewerByTokenId(db, token.tokenId, now()))
   return viewer ? { viewer, onlyId: token.repositoryId } : logins.refuse(ip)

@@ -1,8 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import {
-  findVisibleOrganization,
-  type VisibleOrganization,
-} from '../../../accounts/visible-organization.ts'
+import { findVisibleOrganization } from '../../../accounts/visible-organization.ts'
 import type { Db } from '../../../db/database.ts'
 import { isName } from '../../../lib/names.ts'
 import type { Operation } from '../../description/operation.ts'
@@ -14,10 +11,7 @@ interface OrganizationParams {
 }
 
 /** Returns the organization that the path names; throws 404 if the caller may not see it. */
-export async function organizationInPath(
-  db: Db,
-  request: FastifyRequest,
-): Promise<VisibleOrganization> {
+export async function organizationInPath(db: Db, request: FastifyRequest) {
   const key = requireFound(organizationKey(request.params as OrganizationParams))
   return requireFound(await findVisibleOrganization(db, requireViewer(request), key))
 }

@@ -82,10 +82,7 @@ export function createRepositoryRenderer(db: Db, addresses: Addresses) {
   }
 }
 
-function piecesOf(
-  texts: readonly (string | RenderedText)[],
-  tokenOf: CloneTokenOf | undefined,
-): Piece[] {
+function piecesOf(texts: readonly (string | RenderedText)[], tokenOf: CloneTokenOf | undefined) {
   const pieces: Piece[] = []
   for (const text of texts) {
     if (typeof text === 'string') pieces.push(text)

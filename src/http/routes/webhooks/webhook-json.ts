@@ -40,14 +40,13 @@ export function webhookJson(webhook: Webhook, addresses: Addresses) {
   } satisfies Schemas['org-hook'] & wire.Webhook
 }
 
-export function webhookConfigJson({ url, contentType, secret }: Webhook) {
-  return {
+export const webhookConfigJson = ({ url, contentType, secret }: Webhook) =>
+  ({
     url,
     content_type: contentType,
     insecure_ssl: '0' as const,
     ...(secret !== null && { secret: HIDDEN }),
-  } satisfies Schemas['webhook-config'] & wire.WebhookConfig
-}
+  }) satisfies Schemas['webhook-config'] & wire.WebhookConfig
 
 function lastResponseJson({ lastDelivery, failingSince }: Webhook): wire.Webhook['last_response'] {
   if (!lastDelivery) return { code: null, status: 'unused', message: null }
@@ -55,8 +54,8 @@ function lastResponseJson({ lastDelivery, failingSince }: Webhook): wire.Webhook
   return { code, status: failingSince === null ? 'active' : 'failing', message }
 }
 
-export function deliveryJson(delivery: Delivery) {
-  return {
+export const deliveryJson = (delivery: Delivery) =>
+  ({
     id: delivery.id,
     guid: delivery.guid,
     delivered_at: utcTimestamp(delivery.deliveredAt),
@@ -71,8 +70,7 @@ export function deliveryJson(delivery: Delivery) {
     throttled_at: null,
     state: delivery.state,
     next_attempt_at: utcTimestampOrNull(delivery.nextAt),
-  } satisfies Schemas['hook-delivery-item'] & wire.WebhookDelivery
-}
+  }) satisfies Schemas['hook-delivery-item'] & wire.WebhookDelivery
 
 export function fullDeliveryJson(delivery: FullDelivery) {
   const { url, requestHeaders, payload, response } = delivery

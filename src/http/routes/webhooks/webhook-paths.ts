@@ -48,12 +48,11 @@ export type AddWebhookRoutes = (
 ) => void
 
 /** Returns the webhook that the path names; throws 404 if the scope has no such webhook. */
-export async function webhookInPath(
+export const webhookInPath = async (
   { db }: Pick<WebhookParts, 'db'>,
   request: FastifyRequest<ByHook>,
-): Promise<Webhook> {
-  return requireFound(await findWebhook(db, scopeOf(request), requireId(request.params.hook_id)))
-}
+): Promise<Webhook> =>
+  requireFound(await findWebhook(db, scopeOf(request), requireId(request.params.hook_id)))
 
 /** Returns what the audit log says about a webhook: only the host of the URL, because the rest may contain a credential. */
 export const aboutWebhook = (

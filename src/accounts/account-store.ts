@@ -110,10 +110,7 @@ export async function removeUnusedAccount(tx: Db, account: Account): Promise<boo
   return numDeletedRows === 1n
 }
 
-export interface AccountChange {
-  type?: AccountType
-  siteAdmin?: boolean
-}
+export type AccountChange = { type?: AccountType; siteAdmin?: boolean }
 
 /** Updates an account. Creates it first if it does not exist. Requires a transaction. */
 export async function upsertAccount(tx: Db, login: string, change: AccountChange, now: number) {

@@ -6,10 +6,7 @@ import { digestOf, isGodwitToken, selectViewers, viewerFromRow } from './token-s
 const SECRET_BYTES = 32
 
 /** A browser that stays open keeps its cookie, but the session ends after `ttlMs`. */
-interface SessionTimes {
-  now: number
-  ttlMs: number
-}
+type SessionTimes = { now: number; ttlMs: number }
 
 /**
  * Opens a session with a token and returns the secret for the browser's cookie. Only the digest of the secret is stored. A token of the

@@ -26,10 +26,7 @@ export async function findVisibleOrganization(db: Db, reader: Reader, ref: Organ
   }
 }
 
-interface Query {
-  accountId: number
-  isAdmin: number
-}
+type Query = { accountId: number; isAdmin: number }
 
 const byLogin = prepared(
   (db, query: Query & { loginKey: string }) =>

@@ -10,10 +10,7 @@ const MAX_PER_PAGE = 100
 export const PLAIN_TEXT = 'text/plain'
 
 /** The path of a request with its parameters, and how to explain its rejection. */
-export interface Resource extends Omit<FailedRequest, 'url'> {
-  path: string
-  parameters?: object
-}
+export type Resource = Omit<FailedRequest, 'url'> & { path: string; parameters?: object }
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 

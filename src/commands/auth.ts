@@ -22,12 +22,7 @@ import { addSetting, configFileOf, withExamples } from './command-line.ts'
 import { printMessage, printResult } from './print.ts'
 import { runUntilStopped } from './stop-signal.ts'
 
-interface Options {
-  url?: string
-  vendor?: string
-  withToken?: boolean
-  json?: boolean
-}
+type Options = { url?: string; vendor?: string; withToken?: boolean; json?: boolean }
 
 /** Adds the commands that store servers and tokens in the user's configuration. */
 export function authCommands(program: Command, about: string): void {

@@ -20,10 +20,7 @@ import { findRequestedRepositories } from './requested-repositories.ts'
 import { runUntilStopped } from './stop-signal.ts'
 import { progressLine } from './terminal.ts'
 
-interface CheckOptions {
-  json?: boolean
-  store?: boolean
-}
+type CheckOptions = { json?: boolean; store?: boolean }
 
 export function checkCommand(program: Command, about: string): void {
   addCommand(

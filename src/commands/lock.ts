@@ -85,10 +85,7 @@ function addRemoveCommand(lock: Command): void {
     })
 }
 
-interface RemoveOptions {
-  forget?: boolean
-  json?: boolean
-}
+type RemoveOptions = { forget?: boolean; json?: boolean }
 
 const notInRepositories = (fullName: string): string =>
   `${fullName} is not in --repositories: its lock is released, and will be removed when the repository exists again ` +

@@ -77,9 +77,7 @@ export function memberCommands(program: Command, about: string): void {
     })
 }
 
-interface RoleOptions extends JsonOption {
-  role: MembershipRole
-}
+type RoleOptions = JsonOption & { role: MembershipRole }
 
 async function putMember(
   config: Config,

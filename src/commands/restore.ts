@@ -12,11 +12,7 @@ import { print, printJson } from './print.ts'
 import { runUntilStopped } from './stop-signal.ts'
 import { temporaryGit } from './temporary-directory.ts'
 
-interface RestoreOptions {
-  into: string
-  strict?: boolean
-  json?: boolean
-}
+type RestoreOptions = { into: string; strict?: boolean; json?: boolean }
 
 export function restoreCommand(program: Command, about: string): void {
   addCommand(

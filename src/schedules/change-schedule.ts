@@ -15,9 +15,7 @@ import { isTimeZone, nextRun } from './next-run.ts'
 import type { Schedule, ScheduleRequest } from './schedule.ts'
 import { countSchedules, findSchedule, insertSchedule, updateSchedule } from './schedule-store.ts'
 
-export interface ScheduleParts extends StartParts {
-  maxSchedules: number
-}
+export type ScheduleParts = StartParts & { maxSchedules: number }
 
 /** A request to create or change a schedule. An omitted field gets its default, or keeps its value in an existing schedule. */
 export interface ScheduleInput extends Partial<Omit<ScheduleRequest, 'options'>> {

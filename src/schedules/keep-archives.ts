@@ -15,13 +15,9 @@ import { repositoryAt } from '../migrations/snapshot-store.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import type { ProtectedArchive, Schedule } from './schedule.ts'
 
-interface LoggedDeleteParts extends DeleteParts {
-  log: OutcomeLog
-}
+type LoggedDeleteParts = DeleteParts & { log: OutcomeLog }
 
-export interface KeepParts extends LoggedDeleteParts {
-  archiveTtlMs: number
-}
+export type KeepParts = LoggedDeleteParts & { archiveTtlMs: number }
 
 /**
  * Keeps the newest `keep` archives of each schedule, and those with a repository that no newer archive contains. Deletes the others.

@@ -208,9 +208,7 @@ async function reasonToPause({ db, rights }: StartParts, { owner, runsAs: accoun
   return organization?.mayMigrate ? undefined : `${login} is no longer an owner of ${owner.login}`
 }
 
-export interface DueParts extends StartParts, DeleteParts {
-  log: OutcomeLog
-}
+export type DueParts = StartParts & DeleteParts & { log: OutcomeLog }
 
 /** The schedules that one query reads. */
 const BATCH_SIZE = 100

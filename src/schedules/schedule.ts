@@ -54,10 +54,7 @@ export interface Schedule extends ScheduleRequest {
   updatedAt: number
 }
 
-export interface SkippedRepository {
-  fullName: string
-  reason: string
-}
+export type SkippedRepository = { fullName: string; reason: string }
 
 export interface ScheduleRun {
   id: number

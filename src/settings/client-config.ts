@@ -103,10 +103,7 @@ function isServerOf(file: ConfigFile | undefined, url: string): boolean {
   return origin !== undefined && read('url', origin) === url
 }
 
-interface FoundToken {
-  token: string
-  from: string
-}
+type FoundToken = { token: string; from: string }
 
 /** Returns the token of a flag or variable: --token, else the token file, else GODWIT_TOKEN, else GITHUB_TOKEN, but for GitHub only. */
 function givenToken({ token, tokenFile }: ClientOrigins, url: string, env: Environment) {

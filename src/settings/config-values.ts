@@ -64,10 +64,7 @@ export function byteLimit(text: string): number {
 
 export const version = matching(/^\d+\.\d+\.\d+$/, 'must be a version such as 3.7.0')
 
-export interface Listen {
-  host: string
-  port: number
-}
+export type Listen = { host: string; port: number }
 
 export function listen(text: string): Listen {
   const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? []

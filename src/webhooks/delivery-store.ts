@@ -35,9 +35,7 @@ export interface ReceivedResponse {
 
 type FieldOfEvent = 'guid' | 'event' | 'action' | 'state' | 'nextAt' | 'payload'
 
-interface NewDelivery extends Omit<FullDelivery, 'id' | FieldOfEvent> {
-  webhookId: number
-}
+type NewDelivery = Omit<FullDelivery, 'id' | FieldOfEvent> & { webhookId: number }
 
 export async function insertDelivery(tx: Db, delivery: NewDelivery): Promise<void> {
   await tx

@@ -110,7 +110,4 @@ const MAX_PER_OWNER = 2
 const MAX_TO_FAILING = DELIVERIES_AT_ONCE / 2
 
 /** What the limits of concurrent deliveries depend on. */
-interface DeliverySlot {
-  ownerId: number
-  isFailing: boolean
-}
+type DeliverySlot = { ownerId: number; isFailing: boolean }

@@ -7,11 +7,7 @@ import { http, https } from '../lib/node-http.ts'
 import type { IsAddressAllowed } from './allowed-addresses.ts'
 import type { ReceivedResponse } from './delivery-store.ts'
 
-export interface WebhookRequest {
-  url: string
-  headers: Record<string, string>
-  body: string
-}
+export type WebhookRequest = { url: string; headers: Record<string, string>; body: string }
 
 export interface SendParts {
   isAllowed: IsAddressAllowed
@@ -71,11 +67,7 @@ function describeStatus(statusCode: number): string {
 }
 
 /** How far a request and its response got. */
-interface Progress {
-  phase: string
-  statusCode: number
-  response: ReceivedResponse | null
-}
+type Progress = { phase: string; statusCode: number; response: ReceivedResponse | null }
 
 async function exchange(
   request: WebhookRequest,
@@ -232,10 +224,7 @@ function explainFailure(error: unknown, phase: string): string {
   return `failed while ${phase}${code === '' ? '' : ` (${code})`}`
 }
 
-export interface Address {
-  address: string
-  family: 4 | 6
-}
+export type Address = { address: string; family: 4 | 6 }
 
 /** Returns all addresses of a host. Throws if there are none. */
 export type Resolve = (host: string, signal: AbortSignal) => Promise<Address[]>

@@ -34,16 +34,9 @@ export interface WebhookSettings {
   isActive: boolean
 }
 
-export interface LastDelivery {
-  at: number
-  statusCode: number
-  status: string
-}
+export type LastDelivery = { at: number; statusCode: number; status: string }
 
-export interface DeliveredEvent {
-  event: 'migration' | 'ping'
-  action: string | null
-}
+export type DeliveredEvent = { event: 'migration' | 'ping'; action: string | null }
 
 export const isSubscribed = ({ events }: Webhook, { event, action }: DeliveredEvent): boolean =>
   (['*', event, `${event}.${action}`] as Subscription[]).some((each) => events.includes(each))

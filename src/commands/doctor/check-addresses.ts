@@ -163,11 +163,7 @@ async function checkRange(baseUrl: string, key: Buffer): Promise<CheckResult[]> 
   return [warning('proxy', found, advice)]
 }
 
-interface ProbeEvent {
-  peer: string
-  forwarded_for: string | null
-  is_trusted: boolean
-}
+type ProbeEvent = { peer: string; forwarded_for: string | null; is_trusted: boolean }
 
 async function checkStream(baseUrl: string, key: Buffer): Promise<CheckResult[]> {
   const stopping = new AbortController()

@@ -39,9 +39,7 @@ export const summaryRows = (summaries: readonly SummaryResponse[]): Table =>
     ]),
   ])
 
-interface Named {
-  name?: string | null
-}
+type Named = { name?: string | null }
 
 /** Adds a column with the names, if there are any. */
 export function withNames(named: readonly Named[], table: Table): Table {

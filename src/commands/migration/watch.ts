@@ -13,9 +13,7 @@ import { printJsonLine } from '../print.ts'
 import { paint, paintState, progressLine } from '../terminal.ts'
 import { requireCompleteExport } from './partial-export.ts'
 
-interface WatchOptions {
-  verbose?: boolean
-}
+type WatchOptions = { verbose?: boolean }
 
 export function watchCommand({ addWithId }: ClientCommands): void {
   addWithId(

@@ -13,10 +13,7 @@ import { headers, schemas } from './components.ts'
 import { examplesOf } from './examples.ts'
 import * as openapi from './operation.ts'
 
-interface DescriptionOptions {
-  rendering: Rendering
-  mediaType: MediaTypeOptions
-}
+type DescriptionOptions = { rendering: Rendering; mediaType: MediaTypeOptions }
 
 const getDescription = openapi.routes('Service', { security: [] })({
   'service/openapi': {

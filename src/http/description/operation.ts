@@ -44,10 +44,7 @@ export interface Operation {
 }
 
 /** The Fastify options of a route: its operation, and what the middleware needs to know about it. */
-export interface RouteOptions {
-  schema: Operation
-  config: FastifyContextConfig
-}
+export type RouteOptions = { schema: Operation; config: FastifyContextConfig }
 
 interface Described extends Omit<Operation, 'operationId' | 'tags'> {
   tags?: [Tag]
@@ -81,11 +78,7 @@ export const ETAG_HEADER = withHeaders('etag')
 /** The 304 of routes that have no rate limit. */
 export const NOT_MODIFIED = { description: 'Not modified.', ...ETAG_HEADER }
 
-interface JsonContent {
-  schema: Schema
-  example: ExampleName
-  headers?: HeaderName[]
-}
+type JsonContent = { schema: Schema; example: ExampleName; headers?: HeaderName[] }
 
 export const jsonResponse = (
   description: string,

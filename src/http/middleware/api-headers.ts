@@ -65,10 +65,7 @@ export function apiHeaders(vendor: string) {
   }
 }
 
-export interface MediaTypeOptions {
-  vendor: string
-  preview: 'required' | 'optional'
-}
+export type MediaTypeOptions = { vendor: string; preview: 'required' | 'optional' }
 
 export const previewTypeOf = (vendor: string) =>
   `application/vnd.${vendor.toLowerCase()}.wyandotte-preview+json`

@@ -3,10 +3,7 @@ import type { FastifyReply } from 'fastify'
 import type { ByteRange } from '../../blobs/blob-store.ts'
 
 /** A file that is sent in whole or in part. The ETag names its content. */
-export interface RangedFile {
-  etag: string
-  length: number
-}
+export type RangedFile = { etag: string; length: number }
 
 /** Returns what `byteRange` returns, or undefined if `if-range` names other content than the file now has. */
 export const requestedRange = (

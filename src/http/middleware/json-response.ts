@@ -45,9 +45,7 @@ export async function sendJsonInTurnsWithEtag(reply: FastifyReply, body: WithRep
 export const sendJsonInTurns = async (reply: FastifyReply, body: WithRepositories) =>
   sendText(reply, await renderInTurns(body))
 
-interface WithRepositories {
-  repositories: readonly unknown[]
-}
+type WithRepositories = { repositories: readonly unknown[] }
 
 const EMPTY_REPOSITORIES = '"repositories":[]'
 

@@ -7,12 +7,7 @@ const MAX_PER_PAGE = 100
 /** Far beyond any list, and small enough that its offset is a safe integer. */
 const MAX_PAGE = 1_000_000_000
 
-export interface Paging {
-  page: number
-  perPage: number
-  offset: number
-  limit: number
-}
+export type Paging = { page: number; perPage: number; offset: number; limit: number }
 
 /** Returns the page that a query requests. Invalid values are ignored. */
 export function parsePaging(sent: unknown): Paging {

@@ -158,11 +158,7 @@ const GET = 'select points, expire from rate_limits where key = $1 and expire > 
 /** A window that ends later was opened by a process with a wrong clock. The clocks of two machines may differ a little. */
 const latestEnd = (now: number, windowMs: number): number => now + 2 * windowMs
 
-interface CountRow {
-  key: string
-  points: number
-  expire: number
-}
+type CountRow = { key: string; points: number; expire: number }
 
 interface PendingAdd {
   key: string

@@ -5,9 +5,7 @@ import { type Actor, NOT_SIGNED_IN, viewerAsActor } from '../../accounts/audit-l
 import { NotFound } from '../../migrations/errors.ts'
 import { requiresAuthentication } from './http-errors.ts'
 
-export interface WithQuery {
-  Querystring: Record<string, unknown>
-}
+export type WithQuery = { Querystring: Record<string, unknown> }
 
 /** Returns the id in a text, or undefined if the text is not an id. */
 export const parseId = (text: unknown): number | undefined =>

@@ -48,10 +48,7 @@ export interface CloneRequest {
 }
 
 /** A repository or wiki that the caller may clone. */
-export interface ReadableRepository {
-  repository: RepositoryName
-  isWiki: boolean
-}
+export type ReadableRepository = { repository: RepositoryName; isWiki: boolean }
 
 /** Identifies the caller, counts the request against the rate limit unless `isCounted` is false, and finds the repository. */
 export async function findReadable(

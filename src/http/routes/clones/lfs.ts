@@ -18,9 +18,7 @@ import {
   serveCounted,
 } from './clone-request.ts'
 
-interface ObjectRequest extends CloneRequest {
-  Params: CloneRequest['Params'] & { oid: string }
-}
+type ObjectRequest = CloneRequest & { Params: CloneRequest['Params'] & { oid: string } }
 
 const OID = /^[0-9a-f]{64}$/
 /** git-lfs requests 100 objects at a time. */

@@ -5,10 +5,7 @@ import { isName } from '../../../lib/names.ts'
 import type { Operation } from '../../description/operation.ts'
 import { requireFound, requireId, requireViewer } from '../../middleware/request.ts'
 
-interface OrganizationParams {
-  org?: string
-  organization_id?: string
-}
+type OrganizationParams = { org?: string; organization_id?: string }
 
 /** Returns the organization that the path names; throws 404 if the caller may not see it. */
 export async function organizationInPath(db: Db, request: FastifyRequest) {

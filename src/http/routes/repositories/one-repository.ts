@@ -29,9 +29,7 @@ import { createSourceReader } from './source-reader.ts'
 
 type Parts = Pick<ServerParts, 'db' | 'rendering' | 'source' | 'log' | 'cloneTokens'>
 
-interface InPath extends WithQuery {
-  Params: { owner: string; repo: string }
-}
+type InPath = WithQuery & { Params: { owner: string; repo: string } }
 
 const path = '/repos/:owner/:repo'
 

@@ -37,9 +37,7 @@ export const extendedRepositoryJson = (facts: RepositoryFacts, addresses: Addres
   }) satisfies Schemas['repository'] & WithTemplate & wire.ExtendedRepository
 
 /** GitHub sends this member, but its latest OpenAPI description lacks it. */
-interface WithTemplate {
-  template_repository: Schemas['repository'] | null
-}
+type WithTemplate = { template_repository: Schemas['repository'] | null }
 
 const templateJson = ({ template }: RepositoryFacts, addresses: Addresses) =>
   template && { ...extendedJson(template, addresses), template_repository: null }

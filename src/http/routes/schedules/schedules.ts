@@ -35,9 +35,7 @@ import { nameOf, optionsOf } from '../migrations/migration-json.ts'
 import { type AddMigrationRoutes, scopeOf } from '../migrations/migration-paths.ts'
 import { scheduleJson, scheduleRunJson } from './schedule-json.ts'
 
-interface ById extends WithQuery {
-  Params: { schedule_id: string }
-}
+type ById = WithQuery & { Params: { schedule_id: string } }
 
 const routes = openapi.routes('Schedules', { config: { resource: 'Schedule' } })({
   'schedules/list': {

@@ -31,9 +31,7 @@ function forOrganization(operation: Operation): Operation {
   return describeForOrganization(operation, `orgs/${name}${suffix}`)
 }
 
-export interface ByHook extends WithQuery {
-  Params: { hook_id: string; delivery_id?: string }
-}
+export type ByHook = WithQuery & { Params: { hook_id: string; delivery_id?: string } }
 
 export type WebhookParts = Pick<
   ServerParts,

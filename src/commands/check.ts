@@ -123,7 +123,7 @@ function printResults(results: CheckRecord[], refused: RefusedEntry[], isJson: b
   }
   if (failed > 0)
     throw new UserError(
-      `${failed} of ${formatCount(results.length, 'repository', 'repositories')} cannot be exported`,
+      `${failed} of ${formatCount(results.length, 'repository')} cannot be exported`,
     )
 }
 

@@ -66,6 +66,16 @@ export const parsed =
     }
   }
 
+/** Returns a function that throws an error of the value of an option as UsageError. */
+export const asUsageError =
+  (option: string) =>
+  (error: Error): never => {
+    throw new UsageError(`${option}: ${error.message}`, { cause: error })
+  }
+
+/** Parses an option that may be repeated. */
+export const addTo = (value: string, before: string[] = []): string[] => [...before, value]
+
 export const idArgument = (what: string) => ['<id>', `ID of the ${what}`, parseId(what)] as const
 
 const examples = new WeakMap<Command, readonly string[]>()

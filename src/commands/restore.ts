@@ -71,7 +71,7 @@ async function runRestore(
     })
     if (failed.length > 0)
       throw new UserError(
-        `${formatCount(failed.length, 'repository', 'repositories')} could not be restored; the others are in ${into}`,
+        `${formatCount(failed.length, 'repository')} could not be restored; the others are in ${into}`,
       )
     if (strict && notes.length > 0)
       throw new UserError(

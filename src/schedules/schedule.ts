@@ -5,13 +5,7 @@ export type Period = 'day' | 'week'
 
 /** In the order of `Date.getDay`. */
 export const weekdays = [
-  'sunday',
-  'monday',
-  'tuesday',
-  'wednesday',
-  'thursday',
-  'friday',
-  'saturday',
+  ...['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday'],
 ] as const
 export type Weekday = (typeof weekdays)[number]
 

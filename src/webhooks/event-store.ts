@@ -80,15 +80,8 @@ const HOUR = 60 * MINUTE
 
 /** Pauses after failed attempts, about a day in total. */
 const RETRY_PAUSES = [
-  10 * SECOND,
-  MINUTE,
-  5 * MINUTE,
-  15 * MINUTE,
-  HOUR,
-  2 * HOUR,
-  4 * HOUR,
-  8 * HOUR,
-  8 * HOUR,
+  ...[10 * SECOND, MINUTE, 5 * MINUTE, 15 * MINUTE],
+  ...[HOUR, 2 * HOUR, 4 * HOUR, 8 * HOUR, 8 * HOUR],
 ]
 
 export const MAX_ATTEMPTS = RETRY_PAUSES.length + 1

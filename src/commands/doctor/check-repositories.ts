@@ -114,7 +114,7 @@ function* describeProblems(
 ) {
   const { refused, caseConflicts, unreadable, unlockable } = problems
   const owners = new Set(found.map(({ owner }) => owner)).size
-  const counts = `${formatCount(found.length, 'repository', 'repositories')} of ${formatCount(owners, 'owner')} in ${root}`
+  const counts = `${formatCount(found.length, 'repository')} of ${formatCount(owners, 'owner')} in ${root}`
   if (found.length === 0) {
     const advice = `put bare repositories there ${EXPECTED[layout]}, or set another directory or --layout`
     yield warning('repositories', `none in ${root}`, advice)
@@ -151,7 +151,7 @@ async function* checkDamage(config: Config, found: readonly FoundRepository[]) {
   const existing = new Set(found.map(({ owner, name }) => nameKey(`${owner}/${name}`)))
   const names = broken.filter((name) => existing.has(nameKey(name)))
   if (names.length > 0) {
-    const counts = formatCount(names.length, 'repository', 'repositories')
+    const counts = formatCount(names.length, 'repository')
     const advice =
       'repair them: `godwit check OWNER/NAME` says what is wrong, and that it is repaired'
     yield warning('damage', `${counts} cannot be read or exported: ${firstFew(names)}`, advice)

@@ -171,7 +171,7 @@ function administered(all: readonly RepositoryResponse[], whose: string): string
   const others = all.length - mine.length
   if (others > 0)
     printMessage(
-      `skipped ${others} of ${formatCount(all.length, 'repository', 'repositories')} ${whose}: you do not administer ${others === 1 ? 'it' : 'them'}`,
+      `skipped ${others} of ${formatCount(all.length, 'repository')} ${whose}: you do not administer ${others === 1 ? 'it' : 'them'}`,
     )
   return mine.map(({ full_name }) => full_name)
 }

@@ -12,16 +12,19 @@ export interface DescribedResponse {
   content?: Record<string, { schema: Schema; examples?: Record<string, Reference> }>
 }
 
-export type Tag =
-  | 'Migrations'
-  | 'Archives'
-  | 'Schedules'
-  | 'Organizations'
-  | 'Repositories'
-  | 'Webhooks'
-  | 'Caller'
-  | 'Operator'
-  | 'Service'
+/** The groups of operations. */
+export const TAGS = {
+  Migrations: 'Start and follow migrations, and list their repositories.',
+  Archives: 'Download and delete the archives of exported migrations.',
+  Schedules: 'Migrations that are started every day or every week.',
+  Organizations: 'Organizations of the caller, and the same operations on their migrations.',
+  Repositories: 'Repositories in their current state, their owners and their licences.',
+  Webhooks: 'URLs that are called when migrations end, and the log of their deliveries.',
+  Caller: 'The current account and its rate limit.',
+  Operator: 'The state of the whole service, for `site_admin` accounts.',
+  Service: 'Health, metrics and documentation. No token is needed.',
+}
+type Tag = keyof typeof TAGS
 
 /**
  * An OpenAPI operation object, except that `body` is the schema that Fastify validates request bodies with. Parameters and responses

@@ -222,7 +222,6 @@ export async function storeForgeToken(
     .execute()
 }
 
-/** Returns whether the forge has accepted the token before. */
 async function wasAcceptedByForge(db: Db, digest: string): Promise<boolean> {
   const row = await db
     .selectFrom('tokens')
@@ -233,7 +232,6 @@ async function wasAcceptedByForge(db: Db, digest: string): Promise<boolean> {
   return row !== undefined
 }
 
-/** Expires a token that the forge rejected. */
 export async function expireForgeToken(tx: Db, digest: string, checkedAt: number): Promise<void> {
   await tx
     .updateTable('tokens')

@@ -116,7 +116,6 @@ export async function removeMemberships(
     .execute()
 }
 
-/** Returns the organizations with members of that origin. */
 export async function organizationsWithMembers(db: Db, origin: MembershipOrigin) {
   return db
     .selectFrom('accounts')

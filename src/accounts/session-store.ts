@@ -110,7 +110,6 @@ export async function closeSession(db: Db, secret: string): Promise<void> {
   await db.deleteFrom('sessions').where('digest', '=', digest).execute()
 }
 
-/** Ends all browser sessions of an account. */
 export async function closeSessionsOf(db: Db, { id }: Account): Promise<void> {
   await deleteSessionTokens(db).where('account_id', '=', id).execute()
   await db
@@ -121,7 +120,6 @@ export async function closeSessionsOf(db: Db, { id }: Account): Promise<void> {
     .execute()
 }
 
-/** Deletes sessions that have expired. */
 export async function sweepSessions(db: Db, now: number): Promise<void> {
   await deleteSessionTokens(db).where('expires_at', '<=', now).execute()
   await db.deleteFrom('sessions').where('expires_at', '<=', now).execute()

@@ -67,10 +67,7 @@ export const findTokenByDigest = prepared(
       .where('digest', '=', digest)
       .where('revoked_at', 'is', null),
   ([row]) =>
-    row && {
-      viewer: viewerFromRow(row),
-      expiresAt: row.expires_at ?? Number.POSITIVE_INFINITY,
-    },
+    row && { viewer: viewerFromRow(row), expiresAt: row.expires_at ?? Number.POSITIVE_INFINITY },
 )
 
 /**

@@ -148,7 +148,6 @@ export class MigrationsApi extends ApiCalls {
 
   report = (id: number) => this.call('GET', this.#report(id), responses.anyObject)
 
-  /** Returns the report as plain text. */
   async reportText(id: number): Promise<string> {
     const headers = { accept: PLAIN_TEXT }
     const { data } = await this.request('GET', this.#report(id), { headers })

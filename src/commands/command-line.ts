@@ -35,7 +35,6 @@ const SETTINGS = 'Settings:'
 
 export const isSetting = (option: Option): boolean => option.helpGroupHeading === SETTINGS
 
-/** Adds the option of one setting. */
 export function addSetting(command: Command, name: OptionName, group = SETTINGS): Command {
   const { argument, about, defaultValue, defaultDescription, isList } = optionOf(name)
   const shownDefault = defaultValue ?? defaultDescription

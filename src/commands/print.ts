@@ -87,7 +87,6 @@ export function printJson(value: unknown): void {
   print(escapeJsonForTerminal(value, replace))
 }
 
-/** Prints a value as JSON on one line. */
 export const printJsonLine = (value: unknown): void =>
   print(escapeJsonLinesForTerminal(JSON.stringify(value)))
 

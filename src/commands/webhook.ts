@@ -200,9 +200,7 @@ function readSecret(file: string): string {
   try {
     return readFileSync(file === '-' ? STDIN : file, 'utf8').replace(/\r?\n$/, '')
   } catch (error) {
-    throw new UserError(`the secret cannot be read: ${(error as Error).message}`, {
-      cause: error,
-    })
+    throw new UserError(`the secret cannot be read: ${(error as Error).message}`, { cause: error })
   }
 }
 

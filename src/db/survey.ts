@@ -3,7 +3,6 @@ import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import pg from 'pg'
 
-/** The schema of a database. */
 export type SchemaAge = ReturnType<typeof schemaAge>
 
 const SCHEMA = 'select max(step) as step, max(applied_at) as applied_at from godwit_schema'

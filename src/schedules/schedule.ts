@@ -28,7 +28,6 @@ export interface ScheduleRequest extends Timing {
   /** Full names; empty if `isForAll`. */
   repositories: string[]
   options: MigrationOptions
-  /** The number of archives to keep. */
   keep: number
 }
 

@@ -14,7 +14,6 @@ import {
 import { clientOptions } from './settings.ts'
 import { serverKey, type UserServers } from './user-servers.ts'
 
-/** The options of a client command. */
 export type ClientFlags = Partial<Record<ClientOptionName | 'vendor' | 'git' | 'org', string>>
 
 export interface ClientConfig extends Pick<Config, 'vendor' | 'git' | 'searchPath'> {
@@ -46,7 +45,6 @@ export function clientOrigins(
   return { ...known, url: { text: active, from: 'file', ...(at !== undefined && { at }) } }
 }
 
-/** Reads the server and the token. */
 export function readClientConfig(
   flags: ClientFlags,
   env: Environment,

@@ -174,7 +174,6 @@ export function networks(text: string): string[] {
   return parts
 }
 
-/** Removes the password from the address of a database. */
 export function withoutPassword(address: string): string {
   const url = new URL(address)
   if (url.password) url.password = '***'

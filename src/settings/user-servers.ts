@@ -55,6 +55,5 @@ function parseServers(text: string, path: string): Pick<UserServers, 'active' | 
   }
 }
 
-/** Formats the file. */
 export const formatServers = ({ active, servers }: Pick<UserServers, 'active' | 'servers'>) =>
   `${JSON.stringify({ active, servers: Object.fromEntries(servers) }, null, 2)}\n`

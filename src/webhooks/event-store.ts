@@ -86,7 +86,6 @@ const RETRY_PAUSES = [
 
 export const MAX_ATTEMPTS = RETRY_PAUSES.length + 1
 
-/** Returns the pause after a number of failed attempts. */
 export const pauseAfter = (attempts: number): number =>
   RETRY_PAUSES[Math.min(attempts, RETRY_PAUSES.length) - 1] ?? SECOND
 

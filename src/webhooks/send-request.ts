@@ -259,10 +259,7 @@ export function createResolver({ servers }: { servers?: string[] } = {}): Resolv
 
 const noSuchName = () => Object.assign(new Error('no such name'), { code: 'ENOTFOUND' })
 
-const addressOf = (address: string): Address => ({
-  address,
-  family: isIP(address) === 6 ? 6 : 4,
-})
+const addressOf = (address: string): Address => ({ address, family: isIP(address) === 6 ? 6 : 4 })
 
 async function inHostsFile(host: string): Promise<Address[]> {
   const text = await readFile('/etc/hosts', 'utf8').catch(() => '')

@@ -62,7 +62,6 @@ export async function updateWebhook(
     .execute()
 }
 
-/** Deletes the webhook with its events and deliveries. */
 export async function deleteWebhook(tx: Db, { id }: Webhook): Promise<void> {
   await tx.deleteFrom('webhooks').where('id', '=', id).execute()
   await tx.deleteFrom('webhook_deliveries').where('webhook_id', '=', id).execute()

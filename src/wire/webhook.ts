@@ -143,10 +143,7 @@ export const webhookEventSchema = s.object(
 
 const headers = s.mapOf(s.string)
 
-const anyObject: s.Schema<Record<string, unknown>> = {
-  type: 'object',
-  additionalProperties: true,
-}
+const anyObject: s.Schema<Record<string, unknown>> = { type: 'object', additionalProperties: true }
 
 export const fullWebhookDeliverySchema = s.described(
   'An attempt to deliver an event to a webhook, with its request and response.',

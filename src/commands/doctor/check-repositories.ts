@@ -31,10 +31,7 @@ interface Problems {
  */
 export async function* checkRepositories(config: Config, git: Git): AsyncGenerator<CheckResult> {
   const { repositories: root, role, databaseUrl } = config
-  if (root === undefined) {
-    yield withoutRepositories(role, databaseUrl !== undefined)
-    return
-  }
+  if (root === undefined) return yield withoutRepositories(role, databaseUrl !== undefined)
   const source = gitDirectory({ root, git, layout: layoutOptions(config) })
   const found: FoundRepository[] = []
   const problems: Problems = { refused: [], caseConflicts: [], unreadable: [], unlockable: [] }
@@ -50,8 +47,7 @@ export async function* checkRepositories(config: Config, git: Git): AsyncGenerat
     }
   } catch (error) {
     const advice = 'let the user that runs Godwit read it, or set another --repositories'
-    yield failure('repositories', `${root}: ${errorText(error)}`, advice)
-    return
+    return yield failure('repositories', `${root}: ${errorText(error)}`, advice)
   }
   await openAll(source, found, problems)
   yield* describeProblems(config, root, found, problems)
@@ -209,8 +205,7 @@ export async function* checkLfs({ lfsDirectory, role }: Config): AsyncGenerator<
       await readdir(join(lfsDirectory, entry.name)).catch(() => unreadable.push(entry.name))
     }
   } catch (error) {
-    yield failure('lfs', `${lfsDirectory}: ${errorText(error)}`, LFS_ADVICE)
-    return
+    return yield failure('lfs', `${lfsDirectory}: ${errorText(error)}`, LFS_ADVICE)
   }
   yield unreadable.length > 0
     ? warning('lfs', `${lfsDirectory}: cannot be read: ${firstFew(unreadable)}`, LFS_ADVICE)

@@ -219,10 +219,7 @@ export const errorResponses = {
   ...describeErrors(ERRORS_WITH_RETRY_AFTER, 'retry-after'),
   invalid: jsonResponse(
     'The request is valid JSON, but cannot be fulfilled. Nothing was changed.',
-    {
-      schema: schemaRef('validation-error'),
-      example: 'invalid',
-    },
+    { schema: schemaRef('validation-error'), example: 'invalid' },
   ),
   'invalid-query': jsonResponse(
     'A parameter has an invalid value, or two parameters cannot be combined.',

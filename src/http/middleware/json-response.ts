@@ -12,7 +12,6 @@ const MAX_REPOSITORIES_IN_MEMORY = 1000
 export const isLargeResponse = (repositoryCount: number): boolean =>
   repositoryCount > MAX_REPOSITORIES_IN_MEMORY
 
-/** Sends a body as JSON. */
 export const sendJson = (reply: FastifyReply, body: unknown): FastifyReply =>
   sendText(reply, JSON.stringify(body))
 

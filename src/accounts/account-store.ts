@@ -10,11 +10,8 @@ export async function listAccounts(db: Db): Promise<Account[]> {
 }
 
 export async function findAccount(db: Db, login: string): Promise<Account | undefined> {
-  const row = await db
-    .selectFrom('accounts')
-    .selectAll()
-    .where('login_key', '=', nameKey(login))
-    .executeTakeFirst()
+  const query = db.selectFrom('accounts').selectAll().where('login_key', '=', nameKey(login))
+  const row = await query.executeTakeFirst()
   return row && accountFromRow(row)
 }
 

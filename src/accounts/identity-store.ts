@@ -87,11 +87,8 @@ async function bind(
 }
 
 async function isCollaborator(tx: Db, login: string): Promise<boolean> {
-  const row = await tx
-    .selectFrom('collaborators')
-    .select('login_key')
-    .where('login_key', '=', nameKey(login))
-    .executeTakeFirst()
+  const query = tx.selectFrom('collaborators').select('login_key')
+  const row = await query.where('login_key', '=', nameKey(login)).executeTakeFirst()
   return row !== undefined
 }
 

@@ -109,11 +109,8 @@ export async function removeMemberships(
   organization: Pick<Account, 'id'>,
   origin: MembershipOrigin,
 ): Promise<void> {
-  await tx
-    .deleteFrom('memberships')
-    .where('organization_id', '=', organization.id)
-    .where('origin', '=', origin)
-    .execute()
+  const deletion = tx.deleteFrom('memberships').where('organization_id', '=', organization.id)
+  await deletion.where('origin', '=', origin).execute()
 }
 
 export async function organizationsWithMembers(db: Db, origin: MembershipOrigin) {

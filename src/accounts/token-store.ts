@@ -129,13 +129,8 @@ export async function removeToken(db: Db, token: string): Promise<void> {
 
 /** Revokes a token of any account, as an operator. Returns its account; undefined if it does not exist or was revoked before. */
 export function revokeToken(db: Db, id: number, now: number) {
-  return db
-    .updateTable('tokens')
-    .set({ revoked_at: now })
-    .where('id', '=', id)
-    .where('revoked_at', 'is', null)
-    .returning('account_id as id')
-    .executeTakeFirst()
+  const update = db.updateTable('tokens').set({ revoked_at: now }).where('id', '=', id)
+  return update.where('revoked_at', 'is', null).returning('account_id as id').executeTakeFirst()
 }
 
 /**

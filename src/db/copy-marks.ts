@@ -20,11 +20,8 @@ export async function writeCopyMark(
   address: string,
 ): Promise<void> {
   const columns = { state, address, changed_at: Date.now() }
-  await db
-    .insertInto('copies')
-    .values({ role, ...columns })
-    .onConflict((oc) => oc.column('role').doUpdateSet(columns))
-    .execute()
+  const insertion = db.insertInto('copies').values({ role, ...columns })
+  await insertion.onConflict((oc) => oc.column('role').doUpdateSet(columns)).execute()
 }
 
 export async function removeCopyMarks(db: Db, ...roles: Role[]): Promise<void> {

@@ -51,12 +51,8 @@ export async function pauseSchedule(
 
 /** Replaces the next due time, unless it was changed since the caller read it. */
 export async function replaceNextRun(db: Db, { id, nextRunAt }: Schedule, next: number) {
-  await db
-    .updateTable('schedules')
-    .set({ next_run_at: next })
-    .where('id', '=', id)
-    .where('next_run_at', '=', nextRunAt)
-    .execute()
+  const update = db.updateTable('schedules').set({ next_run_at: next }).where('id', '=', id)
+  await update.where('next_run_at', '=', nextRunAt).execute()
 }
 
 /** Throws PreviousRunUnfinished if a migration of the schedule has not ended. */
@@ -132,12 +128,8 @@ async function deleteOldRuns(tx: Db, scheduleId: number): Promise<void> {
 
 /** Returns one page of the schedule's runs, newest first. */
 export async function listRuns(db: Db, { id }: Pick<Schedule, 'id'>, { offset, limit }: Page) {
-  const rows = await selectRuns(db)
-    .where('schedule_id', '=', id)
-    .orderBy('schedule_runs.id', 'desc')
-    .limit(limit)
-    .offset(offset)
-    .execute()
+  const query = selectRuns(db).where('schedule_id', '=', id).orderBy('schedule_runs.id', 'desc')
+  const rows = await query.limit(limit).offset(offset).execute()
   return rows.map(toRun)
 }
 

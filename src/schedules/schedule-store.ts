@@ -72,11 +72,8 @@ export async function updateSchedule(
 
 /** Deletes a schedule, but not its migrations. Returns false if the schedule does not exist. */
 export async function deleteSchedule(db: Db, { owner }: Scope, id: number): Promise<boolean> {
-  const { numDeletedRows } = await db
-    .deleteFrom('schedules')
-    .where('id', '=', id)
-    .where('owner_id', '=', owner.id)
-    .executeTakeFirst()
+  const deletion = db.deleteFrom('schedules').where('id', '=', id).where('owner_id', '=', owner.id)
+  const { numDeletedRows } = await deletion.executeTakeFirst()
   return numDeletedRows === 1n
 }
 
@@ -99,11 +96,8 @@ export const countSchedules = (db: Db, scope: Scope): Promise<number> =>
 
 /** Returns the due schedules of all accounts, the longest overdue first. */
 export async function dueSchedules(db: Db, { now, limit }: { now: number; limit: number }) {
-  const rows = await activeSchedules(db)
-    .where('next_run_at', '<=', now)
-    .orderBy('next_run_at')
-    .limit(limit)
-    .execute()
+  const query = activeSchedules(db).where('next_run_at', '<=', now).orderBy('next_run_at')
+  const rows = await query.limit(limit).execute()
   return toSchedules(db, rows)
 }
 

@@ -41,12 +41,8 @@ export async function findEvent(db: Db, id: number): Promise<WebhookEvent | unde
 
 /** Called before the first attempt, so that all attempts send the same payload. */
 export async function storePayload(db: Db, { id }: WebhookEvent, payload: string): Promise<void> {
-  await db
-    .updateTable('webhook_events')
-    .set({ payload })
-    .where('id', '=', id)
-    .where('payload', 'is', null)
-    .execute()
+  const update = db.updateTable('webhook_events').set({ payload }).where('id', '=', id)
+  await update.where('payload', 'is', null).execute()
 }
 
 /** Returns false if a redelivery was requested during the attempt. The job of the redelivery then records the result. */

@@ -38,13 +38,8 @@ export class ParkedEvents {
 
   /** Parks an event in the transaction that removes its job, unless a redelivery has created another job. */
   async park(tx: Db, { id, generation }: WebhookEvent): Promise<void> {
-    await tx
-      .updateTable('webhook_events')
-      .set({ parked: 1 })
-      .where('id', '=', id)
-      .where('generation', '=', generation)
-      .where('state', '=', 'waiting')
-      .execute()
+    const update = tx.updateTable('webhook_events').set({ parked: 1 }).where('id', '=', id)
+    await update.where('generation', '=', generation).where('state', '=', 'waiting').execute()
   }
 
   /** Called after `park` has been committed, because a delivery may have ended meanwhile. */

@@ -20,12 +20,8 @@ export async function insertWebhook(
 
 /** Oldest first. */
 export async function listWebhooks(db: Db, { owner }: Scope): Promise<Webhook[]> {
-  const rows = await db
-    .selectFrom('webhooks')
-    .selectAll()
-    .where('owner_id', '=', owner.id)
-    .orderBy('id')
-    .execute()
+  const query = db.selectFrom('webhooks').selectAll().where('owner_id', '=', owner.id).orderBy('id')
+  const rows = await query.execute()
   return rows.map((row) => webhookOf(row, owner))
 }
 

@@ -38,12 +38,7 @@ export class ApiCalls {
     return `${this.server.url} has no ${resource} for ${this.server.org ?? 'this account'}`
   }
 
-  async call<S extends Schema>(
-    method: Method,
-    resource: Resource,
-    schema: S,
-    body?: object,
-  ): Promise<Static<S>> {
+  async call<S extends Schema>(method: Method, resource: Resource, schema: S, body?: object) {
     const { data } = await this.request(method, resource, body)
     return this.validate(data, schema)
   }

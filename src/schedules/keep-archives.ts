@@ -37,15 +37,11 @@ export async function keepArchives(parts: KeepParts): Promise<void> {
   const toPostpone = kept.filter(
     ({ expiresAt, isAbandoned }) => !isAbandoned && expiresAt < time + archiveTtlMs / 2,
   )
-  for (const batch of statementBatches(toPostpone)) {
+  for (const ids of statementBatches(toPostpone.map(({ id }) => id))) {
     await db
       .updateTable('migrations')
       .set({ archive_expires_at: time + archiveTtlMs })
-      .where(
-        'id',
-        'in',
-        batch.map(({ id }) => id),
-      )
+      .where('id', 'in', ids)
       .where('archive_expires_at', 'is not', null)
       .execute()
   }

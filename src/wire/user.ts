@@ -50,10 +50,10 @@ const rate = s.object({
   resource: s.enumOf(['core', 'search']),
 })
 
-export const rateLimitSchema = s.object(
-  { resources: s.object({ core: rate, search: rate }), rate },
-  { description: 'The rate limit of the caller.' },
-)
+export const rateLimitSchema = s.described('The rate limit of the caller.', {
+  resources: s.object({ core: rate, search: rate }),
+  rate,
+})
 
 export type User = s.Static<typeof userSchema>
 export type CurrentUser = s.Static<typeof currentUserSchema>

@@ -121,9 +121,10 @@ const deliveryFields = {
   ),
 }
 
-export const webhookDeliverySchema = s.object(deliveryFields, {
-  description: 'An attempt to deliver an event to a webhook.',
-})
+export const webhookDeliverySchema = s.described(
+  'An attempt to deliver an event to a webhook.',
+  deliveryFields,
+)
 
 /** The payload of a `migration` event. */
 export const webhookEventSchema = s.object(

@@ -15,11 +15,7 @@ interface Storage extends StorageUse {
   freeBytes: number | null
 }
 
-export function serviceStateJson(
-  state: ServiceState,
-  storage: Storage,
-  version: string,
-): wire.ServiceState {
+export function serviceStateJson(state: ServiceState, storage: Storage, version: string) {
   const { throughput, locks } = state
   return {
     observed_at: utcTimestamp(state.observedAt),
@@ -46,7 +42,7 @@ export function serviceStateJson(
     workers: state.workers.map(workerJson),
     archives: state.archives.map(archiveJson),
     checks: checksJson(state.checks),
-  }
+  } satisfies wire.ServiceState
 }
 
 const identityJson = ({ id, guid, owner }: Summary) => ({ id, guid, login: owner.login })

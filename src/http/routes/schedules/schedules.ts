@@ -215,10 +215,8 @@ async function schedulesJson({ db, rendering }: ReadParts, schedules: readonly S
 const fullScheduleJson = async (parts: ReadParts, schedule: Schedule): Promise<wire.Schedule> =>
   (await schedulesJson(parts, [schedule]))[0]!
 
-const scheduleInPath = async (
-  { db }: ReadParts,
-  request: FastifyRequest<ById>,
-): Promise<Schedule> => requireFound(await findSchedule(db, scopeOf(request), idOf(request)))
+const scheduleInPath = async ({ db }: ReadParts, request: FastifyRequest<ById>) =>
+  requireFound(await findSchedule(db, scopeOf(request), idOf(request)))
 
 const idOf = ({ params }: FastifyRequest<ById>): number => requireId(params.schedule_id)
 

@@ -10,11 +10,8 @@ export async function listAccounts(db: Db): Promise<Account[]> {
 }
 
 export async function findAccount(db: Db, login: string): Promise<Account | undefined> {
-  const row = await db
-    .selectFrom('accounts')
-    .selectAll()
-    .where('login_key', '=', nameKey(login))
-    .executeTakeFirst()
+  const query = db.selectFrom('accounts').selectAll().where('login_key', '=', nameKey(login))
+  const row = await query.executeTakeFirst()
   return row && accountFromRow(row)
 }
 
@@ -110,10 +107,7 @@ export async function removeUnusedAccount(tx: Db, account: Account): Promise<boo
   return numDeletedRows === 1n
 }
 
-export interface AccountChange {
-  type?: AccountType
-  siteAdmin?: boolean
-}
+export type AccountChange = { type?: AccountType; siteAdmin?: boolean }
 
 /** Updates an account. Creates it first if it does not exist. Requires a transaction. */
 export async function upsertAccount(tx: Db, login: string, change: AccountChange, now: number) {
@@ -129,12 +123,10 @@ export async function upsertAccount(tx: Db, login: string, change: AccountChange
 
 type AccountColumns = Pick<Row<'accounts'>, 'id' | 'login' | 'type' | 'site_admin' | 'created_at'>
 
-export function accountFromRow(row: AccountColumns): Account {
-  return {
-    id: row.id,
-    login: row.login,
-    type: row.type as AccountType,
-    siteAdmin: row.site_admin === 1,
-    createdAt: row.created_at,
-  }
-}
+export const accountFromRow = (row: AccountColumns): Account => ({
+  id: row.id,
+  login: row.login,
+  type: row.type as AccountType,
+  siteAdmin: row.site_admin === 1,
+  createdAt: row.created_at,
+})

@@ -61,7 +61,4 @@ export interface Membership {
 }
 
 /** A member of an organization, or an organization of a member, with the role by all origins together: `owner` wins. */
-export interface Member {
-  account: Account
-  role: MembershipRole
-}
+export type Member = { account: Account; role: MembershipRole }

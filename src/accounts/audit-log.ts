@@ -32,7 +32,6 @@ export const viewerAsActor = ({ account, tokenId }: Viewer): Actor => ({
 /** Never a secret. */
 type Details = Record<string, unknown>
 
-/** What an action is about. */
 interface About {
   /** Such as `migration 7`. */
   subject?: string

@@ -77,9 +77,8 @@ export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
   }
 
   /** Validates the forge token of a session again. The browser has the encrypted token, the database the key. */
-  async function revalidate(secret: string, { tokenKey }: Session): Promise<Viewer | undefined> {
-    return tokenKey === null ? undefined : findViewer(decryptToken(secret, tokenKey), '', always)
-  }
+  const revalidate = async (secret: string, { tokenKey }: Session): Promise<Viewer | undefined> =>
+    tokenKey === null ? undefined : findViewer(decryptToken(secret, tokenKey), '', always)
 
   return {
     async viewerOf(token, ip = '', mayCheckNew = always) {

@@ -111,10 +111,7 @@ async function rename(tx: Db, { id, login_key }: AccountRow, login: string): Pro
     .where('id', '=', id)
     .execute()
   // Permissions that the forge granted under the old login are deleted, and read again later.
-  await tx
-    .deleteFrom('collaborators')
-    .where('login_key', '=', login_key)
-    .where('origin', '=', 'forge')
-    .execute()
+  const deletion = tx.deleteFrom('collaborators').where('login_key', '=', login_key)
+  await deletion.where('origin', '=', 'forge').execute()
   await tx.deleteFrom('forge_rights').where('account_id', '=', id).execute()
 }

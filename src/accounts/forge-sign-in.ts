@@ -191,11 +191,8 @@ interface TokenCheck {
 }
 
 async function findTokenCheck(db: Db, digest: string): Promise<TokenCheck | undefined> {
-  const row = await db
-    .selectFrom('forge_token_checks')
-    .selectAll()
-    .where('digest', '=', digest)
-    .executeTakeFirst()
+  const query = db.selectFrom('forge_token_checks').selectAll().where('digest', '=', digest)
+  const row = await query.executeTakeFirst()
   return row && { result: row.result as TokenCheck['result'], checkAgainAt: row.check_again_at }
 }
 
@@ -222,18 +219,12 @@ export async function storeForgeToken(
     .execute()
 }
 
-/** Returns whether the forge has accepted the token before. */
 async function wasAcceptedByForge(db: Db, digest: string): Promise<boolean> {
-  const row = await db
-    .selectFrom('tokens')
-    .select('id')
-    .where('digest', '=', digest)
-    .where('kind', '=', 'forge')
-    .executeTakeFirst()
+  const query = db.selectFrom('tokens').select('id').where('digest', '=', digest)
+  const row = await query.where('kind', '=', 'forge').executeTakeFirst()
   return row !== undefined
 }
 
-/** Expires a token that the forge rejected. */
 export async function expireForgeToken(tx: Db, digest: string, checkedAt: number): Promise<void> {
   await tx
     .updateTable('tokens')

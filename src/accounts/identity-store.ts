@@ -49,10 +49,7 @@ export async function accountOfIdentity(
   return { account: { ...account, siteAdmin }, isFirstSignIn: !known, isAdminChanged }
 }
 
-async function findByIdentity(
-  tx: Db,
-  { issuer, subject }: Pick<Identity, 'issuer' | 'subject'>,
-): Promise<Account | undefined> {
+async function findByIdentity(tx: Db, { issuer, subject }: Pick<Identity, 'issuer' | 'subject'>) {
   const row = await tx
     .selectFrom('identities')
     .innerJoin('accounts', 'accounts.id', 'account_id')
@@ -90,11 +87,8 @@ async function bind(
 }
 
 async function isCollaborator(tx: Db, login: string): Promise<boolean> {
-  const row = await tx
-    .selectFrom('collaborators')
-    .select('login_key')
-    .where('login_key', '=', nameKey(login))
-    .executeTakeFirst()
+  const query = tx.selectFrom('collaborators').select('login_key')
+  const row = await query.where('login_key', '=', nameKey(login)).executeTakeFirst()
   return row !== undefined
 }
 

@@ -27,9 +27,8 @@ export async function listMemberships(db: Db, organization?: Account): Promise<M
 /** Returns the members of each organization by its id. */
 export async function membersOf(db: Db, organizations: readonly Account[]) {
   const members = new Map<number, Member[]>()
-  for (const organization of organizations) {
+  for (const organization of organizations)
     members.set(organization.id, mergeOrigins(await listMemberships(db, organization), 'member'))
-  }
   return members
 }
 
@@ -110,14 +109,10 @@ export async function removeMemberships(
   organization: Pick<Account, 'id'>,
   origin: MembershipOrigin,
 ): Promise<void> {
-  await tx
-    .deleteFrom('memberships')
-    .where('organization_id', '=', organization.id)
-    .where('origin', '=', origin)
-    .execute()
+  const deletion = tx.deleteFrom('memberships').where('organization_id', '=', organization.id)
+  await deletion.where('origin', '=', origin).execute()
 }
 
-/** Returns the organizations with members of that origin. */
 export async function organizationsWithMembers(db: Db, origin: MembershipOrigin) {
   return db
     .selectFrom('accounts')
@@ -151,12 +146,11 @@ function memberships(db: Db) {
 
 type MembershipRow = InferResult<ReturnType<typeof memberships>>[number]
 
-function organizationOf(row: MembershipRow): Account {
-  return accountFromRow({
+const organizationOf = (row: MembershipRow): Account =>
+  accountFromRow({
     id: row.organization_id,
     login: row.organization_login,
     type: 'Organization',
     site_admin: row.organization_site_admin,
     created_at: row.organization_created_at,
   })
-}

@@ -9,11 +9,8 @@ const MAX_SESSION_AGE_MS = 15 * 60_000
 
 /** Lists the issued tokens of an account that are not revoked, newest first. */
 export async function listOwnTokens(db: Db, { id }: Account) {
-  const rows = await issuedTokens(db)
-    .where('tokens.account_id', '=', id)
-    .where('revoked_at', 'is', null)
-    .orderBy('tokens.id', 'desc')
-    .execute()
+  const query = issuedTokens(db).where('tokens.account_id', '=', id).where('revoked_at', 'is', null)
+  const rows = await query.orderBy('tokens.id', 'desc').execute()
   return rows.map(tokenFromRow)
 }
 

@@ -6,10 +6,7 @@ import { digestOf, isGodwitToken, selectViewers, viewerFromRow } from './token-s
 const SECRET_BYTES = 32
 
 /** A browser that stays open keeps its cookie, but the session ends after `ttlMs`. */
-interface SessionTimes {
-  now: number
-  ttlMs: number
-}
+type SessionTimes = { now: number; ttlMs: number }
 
 /**
  * Opens a session with a token and returns the secret for the browser's cookie. Only the digest of the secret is stored. A token of the
@@ -113,7 +110,6 @@ export async function closeSession(db: Db, secret: string): Promise<void> {
   await db.deleteFrom('sessions').where('digest', '=', digest).execute()
 }
 
-/** Ends all browser sessions of an account. */
 export async function closeSessionsOf(db: Db, { id }: Account): Promise<void> {
   await deleteSessionTokens(db).where('account_id', '=', id).execute()
   await db
@@ -124,7 +120,6 @@ export async function closeSessionsOf(db: Db, { id }: Account): Promise<void> {
     .execute()
 }
 
-/** Deletes sessions that have expired. */
 export async function sweepSessions(db: Db, now: number): Promise<void> {
   await deleteSessionTokens(db).where('expires_at', '<=', now).execute()
   await db.deleteFrom('sessions').where('expires_at', '<=', now).execute()

@@ -67,10 +67,7 @@ export const findTokenByDigest = prepared(
       .where('digest', '=', digest)
       .where('revoked_at', 'is', null),
   ([row]) =>
-    row && {
-      viewer: viewerFromRow(row),
-      expiresAt: row.expires_at ?? Number.POSITIVE_INFINITY,
-    },
+    row && { viewer: viewerFromRow(row), expiresAt: row.expires_at ?? Number.POSITIVE_INFINITY },
 )
 
 /**
@@ -98,9 +95,8 @@ export async function findViewerByTokenId(db: Db, tokenId: number, now: number) 
 }
 
 /** Lists the issued tokens of all accounts. Tokens of the forge are managed there, and sessions end by signing out. */
-export async function listTokens(db: Db) {
-  return (await issuedTokens(db).orderBy('tokens.id').execute()).map(tokenFromRow)
-}
+export const listTokens = async (db: Db) =>
+  (await issuedTokens(db).orderBy('tokens.id').execute()).map(tokenFromRow)
 
 export const issuedTokens = (db: Db) =>
   db
@@ -133,13 +129,8 @@ export async function removeToken(db: Db, token: string): Promise<void> {
 
 /** Revokes a token of any account, as an operator. Returns its account; undefined if it does not exist or was revoked before. */
 export function revokeToken(db: Db, id: number, now: number) {
-  return db
-    .updateTable('tokens')
-    .set({ revoked_at: now })
-    .where('id', '=', id)
-    .where('revoked_at', 'is', null)
-    .returning('account_id as id')
-    .executeTakeFirst()
+  const update = db.updateTable('tokens').set({ revoked_at: now }).where('id', '=', id)
+  return update.where('revoked_at', 'is', null).returning('account_id as id').executeTakeFirst()
 }
 
 /**
@@ -240,20 +231,15 @@ export function createToken(): string {
 }
 
 /** Returns whether the text has the form and the checksum of a token of Godwit. */
-export function isGodwitToken(text: string): boolean {
-  return (
-    SHAPE.test(text) && text.slice(-CHECKSUM_LENGTH) === checksum(text.slice(4, -CHECKSUM_LENGTH))
-  )
-}
+export const isGodwitToken = (text: string): boolean =>
+  SHAPE.test(text) && text.slice(-CHECKSUM_LENGTH) === checksum(text.slice(4, -CHECKSUM_LENGTH))
 
 /** Returns whether the text can only be a token of Godwit with a missing or wrong character. */
 export const isMistypedToken = (text: string): boolean =>
   text.startsWith('gwt_') && !isGodwitToken(text)
 
 /** Returns the SHA-256 of a token or secret. No salt is needed, since tokens and secrets of sessions are too random to be guessed. */
-export function digestOf(token: string): string {
-  return hash('sha256', token)
-}
+export const digestOf = (token: string): string => hash('sha256', token)
 
 function checksum(secret: string): string {
   let rest = crc32(secret)

@@ -7,8 +7,6 @@ import { accountFromRow } from './account-store.ts'
 /** How a path refers to an organization. */
 type OrganizationRef = { login: string } | { id: number }
 
-export type VisibleOrganization = NonNullable<Awaited<ReturnType<typeof findVisibleOrganization>>>
-
 /**
  * Finds an organization of which the reader is a member; site admins see all. For everybody else, the result, the query and its
  * duration are the same whether the organization exists or not.
@@ -28,10 +26,7 @@ export async function findVisibleOrganization(db: Db, reader: Reader, ref: Organ
   }
 }
 
-interface Query {
-  accountId: number
-  isAdmin: number
-}
+type Query = { accountId: number; isAdmin: number }
 
 const byLogin = prepared(
   (db, query: Query & { loginKey: string }) =>

@@ -10,10 +10,7 @@ const MAX_PER_PAGE = 100
 export const PLAIN_TEXT = 'text/plain'
 
 /** The path of a request with its parameters, and how to explain its rejection. */
-export interface Resource extends Omit<FailedRequest, 'url'> {
-  path: string
-  parameters?: object
-}
+export type Resource = Omit<FailedRequest, 'url'> & { path: string; parameters?: object }
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
@@ -41,12 +38,7 @@ export class ApiCalls {
     return `${this.server.url} has no ${resource} for ${this.server.org ?? 'this account'}`
   }
 
-  async call<S extends Schema>(
-    method: Method,
-    resource: Resource,
-    schema: S,
-    body?: object,
-  ): Promise<Static<S>> {
+  async call<S extends Schema>(method: Method, resource: Resource, schema: S, body?: object) {
     const { data } = await this.request(method, resource, body)
     return this.validate(data, schema)
   }

@@ -151,17 +151,15 @@ async function throwIfBusy(response: Response, server: string): Promise<Response
 }
 
 /** A range is requested only with a strong ETag: a weak one does not promise identical bytes. */
-function rangeFrom({ position, etag }: DownloadTarget): Record<string, string> {
-  return position > 0 && etag !== undefined ? { range: `bytes=${position}-`, 'if-range': etag } : {}
-}
+const rangeFrom = ({ position, etag }: DownloadTarget): Record<string, string> =>
+  position > 0 && etag !== undefined ? { range: `bytes=${position}-`, 'if-range': etag } : {}
 
 const strongEtag = (etag: string | null): string | undefined =>
   etag?.startsWith('"') ? etag : undefined
 
 /** Returns whether the server reports that the target already has all bytes of the archive. */
-function isComplete({ status, headers }: Response, { position }: DownloadTarget): boolean {
-  return status === 416 && headers.get('content-range') === `bytes */${position}`
-}
+const isComplete = ({ status, headers }: Response, { position }: DownloadTarget): boolean =>
+  status === 416 && headers.get('content-range') === `bytes */${position}`
 
 function continues({ headers }: Response, { position, etag }: DownloadTarget): boolean {
   const startsHere = headers.get('content-range')?.startsWith(`bytes ${position}-`)

@@ -67,18 +67,13 @@ const describeRateLimit = ({ url }: FailedRequest, data: unknown, seconds: numbe
 function describeRejection(request: FailedRequest, status: number, data: unknown): string {
   const { url, missing } = request
   const message = messageIn(data)
-  switch (status) {
-    case 401:
-      return `${url} does not accept the token (${message}): log in again with \`godwit auth login\`, or give a valid one with --token-file or GODWIT_TOKEN`
-    case 404:
-      return missing
-    case 415:
-      return `${url} does not accept the media type (${message}): check --vendor`
-    case 422:
-      return `${url} rejected the request: ${message}${validationErrors(data, request.repositories ?? [])}`
-    default:
-      return `${url} rejected the request (${status}): ${message}`
-  }
+  if (status === 401)
+    return `${url} does not accept the token (${message}): log in again with \`godwit auth login\`, or give a valid one with --token-file or GODWIT_TOKEN`
+  if (status === 404) return missing
+  if (status === 415) return `${url} does not accept the media type (${message}): check --vendor`
+  if (status === 422)
+    return `${url} rejected the request: ${message}${validationErrors(data, request.repositories ?? [])}`
+  return `${url} rejected the request (${status}): ${message}`
 }
 
 /** The body may be an HTML page of a proxy instead of the API's JSON. */

@@ -39,17 +39,10 @@ export class MigrationsApi extends ApiCalls {
     return this.call('POST', resource, responses.forecastResponse, body)
   }
 
-  list() {
-    return this.listAll(this.#migrations(), responses.migrationResponse)
-  }
-
-  show(id: number) {
-    return this.call('GET', this.#migration(id), responses.migrationResponse)
-  }
-
-  repositories(id: number) {
-    return this.listAll(this.#migration(id, '/repositories'), responses.repositoryResponse)
-  }
+  list = () => this.listAll(this.#migrations(), responses.migrationResponse)
+  show = (id: number) => this.call('GET', this.#migration(id), responses.migrationResponse)
+  repositories = (id: number) =>
+    this.listAll(this.#migration(id, '/repositories'), responses.repositoryResponse)
 
   /** Lists the repositories of the caller or the organization. */
   ownRepositories() {
@@ -60,9 +53,7 @@ export class MigrationsApi extends ApiCalls {
   }
 
   /** Returns undefined if the server does not list repositories. */
-  visibleRepositories() {
-    return ifServerHas(this.ownRepositories())
-  }
+  visibleRepositories = () => ifServerHas(this.ownRepositories())
 
   /** Returns the migration without its repositories, or undefined if it still has this ETag. */
   async status(id: number, etag?: string) {
@@ -134,27 +125,16 @@ export class MigrationsApi extends ApiCalls {
 
   /** Only Godwit servers have this operation and all that follow. */
   cancel(id: number) {
-    return this.call(
-      'POST',
-      this.#godwitOnly(id, '/cancel', 'cancelling'),
-      responses.statusResponse,
-    )
+    const resource = this.#godwitOnly(id, '/cancel', 'cancelling')
+    return this.call('POST', resource, responses.statusResponse)
   }
 
-  retry(id: number, body: RetryRequest = {}) {
-    return this.call(
-      'POST',
-      this.#godwitOnly(id, '/retry', 'retries'),
-      responses.statusResponse,
-      body,
-    )
-  }
+  retry = (id: number, body: RetryRequest = {}) =>
+    this.call('POST', this.#retry(id), responses.statusResponse, body)
 
   /** Returns undefined if the server has no retry forecasts. */
-  retryForecast(id: number) {
-    const resource = this.#godwitOnly(id, '/retry', 'retries')
-    return ifServerHas(this.call('GET', resource, responses.retryForecastResponse))
-  }
+  retryForecast = (id: number) =>
+    ifServerHas(this.call('GET', this.#retry(id), responses.retryForecastResponse))
 
   /** Returns undefined if the server has no summaries. */
   summary(id: number) {
@@ -163,15 +143,11 @@ export class MigrationsApi extends ApiCalls {
   }
 
   /** Returns the summaries of all migrations, or undefined if the server has none. */
-  summaries() {
-    return ifServerHas(this.listAll(this.#migrations('/summaries'), responses.summaryResponse))
-  }
+  summaries = () =>
+    ifServerHas(this.listAll(this.#migrations('/summaries'), responses.summaryResponse))
 
-  report(id: number) {
-    return this.call('GET', this.#report(id), responses.anyObject)
-  }
+  report = (id: number) => this.call('GET', this.#report(id), responses.anyObject)
 
-  /** Returns the report as plain text. */
   async reportText(id: number): Promise<string> {
     const headers = { accept: PLAIN_TEXT }
     const { data } = await this.request('GET', this.#report(id), { headers })
@@ -179,14 +155,12 @@ export class MigrationsApi extends ApiCalls {
   }
 
   /** Lists the repositories with their results. */
-  async results(id: number) {
-    return (await this.call('GET', this.#report(id), responses.reportResponse)).repositories
-  }
+  results = async (id: number) =>
+    (await this.call('GET', this.#report(id), responses.reportResponse)).repositories
 
   /** Lists the repositories that could not be exported, with the reasons. */
-  async notExported(id: number) {
-    return (await this.results(id)).filter(({ reason }) => reason !== null)
-  }
+  notExported = async (id: number) =>
+    (await this.results(id)).filter(({ reason }) => reason !== null)
 
   /** Lists the caller's own tokens. A token cannot create or revoke tokens. */
   ownTokens() {
@@ -195,17 +169,12 @@ export class MigrationsApi extends ApiCalls {
   }
 
   /** This operation and all that follow need the token of a site admin. */
-  service() {
-    return this.call('GET', this.#admin(ADMIN_PATHS.service, 'it'), responses.serviceResponse)
-  }
-
-  cancelAny(id: number) {
-    return this.call('POST', this.#anyMigration(id, '/cancel'), responses.summaryResponse)
-  }
-
-  retryAny(id: number, body: RetryRequest) {
-    return this.call('POST', this.#anyMigration(id, '/retry'), responses.summaryResponse, body)
-  }
+  service = () =>
+    this.call('GET', this.#admin(ADMIN_PATHS.service, 'it'), responses.serviceResponse)
+  cancelAny = (id: number) =>
+    this.call('POST', this.#anyMigration(id, '/cancel'), responses.summaryResponse)
+  retryAny = (id: number, body: RetryRequest) =>
+    this.call('POST', this.#anyMigration(id, '/retry'), responses.summaryResponse, body)
 
   async deleteAnyArchive(id: number): Promise<void> {
     const missing = this.#missingForAdmin(`the archive of migration ${id}`)
@@ -219,11 +188,8 @@ export class MigrationsApi extends ApiCalls {
   }
 
   tokens() {
-    return this.call(
-      'GET',
-      this.#admin(ADMIN_PATHS.tokens, 'them'),
-      arrayOf(responses.tokenResponse),
-    )
+    const resource = this.#admin(ADMIN_PATHS.tokens, 'them')
+    return this.call('GET', resource, arrayOf(responses.tokenResponse))
   }
 
   async revokeAnyToken(id: number): Promise<void> {
@@ -273,6 +239,7 @@ export class MigrationsApi extends ApiCalls {
   }
 
   #report = (id: number): Resource => this.#godwitOnly(id, '/report', 'reports')
+  #retry = (id: number): Resource => this.#godwitOnly(id, '/retry', 'retries')
 
   #godwitOnly(id: number, subpath: string, what: string): Resource {
     const missing = `${this.#missingMigration(id)}, or no ${what}: only Godwit servers have them`
@@ -288,9 +255,8 @@ export class MigrationsApi extends ApiCalls {
     return { path, missing: this.#missingForAdmin(what) }
   }
 
-  #missingForAdmin(what: string): string {
-    return `${this.server.url} does not have ${what}, or this account is not a site admin of it`
-  }
+  #missingForAdmin = (what: string): string =>
+    `${this.server.url} does not have ${what}, or this account is not a site admin of it`
 
   #missingMigration = (id: number): string => this.notFoundMessage(`migration ${id}`)
 }

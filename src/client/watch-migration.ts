@@ -109,12 +109,7 @@ function silenceTimeout() {
 }
 
 /** Polls the state with the last ETag, so that an unchanged migration costs the server little. */
-async function* poll(
-  api: MigrationsApi,
-  id: number,
-  backoff: OutageBackoff,
-  signal: AbortSignal,
-): AsyncGenerator<MigrationUpdate> {
+async function* poll(api: MigrationsApi, id: number, backoff: OutageBackoff, signal: AbortSignal) {
   let etag: string | undefined
   let state = ''
   for (let pause = MIN_POLL_INTERVAL_MS; ; pause = Math.min(pause * 1.5, MAX_POLL_INTERVAL_MS)) {

@@ -92,22 +92,20 @@ export function adminCommands(program: Command, about: string): void {
   )
 }
 
-function queueRows({ queue, running }: Pick<ServiceResponse, 'queue' | 'running'>): Table {
-  return [
-    ['WHAT', 'WHOSE', 'STATE', 'SINCE', 'PROGRESS'],
-    ...running.map(({ id, login, state, created_at, repositories: { total, remaining } }) => [
-      `migration ${id}`,
-      login,
-      state,
-      formatTime(created_at),
-      `${total - remaining} of ${total}`,
-    ]),
-    ...queue.kinds.map(({ kind, jobs, oldest_at }) => [
-      `jobs: ${kind}`,
-      '-',
-      'waiting or running',
-      formatTime(oldest_at),
-      String(jobs),
-    ]),
-  ]
-}
+const queueRows = ({ queue, running }: Pick<ServiceResponse, 'queue' | 'running'>): Table => [
+  ['WHAT', 'WHOSE', 'STATE', 'SINCE', 'PROGRESS'],
+  ...running.map(({ id, login, state, created_at, repositories: { total, remaining } }) => [
+    `migration ${id}`,
+    login,
+    state,
+    formatTime(created_at),
+    `${total - remaining} of ${total}`,
+  ]),
+  ...queue.kinds.map(({ kind, jobs, oldest_at }) => [
+    `jobs: ${kind}`,
+    '-',
+    'waiting or running',
+    formatTime(oldest_at),
+    String(jobs),
+  ]),
+]

@@ -7,9 +7,7 @@ import { duration } from '../settings/config-values.ts'
 import { addCommand, configAsDataOwner } from './command-line.ts'
 import { formatTime, isoTime, printJsonLine, printTable } from './print.ts'
 
-interface AuditOptions extends AuditFilter {
-  json?: boolean
-}
+type AuditOptions = AuditFilter & { json?: boolean }
 
 export function auditCommand(program: Command, about: string): void {
   const time = 'a duration before now, such as 7d, or a date'

@@ -22,12 +22,7 @@ import { addSetting, configFileOf, withExamples } from './command-line.ts'
 import { printMessage, printResult } from './print.ts'
 import { runUntilStopped } from './stop-signal.ts'
 
-interface Options {
-  url?: string
-  vendor?: string
-  withToken?: boolean
-  json?: boolean
-}
+type Options = { url?: string; vendor?: string; withToken?: boolean; json?: boolean }
 
 /** Adds the commands that store servers and tokens in the user's configuration. */
 export function authCommands(program: Command, about: string): void {
@@ -46,43 +41,33 @@ export function authCommands(program: Command, about: string): void {
     'godwit auth login',
     'godwit auth login --url https://godwit.example.com --with-token < token',
   ).option('--with-token', 'read the token from standard input, instead of asking for it')
-  addSetting(login, 'vendor', 'Options:').action(
-    stoppable('stopped; nothing was stored', (signal, options, command) =>
-      logIn(options, configFileOf(command), signal),
-    ),
-  )
+  addSetting(login, 'vendor', 'Options:').action(stoppable(logIn, 'stopped; nothing was stored'))
   add(
     'status',
     'show each server, its account, where its token comes from and whether it works',
     'godwit auth status',
-  ).action(
-    stoppable('stopped', (signal, options, command) =>
-      showStatus(options, configFileOf(command), signal),
-    ),
-  )
+  ).action(stoppable(showStatus))
   add(
     'switch',
     'make another stored server the active one',
     'godwit auth switch --url https://godwit.example.com',
-  ).action(stoppable('stopped', (_signal, options) => switchServer(options)))
+  ).action(stoppable(switchServer))
   add(
     'logout',
     'remove the active server, or that of --url, and its token',
     'godwit auth logout',
-  ).action(stoppable('stopped', (_signal, options) => logOut(options)))
+  ).action(stoppable(logOut))
 }
 
-type ConfigFile = ReturnType<typeof configFileOf>
+type Act = (options: Options, signal: AbortSignal, command: Command) => Promise<void>
 
 const stoppable =
-  (
-    stopMessage: string,
-    act: (signal: AbortSignal, options: Options, command: Command) => Promise<void>,
-  ) =>
+  (act: Act, stopMessage = 'stopped') =>
   (options: Options, command: Command): Promise<void> =>
-    runUntilStopped((signal) => act(signal, options, command), stopMessage)
+    runUntilStopped((signal) => act(options, signal, command), stopMessage)
 
-async function logIn(options: Options, file: ConfigFile, signal: AbortSignal): Promise<void> {
+async function logIn(options: Options, signal: AbortSignal, command: Command): Promise<void> {
+  const file = configFileOf(command)
   const { withToken = false, vendor } = options
   const isTerminal = process.stdin.isTTY
   const given = options.url ?? (process.env.GODWIT_URL || undefined)
@@ -146,7 +131,8 @@ interface Status {
   error: string | null
 }
 
-async function showStatus({ url: flag, json }: Options, file: ConfigFile, signal: AbortSignal) {
+async function showStatus({ url: flag, json }: Options, signal: AbortSignal, command: Command) {
+  const file = configFileOf(command)
   const user = readUserServers(process.env)
   const flags = flag === undefined ? {} : { url: readUrl(flag) }
   const used = clientOrigins(flags, process.env, file, user).url?.text

@@ -20,10 +20,7 @@ import { findRequestedRepositories } from './requested-repositories.ts'
 import { runUntilStopped } from './stop-signal.ts'
 import { progressLine } from './terminal.ts'
 
-interface CheckOptions {
-  json?: boolean
-  store?: boolean
-}
+type CheckOptions = { json?: boolean; store?: boolean }
 
 export function checkCommand(program: Command, about: string): void {
   addCommand(
@@ -126,7 +123,7 @@ function printResults(results: CheckRecord[], refused: RefusedEntry[], isJson: b
   }
   if (failed > 0)
     throw new UserError(
-      `${failed} of ${formatCount(results.length, 'repository', 'repositories')} cannot be exported`,
+      `${failed} of ${formatCount(results.length, 'repository')} cannot be exported`,
     )
 }
 

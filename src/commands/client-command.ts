@@ -81,7 +81,6 @@ export const printing = <A extends unknown[], T>(
     printResult(client, response, format(response, client), empty)
   })
 
-/** Returns the client of a server. */
 export async function connect({ url, token, vendor, org }: ClientConfig, signal: AbortSignal) {
   // Imported here, so that the help does not load it.
   const { MigrationsApi } = await import('../client/migrations-api.ts')

@@ -35,7 +35,6 @@ const SETTINGS = 'Settings:'
 
 export const isSetting = (option: Option): boolean => option.helpGroupHeading === SETTINGS
 
-/** Adds the option of one setting. */
 export function addSetting(command: Command, name: OptionName, group = SETTINGS): Command {
   const { argument, about, defaultValue, defaultDescription, isList } = optionOf(name)
   const shownDefault = defaultValue ?? defaultDescription
@@ -65,6 +64,16 @@ export const parsed =
       throw new UsageError(`${named}: ${(error as Error).message}`, { cause: error })
     }
   }
+
+/** Returns a function that throws an error of the value of an option as UsageError. */
+export const asUsageError =
+  (option: string) =>
+  (error: Error): never => {
+    throw new UsageError(`${option}: ${error.message}`, { cause: error })
+  }
+
+/** Parses an option that may be repeated. */
+export const addTo = (value: string, before: string[] = []): string[] => [...before, value]
 
 export const idArgument = (what: string) => ['<id>', `ID of the ${what}`, parseId(what)] as const
 

@@ -52,7 +52,6 @@ export function commandShape(command: Command, path: readonly string[] = []): Co
   }
 }
 
-/** Returns the command and all its subcommands. */
 export function flattenCommands(shape: CommandShape): CommandShape[] {
   return [shape, ...shape.commands.flatMap(flattenCommands)]
 }

@@ -10,12 +10,11 @@ import { withWriteContext } from '../lib/disk-errors.ts'
 import { invalidNameReason } from '../lib/names.ts'
 import { formatCount } from '../lib/quantities.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
-import { InvalidForgeUrl } from '../sources/forge/client/forge-address.ts'
 import { readForgeToken } from '../sources/forge/forge-token.ts'
 import { type Host, openHost } from '../sources/forge/open-host.ts'
 import { archiveOpener, readPeople } from './archive-file.ts'
 import { requireWritableDirectory, writeFileAtomically } from './atomic-file.ts'
-import { addSettings, readCommandConfig, withExamples } from './command-line.ts'
+import { addSettings, asUsageError, readCommandConfig, withExamples } from './command-line.ts'
 import { print, printJson, printTable } from './print.ts'
 import { runUntilStopped } from './stop-signal.ts'
 import { temporaryGit } from './temporary-directory.ts'
@@ -128,15 +127,11 @@ async function hostOf(
     if (tokenFile !== undefined) throw new UsageError('--token-file needs --forge or --github')
     return undefined
   }
-  const [kind, option] =
-    forge === undefined ? (['github', '--github'] as const) : (['forge', '--forge'] as const)
-  try {
-    const token = tokenFile === undefined ? '' : await readForgeToken(tokenFile)
-    return openHost(kind, { url, token, storageOrigins })
-  } catch (error) {
-    const mistaken = error instanceof InvalidForgeUrl ? option : '--token-file'
-    throw new UsageError(`${mistaken}: ${(error as Error).message}`, { cause: error })
-  }
+  const kind = forge === undefined ? 'github' : 'forge'
+  const readToken = async () => (tokenFile === undefined ? '' : readForgeToken(tokenFile))
+  const token = await readToken().catch(asUsageError('--token-file'))
+  const open = () => openHost(kind, { url, token, storageOrigins })
+  return Promise.try(open).catch(asUsageError(`--${kind}`))
 }
 
 /** How many differences of a repository are printed. The page and the JSON list more. */
@@ -180,6 +175,6 @@ function describeFailure({ totals, repositories }: Comparison): string {
   const parts = Object.entries({ changed, missing, extra })
     .filter(([, count]) => count > 0)
     .map(([outcome, count]) => `${count} ${outcome}`)
-  if (failed > 0) parts.push(`${formatCount(failed, 'repository', 'repositories')} not compared`)
+  if (failed > 0) parts.push(`${formatCount(failed, 'repository')} not compared`)
   return `the two sides differ: ${parts.join(', ')}`
 }

@@ -18,7 +18,7 @@ import { invalidNameReason } from '../lib/names.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { VERSION } from '../service/version.ts'
 import { archiveOpener, readPeople } from './archive-file.ts'
-import { addSettings, readCommandConfig, withExamples } from './command-line.ts'
+import { addSettings, addTo, readCommandConfig, withExamples } from './command-line.ts'
 import { print, printJson, printLosses } from './print.ts'
 import { runUntilStopped } from './stop-signal.ts'
 import { temporaryGit } from './temporary-directory.ts'
@@ -90,7 +90,6 @@ export const TARGETS = {
 } satisfies Record<string, Target>
 
 export function convertCommand(program: Command, about: string): void {
-  const addTo = (value: string, before: string[] = []) => [...before, value]
   const command = addSettings(program.command('convert <inputs...>').description(about), 'owner')
   withExamples(
     command,

@@ -117,7 +117,7 @@ async function runExport(
       if (!(error instanceof ExportFailed)) throw error
       const failed = results.filter((result) => 'reason' in result).length
       throw new UserError(
-        `${failed} of ${formatCount(results.length, 'repository', 'repositories')} cannot be exported: ${nothingWritten(options)}`,
+        `${failed} of ${formatCount(results.length, 'repository')} cannot be exported: ${nothingWritten(options)}`,
       )
     })
   const seconds = (performance.now() - startedAt) / 1000
@@ -214,7 +214,7 @@ export function exportReport(
     text: () =>
       [
         ...warnings.map((warning) => `warning: ${warning}`),
-        `${formatCount(results.length, 'repository', 'repositories')}: ${exported} exported (${reused} of them reused), ` +
+        `${formatCount(results.length, 'repository')}: ${exported} exported (${reused} of them reused), ` +
           `${skipped} skipped; ${formatBytes(archiveBytes)} in ${formatDuration(seconds)}`,
       ].join('\n'),
   }

@@ -9,7 +9,7 @@ import { formatCount } from '../lib/quantities.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { normalizeForgeUrl } from '../sources/forge/client/forge-address.ts'
 import { readForgeToken } from '../sources/forge/forge-token.ts'
-import { withExamples } from './command-line.ts'
+import { addTo, asUsageError, withExamples } from './command-line.ts'
 import { print, printJson, printMessage } from './print.ts'
 import { runUntilStopped } from './stop-signal.ts'
 import { progressLine } from './terminal.ts'
@@ -25,7 +25,6 @@ interface FinishCommandOptions {
 }
 
 export function finishCommand(program: Command, about: string): void {
-  const addTo = (value: string, before: string[] = []) => [...before, value]
   withExamples(
     program.command('finish <dump>').description(about),
     'godwit finish dumps --forge https://git.example.com --token-file token --dry-run',
@@ -49,8 +48,8 @@ export function finishCommand(program: Command, about: string): void {
 
 async function runFinish(name: string, options: FinishCommandOptions, signal: AbortSignal) {
   const { owner, repository: repositories = [], dryRun: isDryRun = false } = options
-  const url = await Promise.try(normalizeForgeUrl, options.forge).catch(wrong('--forge'))
-  const token = await readForgeToken(options.tokenFile).catch(wrong('--token-file'))
+  const url = await Promise.try(normalizeForgeUrl, options.forge).catch(asUsageError('--forge'))
+  const token = await readForgeToken(options.tokenFile).catch(asUsageError('--token-file'))
   const refusal = owner === undefined ? undefined : accountRefusal(owner)
   if (refusal) throw new UsageError(`--owner ${owner}: ${refusal}`)
   const dump = resolve(name)
@@ -89,15 +88,8 @@ async function runFinish(name: string, options: FinishCommandOptions, signal: Ab
 }
 
 async function readPeople(file: string): Promise<Map<string, string>> {
-  const text = await readFile(file, 'utf8').catch(wrong('--people'))
+  const text = await readFile(file, 'utf8').catch(asUsageError('--people'))
   const { people, warnings } = parsePeopleCsv(text, accountRefusal)
   for (const warning of warnings) printMessage(`warning: ${file}, ${warning}`)
   return new Map(Array.from(people, ([old, { login }]) => [old, login]))
 }
-
-/** Returns a function that throws an error of the value of an option as UsageError. */
-const wrong =
-  (option: string) =>
-  (error: Error): never => {
-    throw new UsageError(`${option}: ${error.message}`, { cause: error })
-  }

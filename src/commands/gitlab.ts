@@ -20,7 +20,13 @@ import { VERSION } from '../service/version.ts'
 import type { Config } from '../settings/config.ts'
 import { normalizeForgeUrl } from '../sources/forge/client/forge-address.ts'
 import { readForgeToken } from '../sources/forge/forge-token.ts'
-import { addSettings, parsed, readCommandConfig, withExamples } from './command-line.ts'
+import {
+  addSettings,
+  asUsageError,
+  parsed,
+  readCommandConfig,
+  withExamples,
+} from './command-line.ts'
 import { runConvert, TARGETS } from './convert.ts'
 import { describeKnownError } from './known-errors.ts'
 import { ResumableFile } from './migration/resumable-file.ts'
@@ -116,9 +122,7 @@ async function exportAndConvert(command: Command, run: Run, signal: AbortSignal)
 
 async function downloadExports(config: Config, { names, options }: Run, signal: AbortSignal) {
   const url = serverUrl(options.url)
-  const token = await readForgeToken(options.tokenFile).catch((error: Error) => {
-    throw new UsageError(`--token-file: ${error.message}`, { cause: error })
-  })
+  const token = await readForgeToken(options.tokenFile).catch(asUsageError('--token-file'))
   const output = resolve(options.output)
   makeDirectory(output)
   using progress = progressLine(process.stderr)

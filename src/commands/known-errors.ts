@@ -38,21 +38,15 @@ export function describeKnownError(error: Error) {
   const { message } = error
   for (const [exitCode, classes] of CLASSES_BY_EXIT_CODE)
     if (classes.some((each) => error instanceof each)) return { message, exitCode }
+  const known = (text: string, exitCode: number) => ({ message: text, exitCode })
   if (isBucketError(error))
-    return {
-      message: `the bucket (--blobs): ${message}; run \`godwit doctor\``,
-      exitCode: EXIT.unreachable,
-    }
-  if (isPostgresUnavailable(error))
-    return {
-      message: `the database (--database-url) is not available: ${rootCause(error).message}`,
-      exitCode: EXIT.unreachable,
-    }
+    return known(`the bucket (--blobs): ${message}; run \`godwit doctor\``, EXIT.unreachable)
+  if (isPostgresUnavailable(error)) {
+    const reason = rootCause(error).message
+    return known(`the database (--database-url) is not available: ${reason}`, EXIT.unreachable)
+  }
   if (error instanceof GitFailed && hasCode(error.cause, 'ENOENT', 'EACCES'))
-    return {
-      message: 'git cannot be run: install git 2.30 or newer, or set --git',
-      exitCode: EXIT.failed,
-    }
+    return known('git cannot be run: install git 2.30 or newer, or set --git', EXIT.failed)
   return undefined
 }
 

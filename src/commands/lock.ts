@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { findAccount } from '../accounts/account-store.ts'
 import { audited } from '../accounts/audit-log.ts'
+import type { Db } from '../db/database.ts'
 import { createGit } from '../git/git.ts'
 import { isFullName } from '../lib/names.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
@@ -64,20 +65,12 @@ function addRemoveCommand(lock: Command): void {
       await requireGit(config, createGit(paths.git))
       const isRemoved = await withDatabase(config, ({ db }) => {
         const parts = { db, source: openSource(paths), now: Date.now }
-        return audited(parts, COMMAND_LINE, (record) =>
-          releaseRepository(
-            parts,
-            { owner, name },
-            {
-              forget,
-              alsoWrite: async (tx) =>
-                record(tx, 'lock.release', {
-                  subject: `repository ${fullName}`,
-                  owner: await findAccount(tx, owner),
-                }),
-            },
-          ),
-        )
+        const subject = `repository ${fullName}`
+        return audited(parts, COMMAND_LINE, (record) => {
+          const alsoWrite = async (tx: Db) =>
+            record(tx, 'lock.release', { subject, owner: await findAccount(tx, owner) })
+          return releaseRepository(parts, { owner, name }, { forget, alsoWrite })
+        })
       })
       if (!isRemoved && !forget) throw new UserError(notInRepositories(fullName))
       const text = isRemoved ? 'accepts pushes' : 'does not exist; its locks are deleted'
@@ -85,10 +78,7 @@ function addRemoveCommand(lock: Command): void {
     })
 }
 
-interface RemoveOptions {
-  forget?: boolean
-  json?: boolean
-}
+type RemoveOptions = { forget?: boolean; json?: boolean }
 
 const notInRepositories = (fullName: string): string =>
   `${fullName} is not in --repositories: its lock is released, and will be removed when the repository exists again ` +

@@ -60,16 +60,14 @@ const section = (title: string, ...lines: string[]): string[] => [`.SH ${title}`
 
 const item = (term: string, ...about: string[]): string[] => ['.TP', term, ...about.map(escaped)]
 
-function commandLines({ path, about, usage, options, examples }: CommandShape): string[] {
-  return [
-    `.SS ${escaped(path.join(' '))}`,
-    escaped(`${about.charAt(0).toUpperCase()}${about.slice(1)}.`),
-    '.PP',
-    `.B ${escaped(usage)}`,
-    ...options.filter(({ flag }) => flag !== '--help').flatMap(optionLines),
-    ...exampleLines(examples),
-  ]
-}
+const commandLines = ({ path, about, usage, options, examples }: CommandShape): string[] => [
+  `.SS ${escaped(path.join(' '))}`,
+  escaped(`${about.charAt(0).toUpperCase()}${about.slice(1)}.`),
+  '.PP',
+  `.B ${escaped(usage)}`,
+  ...options.filter(({ flag }) => flag !== '--help').flatMap(optionLines),
+  ...exampleLines(examples),
+]
 
 const optionLines = ({ flag, about, value }: OptionShape): string[] =>
   item(`.B ${escaped(flag)}${value ? ` \\fI${escaped(value.name)}\\fR` : ''}`, about)

@@ -77,9 +77,7 @@ export function memberCommands(program: Command, about: string): void {
     })
 }
 
-interface RoleOptions extends JsonOption {
-  role: MembershipRole
-}
+type RoleOptions = JsonOption & { role: MembershipRole }
 
 async function putMember(
   config: Config,
@@ -151,9 +149,8 @@ async function findOrganization(db: Db, login: string): Promise<Account> {
   )
 }
 
-async function membershipsOf(db: Db, organization: Account, { id }: Account) {
-  return (await listMemberships(db, organization)).filter(({ member }) => member.id === id)
-}
+const membershipsOf = async (db: Db, organization: Account, { id }: Account) =>
+  (await listMemberships(db, organization)).filter(({ member }) => member.id === id)
 
 const membershipJson = ({ organization, member, role, origin }: Membership) => ({
   organization: organization.login,

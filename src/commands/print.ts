@@ -59,9 +59,7 @@ export function printMessage(text: string): void {
   process.stderr.write(`${escapeLinesForTerminal(text)}\n`)
 }
 
-export interface JsonOption {
-  json?: boolean | undefined
-}
+export type JsonOption = { json?: boolean | undefined }
 
 /** Prints the value as JSON with --json, and otherwise the text or table. `empty` says that a list has no items. */
 export function printResult(
@@ -89,7 +87,6 @@ export function printJson(value: unknown): void {
   print(escapeJsonForTerminal(value, replace))
 }
 
-/** Prints a value as JSON on one line. */
 export const printJsonLine = (value: unknown): void =>
   print(escapeJsonLinesForTerminal(JSON.stringify(value)))
 

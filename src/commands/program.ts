@@ -53,7 +53,6 @@ const groups = {
 type Groups = typeof groups
 type CommandName = { [G in keyof Groups]: keyof Groups[G] }[keyof Groups]
 
-/** Adds a command to the program. */
 type AddCommand = (program: Command, about: string) => void
 
 /** Imports the module of each command, so that only the requested one is loaded. */
@@ -113,9 +112,7 @@ export async function createProgram(args?: readonly string[]): Promise<Command> 
       minWidthToWrap: 10,
       ...withoutSettings,
     })
-    .configureOutput({
-      outputError: (text, write) => write(describeUsageError(text)),
-    })
+    .configureOutput({ outputError: (text, write) => write(describeUsageError(text)) })
   const requested = args?.find(
     (arg, i) => !arg.startsWith('-') && arg !== 'help' && args[i - 1] !== '--config',
   )

@@ -25,10 +25,7 @@ async function reportFailure(error: unknown): Promise<number> {
   return exitCode
 }
 
-interface Failure {
-  lines: readonly string[]
-  exitCode: number
-}
+type Failure = { lines: readonly string[]; exitCode: number }
 
 async function describeFailure(error: unknown): Promise<Failure> {
   if (error instanceof ConfigError) return { lines: error.mistakes, exitCode: EXIT.misused }

@@ -12,11 +12,7 @@ import { print, printJson } from './print.ts'
 import { runUntilStopped } from './stop-signal.ts'
 import { temporaryGit } from './temporary-directory.ts'
 
-interface RestoreOptions {
-  into: string
-  strict?: boolean
-  json?: boolean
-}
+type RestoreOptions = { into: string; strict?: boolean; json?: boolean }
 
 export function restoreCommand(program: Command, about: string): void {
   addCommand(
@@ -75,7 +71,7 @@ async function runRestore(
     })
     if (failed.length > 0)
       throw new UserError(
-        `${formatCount(failed.length, 'repository', 'repositories')} could not be restored; the others are in ${into}`,
+        `${formatCount(failed.length, 'repository')} could not be restored; the others are in ${into}`,
       )
     if (strict && notes.length > 0)
       throw new UserError(

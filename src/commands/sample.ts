@@ -122,9 +122,8 @@ async function ensureSampleHost(directory: string, git: Git): Promise<string> {
   if (existsSync(root)) return root
   const unfinished = `${root}.unfinished`
   await rm(unfinished, { recursive: true, force: true })
-  for (const repository of await sampleRepositories()) {
+  for (const repository of await sampleRepositories())
     await makeRepository(join(unfinished, repository.path), repository, git)
-  }
   await rename(unfinished, root)
   return root
 }
@@ -138,9 +137,8 @@ async function makeRepository(
   await mkdir(dir, { recursive: true })
   await git.run(['init', '--quiet', '--bare', '--template=', '--initial-branch=main', dir])
   for (const [key, values] of Object.entries(config)) {
-    for (const value of [values].flat()) {
+    for (const value of [values].flat())
       await git.run(['config', '--file', join(dir, 'config'), '--add', `godwit.${key}`, value])
-    }
   }
   if (isPublic) await writeFile(join(dir, 'git-daemon-export-ok'), '')
   await git.run(['fast-import', '--quiet'], { dir, input: fastImport(history) })

@@ -212,8 +212,8 @@ function releaseCommand({ addWithId }: ClientCommands): void {
     )
 }
 
-function scheduleRows(schedules: readonly ScheduleResponse[]): Table {
-  return withNames(schedules, [
+const scheduleRows = (schedules: readonly ScheduleResponse[]): Table =>
+  withNames(schedules, [
     ['ID', 'REPOSITORIES', 'RUNS', 'NEXT RUN', 'LAST RUN', 'KEEP'],
     ...schedules.map((each) => [
       String(each.id),
@@ -224,7 +224,6 @@ function scheduleRows(schedules: readonly ScheduleResponse[]): Table {
       String(each.keep),
     ]),
   ])
-}
 
 /** `every sunday at 03:30 Europe/Zurich`. */
 const formatTiming = ({ every, weekday, at, time_zone }: ScheduleResponse): string =>
@@ -290,15 +289,13 @@ function formatProtected(schedule: ScheduleResponse, flags: string): string[] {
   ]
 }
 
-function runRows(runs: readonly ScheduleRunResponse[]): Table {
-  return [
-    ['MIGRATION', 'STATE', 'RUN', 'ARCHIVE', 'REASON'],
-    ...runs.map((each) => [
-      each.migration_id === null ? '-' : String(each.migration_id),
-      each.state,
-      formatTime(each.created_at),
-      each.has_archive ? 'yes' : '-',
-      each.reason?.split('\n')[0] ?? '-',
-    ]),
-  ]
-}
+const runRows = (runs: readonly ScheduleRunResponse[]): Table => [
+  ['MIGRATION', 'STATE', 'RUN', 'ARCHIVE', 'REASON'],
+  ...runs.map((each) => [
+    each.migration_id === null ? '-' : String(each.migration_id),
+    each.state,
+    formatTime(each.created_at),
+    each.has_archive ? 'yes' : '-',
+    each.reason?.split('\n')[0] ?? '-',
+  ]),
+]

@@ -35,9 +35,8 @@ export function serveCommand(program: Command, about: string): void {
 
 /** Imports the service here, so that the help does not load the web framework. */
 async function start(config: Config, logging: Log): Promise<Service> {
-  if (config.repositories !== undefined || config.databaseUrl !== undefined) {
+  if (config.repositories !== undefined || config.databaseUrl !== undefined)
     return (await import('../service/service.ts')).startService(config, logging)
-  }
   return (await import('./sample.ts')).startSample(config, logging)
 }
 
@@ -47,9 +46,8 @@ export function workCommand(program: Command, about: string): void {
   addCommand(program, 'work', about, example).action(async (_options, command: Command) => {
     const config = readServiceConfig(command)
     requireRepositories(config)
-    if (config.databaseUrl === undefined) {
+    if (config.databaseUrl === undefined)
       throw new UsageError('`work` needs --database-url: it shares the database with API processes')
-    }
     const logging = openLog(config)
     const stopped = untilStopSignal()
     const { startWorker } = await import('../service/start-worker.ts')

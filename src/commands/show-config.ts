@@ -34,15 +34,14 @@ export function configCommand(program: Command, about: string): void {
 }
 
 /** Lists all settings with their values and origins, without secrets. `at` is `FILE:LINE`. */
-export function shownSettings(config: Config, client: ClientOrigins) {
-  return allNames.map((name) => {
+export const shownSettings = (config: Config, client: ClientOrigins) =>
+  allNames.map((name) => {
     const origin =
       name in client ? client[name as keyof ClientOrigins] : config.origins[name as OptionName]
     const { text = null, from = null, at = null } = origin ?? derived(config, name as OptionName)
     const value = text !== null && anyOptionOf(name).secret ? maskSecret(name, text) : text
     return { ...namesOf(name), value, from, at }
   })
-}
 
 /** Returns a value that is derived from other settings. */
 function derived(config: Config, name: OptionName): Partial<SettingOrigin> {

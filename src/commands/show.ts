@@ -18,10 +18,7 @@ import { print, printJson, printLosses, printMessage, printTable } from './print
 import { runUntilStopped } from './stop-signal.ts'
 import { temporaryGit } from './temporary-directory.ts'
 
-interface ShowOptions {
-  json?: boolean
-  people?: boolean
-}
+type ShowOptions = { json?: boolean; people?: boolean }
 
 export function showCommand(program: Command, about: string): void {
   addCommand(

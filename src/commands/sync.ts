@@ -51,12 +51,10 @@ export function syncCommand(program: Command, about: string): void {
       await settleReleasedLocks(parts)
       const { broken, found, refused } = report
       if (names.length > 0 && refused.length > 0)
-        throw new UserError(
-          `${formatCount(refused.length, 'repository', 'repositories')} not found`,
-        )
+        throw new UserError(`${formatCount(refused.length, 'repository')} not found`)
       if (broken.length > 0)
         throw new UserError(
-          `${broken.length} of ${formatCount(found, 'repository', 'repositories')} cannot be read`,
+          `${broken.length} of ${formatCount(found, 'repository')} cannot be read`,
         )
     }
     await withDatabase(config, act, { create: true })
@@ -76,7 +74,7 @@ function describe({ found, read, missing, broken, refused, warnings }: SyncRepor
   const line = (label: string, name: string, reason: string) =>
     `${label}: ${escapeForTerminal(name)}: ${escapeForTerminal(reason)}`
   return [
-    `${formatCount(found, 'repository', 'repositories')}, ${read} new or changed, ${missing} removed`,
+    `${formatCount(found, 'repository')}, ${read} new or changed, ${missing} removed`,
     ...broken.map(({ fullName, reason }) => line('failed', fullName, reason)),
     ...refused.map(({ path, reason }) => line('skipped', path, reason)),
     ...warnings.map(({ path, reason }) => line('warning', path, reason)),

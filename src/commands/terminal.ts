@@ -4,11 +4,8 @@ import { escapeForTerminal, escapeLinesForTerminal } from '../lib/terminal-text.
 type Style = Parameters<typeof styleText>[0]
 
 /** Colours the text if the stream is a terminal with colours and NO_COLOR is not set. */
-export const paint = (
-  style: Style,
-  text: string,
-  stream: NodeJS.WriteStream = process.stdout,
-): string => styleText(style, text, { stream })
+export const paint = (style: Style, text: string, stream: NodeJS.WriteStream = process.stdout) =>
+  styleText(style, text, { stream })
 
 const STATE_STYLES: Record<string, Style> = {
   exported: 'green',

@@ -139,26 +139,23 @@ async function createToken(
     const account = await requireAccount(db, login)
     if (account.type !== 'User') throw new UserError(notAUser(account.login))
     const expiresAt = expires === 0 ? null : now + expires
-    const token = await inAuditedTransaction(
-      { db, now: Date.now },
-      COMMAND_LINE,
-      async (tx, record) => {
-        const added = await addToken(tx, account, { name, expiresAt, now })
-        await record(tx, 'token.create', { ...aboutAccount(account), details: { name } })
-        return added
-      },
-    )
+    const parts = { db, now: Date.now }
+    const about = { ...aboutAccount(account), details: { name } }
+    const token = await inAuditedTransaction(parts, COMMAND_LINE, async (tx, record) => {
+      const added = await addToken(tx, account, { name, expiresAt, now })
+      await record(tx, 'token.create', about)
+      return added
+    })
     const value = { login: account.login, name, expires_at: isoTime(expiresAt), token }
     // A token that could not be printed is useless, so it is removed.
-    await printAndFlush(json ? JSON.stringify(value, null, 2) : token).catch(
-      async (error: unknown) => {
-        await inAuditedTransaction({ db, now: Date.now }, COMMAND_LINE, async (tx, record) => {
-          await removeToken(tx, token)
-          await record(tx, 'token.revoke', { ...aboutAccount(account), details: { name } })
-        })
-        throw error
-      },
-    )
+    const text = json ? JSON.stringify(value, null, 2) : token
+    await printAndFlush(text).catch(async (error: unknown) => {
+      await inAuditedTransaction(parts, COMMAND_LINE, async (tx, record) => {
+        await removeToken(tx, token)
+        await record(tx, 'token.revoke', about)
+      })
+      throw error
+    })
   })
 }
 

@@ -80,7 +80,7 @@ function describeResult(
   { warning, verified }: { warning: number; verified: number },
   compared: boolean,
 ): string {
-  const repositories = formatCount(verified, 'repository', 'repositories')
+  const repositories = formatCount(verified, 'repository')
   const warnings = warning > 0 ? `; ${formatCount(warning, 'warning')}` : ''
   return compared
     ? `${name} is intact: ${repositories} verified${warnings}`

@@ -200,24 +200,20 @@ function readSecret(file: string): string {
   try {
     return readFileSync(file === '-' ? STDIN : file, 'utf8').replace(/\r?\n$/, '')
   } catch (error) {
-    throw new UserError(`the secret cannot be read: ${(error as Error).message}`, {
-      cause: error,
-    })
+    throw new UserError(`the secret cannot be read: ${(error as Error).message}`, { cause: error })
   }
 }
 
-function webhookRows(webhooks: readonly WebhookResponse[]): Table {
-  return [
-    ['ID', 'STATE', 'EVENTS', 'URL', 'LAST DELIVERY'],
-    ...webhooks.map((each) => [
-      String(each.id),
-      stateOf(each),
-      each.events.join(', '),
-      each.config.url,
-      each.last_response?.message ?? '-',
-    ]),
-  ]
-}
+const webhookRows = (webhooks: readonly WebhookResponse[]): Table => [
+  ['ID', 'STATE', 'EVENTS', 'URL', 'LAST DELIVERY'],
+  ...webhooks.map((each) => [
+    String(each.id),
+    stateOf(each),
+    each.events.join(', '),
+    each.config.url,
+    each.last_response?.message ?? '-',
+  ]),
+]
 
 const stateOf = ({ active }: WebhookResponse): string => (active ? 'active' : 'inactive')
 
@@ -234,18 +230,16 @@ function describeWebhook(webhook: WebhookResponse): string {
   return lines.map(escapeForTerminal).join('\n')
 }
 
-function deliveryRows(deliveries: readonly DeliveryResponse[]): Table {
-  return [
-    ['ID', 'EVENT', 'SENT', 'STATUS', 'NEXT'],
-    ...deliveries.map((each, index) => [
-      String(each.id),
-      formatEvent(each) + (each.redelivery ? ' (redelivery)' : ''),
-      formatTime(each.delivered_at),
-      each.status,
-      isLatest(deliveries, index) ? formatNextAttempt(each) : '-',
-    ]),
-  ]
-}
+const deliveryRows = (deliveries: readonly DeliveryResponse[]): Table => [
+  ['ID', 'EVENT', 'SENT', 'STATUS', 'NEXT'],
+  ...deliveries.map((each, index) => [
+    String(each.id),
+    formatEvent(each) + (each.redelivery ? ' (redelivery)' : ''),
+    formatTime(each.delivered_at),
+    each.status,
+    isLatest(deliveries, index) ? formatNextAttempt(each) : '-',
+  ]),
+]
 
 const formatEvent = ({ event, action }: DeliveryResponse): string =>
   action === null ? event : `${event}.${action}`

@@ -38,10 +38,7 @@ function connectSqlite({ dataDirectory, onDamage }: DatabaseOptions): Database {
   return { db, engine: 'sqlite', close: () => db.destroy() }
 }
 
-async function connectPostgres(
-  url: string,
-  onIdleError?: (error: Error) => void,
-): Promise<Database> {
+async function connectPostgres(url: string, onIdleError?: (error: Error) => void) {
   // Loaded here, because a service with an embedded database never needs it.
   const { default: postgres } = await import('pg')
   const pool = new postgres.Pool({
@@ -63,7 +60,7 @@ async function connectPostgres(
     // If only the pool was used, Kysely has not started and ends nothing: a command would hang on the open connections.
     if (!pool.ending) await pool.end()
   }
-  return { db, engine: 'postgres', pool, close }
+  return { db, engine: 'postgres' as const, pool, close }
 }
 
 /**

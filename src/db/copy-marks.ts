@@ -10,9 +10,8 @@ import type { Row } from './tables.ts'
  */
 type Role = 'target' | 'source' | 'blobs'
 
-export async function findCopyMark(db: Db, role: Role): Promise<Row<'copies'> | undefined> {
-  return db.selectFrom('copies').selectAll().where('role', '=', role).executeTakeFirst()
-}
+export const findCopyMark = async (db: Db, role: Role): Promise<Row<'copies'> | undefined> =>
+  db.selectFrom('copies').selectAll().where('role', '=', role).executeTakeFirst()
 
 export async function writeCopyMark(
   db: Db,
@@ -21,11 +20,8 @@ export async function writeCopyMark(
   address: string,
 ): Promise<void> {
   const columns = { state, address, changed_at: Date.now() }
-  await db
-    .insertInto('copies')
-    .values({ role, ...columns })
-    .onConflict((oc) => oc.column('role').doUpdateSet(columns))
-    .execute()
+  const insertion = db.insertInto('copies').values({ role, ...columns })
+  await insertion.onConflict((oc) => oc.column('role').doUpdateSet(columns)).execute()
 }
 
 export async function removeCopyMarks(db: Db, ...roles: Role[]): Promise<void> {

@@ -6,60 +6,24 @@ import { nextTurn } from '../lib/turns.ts'
 import { UserError } from '../lib/user-error.ts'
 import { sqliteFile } from './connect.ts'
 import type { Database } from './database.ts'
-import type { Tables } from './tables.ts'
+
+/** The tables that a copy of a service copies, in the order in which rows can be inserted: a table follows those that it refers to. */
+export const COPIED_TABLES: readonly string[] = [
+  ...['accounts', 'tokens', 'sessions', 'identities', 'memberships', 'audit_log', 'secrets'],
+  ...['repositories', 'collaborators', 'facts', 'repository_checks', 'migrations', 'snapshots'],
+  ...['repository_exports', 'reused_repositories', 'record_exports', 'repository_locks'],
+  // The triggers of `segments` change `stored_segments`.
+  ...['segments', 'stored_segments', 'store_checks', 'schedules', 'schedule_runs'],
+  ...['webhooks', 'webhook_events', 'webhook_deliveries', 'webhook_tallies'],
+  ...['forge_token_checks', 'forge_repositories', 'forge_rights', 'forge_budgets'],
+  ...['discussion_readings', 'discussion_groups', 'tallies', 'tallies_by_minute', 'blob_errors'],
+]
 
 /**
- * What a copy of a service does with each table, in the order in which rows can be inserted: a table follows those that it refers
- * to. `copyJobs` makes the jobs again, because each engine has a queue of its own. Tables that are left out describe the running
- * processes or the copies of one service.
+ * The tables that it leaves out, because they describe the running processes or the copies of one service. `copyJobs` makes the jobs
+ * again: each engine has a queue of its own.
  */
-export const COPIED_TABLES = {
-  accounts: 'copy',
-  tokens: 'copy',
-  sessions: 'copy',
-  identities: 'copy',
-  memberships: 'copy',
-  audit_log: 'copy',
-  secrets: 'copy',
-  rate_limits: 'leave out',
-  repositories: 'copy',
-  collaborators: 'copy',
-  facts: 'copy',
-  repository_checks: 'copy',
-  migrations: 'copy',
-  snapshots: 'copy',
-  repository_exports: 'copy',
-  reused_repositories: 'copy',
-  record_exports: 'copy',
-  repository_locks: 'copy',
-  segments: 'copy',
-  // After `segments`, whose triggers change it.
-  stored_segments: 'copy',
-  store_checks: 'copy',
-  schedules: 'copy',
-  schedule_runs: 'copy',
-  webhooks: 'copy',
-  webhook_events: 'copy',
-  webhook_deliveries: 'copy',
-  webhook_tallies: 'copy',
-  forge_token_checks: 'copy',
-  forge_repositories: 'copy',
-  forge_rights: 'copy',
-  forge_budgets: 'copy',
-  discussion_readings: 'copy',
-  discussion_groups: 'copy',
-  jobs: 'make again',
-  leases: 'leave out',
-  workers: 'leave out',
-  tallies: 'copy',
-  tallies_by_minute: 'copy',
-  blob_errors: 'copy',
-  copies: 'leave out',
-} as const satisfies Record<keyof Tables | 'rate_limits', 'copy' | 'make again' | 'leave out'>
-
-const copiedTables = Object.entries(COPIED_TABLES)
-  .filter(([, treatment]) => treatment === 'copy')
-  .map(([table]) => table)
+export const OTHER_TABLES = ['rate_limits', 'jobs', 'leases', 'workers', 'copies']
 
 export type CopiedRow = Record<string, unknown>
 
@@ -216,9 +180,9 @@ export async function copyTables(
   to: CopySession,
   onRows: (count: number) => void,
 ): Promise<CopiedTable[]> {
-  for (const table of copiedTables.toReversed()) await to.run(`delete from ${table}`)
+  for (const table of COPIED_TABLES.toReversed()) await to.run(`delete from ${table}`)
   const copied: CopiedTable[] = []
-  for (const table of copiedTables) {
+  for (const table of COPIED_TABLES) {
     const columns = await columnsOf(to, table)
     const query = `select ${columns.join(', ')} from ${table}`
     const [source, target] = [new RowDigest(), new RowDigest()]
@@ -245,7 +209,7 @@ export async function copyTables(
 /** Counts the rows that `copyTables` will write and read back. */
 export async function countCopiedRows(from: CopySession): Promise<number> {
   let count = 0
-  for (const table of copiedTables) {
+  for (const table of COPIED_TABLES) {
     const { rows } = await from.run(`select count(*) as n from ${table}`)
     count += Number(rows[0]!.n)
   }
@@ -275,7 +239,7 @@ async function copyLastIds(from: CopySession, to: CopySession): Promise<void> {
   )
   for (const { name, last } of rows) {
     const table = String(name)
-    if (!copiedTables.includes(table) || !(Number(last) > 0)) continue
+    if (!COPIED_TABLES.includes(table) || !(Number(last) > 0)) continue
     if (to.engine === 'postgres')
       await to.run(`select setval(pg_get_serial_sequence('${table}', 'id'), $1)`, [last])
     else {

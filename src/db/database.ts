@@ -25,9 +25,7 @@ export async function lockRow(tx: Db, table: 'accounts' | 'webhooks', id: number
 }
 
 /** Counts the rows of a query that has no selection yet. */
-export async function countRows<DB, T extends keyof DB>(
-  query: SelectQueryBuilder<DB, T, object>,
-): Promise<number> {
+export async function countRows<DB, T extends keyof DB>(query: SelectQueryBuilder<DB, T, object>) {
   const counted = query.select((eb) => eb.fn.countAll<number>().as('total'))
   const { total } = await counted.$castTo<{ total: number }>().executeTakeFirstOrThrow()
   return total

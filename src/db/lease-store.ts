@@ -86,12 +86,8 @@ async function changeLease(
   lease: Lease,
   change: { expires_at: number; completed_at?: number },
 ): Promise<void> {
-  const { numUpdatedRows } = await tx
-    .updateTable('leases')
-    .set(change)
-    .where('name', '=', lease.name)
-    .where('token', '=', lease.token)
-    .executeTakeFirst()
+  const update = tx.updateTable('leases').set(change).where('name', '=', lease.name)
+  const { numUpdatedRows } = await update.where('token', '=', lease.token).executeTakeFirst()
   if (numUpdatedRows !== 1n) throw new LeaseTaken(lease)
 }
 
@@ -102,12 +98,8 @@ export async function releaseLease(db: Db, { name, token }: Lease): Promise<void
 
 /** Whether any holder of the lease has completed its work since then. */
 export async function hasCompletedSince(db: Db, name: string, since: number): Promise<boolean> {
-  const row = await db
-    .selectFrom('leases')
-    .select('name')
-    .where('name', '=', name)
-    .where('completed_at', '>=', since)
-    .executeTakeFirst()
+  const query = db.selectFrom('leases').select('name').where('name', '=', name)
+  const row = await query.where('completed_at', '>=', since).executeTakeFirst()
   return row !== undefined
 }
 

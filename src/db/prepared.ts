@@ -107,9 +107,7 @@ function cachedUntilChange<Result>(
 /** Statements of one prepared query that may run at the same time: one that hangs must not delay the others. */
 const MAX_CONCURRENT_STATEMENTS = 3
 
-interface Waiting<Result> extends PromiseWithResolvers<Result> {
-  parameters: unknown[]
-}
+type Waiting<Result> = PromiseWithResolvers<Result> & { parameters: unknown[] }
 
 /**
  * Runs one statement for all callers that arrive in the same turn of the event loop, or while the limit is reached. No caller joins a

@@ -183,10 +183,7 @@ class SqliteConnection implements DatabaseConnection {
   }
 }
 
-interface Prepared {
-  statement: StatementSync
-  returnsRows: boolean
-}
+type Prepared = { statement: StatementSync; returnsRows: boolean }
 
 class Handle {
   readonly #db: DatabaseSync

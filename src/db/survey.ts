@@ -3,7 +3,6 @@ import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import pg from 'pg'
 
-/** The schema of a database. */
 export type SchemaAge = ReturnType<typeof schemaAge>
 
 const SCHEMA = 'select max(step) as step, max(applied_at) as applied_at from godwit_schema'
@@ -39,9 +38,8 @@ const BROKEN = `select login || '/' || name as name from repositories
   union select full_name from repository_checks where outcome = 'failed'`
 
 /** Returns the repositories that the last sync could not read, or that the last check or export found damaged. */
-export async function brokenRepositories(database: SurveyedDatabase): Promise<string[]> {
-  return (await rowsOf(database, BROKEN)).map(({ name }) => String(name))
-}
+export const brokenRepositories = async (database: SurveyedDatabase): Promise<string[]> =>
+  (await rowsOf(database, BROKEN)).map(({ name }) => String(name))
 
 const STORED_DATA = `select count(*) as segments, count(damaged_at) as damaged,
   min(checked_at) as oldest from segments`

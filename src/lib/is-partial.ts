@@ -1,7 +1,4 @@
-interface MigrationCounts {
-  state: string
-  repositories: { skipped: number }
-}
+type MigrationCounts = { state: string; repositories: { skipped: number } }
 
 /** Whether a migration was exported without some of its repositories. */
 export const isPartial = ({ state, repositories }: MigrationCounts): boolean =>

@@ -86,9 +86,8 @@ export function parsed<T>(expected: string, parse: (value: string) => T | undefi
 /** A whole number from 0 up to and including `max`. */
 export function count(max = Number.MAX_SAFE_INTEGER): Shape<number> {
   return (value, at) => {
-    if (typeof value !== 'number' || !Number.isInteger(value) || value < 0 || value > max) {
+    if (typeof value !== 'number' || !Number.isInteger(value) || value < 0 || value > max)
       throw invalid(at, `a whole number from 0 to ${max}`, value)
-    }
     return value
   }
 }

@@ -35,10 +35,7 @@ export class LimitedLines {
 }
 
 /** Limits the lines of one kind. */
-export async function limitLines(
-  kind: string,
-  lines: Iterable<string> | AsyncIterable<string>,
-): Promise<LimitedLine[]> {
+export async function limitLines(kind: string, lines: Iterable<string> | AsyncIterable<string>) {
   const emitted: LimitedLine[] = []
   const limited = new LimitedLines((line) => emitted.push(line))
   for await (const line of lines) limited.add(kind, line)

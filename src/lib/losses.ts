@@ -52,9 +52,8 @@ export function formatRecordCount(kind: string, count: number): string {
 }
 
 /** Returns a line for each example, and one for each kind that has more. */
-export function describeLosses(losses: readonly Loss[]): string[] {
-  return losses.flatMap(({ kind, count, examples }) => {
+export const describeLosses = (losses: readonly Loss[]): string[] =>
+  losses.flatMap(({ kind, count, examples }) => {
     const more = count - examples.length
     return more > 0 ? [...examples, `and ${formatRecordCount(kind, more)} more`] : examples
   })
-}

@@ -24,5 +24,4 @@ export function parseFullName(text: string): { owner: string; name: string } | u
   return isName(owner) && isName(name) && more.length === 0 ? { owner, name } : undefined
 }
 
-/** Whether the text is `owner/name`. */
 export const isFullName = (text: string): boolean => parseFullName(text) !== undefined

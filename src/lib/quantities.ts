@@ -25,9 +25,11 @@ let relative: Intl.RelativeTimeFormat | undefined
 export const formatNumber = (count: number): string =>
   String(count).replace(/\B(?=(\d{3})+$)/g, ',')
 
-export function formatCount(count: number, one: string, many = `${one}s`): string {
-  return `${formatNumber(count)} ${count === 1 ? one : many}`
-}
+export const formatCount = (count: number, one: string, many = pluralOf(one)): string =>
+  `${formatNumber(count)} ${count === 1 ? one : many}`
+
+/** `repository` → `repositories`. */
+const pluralOf = (noun: string): string => `${noun.replace(/(?<=[^aeiou])y$/, 'ie')}s`
 
 /** 3725 → `1 h 2 min`. */
 export function formatDuration(seconds: number): string {

@@ -1,9 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-export interface Repeated {
-  /** Stops the repetition. Resolves when the current run has ended. */
-  stop(): Promise<void>
-}
+export type Repeated = ReturnType<typeof repeatedly>
 
 /** A failure is usually temporary, and may be over long before the next regular run. */
 const MAX_PAUSE_AFTER_FAILURE_MS = 10_000
@@ -13,7 +10,7 @@ export function repeatedly(
   task: () => Promise<unknown>,
   intervalMs: number,
   onFailure: (error: unknown) => void,
-): Repeated {
+) {
   const stopping = new AbortController()
   const { signal } = stopping
 
@@ -30,7 +27,8 @@ export function repeatedly(
 
   const running = run()
   return {
-    stop() {
+    /** Stops the repetition. Resolves when the current run has ended. */
+    stop(): Promise<void> {
       stopping.abort()
       return running
     },

@@ -39,9 +39,8 @@ export function sortedRows(file: string): SortedRows {
     return id
   }
 
-  function newest(table: string, key: number): number | undefined {
-    return (selectNewest.get(idOf(table), key) as { newest: number | null }).newest ?? undefined
-  }
+  const newest = (table: string, key: number): number | undefined =>
+    (selectNewest.get(idOf(table), key) as { newest: number | null }).newest ?? undefined
 
   return {
     add(table, key, at, value) {

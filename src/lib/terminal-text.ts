@@ -2,9 +2,8 @@
 const UNSAFE = /[\p{Cc}\p{Bidi_C}\u2028\u2029]/gu
 
 /** Escapes untrusted text for one line of a terminal. */
-export function escapeForTerminal(text: string): string {
-  return text.replace(UNSAFE, (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`)
-}
+export const escapeForTerminal = (text: string): string =>
+  text.replace(UNSAFE, (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`)
 
 /** Escapes untrusted text of several lines. */
 export const escapeLinesForTerminal = (text: string): string =>
@@ -24,12 +23,10 @@ export const escapeJsonLinesForTerminal = (lines: string): string =>
   PLAIN.test(lines) ? lines : lines.replace(UNSAFE_IN_JSON, asEscape)
 
 /** Returns a value as JSON that is safe for a terminal. */
-export function escapeJsonForTerminal(
+export const escapeJsonForTerminal = (
   value: unknown,
   replacer?: (key: string, value: unknown) => unknown,
-) {
-  return escapeJsonLinesForTerminal(JSON.stringify(value, replacer, 2))
-}
+) => escapeJsonLinesForTerminal(JSON.stringify(value, replacer, 2))
 
 const MAX_LENGTH = 4096
 

@@ -31,10 +31,7 @@ function endSlice(): void {
 }
 
 /** Like `Array.prototype.map`, but other work runs in between. */
-export async function mapInTurns<T, R>(
-  items: readonly T[],
-  map: (item: T, index: number) => R,
-): Promise<R[]> {
+export async function mapInTurns<T, R>(items: readonly T[], map: (item: T, index: number) => R) {
   const mapped: R[] = []
   for (let index = 0; index < items.length; index++) {
     mapped.push(map(items[index]!, index))

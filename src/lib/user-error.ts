@@ -8,24 +8,16 @@ export const EXIT = {
   partial: 5,
 } as const
 
-export const exitCodes: readonly [code: string, meaning: string][] = [
-  ['0', 'success; for `watch`, the migration is exported'],
-  ['1', 'failure: an archive is damaged, a migration failed, or a file cannot be read or written'],
-  ['2', 'usage error: a command, an option or a setting is wrong; nothing was changed'],
-  ['3', 'the server refused the request: invalid token, invalid request, or no such migration'],
-  [
-    '4',
-    'the server cannot be reached, is temporarily unavailable or limits requests: try again later',
-  ],
-  [
-    '5',
-    'the export is partial: for `watch` and `download`, the archive lacks skipped repositories',
-  ],
-  [
-    '128+N',
+export const exitCodes: readonly [code: string, meaning: string][] = Object.entries({
+  0: 'success; for `watch`, the migration is exported',
+  1: 'failure: an archive is damaged, a migration failed, or a file cannot be read or written',
+  2: 'usage error: a command, an option or a setting is wrong; nothing was changed',
+  3: 'the server refused the request: invalid token, invalid request, or no such migration',
+  4: 'the server cannot be reached, is temporarily unavailable or limits requests: try again later',
+  5: 'the export is partial: for `watch` and `download`, the archive lacks skipped repositories',
+  '128+N':
     'stopped by signal N: 130 after Ctrl-C; no unfinished files are left, except the `.part` file that the next download resumes',
-  ],
-]
+})
 
 /** An error that the user can fix. It is printed as one line, without a stack. */
 export class UserError extends Error {

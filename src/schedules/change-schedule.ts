@@ -15,9 +15,7 @@ import { isTimeZone, nextRun } from './next-run.ts'
 import type { Schedule, ScheduleRequest } from './schedule.ts'
 import { countSchedules, findSchedule, insertSchedule, updateSchedule } from './schedule-store.ts'
 
-export interface ScheduleParts extends StartParts {
-  maxSchedules: number
-}
+export type ScheduleParts = StartParts & { maxSchedules: number }
 
 /** A request to create or change a schedule. An omitted field gets its default, or keeps its value in an existing schedule. */
 export interface ScheduleInput extends Partial<Omit<ScheduleRequest, 'options'>> {
@@ -132,12 +130,7 @@ async function validateChange(
  * Validates the timing, and reports all its errors at once. Then validates the repositories and options, unless they are the
  * current ones.
  */
-async function validate(
-  parts: StartParts,
-  scope: Scope,
-  input: CompleteInput,
-  current?: Schedule,
-): Promise<ScheduleRequest> {
+async function validate(parts: StartParts, scope: Scope, input: CompleteInput, current?: Schedule) {
   const { every, at, timeZone, weekday = null, options, repositories = [] } = input
   const { keep = DEFAULT_KEEP, isForAll = false, name = null } = input
   const errors: FieldError[] = []

@@ -15,13 +15,9 @@ import { repositoryAt } from '../migrations/snapshot-store.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import type { ProtectedArchive, Schedule } from './schedule.ts'
 
-interface LoggedDeleteParts extends DeleteParts {
-  log: OutcomeLog
-}
+type LoggedDeleteParts = DeleteParts & { log: OutcomeLog }
 
-export interface KeepParts extends LoggedDeleteParts {
-  archiveTtlMs: number
-}
+export type KeepParts = LoggedDeleteParts & { archiveTtlMs: number }
 
 /**
  * Keeps the newest `keep` archives of each schedule, and those with a repository that no newer archive contains. Deletes the others.
@@ -41,25 +37,18 @@ export async function keepArchives(parts: KeepParts): Promise<void> {
   const toPostpone = kept.filter(
     ({ expiresAt, isAbandoned }) => !isAbandoned && expiresAt < time + archiveTtlMs / 2,
   )
-  for (const batch of statementBatches(toPostpone)) {
+  for (const ids of statementBatches(toPostpone.map(({ id }) => id))) {
     await db
       .updateTable('migrations')
       .set({ archive_expires_at: time + archiveTtlMs })
-      .where(
-        'id',
-        'in',
-        batch.map(({ id }) => id),
-      )
+      .where('id', 'in', ids)
       .where('archive_expires_at', 'is not', null)
       .execute()
   }
 }
 
 /** Deletes an archive that newer ones of its schedule replace. */
-const deleteReplaced = (
-  parts: LoggedDeleteParts,
-  { id, ownerId, scheduleId }: ScheduledArchive,
-): Promise<void> =>
+const deleteReplaced = (parts: LoggedDeleteParts, { id, ownerId, scheduleId }: ScheduledArchive) =>
   audited(parts, THE_SERVICE, (record) =>
     removeArchive(parts, id, (tx) =>
       record(tx, 'migration.delete_archive', {
@@ -123,10 +112,7 @@ const keysOf = ({ repositoryId, hasGitData }: ArchivedRepository): string[] =>
   hasGitData ? [`${repositoryId} with git data`, `${repositoryId}`] : [`${repositoryId}`]
 
 /** Returns the archives that each schedule keeps in addition to the newest `keep`, by the id of the schedule. */
-export async function protectedArchivesOf(
-  db: Db,
-  scheduleIds: readonly number[],
-): Promise<Map<number, ProtectedArchive[]>> {
+export async function protectedArchivesOf(db: Db, scheduleIds: readonly number[]) {
   const found = new Map<number, ProtectedArchive[]>()
   if (scheduleIds.length === 0) return found
   const archives = await scheduledArchives(db, scheduleIds)
@@ -180,11 +166,7 @@ export async function releaseArchive(
  * Returns the facts of these repositories, each from the newest archive of the schedule that contains it. Omits repositories that no
  * archive contains.
  */
-export async function factsInArchives(
-  db: Db,
-  { id }: Schedule,
-  fullNames: readonly string[],
-): Promise<RepositoryFacts[]> {
+export async function factsInArchives(db: Db, { id }: Schedule, fullNames: readonly string[]) {
   const wanted = new Set(fullNames.map(nameKey))
   const found: RepositoryFacts[] = []
   if (wanted.size === 0) return found

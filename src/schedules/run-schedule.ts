@@ -56,11 +56,7 @@ interface Trigger {
  * many processes try and whichever of them dies. Returns undefined if another process took it. Throws temporary errors: the schedule
  * is then still due.
  */
-export async function runDue(
-  parts: DueParts,
-  schedule: Schedule,
-  next: number,
-): Promise<RunResult | undefined> {
+export async function runDue(parts: DueParts, schedule: Schedule, next: number) {
   const take = (tx: Db) => takeSchedule(tx, schedule, next)
   const { id, nextRunAt: dueAt, runsAs: by } = schedule
   const actor = { login: by.login, accountId: by.id, details: { schedule: id } }
@@ -118,11 +114,7 @@ const CHANGED_MEANWHILE = 'the schedule was changed at the same time; try again'
 const sentence = (text: string): string => `${text[0]!.toUpperCase()}${text.slice(1)}.`
 
 /** Starts the migration like a request, and reserves the schedule in its transaction. */
-async function start(
-  parts: DueParts,
-  schedule: Schedule,
-  { dueAt, by, take, alsoWrite }: Trigger,
-): Promise<{ migration: Migration; run: ScheduleRun }> {
+async function start(parts: DueParts, schedule: Schedule, { dueAt, by, take, alsoWrite }: Trigger) {
   await requirePreviousRunEnded(parts.db, schedule)
   const { owner, name, isForAll, options } = schedule
   const scope = { owner, by }
@@ -206,10 +198,7 @@ function resultOfError(error: unknown, { owner, isForAll }: Schedule): RunResult
 }
 
 /** Returns why the schedule's account may no longer run it, or undefined. Throws RightsUnavailable or AccountRemoved. */
-async function reasonToPause(
-  { db, rights }: StartParts,
-  { owner, runsAs: account }: Schedule,
-): Promise<string | undefined> {
+async function reasonToPause({ db, rights }: StartParts, { owner, runsAs: account }: Schedule) {
   const { login } = account
   if (account.type !== 'User') return `${login} is not a user any more`
   if (await hasOnlyRevokedTokens(db, account)) return `every token of ${login} is revoked`
@@ -219,9 +208,7 @@ async function reasonToPause(
   return organization?.mayMigrate ? undefined : `${login} is no longer an owner of ${owner.login}`
 }
 
-export interface DueParts extends StartParts, DeleteParts {
-  log: OutcomeLog
-}
+export type DueParts = StartParts & DeleteParts & { log: OutcomeLog }
 
 /** The schedules that one query reads. */
 const BATCH_SIZE = 100

@@ -22,11 +22,7 @@ export class PreviousRunUnfinished extends Error {
  * Locks the row until the caller's transaction ends, and moves a due schedule to its `next` time. Throws RunAlreadyTaken if the schedule
  * was changed, or if it is due and was moved or paused, since the caller read it: so only one caller succeeds.
  */
-export async function takeSchedule(
-  tx: Db,
-  { id, nextRunAt, updatedAt }: Schedule,
-  next?: number,
-): Promise<void> {
+export async function takeSchedule(tx: Db, { id, nextRunAt, updatedAt }: Schedule, next?: number) {
   const { numUpdatedRows } = await tx
     .updateTable('schedules')
     .set({ updated_at: updatedAt, ...(next !== undefined && { next_run_at: next }) })
@@ -54,17 +50,9 @@ export async function pauseSchedule(
 }
 
 /** Replaces the next due time, unless it was changed since the caller read it. */
-export async function replaceNextRun(
-  db: Db,
-  { id, nextRunAt }: Schedule,
-  next: number,
-): Promise<void> {
-  await db
-    .updateTable('schedules')
-    .set({ next_run_at: next })
-    .where('id', '=', id)
-    .where('next_run_at', '=', nextRunAt)
-    .execute()
+export async function replaceNextRun(db: Db, { id, nextRunAt }: Schedule, next: number) {
+  const update = db.updateTable('schedules').set({ next_run_at: next }).where('id', '=', id)
+  await update.where('next_run_at', '=', nextRunAt).execute()
 }
 
 /** Throws PreviousRunUnfinished if a migration of the schedule has not ended. */
@@ -139,29 +127,17 @@ async function deleteOldRuns(tx: Db, scheduleId: number): Promise<void> {
 }
 
 /** Returns one page of the schedule's runs, newest first. */
-export async function listRuns(
-  db: Db,
-  { id }: Pick<Schedule, 'id'>,
-  { offset, limit }: Page,
-): Promise<ScheduleRun[]> {
-  const rows = await selectRuns(db)
-    .where('schedule_id', '=', id)
-    .orderBy('schedule_runs.id', 'desc')
-    .limit(limit)
-    .offset(offset)
-    .execute()
+export async function listRuns(db: Db, { id }: Pick<Schedule, 'id'>, { offset, limit }: Page) {
+  const query = selectRuns(db).where('schedule_id', '=', id).orderBy('schedule_runs.id', 'desc')
+  const rows = await query.limit(limit).offset(offset).execute()
   return rows.map(toRun)
 }
 
-export function countRuns(db: Db, { id }: Pick<Schedule, 'id'>): Promise<number> {
-  return countRows(db.selectFrom('schedule_runs').where('schedule_id', '=', id))
-}
+export const countRuns = (db: Db, { id }: Pick<Schedule, 'id'>): Promise<number> =>
+  countRows(db.selectFrom('schedule_runs').where('schedule_id', '=', id))
 
 /** Returns the newest run of each schedule, by the schedule's id. */
-export async function lastRuns(
-  db: Db,
-  scheduleIds: readonly number[],
-): Promise<Map<number, ScheduleRun>> {
+export async function lastRuns(db: Db, scheduleIds: readonly number[]) {
   if (scheduleIds.length === 0) return new Map()
   const rows = await selectRuns(db)
     .where('schedule_runs.id', 'in', (eb) =>

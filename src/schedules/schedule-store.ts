@@ -14,10 +14,7 @@ export interface ScheduleChange extends ScheduleRequest {
 }
 
 /** Returns the id of the new schedule. */
-export async function insertSchedule(
-  tx: Db,
-  schedule: ScheduleChange & { owner: Account },
-): Promise<number> {
+export async function insertSchedule(tx: Db, schedule: ScheduleChange & { owner: Account }) {
   const { owner, runsAs, isPaused, now } = schedule
   const { id } = await tx
     .insertInto('schedules')
@@ -75,19 +72,12 @@ export async function updateSchedule(
 
 /** Deletes a schedule, but not its migrations. Returns false if the schedule does not exist. */
 export async function deleteSchedule(db: Db, { owner }: Scope, id: number): Promise<boolean> {
-  const { numDeletedRows } = await db
-    .deleteFrom('schedules')
-    .where('id', '=', id)
-    .where('owner_id', '=', owner.id)
-    .executeTakeFirst()
+  const deletion = db.deleteFrom('schedules').where('id', '=', id).where('owner_id', '=', owner.id)
+  const { numDeletedRows } = await deletion.executeTakeFirst()
   return numDeletedRows === 1n
 }
 
-export async function findSchedule(
-  db: Db,
-  scope: Scope,
-  id: number,
-): Promise<Schedule | undefined> {
+export async function findSchedule(db: Db, scope: Scope, id: number) {
   const rows = await schedulesOf(db, scope).selectAll().where('id', '=', id).execute()
   return (await toSchedules(db, rows))[0]
 }
@@ -96,11 +86,7 @@ const schedulesOf = (db: Db, { owner }: Scope) =>
   db.selectFrom('schedules').where('owner_id', '=', owner.id)
 
 /** Returns a page of the owner's schedules, oldest first. */
-export async function listSchedules(
-  db: Db,
-  scope: Scope,
-  { offset, limit }: Page,
-): Promise<Schedule[]> {
+export async function listSchedules(db: Db, scope: Scope, { offset, limit }: Page) {
   const page = schedulesOf(db, scope).orderBy('id').limit(limit).offset(offset)
   return toSchedules(db, await page.selectAll().execute())
 }
@@ -109,15 +95,9 @@ export const countSchedules = (db: Db, scope: Scope): Promise<number> =>
   countRows(schedulesOf(db, scope))
 
 /** Returns the due schedules of all accounts, the longest overdue first. */
-export async function dueSchedules(
-  db: Db,
-  { now, limit }: { now: number; limit: number },
-): Promise<Schedule[]> {
-  const rows = await activeSchedules(db)
-    .where('next_run_at', '<=', now)
-    .orderBy('next_run_at')
-    .limit(limit)
-    .execute()
+export async function dueSchedules(db: Db, { now, limit }: { now: number; limit: number }) {
+  const query = activeSchedules(db).where('next_run_at', '<=', now).orderBy('next_run_at')
+  const rows = await query.limit(limit).execute()
   return toSchedules(db, rows)
 }
 

@@ -1,18 +1,11 @@
 import type { Account } from '../accounts/account.ts'
 import type { MigrationOptions, ShownState } from '../migrations/migration.ts'
 
-export const periods = ['day', 'week'] as const
-export type Period = (typeof periods)[number]
+export type Period = 'day' | 'week'
 
 /** In the order of `Date.getDay`. */
 export const weekdays = [
-  'sunday',
-  'monday',
-  'tuesday',
-  'wednesday',
-  'thursday',
-  'friday',
-  'saturday',
+  ...['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday'],
 ] as const
 export type Weekday = (typeof weekdays)[number]
 
@@ -35,7 +28,6 @@ export interface ScheduleRequest extends Timing {
   /** Full names; empty if `isForAll`. */
   repositories: string[]
   options: MigrationOptions
-  /** The number of archives to keep. */
   keep: number
 }
 
@@ -55,10 +47,7 @@ export interface Schedule extends ScheduleRequest {
   updatedAt: number
 }
 
-export interface SkippedRepository {
-  fullName: string
-  reason: string
-}
+export type SkippedRepository = { fullName: string; reason: string }
 
 export interface ScheduleRun {
   id: number

@@ -14,7 +14,6 @@ import {
 import { clientOptions } from './settings.ts'
 import { serverKey, type UserServers } from './user-servers.ts'
 
-/** The options of a client command. */
 export type ClientFlags = Partial<Record<ClientOptionName | 'vendor' | 'git' | 'org', string>>
 
 export interface ClientConfig extends Pick<Config, 'vendor' | 'git' | 'searchPath'> {
@@ -46,7 +45,6 @@ export function clientOrigins(
   return { ...known, url: { text: active, from: 'file', ...(at !== undefined && { at }) } }
 }
 
-/** Reads the server and the token. */
 export function readClientConfig(
   flags: ClientFlags,
   env: Environment,
@@ -103,10 +101,7 @@ function isServerOf(file: ConfigFile | undefined, url: string): boolean {
   return origin !== undefined && read('url', origin) === url
 }
 
-interface FoundToken {
-  token: string
-  from: string
-}
+type FoundToken = { token: string; from: string }
 
 /** Returns the token of a flag or variable: --token, else the token file, else GODWIT_TOKEN, else GITHUB_TOKEN, but for GitHub only. */
 function givenToken({ token, tokenFile }: ClientOrigins, url: string, env: Environment) {

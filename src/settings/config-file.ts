@@ -125,11 +125,7 @@ export function exposedFile(file: Pick<ConfigFile, 'path' | 'exposedSecrets'> | 
   return `every user of this machine can read ${file.path}, which contains secrets: ${file.exposedSecrets.join(', ')}`
 }
 
-interface ConfigLine {
-  name: string
-  text: string
-  line: number
-}
+type ConfigLine = { name: string; text: string; line: number }
 
 /** A name, then its value after `=` or a space. */
 const LINE = /^([^\s=]+)(?:\s*=\s*|\s+|$)(.*)$/s

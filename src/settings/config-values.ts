@@ -64,10 +64,7 @@ export function byteLimit(text: string): number {
 
 export const version = matching(/^\d+\.\d+\.\d+$/, 'must be a version such as 3.7.0')
 
-export interface Listen {
-  host: string
-  port: number
-}
+export type Listen = { host: string; port: number }
 
 export function listen(text: string): Listen {
   const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? []
@@ -95,13 +92,12 @@ export function issuerAddress(text: string): string {
 }
 
 /** Parses `CLAIM=VALUE`, separated by commas. */
-export function claimValues(text: string): { claim: string; value: string }[] {
-  return text.split(',').map((part) => {
+export const claimValues = (text: string): { claim: string; value: string }[] =>
+  text.split(',').map((part) => {
     const [, claim, value] = /^\s*([^=\s]+)=(.*\S)\s*$/.exec(part) ?? []
     if (!claim || !value) throw new Error('must be CLAIM=VALUE, such as groups=staff')
     return { claim, value }
   })
-}
 
 export function headerName(text: string): string {
   const name = text.toLowerCase()
@@ -157,15 +153,14 @@ export function timeZone(text: string): string {
 export const vendorName = matching(/^[a-z][a-z0-9-]*$/, 'must be a lower-case word')
 
 /** Parses origins of web servers, separated by commas. */
-export function origins(text: string): string[] {
-  return text.split(',').map((part) => {
+export const origins = (text: string): string[] =>
+  text.split(',').map((part) => {
     const url = URL.parse(part.trim())
     const isOrigin = url && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`
     if (!isOrigin)
       throw new Error(`"${part.trim()}" is not an origin such as https://s3.example.com`)
     return url.origin
   })
-}
 
 /** Parses IP addresses and networks, separated by commas. */
 export function networks(text: string): string[] {
@@ -179,7 +174,6 @@ export function networks(text: string): string[] {
   return parts
 }
 
-/** Removes the password from the address of a database. */
 export function withoutPassword(address: string): string {
   const url = new URL(address)
   if (url.password) url.password = '***'

@@ -71,9 +71,12 @@ export function readConfig(flags: Texts, env: Environment, file?: ConfigFile): C
   }) as Config
 }
 
-function describeFile({ path, from, isDenied, exposedSecrets }: ConfigFile): Config['file'] {
-  return { path, from, isDenied, exposedSecrets }
-}
+const describeFile = ({ path, from, isDenied, exposedSecrets }: ConfigFile): Config['file'] => ({
+  path,
+  from,
+  isDenied,
+  exposedSecrets,
+})
 
 function defaultOf(name: OptionName): SettingOrigin | undefined {
   const { defaultValue } = optionOf(name)
@@ -137,25 +140,22 @@ function asHostName(machineName: string): string {
 function conflicts(values: Partial<Config>): { name: OptionName; why: string }[] {
   const { layout, owner } = values
   const found: { name: OptionName; why: string }[] = []
-  if (layout === 'flat' && owner === undefined)
-    found.push({ name: 'owner', why: 'must be set with --layout flat' })
+  const add = (name: OptionName, why: string) => found.push({ name, why })
+  if (layout === 'flat' && owner === undefined) add('owner', 'must be set with --layout flat')
   if (layout === 'owner/name' && owner !== undefined)
-    found.push({ name: 'owner', why: 'is only for --layout flat and any-depth' })
+    add('owner', 'is only for --layout flat and any-depth')
   const oidc = ['oidcIssuer', 'oidcClientId', 'oidcClientSecretFile'] as const
   const isOidcSet = oidc.some((name) => values[name] !== undefined)
   for (const name of oidc) {
     if (isOidcSet && values[name] === undefined)
-      found.push({ name, why: `is missing: ${oidc.map(flagOf).join(', ')} belong together` })
+      add(name, `is missing: ${oidc.map(flagOf).join(', ')} belong together`)
   }
   if (values.userHeader !== undefined && values.trustedProxies === undefined)
-    found.push({
-      name: 'userHeader',
-      why: 'needs --trusted-proxies: only they may send the header',
-    })
+    add('userHeader', 'needs --trusted-proxies: only they may send the header')
   for (const name of ['webUrl', 'cloneUrl', 'sshUrl'] as const) {
     // With --layout flat there is only one owner.
     if (layout !== 'flat' && values[name]?.includes('{owner}') === false)
-      found.push({ name, why: 'must contain {owner} and {name}' })
+      add(name, 'must contain {owner} and {name}')
   }
   return found
 }

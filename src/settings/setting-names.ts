@@ -39,7 +39,6 @@ export interface SettingOrigin {
   at?: string
 }
 
-/** A setting in a configuration file. */
 export type FileSetting = Required<Pick<SettingOrigin, 'text' | 'at'>>
 
 export type Environment = Readonly<Record<string, string | undefined>>

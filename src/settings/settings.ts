@@ -1,30 +1,5 @@
 import { availableParallelism } from 'node:os'
-import {
-  addressTemplate,
-  bucketAddress,
-  byteLimit,
-  claimValues,
-  duration,
-  durationOrZero,
-  durationUpTo,
-  headerName,
-  hostName,
-  issuerAddress,
-  listen,
-  login,
-  networks,
-  nonEmpty,
-  oneOf,
-  origins,
-  path,
-  postgresAddress,
-  timeZone,
-  vendorName,
-  version,
-  webAddress,
-  webAddressTemplate,
-  wholeNumber,
-} from './config-values.ts'
+import * as values from './config-values.ts'
 
 export interface Option<T> {
   argument: string
@@ -41,14 +16,14 @@ export interface Option<T> {
 }
 
 /** Kinds of settings: the placeholder of the value, its parser and, where all of the kind have one, the default. */
-const DIRECTORY = { argument: 'DIR', read: path }
-const FILE = { argument: 'FILE', read: path }
-const WEB_ADDRESS = { argument: 'URL', read: webAddress }
-const WEB_TEMPLATE = { argument: 'TEMPLATE', read: webAddressTemplate }
-const NETWORKS = { argument: 'LIST', read: networks }
-const CLAIMS = { argument: 'CLAIM=VALUE', read: claimValues, isList: true }
+const DIRECTORY = { argument: 'DIR', read: values.path }
+const FILE = { argument: 'FILE', read: values.path }
+const WEB_ADDRESS = { argument: 'URL', read: values.webAddress }
+const WEB_TEMPLATE = { argument: 'TEMPLATE', read: values.webAddressTemplate }
+const NETWORKS = { argument: 'LIST', read: values.networks }
+const CLAIMS = { argument: 'CLAIM=VALUE', read: values.claimValues, isList: true }
 
-const lasting = (defaultValue: string, read = duration) => ({
+const lasting = (defaultValue: string, read = values.duration) => ({
   argument: 'DURATION',
   read,
   defaultValue,
@@ -56,13 +31,13 @@ const lasting = (defaultValue: string, read = duration) => ({
 
 const count = (min: number, max: number, standard: number) => ({
   argument: 'N',
-  read: wholeNumber(min, max),
+  read: values.wholeNumber(min, max),
   defaultValue: String(standard),
 })
 
-const choice = <const T extends string>(defaultValue: T, values: readonly T[]) => ({
-  argument: values.join('|'),
-  read: oneOf(...values),
+const choice = <const T extends string>(defaultValue: T, allowed: readonly T[]) => ({
+  argument: allowed.join('|'),
+  read: values.oneOf(...allowed),
   defaultValue,
 })
 
@@ -81,12 +56,12 @@ export const options = {
   },
   owner: {
     argument: 'LOGIN',
-    read: login,
+    read: values.login,
     about: 'owner of the repositories that are not in the directory of an owner (flat, any-depth)',
   },
   listen: {
     argument: 'HOST:PORT',
-    read: listen,
+    read: values.listen,
     about: 'address and port of the API',
     defaultValue: '127.0.0.1:3000',
   },
@@ -102,7 +77,7 @@ export const options = {
   },
   hostName: {
     argument: 'NAME',
-    read: hostName,
+    read: values.hostName,
     about:
       'name of this host in the archives of `export`, if neither --base-url nor --web-url is set',
     defaultDescription: "the machine's name",
@@ -120,13 +95,13 @@ export const options = {
   },
   sshUrl: {
     argument: 'TEMPLATE',
-    read: addressTemplate,
+    read: values.addressTemplate,
     about: 'address to clone a repository from over SSH',
     defaultDescription: 'git@HOST:{owner}/{name}.git, with the host of --web-url',
   },
   vendor: {
     argument: 'NAME',
-    read: vendorName,
+    read: values.vendorName,
     about: 'vendor name in media types and headers: application/vnd.NAME.v3+json',
     defaultValue: 'github',
   },
@@ -136,19 +111,19 @@ export const options = {
   },
   installedVersion: {
     argument: 'X.Y.Z',
-    read: version,
+    read: values.version,
     about:
       'version of GitHub Enterprise Server that `/meta` reports to clients; from 3.8.0 on, GitHub downloads the archives itself; 3.13.0 or newer for the largest archives',
   },
   databaseUrl: {
     argument: 'postgres://…',
-    read: postgresAddress,
+    read: values.postgresAddress,
     about: 'use this PostgreSQL database instead of the embedded SQLite',
     secret: true,
   },
   blobs: {
     argument: 's3://BUCKET/PREFIX',
-    read: bucketAddress,
+    read: values.bucketAddress,
     about: 'store archives in this S3 bucket instead of the data directory',
   },
   s3PublicEndpoint: {
@@ -162,7 +137,7 @@ export const options = {
   },
   timeZone: {
     argument: 'ZONE',
-    read: timeZone,
+    read: values.timeZone,
     about: 'time zone of the timestamps of migrations',
     defaultValue: 'UTC',
   },
@@ -192,7 +167,7 @@ export const options = {
   },
   maxArchiveBytes: {
     argument: 'BYTES',
-    read: byteLimit,
+    read: values.byteLimit,
     about:
       'what the archives of one account or organization may add up to, such as 50G; `godwit account edit` sets it for one of them',
     defaultValue: 'none',
@@ -211,7 +186,7 @@ export const options = {
   },
   maxStreamsPerAccount: {
     argument: 'N',
-    read: wholeNumber(1, 1_000_000),
+    read: values.wholeNumber(1, 1_000_000),
     about:
       'maximum number of concurrent downloads and event streams per account; further ones get status 429',
     defaultDescription: 'a tenth of --max-streams',
@@ -227,7 +202,7 @@ export const options = {
   },
   archiveTtl: { ...lasting('7d'), about: 'how long an archive is kept' },
   linkTtl: {
-    ...lasting('5m', durationUpTo('7d')),
+    ...lasting('5m', values.durationUpTo('7d')),
     about: 'how long a download link is valid, at most 7d',
   },
   sessionTtl: { ...lasting('12h'), about: 'how long a browser stays signed in' },
@@ -242,7 +217,7 @@ export const options = {
       'how long a comparison of stored data with its checksum stays valid; then it is repeated, in the background and before reuse',
   },
   migrationHistory: {
-    ...lasting('365d', durationOrZero),
+    ...lasting('365d', values.durationOrZero),
     about:
       'how long a migration is listed after its end; those with an archive, and the runs that a schedule lists, stay longer; 0 to keep it for ever',
   },
@@ -253,12 +228,12 @@ export const options = {
     about: 'number of repositories exported at the same time',
   },
   syncInterval: {
-    ...lasting('5m', durationOrZero),
+    ...lasting('5m', values.durationOrZero),
     about: 'how often the catalogue is synchronized; 0: only at startup',
   },
   git: {
     argument: 'FILE',
-    read: nonEmpty,
+    read: values.nonEmpty,
     about: 'git program, version 2.30 or newer',
     defaultValue: 'git',
   },
@@ -279,18 +254,18 @@ export const options = {
   },
   forgeStorageOrigins: {
     argument: 'LIST',
-    read: origins,
+    read: values.origins,
     about:
       'object storages that the forge sends downloads on to (SERVE_DIRECT): origins such as https://s3.example.com, separated by commas; the token is not sent there',
   },
   oidcIssuer: {
     argument: 'URL',
-    read: issuerAddress,
+    read: values.issuerAddress,
     about: 'OpenID provider that people sign in with on the dashboard',
   },
   oidcClientId: {
     argument: 'ID',
-    read: nonEmpty,
+    read: values.nonEmpty,
     about: 'ID of Godwit as a client of the OpenID provider',
   },
   oidcClientSecretFile: {
@@ -299,13 +274,13 @@ export const options = {
   },
   oidcName: {
     argument: 'TEXT',
-    read: nonEmpty,
+    read: values.nonEmpty,
     about: 'name of the OpenID provider on the sign-in button',
     defaultValue: 'single sign-on',
   },
   oidcLoginClaim: {
     argument: 'CLAIM',
-    read: nonEmpty,
+    read: values.nonEmpty,
     about: 'claim that names the account at the first sign-in',
     defaultValue: 'preferred_username',
   },
@@ -326,7 +301,7 @@ export const options = {
   },
   userHeader: {
     argument: 'NAME',
-    read: headerName,
+    read: values.headerName,
     about:
       'header in which a proxy of --trusted-proxies names the person whom it has authenticated, for the dashboard; the proxy must remove it from requests of clients',
   },
@@ -337,7 +312,7 @@ export const options = {
   },
   gitMemory: {
     argument: 'MIB',
-    read: wholeNumber(64, 16_777_216),
+    read: values.wholeNumber(64, 16_777_216),
     about:
       'how much memory a git process may use, not counting memory-mapped files, before it is stopped and its repository fails',
     defaultDescription: 'half of the memory of the machine or container',
@@ -359,7 +334,7 @@ export const clientOptions = {
   tokenFile: { ...FILE, about: 'file with the access token' },
   token: {
     argument: 'TOKEN',
-    read: nonEmpty,
+    read: values.nonEmpty,
     about: 'the token itself; every user of this machine can see it',
     secret: true,
   },

@@ -16,10 +16,7 @@ export interface UserServers {
   isExposed: boolean
 }
 
-export interface StoredServer {
-  login: string
-  token: string
-}
+export type StoredServer = { login: string; token: string }
 
 /** Normalizes the URL of a server, so that a token is found for every spelling of the same address, and for no other address. */
 export const serverKey = (url: string): string => new URL(url).href.replace(/\/+$/, '')
@@ -58,6 +55,5 @@ function parseServers(text: string, path: string): Pick<UserServers, 'active' | 
   }
 }
 
-/** Formats the file. */
 export const formatServers = ({ active, servers }: Pick<UserServers, 'active' | 'servers'>) =>
   `${JSON.stringify({ active, servers: Object.fromEntries(servers) }, null, 2)}\n`

@@ -50,12 +50,7 @@ export function createDeliveries(parts: DeliverParts) {
   return { handlers, resumeParked: () => parked.resumeFromDatabase() }
 }
 
-async function deliver(
-  parts: DeliverParts,
-  parked: ParkedEvents,
-  job: Job,
-  run: Run,
-): Promise<void> {
+async function deliver(parts: DeliverParts, parked: ParkedEvents, job: Job, run: Run) {
   const { db, now } = parts
   const { eventId, generation } = job.payload as DeliverJob
   const event = await findEvent(db, eventId)
@@ -84,12 +79,7 @@ async function deliver(
   }
 }
 
-async function send(
-  parts: DeliverParts,
-  event: WebhookEvent,
-  webhook: Webhook,
-  run: Run,
-): Promise<void> {
+async function send(parts: DeliverParts, event: WebhookEvent, webhook: Webhook, run: Run) {
   const payload = event.payload ?? JSON.stringify(parts.payloadOf(event, webhook))
   if (event.payload === null) await storePayload(parts.db, event, payload)
   const request = webhookRequest(webhook, event, payload, parts.version)

@@ -35,9 +35,7 @@ export interface ReceivedResponse {
 
 type FieldOfEvent = 'guid' | 'event' | 'action' | 'state' | 'nextAt' | 'payload'
 
-interface NewDelivery extends Omit<FullDelivery, 'id' | FieldOfEvent> {
-  webhookId: number
-}
+type NewDelivery = Omit<FullDelivery, 'id' | FieldOfEvent> & { webhookId: number }
 
 export async function insertDelivery(tx: Db, delivery: NewDelivery): Promise<void> {
   await tx
@@ -72,11 +70,7 @@ export async function listDeliveries(
   return rows.map(deliveryOf)
 }
 
-export async function findDelivery(
-  db: Db,
-  webhook: Webhook,
-  id: number,
-): Promise<FullDelivery | undefined> {
+export async function findDelivery(db: Db, webhook: Webhook, id: number) {
   const row = await deliveriesOf(db, webhook.id)
     .select(['url', 'request_headers as requestHeaders', 'response', 'payload'])
     .where('webhook_deliveries.id', '=', id)
@@ -147,12 +141,8 @@ export const MAX_KEPT = 500
 export async function sweepDeliveries(db: Db, now: number): Promise<void> {
   const old = now - DELIVERY_TTL_MS
   await db.deleteFrom('webhook_deliveries').where('delivered_at', '<', old).execute()
-  const many = await db
-    .selectFrom('webhook_deliveries')
-    .select('webhook_id')
-    .groupBy('webhook_id')
-    .having((eb) => eb.fn.countAll(), '>', MAX_KEPT)
-    .execute()
+  const query = db.selectFrom('webhook_deliveries').select('webhook_id').groupBy('webhook_id')
+  const many = await query.having((eb) => eb.fn.countAll(), '>', MAX_KEPT).execute()
   for (const { webhook_id } of many) await deleteOldest(db, webhook_id)
   await db
     .deleteFrom('webhook_deliveries')
@@ -167,13 +157,8 @@ const EVENTS_AT_ONCE = 2000
 /** Deletes ended events without deliveries, and events of deleted webhooks. */
 async function sweepEvents(db: Db): Promise<void> {
   for (let after = 0; ; ) {
-    const rows = await db
-      .selectFrom('webhook_events')
-      .select('id')
-      .where('id', '>', after)
-      .orderBy('id')
-      .limit(EVENTS_AT_ONCE)
-      .execute()
+    const query = db.selectFrom('webhook_events').select('id').where('id', '>', after).orderBy('id')
+    const rows = await query.limit(EVENTS_AT_ONCE).execute()
     const last = rows.at(-1)
     if (!last) return
     await db
@@ -194,18 +179,9 @@ async function sweepEvents(db: Db): Promise<void> {
 }
 
 async function deleteOldest(db: Db, webhookId: number): Promise<void> {
-  const last = await db
-    .selectFrom('webhook_deliveries')
-    .select('id')
-    .where('webhook_id', '=', webhookId)
-    .orderBy('id', 'desc')
-    .offset(MAX_KEPT)
-    .limit(1)
-    .executeTakeFirst()
+  const query = db.selectFrom('webhook_deliveries').select('id').where('webhook_id', '=', webhookId)
+  const last = await query.orderBy('id', 'desc').offset(MAX_KEPT).limit(1).executeTakeFirst()
   if (!last) return
-  await db
-    .deleteFrom('webhook_deliveries')
-    .where('webhook_id', '=', webhookId)
-    .where('id', '<=', last.id)
-    .execute()
+  const deletion = db.deleteFrom('webhook_deliveries').where('webhook_id', '=', webhookId)
+  await deletion.where('id', '<=', last.id).execute()
 }

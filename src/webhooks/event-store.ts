@@ -41,12 +41,8 @@ export async function findEvent(db: Db, id: number): Promise<WebhookEvent | unde
 
 /** Called before the first attempt, so that all attempts send the same payload. */
 export async function storePayload(db: Db, { id }: WebhookEvent, payload: string): Promise<void> {
-  await db
-    .updateTable('webhook_events')
-    .set({ payload })
-    .where('id', '=', id)
-    .where('payload', 'is', null)
-    .execute()
+  const update = db.updateTable('webhook_events').set({ payload }).where('id', '=', id)
+  await update.where('payload', 'is', null).execute()
 }
 
 /** Returns false if a redelivery was requested during the attempt. The job of the redelivery then records the result. */
@@ -80,20 +76,12 @@ const HOUR = 60 * MINUTE
 
 /** Pauses after failed attempts, about a day in total. */
 const RETRY_PAUSES = [
-  10 * SECOND,
-  MINUTE,
-  5 * MINUTE,
-  15 * MINUTE,
-  HOUR,
-  2 * HOUR,
-  4 * HOUR,
-  8 * HOUR,
-  8 * HOUR,
+  ...[10 * SECOND, MINUTE, 5 * MINUTE, 15 * MINUTE],
+  ...[HOUR, 2 * HOUR, 4 * HOUR, 8 * HOUR, 8 * HOUR],
 ]
 
 export const MAX_ATTEMPTS = RETRY_PAUSES.length + 1
 
-/** Returns the pause after a number of failed attempts. */
 export const pauseAfter = (attempts: number): number =>
   RETRY_PAUSES[Math.min(attempts, RETRY_PAUSES.length) - 1] ?? SECOND
 

@@ -11,11 +11,7 @@ import {
 import { type Webhook, WebhookLimitReached, type WebhookSettings } from './webhook.ts'
 import { deleteWebhook, insertWebhook, listWebhooks, updateWebhook } from './webhook-store.ts'
 
-interface ManageParts {
-  db: Db
-  queue: Queue
-  now: () => number
-}
+type ManageParts = { db: Db; queue: Queue; now: () => number }
 
 /** The maximum for one account or organization. */
 export const MAX_WEBHOOKS = 20
@@ -24,9 +20,7 @@ export const MAX_WEBHOOKS = 20
 export const MAX_PINGS_PER_HOUR = 60
 const HOUR = 3_600_000
 
-export interface PingFacts {
-  sender: Account
-}
+export type PingFacts = { sender: Account }
 
 /** Adds a webhook, and sends it a ping if it is active. Returns undefined if the owner has too many already. */
 export async function addWebhook(

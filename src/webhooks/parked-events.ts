@@ -38,13 +38,8 @@ export class ParkedEvents {
 
   /** Parks an event in the transaction that removes its job, unless a redelivery has created another job. */
   async park(tx: Db, { id, generation }: WebhookEvent): Promise<void> {
-    await tx
-      .updateTable('webhook_events')
-      .set({ parked: 1 })
-      .where('id', '=', id)
-      .where('generation', '=', generation)
-      .where('state', '=', 'waiting')
-      .execute()
+    const update = tx.updateTable('webhook_events').set({ parked: 1 }).where('id', '=', id)
+    await update.where('generation', '=', generation).where('state', '=', 'waiting').execute()
   }
 
   /** Called after `park` has been committed, because a delivery may have ended meanwhile. */
@@ -110,7 +105,4 @@ const MAX_PER_OWNER = 2
 const MAX_TO_FAILING = DELIVERIES_AT_ONCE / 2
 
 /** What the limits of concurrent deliveries depend on. */
-interface DeliverySlot {
-  ownerId: number
-  isFailing: boolean
-}
+type DeliverySlot = { ownerId: number; isFailing: boolean }

@@ -11,10 +11,7 @@ import { listWebhooks } from './webhook-store.ts'
 /** The kind of the jobs. The queue may hold such jobs during an upgrade: if this is renamed, the old name needs a handler, too. */
 export const DELIVER_WEBHOOK = 'deliver-webhook'
 
-export interface DeliverJob {
-  eventId: number
-  generation: number
-}
+export type DeliverJob = { eventId: number; generation: number }
 
 /** The batch of all jobs of one webhook. */
 export const batchOfWebhook = ({ id }: Pick<Webhook, 'id'>): string => `webhook ${id}`
@@ -24,10 +21,7 @@ export interface NewEvent extends DeliveredEvent {
   facts: unknown
 }
 
-interface RecordParts {
-  queue: Queue
-  now: () => number
-}
+type RecordParts = { queue: Queue; now: () => number }
 
 /**
  * Records an event for the subscribed webhooks of the owner, in the transaction that causes it. It will be delivered even if the process

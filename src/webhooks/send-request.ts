@@ -7,11 +7,7 @@ import { http, https } from '../lib/node-http.ts'
 import type { IsAddressAllowed } from './allowed-addresses.ts'
 import type { ReceivedResponse } from './delivery-store.ts'
 
-export interface WebhookRequest {
-  url: string
-  headers: Record<string, string>
-  body: string
-}
+export type WebhookRequest = { url: string; headers: Record<string, string>; body: string }
 
 export interface SendParts {
   isAllowed: IsAddressAllowed
@@ -48,11 +44,7 @@ const MAX_STORED_HEADER_LENGTH = 500
  * Sends a request once and returns the result; throws only if `signal` aborted it. The name is looked up once, and the connection uses only
  * addresses of that lookup that are allowed. Follows no redirect and uses no proxy.
  */
-export async function sendRequest(
-  request: WebhookRequest,
-  parts: SendParts,
-  signal: AbortSignal,
-): Promise<DeliveryOutcome> {
+export async function sendRequest(request: WebhookRequest, parts: SendParts, signal: AbortSignal) {
   const startedAt = performance.now()
   const progress: Progress = { phase: 'looking up the name', statusCode: 0, response: null }
   const failure = await exchange(request, parts, progress, signal).catch((error: unknown) => error)
@@ -75,11 +67,7 @@ function describeStatus(statusCode: number): string {
 }
 
 /** How far a request and its response got. */
-interface Progress {
-  phase: string
-  statusCode: number
-  response: ReceivedResponse | null
-}
+type Progress = { phase: string; statusCode: number; response: ReceivedResponse | null }
 
 async function exchange(
   request: WebhookRequest,
@@ -236,10 +224,7 @@ function explainFailure(error: unknown, phase: string): string {
   return `failed while ${phase}${code === '' ? '' : ` (${code})`}`
 }
 
-export interface Address {
-  address: string
-  family: 4 | 6
-}
+export type Address = { address: string; family: 4 | 6 }
 
 /** Returns all addresses of a host. Throws if there are none. */
 export type Resolve = (host: string, signal: AbortSignal) => Promise<Address[]>
@@ -274,10 +259,7 @@ export function createResolver({ servers }: { servers?: string[] } = {}): Resolv
 
 const noSuchName = () => Object.assign(new Error('no such name'), { code: 'ENOTFOUND' })
 
-const addressOf = (address: string): Address => ({
-  address,
-  family: isIP(address) === 6 ? 6 : 4,
-})
+const addressOf = (address: string): Address => ({ address, family: isIP(address) === 6 ? 6 : 4 })
 
 async function inHostsFile(host: string): Promise<Address[]> {
   const text = await readFile('/etc/hosts', 'utf8').catch(() => '')

@@ -20,20 +20,12 @@ export async function insertWebhook(
 
 /** Oldest first. */
 export async function listWebhooks(db: Db, { owner }: Scope): Promise<Webhook[]> {
-  const rows = await db
-    .selectFrom('webhooks')
-    .selectAll()
-    .where('owner_id', '=', owner.id)
-    .orderBy('id')
-    .execute()
+  const query = db.selectFrom('webhooks').selectAll().where('owner_id', '=', owner.id).orderBy('id')
+  const rows = await query.execute()
   return rows.map((row) => webhookOf(row, owner))
 }
 
-export async function findWebhook(
-  db: Db,
-  { owner }: Scope,
-  id: number,
-): Promise<Webhook | undefined> {
+export async function findWebhook(db: Db, { owner }: Scope, id: number) {
   const found = db.selectFrom('webhooks').selectAll().where('id', '=', id)
   const row = await found.where('owner_id', '=', owner.id).executeTakeFirst()
   return row && webhookOf(row, owner)
@@ -66,7 +58,6 @@ export async function updateWebhook(
     .execute()
 }
 
-/** Deletes the webhook with its events and deliveries. */
 export async function deleteWebhook(tx: Db, { id }: Webhook): Promise<void> {
   await tx.deleteFrom('webhooks').where('id', '=', id).execute()
   await tx.deleteFrom('webhook_deliveries').where('webhook_id', '=', id).execute()
@@ -128,20 +119,17 @@ const columnsOf = ({ url, contentType, secret, events, isActive }: WebhookSettin
   active: Number(isActive),
 })
 
-function webhookOf(row: Row<'webhooks'>, owner: Account): Webhook {
-  return {
-    id: row.id,
-    owner,
-    url: row.url,
-    contentType: row.content_type as Webhook['contentType'],
-    secret: row.secret,
-    events: JSON.parse(row.events) as Subscription[],
-    isActive: row.active === 1,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-    failingSince: row.failing_since,
-    disabledReason: row.disabled_reason,
-    lastDelivery:
-      row.last_delivery === null ? null : (JSON.parse(row.last_delivery) as LastDelivery),
-  }
-}
+const webhookOf = (row: Row<'webhooks'>, owner: Account): Webhook => ({
+  id: row.id,
+  owner,
+  url: row.url,
+  contentType: row.content_type as Webhook['contentType'],
+  secret: row.secret,
+  events: JSON.parse(row.events) as Subscription[],
+  isActive: row.active === 1,
+  createdAt: row.created_at,
+  updatedAt: row.updated_at,
+  failingSince: row.failing_since,
+  disabledReason: row.disabled_reason,
+  lastDelivery: row.last_delivery === null ? null : (JSON.parse(row.last_delivery) as LastDelivery),
+})

@@ -1,10 +1,7 @@
 import type { Account } from '../accounts/account.ts'
 
-export const contentTypes = ['json', 'form'] as const
-export type ContentType = (typeof contentTypes)[number]
-
 /** How a migration may end: the `action` of its event. */
-export const migrationActions = ['exported', 'partial', 'failed', 'cancelled'] as const
+const migrationActions = ['exported', 'partial', 'failed', 'cancelled'] as const
 export type MigrationAction = (typeof migrationActions)[number]
 
 /** Events that a webhook can subscribe to: all, all ends of migrations, or one way to end. */
@@ -30,23 +27,16 @@ export interface Webhook extends WebhookSettings {
 
 export interface WebhookSettings {
   url: string
-  contentType: ContentType
+  contentType: 'json' | 'form'
   /** Signs requests. Never shown, never logged. */
   secret: string | null
   events: readonly Subscription[]
   isActive: boolean
 }
 
-export interface LastDelivery {
-  at: number
-  statusCode: number
-  status: string
-}
+export type LastDelivery = { at: number; statusCode: number; status: string }
 
-export interface DeliveredEvent {
-  event: 'migration' | 'ping'
-  action: string | null
-}
+export type DeliveredEvent = { event: 'migration' | 'ping'; action: string | null }
 
 export const isSubscribed = ({ events }: Webhook, { event, action }: DeliveredEvent): boolean =>
   (['*', event, `${event}.${action}`] as Subscription[]).some((each) => events.includes(each))

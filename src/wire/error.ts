@@ -1,12 +1,10 @@
 import * as s from './schema.ts'
 
 const codes = [
-  'missing',
-  'missing_field',
-  'invalid',
-  'already_exists',
-  'unprocessable',
-  'custom',
+  ...['missing', 'missing_field', 'invalid', 'already_exists', 'unprocessable', 'custom'],
+] as const
+const resources = [
+  ...['Migration', 'Repository', 'Service', 'Schedule', 'Hook', 'Token', 'Audit'],
 ] as const
 
 export const errorSchema = s.described('An error.', {
@@ -22,15 +20,7 @@ export const validationErrorSchema = s.described(
     errors: s.arrayOf(
       s.object(
         {
-          resource: s.enumOf([
-            'Migration',
-            'Repository',
-            'Service',
-            'Schedule',
-            'Hook',
-            'Token',
-            'Audit',
-          ]),
+          resource: s.enumOf(resources),
           field: s.string.describe('The field of the request.'),
           code: s.enumOf(codes),
           index: s.count.describe('The index of the element, if the field is a list.'),

@@ -1,8 +1,4 @@
-export interface ServerEvent {
-  name: string
-  data: string
-  id: string | undefined
-}
+export type ServerEvent = { name: string; data: string; id: string | undefined }
 
 /**
  * Parses a stream of server-sent events. Drops events without data, and an incomplete event at the end of the stream. `onChunk` is

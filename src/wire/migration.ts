@@ -20,12 +20,8 @@ export const migrationSchema = s.object(
     },
     ...s.each(
       [
-        'lock_repositories',
-        'exclude_metadata',
-        'exclude_git_data',
-        'exclude_attachments',
-        'exclude_releases',
-        'exclude_owner_projects',
+        ...(['lock_repositories', 'exclude_metadata', 'exclude_git_data'] as const),
+        ...(['exclude_attachments', 'exclude_releases', 'exclude_owner_projects'] as const),
         'org_metadata_only',
       ],
       s.boolean.describe('The value in the request that started the migration.'),

@@ -15,10 +15,7 @@ export const fullOrganizationSchema = s.described('An organization with all of i
   name: s.string,
   ...s.each(['has_organization_projects', 'has_repository_projects'], s.boolean),
   public_repos: s.count.describe('Number of public repositories.'),
-  ...s.each(['public_gists', 'followers', 'following'], {
-    ...s.count,
-    description: 'Always 0: Godwit does not count these.',
-  }),
+  ...s.each(['public_gists', 'followers', 'following'], s.alwaysZero),
   html_url: s.uri,
   type: s.literal('Organization'),
   created_at: s.dateTime.describe('When the account was created here.'),

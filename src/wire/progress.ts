@@ -109,10 +109,7 @@ export const progressUpdateSchema = s.described('The data of a `progress` event.
   },
 })
 
-export const progressEndSchema = s.object(
-  { state, reason },
-  { description: 'The data of an `end` event.' },
-)
+export const progressEndSchema = s.described('The data of an `end` event.', { state, reason })
 
 export const reportSchema = s.described('The result of a migration.', {
   id: s.integer,

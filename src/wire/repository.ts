@@ -25,8 +25,6 @@ const templateRepository = {
     'The template of this repository; null if there is none or the caller may not read it.',
 }
 
-const alwaysZero = s.count.describe('Always 0: Godwit does not count these.')
-
 export const repositorySchema = s.described(
   'A repository at the time when the migration started.',
   {
@@ -41,7 +39,7 @@ export const repositorySchema = s.described(
     homepage: s.nullable(s.uri),
     language: s.stringOrNull.describe('The language with the most bytes.'),
     forks_count: s.count,
-    ...s.each(['stargazers_count', 'watchers_count', 'open_issues_count'], alwaysZero),
+    ...s.each(['stargazers_count', 'watchers_count', 'open_issues_count'], s.alwaysZero),
     size: s.count.describe('Size on disk in KiB.'),
     default_branch: s.string,
     topics: s.arrayOf(s.string),
@@ -63,7 +61,7 @@ export const extendedRepositorySchema = s.described('A repository with all of it
   temp_clone_token: s.string.describe(
     'For a private repository, a token to clone it with: the password of any user name, for reading only, valid for an hour. Otherwise empty.',
   ),
-  ...s.each(['subscribers_count', 'open_issues', 'watchers'], alwaysZero),
+  ...s.each(['subscribers_count', 'open_issues', 'watchers'], s.alwaysZero),
   ...s.each(['network_count', 'forks'], s.count),
   license: s.nullable(s.ref<License>('license')),
 })
@@ -78,15 +76,14 @@ export const fullRepositorySchema = s.object(
   {
     ...extendedRepositorySchema.properties,
     has_discussions: s.literal(false),
-    organization: { ...s.ref<User>('user'), description: 'The owner, if it is an organization.' },
+    organization: s.ref<User>('user').describe('The owner, if it is an organization.'),
     parent: forkOrigin.describe('The origin of this fork, if the caller may read it.'),
     source: forkOrigin.describe(
       'The earliest repository in the chain of forks that the caller may read.',
     ),
-    problem: {
-      ...s.stringOrNull,
-      description: `Why it cannot be exported, as the last sync or \`godwit check\` found; null if they found nothing. ${s.EXTENSION}`,
-    },
+    problem: s.stringOrNull.describe(
+      `Why it cannot be exported, as the last sync or \`godwit check\` found; null if they found nothing. ${s.EXTENSION}`,
+    ),
   },
   {
     description: 'A repository in its current state.',
@@ -104,20 +101,14 @@ export const branchSchema = s.described('A branch.', {
 
 export const tagSchema = s.described('A tag and the commit that it points to.', {
   name: s.string,
-  ...s.each(['zipball_url', 'tarball_url'], {
-    ...s.uri,
-    description: 'Not served by this server.',
-  }),
+  ...s.each(['zipball_url', 'tarball_url'], s.uri.describe('Not served by this server.')),
   commit,
   node_id: s.string.describe('An opaque identifier.'),
 })
 
 export const topicsSchema = s.object({ names: s.arrayOf(s.string) }, { description: 'Topics.' })
 
-export const languagesSchema = {
-  ...s.mapOf(s.count),
-  description: 'Bytes by language, the largest first.',
-}
+export const languagesSchema = s.mapOf(s.count).describe('Bytes by language, the largest first.')
 
 export const collaboratorSchema = s.described('An account that may read or change a repository.', {
   ...userSchema.properties,
@@ -141,6 +132,5 @@ export type FullRepository = s.Static<typeof fullRepositorySchema>
 export type Branch = s.Static<typeof branchSchema>
 export type Tag = s.Static<typeof tagSchema>
 export type Topics = s.Static<typeof topicsSchema>
-export type Languages = s.Static<typeof languagesSchema>
 export type Collaborator = s.Static<typeof collaboratorSchema>
 export type LicenseContent = s.Static<typeof licenseContentSchema>

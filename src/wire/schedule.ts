@@ -3,13 +3,7 @@ import * as s from './schema.ts'
 
 const MAX_KEEP = 100
 export const weekdays = [
-  'monday',
-  'tuesday',
-  'wednesday',
-  'thursday',
-  'friday',
-  'saturday',
-  'sunday',
+  ...['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'],
 ] as const
 
 const timing = {
@@ -33,11 +27,9 @@ const timing = {
 
 const paused = s.boolean.describe('A paused schedule does not run.')
 
-const all = {
-  ...s.boolean,
-  description:
-    'Migrate all repositories that the account or organization may migrate at the time of each run, also those that do not exist yet. Replaces `repositories`.',
-}
+const all = s.boolean.describe(
+  'Migrate all repositories that the account or organization may migrate at the time of each run, also those that do not exist yet. Replaces `repositories`.',
+)
 
 const requestFields = {
   repositories: {

@@ -43,6 +43,7 @@ export const string = schema<string>({ type: 'string' })
 export const integer = schema<number>({ type: 'integer' })
 export const number = schema<number>({ type: 'number' })
 export const count = schema<number>({ type: 'integer', minimum: 0 })
+export const alwaysZero = count.describe('Always 0: Godwit does not count these.')
 export const boolean = schema<boolean>({ type: 'boolean' })
 export const nullSchema = schema<null>({ type: 'null' })
 export const uri = schema<string>({ type: 'string', format: 'uri' })
@@ -82,12 +83,11 @@ export const countOrNull = nullable(count)
 export const ref = <T>(name: string) => schema<T>({ $ref: `#/components/schemas/${name}` })
 
 /** Returns several properties with the same schema. */
-export function each<const Name extends string, S extends Schema>(
+export const each = <const Name extends string, S extends Schema>(
   names: readonly Name[],
   schemaOfEach: S,
-): Record<Name, S> {
-  return Object.fromEntries(names.map((name) => [name, schemaOfEach])) as Record<Name, S>
-}
+): Record<Name, S> =>
+  Object.fromEntries(names.map((name) => [name, schemaOfEach])) as Record<Name, S>
 
 /**
  * An object in a response. All properties are present, except the `optional` ones. Other properties are allowed, so that
@@ -111,17 +111,15 @@ export const described = <P extends Properties>(description: string, properties:
   object(properties, { description })
 
 /** The body of a request. All properties are optional, except the `required` ones. */
-export function request<P extends Properties, const R extends keyof P & string = never>(
+export const request = <P extends Properties, const R extends keyof P & string = never>(
   properties: P,
   { required = [], examples }: { required?: readonly R[]; examples?: readonly unknown[] } = {},
-): ObjectSchema<P, WithOptional<Fields<P>, Exclude<keyof P, R>>> {
-  return {
-    type: 'object',
-    ...(required.length > 0 && { required }),
-    properties,
-    ...(examples && { examples }),
-  }
-}
+): ObjectSchema<P, WithOptional<Fields<P>, Exclude<keyof P, R>>> => ({
+  type: 'object',
+  ...(required.length > 0 && { required }),
+  properties,
+  ...(examples && { examples }),
+})
 
 /** Selects the properties that a client reads. Only these are checked and typed, because servers may send less or more. */
 export function pick<

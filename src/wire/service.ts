@@ -48,19 +48,12 @@ export const rootSchema = s.described(
   "The URLs of GitHub's API. This server does not serve all of them.",
   {
     ...rootUrls,
-    ...s.each(['user_migrations_url', 'user_migration_url'], {
-      ...s.uriTemplate,
-      description: s.EXTENSION,
-    }),
-    documentation_url: { ...s.uri, description: s.EXTENSION },
-    repository_ssh_url: {
-      ...s.stringOrNull,
-      description: `Address to clone a repository from over SSH, with \`{owner}\` and \`{name}\`; null if the operator has set none. ${s.EXTENSION}`,
-    },
-    media_type: {
-      ...s.string,
-      description: `Media type of the preview, for \`accept\`. ${s.EXTENSION}`,
-    },
+    ...s.each(['user_migrations_url', 'user_migration_url'], s.uriTemplate.describe(s.EXTENSION)),
+    documentation_url: s.uri.describe(s.EXTENSION),
+    repository_ssh_url: s.stringOrNull.describe(
+      `Address to clone a repository from over SSH, with \`{owner}\` and \`{name}\`; null if the operator has set none. ${s.EXTENSION}`,
+    ),
+    media_type: s.string.describe(`Media type of the preview, for \`accept\`. ${s.EXTENSION}`),
     sign_in: {
       ...s.nullable(
         s.object({

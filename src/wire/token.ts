@@ -18,10 +18,10 @@ export const tokenSchema = s.described('An access token, without the secret.', {
   ),
 })
 
-export const newTokenSchema = s.object(
-  { ...tokenSchema.properties, token: s.string.describe('Not shown again.') },
-  { description: 'A new access token.' },
-)
+export const newTokenSchema = s.described('A new access token.', {
+  ...tokenSchema.properties,
+  token: s.string.describe('Not shown again.'),
+})
 
 export const tokenRequestSchema = s.request(
   {

@@ -21,10 +21,7 @@ export const currentUserSchema = s.described('The account of the token.', {
   blog: s.nullable(s.uri),
   hireable: s.nullable(s.boolean),
   public_repos: s.count.describe('Number of public repositories.'),
-  ...s.each(['public_gists', 'followers', 'following'], {
-    ...s.count,
-    description: 'Always 0: Godwit does not count these.',
-  }),
+  ...s.each(['public_gists', 'followers', 'following'], s.alwaysZero),
   created_at: s.dateTime.describe('When the account was created here.'),
   updated_at: s.dateTime,
 })
@@ -53,10 +50,10 @@ const rate = s.object({
   resource: s.enumOf(['core', 'search']),
 })
 
-export const rateLimitSchema = s.object(
-  { resources: s.object({ core: rate, search: rate }), rate },
-  { description: 'The rate limit of the caller.' },
-)
+export const rateLimitSchema = s.described('The rate limit of the caller.', {
+  resources: s.object({ core: rate, search: rate }),
+  rate,
+})
 
 export type User = s.Static<typeof userSchema>
 export type CurrentUser = s.Static<typeof currentUserSchema>

@@ -121,9 +121,10 @@ const deliveryFields = {
   ),
 }
 
-export const webhookDeliverySchema = s.object(deliveryFields, {
-  description: 'An attempt to deliver an event to a webhook.',
-})
+export const webhookDeliverySchema = s.described(
+  'An attempt to deliver an event to a webhook.',
+  deliveryFields,
+)
 
 /** The payload of a `migration` event. */
 export const webhookEventSchema = s.object(
@@ -143,10 +144,7 @@ export const webhookEventSchema = s.object(
 
 const headers = s.mapOf(s.string)
 
-const anyObject: s.Schema<Record<string, unknown>> = {
-  type: 'object',
-  additionalProperties: true,
-}
+const anyObject: s.Schema<Record<string, unknown>> = { type: 'object', additionalProperties: true }
 
 export const fullWebhookDeliverySchema = s.described(
   'An attempt to deliver an event to a webhook, with its request and response.',

@@ -25,9 +25,8 @@ export async function* checkAddresses(config: Config): AsyncGenerator<CheckResul
 async function checkBaseUrl({ baseUrl, listen, trustedProxies }: Config): Promise<CheckResult> {
   const { hostname, protocol } = new URL(baseUrl)
   const check = 'base-url'
-  if (ALL_INTERFACES.has(hostname)) {
+  if (ALL_INTERFACES.has(hostname))
     return failure(check, `${baseUrl} is not an address that clients can reach`, SET_BASE_URL)
-  }
   try {
     if (!isIP(hostname.replace(/^\[|\]$/g, ''))) await lookup(hostname)
   } catch (error) {
@@ -49,9 +48,8 @@ async function checkBaseUrl({ baseUrl, listen, trustedProxies }: Config): Promis
   return passed(check, baseUrl)
 }
 
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || host === '[::1]' || /^127\./.test(host)
-}
+const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '::1' || host === '[::1]' || /^127\./.test(host)
 
 /** Checks whether the port is free, or used by this service or by another program. */
 async function* checkListen(config: Config): AsyncGenerator<CheckResult> {
@@ -59,17 +57,13 @@ async function* checkListen(config: Config): AsyncGenerator<CheckResult> {
   const shown = host.includes(':') ? `[${host}]` : host
   const address = `${shown}:${port}`
   const local = `http://${ALL_INTERFACES.has(shown) ? 'localhost' : shown}:${port}`
-  const response = await fetch(`${local}/healthz`, {
-    signal: AbortSignal.timeout(5000),
-    redirect: 'manual',
-  }).catch((error: Error) => error)
+  const response = await request(`${local}/healthz`, {}, 5000).catch((error: Error) => error)
   if (response instanceof Error) {
     const found = `${address}: ${errorText(response.cause ?? response)}`
     const advice = 'find the program that listens there (ss -ltnp), or set another --listen'
-    yield hasCode(response.cause, 'ECONNREFUSED')
+    return yield hasCode(response.cause, 'ECONNREFUSED')
       ? passed('listen', `${address} is free`)
       : warning('listen', found, advice)
-    return
   }
   const isHealthy = await response.json().then(
     (body) => response.ok && (body as { status?: unknown }).status === 'ok',
@@ -77,8 +71,7 @@ async function* checkListen(config: Config): AsyncGenerator<CheckResult> {
   )
   if (!isHealthy) {
     const advice = 'stop it, or set another --listen'
-    yield failure('listen', `${address} is used by another program`, advice)
-    return
+    return yield failure('listen', `${address} is used by another program`, advice)
   }
   yield passed('listen', `a service runs at ${address}`)
   yield await checkForwarding(local)
@@ -100,6 +93,10 @@ async function checkForwarding(service: string): Promise<CheckResult> {
 }
 
 const TIMEOUT_MS = 10_000
+
+const request = (url: string, headers: Record<string, string>, timeoutMs = TIMEOUT_MS) =>
+  fetch(url, { headers, redirect: 'manual', signal: AbortSignal.timeout(timeoutMs) })
+
 const RANGE = { start: 2, end: 7 }
 /** If the last event arrives this soon after the first, a proxy has buffered both: the service waits far longer. */
 const BUFFERED_WITHIN_MS = 1000
@@ -132,11 +129,8 @@ const PROBE_LOGIN = 'godwit doctor'
 /** Checks that the proxy removes the header with the name of the person from the requests of clients. */
 async function* checkUserHeader({ baseUrl, userHeader }: Config): AsyncGenerator<CheckResult> {
   if (userHeader === undefined) return
-  const response = await fetch(`${baseUrl}/session`, {
-    headers: { [userHeader]: PROBE_LOGIN, 'x-godwit-session': '1' },
-    redirect: 'manual',
-    signal: AbortSignal.timeout(TIMEOUT_MS),
-  })
+  const headers = { [userHeader]: PROBE_LOGIN, 'x-godwit-session': '1' }
+  const response = await request(`${baseUrl}/session`, headers)
   const isPassedOn = (await response.text()).includes(PROBE_LOGIN)
   yield isPassedOn
     ? failure(
@@ -148,11 +142,8 @@ async function* checkUserHeader({ baseUrl, userHeader }: Config): AsyncGenerator
 }
 
 async function checkRange(baseUrl: string, key: Buffer): Promise<CheckResult[]> {
-  const response = await fetch(probeAddress(baseUrl, key, 'range'), {
-    headers: { range: `bytes=${RANGE.start}-${RANGE.end - 1}` },
-    redirect: 'manual',
-    signal: AbortSignal.timeout(TIMEOUT_MS),
-  })
+  const headers = { range: `bytes=${RANGE.start}-${RANGE.end - 1}` }
+  const response = await request(probeAddress(baseUrl, key, 'range'), headers)
   const text = await response.text()
   if (response.status === 206 && text === PROBED_TEXT.slice(RANGE.start, RANGE.end)) return []
   if (response.status === 200 && text === PROBED_TEXT) {
@@ -165,11 +156,7 @@ async function checkRange(baseUrl: string, key: Buffer): Promise<CheckResult[]> 
   return [warning('proxy', found, advice)]
 }
 
-interface ProbeEvent {
-  peer: string
-  forwarded_for: string | null
-  is_trusted: boolean
-}
+type ProbeEvent = { peer: string; forwarded_for: string | null; is_trusted: boolean }
 
 async function checkStream(baseUrl: string, key: Buffer): Promise<CheckResult[]> {
   const stopping = new AbortController()

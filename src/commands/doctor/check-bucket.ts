@@ -90,6 +90,5 @@ const ADVICE: Readonly<Record<string, string>> = {
 const adviceFor = (error: unknown): string =>
   ADVICE[(error as Error).name] ?? 'check AWS_ENDPOINT_URL, AWS_REGION, --blobs and the network'
 
-function withoutCredentials(address: string): string {
-  return URL.parse(address)?.origin ?? 'AWS_ENDPOINT_URL'
-}
+const withoutCredentials = (address: string): string =>
+  URL.parse(address)?.origin ?? 'AWS_ENDPOINT_URL'

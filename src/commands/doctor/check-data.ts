@@ -26,16 +26,14 @@ export async function* checkData({ data, databaseUrl }: Config): AsyncGenerator<
   const existing = await nearestExisting(data)
   if (!(await stat(existing)).isDirectory()) {
     const advice = 'move the file, or set another --data'
-    yield failure('data', `${data}: ${existing} is not a directory`, advice)
-    return
+    return yield failure('data', `${data}: ${existing} is not a directory`, advice)
   }
   try {
     await tryWriting(existing)
   } catch (error) {
     const found = `${data} cannot be written: ${errorText(error)}`
     const advice = existing === data ? ALLOW_WRITING : CREATE_DIRECTORY
-    yield failure('data', found, describeDiskFailure(error) ? FREE_SPACE : advice)
-    return
+    return yield failure('data', found, describeDiskFailure(error) ? FREE_SPACE : advice)
   }
   yield existing === data
     ? await checkPrivacy(data)

@@ -28,27 +28,21 @@ export async function* checkDatabase({ data, databaseUrl }: Config): AsyncGenera
 }
 
 function* checkSqlite(file: string): Generator<CheckResult> {
-  if (!existsSync(file)) {
-    yield passed('database', `SQLite at ${file}, will be created at the first start`)
-    return
-  }
+  if (!existsSync(file))
+    return yield passed('database', `SQLite at ${file}, will be created at the first start`)
   const restore = 'stop Godwit and restore the last backup of the database'
   let survey: ReturnType<typeof surveySqlite>
   try {
     survey = surveySqlite(file)
   } catch (error) {
-    yield failure('database', `${file} cannot be read: ${errorText(error)}`, restore)
-    return
+    return yield failure('database', `${file} cannot be read: ${errorText(error)}`, restore)
   }
   const { integrity, tables, schema } = survey
-  if (integrity !== 'ok') {
-    yield failure('database', `${file} is damaged: ${integrity.split('\n').at(-1)}`, restore)
-    return
-  }
+  if (integrity !== 'ok')
+    return yield failure('database', `${file} is damaged: ${integrity.split('\n').at(-1)}`, restore)
   if (!schema && tables > 0) {
     const advice = 'move or remove it, or set another --data'
-    yield failure('database', `${file} is not a Godwit database`, advice)
-    return
+    return yield failure('database', `${file} is not a Godwit database`, advice)
   }
   yield schemaResult(`SQLite at ${file}`, schema)
   if (schema && schema.upgradedAt > Date.now() + HOUR_MS) {
@@ -66,8 +60,7 @@ async function* checkPostgres(databaseUrl: string): AsyncGenerator<CheckResult> 
   } catch (error) {
     const found = `${address} cannot be used: ${errorText(error)}`
     const advice = 'start it, or fix host, port, name and password in --database-url'
-    yield failure('database', found, advice)
-    return
+    return yield failure('database', found, advice)
   }
   yield postgresResult(`PostgreSQL ${survey.version} at ${address}`, survey)
   yield clockResult('clock of database', survey.clockAheadMs, survey.roundTripMs)

@@ -22,8 +22,7 @@ export async function* checkForge(config: Config): AsyncGenerator<CheckResult> {
   try {
     token = await readForgeToken(tokenFile)
   } catch (error) {
-    yield failure('forge-token', errorText(error), TOKEN_ADVICE)
-    return
+    return yield failure('forge-token', errorText(error), TOKEN_ADVICE)
   }
   const exposed = `${TOKEN_FILE_READABLE_BY_ALL}: ${tokenFile}`
   yield (await isReadableByAll(tokenFile))

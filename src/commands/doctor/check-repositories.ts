@@ -31,10 +31,7 @@ interface Problems {
  */
 export async function* checkRepositories(config: Config, git: Git): AsyncGenerator<CheckResult> {
   const { repositories: root, role, databaseUrl } = config
-  if (root === undefined) {
-    yield withoutRepositories(role, databaseUrl !== undefined)
-    return
-  }
+  if (root === undefined) return yield withoutRepositories(role, databaseUrl !== undefined)
   const source = gitDirectory({ root, git, layout: layoutOptions(config) })
   const found: FoundRepository[] = []
   const problems: Problems = { refused: [], caseConflicts: [], unreadable: [], unlockable: [] }
@@ -50,8 +47,7 @@ export async function* checkRepositories(config: Config, git: Git): AsyncGenerat
     }
   } catch (error) {
     const advice = 'let the user that runs Godwit read it, or set another --repositories'
-    yield failure('repositories', `${root}: ${errorText(error)}`, advice)
-    return
+    return yield failure('repositories', `${root}: ${errorText(error)}`, advice)
   }
   await openAll(source, found, problems)
   yield* describeProblems(config, root, found, problems)
@@ -114,7 +110,7 @@ function* describeProblems(
 ) {
   const { refused, caseConflicts, unreadable, unlockable } = problems
   const owners = new Set(found.map(({ owner }) => owner)).size
-  const counts = `${formatCount(found.length, 'repository', 'repositories')} of ${formatCount(owners, 'owner')} in ${root}`
+  const counts = `${formatCount(found.length, 'repository')} of ${formatCount(owners, 'owner')} in ${root}`
   if (found.length === 0) {
     const advice = `put bare repositories there ${EXPECTED[layout]}, or set another directory or --layout`
     yield warning('repositories', `none in ${root}`, advice)
@@ -151,7 +147,7 @@ async function* checkDamage(config: Config, found: readonly FoundRepository[]) {
   const existing = new Set(found.map(({ owner, name }) => nameKey(`${owner}/${name}`)))
   const names = broken.filter((name) => existing.has(nameKey(name)))
   if (names.length > 0) {
-    const counts = formatCount(names.length, 'repository', 'repositories')
+    const counts = formatCount(names.length, 'repository')
     const advice =
       'repair them: `godwit check OWNER/NAME` says what is wrong, and that it is repaired'
     yield warning('damage', `${counts} cannot be read or exported: ${firstFew(names)}`, advice)
@@ -209,8 +205,7 @@ export async function* checkLfs({ lfsDirectory, role }: Config): AsyncGenerator<
       await readdir(join(lfsDirectory, entry.name)).catch(() => unreadable.push(entry.name))
     }
   } catch (error) {
-    yield failure('lfs', `${lfsDirectory}: ${errorText(error)}`, LFS_ADVICE)
-    return
+    return yield failure('lfs', `${lfsDirectory}: ${errorText(error)}`, LFS_ADVICE)
   }
   yield unreadable.length > 0
     ? warning('lfs', `${lfsDirectory}: cannot be read: ${firstFew(unreadable)}`, LFS_ADVICE)

@@ -24,9 +24,8 @@ export const failure = problem('error')
 
 /** Formats an error as one line. A failed connection to several addresses is an AggregateError without a message. */
 export function errorText(error: unknown): string {
-  if (error instanceof AggregateError && !error.message) {
+  if (error instanceof AggregateError && !error.message)
     return [...new Set(error.errors.map(errorText))].join('; ')
-  }
   const diskFailure = describeDiskFailure(error)
   if (diskFailure !== undefined) return diskFailure
   const message = error instanceof Error ? error.message || error.name : String(error)

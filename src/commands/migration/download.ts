@@ -17,11 +17,7 @@ import { ResumableFile } from './resumable-file.ts'
 
 const STANDARD_OUTPUT = '-'
 
-interface Options {
-  output?: string
-  force?: boolean
-  verify?: boolean
-}
+type Options = { output?: string; force?: boolean; verify?: boolean }
 
 export function downloadCommand({ addWithId }: ClientCommands): void {
   const command = addWithId(

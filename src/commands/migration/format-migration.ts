@@ -39,9 +39,7 @@ export const summaryRows = (summaries: readonly SummaryResponse[]): Table =>
     ]),
   ])
 
-interface Named {
-  name?: string | null
-}
+type Named = { name?: string | null }
 
 /** Adds a column with the names, if there are any. */
 export function withNames(named: readonly Named[], table: Table): Table {
@@ -50,18 +48,16 @@ export function withNames(named: readonly Named[], table: Table): Table {
   return table.map((row, at) => [...row, column[at]!])
 }
 
-export function repositoryRows(repositories: readonly RepositoryResponse[]): Table {
-  return [
-    ['REPOSITORY', 'VISIBILITY', 'SIZE', 'DEFAULT BRANCH', 'PUSHED'],
-    ...repositories.map((each) => [
-      each.full_name,
-      each.private ? 'private' : 'public',
-      typeof each.size !== 'number' ? '-' : formatKib(each.size),
-      each.default_branch ?? '-',
-      formatTime(each.pushed_at ?? null),
-    ]),
-  ]
-}
+export const repositoryRows = (repositories: readonly RepositoryResponse[]): Table => [
+  ['REPOSITORY', 'VISIBILITY', 'SIZE', 'DEFAULT BRANCH', 'PUSHED'],
+  ...repositories.map((each) => [
+    each.full_name,
+    each.private ? 'private' : 'public',
+    typeof each.size !== 'number' ? '-' : formatKib(each.size),
+    each.default_branch ?? '-',
+    formatTime(each.pushed_at ?? null),
+  ]),
+]
 
 const stateOf = (summary: SummaryResponse): string =>
   isPartial(summary) ? 'partial' : summary.state
@@ -129,18 +125,16 @@ function describeArchive(
   return state === 'exported' ? 'deleted or expired' : '-'
 }
 
-export function forecastRows({ repositories }: ForecastResponse): Table {
-  return [
-    ['REPOSITORY', 'SIZE', 'RESULT'],
-    ...repositories.map(({ full_name, bytes, reused, reason, warning }) => [
-      full_name,
-      formatBytes(bytes),
-      reason
-        ? `cannot be exported: ${reason}`
-        : `${reused ? 'reused' : 'exported'}${warning ? `; warning: ${warning}` : ''}`,
-    ]),
-  ]
-}
+export const forecastRows = ({ repositories }: ForecastResponse): Table => [
+  ['REPOSITORY', 'SIZE', 'RESULT'],
+  ...repositories.map(({ full_name, bytes, reused, reason, warning }) => [
+    full_name,
+    formatBytes(bytes),
+    reason
+      ? `cannot be exported: ${reason}`
+      : `${reused ? 'reused' : 'exported'}${warning ? `; warning: ${warning}` : ''}`,
+  ]),
+]
 
 /** Describes the size of the archive, the free space, the expected time, and warnings. */
 export function formatForecast(forecast: ForecastResponse): string {

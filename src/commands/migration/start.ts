@@ -18,15 +18,9 @@ import { printMessage, printResult } from '../print.ts'
 import { forecastRows, formatForecast } from './format-migration.ts'
 import { watchUntilEnd } from './watch.ts'
 
-export interface StartOptions extends Record<string, unknown> {
-  all?: boolean
-  name?: string
-}
+export type StartOptions = Record<string, unknown> & { all?: boolean; name?: string }
 
-interface Options extends StartOptions {
-  preflight?: boolean
-  watch?: boolean
-}
+type Options = StartOptions & { preflight?: boolean; watch?: boolean }
 
 export function startCommand({ add }: ClientCommands): void {
   const command = add(
@@ -56,10 +50,7 @@ async function printStarted(client: ClientContext, started: { id: number }, watc
   if (watch) await watchUntilEnd(client, started.id)
 }
 
-interface RetryOptions {
-  allowPartial?: boolean
-  watch?: boolean
-}
+type RetryOptions = { allowPartial?: boolean; watch?: boolean }
 
 async function forecast(client: ClientContext, body: StartRequest): Promise<void> {
   const found = await client.api.preflight(body)
@@ -180,7 +171,7 @@ function administered(all: readonly RepositoryResponse[], whose: string): string
   const others = all.length - mine.length
   if (others > 0)
     printMessage(
-      `skipped ${others} of ${formatCount(all.length, 'repository', 'repositories')} ${whose}: you do not administer ${others === 1 ? 'it' : 'them'}`,
+      `skipped ${others} of ${formatCount(all.length, 'repository')} ${whose}: you do not administer ${others === 1 ? 'it' : 'them'}`,
     )
   return mine.map(({ full_name }) => full_name)
 }

@@ -13,9 +13,7 @@ import { printJsonLine } from '../print.ts'
 import { paint, paintState, progressLine } from '../terminal.ts'
 import { requireCompleteExport } from './partial-export.ts'
 
-interface WatchOptions {
-  verbose?: boolean
-}
+type WatchOptions = { verbose?: boolean }
 
 export function watchCommand({ addWithId }: ClientCommands): void {
   addWithId(
@@ -154,10 +152,7 @@ function formatRest(totals: TotalsResponse): string {
   return phase === 'records' ? `${records_done}/${records_expected} records` : ''
 }
 
-const PHASE_TEXTS: Record<string, string> = {
-  records: 'reading records of',
-  packing: 'packing',
-}
+const PHASE_TEXTS: Record<string, string> = { records: 'reading records of', packing: 'packing' }
 
 function formatCurrent({ under_way }: TotalsResponse): string {
   const current = under_way?.find(({ phase }) => Object.hasOwn(PHASE_TEXTS, phase ?? ''))

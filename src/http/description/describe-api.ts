@@ -13,10 +13,7 @@ import { headers, schemas } from './components.ts'
 import { examplesOf } from './examples.ts'
 import * as openapi from './operation.ts'
 
-interface DescriptionOptions {
-  rendering: Rendering
-  mediaType: MediaTypeOptions
-}
+type DescriptionOptions = { rendering: Rendering; mediaType: MediaTypeOptions }
 
 const getDescription = openapi.routes('Service', { security: [] })({
   'service/openapi': {
@@ -124,7 +121,7 @@ function openApiDocument(routes: readonly DescribedRoute[], options: Description
       { url: `${api}/api/v3`, description: 'The same API, for clients that add this prefix.' },
     ],
     security: [{ token: [] }],
-    tags: TAGS,
+    tags: Object.entries(openapi.TAGS).map(([name, description]) => ({ name, description })),
     paths,
     webhooks: { migration: { post: migrationEvent } },
     components: {
@@ -275,27 +272,6 @@ function pathWithExamples({ path, operation }: DescribedRoute): string {
 
 const resolve = (reference: string): Parameter =>
   openapi.parameters[reference.slice(reference.lastIndexOf('/') + 1) as openapi.ParameterName]
-
-const TAGS: { name: openapi.Tag; description: string }[] = [
-  { name: 'Migrations', description: 'Start and follow migrations, and list their repositories.' },
-  { name: 'Archives', description: 'Download and delete the archives of exported migrations.' },
-  { name: 'Schedules', description: 'Migrations that are started every day or every week.' },
-  {
-    name: 'Organizations',
-    description: 'Organizations of the caller, and the same operations on their migrations.',
-  },
-  {
-    name: 'Repositories',
-    description: 'Repositories in their current state, their owners and their licences.',
-  },
-  {
-    name: 'Webhooks',
-    description: 'URLs that are called when migrations end, and the log of their deliveries.',
-  },
-  { name: 'Caller', description: 'The current account and its rate limit.' },
-  { name: 'Operator', description: 'The state of the whole service, for `site_admin` accounts.' },
-  { name: 'Service', description: 'Health, metrics and documentation. No token is needed.' },
-]
 
 /** The introduction for readers, in Markdown. */
 function introduction(mediaType: MediaTypeOptions): string {

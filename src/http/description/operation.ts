@@ -12,16 +12,19 @@ export interface DescribedResponse {
   content?: Record<string, { schema: Schema; examples?: Record<string, Reference> }>
 }
 
-export type Tag =
-  | 'Migrations'
-  | 'Archives'
-  | 'Schedules'
-  | 'Organizations'
-  | 'Repositories'
-  | 'Webhooks'
-  | 'Caller'
-  | 'Operator'
-  | 'Service'
+/** The groups of operations. */
+export const TAGS = {
+  Migrations: 'Start and follow migrations, and list their repositories.',
+  Archives: 'Download and delete the archives of exported migrations.',
+  Schedules: 'Migrations that are started every day or every week.',
+  Organizations: 'Organizations of the caller, and the same operations on their migrations.',
+  Repositories: 'Repositories in their current state, their owners and their licences.',
+  Webhooks: 'URLs that are called when migrations end, and the log of their deliveries.',
+  Caller: 'The current account and its rate limit.',
+  Operator: 'The state of the whole service, for `site_admin` accounts.',
+  Service: 'Health, metrics and documentation. No token is needed.',
+}
+type Tag = keyof typeof TAGS
 
 /**
  * An OpenAPI operation object, except that `body` is the schema that Fastify validates request bodies with. Parameters and responses
@@ -44,10 +47,7 @@ export interface Operation {
 }
 
 /** The Fastify options of a route: its operation, and what the middleware needs to know about it. */
-export interface RouteOptions {
-  schema: Operation
-  config: FastifyContextConfig
-}
+export type RouteOptions = { schema: Operation; config: FastifyContextConfig }
 
 interface Described extends Omit<Operation, 'operationId' | 'tags'> {
   tags?: [Tag]
@@ -81,22 +81,16 @@ export const ETAG_HEADER = withHeaders('etag')
 /** The 304 of routes that have no rate limit. */
 export const NOT_MODIFIED = { description: 'Not modified.', ...ETAG_HEADER }
 
-interface JsonContent {
-  schema: Schema
-  example: ExampleName
-  headers?: HeaderName[]
-}
+type JsonContent = { schema: Schema; example: ExampleName; headers?: HeaderName[] }
 
-export function jsonResponse(
+export const jsonResponse = (
   description: string,
   { schema, example: exampleName, headers = [] }: JsonContent,
-): DescribedResponse {
-  return {
-    description,
-    ...(headers.length > 0 && withHeaders(...headers)),
-    content: { 'application/json': { schema, examples: example(exampleName) } },
-  }
-}
+): DescribedResponse => ({
+  description,
+  ...(headers.length > 0 && withHeaders(...headers)),
+  content: { 'application/json': { schema, examples: example(exampleName) } },
+})
 
 export const schemaRef = (name: SchemaName): Schema => ref(name)
 export const schemaList = (name: SchemaName): Schema => arrayOf(ref(name))
@@ -225,10 +219,7 @@ export const errorResponses = {
   ...describeErrors(ERRORS_WITH_RETRY_AFTER, 'retry-after'),
   invalid: jsonResponse(
     'The request is valid JSON, but cannot be fulfilled. Nothing was changed.',
-    {
-      schema: schemaRef('validation-error'),
-      example: 'invalid',
-    },
+    { schema: schemaRef('validation-error'), example: 'invalid' },
   ),
   'invalid-query': jsonResponse(
     'A parameter has an invalid value, or two parameters cannot be combined.',

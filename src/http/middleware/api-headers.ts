@@ -65,10 +65,7 @@ export function apiHeaders(vendor: string) {
   }
 }
 
-export interface MediaTypeOptions {
-  vendor: string
-  preview: 'required' | 'optional'
-}
+export type MediaTypeOptions = { vendor: string; preview: 'required' | 'optional' }
 
 export const previewTypeOf = (vendor: string) =>
   `application/vnd.${vendor.toLowerCase()}.wyandotte-preview+json`
@@ -110,9 +107,8 @@ export function mediaTypeChooser({ vendor, preview }: MediaTypeOptions) {
 }
 
 /** Returns the types of an `accept` header by descending weight, without those of q=0. A missing header accepts any type. */
-export function acceptedTypes(accept: string | undefined): readonly string[] {
-  return accept?.trim() ? typesOf(accept) : ['*/*']
-}
+export const acceptedTypes = (accept: string | undefined): readonly string[] =>
+  accept?.trim() ? typesOf(accept) : ['*/*']
 
 /** Whether the client prefers one of these types to JSON. Browsers put HTML first; programs put JSON first, or accept anything. */
 export function prefersOver(accept: string | undefined, types: readonly string[]): boolean {

@@ -3,18 +3,14 @@ import type { FastifyReply } from 'fastify'
 import type { ByteRange } from '../../blobs/blob-store.ts'
 
 /** A file that is sent in whole or in part. The ETag names its content. */
-export interface RangedFile {
-  etag: string
-  length: number
-}
+export type RangedFile = { etag: string; length: number }
 
 /** Returns what `byteRange` returns, or undefined if `if-range` names other content than the file now has. */
-export function requestedRange(
+export const requestedRange = (
   { range, 'if-range': ifRange }: IncomingHttpHeaders,
   { etag, length }: RangedFile,
-): ByteRange | null | undefined {
-  return ifRange && ifRange !== etag ? undefined : byteRange(range, length)
-}
+): ByteRange | null | undefined =>
+  ifRange && ifRange !== etag ? undefined : byteRange(range, length)
 
 /** Sets the status and the headers of a response with the requested range; `null` becomes 416. */
 export function setRangeHeaders(
@@ -33,10 +29,7 @@ export function setRangeHeaders(
  * Returns the range that a `range` header requests, or null if it is outside of the file. Returns undefined without a header
  * and for several ranges, an invalid range or another unit: the response is then the whole file.
  */
-export function byteRange(
-  header: string | undefined,
-  length: number,
-): ByteRange | null | undefined {
+export function byteRange(header: string | undefined, length: number) {
   const [, first, last] = /^bytes=(\d*)-(\d*)$/i.exec(header?.trim() ?? '') ?? []
   if (first === undefined || last === undefined || (first === '' && last === '')) return undefined
   if (first === '') {

@@ -18,18 +18,13 @@ export interface ConcurrencyOptions {
   createError: (isCallerFull: boolean) => Error
 }
 
-export interface ConcurrencyLimit {
-  /** Waits until the request may run. Resolves to a function that must be called when it has ended. */
-  take(caller: string, signal: AbortSignal): Promise<() => void>
-  running(): number
-  waiting(): number
-}
+export type ConcurrencyLimit = ReturnType<typeof concurrencyLimit>
 
 /**
  * Limits how many requests of a kind run, in total and per caller. Further requests wait, since many clients do not retry. No
  * caller can use all slots or fill the queue, so a caller with many requests delays only itself.
  */
-export function concurrencyLimit(options: ConcurrencyOptions): ConcurrencyLimit {
+export function concurrencyLimit(options: ConcurrencyOptions) {
   const { max, maxPerCaller, maxWaiting, waitMs, createError } = options
   const running = new CallerCounts()
   const waitingCounts = new CallerCounts()
@@ -76,7 +71,8 @@ export function concurrencyLimit(options: ConcurrencyOptions): ConcurrencyLimit 
   }
 
   return {
-    async take(caller, signal) {
+    /** Waits until the request may run. Resolves to a function that must be called when it has ended. */
+    async take(caller: string, signal: AbortSignal): Promise<() => void> {
       signal.throwIfAborted()
       if (mayStart(caller)) return start(caller)
       const isQueueFull =

@@ -33,10 +33,7 @@ const SUCCESS_TTL_MS = { database: 0, blobs: 5000, data: 5000, forge: 30_000 }
 /** Returns the dependencies of this process, each with a probe for readiness checks and metrics. */
 export function createDependencyProbes(parts: ReadinessParts): Dependency[] {
   const { db, blobs, log, isCatalogueRead, probeData, probeForge } = parts
-  const dependency = (
-    name: keyof typeof SUCCESS_TTL_MS,
-    probe: () => Promise<unknown>,
-  ): Dependency => {
+  const dependency = (name: keyof typeof SUCCESS_TTL_MS, probe: () => Promise<unknown>) => {
     const sharedProbe = shareProbe(probe, SUCCESS_TTL_MS[name])
     return {
       name,

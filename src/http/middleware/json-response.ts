@@ -12,10 +12,8 @@ const MAX_REPOSITORIES_IN_MEMORY = 1000
 export const isLargeResponse = (repositoryCount: number): boolean =>
   repositoryCount > MAX_REPOSITORIES_IN_MEMORY
 
-/** Sends a body as JSON. */
-export function sendJson(reply: FastifyReply, body: unknown): FastifyReply {
-  return sendText(reply, JSON.stringify(body))
-}
+export const sendJson = (reply: FastifyReply, body: unknown): FastifyReply =>
+  sendText(reply, JSON.stringify(body))
 
 interface EtagOptions {
   /** Values that the ETag must cover in addition to the body, such as the total that determines the `link` header. */
@@ -36,26 +34,17 @@ export function sendJsonWithEtag(
 }
 
 /** Like `sendJsonWithEtag`, for a body with a long list of repositories: rendering it does not block other requests. */
-export async function sendJsonInTurnsWithEtag(
-  reply: FastifyReply,
-  body: WithRepositories,
-): Promise<FastifyReply> {
+export async function sendJsonInTurnsWithEtag(reply: FastifyReply, body: WithRepositories) {
   const json = await renderInTurns(body)
   if (sendIfNotModified(reply, [hash('sha256', json, 'base64url')])) return reply
   return sendText(reply, json)
 }
 
 /** Like `sendJson`, for a body with a long list of repositories: rendering it does not block other requests. */
-export async function sendJsonInTurns(
-  reply: FastifyReply,
-  body: WithRepositories,
-): Promise<FastifyReply> {
-  return sendText(reply, await renderInTurns(body))
-}
+export const sendJsonInTurns = async (reply: FastifyReply, body: WithRepositories) =>
+  sendText(reply, await renderInTurns(body))
 
-interface WithRepositories {
-  repositories: readonly unknown[]
-}
+type WithRepositories = { repositories: readonly unknown[] }
 
 const EMPTY_REPOSITORIES = '"repositories":[]'
 

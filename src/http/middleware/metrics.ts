@@ -216,10 +216,7 @@ const sharedMetrics = {
 } as const
 
 /** Returns a function that updates the shared metrics from the database. If that fails, it removes the old values and rejects. */
-function addSharedMetrics(
-  register: Registry,
-  { db, queue, now }: MetricsParts,
-): () => Promise<void> {
+function addSharedMetrics(register: Registry, { db, queue, now }: MetricsParts) {
   const metrics = new Map<string, Counter | Gauge>()
   for (const [name, [label, help]] of Object.entries(sharedMetrics)) {
     const options = { name, help, labelNames: [label], registers: [register] }

@@ -7,12 +7,7 @@ const MAX_PER_PAGE = 100
 /** Far beyond any list, and small enough that its offset is a safe integer. */
 const MAX_PAGE = 1_000_000_000
 
-export interface Paging {
-  page: number
-  perPage: number
-  offset: number
-  limit: number
-}
+export type Paging = { page: number; perPage: number; offset: number; limit: number }
 
 /** Returns the page that a query requests. Invalid values are ignored. */
 export function parsePaging(sent: unknown): Paging {
@@ -81,11 +76,7 @@ function withPage(rawQuery: string, page: number): string {
 }
 
 /** Sets the `link` header to the URL of this request with another cursor. */
-export function setNextLink(
-  reply: FastifyReply,
-  addresses: Addresses,
-  cursor: number | string,
-): void {
+export function setNextLink(reply: FastifyReply, addresses: Addresses, cursor: number | string) {
   const { address, query } = requestAddress(reply.request, addresses)
   const parameters = new URLSearchParams(query)
   parameters.set('cursor', String(cursor))

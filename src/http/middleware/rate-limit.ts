@@ -24,12 +24,7 @@ export function createRateLimit({ perHour, pool }: RateLimitOptions, now: () => 
   const addresses = countersInMemory(HOUR_MS, now)
   const gitAddresses = countersInMemory(HOUR_MS, now)
 
-  function enforce(
-    reply: FastifyReply,
-    limit: number,
-    count: Count,
-    limitExceeded: () => Error,
-  ): void {
+  function enforce(reply: FastifyReply, limit: number, count: Count, limitExceeded: () => Error) {
     setRateLimitHeaders(reply, limit, count)
     if (count.times <= limit) return
     reply.header('retry-after', Math.ceil((count.endsAt - now()) / 1000))
@@ -122,9 +117,7 @@ export function countersInMemory(windowMs: number, now: () => number): Counters 
   }
 
   /** A window that would end later than a new one was opened before the clock was set back. */
-  function isOpen({ endsAt }: Count): boolean {
-    return endsAt > now() && endsAt <= now() + windowMs
-  }
+  const isOpen = ({ endsAt }: Count): boolean => endsAt > now() && endsAt <= now() + windowMs
 
   function sweep(): void {
     for (const [key, count] of counts) if (!isOpen(count)) counts.delete(key)
@@ -165,11 +158,7 @@ const GET = 'select points, expire from rate_limits where key = $1 and expire > 
 /** A window that ends later was opened by a process with a wrong clock. The clocks of two machines may differ a little. */
 const latestEnd = (now: number, windowMs: number): number => now + 2 * windowMs
 
-interface CountRow {
-  key: string
-  points: number
-  expire: number
-}
+type CountRow = { key: string; points: number; expire: number }
 
 interface PendingAdd {
   key: string

@@ -28,7 +28,6 @@ export interface ReceivedBody {
 export interface BodyOptions {
   /** The maximum size of the body after decompression. */
   maxBytes: number
-  /** The error for a larger body. */
   tooLarge: () => Error
   /** Whether `content-encoding: gzip` is decompressed. */
   acceptsGzip?: boolean

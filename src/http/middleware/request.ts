@@ -5,9 +5,7 @@ import { type Actor, NOT_SIGNED_IN, viewerAsActor } from '../../accounts/audit-l
 import { NotFound } from '../../migrations/errors.ts'
 import { requiresAuthentication } from './http-errors.ts'
 
-export interface WithQuery {
-  Querystring: Record<string, unknown>
-}
+export type WithQuery = { Querystring: Record<string, unknown> }
 
 /** Returns the id in a text, or undefined if the text is not an id. */
 export const parseId = (text: unknown): number | undefined =>
@@ -40,9 +38,8 @@ export const actorOf = ({ viewer, ip, id }: FastifyRequest): Actor => ({
 export type Caller = Pick<FastifyRequest, 'viewer' | 'ip'>
 
 /** Returns the key under which limits count the requests of a caller. */
-export function callerKey({ viewer, ip }: Caller): string {
-  return viewer ? `account ${viewer.account.id}` : `address ${addressKey(ip)}`
-}
+export const callerKey = ({ viewer, ip }: Caller): string =>
+  viewer ? `account ${viewer.account.id}` : `address ${addressKey(ip)}`
 
 /**
  * Returns the key under which limits count an IP address: the address itself for IPv4, and the /64 network for IPv6, because a

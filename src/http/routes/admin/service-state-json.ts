@@ -15,11 +15,7 @@ interface Storage extends StorageUse {
   freeBytes: number | null
 }
 
-export function serviceStateJson(
-  state: ServiceState,
-  storage: Storage,
-  version: string,
-): wire.ServiceState {
+export function serviceStateJson(state: ServiceState, storage: Storage, version: string) {
   const { throughput, locks } = state
   return {
     observed_at: utcTimestamp(state.observedAt),
@@ -46,21 +42,19 @@ export function serviceStateJson(
     workers: state.workers.map(workerJson),
     archives: state.archives.map(archiveJson),
     checks: checksJson(state.checks),
-  }
+  } satisfies wire.ServiceState
 }
 
 const identityJson = ({ id, guid, owner }: Summary) => ({ id, guid, login: owner.login })
 
-function runningJson(migration: Summary) {
-  return {
-    ...identityJson(migration),
-    state: migration.state,
-    created_at: utcTimestamp(migration.createdAt),
-    started_at: utcTimestampOrNull(migration.startedAt),
-    repositories: migration.repositories,
-    bytes_done: migration.bytesDone,
-  }
-}
+const runningJson = (migration: Summary) => ({
+  ...identityJson(migration),
+  state: migration.state,
+  created_at: utcTimestamp(migration.createdAt),
+  started_at: utcTimestampOrNull(migration.startedAt),
+  repositories: migration.repositories,
+  bytes_done: migration.bytesDone,
+})
 
 function queueJson(backlog: ServiceState['backlog']) {
   const kinds = backlog.map(({ kind, jobs, oldest }) => ({
@@ -75,64 +69,54 @@ function queueJson(backlog: ServiceState['backlog']) {
   }
 }
 
-function bucketJson({ startedAt, count, bytes }: ThroughputBucket) {
-  return {
-    start: utcTimestamp(startedAt),
-    repositories: count['repositories exported'] + count['repositories reused'],
-    reused: count['repositories reused'],
-    skipped: count['repositories skipped'],
-    failed: count['repositories failed'],
-    bytes: bytes['repositories exported'],
-    bytes_reused: bytes['repositories reused'],
-    migrations_exported: count['migrations exported'],
-    migrations_failed: count['migrations failed'],
-    migrations_cancelled: count['migrations cancelled'],
-  }
-}
+const bucketJson = ({ startedAt, count, bytes }: ThroughputBucket) => ({
+  start: utcTimestamp(startedAt),
+  repositories: count['repositories exported'] + count['repositories reused'],
+  reused: count['repositories reused'],
+  skipped: count['repositories skipped'],
+  failed: count['repositories failed'],
+  bytes: bytes['repositories exported'],
+  bytes_reused: bytes['repositories reused'],
+  migrations_exported: count['migrations exported'],
+  migrations_failed: count['migrations failed'],
+  migrations_cancelled: count['migrations cancelled'],
+})
 
-function failureJson({ migration, notExported }: ServiceState['failures'][number]) {
-  return {
-    ...identityJson(migration),
-    state: isPartial(migration) ? ('exported' as const) : ('failed' as const),
-    ended_at: utcTimestampOrNull(migration.endedAt),
-    reason: migration.reason,
-    counts: migration.repositories,
-    repositories: notExported.map(({ fullName, reason }) => ({ full_name: fullName, reason })),
-  }
-}
+const failureJson = ({ migration, notExported }: ServiceState['failures'][number]) => ({
+  ...identityJson(migration),
+  state: isPartial(migration) ? ('exported' as const) : ('failed' as const),
+  ended_at: utcTimestampOrNull(migration.endedAt),
+  reason: migration.reason,
+  counts: migration.repositories,
+  repositories: notExported.map(({ fullName, reason }) => ({ full_name: fullName, reason })),
+})
 
-function archiveJson(migration: Summary) {
-  return {
-    ...identityJson(migration),
-    bytes: migration.archive?.bytes ?? 0,
-    expires_at: utcTimestampOrNull(migration.archive?.expiresAt ?? null),
-  }
-}
+const archiveJson = (migration: Summary) => ({
+  ...identityJson(migration),
+  bytes: migration.archive?.bytes ?? 0,
+  expires_at: utcTimestampOrNull(migration.archive?.expiresAt ?? null),
+})
 
-function checksJson({ passed, failed, newestAt, problems }: ServiceState['checks']) {
-  return {
-    passed,
-    failed,
-    newest_at: utcTimestampOrNull(newestAt),
-    problems: problems.map(({ fullName, checkedAt, reason }) => ({
-      full_name: fullName,
-      checked_at: utcTimestamp(checkedAt),
-      reason: reason ?? '',
-    })),
-  }
-}
+const checksJson = ({ passed, failed, newestAt, problems }: ServiceState['checks']) => ({
+  passed,
+  failed,
+  newest_at: utcTimestampOrNull(newestAt),
+  problems: problems.map(({ fullName, checkedAt, reason }) => ({
+    full_name: fullName,
+    checked_at: utcTimestamp(checkedAt),
+    reason: reason ?? '',
+  })),
+})
 
-function workerJson(worker: ServiceState['workers'][number]) {
-  return {
-    id: worker.id,
-    host: worker.host,
-    pid: worker.pid,
-    role: worker.role,
-    version: worker.version,
-    concurrency: worker.concurrency,
-    running_jobs: worker.runningJobs,
-    started_at: utcTimestamp(worker.startedAt),
-    seen_at: utcTimestamp(worker.seenAt),
-    alive: worker.isAlive,
-  }
-}
+const workerJson = (worker: ServiceState['workers'][number]) => ({
+  id: worker.id,
+  host: worker.host,
+  pid: worker.pid,
+  role: worker.role,
+  version: worker.version,
+  concurrency: worker.concurrency,
+  running_jobs: worker.runningJobs,
+  started_at: utcTimestamp(worker.startedAt),
+  seen_at: utcTimestamp(worker.seenAt),
+  alive: worker.isAlive,
+})

@@ -48,10 +48,7 @@ export interface CloneRequest {
 }
 
 /** A repository or wiki that the caller may clone. */
-export interface ReadableRepository {
-  repository: RepositoryName
-  isWiki: boolean
-}
+export type ReadableRepository = { repository: RepositoryName; isWiki: boolean }
 
 /** Identifies the caller, counts the request against the rate limit unless `isCounted` is false, and finds the repository. */
 export async function findReadable(
@@ -105,9 +102,8 @@ async function identify(
 ): Promise<{ viewer: Viewer | null; onlyId?: number }> {
   if (!authorization) return { viewer: null }
   const credential = cloneCredential(authorization)
-  if (credential === undefined || !isCloneToken(credential)) {
+  if (credential === undefined || !isCloneToken(credential))
     return { viewer: await logins.viewerOf(credential, ip) }
-  }
   const token = tokens.read(credential)
   const viewer = token && (await findViewerByTokenId(db, token.tokenId, now()))
   return viewer ? { viewer, onlyId: token.repositoryId } : logins.refuse(ip)

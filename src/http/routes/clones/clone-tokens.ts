@@ -10,7 +10,6 @@ interface CloneTokenParts {
   /** The operator replaces the key to revoke all clone tokens. */
   key: () => Buffer
   now: () => number
-  /** Whether this server serves clones. */
   isServed: boolean
 }
 

@@ -18,9 +18,7 @@ import {
   serveCounted,
 } from './clone-request.ts'
 
-interface ObjectRequest extends CloneRequest {
-  Params: CloneRequest['Params'] & { oid: string }
-}
+type ObjectRequest = CloneRequest & { Params: CloneRequest['Params'] & { oid: string } }
 
 const OID = /^[0-9a-f]{64}$/
 /** git-lfs requests 100 objects at a time. */
@@ -181,10 +179,7 @@ interface SendOptions {
  * Writes a range of an object. The whole object is read, whatever the range, and its last bytes are written only after its digest has
  * been compared with its oid: a client never gets a damaged object completely. Throws Unreadable for a damaged object.
  */
-async function sendObject(
-  { oid, size, from }: LfsObject,
-  { range, begin, signal }: SendOptions,
-): Promise<void> {
+async function sendObject({ oid, size, from }: LfsObject, { range, begin, signal }: SendOptions) {
   const { start, end } = range ?? { start: 0, end: size }
   await using file = await open(from, READ_REGULAR)
   const hash = createHash('sha256')

@@ -53,7 +53,6 @@ const rules = (
 
 const FEATURED = { featured: true }
 
-/** The licences in the list of commonly used licences. */
 export const COMMON_LICENSES: Readonly<Record<string, LicenseRules>> = {
   'AGPL-3.0': rules(USE_AND_PATENTS, [...COPYLEFT, 'network-use-disclose', 'same-license']),
   'Apache-2.0': rules(

@@ -1,23 +1,14 @@
 import type { FastifyRequest } from 'fastify'
-import {
-  findVisibleOrganization,
-  type VisibleOrganization,
-} from '../../../accounts/visible-organization.ts'
+import { findVisibleOrganization } from '../../../accounts/visible-organization.ts'
 import type { Db } from '../../../db/database.ts'
 import { isName } from '../../../lib/names.ts'
 import type { Operation } from '../../description/operation.ts'
 import { requireFound, requireId, requireViewer } from '../../middleware/request.ts'
 
-interface OrganizationParams {
-  org?: string
-  organization_id?: string
-}
+type OrganizationParams = { org?: string; organization_id?: string }
 
 /** Returns the organization that the path names; throws 404 if the caller may not see it. */
-export async function organizationInPath(
-  db: Db,
-  request: FastifyRequest,
-): Promise<VisibleOrganization> {
+export async function organizationInPath(db: Db, request: FastifyRequest) {
   const key = requireFound(organizationKey(request.params as OrganizationParams))
   return requireFound(await findVisibleOrganization(db, requireViewer(request), key))
 }

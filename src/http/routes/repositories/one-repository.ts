@@ -29,9 +29,7 @@ import { createSourceReader } from './source-reader.ts'
 
 type Parts = Pick<ServerParts, 'db' | 'rendering' | 'source' | 'log' | 'cloneTokens'>
 
-interface InPath extends WithQuery {
-  Params: { owner: string; repo: string }
-}
+type InPath = WithQuery & { Params: { owner: string; repo: string } }
 
 const path = '/repos/:owner/:repo'
 
@@ -179,10 +177,7 @@ export function addRepositoryRoutes(app: FastifyInstance, parts: Parts): void {
 }
 
 /** Returns the repository that the path names; throws 404 if the caller may not read it. */
-async function repositoryInPath(
-  db: Db,
-  { params, viewer }: FastifyRequest<InPath>,
-): Promise<VisibleRepository> {
+async function repositoryInPath(db: Db, { params, viewer }: FastifyRequest<InPath>) {
   const { owner, repo } = params
   if (!isName(owner) || !isName(repo)) throw new NotFound()
   return requireFound(await findVisibleRepository(db, viewer, { owner, name: repo }))
@@ -197,11 +192,7 @@ async function factsOf(db: Db, { entry, as }: VisibleRepository): Promise<Reposi
 const MAX_FORK_DEPTH = 10
 
 /** Follows the chain of forks up to the first repository that the viewer may not read. */
-async function forkOriginsOf(
-  db: Db,
-  { viewer }: FastifyRequest,
-  { entry }: VisibleRepository,
-): Promise<render.ForkOrigins> {
+async function forkOriginsOf(db: Db, { viewer }: FastifyRequest, { entry }: VisibleRepository) {
   const origins: VisibleRepository[] = []
   let { forkOf } = entry.facts
   while (forkOf !== null && origins.length < MAX_FORK_DEPTH) {

@@ -24,10 +24,7 @@ export type ReadRendered = (
 ) => Promise<Piece[]>
 
 /** The JSON of a repository as bytes, with a comma before it. */
-interface RenderedText {
-  bytes: Buffer
-  placeholders: readonly TokenPlaceholder[]
-}
+type RenderedText = { bytes: Buffer; placeholders: readonly TokenPlaceholder[] }
 
 export type RepositoryRenderer = ReturnType<typeof createRepositoryRenderer>
 
@@ -82,10 +79,7 @@ export function createRepositoryRenderer(db: Db, addresses: Addresses) {
   }
 }
 
-function piecesOf(
-  texts: readonly (string | RenderedText)[],
-  tokenOf: CloneTokenOf | undefined,
-): Piece[] {
+function piecesOf(texts: readonly (string | RenderedText)[], tokenOf: CloneTokenOf | undefined) {
   const pieces: Piece[] = []
   for (const text of texts) {
     if (typeof text === 'string') pieces.push(text)
@@ -144,10 +138,7 @@ export function createTextCache<Text extends { bytes: Buffer }>(maxBytes: number
 }
 
 /** The position of an empty `temp_clone_token` in rendered JSON. */
-interface TokenPlaceholder {
-  at: number
-  repositoryId: number
-}
+type TokenPlaceholder = { at: number; repositoryId: number }
 
 /** Cannot match within a JSON string, because quotes are escaped there. */
 const EMPTY_TOKEN = Buffer.from('"temp_clone_token":""')

@@ -24,28 +24,23 @@ export const repositoryJson = (
     : extendedRepositoryJson(facts, addresses)
 
 /** Renders the plain form, in which only the template has the extended form. */
-export function plainRepositoryJson(facts: RepositoryFacts, addresses: Addresses) {
-  return {
+export const plainRepositoryJson = (facts: RepositoryFacts, addresses: Addresses) =>
+  ({
     ...commonJson(facts, addresses),
     template_repository: templateJson(facts, addresses),
-  } satisfies Schemas['minimal-repository'] & WithTemplate & wire.Repository
-}
+  }) satisfies Schemas['minimal-repository'] & WithTemplate & wire.Repository
 
-export function extendedRepositoryJson(facts: RepositoryFacts, addresses: Addresses) {
-  return {
+export const extendedRepositoryJson = (facts: RepositoryFacts, addresses: Addresses) =>
+  ({
     ...extendedJson(facts, addresses),
     template_repository: templateJson(facts, addresses),
-  } satisfies Schemas['repository'] & WithTemplate & wire.ExtendedRepository
-}
+  }) satisfies Schemas['repository'] & WithTemplate & wire.ExtendedRepository
 
 /** GitHub sends this member, but its latest OpenAPI description lacks it. */
-interface WithTemplate {
-  template_repository: Schemas['repository'] | null
-}
+type WithTemplate = { template_repository: Schemas['repository'] | null }
 
-function templateJson({ template }: RepositoryFacts, addresses: Addresses) {
-  return template && { ...extendedJson(template, addresses), template_repository: null }
-}
+const templateJson = ({ template }: RepositoryFacts, addresses: Addresses) =>
+  template && { ...extendedJson(template, addresses), template_repository: null }
 
 function extendedJson(facts: RepositoryFacts, addresses: Addresses) {
   return {
@@ -181,13 +176,12 @@ export function fullRepositoryJson(
 export const isProtected = ({ facts }: Entry, branch: string): boolean =>
   (facts.denies?.length ?? 0) > 0 && branch === facts.defaultBranch
 
-export function branchJson(entry: Entry, { name, commit }: ListedRef, addresses: Addresses) {
-  return {
+export const branchJson = (entry: Entry, { name, commit }: ListedRef, addresses: Addresses) =>
+  ({
     name,
     commit: commitJson(entry, commit, addresses),
     protected: isProtected(entry, name),
-  } satisfies Schemas['short-branch'] & wire.Branch
-}
+  }) satisfies Schemas['short-branch'] & wire.Branch
 
 export function tagJson(entry: Entry, { name, commit }: ListedRef, addresses: Addresses) {
   const { api } = addressesOf(entry, addresses)

@@ -42,7 +42,6 @@ export const searchInNames = openapi.inQuery(
   string,
   `Text to search for in the name; case is ignored. ${EXTENSION}`,
 )
-/** The parameters of all lists of repositories. */
 export const LIST_PARAMETERS = [
   openapi.inQuery(
     'check',

@@ -20,8 +20,6 @@ const CHECK_LIMIT = { max: 8, maxWaiting: 500 }
 const MAX_CACHED_RESULTS = 200
 const READ_TIMEOUT_MS = 30_000
 
-export type SourceReader = ReturnType<typeof createSourceReader>
-
 /**
  * Reads what is not in the database: branches, tags and files of a repository. Each result is cached until the repository changes,
  * which is checked at every request without git.

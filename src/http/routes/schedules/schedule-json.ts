@@ -9,51 +9,47 @@ export interface ScheduleHistory {
   protectedArchives?: readonly ProtectedArchive[] | undefined
 }
 
-export function scheduleJson(
+export const scheduleJson = (
   schedule: Schedule,
   { lastRun, protectedArchives = [] }: ScheduleHistory,
   addresses: Addresses,
-): wire.Schedule {
-  return {
-    id: schedule.id,
-    url: `${migrationsAddress(schedule.owner, addresses)}/schedules/${schedule.id}`,
-    owner: schedule.owner.login,
-    created_by: schedule.runsAs.login,
-    name: schedule.name,
-    all: schedule.isForAll,
-    repositories: schedule.repositories,
-    ...startFlagsOf(schedule.options),
-    every: schedule.every,
-    weekday: schedule.weekday,
-    at: schedule.at,
-    time_zone: schedule.timeZone,
-    keep: schedule.keep,
-    paused: schedule.isPaused,
-    paused_reason: schedule.pausedReason,
-    next_run_at: schedule.isPaused ? null : utcTimestamp(schedule.nextRunAt),
-    last_run: lastRun ? scheduleRunJson(lastRun) : null,
-    protected_archives: protectedArchives.map(({ migrationId, createdAt, repositories }) => ({
-      migration_id: migrationId,
-      created_at: utcTimestamp(createdAt),
-      repositories,
-    })),
-    created_at: utcTimestamp(schedule.createdAt),
-    updated_at: utcTimestamp(schedule.updatedAt),
-  }
-}
+): wire.Schedule => ({
+  id: schedule.id,
+  url: `${migrationsAddress(schedule.owner, addresses)}/schedules/${schedule.id}`,
+  owner: schedule.owner.login,
+  created_by: schedule.runsAs.login,
+  name: schedule.name,
+  all: schedule.isForAll,
+  repositories: schedule.repositories,
+  ...startFlagsOf(schedule.options),
+  every: schedule.every,
+  weekday: schedule.weekday,
+  at: schedule.at,
+  time_zone: schedule.timeZone,
+  keep: schedule.keep,
+  paused: schedule.isPaused,
+  paused_reason: schedule.pausedReason,
+  next_run_at: schedule.isPaused ? null : utcTimestamp(schedule.nextRunAt),
+  last_run: lastRun ? scheduleRunJson(lastRun) : null,
+  protected_archives: protectedArchives.map(({ migrationId, createdAt, repositories }) => ({
+    migration_id: migrationId,
+    created_at: utcTimestamp(createdAt),
+    repositories,
+  })),
+  created_at: utcTimestamp(schedule.createdAt),
+  updated_at: utcTimestamp(schedule.updatedAt),
+})
 
-export function scheduleRunJson(run: ScheduleRun): wire.ScheduleRun {
-  return {
-    id: run.id,
-    due_at: utcTimestampOrNull(run.dueAt),
-    created_at: utcTimestamp(run.createdAt),
-    migration_id: run.migrationId,
-    state: run.state,
-    reason: run.reason,
-    skipped_repositories: run.skipped.map(({ fullName, reason }) => ({
-      full_name: fullName,
-      reason,
-    })),
-    has_archive: run.hasArchive,
-  }
-}
+export const scheduleRunJson = (run: ScheduleRun): wire.ScheduleRun => ({
+  id: run.id,
+  due_at: utcTimestampOrNull(run.dueAt),
+  created_at: utcTimestamp(run.createdAt),
+  migration_id: run.migrationId,
+  state: run.state,
+  reason: run.reason,
+  skipped_repositories: run.skipped.map(({ fullName, reason }) => ({
+    full_name: fullName,
+    reason,
+  })),
+  has_archive: run.hasArchive,
+})

@@ -35,9 +35,7 @@ import { nameOf, optionsOf } from '../migrations/migration-json.ts'
 import { type AddMigrationRoutes, scopeOf } from '../migrations/migration-paths.ts'
 import { scheduleJson, scheduleRunJson } from './schedule-json.ts'
 
-interface ById extends WithQuery {
-  Params: { schedule_id: string }
-}
+type ById = WithQuery & { Params: { schedule_id: string } }
 
 const routes = openapi.routes('Schedules', { config: { resource: 'Schedule' } })({
   'schedules/list': {
@@ -204,10 +202,7 @@ const aboutSchedule = ({ id, owner }: Pick<Schedule, 'id' | 'owner'>, more = {})
   details: { schedule: id, ...more },
 })
 
-async function schedulesJson(
-  { db, rendering }: ReadParts,
-  schedules: readonly Schedule[],
-): Promise<wire.Schedule[]> {
+async function schedulesJson({ db, rendering }: ReadParts, schedules: readonly Schedule[]) {
   const ids = schedules.map(({ id }) => id)
   const runs = await lastRuns(db, ids)
   const archives = await protectedArchivesOf(db, ids)
@@ -220,9 +215,8 @@ async function schedulesJson(
 const fullScheduleJson = async (parts: ReadParts, schedule: Schedule): Promise<wire.Schedule> =>
   (await schedulesJson(parts, [schedule]))[0]!
 
-async function scheduleInPath({ db }: ReadParts, request: FastifyRequest<ById>): Promise<Schedule> {
-  return requireFound(await findSchedule(db, scopeOf(request), idOf(request)))
-}
+const scheduleInPath = async ({ db }: ReadParts, request: FastifyRequest<ById>) =>
+  requireFound(await findSchedule(db, scopeOf(request), idOf(request)))
 
 const idOf = ({ params }: FastifyRequest<ById>): number => requireId(params.schedule_id)
 

@@ -44,7 +44,7 @@ const routes = openapi.routes('Service', { security: [] })({
         schema: object(
           {
             verifiable_password_authentication: { const: false },
-            installed_version: { ...string, description: 'If the operator has set one.' },
+            installed_version: string.describe('If the operator has set one.'),
           },
           { optional: ['installed_version'] },
         ),

@@ -1,11 +1,7 @@
 import type { Identity, Refusal } from '../../../accounts/identity-store.ts'
 
 /** Secrets of one sign-in, by which the response of the provider is verified. Only the browser that began the sign-in has them. */
-export interface Checks {
-  state: string
-  nonce: string
-  verifier: string
-}
+export type Checks = { state: string; nonce: string; verifier: string }
 
 /** A client of an OpenID provider. Every function rejects with SignInFailed. */
 export interface OidcClient {

@@ -49,7 +49,7 @@ const routes = openapi.routes('Caller', { security: [], description, parameters:
       body: {
         type: 'object',
         required: ['token'],
-        properties: { token: { ...string, description: 'An access token.' } },
+        properties: { token: string.describe('An access token.') },
         examples: [{ token: 'gwt_…' }],
       },
       responses: {

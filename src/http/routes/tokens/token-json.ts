@@ -3,18 +3,19 @@ import type { TokenRecord } from '../../../accounts/token-store.ts'
 import type * as wire from '../../../wire/types.ts'
 import { utcTimestamp, utcTimestampOrNull } from '../../rendering.ts'
 
-export function tokenJson(token: TokenRecord, { tokenId }: Pick<Viewer, 'tokenId'>): wire.Token {
-  return {
-    id: token.id,
-    login: token.login,
-    name: token.name,
-    read_only: token.isReadOnly,
-    organization: token.organization,
-    current: token.id === tokenId,
-    created_at: utcTimestamp(token.createdAt),
-    expires_at: utcTimestampOrNull(token.expiresAt),
-    last_used_at: utcTimestampOrNull(token.lastUsedAt),
-    last_used_ip: token.lastUsedIp,
-    revoked_at: utcTimestampOrNull(token.revokedAt),
-  }
-}
+export const tokenJson = (
+  token: TokenRecord,
+  { tokenId }: Pick<Viewer, 'tokenId'>,
+): wire.Token => ({
+  id: token.id,
+  login: token.login,
+  name: token.name,
+  read_only: token.isReadOnly,
+  organization: token.organization,
+  current: token.id === tokenId,
+  created_at: utcTimestamp(token.createdAt),
+  expires_at: utcTimestampOrNull(token.expiresAt),
+  last_used_at: utcTimestampOrNull(token.lastUsedAt),
+  last_used_ip: token.lastUsedIp,
+  revoked_at: utcTimestampOrNull(token.revokedAt),
+})

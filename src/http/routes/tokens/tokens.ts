@@ -44,7 +44,6 @@ const routes = openapi.routes('Caller', { config: { resource: 'Token' } })({
   },
 })
 
-/** Adds the routes for the caller's own tokens. */
 export function addTokenRoutes(app: FastifyInstance, parts: ApiParts): void {
   const { db, now, rendering, maxTokens } = parts
   const { addresses } = rendering

@@ -15,9 +15,7 @@ import { currentUserJson } from './user-json.ts'
 
 type Parts = Pick<ServerParts, 'db' | 'rendering' | 'cloneTokens'>
 
-interface InPath extends WithQuery {
-  Params: { username: string }
-}
+type InPath = WithQuery & { Params: { username: string } }
 
 const routes = openapi.routes('Caller')({
   'users/get-by-username': {

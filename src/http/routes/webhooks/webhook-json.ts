@@ -7,8 +7,7 @@ import type { WebhookEvent } from '../../../webhooks/event-store.ts'
 import type { PingFacts } from '../../../webhooks/manage-webhooks.ts'
 import type { Webhook } from '../../../webhooks/webhook.ts'
 import type * as wire from '../../../wire/types.ts'
-import type { Rendering } from '../../rendering.ts'
-import { utcTimestamp, utcTimestampOrNull } from '../../rendering.ts'
+import { type Rendering, utcTimestamp, utcTimestampOrNull } from '../../rendering.ts'
 import { migrationJson, summaryJson } from '../migrations/migration-json.ts'
 import { organizationJson } from '../organizations/organization-json.ts'
 import { userJson } from '../users/user-json.ts'
@@ -40,14 +39,13 @@ export function webhookJson(webhook: Webhook, addresses: Addresses) {
   } satisfies Schemas['org-hook'] & wire.Webhook
 }
 
-export function webhookConfigJson({ url, contentType, secret }: Webhook) {
-  return {
+export const webhookConfigJson = ({ url, contentType, secret }: Webhook) =>
+  ({
     url,
     content_type: contentType,
     insecure_ssl: '0' as const,
     ...(secret !== null && { secret: HIDDEN }),
-  } satisfies Schemas['webhook-config'] & wire.WebhookConfig
-}
+  }) satisfies Schemas['webhook-config'] & wire.WebhookConfig
 
 function lastResponseJson({ lastDelivery, failingSince }: Webhook): wire.Webhook['last_response'] {
   if (!lastDelivery) return { code: null, status: 'unused', message: null }
@@ -55,8 +53,8 @@ function lastResponseJson({ lastDelivery, failingSince }: Webhook): wire.Webhook
   return { code, status: failingSince === null ? 'active' : 'failing', message }
 }
 
-export function deliveryJson(delivery: Delivery) {
-  return {
+export const deliveryJson = (delivery: Delivery) =>
+  ({
     id: delivery.id,
     guid: delivery.guid,
     delivered_at: utcTimestamp(delivery.deliveredAt),
@@ -71,8 +69,7 @@ export function deliveryJson(delivery: Delivery) {
     throttled_at: null,
     state: delivery.state,
     next_attempt_at: utcTimestampOrNull(delivery.nextAt),
-  } satisfies Schemas['hook-delivery-item'] & wire.WebhookDelivery
-}
+  }) satisfies Schemas['hook-delivery-item'] & wire.WebhookDelivery
 
 export function fullDeliveryJson(delivery: FullDelivery) {
   const { url, requestHeaders, payload, response } = delivery

@@ -1,23 +1,16 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Webhook } from '../../../webhooks/webhook.ts'
 import { findWebhook } from '../../../webhooks/webhook-store.ts'
-import type { Operation, RouteOptions } from '../../description/operation.ts'
+import type { Operation } from '../../description/operation.ts'
 import { requireFound, requireId, type WithQuery } from '../../middleware/request.ts'
 import type { ServerParts } from '../../server-parts.ts'
-import { scopeOf } from '../migrations/migration-paths.ts'
+import { type MigrationsPath, scopeOf } from '../migrations/migration-paths.ts'
 import { describeForOrganization } from '../organizations/organization-path.ts'
 
 /** A path prefix for the routes of webhooks. The same routes are registered under each. */
-interface WebhooksPath {
-  path: string
-  /** Adapts the description of a route to this path. */
-  options(route: RouteOptions): RouteOptions
-}
+type WebhooksPath = Pick<MigrationsPath, 'path' | 'options'>
 
-export const CALLER_WEBHOOKS_PATH: WebhooksPath = {
-  path: '/user/hooks',
-  options: (route) => route,
-}
+export const CALLER_WEBHOOKS_PATH: WebhooksPath = { path: '/user/hooks', options: (route) => route }
 
 export const ORGANIZATION_WEBHOOKS_PATH: WebhooksPath = {
   path: '/orgs/:org/hooks',
@@ -31,9 +24,7 @@ function forOrganization(operation: Operation): Operation {
   return describeForOrganization(operation, `orgs/${name}${suffix}`)
 }
 
-export interface ByHook extends WithQuery {
-  Params: { hook_id: string; delivery_id?: string }
-}
+export type ByHook = WithQuery & { Params: { hook_id: string; delivery_id?: string } }
 
 export type WebhookParts = Pick<
   ServerParts,
@@ -48,12 +39,11 @@ export type AddWebhookRoutes = (
 ) => void
 
 /** Returns the webhook that the path names; throws 404 if the scope has no such webhook. */
-export async function webhookInPath(
+export const webhookInPath = async (
   { db }: Pick<WebhookParts, 'db'>,
   request: FastifyRequest<ByHook>,
-): Promise<Webhook> {
-  return requireFound(await findWebhook(db, scopeOf(request), requireId(request.params.hook_id)))
-}
+): Promise<Webhook> =>
+  requireFound(await findWebhook(db, scopeOf(request), requireId(request.params.hook_id)))
 
 /** Returns what the audit log says about a webhook: only the host of the URL, because the rest may contain a credential. */
 export const aboutWebhook = (

@@ -71,10 +71,7 @@ const routes = openapi.routes('Webhooks', { config: { resource: 'Hook' } })({
     summary: 'Send a ping to a webhook',
     description:
       'Sent soon, without retries. A webhook gets at most 60 pings an hour and can have at most 500 waiting events.',
-    responses: {
-      204: { description: 'It will be sent.' },
-      422: openapi.errorResponse('invalid'),
-    },
+    responses: { 204: { description: 'It will be sent.' }, 422: openapi.errorResponse('invalid') },
   },
   'users/get-webhook-config': {
     summary: 'Get the configuration of a webhook',

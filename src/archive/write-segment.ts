@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
-import { constants, crc32, deflateRaw } from 'node:zlib'
+import { constants, crc32, deflateRaw, deflateRawSync } from 'node:zlib'
 import type { Bytes } from '../blobs/blob-store.ts'
 import { crc32Combine } from './crc32-combine.ts'
 import { tarHeader, tarPadding } from './tar-header.ts'
@@ -137,7 +137,9 @@ async function* pieces(runs: AsyncIterable<TarRun>, tally: Tally): AsyncGenerato
   spare.push(own)
 }
 
-const deflate = promisify(deflateRaw)
+const deflateInThreadPool = promisify(deflateRaw)
+/** A shorter piece, mostly tar headers, takes less time than a call through the thread pool, and higher levels make it hardly smaller. */
+const MIN_POOLED_BYTES = 32 * 1024
 
 /** Collects bytes and deflates them, ending with a full flush, so that later bytes do not refer to them. */
 class DeflatedPiece {
@@ -156,7 +158,11 @@ class DeflatedPiece {
     const plain = this.#plain.subarray(0, this.length)
     this.length = 0
     const chunkSize = Math.min(plain.length + 1024, 256 * 1024)
-    const deflated = await deflate(plain, { finishFlush: constants.Z_FULL_FLUSH, chunkSize })
+    const options = { finishFlush: constants.Z_FULL_FLUSH, chunkSize }
+    const deflated =
+      plain.length < MIN_POOLED_BYTES
+        ? deflateRawSync(plain, { ...options, level: 1 })
+        : await deflateInThreadPool(plain, options)
     tally.plainLength += plain.length
     tally.length += deflated.length
     tally.crc32 = crc32(plain, tally.crc32)

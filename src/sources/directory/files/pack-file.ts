@@ -30,7 +30,7 @@ const NAMED_DELTA = 7
 const MAX_RECENT = 256
 const MAX_RECENT_BYTES = 4096
 
-interface PackedObject {
+export interface GitObject {
   type: string
   bytes: Buffer
 }
@@ -53,7 +53,7 @@ export class PackFile {
   readonly #width: number
   readonly #head: Buffer
   readonly #layout: IndexLayout
-  readonly #recent = new Map<number, PackedObject>()
+  readonly #recent = new Map<number, GitObject>()
 
   constructor(index: RegularFile, pack: RegularFile, width: number) {
     this.#index = index
@@ -85,7 +85,7 @@ export class PackFile {
     return parseNumber(delta, afterBase)[0]
   }
 
-  read(offset: number, budget: Budget, chain = 0): PackedObject {
+  read(offset: number, budget: Budget, chain = 0): GitObject {
     const known = this.#recent.get(offset)
     if (known) return known
     if (chain === MAX_DELTA_CHAIN) throw new NeedsGit('a very long chain of deltas')

@@ -2,15 +2,10 @@ import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import { hasCode } from '../../../lib/errno.ts'
 import type { ObjectFormat } from '../../snapshot.ts'
-import { type Budget, inflate, inflateStart, PackFile, spend } from './pack-file.ts'
+import { type Budget, type GitObject, inflate, inflateStart, PackFile, spend } from './pack-file.ts'
 import { openRegularFile, type RegularFile } from './regular-file.ts'
 import { NeedsGit } from './repository-errors.ts'
 import { forEachYielding, lstatIfExists, readNames } from './sync-fs.ts'
-
-export interface GitObject {
-  type: string
-  bytes: Buffer
-}
 
 /** `git gc --auto` repacks a repository that has more. */
 const MAX_PACKS = 50
@@ -68,11 +63,8 @@ export class ObjectFiles implements Disposable {
 
   /** Throws NeedsGit if one of the objects is missing. */
   async requireAll(oids: readonly string[]): Promise<void> {
-    await this.#each(
-      oids,
-      () => {},
-      () => {},
-    )
+    const isFound = () => true
+    await this.#each(oids, isFound, isFound)
   }
 
   /** Returns objects in the order of `oids`. */

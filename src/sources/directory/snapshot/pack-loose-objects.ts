@@ -118,11 +118,10 @@ function packEntry(type: number, content: Buffer): Buffer {
     head.push(rest & 0x7f)
   }
   const { length } = content
-  if (length >= MIN_DEFLATED_BYTES)
-    return Buffer.concat([
-      Buffer.from(head),
-      deflateSync(content, { ...DEFLATE, chunkSize: length + 64 }),
-    ])
+  if (length >= MIN_DEFLATED_BYTES) {
+    const deflated = deflateSync(content, { ...DEFLATE, chunkSize: length + 64 })
+    return Buffer.concat([Buffer.from(head), deflated])
+  }
   head.push(...STORED_HEAD, length, length >> 8, ~length, ~length >> 8)
   const entry = Buffer.allocUnsafe(head.length + length + 4)
   entry.set(head)

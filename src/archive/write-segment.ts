@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
-import { constants, crc32, deflateRaw } from 'node:zlib'
+import { constants, crc32, deflateRaw, deflateRawSync } from 'node:zlib'
 import type { Bytes } from '../blobs/blob-store.ts'
 import { crc32Combine } from './crc32-combine.ts'
 import { tarHeader, tarPadding } from './tar-header.ts'
@@ -25,6 +25,7 @@ export interface FileEntry {
 
 /** The caller must put directories before their contents and must not repeat a path. */
 export type SegmentEntry = DirectoryEntry | FileEntry
+type Entries = AsyncIterable<SegmentEntry> | Iterable<SegmentEntry>
 
 /** The description of a segment, see FORMAT.md. */
 export interface Segment {
@@ -50,7 +51,7 @@ const PIECE = 8 * STORED_BLOCK
  * makes it.
  */
 export async function writeSegment(
-  entries: AsyncIterable<SegmentEntry> | Iterable<SegmentEntry>,
+  entries: Entries,
   sink: (bytes: AsyncIterable<Uint8Array>) => Promise<unknown>,
   { signal }: { signal?: AbortSignal | undefined } = {},
 ): Promise<Segment> {
@@ -59,7 +60,7 @@ export async function writeSegment(
   let ended = false
 
   async function* deflated(): AsyncGenerator<Uint8Array> {
-    for await (const piece of pieces(tarBytes(entries), tally)) {
+    for await (const piece of pieces(entries, tally)) {
       signal?.throwIfAborted()
       sha256.update(piece)
       yield piece
@@ -77,30 +78,11 @@ type Tally = Omit<Segment, 'sha256'>
 
 const emptyTally = (): Tally => ({ plainLength: 0, length: 0, crc32: 0, storedCrc32: 0 })
 
-interface TarRun {
-  packed: boolean
-  bytes: Uint8Array
-}
-
-async function* tarBytes(
-  entries: AsyncIterable<SegmentEntry> | Iterable<SegmentEntry>,
-): AsyncGenerator<TarRun> {
-  let packed = false
-  for await (const entry of entries) {
-    if (entry.kind === 'directory') {
-      // A directory joins the current piece: a separate piece would consist mostly of the flush.
-      yield { packed, bytes: tarHeader({ ...entry, size: 0 }) }
-      continue
-    }
-    packed = entry.packed
-    yield { packed, bytes: tarHeader(entry) }
-    for await (const bytes of contentOf(entry)) yield { packed, bytes }
-    yield { packed, bytes: tarPadding(entry.size) }
-  }
-}
-
 /** Throws if the file has more or fewer bytes than its entry says. Most likely it changed while it was read. */
-async function* contentOf({ path, size, open }: FileEntry): AsyncGenerator<Uint8Array> {
+async function* tarBytes(entry: SegmentEntry): AsyncGenerator<Uint8Array> {
+  if (entry.kind === 'directory') return yield tarHeader({ ...entry, size: 0 })
+  const { path, size, open } = entry
+  yield tarHeader(entry)
   let read = 0
   for await (const bytes of open()) {
     read += bytes.length
@@ -108,36 +90,39 @@ async function* contentOf({ path, size, open }: FileEntry): AsyncGenerator<Uint8
     yield bytes
   }
   if (read < size) throw new Error(`${path} should have ${size} bytes, but has ${read}`)
+  yield tarPadding(size)
 }
 
 /** Buffers for the next segments. Allocating them for each segment would keep the garbage collector busy. */
 const spare: { stored: StoredBlocks; deflated: DeflatedPiece }[] = []
 
 /**
- * Cuts the runs into pieces of fixed size, so that the result does not depend on chunk sizes, and deflates each. Adds them to
+ * Cuts the entries into pieces of fixed size, so that the result does not depend on chunk sizes, and deflates each. Adds them to
  * the tally.
  */
-async function* pieces(runs: AsyncIterable<TarRun>, tally: Tally): AsyncGenerator<Uint8Array> {
-  const own = spare.pop() ?? {
-    stored: new StoredBlocks(PIECE),
-    deflated: new DeflatedPiece(),
-  }
+async function* pieces(entries: Entries, tally: Tally): AsyncGenerator<Uint8Array> {
+  const own = spare.pop() ?? { stored: new StoredBlocks(PIECE), deflated: new DeflatedPiece() }
   let piece: StoredBlocks | DeflatedPiece = own.deflated
-  for await (const { packed, bytes } of runs) {
-    const next = packed ? own.stored : own.deflated
+  for await (const entry of entries) {
+    let next: StoredBlocks | DeflatedPiece = piece
+    // A directory joins the current piece: a separate piece would consist mostly of the flush.
+    if (entry.kind === 'file') next = entry.packed ? own.stored : own.deflated
     if (next !== piece && piece.length > 0) yield await piece.finish(tally)
     piece = next
-    for (let rest = bytes; rest.length > 0; ) {
-      rest = rest.subarray(piece.add(rest))
-      if (piece.length === PIECE) yield await piece.finish(tally)
-    }
+    for await (const bytes of tarBytes(entry))
+      for (let rest = bytes; rest.length > 0; ) {
+        rest = rest.subarray(piece.add(rest))
+        if (piece.length === PIECE) yield await piece.finish(tally)
+      }
   }
   if (piece.length > 0) yield await piece.finish(tally)
   // Not reused after an error, because they may not be empty then.
   spare.push(own)
 }
 
-const deflate = promisify(deflateRaw)
+const deflateInThreadPool = promisify(deflateRaw)
+/** A shorter piece, mostly tar headers, takes less time than a call through the thread pool, and higher levels make it hardly smaller. */
+const MIN_POOLED_BYTES = 32 * 1024
 
 /** Collects bytes and deflates them, ending with a full flush, so that later bytes do not refer to them. */
 class DeflatedPiece {
@@ -156,7 +141,11 @@ class DeflatedPiece {
     const plain = this.#plain.subarray(0, this.length)
     this.length = 0
     const chunkSize = Math.min(plain.length + 1024, 256 * 1024)
-    const deflated = await deflate(plain, { finishFlush: constants.Z_FULL_FLUSH, chunkSize })
+    const options = { finishFlush: constants.Z_FULL_FLUSH, chunkSize }
+    const deflated =
+      plain.length < MIN_POOLED_BYTES
+        ? deflateRawSync(plain, { ...options, level: 1 })
+        : await deflateInThreadPool(plain, options)
     tally.plainLength += plain.length
     tally.length += deflated.length
     tally.crc32 = crc32(plain, tally.crc32)
@@ -181,7 +170,9 @@ class StoredBlocks {
 
   /** Adds as many bytes as fit and returns their number. */
   add(plain: Uint8Array): number {
-    this.#out ??= Buffer.allocUnsafeSlow(storedLength(this.#max))
+    this.#out ??= Buffer.allocUnsafeSlow(
+      this.#max + Math.ceil(this.#max / STORED_BLOCK) * BLOCK_HEADER,
+    )
     const taken = Math.min(plain.length, this.#max - this.length)
     for (let start = 0; start < taken; ) {
       const freeInBlock = STORED_BLOCK - (this.length % STORED_BLOCK)
@@ -217,9 +208,6 @@ class StoredBlocks {
     return out.subarray(0, at)
   }
 }
-
-const storedLength = (plain: number): number =>
-  plain + Math.ceil(plain / STORED_BLOCK) * BLOCK_HEADER
 
 export function storedBlocks(plain: Uint8Array, { final }: { final: boolean }): Buffer {
   const blocks = new StoredBlocks(plain.length)

@@ -145,11 +145,11 @@ async function makeSegments(
         lastVerified: undefined,
         storedFingerprints,
         mayBeInMemory: true,
+        // In the progress of the migration, one repository stands for all of the job.
+        isQuiet: position !== positions[0],
       }
       try {
         const { segment, bytes } = await segments.make(options, stop, (progress) => {
-          // In the progress of the migration, one repository stands for all of the job.
-          if (position !== positions[0]) return
           const { fingerprint, bytes: bytesExpected, bytesDone } = progress
           const written = { startedAt, fingerprint, bytesExpected, bytesDone }
           recordProgress(db, { migrationId, position }, written).catch(() => {})

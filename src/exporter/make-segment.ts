@@ -49,6 +49,8 @@ interface SegmentOptions {
   storedFingerprints: readonly string[]
   /** Whether a small repository may be verified in memory, without git. */
   mayBeInMemory?: boolean
+  /** Whether nobody needs the progress. */
+  isQuiet?: boolean
 }
 
 export interface MakeResult extends Inspection {
@@ -102,7 +104,7 @@ export function createSegmentMaker(parts: MakerParts): SegmentMaker {
       if (options.storedFingerprints.includes(fingerprint))
         return { fingerprint, bytes, segment: undefined }
       const report = (share: number) =>
-        onProgress({ fingerprint, bytes, bytesDone: Math.floor(bytes * share) })
+        options.isQuiet || onProgress({ fingerprint, bytes, bytesDone: Math.floor(bytes * share) })
       report(0)
       const segment = await writeRepository(parts, options, examination, countWork(report), signal)
       return { fingerprint, bytes, segment }

@@ -48,10 +48,8 @@ export const isUnreadable = (error: unknown): boolean =>
 
 /** Returns the length of a blob, or undefined if it is missing. */
 export async function storedLength(blobs: BlobStore, key: string): Promise<number | undefined> {
-  try {
-    return await blobs.size(key)
-  } catch (error) {
-    if (error instanceof BlobNotFound) return undefined
-    throw error
-  }
+  return blobs.size(key).catch((error) => {
+    if (!(error instanceof BlobNotFound)) throw error
+    return undefined
+  })
 }

@@ -5,8 +5,8 @@ import { decodeUtf8, resolvedRefs } from '../../refs.ts'
 import type { ObjectFormat } from '../../snapshot.ts'
 import { Unreadable } from '../../unreadable.ts'
 import type { RepositoryCall } from '../files/git-records.ts'
+import type { GitObject } from '../files/pack-file.ts'
 import {
-  type GitObject,
   type ObjectFiles,
   openObjectFiles,
   parseCommit,

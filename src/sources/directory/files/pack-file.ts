@@ -26,6 +26,15 @@ const TYPES = [undefined, 'commit', 'tree', 'blob', 'tag']
 const OFFSET_DELTA = 6
 const NAMED_DELTA = 7
 
+/** Objects that are kept in memory, because others are often deltas of them. */
+const MAX_RECENT = 256
+const MAX_RECENT_BYTES = 4096
+
+export interface GitObject {
+  type: string
+  bytes: Buffer
+}
+
 interface Entry {
   kind: number
   /** The inflated size. For a delta it is the size of the delta, not of the object. */
@@ -44,6 +53,7 @@ export class PackFile {
   readonly #width: number
   readonly #head: Buffer
   readonly #layout: IndexLayout
+  readonly #recent = new Map<number, GitObject>()
 
   constructor(index: RegularFile, pack: RegularFile, width: number) {
     this.#index = index
@@ -75,21 +85,20 @@ export class PackFile {
     return parseNumber(delta, afterBase)[0]
   }
 
-  read(offset: number, budget: Budget): { type: string; bytes: Buffer } {
-    const deltas: Buffer[] = []
-    for (let position = offset; deltas.length < MAX_DELTA_CHAIN; ) {
-      const entry = this.#entryAt(position)
-      const bytes = this.#inflate(entry, budget)
-      if (entry.base === undefined) {
-        const type = TYPES[entry.kind]
-        if (type === undefined) throw new NeedsGit('an entry of an unknown kind')
-        const object = deltas.reduceRight((base, delta) => applyDelta(base, delta, budget), bytes)
-        return { type, bytes: object }
-      }
-      deltas.push(bytes)
-      position = entry.base
-    }
-    throw new NeedsGit('a very long chain of deltas')
+  read(offset: number, budget: Budget, chain = 0): GitObject {
+    const known = this.#recent.get(offset)
+    if (known) return known
+    if (chain === MAX_DELTA_CHAIN) throw new NeedsGit('a very long chain of deltas')
+    const entry = this.#entryAt(offset)
+    const inflated = this.#inflate(entry, budget)
+    const base = entry.base === undefined ? undefined : this.read(entry.base, budget, chain + 1)
+    const type = base?.type ?? TYPES[entry.kind]
+    if (type === undefined) throw new NeedsGit('an entry of an unknown kind')
+    const object = { type, bytes: base ? applyDelta(base.bytes, inflated, budget) : inflated }
+    if (object.bytes.length > MAX_RECENT_BYTES) return object
+    if (this.#recent.size === MAX_RECENT) this.#recent.clear()
+    this.#recent.set(offset, object)
+    return object
   }
 
   /** Returns how many names begin with a lower byte. */

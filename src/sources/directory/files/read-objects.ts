@@ -2,15 +2,10 @@ import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import { hasCode } from '../../../lib/errno.ts'
 import type { ObjectFormat } from '../../snapshot.ts'
-import { type Budget, inflate, inflateStart, PackFile, spend } from './pack-file.ts'
+import { type Budget, type GitObject, inflate, inflateStart, PackFile, spend } from './pack-file.ts'
 import { openRegularFile, type RegularFile } from './regular-file.ts'
 import { NeedsGit } from './repository-errors.ts'
-import { lstatIfExists, readNames, syncFs } from './sync-fs.ts'
-
-export interface GitObject {
-  type: string
-  bytes: Buffer
-}
+import { forEachYielding, lstatIfExists, readNames } from './sync-fs.ts'
 
 /** `git gc --auto` repacks a repository that has more. */
 const MAX_PACKS = 50
@@ -68,11 +63,8 @@ export class ObjectFiles implements Disposable {
 
   /** Throws NeedsGit if one of the objects is missing. */
   async requireAll(oids: readonly string[]): Promise<void> {
-    await this.#each(
-      oids,
-      () => {},
-      () => {},
-    )
+    const isFound = () => true
+    await this.#each(oids, isFound, isFound)
   }
 
   /** Returns objects in the order of `oids`. */
@@ -99,7 +91,7 @@ export class ObjectFiles implements Disposable {
     fromLoose: (file: RegularFile) => T,
   ): Promise<T[]> {
     this.#packs ??= await this.#openPacks()
-    const find = syncFs((oid: string): T => {
+    const find = (oid: string): T => {
       const name = Buffer.from(oid, 'hex')
       for (const pack of this.#packs!) {
         const offset = pack.find(name)
@@ -107,9 +99,9 @@ export class ObjectFiles implements Disposable {
       }
       using file = this.#openLooseObject(`objects/${oid.slice(0, 2)}/${oid.slice(2)}`)
       return fromLoose(file)
-    })
+    }
     const found: T[] = []
-    for (const oid of oids) found.push(await find(oid))
+    await forEachYielding(oids, (oid) => found.push(find(oid)))
     return found
   }
 
@@ -158,13 +150,14 @@ export interface TreeEntry {
 }
 
 /** Twelve digits cover about thirty thousand years; git decides what longer numbers mean. */
-const TIME = String.raw`[^\n]*> (\d{1,12}) [+-]\d{4}$`
+const COMMITTER = /^committer [^\n]*> (\d{1,12}) [+-]\d{4}$/m
+const TAGGER = /^tagger [^\n]*> (\d{1,12}) [+-]\d{4}$/m
 
 /** `committed` is the committer's time in seconds since 1970, as it is written. */
 export function parseCommit({ type, bytes }: GitObject) {
   const header = headerOf(bytes)
   const [, tree] = /^tree ([0-9a-f]+)\n/.exec(header) ?? []
-  const [, committed] = new RegExp(`^committer ${TIME}`, 'm').exec(header) ?? []
+  const [, committed] = COMMITTER.exec(header) ?? []
   const parents = [...header.matchAll(/^parent (.*)$/gm)].map(([, oid]) => oid!)
   const isUsual = parents.every((oid) => /^[0-9a-f]+$/.test(oid))
   if (type !== 'commit' || !tree || !committed || !isUsual) throw new NeedsGit('an unusual commit')
@@ -176,7 +169,7 @@ export function parseTag({ type: objectType, bytes }: GitObject) {
   const header = headerOf(bytes)
   const [, object, type] = /^object ([0-9a-f]+)\ntype (\w+)\ntag /.exec(header) ?? []
   const hasTagger = /^tagger /m.test(header)
-  const [, tagged = ''] = new RegExp(`^tagger ${TIME}`, 'm').exec(header) ?? []
+  const [, tagged = ''] = TAGGER.exec(header) ?? []
   if (objectType !== 'tag' || !object || !type || (hasTagger && tagged === ''))
     throw new NeedsGit('an unusual tag')
   return { object, type, tagged }

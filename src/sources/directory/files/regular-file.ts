@@ -60,6 +60,16 @@ export const readRegularFile = syncFs((path: string | Buffer, maxBytes: number):
   return file.read(0, file.size)
 })
 
+/** Reads the beginning of a file, as much as `into` can hold. Fails for a link; a pipe does not block. */
+export function readInto(path: string, into: Buffer): Buffer {
+  const file = openWithoutBlocking(path)
+  try {
+    return into.subarray(0, readSync(file, into, 0, into.length, 0))
+  } finally {
+    closeSync(file)
+  }
+}
+
 /** An open file for random access. */
 export interface RegularFile extends Disposable {
   size: number

@@ -60,7 +60,8 @@ const isPointer = (text: string) => parsePointer(text) !== undefined
 
 function inflateOrEmpty(bytes: Buffer): string {
   try {
-    return inflateSync(bytes, { maxOutputLength: MAX_POINTER_BYTES }).toString('latin1')
+    const limits = { maxOutputLength: MAX_POINTER_BYTES, chunkSize: MAX_POINTER_BYTES + 1 }
+    return inflateSync(bytes, limits).toString('latin1')
   } catch {
     // The check of the pack reports the damage.
     return ''

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { crc32, deflateSync, inflateSync } from 'node:zlib'
 import { codeOf, hasCode } from '../../../lib/errno.ts'
 import type { ExaminedRepository, ObjectFile, ObjectFormat } from '../../snapshot.ts'
-import { openRegularFile } from '../files/regular-file.ts'
+import { readInto } from '../files/regular-file.ts'
 import {
   ChangedDuringRead,
   Damaged,
@@ -72,12 +72,15 @@ interface Inflated {
 
 const HEADER = /^(commit|tree|blob|tag) (0|[1-9]\d*)\0/
 
+const fileBuffer = Buffer.allocUnsafeSlow(MAX_FILE_BYTES + 1)
+
 /** Returns undefined for an object with an unusual header, which a pack cannot hold. The name of an object is the hash of its inflated bytes. */
 const readLoose = syncFs((found: LooseObjects, file: CopiedFile): PackEntry | undefined => {
   const damaged = (reason: string, cause?: unknown) =>
     new Damaged(found.name, `${file.path}: ${reason}`, cause)
   try {
-    const bytes = file.bytes ?? readSmall(file)
+    const bytes = file.bytes ?? readInto(file.from, fileBuffer)
+    if (bytes.length > MAX_FILE_BYTES) throw new ChangedDuringRead(`${file.path} was replaced`)
     // The default of 16 kB would be allocated for each object.
     const chunkSize = Math.max(64, 4 * bytes.length)
     const { buffer, engine } = inflateSync(bytes, { info: true, chunkSize }) as unknown as Inflated
@@ -98,15 +101,14 @@ const readLoose = syncFs((found: LooseObjects, file: CopiedFile): PackEntry | un
   }
 })
 
-function readSmall({ path, from }: ObjectFile): Buffer {
-  using file = openRegularFile(from)
-  if (file.size > MAX_FILE_BYTES) throw new ChangedDuringRead(`${path} was replaced`)
-  return file.read(0, file.size)
-}
-
 const TYPES = ['commit', 'tree', 'blob', 'tag']
 /** Objects are small: a larger window would take longer to set up than to use. */
 const DEFLATE = { level: 1, windowBits: 13, memLevel: 6 }
+
+/** Smaller objects are stored: deflated they are hardly smaller, and take ten times as long. */
+const MIN_DEFLATED_BYTES = 1024
+/** The beginning of a zlib stream whose only block is stored. */
+const STORED_HEAD = [0x78, 0x01, 0x01]
 
 /** The first byte has the type and four bits of the size, the following ones seven bits each. */
 function packEntry(type: number, content: Buffer): Buffer {
@@ -115,21 +117,17 @@ function packEntry(type: number, content: Buffer): Buffer {
     head[head.length - 1]! |= 0x80
     head.push(rest & 0x7f)
   }
-  return Buffer.concat([Buffer.from(head), ...zlibStream(content)])
-}
-
-/** Smaller objects are stored: deflated they are hardly smaller, and take ten times as long. */
-const MIN_DEFLATED_BYTES = 1024
-/** The beginning of a zlib stream whose only block is stored. */
-const STORED_HEAD = [0x78, 0x01, 0x01]
-
-/** Returns the parts of a zlib stream. */
-function zlibStream(content: Buffer): Buffer[] {
   const { length } = content
-  if (length >= MIN_DEFLATED_BYTES)
-    return [deflateSync(content, { ...DEFLATE, chunkSize: length + 64 })]
-  const head = Buffer.from([...STORED_HEAD, length, length >> 8, ~length, ~length >> 8])
-  return [head, content, numbers([adler32(content)])]
+  if (length >= MIN_DEFLATED_BYTES) {
+    const deflated = deflateSync(content, { ...DEFLATE, chunkSize: length + 64 })
+    return Buffer.concat([Buffer.from(head), deflated])
+  }
+  head.push(...STORED_HEAD, length, length >> 8, ~length, ~length >> 8)
+  const entry = Buffer.allocUnsafe(head.length + length + 4)
+  entry.set(head)
+  entry.set(content, head.length)
+  entry.writeUInt32BE(adler32(content), head.length + length)
+  return entry
 }
 
 function adler32(content: Buffer): number {

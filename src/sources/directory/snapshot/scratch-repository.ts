@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { copyFile, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { type Git, LONG_TIMEOUT_MS } from '../../../git/git.ts'
 import { addDiskFacts } from '../../../lib/disk-errors.ts'
@@ -15,7 +15,7 @@ import {
   Unsupported,
 } from '../files/repository-errors.ts'
 import { refuseSpecialObjects } from '../files/special-files.ts'
-import { hasLinkedObjects } from './examine.ts'
+import { hasLinkedObjects, listObjectFiles } from './examine.ts'
 import { ContentDetector } from './lfs-pointers.ts'
 import { newestCommit } from './newest-commit.ts'
 import { type CopiedFile, packLooseObjects } from './pack-loose-objects.ts'
@@ -75,7 +75,7 @@ export async function makeScratchRepository(
   else
     for await (const { path, bytes } of packLooseObjects(found, others, signal))
       await writeFile(join(dir, path), bytes)
-  const packs = await listPackFiles(join(dir, 'objects/pack'))
+  const packs = await listObjectFiles({ ...found, dir })
   const linked = [...withoutPacks(others, packs), ...found.lfsObjects]
   for (const folder of new Set(linked.map(({ path }) => dirname(path))))
     await mkdir(join(dir, folder), { recursive: true })
@@ -158,16 +158,12 @@ async function linkOrCopy(
   link: Link,
 ): Promise<void> {
   try {
-    await link(file.from, to)
-  } catch (linkError) {
-    if (hasCode(linkError, 'ENOENT'))
-      throw new ChangedDuringRead(`${file.path} disappeared`, { cause: linkError })
-    // Another device, another owner under protected_hardlinks, a file system without links, or too many links.
-    await copyFile(file.from, to, constants.COPYFILE_FICLONE).catch((error) => {
-      if (hasCode(error, 'ENOENT'))
-        throw new ChangedDuringRead(`${file.path} disappeared`, { cause: error })
-      throw toErrorWithRepositoryName(found.name, addDiskFacts(error, to, file.size), found.dir)
-    })
+    // Copies for another device, another owner under protected_hardlinks, a file system without links, or too many links.
+    await link(file.from, to).catch(() => copyFile(file.from, to, constants.COPYFILE_FICLONE))
+  } catch (error) {
+    if (hasCode(error, 'ENOENT'))
+      throw new ChangedDuringRead(`${file.path} disappeared`, { cause: error })
+    throw toErrorWithRepositoryName(found.name, addDiskFacts(error, to, file.size), found.dir)
   }
 }
 
@@ -322,14 +318,4 @@ async function alternatesOf(found: ExaminedRepository): Promise<string> {
   // Git unquotes a quoted path.
   const paths = lines.map((line) => (line.startsWith('"') ? line : resolve(objects, line)))
   return `${[objects, ...paths].join('\n')}\n`
-}
-
-async function listPackFiles(folder: string): Promise<ObjectFile[]> {
-  const names = (await readdir(folder)).filter((name) => /\.(pack|idx)$/.test(name)).sort()
-  return Promise.all(
-    names.map(async (name) => {
-      const from = join(folder, name)
-      return { path: `objects/pack/${name}`, size: (await stat(from)).size, from }
-    }),
-  )
 }

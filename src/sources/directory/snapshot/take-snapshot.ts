@@ -137,23 +137,19 @@ const countObjects = ({ files }: ScratchRepository) =>
 
 /** A constant, so that the same content gives the same archive. Not the epoch, which some tools take for an unset clock. */
 const MODIFIED_AT = Date.UTC(2001, 0, 1)
-const DIRECTORY = { kind: 'directory', size: 0, modifiedAt: MODIFIED_AT, packed: false } as const
+const DIRECTORY = { kind: 'directory', size: 0, packed: false, open: () => [] } as const
 
 async function* entriesOf(
   fullName: string,
   repository: ScratchRepository,
   wiki: ScratchRepository | null,
 ): AsyncGenerator<SnapshotEntry> {
-  const parts: [root: string, part: ScratchRepository][] = [
-    [`repositories/${fullName}.git`, repository],
-  ]
-  if (wiki) parts.push([`repositories/${fullName}.wiki.git`, wiki])
-  for (const [root, part] of parts) {
-    yield { ...DIRECTORY, path: root, open: () => [] }
-    for (const path of part.directories)
-      yield { ...DIRECTORY, path: `${root}/${path}`, open: () => [] }
-  }
-  for (const [root, part] of parts)
+  const parts = [{ root: `repositories/${fullName}.git`, part: repository }]
+  if (wiki) parts.push({ root: `repositories/${fullName}.wiki.git`, part: wiki })
+  for (const { root, part } of parts)
+    for (const path of [root, ...part.directories.map((directory) => `${root}/${directory}`)])
+      yield { ...DIRECTORY, path, modifiedAt: MODIFIED_AT }
+  for (const { root, part } of parts)
     for (const file of part.files)
       yield {
         path: `${root}/${file.path}`,

@@ -4,7 +4,7 @@ import type { RepositoryFacts } from '../../../repositories/facts.ts'
 import { factsOfPage } from '../../../repositories/facts-store.ts'
 import type { Piece } from '../../middleware/json-response.ts'
 import type { CloneTokenOf } from '../clones/clone-tokens.ts'
-import { type RepositoryForm, repositoryJson } from './repository-json.ts'
+import { type RepositoryForm, repositoryTextRenderer } from './repository-json.ts'
 
 const MAX_CACHE_BYTES = 32 * 1024 * 1024
 /** How many repositories are rendered between two calls of `nextTurn`. */
@@ -43,11 +43,10 @@ export function createRepositoryRenderer(db: Db, addresses: Addresses) {
   const keyOf = (form: RepositoryForm, reference: number) =>
     2 * reference + (form === 'plain' ? 1 : 0)
 
-  const renderString = (form: RepositoryForm, facts: RepositoryFacts): string =>
-    `,${JSON.stringify(repositoryJson(form, facts, addresses))}`
+  const renderString = repositoryTextRenderer(addresses)
 
   function renderText(form: RepositoryForm, facts: RepositoryFacts): RenderedText {
-    const bytes = Buffer.from(renderString(form, facts))
+    const bytes = Buffer.from(`,${renderString(form, facts)}`)
     return { bytes, placeholders: findTokenPlaceholders(bytes, form, [facts]) }
   }
 
@@ -62,11 +61,10 @@ export function createRepositoryRenderer(db: Db, addresses: Addresses) {
       const texts = references.map((reference, at) => {
         if (cached[at]) return cached[at]
         const facts = given?.[at] ?? factsOf!.get(reference)!
-        const isCached = isWorthCaching(keys[at]!)
         // Strings are sent as one piece, which takes 5 % less CPU time for a status of ten repositories.
-        if (!isCached && !needsTokens(facts)) return renderString(form, facts)
+        if (!isWorthCaching(keys[at]!)) return `,${renderString(form, facts, tokenOf)}`
         const text = renderText(form, facts)
-        if (isCached) cache.set(keys[at]!, text)
+        cache.set(keys[at]!, text)
         return text
       })
       return piecesOf(texts, tokenOf)

@@ -116,11 +116,12 @@ export async function repositoryAt(
   path: string,
   { owner, name, mayHaveWiki = true }: NamedEntry,
 ): Promise<RepositoryDirectory> {
-  const dir = join(root, `${path}.git`)
+  const dir = `${root}/${path}.git`
+  const location = { owner, name, path, dir, wikiDir: null }
+  if (!mayHaveWiki) return location
   const wikiDir = wikiOf(dir)
-  const hasWiki =
-    mayHaveWiki && (await orUnreadable(wikiDir, undefined, () => isRepository(wikiDir)))
-  return { owner, name, path, dir, wikiDir: hasWiki ? wikiDir : null }
+  const hasWiki = await orUnreadable(wikiDir, undefined, () => isRepository(wikiDir))
+  return hasWiki ? { ...location, wikiDir } : location
 }
 
 /** Returns the listing entry of one repository, which is refused if it cannot be read. */

@@ -17,16 +17,17 @@ type Schemas = components['schemas']
 /** `plain` in the list of the repositories of a migration, `extended` in a migration and in other lists. */
 export type RepositoryForm = 'plain' | 'extended'
 
-interface JsonOptions {
-  shared?: SharedJson
+interface JsonContext extends Addresses {
   /** Inserts the caller's clone tokens. */
   tokenOf?: CloneTokenOf | undefined
+  /** Leaves out what the repositories of an owner share. */
+  hasPlaceholders?: boolean
 }
 
+const NO_OWNER = '' as unknown as ReturnType<typeof userJson>
+const NO_URLS = { html_url: '' } as ReturnType<typeof urlsJson>
 /** The name in texts for all repositories of an owner. No login or address contains it. */
 const NAME = '{name}'
-const PLACEHOLDERS = { owner: '', urls: { html_url: '' } } as unknown as SharedJson
-const MAX_OWNERS = 1000
 
 /**
  * Returns a renderer of repositories as JSON text. The owner and the URLs are four fifths of the text, and differ only by the name for the
@@ -34,46 +35,40 @@ const MAX_OWNERS = 1000
  */
 export function repositoryTextRenderer(addresses: Addresses) {
   const textsOf = memoize(
-    MAX_OWNERS,
-    (owner: Account) => {
-      const { urls, ...shared } = sharedJson({ owner, name: NAME, mirrorOf: null }, addresses)
-      const [ownerText, urlsText] = [shared, urls].map((json) => JSON.stringify(json).slice(1, -1))
-      return { ownerText: ownerText!, aroundNames: urlsText!.split(NAME) }
-    },
+    1000,
+    (owner: Account) => ({
+      owner: `"owner":${JSON.stringify(userJson(owner, addresses))}`,
+      aroundNames: JSON.stringify(urlsJson({ owner, name: NAME, mirrorOf: null }, addresses))
+        .slice(1, -1)
+        .split(NAME),
+    }),
     ({ id, login, type, siteAdmin }) => `${id} ${login} ${type} ${siteAdmin}`,
   )
   return (form: RepositoryForm, facts: RepositoryFacts, tokenOf?: CloneTokenOf): string => {
-    const render = form === 'plain' ? plainRepositoryJson : extendedRepositoryJson
-    if (facts.mirrorOf !== null) return JSON.stringify(render(facts, addresses, { tokenOf }))
-    const text = JSON.stringify(render(facts, addresses, { tokenOf, shared: PLACEHOLDERS }))
-    const { ownerText, aroundNames } = textsOf(facts.owner)
+    const hasPlaceholders = facts.mirrorOf === null
+    const jsonOf = form === 'plain' ? plainRepositoryJson : extendedRepositoryJson
+    const text = JSON.stringify(jsonOf(facts, { ...addresses, tokenOf, hasPlaceholders }))
+    if (!hasPlaceholders) return text
+    const { owner, aroundNames } = textsOf(facts.owner)
     // Placeholders cannot match within a JSON string, because quotes are escaped there.
     return text
-      .replace('"owner":""', () => ownerText)
+      .replace('"owner":""', () => owner)
       .replace('"html_url":""', () => aroundNames.join(facts.name))
   }
 }
 
 /** Renders the plain form, in which only the template has the extended form. */
-export function plainRepositoryJson(
-  facts: RepositoryFacts,
-  addresses: Addresses,
-  options: JsonOptions = {},
-) {
+export function plainRepositoryJson(facts: RepositoryFacts, context: JsonContext) {
   return {
-    ...commonJson(facts, addresses, options),
-    template_repository: templateJson(facts, addresses, options),
+    ...commonJson(facts, context),
+    template_repository: templateJson(facts, context),
   } satisfies Schemas['minimal-repository'] & WithTemplate & wire.Repository
 }
 
-export function extendedRepositoryJson(
-  facts: RepositoryFacts,
-  addresses: Addresses,
-  options: JsonOptions = {},
-) {
+export function extendedRepositoryJson(facts: RepositoryFacts, context: JsonContext) {
   return {
-    ...extendedJson(facts, addresses, options),
-    template_repository: templateJson(facts, addresses, options),
+    ...extendedJson(facts, context),
+    template_repository: templateJson(facts, context),
   } satisfies Schemas['repository'] & WithTemplate & wire.ExtendedRepository
 }
 
@@ -82,49 +77,41 @@ interface WithTemplate {
   template_repository: Schemas['repository'] | null
 }
 
-function templateJson(
-  { template }: RepositoryFacts,
-  addresses: Addresses,
-  { tokenOf }: JsonOptions,
-) {
-  return (
-    template && { ...extendedJson(template, addresses, { tokenOf }), template_repository: null }
-  )
+function templateJson({ template }: RepositoryFacts, context: JsonContext) {
+  if (!template) return null
+  const json = extendedJson(template, { ...context, hasPlaceholders: false })
+  return { ...json, template_repository: null }
 }
 
-function extendedJson(facts: RepositoryFacts, addresses: Addresses, options: JsonOptions) {
+function extendedJson(facts: RepositoryFacts, context: JsonContext) {
   return {
-    ...commonJson(facts, addresses, options),
+    ...commonJson(facts, context),
     allow_rebase_merge: facts.allowRebaseMerge,
     // A credential, which is never cached. `pushWithTokens` inserts it into cached text.
-    temp_clone_token: facts.private ? `${options.tokenOf?.(facts.id) ?? ''}` : '',
+    temp_clone_token: facts.private ? `${context.tokenOf?.(facts.id) ?? ''}` : '',
     allow_squash_merge: facts.allowSquashMerge,
     allow_merge_commit: facts.allowMergeCommit,
     delete_branch_on_merge: facts.deleteBranchOnMerge,
     subscribers_count: 0,
     network_count: facts.forksCount,
-    license: facts.license === null ? null : licenseJson(facts.license, addresses),
+    license: facts.license === null ? null : licenseJson(facts.license, context),
     forks: facts.forksCount,
     open_issues: 0,
     watchers: 0,
   }
 }
 
-function commonJson(
-  facts: RepositoryFacts,
-  addresses: Addresses,
-  { shared: { owner, urls } = sharedJson(facts, addresses) }: JsonOptions,
-) {
+function commonJson(facts: RepositoryFacts, context: JsonContext) {
   return {
     id: facts.id,
     node_id: nodeId('Repository', facts.id),
     name: facts.name,
     full_name: fullNameOf(facts),
-    owner,
+    owner: context.hasPlaceholders ? NO_OWNER : userJson(facts.owner, context),
     private: facts.private,
     description: facts.description,
     fork: facts.fork,
-    ...urls,
+    ...(context.hasPlaceholders ? NO_URLS : urlsJson(facts, context)),
     homepage: facts.homepage,
     language: facts.language,
     forks_count: facts.forksCount,
@@ -152,12 +139,6 @@ function commonJson(
 }
 
 type Named = Pick<RepositoryFacts, 'owner' | 'name' | 'mirrorOf'>
-type SharedJson = ReturnType<typeof sharedJson>
-
-const sharedJson = (named: Named, addresses: Addresses) => ({
-  owner: userJson(named.owner, addresses),
-  urls: urlsJson(named, addresses),
-})
 
 /** The values with braces are URI templates. */
 function urlsJson({ owner, name, mirrorOf }: Named, addresses: Addresses) {

@@ -117,11 +117,9 @@ export async function repositoryAt(
   { owner, name, mayHaveWiki = true }: NamedEntry,
 ): Promise<RepositoryDirectory> {
   const dir = `${root}/${path}.git`
-  const location = { owner, name, path, dir, wikiDir: null }
-  if (!mayHaveWiki) return location
-  const wikiDir = wikiOf(dir)
-  const hasWiki = await orUnreadable(wikiDir, undefined, () => isRepository(wikiDir))
-  return hasWiki ? { ...location, wikiDir } : location
+  const wiki = mayHaveWiki ? wikiOf(dir) : null
+  const hasWiki = wiki !== null && (await orUnreadable(wiki, undefined, () => isRepository(wiki)))
+  return { owner, name, path, dir, wikiDir: hasWiki ? wiki : null }
 }
 
 /** Returns the listing entry of one repository, which is refused if it cannot be read. */

@@ -1,6 +1,6 @@
 import type { Db } from '../db/database.ts'
 import { migrationOwner } from '../migrations/migration-store.ts'
-import { repositoryAt } from '../migrations/snapshot-store.ts'
+import { repositoriesAt } from '../migrations/snapshot-store.ts'
 import { PermanentError, RetryLater } from '../queue/queue.ts'
 import { AccountRemoved, RECENT, type RightsRefresher } from '../repositories/refresh-rights.ts'
 import { findByNameAsMap } from '../repositories/repository-store.ts'
@@ -31,8 +31,8 @@ export async function refreshExportRights(
   try {
     if (owner) await rights.refresh(owner, RECENT)
     if (position === undefined) return
-    const facts = await repositoryAt(db, migrationId, position)
-    const names = [{ owner: facts.owner.login, name: facts.name }]
+    const repositories = await repositoriesAt(db, migrationId, [position])
+    const names = repositories.map(({ owner, name }) => ({ owner: owner.login, name }))
     await refreshRepositories({ db, source, now }, names, await findByNameAsMap(db, names))
   } catch (error) {
     if (error instanceof AccountRemoved) throw new PermanentError(error.message, { cause: error })

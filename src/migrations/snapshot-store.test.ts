@@ -15,8 +15,8 @@ import {
   fullNameAt,
   fullNamesOf,
   pageOfReferences,
+  repositoriesAt,
   repositoriesOf,
-  repositoryAt,
   sweepFacts,
 } from './snapshot-store.ts'
 
@@ -53,7 +53,9 @@ onEachEngine('a snapshot', (engine) => {
     assert.equal(await countFacts(db), 14)
     assert.deepEqual(await repositoriesOf(db, first), facts)
     assert.deepEqual(await repositoriesOf(db, second), facts.toReversed())
-    assert.deepEqual(await repositoryAt(db, third.id, 3), { ...facts[3], description: 'Changed' })
+    assert.deepEqual(await repositoriesAt(db, third.id, [3]), [
+      { ...facts[3], description: 'Changed' },
+    ])
     assert.equal(await fullNameAt(db, second.id, 0), 'alice/r6')
   })
 

@@ -180,14 +180,6 @@ export async function migrationsContaining(
   return new Set(found.map(({ migrationId }) => migrationId))
 }
 
-export async function repositoryAt(
-  db: Db,
-  migrationId: number,
-  position: number,
-): Promise<RepositoryFacts> {
-  return (await repositoriesAt(db, migrationId, [position]))[0]!
-}
-
 /** Returns repositories in the order of `positions`. */
 export async function repositoriesAt(
   db: Db,
@@ -203,13 +195,9 @@ export async function repositoriesAt(
 }
 
 export async function fullNameAt(db: Db, migrationId: number, position: number): Promise<string> {
-  const id = await referenceAt(db, migrationId, position)
+  const part = await partOfSnapshot(db, { id: migrationId, part: partAt(position) })
+  const id = part[position % PART_LENGTH]!
   return (await repositoriesByFactsId(db, [id])).get(id)!.fullName
-}
-
-async function referenceAt(db: Db, id: number, position: number): Promise<number> {
-  const part = await partOfSnapshot(db, { id, part: partAt(position) })
-  return part[position % PART_LENGTH]!
 }
 
 const MAX_SWEPT_AT_ONCE = 100_000

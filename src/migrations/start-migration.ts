@@ -174,8 +174,9 @@ async function insertAndStart(
         { code: 'custom', message: tooManyUnfinished(scope, parts.maxUnfinished) },
       ])
     }
-    const needed = Math.max(minBytes, options.excludeGitData ? 0 : sizeOf(toExport))
-    await requireQuota(tx, scope, needed, parts.maxArchiveBytes)
+    // The size in the catalogue is an estimate of what the repositories take in an archive.
+    const kib = options.excludeGitData ? 0 : toExport.reduce((sum, each) => sum + each.sizeKib, 0)
+    await requireQuota(tx, scope, Math.max(minBytes, kib * 1024), parts.maxArchiveBytes)
     const started = await insertMigration(tx, {
       guid: randomUUID(),
       owner: scope.owner,
@@ -209,10 +210,6 @@ async function insertAndStart(
   if (lockRepositories) await lockEarly(parts, migration.id)
   return { ...migration, repositories: snapshot }
 }
-
-/** Returns the size in the catalogue: an estimate of what the repositories take in an archive. */
-const sizeOf = (repositories: readonly RepositoryFacts[]): number =>
-  repositories.reduce((sum, { sizeKib }) => sum + sizeKib * 1024, 0)
 
 const tooManyUnfinished = ({ owner }: Scope, max: number): string =>
   `${isOrganization(owner) ? `${owner.login} already has` : 'You already have'} ${max} unfinished migrations. ` +

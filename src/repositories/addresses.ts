@@ -57,13 +57,6 @@ export function addressesFrom(options: AddressOptions, prefix = ''): Addresses {
   }
 }
 
-/** Returns a function that fills in a template. The template is parsed once, because it is filled in for every repository. */
-function templateFiller(template: string): (owner: string, name: string) => string {
-  const pieces = template.split(/(\{owner\}|\{name\})/)
-  return (owner, name) => {
-    let address = ''
-    for (const piece of pieces)
-      address += piece === '{owner}' ? owner : piece === '{name}' ? name : piece
-    return address
-  }
-}
+/** Returns a function that fills in a template. */
+const templateFiller = (template: string) => (owner: string, name: string) =>
+  template.replaceAll('{owner}', () => owner).replaceAll('{name}', () => name)

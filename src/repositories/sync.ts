@@ -266,18 +266,6 @@ async function readFacts(
 const keyOfUpdate = ({ owner, update }: OwnedUpdate): string =>
   keyOfName({ owner, name: update.name })
 
-function isOrganization(owner: string, batch: OwnedUpdate[]): boolean {
-  return batch.some((each) => each.owner === owner && each.update.facts.ownerIsOrganization)
-}
-
-/** Returns the creation time of the owner's oldest readable repository, or undefined. */
-function oldestCreation(owner: string, batch: OwnedUpdate[]): number | undefined {
-  const times = batch
-    .filter((each) => each.owner === owner && each.update.problem === null)
-    .map(({ update }) => update.facts.createdAt)
-  return times.length === 0 ? undefined : Math.min(...times)
-}
-
 /** Commits rows in batches: a transaction for each repository would flush the disk each time. */
 function catalogueWriter({ db, now }: SyncParts) {
   const owners = new Map<string, Account>()
@@ -296,14 +284,19 @@ function catalogueWriter({ db, now }: SyncParts) {
     waiting = []
     if (batch.length === 0) return
     await db.transaction().execute(async (tx) => {
-      for (const { owner, update } of batch) {
-        const account = owners.get(owner)
-        const oldest = oldestCreation(owner, batch)
-        if (!account || (oldest !== undefined && oldest < account.createdAt)) {
-          const type = isOrganization(owner, batch) ? 'Organization' : 'User'
-          owners.set(owner, await ensureAccount(tx, owner, oldest ?? now(), type))
+      for (const [owner, owned] of Map.groupBy(batch, ({ owner }) => owner)) {
+        const readable = owned.filter(({ update }) => update.problem === null)
+        const oldest = Math.min(...readable.map(({ update }) => update.facts.createdAt))
+        let account = owners.get(owner)
+        if (!account || oldest < account.createdAt) {
+          const isOrganization = owned.some(({ update }) => update.facts.ownerIsOrganization)
+          const createdAt = readable.length > 0 ? oldest : now()
+          const type = isOrganization ? 'Organization' : 'User'
+          account = await ensureAccount(tx, owner, createdAt, type)
+          owners.set(owner, account)
         }
-        await putRepository(tx, { ownerId: owners.get(owner)!.id, ...update }, now())
+        for (const { update } of owned)
+          await putRepository(tx, { ownerId: account.id, ...update }, now())
       }
     })
   }

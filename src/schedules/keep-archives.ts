@@ -11,7 +11,7 @@ import {
 } from '../migrations/archive-store.ts'
 import { NotFound } from '../migrations/errors.ts'
 import type { OutcomeLog } from '../migrations/log-outcome.ts'
-import { repositoryAt } from '../migrations/snapshot-store.ts'
+import { repositoriesAt } from '../migrations/snapshot-store.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import type { ProtectedArchive, Schedule } from './schedule.ts'
 
@@ -174,7 +174,7 @@ export async function factsInArchives(db: Db, { id }: Schedule, fullNames: reado
   for (const [at, held] of (await archivedRepositories(db, archives)).entries()) {
     for (const { fullName, position } of held)
       if (wanted.delete(nameKey(fullName)))
-        found.push(await repositoryAt(db, archives[at]!.id, position))
+        found.push(...(await repositoriesAt(db, archives[at]!.id, [position])))
   }
   return found
 }

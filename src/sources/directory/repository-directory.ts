@@ -116,11 +116,10 @@ export async function repositoryAt(
   path: string,
   { owner, name, mayHaveWiki = true }: NamedEntry,
 ): Promise<RepositoryDirectory> {
-  const dir = join(root, `${path}.git`)
-  const wikiDir = wikiOf(dir)
-  const hasWiki =
-    mayHaveWiki && (await orUnreadable(wikiDir, undefined, () => isRepository(wikiDir)))
-  return { owner, name, path, dir, wikiDir: hasWiki ? wikiDir : null }
+  const dir = `${root}/${path}.git`
+  const wiki = mayHaveWiki ? wikiOf(dir) : null
+  const hasWiki = wiki !== null && (await orUnreadable(wiki, undefined, () => isRepository(wiki)))
+  return { owner, name, path, dir, wikiDir: hasWiki ? wiki : null }
 }
 
 /** Returns the listing entry of one repository, which is refused if it cannot be read. */

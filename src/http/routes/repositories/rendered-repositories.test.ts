@@ -10,7 +10,11 @@ import {
   findTokenPlaceholders,
   pushWithTokens,
 } from './rendered-repositories.ts'
-import { repositoryJson } from './repository-json.ts'
+import {
+  extendedRepositoryJson,
+  plainRepositoryJson,
+  repositoryTextRenderer,
+} from './repository-json.ts'
 
 test('a text is cached from its second request on, and uncached reads use the cache but add nothing', async (t) => {
   const { db } = await openDatabase(t, 'sqlite')
@@ -60,7 +64,7 @@ test('a repeated request is recognised unless very many others came in between',
 })
 
 /** Text that looks like a placeholder, with a character of more than one byte. */
-const MISLEADING = 'ü "temp_clone_token":"" \\"temp_clone_token\\":\\"\\"'
+const MISLEADING = 'ü "owner":"" "html_url":"" "temp_clone_token":"" \\"temp_clone_token\\":\\"\\"'
 
 test('a clone token is inserted only into the JSON of its own private repository', () => {
   const tokenOf = (id: number) => Buffer.from(`token-${id}`)
@@ -73,7 +77,8 @@ test('a clone token is inserted only into the JSON of its own private repository
           template: template === null ? null : repositoryFacts(ofTemplate),
         })
         const shown = [facts, { ...facts, id: 9 }]
-        const json = shown.map((each) => repositoryJson(form, each, addresses))
+        const jsonOf = form === 'plain' ? plainRepositoryJson : extendedRepositoryJson
+        const json = shown.map((each) => jsonOf(each, addresses))
         const bytes = Buffer.from(JSON.stringify(json))
         const pieces: Buffer[] = []
         pushWithTokens(pieces, bytes, findTokenPlaceholders(bytes, form, shown), tokenOf)
@@ -86,5 +91,26 @@ test('a clone token is inserted only into the JSON of its own private repository
           },
         }))
         assert.deepEqual(JSON.parse(String(Buffer.concat(pieces))), expected)
+        const textOf = repositoryTextRenderer(addresses)
+        const texts = shown.map((each) => textOf(form, each, tokenOf))
+        assert.equal(`[${texts}]`, JSON.stringify(expected))
       }
+})
+
+test('the text of a repository is that of its JSON, whoever owns it', () => {
+  const textOf = repositoryTextRenderer(addresses)
+  const ada = repositoryFacts()
+  const owner = { ...ada.owner, login: 'Grace', id: 7, siteAdmin: true }
+  for (const facts of [
+    ada,
+    { ...ada, name: 'other', template: { ...ada, name: 'skeleton', owner } },
+    { ...ada, owner, name: '...', mirrorOf: 'https://example.org/{name}' },
+    { ...ada, owner: { ...owner, type: 'Organization' as const } },
+  ]) {
+    assert.equal(
+      textOf('extended', facts),
+      JSON.stringify(extendedRepositoryJson(facts, addresses)),
+    )
+    assert.equal(textOf('plain', facts), JSON.stringify(plainRepositoryJson(facts, addresses)))
+  }
 })

@@ -1,4 +1,6 @@
 import type { components } from '@octokit/openapi-types'
+import type { Account } from '../../../accounts/account.ts'
+import { memoize } from '../../../lib/memoize.ts'
 import type { Addresses } from '../../../repositories/addresses.ts'
 import { isAtLeast, type ListedCollaborator } from '../../../repositories/collaborators.ts'
 import { fullNameOf, type RepositoryFacts } from '../../../repositories/facts.ts'
@@ -6,6 +8,7 @@ import type { CatalogueEntry } from '../../../repositories/repository-store.ts'
 import type { LicenseFile, ListedRef } from '../../../sources/source.ts'
 import type * as wire from '../../../wire/types.ts'
 import { nodeId, utcTimestamp } from '../../rendering.ts'
+import type { CloneTokenOf } from '../clones/clone-tokens.ts'
 import { licenseJson } from '../licenses/license-json.ts'
 import { userJson } from '../users/user-json.ts'
 
@@ -14,63 +17,99 @@ type Schemas = components['schemas']
 /** `plain` in the list of the repositories of a migration, `extended` in a migration and in other lists. */
 export type RepositoryForm = 'plain' | 'extended'
 
-export const repositoryJson = (
-  form: RepositoryForm,
-  facts: RepositoryFacts,
-  addresses: Addresses,
-) =>
-  form === 'plain'
-    ? plainRepositoryJson(facts, addresses)
-    : extendedRepositoryJson(facts, addresses)
+interface JsonContext extends Addresses {
+  /** Inserts the caller's clone tokens. */
+  tokenOf?: CloneTokenOf | undefined
+  /** Leaves out what the repositories of an owner share. */
+  hasPlaceholders?: boolean
+}
+
+const NO_OWNER = '' as unknown as ReturnType<typeof userJson>
+const NO_URLS = { html_url: '' } as ReturnType<typeof urlsJson>
+/** The name in texts for all repositories of an owner. No login or address contains it. */
+const NAME = '{name}'
+
+/**
+ * Returns a renderer of repositories as JSON text. The owner and the URLs are four fifths of the text, and differ only by the name for the
+ * repositories of an owner. Inserting the name into one text is twice as fast as rendering all of them.
+ */
+export function repositoryTextRenderer(addresses: Addresses) {
+  const textsOf = memoize(
+    1000,
+    (owner: Account) => ({
+      owner: `"owner":${JSON.stringify(userJson(owner, addresses))}`,
+      aroundNames: JSON.stringify(urlsJson({ owner, name: NAME, mirrorOf: null }, addresses))
+        .slice(1, -1)
+        .split(NAME),
+    }),
+    ({ id, login, type, siteAdmin }) => `${id} ${login} ${type} ${siteAdmin}`,
+  )
+  return (form: RepositoryForm, facts: RepositoryFacts, tokenOf?: CloneTokenOf): string => {
+    const hasPlaceholders = facts.mirrorOf === null
+    const jsonOf = form === 'plain' ? plainRepositoryJson : extendedRepositoryJson
+    const text = JSON.stringify(jsonOf(facts, { ...addresses, tokenOf, hasPlaceholders }))
+    if (!hasPlaceholders) return text
+    const { owner, aroundNames } = textsOf(facts.owner)
+    // Placeholders cannot match within a JSON string, because quotes are escaped there.
+    return text
+      .replace('"owner":""', () => owner)
+      .replace('"html_url":""', () => aroundNames.join(facts.name))
+  }
+}
 
 /** Renders the plain form, in which only the template has the extended form. */
-export const plainRepositoryJson = (facts: RepositoryFacts, addresses: Addresses) =>
-  ({
-    ...commonJson(facts, addresses),
-    template_repository: templateJson(facts, addresses),
-  }) satisfies Schemas['minimal-repository'] & WithTemplate & wire.Repository
+export function plainRepositoryJson(facts: RepositoryFacts, context: JsonContext) {
+  return {
+    ...commonJson(facts, context),
+    template_repository: templateJson(facts, context),
+  } satisfies Schemas['minimal-repository'] & WithTemplate & wire.Repository
+}
 
-export const extendedRepositoryJson = (facts: RepositoryFacts, addresses: Addresses) =>
-  ({
-    ...extendedJson(facts, addresses),
-    template_repository: templateJson(facts, addresses),
-  }) satisfies Schemas['repository'] & WithTemplate & wire.ExtendedRepository
+export function extendedRepositoryJson(facts: RepositoryFacts, context: JsonContext) {
+  return {
+    ...extendedJson(facts, context),
+    template_repository: templateJson(facts, context),
+  } satisfies Schemas['repository'] & WithTemplate & wire.ExtendedRepository
+}
 
 /** GitHub sends this member, but its latest OpenAPI description lacks it. */
 type WithTemplate = { template_repository: Schemas['repository'] | null }
 
-const templateJson = ({ template }: RepositoryFacts, addresses: Addresses) =>
-  template && { ...extendedJson(template, addresses), template_repository: null }
+function templateJson({ template }: RepositoryFacts, context: JsonContext) {
+  if (!template) return null
+  const json = extendedJson(template, { ...context, hasPlaceholders: false })
+  return { ...json, template_repository: null }
+}
 
-function extendedJson(facts: RepositoryFacts, addresses: Addresses) {
+function extendedJson(facts: RepositoryFacts, context: JsonContext) {
   return {
-    ...commonJson(facts, addresses),
+    ...commonJson(facts, context),
     allow_rebase_merge: facts.allowRebaseMerge,
-    // A credential, which is never cached. `pushWithTokens` inserts it into the response for its caller.
-    temp_clone_token: '',
+    // A credential, which is never cached. `pushWithTokens` inserts it into cached text.
+    temp_clone_token: facts.private ? `${context.tokenOf?.(facts.id) ?? ''}` : '',
     allow_squash_merge: facts.allowSquashMerge,
     allow_merge_commit: facts.allowMergeCommit,
     delete_branch_on_merge: facts.deleteBranchOnMerge,
     subscribers_count: 0,
     network_count: facts.forksCount,
-    license: facts.license === null ? null : licenseJson(facts.license, addresses),
+    license: facts.license === null ? null : licenseJson(facts.license, context),
     forks: facts.forksCount,
     open_issues: 0,
     watchers: 0,
   }
 }
 
-function commonJson(facts: RepositoryFacts, addresses: Addresses) {
+function commonJson(facts: RepositoryFacts, context: JsonContext) {
   return {
     id: facts.id,
     node_id: nodeId('Repository', facts.id),
     name: facts.name,
     full_name: fullNameOf(facts),
-    owner: userJson(facts.owner, addresses),
+    owner: context.hasPlaceholders ? NO_OWNER : userJson(facts.owner, context),
     private: facts.private,
     description: facts.description,
     fork: facts.fork,
-    ...urlsJson(facts, addresses),
+    ...(context.hasPlaceholders ? NO_URLS : urlsJson(facts, context)),
     homepage: facts.homepage,
     language: facts.language,
     forks_count: facts.forksCount,
@@ -97,9 +136,11 @@ function commonJson(facts: RepositoryFacts, addresses: Addresses) {
   }
 }
 
+type Named = Pick<RepositoryFacts, 'owner' | 'name' | 'mirrorOf'>
+
 /** The values with braces are URI templates. */
-function urlsJson(facts: RepositoryFacts, addresses: Addresses) {
-  const { api, html, clone, ssh, git } = addresses.repository(facts.owner.login, facts.name)
+function urlsJson({ owner, name, mirrorOf }: Named, addresses: Addresses) {
+  const { api, html, clone, ssh, git } = addresses.repository(owner.login, name)
   return {
     html_url: html,
     url: api,
@@ -142,7 +183,7 @@ function urlsJson(facts: RepositoryFacts, addresses: Addresses) {
     trees_url: `${api}/git/trees{/sha}`,
     clone_url: clone,
     // Never null: the origin of a mirror, otherwise the URL from which this repository can be mirrored.
-    mirror_url: facts.mirrorOf ?? git,
+    mirror_url: mirrorOf ?? git,
     hooks_url: `${api}/hooks`,
     svn_url: html,
   }

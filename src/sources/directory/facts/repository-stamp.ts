@@ -27,7 +27,9 @@ const FACTS_VERSION = 2
 const CLOCK_TICK_MS = 20
 
 const MAX_LISTED = 50
-const LISTABLE = /^[^\s:]+$/
+/** The stamps of all repositories are in memory during a sync. */
+const MAX_LIST_LENGTH = 3000
+const LISTABLE = /^[^\s:~]+$/
 
 /**
  * Returns a string without spaces that changes with every push, edit, repack or gc of the repository. Needs only lstat and readdir
@@ -71,14 +73,16 @@ function listedStamp(
   now: number,
 ): string | undefined {
   const names = others.map((file) => nameIn(dir, file))
+  // `~ab` in the list stands for `:objects/ab`. A repository can have 256 such directories.
+  const list = `:${names.join(':')}`.replaceAll(/:objects\/([0-9a-f]{2})(?=:|$)/g, '~$1')
   const isListed =
-    names.length <= MAX_LISTED &&
+    list.length <= MAX_LIST_LENGTH &&
     LISTABLE.test(names.join('')) &&
     !isChangedSince(
       files.filter((file) => isMutable(dir, file)),
       now - COARSE_TICK_MS,
     )
-  return isListed ? [digestOf(dir, files), ...names].join(':') : undefined
+  return isListed ? digestOf(dir, files) + list : undefined
 }
 
 const nameIn = (dir: string, { path }: FileStats): string => path.slice(dir.length + 1)
@@ -93,7 +97,7 @@ const isMutable = (dir: string, file: FileStats): boolean =>
  * directories whose times are the same. Returns false for a stamp without a list.
  */
 export const isCurrent = syncFs((dir: string, stamp: string): boolean => {
-  const [digest, ...names] = stamp.split(':')
+  const [digest, ...names] = stamp.replaceAll('~', ':objects/').split(':')
   return names.length > 0 && digest === digestOf(dir, statExisting(dir, [...WATCHED, ...names]))
 })
 

@@ -8,7 +8,6 @@ import {
   type Stats,
   statSync,
 } from 'node:fs'
-import { join } from 'node:path'
 import { setImmediate as nextTick } from 'node:timers/promises'
 import { hasCode } from '../../../lib/errno.ts'
 
@@ -94,7 +93,7 @@ export interface FileStats {
 export function* walkStats(dir: string): Generator<FileStats, void, void> {
   const names = ifExistsSync(() => readdirSync(dir), 'ENOENT', 'ENOTDIR') ?? []
   for (const name of names.sort()) {
-    const path = join(dir, name)
+    const path = `${dir}/${name}`
     const stats = preciseLstat(path)
     if (!stats) continue
     yield { path, stats }

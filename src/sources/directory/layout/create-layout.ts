@@ -119,7 +119,7 @@ async function* listRepositoriesOf(
     const name = nameOf(entry)
     const path = `${owner}/${entry.name}`
     const taken = names.spellingOf(name)
-    const dir = join(root, path)
+    const dir = `${root}/${path}`
     const stamp = taken ? '' : await currentStamp(dir, entry, await lastStampOf?.({ owner, name }))
     const reason =
       invalidNameReason(name) ?? (stamp === undefined ? await refusal(dir, entry) : undefined)

@@ -4,12 +4,8 @@ import { undefinedIfAbsent } from '../../sources/forge/client/confirm-absence.ts
 import { segment } from '../../sources/forge/client/forge-address.ts'
 import { type Change, ForgeClient } from '../../sources/forge/client/forge-client.ts'
 import { listAll, pagesOf } from '../../sources/forge/client/forge-pages.ts'
-import {
-  type JsonObject,
-  objectIn,
-  objectOf,
-  objectsIn,
-} from '../../sources/forge/client/forge-values.ts'
+import type { JsonObject } from '../../sources/forge/client/forge-values.ts'
+import * as json from '../../sources/forge/client/forge-values.ts'
 import { type ForgeVersion, isAtLeast } from '../../sources/forge/client/forge-version.ts'
 import { readJson } from '../../sources/forge/client/http-response.ts'
 import { type KnownForge, knownForgeCache } from '../../sources/forge/client/known-forge.ts'
@@ -89,9 +85,9 @@ export class TargetServer {
 
   /** Returns whether the server lets the caller set the time of a change in the query, as Forgejo does. */
   acceptsTime = (operation: Operation): boolean =>
-    objectsIn(this.#operation(operation) ?? {}, 'parameters').some(
-      ({ name }) => name === 'updated_at',
-    )
+    json
+      .objects(this.#operation(operation) ?? {}, 'parameters')
+      .some(({ name }) => name === 'updated_at')
 
   #operation(operation: Operation): JsonObject | undefined {
     const [path, method] = OPERATIONS[operation]
@@ -100,7 +96,7 @@ export class TargetServer {
 
   #described(...keys: string[]): JsonObject | undefined {
     let value = this.#parts.description
-    for (const key of keys) value = value && objectIn(value, key)
+    for (const key of keys) value = value && json.object(value, key)
     return value
   }
 
@@ -108,7 +104,7 @@ export class TargetServer {
   async find(path: string): Promise<JsonObject | undefined> {
     const { client, signal } = this.#parts
     const found = await undefinedIfAbsent(client, () => client.get(path, {}, signal), signal)
-    return found && objectOf(found.body)
+    return found && json.objectOf(found.body)
   }
 
   /** Returns all entries of a list below `/api/v1` that can be read. */
@@ -132,7 +128,7 @@ export class TargetServer {
     this.#change(`/api/v1${path}`, { method, ...(json && { json }) })
 
   async #change(target: string, change: Change): Promise<JsonObject> {
-    return objectOf(await this.#parts.client.change(target, change, this.#parts.signal))
+    return json.objectOf(await this.#parts.client.change(target, change, this.#parts.signal))
   }
 
   /** Uploads a file as a form, and returns the attachment. */
@@ -195,7 +191,7 @@ async function readDescription(client: ForgeClient, signal: AbortSignal) {
   try {
     const path = '/swagger.v1.json'
     const response = await client.download(path, signal)
-    return objectOf(await readJson(response, `${client.url}${path}`, () => {}))
+    return json.objectOf(await readJson(response, `${client.url}${path}`, () => {}))
   } catch (error) {
     if (error instanceof ForgeNotFound) return undefined
     throw error

@@ -6,18 +6,8 @@ import { undefinedIfAbsent } from './client/confirm-absence.ts'
 import { repositoryPath, segment } from './client/forge-address.ts'
 import type { ForgeClient } from './client/forge-client.ts'
 import { type Listing, listAll } from './client/forge-pages.ts'
-import {
-  booleanIn,
-  integerIn,
-  type JsonObject,
-  objectIn,
-  objectOf,
-  organizationLogin,
-  stringIn,
-  stringOrNull,
-  stringsIn,
-  timeIn,
-} from './client/forge-values.ts'
+import type { JsonObject } from './client/forge-values.ts'
+import * as json from './client/forge-values.ts'
 import { cacheForAnHour, type KnownForge } from './client/known-forge.ts'
 
 /** The names are spelled as on the forge. */
@@ -99,7 +89,7 @@ export function forgeCatalogue({ getForge, anonymous, now }: CatalogueParts): Fo
       const { client } = await getAdminForge(signal)
       const path = `${repositoryPath(name)}/topics`
       const { body } = await client.get(path, { limit: MAX_TOPICS }, signal)
-      return stringsIn(objectOf(body), 'topics')
+      return json.strings(json.objectOf(body), 'topics')
     },
 
     isOpen: cacheForAnHour(now, (signal) => allowsAnonymousAccess(anonymous, signal)),
@@ -125,7 +115,7 @@ export async function findAt<T>(
   try {
     const response = await undefinedIfAbsent(client, () => client.get(path, {}, signal), signal)
     if (!response) return undefined
-    const [found] = read(objectOf(response.body))
+    const [found] = read(json.objectOf(response.body))
     if (!found) throw new ForgeRequestFailed(200, `${client.url}${path} returned an invalid object`)
     return found
   } catch (error) {
@@ -148,13 +138,13 @@ async function allowsAnonymousAccess(client: ForgeClient, signal: AbortSignal): 
 
 /** A repository that the forge shows only to signed-in users counts as private, because this service has anonymous users. */
 const isPrivate = (entry: JsonObject): boolean =>
-  booleanIn(entry, 'private') ||
-  booleanIn(entry, 'internal') ||
-  ['limited', 'private'].includes(stringIn(objectIn(entry, 'owner') ?? {}, 'visibility'))
+  json.boolean(entry, 'private') ||
+  json.boolean(entry, 'internal') ||
+  ['limited', 'private'].includes(json.string(json.object(entry, 'owner') ?? {}, 'visibility'))
 
 /** Returns an empty list if the object is not an organization. */
 export function parseOrganization(entry: JsonObject): ForgeOrganization[] {
-  const [id, login] = [integerIn(entry, 'id'), organizationLogin(entry)]
+  const [id, login] = [json.integer(entry, 'id'), json.organizationLogin(entry)]
   return id > 0 && login !== '' ? [{ id, login }] : []
 }
 
@@ -162,24 +152,24 @@ const isRepository = (entry: JsonObject): boolean => parseRepository(entry).leng
 
 /** Returns an empty list if the object is not a repository. */
 export function parseRepository(entry: JsonObject): ForgeRepository[] {
-  const [owner, name] = stringIn(entry, 'full_name').split('/')
+  const [owner, name] = json.string(entry, 'full_name').split('/')
   if (!owner || !name) return []
-  const topicsAsOf = 'topics' in entry ? {} : { topicsAsOf: stringIn(entry, 'updated_at') }
+  const topicsAsOf = 'topics' in entry ? {} : { topicsAsOf: json.string(entry, 'updated_at') }
   return [{ owner, name, facts: parseFacts(entry), ...topicsAsOf }]
 }
 
 const parseFacts = (entry: JsonObject) => {
-  const parent = objectIn(entry, 'parent')
+  const parent = json.object(entry, 'parent')
   return {
-    description: oneLine(stringIn(entry, 'description')),
-    homepage: webPage(stringIn(entry, 'website')),
+    description: oneLine(json.string(entry, 'description')),
+    homepage: webPage(json.string(entry, 'website')),
     private: isPrivate(entry),
-    archived: booleanIn(entry, 'archived'),
-    isTemplate: booleanIn(entry, 'template'),
-    forkOf: booleanIn(entry, 'fork') && parent ? stringOrNull(parent, 'full_name') : null,
-    hasIssues: booleanIn(entry, 'has_issues'),
-    hasProjects: booleanIn(entry, 'has_projects'),
-    createdAt: Date.parse(timeIn(entry, 'created_at')),
-    ...('topics' in entry && { topics: stringsIn(entry, 'topics') }),
+    archived: json.boolean(entry, 'archived'),
+    isTemplate: json.boolean(entry, 'template'),
+    forkOf: json.boolean(entry, 'fork') && parent ? json.stringOrNull(parent, 'full_name') : null,
+    hasIssues: json.boolean(entry, 'has_issues'),
+    hasProjects: json.boolean(entry, 'has_projects'),
+    createdAt: Date.parse(json.time(entry, 'created_at')),
+    ...('topics' in entry && { topics: json.strings(entry, 'topics') }),
   } satisfies Partial<SourceFacts>
 }

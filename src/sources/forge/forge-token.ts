@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { codeOf } from '../../lib/errno.ts'
 import { ForgeRequestFailed, isUnauthorized } from '../forge-errors.ts'
 import { ForgeClient } from './client/forge-client.ts'
-import { integerIn, objectOf, stringIn, timeIn } from './client/forge-values.ts'
+import * as json from './client/forge-values.ts'
 
 /** The forge's token cannot be read from its file. The message never contains anything from the file. */
 export class InvalidForgeToken extends Error {
@@ -56,8 +56,11 @@ export async function readTokenOwner(
 
 /** Parses a user of the API, such as the body of `/user`. Throws ForgeRequestFailed if it is not a user. */
 export function parseUser(body: unknown, url: string): ForgeUser {
-  const user = objectOf(body)
-  const [id, login] = [integerIn(user, 'id'), stringIn(user, 'login') || stringIn(user, 'username')]
+  const user = json.objectOf(body)
+  const [id, login] = [
+    json.integer(user, 'id'),
+    json.string(user, 'login') || json.string(user, 'username'),
+  ]
   if (id <= 0 || login === '') throw new ForgeRequestFailed(200, `${url} returned an invalid user`)
-  return { id, login, createdAt: Date.parse(timeIn(user, 'created')) }
+  return { id, login, createdAt: Date.parse(json.time(user, 'created')) }
 }

@@ -4,7 +4,7 @@ import type { LfsPointer } from '../snapshot.ts'
 import type { RepositoryName } from '../source.ts'
 import { normalizeForgeUrl, segment } from './client/forge-address.ts'
 import { ForgeClient, type ForgeOptions } from './client/forge-client.ts'
-import { integerIn, objectOf, objectsIn, stringIn } from './client/forge-values.ts'
+import * as json from './client/forge-values.ts'
 import { type ForgeVersion, readVersion } from './client/forge-version.ts'
 import { GitHubClient } from './client/github-client.ts'
 import { forgeDiscussions } from './discussions/forge-discussions.ts'
@@ -77,15 +77,15 @@ export function openHost(
       const headers = { accept: LFS_JSON, 'content-type': LFS_JSON }
       const sizes = new Map<string, number>()
       for (const batch of batchesOf(objects, LFS_BATCH)) {
-        const json = { operation: 'download', transfers: ['basic'], objects: batch }
-        const request = { method: 'POST', json, headers } as const
+        const query = { operation: 'download', transfers: ['basic'], objects: batch }
+        const request = { method: 'POST', json: query, headers } as const
         const found = await pages.change(path, request, signal).catch((error: unknown) => {
           // A server without git-lfs has none of the objects.
           if (!(error instanceof ForgeRequestFailed && error.status === 404)) throw error
         })
-        for (const object of objectsIn(objectOf(found), 'objects'))
+        for (const object of json.objects(json.objectOf(found), 'objects'))
           if (object.error === undefined && object.actions !== undefined)
-            sizes.set(stringIn(object, 'oid'), integerIn(object, 'size'))
+            sizes.set(json.string(object, 'oid'), json.integer(object, 'size'))
       }
       return sizes
     },

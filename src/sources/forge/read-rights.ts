@@ -1,14 +1,7 @@
 import { undefinedIfAbsent } from './client/confirm-absence.ts'
 import { listAll } from './client/forge-pages.ts'
-import {
-  booleanIn,
-  integerIn,
-  type JsonObject,
-  objectIn,
-  objectOf,
-  objectsIn,
-  stringIn,
-} from './client/forge-values.ts'
+import type { JsonObject } from './client/forge-values.ts'
+import * as json from './client/forge-values.ts'
 import type { KnownForge } from './client/known-forge.ts'
 import { isOwnersTeam } from './facts/people-facts.ts'
 import {
@@ -63,7 +56,9 @@ async function findLogin(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const { body } = await client.get('/users/search', { uid: id }, signal)
-  const user = objectsIn(objectOf(body), 'data').find((each) => integerIn(each, 'id') === id)
+  const user = json
+    .objects(json.objectOf(body), 'data')
+    .find((each) => json.integer(each, 'id') === id)
   return user && parseUser(user, client.url).login
 }
 
@@ -85,7 +80,7 @@ async function rightsOf(
     const teams = await list('/user/teams')
     return {
       person: parseUser(body, client.url),
-      isSuspended: isSuspended(objectOf(body)),
+      isSuspended: isSuspended(json.objectOf(body)),
       repositories: repositories.flatMap(parsePermission),
       organizations: parseMemberships(teams),
     }
@@ -95,8 +90,8 @@ async function rightsOf(
 
 /** A forge that hides these fields sends `active: false` as well, but then the time of the last sign-in is not set. */
 const isSuspended = (user: JsonObject): boolean =>
-  booleanIn(user, 'prohibit_login') ||
-  (user.active === false && /^(19|20)/.test(stringIn(user, 'last_login')))
+  json.boolean(user, 'prohibit_login') ||
+  (user.active === false && /^(19|20)/.test(json.string(user, 'last_login')))
 
 const PERMISSIONS = [
   ['admin', 'admin'],
@@ -105,8 +100,8 @@ const PERMISSIONS = [
 ] as const
 
 function parsePermission(entry: JsonObject): ForgeRights['repositories'] {
-  const granted = objectIn(entry, 'permissions') ?? {}
-  const highest = PERMISSIONS.find(([field]) => booleanIn(granted, field))
+  const granted = json.object(entry, 'permissions') ?? {}
+  const highest = PERMISSIONS.find(([field]) => json.boolean(granted, field))
   if (!highest) return []
   return parseRepository(entry).map((repository) => ({ ...repository, permission: highest[1] }))
 }
@@ -115,7 +110,7 @@ function parsePermission(entry: JsonObject): ForgeRights['repositories'] {
 function parseMemberships(teams: readonly JsonObject[]): ForgeRights['organizations'] {
   const memberships = new Map<number, ForgeRights['organizations'][number]>()
   for (const team of teams)
-    for (const organization of parseOrganization(objectIn(team, 'organization') ?? {}))
+    for (const organization of parseOrganization(json.object(team, 'organization') ?? {}))
       if (memberships.get(organization.id)?.role !== 'owner')
         memberships.set(organization.id, {
           ...organization,

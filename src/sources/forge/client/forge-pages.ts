@@ -1,6 +1,7 @@
 import { ForgeRequestFailed, ForgeUnavailable } from '../../forge-errors.ts'
 import type { ForgeClient, ForgeResponse, Query } from './forge-client.ts'
-import { type JsonObject, objectOf } from './forge-values.ts'
+import type { JsonObject } from './forge-values.ts'
+import * as json from './forge-values.ts'
 
 interface EntryPage {
   /** Entries that no earlier page of this listing had. */
@@ -91,7 +92,7 @@ async function getPage(
       throw new ForgeRequestFailed(200, `${client.url}${path} did not return a list`)
     // Gitea sends null for an entry that it failed to render.
     const all = listed
-      .map(objectOf)
+      .map(json.objectOf)
       .filter((entry) => Object.keys(entry).length > 0 && isUsable(entry))
     const unusable = listed.length - all.length
     if (unusable === 0 || isSecond) return { response, all, unusable }

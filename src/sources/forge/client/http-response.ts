@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import { isCertificateCode, isTlsCode, rootCause } from '../../../lib/errno.ts'
 import { http, https } from '../../../lib/node-http.ts'
 import { ForgeRequestFailed } from '../../forge-errors.ts'
-import { objectOf } from './forge-values.ts'
+import * as json from './forge-values.ts'
 
 /** A response whose body the caller must read or discard. */
 export interface HttpResponse {
@@ -172,7 +172,7 @@ export async function readForgeError(response: HttpResponse): Promise<string | u
   if (!/^application\/json\b/i.test(response.header('content-type') ?? '')) return undefined
   try {
     const text = await readText(response, '', () => {}, MAX_ERROR_BYTES)
-    const { message, url, documentation_url } = objectOf(JSON.parse(text))
+    const { message, url, documentation_url } = json.objectOf(JSON.parse(text))
     // Gitea 1.15 and GitHub call the field documentation_url, later versions of Gitea call it url.
     const isError = DOCUMENTATION_URL.test(String(url ?? documentation_url))
     return isError && typeof message === 'string' ? message : undefined

@@ -1,6 +1,6 @@
 import { undefinedIfAbsent, undefinedIfRefused } from './confirm-absence.ts'
 import type { ForgeClient } from './forge-client.ts'
-import { booleanIn, integerIn, objectOf } from './forge-values.ts'
+import * as json from './forge-values.ts'
 import { capabilitiesOf, type ForgeVersion, readVersion } from './forge-version.ts'
 
 /** The version and settings of a forge, which determine how to read from it. */
@@ -76,7 +76,7 @@ async function readMaxPageSize(
   signal: AbortSignal,
 ): Promise<number | undefined> {
   const response = await client.get('/settings/api', {}, signal).catch(undefinedIfRefused)
-  const max = integerIn(objectOf(response?.body), 'max_response_items')
+  const max = json.integer(json.objectOf(response?.body), 'max_response_items')
   return max >= 1 ? max : undefined
 }
 
@@ -84,5 +84,5 @@ async function readMaxPageSize(
 async function isAdministrator(client: ForgeClient, signal: AbortSignal): Promise<boolean> {
   const request = () => client.get('/user', {}, signal)
   const response = await undefinedIfAbsent(client, request, signal).catch(undefinedIfRefused)
-  return booleanIn(objectOf(response?.body), 'is_admin')
+  return json.boolean(json.objectOf(response?.body), 'is_admin')
 }

@@ -3,7 +3,8 @@ import type { Reaction } from '../../../records/fact.ts'
 import type { AttachedTo } from '../../../records/release.ts'
 import type { Group } from '../../discussions.ts'
 import { linkedAttachments } from '../attachment-links.ts'
-import { integerIn, type JsonObject, stringIn } from '../client/forge-values.ts'
+import type { JsonObject } from '../client/forge-values.ts'
+import * as json from '../client/forge-values.ts'
 import { readFileName } from '../client/open-file.ts'
 import { attachmentFact, type ListedFile, listedFiles } from '../facts/file-facts.ts'
 import { reactionFacts, reactionKey } from '../facts/issue-facts.ts'
@@ -45,7 +46,7 @@ async function filesOf(
   const onExternal = () => lost.add('attachments', 1, `#${issueNumber}: a link to another host`)
   // Some versions list files although their version number suggests otherwise.
   if (Array.isArray(holder.assets)) return listedFiles(holder, onExternal)
-  const linked = linkedAttachments(stringIn(holder, 'body'), forge.client.url)
+  const linked = linkedAttachments(json.string(holder, 'body'), forge.client.url)
   if (!forge.can.issueAssets) {
     notes.addNoIssueAssets(forge.version)
     const files: ListedFile[] = []
@@ -70,8 +71,8 @@ export async function commentReactions(
   comment: JsonObject,
 ): Promise<readonly Reaction[]> {
   const { stored, seen } = context
-  const id = integerIn(comment, 'id')
-  const version = stringIn(comment, 'updated_at')
+  const id = json.integer(comment, 'id')
+  const version = json.string(comment, 'updated_at')
   seen[`comment/${id}`] = version
   if (stored?.seen?.[`comment/${id}`] === version) {
     const known = stored.facts[kind]?.find((each) => each.id === id)

@@ -10,7 +10,8 @@ import { ForgeRequestFailed } from '../../forge-errors.ts'
 import { repositoryPath } from '../client/forge-address.ts'
 import type { ForgeResponse } from '../client/forge-client.ts'
 import { totalOf } from '../client/forge-pages.ts'
-import { integerIn, type JsonObject, objectOf, stringIn } from '../client/forge-values.ts'
+import type { JsonObject } from '../client/forge-values.ts'
+import * as json from '../client/forge-values.ts'
 import { findPeople } from './find-people.ts'
 import { getPart, ifExists, listPart, type ReadContext, unlessTurnedOff } from './read-context.ts'
 import { findIssue, issueKey, issueVersion } from './read-issue.ts'
@@ -74,9 +75,9 @@ const RENEW_AFTER_MS = 7 * 24 * 60 * 60 * 1000
 export async function findChanges(context: ReadContext, stored: StoredGroups): Promise<Changes> {
   const { client } = context.forge
   const path = repositoryPath(context)
-  const repository = objectOf((await client.get(path, {}, context.signal)).body)
+  const repository = json.objectOf((await client.get(path, {}, context.signal)).body)
   const asOf = client.now()
-  const repositoryId = integerIn(repository, 'id')
+  const repositoryId = json.integer(repository, 'id')
   if (repositoryId <= 0)
     throw new ForgeRequestFailed(200, `${client.url}${path} did not return a repository`)
   const cursor = cursorOf(stored.cursor)
@@ -145,7 +146,7 @@ async function countIssues(
   if (!response) return 'off'
   const listed = entriesIn(response)
   const count = totalOf(response) ?? (listed.length === 0 ? 0 : null)
-  const isAll = listed.length === count && listed.every((each) => integerIn(each, 'number') > 0)
+  const isAll = listed.length === count && listed.every((each) => json.integer(each, 'number') > 0)
   // If only one of them is turned off, the listing omits it without an error.
   if (repository.has_issues === false) notes.addTurnedOff('issues')
   if (repository.has_pull_requests === false) notes.addTurnedOff('pull requests')
@@ -188,7 +189,7 @@ async function changedGroups(groups: readonly Group[], stored: StoredGroups): Pr
 
 /** Gitea sends null for an empty list, and for an entry that it failed to render. */
 const entriesIn = ({ body }: ForgeResponse): JsonObject[] =>
-  Array.isArray(body) ? body.map(objectOf) : []
+  Array.isArray(body) ? body.map(json.objectOf) : []
 
 /**
  * Finds changed issues without listing all of them. `changedIssues` is undefined if that is not possible: an issue or comment was
@@ -215,9 +216,9 @@ async function findChangedIssues(
     count === last.issues + issues.added &&
     (areFewComments ? comments.listed === expected : await hasCommentCount(context, expected))
   if (!isNothingDeleted) return { edited, changedIssues: undefined }
-  const numbers = new Set(issues.changed.map((issue) => integerIn(issue, 'number')))
+  const numbers = new Set(issues.changed.map((issue) => json.integer(issue, 'number')))
   for (const number of edited.difference(numbers)) {
-    const known = all?.find((issue) => integerIn(issue, 'number') === number)
+    const known = all?.find((issue) => json.integer(issue, 'number') === number)
     const issue = known ?? (await findIssue(context, number))
     if (issue) issues.changed.push(issue)
   }
@@ -253,9 +254,9 @@ async function changedComments(
     const number = issueNumberOf(comment)
     if (number === undefined) return undefined
     const known = await stored.find(`issue/${number}`)
-    const version = known?.seen?.[`comment/${integerIn(comment, 'id')}`]
+    const version = known?.seen?.[`comment/${json.integer(comment, 'id')}`]
     if (version === undefined) added++
-    if (version !== stringIn(comment, 'updated_at')) numbers.add(number)
+    if (version !== json.string(comment, 'updated_at')) numbers.add(number)
   }
   return { numbers, added, listed: listed.length }
 }
@@ -272,13 +273,14 @@ async function listSince(
   }
   const listed = await ifExists(context, () => listPart(context, part, { query, onMissing }))
   const isFiltered = listed?.every(
-    (entry) => !query.since || Date.parse(stringIn(entry, 'updated_at')) >= Date.parse(query.since),
+    (entry) =>
+      !query.since || Date.parse(json.string(entry, 'updated_at')) >= Date.parse(query.since),
   )
   return isFiltered && !isMissing ? listed : undefined
 }
 
 function issueNumberOf(comment: JsonObject): number | undefined {
-  const url = stringIn(comment, 'issue_url') || stringIn(comment, 'pull_request_url')
+  const url = json.string(comment, 'issue_url') || json.string(comment, 'pull_request_url')
   const found = /\/(?:issues|pulls)\/(\d+)$/.exec(url)
   return found ? Number(found[1]) : undefined
 }

@@ -3,7 +3,7 @@ import { ForgeRequestFailed } from '../../forge-errors.ts'
 import { undefinedIfRefused } from '../client/confirm-absence.ts'
 import { segment } from '../client/forge-address.ts'
 import { pagesOf } from '../client/forge-pages.ts'
-import { integerIn } from '../client/forge-values.ts'
+import * as json from '../client/forge-values.ts'
 import { type Person, personOf } from '../facts/people-facts.ts'
 import { findAt } from '../forge-repositories.ts'
 import type { ReadContext } from './read-context.ts'
@@ -53,7 +53,7 @@ async function listPeople(
     const people = new Map<number, Person>()
     let users = 0
     for await (const page of pagesOf(client, { path: '/admin/users', ...paging }, signal)) {
-      for (const each of page.entries) people.set(integerIn(each, 'id'), personOf(each))
+      for (const each of page.entries) people.set(json.integer(each, 'id'), personOf(each))
       users = page.total ?? 0
       if (people.size >= max) break
     }

@@ -3,7 +3,8 @@ import { undefinedIfAbsent } from '../client/confirm-absence.ts'
 import { repositoryPath, segment } from '../client/forge-address.ts'
 import { type Query, RETRY_AFTER_MS } from '../client/forge-client.ts'
 import { type Listing, listAll, listUnpaged } from '../client/forge-pages.ts'
-import { type JsonObject, objectOf } from '../client/forge-values.ts'
+import type { JsonObject } from '../client/forge-values.ts'
+import * as json from '../client/forge-values.ts'
 import type { ForgeVersion } from '../client/forge-version.ts'
 import type { KnownForge } from '../client/known-forge.ts'
 import type { People } from '../facts/people-facts.ts'
@@ -105,7 +106,7 @@ export async function findOrganization({
     undefinedIfAbsent(client, request, signal),
   )
   if (!found) notOrganizations.add(owner)
-  return found && objectOf(found.body)
+  return found && json.objectOf(found.body)
 }
 
 // Notes are stored with the cursor and recognized by these words. If you change the words, notes in the old words are never removed.

@@ -6,7 +6,8 @@ import type { Batch, Group, StoredGroups } from '../../discussions.ts'
 import { ForgeUnavailable } from '../../forge-errors.ts'
 import { repositoryPath } from '../client/forge-address.ts'
 import { pagesOf } from '../client/forge-pages.ts'
-import { integerIn, type JsonObject, stringIn, timeIn } from '../client/forge-values.ts'
+import type { JsonObject } from '../client/forge-values.ts'
+import * as json from '../client/forge-values.ts'
 import { type Changes, cursorOf, cursorText, formatSince } from './find-changes.ts'
 import { notReported, type ReadContext } from './read-context.ts'
 import { commentsIn, findIssue, issueKey, issueVersion, readIssueGroup } from './read-issue.ts'
@@ -120,7 +121,7 @@ export class RepositoryReading {
         if (total !== undefined && total < (listing.total ?? 0)) listing.hasShrunk = true
         listing.total = total
         this.#total = total ?? this.#total
-        for (const issue of entries) listing.seen.add(integerIn(issue, 'number'))
+        for (const issue of entries) listing.seen.add(json.integer(issue, 'number'))
         yield* this.#readPage(entries)
       }
       yield* this.#readSince(listing)
@@ -142,8 +143,8 @@ export class RepositoryReading {
       path: `${repositoryPath(this.#context)}/issues`,
       query: { state: 'all', ...(since && { since }) },
       ...forge.paging,
-      keyOf: (issue: JsonObject) => integerIn(issue, 'number'),
-      isUsable: (issue: JsonObject) => integerIn(issue, 'number') > 0,
+      keyOf: (issue: JsonObject) => json.integer(issue, 'number'),
+      isUsable: (issue: JsonObject) => json.integer(issue, 'number') > 0,
     }
     return pagesOf(forge.client, listing, signal)
   }
@@ -153,9 +154,9 @@ export class RepositoryReading {
     const since = formatSince(this.#changes.asOf - SETTLE_MS)
     for await (const { entries } of this.#listIssues(since)) {
       // A forge that ignores `since` lists all issues again.
-      const fresh = entries.filter((issue) => timeIn(issue, 'updated_at') >= since)
+      const fresh = entries.filter((issue) => json.time(issue, 'updated_at') >= since)
       if (fresh.length === 0) return
-      for (const issue of fresh) seen.add(integerIn(issue, 'number'))
+      for (const issue of fresh) seen.add(json.integer(issue, 'number'))
       yield* this.#readPage(fresh)
     }
   }
@@ -182,7 +183,7 @@ export class RepositoryReading {
       absent = issue || number <= highest ? 0 : absent + 1
     }
     listing.hasTriedGaps = true
-    for (const issue of found) seen.add(integerIn(issue, 'number'))
+    for (const issue of found) seen.add(json.integer(issue, 'number'))
     listing.unusable = Math.max(0, listing.unusable - found.length)
     yield* this.#readPage(found)
   }
@@ -218,7 +219,7 @@ export class RepositoryReading {
 
   /** An edited comment does not change its issue. Each issue of `#edited` is read once for that. */
   #isChanged(issue: JsonObject): boolean {
-    const isEdited = this.#edited.delete(integerIn(issue, 'number'))
+    const isEdited = this.#edited.delete(json.integer(issue, 'number'))
     return isEdited || !this.#versions.get(issueKey(issue))?.startsWith(issueVersion(issue))
   }
 
@@ -245,7 +246,7 @@ export class RepositoryReading {
     if (!issue) return undefined
     const key = issueKey(issue)
     const found = this.#versions.has(key) ? await this.#stored.find(key) : undefined
-    const isRenamed = this.#changes.renamed.has(integerIn(issue, 'number'))
+    const isRenamed = this.#changes.renamed.has(json.integer(issue, 'number'))
     const stored = found && this.#isRenewed(found) && !isRenamed ? found : undefined
     const group = await readIssueGroup(this.#context, issue, stored)
     const whole = stored?.seen?.[READ_COMPLETELY_AT] ?? String(this.#changes.asOf)
@@ -255,10 +256,10 @@ export class RepositoryReading {
   /** Waits until the second in which the issue was changed is over, and requests it again. */
   async #settled(issue: JsonObject): Promise<JsonObject | undefined> {
     const { forge, signal } = this.#context
-    const ageMs = forge.client.now() - Date.parse(stringIn(issue, 'updated_at'))
+    const ageMs = forge.client.now() - Date.parse(json.string(issue, 'updated_at'))
     if (!(ageMs < SETTLE_MS) || ageMs < -SETTLE_MS) return issue
     await sleep(SETTLE_MS - ageMs, undefined, { signal })
-    return findIssue(this.#context, integerIn(issue, 'number'))
+    return findIssue(this.#context, json.integer(issue, 'number'))
   }
 }
 

@@ -35,9 +35,8 @@ export interface Reaction {
 }
 
 /** The reactions that GitHub and Gitea know. GitLab has many more. */
-export const COMMON_REACTIONS: readonly string[] = [
-  ...['+1', '-1', 'laugh', 'hooray', 'confused', 'heart', 'rocket', 'eyes'],
-]
+export const COMMON_REACTIONS: readonly string[] =
+  '+1 -1 laugh hooray confused heart rocket eyes'.split(' ')
 
 export interface TeamName {
   organization: string

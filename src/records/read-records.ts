@@ -25,11 +25,7 @@ export interface RecordFileContent<T> {
 export type OnInvalid = (message: string) => void
 
 /** Reads the facts of one file. Throws if the file is not a JSON array, and calls `onInvalid` for each invalid record. */
-export function readFacts<K extends FactKind>(
-  kind: K,
-  json: string,
-  onInvalid: OnInvalid,
-): RecordFileContent<FactsByKind[K]> {
+export function readFacts<K extends FactKind>(kind: K, json: string, onInvalid: OnInvalid) {
   return readList(json, (record, at) => readFact(kind, record, at), onInvalid)
 }
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { endOfHunk } from '../../records/diff-hunk.ts'
+import { endOfHunk, HUNK_HEADER } from '../../records/diff-hunk.ts'
 import type { Author } from '../../records/fact.ts'
 import type {
   DiffPosition,
@@ -130,8 +130,6 @@ function dumpReviewComment(
   }
 }
 
-const HUNK_HEADER = /^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@/
-
 /** Returns the position of a comment as the server counts it. An outdated comment is shown at its original position. */
 export function reviewPosition(comment: DiffPosition, thread: Omit<Thread, 'id'> | undefined) {
   // The line in the new file, or negative in the old one. Never 0, because then the server would search the hunk.
@@ -141,7 +139,7 @@ export function reviewPosition(comment: DiffPosition, thread: Omit<Thread, 'id'>
   // Old versions of the server crash without a header.
   const diffHunk = header ? comment.diffHunk : `@@ -${Math.abs(line)},1 +${Math.abs(line)},1 @@`
   // Versions of the server before 1.16 add the position to the first line of the hunk in the new file.
-  const position = line - (header ? Number(header[1]) : Math.abs(line)) + 1
+  const position = line - (header ? Number(header[2]) : Math.abs(line)) + 1
   const { originalCommit: original } = comment
   const commit = (isOutdated ? original : comment.commit) ?? comment.commit ?? original ?? ''
   return { line, position, diffHunk, commit }

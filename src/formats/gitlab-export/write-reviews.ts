@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { type DiffLine, diffLines } from '../../records/diff-hunk.ts'
 import type {
   PullRequest,
   Review,
@@ -6,7 +7,6 @@ import type {
   ReviewThread,
   Side,
 } from '../../records/pull-request.ts'
-import { HUNK_HEADER } from './constants.ts'
 import type { DiffFile } from './write-diffs.ts'
 import { type Note, noteRecord, systemNote } from './write-discussions.ts'
 import { gitlabTime, type Project } from './write-project.ts'
@@ -176,28 +176,6 @@ const REVIEWER_STATES: Readonly<Record<string, string>> = {
   approved: 'approved',
   changes_requested: 'requested_changes',
   dismissed: 'reviewed',
-}
-
-/** A line of a diff with its numbers in both files. GitLab needs both even for an added or removed line, which is in one file only. */
-export interface DiffLine {
-  type: 'new' | 'old' | null
-  oldLine: number
-  newLine: number
-  text: string
-}
-
-/** Yields the lines below the hunk headers of a diff. */
-export function* diffLines(diff: string): Generator<DiffLine> {
-  let [oldLine, newLine] = [0, 0]
-  for (const line of diff.replace(/\n$/, '').split('\n')) {
-    const [, left, right] = HUNK_HEADER.exec(line) ?? []
-    if (left !== undefined) [oldLine, newLine] = [Number(left), Number(right)]
-    if (left !== undefined || line.startsWith('\\') || newLine + oldLine === 0) continue
-    const type = line.startsWith('+') ? 'new' : line.startsWith('-') ? 'old' : null
-    yield { type, oldLine, newLine, text: line.slice(1) }
-    if (type !== 'new') oldLine++
-    if (type !== 'old') newLine++
-  }
 }
 
 /** Finds a line by its number in the old or the new file. */

@@ -11,7 +11,7 @@ import { readJson } from '../../sources/forge/client/http-response.ts'
 import { type KnownForge, knownForgeCache } from '../../sources/forge/client/known-forge.ts'
 import { openFile } from '../../sources/forge/client/open-file.ts'
 import { parseUser } from '../../sources/forge/forge-token.ts'
-import { ForgeNotFound } from '../../sources/forge-errors.ts'
+import { isNotFound, undefinedIf } from '../../sources/forge-errors.ts'
 
 /**
  * The operations that not every version has: their path and method in the server's description of its API, and the first version of
@@ -29,12 +29,7 @@ const OPERATIONS = {
 export type Operation = keyof typeof OPERATIONS
 
 /** A file of the dump. */
-interface FileToUpload {
-  path: string
-  name: string
-  contentType: string
-  bytes: number
-}
+type FileToUpload = { path: string; name: string; contentType: string; bytes: number }
 
 interface Parts {
   client: ForgeClient
@@ -188,12 +183,7 @@ const LFS_TYPE = 'application/vnd.git-lfs+json'
 
 /** Reads the description of the server's API. Returns undefined if the server does not publish it. */
 async function readDescription(client: ForgeClient, signal: AbortSignal) {
-  try {
-    const path = '/swagger.v1.json'
-    const response = await client.download(path, signal)
-    return json.objectOf(await readJson(response, `${client.url}${path}`, () => {}))
-  } catch (error) {
-    if (error instanceof ForgeNotFound) return undefined
-    throw error
-  }
+  const path = '/swagger.v1.json'
+  const response = await client.download(path, signal).catch(undefinedIf(isNotFound))
+  return response && json.objectOf(await readJson(response, `${client.url}${path}`, () => {}))
 }

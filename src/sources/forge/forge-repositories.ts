@@ -1,6 +1,6 @@
 import { webPage } from '../../lib/public-url.ts'
 import { oneLine } from '../../lib/terminal-text.ts'
-import { ForgeRequestFailed, isUnauthorized } from '../forge-errors.ts'
+import { ForgeRequestFailed, isUnauthorized, undefinedIf } from '../forge-errors.ts'
 import type { RepositoryName, SourceFacts } from '../source.ts'
 import { undefinedIfAbsent } from './client/confirm-absence.ts'
 import { repositoryPath, segment } from './client/forge-address.ts'
@@ -24,19 +24,7 @@ export interface ForgeOrganization {
   login: string
 }
 
-/** Reads the repositories and organizations of a forge. Every method rejects with ForgeUnavailable or ForgeRequestFailed. */
-export interface ForgeCatalogue {
-  all(signal: AbortSignal): AsyncIterable<ForgeRepository>
-  ofOrganization(login: string, signal: AbortSignal): Promise<ForgeRepository[]>
-  find(name: RepositoryName, signal: AbortSignal): Promise<ForgeRepository | undefined>
-  /** Gets the topics of a repository that has `topicsAsOf`. */
-  topics(name: RepositoryName, signal: AbortSignal): Promise<string[]>
-  /** Returns whether anonymous users may see public repositories. The result is cached for an hour. */
-  isOpen(signal: AbortSignal): Promise<boolean>
-  organizations(signal: AbortSignal): Promise<ForgeOrganization[]>
-  /** Returns the organization that has this login now. */
-  organization(login: string, signal: AbortSignal): Promise<ForgeOrganization | undefined>
-}
+export type ForgeCatalogue = ReturnType<typeof forgeCatalogue>
 
 /** Gitea allows 25 topics. */
 const MAX_TOPICS = 50
@@ -48,7 +36,8 @@ interface CatalogueParts {
   now: () => number
 }
 
-export function forgeCatalogue({ getForge, anonymous, now }: CatalogueParts): ForgeCatalogue {
+/** Reads the repositories and organizations of a forge. Every method rejects with ForgeUnavailable or ForgeRequestFailed. */
+export function forgeCatalogue({ getForge, anonymous, now }: CatalogueParts) {
   /** Rejects if the token is not an administrator's: its lists may omit repositories, which would then look deleted. */
   async function getAdminForge(signal: AbortSignal): Promise<KnownForge> {
     const forge = await getForge(signal)
@@ -64,7 +53,7 @@ export function forgeCatalogue({ getForge, anonymous, now }: CatalogueParts): Fo
   }
 
   return {
-    async *all(signal) {
+    async *all(signal: AbortSignal) {
       const listing = {
         path: '/repos/search',
         // In the order of ids, a new repository comes last and does not move others to another page.
@@ -75,30 +64,33 @@ export function forgeCatalogue({ getForge, anonymous, now }: CatalogueParts): Fo
       for (const entry of await list(listing, signal)) yield* parseRepository(entry)
     },
 
-    async ofOrganization(login, signal) {
+    async ofOrganization(login: string, signal: AbortSignal) {
       const path = `/orgs/${segment(login)}/repos`
       return (await list({ path, isUsable: isRepository }, signal)).flatMap(parseRepository)
     },
 
-    async find(name, signal) {
+    async find(name: RepositoryName, signal: AbortSignal) {
       const { client } = await getAdminForge(signal)
       return findAt(client, repositoryPath(name), parseRepository, signal)
     },
 
-    async topics(name, signal) {
+    /** Gets the topics of a repository that has `topicsAsOf`. */
+    async topics(name: RepositoryName, signal: AbortSignal) {
       const { client } = await getAdminForge(signal)
       const path = `${repositoryPath(name)}/topics`
       const { body } = await client.get(path, { limit: MAX_TOPICS }, signal)
       return json.strings(json.objectOf(body), 'topics')
     },
 
+    /** Returns whether anonymous users may see public repositories. */
     isOpen: cacheForAnHour(now, (signal) => allowsAnonymousAccess(anonymous, signal)),
 
-    async organizations(signal) {
+    async organizations(signal: AbortSignal) {
       return (await list({ path: '/orgs' }, signal)).flatMap(parseOrganization)
     },
 
-    async organization(login, signal) {
+    /** Returns the organization that has this login now. */
+    async organization(login: string, signal: AbortSignal) {
       const { client } = await getAdminForge(signal)
       return findAt(client, `/orgs/${segment(login)}`, parseOrganization, signal)
     },
@@ -127,13 +119,8 @@ export async function findAt<T>(
 }
 
 async function allowsAnonymousAccess(client: ForgeClient, signal: AbortSignal): Promise<boolean> {
-  try {
-    await client.get('/version', {}, signal)
-    return true
-  } catch (error) {
-    if (isUnauthorized(error)) return false
-    throw error
-  }
+  const response = await client.get('/version', {}, signal).catch(undefinedIf(isUnauthorized))
+  return response !== undefined
 }
 
 /** A repository that the forge shows only to signed-in users counts as private, because this service has anonymous users. */

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { codeOf } from '../../lib/errno.ts'
-import { ForgeRequestFailed, isUnauthorized } from '../forge-errors.ts'
+import { ForgeRequestFailed, isUnauthorized, undefinedIf } from '../forge-errors.ts'
 import { ForgeClient } from './client/forge-client.ts'
 import * as json from './client/forge-values.ts'
 
@@ -45,13 +45,9 @@ export async function readTokenOwner(
   token: string,
 ): Promise<ForgeUser | undefined> {
   const client = new ForgeClient({ url, token, now, timeoutMs: deadlineMs, pauseMs: 200 })
-  try {
-    const { body } = await client.get('/user', {}, AbortSignal.timeout(deadlineMs))
-    return parseUser(body, url)
-  } catch (error) {
-    if (isUnauthorized(error)) return undefined
-    throw error
-  }
+  const request = client.get('/user', {}, AbortSignal.timeout(deadlineMs))
+  const response = await request.catch(undefinedIf(isUnauthorized))
+  return response && parseUser(response.body, url)
 }
 
 /** Parses a user of the API, such as the body of `/user`. Throws ForgeRequestFailed if it is not a user. */

@@ -1,5 +1,5 @@
 import { batchesOf } from '../../lib/batches.ts'
-import { ForgeNotFound, ForgeRequestFailed } from '../forge-errors.ts'
+import { ForgeRequestFailed, isNotFound, undefinedIf } from '../forge-errors.ts'
 import type { LfsPointer } from '../snapshot.ts'
 import type { RepositoryName } from '../source.ts'
 import { normalizeForgeUrl, segment } from './client/forge-address.ts'
@@ -49,12 +49,8 @@ export function openHost(
     /** Returns the object of each ref by its name, as git lists them, or undefined if there is no such repository. */
     async refs(repository: RepositoryName, signal: AbortSignal) {
       const path = `${pathOf(repository)}.git/info/refs?service=git-upload-pack`
-      try {
-        return await parseRefs((await pages.download(path, signal, '*/*')).body, pagesUrl)
-      } catch (error) {
-        if (error instanceof ForgeNotFound) return undefined
-        throw error
-      }
+      const response = await pages.download(path, signal, '*/*').catch(undefinedIf(isNotFound))
+      return response && parseRefs(response.body, pagesUrl)
     },
 
     /** Yields the diff of a pull request, as git writes it. */
@@ -79,10 +75,8 @@ export function openHost(
       for (const batch of batchesOf(objects, LFS_BATCH)) {
         const query = { operation: 'download', transfers: ['basic'], objects: batch }
         const request = { method: 'POST', json: query, headers } as const
-        const found = await pages.change(path, request, signal).catch((error: unknown) => {
-          // A server without git-lfs has none of the objects.
-          if (!(error instanceof ForgeRequestFailed && error.status === 404)) throw error
-        })
+        // A server without git-lfs has none of the objects.
+        const found = await pages.change(path, request, signal).catch(undefinedIf(hasStatus404))
         for (const object of json.objects(json.objectOf(found), 'objects'))
           if (object.error === undefined && object.actions !== undefined)
             sizes.set(json.string(object, 'oid'), json.integer(object, 'size'))
@@ -91,6 +85,9 @@ export function openHost(
     },
   }
 }
+
+const hasStatus404 = (error: unknown): boolean =>
+  error instanceof ForgeRequestFailed && error.status === 404
 
 /** github.com and the tenants of ghe.com have a separate host for the API. GitHub Enterprise Server has a path. */
 function addressesOf(kind: 'forge' | 'github', given: string) {
@@ -105,10 +102,7 @@ function addressesOf(kind: 'forge' | 'github', given: string) {
 const MAX_LINE = 65_520
 
 /** Parses the refs that git's HTTP protocol advertises: pkt-lines, which begin with their length in hexadecimal. */
-async function parseRefs(
-  body: AsyncIterable<Uint8Array>,
-  url: string,
-): Promise<Map<string, string>> {
+async function parseRefs(body: AsyncIterable<Uint8Array>, url: string) {
   const refs = new Map<string, string>()
   let rest = ''
   let flushes = 0

@@ -22,12 +22,7 @@ export interface ForgeRights {
   organizations: (ForgeOrganization & { role: 'owner' | 'member' })[]
 }
 
-const NOBODY: ForgeRights = {
-  person: undefined,
-  isSuspended: false,
-  repositories: [],
-  organizations: [],
-}
+const NOBODY = { person: undefined, isSuspended: false, repositories: [], organizations: [] }
 
 export interface KnownPerson {
   login: string
@@ -50,11 +45,7 @@ export async function readRights(
   return newLogin === undefined ? rights : rightsOf(forge, newLogin, signal)
 }
 
-async function findLogin(
-  { client }: KnownForge,
-  id: number,
-  signal: AbortSignal,
-): Promise<string | undefined> {
+async function findLogin({ client }: KnownForge, id: number, signal: AbortSignal) {
   const { body } = await client.get('/users/search', { uid: id }, signal)
   const user = json
     .objects(json.objectOf(body), 'data')
@@ -67,11 +58,7 @@ async function findLogin(
  * permissions. It takes one request for every 50 repositories, one for the teams, and one for the user, because the login may
  * belong to another person now.
  */
-async function rightsOf(
-  { client, paging }: KnownForge,
-  login: string,
-  signal: AbortSignal,
-): Promise<ForgeRights> {
+async function rightsOf({ client, paging }: KnownForge, login: string, signal: AbortSignal) {
   const query = { sudo: login }
   const list = (path: string) => listAll(client, { path, query, ...paging }, signal)
   const read = async (): Promise<ForgeRights> => {

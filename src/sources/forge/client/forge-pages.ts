@@ -146,11 +146,7 @@ export async function listFiltered(
  * a listing with fewer entries than the total is repeated. Some endpoints count entries that they never send. Their second listing
  * is as short as the first, and `onMissing` is called.
  */
-export async function listAll(
-  client: ForgeClient,
-  listing: Listing,
-  signal: AbortSignal,
-): Promise<JsonObject[]> {
+export async function listAll(client: ForgeClient, listing: Listing, signal: AbortSignal) {
   for (let listings = 1; listings <= MAX_LISTINGS; listings++) {
     const { entries, missing, hasShrunk } = await listOnce(client, listing, signal)
     if (missing === 0 || (!hasShrunk && listings > 1))

@@ -37,10 +37,7 @@ export class GitHubClient extends ForgeClient {
     const response = await super.get(this.#addressOf(path), sent, signal)
     const convert = (value: unknown) => this.#convert(json.objectOf(value), repository, part)
     const { body } = response
-    return {
-      ...response,
-      body: Array.isArray(body) ? body.map(convert) : convert(body),
-    }
+    return { ...response, body: Array.isArray(body) ? body.map(convert) : convert(body) }
   }
 
   override download(path: string, signal: AbortSignal, accept?: string): Promise<HttpResponse> {

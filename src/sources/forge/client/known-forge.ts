@@ -35,12 +35,9 @@ export const knownForgeCache = (client: ForgeClient, now: () => number = Date.no
   })
 
 /** Returns a function that calls `load` and caches its result for an hour. */
-export function cacheForAnHour<T>(
-  now: () => number,
-  load: (signal: AbortSignal) => Promise<T>,
-): (signal: AbortSignal) => Promise<T> {
+export function cacheForAnHour<T>(now: () => number, load: (signal: AbortSignal) => Promise<T>) {
   let cached: { value: T; until: number } | undefined
-  return async (signal) => {
+  return async (signal: AbortSignal) => {
     if (!cached || cached.until < now())
       cached = { value: await load(signal), until: now() + CACHE_MS }
     return cached.value
@@ -71,10 +68,7 @@ export function shareAnswers(now: () => number) {
   }
 }
 
-async function readMaxPageSize(
-  client: ForgeClient,
-  signal: AbortSignal,
-): Promise<number | undefined> {
+async function readMaxPageSize(client: ForgeClient, signal: AbortSignal) {
   const response = await client.get('/settings/api', {}, signal).catch(undefinedIfRefused)
   const max = json.integer(json.objectOf(response?.body), 'max_response_items')
   return max >= 1 ? max : undefined

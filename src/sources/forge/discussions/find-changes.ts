@@ -164,10 +164,7 @@ export const isUnchanged = ({ changedMetadata, changedIssues, formerLogins }: Ch
   changedMetadata.length === 0 && changedIssues?.length === 0 && formerLogins.length === 0
 
 /** Returns whether a label or milestone was deleted that stored issues may refer to. Deleting it does not change `updated_at` of the issues. */
-async function hasDeletedLabelOrMilestone(
-  metadata: readonly Group[],
-  stored: StoredGroups,
-): Promise<boolean> {
+async function hasDeletedLabelOrMilestone(metadata: readonly Group[], stored: StoredGroups) {
   const names = ({ facts }: Group) => [
     ...(facts.repositories?.[0]?.labels.map(({ name }) => `label ${name}`) ?? []),
     ...(facts.milestones?.map(({ number }) => `milestone ${number}`) ?? []),

@@ -1,5 +1,5 @@
 import type { Group, StoredGroups } from '../../discussions.ts'
-import { ForgeRequestFailed } from '../../forge-errors.ts'
+import { ForgeRequestFailed, undefinedIf } from '../../forge-errors.ts'
 import { undefinedIfRefused } from '../client/confirm-absence.ts'
 import { segment } from '../client/forge-address.ts'
 import { pagesOf } from '../client/forge-pages.ts'
@@ -72,9 +72,7 @@ function findPerson({ forge: { client }, signal, share }: ReadContext, login: st
   const path = `/users/${segment(login)}`
   return share(`user ${login}`, async () => {
     const found = findAt(client, path, (entry) => [personOf(entry)], signal)
-    const person = await found.catch((error: unknown) => {
-      if (!(error instanceof ForgeRequestFailed)) throw error
-    })
-    return person ?? null
+    const isFailure = (error: unknown) => error instanceof ForgeRequestFailed
+    return (await found.catch(undefinedIf(isFailure))) ?? null
   })
 }

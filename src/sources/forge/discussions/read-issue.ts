@@ -84,10 +84,7 @@ export async function readIssueGroup(
 }
 
 /** Returns undefined if the forge confirms that there is no issue with that number. */
-export async function findIssue(
-  context: ReadContext,
-  number: number,
-): Promise<JsonObject | undefined> {
+export async function findIssue(context: ReadContext, number: number) {
   const response = await ifExists(context, () => getPart(context, `issues/${number}`))
   const issue = response && json.objectOf(response.body)
   if (issue && json.integer(issue, 'number') !== number) {
@@ -189,19 +186,13 @@ async function readDependencies(context: IssueContext, timeline: readonly JsonOb
 }
 
 /** This endpoint has no pages in any version. The number of comments in the issue may be wrong, so the timeline is checked too. */
-async function readComments(
-  context: IssueContext,
-  timeline: readonly JsonObject[],
-): Promise<JsonObject[]> {
+async function readComments(context: IssueContext, timeline: readonly JsonObject[]) {
   const hasComment = timeline.some((entry) => json.string(entry, 'type') === 'comment')
   if (json.integer(context.issue, 'comments') === 0 && !hasComment) return []
   return listUnpagedPart(context, `issues/${context.issueNumber}/comments`)
 }
 
-async function commentFacts(
-  context: IssueContext,
-  comments: readonly JsonObject[],
-): Promise<IssueComment[]> {
+async function commentFacts(context: IssueContext, comments: readonly JsonObject[]) {
   const on = issueOrPullOf(context.issue)
   const facts: IssueComment[] = []
   for (const comment of comments) {

@@ -61,11 +61,7 @@ export function attachmentFact(
   }
 }
 
-export function releaseFact(
-  repository: string,
-  release: JsonObject,
-  onExternal: () => void,
-): { fact: Release; files: FileToFetch[] } {
+export function releaseFact(repository: string, release: JsonObject, onExternal: () => void) {
   const draft = json.boolean(release, 'draft')
   const createdAt = json.time(release, 'created_at')
   const files: FileToFetch[] = []

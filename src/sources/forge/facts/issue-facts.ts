@@ -216,11 +216,7 @@ function milestoneDetails(entry: JsonObject, onSkipped: EventContext['onSkipped'
 }
 
 /** Returns no event for an ordinary push. Its commits are in the git repository. */
-function forcePushDetails(
-  entry: JsonObject,
-  repository: string,
-  pull: JsonObject | undefined,
-): Details[] {
+function forcePushDetails(entry: JsonObject, repository: string, pull: JsonObject | undefined) {
   const { is_force_push, commit_ids } = parsePushBody(json.string(entry, 'body'))
   const [before, after] = Array.isArray(commit_ids) ? commit_ids : []
   if (is_force_push !== true || typeof before !== 'string' || typeof after !== 'string') return []

@@ -16,10 +16,7 @@ export const UNKNOWN_TIME = '1970-01-01T00:00:00Z'
 export type Author = string | null
 
 /** An issue or a pull request. Both share one sequence of numbers in a repository. */
-export interface IssueOrPull {
-  kind: 'issue' | 'pull_request'
-  number: number
-}
+export type IssueOrPull = { kind: 'issue' | 'pull_request'; number: number }
 
 /** A fact that belongs to one repository. */
 export interface RepositoryFact {

@@ -30,11 +30,7 @@ export function readFacts<K extends FactKind>(kind: K, json: string, onInvalid: 
 }
 
 /** Applies `shape` to each element of a JSON array. Throws if the text is not a JSON array. */
-export function readList<T>(
-  json: string,
-  shape: Shape<T>,
-  onInvalid: OnInvalid,
-): RecordFileContent<T> {
+export function readList<T>(json: string, shape: Shape<T>, onInvalid: OnInvalid) {
   const items: unknown = parseJson(json)
   if (!Array.isArray(items)) throw new Error('not a JSON array')
   const records: RecordFileContent<T>['records'] = []

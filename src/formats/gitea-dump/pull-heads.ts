@@ -12,11 +12,7 @@ import type { DumpContext } from './dump-context.ts'
 /** Object ids by the name of the ref. Each character of a name is one byte (latin1), because git does not require UTF-8. */
 export type OidsByRef = ReadonlyMap<string, string>
 
-export interface GitRepository {
-  git: Git
-  dir: string
-  signal: AbortSignal
-}
+export type GitRepository = { git: Git; dir: string; signal: AbortSignal }
 
 export async function readOidsByRef({ git, ...call }: GitRepository): Promise<OidsByRef> {
   const lines = await git.run(['for-each-ref', '--format=%(objectname) %(refname)'], call)

@@ -120,9 +120,7 @@ async function* factsOf(repositories: KnownRepositories): AsyncGenerator<Reposit
   for (const { fact } of repositories.values()) yield fact
 }
 
-interface RecordParts extends Pick<ReaderParts, 'report' | 'signal'> {
-  isWanted(fullName: string): boolean
-}
+type RecordParts = Pick<ReaderParts, 'report' | 'signal'> & { isWanted(fullName: string): boolean }
 
 /** The files of records in an unpacked archive. */
 class RecordFiles {

@@ -77,11 +77,7 @@ const PERMISSIONS: [atLeast: number, permission: string][] = [
   [ACCESS_LEVELS.none, 'read'],
 ]
 
-interface StateChange {
-  state: string
-  user: unknown
-  at: string
-}
+type StateChange = { state: string; user: unknown; at: string }
 
 /** Reads the records of one project. */
 class ProjectReader extends ProjectSpool {

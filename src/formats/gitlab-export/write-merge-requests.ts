@@ -29,9 +29,7 @@ const CONCURRENT_LOGS = 2
 const PROJECT_ID = 1
 
 /** A bare repository, which is changed, with its refs before that. */
-interface GitParts extends GitRepository {
-  refs: OidsByRef
-}
+type GitParts = GitRepository & { refs: OidsByRef }
 
 /**
  * Yields the merge requests. Before the first, it renames `refs/pull/N/…` to `refs/merge-requests/N/…`, adds a ref for every head
@@ -104,9 +102,7 @@ async function findRange(
   return empty
 }
 
-interface PullDiff extends ShownDiff {
-  record: object
-}
+type PullDiff = ShownDiff & { record: object }
 
 /** Returns undefined, and reports the diff as lost, if there is no range. */
 async function readDiff(

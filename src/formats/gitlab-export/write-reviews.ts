@@ -12,10 +12,7 @@ import { type Note, noteRecord, systemNote } from './write-discussions.ts'
 import { gitlabTime, type Project } from './write-project.ts'
 
 /** The diff that a merge request is shown with. */
-export interface ShownDiff {
-  refs: DiffRefs
-  files: readonly DiffFile[]
-}
+export type ShownDiff = { refs: DiffRefs; files: readonly DiffFile[] }
 
 /** Returns the notes of all submitted reviews and their comments. Without a diff, the text of a comment names its line instead. */
 export function reviewNotes(project: Project, pull: number, diff: ShownDiff | undefined): Note[] {
@@ -185,16 +182,9 @@ export function findLine(lines: readonly DiffLine[], side: Side, line: number | 
   return lines.find((each) => each.type !== other && each[counter] === line)
 }
 
-export interface DiffRefs {
-  base_sha: string
-  start_sha: string
-  head_sha: string
-}
+export type DiffRefs = { base_sha: string; start_sha: string; head_sha: string }
 
-interface FilePaths {
-  old_path: string
-  new_path: string
-}
+type FilePaths = { old_path: string; new_path: string }
 
 export const lineCode = ({ new_path, old_path }: FilePaths, line: DiffLine): string =>
   `${hash('sha1', new_path || old_path)}_${line.oldLine}_${line.newLine}`

@@ -8,14 +8,9 @@ import { type LinkResolver, renderMarkdown } from './markdown.ts'
 import { isImage, type RepositorySite, type Site } from './site.ts'
 
 /** The files of one commit in a bare repository. */
-export interface GitTree extends GitRepository {
-  commit: string
-}
+export type GitTree = GitRepository & { commit: string }
 
-interface TextFile {
-  path: string
-  oid: string
-}
+type TextFile = { path: string; oid: string }
 
 const MARKDOWN = /\.(?:md|markdown|mdown|mkdn?)$/i
 const TEXT =

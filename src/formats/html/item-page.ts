@@ -41,10 +41,7 @@ type TimelineRow =
   | { kind: 'review'; fact: Review }
 
 /** A thread of comments on lines. `fact` is undefined in inputs that have only comments. */
-interface Thread {
-  fact: ReviewThread | undefined
-  comments: ReviewComment[]
-}
+type Thread = { fact: ReviewThread | undefined; comments: ReviewComment[] }
 
 interface ItemContext {
   site: Site

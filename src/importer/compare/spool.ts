@@ -79,11 +79,8 @@ export class Spool {
   /** Adds the refs of a repository, or of its wiki. */
   addRefs(side: Side, repository: string, refs: ReadonlyMap<string, string>, wiki?: 'wiki'): void {
     for (const [name, value] of refs) {
-      const kind = name.startsWith('refs/heads/')
-        ? 'branches'
-        : name.startsWith('refs/tags/')
-          ? 'tags'
-          : 'other_refs'
+      const [, folder] = /^refs\/(heads|tags)\//.exec(name) ?? []
+      const kind = folder === 'heads' ? 'branches' : (folder ?? 'other_refs')
       this.#add(side, wiki ?? kind, hashKey(name), { repository, name, value })
     }
   }

@@ -9,7 +9,7 @@ import type {
 import { URLS, withoutPunctuation } from '../../formats/gitea-dump/rewrite-links.ts'
 import { digestOf } from '../../formats/github-archive/compare-manifest.ts'
 import { formatBytes } from '../../lib/quantities.ts'
-import type { JsonObject } from '../../sources/forge/client/forge-values.ts'
+import type { Json } from '../../sources/forge/client/forge-values.ts'
 import * as json from '../../sources/forge/client/forge-values.ts'
 import { ForgeRequestFailed } from '../../sources/forge-errors.ts'
 import type { RepositoryContext } from './finish-run.ts'
@@ -56,7 +56,7 @@ async function scan(
   const { server } = run
   const uploaded = attachments.map((each) => run.journal.addressOf(journalKey(context, each)))
   const found = {
-    issues: new Map<number, JsonObject>(),
+    issues: new Map<number, Json>(),
     /** By `commentKey`. */
     comments: new Map<string, { id: number; updatedAt: string }[]>(),
     /** The ids of releases by their tags. */
@@ -69,7 +69,7 @@ async function scan(
     claimed: new Set(uploaded.flatMap((address) => address?.split('/').at(-1) ?? [])),
   }
   const addresses = new Map(attachments.flatMap(({ address }) => (address ? [[address, '']] : [])))
-  const addText = (shown: string, textPath: string, entry: JsonObject) => {
+  const addText = (shown: string, textPath: string, entry: Json) => {
     const body = json.string(entry, 'body')
     if (addresses.size > 0 && replaceAddresses(body, addresses) !== body)
       found.texts.push({ path: textPath, shown, body, updatedAt: json.string(entry, 'updated_at') })
@@ -123,7 +123,7 @@ const commentKey = (on: AttachmentPlace): string =>
 async function listReviewComments({ run, path }: RepositoryContext, number: number) {
   const { server } = run
   const reviews = await server.list(`${path}/pulls/${number}/reviews`)
-  const comments: JsonObject[] = []
+  const comments: Json[] = []
   for (const { id } of reviews)
     comments.push(...(await server.list(`${path}/pulls/${number}/reviews/${id}/comments`)))
   if (!server.can('timeline')) return comments
@@ -155,7 +155,7 @@ async function finishAttachment(
   if (known !== undefined) return known
   const place = choosePlace(context, attachment, found)
   if (!place) return undefined
-  const keep = async (uploaded: JsonObject) => {
+  const keep = async (uploaded: Json) => {
     const address = json.string(uploaded, 'browser_download_url')
     found.claimed.add(json.string(uploaded, 'uuid'))
     await run.journal.record({ step: `${fullName}: ${name} is uploaded`, file: key, address })
@@ -257,7 +257,7 @@ async function findUploaded(
   path: string,
   { name, bytes, sha256 }: AttachmentFact,
   claimed: ReadonlySet<string>,
-): Promise<JsonObject | undefined> {
+): Promise<Json | undefined> {
   for (const asset of await run.server.list(path)) {
     const uuid = json.string(asset, 'uuid')
     const isSimilar = json.string(asset, 'name') === name && json.integer(asset, 'size') === bytes
@@ -312,7 +312,7 @@ async function finishIssue(
   const { number, dueOn } = issue
   const there = found.issues.get(number)
   if (!there) return void run.failed.push(`${fullName}: #${number} is not on the server`)
-  const fields: JsonObject = {}
+  const fields: Json = {}
   const texts: string[] = []
   const assigned = json.objects(there, 'assignees').map(json.loginOf)
   const added = await newAssignees(context, issue.assignees, { assigned, assignable })

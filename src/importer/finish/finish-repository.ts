@@ -3,7 +3,7 @@ import type { FinishFact, LfsFact } from '../../formats/gitea-dump/finish-facts.
 import { batchesOf } from '../../lib/batches.ts'
 import { formatBytes, formatCount } from '../../lib/quantities.ts'
 import { segment } from '../../sources/forge/client/forge-address.ts'
-import type { JsonObject } from '../../sources/forge/client/forge-values.ts'
+import type { Json } from '../../sources/forge/client/forge-values.ts'
 import * as json from '../../sources/forge/client/forge-values.ts'
 import { ForgeRequestFailed } from '../../sources/forge-errors.ts'
 import { finishIssues } from './finish-issues.ts'
@@ -42,7 +42,7 @@ export async function finishRepository(options: FinishRepositoryOptions): Promis
   const newLogins = people ?? new Map(Object.entries(settings.people))
   const accountsOf = (logins: readonly string[]) => findAccounts(run, newLogins, logins)
   const context = { run, directory, settings, owner, fullName, path, repository, accountsOf }
-  const change = (text: string, fields: JsonObject) => changeRepository(context, text, fields)
+  const change = (text: string, fields: Json) => changeRepository(context, text, fields)
   // Nothing private may be uploaded to a public repository.
   const mustBecomePrivate = settings.private && !json.boolean(repository, 'private')
   if (mustBecomePrivate && !(await change('make it private', { private: true }))) return
@@ -84,7 +84,7 @@ async function findAccounts(
 async function changeRepository(
   { run, fullName, path }: RepositoryContext,
   text: string,
-  fields: JsonObject,
+  fields: Json,
 ): Promise<boolean> {
   const act = async () => {
     const changed = await run.server.write('PATCH', path, fields)
@@ -97,7 +97,7 @@ async function changeRepository(
 
 async function finishSettings(
   { run, settings, repository, path, fullName }: RepositoryContext,
-  change: (text: string, fields: JsonObject) => Promise<unknown>,
+  change: (text: string, fields: Json) => Promise<unknown>,
 ): Promise<void> {
   const { website, template, defaultBranch, topics } = settings
   if (website !== json.string(repository, 'website')) await change('set its website', { website })
@@ -223,7 +223,7 @@ async function protectBranches(
       run.leaveOutUnsupported('protect branches by a pattern')
       continue
     }
-    const fields: JsonObject = { ...(rule.forgeRule ?? githubRule(rule, teams)) }
+    const fields: Json = { ...(rule.forgeRule ?? githubRule(rule, teams)) }
     for (const field of Object.keys(fields))
       if (/_usernames?$/.test(field)) fields[field] = await accountsOf(json.strings(fields, field))
       else if (/_teams$/.test(field))
@@ -237,7 +237,7 @@ async function protectBranches(
 }
 
 /** Converts a rule of GitHub to the fields of the server. */
-function githubRule(rule: FactOfKind<'protection'>, teams: ReadonlySet<string>): JsonObject {
+function githubRule(rule: FactOfKind<'protection'>, teams: ReadonlySet<string>): Json {
   const { reviews, statusChecks } = rule
   const slugs = new Set(rule.authorizedTeams.map(({ slug }) => slug))
   return {
@@ -282,7 +282,7 @@ async function requestBatch(
   { run, fullName }: RepositoryContext,
   operation: 'download' | 'upload',
   batch: readonly LfsFact[],
-): Promise<JsonObject[]> {
+): Promise<Json[]> {
   const objects = batch.map(({ oid, size }) => ({ oid, size }))
   const request = { operation, transfers: ['basic'], objects }
   return json.objects(await run.server.lfs(fullName, 'objects/batch', request), 'objects')

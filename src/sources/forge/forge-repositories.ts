@@ -6,7 +6,7 @@ import { undefinedIfAbsent } from './client/confirm-absence.ts'
 import { repositoryPath, segment } from './client/forge-address.ts'
 import type { ForgeClient } from './client/forge-client.ts'
 import { type Listing, listAll } from './client/forge-pages.ts'
-import type { JsonObject } from './client/forge-values.ts'
+import type { Json } from './client/forge-values.ts'
 import * as json from './client/forge-values.ts'
 import { cacheForAnHour, type KnownForge } from './client/known-forge.ts'
 
@@ -101,7 +101,7 @@ export function forgeCatalogue({ getForge, anonymous, now }: CatalogueParts) {
 export async function findAt<T>(
   client: ForgeClient,
   path: string,
-  read: (entry: JsonObject) => T[],
+  read: (entry: Json) => T[],
   signal: AbortSignal,
 ): Promise<T | undefined> {
   try {
@@ -124,28 +124,28 @@ async function allowsAnonymousAccess(client: ForgeClient, signal: AbortSignal): 
 }
 
 /** A repository that the forge shows only to signed-in users counts as private, because this service has anonymous users. */
-const isPrivate = (entry: JsonObject): boolean =>
+const isPrivate = (entry: Json): boolean =>
   json.boolean(entry, 'private') ||
   json.boolean(entry, 'internal') ||
   ['limited', 'private'].includes(json.string(json.object(entry, 'owner') ?? {}, 'visibility'))
 
 /** Returns an empty list if the object is not an organization. */
-export function parseOrganization(entry: JsonObject): ForgeOrganization[] {
+export function parseOrganization(entry: Json): ForgeOrganization[] {
   const [id, login] = [json.integer(entry, 'id'), json.organizationLogin(entry)]
   return id > 0 && login !== '' ? [{ id, login }] : []
 }
 
-const isRepository = (entry: JsonObject): boolean => parseRepository(entry).length > 0
+const isRepository = (entry: Json): boolean => parseRepository(entry).length > 0
 
 /** Returns an empty list if the object is not a repository. */
-export function parseRepository(entry: JsonObject): ForgeRepository[] {
+export function parseRepository(entry: Json): ForgeRepository[] {
   const [owner, name] = json.string(entry, 'full_name').split('/')
   if (!owner || !name) return []
   const topicsAsOf = 'topics' in entry ? {} : { topicsAsOf: json.string(entry, 'updated_at') }
   return [{ owner, name, facts: parseFacts(entry), ...topicsAsOf }]
 }
 
-const parseFacts = (entry: JsonObject) => {
+const parseFacts = (entry: Json) => {
   const parent = json.object(entry, 'parent')
   return {
     description: oneLine(json.string(entry, 'description')),

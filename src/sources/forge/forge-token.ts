@@ -21,20 +21,12 @@ export async function readForgeToken(file: string): Promise<string> {
   return token
 }
 
-export interface ForgeUser {
-  id: number
-  login: string
-  createdAt: number
-}
+export type ForgeUser = { id: number; login: string; createdAt: number }
 
 /** Short, because a user waits for the result. */
 const TIMEOUT_MS = 5000
 
-export interface TokenCheckOptions {
-  url: string
-  now: () => number
-  deadlineMs?: number | undefined
-}
+export type TokenCheckOptions = { url: string; now: () => number; deadlineMs?: number | undefined }
 
 /**
  * Reads the owner of a token from the forge, with that token. Returns undefined if the forge does not accept the token, or does not

@@ -1,6 +1,6 @@
 import { undefinedIfAbsent } from './client/confirm-absence.ts'
 import { listAll } from './client/forge-pages.ts'
-import type { JsonObject } from './client/forge-values.ts'
+import type { Json } from './client/forge-values.ts'
 import * as json from './client/forge-values.ts'
 import type { KnownForge } from './client/known-forge.ts'
 import { isOwnersTeam } from './facts/people-facts.ts'
@@ -76,7 +76,7 @@ async function rightsOf({ client, paging }: KnownForge, login: string, signal: A
 }
 
 /** A forge that hides these fields sends `active: false` as well, but then the time of the last sign-in is not set. */
-const isSuspended = (user: JsonObject): boolean =>
+const isSuspended = (user: Json): boolean =>
   json.boolean(user, 'prohibit_login') ||
   (user.active === false && /^(19|20)/.test(json.string(user, 'last_login')))
 
@@ -86,7 +86,7 @@ const PERMISSIONS = [
   ['pull', 'read'],
 ] as const
 
-function parsePermission(entry: JsonObject): ForgeRights['repositories'] {
+function parsePermission(entry: Json): ForgeRights['repositories'] {
   const granted = json.object(entry, 'permissions') ?? {}
   const highest = PERMISSIONS.find(([field]) => json.boolean(granted, field))
   if (!highest) return []
@@ -94,7 +94,7 @@ function parsePermission(entry: JsonObject): ForgeRights['repositories'] {
 }
 
 /** Every member of an organization is in at least one of its teams. */
-function parseMemberships(teams: readonly JsonObject[]): ForgeRights['organizations'] {
+function parseMemberships(teams: readonly Json[]): ForgeRights['organizations'] {
   const memberships = new Map<number, ForgeRights['organizations'][number]>()
   for (const team of teams)
     for (const organization of parseOrganization(json.object(team, 'organization') ?? {}))

@@ -5,40 +5,40 @@ import { type Author, UNKNOWN_TIME } from '../../../records/fact.ts'
  * differ in the fields they send, and one unexpected field must not stop an export. For this reason the responses are not checked
  * against a schema (`src/wire/schema.ts`), which could only accept or reject each one as a whole.
  */
-export type JsonObject = Record<string, unknown>
+export type Json = Record<string, unknown>
 
-const isObject = (value: unknown): value is JsonObject =>
+const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Returns the body of a response if it is an object, otherwise an empty object. */
-export const objectOf = (body: unknown): JsonObject => (isObject(body) ? body : {})
+export const objectOf = (body: unknown): Json => (isObject(body) ? body : {})
 
-export const string = (entry: JsonObject, name: string): string => {
+export const string = (entry: Json, name: string): string => {
   const value = entry[name]
   return typeof value === 'string' ? value : ''
 }
 
-export const stringOrNull = (entry: JsonObject, name: string): string | null =>
+export const stringOrNull = (entry: Json, name: string): string | null =>
   string(entry, name) || null
 
-export const integer = (entry: JsonObject, name: string): number => {
+export const integer = (entry: Json, name: string): number => {
   const value = entry[name]
   return typeof value === 'number' && Number.isSafeInteger(value) ? value : 0
 }
 
-export const boolean = (entry: JsonObject, name: string): boolean => entry[name] === true
+export const boolean = (entry: Json, name: string): boolean => entry[name] === true
 
-export const object = (entry: JsonObject, name: string): JsonObject | undefined => {
+export const object = (entry: Json, name: string): Json | undefined => {
   const value = entry[name]
   return isObject(value) ? value : undefined
 }
 
-export const objects = (entry: JsonObject, name: string): JsonObject[] => {
+export const objects = (entry: Json, name: string): Json[] => {
   const value = entry[name]
   return Array.isArray(value) ? value.filter(isObject) : []
 }
 
-export const strings = (entry: JsonObject, name: string): string[] => {
+export const strings = (entry: Json, name: string): string[] => {
   const value = entry[name]
   return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : []
 }
@@ -47,32 +47,31 @@ export const strings = (entry: JsonObject, name: string): string[] => {
  * Returns a time in UTC, as archives have it; forges use the time zone of their server. Go writes the year 1 for a time that is not
  * set, and Gitea writes 1970 for one that it never knew. Both are null.
  */
-export function timeOrNull(entry: JsonObject, name: string): string | null {
+export function timeOrNull(entry: Json, name: string): string | null {
   const time = Date.parse(string(entry, name))
   return Number.isNaN(time) || time <= 0 ? null : new Date(time).toISOString().replace('.000Z', 'Z')
 }
 
 /** Returns a required time, or UNKNOWN_TIME if the forge does not know it. */
-export const time = (entry: JsonObject, name: string): string =>
-  timeOrNull(entry, name) ?? UNKNOWN_TIME
+export const time = (entry: Json, name: string): string => timeOrNull(entry, name) ?? UNKNOWN_TIME
 
 /** The login of a deleted account. Gitea sends null for it, or `Ghost` with the id -1. */
 export const GHOST = 'ghost'
 
-export function loginOf(user: JsonObject | undefined): string {
+export function loginOf(user: Json | undefined): string {
   if (!user) return GHOST
   const login = string(user, 'login') || string(user, 'username')
   return !login || integer(user, 'id') === -1 ? GHOST : login
 }
 
 /** Versions differ in which of the two fields they send. */
-export const organizationLogin = (organization: JsonObject): string =>
+export const organizationLogin = (organization: Json): string =>
   string(organization, 'username') || string(organization, 'name')
 
-export const author = (entry: JsonObject, name: string): Author => loginOf(object(entry, name))
+export const author = (entry: Json, name: string): Author => loginOf(object(entry, name))
 
 /** Returns the SHA of a commit, or null if the field is not a full SHA. */
-export const commit = (entry: JsonObject, name: string): string | null => {
+export const commit = (entry: Json, name: string): string | null => {
   const sha = string(entry, name)
   return /^([0-9a-f]{40}|[0-9a-f]{64})$/.test(sha) ? sha : null
 }

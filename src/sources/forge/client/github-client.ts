@@ -1,7 +1,7 @@
 import { endOfHunk } from '../../../records/diff-hunk.ts'
 import { ForgeNotFound } from '../../forge-errors.ts'
 import { ForgeClient, type ForgeResponse, type Query } from './forge-client.ts'
-import type { JsonObject } from './forge-values.ts'
+import type { Json } from './forge-values.ts'
 import * as json from './forge-values.ts'
 import type { HttpResponse } from './http-response.ts'
 
@@ -51,7 +51,7 @@ export class GitHubClient extends ForgeClient {
       : path
   }
 
-  #convert(entry: JsonObject, repository: string, part: string): JsonObject {
+  #convert(entry: Json, repository: string, part: string): Json {
     const id = json.integer(entry, 'id')
     const noteReactions = (path: string) => {
       if (json.object(entry, 'reactions')?.total_count === 0)
@@ -86,7 +86,7 @@ export class GitHubClient extends ForgeClient {
   }
 
   /** Gives assets a UUID, because GitHub's have only a number, and notes the API path of their bytes. */
-  #assetsOf(release: JsonObject): JsonObject[] {
+  #assetsOf(release: Json): Json[] {
     return json.objects(release, 'assets').map((asset) => {
       const uuid = `00000000-0000-4000-8000-${json.integer(asset, 'id').toString(16).padStart(12, '0')}`
       const { pathname } = new URL(json.string(asset, 'url') || '/', this.url)
@@ -103,7 +103,7 @@ const STATES: Readonly<Record<string, string>> = {
 }
 
 /** Returns the positions as Gitea has them: lines of the new and the old file. Those of GitHub are lines of the diff. */
-function lineOf(comment: JsonObject): JsonObject {
+function lineOf(comment: Json): Json {
   const { side, line } = endOfHunk(json.string(comment, 'diff_hunk')) ?? { side: 'right', line: 0 }
   return side === 'right'
     ? { position: line, original_position: 0 }

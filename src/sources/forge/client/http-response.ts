@@ -21,10 +21,7 @@ const AGENT_OPTIONS = { keepAlive: true, maxSockets: 16 }
 const agents = { 'http:': new http.Agent(AGENT_OPTIONS), 'https:': new https.Agent(AGENT_OPTIONS) }
 
 /** The body of a request. A retry opens it again. */
-export interface Payload {
-  bytes: number
-  open(): AsyncIterable<Uint8Array> | Iterable<Uint8Array>
-}
+export type Payload = { bytes: number; open(): AsyncIterable<Uint8Array> | Iterable<Uint8Array> }
 
 export interface HttpRequest {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH'

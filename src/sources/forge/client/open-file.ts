@@ -112,11 +112,7 @@ const tooLarge = (url: string, bytes: number) =>
   )
 
 /** Rejects if chunks arrive too slowly or not at all. Only the time spent waiting for them counts. */
-async function* readChunks(
-  response: HttpResponse,
-  idleMs: number,
-  signal: AbortSignal,
-): AsyncGenerator<Uint8Array> {
+async function* readChunks(response: HttpResponse, idleMs: number, signal: AbortSignal) {
   const chunks = response.body[Symbol.asyncIterator]()
   let [leftMs, progress] = [idleMs, 0]
   try {

@@ -10,7 +10,7 @@ import { ForgeRequestFailed } from '../../forge-errors.ts'
 import { repositoryPath } from '../client/forge-address.ts'
 import type { ForgeResponse } from '../client/forge-client.ts'
 import { totalOf } from '../client/forge-pages.ts'
-import type { JsonObject } from '../client/forge-values.ts'
+import type { Json } from '../client/forge-values.ts'
 import * as json from '../client/forge-values.ts'
 import { findPeople } from './find-people.ts'
 import { getPart, ifExists, listPart, type ReadContext, unlessTurnedOff } from './read-context.ts'
@@ -64,7 +64,7 @@ export interface Changes {
   /** Logins that stored people no longer have. Their groups are removed when all issues are read. */
   formerLogins: string[]
   /** Issues that changed since the last read; undefined if all issues must be listed to find them. */
-  changedIssues: JsonObject[] | undefined
+  changedIssues: Json[] | undefined
 }
 
 /** The last read may have missed changes that were made while it began. */
@@ -127,13 +127,13 @@ interface CountedIssues {
   /** Null if the forge does not return the number. */
   count: number | null
   /** All issues, if they are on one page. */
-  all: JsonObject[] | undefined
+  all: Json[] | undefined
 }
 
 /** Returns `off` if both issues and pull requests are turned off. */
 async function countIssues(
   context: ReadContext,
-  repository: JsonObject,
+  repository: Json,
   last: ForgeCursor | undefined,
 ): Promise<CountedIssues | 'off'> {
   const { notes, forge } = context
@@ -185,7 +185,7 @@ async function changedGroups(groups: readonly Group[], stored: StoredGroups): Pr
 }
 
 /** Gitea sends null for an empty list, and for an entry that it failed to render. */
-const entriesIn = ({ body }: ForgeResponse): JsonObject[] =>
+const entriesIn = ({ body }: ForgeResponse): Json[] =>
   Array.isArray(body) ? body.map(json.objectOf) : []
 
 /**
@@ -226,8 +226,8 @@ async function findChangedIssues(
 export const formatSince = (time: number): string =>
   new Date(time).toISOString().replace(/\.\d+Z$/, 'Z')
 
-async function changedAmong(listed: readonly JsonObject[], stored: StoredGroups) {
-  const changed: JsonObject[] = []
+async function changedAmong(listed: readonly Json[], stored: StoredGroups) {
+  const changed: Json[] = []
   let added = 0
   for (const issue of listed) {
     const known = await stored.find(issueKey(issue))
@@ -263,7 +263,7 @@ async function listSince(
   context: ReadContext,
   part: string,
   query: { state?: string; since?: string },
-): Promise<JsonObject[] | undefined> {
+): Promise<Json[] | undefined> {
   let isMissing = false
   const onMissing = () => {
     isMissing = true
@@ -276,7 +276,7 @@ async function listSince(
   return isFiltered && !isMissing ? listed : undefined
 }
 
-function issueNumberOf(comment: JsonObject): number | undefined {
+function issueNumberOf(comment: Json): number | undefined {
   const url = json.string(comment, 'issue_url') || json.string(comment, 'pull_request_url')
   const found = /\/(?:issues|pulls)\/(\d+)$/.exec(url)
   return found ? Number(found[1]) : undefined

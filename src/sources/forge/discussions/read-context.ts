@@ -3,7 +3,7 @@ import { undefinedIfAbsent } from '../client/confirm-absence.ts'
 import { repositoryPath, segment } from '../client/forge-address.ts'
 import { type Query, RETRY_AFTER_MS } from '../client/forge-client.ts'
 import { type Listing, listAll, listUnpaged } from '../client/forge-pages.ts'
-import type { JsonObject } from '../client/forge-values.ts'
+import type { Json } from '../client/forge-values.ts'
 import * as json from '../client/forge-values.ts'
 import type { ForgeVersion } from '../client/forge-version.ts'
 import type { KnownForge } from '../client/known-forge.ts'
@@ -69,7 +69,7 @@ type Part = 'issues and pull requests' | 'labels' | 'milestones' | 'releases'
  */
 export async function unlessTurnedOff<T>(
   context: ReadContext,
-  repository: JsonObject,
+  repository: Json,
   part: Part,
   request: () => Promise<T>,
 ): Promise<T | undefined> {
@@ -85,7 +85,7 @@ export async function unlessTurnedOff<T>(
 }
 
 /** Old versions lack some of these fields. Gitea serves labels and milestones if it serves issues or pull requests. */
-function isTurnedOn(repository: JsonObject, part: Part): boolean {
+function isTurnedOn(repository: Json, part: Part): boolean {
   if (part === 'releases') return repository.has_releases === true
   const hasIssues = repository.has_issues === true && !repository.external_tracker
   // Mirrors and empty repositories have no pull requests, even if they are turned on.
@@ -99,7 +99,7 @@ export async function findOrganization({
   owner,
   signal,
   share,
-}: OwnerContext): Promise<JsonObject | undefined> {
+}: OwnerContext): Promise<Json | undefined> {
   if (notOrganizations.has(owner)) return undefined
   const request = () => client.get(`/orgs/${segment(owner)}`, {}, signal)
   const found = await share(`organization ${owner}`, () =>

@@ -8,7 +8,7 @@ import { ForgeNotFound, ForgeRequestFailed, ForgeServerError } from '../../forge
 import { confirmAbsence } from '../client/confirm-absence.ts'
 import { repositoryPath } from '../client/forge-address.ts'
 import { listFiltered } from '../client/forge-pages.ts'
-import type { JsonObject } from '../client/forge-values.ts'
+import type { Json } from '../client/forge-values.ts'
 import * as json from '../client/forge-values.ts'
 import {
   commentFact,
@@ -42,7 +42,7 @@ import {
  * Returns a string that changes when the entry of an issue in a listing changes. `updated_at` alone is not enough: deleting a
  * comment, or renaming a label or an account, does not change it.
  */
-export function issueVersion(issue: JsonObject): string {
+export function issueVersion(issue: Json): string {
   const { updatedAt, ...fact } = issueFact('', issue, [])
   const digest = hash('sha256', JSON.stringify([fact, json.boolean(issue, 'is_locked')]))
   return `${updatedAt}|${json.integer(issue, 'comments')}|${digest.slice(0, 8)}|`
@@ -51,17 +51,13 @@ export function issueVersion(issue: JsonObject): string {
 /** Returns how many comments were read, according to the version of the group. */
 export const commentsIn = (version: string): number => Number(version.split('|')[3] ?? 0) || 0
 
-export const issueKey = (issue: JsonObject): string => `issue/${json.integer(issue, 'number')}`
+export const issueKey = (issue: Json): string => `issue/${json.integer(issue, 'number')}`
 
 /**
  * Reads everything about an issue or pull request. Returns undefined if it was deleted in the meantime. Reactions to comments that
  * have not changed are taken from `stored`.
  */
-export async function readIssueGroup(
-  context: ReadContext,
-  issue: JsonObject,
-  stored: Group | undefined,
-): Promise<Group | undefined> {
+export async function readIssueGroup(context: ReadContext, issue: Json, stored: Group | undefined) {
   const { forge, signal, notes } = context
   const number = json.integer(issue, 'number')
   const known = notes.removeMissing(number) ? undefined : stored
@@ -154,7 +150,7 @@ async function readRest(context: IssueContext) {
 }
 
 /** A timeline omits inline comments. `inlineComments` is their number. */
-async function readTimeline(context: IssueContext, inlineComments: number): Promise<JsonObject[]> {
+async function readTimeline(context: IssueContext, inlineComments: number): Promise<Json[]> {
   const { forge, signal, notes, issueNumber } = context
   if (!forge.can.timeline) return []
   const listing = {
@@ -176,7 +172,7 @@ async function readTimeline(context: IssueContext, inlineComments: number): Prom
 }
 
 /** The timeline does not say which of two issues depends on the other, so dependencies are requested if it has an entry about one. */
-async function readDependencies(context: IssueContext, timeline: readonly JsonObject[]) {
+async function readDependencies(context: IssueContext, timeline: readonly Json[]) {
   const hasDependency = timeline.some((entry) => json.string(entry, 'type') === 'add_dependency')
   if (!hasDependency || !context.forge.can.dependencies) return {}
   const part = `issues/${context.issueNumber}/dependencies`
@@ -186,13 +182,13 @@ async function readDependencies(context: IssueContext, timeline: readonly JsonOb
 }
 
 /** This endpoint has no pages in any version. The number of comments in the issue may be wrong, so the timeline is checked too. */
-async function readComments(context: IssueContext, timeline: readonly JsonObject[]) {
+async function readComments(context: IssueContext, timeline: readonly Json[]) {
   const hasComment = timeline.some((entry) => json.string(entry, 'type') === 'comment')
   if (json.integer(context.issue, 'comments') === 0 && !hasComment) return []
   return listUnpagedPart(context, `issues/${context.issueNumber}/comments`)
 }
 
-async function commentFacts(context: IssueContext, comments: readonly JsonObject[]) {
+async function commentFacts(context: IssueContext, comments: readonly Json[]) {
   const on = issueOrPullOf(context.issue)
   const facts: IssueComment[] = []
   for (const comment of comments) {
@@ -236,11 +232,7 @@ async function readReviews(context: IssueContext): Promise<ReadReviews> {
 }
 
 /** Comments are read every time, because editing one or resolving a thread does not change the review. */
-async function readReviewComments(
-  context: IssueContext,
-  responses: PullResponses,
-  review: JsonObject,
-): Promise<ReviewComments> {
+async function readReviewComments(context: IssueContext, responses: PullResponses, review: Json) {
   if (review.comments_count === 0) return { threads: [], comments: [] }
   const { issueNumber: pull, people } = context
   const part = `pulls/${pull}/reviews/${json.integer(review, 'id')}/comments`
@@ -256,7 +248,7 @@ async function readReviewComments(
 }
 
 /** Gitea stores a comment for each review. Its id is at the end of the review's URL. */
-function commentIdOf(review: JsonObject): number | undefined {
+function commentIdOf(review: Json): number | undefined {
   const found = /#issuecomment-(\d+)$/.exec(json.string(review, 'html_url'))
   return found ? Number(found[1]) : undefined
 }

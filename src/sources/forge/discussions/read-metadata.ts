@@ -4,7 +4,7 @@ import type { Facts, Group } from '../../discussions.ts'
 import { undefinedIfRefused } from '../client/confirm-absence.ts'
 import { segment } from '../client/forge-address.ts'
 import { listAll } from '../client/forge-pages.ts'
-import type { JsonObject } from '../client/forge-values.ts'
+import type { Json } from '../client/forge-values.ts'
 import * as json from '../client/forge-values.ts'
 import { releaseFact } from '../facts/file-facts.ts'
 import { type Person, teamAccess } from '../facts/people-facts.ts'
@@ -28,7 +28,7 @@ const MAX_PERMISSION_REQUESTS = 15
  */
 export async function readMetadata(
   context: ReadContext,
-  repository: JsonObject,
+  repository: Json,
   findStored: (key: string) => Promise<Group | undefined>,
 ): Promise<Group[]> {
   const { fullName } = context
@@ -53,7 +53,7 @@ export async function readMetadata(
   ]
 }
 
-function releasesGroup({ people, fullName }: ReadContext, listed: JsonObject[]): Group {
+function releasesGroup({ people, fullName }: ReadContext, listed: Json[]): Group {
   const lost = new Losses()
   const releases = listed.map((release) => {
     people.collect(release.author)
@@ -84,7 +84,7 @@ export const personGroup = ({ id, user }: Person): Group =>
 
 async function readRepositoryGroup(
   context: ReadContext,
-  repository: JsonObject,
+  repository: Json,
   stored: Group | undefined,
 ): Promise<Group> {
   const { owner, name } = context
@@ -118,7 +118,7 @@ async function readRepositoryGroup(
   )
 }
 
-async function readOrganizationLabels(context: ReadContext): Promise<JsonObject[]> {
+async function readOrganizationLabels(context: ReadContext): Promise<Json[]> {
   const { forge, owner, signal, share, notes } = context
   const { labels, missing } = await share(`labels ${owner}`, async () => {
     let missing = 0
@@ -143,19 +143,15 @@ async function readTopics(context: ReadContext): Promise<unknown> {
 /** Returns undefined if the part is turned off. Its entries still exist, but the forge does not show them. */
 async function listUnlessOff(
   context: ReadContext,
-  repository: JsonObject,
+  repository: Json,
   part: 'labels' | 'milestones' | 'releases',
   query: Record<string, string> = {},
-): Promise<JsonObject[] | undefined> {
+): Promise<Json[] | undefined> {
   return unlessTurnedOff(context, repository, part, () => listPart(context, part, { query }))
 }
 
 /** Returns an empty list and adds a note if the forge refuses to list or has no such endpoint. */
-async function listIfAllowed(
-  context: ReadContext,
-  what: string,
-  list: () => Promise<JsonObject[]>,
-): Promise<JsonObject[]> {
+async function listIfAllowed(context: ReadContext, what: string, list: () => Promise<Json[]>) {
   const found = await ifExists(context, list).catch(undefinedIfRefused)
   if (!found) context.notes.add(`the forge does not return ${what}`)
   return found ?? []

@@ -6,7 +6,7 @@ import type { Batch, Group, StoredGroups } from '../../discussions.ts'
 import { ForgeUnavailable } from '../../forge-errors.ts'
 import { repositoryPath } from '../client/forge-address.ts'
 import { pagesOf } from '../client/forge-pages.ts'
-import type { JsonObject } from '../client/forge-values.ts'
+import type { Json } from '../client/forge-values.ts'
 import * as json from '../client/forge-values.ts'
 import { type Changes, cursorOf, cursorText, formatSince } from './find-changes.ts'
 import { notReported, type ReadContext } from './read-context.ts'
@@ -105,7 +105,7 @@ export class RepositoryReading {
     return digest.digest('hex')
   }
 
-  async *#readChanged(issues: readonly JsonObject[]): AsyncGenerator<Batch> {
+  async *#readChanged(issues: readonly Json[]): AsyncGenerator<Batch> {
     this.#total = issues.length
     for (const page of batchesOf(issues, this.#context.forge.paging.limit))
       yield* this.#readPage(page)
@@ -143,8 +143,8 @@ export class RepositoryReading {
       path: `${repositoryPath(this.#context)}/issues`,
       query: { state: 'all', ...(since && { since }) },
       ...forge.paging,
-      keyOf: (issue: JsonObject) => json.integer(issue, 'number'),
-      isUsable: (issue: JsonObject) => json.integer(issue, 'number') > 0,
+      keyOf: (issue: Json) => json.integer(issue, 'number'),
+      isUsable: (issue: Json) => json.integer(issue, 'number') > 0,
     }
     return pagesOf(forge.client, listing, signal)
   }
@@ -169,7 +169,7 @@ export class RepositoryReading {
     const { seen, hasShrunk } = listing
     if (hasShrunk || missingIn(listing) === 0) return
     const highest = [...seen].reduce((a, b) => Math.max(a, b), 0)
-    const found: JsonObject[] = []
+    const found: Json[] = []
     let [gaps, absent] = [highest - seen.size, 0]
     // An unusable entry may have a higher number than all others.
     const mayExist = (number: number) =>
@@ -198,8 +198,8 @@ export class RepositoryReading {
   }
 
   /** Reads the issues of a page that differ from the stored ones, with the people in them. */
-  async *#readPage(page: readonly JsonObject[]): AsyncGenerator<Batch> {
-    const changed: JsonObject[] = []
+  async *#readPage(page: readonly Json[]): AsyncGenerator<Batch> {
+    const changed: Json[] = []
     for (const issue of page)
       if (this.#isChanged(issue) || (await this.#isOld(issue))) changed.push(issue)
     this.#read += page.length - changed.length
@@ -218,13 +218,13 @@ export class RepositoryReading {
   }
 
   /** An edited comment does not change its issue. Each issue of `#edited` is read once for that. */
-  #isChanged(issue: JsonObject): boolean {
+  #isChanged(issue: Json): boolean {
     const isEdited = this.#edited.delete(json.integer(issue, 'number'))
     return isEdited || !this.#versions.get(issueKey(issue))?.startsWith(issueVersion(issue))
   }
 
   /** Returns whether an issue must be read again because of changes that the forge does not report. */
-  async #isOld(issue: JsonObject): Promise<boolean> {
+  async #isOld(issue: Json): Promise<boolean> {
     if (!this.#changes.mayHaveOldIssues) return false
     const stored = await this.#stored.find(issueKey(issue))
     return stored !== undefined && !this.#isRenewed(stored)
@@ -241,7 +241,7 @@ export class RepositoryReading {
       .filter(({ key, version }) => this.#versions.get(key) !== version)
   }
 
-  async #readOne(listed: JsonObject): Promise<Group | undefined> {
+  async #readOne(listed: Json): Promise<Group | undefined> {
     const issue = await this.#settled(listed)
     if (!issue) return undefined
     const key = issueKey(issue)
@@ -254,7 +254,7 @@ export class RepositoryReading {
   }
 
   /** Waits until the second in which the issue was changed is over, and requests it again. */
-  async #settled(issue: JsonObject): Promise<JsonObject | undefined> {
+  async #settled(issue: Json): Promise<Json | undefined> {
     const { forge, signal } = this.#context
     const ageMs = forge.client.now() - Date.parse(json.string(issue, 'updated_at'))
     if (!(ageMs < SETTLE_MS) || ageMs < -SETTLE_MS) return issue

@@ -3,7 +3,7 @@ import { contentTypeOf } from '../../../lib/content-types.ts'
 import type { AttachedTo, Attachment, Release } from '../../../records/release.ts'
 import type { FileToFetch } from '../../discussions.ts'
 import { UUID } from '../attachment-links.ts'
-import type { JsonObject } from '../client/forge-values.ts'
+import type { Json } from '../client/forge-values.ts'
 import * as json from '../client/forge-values.ts'
 
 const IS_UUID = new RegExp(`^${UUID}$`)
@@ -17,7 +17,7 @@ export interface ListedFile {
 }
 
 /** Returns the files in `assets`. Calls `onExternal` for each asset that is a link to another host or has no valid UUID. */
-export function listedFiles(entry: JsonObject, onExternal: () => void): ListedFile[] {
+export function listedFiles(entry: Json, onExternal: () => void): ListedFile[] {
   return json.objects(entry, 'assets').flatMap((asset) => {
     const uuid = json.string(asset, 'uuid').toLowerCase()
     // Forgejo accepts any URL as an asset. Fetching it could reach internal hosts.
@@ -41,7 +41,7 @@ const toFetch = (file: string, { uuid, size }: ListedFile): FileToFetch => ({
 export function attachmentFact(
   repository: string,
   on: AttachedTo,
-  holder: JsonObject,
+  holder: Json,
   listed: ListedFile,
 ): { fact: Attachment; file: FileToFetch } {
   const name = fileName(listed.name)
@@ -61,7 +61,7 @@ export function attachmentFact(
   }
 }
 
-export function releaseFact(repository: string, release: JsonObject, onExternal: () => void) {
+export function releaseFact(repository: string, release: Json, onExternal: () => void) {
   const draft = json.boolean(release, 'draft')
   const createdAt = json.time(release, 'created_at')
   const files: FileToFetch[] = []

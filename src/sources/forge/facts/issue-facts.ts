@@ -1,20 +1,19 @@
 import type { Author, IssueOrPull, Reaction } from '../../../records/fact.ts'
 import type { Issue, IssueComment, IssueEvent } from '../../../records/issue.ts'
-import type { JsonObject } from '../client/forge-values.ts'
+import type { Json } from '../client/forge-values.ts'
 import * as json from '../client/forge-values.ts'
 import { reviewerOf } from './people-facts.ts'
 
-export const isPull = (issue: JsonObject): boolean =>
-  json.object(issue, 'pull_request') !== undefined
+export const isPull = (issue: Json): boolean => json.object(issue, 'pull_request') !== undefined
 
-export const issueOrPullOf = (issue: JsonObject): IssueOrPull => ({
+export const issueOrPullOf = (issue: Json): IssueOrPull => ({
   kind: isPull(issue) ? 'pull_request' : 'issue',
   number: json.integer(issue, 'number'),
 })
 
 /** Returns the fields that issues and pull requests have in common. */
 export const commonFacts = (
-  issue: JsonObject,
+  issue: Json,
   reactions: readonly Reaction[],
 ): Omit<Issue, 'repository' | 'updatedAt'> => ({
   number: json.integer(issue, 'number'),
@@ -32,7 +31,7 @@ export const commonFacts = (
 })
 
 /** Returns the issues and pull requests that another one depends on. The forge does not name those that the token may not see. */
-export const dependencyFacts = (listed: readonly JsonObject[]) =>
+export const dependencyFacts = (listed: readonly Json[]) =>
   listed.flatMap((issue) => {
     const repository = json.string(json.object(issue, 'repository') ?? {}, 'full_name')
     return repository ? [{ repository, ...issueOrPullOf(issue) }] : []
@@ -40,7 +39,7 @@ export const dependencyFacts = (listed: readonly JsonObject[]) =>
 
 export const issueFact = (
   repository: string,
-  issue: JsonObject,
+  issue: Json,
   reactions: readonly Reaction[],
 ): Issue => ({
   repository,
@@ -49,17 +48,17 @@ export const issueFact = (
 })
 
 /** Old versions send one assignee, newer ones all of them. */
-function assigneesOf(issue: JsonObject): string[] {
+function assigneesOf(issue: Json): string[] {
   const all = json.objects(issue, 'assignees').map(json.loginOf)
   const one = json.object(issue, 'assignee')
   return [...new Set(all.length === 0 && one ? [json.loginOf(one)] : all)]
 }
 
-const milestoneOf = (issue: JsonObject): number | null =>
+const milestoneOf = (issue: Json): number | null =>
   json.integer(json.object(issue, 'milestone') ?? {}, 'id') || null
 
 /** A reopened issue may still have the time when it was closed, so the state decides. */
-export function closedAt(issue: JsonObject): string | null {
+export function closedAt(issue: Json): string | null {
   if (json.string(issue, 'state') !== 'closed') return null
   return json.timeOrNull(issue, 'closed_at') ?? json.time(issue, 'updated_at')
 }
@@ -67,7 +66,7 @@ export function closedAt(issue: JsonObject): string | null {
 export const commentFact = (
   repository: string,
   on: IssueOrPull,
-  comment: JsonObject,
+  comment: Json,
   reactions: readonly Reaction[],
 ): IssueComment => ({
   repository,
@@ -79,22 +78,22 @@ export const commentFact = (
   createdAt: json.time(comment, 'created_at'),
 })
 
-export const reactionFacts = (reactions: readonly JsonObject[]): Reaction[] =>
+export const reactionFacts = (reactions: readonly Json[]): Reaction[] =>
   reactions.map((reaction) => ({
     author: json.author(reaction, 'user'),
     content: json.string(reaction, 'content'),
     createdAt: json.time(reaction, 'created_at'),
   }))
 
-export const reactionKey = (reaction: JsonObject): string =>
+export const reactionKey = (reaction: Json): string =>
   `${json.author(reaction, 'user')} ${json.string(reaction, 'content')} ${json.string(reaction, 'created_at')}`
 
 interface EventContext {
   /** `owner/name` */
   repository: string
-  issue: JsonObject
+  issue: Json
   /** Undefined for an issue. */
-  pull: JsonObject | undefined
+  pull: Json | undefined
   /** Called for entries that archives cannot represent, or whose subject was deleted. */
   onSkipped: (what: string) => void
 }
@@ -105,7 +104,7 @@ type Details = Omit<IssueEvent, 'repository' | 'id' | 'on' | 'actor' | 'createdA
  * Returns the events of an issue, from its timeline. Events that are missing there are derived from the issue itself, because old
  * versions and issues that were imported from another host have no timeline.
  */
-export function eventFacts(context: EventContext, timeline: readonly JsonObject[]): IssueEvent[] {
+export function eventFacts(context: EventContext, timeline: readonly Json[]): IssueEvent[] {
   const on = issueOrPullOf(context.issue)
   const events = timeline.flatMap((entry) =>
     detailsOf(entry, context).map((details, n) => ({
@@ -121,9 +120,9 @@ export function eventFacts(context: EventContext, timeline: readonly JsonObject[
 }
 
 /** One entry may be several events, and each needs an id. */
-const idOf = (entry: JsonObject, n: number) => json.integer(entry, 'id') * 10 + n
+const idOf = (entry: Json, n: number) => json.integer(entry, 'id') * 10 + n
 
-function detailsOf(entry: JsonObject, context: EventContext): Details[] {
+function detailsOf(entry: Json, context: EventContext): Details[] {
   const { repository, pull, onSkipped } = context
   const [owner = ''] = repository.split('/')
   const subject = () =>
@@ -185,7 +184,7 @@ const renamed = (event: string, from: string, to: string): Details => ({
 })
 
 /** A merge is one entry in Gitea's timeline and two events in archives. */
-const mergedDetails = (repository: string, pull: JsonObject | undefined): Details[] => [
+const mergedDetails = (repository: string, pull: Json | undefined): Details[] => [
   {
     event: 'merged',
     commit: pull ? json.commit(pull, 'merge_commit_sha') : null,
@@ -194,7 +193,7 @@ const mergedDetails = (repository: string, pull: JsonObject | undefined): Detail
   { event: 'closed', commit: null },
 ]
 
-function labelDetails(entry: JsonObject, onSkipped: EventContext['onSkipped']): Details[] {
+function labelDetails(entry: Json, onSkipped: EventContext['onSkipped']): Details[] {
   const label = json.object(entry, 'label')
   if (!label) {
     onSkipped('events of deleted labels')
@@ -205,7 +204,7 @@ function labelDetails(entry: JsonObject, onSkipped: EventContext['onSkipped']): 
   return [{ event, label: { name, color, textColor: textColorOn(color) } }]
 }
 
-function milestoneDetails(entry: JsonObject, onSkipped: EventContext['onSkipped']): Details[] {
+function milestoneDetails(entry: Json, onSkipped: EventContext['onSkipped']): Details[] {
   const before = json.object(entry, 'old_milestone')
   const after = json.object(entry, 'milestone')
   if (!before && !after) onSkipped('events of deleted milestones')
@@ -216,7 +215,7 @@ function milestoneDetails(entry: JsonObject, onSkipped: EventContext['onSkipped'
 }
 
 /** Returns no event for an ordinary push. Its commits are in the git repository. */
-function forcePushDetails(entry: JsonObject, repository: string, pull: JsonObject | undefined) {
+function forcePushDetails(entry: Json, repository: string, pull: Json | undefined) {
   const { is_force_push, commit_ids } = parsePushBody(json.string(entry, 'body'))
   const [before, after] = Array.isArray(commit_ids) ? commit_ids : []
   if (is_force_push !== true || typeof before !== 'string' || typeof after !== 'string') return []
@@ -256,7 +255,7 @@ function missingEvents(
 }
 
 /** Returns six hex digits, without the `#` that Gitea 1.15 may send before them. */
-export function labelColor(label: JsonObject): string {
+export function labelColor(label: Json): string {
   const color = json.string(label, 'color').replace(/^#/, '').toLowerCase()
   return /^[0-9a-f]{6}$/.test(color) ? color : 'ededed'
 }

@@ -1,6 +1,6 @@
 import { type Reviewer, UNKNOWN_TIME } from '../../../records/fact.ts'
 import { type Organization, type Team, type User, unknownUser } from '../../../records/people.ts'
-import type { JsonObject } from '../client/forge-values.ts'
+import type { Json } from '../client/forge-values.ts'
 import * as json from '../client/forge-values.ts'
 
 export interface Person {
@@ -12,7 +12,7 @@ export interface Person {
 const GHOST_PERSON: Person = { id: -1, user: { ...unknownUser(json.GHOST), name: 'Deleted user' } }
 
 /** Leaves out the e-mail address, because an archive contains only that of the migration's owner. */
-export function personOf(entry: JsonObject): Person {
+export function personOf(entry: Json): Person {
   if (json.loginOf(entry) === json.GHOST) return GHOST_PERSON
   const user = {
     ...unknownUser(json.loginOf(entry)),
@@ -34,7 +34,7 @@ export class People {
   /** Adds all users in a part of a response, at any depth, except owners of repositories. */
   collect(value: unknown): void {
     if (Array.isArray(value)) for (const each of value) this.collect(each)
-    else if (typeof value === 'object' && value !== null) this.#collectIn(value as JsonObject)
+    else if (typeof value === 'object' && value !== null) this.#collectIn(value as Json)
   }
 
   addGhost(): void {
@@ -57,7 +57,7 @@ export class People {
     if (!this.#taken.has(person.user.login)) this.#new.set(person.user.login, person)
   }
 
-  #collectIn(object: JsonObject): void {
+  #collectIn(object: Json): void {
     if (isUser(object)) this.#add(personOf(object))
     else
       for (const [name, value] of Object.entries(object)) {
@@ -70,7 +70,7 @@ export class People {
 /** The owner of a fork may be an organization, and other issues are read separately. */
 const NOT_SEARCHED = new Set(['repo', 'repository', 'organization', 'ref_issue', 'dependent_issue'])
 
-const isUser = (entry: JsonObject) =>
+const isUser = (entry: Json) =>
   typeof entry.id === 'number' && typeof entry.login === 'string' && 'avatar_url' in entry
 
 export const slugOf = (name: string): string =>
@@ -81,8 +81,8 @@ export const slugOf = (name: string): string =>
 
 /** Returns the user, or the team if there is no user. `owner` is the organization of a team that does not name its own. */
 export function reviewerOf(
-  user: JsonObject | undefined,
-  team: JsonObject | undefined,
+  user: Json | undefined,
+  team: Json | undefined,
   owner: string,
 ): Reviewer {
   if (!team || user) return { kind: 'user', login: json.loginOf(user) }
@@ -100,9 +100,9 @@ const GITHUB_PERMISSIONS: Readonly<Record<string, string>> = {
 
 /** The owners of an organization are the members of its team of owners. */
 export function organizationFact(
-  organization: JsonObject,
-  members: readonly JsonObject[],
-  teams: readonly { team: JsonObject; members: readonly JsonObject[] }[],
+  organization: Json,
+  members: readonly Json[],
+  teams: readonly { team: Json; members: readonly Json[] }[],
 ): Organization {
   const owners = new Set(
     teams
@@ -127,14 +127,10 @@ export function organizationFact(
   }
 }
 
-export const isOwnersTeam = (team: JsonObject) =>
+export const isOwnersTeam = (team: Json) =>
   json.string(team, 'permission') === 'owner' || json.string(team, 'name') === 'Owners'
 
-export const teamFact = (
-  organization: string,
-  team: JsonObject,
-  members: readonly JsonObject[],
-): Team => ({
+export const teamFact = (organization: string, team: Json, members: readonly Json[]): Team => ({
   organization,
   slug: slugOf(json.string(team, 'name')),
   name: json.string(team, 'name'),
@@ -149,20 +145,20 @@ export const teamFact = (
   createdAt: UNKNOWN_TIME,
 })
 
-export const teamAccess = (teams: readonly JsonObject[]): { slug: string; access: string }[] =>
+export const teamAccess = (teams: readonly Json[]): { slug: string; access: string }[] =>
   teams.map((team) => ({
     slug: slugOf(json.string(team, 'name')),
     access: GITHUB_PERMISSIONS[permissionOf(team)] ?? 'pull',
   }))
 
 /** Since 1.18 a team may have a permission for each unit, and the overall permission `none`. The permission for code then counts. */
-function permissionOf(team: JsonObject): string {
+function permissionOf(team: Json): string {
   const permission = json.string(team, 'permission')
   if (permission !== 'none' && permission !== '') return permission
   return json.string(json.object(team, 'units_map') ?? {}, 'repo.code')
 }
 
-export const requestedReviewers = (pull: JsonObject, owner: string): Reviewer[] => [
+export const requestedReviewers = (pull: Json, owner: string): Reviewer[] => [
   ...json.objects(pull, 'requested_reviewers').map((user) => reviewerOf(user, undefined, owner)),
   ...json
     .objects(pull, 'requested_reviewers_teams')

@@ -8,7 +8,7 @@ import type {
   ReviewState,
   ReviewThread,
 } from '../../../records/pull-request.ts'
-import type { JsonObject } from '../client/forge-values.ts'
+import type { Json } from '../client/forge-values.ts'
 import * as json from '../client/forge-values.ts'
 import { commonFacts } from './issue-facts.ts'
 import { requestedReviewers, reviewerOf } from './people-facts.ts'
@@ -18,9 +18,9 @@ const NO_COMMIT = '0'.repeat(40)
 export interface PullResponses {
   /** `owner/name` */
   repository: string
-  issue: JsonObject
-  pull: JsonObject
-  reviews: readonly JsonObject[]
+  issue: Json
+  pull: Json
+  reviews: readonly Json[]
 }
 
 export function pullFact(responses: PullResponses, reactions: readonly Reaction[]): PullRequest {
@@ -62,7 +62,7 @@ function headOf({ issue, pull }: PullResponses): PullRequestHead {
 }
 
 /** Versions without the field `draft` mark a draft by its title. */
-const isDraft = (pull: JsonObject): boolean =>
+const isDraft = (pull: Json): boolean =>
   typeof pull.draft === 'boolean'
     ? pull.draft
     : /^\s*(wip:|\[wip\])/i.test(json.string(pull, 'title'))
@@ -86,7 +86,7 @@ function reviewRequests({ repository, pull, reviews }: PullResponses): ReviewReq
 }
 
 /** Returns undefined for a pending review, which only its author may see, and for a request for a review. */
-export function reviewState(review: JsonObject): ReviewState | undefined {
+export function reviewState(review: Json): ReviewState | undefined {
   const state = STATES[json.string(review, 'state')]
   return state && json.boolean(review, 'dismissed') ? 'dismissed' : state
 }
@@ -99,7 +99,7 @@ const STATES: Readonly<Record<string, ReviewState>> = {
 
 export function reviewFact(
   { repository, issue }: PullResponses,
-  review: JsonObject,
+  review: Json,
   state: ReviewState,
 ): Review {
   const submittedAt = json.time(review, 'submitted_at')
@@ -118,10 +118,7 @@ export function reviewFact(
   }
 }
 
-export interface ReviewComments {
-  threads: ReviewThread[]
-  comments: ReviewComment[]
-}
+export type ReviewComments = { threads: ReviewThread[]; comments: ReviewComment[] }
 
 /**
  * Returns the comments of one review and their threads. Gitea has no threads: it adds a reply to the review of the first comment, and
@@ -129,13 +126,13 @@ export interface ReviewComments {
  */
 export function reviewComments(
   { repository, issue }: PullResponses,
-  review: JsonObject,
-  comments: readonly JsonObject[],
+  review: Json,
+  comments: readonly Json[],
   reactionsOf: (id: number) => readonly Reaction[],
 ): ReviewComments {
   const pull = json.integer(issue, 'number')
   const found: ReviewComments = { threads: [], comments: [] }
-  const roots = new Map<string, JsonObject>()
+  const roots = new Map<string, Json>()
   for (const comment of [...comments].sort(
     (a, b) => json.integer(a, 'id') - json.integer(b, 'id'),
   )) {
@@ -164,12 +161,7 @@ export function reviewComments(
   return found
 }
 
-function threadFact(
-  repository: string,
-  pull: number,
-  review: JsonObject,
-  root: JsonObject,
-): ReviewThread {
+function threadFact(repository: string, pull: number, review: Json, root: Json): ReviewThread {
   const { line, side } = lineOf(root)
   const resolver = json.object(root, 'resolver')
   return {
@@ -192,7 +184,7 @@ function threadFact(
 }
 
 /** In Gitea `position` is the line in the new file, and `original_position` the line in the old one. */
-function lineOf(comment: JsonObject) {
+function lineOf(comment: Json) {
   const [after, before] = [
     json.integer(comment, 'position'),
     json.integer(comment, 'original_position'),
@@ -201,7 +193,7 @@ function lineOf(comment: JsonObject) {
   return { path: json.string(comment, 'path'), side, line: after || before || 1 }
 }
 
-function diffPositionOf(comment: JsonObject) {
+function diffPositionOf(comment: Json) {
   const { path, line } = lineOf(comment)
   const commit = json.commit(comment, 'commit_id')
   // Gitea sends an empty hunk if it could not compute one, and importers reject that.

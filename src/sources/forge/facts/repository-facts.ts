@@ -5,17 +5,17 @@ import {
   type ProtectedBranch,
   type Repository,
 } from '../../../records/repository.ts'
-import type { JsonObject } from '../client/forge-values.ts'
+import type { Json } from '../client/forge-values.ts'
 import * as json from '../client/forge-values.ts'
 import { labelColor } from './issue-facts.ts'
 import { slugOf } from './people-facts.ts'
 
 interface RepositoryResponses {
-  repository: JsonObject
+  repository: Json
   owner: string
   name: string
   /** The labels of the repository, then those of the organization that owns it. */
-  labels: readonly JsonObject[]
+  labels: readonly Json[]
   collaborators: readonly { login: string; permission: string }[]
 }
 
@@ -49,7 +49,7 @@ export function repositoryFact(responses: RepositoryResponses): Repository {
 }
 
 /** Issues refer to labels by name, so a label of the organization is left out if the repository has one of the same name. */
-function labelFacts(labels: readonly JsonObject[], createdAt: string): Label[] {
+function labelFacts(labels: readonly Json[], createdAt: string): Label[] {
   const byName = new Map<string, Label>()
   for (const label of labels) {
     const name = json.string(label, 'name')
@@ -60,7 +60,7 @@ function labelFacts(labels: readonly JsonObject[], createdAt: string): Label[] {
   return [...byName.values()]
 }
 
-export const milestoneFact = (repository: string, milestone: JsonObject): Milestone => {
+export const milestoneFact = (repository: string, milestone: Json): Milestone => {
   const isClosed = json.string(milestone, 'state') === 'closed'
   const createdAt = json.time(milestone, 'created_at')
   return {
@@ -78,7 +78,7 @@ export const milestoneFact = (repository: string, milestone: JsonObject): Milest
 }
 
 /** Gitea's lists of users who may only merge, and its file patterns, are only in `forgeRule`, because GitHub has no equivalent. */
-export function protectedBranchFact(repository: string, rule: JsonObject): ProtectedBranch {
+export function protectedBranchFact(repository: string, rule: Json): ProtectedBranch {
   const [organization = ''] = repository.split('/')
   const { created_at, updated_at, ...forgeRule } = rule
   const teams = (names: readonly string[]) =>

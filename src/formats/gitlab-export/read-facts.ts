@@ -22,12 +22,8 @@ import type { ProjectNames } from './read-text.ts'
 
 /** Settings that only GitLab has. All other relations that are not read are reported as lost. */
 const SETTINGS = [
-  'ci_cd_settings',
-  'auto_devops',
-  'container_expiration_policy',
-  'error_tracking_setting',
-  'metrics_setting',
-  'user_contributions',
+  ...['ci_cd_settings', 'auto_devops', 'container_expiration_policy'],
+  ...['error_tracking_setting', 'metrics_setting', 'user_contributions'],
 ]
 /** Lists in issues and merge requests that are read. All others are reported as lost. */
 const READ_LISTS = new Set([

@@ -101,10 +101,7 @@ export async function dumpReleases(context: DumpContext, refs: OidsByRef): Promi
   list.close()
 }
 
-/**
- * Returns the tag and whether the release is a draft. The server accepts each tag once, and old versions fail at a published release
- * whose tag is not in git. Such a release becomes a draft.
- */
+/** Returns the tag and whether the release is a draft. The server accepts each tag once, and old versions need it in git. */
 function chooseTag(
   { facts }: DumpContext,
   { tag, draft }: Release,

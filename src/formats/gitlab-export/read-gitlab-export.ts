@@ -249,10 +249,7 @@ export async function createRefs(
   if (head !== undefined) await writeFile(join(dir, 'HEAD'), `ref: ${head}\n`, 'latin1')
 }
 
-/**
- * Returns the ref of the default branch: the wanted one if it exists, else a branch at the commit of HEAD, if possible main or master,
- * else any branch. HEAD of a bundle names only a commit.
- */
+/** Returns the ref of the wanted branch if it exists, else a branch at the commit of HEAD, if possible main or master, else any. */
 export function defaultBranchOf(refs: readonly BundledRef[], wanted: string | null) {
   const branches = refs.filter(({ name }) => name.startsWith('refs/heads/'))
   const head = refs.find(({ name }) => name === 'HEAD')?.oid

@@ -65,11 +65,8 @@ export function reportReviewsWithoutPull({ facts }: DumpContext): void {
   for (const kind of ['pull_request_reviews', 'pull_request_review_comments'] as const)
     for (const { id, pull } of facts.all(kind)) {
       const what = kind === 'pull_request_reviews' ? 'review' : 'review comment'
-      if (!facts.has('pull_requests', pull))
-        facts.loseRecord(
-          kind,
-          `${what} ${id} is on #${pull}, which is no pull request of the archive`,
-        )
+      const why = `${what} ${id} is on #${pull}, which is no pull request of the archive`
+      if (!facts.has('pull_requests', pull)) facts.loseRecord(kind, why)
     }
 }
 
@@ -77,10 +74,9 @@ function reviewKey({ review, author }: { review: number | null; author: Author }
   return `${review} ${author?.toLowerCase()}`
 }
 
-function dumpReview(
-  context: DumpContext,
-  review: Omit<Review, 'repository' | 'state' | 'reactions'>,
-) {
+type ReviewFields = Omit<Review, 'repository' | 'state' | 'reactions'>
+
+function dumpReview(context: DumpContext, review: ReviewFields) {
   const { id, name } = context.identity(review.author)
   return {
     id: review.id,
@@ -102,11 +98,7 @@ function reviewAround(context: DumpContext, comment: ReviewComment, body: string
   return { ...dumpReview(context, review), state: 'COMMENTED' }
 }
 
-function dumpReviewComment(
-  context: DumpContext,
-  comment: ReviewComment,
-  thread: Thread | undefined,
-) {
+function dumpReviewComment(context: DumpContext, comment: ReviewComment, thread?: Thread) {
   const { line, position, diffHunk, commit } = reviewPosition(comment, thread)
   return {
     id: comment.id,

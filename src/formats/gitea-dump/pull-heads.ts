@@ -71,11 +71,7 @@ type HeadFacts = Pick<PullRequest, 'number' | 'head' | 'closedAt' | 'mergedAt' |
  * `owner/branch`, as in the server's own dumps. Returns the heads by number, the commits of the refs to create, and the heads whose
  * record and ref name different commits that both exist (`moved`).
  */
-export function planHeads(
-  pulls: Iterable<HeadFacts>,
-  refs: OidsByRef,
-  commits: ReadonlySet<string>,
-) {
+export function planHeads(pulls: Iterable<HeadFacts>, refs: OidsByRef, commits: Set<string>) {
   const [heads, create] = [new Map<number, PullHead>(), new Map<string, string>()]
   const moved: PullHead[] = []
   const names = branchNames(refs)

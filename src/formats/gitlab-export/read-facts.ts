@@ -17,7 +17,7 @@ import {
   timeOrNull,
 } from './read-fields.ts'
 import { readReviews } from './read-reviews.ts'
-import { type ProjectOptions, ProjectSpool } from './read-spool.ts'
+import { BECOMES_VISIBLE, type ProjectOptions, ProjectSpool } from './read-spool.ts'
 import type { ProjectNames } from './read-text.ts'
 
 /** Settings that only GitLab has. All other relations that are not read are reported as lost. */
@@ -178,11 +178,8 @@ class ProjectReader extends ProjectSpool {
     const assignees = [record.assignee_id, ...assigned.map(({ user_id }) => user_id)]
     const body = paragraphs(text(record.description), footerOf(record))
     this.addUploads(body, on, { author, createdAt })
-    if (record.confidential === true)
-      this.warn(
-        'confidential',
-        `#${on.number} is confidential in GitLab, and becomes visible to all who can read issues`,
-      )
+    const why = `#${on.number} is confidential in GitLab, and ${BECOMES_VISIBLE}`
+    if (record.confidential === true) this.options.report.warn('confidential', why)
     for (const [key, value] of Object.entries(record))
       if (Array.isArray(value) && !READ_LISTS.has(key)) this.options.report.lost(key, value.length)
     return {
@@ -325,8 +322,9 @@ class ProjectReader extends ProjectSpool {
     if (!users.some(({ login }) => login.toLowerCase() === owner.toLowerCase()))
       users.push(unknownUser(owner))
     for (const user of users) this.add('users', 0, user)
+    const why = `${this.repository} is internal in GitLab, and becomes private`
     if (project.visibility_level === VISIBILITY.internal)
-      this.warn('visibility', `${this.repository} is internal in GitLab, and becomes private`)
+      this.options.report.warn('visibility', why)
     const { topics } = project
     const named = Array.isArray(topics) ? topics : text(project.tag_list).split(/,\s*/)
     const repository: Repository = {

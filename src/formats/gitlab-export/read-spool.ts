@@ -39,6 +39,8 @@ const REACTION_BY_EMOJI = new Map(
   Object.entries(EMOJI_BY_REACTION).map(([reaction, emoji]) => [emoji, reaction]),
 )
 
+export const BECOMES_VISIBLE = 'becomes visible to all who can read issues'
+
 /** Who wrote a text, and when. */
 type Authorship = Pick<Attachment, 'author' | 'createdAt'>
 
@@ -90,10 +92,6 @@ export class ProjectSpool {
 
   add<K extends FactKind>(kind: K, key: number, fact: FactsByKind[K]): void {
     this.#pending.push([kind, key, fact as { createdAt?: string }])
-  }
-
-  warn(kind: string, text: string): void {
-    this.options.report.warn(kind, text)
   }
 
   /** Returns a new id. Exports since GitLab 13.6 have none. */
@@ -179,11 +177,8 @@ export class ProjectSpool {
     const isInternal = note.confidential === true || note.internal === true
     const blocks = suggestions.map((each) => `\`\`\`suggestion\n${text(each.to_content)}\`\`\``)
     const body = [own, ...blocks, ...(isInternal ? ['*GitLab: internal note*'] : [])].join('\n\n')
-    if (isInternal)
-      this.warn(
-        'confidential',
-        `the note of ${by.author} of ${by.createdAt} is internal in GitLab, and becomes visible to all who can read issues`,
-      )
+    const why = `the note of ${by.author} of ${by.createdAt} is internal in GitLab, and ${BECOMES_VISIBLE}`
+    if (isInternal) this.options.report.warn('confidential', why)
     this.addUploads(body, on, by)
     return body
   }

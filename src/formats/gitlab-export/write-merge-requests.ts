@@ -53,16 +53,14 @@ export async function* mergeRequests(project: Project, parts: GitParts) {
 
 async function prepareRefs(project: Project, { refs, ...call }: GitParts) {
   const pulls = () => project.all('pull_requests')
+  const named = pulls().flatMap(({ head, base, mergeCommit }) => [head.sha, base.sha, mergeCommit])
   const commits = await findCommits(
     call,
-    pulls().flatMap(({ head, base, mergeCommit }) => [head.sha, base.sha, mergeCommit ?? '']),
+    named.map((sha) => sha ?? ''),
   )
   const { heads, create, moved } = planHeads(pulls(), refs, commits)
-  for (const { number } of moved)
-    project.warn(
-      'pull requests',
-      `#${number}: its ref and its record name different commits; the ref is used`,
-    )
+  const why = 'its ref and its record name different commits; the ref is used'
+  for (const { number } of moved) project.warn('pull requests', `#${number}: ${why}`)
   const old = [...refs].filter(([ref]) => ref.startsWith('refs/pull/'))
   const newName = (ref: string) => ref.replace(/^refs\/pull\//, 'refs/merge-requests/')
   await updateRefs(call, [

@@ -19,9 +19,8 @@ export function reviewNotes(project: Project, pull: number, diff: ShownDiff | un
   const all = project.of('pull_request_reviews', pull)
   const reviews = all.filter(({ state }) => state !== 'pending')
   project.report.lost('pending_reviews', all.length - reviews.length)
-  const threads = new Map(
-    project.of('pull_request_review_threads', pull).map((thread) => [thread.id, thread]),
-  )
+  const allThreads = project.of('pull_request_review_threads', pull)
+  const threads = new Map(allThreads.map((thread) => [thread.id, thread]))
   const comments = project.of('pull_request_review_comments', pull)
   const submitted = comments.filter(({ state }) => state === 'submitted')
   project.report.lost('pending_review_comments', comments.length - submitted.length)
@@ -92,11 +91,8 @@ function commentNote(project: Project, { comment, root, thread, diff }: CommentP
 }
 
 /** Returns the position of a thread, or undefined if it is about a whole file or its line cannot be found. */
-function findPosition(
-  root: ReviewComment,
-  thread: ReviewThread | undefined,
-  { refs, files }: ShownDiff,
-) {
+function findPosition(root: ReviewComment, thread: ReviewThread | undefined, diff: ShownDiff) {
+  const { refs, files } = diff
   if (root.subjectType === 'file') return undefined
   const file = files.find(({ new_path, old_path }) => [new_path, old_path].includes(root.path))
   const paths = file ?? { old_path: root.path, new_path: root.path }

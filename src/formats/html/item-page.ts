@@ -119,11 +119,7 @@ function groupThreads(comments: readonly ReviewComment[], facts: readonly Review
 }
 
 /** Shows a thread with its review, or at its own time if the input does not have the review. */
-function timelineHtml(
-  context: ItemContext,
-  rows: readonly TimelineRow[],
-  threads: readonly Thread[],
-): Html[] {
+function timelineHtml(context: ItemContext, rows: readonly TimelineRow[], threads: Thread[]) {
   const reviews = new Set(rows.flatMap(({ kind, fact }) => (kind === 'review' ? [fact.id] : [])))
   const threadsByReview = Map.groupBy(threads, ({ comments }) => {
     const { review } = comments[0]!
@@ -139,11 +135,9 @@ function timelineHtml(
   return entries.sort((a, b) => timeOf(a) - timeOf(b)).map((entry) => entry.html)
 }
 
-function rowHtml(
-  context: ItemContext,
-  row: TimelineRow,
-  threadsByReview: ReadonlyMap<number | undefined, Thread[]>,
-): Html {
+type ThreadsByReview = ReadonlyMap<number | undefined, Thread[]>
+
+function rowHtml(context: ItemContext, row: TimelineRow, threadsByReview: ThreadsByReview): Html {
   if (row.kind === 'event') return eventHtml(context, row.fact)
   const { author, createdAt: at, ...writing } = row.fact
   if (row.kind === 'comment')

@@ -115,12 +115,7 @@ export class Spool {
   }
 
   /** Returns the facts of one side that belong to one issue or pull request. The last result is cached: each comment needs its threads. */
-  factsOn<K extends FactKind>(
-    kind: K,
-    side: Side,
-    repository: string,
-    number: number,
-  ): FactsByKind[K][] {
+  factsOn<K extends FactKind>(kind: K, side: Side, repository: string, number: number) {
     const table = `${kind} ${repository.toLowerCase()}`
     if (this.#last.name !== `${table} ${number}`)
       this.#last = { name: `${table} ${number}`, facts: this.rows.of(table, number) }

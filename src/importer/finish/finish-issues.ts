@@ -205,10 +205,8 @@ function choosePlace(
   found: Found,
 ): Place | undefined {
   const placeAt = (target: string, shown: string, operation: Operation, updatedAt: string) => {
-    if (!run.server.can(operation))
-      return run.leaveOutUnsupported(
-        `attach files to ${operation === 'issueFiles' ? 'issues' : 'comments'}`,
-      )
+    const what = operation === 'issueFiles' ? 'issues' : 'comments'
+    if (!run.server.can(operation)) return run.leaveOutUnsupported(`attach files to ${what}`)
     const keepsTime = updatedAt !== '' && run.server.acceptsTime(operation)
     const query = keepsTime ? { updated_at: updatedAt } : {}
     return { path: `${target}/assets`, shown, query }

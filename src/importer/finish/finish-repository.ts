@@ -211,10 +211,8 @@ async function protectBranches(
 ): Promise<void> {
   if (rules.length === 0) return
   const list = `${path}/branch_protections`
-  const readNames = async () =>
-    (await run.server.list(list)).map(
-      (rule) => json.string(rule, 'rule_name') || json.string(rule, 'branch_name'),
-    )
+  const nameOf = (rule: Json) => json.string(rule, 'rule_name') || json.string(rule, 'branch_name')
+  const readNames = async () => (await run.server.list(list)).map(nameOf)
   const existing = await readNames()
   const hasPatterns = run.server.hasField('CreateBranchProtectionOption', 'rule_name')
   for (const rule of rules) {

@@ -161,9 +161,8 @@ export async function installRepository(
 /** Returns a function that writes the metadata of a repository and returns warnings. A repository without a record stays private. */
 export function metadataWriter({ users, organizations, repositories }: Records) {
   // If two records have the same path, the first is used.
-  const records = new Map(
-    repositories.toReversed().map((each) => [pathInArchive(each.git_url), each]),
-  )
+  const reversed = repositories.toReversed()
+  const records = new Map(reversed.map((each) => [pathInArchive(each.git_url), each]))
   const logins = new Map(users.map(({ url, login }) => [url, login]))
   const organizationUrls = new Set(organizations.map(({ url }) => url))
   return async ({ fullName, snapshot }: { fullName: string; snapshot: Snapshot }) => {

@@ -61,11 +61,11 @@ function splitAtLast(url: string, separator: string): [string, string] | [] {
   return at < 0 ? [] : [url.slice(0, at), url.slice(at + separator.length)]
 }
 
-function decodeSegment(segment: string): string {
+/** Decodes a part of a URL. Text that is not valid percent-encoding stays as it is. */
+export function decodeSegment(segment: string): string {
   try {
     return decodeURIComponent(segment)
   } catch {
-    // The segment is not valid percent-encoding, so it is not decoded.
     return segment
   }
 }

@@ -158,9 +158,8 @@ function openRecords(root: string, { report, signal, isWanted }: RecordParts) {
         const raw = await readRecords(file, (text) =>
           readRecordFile('repositories', text, () => {}),
         )
-        const urls = new Map(
-          raw.records.map(({ index, value }) => [index, (value as RepositoryRecord).url]),
-        )
+        const records = raw.records as { index: number; value: RepositoryRecord }[]
+        const urls = new Map(records.map(({ index, value }) => [index, value.url]))
         for (const { index, value: fact } of facts.records) {
           const key = fact.git.replace(/^repositories\/|\.git$/g, '').toLowerCase()
           const fullName = `${fact.owner}/${fact.name}`

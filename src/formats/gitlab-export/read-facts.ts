@@ -1,7 +1,7 @@
 import { type IssueOrPull, UNKNOWN_TIME } from '../../records/fact.ts'
 import type { IssueEvent } from '../../records/issue.ts'
 import { unknownUser } from '../../records/people.ts'
-import type { ProtectedBranch, Repository } from '../../records/repository.ts'
+import { emptyProtection, type Repository } from '../../records/repository.ts'
 import { isSha } from '../gitea-dump/pull-heads.ts'
 import { ACCESS_LEVELS, FEATURE, VISIBILITY } from './constants.ts'
 import {
@@ -59,6 +59,9 @@ export async function spoolProject(options: ProjectOptions) {
         report.lost(name, 1, text(record.title) || text(record.name) || undefined)
   return project.finish(relations.project, features)
 }
+
+/** Captures the mark of a draft and the rest of its title. */
+const DRAFT = /^(\s*(?:\[(?:draft|wip)\]|(?:draft|wip):|\(draft\))\s*)?(.*)$/is
 
 /** Old exports have GitLab's numbers instead of the names of actions. */
 const STATE_BY_ACTION: Readonly<Record<string, string>> = {
@@ -138,9 +141,7 @@ class ProjectReader extends ProjectSpool {
     const headSha = firstSha(diff.head_commit_sha, diff_head_sha, newestSha, source_branch_sha)
     const isOwn = record.source_project_id === record.target_project_id
     const [owner = ''] = this.repository.split('/')
-    const [, draft, title] = /^(\s*(?:\[(?:draft|wip)\]|(?:draft|wip):|\(draft\))\s*)?(.*)$/is.exec(
-      common.title,
-    )!
+    const [, draft, title] = DRAFT.exec(common.title)!
     const mergeCommit = text(record.merge_commit_sha) || text(record.squash_commit_sha) || null
     const isDraft = record.draft === true || record.work_in_progress === true || draft !== undefined
     this.add('pull_requests', number, {
@@ -289,21 +290,14 @@ class ProjectReader extends ProjectSpool {
     const isOpen = mayPush(ACCESS_LEVELS.developer)
     const named = levels.flatMap(({ user_id }) => this.people.login(user_id) ?? [])
     const maintainers = mayPush(ACCESS_LEVELS.maintainer) ? this.#maintainers : []
-    const branch: ProtectedBranch = {
-      ...{ repository: this.repository, name, creator: null, adminEnforced: true },
-      ...{ allowsForcePushes: record.allow_force_push === true, allowsDeletions: false },
+    const empty = emptyProtection(this.repository, name)
+    this.add('protected_branches', 0, {
+      ...{ ...empty, repository: this.repository, adminEnforced: true },
+      allowsForcePushes: record.allow_force_push === true,
       authorizedActorsOnly: !isOpen,
       authorizedUsers: isOpen ? [] : [...new Set([...maintainers, ...named])],
-      authorizedTeams: [],
-      reviews: {
-        ...{ enforcement: 'off', required: false, approvals: 0, dismissStaleOnPush: false },
-        byCodeOwners: record.code_owner_approval_required === true,
-        ...{ restrictsDismissals: false, dismissalUsers: [], dismissalTeams: [] },
-      },
-      statusChecks: { enforcement: 'off', required: false, strict: false, contexts: [] },
-      ...{ requiresSignatures: false, requiresLinearHistory: false },
-    }
-    this.add('protected_branches', 0, branch)
+      reviews: { ...empty.reviews, byCodeOwners: record.code_owner_approval_required === true },
+    })
   }
 
   /** Adds users, milestones and unused uploads, which are known only after everything was read, and returns the repository. */

@@ -3,6 +3,7 @@ import type { SortedRows } from '../../lib/sorted-rows.ts'
 import { type IssueOrPull, type Reaction, UNKNOWN_TIME } from '../../records/fact.ts'
 import type { FactKind, FactsByKind } from '../../records/fact-kinds.ts'
 import type { IssueEvent } from '../../records/issue.ts'
+import { decodeSegment } from '../../records/parse-urls.ts'
 import type { AttachedTo, Attachment } from '../../records/release.ts'
 import type { Label, Milestone } from '../../records/repository.ts'
 import { UNKNOWN_HOST } from '../format.ts'
@@ -20,7 +21,7 @@ import {
 } from './read-fields.ts'
 import type { People } from './read-people.ts'
 import type { Relations } from './read-relations.ts'
-import { decodePath, UPLOAD } from './read-text.ts'
+import { UPLOAD } from './read-text.ts'
 
 export interface ProjectOptions {
   /** `OWNER/NAME` that the project gets. */
@@ -212,7 +213,7 @@ export class ProjectSpool {
   /** Adds an attachment for each upload that a text links to. The first text that links to a file owns it. */
   addUploads(body: string, on: AttachedTo, by: Authorship): void {
     for (const [, link] of body.matchAll(UPLOAD)) {
-      const path = decodePath(link!)
+      const path = decodeSegment(link!)
       if (!this.options.uploads.has(path)) this.options.report.lost('attachments', 1, path)
       else if (!this.uploadUrls.has(path)) this.addUpload(path, on, by)
     }

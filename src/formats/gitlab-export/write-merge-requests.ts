@@ -56,7 +56,7 @@ async function prepareRefs(project: Project, { refs, ...call }: GitParts) {
   const named = pulls().flatMap(({ head, base, mergeCommit }) => [head.sha, base.sha, mergeCommit])
   const commits = await findCommits(
     call,
-    named.map((sha) => sha ?? ''),
+    named.filter((sha) => typeof sha === 'string'),
   )
   const { heads, create, moved } = planHeads(pulls(), refs, commits)
   const why = 'its ref and its record name different commits; the ref is used'

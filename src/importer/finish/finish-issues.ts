@@ -394,10 +394,9 @@ async function pinIssues(
   issues: readonly IssueFact[],
   found: Found,
 ): Promise<void> {
-  const pinned = issues.filter(
-    ({ pinOrder, number }) =>
-      pinOrder && json.integer(found.issues.get(number) ?? {}, 'pin_order') === 0,
-  )
+  const isPinned = (number: number) =>
+    json.integer(found.issues.get(number) ?? {}, 'pin_order') !== 0
+  const pinned = issues.filter(({ pinOrder, number }) => pinOrder && !isPinned(number))
   if (!run.server.can('pins')) return run.leaveOutUnsupported('pin issues', pinned.length)
   for (const { number } of pinned.sort((a, b) => a.pinOrder! - b.pinOrder!)) {
     const issue = `${path}/issues/${number}`

@@ -160,9 +160,8 @@ async function finishTeams(
     return new Map(existing.map((team) => [json.string(team, 'name').toLowerCase(), team]))
   }
   let existing = await readTeams()
-  const granted = new Set(
-    (await server.list(`${path}/teams`)).map((team) => json.integer(team, 'id')),
-  )
+  const ownTeams = await server.list(`${path}/teams`)
+  const granted = new Set(ownTeams.map((team) => json.integer(team, 'id')))
   for (const { name, description, access, members } of teams) {
     const key = name.toLowerCase()
     if (key === 'owners') continue

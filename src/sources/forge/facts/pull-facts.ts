@@ -133,9 +133,8 @@ export function reviewComments(
   const pull = json.integer(issue, 'number')
   const found: ReviewComments = { threads: [], comments: [] }
   const roots = new Map<string, Json>()
-  for (const comment of [...comments].sort(
-    (a, b) => json.integer(a, 'id') - json.integer(b, 'id'),
-  )) {
+  const idOf = (comment: Json) => json.integer(comment, 'id')
+  for (const comment of comments.toSorted((a, b) => idOf(a) - idOf(b))) {
     const { path, side, line } = lineOf(comment)
     const key = JSON.stringify([path, side, line])
     const root = roots.get(key)

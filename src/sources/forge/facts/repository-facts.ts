@@ -81,14 +81,11 @@ export const milestoneFact = (repository: string, milestone: Json): Milestone =>
 export function protectedBranchFact(repository: string, rule: Json): ProtectedBranch {
   const [organization = ''] = repository.split('/')
   const { created_at, updated_at, ...forgeRule } = rule
-  const teams = (names: readonly string[]) =>
-    names.map((name) => ({ organization, slug: slugOf(name) }))
+  const teams = json.strings(rule, 'push_whitelist_teams')
   const approvals = json.integer(rule, 'required_approvals')
   const hasChecks = json.boolean(rule, 'enable_status_check')
-  const empty = emptyProtection(
-    repository,
-    json.string(rule, 'rule_name') || json.string(rule, 'branch_name'),
-  )
+  const name = json.string(rule, 'rule_name') || json.string(rule, 'branch_name')
+  const empty = emptyProtection(repository, name)
   return {
     ...empty,
     adminEnforced: json.boolean(rule, 'block_admin_merge_override'),
@@ -96,7 +93,7 @@ export function protectedBranchFact(repository: string, rule: Json): ProtectedBr
     authorizedActorsOnly:
       !json.boolean(rule, 'enable_push') || json.boolean(rule, 'enable_push_whitelist'),
     authorizedUsers: json.strings(rule, 'push_whitelist_usernames'),
-    authorizedTeams: teams(json.strings(rule, 'push_whitelist_teams')),
+    authorizedTeams: teams.map((team) => ({ organization, slug: slugOf(team) })),
     reviews: {
       ...empty.reviews,
       enforcement: approvals > 0 ? 'non_admins' : 'off',

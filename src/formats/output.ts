@@ -11,7 +11,10 @@ import { mapConcurrent } from '../lib/map-concurrent.ts'
 const [UNLOCKED_PREFIX, PREFIX] = ['.godwit-new-', '.godwit-restore-']
 const LOCK = 'lock'
 
-/** Makes a work directory inside `into`, from where moves are atomic. Disposing removes it, and `into` if it was made here and is empty. */
+/**
+ * Makes a work directory inside `into`. That is on the same file system as the targets, so that repositories can be moved
+ * atomically. Disposing removes it, and `into` too if it was made here and is empty.
+ */
 export async function makeWorkDirectory(into: string): Promise<AsyncDisposable & { path: string }> {
   const isNew = !existsSync(into)
   await makeDirectoryDurably(into)

@@ -46,7 +46,10 @@ export async function unpackArchive(archive: Bytes | Folder, root: string, signa
   return { root, checksums, damage: undefined }
 }
 
-/** Returns the repository that a path belongs to, or ''. `a/b.wiki` right after `a/b` is its wiki and in the same segment. */
+/**
+ * Returns the full name of the repository that a path belongs to, or '' if it belongs to none. `a/b.wiki` right after `a/b` is its
+ * wiki and in the same segment. Otherwise it is a repository.
+ */
 function repositoryOf(path: string, current: string): string {
   const [top, owner, folder] = path.split('/')
   if (top !== 'repositories' || !folder?.endsWith('.git')) return ''

@@ -37,7 +37,10 @@ const emptySummary = () => ({
 
 export type ArchiveSummary = ReturnType<typeof emptySummary>
 
-/** Summarizes an archive in one pass, without verifying it; `damage` is set if it is damaged. Throws ArchiveNotSupported and ArchiveRefused. */
+/**
+ * Summarizes an archive in one pass over its bytes, without writing anything and without git. The archive is not verified, but
+ * `damage` is set if it turns out to be damaged. Throws ArchiveNotSupported and ArchiveRefused.
+ */
 export async function summarizeArchive(archive: Bytes | Folder, signal: AbortSignal) {
   const summary = emptySummary()
   const counter = new RepositoryCounter()

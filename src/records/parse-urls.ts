@@ -2,7 +2,10 @@ import { parsed, type Shape } from '../lib/json-shape.ts'
 import type { Author, IssueOrPull, Reviewer, TeamName } from './fact.ts'
 import { pathInArchive } from './record-urls.ts'
 
-/** Parses the URLs in records, by the end of their path only, whatever the host. Paths of other exporters are accepted as well as GitHub's. */
+/**
+ * Parses the URLs in records. Only the end of a URL is examined, so the host and any path before the owner's name do not matter.
+ * The paths of other exporters are accepted as well as GitHub's.
+ */
 
 const ISSUE_OR_PULL = /^(.+)\/(issues|pull|pulls|pull-requests|merge_requests)\/(\d+)$/
 const TEAM = /(?:^|\/)orgs\/([^/]+)\/teams\/([^/]+)$/

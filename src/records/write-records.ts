@@ -6,7 +6,10 @@ export function toRecord<K extends WrittenKind>(kind: K, fact: FactsByKind[K], u
   return RECORDS[kind].write(fact as never, createRecordUrls(urls))
 }
 
-/** Returns the logins of accounts that the record links to, each of which needs a record. They are collected while it is built. */
+/**
+ * Returns the logins of people, bots and organizations that the record of this fact links to. Each of them needs a record too.
+ * The logins are collected while the record is built, so that no link is missed.
+ */
 export function loginsIn<K extends WrittenKind>(kind: K, fact: FactsByKind[K]): Set<string> {
   const logins = new Set<string>()
   toRecord(kind, fact, {
@@ -22,7 +25,10 @@ export function loginsIn<K extends WrittenKind>(kind: K, fact: FactsByKind[K]): 
 
 const MAX_RECORDS_PER_FILE = 100
 
-/** Yields the records of one kind as files, numbered from 1, with at most 100 records in each. Only one file is in memory at a time. */
+/**
+ * Yields the records of one kind as the files of an archive, in the given order: numbered from 1 without gaps, at most 100
+ * records in each, and no file without records. Only one file is in memory at a time.
+ */
 export async function* splitIntoFiles(
   kind: string,
   records: AsyncIterable<unknown> | Iterable<unknown>,

@@ -86,7 +86,10 @@ export interface DumpContext {
   milestones: ReadonlyMap<number, string>
   /** Returns the author to show for a login. The id is never 0, which is the server's own administrator. */
   identity(author: Author): { id: number; name: string }
-  /** Returns a text with its links changed to the server, unless links are kept. Attachments keep their old address. Returns '' for null. */
+  /**
+   * Returns a text with its links to the old host changed to the server, unless links are kept. Attachments have their old address,
+   * because the server does not restore them. Returns '' for null.
+   */
   text(body: string | null): string
 }
 

@@ -100,7 +100,10 @@ export async function dumpReleases(context: DumpContext, refs: OidsByRef): Promi
   }
 }
 
-/** Returns the tag and whether the release is a draft. The server accepts each tag once, and old versions need it in git. */
+/**
+ * Returns the tag and whether the release is a draft. The server accepts each tag once, and old versions fail at a published release
+ * whose tag is not in git. Such a release becomes a draft.
+ */
 function chooseTag(context: DumpContext, release: Release, refs: OidsByRef, taken: Set<string>) {
   const { tag, draft } = release
   const { facts } = context

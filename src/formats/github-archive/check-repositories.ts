@@ -120,7 +120,10 @@ export function describeUnexportedLfs({ full_name, lfs_missing }: ManifestReposi
   return describeMissing(full_name, lfs_missing ?? [], ['was', 'were'], when)
 }
 
-/** Returns a line about the LFS objects that the archive lacks, from the manifest or by the pointers. GitHub's archives have none. */
+/**
+ * Returns a line about LFS objects that files of a repository refer to and the archive does not contain. They are taken from the
+ * manifest, or else found by the LFS pointers. GitHub's archives never contain LFS objects.
+ */
 export async function describeMissingLfs(
   fullName: string,
   { report }: Snapshot,

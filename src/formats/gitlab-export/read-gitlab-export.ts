@@ -249,7 +249,10 @@ export async function createRefs(
   if (head !== undefined) await writeFile(join(dir, 'HEAD'), `ref: ${head}\n`, 'latin1')
 }
 
-/** Returns the ref of the wanted branch if it exists, else a branch at the commit of HEAD, if possible main or master, else any. */
+/**
+ * Returns the ref of the default branch: the wanted one if it exists, else a branch at the commit of HEAD, if possible main or master,
+ * else any branch. HEAD of a bundle names only a commit.
+ */
 export function defaultBranchOf(refs: readonly BundledRef[], wanted: string | null) {
   const branches = refs.filter(({ name }) => name.startsWith('refs/heads/'))
   const head = refs.find(({ name }) => name === 'HEAD')?.oid

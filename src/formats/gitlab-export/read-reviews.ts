@@ -20,7 +20,10 @@ interface MergeRequest {
   headSha: string
 }
 
-/** Adds notes, approvals and reviewers, and returns the requested reviews. The notes of one author in a thread become a review. */
+/**
+ * Adds the notes, approvals and reviewers of a merge request, and returns the reviews that are still requested. GitLab has no reviews:
+ * the notes of one author in one thread become a review, and so does each approval.
+ */
 export function readReviews(project: ProjectSpool, mergeRequest: MergeRequest): ReviewRequest[] {
   const on = { kind: 'pull_request', number: mergeRequest.pull } as const
   const threads = new Map<string, Json[]>()
@@ -190,7 +193,10 @@ function diffOf(note: Json, record: Json, path: string): string {
   return text(own.diff_export) || text(own.diff) || text(file?.utf8_diff)
 }
 
-/** Returns the hunk up to a line, and its position in the diff. If the diff lacks the line, only a header, because importers need a hunk. */
+/**
+ * Returns the hunk up to a line, and the number of lines from the first hunk header to it. If the diff lacks the line, the hunk is only
+ * a header, because importers refuse a comment without a hunk.
+ */
 function hunkAt(diff: string, { side, line }: CommentedLines) {
   const next = { left: 0, right: 0 }
   let hunk: string[] = []

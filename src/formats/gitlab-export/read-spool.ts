@@ -116,7 +116,10 @@ export class ProjectSpool {
     return name
   }
 
-  /** Adds a milestone, unless it is known, and returns its number. Milestones of groups, numbered separately, may get a new one. */
+  /**
+   * Adds a milestone, unless it is known, and returns its number. Milestones of groups occur only in issues and merge requests; GitLab
+   * numbers them separately, so they may get a new number.
+   */
   addMilestone(record: Json): number {
     const title = text(record.title)
     if (title === '') throw new Error('the title of a milestone is missing')

@@ -61,7 +61,10 @@ async function* writeExports(options: GitLabExportOptions, conversion: Conversio
   })
 }
 
-/** Facts that are not part of an export. Accounts are not lost: it names the authors. GitLab has no such discussions, and groups for teams. */
+/**
+ * Facts that are not part of an export. Accounts are not reported as lost, because the export names the authors. GitLab has no such
+ * discussions, and its groups, which correspond to teams, are not part of an export.
+ */
 const USES: { [K in FactKind]?: FactUse } = {
   ...{ users: 'not needed', bots: 'not needed', organizations: 'not needed' },
   ...{ teams: 'lost', discussion_categories: 'lost', discussions: 'lost' },

@@ -13,7 +13,10 @@ import { openFile } from '../../sources/forge/client/open-file.ts'
 import { parseUser } from '../../sources/forge/forge-token.ts'
 import { isNotFound, undefinedIf } from '../../sources/forge-errors.ts'
 
-/** Operations that not every version has, as in the API description, and the first Gitea with each, for servers that publish none. */
+/**
+ * The operations that not every version has: their path and method in the server's description of its API, and the first version of
+ * Gitea that has them, which decides if the server does not publish that description.
+ */
 const OPERATIONS = {
   issueFiles: ['/repos/{owner}/{repo}/issues/{index}/assets', 'post', [1, 19]],
   commentFiles: ['/repos/{owner}/{repo}/issues/comments/{id}/assets', 'post', [1, 19]],

@@ -19,7 +19,10 @@ export const undefinedIfAbsent = <T>(
   signal: AbortSignal,
 ): Promise<T | undefined> => confirmAbsence(client, request, signal).catch(undefinedIf(isNotFound))
 
-/** Like `undefinedIfAbsent`, but rejects with ForgeNotFound. The 404 of a download need not have an error message of the API. */
+/**
+ * Calls `request` and returns its result. Rejects with ForgeNotFound only for a 404 that can be trusted, as described for
+ * `undefinedIfAbsent`. The 404 of a download need not have an error message of the API.
+ */
 export async function confirmAbsence<T>(
   client: ForgeClient,
   request: () => Promise<T>,

@@ -43,7 +43,10 @@ export const strings = (entry: Json, name: string): string[] => {
   return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : []
 }
 
-/** Returns a time in UTC, as archives have it, or null for the year 1, by which Go means no time, and for 1970, by which Gitea does. */
+/**
+ * Returns a time in UTC, as archives have it; forges use the time zone of their server. Go writes the year 1 for a time that is not
+ * set, and Gitea writes 1970 for one that it never knew. Both are null.
+ */
 export function timeOrNull(entry: Json, name: string): string | null {
   const time = Date.parse(string(entry, name))
   return Number.isNaN(time) || time <= 0 ? null : new Date(time).toISOString().replace('.000Z', 'Z')

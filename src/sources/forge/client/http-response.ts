@@ -159,7 +159,10 @@ export async function readJson(
 const MAX_ERROR_BYTES = 64 * 1024
 const DOCUMENTATION_URL = /\/api\/swagger$|^https:\/\/(?:docs|developer)\.github\.com\//
 
-/** Returns the message of an error of the API of Gitea, Forgejo or GitHub, which has the URL of the documentation, or else undefined. */
+/**
+ * Reads the body and returns its message if it is an error of the API of Gitea, Forgejo or GitHub: JSON with a message and the URL of
+ * the API's documentation. Otherwise returns undefined. A body of another content type is not read.
+ */
 export async function readForgeError(response: HttpResponse): Promise<string | undefined> {
   if (!/^application\/json\b/i.test(response.header('content-type') ?? '')) return undefined
   try {

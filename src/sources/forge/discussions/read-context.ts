@@ -63,7 +63,10 @@ export const ifExists = <T>({ forge, signal }: ReadContext, request: () => Promi
 /** A part of a repository that can be turned off. The forge then responds with 404 for it. */
 type Part = 'issues and pull requests' | 'labels' | 'milestones' | 'releases'
 
-/** Adds a note and returns undefined if the part is turned off. Rejects with ForgeUnavailable for a 404 although it is turned on. */
+/**
+ * Returns the result of `request`, or undefined and adds a note if the part is turned off. Rejects with ForgeUnavailable if the
+ * forge responds with 404 although the repository lists the part as turned on.
+ */
 export async function unlessTurnedOff<T>(
   context: ReadContext,
   repository: Json,

@@ -38,7 +38,10 @@ import {
   type ReadContext,
 } from './read-context.ts'
 
-/** Returns a string that changes with the listed issue. `updated_at` misses deleted comments and renamed labels and accounts. */
+/**
+ * Returns a string that changes when the entry of an issue in a listing changes. `updated_at` alone is not enough: deleting a
+ * comment, or renaming a label or an account, does not change it.
+ */
 export function issueVersion(issue: Json): string {
   const { updatedAt, ...fact } = issueFact('', issue, [])
   const digest = hash('sha256', JSON.stringify([fact, json.boolean(issue, 'is_locked')]))

@@ -22,7 +22,10 @@ import {
 /** The permission of each collaborator takes a request. Every read requests this many again. The others are requested only once. */
 const MAX_PERMISSION_REQUESTS = 15
 
-/** Reads everything but issues, in small groups. If milestones or releases are turned off, uses the group that `findStored` returns. */
+/**
+ * Reads everything of a repository except issues, in groups that are small enough to be read every time. If milestones or releases
+ * are turned off on the forge, the group that `findStored` returns is used.
+ */
 export async function readMetadata(
   context: ReadContext,
   repository: Json,

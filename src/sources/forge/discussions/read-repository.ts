@@ -161,7 +161,10 @@ export class RepositoryReading {
     }
   }
 
-  /** Requests issues by number that the listing lacked: some are on no page in old versions, and any version may fail to render an entry. */
+  /**
+   * Requests issues by number that the listing did not contain. Old versions order issues of the same second randomly, so that some
+   * are on no page, and any version may fail to render an entry.
+   */
   async *#readGaps(listing: IssueListing): AsyncGenerator<Batch> {
     const { seen, hasShrunk } = listing
     if (hasShrunk || missingIn(listing) === 0) return

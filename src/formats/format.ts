@@ -58,7 +58,10 @@ export interface FoundFile {
   bytes: number
 }
 
-/** The input of a writer, which passes to `report` what its format cannot represent. `signal` is the one that `content` was opened with. */
+/**
+ * The input of a writer. Everything that its format cannot represent is passed to `report`. `signal` aborts the conversion, and is the one
+ * that `content` was opened with.
+ */
 export type Conversion = { content: FormatReader; report: Report; signal: AbortSignal }
 
 /**

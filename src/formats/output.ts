@@ -152,7 +152,10 @@ export async function sync(path: string): Promise<void> {
   await handle.sync()
 }
 
-/** Links a file into a directory, which is created. Copies it if that fails: some file systems have no links, or none to files of others. */
+/**
+ * Links a file into a directory, which is created. Copies the file if it cannot be linked: some file systems have no hard links, and
+ * some allow none to files of other users.
+ */
 export async function linkOrCopy(from: string, to: string): Promise<void> {
   await mkdir(dirname(to), { recursive: true })
   await link(from, to).catch((error: unknown) => {

@@ -13,7 +13,10 @@ export const hashKey = (text: string): number =>
 /** What a format has for a fact. A fact that is kept only in part is reported as lost too. */
 export type FactUse = 'kept' | 'partly kept' | 'lost' | 'not needed'
 
-/** Sorts all facts by repository, kind, number and time. Returns the repositories by full name in lower case. */
+/**
+ * Sorts all facts by repository, kind, number and time: archives sort comments by their time, and other formats need them by issue.
+ * Returns the repositories by full name in lower case.
+ */
 export async function spoolFacts(
   { content, report }: Conversion,
   rows: SortedRows,

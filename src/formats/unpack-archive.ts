@@ -22,7 +22,10 @@ export interface Unpacked {
   damage: ArchiveDamaged | undefined
 }
 
-/** Unpacks into `root`, which must not exist. If the archive is damaged, sets `damage` and keeps the entries before it. Throws other errors. */
+/**
+ * Unpacks into `root`, which must not exist. If the archive is damaged, the entries before the damage stay and `damage` is set. Any
+ * other error is thrown.
+ */
 export async function unpackArchive(archive: Bytes | Folder, root: string, signal: AbortSignal) {
   await mkdir(root)
   const checksums = new Map<string, TarChecksum>()

@@ -35,7 +35,10 @@ export interface ConvertInput {
   open(): Bytes | Folder
 }
 
-/** Converts archives to one output. Yields each repository once it is written, or with its errors. Throws ArchiveRefused. */
+/**
+ * Converts archives of any format to one output. Yields each repository once it is written, or with the errors that prevented it. What
+ * the target cannot represent is in the report. Throws ArchiveRefused.
+ */
 export async function* convert(parts: ConvertParts, signal: AbortSignal): AsyncGenerator<Written> {
   const { inputs, into, report } = parts
   await sweepWorkDirectories(into)

@@ -158,7 +158,10 @@ export async function installRepository(
   })
 }
 
-/** Returns a function that writes the metadata of a repository and returns warnings. A repository without a record stays private. */
+/**
+ * Returns a function that writes the metadata of a repository into its git directory and returns warnings. A repository without a
+ * record stays private.
+ */
 export function metadataWriter({ users, organizations, repositories }: Records) {
   // If two records have the same path, the first is used.
   const reversed = repositories.toReversed()

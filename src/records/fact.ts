@@ -9,7 +9,10 @@
 /** Replaces a missing creation time. Some exporters omit it for users, organizations and labels. */
 export const UNKNOWN_TIME = '1970-01-01T00:00:00Z'
 
-/** The login of a person, bot (`renovate[bot]`) or organization. `ghost` is any deleted account. Null if the record has no author. */
+/**
+ * The login of a person, a bot (`renovate[bot]`) or an organization. `ghost` stands for deleted accounts. Null if the record
+ * has no author.
+ */
 export type Author = string | null
 
 /** An issue or a pull request. Both share one sequence of numbers in a repository. */

@@ -6,7 +6,10 @@ export function isFactKind(kind: string): kind is FactKind {
   return Object.hasOwn(RECORDS, kind)
 }
 
-/** Reads the fact of one record of any exporter. Throws an error that names the invalid field. `at` is its position, such as `[3]`. */
+/**
+ * Reads the fact of one record, from any exporter and any host. Throws an error that names the invalid field. `at` is the
+ * position of the record, such as `[3]`.
+ */
 export function readFact<K extends FactKind>(kind: K, record: unknown, at = ''): FactsByKind[K] {
   return (RECORDS[kind] as Shape<unknown>)(record, at) as FactsByKind[K]
 }

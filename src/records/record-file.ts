@@ -9,7 +9,10 @@ export function kindOfFile(name: string): string | undefined {
   return RECORD_FILE.exec(name)?.[1]
 }
 
-/** Reads and validates one file. Records of a kind in `SHAPES` get only the fields of the shape. Throws if it is not a JSON array. */
+/**
+ * Reads and validates the records of one file. Records of a kind in `SHAPES` are reduced to the fields of its shape; others keep all
+ * fields. Throws if the file is not a JSON array.
+ */
 export function readRecordFile(kind: string, json: string, onInvalid: OnInvalid) {
   return readList(json, shapeOf(kind), onInvalid)
 }

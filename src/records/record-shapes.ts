@@ -20,7 +20,10 @@ export const anyRecord = only({ url })
 
 const account = { url, login: text('a login', (value) => value !== '') }
 
-/** The shapes of the records that are validated field by field. Optional fields are missing or null in older archives or other exporters. */
+/**
+ * The shapes of the record kinds that are validated field by field. Optional fields are those that older archives and other exporters
+ * omit or set to null.
+ */
 export const SHAPES = {
   users: only(account),
   organizations: only({ ...account, members: optional(list(only({ user: url }))) }),

@@ -12,7 +12,10 @@ export interface Destination {
 /** Destinations by the full name in the archive, in lower case. */
 export type Destinations = ReadonlyMap<string, Destination>
 
-/** Returns where each repository goes. Throws ArchiveRefused for names that the server refuses, and if two would get the same name. */
+/**
+ * Returns where each repository goes. Throws ArchiveRefused if the server would refuse a name (the message lists all of them), or if
+ * two repositories would get the same name.
+ */
 export function chooseDestinations(fullNames: readonly string[], people: PeopleMap): Destinations {
   const all = new Map<string, Destination>()
   for (const fullName of fullNames) {

@@ -30,7 +30,10 @@ export interface GiteaDumpOptions {
 /** A team with its access to one repository. */
 export type DumpedTeam = Pick<Team, 'name' | 'description' | 'members'> & { access: string }
 
-/** Facts that are not part of a dump. Accounts are not lost: content has the names of its authors, and accounts are created on the server. */
+/**
+ * Facts that are not part of a dump. Accounts are not reported as lost, because content contains the names of its authors, and because
+ * accounts are created on the server.
+ */
 const USES: { [K in FactKind]?: FactUse } = {
   ...{ users: 'not needed', bots: 'not needed', organizations: 'not needed', teams: 'not needed' },
   ...{ commit_comments: 'lost', discussion_categories: 'lost', discussions: 'lost' },

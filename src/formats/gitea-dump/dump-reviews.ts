@@ -12,7 +12,10 @@ import { YamlList, yamlTime } from './yaml-json.ts'
 
 type Thread = Pick<ReviewThread, 'id' | 'line' | 'originalLine' | 'side'>
 
-/** Any other state means pending to the server. A dismissed review becomes a comment, because archives lack the state that it had before. */
+/**
+ * The server takes any other state for pending, which only the author sees. A dismissed review becomes a comment, because archives do
+ * not contain the state that it had before.
+ */
 const STATES: Partial<Record<Review['state'], string>> = {
   approved: 'APPROVED',
   changes_requested: 'CHANGES_REQUESTED',
@@ -20,7 +23,10 @@ const STATES: Partial<Record<Review['state'], string>> = {
   dismissed: 'COMMENTED',
 }
 
-/** Writes reviews/N.yml. Without a diff, the server drops comments on lines, so each of them becomes a review that names its line. */
+/**
+ * Writes reviews/N.yml of one pull request. If there is no diff, the server drops every comment on a line. Therefore each of them
+ * becomes a review that names its line.
+ */
 export function dumpReviews(context: DumpContext, pull: number, { hasDiff }: { hasDiff: boolean }) {
   const { facts, report, directory } = context
   const reviews = facts.of('pull_request_reviews', pull)

@@ -6,7 +6,10 @@ import { addDiskFacts } from '../../lib/disk-errors.ts'
 const NOT_IN_YAML = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g
 const SURROGATE_OR_ZERO = /\\u(?:d[89ab][0-9a-f]{2}|0000)/i
 
-/** Returns JSON that is YAML too. Lone surrogates, which YAML forbids, and zero bytes, which PostgreSQL cannot store, become U+FFFD. */
+/**
+ * Returns JSON that every YAML parser reads as the same value. YAML does not allow lone surrogates, and PostgreSQL does not store
+ * zero bytes. Both become U+FFFD.
+ */
 export function yamlJson(value: unknown): string {
   const json = JSON.stringify(value)
   const text = SURROGATE_OR_ZERO.test(json) ? JSON.stringify(value, replaceInvalid) : json

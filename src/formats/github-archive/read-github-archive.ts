@@ -148,7 +148,10 @@ function openRecords(root: string, { report, signal, isWanted }: RecordParts) {
   }
 
   return {
-    /** Reads the records of repositories with git data, by full name in lower case. A repository without a readable record is private. */
+    /**
+     * Reads the records of the repositories that have git data, by full name in lower case. A repository without a record that can be
+     * read is private.
+     */
     async repositories(fullNames: readonly string[]): Promise<KnownRepositories> {
       const found: KnownRepositories = new Map()
       const spelling = new Map(fullNames.map((name) => [name.toLowerCase(), name]))

@@ -29,7 +29,10 @@ export class People {
     if (typeof id === 'number' && typeof name === 'string' && name !== '') this.#names.set(id, name)
   }
 
-  /** Returns the username, or a placeholder, and adds it to the map if the file of `--people` names the user by id or e-mail address. */
+  /**
+   * Returns the login of a user: the username, or a placeholder. If the file of `--people` names the user by id or e-mail address, the
+   * login is added to it.
+   */
   login(id: unknown): Author {
     if (typeof id !== 'number') return null
     const known = this.#logins.get(id)

@@ -26,7 +26,10 @@ export interface CommitRange {
   isComplete: boolean
 }
 
-/** Returns the commits of `head` that `start`, an id or `ID^1`, does not contain, or undefined if they have no common ancestor. */
+/**
+ * Returns the commits of `head` that `start` does not contain, or undefined if the two have no common ancestor. `start` is the id of a
+ * commit, or an expression such as `ID^1`.
+ */
 export async function readCommits(
   { git, dir, signal }: GitRepository,
   start: string,

@@ -31,7 +31,10 @@ const PROJECT_ID = 1
 /** A bare repository, which is changed, with its refs before that. */
 type GitParts = GitRepository & { refs: OidsByRef }
 
-/** Yields the merge requests. First renames `refs/pull/N/…` to `refs/merge-requests/N/…`, and adds refs for heads and branches for forks. */
+/**
+ * Yields the merge requests. Before the first, it renames `refs/pull/N/…` to `refs/merge-requests/N/…`, adds a ref for every head
+ * without one, and a branch for every open pull request from a fork.
+ */
 export async function* mergeRequests(project: Project, parts: GitParts) {
   const { git, dir, signal } = parts
   const { heads, commits } = await prepareRefs(project, parts)

@@ -21,7 +21,10 @@ const REFERENCE = /(?<![\w/#&.!-])([\w.-]+\/[\w.-]+)?(?:#|\bGH-)(\d{1,9})(?!\w)/
 const ATTACHMENT = /[0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-?[0-9a-f]{12}|\/files\/\d+\//gi
 const NOT_IN_URL = /[\s<>"'`()[\]{}|\\^]/
 
-/** Returns a text with references (`#12` becomes `!12`) and links to attachments in GitLab's form. Code stays. `here` is in lower case. */
+/**
+ * Returns a text with references to pull requests (`#12` becomes `!12`) and links to attachments in GitLab's form. Code stays as it
+ * is. `here` is the repository of the text, in lower case.
+ */
 export function rewriteText(text: string, here: string, targets: TextTargets): string {
   return rewriteOutsideCode(text, (words) => rewriteWords(words, here, targets))
 }

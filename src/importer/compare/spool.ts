@@ -58,7 +58,10 @@ const KEYS: { [K in FactKind]?: (fact: FactsByKind[K]) => number } = {
   repository_files: () => 0,
 }
 
-/** The facts of both sides, sorted so that only those of one issue are in memory. Repositories have the name that they have on the left. */
+/**
+ * The facts of both sides, sorted by repository, kind and number or name, so that only those of one issue are in memory at a time.
+ * Repositories of both sides have the name that they have on the left.
+ */
 export class Spool {
   readonly rows: SortedRows
   readonly #milestones = new Map<string, string>()

@@ -1,7 +1,10 @@
 /** The pattern of a UUID in lower case. */
 export const UUID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'
 
-/** Matches links to `/attachments/UUID`, also below a repository, with or without the forge's URL. Not to that path on another host. */
+/**
+ * Matches a link to an attachment in a text of a forge: `/attachments/UUID`, also below a repository, with or without the forge's
+ * URL. It does not match that path on another host.
+ */
 function linkPattern(forgeUrl: string): RegExp {
   const basePath = RegExp.escape(new URL(forgeUrl).pathname.replace(/\/$/, ''))
   return new RegExp(

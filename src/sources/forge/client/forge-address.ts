@@ -2,7 +2,10 @@ export class InvalidForgeUrl extends Error {
   override name = 'InvalidForgeUrl'
 }
 
-/** Returns the URL of a forge without a trailing slash, and without `/api/v1`, which people copy from clients. Throws InvalidForgeUrl. */
+/**
+ * Returns the URL of a forge without a trailing slash. People copy the URL that a browser or client shows, so `/api/v1` at the end
+ * is removed. Throws InvalidForgeUrl.
+ */
 export function normalizeForgeUrl(text: string): string {
   // Anything may have been pasted here, even a token or a URL with a password.
   const shown = /^(?=.*[.:/])[\w.:/-]{1,80}$/.test(text) ? text : '(not shown)'

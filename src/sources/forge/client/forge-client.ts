@@ -80,7 +80,10 @@ export const RETRY_AFTER_MS = 30_000
 /** The longest Retry-After that is obeyed. */
 const MAX_RETRY_AFTER_MS = 24 * 60 * 60 * 1000
 
-/** Sends requests to one forge, with one token. All reject with ForgeUnavailable, ForgeRequestFailed, ForgeNotFound or ForgeServerError. */
+/**
+ * Sends requests to one forge, with one token. Every method rejects with ForgeUnavailable, ForgeRequestFailed, ForgeNotFound or
+ * ForgeServerError.
+ */
 export class ForgeClient {
   /** Without a trailing slash. */
   readonly url: string

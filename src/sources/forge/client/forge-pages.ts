@@ -97,7 +97,10 @@ interface FilteredListing extends Listing {
   omitted: number
 }
 
-/** Lists an endpoint that omits entries of its pages. A short or empty page need not be the last, and the total is that of the page. */
+/**
+ * Lists entries of an endpoint that divides entries into pages and then omits some of them. A short or empty page need not be the
+ * last, and the total is that of the page.
+ */
 export async function listFiltered(
   client: ForgeClient,
   listing: FilteredListing,

@@ -11,7 +11,10 @@ const PAGE_SIZE = 100
 /** GitHub has nothing like these, or only for administrators and in another form. */
 const NOT_ON_GITHUB = /^\/orgs\/|\/(?:branch_protections|teams)$/
 
-/** Reads GitHub as if it were a forge. Gitea's API was modelled on GitHub's; this class changes the requests and responses that differ. */
+/**
+ * Reads GitHub as if it were a forge. Gitea's API was modelled on GitHub's, so most requests and responses are the same; this class
+ * changes those that differ.
+ */
 export class GitHubClient extends ForgeClient {
   /** The paths of issues and comments that have no reactions, so that no request for them is needed. */
   readonly #withoutReactions = new Set<string>()

@@ -72,7 +72,10 @@ const toHttpResponse = (message: IncomingMessage): HttpResponse => ({
 /** The complete response may take this many times `timeoutMs`. */
 const TOTAL_TIMEOUT_FACTOR = 2
 
-/** Aborts a request if its response, or the next part of the body, is late, if the whole takes too long, or if the caller's signal aborts. */
+/**
+ * Aborts a request if the response, or the next part of its body, does not arrive in time, if the complete response takes too long,
+ * or if the caller's signal aborts.
+ */
 export class ResponseTimeout {
   readonly #controller = new AbortController()
   readonly signal = this.#controller.signal

@@ -53,7 +53,10 @@ export const commentsIn = (version: string): number => Number(version.split('|')
 
 export const issueKey = (issue: Json): string => `issue/${json.integer(issue, 'number')}`
 
-/** Reads everything about an issue or pull request; undefined if it was deleted. `stored` has the reactions to unchanged comments. */
+/**
+ * Reads everything about an issue or pull request. Returns undefined if it was deleted in the meantime. Reactions to comments that
+ * have not changed are taken from `stored`.
+ */
 export async function readIssueGroup(context: ReadContext, issue: Json, stored: Group | undefined) {
   const { forge, signal, notes } = context
   const number = json.integer(issue, 'number')

@@ -100,7 +100,10 @@ interface EventContext {
 
 type Details = Omit<IssueEvent, 'repository' | 'id' | 'on' | 'actor' | 'createdAt'>
 
-/** Returns the events of the timeline. Those that old versions and imported issues lack there are derived from the issue itself. */
+/**
+ * Returns the events of an issue, from its timeline. Events that are missing there are derived from the issue itself, because old
+ * versions and issues that were imported from another host have no timeline.
+ */
 export function eventFacts(context: EventContext, timeline: readonly Json[]): IssueEvent[] {
   const on = issueOrPullOf(context.issue)
   const events = timeline.flatMap((entry) =>

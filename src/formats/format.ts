@@ -62,11 +62,7 @@ export interface FoundFile {
  * The input of a writer. Everything that its format cannot represent is passed to `report`. `signal` aborts the conversion, and is the one
  * that `content` was opened with.
  */
-export interface Conversion {
-  content: FormatReader
-  report: Report
-  signal: AbortSignal
-}
+export type Conversion = { content: FormatReader; report: Report; signal: AbortSignal }
 
 /**
  * Writes the content in one format. Each writer is created with its own options, such as the output and a work directory on the same
@@ -79,10 +75,7 @@ export interface FormatWriter {
   write(conversion: Conversion): AsyncIterable<Written>
 }
 
-export interface Written {
-  fullName: string
-  errors: string[]
-}
+export type Written = { fullName: string; errors: string[] }
 
 /** Passes each verified repository to `write`. An error of git concerns one repository. Any other would occur for the next one too. */
 export async function* writeRepositories(

@@ -31,10 +31,6 @@ export class Report {
     this.lost(kind, 1, why)
   }
 
-  note(text: string): void {
-    this.notes.push(text)
-  }
-
   /** Returns what was lost so far, sorted by kind. */
   losses(): Loss[] {
     return this.#losses.all()

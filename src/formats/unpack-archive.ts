@@ -12,10 +12,7 @@ import { hasCode } from '../lib/errno.ts'
 import { extractionLimits, safeEntries } from './safe-entries.ts'
 
 /** Length and CRC of the tar bytes of one repository and its wiki, to be compared with its segment in the manifest. */
-export interface TarChecksum {
-  plainLength: number
-  crc32: number
-}
+export type TarChecksum = { plainLength: number; crc32: number }
 
 export interface Unpacked {
   root: string

@@ -44,6 +44,8 @@ export async function checkGzip(archive: Bytes, signal: AbortSignal): Promise<vo
   }
 }
 
+const TAR_ERRORS = [ArchiveDamaged, ArchiveNotSupported, ArchiveRefused]
+
 /** Returns undefined for an archive of another program, of which only the gzip checksum is checked. */
 async function findManifest(file: string, signal: AbortSignal): Promise<Manifest | undefined> {
   let found: Manifest | undefined
@@ -51,9 +53,7 @@ async function findManifest(file: string, signal: AbortSignal): Promise<Manifest
     for await (const entry of readEntries(createReadStream(file), { signal }))
       if (entry.path === MANIFEST_PATH) found = parseManifest(await textOf(entry))
   } catch (error) {
-    const isTarError = [ArchiveDamaged, ArchiveNotSupported, ArchiveRefused].some(
-      (kind) => error instanceof kind,
-    )
+    const isTarError = TAR_ERRORS.some((kind) => error instanceof kind)
     if (found || !isTarError) throw error
     await checkGzip(createReadStream(file), signal)
   }

@@ -75,7 +75,7 @@ export async function* convert(parts: ConvertParts, signal: AbortSignal): AsyncG
   await writeFile(parts.numbersFile, [csvLine(['repository', 'old', 'new']), ...numbers].join(''), {
     flag: 'wx',
   })
-  report.note(`merge requests have new numbers: see ${parts.numbersFile}`)
+  report.notes.push(`merge requests have new numbers: see ${parts.numbersFile}`)
 }
 
 /** Unpacks an input into `root`, which must not exist, and recognizes its format by its content. */
@@ -101,10 +101,8 @@ function mergeReaders(
   for (const [index, { fullNames }] of readers.entries())
     for (const fullName of fullNames) {
       const other = sources.get(fullName.toLowerCase())
-      if (other !== undefined)
-        throw new ArchiveRefused(
-          `${fullName} is both in ${inputs[other]!.name} and in ${inputs[index]!.name}`,
-        )
+      const both = [other ?? 0, index].map((each) => inputs[each]!.name).join(' and in ')
+      if (other !== undefined) throw new ArchiveRefused(`${fullName} is both in ${both}`)
       sources.set(fullName.toLowerCase(), index)
     }
 
@@ -119,11 +117,10 @@ function mergeReaders(
         if (!first) {
           if (key !== '') seen.set(key.toLowerCase(), fact)
           yield fact
-        } else if ('name' in first && 'name' in fact && first.name !== fact.name)
-          report.warn(
-            'people',
-            `${key} has two names, ${first.name} and ${fact.name}; the first is used`,
-          )
+        } else if ('name' in first && 'name' in fact && first.name !== fact.name) {
+          const names = `${first.name} and ${fact.name}`
+          report.warn('people', `${key} has two names, ${names}; the first is used`)
+        }
       }
   }
 

@@ -118,14 +118,9 @@ const DENIALS: [field: string, setting: string][] = [
 ]
 /** Fields of a rule that have no setting in git. */
 const FIELDS_WITHOUT_SETTING = [
-  'dismiss_stale_reviews_on_push',
-  'require_code_owner_review',
-  'authorized_actors_only',
-  'strict_required_status_checks_policy',
-  'requires_approving_reviews',
-  'requires_commit_signatures',
-  'requires_linear_history',
-  'requires_status_checks',
+  ...['dismiss_stale_reviews_on_push', 'require_code_owner_review', 'authorized_actors_only'],
+  ...['strict_required_status_checks_policy', 'requires_approving_reviews'],
+  ...['requires_commit_signatures', 'requires_linear_history', 'requires_status_checks'],
   'restricts_review_dismissals',
 ]
 
@@ -169,9 +164,8 @@ export async function installRepository(
  */
 export function metadataWriter({ users, organizations, repositories }: Records) {
   // If two records have the same path, the first is used.
-  const records = new Map(
-    repositories.toReversed().map((each) => [pathInArchive(each.git_url), each]),
-  )
+  const reversed = repositories.toReversed()
+  const records = new Map(reversed.map((each) => [pathInArchive(each.git_url), each]))
   const logins = new Map(users.map(({ url, login }) => [url, login]))
   const organizationUrls = new Set(organizations.map(({ url }) => url))
   return async ({ fullName, snapshot }: { fullName: string; snapshot: Snapshot }) => {

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { endOfHunk } from './diff-hunk.ts'
 
-test('the end of a hunk is the side, line number and position of its last line', () => {
+test('the end of a hunk is the side and line number of its last line', () => {
   const hunk = '@@ -1,2 +1,4 @@ context\n # title\n text\n+new'
-  assert.deepEqual(endOfHunk(hunk), { side: 'right', line: 3, position: 3 })
-  assert.deepEqual(endOfHunk('@@ -19 +21 @@\n-old'), { side: 'left', line: 19, position: 1 })
+  assert.deepEqual(endOfHunk(hunk), { side: 'right', line: 3 })
+  assert.deepEqual(endOfHunk('@@ -19 +21 @@\n-old'), { side: 'left', line: 19 })
   const replaced = '@@ -5,2 +7,2 @@\n same\n-old\n\\ No newline at end of file\n+new'
-  assert.deepEqual(endOfHunk(replaced), { side: 'right', line: 8, position: 4 })
+  assert.deepEqual(endOfHunk(replaced), { side: 'right', line: 8 })
 })
 
 test('text that is not a hunk has no end', () => {

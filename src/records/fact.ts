@@ -16,10 +16,7 @@ export const UNKNOWN_TIME = '1970-01-01T00:00:00Z'
 export type Author = string | null
 
 /** An issue or a pull request. Both share one sequence of numbers in a repository. */
-export interface IssueOrPull {
-  kind: 'issue' | 'pull_request'
-  number: number
-}
+export type IssueOrPull = { kind: 'issue' | 'pull_request'; number: number }
 
 /** A fact that belongs to one repository. */
 export interface RepositoryFact {
@@ -35,9 +32,8 @@ export interface Reaction {
 }
 
 /** The reactions that GitHub and Gitea know. GitLab has many more. */
-export const COMMON_REACTIONS: readonly string[] = [
-  ...['+1', '-1', 'laugh', 'hooray', 'confused', 'heart', 'rocket', 'eyes'],
-]
+export const COMMON_REACTIONS: readonly string[] =
+  '+1 -1 laugh hooray confused heart rocket eyes'.split(' ')
 
 export interface TeamName {
   organization: string

@@ -49,9 +49,7 @@ export const numberOf = (kind: IssueOrPull['kind']) =>
       urls.issueOrPull(repository, { kind, number }),
   )
 
-interface Assigned {
-  assignees: readonly string[]
-}
+type Assigned = { assignees: readonly string[] }
 
 /** Old archives have only `assignee`. */
 const assigned: field.Part<Assigned> = {
@@ -144,9 +142,7 @@ const repositorySubject: Shape<EventSubject> = (value, at) => ({
 })
 
 /** assigned, review_requested and similar events: the person or team. transferred: the former repository. */
-interface Subject {
-  subject: EventSubject | null | undefined
-}
+type Subject = { subject: EventSubject | null | undefined }
 
 const subjectOfEvent: field.Part<Subject> = {
   read(read, key) {

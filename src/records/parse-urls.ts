@@ -64,11 +64,11 @@ function splitAtLast(url: string, separator: string): [string, string] | [] {
   return at < 0 ? [] : [url.slice(0, at), url.slice(at + separator.length)]
 }
 
-function decodeSegment(segment: string): string {
+/** Decodes a part of a URL. Text that is not valid percent-encoding stays as it is. */
+export function decodeSegment(segment: string): string {
   try {
     return decodeURIComponent(segment)
   } catch {
-    // The segment is not valid percent-encoding, so it is not decoded.
     return segment
   }
 }
@@ -89,14 +89,15 @@ export const milestoneNumber = parsed('the URL of a milestone', parseTrailingNum
 export const release = parsed('the URL of a release', (url) => {
   const [base, tag] = splitAtLast(url, '/releases/tag/')
   const repository = base && parseRepository(base)
-  return repository && tag ? { repository, tag: decodeSegment(tag) } : undefined
+  const on = { kind: 'release' as const, tag: decodeSegment(tag ?? '') }
+  return repository && tag ? { repository, on } : undefined
 })
 export const commitComment = parsed('the URL of a comment on a commit', (url) => {
   const [base, end] = splitAtLast(url, '/commit/')
   const repository = base && parseRepository(base)
   const [, commit, number] = /^([0-9a-f]+)#\D*(\d{1,15})$/.exec(end ?? '') ?? []
   if (!repository || !commit || !number) return undefined
-  return { repository, commit, id: Number(number) }
+  return { repository, on: { kind: 'commit_comment' as const, commit, id: Number(number) } }
 })
 export const fileId: Shape<number> = parsed('the URL of a file', (url) => {
   const digits = /\/files\/(\d+)\//.exec(url)?.[1]

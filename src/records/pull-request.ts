@@ -119,13 +119,8 @@ const NUMBER_BY_STATE = new Map([...STATE_BY_NUMBER].map(([number, state]) => [s
 const startedAt: field.Part<{ createdAt: string }> = {
   read(read, key) {
     const submittedAt = read('submitted_at', field.stringOrNull)
-    const isRequired = submittedAt === null
-    return {
-      createdAt: read(
-        key,
-        isRequired ? field.string : field.withDefault(field.string, submittedAt),
-      ),
-    }
+    const time = submittedAt === null ? field.string : field.withDefault(field.string, submittedAt)
+    return { createdAt: read(key, time) }
   },
   write: ({ createdAt }: { createdAt: string }, _urls, key) => ({ [key]: createdAt }),
 }

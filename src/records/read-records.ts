@@ -25,20 +25,12 @@ export interface RecordFileContent<T> {
 export type OnInvalid = (message: string) => void
 
 /** Reads the facts of one file. Throws if the file is not a JSON array, and calls `onInvalid` for each invalid record. */
-export function readFacts<K extends FactKind>(
-  kind: K,
-  json: string,
-  onInvalid: OnInvalid,
-): RecordFileContent<FactsByKind[K]> {
+export function readFacts<K extends FactKind>(kind: K, json: string, onInvalid: OnInvalid) {
   return readList(json, (record, at) => readFact(kind, record, at), onInvalid)
 }
 
 /** Applies `shape` to each element of a JSON array. Throws if the text is not a JSON array. */
-export function readList<T>(
-  json: string,
-  shape: Shape<T>,
-  onInvalid: OnInvalid,
-): RecordFileContent<T> {
+export function readList<T>(json: string, shape: Shape<T>, onInvalid: OnInvalid) {
   const items: unknown = parseJson(json)
   if (!Array.isArray(items)) throw new Error('not a JSON array')
   const records: RecordFileContent<T>['records'] = []

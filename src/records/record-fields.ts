@@ -12,7 +12,7 @@ export interface Codec<T> extends json.Shape<T> {
 export const codec = <T>(read: json.Shape<T>, write: Codec<NoInfer<T>>['write']): Codec<T> =>
   Object.assign((value: unknown, at: string) => read(value, at), write && { write })
 
-const writeWith = <T>({ write }: Codec<T>, value: T, urls: RecordUrls, fact: unknown) =>
+export const writeWith = <T>({ write }: Codec<T>, value: T, urls: RecordUrls, fact: unknown) =>
   write ? write(value, urls, fact as never) : value
 
 /** Accepts an absent or null field and returns `otherwise` for it. */

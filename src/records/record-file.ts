@@ -1,5 +1,5 @@
 import type { Shape } from '../lib/json-shape.ts'
-import { isFactKind, type OnInvalid, type RecordFileContent, readList } from './read-records.ts'
+import { isFactKind, type OnInvalid, readList } from './read-records.ts'
 import { anyRecord, SHAPES } from './record-shapes.ts'
 
 const RECORD_FILE = /^([a-z][a-z_]*)_(\d{6})\.json$/
@@ -13,11 +13,7 @@ export function kindOfFile(name: string): string | undefined {
  * Reads and validates the records of one file. Records of a kind in `SHAPES` are reduced to the fields of its shape; others keep all
  * fields. Throws if the file is not a JSON array.
  */
-export function readRecordFile(
-  kind: string,
-  json: string,
-  onInvalid: OnInvalid,
-): RecordFileContent<unknown> {
+export function readRecordFile(kind: string, json: string, onInvalid: OnInvalid) {
   return readList(json, shapeOf(kind), onInvalid)
 }
 

@@ -17,24 +17,21 @@ export type RecordUrls = ReturnType<typeof createRecordUrls>
 export function createRecordUrls({ host, person, repository }: HostUrls) {
   const issueOrPull = (name: string, { kind, number }: IssueOrPull) =>
     `${repository(name)}/${kind === 'issue' ? 'issues' : 'pull'}/${number}`
-  const inPull = (name: string, pull: number, anchor: string) =>
-    `${repository(name)}/pull/${pull}/files#${anchor}`
+  const onIssueOrPull = (anchor: string) => (name: string, on: IssueOrPull, id: number) =>
+    `${issueOrPull(name, on)}#${anchor}-${id}`
+  const inPull = (anchor: string) => (name: string, pull: number, id: number | null) =>
+    id === null ? null : `${repository(name)}/pull/${pull}/files#${anchor}${id}`
   return {
     person: (login: string | null) => (login === null ? null : person(login)),
     team: ({ organization, slug }: TeamName) => `${host}/orgs/${organization}/teams/${slug}`,
     attachment: (uuid: string) => `${host}/user-attachments/assets/${uuid}`,
     repository: (fullName: string | null) => (fullName === null ? null : repository(fullName)),
     issueOrPull,
-    issueComment: (name: string, on: IssueOrPull, id: number) =>
-      `${issueOrPull(name, on)}#issuecomment-${id}`,
-    issueEvent: (name: string, on: IssueOrPull, id: number) =>
-      `${issueOrPull(name, on)}#event-${id}`,
-    review: (name: string, pull: number, id: number | null) =>
-      id === null ? null : inPull(name, pull, `pullrequestreview-${id}`),
-    reviewThread: (name: string, pull: number, id: number | null) =>
-      id === null ? null : inPull(name, pull, `pullrequestreviewthread-${id}`),
-    reviewComment: (name: string, pull: number, id: number | null) =>
-      id === null ? null : inPull(name, pull, `r${id}`),
+    issueComment: onIssueOrPull('issuecomment'),
+    issueEvent: onIssueOrPull('event'),
+    review: inPull('pullrequestreview-'),
+    reviewThread: inPull('pullrequestreviewthread-'),
+    reviewComment: inPull('r'),
     commitComment: (name: string, commit: string, id: number) =>
       `${repository(name)}/commit/${commit}#commitcomment-${id}`,
     label: (name: string, label: string) => `${repository(name)}/labels/${encodeSegment(label)}`,
@@ -95,13 +92,7 @@ export function findLinks(record: unknown): RecordLink[] {
 /** No exporter nests records this deeply. The limit keeps a hostile record from exhausting the stack. */
 const MAX_DEPTH = 100
 
-function collectLinks(
-  value: unknown,
-  key: string,
-  field: string,
-  links: RecordLink[],
-  depth = 0,
-): void {
+function collectLinks(value: unknown, key: string, field: string, links: RecordLink[], depth = 0) {
   if (depth > MAX_DEPTH) return
   if (typeof value === 'string') {
     if (value.startsWith('tarball:')) links.push({ field, url: value, to: 'archive' })

@@ -81,19 +81,11 @@ function readAttachedTo(read: field.FieldReader): Attached {
     return { repository, on: { kind, pull, id: read(kind, link.id) } }
   }
   const onCommit = read('commit_comment', link.orNull(link.commitComment))
-  if (onCommit) {
-    const { repository, ...on } = onCommit
-    return { repository, on: { kind: 'commit_comment', ...on } }
-  }
+  if (onCommit) return onCommit
   const onRelease = read('release', link.orNull(link.release))
-  if (onRelease) {
-    const { repository, ...on } = onRelease
-    return { repository, on: { kind: 'release', ...on } }
-  }
-  const isOnIssueOrPull = ['pull_request', 'issue'].some((key) =>
-    read(key, field.optional(field.string)),
-  )
-  if (isOnIssueOrPull) return readIssueOrPull(read)
+  if (onRelease) return onRelease
+  const hasText = (key: string) => read(key, field.optional(field.string))
+  if (hasText('pull_request') || hasText('issue')) return readIssueOrPull(read)
   return { repository: read('repository', link.repositoryName), on: { kind: 'repository' } }
 }
 

@@ -2,11 +2,9 @@ import { anyObject, count, oneOf } from '../lib/json-shape.ts'
 import { type RepositoryFact, UNKNOWN_TIME } from './fact.ts'
 import { id } from './parse-urls.ts'
 import * as field from './record-fields.ts'
+import { urlInArchive } from './record-urls.ts'
 
-interface RepositoryName {
-  owner: string
-  name: string
-}
+type RepositoryName = { owner: string; name: string }
 const fullNameOf = ({ owner, name }: RepositoryName) => `${owner}/${name}`
 const repositoryUrl = field.written((repository: RepositoryName, urls) =>
   urls.repository(fullNameOf(repository)),
@@ -75,19 +73,17 @@ export const repositoryRecord = field.record({
 
 const templateSetting = field.record({ template: field.optional(field.boolean) })
 
-/** A repository about which nothing is known but its name. */
-export const UNKNOWN_REPOSITORY: Repository = {
-  owner: '',
-  name: '',
-  description: null,
-  website: null,
-  private: true,
-  labels: [],
-  collaborators: [],
-  defaultBranch: null,
-  createdAt: UNKNOWN_TIME,
-  git: '',
-}
+/** A repository about which nothing is known. */
+export const UNKNOWN_REPOSITORY = repositoryRecord(
+  {
+    owner: 'unknown',
+    name: '',
+    private: true,
+    created_at: UNKNOWN_TIME,
+    git_url: urlInArchive(''),
+  },
+  '',
+)
 
 export type Milestone = ReturnType<typeof milestoneRecord>
 export const milestoneRecord = field.record({
@@ -120,10 +116,9 @@ const grouped =
     const part: field.Part<Grouped> = {
       read: (read, key, fact) =>
         ({ [group]: { ...fact[group], [name]: read(key, item) } }) as Grouped,
-      write(fact: Grouped, urls, key) {
-        const value = fact[group][name]
-        return { [key]: item.write ? item.write(value, urls, fact as never) : value }
-      },
+      write: (fact: Grouped, urls, key) => ({
+        [key]: field.writeWith(item, fact[group][name], urls, fact),
+      }),
     }
     return part
   }

@@ -2,11 +2,7 @@ import { type FactsByKind, RECORDS, type WrittenKind } from './fact-kinds.ts'
 import { createRecordUrls, type HostUrls } from './record-urls.ts'
 
 /** Returns the record of a fact in GitHub's format, ready for JSON.stringify. */
-export function toRecord<K extends WrittenKind>(
-  kind: K,
-  fact: FactsByKind[K],
-  urls: HostUrls,
-): Record<string, unknown> {
+export function toRecord<K extends WrittenKind>(kind: K, fact: FactsByKind[K], urls: HostUrls) {
   return RECORDS[kind].write(fact as never, createRecordUrls(urls))
 }
 

@@ -70,5 +70,14 @@ export class ForgeServerError extends ForgeRequestFailed {
 export const isUnauthorized = (error: unknown): boolean =>
   error instanceof ForgeRequestFailed && (error.status === 401 || error.status === 403)
 
+export const isNotFound = (error: unknown): boolean => error instanceof ForgeNotFound
+
 export const isNotFoundOrForbidden = (error: unknown): boolean =>
-  error instanceof ForgeRequestFailed && (error instanceof ForgeNotFound || error.status === 403)
+  error instanceof ForgeRequestFailed && (isNotFound(error) || error.status === 403)
+
+/** Returns a function that handles an error by returning undefined if `isExpected` returns true, and otherwise throws the error. */
+export const undefinedIf =
+  (isExpected: (error: unknown) => boolean) =>
+  (error: unknown): undefined => {
+    if (!isExpected(error)) throw error
+  }

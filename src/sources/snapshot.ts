@@ -61,10 +61,7 @@ export interface ExaminedRepository extends BareRepository, Refs {
   /** The file `description` as a byte string (latin1). */
   description: string
   preserved: PreservedSettings
-  /**
-   * Whether it may use objects of other repositories (alternates, symbolic links). If so, `objectFiles` may lack some objects, and
-   * contain objects of other repositories.
-   */
+  /** Whether it may use objects of other repositories. If so, `objectFiles` may lack objects, and contain objects of other repositories. */
   hasExternalObjects: boolean
   objectFiles: ObjectFile[]
   lfsObjects: ObjectFile[]

@@ -197,10 +197,7 @@ export interface Source {
   whyHidden?(repository: RepositoryName): Promise<string | undefined>
   /** Returns one owner's members as `list` does; undefined if the source does not define them. */
   members(owner: string): Promise<StatedMembers | undefined>
-  /**
-   * Reads the facts of a repository. Called by a sync for every new or changed stamp. `previous` are facts of the last read. Rejects
-   * with Unreadable.
-   */
+  /** Reads the facts. Called by a sync for each new or changed stamp. `previous` are those of the last read. Rejects with Unreadable. */
   facts(
     repository: FoundRepository,
     previous?: PreviousFacts,

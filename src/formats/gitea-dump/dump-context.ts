@@ -116,12 +116,10 @@ export function contextFactory(options: ContextOptions) {
     const facts = new RepositoryFacts({ ...spool, report }, fullName)
     const milestones = [...facts.all('milestones')]
     const titles = milestoneTitles(milestones)
-    for (const { number, title } of milestones)
-      if (titles.get(number) !== title)
-        facts.warn(
-          'milestones',
-          `a second milestone “${title}” is renamed to “${titles.get(number)}”`,
-        )
+    for (const { number, title } of milestones) {
+      const why = `a second milestone “${title}” is renamed to “${titles.get(number)}”`
+      if (titles.get(number) !== title) facts.warn('milestones', why)
+    }
     const text = (body: string | null) => {
       const original = restoreAttachmentUrls(body ?? '', targets)
       return keepLinks ? original : rewriteLinks(original, `${owner}/${name}`, targets)
@@ -194,11 +192,8 @@ export function dumpReactions(context: DumpContext, reactions: readonly Reaction
     if (seen.has(key)) return []
     // The server shows them as reactions of the administrator, with the name beside them.
     if (id < 0) context.report.lost('reaction_authors')
-    if (!COMMON_REACTIONS.includes(content))
-      context.facts.warn(
-        'reactions',
-        `the server shows :${content}: only if its setting REACTIONS has it`,
-      )
+    const why = `the server shows :${content}: only if its setting REACTIONS has it`
+    if (!COMMON_REACTIONS.includes(content)) context.facts.warn('reactions', why)
     seen.add(key)
     return [{ user_id: id, user_name: name, content }]
   })

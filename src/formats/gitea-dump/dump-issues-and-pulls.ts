@@ -92,20 +92,14 @@ export async function dumpPulls(context: DumpContext, refs: OidsByRef): Promise<
   for (const batch of batchesOf(facts.items('pull_requests'), BATCH_SIZE)) {
     const bases = new Map<number, string>()
     const patched = new Set<number>()
-    await mapConcurrent(
-      batch,
-      { concurrency: CONCURRENT_PATCHES, signal },
-      async (pull, signal) => {
-        const head = heads.get(pull.number)!
-        const call = { ...context, signal }
-        const base = await mergeBase(call, refs, pull, {
-          head,
-          merged: mergeCommitOf(context, pull),
-        })
-        bases.set(pull.number, base)
-        if (await writePatch(call, head, base)) patched.add(pull.number)
-      },
-    )
+    const limits = { concurrency: CONCURRENT_PATCHES, signal }
+    await mapConcurrent(batch, limits, async (pull, signal) => {
+      const [head, merged] = [heads.get(pull.number)!, mergeCommitOf(context, pull)]
+      const call = { ...context, signal }
+      const base = await mergeBase(call, refs, pull, { head, merged })
+      bases.set(pull.number, base)
+      if (await writePatch(call, head, base)) patched.add(pull.number)
+    })
     for (const pull of batch) {
       const { number } = pull
       const [head, base] = [heads.get(number)!, bases.get(number)!]
@@ -126,15 +120,11 @@ function reportEmptyDiff({ facts, report, fullName }: DumpContext, number: numbe
 async function createRefs(context: DumpContext, refs: OidsByRef): Promise<Map<number, PullHead>> {
   const { git, directory, facts, signal } = context
   const call = { git, dir: join(directory, 'git'), signal }
-  const commits = await findCommits(
-    call,
-    facts.all('pull_requests').map(({ head }) => head.sha),
-  )
+  const shas = facts.all('pull_requests').map(({ head }) => head.sha)
+  const commits = await findCommits(call, shas)
   const { heads, create, moved } = planHeads(facts.all('pull_requests'), refs, commits)
-  await updateRefs(
-    call,
-    Array.from(create, ([ref, sha]) => `create ${ref} ${sha}`),
-  )
+  const lines = Array.from(create, ([ref, sha]) => `create ${ref} ${sha}`)
+  await updateRefs(call, lines)
   const warn = (number: number, why: string) =>
     facts.warn('pull requests', `pull request ${number}: ${why}`)
   for (const { number, sha } of heads.values())

@@ -88,7 +88,7 @@ export async function moveWiki(context: DumpContext, from: string): Promise<void
 /** Writes release.yml and release_assets/. */
 export async function dumpReleases(context: DumpContext, refs: OidsByRef): Promise<void> {
   const { directory, facts, report, fullName, signal } = context
-  const list = new YamlList(join(directory, 'release.yml'))
+  using list = new YamlList(join(directory, 'release.yml'))
   const takenTags = new Set<string>()
   for (const [index, release] of [...facts.all('releases')].entries()) {
     signal.throwIfAborted()
@@ -98,19 +98,15 @@ export async function dumpReleases(context: DumpContext, refs: OidsByRef): Promi
     report.lost('release_times', tag.draft ? 0 : 1, `${fullName}: ${tag.tag}`)
     list.add(dumpRelease(context, release, { ...tag, assets }))
   }
-  list.close()
 }
 
 /**
  * Returns the tag and whether the release is a draft. The server accepts each tag once, and old versions fail at a published release
  * whose tag is not in git. Such a release becomes a draft.
  */
-function chooseTag(
-  { facts }: DumpContext,
-  { tag, draft }: Release,
-  refs: OidsByRef,
-  taken: Set<string>,
-) {
+function chooseTag(context: DumpContext, release: Release, refs: OidsByRef, taken: Set<string>) {
+  const { tag, draft } = release
+  const { facts } = context
   const exists = refs.has(`refs/tags/${Buffer.from(tag).toString('latin1')}`)
   let name = tag
   const isUsable = exists || /^[\w.+-]+(?:\/[\w.+-]+)*$/.test(tag)
@@ -149,11 +145,8 @@ function dumpRelease(
   }
 }
 
-async function dumpAssets(
-  { directory, facts, content }: DumpContext,
-  release: Release,
-  index: number,
-) {
+async function dumpAssets(context: DumpContext, release: Release, index: number) {
+  const { directory, facts, content } = context
   const dumped: unknown[] = []
   for (const [n, asset] of release.assets.entries()) {
     const found = await content.findFile(asset.file)

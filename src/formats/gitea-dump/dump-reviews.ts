@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { endOfHunk } from '../../records/diff-hunk.ts'
+import { endOfHunk, HUNK_HEADER } from '../../records/diff-hunk.ts'
 import type { Author } from '../../records/fact.ts'
 import type {
   DiffPosition,
@@ -71,11 +71,8 @@ export function reportReviewsWithoutPull({ facts }: DumpContext): void {
   for (const kind of ['pull_request_reviews', 'pull_request_review_comments'] as const)
     for (const { id, pull } of facts.all(kind)) {
       const what = kind === 'pull_request_reviews' ? 'review' : 'review comment'
-      if (!facts.has('pull_requests', pull))
-        facts.loseRecord(
-          kind,
-          `${what} ${id} is on #${pull}, which is no pull request of the archive`,
-        )
+      const why = `${what} ${id} is on #${pull}, which is no pull request of the archive`
+      if (!facts.has('pull_requests', pull)) facts.loseRecord(kind, why)
     }
 }
 
@@ -83,10 +80,9 @@ function reviewKey({ review, author }: { review: number | null; author: Author }
   return `${review} ${author?.toLowerCase()}`
 }
 
-function dumpReview(
-  context: DumpContext,
-  review: Omit<Review, 'repository' | 'state' | 'reactions'>,
-) {
+type ReviewFields = Omit<Review, 'repository' | 'state' | 'reactions'>
+
+function dumpReview(context: DumpContext, review: ReviewFields) {
   const { id, name } = context.identity(review.author)
   return {
     id: review.id,
@@ -108,11 +104,7 @@ function reviewAround(context: DumpContext, comment: ReviewComment, body: string
   return { ...dumpReview(context, review), state: 'COMMENTED' }
 }
 
-function dumpReviewComment(
-  context: DumpContext,
-  comment: ReviewComment,
-  thread: Thread | undefined,
-) {
+function dumpReviewComment(context: DumpContext, comment: ReviewComment, thread?: Thread) {
   const { line, position, diffHunk, commit } = reviewPosition(comment, thread)
   return {
     id: comment.id,
@@ -130,8 +122,6 @@ function dumpReviewComment(
   }
 }
 
-const HUNK_HEADER = /^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@/
-
 /** Returns the position of a comment as the server counts it. An outdated comment is shown at its original position. */
 export function reviewPosition(comment: DiffPosition, thread: Omit<Thread, 'id'> | undefined) {
   // The line in the new file, or negative in the old one. Never 0, because then the server would search the hunk.
@@ -141,7 +131,7 @@ export function reviewPosition(comment: DiffPosition, thread: Omit<Thread, 'id'>
   // Old versions of the server crash without a header.
   const diffHunk = header ? comment.diffHunk : `@@ -${Math.abs(line)},1 +${Math.abs(line)},1 @@`
   // Versions of the server before 1.16 add the position to the first line of the hunk in the new file.
-  const position = line - (header ? Number(header[1]) : Math.abs(line)) + 1
+  const position = line - (header ? Number(header[2]) : Math.abs(line)) + 1
   const { originalCommit: original } = comment
   const commit = (isOutdated ? original : comment.commit) ?? comment.commit ?? original ?? ''
   return { line, position, diffHunk, commit }

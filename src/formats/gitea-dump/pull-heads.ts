@@ -12,11 +12,7 @@ import type { DumpContext } from './dump-context.ts'
 /** Object ids by the name of the ref. Each character of a name is one byte (latin1), because git does not require UTF-8. */
 export type OidsByRef = ReadonlyMap<string, string>
 
-export interface GitRepository {
-  git: Git
-  dir: string
-  signal: AbortSignal
-}
+export type GitRepository = { git: Git; dir: string; signal: AbortSignal }
 
 export async function readOidsByRef({ git, ...call }: GitRepository): Promise<OidsByRef> {
   const lines = await git.run(['for-each-ref', '--format=%(objectname) %(refname)'], call)
@@ -75,11 +71,7 @@ type HeadFacts = Pick<PullRequest, 'number' | 'head' | 'closedAt' | 'mergedAt' |
  * `owner/branch`, as in the server's own dumps. Returns the heads by number, the commits of the refs to create, and the heads whose
  * record and ref name different commits that both exist (`moved`).
  */
-export function planHeads(
-  pulls: Iterable<HeadFacts>,
-  refs: OidsByRef,
-  commits: ReadonlySet<string>,
-) {
+export function planHeads(pulls: Iterable<HeadFacts>, refs: OidsByRef, commits: Set<string>) {
   const [heads, create] = [new Map<number, PullHead>(), new Map<string, string>()]
   const moved: PullHead[] = []
   const names = branchNames(refs)

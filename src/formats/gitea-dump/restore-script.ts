@@ -1,9 +1,7 @@
 import type { Destination } from './choose-destinations.ts'
 
 /** A repository that the script restores from the directory `fullName`. Its names contain only letters, digits, ".", "_" and "-". */
-export interface Dumped extends Destination {
-  isPrivate: boolean
-}
+export type Dumped = Destination & { isPrivate: boolean }
 
 /** Returns a script for any POSIX shell that restores every dump with the server's own program. */
 export function restoreScript(dumps: readonly Dumped[]): string {

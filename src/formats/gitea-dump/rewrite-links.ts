@@ -97,6 +97,11 @@ function repositoryAt(url: string, { byUrl, longestUrl }: LinkTargets) {
 const SAME_PATHS =
   /^\/(?:(?:src|raw|media|blame|commits)\/(?:branch|tag|commit)|compare|wiki|releases\/(?:tag|download))\/[^?#]+(?:\?[^#]*)?(?:#.*)?$/
 
+const ITEM_PATH =
+  /^\/(?:issues|pulls?)\/(\d+)(?:\/(?:files|commits)(?:\/[0-9a-f]+)?)?\/?(?:[?#].*)?$/
+const FILE_PATH =
+  /^\/(blob|tree|src|raw|blame|commits)\/([^/?#]+)((?:\/[^?#]*)?(?:#L\d+(?:-L\d+)?)?)$/
+
 interface NewLink {
   path: string
   /** What follows the full name in the short form, such as `#12` or `@0123abc`. Undefined if there is no short form. */
@@ -105,10 +110,7 @@ interface NewLink {
 
 /** Returns undefined if the archive does not contain the target. */
 function newLink(fullName: string, rest: string, targets: LinkTargets): NewLink | undefined {
-  const [, number] =
-    /^\/(?:issues|pulls?)\/(\d+)(?:\/(?:files|commits)(?:\/[0-9a-f]+)?)?\/?(?:[?#].*)?$/.exec(
-      rest,
-    ) ?? []
+  const [, number] = ITEM_PATH.exec(rest) ?? []
   if (number !== undefined) {
     const kind = targets.kindOf(fullName, Number(number))
     const page = kind === 'issue' ? 'issues' : 'pulls'
@@ -117,10 +119,7 @@ function newLink(fullName: string, rest: string, targets: LinkTargets): NewLink 
   const [, commit] = /^\/commit\/([0-9a-f]{7,40})\/?(?:[?#].*)?$/.exec(rest) ?? []
   if (commit !== undefined) return { path: `${fullName}/commit/${commit}`, short: `@${commit}` }
   if (SAME_PATHS.test(rest)) return { path: `${fullName}${rest}` }
-  const [, page, ref, file] =
-    /^\/(blob|tree|src|raw|blame|commits)\/([^/?#]+)((?:\/[^?#]*)?(?:#L\d+(?:-L\d+)?)?)$/.exec(
-      rest,
-    ) ?? []
+  const [, page, ref, file] = FILE_PATH.exec(rest) ?? []
   if (page !== undefined && ref !== undefined) {
     const kind = /^[0-9a-f]{40}$/.test(ref) ? 'commit' : 'branch'
     return { path: `${fullName}/${page.replace(/^(?:blob|tree)$/, 'src')}/${kind}/${ref}${file}` }

@@ -56,14 +56,14 @@ async function* writeDumps(options: GiteaDumpOptions, conversion: Conversion) {
   })
   if (dumped.length === 0) return
   await writeScript(workDirectory, into, dumped)
-  report.note(`next: run ${join(into, SCRIPT)} on the server`)
+  report.notes.push(`next: run ${join(into, SCRIPT)} on the server`)
   if (unrestored.size > 0)
-    report.note(
+    report.notes.push(
       `then: run godwit finish ${into}, because restore-repo does not restore ${Array.from(unrestored, ([kind, count]) => formatRecordCount(kind, count)).join(', ')}`,
     )
   const privates = dumped.filter(({ isPrivate }) => isPrivate).length
   if (privates > 0)
-    report.note(
+    report.notes.push(
       `${formatCount(privates, 'private repository', 'private repositories')}: restore-repo would make ${privates === 1 ? 'it' : 'them'} public; the first lines of ${SCRIPT} say how to prevent that`,
     )
 }

@@ -5,7 +5,7 @@ import { unsafePath } from '../../archive/tar-header.ts'
 import { ifExists } from '../../lib/errno.ts'
 import { parseJson } from '../../lib/json-shape.ts'
 import type { FactKind, FactsByKind } from '../../records/fact-kinds.ts'
-import { isFactKind, type OnInvalid, readFacts } from '../../records/read-records.ts'
+import { isFactKind, readFacts } from '../../records/read-records.ts'
 import { kindOfFile, readRecordFile } from '../../records/record-file.ts'
 import type { RepositoryRecord } from '../../records/record-shapes.ts'
 import { type Repository, UNKNOWN_REPOSITORY } from '../../records/repository.ts'
@@ -46,7 +46,7 @@ export async function readGitHubArchive(
     for (const each of describeSkipped(manifest)) report.warn('skipped repositories', each)
   const isWanted = (fullName: string) => wanted.size === 0 || wanted.has(fullName.toLowerCase())
   const fullNames = (await repositoriesIn(root)).filter(isWanted)
-  const archive = new RecordFiles(root, { ...parts, isWanted })
+  const archive = openRecords(root, { ...parts, isWanted })
   const repositories = await archive.repositories(fullNames)
   await archive.reportUnknownKinds()
   const digests = manifest && uploadDigests(manifest)
@@ -120,106 +120,94 @@ async function* factsOf(repositories: KnownRepositories): AsyncGenerator<Reposit
   for (const { fact } of repositories.values()) yield fact
 }
 
-interface RecordParts extends Pick<ReaderParts, 'report' | 'signal'> {
-  isWanted(fullName: string): boolean
-}
+type RecordParts = Pick<ReaderParts, 'report' | 'signal'> & { isWanted(fullName: string): boolean }
 
-/** The files of records in an unpacked archive. */
-class RecordFiles {
-  readonly #root: string
-  readonly #parts: RecordParts
+/** Opens the files of records in an unpacked archive. */
+function openRecords(root: string, { report, signal, isWanted }: RecordParts) {
   /** The full name of the git data by the full name in the records, in lower case. They may differ. */
-  readonly #names = new Map<string, string>()
+  const names = new Map<string, string>()
 
-  constructor(root: string, parts: RecordParts) {
-    this.#root = root
-    this.#parts = parts
-  }
-
-  async #filesOf(isKind: (kind: string) => boolean): Promise<{ file: string; kind: string }[]> {
-    return (await readdir(this.#root)).sort().flatMap((file) => {
+  async function filesOf(isKind: (kind: string) => boolean) {
+    return (await readdir(root)).sort().flatMap((file) => {
       const kind = kindOfFile(file)
       return kind !== undefined && isKind(kind) ? [{ file, kind }] : []
     })
   }
 
   /** Reads one file. A file that cannot be read counts as empty. */
-  async #read<T>(file: string, read: (text: string) => { records: T[]; count: number }) {
+  async function readRecords<T>(
+    file: string,
+    read: (text: string) => { records: T[]; count: number },
+  ) {
     try {
-      return read(await readFile(join(this.#root, file), 'utf8'))
+      return read(await readFile(join(root, file), 'utf8'))
     } catch (error) {
-      this.#parts.report.warn(
-        'files',
-        `${file}: ${(error as Error).message}; nothing of it is used`,
-      )
+      report.warn('files', `${file}: ${(error as Error).message}; nothing of it is used`)
       return { records: [], count: 0 }
     }
   }
 
-  /**
-   * Reads the records of the repositories that have git data, by full name in lower case. A repository without a record that can be
-   * read is private.
-   */
-  async repositories(fullNames: readonly string[]): Promise<KnownRepositories> {
-    const found: KnownRepositories = new Map()
-    const spelling = new Map(fullNames.map((name) => [name.toLowerCase(), name]))
-    for (const { file } of await this.#filesOf((kind) => kind === 'repositories')) {
-      const onInvalid: OnInvalid = (why) =>
-        this.#parts.report.lostRecord('repositories', `${file}: ${why}`)
-      const { records } = await this.#read(file, (text) =>
-        readFacts('repositories', text, onInvalid),
-      )
-      const raw = await this.#read(file, (text) => readRecordFile('repositories', text, () => {}))
-      const urls = new Map(
-        raw.records.map(({ index, value }) => [index, (value as RepositoryRecord).url]),
-      )
-      for (const { index, value: fact } of records) {
-        const key = fact.git.replace(/^repositories\/|\.git$/g, '').toLowerCase()
-        const fullName = `${fact.owner}/${fact.name}`
-        const name = spelling.get(key)
-        if (name !== undefined) {
-          found.set(key, { fact: withFullName(fact, name), url: urls.get(index) ?? '' })
-          this.#names.set(fullName.toLowerCase(), name)
-        } else if (this.#parts.isWanted(fullName))
-          this.#parts.report.lostRecord(
-            'repositories',
-            `${file}: [${index}]: ${fact.git} of ${fullName} is not in the archive`,
-          )
-      }
-    }
-    for (const [key, name] of spelling) {
-      if (found.has(key)) continue
-      const why = 'has no record that can be read: it is treated as private'
-      this.#parts.report.warn('repositories', `${name} ${why}`)
-      found.set(key, { fact: withFullName(UNKNOWN_REPOSITORY, name), url: '' })
-    }
-    return found
-  }
-
-  async reportUnknownKinds(): Promise<void> {
-    for (const { file, kind } of await this.#filesOf((kind) => !isFactKind(kind))) {
-      this.#parts.signal.throwIfAborted()
-      const read = (text: string) => readRecordFile(kind, text, () => {})
-      this.#parts.report.lost(kind, (await this.#read(file, read)).count)
-    }
-  }
-
-  async *facts<K extends FactKind>(kind: K): AsyncGenerator<FactsByKind[K]> {
-    for (const { file } of await this.#filesOf((each) => each === kind)) {
-      this.#parts.signal.throwIfAborted()
-      const onInvalid: OnInvalid = (why) => this.#parts.report.lostRecord(kind, `${file}: ${why}`)
-      const { records } = await this.#read(file, (text) => readFacts(kind, text, onInvalid))
-      for (const { index, value } of records) {
-        const why = invalidTime(value)
-        if (why) this.#parts.report.lostRecord(kind, `${file}: [${index}].${why}`)
-        else if (!('repository' in value)) yield value
-        else {
-          const repository = this.#names.get(value.repository.toLowerCase())
-          if (repository !== undefined) yield { ...value, repository }
-          else if (this.#parts.isWanted(value.repository)) this.#parts.report.lost(kind)
+  return {
+    /**
+     * Reads the records of the repositories that have git data, by full name in lower case. A repository without a record that can be
+     * read is private.
+     */
+    async repositories(fullNames: readonly string[]): Promise<KnownRepositories> {
+      const found: KnownRepositories = new Map()
+      const spelling = new Map(fullNames.map((name) => [name.toLowerCase(), name]))
+      for (const { file } of await filesOf((kind) => kind === 'repositories')) {
+        const lose = (why: string) => report.lostRecord('repositories', `${file}: ${why}`)
+        const facts = await readRecords(file, (text) => readFacts('repositories', text, lose))
+        const raw = await readRecords(file, (text) =>
+          readRecordFile('repositories', text, () => {}),
+        )
+        const records = raw.records as { index: number; value: RepositoryRecord }[]
+        const urls = new Map(records.map(({ index, value }) => [index, value.url]))
+        for (const { index, value: fact } of facts.records) {
+          const key = fact.git.replace(/^repositories\/|\.git$/g, '').toLowerCase()
+          const fullName = `${fact.owner}/${fact.name}`
+          const name = spelling.get(key)
+          if (name !== undefined) {
+            found.set(key, { fact: withFullName(fact, name), url: urls.get(index) ?? '' })
+            names.set(fullName.toLowerCase(), name)
+          } else if (isWanted(fullName))
+            lose(`[${index}]: ${fact.git} of ${fullName} is not in the archive`)
         }
       }
-    }
+      for (const [key, name] of spelling) {
+        if (found.has(key)) continue
+        const why = 'has no record that can be read: it is treated as private'
+        report.warn('repositories', `${name} ${why}`)
+        found.set(key, { fact: withFullName(UNKNOWN_REPOSITORY, name), url: '' })
+      }
+      return found
+    },
+
+    async reportUnknownKinds(): Promise<void> {
+      for (const { file, kind } of await filesOf((kind) => !isFactKind(kind))) {
+        signal.throwIfAborted()
+        const read = (text: string) => readRecordFile(kind, text, () => {})
+        report.lost(kind, (await readRecords(file, read)).count)
+      }
+    },
+
+    async *facts<K extends FactKind>(kind: K): AsyncGenerator<FactsByKind[K]> {
+      for (const { file } of await filesOf((each) => each === kind)) {
+        signal.throwIfAborted()
+        const lose = (why: string) => report.lostRecord(kind, `${file}: ${why}`)
+        const { records } = await readRecords(file, (text) => readFacts(kind, text, lose))
+        for (const { index, value } of records) {
+          const why = invalidTime(value)
+          if (why) lose(`[${index}].${why}`)
+          else if (!('repository' in value)) yield value
+          else {
+            const repository = names.get(value.repository.toLowerCase())
+            if (repository !== undefined) yield { ...value, repository }
+            else if (isWanted(value.repository)) report.lost(kind)
+          }
+        }
+      }
+    },
   }
 }
 

@@ -19,7 +19,6 @@ import {
   FACT_KINDS,
   type FactKind,
   type FactsByKind,
-  ISSUE_TRACKER_KINDS,
   type WrittenKind,
 } from '../../records/fact-kinds.ts'
 import { type User, unknownUser } from '../../records/people.ts'
@@ -51,21 +50,11 @@ export interface GitHubArchiveOptions {
 export function githubArchiveWriter(options: GitHubArchiveOptions): FormatWriter {
   if (existsSync(options.output))
     throw new ArchiveRefused(`${options.output} already exists; name another file`)
-  return {
-    write: (conversion) => new ArchiveWriter({ ...options, ...conversion }).write(),
-  }
+  return { write: (conversion) => new ArchiveWriter({ ...options, ...conversion }).write() }
 }
 
-/** The kind as which the facts of each kind are written. Users and bots are written last, and all other kinds are reported as lost. */
-const WRITTEN_AS: { [K in FactKind]?: WrittenKind } = {
-  organizations: 'organizations',
-  teams: 'teams',
-  repositories: 'repositories',
-  ...Object.fromEntries(ISSUE_TRACKER_KINDS.map((kind) => [kind, kind])),
-  protected_branches: 'protected_branches',
-  attachments: 'attachments',
-  repository_files: 'attachments',
-}
+/** Users and bots are written last. Discussions are reported as lost. */
+const NOT_WRITTEN: readonly FactKind[] = ['users', 'bots', 'discussion_categories', 'discussions']
 const SCHEMA = `${JSON.stringify({ version: '1.0.1' }, null, 2)}\n`
 
 class ArchiveWriter {
@@ -110,8 +99,9 @@ class ArchiveWriter {
     }
     if (this.#repositories.size === 0) return
     for (const kind of FACT_KINDS) {
-      const written = WRITTEN_AS[kind]
-      if (written) await this.#writeRecords(written, this.#recordsOf(kind, written))
+      const written = kind === 'repository_files' ? 'attachments' : (kind as WrittenKind)
+      if (!NOT_WRITTEN.includes(kind))
+        await this.#writeRecords(written, this.#recordsOf(kind, written))
       else if (kind !== 'users' && kind !== 'bots')
         for await (const _ of content.facts(kind)) report.lost(kind)
     }
@@ -143,10 +133,7 @@ class ArchiveWriter {
     const { stored, segment } = await this.#pack(entries)
     const { missingLfs } = await snapshot.report()
     this.#segments.push(stored)
-    this.#repositories.set(fullName, {
-      ...contentsOf(snapshot, missingLfs, files),
-      segment,
-    })
+    this.#repositories.set(fullName, { ...contentsOf(snapshot, missingLfs, files), segment })
   }
 
   /** Yields the records of a kind. Facts of repositories that could not be written are left out with them. */
@@ -266,13 +253,10 @@ class ArchiveWriter {
     const folders = [...uploadFolders, 'repositories', ...ownerFolders]
     const modifiedAt = this.#createdAt
     async function* entries(): AsyncGenerator<SegmentEntry> {
-      for (const { path, size } of files)
-        yield fileEntry({
-          path,
-          size,
-          modifiedAt,
-          open: () => createReadStream(join(folder, path)),
-        })
+      for (const { path, size } of files) {
+        const open = () => createReadStream(join(folder, path))
+        yield fileEntry({ path, size, modifiedAt, open })
+      }
       for (const path of folders) yield { kind: 'directory', path, modifiedAt }
     }
     return { ...(await this.#pack(entries())), files }

@@ -17,6 +17,3 @@ export const FEATURE = { off: 0, on: 20 }
 
 /** An importer of GitLab cuts longer lines, and then cannot parse them. */
 export const MAX_JSON_BYTES = 50 * 1024 * 1024
-
-/** Matches the first line of a hunk, and captures where it begins in the old and in the new file. */
-export const HUNK_HEADER = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@/

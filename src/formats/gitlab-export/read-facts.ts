@@ -1,7 +1,7 @@
 import { type IssueOrPull, UNKNOWN_TIME } from '../../records/fact.ts'
 import type { IssueEvent } from '../../records/issue.ts'
 import { unknownUser } from '../../records/people.ts'
-import type { ProtectedBranch, Repository } from '../../records/repository.ts'
+import { emptyProtection, type Repository } from '../../records/repository.ts'
 import { isSha } from '../gitea-dump/pull-heads.ts'
 import { ACCESS_LEVELS, FEATURE, VISIBILITY } from './constants.ts'
 import {
@@ -17,17 +17,13 @@ import {
   timeOrNull,
 } from './read-fields.ts'
 import { readReviews } from './read-reviews.ts'
-import { type ProjectOptions, ProjectSpool } from './read-spool.ts'
+import { BECOMES_VISIBLE, type ProjectOptions, ProjectSpool } from './read-spool.ts'
 import type { ProjectNames } from './read-text.ts'
 
 /** Settings that only GitLab has. All other relations that are not read are reported as lost. */
 const SETTINGS = [
-  'ci_cd_settings',
-  'auto_devops',
-  'container_expiration_policy',
-  'error_tracking_setting',
-  'metrics_setting',
-  'user_contributions',
+  ...['ci_cd_settings', 'auto_devops', 'container_expiration_policy'],
+  ...['error_tracking_setting', 'metrics_setting', 'user_contributions'],
 ]
 /** Lists in issues and merge requests that are read. All others are reported as lost. */
 const READ_LISTS = new Set([
@@ -64,6 +60,9 @@ export async function spoolProject(options: ProjectOptions) {
   return project.finish(relations.project, features)
 }
 
+/** Captures the mark of a draft and the rest of its title. */
+const DRAFT = /^(\s*(?:\[(?:draft|wip)\]|(?:draft|wip):|\(draft\))\s*)?(.*)$/is
+
 /** Old exports have GitLab's numbers instead of the names of actions. */
 const STATE_BY_ACTION: Readonly<Record<string, string>> = {
   3: 'closed',
@@ -77,11 +76,7 @@ const PERMISSIONS: [atLeast: number, permission: string][] = [
   [ACCESS_LEVELS.none, 'read'],
 ]
 
-interface StateChange {
-  state: string
-  user: unknown
-  at: string
-}
+type StateChange = { state: string; user: unknown; at: string }
 
 /** Reads the records of one project. */
 class ProjectReader extends ProjectSpool {
@@ -146,9 +141,7 @@ class ProjectReader extends ProjectSpool {
     const headSha = firstSha(diff.head_commit_sha, diff_head_sha, newestSha, source_branch_sha)
     const isOwn = record.source_project_id === record.target_project_id
     const [owner = ''] = this.repository.split('/')
-    const [, draft, title] = /^(\s*(?:\[(?:draft|wip)\]|(?:draft|wip):|\(draft\))\s*)?(.*)$/is.exec(
-      common.title,
-    )!
+    const [, draft, title] = DRAFT.exec(common.title)!
     const mergeCommit = text(record.merge_commit_sha) || text(record.squash_commit_sha) || null
     const isDraft = record.draft === true || record.work_in_progress === true || draft !== undefined
     this.add('pull_requests', number, {
@@ -186,11 +179,8 @@ class ProjectReader extends ProjectSpool {
     const assignees = [record.assignee_id, ...assigned.map(({ user_id }) => user_id)]
     const body = paragraphs(text(record.description), footerOf(record))
     this.addUploads(body, on, { author, createdAt })
-    if (record.confidential === true)
-      this.warn(
-        'confidential',
-        `#${on.number} is confidential in GitLab, and becomes visible to all who can read issues`,
-      )
+    const why = `#${on.number} is confidential in GitLab, and ${BECOMES_VISIBLE}`
+    if (record.confidential === true) this.options.report.warn('confidential', why)
     for (const [key, value] of Object.entries(record))
       if (Array.isArray(value) && !READ_LISTS.has(key)) this.options.report.lost(key, value.length)
     return {
@@ -300,21 +290,14 @@ class ProjectReader extends ProjectSpool {
     const isOpen = mayPush(ACCESS_LEVELS.developer)
     const named = levels.flatMap(({ user_id }) => this.people.login(user_id) ?? [])
     const maintainers = mayPush(ACCESS_LEVELS.maintainer) ? this.#maintainers : []
-    const branch: ProtectedBranch = {
-      ...{ repository: this.repository, name, creator: null, adminEnforced: true },
-      ...{ allowsForcePushes: record.allow_force_push === true, allowsDeletions: false },
+    const empty = emptyProtection(this.repository, name)
+    this.add('protected_branches', 0, {
+      ...{ ...empty, repository: this.repository, adminEnforced: true },
+      allowsForcePushes: record.allow_force_push === true,
       authorizedActorsOnly: !isOpen,
       authorizedUsers: isOpen ? [] : [...new Set([...maintainers, ...named])],
-      authorizedTeams: [],
-      reviews: {
-        ...{ enforcement: 'off', required: false, approvals: 0, dismissStaleOnPush: false },
-        byCodeOwners: record.code_owner_approval_required === true,
-        ...{ restrictsDismissals: false, dismissalUsers: [], dismissalTeams: [] },
-      },
-      statusChecks: { enforcement: 'off', required: false, strict: false, contexts: [] },
-      ...{ requiresSignatures: false, requiresLinearHistory: false },
-    }
-    this.add('protected_branches', 0, branch)
+      reviews: { ...empty.reviews, byCodeOwners: record.code_owner_approval_required === true },
+    })
   }
 
   /** Adds users, milestones and unused uploads, which are known only after everything was read, and returns the repository. */
@@ -333,8 +316,9 @@ class ProjectReader extends ProjectSpool {
     if (!users.some(({ login }) => login.toLowerCase() === owner.toLowerCase()))
       users.push(unknownUser(owner))
     for (const user of users) this.add('users', 0, user)
+    const why = `${this.repository} is internal in GitLab, and becomes private`
     if (project.visibility_level === VISIBILITY.internal)
-      this.warn('visibility', `${this.repository} is internal in GitLab, and becomes private`)
+      this.options.report.warn('visibility', why)
     const { topics } = project
     const named = Array.isArray(topics) ? topics : text(project.tag_list).split(/,\s*/)
     const repository: Repository = {

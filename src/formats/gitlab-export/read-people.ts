@@ -2,10 +2,7 @@ import type { Author } from '../../records/fact.ts'
 import { type User, unknownUser } from '../../records/people.ts'
 import type { MappedPerson } from '../people.ts'
 
-interface Member {
-  username: string
-  email: string
-}
+type Member = { username: string; email: string }
 
 /**
  * The people of an export. It has the username and the e-mail address of members, and the name of those who wrote notes. Everyone else

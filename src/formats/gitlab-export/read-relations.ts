@@ -3,7 +3,7 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ArchiveRefused } from '../../archive/unreadable-archive.ts'
 import { ifExists } from '../../lib/errno.ts'
-import { anyObject } from '../../lib/json-shape.ts'
+import { anyObject, measureJson } from '../../lib/json-shape.ts'
 import type { Report } from '../report.ts'
 import { MAX_JSON_BYTES } from './constants.ts'
 import { isJson, type Json } from './read-fields.ts'
@@ -120,23 +120,7 @@ async function* linesOf(root: string, path: string, signal: AbortSignal) {
 }
 
 function parse(json: Buffer): unknown {
-  rejectDeepNesting(json)
+  if (measureJson(json).depth > MAX_DEPTH)
+    throw new Error(`it is nested more than ${MAX_DEPTH} levels deep`)
   return JSON.parse(json.toString('utf8'))
-}
-
-function rejectDeepNesting(json: Uint8Array): void {
-  let depth = 0
-  let inString = false
-  const [quote, backslash, openBrace, openBracket, closeBrace, closeBracket] =
-    Buffer.from('"\\{[}]')
-  for (let at = 0; at < json.length; at++) {
-    const byte = json[at]
-    if (byte === quote) inString = !inString
-    else if (inString) {
-      if (byte === backslash) at += 1
-    } else if (byte === openBrace || byte === openBracket) {
-      depth += 1
-      if (depth > MAX_DEPTH) throw new Error(`it is nested more than ${MAX_DEPTH} levels deep`)
-    } else if (byte === closeBrace || byte === closeBracket) depth -= 1
-  }
 }

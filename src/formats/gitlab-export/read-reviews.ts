@@ -1,5 +1,5 @@
+import { HUNK_HEADER } from '../../records/diff-hunk.ts'
 import type { DiffPosition, ReviewRequest, ReviewState, Side } from '../../records/pull-request.ts'
-import { HUNK_HEADER } from './constants.ts'
 import {
   child,
   integerOrNull,

@@ -3,6 +3,7 @@ import type { SortedRows } from '../../lib/sorted-rows.ts'
 import { type IssueOrPull, type Reaction, UNKNOWN_TIME } from '../../records/fact.ts'
 import type { FactKind, FactsByKind } from '../../records/fact-kinds.ts'
 import type { IssueEvent } from '../../records/issue.ts'
+import { decodeSegment } from '../../records/parse-urls.ts'
 import type { AttachedTo, Attachment } from '../../records/release.ts'
 import type { Label, Milestone } from '../../records/repository.ts'
 import { UNKNOWN_HOST } from '../format.ts'
@@ -20,7 +21,7 @@ import {
 } from './read-fields.ts'
 import type { People } from './read-people.ts'
 import type { Relations } from './read-relations.ts'
-import { decodePath, UPLOAD } from './read-text.ts'
+import { UPLOAD } from './read-text.ts'
 
 export interface ProjectOptions {
   /** `OWNER/NAME` that the project gets. */
@@ -38,6 +39,8 @@ export interface ProjectOptions {
 const REACTION_BY_EMOJI = new Map(
   Object.entries(EMOJI_BY_REACTION).map(([reaction, emoji]) => [emoji, reaction]),
 )
+
+export const BECOMES_VISIBLE = 'becomes visible to all who can read issues'
 
 /** Who wrote a text, and when. */
 type Authorship = Pick<Attachment, 'author' | 'createdAt'>
@@ -90,10 +93,6 @@ export class ProjectSpool {
 
   add<K extends FactKind>(kind: K, key: number, fact: FactsByKind[K]): void {
     this.#pending.push([kind, key, fact as { createdAt?: string }])
-  }
-
-  warn(kind: string, text: string): void {
-    this.options.report.warn(kind, text)
   }
 
   /** Returns a new id. Exports since GitLab 13.6 have none. */
@@ -182,11 +181,8 @@ export class ProjectSpool {
     const isInternal = note.confidential === true || note.internal === true
     const blocks = suggestions.map((each) => `\`\`\`suggestion\n${text(each.to_content)}\`\`\``)
     const body = [own, ...blocks, ...(isInternal ? ['*GitLab: internal note*'] : [])].join('\n\n')
-    if (isInternal)
-      this.warn(
-        'confidential',
-        `the note of ${by.author} of ${by.createdAt} is internal in GitLab, and becomes visible to all who can read issues`,
-      )
+    const why = `the note of ${by.author} of ${by.createdAt} is internal in GitLab, and ${BECOMES_VISIBLE}`
+    if (isInternal) this.options.report.warn('confidential', why)
     this.addUploads(body, on, by)
     return body
   }
@@ -220,7 +216,7 @@ export class ProjectSpool {
   /** Adds an attachment for each upload that a text links to. The first text that links to a file owns it. */
   addUploads(body: string, on: AttachedTo, by: Authorship): void {
     for (const [, link] of body.matchAll(UPLOAD)) {
-      const path = decodePath(link!)
+      const path = decodeSegment(link!)
       if (!this.options.uploads.has(path)) this.options.report.lost('attachments', 1, path)
       else if (!this.uploadUrls.has(path)) this.addUpload(path, on, by)
     }

@@ -1,3 +1,4 @@
+import { decodeSegment } from '../../records/parse-urls.ts'
 import { rewriteOutsideCode } from '../find-code.ts'
 
 /** What texts of a project refer to, and the new names and numbers of these. */
@@ -56,7 +57,7 @@ function rewriteReference(
   projects: ReadonlyMap<string, ProjectNames>,
 ): string {
   const [upload, path, sign, number, login, mark, quoted, word] = groups as (string | undefined)[]
-  if (upload !== undefined) return here.uploads.get(decodePath(upload)) ?? match
+  if (upload !== undefined) return here.uploads.get(decodeSegment(upload)) ?? match
   // An account of the target may have the name `all`, and would be notified.
   if (login !== undefined) return login === 'all' ? '`@all`' : `@${here.logins.get(login) ?? login}`
   const name = quoted ?? word ?? ''
@@ -71,13 +72,4 @@ function rewriteReference(
       : match
   // A number beyond the last issue would now be that of a merge request.
   return Number(number) > project.offset ? `${prefix || 'issue'} ${number}` : `${prefix}#${number}`
-}
-
-/** Returns the path of an upload as the export spells it. */
-export function decodePath(path: string): string {
-  try {
-    return decodeURIComponent(path)
-  } catch {
-    return path
-  }
 }

@@ -283,11 +283,9 @@ export function* protectedBranches(project: Project) {
 /** Returns whether a rule says more than who may push and merge. */
 function isPartlyLost(branch: ProtectedBranch): boolean {
   const { reviews, statusChecks, requiresSignatures, requiresLinearHistory } = branch
-  return (
-    [reviews.required, statusChecks.required, requiresSignatures, requiresLinearHistory].some(
-      Boolean,
-    ) || branch.authorizedUsers.length + branch.authorizedTeams.length > 0
-  )
+  const hasNames = branch.authorizedUsers.length + branch.authorizedTeams.length > 0
+  const isRequired = reviews.required || statusChecks.required
+  return isRequired || requiresSignatures || requiresLinearHistory || hasNames
 }
 
 /** Yields the accounts that an importer can find. It makes all of them members, so by default they get the lowest level. */

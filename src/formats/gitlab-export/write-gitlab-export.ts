@@ -144,7 +144,8 @@ async function writeExport(parts: ExportParts): Promise<void> {
     if (hasAssets) await rename(assets, `${target}_assets`)
     await rename(archive, `${target}_export.tar.gz`)
   })
-  if (hasAssets) report.note(`publish ${target}_assets as ${parts.assetBaseUrl}${fullName}_assets`)
+  if (hasAssets)
+    report.notes.push(`publish ${target}_assets as ${parts.assetBaseUrl}${fullName}_assets`)
 }
 
 /** Finds the uploads of a repository. `linkedUrls` gets those that texts link to, while these are rewritten. */

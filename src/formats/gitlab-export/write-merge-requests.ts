@@ -29,9 +29,7 @@ const CONCURRENT_LOGS = 2
 const PROJECT_ID = 1
 
 /** A bare repository, which is changed, with its refs before that. */
-interface GitParts extends GitRepository {
-  refs: OidsByRef
-}
+type GitParts = GitRepository & { refs: OidsByRef }
 
 /**
  * Yields the merge requests. Before the first, it renames `refs/pull/N/…` to `refs/merge-requests/N/…`, adds a ref for every head
@@ -58,16 +56,14 @@ export async function* mergeRequests(project: Project, parts: GitParts) {
 
 async function prepareRefs(project: Project, { refs, ...call }: GitParts) {
   const pulls = () => project.all('pull_requests')
+  const named = pulls().flatMap(({ head, base, mergeCommit }) => [head.sha, base.sha, mergeCommit])
   const commits = await findCommits(
     call,
-    pulls().flatMap(({ head, base, mergeCommit }) => [head.sha, base.sha, mergeCommit ?? '']),
+    named.filter((sha) => typeof sha === 'string'),
   )
   const { heads, create, moved } = planHeads(pulls(), refs, commits)
-  for (const { number } of moved)
-    project.warn(
-      'pull requests',
-      `#${number}: its ref and its record name different commits; the ref is used`,
-    )
+  const why = 'its ref and its record name different commits; the ref is used'
+  for (const { number } of moved) project.warn('pull requests', `#${number}: ${why}`)
   const old = [...refs].filter(([ref]) => ref.startsWith('refs/pull/'))
   const newName = (ref: string) => ref.replace(/^refs\/pull\//, 'refs/merge-requests/')
   await updateRefs(call, [
@@ -104,9 +100,7 @@ async function findRange(
   return empty
 }
 
-interface PullDiff extends ShownDiff {
-  record: object
-}
+type PullDiff = ShownDiff & { record: object }
 
 /** Returns undefined, and reports the diff as lost, if there is no range. */
 async function readDiff(

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { test } from 'node:test'
-import { diffLines, findLine, lineCode, rewriteSuggestions, textPosition } from './write-reviews.ts'
+import { diffLines } from '../../records/diff-hunk.ts'
+import { findLine, lineCode, rewriteSuggestions, textPosition } from './write-reviews.ts'
 
 const DIFF = [
   '@@ -1,3 +1,3 @@ class A',

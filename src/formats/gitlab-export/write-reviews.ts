@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { type DiffLine, diffLines } from '../../records/diff-hunk.ts'
 import type {
   PullRequest,
   Review,
@@ -6,25 +7,20 @@ import type {
   ReviewThread,
   Side,
 } from '../../records/pull-request.ts'
-import { HUNK_HEADER } from './constants.ts'
 import type { DiffFile } from './write-diffs.ts'
 import { type Note, noteRecord, systemNote } from './write-discussions.ts'
 import { gitlabTime, type Project } from './write-project.ts'
 
 /** The diff that a merge request is shown with. */
-export interface ShownDiff {
-  refs: DiffRefs
-  files: readonly DiffFile[]
-}
+export type ShownDiff = { refs: DiffRefs; files: readonly DiffFile[] }
 
 /** Returns the notes of all submitted reviews and their comments. Without a diff, the text of a comment names its line instead. */
 export function reviewNotes(project: Project, pull: number, diff: ShownDiff | undefined): Note[] {
   const all = project.of('pull_request_reviews', pull)
   const reviews = all.filter(({ state }) => state !== 'pending')
   project.report.lost('pending_reviews', all.length - reviews.length)
-  const threads = new Map(
-    project.of('pull_request_review_threads', pull).map((thread) => [thread.id, thread]),
-  )
+  const allThreads = project.of('pull_request_review_threads', pull)
+  const threads = new Map(allThreads.map((thread) => [thread.id, thread]))
   const comments = project.of('pull_request_review_comments', pull)
   const submitted = comments.filter(({ state }) => state === 'submitted')
   project.report.lost('pending_review_comments', comments.length - submitted.length)
@@ -95,11 +91,8 @@ function commentNote(project: Project, { comment, root, thread, diff }: CommentP
 }
 
 /** Returns the position of a thread, or undefined if it is about a whole file or its line cannot be found. */
-function findPosition(
-  root: ReviewComment,
-  thread: ReviewThread | undefined,
-  { refs, files }: ShownDiff,
-) {
+function findPosition(root: ReviewComment, thread: ReviewThread | undefined, diff: ShownDiff) {
+  const { refs, files } = diff
   if (root.subjectType === 'file') return undefined
   const file = files.find(({ new_path, old_path }) => [new_path, old_path].includes(root.path))
   const paths = file ?? { old_path: root.path, new_path: root.path }
@@ -178,28 +171,6 @@ const REVIEWER_STATES: Readonly<Record<string, string>> = {
   dismissed: 'reviewed',
 }
 
-/** A line of a diff with its numbers in both files. GitLab needs both even for an added or removed line, which is in one file only. */
-export interface DiffLine {
-  type: 'new' | 'old' | null
-  oldLine: number
-  newLine: number
-  text: string
-}
-
-/** Yields the lines below the hunk headers of a diff. */
-export function* diffLines(diff: string): Generator<DiffLine> {
-  let [oldLine, newLine] = [0, 0]
-  for (const line of diff.replace(/\n$/, '').split('\n')) {
-    const [, left, right] = HUNK_HEADER.exec(line) ?? []
-    if (left !== undefined) [oldLine, newLine] = [Number(left), Number(right)]
-    if (left !== undefined || line.startsWith('\\') || newLine + oldLine === 0) continue
-    const type = line.startsWith('+') ? 'new' : line.startsWith('-') ? 'old' : null
-    yield { type, oldLine, newLine, text: line.slice(1) }
-    if (type !== 'new') oldLine++
-    if (type !== 'old') newLine++
-  }
-}
-
 /** Finds a line by its number in the old or the new file. */
 export function findLine(lines: readonly DiffLine[], side: Side, line: number | null | undefined) {
   const [other, counter] =
@@ -207,16 +178,9 @@ export function findLine(lines: readonly DiffLine[], side: Side, line: number | 
   return lines.find((each) => each.type !== other && each[counter] === line)
 }
 
-export interface DiffRefs {
-  base_sha: string
-  start_sha: string
-  head_sha: string
-}
+export type DiffRefs = { base_sha: string; start_sha: string; head_sha: string }
 
-interface FilePaths {
-  old_path: string
-  new_path: string
-}
+type FilePaths = { old_path: string; new_path: string }
 
 export const lineCode = ({ new_path, old_path }: FilePaths, line: DiffLine): string =>
   `${hash('sha1', new_path || old_path)}_${line.oldLine}_${line.newLine}`

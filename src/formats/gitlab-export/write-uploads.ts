@@ -8,10 +8,7 @@ import { gitlabTime, type Project, timestamps } from './write-project.ts'
 import type { Upload } from './write-text.ts'
 
 /** A file of an export, and where its content is. */
-export interface ExportFile {
-  path: string
-  from: string
-}
+export type ExportFile = { path: string; from: string }
 
 /** Returns the files of issues and comments by what links to them contain: a UUID without hyphens, or `files/ID`. */
 export async function findUploads(

@@ -2,20 +2,16 @@ import { createHash } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { posix } from 'node:path'
 import { GitFailed } from '../../git/git-process.ts'
+import { decodeSegment } from '../../records/parse-urls.ts'
 import type { GitRepository } from '../gitea-dump/pull-heads.ts'
 import { type Html, html, relativeUrl, safeName, uniqueName } from './html.ts'
 import { type LinkResolver, renderMarkdown } from './markdown.ts'
 import { isImage, type RepositorySite, type Site } from './site.ts'
 
 /** The files of one commit in a bare repository. */
-export interface GitTree extends GitRepository {
-  commit: string
-}
+export type GitTree = GitRepository & { commit: string }
 
-interface TextFile {
-  path: string
-  oid: string
-}
+type TextFile = { path: string; oid: string }
 
 const MARKDOWN = /\.(?:md|markdown|mdown|mkdn?)$/i
 const TEXT =
@@ -115,16 +111,9 @@ async function readImage({ git, dir, commit, signal }: GitTree, path: string) {
 /** Returns the path in the repository that a relative link leads to, or undefined if it leads elsewhere. */
 function resolvePath(folder: string, href: string): string | undefined {
   if (/^(?:[a-z][a-z0-9+.-]*:|#|\/\/)/i.test(href)) return undefined
-  const [path = ''] = href.split(/[?#]/)
-  let decoded = path
-  try {
-    decoded = decodeURIComponent(path)
-  } catch {
-    // It is not valid percent-encoding.
-  }
-  const joined = posix.normalize(
-    decoded.startsWith('/') ? decoded.slice(1) : posix.join(folder, decoded),
-  )
+  const decoded = decodeSegment(href.split(/[?#]/)[0] ?? '')
+  const isAbsolute = decoded.startsWith('/')
+  const joined = posix.normalize(isAbsolute ? decoded.slice(1) : posix.join(folder, decoded))
   return joined === '.' || joined.startsWith('..') || /[\0\n]/.test(joined) ? undefined : joined
 }
 

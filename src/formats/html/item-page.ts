@@ -41,10 +41,7 @@ type TimelineRow =
   | { kind: 'review'; fact: Review }
 
 /** A thread of comments on lines. `fact` is undefined in inputs that have only comments. */
-interface Thread {
-  fact: ReviewThread | undefined
-  comments: ReviewComment[]
-}
+type Thread = { fact: ReviewThread | undefined; comments: ReviewComment[] }
 
 interface ItemContext {
   site: Site
@@ -64,13 +61,11 @@ export async function writeItemPage(
 ): Promise<{ comments: number; rows: number }> {
   const path = `${repository.directory}/${table}/${item.number}.html`
   const of = <T>(name: string) => site.spool.rows.of<T>(`${name} ${repository.key}`, item.number)
+  const uploads = site.uploads(repository, { kind: 'issue', number: item.number })
   const context: ItemContext = {
     ...{ site, repository, path },
     links: site.linksFrom(path, repository),
-    uploads: Map.groupBy(
-      site.uploads(repository, { kind: 'issue', number: item.number }),
-      ({ anchor }) => anchor,
-    ),
+    uploads: Map.groupBy(uploads, ({ anchor }) => anchor),
   }
   const timeline = of<TimelineRow>('timeline')
   const reviewComments = table === 'pulls' ? of<ReviewComment>('review comments') : []
@@ -122,11 +117,7 @@ function groupThreads(comments: readonly ReviewComment[], facts: readonly Review
 }
 
 /** Shows a thread with its review, or at its own time if the input does not have the review. */
-function timelineHtml(
-  context: ItemContext,
-  rows: readonly TimelineRow[],
-  threads: readonly Thread[],
-): Html[] {
+function timelineHtml(context: ItemContext, rows: readonly TimelineRow[], threads: Thread[]) {
   const reviews = new Set(rows.flatMap(({ kind, fact }) => (kind === 'review' ? [fact.id] : [])))
   const threadsByReview = Map.groupBy(threads, ({ comments }) => {
     const { review } = comments[0]!
@@ -142,11 +133,9 @@ function timelineHtml(
   return entries.sort((a, b) => timeOf(a) - timeOf(b)).map((entry) => entry.html)
 }
 
-function rowHtml(
-  context: ItemContext,
-  row: TimelineRow,
-  threadsByReview: ReadonlyMap<number | undefined, Thread[]>,
-): Html {
+type ThreadsByReview = ReadonlyMap<number | undefined, Thread[]>
+
+function rowHtml(context: ItemContext, row: TimelineRow, threadsByReview: ThreadsByReview): Html {
   if (row.kind === 'event') return eventHtml(context, row.fact)
   const { author, createdAt: at, ...writing } = row.fact
   if (row.kind === 'comment')
@@ -273,22 +262,16 @@ function subjectHtml(site: Site, subject: EventSubject): Html {
 
 /** Shows the assignees, labels and so on beside the conversation. */
 function propertiesHtml({ site, repository, path, links }: ItemContext, item: Item): Html {
-  const milestones = site.spool.rows.of<Milestone>(
-    `milestones ${repository.key}`,
-    item.milestone ?? -1,
-  )
+  const { rows } = site.spool
+  const milestones = rows.of<Milestone>(`milestones ${repository.key}`, item.milestone ?? -1)
   const page = `${repository.directory}/milestones/index.html#milestone-${item.milestone}`
+  const url = relativeUrl(path, page)
   const { reviewRequests, closes } = 'head' in item ? item : { reviewRequests: [], closes: [] }
   const requests = reviewRequests.filter(({ dismissedAt }) => dismissedAt === null)
   const properties: [title: string, values: Html[]][] = [
     ['Assignees', item.assignees.map((login) => site.person(login))],
     ['Labels', item.labels.map((name) => labelHtml(name, repository.colors.get(name)))],
-    [
-      'Milestone',
-      milestones.map(
-        ({ title }) => html`<a href="${relativeUrl(path, page)}"><bdi>${title}</bdi></a>`,
-      ),
-    ],
+    ['Milestone', milestones.map(({ title }) => html`<a href="${url}"><bdi>${title}</bdi></a>`)],
     ['Review requests', requests.map(({ reviewer }) => subjectHtml(site, reviewer))],
     [
       'Closes',

@@ -306,9 +306,8 @@ function linkReferences({ tokens, env, Token }: StateCore): void {
       if (child.type.startsWith('link_')) depth += child.nesting
       let end = 0
       if (child.type === 'text' && depth === 0 && child.content.includes('#'))
-        for (const { 0: text, 1: repository, 2: number, index } of child.content.matchAll(
-          REFERENCE,
-        )) {
+        for (const found of child.content.matchAll(REFERENCE)) {
+          const { 0: text, 1: repository, 2: number, index } = found
           const target = links.item(Number(number), repository)
           if (target === undefined) continue
           push('text', '', 0).content = child.content.slice(end, index)

@@ -14,10 +14,7 @@ import { type Item, type ItemTable, stateHtml, stateOf, writeItemPage } from './
 import { labelHtml, type RepositorySite, type Section, type Site, writingHtml } from './site.ts'
 import type { Upload } from './spool.ts'
 
-export interface SiteContext extends Conversion {
-  site: Site
-  git: Git
-}
+export type SiteContext = Conversion & { site: Site; git: Git }
 
 interface RepositoryContext extends SiteContext {
   repository: RepositorySite

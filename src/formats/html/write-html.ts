@@ -58,7 +58,7 @@ async function* writeSite(options: HtmlOptions, conversion: Conversion): AsyncGe
   }
   await writeStartPage(site, content, entries)
   await moveDurably(dirname(output), () => moveTo(root, output))
-  report.note(`next: open ${join(output, 'index.html')} in a browser`)
+  report.notes.push(`next: open ${join(output, 'index.html')} in a browser`)
 }
 
 function originHtml({ madeBy, madeAt }: ContentSummary): Html {

@@ -76,7 +76,7 @@ export async function compare(parts: CompareParts, signal: AbortSignal): Promise
   const { left, right, git, scratch, onProgress } = parts
   using rows = sortedRows(join(scratch, 'facts'))
   const spool = new Spool(rows)
-  const names = new Names(parts)
+  const names = namesOf(parts)
   const failures = new Map<string, string>()
   const notes = new Set(left.summary.losses.map(describeLoss))
   const common = {
@@ -126,38 +126,34 @@ function describeLoss({ full_name, kind, count, examples }: ManifestLoss): strin
 
 const lowerLogin = ({ login }: MappedPerson): string => login.toLowerCase()
 
-/** The names of repositories and people on both sides. */
-class Names {
-  readonly #parts: CompareParts
-  readonly #left = new Map<string, string>()
-  readonly mapped: KnownContext['mapped']
-  readonly linked: KnownContext['linked']
+type Names = ReturnType<typeof namesOf>
 
-  constructor(parts: CompareParts) {
-    this.#parts = parts
-    for (const name of parts.left.fullNames) {
-      const there = this.onRight(name).toLowerCase()
-      const other = this.#left.get(there)
-      if (other !== undefined)
-        throw new ArchiveRefused(`${other} and ${name} would both be compared with ${there}`)
-      this.#left.set(there, name)
-    }
-    const accounts = [...parts.people.values()]
-    this.mapped = new Set(accounts.map(lowerLogin))
-    this.linked = new Set(accounts.filter(({ id }) => id !== undefined).map(lowerLogin))
-  }
-
-  onRight = (fullName: string): string => {
+/** Returns the names of repositories and people on both sides. */
+function namesOf({ left, people, owner: newOwner }: CompareParts) {
+  const onRight = (fullName: string): string => {
     const [owner = '', name = ''] = fullName.split('/')
-    const { people, owner: newOwner } = this.#parts
     return `${newOwner || people.get(owner.toLowerCase())?.login || owner}/${name}`
   }
-  /** A repository that the left side does not have keeps its name. */
-  onLeft = (fullName: string): string => this.#left.get(fullName.toLowerCase()) ?? fullName
-  /** Returns the login on the right, in lower case. */
-  person = (side: Side, login: Author): string => {
-    const key = (login ?? 'ghost').toLowerCase()
-    return side === 'left' ? (this.#parts.people.get(key)?.login.toLowerCase() ?? key) : key
+  const byRightName = new Map<string, string>()
+  for (const name of left.fullNames) {
+    const there = onRight(name).toLowerCase()
+    const other = byRightName.get(there)
+    if (other !== undefined)
+      throw new ArchiveRefused(`${other} and ${name} would both be compared with ${there}`)
+    byRightName.set(there, name)
+  }
+  const accounts = [...people.values()]
+  return {
+    mapped: new Set(accounts.map(lowerLogin)),
+    linked: new Set(accounts.filter(({ id }) => id !== undefined).map(lowerLogin)),
+    onRight,
+    /** A repository that the left side does not have keeps its name. */
+    onLeft: (fullName: string) => byRightName.get(fullName.toLowerCase()) ?? fullName,
+    /** Returns the login on the right, in lower case. */
+    person(side: Side, login: Author): string {
+      const key = (login ?? 'ghost').toLowerCase()
+      return side === 'left' ? (people.get(key)?.login.toLowerCase() ?? key) : key
+    },
   }
 }
 

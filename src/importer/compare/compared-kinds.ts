@@ -207,10 +207,8 @@ function gitItem({ name, value }: FactsByComparedKind['branches']): Item {
 }
 
 /** Returns the fields that issues and pull requests have in common. */
-function issueFields(
-  fact: Omit<Issue, 'updatedAt'>,
-  { spool, side, repository, person }: ItemContext,
-) {
+function issueFields(fact: Omit<Issue, 'updatedAt'>, context: ItemContext) {
+  const { spool, side, repository, person } = context
   const locks = spool
     .factsOn('issue_events', side, repository, fact.number)
     .filter(({ event }) => event === 'locked' || event === 'unlocked')

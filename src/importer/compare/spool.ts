@@ -79,11 +79,8 @@ export class Spool {
   /** Adds the refs of a repository, or of its wiki. */
   addRefs(side: Side, repository: string, refs: ReadonlyMap<string, string>, wiki?: 'wiki'): void {
     for (const [name, value] of refs) {
-      const kind = name.startsWith('refs/heads/')
-        ? 'branches'
-        : name.startsWith('refs/tags/')
-          ? 'tags'
-          : 'other_refs'
+      const [, folder] = /^refs\/(heads|tags)\//.exec(name) ?? []
+      const kind = folder === 'heads' ? 'branches' : (folder ?? 'other_refs')
       this.#add(side, wiki ?? kind, hashKey(name), { repository, name, value })
     }
   }
@@ -121,12 +118,7 @@ export class Spool {
   }
 
   /** Returns the facts of one side that belong to one issue or pull request. The last result is cached: each comment needs its threads. */
-  factsOn<K extends FactKind>(
-    kind: K,
-    side: Side,
-    repository: string,
-    number: number,
-  ): FactsByKind[K][] {
+  factsOn<K extends FactKind>(kind: K, side: Side, repository: string, number: number) {
     const table = `${kind} ${repository.toLowerCase()}`
     if (this.#last.name !== `${table} ${number}`)
       this.#last = { name: `${table} ${number}`, facts: this.rows.of(table, number) }

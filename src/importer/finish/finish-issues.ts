@@ -9,15 +9,8 @@ import type {
 import { URLS, withoutPunctuation } from '../../formats/gitea-dump/rewrite-links.ts'
 import { digestOf } from '../../formats/github-archive/compare-manifest.ts'
 import { formatBytes } from '../../lib/quantities.ts'
-import {
-  booleanIn,
-  integerIn,
-  type JsonObject,
-  loginOf,
-  objectIn,
-  objectsIn,
-  stringIn,
-} from '../../sources/forge/client/forge-values.ts'
+import type { Json } from '../../sources/forge/client/forge-values.ts'
+import * as json from '../../sources/forge/client/forge-values.ts'
 import { ForgeRequestFailed } from '../../sources/forge-errors.ts'
 import type { RepositoryContext } from './finish-run.ts'
 import type { Operation } from './target-server.ts'
@@ -63,7 +56,7 @@ async function scan(
   const { server } = run
   const uploaded = attachments.map((each) => run.journal.addressOf(journalKey(context, each)))
   const found = {
-    issues: new Map<number, JsonObject>(),
+    issues: new Map<number, Json>(),
     /** By `commentKey`. */
     comments: new Map<string, { id: number; updatedAt: string }[]>(),
     /** The ids of releases by their tags. */
@@ -76,16 +69,16 @@ async function scan(
     claimed: new Set(uploaded.flatMap((address) => address?.split('/').at(-1) ?? [])),
   }
   const addresses = new Map(attachments.flatMap(({ address }) => (address ? [[address, '']] : [])))
-  const addText = (shown: string, textPath: string, entry: JsonObject) => {
-    const body = stringIn(entry, 'body')
+  const addText = (shown: string, textPath: string, entry: Json) => {
+    const body = json.string(entry, 'body')
     if (addresses.size > 0 && replaceAddresses(body, addresses) !== body)
-      found.texts.push({ path: textPath, shown, body, updatedAt: stringIn(entry, 'updated_at') })
+      found.texts.push({ path: textPath, shown, body, updatedAt: json.string(entry, 'updated_at') })
   }
   const numbers = new Set(issues.map(({ number }) => number))
   for (const { on } of attachments) if ('number' in on) numbers.add(on.number)
   for await (const { entries } of server.pages(`${path}/issues`, { state: 'all' }))
     for (const issue of entries) {
-      const number = integerIn(issue, 'number')
+      const number = json.integer(issue, 'number')
       addText(`#${number}`, `${path}/issues/${number}`, issue)
       const { body: _, ...fields } = issue
       if (numbers.has(number)) found.issues.set(number, fields)
@@ -94,18 +87,18 @@ async function scan(
   const commentKeys = new Set(attachments.map(({ on }) => commentKey(on)))
   for await (const { entries } of server.pages(`${path}/issues/comments`, {}))
     for (const comment of entries) {
-      const url = stringIn(comment, 'issue_url') || stringIn(comment, 'pull_request_url')
-      const [number, id] = [Number(url.split('/').at(-1)), integerIn(comment, 'id')]
+      const url = json.string(comment, 'issue_url') || json.string(comment, 'pull_request_url')
+      const [number, id] = [Number(url.split('/').at(-1)), json.integer(comment, 'id')]
       addText(`a comment of #${number}`, `${path}/issues/comments/${id}`, comment)
-      const second = Math.floor(Date.parse(stringIn(comment, 'created_at')) / 1000)
+      const second = Math.floor(Date.parse(json.string(comment, 'created_at')) / 1000)
       const key = commentKey({ kind: 'comment', number, second, rank: 0 })
       if (!commentKeys.has(key)) continue
       const all = found.comments.get(key) ?? []
       found.comments.set(key, all)
-      all.push({ id, updatedAt: stringIn(comment, 'updated_at') })
+      all.push({ id, updatedAt: json.string(comment, 'updated_at') })
     }
   for (const release of await server.list(`${path}/releases`)) {
-    const [tag, id] = [stringIn(release, 'tag_name'), integerIn(release, 'id')]
+    const [tag, id] = [json.string(release, 'tag_name'), json.integer(release, 'id')]
     found.releases.set(tag, id)
     addText(`the release ${tag}`, `${path}/releases/${id}`, release)
   }
@@ -113,7 +106,7 @@ async function scan(
   for (const number of pulls) {
     const paths: string[] = []
     for (const comment of await listReviewComments(context, number)) {
-      const commentPath = `${path}/issues/comments/${integerIn(comment, 'id')}`
+      const commentPath = `${path}/issues/comments/${json.integer(comment, 'id')}`
       paths.push(commentPath)
       addText(`a review of #${number}`, commentPath, comment)
     }
@@ -130,7 +123,7 @@ const commentKey = (on: AttachmentPlace): string =>
 async function listReviewComments({ run, path }: RepositoryContext, number: number) {
   const { server } = run
   const reviews = await server.list(`${path}/pulls/${number}/reviews`)
-  const comments: JsonObject[] = []
+  const comments: Json[] = []
   for (const { id } of reviews)
     comments.push(...(await server.list(`${path}/pulls/${number}/reviews/${id}/comments`)))
   if (!server.can('timeline')) return comments
@@ -162,9 +155,9 @@ async function finishAttachment(
   if (known !== undefined) return known
   const place = choosePlace(context, attachment, found)
   if (!place) return undefined
-  const keep = async (uploaded: JsonObject) => {
-    const address = stringIn(uploaded, 'browser_download_url')
-    found.claimed.add(stringIn(uploaded, 'uuid'))
+  const keep = async (uploaded: Json) => {
+    const address = json.string(uploaded, 'browser_download_url')
+    found.claimed.add(json.string(uploaded, 'uuid'))
     await run.journal.record({ step: `${fullName}: ${name} is uploaded`, file: key, address })
     return address
   }
@@ -195,7 +188,7 @@ const DRY_RUN_ADDRESS = 'https://new.invalid/'
 
 /** Contains the id of the repository, because a repository that is deleted and restored has no attachments. */
 const journalKey = ({ run, repository }: RepositoryContext, { file }: AttachmentFact) =>
-  `${run.server.url} ${integerIn(repository, 'id')} ${file}`
+  `${run.server.url} ${json.integer(repository, 'id')} ${file}`
 
 interface Place {
   path: string
@@ -212,16 +205,14 @@ function choosePlace(
   found: Found,
 ): Place | undefined {
   const placeAt = (target: string, shown: string, operation: Operation, updatedAt: string) => {
-    if (!run.server.can(operation))
-      return run.leaveOutUnsupported(
-        `attach files to ${operation === 'issueFiles' ? 'issues' : 'comments'}`,
-      )
+    const what = operation === 'issueFiles' ? 'issues' : 'comments'
+    if (!run.server.can(operation)) return run.leaveOutUnsupported(`attach files to ${what}`)
     const keepsTime = updatedAt !== '' && run.server.acceptsTime(operation)
     const query = keepsTime ? { updated_at: updatedAt } : {}
     return { path: `${target}/assets`, shown, query }
   }
   const onIssue = (number: number) => {
-    const updatedAt = stringIn(found.issues.get(number) ?? {}, 'updated_at')
+    const updatedAt = json.string(found.issues.get(number) ?? {}, 'updated_at')
     return placeAt(`${path}/issues/${number}`, `#${number}`, 'issueFiles', updatedAt)
   }
   const missing = (what: string): undefined =>
@@ -264,10 +255,10 @@ async function findUploaded(
   path: string,
   { name, bytes, sha256 }: AttachmentFact,
   claimed: ReadonlySet<string>,
-): Promise<JsonObject | undefined> {
+): Promise<Json | undefined> {
   for (const asset of await run.server.list(path)) {
-    const uuid = stringIn(asset, 'uuid')
-    const isSimilar = stringIn(asset, 'name') === name && integerIn(asset, 'size') === bytes
+    const uuid = json.string(asset, 'uuid')
+    const isSimilar = json.string(asset, 'name') === name && json.integer(asset, 'size') === bytes
     if (!isSimilar || claimed.has(uuid)) continue
     const hash = createHash('sha256')
     try {
@@ -293,11 +284,11 @@ async function rewriteText(
   const isRelease = path.includes('/releases/')
   const time = !isRelease && run.server.hasField(option, 'updated_at') && { updated_at: updatedAt }
   const rewrite = async () => {
-    const now = stringIn((await run.server.find(path)) ?? { body }, 'body')
+    const now = json.string((await run.server.find(path)) ?? { body }, 'body')
     const wanted = replaceAddresses(now, addresses)
     if (wanted === now) return
     const changed = await run.server.write('PATCH', path, { body: wanted, ...time })
-    if (stringIn(changed, 'body') !== wanted)
+    if (json.string(changed, 'body') !== wanted)
       throw new ForgeRequestFailed(200, 'the server did not change the text')
   }
   await run.step('texts', `${fullName}: change the links in ${shown}`, rewrite)
@@ -306,7 +297,7 @@ async function rewriteText(
 async function listAssignable({ run, path }: RepositoryContext, issues: readonly IssueFact[]) {
   const isNeeded = issues.some(({ assignees }) => assignees.length > 0)
   const people = isNeeded ? await run.server.list(`${path}/assignees`) : []
-  return new Set(people.map((each) => loginOf(each).toLowerCase()))
+  return new Set(people.map((each) => json.loginOf(each).toLowerCase()))
 }
 
 async function finishIssue(
@@ -319,25 +310,25 @@ async function finishIssue(
   const { number, dueOn } = issue
   const there = found.issues.get(number)
   if (!there) return void run.failed.push(`${fullName}: #${number} is not on the server`)
-  const fields: JsonObject = {}
+  const fields: Json = {}
   const texts: string[] = []
-  const assigned = objectsIn(there, 'assignees').map(loginOf)
+  const assigned = json.objects(there, 'assignees').map(json.loginOf)
   const added = await newAssignees(context, issue.assignees, { assigned, assignable })
   if (added.length > 0) {
     fields.assignees = [...assigned, ...added]
     texts.push(`assign #${number} to ${added.join(', ')}`)
   }
-  if (dueOn && dayOf(stringIn(there, 'due_date')) !== dayOf(dueOn)) {
+  if (dueOn && dayOf(json.string(there, 'due_date')) !== dayOf(dueOn)) {
     fields.due_date = dueOn
     texts.push(`set the deadline of #${number} to ${dayOf(dueOn)}`)
   }
   if (texts.length > 0) {
     if (run.server.hasField('EditIssueOption', 'updated_at'))
-      fields.updated_at = stringIn(there, 'updated_at')
+      fields.updated_at = json.string(there, 'updated_at')
     const change = () => run.server.write('PATCH', `${path}/issues/${number}`, fields)
     await run.step('assignees and deadlines', `${fullName}: ${texts.join(', ')}`, change)
   }
-  if (issue.locked && !booleanIn(there, 'is_locked')) {
+  if (issue.locked && !json.boolean(there, 'is_locked')) {
     const lock = () => run.server.write('PUT', `${path}/issues/${number}/lock`, {})
     if (run.server.can('locks')) await run.step('locks', `${fullName}: lock #${number}`, lock)
     else run.leaveOutUnsupported('lock issues')
@@ -374,8 +365,8 @@ async function addDependencies(
   const readExisting = async () =>
     new Set(
       (await run.server.list(list)).map((each) => {
-        const name = stringIn(objectIn(each, 'repository') ?? {}, 'full_name') || fullName
-        return `${name}#${integerIn(each, 'number')}`.toLowerCase()
+        const name = json.string(json.object(each, 'repository') ?? {}, 'full_name') || fullName
+        return `${name}#${json.integer(each, 'number')}`.toLowerCase()
       }),
     )
   const existing = await readExisting()
@@ -403,16 +394,16 @@ async function pinIssues(
   issues: readonly IssueFact[],
   found: Found,
 ): Promise<void> {
-  const pinned = issues.filter(
-    ({ pinOrder, number }) =>
-      pinOrder && integerIn(found.issues.get(number) ?? {}, 'pin_order') === 0,
-  )
+  const isPinned = (number: number) =>
+    json.integer(found.issues.get(number) ?? {}, 'pin_order') !== 0
+  const pinned = issues.filter(({ pinOrder, number }) => pinOrder && !isPinned(number))
   if (!run.server.can('pins')) return run.leaveOutUnsupported('pin issues', pinned.length)
   for (const { number } of pinned.sort((a, b) => a.pinOrder! - b.pinOrder!)) {
     const issue = `${path}/issues/${number}`
     const pin = async () => {
       const there = await run.server.find(issue)
-      if (integerIn(there ?? {}, 'pin_order') === 0) await run.server.write('POST', `${issue}/pin`)
+      if (json.integer(there ?? {}, 'pin_order') === 0)
+        await run.server.write('POST', `${issue}/pin`)
     }
     await run.step('pins', `${fullName}: pin #${number}`, pin)
   }

@@ -3,16 +3,8 @@ import type { FinishFact, LfsFact } from '../../formats/gitea-dump/finish-facts.
 import { batchesOf } from '../../lib/batches.ts'
 import { formatBytes, formatCount } from '../../lib/quantities.ts'
 import { segment } from '../../sources/forge/client/forge-address.ts'
-import {
-  booleanIn,
-  integerIn,
-  type JsonObject,
-  loginOf,
-  objectIn,
-  objectsIn,
-  stringIn,
-  stringsIn,
-} from '../../sources/forge/client/forge-values.ts'
+import type { Json } from '../../sources/forge/client/forge-values.ts'
+import * as json from '../../sources/forge/client/forge-values.ts'
 import { ForgeRequestFailed } from '../../sources/forge-errors.ts'
 import { finishIssues } from './finish-issues.ts'
 import type { FinishRun, RepositoryContext } from './finish-run.ts'
@@ -50,11 +42,11 @@ export async function finishRepository(options: FinishRepositoryOptions): Promis
   const newLogins = people ?? new Map(Object.entries(settings.people))
   const accountsOf = (logins: readonly string[]) => findAccounts(run, newLogins, logins)
   const context = { run, directory, settings, owner, fullName, path, repository, accountsOf }
-  const change = (text: string, fields: JsonObject) => changeRepository(context, text, fields)
+  const change = (text: string, fields: Json) => changeRepository(context, text, fields)
   // Nothing private may be uploaded to a public repository.
-  const mustBecomePrivate = settings.private && !booleanIn(repository, 'private')
+  const mustBecomePrivate = settings.private && !json.boolean(repository, 'private')
   if (mustBecomePrivate && !(await change('make it private', { private: true }))) return
-  const isArchived = booleanIn(repository, 'archived')
+  const isArchived = json.boolean(repository, 'archived')
   if (isArchived && !settings.archived)
     return void run.failed.push(`${fullName} is archived on the server: unarchive it first`)
   const unarchive = () => run.server.write('PATCH', path, { archived: false })
@@ -65,7 +57,7 @@ export async function finishRepository(options: FinishRepositoryOptions): Promis
   await finishIssues(context, ofKind(facts, 'attachment'), ofKind(facts, 'issue'))
   await finishSettings(context, change)
   await protectBranches(context, ofKind(facts, 'protection'), teams)
-  if (!settings.private && booleanIn(repository, 'private'))
+  if (!settings.private && json.boolean(repository, 'private'))
     await change('make it public', { private: false })
   // If `prepare` was never called, the repository is still archived.
   const isStillArchived = isArchived && run.prepare !== undefined
@@ -92,7 +84,7 @@ async function findAccounts(
 async function changeRepository(
   { run, fullName, path }: RepositoryContext,
   text: string,
-  fields: JsonObject,
+  fields: Json,
 ): Promise<boolean> {
   const act = async () => {
     const changed = await run.server.write('PATCH', path, fields)
@@ -105,19 +97,19 @@ async function changeRepository(
 
 async function finishSettings(
   { run, settings, repository, path, fullName }: RepositoryContext,
-  change: (text: string, fields: JsonObject) => Promise<unknown>,
+  change: (text: string, fields: Json) => Promise<unknown>,
 ): Promise<void> {
   const { website, template, defaultBranch, topics } = settings
-  if (website !== stringIn(repository, 'website')) await change('set its website', { website })
-  if (template !== booleanIn(repository, 'template'))
+  if (website !== json.string(repository, 'website')) await change('set its website', { website })
+  if (template !== json.boolean(repository, 'template'))
     await change(template ? 'make it a template' : 'make it no template', { template })
-  const there = stringsIn((await run.server.find(`${path}/topics`)) ?? {}, 'topics')
+  const there = json.strings((await run.server.find(`${path}/topics`)) ?? {}, 'topics')
   // Servers store topics in lower case.
   const missing = topics.map((topic) => topic.toLowerCase()).filter((each) => !there.includes(each))
   const add = () => run.server.write('PUT', `${path}/topics`, { topics: [...there, ...missing] })
   if (missing.length > 0)
     await run.step('settings', `${fullName}: add ${formatCount(missing.length, 'topic')}`, add)
-  if (defaultBranch !== null && defaultBranch !== stringIn(repository, 'default_branch'))
+  if (defaultBranch !== null && defaultBranch !== json.string(repository, 'default_branch'))
     await change(`set its default branch to ${defaultBranch}`, { default_branch: defaultBranch })
 }
 
@@ -130,7 +122,7 @@ function permissionOf(access: string): string {
 async function finishCollaborators(context: RepositoryContext): Promise<void> {
   const { run, settings, owner, path, fullName, accountsOf } = context
   if (settings.collaborators.length === 0) return
-  const there = (await run.server.list(`${path}/collaborators`)).map(loginOf)
+  const there = (await run.server.list(`${path}/collaborators`)).map(json.loginOf)
   const known = new Set([owner, ...there].map((login) => login.toLowerCase()))
   for (const { login, permission: access } of settings.collaborators)
     for (const account of await accountsOf([login])) {
@@ -165,10 +157,11 @@ async function finishTeams(
   }
   const readTeams = async () => {
     const existing = await server.list(`${organization}/teams`)
-    return new Map(existing.map((team) => [stringIn(team, 'name').toLowerCase(), team]))
+    return new Map(existing.map((team) => [json.string(team, 'name').toLowerCase(), team]))
   }
   let existing = await readTeams()
-  const granted = new Set((await server.list(`${path}/teams`)).map((team) => integerIn(team, 'id')))
+  const ownTeams = await server.list(`${path}/teams`)
+  const granted = new Set(ownTeams.map((team) => json.integer(team, 'id')))
   for (const { name, description, access, members } of teams) {
     const key = name.toLowerCase()
     if (key === 'owners') continue
@@ -184,16 +177,19 @@ async function finishTeams(
     if (!existing.has(key) && !(await run.step('teams', text, create))) continue
     const team = existing.get(key) ?? {}
     // A dry run has not created the team.
-    const id = integerIn(team, 'id')
+    const id = json.integer(team, 'id')
     const there = id ? await server.list(`/teams/${id}/members`) : []
-    const logins = new Set(there.map((member) => loginOf(member).toLowerCase()))
+    const logins = new Set(there.map((member) => json.loginOf(member).toLowerCase()))
     for (const account of await accountsOf(members.map(({ login }) => login)))
       if (!logins.has(account.toLowerCase())) {
         const add = () => server.write('PUT', `/teams/${id}/members/${segment(account)}`)
         await run.step('teams', `${owner}: add ${account} to the team ${name}`, add)
       }
     if (granted.has(id)) continue
-    const has = [stringIn(team, 'permission'), ...Object.values(objectIn(team, 'units_map') ?? {})]
+    const has = [
+      json.string(team, 'permission'),
+      ...Object.values(json.object(team, 'units_map') ?? {}),
+    ]
     const isStronger = (each: unknown) =>
       PERMISSIONS.indexOf(String(each)) > PERMISSIONS.indexOf(permission)
     if (has.some(isStronger))
@@ -203,7 +199,7 @@ async function finishTeams(
       await run.step('teams', `${fullName}: give access to the team ${name}`, grant)
     }
   }
-  return new Set(Array.from(existing.values(), (team) => stringIn(team, 'name')))
+  return new Set(Array.from(existing.values(), (team) => json.string(team, 'name')))
 }
 
 /** Creates the missing rules. Servers ignore the fields that their version does not have. */
@@ -214,10 +210,8 @@ async function protectBranches(
 ): Promise<void> {
   if (rules.length === 0) return
   const list = `${path}/branch_protections`
-  const readNames = async () =>
-    (await run.server.list(list)).map(
-      (rule) => stringIn(rule, 'rule_name') || stringIn(rule, 'branch_name'),
-    )
+  const nameOf = (rule: Json) => json.string(rule, 'rule_name') || json.string(rule, 'branch_name')
+  const readNames = async () => (await run.server.list(list)).map(nameOf)
   const existing = await readNames()
   const hasPatterns = run.server.hasField('CreateBranchProtectionOption', 'rule_name')
   for (const rule of rules) {
@@ -226,11 +220,11 @@ async function protectBranches(
       run.leaveOutUnsupported('protect branches by a pattern')
       continue
     }
-    const fields: JsonObject = { ...(rule.forgeRule ?? githubRule(rule, teams)) }
+    const fields: Json = { ...(rule.forgeRule ?? githubRule(rule, teams)) }
     for (const field of Object.keys(fields))
-      if (/_usernames?$/.test(field)) fields[field] = await accountsOf(stringsIn(fields, field))
+      if (/_usernames?$/.test(field)) fields[field] = await accountsOf(json.strings(fields, field))
       else if (/_teams$/.test(field))
-        fields[field] = stringsIn(fields, field).filter((name) => teams.has(name))
+        fields[field] = json.strings(fields, field).filter((name) => teams.has(name))
     Object.assign(fields, { branch_name: rule.name, rule_name: rule.name })
     const create = async () => {
       if (!(await readNames()).includes(rule.name)) await run.server.write('POST', list, fields)
@@ -240,7 +234,7 @@ async function protectBranches(
 }
 
 /** Converts a rule of GitHub to the fields of the server. */
-function githubRule(rule: FactOfKind<'protection'>, teams: ReadonlySet<string>): JsonObject {
+function githubRule(rule: FactOfKind<'protection'>, teams: ReadonlySet<string>): Json {
   const { reviews, statusChecks } = rule
   const slugs = new Set(rule.authorizedTeams.map(({ slug }) => slug))
   return {
@@ -273,7 +267,7 @@ export async function uploadLfs(context: RepositoryContext, objects: readonly Lf
       run.recordFailure(`${fullName}: ${formatCount(batch.length, 'LFS object')}${why}`, error)
       return []
     })
-    const lacking = new Set(listed.flatMap((each) => (each.error ? stringIn(each, 'oid') : [])))
+    const lacking = new Set(listed.flatMap((each) => (each.error ? json.string(each, 'oid') : [])))
     for (const object of batch.filter(({ oid }) => lacking.has(oid))) {
       const text = `${fullName}: upload LFS object ${object.oid} (${formatBytes(object.size)})`
       await run.step('LFS objects', text, () => upload(context, object))
@@ -285,10 +279,10 @@ async function requestBatch(
   { run, fullName }: RepositoryContext,
   operation: 'download' | 'upload',
   batch: readonly LfsFact[],
-): Promise<JsonObject[]> {
+): Promise<Json[]> {
   const objects = batch.map(({ oid, size }) => ({ oid, size }))
   const request = { operation, transfers: ['basic'], objects }
-  return objectsIn(await run.server.lfs(fullName, 'objects/batch', request), 'objects')
+  return json.objects(await run.server.lfs(fullName, 'objects/batch', request), 'objects')
 }
 
 /** Uploads one object and lets the server verify it. A server that has it for another repository needs no upload. */
@@ -296,17 +290,17 @@ async function upload(context: RepositoryContext, object: LfsFact): Promise<void
   const { run, fullName, directory } = context
   const { oid, size } = object
   const [answer = {}] = await requestBatch(context, 'upload', [object])
-  const refusal = objectIn(answer, 'error')
+  const refusal = json.object(answer, 'error')
   if (refusal)
-    throw new ForgeRequestFailed(integerIn(refusal, 'code'), stringIn(refusal, 'message'))
-  const actions = objectIn(answer, 'actions') ?? {}
-  const [link, verify] = [objectIn(actions, 'upload'), objectIn(actions, 'verify')]
+    throw new ForgeRequestFailed(json.integer(refusal, 'code'), json.string(refusal, 'message'))
+  const actions = json.object(answer, 'actions') ?? {}
+  const [link, verify] = [json.object(actions, 'upload'), json.object(actions, 'verify')]
   if (!link) return
-  const header = Object.entries(objectIn(link, 'header') ?? {})
+  const header = Object.entries(json.object(link, 'header') ?? {})
   const headers = Object.fromEntries(header.map(([key, value]) => [key.toLowerCase(), `${value}`]))
-  const target = { href: stringIn(link, 'href'), headers }
+  const target = { href: json.string(link, 'href'), headers }
   await run.server.uploadLfs(fullName, target, { file: join(directory, object.file), size })
   if (!verify) return
-  const [, path = 'verify'] = stringIn(verify, 'href').split('/info/lfs/')
+  const [, path = 'verify'] = json.string(verify, 'href').split('/info/lfs/')
   await run.server.lfs(fullName, path, { oid, size })
 }

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { SettingsFact } from '../../formats/gitea-dump/finish-facts.ts'
 import { lockFile } from '../../lib/file-lock.ts'
 import { UserError } from '../../lib/user-error.ts'
-import type { JsonObject } from '../../sources/forge/client/forge-values.ts'
+import type { Json } from '../../sources/forge/client/forge-values.ts'
 import {
   ForgeRequestFailed,
   ForgeServerError,
@@ -121,7 +121,7 @@ export interface RepositoryContext {
   /** The path of the repository below `/api/v1`. */
   path: string
   /** The repository as the server returned it at the beginning. */
-  repository: JsonObject
+  repository: Json
   /** Returns the accounts that the people file maps these old logins to, if they exist on the server. The others are left out. */
   accountsOf(logins: readonly string[]): Promise<string[]>
 }

@@ -4,18 +4,14 @@ import { undefinedIfAbsent } from '../../sources/forge/client/confirm-absence.ts
 import { segment } from '../../sources/forge/client/forge-address.ts'
 import { type Change, ForgeClient } from '../../sources/forge/client/forge-client.ts'
 import { listAll, pagesOf } from '../../sources/forge/client/forge-pages.ts'
-import {
-  type JsonObject,
-  objectIn,
-  objectOf,
-  objectsIn,
-} from '../../sources/forge/client/forge-values.ts'
+import type { Json } from '../../sources/forge/client/forge-values.ts'
+import * as json from '../../sources/forge/client/forge-values.ts'
 import { type ForgeVersion, isAtLeast } from '../../sources/forge/client/forge-version.ts'
 import { readJson } from '../../sources/forge/client/http-response.ts'
 import { type KnownForge, knownForgeCache } from '../../sources/forge/client/known-forge.ts'
 import { openFile } from '../../sources/forge/client/open-file.ts'
 import { parseUser } from '../../sources/forge/forge-token.ts'
-import { ForgeNotFound } from '../../sources/forge-errors.ts'
+import { isNotFound, undefinedIf } from '../../sources/forge-errors.ts'
 
 /**
  * The operations that not every version has: their path and method in the server's description of its API, and the first version of
@@ -33,19 +29,14 @@ const OPERATIONS = {
 export type Operation = keyof typeof OPERATIONS
 
 /** A file of the dump. */
-interface FileToUpload {
-  path: string
-  name: string
-  contentType: string
-  bytes: number
-}
+type FileToUpload = { path: string; name: string; contentType: string; bytes: number }
 
 interface Parts {
   client: ForgeClient
   version: ForgeVersion
   paging: KnownForge['paging']
   /** What the server publishes about its API. */
-  description: JsonObject | undefined
+  description: Json | undefined
   /** The token as a password, because the addresses of git-lfs accept nothing else. */
   lfsAuthorization: string
   signal: AbortSignal
@@ -89,30 +80,30 @@ export class TargetServer {
 
   /** Returns whether the server lets the caller set the time of a change in the query, as Forgejo does. */
   acceptsTime = (operation: Operation): boolean =>
-    objectsIn(this.#operation(operation) ?? {}, 'parameters').some(
-      ({ name }) => name === 'updated_at',
-    )
+    json
+      .objects(this.#operation(operation) ?? {}, 'parameters')
+      .some(({ name }) => name === 'updated_at')
 
-  #operation(operation: Operation): JsonObject | undefined {
+  #operation(operation: Operation): Json | undefined {
     const [path, method] = OPERATIONS[operation]
     return this.#described('paths', path, method)
   }
 
-  #described(...keys: string[]): JsonObject | undefined {
+  #described(...keys: string[]): Json | undefined {
     let value = this.#parts.description
-    for (const key of keys) value = value && objectIn(value, key)
+    for (const key of keys) value = value && json.object(value, key)
     return value
   }
 
   /** Gets JSON below `/api/v1`, or undefined if it does not exist. */
-  async find(path: string): Promise<JsonObject | undefined> {
+  async find(path: string): Promise<Json | undefined> {
     const { client, signal } = this.#parts
     const found = await undefinedIfAbsent(client, () => client.get(path, {}, signal), signal)
-    return found && objectOf(found.body)
+    return found && json.objectOf(found.body)
   }
 
   /** Returns all entries of a list below `/api/v1` that can be read. */
-  list(path: string): Promise<JsonObject[]> {
+  list(path: string): Promise<Json[]> {
     const { client, paging, signal } = this.#parts
     return listAll(client, { path, ...paging, onMissing: () => {} }, signal)
   }
@@ -128,15 +119,15 @@ export class TargetServer {
   })
 
   /** Sends JSON below `/api/v1`, and returns that of the response. */
-  write = (method: Change['method'], path: string, json?: object): Promise<JsonObject> =>
+  write = (method: Change['method'], path: string, json?: object): Promise<Json> =>
     this.#change(`/api/v1${path}`, { method, ...(json && { json }) })
 
-  async #change(target: string, change: Change): Promise<JsonObject> {
-    return objectOf(await this.#parts.client.change(target, change, this.#parts.signal))
+  async #change(target: string, change: Change): Promise<Json> {
+    return json.objectOf(await this.#parts.client.change(target, change, this.#parts.signal))
   }
 
   /** Uploads a file as a form, and returns the attachment. */
-  upload(path: string, file: FileToUpload, query: Record<string, string>): Promise<JsonObject> {
+  upload(path: string, file: FileToUpload, query: Record<string, string>): Promise<Json> {
     const boundary = `godwit-${crypto.randomUUID()}`
     // The name is in the query, because servers differ in how they decode it here.
     const head = Buffer.from(
@@ -162,7 +153,7 @@ export class TargetServer {
   }
 
   /** Sends a request of git-lfs to a repository. */
-  lfs(fullName: string, path: string, json: object): Promise<JsonObject> {
+  lfs(fullName: string, path: string, json: object): Promise<Json> {
     const authorization = this.#parts.lfsAuthorization
     const headers = { accept: LFS_TYPE, 'content-type': LFS_TYPE, authorization }
     return this.#change(`/${fullName}.git/info/lfs/${path}`, { method: 'POST', json, headers })
@@ -192,12 +183,7 @@ const LFS_TYPE = 'application/vnd.git-lfs+json'
 
 /** Reads the description of the server's API. Returns undefined if the server does not publish it. */
 async function readDescription(client: ForgeClient, signal: AbortSignal) {
-  try {
-    const path = '/swagger.v1.json'
-    const response = await client.download(path, signal)
-    return objectOf(await readJson(response, `${client.url}${path}`, () => {}))
-  } catch (error) {
-    if (error instanceof ForgeNotFound) return undefined
-    throw error
-  }
+  const path = '/swagger.v1.json'
+  const response = await client.download(path, signal).catch(undefinedIf(isNotFound))
+  return response && json.objectOf(await readJson(response, `${client.url}${path}`, () => {}))
 }

@@ -14,10 +14,7 @@ function linkPattern(forgeUrl: string): RegExp {
 }
 
 /** Returns each attachment that a text links to, with the name that the link gives it. */
-export function linkedAttachments(
-  body: string,
-  forgeUrl: string,
-): { uuid: string; name: string }[] {
+export function linkedAttachments(body: string, forgeUrl: string) {
   const found = new Map<string, string>()
   for (const match of body.matchAll(linkPattern(forgeUrl))) {
     const uuid = match[1]!.toLowerCase()

@@ -1,11 +1,11 @@
 import type { Discussions } from '../discussions.ts'
 import { ForgeClient, type ForgeOptions } from './client/forge-client.ts'
 import { readVersion } from './client/forge-version.ts'
-import { type KnownForge, knownForgeCache } from './client/known-forge.ts'
+import { knownForgeCache } from './client/known-forge.ts'
 import { forgeDiscussions } from './discussions/forge-discussions.ts'
-import { type ForgeCatalogue, forgeCatalogue } from './forge-repositories.ts'
-import { type ForgeUser, parseUser } from './forge-token.ts'
-import { type ForgeRights, type KnownPerson, readRights } from './read-rights.ts'
+import { forgeCatalogue } from './forge-repositories.ts'
+import { parseUser } from './forge-token.ts'
+import { type KnownPerson, readRights } from './read-rights.ts'
 
 export type { ForgeBudget, ForgeOptions } from './client/forge-client.ts'
 export type { ForgeCatalogue, ForgeOrganization, ForgeRepository } from './forge-repositories.ts'
@@ -13,20 +13,10 @@ export { readTokenOwner, type TokenCheckOptions } from './forge-token.ts'
 export type { ForgeRights, KnownPerson } from './read-rights.ts'
 
 /** A Gitea or Forgejo server, used with one token. Every method rejects with ForgeUnavailable or ForgeRequestFailed. */
-export interface Forge {
-  /** Without a trailing slash. */
-  url: string
-  discussions: Discussions
-  catalogue: ForgeCatalogue
-  getKnownForge(signal: AbortSignal): Promise<KnownForge>
-  /** Sends one small request that does not count against the limit of requests. */
-  probe(signal: AbortSignal): Promise<unknown>
-  tokenOwner(signal: AbortSignal): Promise<ForgeUser>
-  readRights(person: KnownPerson, signal: AbortSignal): Promise<ForgeRights>
-}
+export type Forge = ReturnType<typeof connectForge>
 
 /** Creates the clients of a forge. Sends no request yet. */
-export function connectForge(options: ForgeOptions): Forge {
+export function connectForge(options: ForgeOptions) {
   const client = new ForgeClient(options)
   const { url } = client
   const now = options.now ?? Date.now
@@ -35,12 +25,16 @@ export function connectForge(options: ForgeOptions): Forge {
   const { budget: _, ...unlimited } = options
   const prober = new ForgeClient(unlimited)
   return {
+    /** Without a trailing slash. */
     url,
-    discussions: forgeDiscussions(options, { client, getForge }),
+    discussions: forgeDiscussions(options, { client, getForge }) as Discussions,
     catalogue: forgeCatalogue({ getForge, anonymous, now }),
     getKnownForge: getForge,
-    probe: (signal) => readVersion(prober, signal),
-    tokenOwner: async (signal) => parseUser((await client.get('/user', {}, signal)).body, url),
-    readRights: async (person, signal) => readRights(await getForge(signal), person, signal),
+    /** Sends one small request that does not count against the limit of requests. */
+    probe: (signal: AbortSignal) => readVersion(prober, signal),
+    tokenOwner: async (signal: AbortSignal) =>
+      parseUser((await client.get('/user', {}, signal)).body, url),
+    readRights: async (person: KnownPerson, signal: AbortSignal) =>
+      readRights(await getForge(signal), person, signal),
   }
 }

@@ -1,23 +1,13 @@
 import { webPage } from '../../lib/public-url.ts'
 import { oneLine } from '../../lib/terminal-text.ts'
-import { ForgeRequestFailed, isUnauthorized } from '../forge-errors.ts'
+import { ForgeRequestFailed, isUnauthorized, undefinedIf } from '../forge-errors.ts'
 import type { RepositoryName, SourceFacts } from '../source.ts'
 import { undefinedIfAbsent } from './client/confirm-absence.ts'
 import { repositoryPath, segment } from './client/forge-address.ts'
 import type { ForgeClient } from './client/forge-client.ts'
 import { type Listing, listAll } from './client/forge-pages.ts'
-import {
-  booleanIn,
-  integerIn,
-  type JsonObject,
-  objectIn,
-  objectOf,
-  organizationLogin,
-  stringIn,
-  stringOrNull,
-  stringsIn,
-  timeIn,
-} from './client/forge-values.ts'
+import type { Json } from './client/forge-values.ts'
+import * as json from './client/forge-values.ts'
 import { cacheForAnHour, type KnownForge } from './client/known-forge.ts'
 
 /** The names are spelled as on the forge. */
@@ -34,19 +24,7 @@ export interface ForgeOrganization {
   login: string
 }
 
-/** Reads the repositories and organizations of a forge. Every method rejects with ForgeUnavailable or ForgeRequestFailed. */
-export interface ForgeCatalogue {
-  all(signal: AbortSignal): AsyncIterable<ForgeRepository>
-  ofOrganization(login: string, signal: AbortSignal): Promise<ForgeRepository[]>
-  find(name: RepositoryName, signal: AbortSignal): Promise<ForgeRepository | undefined>
-  /** Gets the topics of a repository that has `topicsAsOf`. */
-  topics(name: RepositoryName, signal: AbortSignal): Promise<string[]>
-  /** Returns whether anonymous users may see public repositories. The result is cached for an hour. */
-  isOpen(signal: AbortSignal): Promise<boolean>
-  organizations(signal: AbortSignal): Promise<ForgeOrganization[]>
-  /** Returns the organization that has this login now. */
-  organization(login: string, signal: AbortSignal): Promise<ForgeOrganization | undefined>
-}
+export type ForgeCatalogue = ReturnType<typeof forgeCatalogue>
 
 /** Gitea allows 25 topics. */
 const MAX_TOPICS = 50
@@ -58,7 +36,8 @@ interface CatalogueParts {
   now: () => number
 }
 
-export function forgeCatalogue({ getForge, anonymous, now }: CatalogueParts): ForgeCatalogue {
+/** Reads the repositories and organizations of a forge. Every method rejects with ForgeUnavailable or ForgeRequestFailed. */
+export function forgeCatalogue({ getForge, anonymous, now }: CatalogueParts) {
   /** Rejects if the token is not an administrator's: its lists may omit repositories, which would then look deleted. */
   async function getAdminForge(signal: AbortSignal): Promise<KnownForge> {
     const forge = await getForge(signal)
@@ -74,7 +53,7 @@ export function forgeCatalogue({ getForge, anonymous, now }: CatalogueParts): Fo
   }
 
   return {
-    async *all(signal) {
+    async *all(signal: AbortSignal) {
       const listing = {
         path: '/repos/search',
         // In the order of ids, a new repository comes last and does not move others to another page.
@@ -85,30 +64,33 @@ export function forgeCatalogue({ getForge, anonymous, now }: CatalogueParts): Fo
       for (const entry of await list(listing, signal)) yield* parseRepository(entry)
     },
 
-    async ofOrganization(login, signal) {
+    async ofOrganization(login: string, signal: AbortSignal) {
       const path = `/orgs/${segment(login)}/repos`
       return (await list({ path, isUsable: isRepository }, signal)).flatMap(parseRepository)
     },
 
-    async find(name, signal) {
+    async find(name: RepositoryName, signal: AbortSignal) {
       const { client } = await getAdminForge(signal)
       return findAt(client, repositoryPath(name), parseRepository, signal)
     },
 
-    async topics(name, signal) {
+    /** Gets the topics of a repository that has `topicsAsOf`. */
+    async topics(name: RepositoryName, signal: AbortSignal) {
       const { client } = await getAdminForge(signal)
       const path = `${repositoryPath(name)}/topics`
       const { body } = await client.get(path, { limit: MAX_TOPICS }, signal)
-      return stringsIn(objectOf(body), 'topics')
+      return json.strings(json.objectOf(body), 'topics')
     },
 
+    /** Returns whether anonymous users may see public repositories. */
     isOpen: cacheForAnHour(now, (signal) => allowsAnonymousAccess(anonymous, signal)),
 
-    async organizations(signal) {
+    async organizations(signal: AbortSignal) {
       return (await list({ path: '/orgs' }, signal)).flatMap(parseOrganization)
     },
 
-    async organization(login, signal) {
+    /** Returns the organization that has this login now. */
+    async organization(login: string, signal: AbortSignal) {
       const { client } = await getAdminForge(signal)
       return findAt(client, `/orgs/${segment(login)}`, parseOrganization, signal)
     },
@@ -119,13 +101,13 @@ export function forgeCatalogue({ getForge, anonymous, now }: CatalogueParts): Fo
 export async function findAt<T>(
   client: ForgeClient,
   path: string,
-  read: (entry: JsonObject) => T[],
+  read: (entry: Json) => T[],
   signal: AbortSignal,
 ): Promise<T | undefined> {
   try {
     const response = await undefinedIfAbsent(client, () => client.get(path, {}, signal), signal)
     if (!response) return undefined
-    const [found] = read(objectOf(response.body))
+    const [found] = read(json.objectOf(response.body))
     if (!found) throw new ForgeRequestFailed(200, `${client.url}${path} returned an invalid object`)
     return found
   } catch (error) {
@@ -137,49 +119,44 @@ export async function findAt<T>(
 }
 
 async function allowsAnonymousAccess(client: ForgeClient, signal: AbortSignal): Promise<boolean> {
-  try {
-    await client.get('/version', {}, signal)
-    return true
-  } catch (error) {
-    if (isUnauthorized(error)) return false
-    throw error
-  }
+  const response = await client.get('/version', {}, signal).catch(undefinedIf(isUnauthorized))
+  return response !== undefined
 }
 
 /** A repository that the forge shows only to signed-in users counts as private, because this service has anonymous users. */
-const isPrivate = (entry: JsonObject): boolean =>
-  booleanIn(entry, 'private') ||
-  booleanIn(entry, 'internal') ||
-  ['limited', 'private'].includes(stringIn(objectIn(entry, 'owner') ?? {}, 'visibility'))
+const isPrivate = (entry: Json): boolean =>
+  json.boolean(entry, 'private') ||
+  json.boolean(entry, 'internal') ||
+  ['limited', 'private'].includes(json.string(json.object(entry, 'owner') ?? {}, 'visibility'))
 
 /** Returns an empty list if the object is not an organization. */
-export function parseOrganization(entry: JsonObject): ForgeOrganization[] {
-  const [id, login] = [integerIn(entry, 'id'), organizationLogin(entry)]
+export function parseOrganization(entry: Json): ForgeOrganization[] {
+  const [id, login] = [json.integer(entry, 'id'), json.organizationLogin(entry)]
   return id > 0 && login !== '' ? [{ id, login }] : []
 }
 
-const isRepository = (entry: JsonObject): boolean => parseRepository(entry).length > 0
+const isRepository = (entry: Json): boolean => parseRepository(entry).length > 0
 
 /** Returns an empty list if the object is not a repository. */
-export function parseRepository(entry: JsonObject): ForgeRepository[] {
-  const [owner, name] = stringIn(entry, 'full_name').split('/')
+export function parseRepository(entry: Json): ForgeRepository[] {
+  const [owner, name] = json.string(entry, 'full_name').split('/')
   if (!owner || !name) return []
-  const topicsAsOf = 'topics' in entry ? {} : { topicsAsOf: stringIn(entry, 'updated_at') }
+  const topicsAsOf = 'topics' in entry ? {} : { topicsAsOf: json.string(entry, 'updated_at') }
   return [{ owner, name, facts: parseFacts(entry), ...topicsAsOf }]
 }
 
-const parseFacts = (entry: JsonObject) => {
-  const parent = objectIn(entry, 'parent')
+const parseFacts = (entry: Json) => {
+  const parent = json.object(entry, 'parent')
   return {
-    description: oneLine(stringIn(entry, 'description')),
-    homepage: webPage(stringIn(entry, 'website')),
+    description: oneLine(json.string(entry, 'description')),
+    homepage: webPage(json.string(entry, 'website')),
     private: isPrivate(entry),
-    archived: booleanIn(entry, 'archived'),
-    isTemplate: booleanIn(entry, 'template'),
-    forkOf: booleanIn(entry, 'fork') && parent ? stringOrNull(parent, 'full_name') : null,
-    hasIssues: booleanIn(entry, 'has_issues'),
-    hasProjects: booleanIn(entry, 'has_projects'),
-    createdAt: Date.parse(timeIn(entry, 'created_at')),
-    ...('topics' in entry && { topics: stringsIn(entry, 'topics') }),
+    archived: json.boolean(entry, 'archived'),
+    isTemplate: json.boolean(entry, 'template'),
+    forkOf: json.boolean(entry, 'fork') && parent ? json.stringOrNull(parent, 'full_name') : null,
+    hasIssues: json.boolean(entry, 'has_issues'),
+    hasProjects: json.boolean(entry, 'has_projects'),
+    createdAt: Date.parse(json.time(entry, 'created_at')),
+    ...('topics' in entry && { topics: json.strings(entry, 'topics') }),
   } satisfies Partial<SourceFacts>
 }

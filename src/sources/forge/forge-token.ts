@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { codeOf } from '../../lib/errno.ts'
-import { ForgeRequestFailed, isUnauthorized } from '../forge-errors.ts'
+import { ForgeRequestFailed, isUnauthorized, undefinedIf } from '../forge-errors.ts'
 import { ForgeClient } from './client/forge-client.ts'
-import { integerIn, objectOf, stringIn, timeIn } from './client/forge-values.ts'
+import * as json from './client/forge-values.ts'
 
 /** The forge's token cannot be read from its file. The message never contains anything from the file. */
 export class InvalidForgeToken extends Error {
@@ -21,20 +21,12 @@ export async function readForgeToken(file: string): Promise<string> {
   return token
 }
 
-export interface ForgeUser {
-  id: number
-  login: string
-  createdAt: number
-}
+export type ForgeUser = { id: number; login: string; createdAt: number }
 
 /** Short, because a user waits for the result. */
 const TIMEOUT_MS = 5000
 
-export interface TokenCheckOptions {
-  url: string
-  now: () => number
-  deadlineMs?: number | undefined
-}
+export type TokenCheckOptions = { url: string; now: () => number; deadlineMs?: number | undefined }
 
 /**
  * Reads the owner of a token from the forge, with that token. Returns undefined if the forge does not accept the token, or does not
@@ -45,19 +37,18 @@ export async function readTokenOwner(
   token: string,
 ): Promise<ForgeUser | undefined> {
   const client = new ForgeClient({ url, token, now, timeoutMs: deadlineMs, pauseMs: 200 })
-  try {
-    const { body } = await client.get('/user', {}, AbortSignal.timeout(deadlineMs))
-    return parseUser(body, url)
-  } catch (error) {
-    if (isUnauthorized(error)) return undefined
-    throw error
-  }
+  const request = client.get('/user', {}, AbortSignal.timeout(deadlineMs))
+  const response = await request.catch(undefinedIf(isUnauthorized))
+  return response && parseUser(response.body, url)
 }
 
 /** Parses a user of the API, such as the body of `/user`. Throws ForgeRequestFailed if it is not a user. */
 export function parseUser(body: unknown, url: string): ForgeUser {
-  const user = objectOf(body)
-  const [id, login] = [integerIn(user, 'id'), stringIn(user, 'login') || stringIn(user, 'username')]
+  const user = json.objectOf(body)
+  const [id, login] = [
+    json.integer(user, 'id'),
+    json.string(user, 'login') || json.string(user, 'username'),
+  ]
   if (id <= 0 || login === '') throw new ForgeRequestFailed(200, `${url} returned an invalid user`)
-  return { id, login, createdAt: Date.parse(timeIn(user, 'created')) }
+  return { id, login, createdAt: Date.parse(json.time(user, 'created')) }
 }

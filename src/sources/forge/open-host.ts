@@ -1,10 +1,10 @@
 import { batchesOf } from '../../lib/batches.ts'
-import { ForgeNotFound, ForgeRequestFailed } from '../forge-errors.ts'
+import { ForgeRequestFailed, isNotFound, undefinedIf } from '../forge-errors.ts'
 import type { LfsPointer } from '../snapshot.ts'
 import type { RepositoryName } from '../source.ts'
 import { normalizeForgeUrl, segment } from './client/forge-address.ts'
 import { ForgeClient, type ForgeOptions } from './client/forge-client.ts'
-import { integerIn, objectOf, objectsIn, stringIn } from './client/forge-values.ts'
+import * as json from './client/forge-values.ts'
 import { type ForgeVersion, readVersion } from './client/forge-version.ts'
 import { GitHubClient } from './client/github-client.ts'
 import { forgeDiscussions } from './discussions/forge-discussions.ts'
@@ -49,12 +49,8 @@ export function openHost(
     /** Returns the object of each ref by its name, as git lists them, or undefined if there is no such repository. */
     async refs(repository: RepositoryName, signal: AbortSignal) {
       const path = `${pathOf(repository)}.git/info/refs?service=git-upload-pack`
-      try {
-        return await parseRefs((await pages.download(path, signal, '*/*')).body, pagesUrl)
-      } catch (error) {
-        if (error instanceof ForgeNotFound) return undefined
-        throw error
-      }
+      const response = await pages.download(path, signal, '*/*').catch(undefinedIf(isNotFound))
+      return response && parseRefs(response.body, pagesUrl)
     },
 
     /** Yields the diff of a pull request, as git writes it. */
@@ -77,20 +73,21 @@ export function openHost(
       const headers = { accept: LFS_JSON, 'content-type': LFS_JSON }
       const sizes = new Map<string, number>()
       for (const batch of batchesOf(objects, LFS_BATCH)) {
-        const json = { operation: 'download', transfers: ['basic'], objects: batch }
-        const request = { method: 'POST', json, headers } as const
-        const found = await pages.change(path, request, signal).catch((error: unknown) => {
-          // A server without git-lfs has none of the objects.
-          if (!(error instanceof ForgeRequestFailed && error.status === 404)) throw error
-        })
-        for (const object of objectsIn(objectOf(found), 'objects'))
+        const query = { operation: 'download', transfers: ['basic'], objects: batch }
+        const request = { method: 'POST', json: query, headers } as const
+        // A server without git-lfs has none of the objects.
+        const found = await pages.change(path, request, signal).catch(undefinedIf(hasStatus404))
+        for (const object of json.objects(json.objectOf(found), 'objects'))
           if (object.error === undefined && object.actions !== undefined)
-            sizes.set(stringIn(object, 'oid'), integerIn(object, 'size'))
+            sizes.set(json.string(object, 'oid'), json.integer(object, 'size'))
       }
       return sizes
     },
   }
 }
+
+const hasStatus404 = (error: unknown): boolean =>
+  error instanceof ForgeRequestFailed && error.status === 404
 
 /** github.com and the tenants of ghe.com have a separate host for the API. GitHub Enterprise Server has a path. */
 function addressesOf(kind: 'forge' | 'github', given: string) {
@@ -105,10 +102,7 @@ function addressesOf(kind: 'forge' | 'github', given: string) {
 const MAX_LINE = 65_520
 
 /** Parses the refs that git's HTTP protocol advertises: pkt-lines, which begin with their length in hexadecimal. */
-async function parseRefs(
-  body: AsyncIterable<Uint8Array>,
-  url: string,
-): Promise<Map<string, string>> {
+async function parseRefs(body: AsyncIterable<Uint8Array>, url: string) {
   const refs = new Map<string, string>()
   let rest = ''
   let flushes = 0

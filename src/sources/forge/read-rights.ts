@@ -1,14 +1,7 @@
 import { undefinedIfAbsent } from './client/confirm-absence.ts'
 import { listAll } from './client/forge-pages.ts'
-import {
-  booleanIn,
-  integerIn,
-  type JsonObject,
-  objectIn,
-  objectOf,
-  objectsIn,
-  stringIn,
-} from './client/forge-values.ts'
+import type { Json } from './client/forge-values.ts'
+import * as json from './client/forge-values.ts'
 import type { KnownForge } from './client/known-forge.ts'
 import { isOwnersTeam } from './facts/people-facts.ts'
 import {
@@ -29,12 +22,7 @@ export interface ForgeRights {
   organizations: (ForgeOrganization & { role: 'owner' | 'member' })[]
 }
 
-const NOBODY: ForgeRights = {
-  person: undefined,
-  isSuspended: false,
-  repositories: [],
-  organizations: [],
-}
+const NOBODY = { person: undefined, isSuspended: false, repositories: [], organizations: [] }
 
 export interface KnownPerson {
   login: string
@@ -57,13 +45,11 @@ export async function readRights(
   return newLogin === undefined ? rights : rightsOf(forge, newLogin, signal)
 }
 
-async function findLogin(
-  { client }: KnownForge,
-  id: number,
-  signal: AbortSignal,
-): Promise<string | undefined> {
+async function findLogin({ client }: KnownForge, id: number, signal: AbortSignal) {
   const { body } = await client.get('/users/search', { uid: id }, signal)
-  const user = objectsIn(objectOf(body), 'data').find((each) => integerIn(each, 'id') === id)
+  const user = json
+    .objects(json.objectOf(body), 'data')
+    .find((each) => json.integer(each, 'id') === id)
   return user && parseUser(user, client.url).login
 }
 
@@ -72,11 +58,7 @@ async function findLogin(
  * permissions. It takes one request for every 50 repositories, one for the teams, and one for the user, because the login may
  * belong to another person now.
  */
-async function rightsOf(
-  { client, paging }: KnownForge,
-  login: string,
-  signal: AbortSignal,
-): Promise<ForgeRights> {
+async function rightsOf({ client, paging }: KnownForge, login: string, signal: AbortSignal) {
   const query = { sudo: login }
   const list = (path: string) => listAll(client, { path, query, ...paging }, signal)
   const read = async (): Promise<ForgeRights> => {
@@ -85,7 +67,7 @@ async function rightsOf(
     const teams = await list('/user/teams')
     return {
       person: parseUser(body, client.url),
-      isSuspended: isSuspended(objectOf(body)),
+      isSuspended: isSuspended(json.objectOf(body)),
       repositories: repositories.flatMap(parsePermission),
       organizations: parseMemberships(teams),
     }
@@ -94,9 +76,9 @@ async function rightsOf(
 }
 
 /** A forge that hides these fields sends `active: false` as well, but then the time of the last sign-in is not set. */
-const isSuspended = (user: JsonObject): boolean =>
-  booleanIn(user, 'prohibit_login') ||
-  (user.active === false && /^(19|20)/.test(stringIn(user, 'last_login')))
+const isSuspended = (user: Json): boolean =>
+  json.boolean(user, 'prohibit_login') ||
+  (user.active === false && /^(19|20)/.test(json.string(user, 'last_login')))
 
 const PERMISSIONS = [
   ['admin', 'admin'],
@@ -104,18 +86,18 @@ const PERMISSIONS = [
   ['pull', 'read'],
 ] as const
 
-function parsePermission(entry: JsonObject): ForgeRights['repositories'] {
-  const granted = objectIn(entry, 'permissions') ?? {}
-  const highest = PERMISSIONS.find(([field]) => booleanIn(granted, field))
+function parsePermission(entry: Json): ForgeRights['repositories'] {
+  const granted = json.object(entry, 'permissions') ?? {}
+  const highest = PERMISSIONS.find(([field]) => json.boolean(granted, field))
   if (!highest) return []
   return parseRepository(entry).map((repository) => ({ ...repository, permission: highest[1] }))
 }
 
 /** Every member of an organization is in at least one of its teams. */
-function parseMemberships(teams: readonly JsonObject[]): ForgeRights['organizations'] {
+function parseMemberships(teams: readonly Json[]): ForgeRights['organizations'] {
   const memberships = new Map<number, ForgeRights['organizations'][number]>()
   for (const team of teams)
-    for (const organization of parseOrganization(objectIn(team, 'organization') ?? {}))
+    for (const organization of parseOrganization(json.object(team, 'organization') ?? {}))
       if (memberships.get(organization.id)?.role !== 'owner')
         memberships.set(organization.id, {
           ...organization,

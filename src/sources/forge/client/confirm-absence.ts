@@ -1,4 +1,10 @@
-import { ForgeNotFound, ForgeUnavailable, isNotFoundOrForbidden } from '../../forge-errors.ts'
+import {
+  ForgeNotFound,
+  ForgeUnavailable,
+  isNotFound,
+  isNotFoundOrForbidden,
+  undefinedIf,
+} from '../../forge-errors.ts'
 import type { ForgeClient } from './forge-client.ts'
 import { readVersion } from './forge-version.ts'
 
@@ -7,18 +13,11 @@ import { readVersion } from './forge-version.ts'
  * because a proxy sends one while the forge restarts. It is trusted if its body is an error message of the forge's API, `/version`
  * responds, and a second call of `request` gets it too. Any other 404 rejects with ForgeUnavailable.
  */
-export async function undefinedIfAbsent<T>(
+export const undefinedIfAbsent = <T>(
   client: ForgeClient,
   request: () => Promise<T>,
   signal: AbortSignal,
-): Promise<T | undefined> {
-  try {
-    return await confirmAbsence(client, request, signal)
-  } catch (error) {
-    if (error instanceof ForgeNotFound) return undefined
-    throw error
-  }
-}
+): Promise<T | undefined> => confirmAbsence(client, request, signal).catch(undefinedIf(isNotFound))
 
 /**
  * Calls `request` and returns its result. Rejects with ForgeNotFound only for a 404 that can be trusted, as described for
@@ -47,9 +46,7 @@ export async function confirmAbsence<T>(
 }
 
 /** Handles an error by returning undefined if the forge does not have the object or does not let the token read it. Otherwise throws the error. */
-export function undefinedIfRefused(error: unknown): undefined {
-  if (!isNotFoundOrForbidden(error)) throw error
-}
+export const undefinedIfRefused = undefinedIf(isNotFoundOrForbidden)
 
 /** Converts a 404 that cannot be trusted into an error that makes the caller retry later. */
 export const unconfirmedAbsence = (absence: ForgeNotFound) =>

@@ -74,7 +74,7 @@ export interface Change {
 const MAX_ATTEMPTS = 3
 /** An upload gets more time for each byte: this is 50 kB/s. */
 const MIN_UPLOAD_BYTES_PER_MS = 50
-const MAX_WAIT_MS = 2000
+const DEFAULTS = { maxWaitMs: 2000, timeoutMs: 60_000, pauseMs: 500, now: Date.now }
 /** When to retry if the forge is unreachable or sent 429 without Retry-After. */
 export const RETRY_AFTER_MS = 30_000
 /** The longest Retry-After that is obeyed. */
@@ -89,34 +89,26 @@ export class ForgeClient {
   readonly url: string
   readonly #origin: string
   readonly #headers: Record<string, string>
-  readonly #options: ForgeOptions
-  readonly #timeoutMs: number
-  readonly #pauseMs: number
-  readonly #now: () => number
+  readonly #options: ForgeOptions & typeof DEFAULTS
   #requests = 0
   #clockAheadMs = 0
 
   constructor(options: ForgeOptions) {
     this.url = normalizeForgeUrl(options.url)
     this.#origin = new URL(this.url).origin
-    this.#options = options
+    this.#options = { ...DEFAULTS, ...options }
     const authorization = options.token && { authorization: authorizationOf(options) }
     this.#headers = { ...authorization, 'user-agent': 'godwit' }
-    this.#timeoutMs = options.timeoutMs ?? 60_000
-    this.#pauseMs = options.pauseMs ?? 500
-    this.#now = options.now ?? Date.now
   }
 
   /** Returns how many requests this client has sent. */
   requests = () => this.#requests
   /** Returns the time of the forge's clock, according to its last response. */
-  now = () => this.#now() + this.#clockAheadMs
+  now = () => this.#options.now() + this.#clockAheadMs
 
   /** Gets JSON below the path of the API. `path` begins with a slash and has its segments encoded. */
   get(path: string, query: Query, signal: AbortSignal): Promise<ForgeResponse> {
-    const search = new URLSearchParams(
-      Object.entries(query).map(([name, value]) => [name, String(value)]),
-    ).toString()
+    const search = new URLSearchParams(query as Record<string, string>).toString()
     const { apiPath = '/api/v1', showsOriginalAuthors } = this.#options
     const url = `${this.url}${apiPath}${path}${search && `?${search}`}`
     return this.#retry(url, signal, async (timeout) => {
@@ -164,7 +156,7 @@ export class ForgeClient {
     const type = json && { 'content-type': 'application/json' }
     const sentHeaders = { accept: 'application/json', ...type, ...headers }
     const request = { method, payload, headers: sentHeaders }
-    const timeoutMs = this.#timeoutMs + (payload?.bytes ?? 0) / MIN_UPLOAD_BYTES_PER_MS
+    const timeoutMs = this.#options.timeoutMs + (payload?.bytes ?? 0) / MIN_UPLOAD_BYTES_PER_MS
     const attempt = async (timeout: ResponseTimeout) => {
       const response = await this.#send(url, request, timeout.signal)
       this.#rejectRedirect(response, url, URL_ADVICE)
@@ -182,7 +174,7 @@ export class ForgeClient {
     url: string,
     signal: AbortSignal,
     attempt: (timeout: ResponseTimeout) => Promise<T>,
-    { timeoutMs = this.#timeoutMs, maxAttempts = MAX_ATTEMPTS } = {},
+    { timeoutMs = this.#options.timeoutMs, maxAttempts = MAX_ATTEMPTS } = {},
   ): Promise<T> {
     for (let attempts = 1; ; attempts++) {
       signal.throwIfAborted()
@@ -202,18 +194,18 @@ export class ForgeClient {
   /** Returns how long to wait before the next attempt. Throws if no further attempt should be made. */
   #pauseAfter(error: unknown, attempts: number, maxAttempts: number, url: string): number {
     if (error instanceof ForgeUnavailable) {
-      const waitMs = error.dueAt - this.#now()
-      const maxWaitMs = this.#options.maxWaitMs ?? MAX_WAIT_MS
+      const waitMs = error.dueAt - this.#options.now()
       const isRateLimited = error.reason === 'rate_limited'
       // The forge has not processed the request, so even a POST may be sent again.
-      if (!isRateLimited || waitMs > maxWaitMs || attempts === MAX_ATTEMPTS) throw error
+      if (!isRateLimited || waitMs > this.#options.maxWaitMs || attempts === MAX_ATTEMPTS)
+        throw error
       return Math.max(0, waitMs)
     }
     if (error instanceof ForgeRequestFailed && !(error instanceof ForgeServerError)) throw error
-    if (attempts < maxAttempts) return this.#pauseMs * 2 ** (attempts - 1)
+    if (attempts < maxAttempts) return this.#options.pauseMs * 2 ** (attempts - 1)
     const message = explainTransientFailure(error, withoutQuery(url))
     if (message === undefined) throw error
-    const dueAt = this.#now() + RETRY_AFTER_MS
+    const dueAt = this.#options.now() + RETRY_AFTER_MS
     throw new ForgeUnavailable(dueAt, 'unreachable', message, { cause: error })
   }
 
@@ -229,7 +221,7 @@ export class ForgeClient {
       throw new ForgeRequestFailed(0, explainConnectionError(withoutQuery(url), error))
     })
     const date = isForge ? Date.parse(response.header('date') ?? '') : Number.NaN
-    if (!Number.isNaN(date)) this.#clockAheadMs = date - this.#now()
+    if (!Number.isNaN(date)) this.#clockAheadMs = date - this.#options.now()
     return response
   }
 
@@ -259,7 +251,7 @@ export class ForgeClient {
     requested: string,
     isFromForge: boolean,
   ): Error {
-    const [now, url] = [this.#now(), withoutQuery(requested)]
+    const [now, url] = [this.#options.now(), withoutQuery(requested)]
     const dueAt = retryTime(retryAfter, now)
     if (status === 429 || (dueAt !== undefined && (status === 403 || status === 503))) {
       const message = `${this.url} asks to wait (status ${status})`

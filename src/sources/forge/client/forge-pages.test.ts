@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { ForgeRequestFailed, ForgeUnavailable } from '../../forge-errors.ts'
 import type { ForgeClient } from './forge-client.ts'
 import { listAll, listFiltered, listUnpaged } from './forge-pages.ts'
-import type { JsonObject } from './forge-values.ts'
+import type { Json } from './forge-values.ts'
 
 // The test runner has a timeout. Another one here would make the test depend on the speed of the machine.
 const signal = new AbortController().signal
@@ -61,7 +61,7 @@ describe('a listing', () => {
 
   it('without ids identifies entries by their key, or by all of their fields', async () => {
     const render = (page: { id: number }[]) => page.map(({ id }) => ({ content: `${id}` }))
-    for (const keyOf of [undefined, ({ content }: JsonObject) => content]) {
+    for (const keyOf of [undefined, ({ content }: Json) => content]) {
       const { client } = clientOf(upTo(80), render, { 'x-total-count': '80' })
       assert.equal(
         (await listUnpaged(client, { path: '/l', ...(keyOf && { keyOf }) }, signal)).length,

@@ -1,15 +1,7 @@
 import { ForgeRequestFailed, ForgeUnavailable } from '../../forge-errors.ts'
 import type { ForgeClient, ForgeResponse, Query } from './forge-client.ts'
-import { type JsonObject, objectOf } from './forge-values.ts'
-
-interface EntryPage {
-  /** Entries that no earlier page of this listing had. */
-  entries: JsonObject[]
-  /** The total of all pages, if the forge sends it. */
-  total: number | undefined
-  /** How many entries of the page cannot be used. */
-  unusable: number
-}
+import type { Json } from './forge-values.ts'
+import * as json from './forge-values.ts'
 
 export interface Listing {
   path: string
@@ -19,11 +11,11 @@ export interface Listing {
   /** Whether every page but the last has `limit` entries. Otherwise the forge may send fewer. */
   isExact?: boolean
   /** Returns a key that identifies an entry. By default this is its `id`, or the JSON of the entry if it has no id. */
-  keyOf?: (entry: JsonObject) => unknown
+  keyOf?: (entry: Json) => unknown
   /** The field of the body that contains the entries. If it is not set, the body itself is the list. */
   within?: string
   /** By default, any object that has fields is usable. */
-  isUsable?: (entry: JsonObject) => boolean
+  isUsable?: (entry: Json) => boolean
   /**
    * Called with the number of entries that are missing or unusable although the forge counts or lists them, after a second attempt.
    * If it is not set, such a listing rejects with ForgeRequestFailed.
@@ -41,16 +33,13 @@ const MAX_PAGES_WITHOUT_ENTRY = 20
 const PAGE_SIZE = 50
 
 /**
- * Yields all pages of a listing. Versions and endpoints of Gitea mark the last page in different ways: by `X-Total-Count`, by
+ * Yields all pages of a listing: the entries that no earlier page had, the total of all pages if the forge sends it, and how many
+ * entries of the page cannot be used. Versions and endpoints of Gitea mark the last page in different ways: by `X-Total-Count`, by
  * `Link`, or only by a short page or an empty page after it. A page without a new entry is the end too, because some endpoints
  * ignore `page` and send everything each time. A total that contradicts the received entries is ignored. An entry that moves to a
  * later page during the listing is yielded once. Callers detect skipped entries by comparing their number with the total.
  */
-export async function* pagesOf(
-  client: ForgeClient,
-  listing: Listing,
-  signal: AbortSignal,
-): AsyncGenerator<EntryPage> {
+export async function* pagesOf(client: ForgeClient, listing: Listing, signal: AbortSignal) {
   const { limit, isExact = false, keyOf = idOrJson } = listing
   const seen = new Set<unknown>()
   let [received, pagesWithoutEntry] = [0, 0]
@@ -84,14 +73,14 @@ async function getPage(
 ) {
   for (let isSecond = false; ; isSecond = true) {
     const response = await client.get(path, { ...query, ...paging }, signal)
-    const body = within ? (response.body as JsonObject | null)?.[within] : response.body
+    const body = within ? (response.body as Json | null)?.[within] : response.body
     // Gitea sends null for an empty list.
     const listed: unknown = body === null ? [] : body
     if (!Array.isArray(listed))
       throw new ForgeRequestFailed(200, `${client.url}${path} did not return a list`)
     // Gitea sends null for an entry that it failed to render.
     const all = listed
-      .map(objectOf)
+      .map(json.objectOf)
       .filter((entry) => Object.keys(entry).length > 0 && isUsable(entry))
     const unusable = listed.length - all.length
     if (unusable === 0 || isSecond) return { response, all, unusable }
@@ -116,10 +105,10 @@ export async function listFiltered(
   client: ForgeClient,
   listing: FilteredListing,
   signal: AbortSignal,
-): Promise<JsonObject[]> {
+): Promise<Json[]> {
   const { limit, keyOf = idOrJson, mayOmit, omitted } = listing
   const seen = new Set<unknown>()
-  const found: JsonObject[] = []
+  const found: Json[] = []
   let [emptyPages, missing] = [0, 0]
   for (let page = 1; page <= MAX_PAGES; page++) {
     const { all, unusable } = await getPage(client, listing, { limit, page }, signal)
@@ -145,11 +134,7 @@ export async function listFiltered(
  * a listing with fewer entries than the total is repeated. Some endpoints count entries that they never send. Their second listing
  * is as short as the first, and `onMissing` is called.
  */
-export async function listAll(
-  client: ForgeClient,
-  listing: Listing,
-  signal: AbortSignal,
-): Promise<JsonObject[]> {
+export async function listAll(client: ForgeClient, listing: Listing, signal: AbortSignal) {
   for (let listings = 1; listings <= MAX_LISTINGS; listings++) {
     const { entries, missing, hasShrunk } = await listOnce(client, listing, signal)
     if (missing === 0 || (!hasShrunk && listings > 1))
@@ -160,7 +145,7 @@ export async function listAll(
 }
 
 async function listOnce(client: ForgeClient, listing: Listing, signal: AbortSignal) {
-  const all: JsonObject[] = []
+  const all: Json[] = []
   let [pages, maxTotal, allUnusable, hasShrunk] = [0, 0, 0, false]
   for await (const { entries, total, unusable } of pagesOf(client, listing, signal)) {
     for (const each of entries) all.push(each)
@@ -176,9 +161,9 @@ async function listOnce(client: ForgeClient, listing: Listing, signal: AbortSign
 function reportMissing(
   { url }: ForgeClient,
   { path, onMissing }: Pick<Listing, 'path' | 'onMissing'>,
-  entries: JsonObject[],
+  entries: Json[],
   missing: number,
-): JsonObject[] {
+): Json[] {
   if (missing === 0) return entries
   if (!onMissing)
     throw new ForgeRequestFailed(200, `${url}${path}: ${missing} of its entries cannot be read`)
@@ -191,7 +176,7 @@ export async function listUnpaged(
   client: ForgeClient,
   listing: Omit<Listing, 'limit'>,
   signal: AbortSignal,
-): Promise<JsonObject[]> {
+): Promise<Json[]> {
   const { response, all, unusable } = await getPage(client, listing, {}, signal)
   const received = all.length + unusable
   const hasPages = (totalOf(response) ?? received) !== received || hasNext(response)
@@ -202,13 +187,9 @@ export async function listUnpaged(
 const hasNext = ({ header }: ForgeResponse) => /rel="?next"?/.test(header('link') ?? '')
 
 /** Some entries, such as branch protections, have no id. */
-const idOrJson = (entry: JsonObject) => entry.id ?? JSON.stringify(entry)
+const idOrJson = (entry: Json) => entry.id ?? JSON.stringify(entry)
 
-function newEntries(
-  entries: JsonObject[],
-  seen: Set<unknown>,
-  keyOf: (entry: JsonObject) => unknown,
-): JsonObject[] {
+function newEntries(entries: Json[], seen: Set<unknown>, keyOf: (entry: Json) => unknown): Json[] {
   return entries.filter((entry) => {
     const key = keyOf(entry)
     if (seen.has(key)) return false

@@ -1,14 +1,8 @@
 import { endOfHunk } from '../../../records/diff-hunk.ts'
 import { ForgeNotFound } from '../../forge-errors.ts'
 import { ForgeClient, type ForgeResponse, type Query } from './forge-client.ts'
-import {
-  integerIn,
-  type JsonObject,
-  objectIn,
-  objectOf,
-  objectsIn,
-  stringIn,
-} from './forge-values.ts'
+import type { Json } from './forge-values.ts'
+import * as json from './forge-values.ts'
 import type { HttpResponse } from './http-response.ts'
 
 /** GitHub is read as this version of Gitea, which is not asked for what GitHub does not have in the same form: timelines, files of issues. */
@@ -41,12 +35,9 @@ export class GitHubClient extends ForgeClient {
     const { limit, ...rest } = query
     const sent = limit === undefined ? rest : { ...rest, per_page: limit }
     const response = await super.get(this.#addressOf(path), sent, signal)
-    const convert = (value: unknown) => this.#convert(objectOf(value), repository, part)
+    const convert = (value: unknown) => this.#convert(json.objectOf(value), repository, part)
     const { body } = response
-    return {
-      ...response,
-      body: Array.isArray(body) ? body.map(convert) : convert(body),
-    }
+    return { ...response, body: Array.isArray(body) ? body.map(convert) : convert(body) }
   }
 
   override download(path: string, signal: AbortSignal, accept?: string): Promise<HttpResponse> {
@@ -60,10 +51,10 @@ export class GitHubClient extends ForgeClient {
       : path
   }
 
-  #convert(entry: JsonObject, repository: string, part: string): JsonObject {
-    const id = integerIn(entry, 'id')
+  #convert(entry: Json, repository: string, part: string): Json {
+    const id = json.integer(entry, 'id')
     const noteReactions = (path: string) => {
-      if (objectIn(entry, 'reactions')?.total_count === 0)
+      if (json.object(entry, 'reactions')?.total_count === 0)
         this.#withoutReactions.add(`${repository}/${path}`)
     }
     if (part === '')
@@ -72,7 +63,7 @@ export class GitHubClient extends ForgeClient {
     if (part === 'milestones') return { ...entry, id: entry.number }
     if (part === 'releases') return { ...entry, assets: this.#assetsOf(entry) }
     if (/^(?:issues|pulls)(?:\/\d+)?$/.test(part)) {
-      const milestone = objectIn(entry, 'milestone')
+      const milestone = json.object(entry, 'milestone')
       if (part.startsWith('issues')) noteReactions(`issues/${entry.number}`)
       return {
         ...entry,
@@ -83,7 +74,7 @@ export class GitHubClient extends ForgeClient {
     }
     if (/^issues\/\d+\/comments$/.test(part)) noteReactions(`issues/comments/${id}`)
     if (/\/reviews$/.test(part)) {
-      const state = stringIn(entry, 'state')
+      const state = json.string(entry, 'state')
       return { ...entry, state: STATES[state] ?? state, dismissed: state === 'DISMISSED' }
     }
     if (/\/reviews\/\d+\/comments$/.test(part)) {
@@ -95,10 +86,10 @@ export class GitHubClient extends ForgeClient {
   }
 
   /** Gives assets a UUID, because GitHub's have only a number, and notes the API path of their bytes. */
-  #assetsOf(release: JsonObject): JsonObject[] {
-    return objectsIn(release, 'assets').map((asset) => {
-      const uuid = `00000000-0000-4000-8000-${integerIn(asset, 'id').toString(16).padStart(12, '0')}`
-      const { pathname } = new URL(stringIn(asset, 'url') || '/', this.url)
+  #assetsOf(release: Json): Json[] {
+    return json.objects(release, 'assets').map((asset) => {
+      const uuid = `00000000-0000-4000-8000-${json.integer(asset, 'id').toString(16).padStart(12, '0')}`
+      const { pathname } = new URL(json.string(asset, 'url') || '/', this.url)
       this.#assets.set(`/attachments/${uuid}`, pathname)
       return { ...asset, uuid }
     })
@@ -112,8 +103,8 @@ const STATES: Readonly<Record<string, string>> = {
 }
 
 /** Returns the positions as Gitea has them: lines of the new and the old file. Those of GitHub are lines of the diff. */
-function lineOf(comment: JsonObject): JsonObject {
-  const { side, line } = endOfHunk(stringIn(comment, 'diff_hunk')) ?? { side: 'right', line: 0 }
+function lineOf(comment: Json): Json {
+  const { side, line } = endOfHunk(json.string(comment, 'diff_hunk')) ?? { side: 'right', line: 0 }
   return side === 'right'
     ? { position: line, original_position: 0 }
     : { position: 0, original_position: line }

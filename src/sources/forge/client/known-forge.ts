@@ -1,6 +1,6 @@
 import { undefinedIfAbsent, undefinedIfRefused } from './confirm-absence.ts'
 import type { ForgeClient } from './forge-client.ts'
-import { booleanIn, integerIn, objectOf } from './forge-values.ts'
+import * as json from './forge-values.ts'
 import { capabilitiesOf, type ForgeVersion, readVersion } from './forge-version.ts'
 
 /** The version and settings of a forge, which determine how to read from it. */
@@ -35,12 +35,9 @@ export const knownForgeCache = (client: ForgeClient, now: () => number = Date.no
   })
 
 /** Returns a function that calls `load` and caches its result for an hour. */
-export function cacheForAnHour<T>(
-  now: () => number,
-  load: (signal: AbortSignal) => Promise<T>,
-): (signal: AbortSignal) => Promise<T> {
+export function cacheForAnHour<T>(now: () => number, load: (signal: AbortSignal) => Promise<T>) {
   let cached: { value: T; until: number } | undefined
-  return async (signal) => {
+  return async (signal: AbortSignal) => {
     if (!cached || cached.until < now())
       cached = { value: await load(signal), until: now() + CACHE_MS }
     return cached.value
@@ -71,12 +68,9 @@ export function shareAnswers(now: () => number) {
   }
 }
 
-async function readMaxPageSize(
-  client: ForgeClient,
-  signal: AbortSignal,
-): Promise<number | undefined> {
+async function readMaxPageSize(client: ForgeClient, signal: AbortSignal) {
   const response = await client.get('/settings/api', {}, signal).catch(undefinedIfRefused)
-  const max = integerIn(objectOf(response?.body), 'max_response_items')
+  const max = json.integer(json.objectOf(response?.body), 'max_response_items')
   return max >= 1 ? max : undefined
 }
 
@@ -84,5 +78,5 @@ async function readMaxPageSize(
 async function isAdministrator(client: ForgeClient, signal: AbortSignal): Promise<boolean> {
   const request = () => client.get('/user', {}, signal)
   const response = await undefinedIfAbsent(client, request, signal).catch(undefinedIfRefused)
-  return booleanIn(objectOf(response?.body), 'is_admin')
+  return json.boolean(json.objectOf(response?.body), 'is_admin')
 }

@@ -5,6 +5,7 @@ import {
   FileTooLarge,
   ForgeRequestFailed,
   ForgeUnavailable,
+  undefinedIf,
 } from '../../forge-errors.ts'
 import { confirmAbsence } from './confirm-absence.ts'
 import { type ForgeClient, RETRY_AFTER_MS } from './forge-client.ts'
@@ -75,20 +76,13 @@ export async function* openFile(
 }
 
 /** Returns the name with which the forge sends an attachment, or undefined if it sends none, as for texts before 1.17. */
-export async function readFileName(
-  client: ForgeClient,
-  uuid: string,
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  try {
-    const response = await client.download(`/attachments/${uuid}`, signal)
-    response.discard()
-    return fileNameIn(response.header('content-disposition') ?? '')
-  } catch (error) {
-    // The download of the file will fail too, and report why.
-    if (error instanceof ForgeRequestFailed) return undefined
-    throw error
-  }
+export async function readFileName(client: ForgeClient, uuid: string, signal: AbortSignal) {
+  // If it fails, the download of the file will fail too, and report why.
+  const isReported = (error: unknown) => error instanceof ForgeRequestFailed
+  const download = client.download(`/attachments/${uuid}`, signal)
+  const response = await download.catch(undefinedIf(isReported))
+  response?.discard()
+  return fileNameIn(response?.header('content-disposition') ?? '')
 }
 
 /** Old versions send UTF-8 in quotes, which Node reads as Latin-1, and do not escape quotes. */
@@ -118,11 +112,7 @@ const tooLarge = (url: string, bytes: number) =>
   )
 
 /** Rejects if chunks arrive too slowly or not at all. Only the time spent waiting for them counts. */
-async function* readChunks(
-  response: HttpResponse,
-  idleMs: number,
-  signal: AbortSignal,
-): AsyncGenerator<Uint8Array> {
+async function* readChunks(response: HttpResponse, idleMs: number, signal: AbortSignal) {
   const chunks = response.body[Symbol.asyncIterator]()
   let [leftMs, progress] = [idleMs, 0]
   try {

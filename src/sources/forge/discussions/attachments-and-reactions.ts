@@ -3,7 +3,8 @@ import type { Reaction } from '../../../records/fact.ts'
 import type { AttachedTo } from '../../../records/release.ts'
 import type { Group } from '../../discussions.ts'
 import { linkedAttachments } from '../attachment-links.ts'
-import { integerIn, type JsonObject, stringIn } from '../client/forge-values.ts'
+import type { Json } from '../client/forge-values.ts'
+import * as json from '../client/forge-values.ts'
 import { readFileName } from '../client/open-file.ts'
 import { attachmentFact, type ListedFile, listedFiles } from '../facts/file-facts.ts'
 import { reactionFacts, reactionKey } from '../facts/issue-facts.ts'
@@ -12,7 +13,7 @@ import { ifExists, listUnpagedPart, type ReadContext } from './read-context.ts'
 /** The issue or pull request that is being read. */
 export interface IssueContext extends ReadContext {
   issueNumber: number
-  issue: JsonObject
+  issue: Json
   /** The files of the issue, its comments and its reviews that were found so far. */
   attachments: ReturnType<typeof attachmentFact>[]
   /** The group as an earlier read stored it. Reactions to comments that have not changed are taken from it. */
@@ -26,7 +27,7 @@ export interface IssueContext extends ReadContext {
 export async function addAttachments(
   context: IssueContext,
   on: AttachedTo,
-  holder: JsonObject,
+  holder: Json,
   commentId?: number,
 ): Promise<void> {
   const { attachments, fullName } = context
@@ -36,16 +37,12 @@ export async function addAttachments(
 }
 
 /** Returns the files that the forge lists. If it cannot list them, returns those that the text links to, by the name of their download. */
-async function filesOf(
-  context: IssueContext,
-  holder: JsonObject,
-  commentId: number | undefined,
-): Promise<ListedFile[]> {
+async function filesOf(context: IssueContext, holder: Json, commentId: number | undefined) {
   const { forge, notes, lost, issueNumber, stored, signal } = context
   const onExternal = () => lost.add('attachments', 1, `#${issueNumber}: a link to another host`)
   // Some versions list files although their version number suggests otherwise.
   if (Array.isArray(holder.assets)) return listedFiles(holder, onExternal)
-  const linked = linkedAttachments(stringIn(holder, 'body'), forge.client.url)
+  const linked = linkedAttachments(json.string(holder, 'body'), forge.client.url)
   if (!forge.can.issueAssets) {
     notes.addNoIssueAssets(forge.version)
     const files: ListedFile[] = []
@@ -67,11 +64,11 @@ async function filesOf(
 export async function commentReactions(
   context: IssueContext,
   kind: 'issue_comments' | 'pull_request_review_comments',
-  comment: JsonObject,
+  comment: Json,
 ): Promise<readonly Reaction[]> {
   const { stored, seen } = context
-  const id = integerIn(comment, 'id')
-  const version = stringIn(comment, 'updated_at')
+  const id = json.integer(comment, 'id')
+  const version = json.string(comment, 'updated_at')
   seen[`comment/${id}`] = version
   if (stored?.seen?.[`comment/${id}`] === version) {
     const known = stored.facts[kind]?.find((each) => each.id === id)

@@ -10,7 +10,8 @@ import { ForgeRequestFailed } from '../../forge-errors.ts'
 import { repositoryPath } from '../client/forge-address.ts'
 import type { ForgeResponse } from '../client/forge-client.ts'
 import { totalOf } from '../client/forge-pages.ts'
-import { integerIn, type JsonObject, objectOf, stringIn } from '../client/forge-values.ts'
+import type { Json } from '../client/forge-values.ts'
+import * as json from '../client/forge-values.ts'
 import { findPeople } from './find-people.ts'
 import { getPart, ifExists, listPart, type ReadContext, unlessTurnedOff } from './read-context.ts'
 import { findIssue, issueKey, issueVersion } from './read-issue.ts'
@@ -63,7 +64,7 @@ export interface Changes {
   /** Logins that stored people no longer have. Their groups are removed when all issues are read. */
   formerLogins: string[]
   /** Issues that changed since the last read; undefined if all issues must be listed to find them. */
-  changedIssues: JsonObject[] | undefined
+  changedIssues: Json[] | undefined
 }
 
 /** The last read may have missed changes that were made while it began. */
@@ -74,9 +75,9 @@ const RENEW_AFTER_MS = 7 * 24 * 60 * 60 * 1000
 export async function findChanges(context: ReadContext, stored: StoredGroups): Promise<Changes> {
   const { client } = context.forge
   const path = repositoryPath(context)
-  const repository = objectOf((await client.get(path, {}, context.signal)).body)
+  const repository = json.objectOf((await client.get(path, {}, context.signal)).body)
   const asOf = client.now()
-  const repositoryId = integerIn(repository, 'id')
+  const repositoryId = json.integer(repository, 'id')
   if (repositoryId <= 0)
     throw new ForgeRequestFailed(200, `${client.url}${path} did not return a repository`)
   const cursor = cursorOf(stored.cursor)
@@ -126,13 +127,13 @@ interface CountedIssues {
   /** Null if the forge does not return the number. */
   count: number | null
   /** All issues, if they are on one page. */
-  all: JsonObject[] | undefined
+  all: Json[] | undefined
 }
 
 /** Returns `off` if both issues and pull requests are turned off. */
 async function countIssues(
   context: ReadContext,
-  repository: JsonObject,
+  repository: Json,
   last: ForgeCursor | undefined,
 ): Promise<CountedIssues | 'off'> {
   const { notes, forge } = context
@@ -145,7 +146,7 @@ async function countIssues(
   if (!response) return 'off'
   const listed = entriesIn(response)
   const count = totalOf(response) ?? (listed.length === 0 ? 0 : null)
-  const isAll = listed.length === count && listed.every((each) => integerIn(each, 'number') > 0)
+  const isAll = listed.length === count && listed.every((each) => json.integer(each, 'number') > 0)
   // If only one of them is turned off, the listing omits it without an error.
   if (repository.has_issues === false) notes.addTurnedOff('issues')
   if (repository.has_pull_requests === false) notes.addTurnedOff('pull requests')
@@ -163,10 +164,7 @@ export const isUnchanged = ({ changedMetadata, changedIssues, formerLogins }: Ch
   changedMetadata.length === 0 && changedIssues?.length === 0 && formerLogins.length === 0
 
 /** Returns whether a label or milestone was deleted that stored issues may refer to. Deleting it does not change `updated_at` of the issues. */
-async function hasDeletedLabelOrMilestone(
-  metadata: readonly Group[],
-  stored: StoredGroups,
-): Promise<boolean> {
+async function hasDeletedLabelOrMilestone(metadata: readonly Group[], stored: StoredGroups) {
   const names = ({ facts }: Group) => [
     ...(facts.repositories?.[0]?.labels.map(({ name }) => `label ${name}`) ?? []),
     ...(facts.milestones?.map(({ number }) => `milestone ${number}`) ?? []),
@@ -187,8 +185,8 @@ async function changedGroups(groups: readonly Group[], stored: StoredGroups): Pr
 }
 
 /** Gitea sends null for an empty list, and for an entry that it failed to render. */
-const entriesIn = ({ body }: ForgeResponse): JsonObject[] =>
-  Array.isArray(body) ? body.map(objectOf) : []
+const entriesIn = ({ body }: ForgeResponse): Json[] =>
+  Array.isArray(body) ? body.map(json.objectOf) : []
 
 /**
  * Finds changed issues without listing all of them. `changedIssues` is undefined if that is not possible: an issue or comment was
@@ -215,9 +213,9 @@ async function findChangedIssues(
     count === last.issues + issues.added &&
     (areFewComments ? comments.listed === expected : await hasCommentCount(context, expected))
   if (!isNothingDeleted) return { edited, changedIssues: undefined }
-  const numbers = new Set(issues.changed.map((issue) => integerIn(issue, 'number')))
+  const numbers = new Set(issues.changed.map((issue) => json.integer(issue, 'number')))
   for (const number of edited.difference(numbers)) {
-    const known = all?.find((issue) => integerIn(issue, 'number') === number)
+    const known = all?.find((issue) => json.integer(issue, 'number') === number)
     const issue = known ?? (await findIssue(context, number))
     if (issue) issues.changed.push(issue)
   }
@@ -228,8 +226,8 @@ async function findChangedIssues(
 export const formatSince = (time: number): string =>
   new Date(time).toISOString().replace(/\.\d+Z$/, 'Z')
 
-async function changedAmong(listed: readonly JsonObject[], stored: StoredGroups) {
-  const changed: JsonObject[] = []
+async function changedAmong(listed: readonly Json[], stored: StoredGroups) {
+  const changed: Json[] = []
   let added = 0
   for (const issue of listed) {
     const known = await stored.find(issueKey(issue))
@@ -253,9 +251,9 @@ async function changedComments(
     const number = issueNumberOf(comment)
     if (number === undefined) return undefined
     const known = await stored.find(`issue/${number}`)
-    const version = known?.seen?.[`comment/${integerIn(comment, 'id')}`]
+    const version = known?.seen?.[`comment/${json.integer(comment, 'id')}`]
     if (version === undefined) added++
-    if (version !== stringIn(comment, 'updated_at')) numbers.add(number)
+    if (version !== json.string(comment, 'updated_at')) numbers.add(number)
   }
   return { numbers, added, listed: listed.length }
 }
@@ -265,20 +263,21 @@ async function listSince(
   context: ReadContext,
   part: string,
   query: { state?: string; since?: string },
-): Promise<JsonObject[] | undefined> {
+): Promise<Json[] | undefined> {
   let isMissing = false
   const onMissing = () => {
     isMissing = true
   }
   const listed = await ifExists(context, () => listPart(context, part, { query, onMissing }))
   const isFiltered = listed?.every(
-    (entry) => !query.since || Date.parse(stringIn(entry, 'updated_at')) >= Date.parse(query.since),
+    (entry) =>
+      !query.since || Date.parse(json.string(entry, 'updated_at')) >= Date.parse(query.since),
   )
   return isFiltered && !isMissing ? listed : undefined
 }
 
-function issueNumberOf(comment: JsonObject): number | undefined {
-  const url = stringIn(comment, 'issue_url') || stringIn(comment, 'pull_request_url')
+function issueNumberOf(comment: Json): number | undefined {
+  const url = json.string(comment, 'issue_url') || json.string(comment, 'pull_request_url')
   const found = /\/(?:issues|pulls)\/(\d+)$/.exec(url)
   return found ? Number(found[1]) : undefined
 }

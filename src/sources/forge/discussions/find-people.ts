@@ -1,9 +1,9 @@
 import type { Group, StoredGroups } from '../../discussions.ts'
-import { ForgeRequestFailed } from '../../forge-errors.ts'
+import { ForgeRequestFailed, undefinedIf } from '../../forge-errors.ts'
 import { undefinedIfRefused } from '../client/confirm-absence.ts'
 import { segment } from '../client/forge-address.ts'
 import { pagesOf } from '../client/forge-pages.ts'
-import { integerIn } from '../client/forge-values.ts'
+import * as json from '../client/forge-values.ts'
 import { type Person, personOf } from '../facts/people-facts.ts'
 import { findAt } from '../forge-repositories.ts'
 import type { ReadContext } from './read-context.ts'
@@ -53,7 +53,7 @@ async function listPeople(
     const people = new Map<number, Person>()
     let users = 0
     for await (const page of pagesOf(client, { path: '/admin/users', ...paging }, signal)) {
-      for (const each of page.entries) people.set(integerIn(each, 'id'), personOf(each))
+      for (const each of page.entries) people.set(json.integer(each, 'id'), personOf(each))
       users = page.total ?? 0
       if (people.size >= max) break
     }
@@ -72,9 +72,7 @@ function findPerson({ forge: { client }, signal, share }: ReadContext, login: st
   const path = `/users/${segment(login)}`
   return share(`user ${login}`, async () => {
     const found = findAt(client, path, (entry) => [personOf(entry)], signal)
-    const person = await found.catch((error: unknown) => {
-      if (!(error instanceof ForgeRequestFailed)) throw error
-    })
-    return person ?? null
+    const isFailure = (error: unknown) => error instanceof ForgeRequestFailed
+    return (await found.catch(undefinedIf(isFailure))) ?? null
   })
 }

@@ -5,7 +5,7 @@ import { confirmAbsence, unconfirmedAbsence } from '../client/confirm-absence.ts
 import { segment } from '../client/forge-address.ts'
 import { ForgeClient, type ForgeOptions } from '../client/forge-client.ts'
 import { listAll } from '../client/forge-pages.ts'
-import { integerIn, objectOf, stringIn } from '../client/forge-values.ts'
+import * as json from '../client/forge-values.ts'
 import { knownForgeCache, shareAnswers } from '../client/known-forge.ts'
 import { openFile } from '../client/open-file.ts'
 import { organizationFact, People, teamFact } from '../facts/people-facts.ts'
@@ -122,15 +122,15 @@ async function readOwner(context: OwnerContext): Promise<Group> {
   const members = await list(`${path}/members`)
   const teams = []
   for (const team of await list(`${path}/teams`))
-    teams.push({ team, members: await list(`/teams/${integerIn(team, 'id')}/members`) })
+    teams.push({ team, members: await list(`/teams/${json.integer(team, 'id')}/members`) })
   people.collect([members, teams.map((each) => each.members)])
-  const { created } = objectOf(body)
+  const { created } = json.objectOf(body)
   const fact = organizationFact({ ...organization, created }, members, teams)
   const group = groupOf(`owner/${owner}`, {
     users: takeUsers(),
     organizations: [fact],
     teams: teams
-      .filter(({ team }) => stringIn(team, 'name') !== '')
+      .filter(({ team }) => json.string(team, 'name') !== '')
       .map((each) => teamFact(fact.login, each.team, each.members)),
   })
   return { ...group, notes: notes.all() }

@@ -3,7 +3,8 @@ import { undefinedIfAbsent } from '../client/confirm-absence.ts'
 import { repositoryPath, segment } from '../client/forge-address.ts'
 import { type Query, RETRY_AFTER_MS } from '../client/forge-client.ts'
 import { type Listing, listAll, listUnpaged } from '../client/forge-pages.ts'
-import { type JsonObject, objectOf } from '../client/forge-values.ts'
+import type { Json } from '../client/forge-values.ts'
+import * as json from '../client/forge-values.ts'
 import type { ForgeVersion } from '../client/forge-version.ts'
 import type { KnownForge } from '../client/known-forge.ts'
 import type { People } from '../facts/people-facts.ts'
@@ -68,7 +69,7 @@ type Part = 'issues and pull requests' | 'labels' | 'milestones' | 'releases'
  */
 export async function unlessTurnedOff<T>(
   context: ReadContext,
-  repository: JsonObject,
+  repository: Json,
   part: Part,
   request: () => Promise<T>,
 ): Promise<T | undefined> {
@@ -84,7 +85,7 @@ export async function unlessTurnedOff<T>(
 }
 
 /** Old versions lack some of these fields. Gitea serves labels and milestones if it serves issues or pull requests. */
-function isTurnedOn(repository: JsonObject, part: Part): boolean {
+function isTurnedOn(repository: Json, part: Part): boolean {
   if (part === 'releases') return repository.has_releases === true
   const hasIssues = repository.has_issues === true && !repository.external_tracker
   // Mirrors and empty repositories have no pull requests, even if they are turned on.
@@ -98,14 +99,14 @@ export async function findOrganization({
   owner,
   signal,
   share,
-}: OwnerContext): Promise<JsonObject | undefined> {
+}: OwnerContext): Promise<Json | undefined> {
   if (notOrganizations.has(owner)) return undefined
   const request = () => client.get(`/orgs/${segment(owner)}`, {}, signal)
   const found = await share(`organization ${owner}`, () =>
     undefinedIfAbsent(client, request, signal),
   )
   if (!found) notOrganizations.add(owner)
-  return found && objectOf(found.body)
+  return found && json.objectOf(found.body)
 }
 
 // Notes are stored with the cursor and recognized by these words. If you change the words, notes in the old words are never removed.

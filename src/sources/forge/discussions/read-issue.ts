@@ -8,14 +8,8 @@ import { ForgeNotFound, ForgeRequestFailed, ForgeServerError } from '../../forge
 import { confirmAbsence } from '../client/confirm-absence.ts'
 import { repositoryPath } from '../client/forge-address.ts'
 import { listFiltered } from '../client/forge-pages.ts'
-import {
-  booleanIn,
-  GHOST,
-  integerIn,
-  type JsonObject,
-  objectOf,
-  stringIn,
-} from '../client/forge-values.ts'
+import type { Json } from '../client/forge-values.ts'
+import * as json from '../client/forge-values.ts'
 import {
   commentFact,
   dependencyFacts,
@@ -48,28 +42,24 @@ import {
  * Returns a string that changes when the entry of an issue in a listing changes. `updated_at` alone is not enough: deleting a
  * comment, or renaming a label or an account, does not change it.
  */
-export function issueVersion(issue: JsonObject): string {
+export function issueVersion(issue: Json): string {
   const { updatedAt, ...fact } = issueFact('', issue, [])
-  const digest = hash('sha256', JSON.stringify([fact, booleanIn(issue, 'is_locked')]))
-  return `${updatedAt}|${integerIn(issue, 'comments')}|${digest.slice(0, 8)}|`
+  const digest = hash('sha256', JSON.stringify([fact, json.boolean(issue, 'is_locked')]))
+  return `${updatedAt}|${json.integer(issue, 'comments')}|${digest.slice(0, 8)}|`
 }
 
 /** Returns how many comments were read, according to the version of the group. */
 export const commentsIn = (version: string): number => Number(version.split('|')[3] ?? 0) || 0
 
-export const issueKey = (issue: JsonObject): string => `issue/${integerIn(issue, 'number')}`
+export const issueKey = (issue: Json): string => `issue/${json.integer(issue, 'number')}`
 
 /**
  * Reads everything about an issue or pull request. Returns undefined if it was deleted in the meantime. Reactions to comments that
  * have not changed are taken from `stored`.
  */
-export async function readIssueGroup(
-  context: ReadContext,
-  issue: JsonObject,
-  stored: Group | undefined,
-): Promise<Group | undefined> {
+export async function readIssueGroup(context: ReadContext, issue: Json, stored: Group | undefined) {
   const { forge, signal, notes } = context
-  const number = integerIn(issue, 'number')
+  const number = json.integer(issue, 'number')
   const known = notes.removeMissing(number) ? undefined : stored
   const read = () => {
     notes.removeMissing(number)
@@ -90,13 +80,10 @@ export async function readIssueGroup(
 }
 
 /** Returns undefined if the forge confirms that there is no issue with that number. */
-export async function findIssue(
-  context: ReadContext,
-  number: number,
-): Promise<JsonObject | undefined> {
+export async function findIssue(context: ReadContext, number: number) {
   const response = await ifExists(context, () => getPart(context, `issues/${number}`))
-  const issue = response && objectOf(response.body)
-  if (issue && integerIn(issue, 'number') !== number) {
+  const issue = response && json.objectOf(response.body)
+  if (issue && json.integer(issue, 'number') !== number) {
     const url = `${context.forge.client.url}${repositoryPath(context)}/issues/${number}`
     throw new ForgeRequestFailed(200, `${url} did not return this issue`)
   }
@@ -147,7 +134,7 @@ async function readRest(context: IssueContext) {
   const onSkipped = (what: string) => lost.add('issue_events', 1, `#${issueNumber}: ${what}`)
   const eventContext = { repository: fullName, issue, pull: pull?.responses.pull, onSkipped }
   const events = eventFacts(eventContext, timeline)
-  if (events.some(({ actor }) => actor === GHOST)) people.addGhost()
+  if (events.some(({ actor }) => actor === json.GHOST)) people.addGhost()
   const facts: Facts = {
     ...(pull
       ? {
@@ -163,7 +150,7 @@ async function readRest(context: IssueContext) {
 }
 
 /** A timeline omits inline comments. `inlineComments` is their number. */
-async function readTimeline(context: IssueContext, inlineComments: number): Promise<JsonObject[]> {
+async function readTimeline(context: IssueContext, inlineComments: number): Promise<Json[]> {
   const { forge, signal, notes, issueNumber } = context
   if (!forge.can.timeline) return []
   const listing = {
@@ -185,8 +172,8 @@ async function readTimeline(context: IssueContext, inlineComments: number): Prom
 }
 
 /** The timeline does not say which of two issues depends on the other, so dependencies are requested if it has an entry about one. */
-async function readDependencies(context: IssueContext, timeline: readonly JsonObject[]) {
-  const hasDependency = timeline.some((entry) => stringIn(entry, 'type') === 'add_dependency')
+async function readDependencies(context: IssueContext, timeline: readonly Json[]) {
+  const hasDependency = timeline.some((entry) => json.string(entry, 'type') === 'add_dependency')
   if (!hasDependency || !context.forge.can.dependencies) return {}
   const part = `issues/${context.issueNumber}/dependencies`
   // The forge responds with 404 if dependencies are turned off.
@@ -195,25 +182,19 @@ async function readDependencies(context: IssueContext, timeline: readonly JsonOb
 }
 
 /** This endpoint has no pages in any version. The number of comments in the issue may be wrong, so the timeline is checked too. */
-async function readComments(
-  context: IssueContext,
-  timeline: readonly JsonObject[],
-): Promise<JsonObject[]> {
-  const hasComment = timeline.some((entry) => stringIn(entry, 'type') === 'comment')
-  if (integerIn(context.issue, 'comments') === 0 && !hasComment) return []
+async function readComments(context: IssueContext, timeline: readonly Json[]) {
+  const hasComment = timeline.some((entry) => json.string(entry, 'type') === 'comment')
+  if (json.integer(context.issue, 'comments') === 0 && !hasComment) return []
   return listUnpagedPart(context, `issues/${context.issueNumber}/comments`)
 }
 
-async function commentFacts(
-  context: IssueContext,
-  comments: readonly JsonObject[],
-): Promise<IssueComment[]> {
+async function commentFacts(context: IssueContext, comments: readonly Json[]) {
   const on = issueOrPullOf(context.issue)
   const facts: IssueComment[] = []
   for (const comment of comments) {
     const reactions = await commentReactions(context, 'issue_comments', comment)
     facts.push(commentFact(context.fullName, on, comment, reactions))
-    const id = integerIn(comment, 'id')
+    const id = json.integer(comment, 'id')
     await addAttachments(context, { kind: 'issue_comment', on, id }, comment)
   }
   return facts
@@ -228,19 +209,19 @@ interface ReadReviews extends ReviewComments {
 
 async function readReviews(context: IssueContext): Promise<ReadReviews> {
   const { people, fullName, issueNumber, issue, lost } = context
-  const pull = objectOf((await getPart(context, `pulls/${issueNumber}`)).body)
+  const pull = json.objectOf((await getPart(context, `pulls/${issueNumber}`)).body)
   const listed = await listPart(context, `pulls/${issueNumber}/reviews`)
   people.collect([pull, listed])
   const responses = { repository: fullName, issue, pull, reviews: listed }
   const read: ReadReviews = { responses, reviews: [], threads: [], comments: [], inlineComments: 0 }
   for (const review of listed) {
-    read.inlineComments += integerIn(review, 'comments_count')
+    read.inlineComments += json.integer(review, 'comments_count')
     const pending = `#${issueNumber}: a pending review, which only its author sees`
-    if (stringIn(review, 'state') === 'PENDING') lost.add('pull_request_reviews', 1, pending)
+    if (json.string(review, 'state') === 'PENDING') lost.add('pull_request_reviews', 1, pending)
     const state = reviewState(review)
     if (!state) continue
     read.reviews.push(reviewFact(responses, review, state))
-    const id = integerIn(review, 'id')
+    const id = json.integer(review, 'id')
     const on = { kind: 'pull_request_review', pull: issueNumber, id } as const
     await addAttachments(context, on, review, commentIdOf(review))
     const { threads, comments } = await readReviewComments(context, responses, review)
@@ -251,19 +232,15 @@ async function readReviews(context: IssueContext): Promise<ReadReviews> {
 }
 
 /** Comments are read every time, because editing one or resolving a thread does not change the review. */
-async function readReviewComments(
-  context: IssueContext,
-  responses: PullResponses,
-  review: JsonObject,
-): Promise<ReviewComments> {
+async function readReviewComments(context: IssueContext, responses: PullResponses, review: Json) {
   if (review.comments_count === 0) return { threads: [], comments: [] }
   const { issueNumber: pull, people } = context
-  const part = `pulls/${pull}/reviews/${integerIn(review, 'id')}/comments`
+  const part = `pulls/${pull}/reviews/${json.integer(review, 'id')}/comments`
   const comments = await listUnpagedPart(context, part)
   people.collect(comments)
   const reactions = new Map<number, readonly Reaction[]>()
   for (const comment of comments) {
-    const id = integerIn(comment, 'id')
+    const id = json.integer(comment, 'id')
     reactions.set(id, await commentReactions(context, 'pull_request_review_comments', comment))
     await addAttachments(context, { kind: 'pull_request_review_comment', pull, id }, comment, id)
   }
@@ -271,7 +248,7 @@ async function readReviewComments(
 }
 
 /** Gitea stores a comment for each review. Its id is at the end of the review's URL. */
-function commentIdOf(review: JsonObject): number | undefined {
-  const found = /#issuecomment-(\d+)$/.exec(stringIn(review, 'html_url'))
+function commentIdOf(review: Json): number | undefined {
+  const found = /#issuecomment-(\d+)$/.exec(json.string(review, 'html_url'))
   return found ? Number(found[1]) : undefined
 }

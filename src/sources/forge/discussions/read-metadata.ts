@@ -4,7 +4,8 @@ import type { Facts, Group } from '../../discussions.ts'
 import { undefinedIfRefused } from '../client/confirm-absence.ts'
 import { segment } from '../client/forge-address.ts'
 import { listAll } from '../client/forge-pages.ts'
-import { type JsonObject, loginOf, objectOf, stringIn } from '../client/forge-values.ts'
+import type { Json } from '../client/forge-values.ts'
+import * as json from '../client/forge-values.ts'
 import { releaseFact } from '../facts/file-facts.ts'
 import { type Person, teamAccess } from '../facts/people-facts.ts'
 import { milestoneFact, protectedBranchFact, repositoryFact } from '../facts/repository-facts.ts'
@@ -27,7 +28,7 @@ const MAX_PERMISSION_REQUESTS = 15
  */
 export async function readMetadata(
   context: ReadContext,
-  repository: JsonObject,
+  repository: Json,
   findStored: (key: string) => Promise<Group | undefined>,
 ): Promise<Group[]> {
   const { fullName } = context
@@ -52,12 +53,12 @@ export async function readMetadata(
   ]
 }
 
-function releasesGroup({ people, fullName }: ReadContext, listed: JsonObject[]): Group {
+function releasesGroup({ people, fullName }: ReadContext, listed: Json[]): Group {
   const lost = new Losses()
   const releases = listed.map((release) => {
     people.collect(release.author)
     const onExternal = () =>
-      lost.add('release_assets', 1, `${stringIn(release, 'tag_name')}: a link to another host`)
+      lost.add('release_assets', 1, `${json.string(release, 'tag_name')}: a link to another host`)
     return releaseFact(fullName, release, onExternal)
   })
   return groupOf(
@@ -83,7 +84,7 @@ export const personGroup = ({ id, user }: Person): Group =>
 
 async function readRepositoryGroup(
   context: ReadContext,
-  repository: JsonObject,
+  repository: Json,
   stored: Group | undefined,
 ): Promise<Group> {
   const { owner, name } = context
@@ -106,7 +107,7 @@ async function readRepositoryGroup(
   })
   const lost = new Losses()
   for (const label of organizationLabels) {
-    const example = `${stringIn(label, 'name')}: becomes a label of the repository`
+    const example = `${json.string(label, 'name')}: becomes a label of the repository`
     lost.add('organization_labels', 1, example)
   }
   const before = labels ? undefined : stored?.facts.repositories?.[0]
@@ -117,7 +118,7 @@ async function readRepositoryGroup(
   )
 }
 
-async function readOrganizationLabels(context: ReadContext): Promise<JsonObject[]> {
+async function readOrganizationLabels(context: ReadContext): Promise<Json[]> {
   const { forge, owner, signal, share, notes } = context
   const { labels, missing } = await share(`labels ${owner}`, async () => {
     let missing = 0
@@ -136,25 +137,21 @@ async function readOrganizationLabels(context: ReadContext): Promise<JsonObject[
 async function readTopics(context: ReadContext): Promise<unknown> {
   const query = { limit: context.forge.paging.limit }
   const response = await ifExists(context, () => getPart(context, 'topics', query))
-  return objectOf(response?.body).topics
+  return json.objectOf(response?.body).topics
 }
 
 /** Returns undefined if the part is turned off. Its entries still exist, but the forge does not show them. */
 async function listUnlessOff(
   context: ReadContext,
-  repository: JsonObject,
+  repository: Json,
   part: 'labels' | 'milestones' | 'releases',
   query: Record<string, string> = {},
-): Promise<JsonObject[] | undefined> {
+): Promise<Json[] | undefined> {
   return unlessTurnedOff(context, repository, part, () => listPart(context, part, { query }))
 }
 
 /** Returns an empty list and adds a note if the forge refuses to list or has no such endpoint. */
-async function listIfAllowed(
-  context: ReadContext,
-  what: string,
-  list: () => Promise<JsonObject[]>,
-): Promise<JsonObject[]> {
+async function listIfAllowed(context: ReadContext, what: string, list: () => Promise<Json[]>) {
   const found = await ifExists(context, list).catch(undefinedIfRefused)
   if (!found) context.notes.add(`the forge does not return ${what}`)
   return found ?? []
@@ -169,7 +166,7 @@ async function readCollaborators(context: ReadContext, stored: Group | undefined
   )
   const found: { login: string; permission: string }[] = []
   for (const [index, user] of users.entries()) {
-    const login = loginOf(user)
+    const login = json.loginOf(user)
     const before = index < MAX_PERMISSION_REQUESTS ? undefined : known.get(login)
     found.push({ login, permission: before ?? (await readPermission(context, login)) })
   }
@@ -188,7 +185,7 @@ async function readPermission(context: ReadContext, login: string): Promise<stri
     )
     return 'write'
   }
-  const permission = stringIn(objectOf(response.body), 'permission')
+  const permission = json.string(json.objectOf(response.body), 'permission')
   if (permission === 'owner') return 'admin'
   return permission === 'none' ? 'read' : permission || 'write'
 }

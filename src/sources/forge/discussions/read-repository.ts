@@ -6,7 +6,8 @@ import type { Batch, Group, StoredGroups } from '../../discussions.ts'
 import { ForgeUnavailable } from '../../forge-errors.ts'
 import { repositoryPath } from '../client/forge-address.ts'
 import { pagesOf } from '../client/forge-pages.ts'
-import { integerIn, type JsonObject, stringIn, timeIn } from '../client/forge-values.ts'
+import type { Json } from '../client/forge-values.ts'
+import * as json from '../client/forge-values.ts'
 import { type Changes, cursorOf, cursorText, formatSince } from './find-changes.ts'
 import { notReported, type ReadContext } from './read-context.ts'
 import { commentsIn, findIssue, issueKey, issueVersion, readIssueGroup } from './read-issue.ts'
@@ -104,7 +105,7 @@ export class RepositoryReading {
     return digest.digest('hex')
   }
 
-  async *#readChanged(issues: readonly JsonObject[]): AsyncGenerator<Batch> {
+  async *#readChanged(issues: readonly Json[]): AsyncGenerator<Batch> {
     this.#total = issues.length
     for (const page of batchesOf(issues, this.#context.forge.paging.limit))
       yield* this.#readPage(page)
@@ -120,7 +121,7 @@ export class RepositoryReading {
         if (total !== undefined && total < (listing.total ?? 0)) listing.hasShrunk = true
         listing.total = total
         this.#total = total ?? this.#total
-        for (const issue of entries) listing.seen.add(integerIn(issue, 'number'))
+        for (const issue of entries) listing.seen.add(json.integer(issue, 'number'))
         yield* this.#readPage(entries)
       }
       yield* this.#readSince(listing)
@@ -142,8 +143,8 @@ export class RepositoryReading {
       path: `${repositoryPath(this.#context)}/issues`,
       query: { state: 'all', ...(since && { since }) },
       ...forge.paging,
-      keyOf: (issue: JsonObject) => integerIn(issue, 'number'),
-      isUsable: (issue: JsonObject) => integerIn(issue, 'number') > 0,
+      keyOf: (issue: Json) => json.integer(issue, 'number'),
+      isUsable: (issue: Json) => json.integer(issue, 'number') > 0,
     }
     return pagesOf(forge.client, listing, signal)
   }
@@ -153,9 +154,9 @@ export class RepositoryReading {
     const since = formatSince(this.#changes.asOf - SETTLE_MS)
     for await (const { entries } of this.#listIssues(since)) {
       // A forge that ignores `since` lists all issues again.
-      const fresh = entries.filter((issue) => timeIn(issue, 'updated_at') >= since)
+      const fresh = entries.filter((issue) => json.time(issue, 'updated_at') >= since)
       if (fresh.length === 0) return
-      for (const issue of fresh) seen.add(integerIn(issue, 'number'))
+      for (const issue of fresh) seen.add(json.integer(issue, 'number'))
       yield* this.#readPage(fresh)
     }
   }
@@ -168,7 +169,7 @@ export class RepositoryReading {
     const { seen, hasShrunk } = listing
     if (hasShrunk || missingIn(listing) === 0) return
     const highest = [...seen].reduce((a, b) => Math.max(a, b), 0)
-    const found: JsonObject[] = []
+    const found: Json[] = []
     let [gaps, absent] = [highest - seen.size, 0]
     // An unusable entry may have a higher number than all others.
     const mayExist = (number: number) =>
@@ -182,7 +183,7 @@ export class RepositoryReading {
       absent = issue || number <= highest ? 0 : absent + 1
     }
     listing.hasTriedGaps = true
-    for (const issue of found) seen.add(integerIn(issue, 'number'))
+    for (const issue of found) seen.add(json.integer(issue, 'number'))
     listing.unusable = Math.max(0, listing.unusable - found.length)
     yield* this.#readPage(found)
   }
@@ -197,8 +198,8 @@ export class RepositoryReading {
   }
 
   /** Reads the issues of a page that differ from the stored ones, with the people in them. */
-  async *#readPage(page: readonly JsonObject[]): AsyncGenerator<Batch> {
-    const changed: JsonObject[] = []
+  async *#readPage(page: readonly Json[]): AsyncGenerator<Batch> {
+    const changed: Json[] = []
     for (const issue of page)
       if (this.#isChanged(issue) || (await this.#isOld(issue))) changed.push(issue)
     this.#read += page.length - changed.length
@@ -217,13 +218,13 @@ export class RepositoryReading {
   }
 
   /** An edited comment does not change its issue. Each issue of `#edited` is read once for that. */
-  #isChanged(issue: JsonObject): boolean {
-    const isEdited = this.#edited.delete(integerIn(issue, 'number'))
+  #isChanged(issue: Json): boolean {
+    const isEdited = this.#edited.delete(json.integer(issue, 'number'))
     return isEdited || !this.#versions.get(issueKey(issue))?.startsWith(issueVersion(issue))
   }
 
   /** Returns whether an issue must be read again because of changes that the forge does not report. */
-  async #isOld(issue: JsonObject): Promise<boolean> {
+  async #isOld(issue: Json): Promise<boolean> {
     if (!this.#changes.mayHaveOldIssues) return false
     const stored = await this.#stored.find(issueKey(issue))
     return stored !== undefined && !this.#isRenewed(stored)
@@ -240,12 +241,12 @@ export class RepositoryReading {
       .filter(({ key, version }) => this.#versions.get(key) !== version)
   }
 
-  async #readOne(listed: JsonObject): Promise<Group | undefined> {
+  async #readOne(listed: Json): Promise<Group | undefined> {
     const issue = await this.#settled(listed)
     if (!issue) return undefined
     const key = issueKey(issue)
     const found = this.#versions.has(key) ? await this.#stored.find(key) : undefined
-    const isRenamed = this.#changes.renamed.has(integerIn(issue, 'number'))
+    const isRenamed = this.#changes.renamed.has(json.integer(issue, 'number'))
     const stored = found && this.#isRenewed(found) && !isRenamed ? found : undefined
     const group = await readIssueGroup(this.#context, issue, stored)
     const whole = stored?.seen?.[READ_COMPLETELY_AT] ?? String(this.#changes.asOf)
@@ -253,12 +254,12 @@ export class RepositoryReading {
   }
 
   /** Waits until the second in which the issue was changed is over, and requests it again. */
-  async #settled(issue: JsonObject): Promise<JsonObject | undefined> {
+  async #settled(issue: Json): Promise<Json | undefined> {
     const { forge, signal } = this.#context
-    const ageMs = forge.client.now() - Date.parse(stringIn(issue, 'updated_at'))
+    const ageMs = forge.client.now() - Date.parse(json.string(issue, 'updated_at'))
     if (!(ageMs < SETTLE_MS) || ageMs < -SETTLE_MS) return issue
     await sleep(SETTLE_MS - ageMs, undefined, { signal })
-    return findIssue(this.#context, integerIn(issue, 'number'))
+    return findIssue(this.#context, json.integer(issue, 'number'))
   }
 }
 

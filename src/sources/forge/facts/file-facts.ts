@@ -3,16 +3,8 @@ import { contentTypeOf } from '../../../lib/content-types.ts'
 import type { AttachedTo, Attachment, Release } from '../../../records/release.ts'
 import type { FileToFetch } from '../../discussions.ts'
 import { UUID } from '../attachment-links.ts'
-import {
-  authorIn,
-  booleanIn,
-  type JsonObject,
-  objectsIn,
-  stringIn,
-  stringOrNull,
-  timeIn,
-  timeOrNull,
-} from '../client/forge-values.ts'
+import type { Json } from '../client/forge-values.ts'
+import * as json from '../client/forge-values.ts'
 
 const IS_UUID = new RegExp(`^${UUID}$`)
 
@@ -25,17 +17,17 @@ export interface ListedFile {
 }
 
 /** Returns the files in `assets`. Calls `onExternal` for each asset that is a link to another host or has no valid UUID. */
-export function listedFiles(entry: JsonObject, onExternal: () => void): ListedFile[] {
-  return objectsIn(entry, 'assets').flatMap((asset) => {
-    const uuid = stringIn(asset, 'uuid').toLowerCase()
+export function listedFiles(entry: Json, onExternal: () => void): ListedFile[] {
+  return json.objects(entry, 'assets').flatMap((asset) => {
+    const uuid = json.string(asset, 'uuid').toLowerCase()
     // Forgejo accepts any URL as an asset. Fetching it could reach internal hosts.
-    if (stringIn(asset, 'type') === 'external' || !IS_UUID.test(uuid)) {
+    if (json.string(asset, 'type') === 'external' || !IS_UUID.test(uuid)) {
       onExternal()
       return []
     }
     const size = typeof asset.size === 'number' && asset.size >= 0 ? asset.size : null
-    const createdAt = timeOrNull(asset, 'created_at')
-    return [{ uuid, name: stringIn(asset, 'name'), size, createdAt }]
+    const createdAt = json.timeOrNull(asset, 'created_at')
+    return [{ uuid, name: json.string(asset, 'name'), size, createdAt }]
   })
 }
 
@@ -49,7 +41,7 @@ const toFetch = (file: string, { uuid, size }: ListedFile): FileToFetch => ({
 export function attachmentFact(
   repository: string,
   on: AttachedTo,
-  holder: JsonObject,
+  holder: Json,
   listed: ListedFile,
 ): { fact: Attachment; file: FileToFetch } {
   const name = fileName(listed.name)
@@ -62,20 +54,16 @@ export function attachmentFact(
       name,
       contentType: contentTypeOf(name),
       file,
-      author: authorIn(holder, 'user'),
-      createdAt: listed.createdAt ?? timeIn(holder, 'created_at'),
+      author: json.author(holder, 'user'),
+      createdAt: listed.createdAt ?? json.time(holder, 'created_at'),
     },
     file: toFetch(file, listed),
   }
 }
 
-export function releaseFact(
-  repository: string,
-  release: JsonObject,
-  onExternal: () => void,
-): { fact: Release; files: FileToFetch[] } {
-  const draft = booleanIn(release, 'draft')
-  const createdAt = timeIn(release, 'created_at')
+export function releaseFact(repository: string, release: Json, onExternal: () => void) {
+  const draft = json.boolean(release, 'draft')
+  const createdAt = json.time(release, 'created_at')
   const files: FileToFetch[] = []
   const assets = listedFiles(release, onExternal).map((listed) => {
     const name = fileName(listed.name)
@@ -85,15 +73,15 @@ export function releaseFact(
   })
   const fact: Release = {
     repository,
-    tag: stringIn(release, 'tag_name'),
-    author: authorIn(release, 'author'),
-    name: stringOrNull(release, 'name'),
-    body: stringIn(release, 'body'),
+    tag: json.string(release, 'tag_name'),
+    author: json.author(release, 'author'),
+    name: json.stringOrNull(release, 'name'),
+    body: json.string(release, 'body'),
     draft,
-    prerelease: booleanIn(release, 'prerelease'),
-    target: stringIn(release, 'target_commitish'),
+    prerelease: json.boolean(release, 'prerelease'),
+    target: json.string(release, 'target_commitish'),
     assets,
-    publishedAt: draft ? null : (timeOrNull(release, 'published_at') ?? createdAt),
+    publishedAt: draft ? null : (json.timeOrNull(release, 'published_at') ?? createdAt),
     createdAt,
     reactions: [],
   }

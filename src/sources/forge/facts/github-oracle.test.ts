@@ -13,7 +13,7 @@ import { endOfHunk } from '../../../records/diff-hunk.ts'
 import type { Reaction } from '../../../records/fact.ts'
 import type { FactKind, FactsByKind } from '../../../records/fact-kinds.ts'
 import { toRecord } from '../../../records/write-records.ts'
-import type { JsonObject } from '../client/forge-values.ts'
+import type { Json } from '../client/forge-values.ts'
 import { releaseFact } from './file-facts.ts'
 import { commentFact, issueFact, reactionFacts } from './issue-facts.ts'
 import { pullFact, reviewComments, reviewFact, reviewState } from './pull-facts.ts'
@@ -48,30 +48,30 @@ const REPOSITORY = `${OWNER}/${NAME}`
 
 /** The fields in which responses of a forge differ from GitHub's. */
 const asForge = {
-  milestone: (milestone: JsonObject): JsonObject => ({ ...milestone, id: milestone.number }),
-  issueOrPull: (issue: JsonObject): JsonObject => ({
+  milestone: (milestone: Json): Json => ({ ...milestone, id: milestone.number }),
+  issueOrPull: (issue: Json): Json => ({
     ...issue,
-    milestone: issue.milestone && asForge.milestone(issue.milestone as JsonObject),
+    milestone: issue.milestone && asForge.milestone(issue.milestone as Json),
     merged: typeof issue.merged_at === 'string',
   }),
-  review: (review: JsonObject): JsonObject => ({
+  review: (review: Json): Json => ({
     ...review,
     state:
       { COMMENTED: 'COMMENT', CHANGES_REQUESTED: 'REQUEST_CHANGES' }[review.state as string] ??
       review.state,
   }),
   /** A line of the file, not of the change. */
-  reviewComment(comment: JsonObject): JsonObject {
+  reviewComment(comment: Json): Json {
     const { side, line } = endOfHunk(comment.diff_hunk as string)!
     return { ...comment, [side === 'right' ? 'position' : 'original_position']: line }
   },
 }
 
 function reactionsTo(what: string, perPage: number): Reaction[] {
-  const all: JsonObject[] = []
+  const all: Json[] = []
   for (let page = 1; ; page++) {
     const query = `page=${page}&per_page=${perPage}`
-    const more = recordedResponse<JsonObject[]>(`/${what}/reactions?${query}`)
+    const more = recordedResponse<Json[]>(`/${what}/reactions?${query}`)
     all.push(...more)
     if (more.length === 0) return reactionFacts(all)
   }
@@ -85,17 +85,17 @@ function issueFacts(): FactsOfKinds {
   const comments = '/issues/2/comments?direction=asc&per_page=100&sort=created'
   const releases = '/releases?page=1&per_page=100'
   return {
-    milestones: recordedResponse<JsonObject[]>(milestones).map((milestone) =>
+    milestones: recordedResponse<Json[]>(milestones).map((milestone) =>
       milestoneFact(REPOSITORY, asForge.milestone(milestone)),
     ),
-    issues: recordedResponse<JsonObject[]>(issues).map((issue) =>
+    issues: recordedResponse<Json[]>(issues).map((issue) =>
       issueFact(REPOSITORY, asForge.issueOrPull(issue), reactionsTo(`issues/${issue.number}`, 2)),
     ),
-    issue_comments: recordedResponse<JsonObject[]>(comments).map((comment) => {
+    issue_comments: recordedResponse<Json[]>(comments).map((comment) => {
       const reactions = reactionsTo(`issues/comments/${comment.id}`, 100)
       return commentFact(REPOSITORY, { kind: 'issue', number: 2 }, comment, reactions)
     }),
-    releases: recordedResponse<JsonObject[]>(releases).map(
+    releases: recordedResponse<Json[]>(releases).map(
       (release) => releaseFact(REPOSITORY, release, () => assert.fail('no external assets')).fact,
     ),
   }
@@ -109,14 +109,14 @@ function pullFacts(): FactsOfKinds {
     pull_request_review_comments: [] as FactsByKind['pull_request_review_comments'][],
   }
   const listed = '/pulls?direction=asc&page=1&per_page=2&sort=created&state=all'
-  for (const pull of recordedResponse<JsonObject[]>(listed).map(asForge.issueOrPull)) {
+  for (const pull of recordedResponse<Json[]>(listed).map(asForge.issueOrPull)) {
     const at = `/pulls/${pull.number}/reviews`
-    const reviews = recordedResponse<JsonObject[]>(`${at}?per_page=100`).map(asForge.review)
+    const reviews = recordedResponse<Json[]>(`${at}?per_page=100`).map(asForge.review)
     const responses = { repository: REPOSITORY, issue: pull, pull, reviews }
     made.pull_requests.push(pullFact(responses, reactionsTo(`issues/${pull.number}`, 2)))
     for (const review of reviews) {
       made.pull_request_reviews.push(reviewFact(responses, review, reviewState(review)!))
-      const recorded = recordedResponse<JsonObject[]>(`${at}/${review.id}/comments?per_page=100`)
+      const recorded = recordedResponse<Json[]>(`${at}/${review.id}/comments?per_page=100`)
       const comments = recorded.map(asForge.reviewComment)
       const read = reviewComments(responses, review, comments, (id) =>
         reactionsTo(`pulls/comments/${id}`, 100),
@@ -127,8 +127,6 @@ function pullFacts(): FactsOfKinds {
   }
   return made
 }
-
-type Json = Record<string, unknown>
 
 /** Converts times to UTC, because those of reactions are in the time zone of the user who requested the archive. */
 function comparable(record: object): Json {
@@ -149,10 +147,10 @@ function recordsFromResponses(): Record<string, Json[]> {
     ],
   )
   const repository = repositoryFact({
-    repository: recordedResponse<JsonObject>(''),
+    repository: recordedResponse<Json>(''),
     owner: OWNER,
     name: NAME,
-    labels: recordedResponse<JsonObject[]>('/labels?page=1&per_page=100'),
+    labels: recordedResponse<Json[]>('/labels?page=1&per_page=100'),
     collaborators: [],
   })
   const { labels } = toRecord('repositories', repository, GITHUB)

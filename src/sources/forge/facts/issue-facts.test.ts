@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { JsonObject } from '../client/forge-values.ts'
+import type { Json } from '../client/forge-values.ts'
 import { eventFacts } from './issue-facts.ts'
 
 const ANN = { id: 1, login: 'ann', avatar_url: '' }
@@ -8,10 +8,7 @@ const BOB = { id: 2, login: 'bob', avatar_url: '' }
 const AT = '2024-05-01T12:00:00Z'
 const SHA = 'a'.repeat(40)
 
-function eventsOf(
-  entries: JsonObject[],
-  { issue = {}, pull }: { issue?: JsonObject; pull?: JsonObject } = {},
-) {
+function eventsOf(entries: Json[], { issue = {}, pull }: { issue?: Json; pull?: Json } = {}) {
   const skipped: string[] = []
   const plain = { id: 7, number: 3, state: 'open', updated_at: AT, is_locked: false }
   const rows = entries.map((entry, n) => ({

@@ -1,111 +1,99 @@
 import type { Author, IssueOrPull, Reaction } from '../../../records/fact.ts'
 import type { Issue, IssueComment, IssueEvent } from '../../../records/issue.ts'
-import {
-  authorIn,
-  booleanIn,
-  commitIn,
-  GHOST,
-  integerIn,
-  type JsonObject,
-  loginOf,
-  objectIn,
-  objectsIn,
-  stringIn,
-  timeIn,
-  timeOrNull,
-} from '../client/forge-values.ts'
+import type { Json } from '../client/forge-values.ts'
+import * as json from '../client/forge-values.ts'
 import { reviewerOf } from './people-facts.ts'
 
-export const isPull = (issue: JsonObject): boolean => objectIn(issue, 'pull_request') !== undefined
+export const isPull = (issue: Json): boolean => json.object(issue, 'pull_request') !== undefined
 
-export const issueOrPullOf = (issue: JsonObject): IssueOrPull => ({
+export const issueOrPullOf = (issue: Json): IssueOrPull => ({
   kind: isPull(issue) ? 'pull_request' : 'issue',
-  number: integerIn(issue, 'number'),
+  number: json.integer(issue, 'number'),
 })
 
 /** Returns the fields that issues and pull requests have in common. */
 export const commonFacts = (
-  issue: JsonObject,
+  issue: Json,
   reactions: readonly Reaction[],
 ): Omit<Issue, 'repository' | 'updatedAt'> => ({
-  number: integerIn(issue, 'number'),
-  author: authorIn(issue, 'user'),
-  title: stringIn(issue, 'title'),
-  body: stringIn(issue, 'body'),
+  number: json.integer(issue, 'number'),
+  author: json.author(issue, 'user'),
+  title: json.string(issue, 'title'),
+  body: json.string(issue, 'body'),
   assignees: assigneesOf(issue),
   milestone: milestoneOf(issue),
-  labels: [...new Set(objectsIn(issue, 'labels').map((label) => stringIn(label, 'name')))],
+  labels: [...new Set(json.objects(issue, 'labels').map((label) => json.string(label, 'name')))],
   reactions,
   closedAt: closedAt(issue),
-  createdAt: timeIn(issue, 'created_at'),
-  ...(timeOrNull(issue, 'due_date') && { dueOn: timeIn(issue, 'due_date') }),
-  ...(integerIn(issue, 'pin_order') > 0 && { pinOrder: integerIn(issue, 'pin_order') }),
+  createdAt: json.time(issue, 'created_at'),
+  ...(json.timeOrNull(issue, 'due_date') && { dueOn: json.time(issue, 'due_date') }),
+  ...(json.integer(issue, 'pin_order') > 0 && { pinOrder: json.integer(issue, 'pin_order') }),
 })
 
 /** Returns the issues and pull requests that another one depends on. The forge does not name those that the token may not see. */
-export const dependencyFacts = (listed: readonly JsonObject[]) =>
+export const dependencyFacts = (listed: readonly Json[]) =>
   listed.flatMap((issue) => {
-    const repository = stringIn(objectIn(issue, 'repository') ?? {}, 'full_name')
+    const repository = json.string(json.object(issue, 'repository') ?? {}, 'full_name')
     return repository ? [{ repository, ...issueOrPullOf(issue) }] : []
   })
 
 export const issueFact = (
   repository: string,
-  issue: JsonObject,
+  issue: Json,
   reactions: readonly Reaction[],
 ): Issue => ({
   repository,
   ...commonFacts(issue, reactions),
-  updatedAt: timeIn(issue, 'updated_at'),
+  updatedAt: json.time(issue, 'updated_at'),
 })
 
 /** Old versions send one assignee, newer ones all of them. */
-function assigneesOf(issue: JsonObject): string[] {
-  const all = objectsIn(issue, 'assignees').map(loginOf)
-  const one = objectIn(issue, 'assignee')
-  return [...new Set(all.length === 0 && one ? [loginOf(one)] : all)]
+function assigneesOf(issue: Json): string[] {
+  const all = json.objects(issue, 'assignees').map(json.loginOf)
+  const one = json.object(issue, 'assignee')
+  return [...new Set(all.length === 0 && one ? [json.loginOf(one)] : all)]
 }
 
-const milestoneOf = (issue: JsonObject): number | null =>
-  integerIn(objectIn(issue, 'milestone') ?? {}, 'id') || null
+const milestoneOf = (issue: Json): number | null =>
+  json.integer(json.object(issue, 'milestone') ?? {}, 'id') || null
 
 /** A reopened issue may still have the time when it was closed, so the state decides. */
-export function closedAt(issue: JsonObject): string | null {
-  if (stringIn(issue, 'state') !== 'closed') return null
-  return timeOrNull(issue, 'closed_at') ?? timeIn(issue, 'updated_at')
+export function closedAt(issue: Json): string | null {
+  if (json.string(issue, 'state') !== 'closed') return null
+  return json.timeOrNull(issue, 'closed_at') ?? json.time(issue, 'updated_at')
 }
 
 export const commentFact = (
   repository: string,
   on: IssueOrPull,
-  comment: JsonObject,
+  comment: Json,
   reactions: readonly Reaction[],
 ): IssueComment => ({
   repository,
-  id: integerIn(comment, 'id'),
+  id: json.integer(comment, 'id'),
   on,
-  author: authorIn(comment, 'user'),
-  body: stringIn(comment, 'body'),
+  author: json.author(comment, 'user'),
+  body: json.string(comment, 'body'),
   reactions,
-  createdAt: timeIn(comment, 'created_at'),
+  createdAt: json.time(comment, 'created_at'),
 })
 
-export const reactionFacts = (reactions: readonly JsonObject[]): Reaction[] =>
+export const reactionFacts = (reactions: readonly Json[]): Reaction[] =>
   reactions.map((reaction) => ({
-    author: authorIn(reaction, 'user'),
-    content: stringIn(reaction, 'content'),
-    createdAt: timeIn(reaction, 'created_at'),
+    author: json.author(reaction, 'user'),
+    content: json.string(reaction, 'content'),
+    createdAt: json.time(reaction, 'created_at'),
   }))
 
-export const reactionKey = (reaction: JsonObject): string =>
-  `${authorIn(reaction, 'user')} ${stringIn(reaction, 'content')} ${stringIn(reaction, 'created_at')}`
+export const reactionKey = (reaction: Json): string =>
+  `${json.author(reaction, 'user')} ${json.string(reaction, 'content')} ${json.string(reaction, 'created_at')}`
 
 interface EventContext {
   /** `owner/name` */
   repository: string
-  issue: JsonObject
+  issue: Json
   /** Undefined for an issue. */
-  pull: JsonObject | undefined
+  pull: Json | undefined
   /** Called for entries that archives cannot represent, or whose subject was deleted. */
   onSkipped: (what: string) => void
 }
@@ -116,15 +104,15 @@ type Details = Omit<IssueEvent, 'repository' | 'id' | 'on' | 'actor' | 'createdA
  * Returns the events of an issue, from its timeline. Events that are missing there are derived from the issue itself, because old
  * versions and issues that were imported from another host have no timeline.
  */
-export function eventFacts(context: EventContext, timeline: readonly JsonObject[]): IssueEvent[] {
+export function eventFacts(context: EventContext, timeline: readonly Json[]): IssueEvent[] {
   const on = issueOrPullOf(context.issue)
   const events = timeline.flatMap((entry) =>
     detailsOf(entry, context).map((details, n) => ({
       repository: context.repository,
       id: idOf(entry, n),
       on,
-      actor: authorIn(entry, 'user'),
-      createdAt: timeIn(entry, 'created_at'),
+      actor: json.author(entry, 'user'),
+      createdAt: json.time(entry, 'created_at'),
       ...details,
     })),
   )
@@ -132,22 +120,22 @@ export function eventFacts(context: EventContext, timeline: readonly JsonObject[
 }
 
 /** One entry may be several events, and each needs an id. */
-const idOf = (entry: JsonObject, n: number) => integerIn(entry, 'id') * 10 + n
+const idOf = (entry: Json, n: number) => json.integer(entry, 'id') * 10 + n
 
-function detailsOf(entry: JsonObject, context: EventContext): Details[] {
+function detailsOf(entry: Json, context: EventContext): Details[] {
   const { repository, pull, onSkipped } = context
   const [owner = ''] = repository.split('/')
   const subject = () =>
-    reviewerOf(objectIn(entry, 'assignee'), objectIn(entry, 'assignee_team'), owner)
-  const isRemoved = booleanIn(entry, 'removed_assignee')
-  const type = stringIn(entry, 'type')
+    reviewerOf(json.object(entry, 'assignee'), json.object(entry, 'assignee_team'), owner)
+  const isRemoved = json.boolean(entry, 'removed_assignee')
+  const type = json.string(entry, 'type')
   switch (type) {
     case 'close':
       return [{ event: 'closed', commit: null }]
     case 'merge_pull':
       return mergedDetails(repository, pull)
     case 'commit_ref': {
-      const commit = commitIn(entry, 'ref_commit_sha')
+      const commit = json.commit(entry, 'ref_commit_sha')
       return [{ event: 'referenced', commit, commitRepository: repository }]
     }
     case 'label':
@@ -161,9 +149,11 @@ function detailsOf(entry: JsonObject, context: EventContext): Details[] {
         { event: isRemoved ? 'review_request_removed' : 'review_requested', subject: subject() },
       ]
     case 'change_title':
-      return [renamed('renamed', stringIn(entry, 'old_title'), stringIn(entry, 'new_title'))]
+      return [renamed('renamed', json.string(entry, 'old_title'), json.string(entry, 'new_title'))]
     case 'change_target_branch':
-      return [renamed('base_ref_changed', stringIn(entry, 'old_ref'), stringIn(entry, 'new_ref'))]
+      return [
+        renamed('base_ref_changed', json.string(entry, 'old_ref'), json.string(entry, 'new_ref')),
+      ]
     case 'pull_push':
       return forcePushDetails(entry, repository, pull)
     default:
@@ -194,46 +184,42 @@ const renamed = (event: string, from: string, to: string): Details => ({
 })
 
 /** A merge is one entry in Gitea's timeline and two events in archives. */
-const mergedDetails = (repository: string, pull: JsonObject | undefined): Details[] => [
+const mergedDetails = (repository: string, pull: Json | undefined): Details[] => [
   {
     event: 'merged',
-    commit: pull ? commitIn(pull, 'merge_commit_sha') : null,
+    commit: pull ? json.commit(pull, 'merge_commit_sha') : null,
     commitRepository: repository,
   },
   { event: 'closed', commit: null },
 ]
 
-function labelDetails(entry: JsonObject, onSkipped: EventContext['onSkipped']): Details[] {
-  const label = objectIn(entry, 'label')
+function labelDetails(entry: Json, onSkipped: EventContext['onSkipped']): Details[] {
+  const label = json.object(entry, 'label')
   if (!label) {
     onSkipped('events of deleted labels')
     return []
   }
-  const event = stringIn(entry, 'body') === '1' ? 'labeled' : 'unlabeled'
-  const [name, color] = [stringIn(label, 'name'), labelColor(label)]
+  const event = json.string(entry, 'body') === '1' ? 'labeled' : 'unlabeled'
+  const [name, color] = [json.string(label, 'name'), labelColor(label)]
   return [{ event, label: { name, color, textColor: textColorOn(color) } }]
 }
 
-function milestoneDetails(entry: JsonObject, onSkipped: EventContext['onSkipped']): Details[] {
-  const before = objectIn(entry, 'old_milestone')
-  const after = objectIn(entry, 'milestone')
+function milestoneDetails(entry: Json, onSkipped: EventContext['onSkipped']): Details[] {
+  const before = json.object(entry, 'old_milestone')
+  const after = json.object(entry, 'milestone')
   if (!before && !after) onSkipped('events of deleted milestones')
   return [
-    ...(before ? [{ event: 'demilestoned', milestoneTitle: stringIn(before, 'title') }] : []),
-    ...(after ? [{ event: 'milestoned', milestoneTitle: stringIn(after, 'title') }] : []),
+    ...(before ? [{ event: 'demilestoned', milestoneTitle: json.string(before, 'title') }] : []),
+    ...(after ? [{ event: 'milestoned', milestoneTitle: json.string(after, 'title') }] : []),
   ]
 }
 
 /** Returns no event for an ordinary push. Its commits are in the git repository. */
-function forcePushDetails(
-  entry: JsonObject,
-  repository: string,
-  pull: JsonObject | undefined,
-): Details[] {
-  const { is_force_push, commit_ids } = parsePushBody(stringIn(entry, 'body'))
+function forcePushDetails(entry: Json, repository: string, pull: Json | undefined) {
+  const { is_force_push, commit_ids } = parsePushBody(json.string(entry, 'body'))
   const [before, after] = Array.isArray(commit_ids) ? commit_ids : []
   if (is_force_push !== true || typeof before !== 'string' || typeof after !== 'string') return []
-  const ref = stringIn(objectIn(pull ?? {}, 'head') ?? {}, 'ref')
+  const ref = json.string(json.object(pull ?? {}, 'head') ?? {}, 'ref')
   const forcePush = { ref, before, after }
   return [{ event: 'head_ref_force_pushed', forcePush, commitRepository: repository }]
 }
@@ -256,21 +242,21 @@ function missingEvents(
   const add = (n: number, actor: Author, createdAt: string, details: Details) =>
     added.push({ repository, id: idOf(issue, n), on, actor, createdAt, ...details })
   const last = (...names: string[]) => events.findLast(({ event }) => names.includes(event))?.event
-  const mergedAt = pull && booleanIn(pull, 'merged') ? timeOrNull(pull, 'merged_at') : null
-  const merger = mergedAt && pull ? authorIn(pull, 'merged_by') : GHOST
+  const mergedAt = pull && json.boolean(pull, 'merged') ? json.timeOrNull(pull, 'merged_at') : null
+  const merger = mergedAt && pull ? json.author(pull, 'merged_by') : json.GHOST
   const [merged, closed] = mergedDetails(repository, pull)
   if (mergedAt && last('merged') === undefined) add(8, merger, mergedAt, merged!)
   const closedSince = closedAt(issue)
   if (closedSince && last('closed', 'reopened') !== 'closed')
     add(9, merger, mergedAt ?? closedSince, closed!)
-  if (booleanIn(issue, 'is_locked') && last('locked', 'unlocked') !== 'locked')
-    add(7, GHOST, timeIn(issue, 'updated_at'), { event: 'locked' })
+  if (json.boolean(issue, 'is_locked') && last('locked', 'unlocked') !== 'locked')
+    add(7, json.GHOST, json.time(issue, 'updated_at'), { event: 'locked' })
   return added
 }
 
 /** Returns six hex digits, without the `#` that Gitea 1.15 may send before them. */
-export function labelColor(label: JsonObject): string {
-  const color = stringIn(label, 'color').replace(/^#/, '').toLowerCase()
+export function labelColor(label: Json): string {
+  const color = json.string(label, 'color').replace(/^#/, '').toLowerCase()
   return /^[0-9a-f]{6}$/.test(color) ? color : 'ededed'
 }
 

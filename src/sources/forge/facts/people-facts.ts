@@ -1,17 +1,7 @@
 import { type Reviewer, UNKNOWN_TIME } from '../../../records/fact.ts'
 import { type Organization, type Team, type User, unknownUser } from '../../../records/people.ts'
-import {
-  GHOST,
-  integerIn,
-  type JsonObject,
-  loginOf,
-  objectIn,
-  objectsIn,
-  organizationLogin,
-  stringIn,
-  stringOrNull,
-  timeIn,
-} from '../client/forge-values.ts'
+import type { Json } from '../client/forge-values.ts'
+import * as json from '../client/forge-values.ts'
 
 export interface Person {
   /** Never changes, unlike the login. It is not positive for the forge's own accounts. */
@@ -19,21 +9,21 @@ export interface Person {
   user: User
 }
 
-const GHOST_PERSON: Person = { id: -1, user: { ...unknownUser(GHOST), name: 'Deleted user' } }
+const GHOST_PERSON: Person = { id: -1, user: { ...unknownUser(json.GHOST), name: 'Deleted user' } }
 
 /** Leaves out the e-mail address, because an archive contains only that of the migration's owner. */
-export function personOf(entry: JsonObject): Person {
-  if (loginOf(entry) === GHOST) return GHOST_PERSON
+export function personOf(entry: Json): Person {
+  if (json.loginOf(entry) === json.GHOST) return GHOST_PERSON
   const user = {
-    ...unknownUser(loginOf(entry)),
-    name: stringOrNull(entry, 'full_name'),
-    bio: stringOrNull(entry, 'description'),
-    website: stringOrNull(entry, 'website'),
-    location: stringOrNull(entry, 'location'),
-    avatar: stringOrNull(entry, 'avatar_url'),
-    createdAt: timeIn(entry, 'created'),
+    ...unknownUser(json.loginOf(entry)),
+    name: json.stringOrNull(entry, 'full_name'),
+    bio: json.stringOrNull(entry, 'description'),
+    website: json.stringOrNull(entry, 'website'),
+    location: json.stringOrNull(entry, 'location'),
+    avatar: json.stringOrNull(entry, 'avatar_url'),
+    createdAt: json.time(entry, 'created'),
   }
-  return { id: integerIn(entry, 'id'), user }
+  return { id: json.integer(entry, 'id'), user }
 }
 
 /** Collects the users that appear in responses, because each of them needs a record. */
@@ -44,7 +34,7 @@ export class People {
   /** Adds all users in a part of a response, at any depth, except owners of repositories. */
   collect(value: unknown): void {
     if (Array.isArray(value)) for (const each of value) this.collect(each)
-    else if (typeof value === 'object' && value !== null) this.#collectIn(value as JsonObject)
+    else if (typeof value === 'object' && value !== null) this.#collectIn(value as Json)
   }
 
   addGhost(): void {
@@ -67,7 +57,7 @@ export class People {
     if (!this.#taken.has(person.user.login)) this.#new.set(person.user.login, person)
   }
 
-  #collectIn(object: JsonObject): void {
+  #collectIn(object: Json): void {
     if (isUser(object)) this.#add(personOf(object))
     else
       for (const [name, value] of Object.entries(object)) {
@@ -80,7 +70,7 @@ export class People {
 /** The owner of a fork may be an organization, and other issues are read separately. */
 const NOT_SEARCHED = new Set(['repo', 'repository', 'organization', 'ref_issue', 'dependent_issue'])
 
-const isUser = (entry: JsonObject) =>
+const isUser = (entry: Json) =>
   typeof entry.id === 'number' && typeof entry.login === 'string' && 'avatar_url' in entry
 
 export const slugOf = (name: string): string =>
@@ -91,13 +81,13 @@ export const slugOf = (name: string): string =>
 
 /** Returns the user, or the team if there is no user. `owner` is the organization of a team that does not name its own. */
 export function reviewerOf(
-  user: JsonObject | undefined,
-  team: JsonObject | undefined,
+  user: Json | undefined,
+  team: Json | undefined,
   owner: string,
 ): Reviewer {
-  if (!team || user) return { kind: 'user', login: loginOf(user) }
-  const organization = organizationLogin(objectIn(team, 'organization') ?? {}) || owner
-  return { kind: 'team', organization, slug: slugOf(stringIn(team, 'name')) }
+  if (!team || user) return { kind: 'user', login: json.loginOf(user) }
+  const organization = json.organizationLogin(json.object(team, 'organization') ?? {}) || owner
+  return { kind: 'team', organization, slug: slugOf(json.string(team, 'name')) }
 }
 
 /** GitHub's names of the permissions of a team. */
@@ -110,67 +100,67 @@ const GITHUB_PERMISSIONS: Readonly<Record<string, string>> = {
 
 /** The owners of an organization are the members of its team of owners. */
 export function organizationFact(
-  organization: JsonObject,
-  members: readonly JsonObject[],
-  teams: readonly { team: JsonObject; members: readonly JsonObject[] }[],
+  organization: Json,
+  members: readonly Json[],
+  teams: readonly { team: Json; members: readonly Json[] }[],
 ): Organization {
   const owners = new Set(
-    teams.filter(({ team }) => isOwnersTeam(team)).flatMap(({ members }) => members.map(loginOf)),
+    teams
+      .filter(({ team }) => isOwnersTeam(team))
+      .flatMap(({ members }) => members.map(json.loginOf)),
   )
   // Members may hide their membership from the list of members, but not from the teams.
-  const logins = new Set([members, ...teams.map((each) => each.members)].flat().map(loginOf))
+  const logins = new Set([members, ...teams.map((each) => each.members)].flat().map(json.loginOf))
   return {
-    login: organizationLogin(organization),
-    name: stringOrNull(organization, 'full_name'),
-    description: stringOrNull(organization, 'description'),
-    website: stringOrNull(organization, 'website'),
-    location: stringOrNull(organization, 'location'),
+    login: json.organizationLogin(organization),
+    name: json.stringOrNull(organization, 'full_name'),
+    description: json.stringOrNull(organization, 'description'),
+    website: json.stringOrNull(organization, 'website'),
+    location: json.stringOrNull(organization, 'location'),
     email: null,
     members: [...logins].sort().map((login) => ({
       login,
       role: owners.has(login) ? 'admin' : 'direct_member',
       state: 'active',
     })),
-    createdAt: timeIn(organization, 'created'),
+    createdAt: json.time(organization, 'created'),
   }
 }
 
-export const isOwnersTeam = (team: JsonObject) =>
-  stringIn(team, 'permission') === 'owner' || stringIn(team, 'name') === 'Owners'
+export const isOwnersTeam = (team: Json) =>
+  json.string(team, 'permission') === 'owner' || json.string(team, 'name') === 'Owners'
 
-export const teamFact = (
-  organization: string,
-  team: JsonObject,
-  members: readonly JsonObject[],
-): Team => ({
+export const teamFact = (organization: string, team: Json, members: readonly Json[]): Team => ({
   organization,
-  slug: slugOf(stringIn(team, 'name')),
-  name: stringIn(team, 'name'),
-  description: stringOrNull(team, 'description'),
-  privacy: stringIn(team, 'visibility') === 'private' ? 'secret' : 'closed',
+  slug: slugOf(json.string(team, 'name')),
+  name: json.string(team, 'name'),
+  description: json.stringOrNull(team, 'description'),
+  privacy: json.string(team, 'visibility') === 'private' ? 'secret' : 'closed',
   parent: null,
   permissions: [],
   members: members.map((member) => ({
-    login: loginOf(member),
+    login: json.loginOf(member),
     role: isOwnersTeam(team) ? 'maintainer' : 'member',
   })),
   createdAt: UNKNOWN_TIME,
 })
 
-export const teamAccess = (teams: readonly JsonObject[]): { slug: string; access: string }[] =>
+export const teamAccess = (teams: readonly Json[]): { slug: string; access: string }[] =>
   teams.map((team) => ({
-    slug: slugOf(stringIn(team, 'name')),
+    slug: slugOf(json.string(team, 'name')),
     access: GITHUB_PERMISSIONS[permissionOf(team)] ?? 'pull',
   }))
 
 /** Since 1.18 a team may have a permission for each unit, and the overall permission `none`. The permission for code then counts. */
-function permissionOf(team: JsonObject): string {
-  const permission = stringIn(team, 'permission')
+function permissionOf(team: Json): string {
+  const permission = json.string(team, 'permission')
   if (permission !== 'none' && permission !== '') return permission
-  return stringIn(objectIn(team, 'units_map') ?? {}, 'repo.code')
+  return json.string(json.object(team, 'units_map') ?? {}, 'repo.code')
 }
 
-export const requestedReviewers = (pull: JsonObject, owner: string): Reviewer[] => [
-  ...objectsIn(pull, 'requested_reviewers').map((user) => reviewerOf(user, undefined, owner)),
-  ...objectsIn(pull, 'requested_reviewers_teams').map((team) => reviewerOf(undefined, team, owner)),
+export const requestedReviewers = (pull: Json, owner: string): Reviewer[] => [
+  ...json.objects(pull, 'requested_reviewers').map((user) => reviewerOf(user, undefined, owner)),
+  ...json
+    .objects(pull, 'requested_reviewers_teams')
+    .map((team) => reviewerOf(undefined, team, owner)),
 ]

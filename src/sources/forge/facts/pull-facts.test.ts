@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { JsonObject } from '../client/forge-values.ts'
+import type { Json } from '../client/forge-values.ts'
 import { dependencyFacts, issueFact } from './issue-facts.ts'
 import { pullFact, reviewFact } from './pull-facts.ts'
 
 const [TODAY, BEGAN] = ['a'.repeat(40), 'b'.repeat(40)]
 const AT = '2024-05-01T12:00:00Z'
 
-function baseOf(pull: JsonObject): string {
+function baseOf(pull: Json): string {
   const issue = { number: 3, state: pull.state, created_at: AT, updated_at: AT, pull_request: {} }
   const responses = { repository: 'octo/widgets', issue, pull, reviews: [] }
   return pullFact(responses, []).base.sha
@@ -50,7 +50,7 @@ test('facts have what only Gitea and Forgejo know, and nothing for its absence',
     { repository: 'octo/other', kind: 'pull_request', number: 8 },
   ])
   const responses = { repository: 'octo/widgets', issue, pull: {}, reviews: [] }
-  const official = (review: JsonObject) =>
+  const official = (review: Json) =>
     reviewFact(responses, { id: 1, submitted_at: AT, ...review }, 'approved').official
   assert.deepEqual([official({ official: true }), official({})], [true, undefined])
 })

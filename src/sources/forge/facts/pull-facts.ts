@@ -8,19 +8,8 @@ import type {
   ReviewState,
   ReviewThread,
 } from '../../../records/pull-request.ts'
-import {
-  authorIn,
-  booleanIn,
-  commitIn,
-  integerIn,
-  type JsonObject,
-  loginOf,
-  objectIn,
-  stringIn,
-  stringOrNull,
-  timeIn,
-  timeOrNull,
-} from '../client/forge-values.ts'
+import type { Json } from '../client/forge-values.ts'
+import * as json from '../client/forge-values.ts'
 import { commonFacts } from './issue-facts.ts'
 import { requestedReviewers, reviewerOf } from './people-facts.ts'
 
@@ -29,47 +18,54 @@ const NO_COMMIT = '0'.repeat(40)
 export interface PullResponses {
   /** `owner/name` */
   repository: string
-  issue: JsonObject
-  pull: JsonObject
-  reviews: readonly JsonObject[]
+  issue: Json
+  pull: Json
+  reviews: readonly Json[]
 }
 
 export function pullFact(responses: PullResponses, reactions: readonly Reaction[]): PullRequest {
   const { repository, issue, pull } = responses
-  const base = objectIn(pull, 'base') ?? {}
-  const isMerged = booleanIn(pull, 'merged')
-  const isOpen = stringIn(pull, 'state') === 'open'
+  const base = json.object(pull, 'base') ?? {}
+  const isMerged = json.boolean(pull, 'merged')
+  const isOpen = json.string(pull, 'state') === 'open'
   // As `sha` the forge sends the branch's current head, which contains a merged pull request, or nothing if the branch was deleted.
-  const baseSha = (isOpen ? null : commitIn(pull, 'merge_base')) ?? commitIn(base, 'sha')
+  const baseSha = (isOpen ? null : json.commit(pull, 'merge_base')) ?? json.commit(base, 'sha')
   return {
     repository,
     ...commonFacts(issue, reactions),
-    base: { ref: stringIn(base, 'ref') || stringIn(base, 'label'), sha: baseSha ?? NO_COMMIT },
+    base: {
+      ref: json.string(base, 'ref') || json.string(base, 'label'),
+      sha: baseSha ?? NO_COMMIT,
+    },
     head: headOf(responses),
     reviewRequests: reviewRequests(responses),
     closes: [],
     draft: isDraft(pull),
-    mergedAt: isMerged ? (timeOrNull(pull, 'merged_at') ?? timeOrNull(pull, 'closed_at')) : null,
-    mergeCommit: isMerged ? commitIn(pull, 'merge_commit_sha') : null,
+    mergedAt: isMerged
+      ? (json.timeOrNull(pull, 'merged_at') ?? json.timeOrNull(pull, 'closed_at'))
+      : null,
+    mergeCommit: isMerged ? json.commit(pull, 'merge_commit_sha') : null,
   }
 }
 
 /** If the fork was deleted, `ref` is `refs/pull/N/head`, and only `label` has the name of the branch. */
 function headOf({ issue, pull }: PullResponses): PullRequestHead {
-  const head = objectIn(pull, 'head') ?? {}
-  const from = objectIn(head, 'repo')
-  const ref = stringIn(head, 'ref')
+  const head = json.object(pull, 'head') ?? {}
+  const from = json.object(head, 'repo')
+  const ref = json.string(head, 'ref')
   return {
-    ref: ref.startsWith('refs/') ? stringIn(head, 'label') || ref : ref,
-    sha: commitIn(head, 'sha') ?? NO_COMMIT,
-    owner: from ? loginOf(objectIn(from, 'owner')) : authorIn(issue, 'user'),
-    repository: from ? stringOrNull(from, 'full_name') : null,
+    ref: ref.startsWith('refs/') ? json.string(head, 'label') || ref : ref,
+    sha: json.commit(head, 'sha') ?? NO_COMMIT,
+    owner: from ? json.loginOf(json.object(from, 'owner')) : json.author(issue, 'user'),
+    repository: from ? json.stringOrNull(from, 'full_name') : null,
   }
 }
 
 /** Versions without the field `draft` mark a draft by its title. */
-const isDraft = (pull: JsonObject): boolean =>
-  typeof pull.draft === 'boolean' ? pull.draft : /^\s*(wip:|\[wip\])/i.test(stringIn(pull, 'title'))
+const isDraft = (pull: Json): boolean =>
+  typeof pull.draft === 'boolean'
+    ? pull.draft
+    : /^\s*(wip:|\[wip\])/i.test(json.string(pull, 'title'))
 
 /** Versions without `requested_reviewers` have a review with the state REQUEST_REVIEW instead. */
 function reviewRequests({ repository, pull, reviews }: PullResponses): ReviewRequest[] {
@@ -79,19 +75,20 @@ function reviewRequests({ repository, pull, reviews }: PullResponses): ReviewReq
     const request = { reviewer, createdAt, updatedAt: createdAt, dismissedAt: null }
     requests.set(JSON.stringify(reviewer), request)
   }
-  for (const reviewer of requestedReviewers(pull, owner)) add(reviewer, timeIn(pull, 'created_at'))
+  for (const reviewer of requestedReviewers(pull, owner))
+    add(reviewer, json.time(pull, 'created_at'))
   for (const review of reviews) {
-    if (stringIn(review, 'state') !== 'REQUEST_REVIEW') continue
-    const reviewer = reviewerOf(objectIn(review, 'user'), objectIn(review, 'team'), owner)
-    add(reviewer, timeIn(review, 'submitted_at'))
+    if (json.string(review, 'state') !== 'REQUEST_REVIEW') continue
+    const reviewer = reviewerOf(json.object(review, 'user'), json.object(review, 'team'), owner)
+    add(reviewer, json.time(review, 'submitted_at'))
   }
   return [...requests.values()]
 }
 
 /** Returns undefined for a pending review, which only its author may see, and for a request for a review. */
-export function reviewState(review: JsonObject): ReviewState | undefined {
-  const state = STATES[stringIn(review, 'state')]
-  return state && booleanIn(review, 'dismissed') ? 'dismissed' : state
+export function reviewState(review: Json): ReviewState | undefined {
+  const state = STATES[json.string(review, 'state')]
+  return state && json.boolean(review, 'dismissed') ? 'dismissed' : state
 }
 
 const STATES: Readonly<Record<string, ReviewState>> = {
@@ -102,17 +99,17 @@ const STATES: Readonly<Record<string, ReviewState>> = {
 
 export function reviewFact(
   { repository, issue }: PullResponses,
-  review: JsonObject,
+  review: Json,
   state: ReviewState,
 ): Review {
-  const submittedAt = timeIn(review, 'submitted_at')
+  const submittedAt = json.time(review, 'submitted_at')
   return {
     repository,
-    id: integerIn(review, 'id'),
-    pull: integerIn(issue, 'number'),
-    author: authorIn(review, 'user'),
-    body: stringIn(review, 'body'),
-    headSha: commitIn(review, 'commit_id'),
+    id: json.integer(review, 'id'),
+    pull: json.integer(issue, 'number'),
+    author: json.author(review, 'user'),
+    body: json.string(review, 'body'),
+    headSha: json.commit(review, 'commit_id'),
     state,
     reactions: [],
     createdAt: submittedAt,
@@ -121,10 +118,7 @@ export function reviewFact(
   }
 }
 
-export interface ReviewComments {
-  threads: ReviewThread[]
-  comments: ReviewComment[]
-}
+export type ReviewComments = { threads: ReviewThread[]; comments: ReviewComment[] }
 
 /**
  * Returns the comments of one review and their threads. Gitea has no threads: it adds a reply to the review of the first comment, and
@@ -132,14 +126,15 @@ export interface ReviewComments {
  */
 export function reviewComments(
   { repository, issue }: PullResponses,
-  review: JsonObject,
-  comments: readonly JsonObject[],
+  review: Json,
+  comments: readonly Json[],
   reactionsOf: (id: number) => readonly Reaction[],
 ): ReviewComments {
-  const pull = integerIn(issue, 'number')
+  const pull = json.integer(issue, 'number')
   const found: ReviewComments = { threads: [], comments: [] }
-  const roots = new Map<string, JsonObject>()
-  for (const comment of [...comments].sort((a, b) => integerIn(a, 'id') - integerIn(b, 'id'))) {
+  const roots = new Map<string, Json>()
+  const idOf = (comment: Json) => json.integer(comment, 'id')
+  for (const comment of comments.toSorted((a, b) => idOf(a) - idOf(b))) {
     const { path, side, line } = lineOf(comment)
     const key = JSON.stringify([path, side, line])
     const root = roots.get(key)
@@ -150,60 +145,58 @@ export function reviewComments(
     found.comments.push({
       repository,
       ...diffPositionOf(comment),
-      id: integerIn(comment, 'id'),
+      id: json.integer(comment, 'id'),
       pull,
-      review: integerIn(review, 'id'),
-      thread: integerIn(root ?? comment, 'id'),
-      author: authorIn(comment, 'user'),
-      body: stringIn(comment, 'body'),
+      review: json.integer(review, 'id'),
+      thread: json.integer(root ?? comment, 'id'),
+      author: json.author(comment, 'user'),
+      body: json.string(comment, 'body'),
       state: 'submitted',
-      inReplyTo: root ? integerIn(root, 'id') : null,
-      reactions: reactionsOf(integerIn(comment, 'id')),
-      createdAt: timeIn(comment, 'created_at'),
+      inReplyTo: root ? json.integer(root, 'id') : null,
+      reactions: reactionsOf(json.integer(comment, 'id')),
+      createdAt: json.time(comment, 'created_at'),
     })
   }
   return found
 }
 
-function threadFact(
-  repository: string,
-  pull: number,
-  review: JsonObject,
-  root: JsonObject,
-): ReviewThread {
+function threadFact(repository: string, pull: number, review: Json, root: Json): ReviewThread {
   const { line, side } = lineOf(root)
-  const resolver = objectIn(root, 'resolver')
+  const resolver = json.object(root, 'resolver')
   return {
     repository,
     ...diffPositionOf(root),
-    id: integerIn(root, 'id'),
+    id: json.integer(root, 'id'),
     pull,
-    review: integerIn(review, 'id'),
+    review: json.integer(review, 'id'),
     line,
     side,
     startLine: null,
     startSide: null,
     originalLine: line,
     originalStartLine: null,
-    createdAt: timeIn(root, 'created_at'),
+    createdAt: json.time(root, 'created_at'),
     // Gitea does not send when it was resolved, but resolving updates the comment.
-    resolvedAt: resolver ? timeIn(root, 'updated_at') : null,
-    resolver: resolver ? loginOf(resolver) : null,
+    resolvedAt: resolver ? json.time(root, 'updated_at') : null,
+    resolver: resolver ? json.loginOf(resolver) : null,
   }
 }
 
 /** In Gitea `position` is the line in the new file, and `original_position` the line in the old one. */
-function lineOf(comment: JsonObject) {
-  const [after, before] = [integerIn(comment, 'position'), integerIn(comment, 'original_position')]
+function lineOf(comment: Json) {
+  const [after, before] = [
+    json.integer(comment, 'position'),
+    json.integer(comment, 'original_position'),
+  ]
   const side = after > 0 ? ('right' as const) : ('left' as const)
-  return { path: stringIn(comment, 'path'), side, line: after || before || 1 }
+  return { path: json.string(comment, 'path'), side, line: after || before || 1 }
 }
 
-function diffPositionOf(comment: JsonObject) {
+function diffPositionOf(comment: Json) {
   const { path, line } = lineOf(comment)
-  const commit = commitIn(comment, 'commit_id')
+  const commit = json.commit(comment, 'commit_id')
   // Gitea sends an empty hunk if it could not compute one, and importers reject that.
-  const diffHunk = stringIn(comment, 'diff_hunk') || `@@ -${line},1 +${line},1 @@\n `
+  const diffHunk = json.string(comment, 'diff_hunk') || `@@ -${line},1 +${line},1 @@\n `
   // The hunk ends with the line that the comment is on.
   const position = diffHunk.replace(/\n$/, '').split('\n').length - 1 || 1
   return {
@@ -212,7 +205,7 @@ function diffPositionOf(comment: JsonObject) {
     position,
     originalPosition: position,
     commit,
-    originalCommit: commitIn(comment, 'original_commit_id') ?? commit,
+    originalCommit: json.commit(comment, 'original_commit_id') ?? commit,
     subjectType: 'line' as const,
   }
 }

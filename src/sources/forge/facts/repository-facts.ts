@@ -5,121 +5,109 @@ import {
   type ProtectedBranch,
   type Repository,
 } from '../../../records/repository.ts'
-
-import {
-  booleanIn,
-  integerIn,
-  type JsonObject,
-  stringIn,
-  stringOrNull,
-  stringsIn,
-  timeIn,
-  timeOrNull,
-} from '../client/forge-values.ts'
+import type { Json } from '../client/forge-values.ts'
+import * as json from '../client/forge-values.ts'
 import { labelColor } from './issue-facts.ts'
 import { slugOf } from './people-facts.ts'
 
 interface RepositoryResponses {
-  repository: JsonObject
+  repository: Json
   owner: string
   name: string
   /** The labels of the repository, then those of the organization that owns it. */
-  labels: readonly JsonObject[]
+  labels: readonly Json[]
   collaborators: readonly { login: string; permission: string }[]
 }
 
 export function repositoryFact(responses: RepositoryResponses): Repository {
   const { repository, owner, name, labels, collaborators } = responses
-  const createdAt = timeIn(repository, 'created_at')
+  const createdAt = json.time(repository, 'created_at')
   return {
     owner,
     name,
-    description: stringOrNull(repository, 'description'),
-    website: stringOrNull(repository, 'website'),
-    private: booleanIn(repository, 'private') || booleanIn(repository, 'internal'),
-    hasIssues: booleanIn(repository, 'has_issues'),
-    hasWiki: booleanIn(repository, 'has_wiki'),
-    archived: booleanIn(repository, 'archived'),
-    template: booleanIn(repository, 'template'),
+    description: json.stringOrNull(repository, 'description'),
+    website: json.stringOrNull(repository, 'website'),
+    private: json.boolean(repository, 'private') || json.boolean(repository, 'internal'),
+    hasIssues: json.boolean(repository, 'has_issues'),
+    hasWiki: json.boolean(repository, 'has_wiki'),
+    archived: json.boolean(repository, 'archived'),
+    template: json.boolean(repository, 'template'),
     labels: labelFacts(labels, createdAt),
     collaborators,
-    topics: stringsIn(repository, 'topics').map((topic) => ({
+    topics: json.strings(repository, 'topics').map((topic) => ({
       name: topic,
       creator: null,
       createdAt,
       updatedAt: createdAt,
     })),
-    defaultBranch: booleanIn(repository, 'empty')
+    defaultBranch: json.boolean(repository, 'empty')
       ? null
-      : stringOrNull(repository, 'default_branch'),
+      : json.stringOrNull(repository, 'default_branch'),
     createdAt,
     git: `repositories/${owner}/${name}.git`,
   }
 }
 
 /** Issues refer to labels by name, so a label of the organization is left out if the repository has one of the same name. */
-function labelFacts(labels: readonly JsonObject[], createdAt: string): Label[] {
+function labelFacts(labels: readonly Json[], createdAt: string): Label[] {
   const byName = new Map<string, Label>()
   for (const label of labels) {
-    const name = stringIn(label, 'name')
+    const name = json.string(label, 'name')
     if (name === '' || byName.has(name)) continue
-    const description = stringOrNull(label, 'description')
+    const description = json.stringOrNull(label, 'description')
     byName.set(name, { name, color: labelColor(label), description, createdAt })
   }
   return [...byName.values()]
 }
 
-export const milestoneFact = (repository: string, milestone: JsonObject): Milestone => {
-  const isClosed = stringIn(milestone, 'state') === 'closed'
-  const createdAt = timeIn(milestone, 'created_at')
+export const milestoneFact = (repository: string, milestone: Json): Milestone => {
+  const isClosed = json.string(milestone, 'state') === 'closed'
+  const createdAt = json.time(milestone, 'created_at')
   return {
     repository,
-    number: integerIn(milestone, 'id'),
+    number: json.integer(milestone, 'id'),
     author: null,
-    title: stringIn(milestone, 'title'),
-    description: stringOrNull(milestone, 'description'),
+    title: json.string(milestone, 'title'),
+    description: json.stringOrNull(milestone, 'description'),
     state: isClosed ? 'closed' : 'open',
-    dueOn: timeOrNull(milestone, 'due_on'),
+    dueOn: json.timeOrNull(milestone, 'due_on'),
     createdAt,
-    updatedAt: timeOrNull(milestone, 'updated_at') ?? createdAt,
-    closedAt: isClosed ? timeOrNull(milestone, 'closed_at') : null,
+    updatedAt: json.timeOrNull(milestone, 'updated_at') ?? createdAt,
+    closedAt: isClosed ? json.timeOrNull(milestone, 'closed_at') : null,
   }
 }
 
 /** Gitea's lists of users who may only merge, and its file patterns, are only in `forgeRule`, because GitHub has no equivalent. */
-export function protectedBranchFact(repository: string, rule: JsonObject): ProtectedBranch {
+export function protectedBranchFact(repository: string, rule: Json): ProtectedBranch {
   const [organization = ''] = repository.split('/')
   const { created_at, updated_at, ...forgeRule } = rule
-  const teams = (names: readonly string[]) =>
-    names.map((name) => ({ organization, slug: slugOf(name) }))
-  const approvals = integerIn(rule, 'required_approvals')
-  const hasChecks = booleanIn(rule, 'enable_status_check')
-  const empty = emptyProtection(
-    repository,
-    stringIn(rule, 'rule_name') || stringIn(rule, 'branch_name'),
-  )
+  const teams = json.strings(rule, 'push_whitelist_teams')
+  const approvals = json.integer(rule, 'required_approvals')
+  const hasChecks = json.boolean(rule, 'enable_status_check')
+  const name = json.string(rule, 'rule_name') || json.string(rule, 'branch_name')
+  const empty = emptyProtection(repository, name)
   return {
     ...empty,
-    adminEnforced: booleanIn(rule, 'block_admin_merge_override'),
-    allowsForcePushes: booleanIn(rule, 'enable_force_push'),
+    adminEnforced: json.boolean(rule, 'block_admin_merge_override'),
+    allowsForcePushes: json.boolean(rule, 'enable_force_push'),
     authorizedActorsOnly:
-      !booleanIn(rule, 'enable_push') || booleanIn(rule, 'enable_push_whitelist'),
-    authorizedUsers: stringsIn(rule, 'push_whitelist_usernames'),
-    authorizedTeams: teams(stringsIn(rule, 'push_whitelist_teams')),
+      !json.boolean(rule, 'enable_push') || json.boolean(rule, 'enable_push_whitelist'),
+    authorizedUsers: json.strings(rule, 'push_whitelist_usernames'),
+    authorizedTeams: teams.map((team) => ({ organization, slug: slugOf(team) })),
     reviews: {
       ...empty.reviews,
       enforcement: approvals > 0 ? 'non_admins' : 'off',
       required: approvals > 0,
       approvals,
-      dismissStaleOnPush: booleanIn(rule, 'dismiss_stale_approvals'),
+      dismissStaleOnPush: json.boolean(rule, 'dismiss_stale_approvals'),
     },
     statusChecks: {
       enforcement: hasChecks ? 'non_admins' : 'off',
       required: hasChecks,
-      strict: booleanIn(rule, 'block_on_outdated_branch'),
-      contexts: stringsIn(rule, 'status_check_contexts'),
+      strict: json.boolean(rule, 'block_on_outdated_branch'),
+      contexts: json.strings(rule, 'status_check_contexts'),
     },
-    requiresSignatures: booleanIn(rule, 'require_signed_commits'),
+    requiresSignatures: json.boolean(rule, 'require_signed_commits'),
     forgeRule,
   }
 }

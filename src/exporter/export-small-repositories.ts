@@ -42,18 +42,15 @@ export async function enqueueExports(
   migrationId: number,
   repositories: readonly { position: number; bytes: number }[],
 ): Promise<void> {
-  const { small = [], large = [] } = Object.groupBy(repositories, ({ bytes }) =>
-    bytes <= MAX_SMALL_BYTES ? 'small' : 'large',
-  )
-  const positions = large.map(({ position }) => position)
-  await exportEach({ queue }, tx, { migrationId, positions })
+  const isSmall = ({ bytes }: { bytes: number }) => bytes <= MAX_SMALL_BYTES
+  const small = repositories.filter(isSmall).map(({ position }) => position)
   const perJob = Math.min(Math.ceil(small.length / MIN_JOBS), MAX_PER_JOB)
-  const tasks = [...batchesOf(small, perJob)].map((some) => ({
-    migrationId,
-    positions: some.map(({ position }) => position),
-  }))
-  if (tasks.length > 0)
-    await queue.enqueue(tx, EXPORT_SMALL_REPOSITORIES, tasks, batchOfMigration(migrationId))
+  const single = perJob > 1 ? repositories.filter((each) => !isSmall(each)) : repositories
+  const positions = single.map(({ position }) => position)
+  await exportEach({ queue }, tx, { migrationId, positions })
+  if (perJob < 2) return
+  const tasks = [...batchesOf(small, perJob)].map((some) => ({ migrationId, positions: some }))
+  await queue.enqueue(tx, EXPORT_SMALL_REPOSITORIES, tasks, batchOfMigration(migrationId))
 }
 
 /** Enqueues a job of its own for each of the repositories. */

@@ -26,9 +26,10 @@ const FACTS_VERSION = 2
 /** Longer than a tick of the clock from which file systems take timestamps. */
 const CLOCK_TICK_MS = 20
 
-const MAX_LISTED = 50
+/** Of these, 256 may be directories of loose objects. */
+const MAX_LISTED = 800
 /** The stamps of all repositories are in memory during a sync. */
-const MAX_LIST_LENGTH = 3000
+const MAX_LIST_LENGTH = 12_000
 const LISTABLE = /^[^\s:~]+$/
 
 /**
@@ -45,11 +46,12 @@ export async function stampOf(dir: string): Promise<string> {
   return listedStamp(dir, read, Date.now()) ?? digestOf(dir, read.files)
 }
 
-const NOT_EXPORTED = /^(?:hooks|logs)(?:\/|$)/
+const NOT_EXPORTED = ['hooks', 'logs']
 
 /**
- * Returns a stamp for `isCurrent` that changes with everything in the repository that an export reads. Returns undefined if the
- * repository has just changed, has many files, or may depend on files elsewhere.
+ * Returns a stamp for `isCurrent` that changes with everything in the repository that an export reads. Of loose objects it has only
+ * the directories, which change when an object is added or removed. Returns undefined if the repository has just changed, has many
+ * other files, or may depend on files elsewhere.
  */
 export async function exportStampOf(dir: string): Promise<string | undefined> {
   const now = Date.now()
@@ -57,9 +59,13 @@ export async function exportStampOf(dir: string): Promise<string | undefined> {
   // These settings can name files outside the repository.
   if (config === undefined || /include|storage/i.test(config)) return undefined
   const others: FileStats[] = []
-  for (const file of walkStats(dir)) {
+  const isEntered = (path: string) => {
+    const name = nameIn(dir, { path })
+    return !NOT_EXPORTED.includes(name) && !/^objects\/[0-9a-f]{2}$/.test(name)
+  }
+  for (const file of walkStats(dir, isEntered)) {
     const name = nameIn(dir, file)
-    if (NOT_EXPORTED.test(name)) continue
+    if (NOT_EXPORTED.includes(name)) continue
     if (file.stats.isSymbolicLink() || name === 'objects/info/alternates') return undefined
     if (others.length > MAX_LISTED) return undefined
     if (!WATCHED.includes(name)) others.push(file)
@@ -85,7 +91,8 @@ function listedStamp(
   return isListed ? digestOf(dir, files) + list : undefined
 }
 
-const nameIn = (dir: string, { path }: FileStats): string => path.slice(dir.length + 1)
+const nameIn = (dir: string, { path }: Pick<FileStats, 'path'>): string =>
+  path.slice(dir.length + 1)
 
 /** The name of an object file determines its content. Its change time also changes when a snapshot links to it. */
 const isMutable = (dir: string, file: FileStats): boolean =>

@@ -90,14 +90,17 @@ export interface FileStats {
  * Yields everything below a directory in the order of names, without following links. Files that disappear during the walk are
  * omitted. Each step blocks for a system call: use it with `forEachYielding`.
  */
-export function* walkStats(dir: string): Generator<FileStats, void, void> {
+export function* walkStats(
+  dir: string,
+  isEntered: (directory: string) => boolean = () => true,
+): Generator<FileStats, void, void> {
   const names = ifExistsSync(() => readdirSync(dir), 'ENOENT', 'ENOTDIR') ?? []
   for (const name of names.sort()) {
     const path = `${dir}/${name}`
     const stats = preciseLstat(path)
     if (!stats) continue
     yield { path, stats }
-    if (stats.isDirectory()) yield* walkStats(path)
+    if (stats.isDirectory() && isEntered(path)) yield* walkStats(path, isEntered)
   }
 }
 

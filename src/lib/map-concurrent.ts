@@ -17,12 +17,11 @@ export async function mapConcurrent<T>(
 ): Promise<void> {
   const failure = new AbortController()
   const stop = AbortSignal.any([failure.signal, ...(signal ? [signal] : [])])
-  const queue = asGenerator(items)
+  const queue = inTurns(items)
   async function runItems(): Promise<void> {
     try {
       for await (const item of queue) {
         stop.throwIfAborted()
-        await nextTurn()
         await work(item, stop)
       }
     } catch (error) {
@@ -33,7 +32,10 @@ export async function mapConcurrent<T>(
   stop.throwIfAborted()
 }
 
-/** A generator serializes concurrent calls of `next`, so several callers can iterate it. */
-async function* asGenerator<T>(items: Iterable<T> | AsyncIterable<T>): AsyncGenerator<T> {
-  yield* items
+/** A generator serializes concurrent calls of `next`, so several callers can iterate it, each item after a call of `nextTurn`. */
+async function* inTurns<T>(items: Iterable<T> | AsyncIterable<T>): AsyncGenerator<T> {
+  for await (const item of items) {
+    await nextTurn()
+    yield item
+  }
 }

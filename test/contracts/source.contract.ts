@@ -74,10 +74,12 @@ export function sourceContract(name: string, make: () => Promise<SourceUnderTest
       await host.add('alice/other', { files: { 'a.txt': 'a' } })
       const site = await findRepository('alice/site')
       const other = await findRepository('alice/other')
-      assert.deepEqual(await findRepository('alice/site'), site)
+      // A stamp may get a list of files after its digest when the last change is some seconds old.
+      const digestOf = ({ stamp }: FoundRepository) => stamp.split(/[:~]/, 1)[0]
+      assert.equal(digestOf(await findRepository('alice/site')), digestOf(site))
       await host.push('alice/site', { 'a.txt': 'b' })
-      assert.notEqual((await findRepository('alice/site')).stamp, site.stamp)
-      assert.equal((await findRepository('alice/other')).stamp, other.stamp)
+      assert.notEqual(digestOf(await findRepository('alice/site')), digestOf(site))
+      assert.equal(digestOf(await findRepository('alice/other')), digestOf(other))
     })
 
     test('reads the facts of a repository', async () => {

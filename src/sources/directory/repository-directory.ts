@@ -6,7 +6,7 @@ import type { RefusedEntry, RepositoryName } from '../source.ts'
 import { Unreadable } from '../unreadable.ts'
 import { isCurrent } from './facts/repository-stamp.ts'
 import { fileErrorReason, orUnreadable } from './files/repository-errors.ts'
-import { lstatIfExists, preciseStat, readEntries } from './files/sync-fs.ts'
+import { COARSE_TICK_MS, lstatIfExists, preciseStat, readEntries } from './files/sync-fs.ts'
 
 /** The entries of a directory when it was read, sorted by name. */
 export class Directory {
@@ -57,8 +57,6 @@ export async function readRoot(root: string, read = readDirectory): Promise<Dire
   return top
 }
 
-/** A directory that changed more recently can change again without a new timestamp. */
-const MIN_CACHED_AGE_MS = 2000
 const MAX_CACHED = 64
 
 /**
@@ -88,7 +86,7 @@ export function cachingReader(now: () => number = Date.now): ReadDirectory {
 async function cacheableVersion(dir: string, now: number): Promise<string | undefined> {
   // If this fails, so does readDirectory, which reports it.
   const stats = await preciseStat(dir).catch(() => undefined)
-  if (!stats || Number(stats.ctimeMs) > now - MIN_CACHED_AGE_MS) return undefined
+  if (!stats || Number(stats.ctimeMs) > now - COARSE_TICK_MS) return undefined
   return `${stats.dev} ${stats.ino} ${stats.mtimeNs} ${stats.ctimeNs}`
 }
 

@@ -129,7 +129,7 @@ export function createSegmentThreads(
 }
 
 /** Segments need little heap: their bytes are in buffers. Without limits, V8 would let garbage grow with the memory of the machine. */
-const RESOURCE_LIMITS = { maxYoungGenerationSizeMb: 3, maxOldGenerationSizeMb: 512 }
+const RESOURCE_LIMITS = { maxYoungGenerationSizeMb: 6, maxOldGenerationSizeMb: 512 }
 
 interface PendingRequest {
   resolve(value: unknown): void

@@ -157,3 +157,15 @@ describe('errors', () => {
     assert.equal(calls, 0)
   })
 })
+
+test('the last chunk stays as it is until the sink has resolved', async () => {
+  const entries = [file('a.pack', noise(1_700_001, 1), true)]
+  const others = [file('b.pack', noise(1_700_001, 2), true)]
+  let last: Uint8Array = Buffer.alloc(0)
+  await writeSegment(entries, async (bytes) => {
+    for await (const chunk of bytes) last = chunk
+    const expected = Buffer.from(last)
+    await segmentInMemory(others)
+    assert.ok(expected.equals(last))
+  })
+})

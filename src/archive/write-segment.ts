@@ -57,10 +57,11 @@ export async function writeSegment(
 ): Promise<Segment> {
   const sha256 = createHash('sha256')
   const tally = emptyTally()
+  const buffers = spare.pop() ?? { stored: new StoredBlocks(PIECE), deflated: new DeflatedPiece() }
   let ended = false
 
   async function* deflated(): AsyncGenerator<Uint8Array> {
-    for await (const piece of pieces(entries, tally)) {
+    for await (const piece of pieces(entries, tally, buffers)) {
       signal?.throwIfAborted()
       sha256.update(piece)
       yield piece
@@ -71,6 +72,8 @@ export async function writeSegment(
   signal?.throwIfAborted()
   await sink(deflated())
   if (!ended) throw new Error('the sink of a segment stopped reading before its end')
+  // Not before the sink has written the last chunk, and not after an error, because they may not be empty then.
+  spare.push(buffers)
   return { ...tally, sha256: sha256.digest('hex') }
 }
 
@@ -93,20 +96,28 @@ async function* tarBytes(entry: SegmentEntry): AsyncGenerator<Uint8Array> {
   yield tarPadding(size)
 }
 
+interface Buffers {
+  stored: StoredBlocks
+  deflated: DeflatedPiece
+}
+
 /** Buffers for the next segments. Allocating them for each segment would keep the garbage collector busy. */
-const spare: { stored: StoredBlocks; deflated: DeflatedPiece }[] = []
+const spare: Buffers[] = []
 
 /**
  * Cuts the entries into pieces of fixed size, so that the result does not depend on chunk sizes, and deflates each. Adds them to
  * the tally.
  */
-async function* pieces(entries: Entries, tally: Tally): AsyncGenerator<Uint8Array> {
-  const own = spare.pop() ?? { stored: new StoredBlocks(PIECE), deflated: new DeflatedPiece() }
-  let piece: StoredBlocks | DeflatedPiece = own.deflated
+async function* pieces(
+  entries: Entries,
+  tally: Tally,
+  { stored, deflated }: Buffers,
+): AsyncGenerator<Uint8Array> {
+  let piece: StoredBlocks | DeflatedPiece = deflated
   for await (const entry of entries) {
     let next: StoredBlocks | DeflatedPiece = piece
     // A directory joins the current piece: a separate piece would consist mostly of the flush.
-    if (entry.kind === 'file') next = entry.packed ? own.stored : own.deflated
+    if (entry.kind === 'file') next = entry.packed ? stored : deflated
     if (next !== piece && piece.length > 0) yield await piece.finish(tally)
     piece = next
     for await (const bytes of tarBytes(entry))
@@ -116,8 +127,6 @@ async function* pieces(entries: Entries, tally: Tally): AsyncGenerator<Uint8Arra
       }
   }
   if (piece.length > 0) yield await piece.finish(tally)
-  // Not reused after an error, because they may not be empty then.
-  spare.push(own)
 }
 
 const deflateInThreadPool = promisify(deflateRaw)

@@ -142,7 +142,12 @@ export type WebhookResponse = s.Static<typeof webhookResponse>
 
 const requiredDeliveryFields = ['id', 'guid', 'delivered_at', 'status', 'event'] as const
 const optionalDeliveryFields = [
-  ...['redelivery', 'duration', 'status_code', 'action', 'state', 'next_attempt_at'],
+  'redelivery',
+  'duration',
+  'status_code',
+  'action',
+  'state',
+  'next_attempt_at',
 ] as const
 export const deliveryResponse = s.pick(
   webhookDeliverySchema,

@@ -143,7 +143,7 @@ async function makeSegments(
         storedFingerprints,
         mayBeInMemory: true,
         // In the progress of the migration, one repository stands for all of the job.
-        isQuiet: position !== positions[0],
+        reportsProgress: position === positions[0],
       }
       try {
         const { segment, bytes } = await segments.make(options, stop, (progress) => {

@@ -49,8 +49,8 @@ interface SegmentOptions {
   storedFingerprints: readonly string[]
   /** Whether a small repository may be verified in memory, without git. */
   mayBeInMemory?: boolean
-  /** Whether nobody needs the progress. */
-  isQuiet?: boolean
+  /** Whether `onProgress` is called. The default is true. */
+  reportsProgress?: boolean
 }
 
 export interface MakeResult extends Inspection {
@@ -103,8 +103,10 @@ export function createSegmentMaker(parts: MakerParts): SegmentMaker {
       const { fingerprint, bytes } = examination
       if (options.storedFingerprints.includes(fingerprint))
         return { fingerprint, bytes, segment: undefined }
-      const report = (share: number) =>
-        options.isQuiet || onProgress({ fingerprint, bytes, bytesDone: Math.floor(bytes * share) })
+      const report = (share: number) => {
+        if (options.reportsProgress === false) return
+        onProgress({ fingerprint, bytes, bytesDone: Math.floor(bytes * share) })
+      }
       report(0)
       const segment = await writeRepository(parts, options, examination, countWork(report), signal)
       return { fingerprint, bytes, segment }

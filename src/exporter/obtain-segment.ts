@@ -175,7 +175,7 @@ class SegmentThread {
 
   #start(): Worker {
     const { module, workerData } = this.#options
-    // The flag of bin/godwit is for the main thread, which has its heap already. It would override the limits.
+    // bin/godwit sets this flag for the main thread, whose heap exists already. For a new thread it would override RESOURCE_LIMITS.
     setFlagsFromString('--max-semi-space-size=0')
     const worker = new Worker(module, { workerData, resourceLimits: RESOURCE_LIMITS })
     worker.unref()

@@ -89,9 +89,10 @@ export async function refuseExisting(into: string, folders: ReadonlySet<string>)
     if (!existing.isDirectory())
       throw new ArchiveRefused(`${directory} already exists and is not a directory`)
     const taken = (await entriesByKey(directory)).get(name.toLowerCase())
-    const path = join(directory, taken?.name ?? '')
-    if (taken)
+    if (taken) {
+      const path = join(directory, taken.name)
       throw new ArchiveRefused(`${path} already exists; move it away, or name another directory`)
+    }
     const why = `differs only in case from ${existing.name}, which already exists`
     if (existing.name !== owner) throw new ArchiveRefused(`${owner} ${why}`)
   }

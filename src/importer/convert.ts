@@ -101,8 +101,10 @@ function mergeReaders(
   for (const [index, { fullNames }] of readers.entries())
     for (const fullName of fullNames) {
       const other = sources.get(fullName.toLowerCase())
-      const both = [other ?? 0, index].map((each) => inputs[each]!.name).join(' and in ')
-      if (other !== undefined) throw new ArchiveRefused(`${fullName} is both in ${both}`)
+      if (other !== undefined) {
+        const [first, second] = [inputs[other]!.name, inputs[index]!.name]
+        throw new ArchiveRefused(`${fullName} is both in ${first} and in ${second}`)
+      }
       sources.set(fullName.toLowerCase(), index)
     }
 

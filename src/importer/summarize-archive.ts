@@ -111,8 +111,12 @@ function addSchema(summary: ArchiveSummary, schema: unknown, modifiedAt: number)
 
 function addManifest(summary: ArchiveSummary, text: string): void {
   const { generator, created_at, migration_guid, skipped, losses = [] } = parseManifest(text)
-  Object.assign(summary, { has_manifest: true, made_by: generator, made_at: created_at })
-  Object.assign(summary, { migration_guid, skipped, losses })
+  summary.has_manifest = true
+  summary.made_by = generator
+  summary.made_at = created_at
+  summary.migration_guid = migration_guid
+  summary.skipped = skipped
+  summary.losses = losses
 }
 
 /** The keys are those of `godwit show --json`. */

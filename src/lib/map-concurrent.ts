@@ -32,7 +32,7 @@ export async function mapConcurrent<T>(
   stop.throwIfAborted()
 }
 
-/** A generator serializes concurrent calls of `next`, so several callers can iterate it, each item after a call of `nextTurn`. */
+/** Yields each item after a call of `nextTurn`. A generator serializes concurrent calls of `next`, so several callers can iterate it. */
 async function* inTurns<T>(items: Iterable<T> | AsyncIterable<T>): AsyncGenerator<T> {
   for await (const item of items) {
     await nextTurn()

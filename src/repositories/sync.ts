@@ -286,6 +286,7 @@ function catalogueWriter({ db, now }: SyncParts) {
     await db.transaction().execute(async (tx) => {
       for (const [owner, owned] of Map.groupBy(batch, ({ owner }) => owner)) {
         const readable = owned.filter(({ update }) => update.problem === null)
+        // Infinity if none of them is readable.
         const oldest = Math.min(...readable.map(({ update }) => update.facts.createdAt))
         let account = owners.get(owner)
         if (!account || oldest < account.createdAt) {

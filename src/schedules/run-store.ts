@@ -137,7 +137,10 @@ export const countRuns = (db: Db, { id }: Pick<Schedule, 'id'>): Promise<number>
   countRows(db.selectFrom('schedule_runs').where('schedule_id', '=', id))
 
 /** Returns the newest run of each schedule, by the schedule's id. */
-export async function lastRuns(db: Db, scheduleIds: readonly number[]) {
+export async function lastRuns(
+  db: Db,
+  scheduleIds: readonly number[],
+): Promise<Map<number, ScheduleRun>> {
   if (scheduleIds.length === 0) return new Map()
   const rows = await selectRuns(db)
     .where('schedule_runs.id', 'in', (eb) =>

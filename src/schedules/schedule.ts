@@ -5,7 +5,13 @@ export type Period = 'day' | 'week'
 
 /** In the order of `Date.getDay`. */
 export const weekdays = [
-  ...['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday'],
+  'sunday',
+  'monday',
+  'tuesday',
+  'wednesday',
+  'thursday',
+  'friday',
+  'saturday',
 ] as const
 export type Weekday = (typeof weekdays)[number]
 

@@ -86,8 +86,8 @@ export async function openProcessParts(
 }
 
 /**
- * Returns memory to the system once, when the process has started and the catalogue is read: an idle service then has 112 MB instead
- * of 127 MB, and the next export begins with as much less. This takes 150 ms, and needs the flag of bin/godwit.
+ * Compacts the heap once, after the process has started and the catalogue is read. An idle service then uses 112 MB instead of 127 MB.
+ * It blocks for 150 ms, and does nothing without `--expose-gc`, which bin/godwit sets.
  */
 export function releaseMemoryOnce(parts: ProcessParts, stack: AsyncDisposableStack): void {
   const timer = setInterval(() => {

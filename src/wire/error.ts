@@ -1,10 +1,21 @@
 import * as s from './schema.ts'
 
 const codes = [
-  ...['missing', 'missing_field', 'invalid', 'already_exists', 'unprocessable', 'custom'],
+  'missing',
+  'missing_field',
+  'invalid',
+  'already_exists',
+  'unprocessable',
+  'custom',
 ] as const
 const resources = [
-  ...['Migration', 'Repository', 'Service', 'Schedule', 'Hook', 'Token', 'Audit'],
+  'Migration',
+  'Repository',
+  'Service',
+  'Schedule',
+  'Hook',
+  'Token',
+  'Audit',
 ] as const
 
 export const errorSchema = s.described('An error.', {

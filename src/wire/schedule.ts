@@ -3,7 +3,13 @@ import * as s from './schema.ts'
 
 const MAX_KEEP = 100
 export const weekdays = [
-  ...['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'],
+  'monday',
+  'tuesday',
+  'wednesday',
+  'thursday',
+  'friday',
+  'saturday',
+  'sunday',
 ] as const
 
 const timing = {

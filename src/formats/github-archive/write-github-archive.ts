@@ -53,8 +53,9 @@ export function githubArchiveWriter(options: GitHubArchiveOptions): FormatWriter
   return { write: (conversion) => new ArchiveWriter({ ...options, ...conversion }).write() }
 }
 
-/** Users and bots are written last. Discussions are reported as lost. */
-const NOT_WRITTEN: readonly FactKind[] = ['users', 'bots', 'discussion_categories', 'discussions']
+const WRITTEN_LAST: readonly FactKind[] = ['users', 'bots']
+/** Archives have no discussions. */
+const LOST: readonly FactKind[] = ['discussion_categories', 'discussions']
 const SCHEMA = `${JSON.stringify({ version: '1.0.1' }, null, 2)}\n`
 
 class ArchiveWriter {
@@ -99,11 +100,13 @@ class ArchiveWriter {
     }
     if (this.#repositories.size === 0) return
     for (const kind of FACT_KINDS) {
-      const written = kind === 'repository_files' ? 'attachments' : (kind as WrittenKind)
-      if (!NOT_WRITTEN.includes(kind))
-        await this.#writeRecords(written, this.#recordsOf(kind, written))
-      else if (kind !== 'users' && kind !== 'bots')
+      if (WRITTEN_LAST.includes(kind)) continue
+      if (LOST.includes(kind)) {
         for await (const _ of content.facts(kind)) report.lost(kind)
+        continue
+      }
+      const written = kind === 'repository_files' ? 'attachments' : (kind as WrittenKind)
+      await this.#writeRecords(written, this.#recordsOf(kind, written))
     }
     await this.#writeRecords('users', this.#userRecords())
     for (const [fullName, files] of this.#uploads) await this.#packUploads(fullName, files)

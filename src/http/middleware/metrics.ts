@@ -157,8 +157,8 @@ type RequestLabels = { method: string; route: string; status: number }
 const BUCKETS = [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 60, Number.POSITIVE_INFINITY]
 
 /**
- * A metric for prom-client. Its own classes find a series by the text of its labels, which would take a twentieth of the CPU time of
- * a small read.
+ * A histogram of response times by route. prom-client's Histogram finds a series by the text of its labels for every request, which
+ * would take a twentieth of the CPU time of a small read. The registry uses only `name` and `get`.
  */
 class ResponseTimes {
   readonly name = 'godwit_http_request_seconds'

@@ -85,6 +85,8 @@ function signInJson(parts: DashboardParts): wire.Root['sign_in'] {
   return userHeader === undefined ? null : { name, url: `${api}/`, sign_out_url: null }
 }
 
+const decompress = promisify(gunzip)
+
 async function sendFile(
   reply: FastifyReply,
   { type, bytes, encoded, digest, isImmutable }: DashboardFile,
@@ -95,8 +97,8 @@ async function sendFile(
   reply.header('cache-control', isImmutable ? immutable : 'no-cache')
   if (encoding) reply.header('content-encoding', encoding)
   if (sendIfNotModified(reply, [digest, encoding ?? ''])) return reply
-  const plain = encoding ? undefined : (bytes ?? (await promisify(gunzip)(encoded.gzip!)))
-  return reply.type(type).send(plain ?? encoded[encoding!])
+  const body = encoding ? encoded[encoding] : (bytes ?? (await decompress(encoded.gzip!)))
+  return reply.type(type).send(body)
 }
 
 /**

@@ -119,8 +119,8 @@ export class TargetServer {
   })
 
   /** Sends JSON below `/api/v1`, and returns that of the response. */
-  write = (method: Change['method'], path: string, json?: object): Promise<Json> =>
-    this.#change(`/api/v1${path}`, { method, ...(json && { json }) })
+  write = (method: Change['method'], path: string, body?: object): Promise<Json> =>
+    this.#change(`/api/v1${path}`, { method, ...(body && { json: body }) })
 
   async #change(target: string, change: Change): Promise<Json> {
     return json.objectOf(await this.#parts.client.change(target, change, this.#parts.signal))
@@ -153,10 +153,11 @@ export class TargetServer {
   }
 
   /** Sends a request of git-lfs to a repository. */
-  lfs(fullName: string, path: string, json: object): Promise<Json> {
+  lfs(fullName: string, path: string, body: object): Promise<Json> {
     const authorization = this.#parts.lfsAuthorization
     const headers = { accept: LFS_TYPE, 'content-type': LFS_TYPE, authorization }
-    return this.#change(`/${fullName}.git/info/lfs/${path}`, { method: 'POST', json, headers })
+    const change = { method: 'POST', json: body, headers } as const
+    return this.#change(`/${fullName}.git/info/lfs/${path}`, change)
   }
 
   /**

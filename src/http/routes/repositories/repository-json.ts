@@ -18,15 +18,15 @@ type Schemas = components['schemas']
 export type RepositoryForm = 'plain' | 'extended'
 
 interface JsonContext extends Addresses {
-  /** Inserts the caller's clone tokens. */
+  /** Returns the caller's clone token for a repository. Without it, `temp_clone_token` is empty. */
   tokenOf?: CloneTokenOf | undefined
-  /** Leaves out what the repositories of an owner share. */
+  /** Whether the owner and the URLs are rendered as the placeholders NO_OWNER and NO_URLS. */
   hasPlaceholders?: boolean
 }
 
 const NO_OWNER = '' as unknown as ReturnType<typeof userJson>
 const NO_URLS = { html_url: '' } as ReturnType<typeof urlsJson>
-/** The name in texts for all repositories of an owner. No login or address contains it. */
+/** Stands for the name of the repository in the cached URLs of an owner. No login or address contains it. */
 const NAME = '{name}'
 
 /**
@@ -45,6 +45,7 @@ export function repositoryTextRenderer(addresses: Addresses) {
     ({ id, login, type, siteAdmin }) => `${id} ${login} ${type} ${siteAdmin}`,
   )
   return (form: RepositoryForm, facts: RepositoryFacts, tokenOf?: CloneTokenOf): string => {
+    // One URL of a mirror is that of its origin.
     const hasPlaceholders = facts.mirrorOf === null
     const jsonOf = form === 'plain' ? plainRepositoryJson : extendedRepositoryJson
     const text = JSON.stringify(jsonOf(facts, { ...addresses, tokenOf, hasPlaceholders }))

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
+import { batchesOf } from '../../../lib/batches.ts'
 import { readText } from '../files/regular-file.ts'
 import {
   COARSE_TICK_MS,
@@ -26,9 +27,9 @@ const FACTS_VERSION = 2
 /** Longer than a tick of the clock from which file systems take timestamps. */
 const CLOCK_TICK_MS = 20
 
-/** Of these, 256 may be directories of loose objects. */
+/** The maximum number of files and directories in a stamp. Up to 256 of them are directories of loose objects. */
 const MAX_LISTED = 800
-/** The stamps of all repositories are in memory during a sync. */
+/** The maximum number of characters of their names. It is limited because the stamps of all repositories are in memory during a sync. */
 const MAX_LIST_LENGTH = 12_000
 const LISTABLE = /^[^\s:~]+$/
 
@@ -103,10 +104,17 @@ const isMutable = (dir: string, file: FileStats): boolean =>
  * Whether the repository still has this stamp. Needs one lstat call for each file and directory: nothing was created or removed in
  * directories whose times are the same. Returns false for a stamp without a list.
  */
-export const isCurrent = syncFs((dir: string, stamp: string): boolean => {
+export async function isCurrent(dir: string, stamp: string): Promise<boolean> {
   const [digest, ...names] = stamp.replaceAll('~', ':objects/').split(':')
-  return names.length > 0 && digest === digestOf(dir, statExisting(dir, [...WATCHED, ...names]))
-})
+  if (names.length === 0) return false
+  const files: FileStats[] = []
+  for (const some of batchesOf([...WATCHED, ...names], CHECKED_AT_ONCE))
+    files.push(...(await statInTurn(dir, some)))
+  return digest === digestOf(dir, files)
+}
+
+const CHECKED_AT_ONCE = 100
+const statInTurn = syncFs(statExisting)
 
 function digestOf(dir: string, files: readonly FileStats[]): string {
   let text = `${FACTS_VERSION}`

@@ -26,9 +26,10 @@ const TYPES = [undefined, 'commit', 'tree', 'blob', 'tag']
 const OFFSET_DELTA = 6
 const NAMED_DELTA = 7
 
-/** Objects that are kept in memory, because others are often deltas of them. */
-const MAX_RECENT = 256
-const MAX_RECENT_BYTES = 4096
+/** Small objects are cached, because others are often deltas of them. When there are this many, all are evicted. */
+const MAX_CACHED_OBJECTS = 256
+/** Larger objects are not cached. */
+const MAX_CACHED_OBJECT_BYTES = 4096
 
 export interface GitObject {
   type: string
@@ -53,7 +54,7 @@ export class PackFile {
   readonly #width: number
   readonly #head: Buffer
   readonly #layout: IndexLayout
-  readonly #recent = new Map<number, GitObject>()
+  readonly #cached = new Map<number, GitObject>()
 
   constructor(index: RegularFile, pack: RegularFile, width: number) {
     this.#index = index
@@ -86,7 +87,7 @@ export class PackFile {
   }
 
   read(offset: number, budget: Budget, chain = 0): GitObject {
-    const known = this.#recent.get(offset)
+    const known = this.#cached.get(offset)
     if (known) return known
     if (chain === MAX_DELTA_CHAIN) throw new NeedsGit('a very long chain of deltas')
     const entry = this.#entryAt(offset)
@@ -95,9 +96,9 @@ export class PackFile {
     const type = base?.type ?? TYPES[entry.kind]
     if (type === undefined) throw new NeedsGit('an entry of an unknown kind')
     const object = { type, bytes: base ? applyDelta(base.bytes, inflated, budget) : inflated }
-    if (object.bytes.length > MAX_RECENT_BYTES) return object
-    if (this.#recent.size === MAX_RECENT) this.#recent.clear()
-    this.#recent.set(offset, object)
+    if (object.bytes.length > MAX_CACHED_OBJECT_BYTES) return object
+    if (this.#cached.size === MAX_CACHED_OBJECTS) this.#cached.clear()
+    this.#cached.set(offset, object)
     return object
   }
 

@@ -190,15 +190,21 @@ async function* readChunks(
   await using handle = await open(join(repository.dir, file.path), READ_REGULAR)
   using pooled = pooledChunks()
   const [chunk, other] = pooled.chunks
+  /** An error is thrown where the result is awaited. Until then it must not end the process. */
+  const startReading = (into: Buffer) => {
+    const started = handle.read(into)
+    started.catch(() => {})
+    return started
+  }
   let left = file.size
-  let reading = handle.read(chunk)
+  let reading = startReading(chunk)
   try {
     for (;;) {
       const { bytesRead, buffer } = await reading
       left -= bytesRead
       if (bytesRead === 0 || left < 0) break
-      // Read while the caller uses the bytes before.
-      reading = handle.read(buffer === chunk ? other : chunk)
+      // The next chunk is read while the caller uses this one.
+      reading = startReading(buffer === chunk ? other : chunk)
       yield buffer.subarray(0, bytesRead)
     }
   } finally {

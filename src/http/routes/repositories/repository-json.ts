@@ -28,6 +28,7 @@ const NO_OWNER = '' as unknown as ReturnType<typeof userJson>
 const NO_URLS = { html_url: '' } as ReturnType<typeof urlsJson>
 /** Stands for the name of the repository in the cached URLs of an owner. No login or address contains it. */
 const NAME = '{name}'
+const MAX_CACHED_OWNERS = 1000
 
 /**
  * Returns a renderer of repositories as JSON text. The owner and the URLs are four fifths of the text, and differ only by the name for the
@@ -35,7 +36,7 @@ const NAME = '{name}'
  */
 export function repositoryTextRenderer(addresses: Addresses) {
   const textsOf = memoize(
-    1000,
+    MAX_CACHED_OWNERS,
     (owner: Account) => ({
       owner: `"owner":${JSON.stringify(userJson(owner, addresses))}`,
       aroundNames: JSON.stringify(urlsJson({ owner, name: NAME, mirrorOf: null }, addresses))

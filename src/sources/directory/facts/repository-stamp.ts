@@ -29,7 +29,7 @@ const CLOCK_TICK_MS = 20
 
 /** The maximum number of files and directories in a stamp. Up to 256 of them are directories of loose objects. */
 const MAX_LISTED = 800
-/** The maximum number of characters of their names. It is limited because the stamps of all repositories are in memory during a sync. */
+/** The maximum number of characters of the list, because the stamps of all repositories are in memory during a sync. */
 const MAX_LIST_LENGTH = 12_000
 const LISTABLE = /^[^\s:~]+$/
 
@@ -113,6 +113,7 @@ export async function isCurrent(dir: string, stamp: string): Promise<boolean> {
   return digest === digestOf(dir, files)
 }
 
+/** How many files are checked before other work of the thread may run. */
 const CHECKED_AT_ONCE = 100
 const statInTurn = syncFs(statExisting)
 

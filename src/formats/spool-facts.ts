@@ -13,18 +13,20 @@ export const hashKey = (text: string): number =>
 /** What a format has for a fact. A fact that is kept only in part is reported as lost too. */
 export type FactUse = 'kept' | 'partly kept' | 'lost' | 'not needed'
 
-/**
- * Sorts all facts by repository, kind, number and time: archives sort comments by their time, and other formats need them by issue.
- * Returns the repositories by full name in lower case.
- */
+/** Returns the repositories by full name in lower case. */
+export async function readRepositoryFacts({ content }: Conversion) {
+  const repositories = new Map<string, Repository>()
+  for await (const fact of content.facts('repositories'))
+    repositories.set(`${fact.owner}/${fact.name}`.toLowerCase(), fact)
+  return repositories
+}
+
+/** Sorts all other facts by repository, kind, number and time: archives sort comments by their time, and other formats need them by issue. */
 export async function spoolFacts(
   { content, report }: Conversion,
   rows: SortedRows,
   decide: (kind: FactKind, fact: FactsByKind[FactKind]) => FactUse,
-): Promise<Map<string, Repository>> {
-  const repositories = new Map<string, Repository>()
-  for await (const fact of content.facts('repositories'))
-    repositories.set(`${fact.owner}/${fact.name}`.toLowerCase(), fact)
+): Promise<void> {
   for (const kind of FACT_KINDS.filter((each) => each !== 'repositories'))
     for await (const fact of content.facts(kind)) {
       const use = decide(kind, fact)
@@ -32,7 +34,6 @@ export async function spoolFacts(
       if (use.endsWith('kept') && 'repository' in fact)
         rows.add(tableOf(kind, fact.repository), numberOf(fact), timeOf(fact), fact)
     }
-  return repositories
 }
 
 /** Files of both kinds are in one table. */

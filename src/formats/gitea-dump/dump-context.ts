@@ -11,7 +11,7 @@ import type { Repository } from '../../records/repository.ts'
 import type { Conversion, FormatReader } from '../format.ts'
 import type { PeopleMap } from '../people.ts'
 import type { Report } from '../report.ts'
-import { type FactUse, RepositoryFacts, spoolFacts } from '../spool-facts.ts'
+import { type FactUse, RepositoryFacts, readRepositoryFacts, spoolFacts } from '../spool-facts.ts'
 import type { Destination, Destinations } from './choose-destinations.ts'
 import { type LinkTargets, restoreAttachmentUrls, rewriteLinks } from './rewrite-links.ts'
 
@@ -44,7 +44,8 @@ export async function readSpool(conversion: Conversion, rows: SortedRows) {
   const teams = new Map<string, DumpedTeam[]>()
   /** Names of the labels of issues and pull requests. */
   const labels = new Map<string, Set<string>>()
-  const repositories = await spoolFacts(conversion, rows, (kind, fact) => {
+  const repositories = await readRepositoryFacts(conversion)
+  await spoolFacts(conversion, rows, (kind, fact) => {
     if ('permissions' in fact)
       for (const { repository, access } of fact.permissions) {
         const { name, description, members } = fact

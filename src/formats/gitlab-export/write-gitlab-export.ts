@@ -13,7 +13,7 @@ import { type Conversion, type FormatWriter, writeRepositories } from '../format
 import { readOidsByRef, setHead } from '../gitea-dump/pull-heads.ts'
 import { moveDurably, refuseExisting, syncTree } from '../output.ts'
 import type { PeopleMap } from '../people.ts'
-import { type FactUse, RepositoryFacts, spoolFacts } from '../spool-facts.ts'
+import { type FactUse, RepositoryFacts, readRepositoryFacts, spoolFacts } from '../spool-facts.ts'
 import { MAX_JSON_BYTES } from './constants.ts'
 import {
   commitNotes,
@@ -51,7 +51,8 @@ async function* writeExports(options: GitLabExportOptions, conversion: Conversio
   const targets = content.fullNames.flatMap((name) => [`${name}_export.tar.gz`, `${name}_assets`])
   await refuseExisting(into, new Set(targets))
   using rows = sortedRows(join(workDirectory, 'rows'))
-  const repositories = await spoolFacts(conversion, rows, (kind) => USES[kind] ?? 'kept')
+  const repositories = await readRepositoryFacts(conversion)
+  await spoolFacts(conversion, rows, (kind) => USES[kind] ?? 'kept')
   const directory = join(workDirectory, 'export')
   yield* writeRepositories(conversion, async (fullName, { snapshot, missingLfs }) => {
     for (const line of missingLfs) report.warn('LFS objects', line)

@@ -7,7 +7,6 @@ import type {
   ReviewComment,
   ReviewThread,
 } from '../../records/pull-request.ts'
-import type { Milestone } from '../../records/repository.ts'
 import { type Html, html, relativeUrl, timeHtml } from './html.ts'
 import {
   labelHtml,
@@ -35,10 +34,7 @@ export function stateOf(item: Item): ItemState {
 export const stateHtml = (state: ItemState, table: ItemTable): Html =>
   html`<span class="state ${state} ${table}">${state[0]!.toUpperCase() + state.slice(1)}</span>`
 
-type TimelineRow =
-  | { kind: 'comment'; fact: IssueComment }
-  | { kind: 'event'; fact: IssueEvent }
-  | { kind: 'review'; fact: Review }
+type Conversation = { comments: IssueComment[]; events: IssueEvent[]; reviews: Review[] }
 
 /** A thread of comments on lines. `fact` is undefined in inputs that have only comments. */
 type Thread = { fact: ReviewThread | undefined; comments: ReviewComment[] }
@@ -52,40 +48,46 @@ interface ItemContext {
   uploads: ReadonlyMap<string, Upload[]>
 }
 
-/** Writes the page of an issue or a pull request, and returns how many comments and how many rows of the spool it shows. */
+/** Writes the page of an issue or a pull request, and returns how many comments, and how many rows of the spool it shows. */
 export async function writeItemPage(
   site: Site,
   repository: RepositorySite,
   table: ItemTable,
   item: Item,
 ): Promise<{ comments: number; rows: number }> {
-  const path = `${repository.directory}/${table}/${item.number}.html`
-  const of = <T>(name: string) => site.spool.rows.of<T>(`${name} ${repository.key}`, item.number)
-  const uploads = site.uploads(repository, { kind: 'issue', number: item.number })
+  const { number } = item
+  const { facts } = repository
+  const path = `${repository.directory}/${table}/${number}.html`
+  const uploads = site.uploads(repository, { kind: 'issue', number })
   const context: ItemContext = {
     ...{ site, repository, path },
     links: site.linksFrom(path, repository),
     uploads: Map.groupBy(uploads, ({ anchor }) => anchor),
   }
-  const timeline = of<TimelineRow>('timeline')
-  const reviewComments = table === 'pulls' ? of<ReviewComment>('review comments') : []
-  const threads = groupThreads(reviewComments, of<ReviewThread>('threads'))
-  const comments = timeline.filter(({ kind }) => kind === 'comment').length + reviewComments.length
+  const conversation = {
+    comments: facts.of('issue_comments', number),
+    events: facts.of('issue_events', number),
+    reviews: facts.of('pull_request_reviews', number),
+  }
+  const onLines = table === 'pulls' ? facts.of('pull_request_review_comments', number) : []
+  const threads = groupThreads(onLines, facts.of('pull_request_review_threads', number))
+  const comments = conversation.comments.length + onLines.length
   const opening = commentHtml(context, {
     ...{ id: '', author: item.author, at: item.createdAt, verb: 'wrote' },
     writing: { body: item.body, reactions: item.reactions },
   })
-  const body = html`<h1><bdi>${item.title}</bdi> <span class="muted">#${item.number}</span></h1>
+  const body = html`<h1><bdi>${item.title}</bdi> <span class="muted">#${number}</span></h1>
 <p class="summary">${stateHtml(stateOf(item), table)} ${site.person(item.author)} opened this on ${timeHtml(item.createdAt)} · ${formatCount(comments, 'comment')}${branchesHtml(item)}</p>
 <div class="columns">
 <div class="timeline">
 ${opening}
-${timelineHtml(context, timeline, threads)}
+${timelineHtml(context, conversation, threads)}
 </div>
 ${propertiesHtml(context, item)}
 </div>`
-  await site.writePage({ path, title: `${item.title} #${item.number}`, body, repository })
-  return { comments, rows: timeline.length + reviewComments.length }
+  await site.writePage({ path, title: `${item.title} #${number}`, body, repository })
+  const rows = comments + conversation.events.length + conversation.reviews.length
+  return { comments, rows }
 }
 
 function branchesHtml(item: Item): Html | undefined {
@@ -116,39 +118,38 @@ function groupThreads(comments: readonly ReviewComment[], facts: readonly Review
   return threads
 }
 
-/** Shows a thread with its review, or at its own time if the input does not have the review. */
-function timelineHtml(context: ItemContext, rows: readonly TimelineRow[], threads: Thread[]) {
-  const reviews = new Set(rows.flatMap(({ kind, fact }) => (kind === 'review' ? [fact.id] : [])))
+/** Shows everything in the order of time. A thread is shown with its review, or at its own time if the input does not have the review. */
+function timelineHtml(context: ItemContext, shown: Conversation, threads: readonly Thread[]) {
+  const reviewIds = new Set(shown.reviews.map(({ id }) => id))
   const threadsByReview = Map.groupBy(threads, ({ comments }) => {
     const { review } = comments[0]!
-    return review !== null && reviews.has(review) ? review : undefined
+    return review !== null && reviewIds.has(review) ? review : undefined
   })
-  const entries = rows.map((row) => ({
-    at: row.kind === 'review' ? (row.fact.submittedAt ?? row.fact.createdAt) : row.fact.createdAt,
-    html: rowHtml(context, row, threadsByReview),
-  }))
-  for (const thread of threadsByReview.get(undefined) ?? [])
-    entries.push({ at: thread.comments[0]!.createdAt, html: threadHtml(context, thread, 2) })
+  const entries = [
+    ...shown.comments.map(({ id, author, createdAt: at, ...writing }) => {
+      const parts = { id: `issuecomment-${id}`, author, at, verb: 'commented', writing }
+      return { at, html: commentHtml(context, parts) }
+    }),
+    ...shown.events.map((event) => ({ at: event.createdAt, html: eventHtml(context, event) })),
+    ...shown.reviews.map(({ id, author, state, submittedAt, createdAt, ...writing }) => {
+      const at = submittedAt ?? createdAt
+      const parts = {
+        id: `pullrequestreview-${id}`,
+        author,
+        at,
+        verb: REVIEW_VERBS[state],
+        writing,
+      }
+      const own = { className: state, threads: threadsByReview.get(id) ?? [] }
+      return { at, html: commentHtml(context, { ...parts, ...own }) }
+    }),
+    ...(threadsByReview.get(undefined) ?? []).map((thread) => ({
+      at: thread.comments[0]!.createdAt,
+      html: threadHtml(context, thread, 2),
+    })),
+  ]
   const timeOf = ({ at }: { at: string }) => Date.parse(at) || 0
   return entries.sort((a, b) => timeOf(a) - timeOf(b)).map((entry) => entry.html)
-}
-
-type ThreadsByReview = ReadonlyMap<number | undefined, Thread[]>
-
-function rowHtml(context: ItemContext, row: TimelineRow, threadsByReview: ThreadsByReview): Html {
-  if (row.kind === 'event') return eventHtml(context, row.fact)
-  const { author, createdAt: at, ...writing } = row.fact
-  if (row.kind === 'comment')
-    return commentHtml(context, {
-      ...{ id: `issuecomment-${row.fact.id}`, author, at, verb: 'commented', writing },
-    })
-  const { id, state, submittedAt } = row.fact
-  return commentHtml(context, {
-    ...{ id: `pullrequestreview-${id}`, author, at: submittedAt ?? at, writing },
-    verb: REVIEW_VERBS[state],
-    className: state,
-    threads: threadsByReview.get(id) ?? [],
-  })
 }
 
 const REVIEW_VERBS: Record<Review['state'], string> = {
@@ -262,8 +263,7 @@ function subjectHtml(site: Site, subject: EventSubject): Html {
 
 /** Shows the assignees, labels and so on beside the conversation. */
 function propertiesHtml({ site, repository, path, links }: ItemContext, item: Item): Html {
-  const { rows } = site.spool
-  const milestones = rows.of<Milestone>(`milestones ${repository.key}`, item.milestone ?? -1)
+  const milestones = repository.facts.of('milestones', item.milestone ?? -1)
   const page = `${repository.directory}/milestones/index.html#milestone-${item.milestone}`
   const url = relativeUrl(path, page)
   const { reviewRequests, closes } = 'head' in item ? item : { reviewRequests: [], closes: [] }

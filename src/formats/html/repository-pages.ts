@@ -1,13 +1,13 @@
 import { appendFile } from 'node:fs/promises'
 import type { Git } from '../../git/git.ts'
 import { formatBytes, formatCount, formatNumber } from '../../lib/quantities.ts'
-import type { CommitComment } from '../../records/pull-request.ts'
 import type { Release } from '../../records/release.ts'
-import type { Milestone, ProtectedBranch } from '../../records/repository.ts'
+import type { ProtectedBranch } from '../../records/repository.ts'
 import type { Snapshot } from '../../sources/snapshot.ts'
 import type { Conversion } from '../format.ts'
 import type { GitRepository } from '../gitea-dump/pull-heads.ts'
 import { linkOrCopy } from '../output.ts'
+import { RepositoryFacts } from '../spool-facts.ts'
 import { findReadme, type GitTree, listWikiFiles, renderDocument, writeWiki } from './documents.ts'
 import { formatDay, Html, html, passiveName, relativeUrl, showControls, timeHtml } from './html.ts'
 import { type Item, type ItemTable, stateHtml, stateOf, writeItemPage } from './item-page.ts'
@@ -53,6 +53,7 @@ export async function writeRepository(
   const { rows, repositories } = site.spool
   const key = fullName.toLowerCase()
   const { fact, directory } = repositories.get(key)!
+  const facts = new RepositoryFacts({ rows, report }, fullName)
   const { dir } = snapshot.repository
   const refs = await readRefs({ git, dir, signal })
   const branches = refs.filter(({ name }) => name.startsWith('refs/heads/'))
@@ -61,7 +62,7 @@ export async function writeRepository(
   const wikiFiles = wiki ? await listWikiFiles(wiki) : []
   const sections: Section[] = [{ title: 'README', path: `${directory}/index.html` }]
   const repository: RepositorySite = {
-    ...{ key, fullName, fact, directory, sections },
+    ...{ key, fullName, fact, facts, directory, sections },
     colors: new Map(fact.labels.map(({ name, color }) => [name, color])),
   }
   const context: RepositoryContext = {
@@ -71,34 +72,34 @@ export async function writeRepository(
   const list = (title: string, folder: string, count: number, rows: List['rows']): List => ({
     ...{ title, path: `${directory}/${folder}/index.html`, count, rows },
   })
-  const count = (table: string) => rows.count(`${table} ${key}`)
-  const files = { ...list('Files', 'files', count('files'), fileRows(context)), size: 200 }
+  const uploads = rows.count(`files ${key}`)
+  const files = { ...list('Files', 'files', uploads, fileRows(context)), size: 200 }
   const lists: List[] = [
     {
-      ...list('Issues', 'issues', count('issues by age'), itemRows(context, 'issues')),
+      ...list('Issues', 'issues', facts.count('issues'), itemRows(context, 'issues')),
       ...{ head: filterForm(['open', 'closed']), isFiltered: true },
     },
     {
-      ...list('Pull requests', 'pulls', count('pulls by age'), itemRows(context, 'pulls')),
+      ...list('Pull requests', 'pulls', facts.count('pull_requests'), itemRows(context, 'pulls')),
       ...{ head: filterForm(['open', 'draft', 'merged', 'closed']), isFiltered: true },
     },
     {
-      ...list('Releases', 'releases', count('releases'), releaseRows(context)),
+      ...list('Releases', 'releases', facts.count('releases'), releaseRows(context)),
       ...{ size: 20, element: 'div' },
     },
     {
-      ...list('Milestones', 'milestones', count('milestones'), milestoneRows(context)),
+      ...list('Milestones', 'milestones', facts.count('milestones'), milestoneRows(context)),
       // Issues link to milestones on `index.html`, so that all of them are on one page.
       size: Number.POSITIVE_INFINITY,
     },
     list('Labels', 'labels', fact.labels.length, labelRows(context)),
     {
       ...list('Branches', 'branches', branches.length, refRows(context, branches)),
-      head: protectionHtml(rows.of(`protected branches ${key}`, 0)),
+      head: protectionHtml(facts.of('protected_branches', 0)),
     },
     list('Tags', 'tags', tags.length, refRows(context, tags)),
     {
-      ...list('Commit comments', 'commits', count('commit comments'), commitCommentRows(context)),
+      ...list('Commit comments', 'commits', facts.count('commit_comments'), commentRows(context)),
       element: 'div',
     },
     files,
@@ -111,13 +112,19 @@ export async function writeRepository(
   if (wiki) await writeWiki(site, wiki, repository, wikiFiles)
   const main = branches.find(({ name }) => name === `refs/heads/${fact.defaultBranch}`)
   await writeOverview(context, dir, main ?? branches[0])
-  const orphans = count('timeline') + count('review comments') - context.shownRows
+  const all = CONVERSATION_KINDS.reduce((sum, kind) => sum + facts.count(kind), 0)
+  const orphans = all - context.shownRows
   const why = `${fullName}: their issue or pull request is not in the input`
   report.lost('orphaned_comments', orphans, why)
   report.lost('collaborators', fact.collaborators.length)
   report.lost('LFS_objects', snapshot.examination.repository.lfsObjects.length)
   return repository
 }
+
+const CONVERSATION_KINDS = [
+  ...(['issue_comments', 'issue_events'] as const),
+  ...(['pull_request_reviews', 'pull_request_review_comments'] as const),
+]
 
 /** Writes a list to `index.html`, `page-2.html` and so on. */
 async function writeList({ site, repository, signal }: RepositoryContext, list: List) {
@@ -234,23 +241,21 @@ const INDEX_BATCH_SIZE = 100
 /** Writes the page of each issue or pull request and `index.js` for `filter-list.js`, and lists them, the newest first. */
 async function* itemRows(context: RepositoryContext, table: ItemTable) {
   const { site, report, repository } = context
-  const { rows } = site.spool
-  const { key, fullName, colors } = repository
+  const { facts, fullName, colors } = repository
+  const kind = table === 'pulls' ? 'pull_requests' : table
   const index = await site.preparePath(`${repository.directory}/${table}/index.js`)
   const append = (call: string, values: unknown[]) =>
     appendFile(index, `${call}(${showControls(JSON.stringify(values))})\n`)
   await append('addLabels', [...colors])
   let batch: unknown[] = []
   let last: number | undefined
-  for (const [negative] of rows.all(`${table} by age ${key}`)) {
-    const number = -negative
+  for (const number of Array.from(facts.all(kind), (each) => each.number).reverse()) {
     if (number === last) {
-      const kind = table === 'pulls' ? 'pull_requests' : table
       report.lostRecord(kind, `${fullName}: #${number} occurs twice`)
       continue
     }
     last = number
-    const item = rows.of<Item>(`${table} ${key}`, number)[0]!
+    const item: Item = facts.of(kind, number)[0]!
     const { title, author, createdAt, labels } = item
     const page = await writeItemPage(site, repository, table, item)
     context.shownRows += page.rows
@@ -278,10 +283,9 @@ function countUsage({ usage }: RepositoryContext, { labels, milestone, closedAt 
   if (milestone !== null) add(usage.milestones, milestone)
 }
 
-function milestoneTitle({ site, repository }: RepositoryContext, number: number | null) {
+function milestoneTitle({ repository }: RepositoryContext, number: number | null): string {
   if (number === null) return ''
-  const [found] = site.spool.rows.of<Milestone>(`milestones ${repository.key}`, number)
-  return found?.title ?? `milestone ${number}`
+  return repository.facts.of('milestones', number)[0]?.title ?? `milestone ${number}`
 }
 
 /** Returns a form that `filter-list.js` shows. Without script it stays hidden, and all pages of the list can be read. */
@@ -300,10 +304,11 @@ function filterForm(states: readonly string[]): Html {
 
 async function* releaseRows(context: RepositoryContext) {
   const { site, repository } = context
-  const { key, directory } = repository
-  const from = `${directory}/releases/index.html`
+  const from = `${repository.directory}/releases/index.html`
+  const timeOf = (each: Release) => Date.parse(each.publishedAt ?? each.createdAt) || 0
+  const releases = [...repository.facts.all('releases')].sort((a, b) => timeOf(b) - timeOf(a))
   let index = 0
-  for (const [, release] of site.spool.rows.all<Release>(`releases ${key}`)) {
+  for (const release of releases) {
     const { tag, author, body, publishedAt, createdAt, draft, prerelease, reactions = [] } = release
     const assets = await copyAssets(context, release, ++index, from)
     const uploads = site.uploads(repository, { kind: 'release', tag })
@@ -337,10 +342,9 @@ async function copyAssets(
 }
 
 function* milestoneRows({ site, repository, usage }: RepositoryContext) {
-  const { key, directory } = repository
-  const from = `${directory}/milestones/index.html`
-  for (const [number, milestone] of site.spool.rows.all<Milestone>(`milestones ${key}`)) {
-    const { title, state, dueOn, description: body } = milestone
+  const from = `${repository.directory}/milestones/index.html`
+  for (const milestone of repository.facts.all('milestones')) {
+    const { number, title, state, dueOn, description: body } = milestone
     const writing = { body, uploads: [], reactions: [], headingLevel: 2 }
     yield html`<li id="milestone-${number}">${stateHtml(state, 'issues')} <bdi>${title}</bdi>
 <p>${formatUsage(usage.milestones.get(number))}${dueOn && html` · due on ${timeHtml(dueOn)}`}${filterLinks(repository, from, 'milestone', title)}</p>
@@ -380,10 +384,9 @@ function* refRows({ repository }: RepositoryContext, refs: readonly Ref[]) {
 <p><code>${oid.slice(0, 10)}</code> <span dir="auto">${subject}</span>${at && html` · ${timeHtml(at)}`}</p></li>`
 }
 
-function* commitCommentRows({ site, repository }: RepositoryContext) {
-  const { key, directory } = repository
-  const from = `${directory}/commits/index.html`
-  for (const [, comment] of site.spool.rows.all<CommitComment>(`commit comments ${key}`)) {
+function* commentRows({ site, repository }: RepositoryContext) {
+  const from = `${repository.directory}/commits/index.html`
+  for (const comment of repository.facts.all('commit_comments')) {
     const { id, commit, author, body, path, reactions, createdAt } = comment
     const uploads = site.uploads(repository, { kind: 'commit_comment', commit, id })
     const writing = { body, reactions, uploads, headingLevel: 2 }

@@ -5,7 +5,7 @@ import { formatNumber } from '../../lib/quantities.ts'
 import type { Reaction } from '../../records/fact.ts'
 import type { AttachedTo } from '../../records/release.ts'
 import type { Repository } from '../../records/repository.ts'
-import { hashKey } from '../spool-facts.ts'
+import { hashKey, type RepositoryFacts } from '../spool-facts.ts'
 import { type Html, html, relativeUrl } from './html.ts'
 import { type LinkResolver, renderMarkdown } from './markdown.ts'
 import { anchorOf, type Spool, type Upload } from './spool.ts'
@@ -24,6 +24,7 @@ export interface RepositorySite {
   key: string
   fullName: string
   fact: Repository
+  facts: RepositoryFacts
   /** Colours of its labels by name. */
   colors: ReadonlyMap<string, string>
   /** The directory of its pages. */
@@ -116,9 +117,11 @@ ${body}
   itemPath(key: string, number: number): string | undefined {
     const { rows, repositories } = this.spool
     const directory = repositories.get(key)?.directory
-    const table =
-      directory && ['issues', 'pulls'].find((each) => rows.has(`${each} ${key}`, number))
-    return table && `${directory}/${table}/${number}.html`
+    if (!directory) return undefined
+    if (rows.has(`issues ${key}`, number)) return `${directory}/issues/${number}.html`
+    return rows.has(`pull_requests ${key}`, number)
+      ? `${directory}/pulls/${number}.html`
+      : undefined
   }
 
   /** Returns the uploads that belong to an object, or for an issue or a pull request, to anything on its page. */

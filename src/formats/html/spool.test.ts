@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { SortedRows } from '../../lib/sorted-rows.ts'
-import type { FormatReader } from '../format.ts'
+import type { Conversion } from '../format.ts'
 import { Report } from '../report.ts'
-import { spoolFacts } from './spool.ts'
+import { readSpool } from './spool.ts'
 
 test('repositories whose safe names are equal have different directories', async () => {
   const names = ['.github', '_github', `a${'x'.repeat(60)}`, `b${'x'.repeat(60)}`]
@@ -12,8 +12,9 @@ test('repositories whose safe names are equal have different directories', async
     async *facts(kind: string) {
       if (kind === 'repositories') for (const name of names) yield { owner: 'corp', name }
     },
-  } as unknown as FormatReader
-  const spool = await spoolFacts({ content, report: new Report(() => {}) }, {} as SortedRows)
+  }
+  const conversion = { content, report: new Report(() => {}) } as unknown as Conversion
+  const spool = await readSpool(conversion, {} as SortedRows)
   assert.deepEqual(
     spool.repositories
       .values()

@@ -17,7 +17,7 @@ import { moveDurably, moveTo } from '../output.ts'
 import { type Html, html, relativeUrl, timeHtml } from './html.ts'
 import { writeRepository } from './repository-pages.ts'
 import { type RepositorySite, Site } from './site.ts'
-import { spoolFacts } from './spool.ts'
+import { readSpool } from './spool.ts'
 
 export interface HtmlOptions {
   git: Git
@@ -46,7 +46,7 @@ async function* writeSite(options: HtmlOptions, conversion: Conversion): AsyncGe
   using rows = sortedRows(join(workDirectory, 'rows'))
   const root = join(workDirectory, 'site')
   const footer = html`<p>Written by ${options.generator} on ${timeHtml(options.now.toISOString())}. Exported by ${originHtml(content.summary)}.</p>`
-  const site = new Site(root, await spoolFacts(conversion, rows), footer)
+  const site = new Site(root, await readSpool(conversion, rows), footer)
   const entries: Html[] = []
   const context = { ...conversion, site, git }
   const written = writeRepositories(conversion, async (fullName, { snapshot }) => {

@@ -48,8 +48,10 @@ export type RepositoryContent = { fullName: string } & ({ errors: string[] } | V
 
 interface VerifiedContent {
   snapshot: Snapshot
-  /** Lines about LFS objects that the input lacks. */
-  missingLfs: string[]
+  /** Returns lines about LFS objects that the input lacks. */
+  missingLfs(): Promise<string[]>
+  /** Whether it was packed again since it was exported, so that only its objects, refs and files could be compared. */
+  isPackedAgain: boolean
 }
 
 export interface FoundFile {

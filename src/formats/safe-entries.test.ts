@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type PlainEntry, packEntries } from '../../test/support/command-line.ts'
-import { type PathLimits, safeEntries } from './safe-entries.ts'
+import { safeEntries } from './safe-entries.ts'
 
 const fileEntry = (path: string): PlainEntry => ({ path, kind: 'file', content: Buffer.from('a') })
 const three = packEntries(
   ['a', 'b', 'c'].map((name) => fileEntry(`attachments/${name.repeat(88)}`)),
 )
 
-async function pathsWithin(limits: PathLimits): Promise<number> {
+async function pathsWithin(limits: { entries: number; characters: number }): Promise<number> {
   const room = { bytes: Infinity, where: '' }
   const { signal } = new AbortController()
   return (await Array.fromAsync(safeEntries([three], room, signal, limits))).length

@@ -24,15 +24,8 @@ export async function extractionLimits(directory: string): Promise<ExtractionLim
   return { bytes: Math.floor(bavail * bsize * MAX_PART_OF_FREE), where: directory }
 }
 
-/** Limits the memory for paths, which are kept to the end to detect duplicates. */
-export interface PathLimits {
-  entries: number
-  /** The length of all paths together. */
-  characters: number
-}
-
-/** Enough for five million loose objects. */
-const LIMITS: PathLimits = { entries: 5_000_000, characters: 512 * 1024 * 1024 }
+/** Limits the memory for paths, which are kept to the end to detect duplicates. Enough for five million loose objects. */
+const LIMITS = { entries: 5_000_000, characters: 512 * 1024 * 1024 }
 /** The disk space of the smallest file. */
 const DISK_BLOCK_BYTES = 4096
 /** Records, refs and descriptions are read into memory; objects, uploads and lines of JSON are not. */

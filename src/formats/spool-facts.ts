@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { SortedRows } from '../lib/sorted-rows.ts'
+import type { IssueOrPull } from '../records/fact.ts'
 import { FACT_KINDS, type FactKind, type FactsByKind } from '../records/fact-kinds.ts'
 import type { RepositoryFile } from '../records/release.ts'
 import type { Repository } from '../records/repository.ts'
@@ -87,9 +88,10 @@ export class RepositoryFacts {
     return this.#rows.count(tableOf(kind, this.fullName))
   }
 
-  /** Returns whether an issue or a pull request has this number. */
-  hasItem(number: number): boolean {
-    return this.has('issues', number) || this.has('pull_requests', number)
+  /** Returns what has this number, or undefined if neither an issue nor a pull request has it. */
+  kindOf(number: number): IssueOrPull['kind'] | undefined {
+    if (this.has('issues', number)) return 'issue'
+    return this.has('pull_requests', number) ? 'pull_request' : undefined
   }
 
   /** Returns the time of the newest fact of one issue or pull request. */

@@ -5,7 +5,6 @@ import { ArchiveRefused } from '../archive/unreadable-archive.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 import {
   checkRepositories,
-  describeMissingLfs,
   describeSkipped,
   readManifest,
 } from '../formats/github-archive/check-repositories.ts'
@@ -73,8 +72,7 @@ export async function* restoreArchive(parts: RestoreParts, signal: AbortSignal) 
   for await (const checked of checkRepositories(unpacked, manifest, options)) {
     const { fullName } = checked
     if ('snapshot' in checked) {
-      for (const each of await describeMissingLfs(fullName, checked.snapshot, manifest))
-        warnings.add('LFS objects', each)
+      for (const each of await checked.missingLfs()) warnings.add('LFS objects', each)
       for (const each of await writeMetadata(checked)) warnings.add('metadata', each)
       denials.set(fullName, checked.snapshot.examination.repository.preserved.denials)
       await installRepository(checked.snapshot, join(into, `${fullName}.git`))

@@ -130,7 +130,7 @@ async function* exportFindings(
   for await (const { fullName, ...each } of content.repositories()) {
     if ('snapshot' in each) yield { verified: fullName }
     else for (const error of each.errors) yield { error: `${fullName}: ${error}` }
-    for (const line of 'snapshot' in each ? each.missingLfs : []) yield { note: line }
+    for (const line of 'snapshot' in each ? await each.missingLfs() : []) yield { note: line }
   }
   yield { compared: false }
 }

@@ -13,7 +13,12 @@ import type { PeopleMap } from '../people.ts'
 import type { Report } from '../report.ts'
 import { type FactUse, RepositoryFacts, readRepositoryFacts, spoolFacts } from '../spool-facts.ts'
 import type { Destination, Destinations } from './choose-destinations.ts'
-import { type LinkTargets, restoreAttachmentUrls, rewriteLinks } from './rewrite-links.ts'
+import {
+  type LinkTargets,
+  linkTargets,
+  restoreAttachmentUrls,
+  rewriteLinks,
+} from './rewrite-links.ts'
 
 export interface GiteaDumpOptions {
   git: Git
@@ -105,7 +110,7 @@ interface ContextOptions extends GiteaDumpOptions, Conversion {
 /** Returns a function that creates the context of a repository. */
 export function contextFactory(options: ContextOptions) {
   const { git, people, keepLinks, target, spool, workDirectory, report, content, signal } = options
-  const targets = linkTargets(options)
+  const targets = targetsOf(options)
   const identity = (author: Author) => {
     const login = author ?? 'ghost'
     const { login: name, id } = people.get(login.toLowerCase()) ?? { login, id: undefined }
@@ -151,32 +156,22 @@ function labelsOf({ labels }: Repository, used: Iterable<string>) {
 
 const DEFAULT_COLOR = 'ededed'
 
-function linkTargets(options: ContextOptions): LinkTargets {
-  const { spool, destinations, report, content, target } = options
-  const [byUrl, renamed] = [new Map<string, string>(), new Map<string, string>()]
+function targetsOf({ spool, destinations, report, content, target }: ContextOptions): LinkTargets {
   const facts = new Map<string, RepositoryFacts>()
   const attachments = new Map<string, string>()
-  for (const [key, { fullName, owner, name }] of destinations) {
-    const newName = `${owner}/${name}`
-    const url = content.urlOf(fullName)
-    if (url) byUrl.set(url.toLowerCase(), newName)
-    if (newName !== fullName) renamed.set(key, newName)
-    facts.set(newName, new RepositoryFacts({ ...spool, report }, fullName))
+  const names = Array.from(destinations.values(), ({ fullName, owner, name }) => {
+    return { oldName: fullName, newName: `${owner}/${name}` }
+  })
+  for (const { oldName, newName } of names) {
+    facts.set(newName, new RepositoryFacts({ ...spool, report }, oldName))
     for (const each of facts.get(newName)!.all('attachments'))
       if ('oldUrl' in each && each.oldUrl !== undefined)
         attachments.set(each.uuid.toLowerCase(), each.oldUrl)
   }
-  return {
-    byUrl,
-    attachments,
-    longestUrl: byUrl.keys().reduce((longest, { length }) => Math.max(longest, length), 0),
-    renamed,
-    base: target === '' ? '/' : target,
-    kindOf(fullName, number) {
-      if (facts.get(fullName)?.has('issues', number)) return 'issue'
-      return facts.get(fullName)?.has('pull_requests', number) ? 'pull_request' : undefined
-    },
-  }
+  return linkTargets(names, content.urlOf, {
+    ...{ attachments, base: target === '' ? '/' : target },
+    kindOf: (fullName, number) => facts.get(fullName)?.kindOf(number),
+  })
 }
 
 export function poster(context: DumpContext, author: Author) {

@@ -53,7 +53,7 @@ export function dumpComments(context: DumpContext): void {
       list?.close()
       current = number
       const file = join(directory, 'comments', `${number}.yml`)
-      list = facts.hasItem(number) ? new YamlList(file) : undefined
+      list = facts.kindOf(number) ? new YamlList(file) : undefined
     }
     if (list) list.add(dumpComment(context, number, comment))
     // The server would fail at a comment on an unknown issue.

@@ -16,6 +16,22 @@ export interface LinkTargets {
   base: string
 }
 
+/** Returns the targets for repositories with these names, and with the URLs that `urlOf` returns or '' for unknown ones. */
+export function linkTargets(
+  names: Iterable<{ oldName: string; newName: string }>,
+  urlOf: (oldName: string) => string,
+  others: Pick<LinkTargets, 'attachments' | 'kindOf' | 'base'>,
+): LinkTargets {
+  const [byUrl, renamed] = [new Map<string, string>(), new Map<string, string>()]
+  for (const { oldName, newName } of names) {
+    const url = urlOf(oldName)
+    if (url) byUrl.set(url.toLowerCase(), newName)
+    if (newName !== oldName) renamed.set(oldName.toLowerCase(), newName)
+  }
+  const longestUrl = byUrl.keys().reduce((longest, { length }) => Math.max(longest, length), 0)
+  return { ...others, byUrl, renamed, longestUrl }
+}
+
 export const URLS = /https?:\/\/[^\s<>"'`()[\]{}|\\^]+/gi
 /** Matches `owner/name` in references such as `owner/name#12` and `owner/name@0123abc`. */
 const SHORT_REFERENCES = /(?<![\w./@-])([\w.-]+\/[\w.-]+)(?=#\d+\b|@[0-9a-f]{7,40}\b)/g

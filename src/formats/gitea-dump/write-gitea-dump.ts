@@ -44,7 +44,7 @@ async function* writeDumps(options: GiteaDumpOptions, conversion: Conversion) {
   const dumped: Dumped[] = []
   const unrestored = new Map<string, number>()
   yield* writeRepositories(conversion, async (fullName, { snapshot, missingLfs }) => {
-    for (const line of missingLfs) report.warn('LFS objects', line)
+    for (const line of await missingLfs()) report.warn('LFS objects', line)
     const destination = destinations.get(fullName.toLowerCase())!
     const context = createContext(destination)
     const output = join(into, fullName)

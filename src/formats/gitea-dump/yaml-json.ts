@@ -4,23 +4,22 @@ import { addDiskFacts } from '../../lib/disk-errors.ts'
 
 /** Characters that JSON does not escape and YAML does not allow, or takes for line breaks or a byte order mark. */
 const NOT_IN_YAML = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g
-const SURROGATE_OR_ZERO = /\\u(?:d[89ab][0-9a-f]{2}|0000)/i
+const SURROGATE_OR_ZERO = /\\u(?:d[89a-f][0-9a-f]{2}|0000)/i
 
-/**
- * Returns JSON that every YAML parser reads as the same value. YAML does not allow lone surrogates, and PostgreSQL does not store
- * zero bytes. Both become U+FFFD.
- */
-export function yamlJson(value: unknown): string {
-  const json = JSON.stringify(value)
-  const text = SURROGATE_OR_ZERO.test(json) ? JSON.stringify(value, replaceInvalid) : json
-  return text.replace(
+/** Returns JSON that every YAML parser reads as the same value. */
+export const yamlJson = (value: unknown): string =>
+  storableJson(value).replace(
     NOT_IN_YAML,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
-}
 
-function replaceInvalid(_key: string, value: unknown): unknown {
-  return typeof value === 'string' ? value.toWellFormed().replaceAll('\u0000', '\ufffd') : value
+/** Returns JSON with U+FFFD for zero bytes, which PostgreSQL cannot store, and for lone surrogates, which YAML does not allow either. */
+export function storableJson(value: unknown): string {
+  const json = JSON.stringify(value)
+  if (!SURROGATE_OR_ZERO.test(json)) return json
+  return JSON.stringify(value, (_key, each: unknown) =>
+    typeof each === 'string' ? each.toWellFormed().replaceAll('\u0000', '\ufffd') : each,
+  )
 }
 
 /** Returns a time in UTC in the format of RFC 3339, which Go parses. */

@@ -11,14 +11,9 @@ import type { Git } from '../../git/git.ts'
 import { gitDirectory, type VerifiedCopy } from '../../sources/directory/git-directory.ts'
 import type { Snapshot } from '../../sources/snapshot.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
+import type { RepositoryContent } from '../format.ts'
 import type { Unpacked } from '../unpack-archive.ts'
 import { compareFiles, compareRepository, compareSegment } from './compare-manifest.ts'
-
-export type CheckedRepository = { fullName: string } & (
-  | { errors: string[] }
-  /** The verified snapshot exists until the next repository is requested, unless the caller moves it. */
-  | { snapshot: Snapshot; isPackedAgain: boolean }
-)
 
 /** Returns undefined for an archive of another program, which has no manifest. Throws ManifestInvalid. */
 export async function readManifest(root: string): Promise<Manifest | undefined> {
@@ -37,12 +32,12 @@ export interface CheckOptions {
 
 const TRUNCATED = 'it is incomplete, because the archive is truncated or damaged'
 
-/** Checks each repository that is in the archive or in its manifest, one after another. */
+/** Verifies each repository that is in the archive or in its manifest, and compares it with the manifest, if there is one. */
 export async function* checkRepositories(
   unpacked: Unpacked,
   manifest: Manifest | undefined,
   { git, scratch, isWanted = () => true, signal }: CheckOptions,
-): AsyncGenerator<CheckedRepository> {
+): AsyncGenerator<RepositoryContent> {
   const repositories = join(unpacked.root, 'repositories')
   await mkdir(repositories, { recursive: true })
   const unseen = new Map(manifest?.repositories.map((each) => [each.full_name, each]))
@@ -74,7 +69,7 @@ async function* checkRepository(
   fullName: string,
   expected: ManifestRepository | undefined,
   makeVerifiedCopy: () => Promise<VerifiedCopy>,
-): AsyncGenerator<CheckedRepository> {
+): AsyncGenerator<RepositoryContent> {
   const tar = checksums.get(fullName)
   // Without a manifest, only the last repository in the archive can be incomplete.
   const isTruncated = () =>
@@ -101,7 +96,10 @@ async function* checkRepository(
   const { snapshot, examination } = copy
   try {
     if (expected) errors.push(...compareRepository(expected, examination))
-    yield errors.length > 0 ? { fullName, errors } : { fullName, snapshot, isPackedAgain }
+    const missingLfs = () => describeMissingLfs(fullName, snapshot, expected)
+    yield errors.length > 0
+      ? { fullName, errors }
+      : { fullName, snapshot, missingLfs, isPackedAgain }
   } finally {
     await snapshot.remove()
   }
@@ -124,12 +122,11 @@ export function describeUnexportedLfs({ full_name, lfs_missing }: ManifestReposi
  * Returns a line about LFS objects that files of a repository refer to and the archive does not contain. They are taken from the
  * manifest, or else found by the LFS pointers. GitHub's archives never contain LFS objects.
  */
-export async function describeMissingLfs(
+async function describeMissingLfs(
   fullName: string,
   { report }: Snapshot,
-  manifest: Manifest | undefined,
+  listed: ManifestRepository | undefined,
 ): Promise<string[]> {
-  const listed = manifest?.repositories.find(({ full_name }) => full_name === fullName)
   if (listed?.lfs_missing) return describeUnexportedLfs(listed)
   try {
     const { missingLfs } = await report()

@@ -9,13 +9,12 @@ import { isFactKind, readFacts } from '../../records/read-records.ts'
 import { kindOfFile, readRecordFile } from '../../records/record-file.ts'
 import type { RepositoryRecord } from '../../records/record-shapes.ts'
 import { type Repository, UNKNOWN_REPOSITORY } from '../../records/repository.ts'
-import type { FormatReader, FoundFile, RepositoryContent } from '../format.ts'
+import type { FormatReader, FoundFile } from '../format.ts'
 import type { Report } from '../report.ts'
 import type { Unpacked } from '../unpack-archive.ts'
 import {
   type CheckOptions,
   checkRepositories,
-  describeMissingLfs,
   describeSkipped,
   readManifest,
 } from './check-repositories.ts'
@@ -54,7 +53,7 @@ export async function readGitHubArchive(
     summary: await summaryOf(root, manifest),
     fullNames,
     urlOf: (fullName) => repositories.get(fullName.toLowerCase())?.url ?? '',
-    repositories: () => readRepositories(unpacked, manifest, { ...parts, isWanted }),
+    repositories: () => checkRepositories(unpacked, manifest, { ...parts, isWanted }),
     facts: (kind) =>
       kind === 'repositories'
         ? (factsOf(repositories) as AsyncIterable<never>)
@@ -96,22 +95,6 @@ async function summaryOf(root: string, manifest: Manifest | undefined) {
   const { github_sha } = (schema ? parseJson(schema) : {}) as { github_sha?: unknown }
   const madeBy = typeof github_sha === 'string' ? `GitHub (${github_sha})` : 'unknown'
   return { madeBy, madeAt: null, losses: [] }
-}
-
-/** Verifies the repositories of an unpacked archive, and compares them with the manifest if there is one. */
-export async function* readRepositories(
-  unpacked: Unpacked,
-  manifest: Manifest | undefined,
-  options: CheckOptions,
-): AsyncGenerator<RepositoryContent> {
-  for await (const checked of checkRepositories(unpacked, manifest, options)) {
-    if ('errors' in checked) yield checked
-    else {
-      const { fullName, snapshot } = checked
-      const missingLfs = await describeMissingLfs(fullName, snapshot, manifest)
-      yield { fullName, snapshot, missingLfs }
-    }
-  }
 }
 
 type KnownRepositories = Map<string, { fact: Repository; url: string }>

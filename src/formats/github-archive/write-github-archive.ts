@@ -94,7 +94,7 @@ class ArchiveWriter {
         yield each
         continue
       }
-      for (const line of each.missingLfs) report.warn('LFS objects', line)
+      for (const line of await each.missingLfs()) report.warn('LFS objects', line)
       await this.#packRepository(fullName, each.snapshot)
       yield { fullName, errors: [] }
     }

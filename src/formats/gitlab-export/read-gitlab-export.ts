@@ -12,7 +12,8 @@ import type { Repository } from '../../records/repository.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
 import type { FormatReader, RepositoryContent } from '../format.ts'
 import { branchRef, type GitRepository } from '../gitea-dump/pull-heads.ts'
-import { type ReaderParts, readRepositories } from '../github-archive/read-github-archive.ts'
+import { checkRepositories } from '../github-archive/check-repositories.ts'
+import type { ReaderParts } from '../github-archive/read-github-archive.ts'
 import type { MappedPerson } from '../people.ts'
 import type { Unpacked } from '../unpack-archive.ts'
 import { spoolProject } from './read-facts.ts'
@@ -90,7 +91,7 @@ export async function readGitLabExport(
       if (!built) return
       const unpacked = { root: into, checksums: new Map(), damage: undefined }
       if (built.error) yield { fullName, errors: [built.error] }
-      else yield* readRepositories(unpacked, undefined, parts)
+      else yield* checkRepositories(unpacked, undefined, parts)
     },
     facts,
     async findFile(path) {

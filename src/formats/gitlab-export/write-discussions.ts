@@ -239,7 +239,7 @@ export function* issues(project: Project, signal: AbortSignal) {
 export function reportOrphans(project: Project): void {
   for (const kind of ['issue_comments', 'issue_events'] as const)
     for (const { on, id } of project.all(kind))
-      if (!project.hasItem(on.number))
+      if (!project.kindOf(on.number))
         project.loseRecord(kind, `${kind} ${id}: #${on.number} is not in the input`)
   for (const kind of ['pull_request_reviews', 'pull_request_review_comments'] as const)
     for (const { pull, id } of project.all(kind))

@@ -11,6 +11,7 @@ import type { Repository } from '../../records/repository.ts'
 import type { Snapshot } from '../../sources/snapshot.ts'
 import { type Conversion, type FormatWriter, writeRepositories } from '../format.ts'
 import { readOidsByRef, setHead } from '../gitea-dump/pull-heads.ts'
+import { storableJson } from '../gitea-dump/yaml-json.ts'
 import { moveDurably, refuseExisting, syncTree } from '../output.ts'
 import type { PeopleMap } from '../people.ts'
 import { type FactUse, RepositoryFacts, readRepositoryFacts, spoolFacts } from '../spool-facts.ts'
@@ -55,7 +56,7 @@ async function* writeExports(options: GitLabExportOptions, conversion: Conversio
   await spoolFacts(conversion, rows, (kind) => USES[kind] ?? 'kept')
   const directory = join(workDirectory, 'export')
   yield* writeRepositories(conversion, async (fullName, { snapshot, missingLfs }) => {
-    for (const line of missingLfs) report.warn('LFS objects', line)
+    for (const line of await missingLfs()) report.warn('LFS objects', line)
     const repository = repositories.get(fullName.toLowerCase())!
     const parts = { ...options, ...conversion, rows, fullName, directory, repository, snapshot }
     await writeExport(parts).finally(() => rm(directory, { recursive: true, force: true }))
@@ -108,7 +109,7 @@ async function writeExport(parts: ExportParts): Promise<void> {
 
   // The version of the export format.
   await addText('VERSION', '0.2.4')
-  await addText('tree/project.json', toJson(projectRecord(project)))
+  await addText('tree/project.json', storableJson(projectRecord(project)))
   await addLines('project_feature', [featureRecord(project)])
   await addLines('issues', issues(project, signal))
   await addLines('merge_requests', mergeRequests(project, { git, dir, refs, signal }))
@@ -134,7 +135,10 @@ async function writeExport(parts: ExportParts): Promise<void> {
   files.push(...lfs.map(({ oid, from }) => ({ path: `lfs-objects/${oid}`, from })))
   // An importer fails at an object that this file does not list. 0 is the repository of the project.
   if (lfs.length > 0)
-    await addText('lfs-objects.json', toJson(Object.fromEntries(lfs.map(({ oid }) => [oid, [0]]))))
+    await addText(
+      'lfs-objects.json',
+      storableJson(Object.fromEntries(lfs.map(({ oid }) => [oid, [0]]))),
+    )
 
   const archive = join(directory, 'export.tar.gz')
   await writeArchive(archive, files, { madeAt: content.summary.madeAt, signal })
@@ -177,7 +181,7 @@ const BATCH_LENGTH = 64 * 1024
 async function* jsonLines({ report, fullName }: Project, relation: string, records: Records) {
   let batch = ''
   for await (const record of records) {
-    const line = `${toJson(record)}\n`
+    const line = `${storableJson(record)}\n`
     if (Buffer.byteLength(line) > MAX_JSON_BYTES) {
       const name = 'iid' in record ? `#${record.iid}` : 'a record'
       report.lostRecord(relation, `${fullName}: ${name} is longer than 50 MiB`)
@@ -189,18 +193,6 @@ async function* jsonLines({ report, fullName }: Project, relation: string, recor
     batch = ''
   }
   yield batch
-}
-
-const NOT_IN_POSTGRES = /\\u(?:d[89a-f][0-9a-f]{2}|0000)/i
-
-/** Returns JSON with U+FFFD for zero bytes and lone surrogates, which PostgreSQL cannot store. */
-function toJson(value: unknown): string {
-  const json = JSON.stringify(value)
-  return NOT_IN_POSTGRES.test(json)
-    ? JSON.stringify(value, (_, each) =>
-        typeof each === 'string' ? each.toWellFormed().replaceAll('\0', '\ufffd') : each,
-      )
-    : json
 }
 
 /** Writes a gzipped tar, and syncs it. Bundles are not compressed again. */

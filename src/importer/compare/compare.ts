@@ -3,7 +3,11 @@ import { isDeepStrictEqual } from 'node:util'
 import type { ManifestLoss } from '../../archive/manifest.ts'
 import { ArchiveRefused } from '../../archive/unreadable-archive.ts'
 import type { FormatReader } from '../../formats/format.ts'
-import { type LinkTargets, rewriteLinks } from '../../formats/gitea-dump/rewrite-links.ts'
+import {
+  type LinkTargets,
+  linkTargets,
+  rewriteLinks,
+} from '../../formats/gitea-dump/rewrite-links.ts'
 import type { MappedPerson, PeopleMap } from '../../formats/people.ts'
 import type { Git } from '../../git/git.ts'
 import { sortedRows } from '../../lib/sorted-rows.ts'
@@ -101,7 +105,7 @@ export async function compare(parts: CompareParts, signal: AbortSignal): Promise
   onProgress('comparing')
   const shared: Shared = {
     ...{ ...parts, spool, names, known: new Map(), totals: noCounts() },
-    targets: linkTargets(parts, spool, names),
+    targets: targetsOf(parts, spool, names),
     version: 'facts' in right ? [0, 0] : await right.version(signal),
   }
   const repositories = [...leftNames.union(rightNames)].map((name): ComparedRepository => {
@@ -325,23 +329,15 @@ const lossesOf = ({ summary }: FormatReader, fullName: string): ReadonlySet<stri
   )
 
 /** Describes how `convert --to gitea-dump` rewrites the links of the archive. */
-function linkTargets({ left }: CompareParts, spool: Spool, names: Names): LinkTargets {
-  const [byUrl, renamed] = [new Map<string, string>(), new Map<string, string>()]
-  for (const name of left.fullNames) {
-    const url = left.urlOf(name)
-    if (url) byUrl.set(url.toLowerCase(), names.onRight(name))
-    if (names.onRight(name) !== name) renamed.set(name.toLowerCase(), names.onRight(name))
-  }
-  return {
-    ...{ byUrl, renamed },
-    longestUrl: byUrl.keys().reduce((longest, { length }) => Math.max(longest, length), 0),
+function targetsOf({ left }: CompareParts, spool: Spool, names: Names): LinkTargets {
+  const renames = left.fullNames.map((name) => ({ oldName: name, newName: names.onRight(name) }))
+  return linkTargets(renames, left.urlOf, {
     // Links to attachments are compared by the digests of the files.
-    attachments: new Map(),
-    base: '/',
+    ...{ attachments: new Map(), base: '/' },
     kindOf(fullName, number) {
       const name = names.onLeft(fullName).toLowerCase()
       if (spool.rows.has(`issues ${name}`, number)) return 'issue'
       return spool.rows.has(`pull_requests ${name}`, number) ? 'pull_request' : undefined
     },
-  }
+  })
 }

@@ -40,7 +40,7 @@ export async function readArchive(content: FormatReader, parts: ReadParts): Prom
     onProgress(`reading ${repository.fullName}`)
     if ('errors' in repository) onFailure(name, repository.errors.join('; '))
     else {
-      for (const line of repository.missingLfs) onNote(line)
+      for (const line of await repository.missingLfs()) onNote(line)
       await addSnapshot(name, repository.snapshot, parts)
     }
   }

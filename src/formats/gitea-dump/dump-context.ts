@@ -8,9 +8,8 @@ import type { Issue } from '../../records/issue.ts'
 import type { Team } from '../../records/people.ts'
 import type { PullRequest } from '../../records/pull-request.ts'
 import type { Repository } from '../../records/repository.ts'
-import type { Conversion, FormatReader } from '../format.ts'
+import type { Conversion } from '../format.ts'
 import type { PeopleMap } from '../people.ts'
-import type { Report } from '../report.ts'
 import { type FactUse, RepositoryFacts, readRepositoryFacts, spoolFacts } from '../spool-facts.ts'
 import type { Destination, Destinations } from './choose-destinations.ts'
 import {
@@ -71,36 +70,7 @@ export async function readSpool(conversion: Conversion, rows: SortedRows) {
 }
 
 /** Everything that the functions which write the dump of one repository need. */
-export interface DumpContext {
-  /** The directory where the dump is written. It is moved to the output when it is complete. */
-  directory: string
-  repository: Repository
-  /** `owner/name` as in the archive. */
-  fullName: string
-  /** The URL of the repository on its old host, or empty if it is not known. */
-  oldUrl: string
-  /** The base URL of the server with a trailing slash, or empty if it is not known. */
-  target: string
-  /** The owner and name on the server. */
-  owner: string
-  name: string
-  git: Git
-  signal: AbortSignal
-  report: Report
-  facts: RepositoryFacts
-  content: FormatReader
-  teams: readonly DumpedTeam[]
-  labels: ReturnType<typeof labelsOf>
-  /** Unique titles of milestones, by their number. */
-  milestones: ReadonlyMap<number, string>
-  /** Returns the author to show for a login. The id is never 0, which is the server's own administrator. */
-  identity(author: Author): { id: number; name: string }
-  /**
-   * Returns a text with its links to the old host changed to the server, unless links are kept. Attachments have their old address,
-   * because the server does not restore them. Returns '' for null.
-   */
-  text(body: string | null): string
-}
+export type DumpContext = ReturnType<ReturnType<typeof contextFactory>>
 
 interface ContextOptions extends GiteaDumpOptions, Conversion {
   spool: Awaited<ReturnType<typeof readSpool>>
@@ -111,12 +81,13 @@ interface ContextOptions extends GiteaDumpOptions, Conversion {
 export function contextFactory(options: ContextOptions) {
   const { git, people, keepLinks, target, spool, workDirectory, report, content, signal } = options
   const targets = targetsOf(options)
+  /** Returns the author to show for a login. The id is never 0, which is the server's own administrator. */
   const identity = (author: Author) => {
     const login = author ?? 'ghost'
     const { login: name, id } = people.get(login.toLowerCase()) ?? { login, id: undefined }
     return { name, id: target !== '' && id !== undefined ? id : originalAuthorId(name) }
   }
-  return ({ fullName, owner, name }: Destination): DumpContext => {
+  return ({ fullName, owner, name }: Destination) => {
     const key = fullName.toLowerCase()
     const repository = spool.repositories.get(key)!
     const facts = new RepositoryFacts({ ...spool, report }, fullName)
@@ -126,14 +97,23 @@ export function contextFactory(options: ContextOptions) {
       const why = `a second milestone “${title}” is renamed to “${titles.get(number)}”`
       if (titles.get(number) !== title) facts.warn('milestones', why)
     }
+    /**
+     * Returns a text with its links to the old host changed to the server, unless links are kept. Attachments have their old address,
+     * because the server does not restore them. Returns '' for null.
+     */
     const text = (body: string | null) => {
       const original = restoreAttachmentUrls(body ?? '', targets)
       return keepLinks ? original : rewriteLinks(original, `${owner}/${name}`, targets)
     }
     return {
+      /** `owner` and `name` are those on the server, and `fullName` is that in the archive. */
       ...{ fullName, owner, name, repository, target, git, facts, content, report, signal },
-      ...{ identity, text, milestones: titles },
+      ...{ identity, text },
+      /** Unique titles by the number. */
+      milestones: titles,
+      /** The URL of the repository on its old host, or empty if it is not known. */
       oldUrl: content.urlOf(fullName),
+      /** The directory where the dump is written. It is moved to the output when it is complete. */
       directory: join(workDirectory, 'dumps', key),
       teams: spool.teams.get(key) ?? [],
       labels: labelsOf(repository, spool.labels.get(key) ?? []),

@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path'
 import { FINISH_FILE, type FinishFact } from '../../formats/gitea-dump/finish-facts.ts'
 import { UserError } from '../../lib/user-error.ts'
 import { type FinishRepositoryOptions, finishRepository } from './finish-repository.ts'
-import { FinishRun, type FinishRunOptions, Journal } from './finish-run.ts'
-import { TargetServer } from './target-server.ts'
+import { type FinishRun, type FinishRunOptions, openJournal, startRun } from './finish-run.ts'
+import { connectTarget } from './target-server.ts'
 
 interface FinishOptions
   extends Omit<FinishRunOptions, 'server' | 'journal'>,
@@ -26,9 +26,9 @@ const JOURNAL = 'finish.journal'
 export async function finishDump(options: FinishOptions): Promise<FinishRun> {
   const { dump, repositories, isDryRun, signal } = options
   const directories = await listDumps(dump, repositories)
-  const server = await TargetServer.connect(options, signal)
-  await using journal = await Journal.open(join(dump, JOURNAL), { isDryRun })
-  const run = new FinishRun({ ...options, server, journal })
+  const server = await connectTarget(options, signal)
+  await using journal = await openJournal(join(dump, JOURNAL), { isDryRun })
+  const run = startRun({ ...options, server, journal })
   for (const directory of directories) {
     const facts = await readFacts(join(directory, FINISH_FILE))
     await finishRepository({ ...options, run, directory, facts }).catch((error: unknown) =>

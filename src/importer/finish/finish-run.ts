@@ -1,5 +1,5 @@
 import { createReadStream, existsSync } from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { SettingsFact } from '../../formats/gitea-dump/finish-facts.ts'
@@ -31,71 +31,63 @@ const FIRST_PAUSE_MS = 1000
 /** The longest pause that is waited for. If the server asks for a longer one, the run ends, and the user starts the command again. */
 const MAX_WAIT_MS = 10 * 60_000
 
-/** Does steps on one server, and collects what was done and what was not. */
-export class FinishRun {
-  readonly server: TargetServer
-  readonly journal: Journal
-  readonly isDryRun: boolean
-  readonly signal: AbortSignal
-  /** How many steps were done, by kind. */
-  readonly done = new Map<string, number>()
-  readonly failed: string[] = []
-  /** How often something was left out, by the reason. */
-  readonly leftOut = new Map<string, number>()
-  /** Called once before the next step, such as to unarchive the repository. */
-  prepare: (() => Promise<unknown>) | undefined
-  readonly #options: FinishRunOptions
+export type FinishRun = ReturnType<typeof startRun>
 
-  constructor(options: FinishRunOptions) {
-    this.server = options.server
-    this.journal = options.journal
-    this.isDryRun = options.isDryRun
-    this.signal = options.signal
-    this.#options = options
+/** Returns a run that does steps on one server, and collects what was done and what was not. */
+export function startRun({ server, journal, isDryRun, signal, onStep, onWait }: FinishRunOptions) {
+  const run = {
+    ...{ server, journal, isDryRun, signal },
+    /** How many steps were done, by kind. */
+    done: new Map<string, number>(),
+    failed: [] as string[],
+    /** How often something was left out, by the reason. */
+    leftOut: new Map<string, number>(),
+    /** Called once before the next step, such as to unarchive the repository. */
+    prepare: undefined as (() => Promise<unknown>) | undefined,
+
+    leaveOut(reason: string, count = 1): undefined {
+      if (count > 0) run.leftOut.set(reason, (run.leftOut.get(reason) ?? 0) + count)
+    },
+
+    /** Leaves something out because the version of the server has no operation for it. */
+    leaveOutUnsupported(what: string, count = 1): undefined {
+      const { kind, text } = server.version
+      run.leaveOut(`${kind} ${text} cannot ${what} over its API`, count)
+    },
+
+    /** Records that the server refused something. Throws any error that ends the run, such as that the token is not accepted. */
+    recordFailure(what: string, error: unknown): void {
+      if (!(error instanceof ForgeRequestFailed) || error.status === 401) throw error
+      run.failed.push(`${what}: ${error.message}`)
+    },
+
+    /**
+     * Does one step, or only names it in a dry run. `act` looks at the server before it writes, because it is called again after the
+     * connection was lost. Returns false if the server refuses the step; the run goes on. Rejects with ForgeUnavailable if the server
+     * stays unavailable, and with ForgeRequestFailed if it does not accept the token.
+     */
+    async step(kind: string, text: string, act: () => Promise<unknown>): Promise<boolean> {
+      try {
+        if (!isDryRun) await attempt(text, act)
+      } catch (error) {
+        run.recordFailure(text, error)
+        return false
+      }
+      run.done.set(kind, (run.done.get(kind) ?? 0) + 1)
+      onStep(text)
+      return true
+    },
   }
 
-  leaveOut(reason: string, count = 1): undefined {
-    if (count > 0) this.leftOut.set(reason, (this.leftOut.get(reason) ?? 0) + count)
-  }
-
-  /** Leaves something out because the version of the server has no operation for it. */
-  leaveOutUnsupported(what: string, count = 1): undefined {
-    const { kind, text } = this.server.version
-    this.leaveOut(`${kind} ${text} cannot ${what} over its API`, count)
-  }
-
-  /** Records that the server refused something. Throws any error that ends the run, such as that the token is not accepted. */
-  recordFailure(what: string, error: unknown): void {
-    if (!(error instanceof ForgeRequestFailed) || error.status === 401) throw error
-    this.failed.push(`${what}: ${error.message}`)
-  }
-
-  /**
-   * Does one step, or only names it in a dry run. `act` looks at the server before it writes, because it is called again after the
-   * connection was lost. Returns false if the server refuses the step; the run goes on. Rejects with ForgeUnavailable if the server
-   * stays unavailable, and with ForgeRequestFailed if it does not accept the token.
-   */
-  async step(kind: string, text: string, act: () => Promise<unknown>): Promise<boolean> {
-    try {
-      if (!this.isDryRun) await this.#attempt(text, act)
-    } catch (error) {
-      this.recordFailure(text, error)
-      return false
-    }
-    this.done.set(kind, (this.done.get(kind) ?? 0) + 1)
-    this.#options.onStep(text)
-    return true
-  }
-
-  async #attempt(text: string, act: () => Promise<unknown>): Promise<void> {
+  async function attempt(text: string, act: () => Promise<unknown>): Promise<void> {
     for (let attempts = 1; ; attempts++)
       try {
-        await this.prepare?.()
-        this.prepare = undefined
+        await run.prepare?.()
+        run.prepare = undefined
         await act()
-        return await this.journal.record({ step: text })
+        return await journal.record({ step: text })
       } catch (error) {
-        this.signal.throwIfAborted()
+        signal.throwIfAborted()
         const isUnavailable = error instanceof ForgeUnavailable
         if (!isUnavailable && !(error instanceof ForgeServerError)) throw error
         const waitMs =
@@ -103,10 +95,12 @@ export class FinishRun {
             ? error.dueAt - Date.now()
             : FIRST_PAUSE_MS * 2 ** (attempts - 1)
         if (attempts === MAX_ATTEMPTS || waitMs > MAX_WAIT_MS) throw error
-        this.#options.onWait(`${error.message}; trying again`)
-        await sleep(Math.max(0, waitMs), undefined, { signal: this.signal })
+        onWait(`${error.message}; trying again`)
+        await sleep(Math.max(0, waitMs), undefined, { signal })
       }
   }
+
+  return run
 }
 
 /** A repository on the server, and its dump. */
@@ -126,53 +120,46 @@ export interface RepositoryContext {
   accountsOf(logins: readonly string[]): Promise<string[]>
 }
 
+export type Journal = Awaited<ReturnType<typeof openJournal>>
+
 /**
- * What was done on a server, one JSON value on each line. A line is on the disk before the next step begins. Only one process can have
- * a journal open. The last line is ignored if a crash truncated it: every step looks at the server before it writes.
+ * Opens the journal of what was done on a server, one JSON value on each line. A line is on the disk before the next step begins. Only
+ * one process can have a journal open. The last line is ignored if a crash truncated it: every step looks at the server before it
+ * writes. A dry run reads the journal and does not write it.
  */
-export class Journal {
-  readonly #addresses: Map<string, string>
-  readonly #file: FileHandle | undefined
-  readonly #unlock: () => void
+export async function openJournal(path: string, { isDryRun }: { isDryRun: boolean }) {
+  const { file, unlock } = isDryRun ? {} : await openLocked(path)
+  const addresses = await readAddresses(path)
+  return {
+    /** Returns the address of a file that an earlier run uploaded. */
+    addressOf: (uploaded: string): string | undefined => addresses.get(uploaded),
 
-  private constructor(addresses: Map<string, string>, file?: FileHandle, unlock = () => {}) {
-    this.#addresses = addresses
-    this.#file = file
-    this.#unlock = unlock
-  }
+    async record(done: { step: string; file?: string; address?: string }): Promise<void> {
+      if (done.file && done.address) addresses.set(done.file, done.address)
+      await file?.write(`${JSON.stringify({ at: new Date().toISOString(), ...done })}\n`)
+      await file?.sync()
+    },
 
-  /** A dry run reads the journal and does not write it. */
-  static async open(path: string, { isDryRun }: { isDryRun: boolean }): Promise<Journal> {
-    if (isDryRun) return new Journal(await readAddresses(path))
-    const file = await open(path, 'a').catch((error: Error) => {
-      const message = `cannot write the journal of what was done: ${error.message}`
-      throw new UserError(message, { cause: error })
-    })
-    const unlock = lockFile(`${path}.lock`)
-    if (!unlock) {
-      await file.close()
-      throw new UserError(`another godwit finish is running: it has locked ${path}`)
-    }
-    // Ends a line that a crash truncated.
-    if ((await file.stat()).size > 0) await file.write('\n')
-    return new Journal(await readAddresses(path), file, unlock)
+    async [Symbol.asyncDispose](): Promise<void> {
+      await file?.close()
+      unlock?.()
+    },
   }
+}
 
-  /** Returns the address of a file that an earlier run uploaded. */
-  addressOf(file: string): string | undefined {
-    return this.#addresses.get(file)
+async function openLocked(path: string) {
+  const file = await open(path, 'a').catch((error: Error) => {
+    const message = `cannot write the journal of what was done: ${error.message}`
+    throw new UserError(message, { cause: error })
+  })
+  const unlock = lockFile(`${path}.lock`)
+  if (!unlock) {
+    await file.close()
+    throw new UserError(`another godwit finish is running: it has locked ${path}`)
   }
-
-  async record(done: { step: string; file?: string; address?: string }): Promise<void> {
-    if (done.file && done.address) this.#addresses.set(done.file, done.address)
-    await this.#file?.write(`${JSON.stringify({ at: new Date().toISOString(), ...done })}\n`)
-    await this.#file?.sync()
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#file?.close()
-    this.#unlock()
-  }
+  // Ends a line that a crash truncated.
+  if ((await file.stat()).size > 0) await file.write('\n')
+  return { file, unlock }
 }
 
 async function readAddresses(path: string): Promise<Map<string, string>> {

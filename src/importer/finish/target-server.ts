@@ -4,11 +4,10 @@ import { undefinedIfAbsent } from '../../sources/forge/client/confirm-absence.ts
 import { segment } from '../../sources/forge/client/forge-address.ts'
 import { type Change, ForgeClient } from '../../sources/forge/client/forge-client.ts'
 import { listAll, pagesOf } from '../../sources/forge/client/forge-pages.ts'
-import type { Json } from '../../sources/forge/client/forge-values.ts'
-import * as json from '../../sources/forge/client/forge-values.ts'
-import { type ForgeVersion, isAtLeast } from '../../sources/forge/client/forge-version.ts'
+import { type Json, json } from '../../sources/forge/client/forge-values.ts'
+import { isAtLeast } from '../../sources/forge/client/forge-version.ts'
 import { readJson } from '../../sources/forge/client/http-response.ts'
-import { type KnownForge, knownForgeCache } from '../../sources/forge/client/known-forge.ts'
+import { knownForgeCache } from '../../sources/forge/client/known-forge.ts'
 import { openFile } from '../../sources/forge/client/open-file.ts'
 import { parseUser } from '../../sources/forge/forge-token.ts'
 import { isNotFound, undefinedIf } from '../../sources/forge-errors.ts'
@@ -31,152 +30,119 @@ export type Operation = keyof typeof OPERATIONS
 /** A file of the dump. */
 type FileToUpload = { path: string; name: string; contentType: string; bytes: number }
 
-interface Parts {
-  client: ForgeClient
-  version: ForgeVersion
-  paging: KnownForge['paging']
-  /** What the server publishes about its API. */
-  description: Json | undefined
-  /** The token as a password, because the addresses of git-lfs accept nothing else. */
-  lfsAuthorization: string
-  signal: AbortSignal
-}
-
 /** The server that a move is finished on, used with one token. Every method rejects with ForgeUnavailable or ForgeRequestFailed. */
-export class TargetServer {
-  readonly version: ForgeVersion
-  readonly url: string
-  readonly #parts: Parts
+export type TargetServer = Awaited<ReturnType<typeof connectTarget>>
 
-  private constructor(parts: Parts) {
-    this.version = parts.version
-    this.url = parts.client.url
-    this.#parts = parts
-  }
+/** Reads what the server is and can do. */
+export async function connectTarget(options: { url: string; token: string }, signal: AbortSignal) {
+  const client = new ForgeClient(options)
+  const { url } = client
+  const { version, paging } = await knownForgeCache(client)(signal)
+  const { login } = parseUser((await client.get('/user', {}, signal)).body, url)
+  // The addresses of git-lfs accept the token only as a password.
+  const authorization = `Basic ${Buffer.from(`${login}:${options.token}`).toString('base64')}`
+  const description = await readDescription(client, signal)
 
-  /** Reads what the server is and can do. */
-  static async connect(options: { url: string; token: string }, signal: AbortSignal) {
-    const client = new ForgeClient(options)
-    const { version, paging } = await knownForgeCache(client)(signal)
-    const { login } = parseUser((await client.get('/user', {}, signal)).body, client.url)
-    const lfsAuthorization = `Basic ${Buffer.from(`${login}:${options.token}`).toString('base64')}`
-    const description = await readDescription(client, signal)
-    return new TargetServer({ client, version, paging, description, lfsAuthorization, signal })
-  }
+  const described = (...keys: string[]): Json | undefined =>
+    keys.reduce<Json | undefined>((value, key) => value && json.object(value, key), description)
+  const operationOf = (operation: Operation) =>
+    described('paths', OPERATIONS[operation][0], OPERATIONS[operation][1])
 
-  can(operation: Operation): boolean {
-    const [, , since] = OPERATIONS[operation]
-    if (!this.#parts.description) return isAtLeast(this.version.gitea, since)
-    return this.#operation(operation) !== undefined
-  }
-
-  /** Returns whether the body of a request has a field in this version. */
-  hasField(request: string, field: string): boolean {
-    const properties = this.#described('definitions', request, 'properties')
-    // The version decides if the server does not describe it.
-    if (!properties) return field === 'rule_name' && isAtLeast(this.version.gitea, [1, 19])
-    return field in properties
-  }
-
-  /** Returns whether the server lets the caller set the time of a change in the query, as Forgejo does. */
-  acceptsTime = (operation: Operation): boolean =>
-    json
-      .objects(this.#operation(operation) ?? {}, 'parameters')
-      .some(({ name }) => name === 'updated_at')
-
-  #operation(operation: Operation): Json | undefined {
-    const [path, method] = OPERATIONS[operation]
-    return this.#described('paths', path, method)
-  }
-
-  #described(...keys: string[]): Json | undefined {
-    let value = this.#parts.description
-    for (const key of keys) value = value && json.object(value, key)
-    return value
-  }
+  const change = async (target: string, change: Change): Promise<Json> =>
+    json.objectOf(await client.change(target, change, signal))
 
   /** Gets JSON below `/api/v1`, or undefined if it does not exist. */
-  async find(path: string): Promise<Json | undefined> {
-    const { client, signal } = this.#parts
+  async function find(path: string): Promise<Json | undefined> {
     const found = await undefinedIfAbsent(client, () => client.get(path, {}, signal), signal)
     return found && json.objectOf(found.body)
   }
 
-  /** Returns all entries of a list below `/api/v1` that can be read. */
-  list(path: string): Promise<Json[]> {
-    const { client, paging, signal } = this.#parts
-    return listAll(client, { path, ...paging, onMissing: () => {} }, signal)
-  }
+  return {
+    ...{ url, version, find },
 
-  /** Yields every page of a list that may be too long for the memory. */
-  pages(path: string, query: Record<string, string>) {
-    const { client, paging, signal } = this.#parts
-    return pagesOf(client, { path, query, ...paging }, signal)
-  }
+    can(operation: Operation): boolean {
+      if (!description) return isAtLeast(version.gitea, OPERATIONS[operation][2])
+      return operationOf(operation) !== undefined
+    },
 
-  hasUser = memoize(10_000, async (login: string): Promise<boolean> => {
-    return (await this.find(`/users/${segment(login)}`)) !== undefined
-  })
+    /** Returns whether the body of a request has a field in this version. */
+    hasField(request: string, field: string): boolean {
+      const properties = described('definitions', request, 'properties')
+      // The version decides if the server does not describe it.
+      if (!properties) return field === 'rule_name' && isAtLeast(version.gitea, [1, 19])
+      return field in properties
+    },
 
-  /** Sends JSON below `/api/v1`, and returns that of the response. */
-  write = (method: Change['method'], path: string, body?: object): Promise<Json> =>
-    this.#change(`/api/v1${path}`, { method, ...(body && { json: body }) })
+    /** Returns whether the server lets the caller set the time of a change in the query, as Forgejo does. */
+    acceptsTime: (operation: Operation): boolean =>
+      json
+        .objects(operationOf(operation) ?? {}, 'parameters')
+        .some(({ name }) => name === 'updated_at'),
 
-  async #change(target: string, change: Change): Promise<Json> {
-    return json.objectOf(await this.#parts.client.change(target, change, this.#parts.signal))
-  }
+    /** Returns all entries of a list below `/api/v1` that can be read. */
+    list: (path: string): Promise<Json[]> =>
+      listAll(client, { path, ...paging, onMissing: () => {} }, signal),
 
-  /** Uploads a file as a form, and returns the attachment. */
-  upload(path: string, file: FileToUpload, query: Record<string, string>): Promise<Json> {
-    const boundary = `godwit-${crypto.randomUUID()}`
-    // The name is in the query, because servers differ in how they decode it here.
-    const head = Buffer.from(
-      `--${boundary}\r\ncontent-disposition: form-data; name="attachment"; filename="file"\r\ncontent-type: ${file.contentType.replace(/[^\x20-\x7e]/g, '')}\r\n\r\n`,
-    )
-    const tail = Buffer.from(`\r\n--${boundary}--\r\n`)
-    const open = async function* () {
-      yield head
-      yield* createReadStream(file.path)
-      yield tail
-    }
-    return this.#change(`/api/v1${path}?${new URLSearchParams({ name: file.name, ...query })}`, {
-      method: 'POST',
-      headers: { 'content-type': `multipart/form-data; boundary=${boundary}` },
-      payload: { bytes: head.length + file.bytes + tail.length, open },
-    })
-  }
+    /** Yields every page of a list that may be too long for the memory. */
+    pages: (path: string, query: Record<string, string>) =>
+      pagesOf(client, { path, query, ...paging }, signal),
 
-  /** Yields the bytes of an attachment. */
-  openAttachment(uuid: string, size: number) {
-    const source = `/attachments/${segment(uuid)}`
-    return openFile(this.#parts.client, { file: uuid, source, size }, this.#parts.signal)
-  }
+    hasUser: memoize(10_000, async (login: string): Promise<boolean> => {
+      return (await find(`/users/${segment(login)}`)) !== undefined
+    }),
 
-  /** Sends a request of git-lfs to a repository. */
-  lfs(fullName: string, path: string, body: object): Promise<Json> {
-    const authorization = this.#parts.lfsAuthorization
-    const headers = { accept: LFS_TYPE, 'content-type': LFS_TYPE, authorization }
-    const change = { method: 'POST', json: body, headers } as const
-    return this.#change(`/${fullName}.git/info/lfs/${path}`, change)
-  }
+    /** Sends JSON below `/api/v1`, and returns that of the response. */
+    write: (method: Change['method'], path: string, body?: object): Promise<Json> =>
+      change(`/api/v1${path}`, { method, ...(body && { json: body }) }),
 
-  /**
-   * Uploads the file of an LFS object to the URL that the server named. If that is a URL of the repository, the host that the user
-   * named is used, because the server may not know its own. Any other URL is object storage, which gets no token of ours.
-   */
-  async uploadLfs(
-    fullName: string,
-    { href, headers }: { href: string; headers: Record<string, string> },
-    { file, size }: { file: string; size: number },
-  ): Promise<void> {
-    const at = href.toLowerCase().indexOf(`/${fullName}.git/info/lfs/`.toLowerCase())
-    const isOnServer = at !== -1
-    const authorization = isOnServer && { authorization: this.#parts.lfsAuthorization }
-    await this.#change(isOnServer ? href.slice(at) : href, {
-      method: 'PUT',
-      headers: { 'content-type': 'application/octet-stream', ...headers, ...authorization },
-      payload: { bytes: size, open: () => createReadStream(file) },
-    })
+    /** Uploads a file as a form, and returns the attachment. */
+    upload(path: string, file: FileToUpload, query: Record<string, string>): Promise<Json> {
+      const boundary = `godwit-${crypto.randomUUID()}`
+      // The name is in the query, because servers differ in how they decode it here.
+      const head = Buffer.from(
+        `--${boundary}\r\ncontent-disposition: form-data; name="attachment"; filename="file"\r\ncontent-type: ${file.contentType.replace(/[^\x20-\x7e]/g, '')}\r\n\r\n`,
+      )
+      const tail = Buffer.from(`\r\n--${boundary}--\r\n`)
+      const open = async function* () {
+        yield head
+        yield* createReadStream(file.path)
+        yield tail
+      }
+      return change(`/api/v1${path}?${new URLSearchParams({ name: file.name, ...query })}`, {
+        method: 'POST',
+        headers: { 'content-type': `multipart/form-data; boundary=${boundary}` },
+        payload: { bytes: head.length + file.bytes + tail.length, open },
+      })
+    },
+
+    /** Yields the bytes of an attachment. */
+    openAttachment: (uuid: string, size: number) =>
+      openFile(client, { file: uuid, source: `/attachments/${segment(uuid)}`, size }, signal),
+
+    /** Sends a request of git-lfs to a repository. */
+    lfs(fullName: string, path: string, body: object): Promise<Json> {
+      const headers = { accept: LFS_TYPE, 'content-type': LFS_TYPE, authorization }
+      const target = `/${fullName}.git/info/lfs/${path}`
+      return change(target, { method: 'POST', json: body, headers })
+    },
+
+    /**
+     * Uploads the file of an LFS object to the URL that the server named. If that is a URL of the repository, the host that the user
+     * named is used, because the server may not know its own. Any other URL is object storage, which gets no token of ours.
+     */
+    async uploadLfs(
+      fullName: string,
+      { href, headers }: { href: string; headers: Record<string, string> },
+      { file, size }: { file: string; size: number },
+    ): Promise<void> {
+      const at = href.toLowerCase().indexOf(`/${fullName}.git/info/lfs/`.toLowerCase())
+      const type = { 'content-type': 'application/octet-stream' }
+      await change(at === -1 ? href : href.slice(at), {
+        method: 'PUT',
+        headers: { ...type, ...headers, ...(at !== -1 && { authorization }) },
+        payload: { bytes: size, open: () => createReadStream(file) },
+      })
+    },
   }
 }
 

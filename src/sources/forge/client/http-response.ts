@@ -5,7 +5,7 @@ import { isCertificateCode, isTlsCode, rootCause } from '../../../lib/errno.ts'
 import { measureJson } from '../../../lib/json-shape.ts'
 import { http, https } from '../../../lib/node-http.ts'
 import { ForgeRequestFailed } from '../../forge-errors.ts'
-import * as json from './forge-values.ts'
+import { json } from './forge-values.ts'
 
 /** A response whose body the caller must read or discard. */
 export interface HttpResponse {

@@ -8,8 +8,7 @@ import { ForgeNotFound, ForgeRequestFailed, ForgeServerError } from '../../forge
 import { confirmAbsence } from '../client/confirm-absence.ts'
 import { repositoryPath } from '../client/forge-address.ts'
 import { listFiltered } from '../client/forge-pages.ts'
-import type { Json } from '../client/forge-values.ts'
-import * as json from '../client/forge-values.ts'
+import { type Json, json } from '../client/forge-values.ts'
 import {
   commentFact,
   dependencyFacts,

@@ -1,7 +1,6 @@
 import { type Reviewer, UNKNOWN_TIME } from '../../../records/fact.ts'
 import { type Organization, type Team, type User, unknownUser } from '../../../records/people.ts'
-import type { Json } from '../client/forge-values.ts'
-import * as json from '../client/forge-values.ts'
+import { type Json, json } from '../client/forge-values.ts'
 
 export interface Person {
   /** Never changes, unlike the login. It is not positive for the forge's own accounts. */

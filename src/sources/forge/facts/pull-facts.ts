@@ -8,8 +8,7 @@ import type {
   ReviewState,
   ReviewThread,
 } from '../../../records/pull-request.ts'
-import type { Json } from '../client/forge-values.ts'
-import * as json from '../client/forge-values.ts'
+import { type Json, json } from '../client/forge-values.ts'
 import { commonFacts } from './issue-facts.ts'
 import { requestedReviewers, reviewerOf } from './people-facts.ts'
 

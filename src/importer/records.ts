@@ -1,9 +1,14 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type LimitedLine, LimitedLines } from '../lib/limited-lines.ts'
-import { isFactKind, type OnInvalid } from '../records/read-records.ts'
-import { kindOfFile, readRecordFile } from '../records/record-file.ts'
-import type { OrganizationRecord, RepositoryRecord, UserRecord } from '../records/record-shapes.ts'
+import { isFactKind } from '../records/read-records.ts'
+import {
+  listRecordFiles,
+  type OrganizationRecord,
+  type RepositoryRecord,
+  readRecordFile,
+  type UserRecord,
+} from '../records/record-file.ts'
 import { findLinks, pathInArchive, type RecordLink } from '../records/record-urls.ts'
 
 const noRecords = () => ({
@@ -60,13 +65,10 @@ async function* readRecordFiles(
   root: string,
   warn: (file: string, kind: string, why: string) => void,
 ): AsyncGenerator<ReadFile> {
-  for (const file of (await readdir(root)).sort()) {
-    const kind = kindOfFile(file)
-    if (kind === undefined) continue
-    const onInvalid: OnInvalid = (why) => warn(file, kind, why)
+  for (const { file, kind } of await listRecordFiles(root)) {
     try {
       const text = await readFile(join(root, file), 'utf8')
-      yield { file, kind, read: readRecordFile(kind, text, onInvalid) }
+      yield { file, kind, read: readRecordFile(kind, text, (why) => warn(file, kind, why)) }
     } catch (error) {
       if (isFactKind(kind)) yield { file, kind, read: { error: (error as Error).message } }
     }

@@ -24,13 +24,6 @@ export interface RepositoryFact {
   repository: string
 }
 
-export interface Reaction {
-  author: Author
-  /** A name of the REST APIs of GitHub and Gitea: +1, -1, laugh, hooray, confused, heart, rocket, eyes. Other names are not changed. */
-  content: string
-  createdAt: string
-}
-
 /** The reactions that GitHub and Gitea know. GitLab has many more. */
 export const COMMON_REACTIONS: readonly string[] =
   '+1 -1 laugh hooray confused heart rocket eyes'.split(' ')

@@ -12,6 +12,8 @@ const EMOJI_BY_REACTION = new Map([
 ])
 const REACTION_BY_EMOJI = new Map([...EMOJI_BY_REACTION].map(([name, emoji]) => [emoji, name]))
 
+export type Reaction = ReturnType<ReturnType<typeof reactionsTo>>[number]
+
 /** The reactions to one kind of record. They are written sorted by the name of the emoji, as GitHub does. */
 export function reactionsTo(subjectType: string) {
   const reaction = field.record({

@@ -1,12 +1,21 @@
-import type { Shape } from '../lib/json-shape.ts'
+import { readdir } from 'node:fs/promises'
+import { anyObject, list, type Shape, text } from '../lib/json-shape.ts'
 import { isFactKind, type OnInvalid, readList } from './read-records.ts'
-import { anyRecord, SHAPES } from './record-shapes.ts'
+import { boolean, optional, string, url } from './record-fields.ts'
 
 const RECORD_FILE = /^([a-z][a-z_]*)_(\d{6})\.json$/
 
 /** Returns the kind of records in a file, such as `issues` for `issues_000001.json`, or undefined for other files. */
 export function kindOfFile(name: string): string | undefined {
   return RECORD_FILE.exec(name)?.[1]
+}
+
+/** Lists the files of records in an unpacked archive, sorted by name. */
+export async function listRecordFiles(root: string): Promise<{ file: string; kind: string }[]> {
+  return (await readdir(root)).sort().flatMap((file) => {
+    const kind = kindOfFile(file)
+    return kind === undefined ? [] : [{ file, kind }]
+  })
 }
 
 /**
@@ -25,3 +34,65 @@ function shapeOf(kind: string): Shape<unknown> {
     return value
   }
 }
+
+/** An object with these fields, which have the same names as in the archive. Other fields are left out. */
+const only =
+  <T extends Record<string, Shape<unknown>>>(
+    fields: T,
+  ): Shape<{ [K in keyof T]: ReturnType<T[K]> }> =>
+  (value, at) => {
+    const found = anyObject(value, at)
+    const read = Object.entries(fields).map(([key, shape]) => [
+      key,
+      shape(found[key], at ? `${at}.${key}` : key),
+    ])
+    return Object.fromEntries(read)
+  }
+
+/** A record of any kind. Only its `url` is validated. */
+const anyRecord = only({ url })
+
+const account = { url, login: text('a login', (value) => value !== '') }
+
+/**
+ * The shapes of the record kinds that are validated field by field. Optional fields are those that older archives and other exporters
+ * omit or set to null.
+ */
+const SHAPES = {
+  users: only(account),
+  organizations: only({ ...account, members: optional(list(only({ user: url }))) }),
+  repositories: only({
+    url,
+    owner: url,
+    name: string,
+    description: optional(string),
+    website: optional(string),
+    private: boolean,
+    has_issues: optional(boolean),
+    has_wiki: optional(boolean),
+    has_downloads: optional(boolean),
+    is_archived: optional(boolean),
+    default_branch: optional(string),
+    collaborators: optional(list(only({ user: url, permission: string }))),
+    labels: optional(list(anyRecord)),
+    git_url: url,
+    wiki_url: optional(url),
+    repository_topics: optional(
+      list(only({ topic_name: string, repository: optional(url), creator: optional(url) })),
+    ),
+    general_settings: optional(
+      only({
+        template: optional(boolean),
+        projects: optional(boolean),
+        merge_commit: optional(boolean),
+        squash_merge: optional(boolean),
+        rebase_merge: optional(boolean),
+        delete_branch_heads: optional(boolean),
+      }),
+    ),
+  }),
+}
+
+export type UserRecord = ReturnType<typeof SHAPES.users>
+export type OrganizationRecord = ReturnType<typeof SHAPES.organizations>
+export type RepositoryRecord = ReturnType<typeof SHAPES.repositories>

@@ -22,19 +22,18 @@ export class ForgeUnavailable extends Error {
 
 /** The forge responded with an error or with something unusable. Retrying soon does not help. `message` can be shown to users. */
 export class ForgeRequestFailed extends Error {
-  override name = 'ForgeRequestFailed'
   /** The HTTP status; 0 if TLS failed before there was one. */
   readonly status: number
 
   constructor(status: number, message: string, options?: ErrorOptions) {
     super(message, options)
+    this.name = new.target.name
     this.status = status
   }
 }
 
 /** Status 404 or 410: the object does not exist, this token may not see it, or this version of the forge has no such endpoint. */
 export class ForgeNotFound extends ForgeRequestFailed {
-  override name = 'ForgeNotFound'
   /** Whether the body is an error message of the forge's API. A proxy in front of the forge may also send a 404, with another body. */
   readonly isFromForge: boolean
   /** When to retry if the caller does not trust this response, in epoch milliseconds. */
@@ -52,19 +51,13 @@ export class ForgeNotFound extends ForgeRequestFailed {
 }
 
 /** The forge does not list the size of a file, and the file is larger than the limit for such files. */
-export class FileTooLarge extends ForgeRequestFailed {
-  override name = 'FileTooLarge'
-}
+export class FileTooLarge extends ForgeRequestFailed {}
 
 /** The forge sends fewer or more bytes of a file than it lists. Retrying soon does not help. */
-export class FileDamaged extends ForgeRequestFailed {
-  override name = 'FileDamaged'
-}
+export class FileDamaged extends ForgeRequestFailed {}
 
 /** Status 500 or above for this one request. Some versions send it for an object that was deleted. */
-export class ForgeServerError extends ForgeRequestFailed {
-  override name = 'ForgeServerError'
-}
+export class ForgeServerError extends ForgeRequestFailed {}
 
 /** Returns whether the forge does not accept the token, or does not let it read the object. */
 export const isUnauthorized = (error: unknown): boolean =>

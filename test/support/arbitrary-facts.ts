@@ -1,6 +1,7 @@
 import fc, { type Arbitrary } from 'fast-check'
-import type { IssueOrPull, Reaction, Reviewer } from '../../src/records/fact.ts'
+import type { IssueOrPull, Reviewer } from '../../src/records/fact.ts'
 import type { FactKind, FactsByKind } from '../../src/records/fact-kinds.ts'
+import type { Reaction } from '../../src/records/issue.ts'
 import type { AttachedTo } from '../../src/records/release.ts'
 
 const login = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9-]{0,20}(\[bot\])?$/)

@@ -1,4 +1,5 @@
-import type { Author, Reaction } from '../../src/records/fact.ts'
+import type { Author } from '../../src/records/fact.ts'
+import type { Reaction } from '../../src/records/issue.ts'
 import type { Facts } from './gitea-archive.ts'
 import type { ReadDump } from './gitea-dump-reader.ts'
 

@@ -5,9 +5,8 @@ import { unsafePath } from '../../archive/tar-header.ts'
 import { ifExists } from '../../lib/errno.ts'
 import { parseJson } from '../../lib/json-shape.ts'
 import type { FactKind, FactsByKind } from '../../records/fact-kinds.ts'
-import { isFactKind, readFacts } from '../../records/read-records.ts'
-import { kindOfFile, readRecordFile } from '../../records/record-file.ts'
-import type { RepositoryRecord } from '../../records/record-shapes.ts'
+import { isFactKind, readFact, readFacts, readList } from '../../records/read-records.ts'
+import { listRecordFiles, readRecordFile } from '../../records/record-file.ts'
 import { type Repository, UNKNOWN_REPOSITORY } from '../../records/repository.ts'
 import type { FormatReader, FoundFile } from '../format.ts'
 import type { Report } from '../report.ts'
@@ -110,12 +109,8 @@ function openRecords(root: string, { report, signal, isWanted }: RecordParts) {
   /** The full name of the git data by the full name in the records, in lower case. They may differ. */
   const names = new Map<string, string>()
 
-  async function filesOf(isKind: (kind: string) => boolean) {
-    return (await readdir(root)).sort().flatMap((file) => {
-      const kind = kindOfFile(file)
-      return kind !== undefined && isKind(kind) ? [{ file, kind }] : []
-    })
-  }
+  const filesOf = async (isKind: (kind: string) => boolean) =>
+    (await listRecordFiles(root)).filter(({ kind }) => isKind(kind))
 
   /** Reads one file. A file that cannot be read counts as empty. */
   async function readRecords<T>(
@@ -140,18 +135,14 @@ function openRecords(root: string, { report, signal, isWanted }: RecordParts) {
       const spelling = new Map(fullNames.map((name) => [name.toLowerCase(), name]))
       for (const { file } of await filesOf((kind) => kind === 'repositories')) {
         const lose = (why: string) => report.lostRecord('repositories', `${file}: ${why}`)
-        const facts = await readRecords(file, (text) => readFacts('repositories', text, lose))
-        const raw = await readRecords(file, (text) =>
-          readRecordFile('repositories', text, () => {}),
-        )
-        const records = raw.records as { index: number; value: RepositoryRecord }[]
-        const urls = new Map(records.map(({ index, value }) => [index, value.url]))
-        for (const { index, value: fact } of facts.records) {
+        const { records } = await readRecords(file, (text) => readList(text, readRepository, lose))
+        for (const { index, value } of records) {
+          const { fact, url } = value
           const key = fact.git.replace(/^repositories\/|\.git$/g, '').toLowerCase()
           const fullName = `${fact.owner}/${fact.name}`
           const name = spelling.get(key)
           if (name !== undefined) {
-            found.set(key, { fact: withFullName(fact, name), url: urls.get(index) ?? '' })
+            found.set(key, { fact: withFullName(fact, name), url })
             names.set(fullName.toLowerCase(), name)
           } else if (isWanted(fullName))
             lose(`[${index}]: ${fact.git} of ${fullName} is not in the archive`)
@@ -192,6 +183,13 @@ function openRecords(root: string, { report, signal, isWanted }: RecordParts) {
       }
     },
   }
+}
+
+/** Reads a repository, and its URL, or '' if the record has no valid one. */
+function readRepository(record: unknown, at: string) {
+  const fact = readFact('repositories', record, at)
+  const { url } = record as { url?: unknown }
+  return { fact, url: typeof url === 'string' && URL.canParse(url) ? url : '' }
 }
 
 function withFullName(fact: Repository, fullName: string): Repository {

@@ -1,5 +1,5 @@
-import type { Author, Reaction } from '../../records/fact.ts'
-import type { Issue, IssueEvent } from '../../records/issue.ts'
+import type { Author } from '../../records/fact.ts'
+import type { Issue, IssueEvent, Reaction } from '../../records/issue.ts'
 import type { PullRequest } from '../../records/pull-request.ts'
 import type { ProtectedBranch } from '../../records/repository.ts'
 import { ACCESS_LEVELS, FEATURE, VISIBILITY } from './constants.ts'

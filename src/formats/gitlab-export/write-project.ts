@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { SortedRows } from '../../lib/sorted-rows.ts'
-import type { Author, Reaction } from '../../records/fact.ts'
+import type { Author } from '../../records/fact.ts'
+import type { Reaction } from '../../records/issue.ts'
 import type { Label, Milestone, Repository } from '../../records/repository.ts'
 import type { PeopleMap } from '../people.ts'
 import type { Report } from '../report.ts'

@@ -1,7 +1,7 @@
 import { reviewPosition } from '../../formats/gitea-dump/dump-reviews.ts'
 import { oneLine } from '../../lib/terminal-text.ts'
-import type { Author, Reaction } from '../../records/fact.ts'
-import type { Issue, IssueEvent } from '../../records/issue.ts'
+import type { Author } from '../../records/fact.ts'
+import type { Issue, IssueEvent, Reaction } from '../../records/issue.ts'
 import type { ComparedKind, FactsByComparedKind, Side, Spool } from './spool.ts'
 
 /** The value of a field. It is not compared if it is undefined on either side. */

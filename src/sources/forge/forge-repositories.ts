@@ -6,7 +6,8 @@ import { undefinedIfAbsent } from './client/confirm-absence.ts'
 import { repositoryPath, segment } from './client/forge-address.ts'
 import type { ForgeClient } from './client/forge-client.ts'
 import { type Listing, listAll } from './client/forge-pages.ts'
-import { type Json, json } from './client/forge-values.ts'
+import type { Json } from './client/forge-values.ts'
+import * as json from './client/forge-values.ts'
 import { cacheForAnHour, type KnownForge } from './client/known-forge.ts'
 
 /** The names are spelled as on the forge. */

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { codeOf } from '../../lib/errno.ts'
 import { ForgeRequestFailed, isUnauthorized, undefinedIf } from '../forge-errors.ts'
 import { ForgeClient } from './client/forge-client.ts'
-import { json } from './client/forge-values.ts'
+import * as json from './client/forge-values.ts'
 
 /** The forge's token cannot be read from its file. The message never contains anything from the file. */
 export class InvalidForgeToken extends Error {

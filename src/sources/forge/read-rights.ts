@@ -1,6 +1,7 @@
 import { undefinedIfAbsent } from './client/confirm-absence.ts'
 import { listAll } from './client/forge-pages.ts'
-import { type Json, json } from './client/forge-values.ts'
+import type { Json } from './client/forge-values.ts'
+import * as json from './client/forge-values.ts'
 import type { KnownForge } from './client/known-forge.ts'
 import { isOwnersTeam } from './facts/people-facts.ts'
 import {

@@ -14,10 +14,11 @@ import {
   type HttpResponse,
   isTlsError,
   type Payload,
-  ResponseTimeout,
+  type ResponseTimeout,
   readForgeError,
   readJson,
   sendRequest,
+  startTimeout,
   TransientFailure,
 } from './http-response.ts'
 
@@ -123,11 +124,7 @@ export class ForgeClient {
   }
 
   /** Requests a file. `path` is relative to the forge's URL. The caller reads or discards the body of the response. */
-  download(
-    path: string,
-    signal: AbortSignal,
-    accept = 'application/octet-stream',
-  ): Promise<HttpResponse> {
+  download(path: string, signal: AbortSignal, accept = 'application/octet-stream') {
     return this.#retry(`${this.url}${path}`, signal, async (timeout) => {
       let url = `${this.url}${path}`
       let response = await this.#send(url, { method: 'GET', headers: { accept } }, timeout.signal)
@@ -178,7 +175,7 @@ export class ForgeClient {
   ): Promise<T> {
     for (let attempts = 1; ; attempts++) {
       signal.throwIfAborted()
-      const timeout = new ResponseTimeout(timeoutMs, signal)
+      const timeout = startTimeout(timeoutMs, signal)
       try {
         return await attempt(timeout)
       } catch (error) {

@@ -1,6 +1,7 @@
 import { ForgeRequestFailed, ForgeUnavailable } from '../../forge-errors.ts'
 import type { ForgeClient, ForgeResponse, Query } from './forge-client.ts'
-import { type Json, json } from './forge-values.ts'
+import type { Json } from './forge-values.ts'
+import * as json from './forge-values.ts'
 
 export interface Listing {
   path: string

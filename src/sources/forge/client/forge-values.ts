@@ -7,9 +7,6 @@ import { type Author, UNKNOWN_TIME } from '../../../records/fact.ts'
  */
 export type Json = Record<string, unknown>
 
-/** The functions of this file, for imports. */
-export * as json from './forge-values.ts'
-
 const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 

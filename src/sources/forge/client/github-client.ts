@@ -1,7 +1,8 @@
 import { endOfHunk } from '../../../records/diff-hunk.ts'
 import { ForgeNotFound } from '../../forge-errors.ts'
 import { ForgeClient, type ForgeResponse, type Query } from './forge-client.ts'
-import { type Json, json } from './forge-values.ts'
+import type { Json } from './forge-values.ts'
+import * as json from './forge-values.ts'
 import type { HttpResponse } from './http-response.ts'
 
 /** GitHub is read as this version of Gitea, which is not asked for what GitHub does not have in the same form: timelines, files of issues. */

@@ -5,7 +5,7 @@ import { isCertificateCode, isTlsCode, rootCause } from '../../../lib/errno.ts'
 import { measureJson } from '../../../lib/json-shape.ts'
 import { http, https } from '../../../lib/node-http.ts'
 import { ForgeRequestFailed } from '../../forge-errors.ts'
-import { json } from './forge-values.ts'
+import * as json from './forge-values.ts'
 
 /** A response whose body the caller must read or discard. */
 export interface HttpResponse {
@@ -72,50 +72,41 @@ const toHttpResponse = (message: IncomingMessage): HttpResponse => ({
 /** The complete response may take this many times `timeoutMs`. */
 const TOTAL_TIMEOUT_FACTOR = 2
 
+export type ResponseTimeout = ReturnType<typeof startTimeout>
+
 /**
  * Aborts a request if the response, or the next part of its body, does not arrive in time, if the complete response takes too long,
  * or if the caller's signal aborts.
  */
-export class ResponseTimeout {
-  readonly #controller = new AbortController()
-  readonly signal = this.#controller.signal
-  readonly #timeoutMs: number
-  readonly #startedAt = performance.now()
-  readonly #callerSignal: AbortSignal
-  #timer: NodeJS.Timeout
-
-  constructor(timeoutMs: number, callerSignal: AbortSignal) {
-    this.#timeoutMs = timeoutMs
-    this.#callerSignal = callerSignal
-    this.#timer = this.#startTimer()
-    // AbortSignal.any would leak memory: the caller's signal lives for hours and would keep a reference for every request.
-    callerSignal.addEventListener('abort', this.#abort, { once: true })
-    if (callerSignal.aborted) this.#abort()
-  }
-
-  /** Restarts the timeout. Called when a part of the response has arrived. */
-  renew = () => {
-    clearTimeout(this.#timer)
-    this.#timer = this.#startTimer()
-  }
-
-  /** Stops the timeout. Called when the response is complete or has failed. */
-  end(): void {
-    clearTimeout(this.#timer)
-    this.#callerSignal.removeEventListener('abort', this.#abort)
-  }
-
-  readonly #abort = () => this.#controller.abort(this.#callerSignal.reason)
-
-  #startTimer(): NodeJS.Timeout {
-    const totalTimeoutMs = TOTAL_TIMEOUT_FACTOR * this.#timeoutMs
-    const remainingMs = Math.max(0, this.#startedAt + totalTimeoutMs - performance.now())
+export function startTimeout(timeoutMs: number, callerSignal: AbortSignal) {
+  const controller = new AbortController()
+  const totalTimeoutMs = TOTAL_TIMEOUT_FACTOR * timeoutMs
+  const startedAt = performance.now()
+  const startTimer = () => {
+    const remainingMs = Math.max(0, startedAt + totalTimeoutMs - performance.now())
     const [delayMs, message] =
-      remainingMs < this.#timeoutMs
+      remainingMs < timeoutMs
         ? [remainingMs, `did not respond completely within ${totalTimeoutMs / 1000} s`]
-        : [this.#timeoutMs, `did not respond within ${this.#timeoutMs / 1000} s`]
-    const abort = () => this.#controller.abort(new DOMException(message, 'TimeoutError'))
-    return setTimeout(abort, delayMs)
+        : [timeoutMs, `did not respond within ${timeoutMs / 1000} s`]
+    return setTimeout(() => controller.abort(new DOMException(message, 'TimeoutError')), delayMs)
+  }
+  let timer = startTimer()
+  const abort = () => controller.abort(callerSignal.reason)
+  // AbortSignal.any would leak memory: the caller's signal lives for hours and would keep a reference for every request.
+  callerSignal.addEventListener('abort', abort, { once: true })
+  if (callerSignal.aborted) abort()
+  return {
+    signal: controller.signal,
+    /** Restarts the timeout. Called when a part of the response has arrived. */
+    renew() {
+      clearTimeout(timer)
+      timer = startTimer()
+    },
+    /** Stops the timeout. Called when the response is complete or has failed. */
+    end() {
+      clearTimeout(timer)
+      callerSignal.removeEventListener('abort', abort)
+    },
   }
 }
 
@@ -135,11 +126,7 @@ const MAX_DEPTH = 200
  * Reads the body as JSON and calls `onChunk` for each part of it. Rejects with ForgeRequestFailed for a web page or a body above
  * the limits, because a retry would not help, and with TransientFailure for invalid JSON, which is usually a truncated response.
  */
-export async function readJson(
-  response: HttpResponse,
-  url: string,
-  onChunk: () => void,
-): Promise<unknown> {
+export async function readJson(response: HttpResponse, url: string, onChunk: () => void) {
   const failForWebPage = () => {
     throw new ForgeRequestFailed(
       response.status,
@@ -153,7 +140,7 @@ export async function readJson(
   const text = await readText(response, url, onChunk)
   if (/^\s*</.test(text)) failForWebPage()
   try {
-    return JSON.parse(text)
+    return JSON.parse(text) as unknown
   } catch (cause) {
     throw new TransientFailure(`${url} responded with truncated or invalid JSON`, { cause })
   }

@@ -1,6 +1,6 @@
 import { undefinedIfAbsent, undefinedIfRefused } from './confirm-absence.ts'
 import type { ForgeClient } from './forge-client.ts'
-import { json } from './forge-values.ts'
+import * as json from './forge-values.ts'
 import { capabilitiesOf, type ForgeVersion, readVersion } from './forge-version.ts'
 
 /** The version and settings of a forge, which determine how to read from it. */

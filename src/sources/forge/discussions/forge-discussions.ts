@@ -5,7 +5,7 @@ import { confirmAbsence, unconfirmedAbsence } from '../client/confirm-absence.ts
 import { segment } from '../client/forge-address.ts'
 import { ForgeClient, type ForgeOptions } from '../client/forge-client.ts'
 import { listAll } from '../client/forge-pages.ts'
-import { json } from '../client/forge-values.ts'
+import * as json from '../client/forge-values.ts'
 import { knownForgeCache, shareAnswers } from '../client/known-forge.ts'
 import { openFile } from '../client/open-file.ts'
 import { organizationFact, People, teamFact } from '../facts/people-facts.ts'

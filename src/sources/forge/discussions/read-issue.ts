@@ -1,14 +1,14 @@
 import { hash } from 'node:crypto'
 import { Losses } from '../../../lib/losses.ts'
-import type { Reaction } from '../../../records/fact.ts'
-import type { IssueComment } from '../../../records/issue.ts'
+import type { IssueComment, Reaction } from '../../../records/issue.ts'
 import type { Review } from '../../../records/pull-request.ts'
 import type { Facts, Group } from '../../discussions.ts'
 import { ForgeNotFound, ForgeRequestFailed, ForgeServerError } from '../../forge-errors.ts'
 import { confirmAbsence } from '../client/confirm-absence.ts'
 import { repositoryPath } from '../client/forge-address.ts'
 import { listFiltered } from '../client/forge-pages.ts'
-import { type Json, json } from '../client/forge-values.ts'
+import type { Json } from '../client/forge-values.ts'
+import * as json from '../client/forge-values.ts'
 import {
   commentFact,
   dependencyFacts,

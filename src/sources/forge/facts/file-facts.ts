@@ -3,7 +3,8 @@ import { contentTypeOf } from '../../../lib/content-types.ts'
 import type { AttachedTo, Attachment, Release } from '../../../records/release.ts'
 import type { FileToFetch } from '../../discussions.ts'
 import { UUID } from '../attachment-links.ts'
-import { type Json, json } from '../client/forge-values.ts'
+import type { Json } from '../client/forge-values.ts'
+import * as json from '../client/forge-values.ts'
 
 const IS_UUID = new RegExp(`^${UUID}$`)
 

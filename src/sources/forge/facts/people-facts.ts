@@ -1,6 +1,7 @@
 import { type Reviewer, UNKNOWN_TIME } from '../../../records/fact.ts'
 import { type Organization, type Team, type User, unknownUser } from '../../../records/people.ts'
-import { type Json, json } from '../client/forge-values.ts'
+import type { Json } from '../client/forge-values.ts'
+import * as json from '../client/forge-values.ts'
 
 export interface Person {
   /** Never changes, unlike the login. It is not positive for the forge's own accounts. */
@@ -156,10 +157,3 @@ function permissionOf(team: Json): string {
   if (permission !== 'none' && permission !== '') return permission
   return json.string(json.object(team, 'units_map') ?? {}, 'repo.code')
 }
-
-export const requestedReviewers = (pull: Json, owner: string): Reviewer[] => [
-  ...json.objects(pull, 'requested_reviewers').map((user) => reviewerOf(user, undefined, owner)),
-  ...json
-    .objects(pull, 'requested_reviewers_teams')
-    .map((team) => reviewerOf(undefined, team, owner)),
-]

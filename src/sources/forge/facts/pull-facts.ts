@@ -1,4 +1,5 @@
-import type { Reaction, Reviewer } from '../../../records/fact.ts'
+import type { Reviewer } from '../../../records/fact.ts'
+import type { Reaction } from '../../../records/issue.ts'
 import type {
   PullRequest,
   PullRequestHead,
@@ -8,9 +9,10 @@ import type {
   ReviewState,
   ReviewThread,
 } from '../../../records/pull-request.ts'
-import { type Json, json } from '../client/forge-values.ts'
+import type { Json } from '../client/forge-values.ts'
+import * as json from '../client/forge-values.ts'
 import { commonFacts } from './issue-facts.ts'
-import { requestedReviewers, reviewerOf } from './people-facts.ts'
+import { reviewerOf } from './people-facts.ts'
 
 const NO_COMMIT = '0'.repeat(40)
 
@@ -74,8 +76,11 @@ function reviewRequests({ repository, pull, reviews }: PullResponses): ReviewReq
     const request = { reviewer, createdAt, updatedAt: createdAt, dismissedAt: null }
     requests.set(JSON.stringify(reviewer), request)
   }
-  for (const reviewer of requestedReviewers(pull, owner))
-    add(reviewer, json.time(pull, 'created_at'))
+  const createdAt = json.time(pull, 'created_at')
+  for (const user of json.objects(pull, 'requested_reviewers'))
+    add(reviewerOf(user, undefined, owner), createdAt)
+  for (const team of json.objects(pull, 'requested_reviewers_teams'))
+    add(reviewerOf(undefined, team, owner), createdAt)
   for (const review of reviews) {
     if (json.string(review, 'state') !== 'REQUEST_REVIEW') continue
     const reviewer = reviewerOf(json.object(review, 'user'), json.object(review, 'team'), owner)

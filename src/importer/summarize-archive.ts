@@ -111,12 +111,13 @@ function addSchema(summary: ArchiveSummary, schema: unknown, modifiedAt: number)
 
 function addManifest(summary: ArchiveSummary, text: string): void {
   const { generator, created_at, migration_guid, skipped, losses = [] } = parseManifest(text)
-  summary.has_manifest = true
-  summary.made_by = generator
-  summary.made_at = created_at
-  summary.migration_guid = migration_guid
-  summary.skipped = skipped
-  summary.losses = losses
+  const made = { has_manifest: true, made_by: generator, made_at: created_at }
+  Object.assign(summary, {
+    ...made,
+    migration_guid,
+    skipped,
+    losses,
+  } satisfies Partial<ArchiveSummary>)
 }
 
 /** The keys are those of `godwit show --json`. */

@@ -1,9 +1,9 @@
 import { type IssueOrPull, UNKNOWN_TIME } from '../../records/fact.ts'
-import type { IssueEvent } from '../../records/issue.ts'
 import { unknownUser } from '../../records/people.ts'
 import { emptyProtection, type Repository } from '../../records/repository.ts'
 import { isSha } from '../gitea-dump/pull-heads.ts'
 import { ACCESS_LEVELS, FEATURE, VISIBILITY } from './constants.ts'
+import { addEvents, lastOf, stateChanges } from './read-events.ts'
 import {
   child,
   integer,
@@ -63,20 +63,11 @@ export async function spoolProject(options: ProjectOptions) {
 /** Captures the mark of a draft and the rest of its title. */
 const DRAFT = /^(\s*(?:\[(?:draft|wip)\]|(?:draft|wip):|\(draft\))\s*)?(.*)$/is
 
-/** Old exports have GitLab's numbers instead of the names of actions. */
-const STATE_BY_ACTION: Readonly<Record<string, string>> = {
-  3: 'closed',
-  4: 'reopened',
-  7: 'merged',
-}
-const STATES = ['closed', 'reopened', 'merged']
 const PERMISSIONS: [atLeast: number, permission: string][] = [
   [ACCESS_LEVELS.maintainer, 'admin'],
   [ACCESS_LEVELS.developer, 'write'],
   [ACCESS_LEVELS.none, 'read'],
 ]
-
-type StateChange = { state: string; user: unknown; at: string }
 
 /** Reads the records of one project. */
 class ProjectReader extends ProjectSpool {
@@ -106,7 +97,7 @@ class ProjectReader extends ProjectSpool {
     if (this.#issues.has(number)) throw new Error(`#${number} occurs twice`)
     const on: IssueOrPull = { kind: 'issue', number }
     const common = this.#common(record, on)
-    const changes = this.#stateChanges(record)
+    const changes = stateChanges(record)
     const closedAt =
       record.state === 'closed'
         ? (timeOrNull(record.closed_at) ?? lastOf(changes, 'closed') ?? common.updatedAt)
@@ -114,7 +105,7 @@ class ProjectReader extends ProjectSpool {
     this.add('issues', number, { ...common, closedAt })
     if (closedAt !== null && lastOf(changes, 'closed') === undefined)
       changes.push({ state: 'closed', user: record.closed_by_id, at: closedAt })
-    this.#addEvents(record, on, changes)
+    addEvents(this, record, on, changes)
     for (const note of list(record.notes)) this.addNote(note, on)
     this.#issues.add(number)
     this.#offset = Math.max(this.#offset, number)
@@ -127,7 +118,7 @@ class ProjectReader extends ProjectSpool {
     const on: IssueOrPull = { kind: 'pull_request', number }
     const { updatedAt, ...common } = this.#common(record, on)
     const [metrics, diff] = [child(record.metrics), child(record.merge_request_diff)]
-    const changes = this.#stateChanges(record)
+    const changes = stateChanges(record)
     const isMerged = record.state === 'merged'
     const timeOf = (state: string, metric: string) =>
       timeOrNull(metrics[metric]) ?? lastOf(changes, state) ?? updatedAt
@@ -167,7 +158,7 @@ class ProjectReader extends ProjectSpool {
         : metrics.latest_closed_by_id
       changes.push({ state, user, at: closedAt })
     }
-    this.#addEvents(record, on, changes, mergeCommit)
+    addEvents(this, record, on, changes, mergeCommit)
     this.#mergeRequests.add(iid)
   }
 
@@ -193,59 +184,6 @@ class ProjectReader extends ProjectSpool {
       ],
       ...{ reactions: this.reactions(record), createdAt, updatedAt },
     }
-  }
-
-  /** Reads when and by whom something was closed, reopened or merged. Newer exports have events for this, older ones only notes. */
-  #stateChanges(record: Json): StateChange[] {
-    const change = (state: unknown, user: unknown, each: Json): StateChange[] =>
-      STATES.includes(text(state))
-        ? [{ state: text(state), user, at: time(each, 'created_at') }]
-        : []
-    const states = list(record.resource_state_events).flatMap((each) =>
-      change(each.state === 'opened' ? 'reopened' : each.state, each.user_id, each),
-    )
-    const events = list(record.events).flatMap((each) =>
-      change(STATE_BY_ACTION[String(each.action)] ?? each.action, each.author_id, each),
-    )
-    const notes = list(record.notes).flatMap((each) => {
-      const action = each.system === true ? child(each.system_note_metadata).action : undefined
-      return change(action === 'opened' ? 'reopened' : action, each.author_id, each)
-    })
-    return [states, events, notes].find(({ length }) => length > 0) ?? []
-  }
-
-  #addEvents(
-    record: Json,
-    on: IssueOrPull,
-    changes: readonly StateChange[],
-    mergeCommit: string | null = null,
-  ) {
-    const { report } = this.options
-    const add = (user: unknown, event: string, createdAt: string, more: Partial<IssueEvent> = {}) =>
-      this.addEvent(on, { actor: this.people.login(user), event, createdAt, ...more })
-    for (const { state, user, at } of changes) {
-      if (state === 'merged')
-        add(user, state, at, { commit: mergeCommit, commitRepository: this.repository })
-      // A merged pull request of GitHub has both events.
-      add(user, state === 'merged' ? 'closed' : state, at)
-    }
-    for (const each of list(record.resource_label_events)) {
-      if (!isJson(each.label)) {
-        report.lost('resource_label_events', 1, 'the label was deleted')
-        continue
-      }
-      const { color } = this.labels.get(this.addLabel(each.label))!
-      const label = { name: text(each.label.title), color, textColor: '' }
-      const event = each.action === 'remove' ? 'unlabeled' : 'labeled'
-      add(each.user_id, event, time(each, 'created_at'), { label })
-    }
-    for (const each of list(record.resource_milestone_events)) {
-      const event = each.action === 'remove' ? 'demilestoned' : 'milestoned'
-      const milestoneTitle = text(child(each.milestone).title)
-      if (milestoneTitle === '') report.lost('resource_milestone_events')
-      else add(each.user_id, event, time(each, 'created_at'), { milestoneTitle })
-    }
-    if (record.discussion_locked === true) add(null, 'locked', time(record, 'updated_at'))
   }
 
   addCommitNote(note: Json): void {
@@ -351,10 +289,6 @@ class ProjectReader extends ProjectSpool {
     }
   }
 }
-
-/** Returns when something got this state for the last time. */
-const lastOf = (changes: readonly StateChange[], state: string): string | undefined =>
-  changes.findLast((each) => each.state === state)?.at
 
 /** Returns a line of text with the fields that GitHub and Gitea do not have, or ''. */
 function footerOf(record: Json): string {

@@ -39,14 +39,11 @@ export async function readMetadata(
   )
   return [
     await readRepositoryGroup(context, repository, await findStored('repository')),
-    milestones
-      ? groupOf('milestones', {
-          milestones: milestones.map((each) => milestoneFact(fullName, each)),
-        })
-      : ((await findStored('milestones')) ?? groupOf('milestones', { milestones: [] })),
-    releases
-      ? releasesGroup(context, releases)
-      : ((await findStored('releases')) ?? releasesGroup(context, [])),
+    (!milestones && (await findStored('milestones'))) ||
+      groupOf('milestones', {
+        milestones: (milestones ?? []).map((each) => milestoneFact(fullName, each)),
+      }),
+    (!releases && (await findStored('releases'))) || releasesGroup(context, releases ?? []),
     groupOf('protected_branches', {
       protected_branches: rules.map((rule) => protectedBranchFact(fullName, rule)),
     }),

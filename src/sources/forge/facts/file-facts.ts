@@ -31,12 +31,17 @@ export function listedFiles(entry: Json, onExternal: () => void): ListedFile[] {
   })
 }
 
-const toFetch = (file: string, { uuid, size }: ListedFile): FileToFetch => ({
-  file,
+/** Returns the fields of a file in the archive, and where its content is. */
+function storedFile(
+  folder: 'attachments' | 'release_assets',
+  { uuid, size, ...listed }: ListedFile,
+) {
+  const name = fileName(listed.name)
+  const file = `${folder}/${uuid}/${name}`
   // In every version this path accepts a token, for release assets too.
-  source: `/attachments/${uuid}`,
-  size,
-})
+  const toFetch: FileToFetch = { file, source: `/attachments/${uuid}`, size }
+  return { stored: { uuid, name, contentType: contentTypeOf(name), file }, toFetch }
+}
 
 export function attachmentFact(
   repository: string,
@@ -44,33 +49,17 @@ export function attachmentFact(
   holder: Json,
   listed: ListedFile,
 ): { fact: Attachment; file: FileToFetch } {
-  const name = fileName(listed.name)
-  const file = `attachments/${listed.uuid}/${name}`
-  return {
-    fact: {
-      repository,
-      uuid: listed.uuid,
-      on,
-      name,
-      contentType: contentTypeOf(name),
-      file,
-      author: json.author(holder, 'user'),
-      createdAt: listed.createdAt ?? json.time(holder, 'created_at'),
-    },
-    file: toFetch(file, listed),
-  }
+  const { stored, toFetch } = storedFile('attachments', listed)
+  const author = json.author(holder, 'user')
+  const createdAt = listed.createdAt ?? json.time(holder, 'created_at')
+  return { fact: { repository, on, author, createdAt, ...stored }, file: toFetch }
 }
 
 export function releaseFact(repository: string, release: Json, onExternal: () => void) {
   const draft = json.boolean(release, 'draft')
   const createdAt = json.time(release, 'created_at')
-  const files: FileToFetch[] = []
-  const assets = listedFiles(release, onExternal).map((listed) => {
-    const name = fileName(listed.name)
-    const file = `release_assets/${listed.uuid}/${name}`
-    files.push(toFetch(file, listed))
-    return { uuid: listed.uuid, name, contentType: contentTypeOf(name), file }
-  })
+  const listed = listedFiles(release, onExternal)
+  const files = listed.map((each) => storedFile('release_assets', each))
   const fact: Release = {
     repository,
     tag: json.string(release, 'tag_name'),
@@ -80,12 +69,12 @@ export function releaseFact(repository: string, release: Json, onExternal: () =>
     draft,
     prerelease: json.boolean(release, 'prerelease'),
     target: json.string(release, 'target_commitish'),
-    assets,
+    assets: files.map(({ stored }) => stored),
     publishedAt: draft ? null : (json.timeOrNull(release, 'published_at') ?? createdAt),
     createdAt,
     reactions: [],
   }
-  return { fact, files }
+  return { fact, files: files.map(({ toFetch }) => toFetch) }
 }
 
 /** Returns a file name of at most 200 bytes, with slashes and control characters replaced by `_`. */

@@ -1,0 +1,71 @@
+import type { IssueOrPull } from '../../records/fact.ts'
+import type { IssueEvent } from '../../records/issue.ts'
+import { child, isJson, type Json, list, text, time } from './read-fields.ts'
+import type { ProjectSpool } from './read-spool.ts'
+
+/** Old exports have GitLab's numbers instead of the names of actions. */
+const STATE_BY_ACTION: Readonly<Record<string, string>> = {
+  3: 'closed',
+  4: 'reopened',
+  7: 'merged',
+}
+const STATES = ['closed', 'reopened', 'merged']
+
+type StateChange = { state: string; user: unknown; at: string }
+
+/** Reads when and by whom something was closed, reopened or merged. Newer exports have events for this, older ones only notes. */
+export function stateChanges(record: Json): StateChange[] {
+  const change = (state: unknown, user: unknown, each: Json): StateChange[] =>
+    STATES.includes(text(state)) ? [{ state: text(state), user, at: time(each, 'created_at') }] : []
+  const states = list(record.resource_state_events).flatMap((each) =>
+    change(each.state === 'opened' ? 'reopened' : each.state, each.user_id, each),
+  )
+  const events = list(record.events).flatMap((each) =>
+    change(STATE_BY_ACTION[String(each.action)] ?? each.action, each.author_id, each),
+  )
+  const notes = list(record.notes).flatMap((each) => {
+    const action = each.system === true ? child(each.system_note_metadata).action : undefined
+    return change(action === 'opened' ? 'reopened' : action, each.author_id, each)
+  })
+  return [states, events, notes].find(({ length }) => length > 0) ?? []
+}
+
+/** Returns when something got this state for the last time. */
+export const lastOf = (changes: readonly StateChange[], state: string): string | undefined =>
+  changes.findLast((each) => each.state === state)?.at
+
+/** Adds the events of an issue or a merge request. `mergeCommit` is set if it was merged by one. */
+export function addEvents(
+  project: ProjectSpool,
+  record: Json,
+  on: IssueOrPull,
+  changes: readonly StateChange[],
+  mergeCommit: string | null = null,
+) {
+  const { report } = project.options
+  const add = (user: unknown, event: string, createdAt: string, more: Partial<IssueEvent> = {}) =>
+    project.addEvent(on, { actor: project.people.login(user), event, createdAt, ...more })
+  for (const { state, user, at } of changes) {
+    if (state === 'merged')
+      add(user, state, at, { commit: mergeCommit, commitRepository: project.repository })
+    // A merged pull request of GitHub has both events.
+    add(user, state === 'merged' ? 'closed' : state, at)
+  }
+  for (const each of list(record.resource_label_events)) {
+    if (!isJson(each.label)) {
+      report.lost('resource_label_events', 1, 'the label was deleted')
+      continue
+    }
+    const { color } = project.labels.get(project.addLabel(each.label))!
+    const label = { name: text(each.label.title), color, textColor: '' }
+    const event = each.action === 'remove' ? 'unlabeled' : 'labeled'
+    add(each.user_id, event, time(each, 'created_at'), { label })
+  }
+  for (const each of list(record.resource_milestone_events)) {
+    const event = each.action === 'remove' ? 'demilestoned' : 'milestoned'
+    const milestoneTitle = text(child(each.milestone).title)
+    if (milestoneTitle === '') report.lost('resource_milestone_events')
+    else add(each.user_id, event, time(each, 'created_at'), { milestoneTitle })
+  }
+  if (record.discussion_locked === true) add(null, 'locked', time(record, 'updated_at'))
+}

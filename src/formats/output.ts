@@ -138,7 +138,6 @@ async function removeIfEmpty(folder: string): Promise<void> {
 /** Low enough for any limit on open files. */
 const CONCURRENT_SYNCS = 32
 
-/** Syncs a directory and everything in it. */
 export async function syncTree(dir: string): Promise<void> {
   const entries = await readdir(dir, { recursive: true, withFileTypes: true })
   await mapConcurrent(entries, { concurrency: CONCURRENT_SYNCS }, (entry) =>

@@ -16,7 +16,6 @@ export interface ExtractionLimits {
 /** For callers that read the entries without unpacking them. */
 export const NOT_UNPACKED: ExtractionLimits = { bytes: Number.POSITIVE_INFINITY, where: '' }
 
-/** The part of the free disk space that may be used. */
 const MAX_PART_OF_FREE = 0.9
 
 export async function extractionLimits(directory: string): Promise<ExtractionLimits> {

@@ -41,7 +41,6 @@ export const RECORDS = {
   repository_files: repositoryFileRecord,
 }
 
-/** The type of each kind of fact. */
 export type FactsByKind = { [K in FactKind]: ReturnType<(typeof RECORDS)[K]> }
 export type FactKind = keyof typeof RECORDS
 

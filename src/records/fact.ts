@@ -18,7 +18,6 @@ export type Author = string | null
 /** An issue or a pull request. Both share one sequence of numbers in a repository. */
 export type IssueOrPull = { kind: 'issue' | 'pull_request'; number: number }
 
-/** A fact that belongs to one repository. */
 export interface RepositoryFact {
   /** `owner/name`. */
   repository: string

@@ -87,9 +87,7 @@ export const pullRequestRecord = field.record({
   merge_commit_sha: field.named('mergeCommit', field.ifPresent(field.stringOrNull)),
 })
 
-/** A fact that belongs to one pull request. */
 interface PullRequestFact extends RepositoryFact {
-  /** The number of the pull request. */
   pull: number
 }
 
@@ -150,7 +148,6 @@ export const reviewRecord = field.record({
 export type Side = 'left' | 'right'
 const side = oneOf<Side>('left', 'right')
 
-/** The position of a comment in a diff. */
 const diffPosition = {
   /** Exports never leave it empty, because importers reject that. Empty if it is missing in an archive that is read. */
   diff_hunk: field.withDefault(field.string, ''),
@@ -188,7 +185,6 @@ export const reviewThreadRecord = field.record({
   original_line: field.countOrNull,
   created_at: field.string,
   resolved_at: field.stringOrNull,
-  /** The account that resolved the thread. */
   resolver: field.personOrNull,
   subject_type: subjectType,
   outdated: field.optional(field.boolean),
@@ -203,9 +199,7 @@ export const reviewCommentRecord = field.record({
   type: field.constant('pull_request_review_comment'),
   url: field.named('id', idIn(link.id, 'reviewComment')),
   pull_request: pullRequest,
-  /** The id of the review that the comment belongs to. */
   pull_request_review: field.named('review', review),
-  /** The id of the thread that the comment belongs to. */
   pull_request_review_thread: field.named('thread', idIn(idOrNull, 'reviewThread')),
   user: field.author,
   body: field.stringOrNull,
@@ -225,7 +219,6 @@ export const reviewCommentRecord = field.record({
 })
 
 interface OnCommit extends RepositoryFact {
-  /** The SHA of the commit. */
   commit: string
 }
 
@@ -243,7 +236,6 @@ export const commitCommentRecord = field.record({
   path: field.stringOrNull,
   /** The number of lines below the first `@@` in the diff of the file. */
   position: field.countOrNull,
-  /** The SHA of the commit. */
   commit_id: field.named('commit', field.string),
   reactions: reactionsTo('CommitComment'),
   created_at: field.string,

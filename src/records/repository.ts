@@ -73,7 +73,6 @@ export const repositoryRecord = field.record({
 
 const templateSetting = field.record({ template: field.optional(field.boolean) })
 
-/** A repository about which nothing is known. */
 export const UNKNOWN_REPOSITORY = repositoryRecord(
   {
     owner: 'unknown',
@@ -176,6 +175,5 @@ export const protectedBranchRecord = field.record({
   forge_rule: field.optional(anyObject),
 })
 
-/** Returns a rule that protects nothing. */
 export const emptyProtection = (repository: string, name: string): ProtectedBranch =>
   protectedBranchRecord({ repository_url: repository, name }, '')

@@ -4,7 +4,6 @@ import { rewriteOutsideCode } from '../find-code.ts'
 export interface LinkTargets {
   /** The new full name of a repository by its old URL in lower case, such as `https://github.com/alice/site`. */
   byUrl: ReadonlyMap<string, string>
-  /** The length of the longest of these URLs. */
   longestUrl: number
   /** The new full name by the old one in lower case, where they differ. */
   renamed: ReadonlyMap<string, string>

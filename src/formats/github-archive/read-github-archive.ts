@@ -104,7 +104,6 @@ async function* factsOf(repositories: KnownRepositories): AsyncGenerator<Reposit
 
 type RecordParts = Pick<ReaderParts, 'report' | 'signal'> & { isWanted(fullName: string): boolean }
 
-/** Opens the files of records in an unpacked archive. */
 function openRecords(root: string, { report, signal, isWanted }: RecordParts) {
   /** The full name of the git data by the full name in the records, in lower case. They may differ. */
   const names = new Map<string, string>()

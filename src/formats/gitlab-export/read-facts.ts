@@ -69,7 +69,6 @@ const PERMISSIONS: [atLeast: number, permission: string][] = [
   [ACCESS_LEVELS.none, 'read'],
 ]
 
-/** Reads the records of one project. */
 class ProjectReader extends ProjectSpool {
   readonly #collaborators = new Map<string, string>()
   readonly #maintainers: string[] = []

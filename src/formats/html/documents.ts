@@ -117,7 +117,6 @@ function resolvePath(folder: string, href: string): string | undefined {
   return joined === '.' || joined.startsWith('..') || /[\0\n]/.test(joined) ? undefined : joined
 }
 
-/** Writes a page for each text file of a wiki. */
 export async function writeWiki(
   site: Site,
   tree: GitTree,

@@ -184,7 +184,6 @@ const PLAIN_ELEMENTS = new Set([
   ...['p', 'picture', 'pre', 'q', 's', 'samp', 'small', 'source', 'span', 'strong', 'sub'],
   ...['summary', 'sup', 'table', 'tbody', 'thead', 'tt', 'u', 'ul', 'var', 'td', 'th'],
 ])
-/** Elements that begin a new line. */
 const LINE_ELEMENTS = new Set(['br', 'hr', 'li', 'tr'])
 
 /** Renders images, links and line breaks that are written as HTML, and leaves out the tags of other known elements. */

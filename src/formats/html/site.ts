@@ -18,7 +18,6 @@ export interface Section {
   count?: number
 }
 
-/** The pages of one repository. */
 export interface RepositorySite {
   /** `fullName` in lower case. */
   key: string
@@ -27,7 +26,6 @@ export interface RepositorySite {
   facts: RepositoryFacts
   /** Colours of its labels by name. */
   colors: ReadonlyMap<string, string>
-  /** The directory of its pages. */
   directory: string
   sections: readonly Section[]
 }
@@ -142,7 +140,6 @@ ${body}
     return undefined
   }
 
-  /** Returns the resolver for the links of a page. */
   linksFrom(path: string, { key }: RepositorySite): PageLinks {
     const { urls } = this.spool
     const shown = new Set<string>()

@@ -24,7 +24,6 @@ export interface ReadParts {
   signal: AbortSignal
 }
 
-/** Reads everything of an archive into the spool. */
 export async function readArchive(content: FormatReader, parts: ReadParts): Promise<void> {
   const { side, spool, onProgress, onFailure, onNote, nameOnLeft, signal } = parts
   const digestFile = async (path: string) => {

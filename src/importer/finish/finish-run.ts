@@ -17,7 +17,6 @@ export interface FinishRunOptions {
   server: TargetServer
   journal: Journal
   isDryRun: boolean
-  /** Stops the run. */
   signal: AbortSignal
   /** Called with each thing that was done, or that a dry run would do. */
   onStep(text: string): void

@@ -116,7 +116,6 @@ export async function connectTarget(options: { url: string; token: string }, sig
       })
     },
 
-    /** Yields the bytes of an attachment. */
     openAttachment: (uuid: string, size: number) =>
       openFile(client, { file: uuid, source: `/attachments/${segment(uuid)}`, size }, signal),
 

@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { ArchiveEntry } from '../archive/read-entries.ts'
@@ -9,6 +9,7 @@ import type { Bytes } from '../blobs/blob-store.ts'
 import { onChunk } from '../lib/chunks.ts'
 import { withWriteContext } from '../lib/disk-errors.ts'
 import { hasCode } from '../lib/errno.ts'
+import { kindOfFile } from '../records/record-file.ts'
 import { extractionLimits, safeEntries } from './safe-entries.ts'
 
 /** Length and CRC of the tar bytes of one repository and its wiki, to be compared with its segment in the manifest. */
@@ -47,6 +48,14 @@ export async function unpackArchive(archive: Bytes | Folder, root: string, signa
     return { root, checksums, damage: error }
   }
   return { root, checksums, damage: undefined }
+}
+
+/** Lists the files of records in an unpacked archive, sorted by name. */
+export async function listRecordFiles(root: string): Promise<{ file: string; kind: string }[]> {
+  return (await readdir(root)).sort().flatMap((file) => {
+    const kind = kindOfFile(file)
+    return kind === undefined ? [] : [{ file, kind }]
+  })
 }
 
 /**

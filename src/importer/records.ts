@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { listRecordFiles } from '../formats/unpack-archive.ts'
 import { type LimitedLine, LimitedLines } from '../lib/limited-lines.ts'
 import { isFactKind } from '../records/read-records.ts'
 import {
-  listRecordFiles,
   type OrganizationRecord,
   type RepositoryRecord,
   readRecordFile,

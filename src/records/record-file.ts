@@ -1,4 +1,3 @@
-import { readdir } from 'node:fs/promises'
 import { anyObject, list, type Shape, text } from '../lib/json-shape.ts'
 import { isFactKind, type OnInvalid, readList } from './read-records.ts'
 import { boolean, optional, string, url } from './record-fields.ts'
@@ -8,14 +7,6 @@ const RECORD_FILE = /^([a-z][a-z_]*)_(\d{6})\.json$/
 /** Returns the kind of records in a file, such as `issues` for `issues_000001.json`, or undefined for other files. */
 export function kindOfFile(name: string): string | undefined {
   return RECORD_FILE.exec(name)?.[1]
-}
-
-/** Lists the files of records in an unpacked archive, sorted by name. */
-export async function listRecordFiles(root: string): Promise<{ file: string; kind: string }[]> {
-  return (await readdir(root)).sort().flatMap((file) => {
-    const kind = kindOfFile(file)
-    return kind === undefined ? [] : [{ file, kind }]
-  })
 }
 
 /**

@@ -6,11 +6,11 @@ import { ifExists } from '../../lib/errno.ts'
 import { parseJson } from '../../lib/json-shape.ts'
 import type { FactKind, FactsByKind } from '../../records/fact-kinds.ts'
 import { isFactKind, readFact, readFacts, readList } from '../../records/read-records.ts'
-import { listRecordFiles, readRecordFile } from '../../records/record-file.ts'
+import { readRecordFile } from '../../records/record-file.ts'
 import { type Repository, UNKNOWN_REPOSITORY } from '../../records/repository.ts'
 import type { FormatReader, FoundFile } from '../format.ts'
 import type { Report } from '../report.ts'
-import type { Unpacked } from '../unpack-archive.ts'
+import { listRecordFiles, type Unpacked } from '../unpack-archive.ts'
 import {
   type CheckOptions,
   checkRepositories,

@@ -1,12 +1,5 @@
-import * as migration from '../wire/migration.ts'
-import * as progress from '../wire/progress.ts'
-import { extendedRepositorySchema } from '../wire/repository.ts'
-import { scheduleRunSchema, scheduleSchema } from '../wire/schedule.ts'
 import * as s from '../wire/schema.ts'
-import { serviceStateSchema } from '../wire/service.ts'
-import { tokenSchema } from '../wire/token.ts'
-import { userSchema } from '../wire/user.ts'
-import { fullWebhookDeliverySchema, webhookDeliverySchema, webhookSchema } from '../wire/webhook.ts'
+import * as wire from '../wire/types.ts'
 
 /**
  * The parts of responses that the client reads. A server that does not send them is not a server of this API. Everything else that
@@ -18,25 +11,21 @@ export const anyObject: s.Schema<Record<string, unknown>> = { type: 'object' }
 /** Checks only the type of a value, not its properties or elements. */
 const outermost = <S extends s.Schema>({ type }: S): s.Schema<s.Static<S>> => ({ type })
 
-export const userResponse = s.pick(userSchema, ['login'])
+export const userResponse = s.pick(wire.userSchema, ['login'])
 
 export const repositoryResponse = s.pick(
-  extendedRepositorySchema,
+  wire.extendedRepositorySchema,
   ['full_name'],
   ['private', 'size', 'default_branch', 'pushed_at', 'permissions'],
 )
 export type RepositoryResponse = s.Static<typeof repositoryResponse>
 
 /** Every response about a migration has an id and a state. */
-export const statusResponse = s.pick(
-  migration.migrationSchema,
-  ['id', 'state'],
-  ['owner', 'created_at'],
-)
+export const statusResponse = s.pick(wire.migrationSchema, ['id', 'state'], ['owner', 'created_at'])
 
 export const migrationResponse = s.pick(
   s.object({
-    ...migration.migrationSchema.properties,
+    ...wire.migrationSchema.properties,
     repositories: s.arrayOf(repositoryResponse),
   }),
   ['id', 'guid', 'state', 'created_at', 'updated_at', 'repositories'],
@@ -46,13 +35,9 @@ export type MigrationResponse = s.Static<typeof migrationResponse>
 
 export const forecastResponse = s.pick(
   s.object({
-    ...progress.forecastSchema.properties,
+    ...wire.forecastSchema.properties,
     repositories: s.arrayOf(
-      s.pick(
-        progress.forecastRepository,
-        ['full_name', 'bytes'],
-        ['lfs_bytes', 'reused', 'reason', 'warning'],
-      ),
+      s.pick(wire.forecastRepository, ['full_name', 'bytes'], ['reused', 'reason', 'warning']),
     ),
   }),
   ['repositories', 'bytes_to_write'],
@@ -61,9 +46,9 @@ export const forecastResponse = s.pick(
 export type ForecastResponse = s.Static<typeof forecastResponse>
 
 export const repositoryProgressResponse = s.pick(
-  progress.repositoryProgressSchema,
+  wire.repositoryProgressSchema,
   ['full_name', 'state', 'bytes_done'],
-  ['phase', 'reason', 'bytes_expected', 'reused', 'warning', 'records'],
+  ['phase', 'reason', 'reused', 'records'],
 )
 export type RepositoryProgressResponse = s.Static<typeof repositoryProgressResponse>
 
@@ -71,10 +56,8 @@ export const reportResponse = s.object({ repositories: s.arrayOf(repositoryProgr
 
 export const retryForecastResponse = s.pick(
   s.object({
-    ...progress.retryForecastSchema.properties,
-    broken: s.arrayOf(
-      s.pick(progress.brokenRepository, ['full_name', 'reason'], ['gone', 'changed']),
-    ),
+    ...wire.retryForecastSchema.properties,
+    broken: s.arrayOf(s.pick(wire.brokenRepository, ['full_name', 'reason'], ['gone', 'changed'])),
   }),
   ['broken'],
   ['unchanged'],
@@ -83,12 +66,12 @@ export type RetryForecastResponse = s.Static<typeof retryForecastResponse>
 
 export const totalsResponse = s.pick(
   s.object({
-    ...progress.progressUpdateSchema.properties,
+    ...wire.progressUpdateSchema.properties,
     under_way: s.arrayOf(repositoryProgressResponse),
   }),
   ['repositories', 'exported', 'skipped', 'remaining', 'bytes_done'],
   [
-    ...(['reused', 'failed', 'bytes_expected', 'bytes_per_second', 'seconds_left'] as const),
+    ...(['failed', 'bytes_expected', 'bytes_per_second', 'seconds_left'] as const),
     ...(['records_done', 'records_expected', 'waiting_until'] as const),
     ...(['phase', 'percent', 'under_way'] as const),
   ],
@@ -97,19 +80,15 @@ export type TotalsResponse = s.Static<typeof totalsResponse>
 
 /** `state` is any text: servers other than Godwit may have further states. */
 export const endResponse = s.object(
-  { state: s.string, reason: progress.progressEndSchema.properties.reason },
+  { state: s.string, reason: wire.progressEndSchema.properties.reason },
   { optional: ['reason'] },
 )
 export type EndResponse = s.Static<typeof endResponse>
 
 export const summaryResponse = s.pick(
   s.object({
-    ...migration.summarySchema.properties,
-    repositories: s.pick(
-      migration.repositoryCounts,
-      ['total', 'exported', 'skipped'],
-      ['reused', 'failed', 'remaining'],
-    ),
+    ...wire.summarySchema.properties,
+    repositories: s.pick(wire.repositoryCounts, ['total', 'exported', 'skipped']),
   }),
   ['id', 'state', 'created_at', 'repositories'],
   ['name', 'reason', 'archive'],
@@ -117,14 +96,14 @@ export const summaryResponse = s.pick(
 export type SummaryResponse = s.Static<typeof summaryResponse>
 
 export const scheduleRunResponse = s.pick(
-  scheduleRunSchema,
+  wire.scheduleRunSchema,
   ['created_at', 'state', 'skipped_repositories', 'migration_id', 'reason'],
-  ['has_archive', 'due_at'],
+  ['has_archive'],
 )
 export type ScheduleRunResponse = s.Static<typeof scheduleRunResponse>
 
 export const scheduleResponse = s.pick(
-  s.object({ ...scheduleSchema.properties, last_run: s.nullable(scheduleRunResponse) }),
+  s.object({ ...wire.scheduleSchema.properties, last_run: s.nullable(scheduleRunResponse) }),
   [
     ...(['id', 'owner', 'created_by', 'repositories', 'every', 'at', 'time_zone', 'keep'] as const),
     ...(['next_run_at', 'paused_reason', 'last_run', 'protected_archives'] as const),
@@ -134,7 +113,7 @@ export const scheduleResponse = s.pick(
 export type ScheduleResponse = s.Static<typeof scheduleResponse>
 
 export const webhookResponse = s.pick(
-  webhookSchema,
+  wire.webhookSchema,
   ['id', 'active', 'events', 'config'],
   ['last_response', 'disabled_reason'],
 )
@@ -144,35 +123,34 @@ const requiredDeliveryFields = ['id', 'guid', 'delivered_at', 'status', 'event']
 const optionalDeliveryFields = [
   'redelivery',
   'duration',
-  'status_code',
   'action',
   'state',
   'next_attempt_at',
 ] as const
 export const deliveryResponse = s.pick(
-  webhookDeliverySchema,
+  wire.webhookDeliverySchema,
   requiredDeliveryFields,
   optionalDeliveryFields,
 )
 export type DeliveryResponse = s.Static<typeof deliveryResponse>
 export const fullDeliveryResponse = s.pick(
   s.object({
-    ...fullWebhookDeliverySchema.properties,
-    request: outermost(fullWebhookDeliverySchema.properties.request),
-    response: outermost(fullWebhookDeliverySchema.properties.response),
+    ...wire.fullWebhookDeliverySchema.properties,
+    request: outermost(wire.fullWebhookDeliverySchema.properties.request),
+    response: outermost(wire.fullWebhookDeliverySchema.properties.response),
   }),
   [...requiredDeliveryFields, 'request', 'response'],
-  [...optionalDeliveryFields, 'url'],
+  optionalDeliveryFields,
 )
 export type FullDeliveryResponse = s.Static<typeof fullDeliveryResponse>
 
 export const serviceResponse = s.object({
-  queue: outermost(serviceStateSchema.properties.queue),
-  running: outermost(serviceStateSchema.properties.running),
+  queue: outermost(wire.serviceStateSchema.properties.queue),
+  running: outermost(wire.serviceStateSchema.properties.running),
 })
 export type ServiceResponse = s.Static<typeof serviceResponse>
 export const tokenResponse = s.pick(
-  tokenSchema,
+  wire.tokenSchema,
   ['id', 'login', 'name'],
   [
     ...(['created_at', 'expires_at', 'last_used_at', 'last_used_ip', 'revoked_at'] as const),
@@ -185,7 +163,7 @@ export const hasEnded = ({ state }: { state: string }): boolean =>
   state === 'exported' || state === 'failed' || state === 'cancelled'
 
 /** Help texts of the options of a start. Only Godwit servers have `allow_partial`. */
-export const startFlagHelp: Record<migration.StartFlag, string> = {
+export const startFlagHelp: Record<wire.StartFlag, string> = {
   lock_repositories: 'refuse pushes to the repositories until they are unlocked',
   exclude_metadata: 'exclude metadata of the repositories',
   exclude_git_data: 'exclude the git repositories',

@@ -11,10 +11,9 @@ export const auditEntrySchema = s.described('An entry of the audit log.', {
   action: s.string,
   subject: s.stringOrNull.describe('Such as `migration 7`.'),
   outcome: s.enumOf(['done', 'refused']),
-  details: {
-    ...s.mapOf<s.Schema>({}),
-    description: 'More about the action. Its fields depend on the action.',
-  },
+  details: s
+    .mapOf<s.Schema>({})
+    .describe('More about the action. Its fields depend on the action.'),
 })
 
 export type AuditEntry = s.Static<typeof auditEntrySchema>

@@ -21,7 +21,7 @@ const resources = [
 export const errorSchema = s.described('An error.', {
   message: s.string,
   documentation_url: s.uri,
-  status: { ...s.string, pattern: '^[45]\\d\\d$', description: 'The HTTP status as a string.' },
+  status: s.string.describe('The HTTP status as a string.', { pattern: '^[45]\\d\\d$' }),
 })
 
 export const validationErrorSchema = s.described(

@@ -11,10 +11,10 @@ export const licenseSchema = s.described(
 export const licenseTextSchema = s.described('A licence with its text.', {
   ...licenseSchema.properties,
   ...s.each(['description', 'implementation'], s.string),
-  ...s.each(['permissions', 'conditions', 'limitations'], {
-    ...s.arrayOf(s.string),
-    description: 'Empty for licences that are not commonly used.',
-  }),
+  ...s.each(
+    ['permissions', 'conditions', 'limitations'],
+    s.arrayOf(s.string).describe('Empty for licences that are not commonly used.'),
+  ),
   body: s.string.describe('The text.'),
   featured: s.boolean,
 })

@@ -13,11 +13,11 @@ export const migrationSchema = s.object(
     node_id: s.string.describe('An opaque identifier.'),
     owner: s.ref<User>('user'),
     guid: s.uuid,
-    state: {
-      ...s.enumOf(migrationStates),
-      description:
+    state: s
+      .enumOf(migrationStates)
+      .describe(
         '`pending`, then `exporting`, then `exported` or `failed`; or directly from `pending` to `failed`. A migration never returns to an earlier state. A cancelled migration is `failed`.',
-    },
+      ),
     ...s.each(
       [
         ...(['lock_repositories', 'exclude_metadata', 'exclude_git_data'] as const),
@@ -26,10 +26,9 @@ export const migrationSchema = s.object(
       ],
       s.boolean.describe('The value in the request that started the migration.'),
     ),
-    repositories: {
-      ...s.arrayOf(s.ref<ExtendedRepository>('extended-repository')),
-      description: 'In the order of the request. Empty if the caller excluded them.',
-    },
+    repositories: s
+      .arrayOf(s.ref<ExtendedRepository>('extended-repository'))
+      .describe('In the order of the request. Empty if the caller excluded them.'),
     url: s.uri,
     created_at: zonedTime,
     updated_at: zonedTime,
@@ -69,29 +68,27 @@ export const startFlagsWithoutDefaults = flagSchemas({})
 export const startFlagSchemas = flagSchemas({ default: false })
 
 /** No control characters, no line separators, and nothing that changes the direction of text. */
-const PRINTABLE = '^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028-\\u202e\\u2066-\\u2069]*$'
+export const PRINTABLE = '^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028-\\u202e\\u2066-\\u2069]*$'
 
-export const migrationName = {
-  ...s.stringOrNull,
-  maxLength: 100,
-  pattern: PRINTABLE,
-  description: `A name for the migration, without control characters, shown in lists and in the file name of the archive. Spaces around it are removed. ${s.EXTENSION}`,
-}
+export const migrationName = s.stringOrNull.describe(
+  `A name for the migration, without control characters, shown in lists and in the file name of the archive. Spaces around it are removed. ${s.EXTENSION}`,
+  { maxLength: 100, pattern: PRINTABLE },
+)
 
 export const startRequestSchema = s.request(
   {
-    repositories: {
-      ...s.arrayOf(s.string),
-      maxItems: s.MAX_LIST_LENGTH,
-      description:
+    repositories: s
+      .arrayOf(s.string)
+      .describe(
         'Each is `owner/name`, or only the name if the repository belongs to the caller or the organization.',
-    },
-    exclude: {
-      ...s.arrayOf(s.string),
-      maxItems: s.MAX_LIST_LENGTH,
-      description:
+        { maxItems: s.MAX_LIST_LENGTH },
+      ),
+    exclude: s
+      .arrayOf(s.string)
+      .describe(
         '`repositories` omits the repositories from the response. Other values are ignored.',
-    },
+        { maxItems: s.MAX_LIST_LENGTH },
+      ),
     name: migrationName,
     ...startFlagSchemas,
   },
@@ -125,8 +122,8 @@ export const summarySchema = s.described(
     ...s.each(['started_at', 'ended_at'], s.dateTimeOrNull),
     repositories: repositoryCounts,
     bytes_done: s.count.describe('Total size of the exported repositories.'),
-    archive: {
-      ...s.nullable(
+    archive: s
+      .nullable(
         s.object({
           bytes: s.count,
           expires_at: s.dateTime,
@@ -134,9 +131,8 @@ export const summarySchema = s.described(
             'True if stored data of the archive is damaged. Start a new migration. The report names the damaged repositories.',
           ),
         }),
-      ),
-      description: 'Null if no archive can be downloaded.',
-    },
+      )
+      .describe('Null if no archive can be downloaded.'),
     held_locks: s.count.describe('Number of repositories that the migration currently locks.'),
     names: s.arrayOf(s.string).describe('Names of the first three repositories.'),
   },

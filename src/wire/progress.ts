@@ -7,25 +7,24 @@ const migrationPhases = ['waiting', 'records', 'packing', 'sealing'] as const
 const SIZE =
   'Sizes are the bytes of git objects and LFS objects, of the repository and its wiki, before the archive is compressed. In a repository that is being exported, bytes are done when they are written and verified.'
 
-const archiveWarnings = {
-  ...s.arrayOf(s.string),
-  description:
+const archiveWarnings = s
+  .arrayOf(s.string)
+  .describe(
     "Warnings about the archive, such as damaged data, or a size that GitHub's importers refuse or that the disk has no space for.",
-}
+  )
 
 const totalsSchema = s.object({
   ...s.each(['repositories', 'exported', 'reused', 'skipped', 'failed'], s.count),
   remaining: s.count,
-  phase: {
-    ...s.nullable(s.enumOf(migrationPhases)),
-    description:
+  phase: s
+    .nullable(s.enumOf(migrationPhases))
+    .describe(
       'What happens now: issues and pull requests are read (`records`), git data is written and verified (`packing`), or all repositories have ended and the archive is completed (`sealing`). Null after the end.',
-  },
-  percent: {
-    ...s.count,
-    maximum: 100,
-    description: 'By repositories and by bytes, equally. 100 only if the migration is exported.',
-  },
+    ),
+  percent: s.count.describe(
+    'By repositories and by bytes, equally. 100 only if the migration is exported.',
+    { maximum: 100 },
+  ),
   bytes_done: s.count.describe(SIZE),
   bytes_expected: s.count.describe(
     'Estimated from the catalogue until the repositories have been examined. Excludes skipped and failed ones.',
@@ -43,38 +42,38 @@ const totalsSchema = s.object({
   ),
 })
 
-const records = {
-  ...s.nullable(
+const records = s
+  .nullable(
     s.object({
       ...s.each(['done', 'expected'], s.count),
       as_of: s.dateTimeOrNull.describe('The records are at least as new as this.'),
       waiting_until: s.dateTimeOrNull.describe('When the forge accepts requests again.'),
       waiting_for: s.stringOrNull.describe('Why the forge refuses requests now.'),
-      losses: {
-        ...s.arrayOf(s.object({ kind: s.string, count: s.count, examples: s.arrayOf(s.string) })),
-        description:
+      losses: s
+        .arrayOf(s.object({ kind: s.string, count: s.count, examples: s.arrayOf(s.string) }))
+        .describe(
           'What the forge does not provide and what archives cannot represent, counted by kind, with the first examples. Sentences have the kind `not_read`.',
-      },
+        ),
     }),
-  ),
-  description:
+  )
+  .describe(
     'Issues and pull requests of the forge; null if there is no forge, or they have not been read yet.',
-}
+  )
 
 export const repositoryProgressSchema = s.described(
   'The progress of one repository of a migration.',
   {
     full_name: s.string,
-    state: {
-      ...s.enumOf(repositoryStates),
-      description:
+    state: s
+      .enumOf(repositoryStates)
+      .describe(
         '`failed` if the migration fails because of it; `skipped` if the migration allows partial archives.',
-    },
-    phase: {
-      ...s.nullable(s.enumOf(repositoryPhases)),
-      description:
+      ),
+    phase: s
+      .nullable(s.enumOf(repositoryPhases))
+      .describe(
         'What is done with it now: its issues and pull requests are read (`records`), it waits until its git data can be exported (`queued`), or its git data is written and verified (`packing`). Null unless its state is `exporting`.',
-    },
+      ),
     bytes_done: s.count.describe(SIZE),
     bytes_expected: s.count.describe(
       'Estimated from the catalogue until the repository has been examined.',
@@ -103,10 +102,9 @@ export const progressUpdateSchema = s.described('The data of a `progress` event.
   ...totalsSchema.properties,
   state,
   started_at,
-  under_way: {
-    ...s.arrayOf(s.ref<RepositoryProgress>('repository-progress')),
-    description: 'The repositories that are being exported.',
-  },
+  under_way: s
+    .arrayOf(s.ref<RepositoryProgress>('repository-progress'))
+    .describe('The repositories that are being exported.'),
 })
 
 export const progressEndSchema = s.described('The data of an `end` event.', { state, reason })
@@ -115,7 +113,7 @@ export const reportSchema = s.described('The result of a migration.', {
   id: s.integer,
   guid: s.uuid,
   login: s.string,
-  seconds: { ...s.nullable(s.number), minimum: 0, description: 'Null before it has started.' },
+  seconds: s.nullable(s.number).describe('Null before it has started.', { minimum: 0 }),
   warnings: archiveWarnings,
   ...progressSchema.properties,
 })
@@ -155,17 +153,15 @@ export const brokenRepository = s.object({
   gone: s.boolean.describe(
     'Whether the repository no longer exists, or the caller may no longer migrate it. A retry with `allow_partial` skips it; any other retry is refused.',
   ),
-  changed: {
-    ...s.nullable(s.boolean),
-    description: 'Whether the repository has changed since the migration. Null if unknown.',
-  },
+  changed: s
+    .nullable(s.boolean)
+    .describe('Whether the repository has changed since the migration. Null if unknown.'),
 })
 
 export const retryForecastSchema = s.described('A forecast of the retry of a migration.', {
-  broken: {
-    ...s.arrayOf(brokenRepository),
-    description: 'The repositories that could not be exported, and those that no longer exist.',
-  },
+  broken: s
+    .arrayOf(brokenRepository)
+    .describe('The repositories that could not be exported, and those that no longer exist.'),
   unchanged: s.boolean.describe(
     'Whether none of them has changed, so that a retry would have the same result.',
   ),
@@ -173,11 +169,10 @@ export const retryForecastSchema = s.described('A forecast of the retry of a mig
 
 export const retryRequestSchema = s.request(
   {
-    allow_partial: {
-      ...s.boolean,
-      default: false,
-      description: 'Skip repositories that cannot be exported, instead of failing the migration.',
-    },
+    allow_partial: s.boolean.describe(
+      'Skip repositories that cannot be exported, instead of failing the migration.',
+      { default: false },
+    ),
   },
   { examples: [{ allow_partial: true }] },
 )

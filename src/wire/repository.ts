@@ -19,11 +19,9 @@ const urls = {
   ),
 }
 
-const templateRepository = {
-  ...s.nullable(s.ref<ExtendedRepository>('extended-repository')),
-  description:
-    'The template of this repository; null if there is none or the caller may not read it.',
-}
+const templateRepository = s
+  .nullable(s.ref<ExtendedRepository>('extended-repository'))
+  .describe('The template of this repository; null if there is none or the caller may not read it.')
 
 export const repositorySchema = s.described(
   'A repository at the time when the migration started.',

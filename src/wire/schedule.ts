@@ -15,20 +15,15 @@ export const weekdays = [
 const timing = {
   every: s.enumOf(['day', 'week']).describe('How often it runs.'),
   weekday: s.nullable(s.enumOf(weekdays)).describe('Required with `every: week`, otherwise null.'),
-  at: {
-    ...s.string,
-    pattern: '^([01]\\d|2[0-3]):[0-5]\\d$',
-    description:
-      'Time of the day in `time_zone`, such as `03:30`. On a day when the clocks skip this time, it runs at the first moment after the gap; on a day when the time occurs twice, it runs at the first occurrence.',
-  },
+  at: s.string.describe(
+    'Time of the day in `time_zone`, such as `03:30`. On a day when the clocks skip this time, it runs at the first moment after the gap; on a day when the time occurs twice, it runs at the first occurrence.',
+    { pattern: '^([01]\\d|2[0-3]):[0-5]\\d$' },
+  ),
   time_zone: s.string.describe('IANA name of a time zone, such as `Europe/Zurich` or `UTC`.'),
-  keep: {
-    ...s.integer,
-    minimum: 1,
-    maximum: MAX_KEEP,
-    description:
-      'How many archives to keep: when a run is exported, older archives of this schedule are deleted, except those with a repository that no newer archive contains (`protected_archives`). Kept archives do not expire.',
-  },
+  keep: s.integer.describe(
+    'How many archives to keep: when a run is exported, older archives of this schedule are deleted, except those with a repository that no newer archive contains (`protected_archives`). Kept archives do not expire.',
+    { minimum: 1, maximum: MAX_KEEP },
+  ),
 }
 
 const paused = s.boolean.describe('A paused schedule does not run.')
@@ -37,11 +32,12 @@ const all = s.boolean.describe(
   'Migrate all repositories that the account or organization may migrate at the time of each run, also those that do not exist yet. Replaces `repositories`.',
 )
 
+const { repositories } = migration.startRequestSchema.properties
+
 const requestFields = {
-  repositories: {
-    ...migration.startRequestSchema.properties.repositories,
-    description: `${migration.startRequestSchema.properties.repositories.description} Required unless \`all\` is true.`,
-  },
+  repositories: repositories.describe(
+    `${repositories.description} Required unless \`all\` is true.`,
+  ),
   all: { ...all, default: false },
   name: migration.migrationName,
   ...migration.startFlagSchemas,
@@ -67,11 +63,7 @@ export const scheduleRequestSchema = s.request(requestFields, {
 /** Omitted fields do not change, so no field has a default. */
 export const scheduleChangeSchema = s.request(
   {
-    ...{
-      repositories: migration.startRequestSchema.properties.repositories,
-      all,
-      name: migration.migrationName,
-    },
+    ...{ repositories, all, name: migration.migrationName },
     ...{ ...migration.startFlagsWithoutDefaults, ...timing, paused },
   },
   { examples: [{ at: '04:00', paused: false }] },
@@ -84,26 +76,24 @@ export const scheduleRunSchema = s.described('One run of a schedule.', {
   due_at: s.dateTimeOrNull.describe('When it was due; null if a user started it.'),
   created_at: s.dateTime.describe('When it was started, skipped, or failed to start.'),
   migration_id: s.nullable(s.integer).describe('The migration that the run started, or null.'),
-  state: {
-    ...s.enumOf([...migration.shownStates, 'skipped']),
-    description:
+  state: s
+    .enumOf([...migration.shownStates, 'skipped'])
+    .describe(
       "The state of the migration. `skipped`: the schedule's last migration had not ended. `failed` without a migration: it could not be started.",
-  },
+    ),
   reason: s.stringOrNull.describe('Why it failed or was skipped.'),
-  skipped_repositories: {
-    ...s.arrayOf(skippedSchema),
-    description: 'Repositories that the account could no longer migrate, with the reason.',
-  },
+  skipped_repositories: s
+    .arrayOf(skippedSchema)
+    .describe('Repositories that the account could no longer migrate, with the reason.'),
   has_archive: s.boolean.describe('Whether there is an archive to download.'),
 })
 
 const protectedArchiveSchema = s.object({
   migration_id: s.integer.describe('The migration whose archive it is.'),
   created_at: s.dateTime.describe('When that migration was started.'),
-  repositories: {
-    ...s.arrayOf(s.string),
-    description: 'Full names of the repositories that no newer archive of the schedule contains.',
-  },
+  repositories: s
+    .arrayOf(s.string)
+    .describe('Full names of the repositories that no newer archive of the schedule contains.'),
 })
 
 export const scheduleSchema = s.described('A migration that is started every day or every week.', {
@@ -120,11 +110,11 @@ export const scheduleSchema = s.described('A migration that is started every day
   paused_reason: s.stringOrNull.describe('Why the service paused it; null if a user paused it.'),
   next_run_at: s.dateTimeOrNull.describe('Null while it is paused.'),
   last_run: s.nullable(s.ref<ScheduleRun>('schedule-run')).describe('Null before the first run.'),
-  protected_archives: {
-    ...s.arrayOf(protectedArchiveSchema),
-    description:
+  protected_archives: s
+    .arrayOf(protectedArchiveSchema)
+    .describe(
       'Archives that are kept beyond `keep`, newest first, because each contains repositories that no newer archive of the schedule contains.',
-  },
+    ),
   ...s.each(['created_at', 'updated_at'], s.dateTime),
 })
 

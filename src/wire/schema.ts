@@ -32,8 +32,9 @@ class Describable<T> {
     Object.assign(this, keywords)
   }
 
-  describe(description: string): Describable<T> {
-    return new Describable({ ...this, description })
+  /** `limits` are further keywords, such as `maxLength` or `default`. */
+  describe(description: string, limits: Readonly<Record<string, unknown>> = {}): Describable<T> {
+    return new Describable({ ...this, ...limits, description })
   }
 }
 

@@ -54,16 +54,15 @@ export const rootSchema = s.described(
       `Address to clone a repository from over SSH, with \`{owner}\` and \`{name}\`; null if the operator has set none. ${s.EXTENSION}`,
     ),
     media_type: s.string.describe(`Media type of the preview, for \`accept\`. ${s.EXTENSION}`),
-    sign_in: {
-      ...s.nullable(
+    sign_in: s
+      .nullable(
         s.object({
           name: s.string.describe('Name of the provider.'),
           url: s.uri.describe('Begins the sign-in. `return_to` is the path to return to.'),
           sign_out_url: s.nullable(s.uri).describe('Signs out of the provider.'),
         }),
-      ),
-      description: `How a browser signs in without a token; null if it cannot. ${s.EXTENSION}`,
-    },
+      )
+      .describe(`How a browser signs in without a token; null if it cannot. ${s.EXTENSION}`),
   },
 )
 
@@ -117,17 +116,15 @@ const locks = s.object({
 
 const failure = s.object({
   ...migration,
-  state: {
-    ...s.enumOf(['exported', 'failed']),
-    description: '`exported` if only some of its repositories could not be exported.',
-  },
+  state: s
+    .enumOf(['exported', 'failed'])
+    .describe('`exported` if only some of its repositories could not be exported.'),
   ended_at: s.dateTimeOrNull,
   reason: s.stringOrNull,
   counts: repositoryCounts,
-  repositories: {
-    ...s.arrayOf(s.object({ full_name: s.string, reason: s.string })),
-    description: 'The first repositories that could not be exported.',
-  },
+  repositories: s
+    .arrayOf(s.object({ full_name: s.string, reason: s.string }))
+    .describe('The first repositories that could not be exported.'),
 })
 
 const archive = s.object({ ...migration, bytes: s.count, expires_at: s.dateTimeOrNull })
@@ -137,10 +134,9 @@ const checks = s.described(
   {
     ...s.each(['passed', 'failed'], s.count),
     newest_at: s.dateTimeOrNull.describe('Null if no repository has been checked.'),
-    problems: {
-      ...s.arrayOf(s.object({ full_name: s.string, checked_at: s.dateTime, reason: s.string })),
-      description: 'The newest failures.',
-    },
+    problems: s
+      .arrayOf(s.object({ full_name: s.string, checked_at: s.dateTime, reason: s.string }))
+      .describe('The newest failures.'),
   },
 )
 
@@ -167,10 +163,9 @@ export const serviceStateSchema = s.described('The state of the whole service.',
   throughput,
   storage,
   locks,
-  failures: {
-    ...s.arrayOf(failure),
-    description: 'The newest migrations that failed or skipped repositories.',
-  },
+  failures: s
+    .arrayOf(failure)
+    .describe('The newest migrations that failed or skipped repositories.'),
   workers: s.arrayOf(worker),
   archives: s.arrayOf(archive).describe('The largest archives.'),
   checks,
@@ -178,12 +173,9 @@ export const serviceStateSchema = s.described('The state of the whole service.',
 
 export const syncRequestSchema = s.request(
   {
-    repositories: {
-      ...s.arrayOf(s.string),
-      minItems: 1,
-      maxItems: s.MAX_LIST_LENGTH,
-      description: 'Each is `owner/name`.',
-    },
+    repositories: s
+      .arrayOf(s.string)
+      .describe('Each is `owner/name`.', { minItems: 1, maxItems: s.MAX_LIST_LENGTH }),
   },
   { required: ['repositories'], examples: [{ repositories: ['alice/atlas'] }] },
 )
@@ -192,10 +184,9 @@ export const syncReportSchema = s.described('What a sync found.', {
   repositories: s.count.describe('Number of repositories that exist.'),
   changed: s.count.describe('Number of new or changed repositories.'),
   removed: s.count.describe('Number of repositories that no longer exist.'),
-  failed: {
-    ...s.arrayOf(s.object({ full_name: s.string, reason: s.string })),
-    description: 'The repositories that cannot be read.',
-  },
+  failed: s
+    .arrayOf(s.object({ full_name: s.string, reason: s.string }))
+    .describe('The repositories that cannot be read.'),
 })
 
 export type SyncRequest = s.Static<typeof syncRequestSchema>

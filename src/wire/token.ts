@@ -1,4 +1,4 @@
-import { migrationName } from './migration.ts'
+import { PRINTABLE } from './migration.ts'
 import * as s from './schema.ts'
 
 export const MAX_TOKEN_DAYS = 365
@@ -25,20 +25,15 @@ export const newTokenSchema = s.described('A new access token.', {
 
 export const tokenRequestSchema = s.request(
   {
-    name: {
-      ...s.string,
+    name: s.string.describe('What the token is for, without control characters.', {
       maxLength: 100,
-      pattern: migrationName.pattern.replace('^', '^(?=.*\\S)'),
-      description: 'What the token is for, without control characters.',
-    },
-    expires_in_days: {
-      ...s.integer,
-      minimum: 1,
-      maximum: MAX_TOKEN_DAYS,
-      description:
-        'A token of a session that was opened with a token of the operator cannot outlive that one.',
-    },
-    read_only: { ...s.boolean, default: false, description: 'The token can change nothing.' },
+      pattern: PRINTABLE.replace('^', '^(?=.*\\S)'),
+    }),
+    expires_in_days: s.integer.describe(
+      'A token of a session that was opened with a token of the operator cannot outlive that one.',
+      { minimum: 1, maximum: MAX_TOKEN_DAYS },
+    ),
+    read_only: s.boolean.describe('The token can change nothing.', { default: false }),
     organization: s.stringOrNull.describe(
       'An organization of the caller: the token is valid only there.',
     ),

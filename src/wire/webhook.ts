@@ -17,16 +17,13 @@ const stringOrNumber: s.Schema<string | number> = { anyOf: [s.string, s.number] 
 
 const configFields = {
   url: s.uri.describe('The URL that events are sent to, by POST.'),
-  content_type: {
-    ...s.enumOf(['json', 'form']),
-    description: '`json`, or `form` to send the JSON as the `payload` field of a form.',
-  },
-  secret: {
-    ...s.string,
-    maxLength: 1000,
-    description:
-      'The key of the signatures in the headers `x-hub-signature-256` and `x-hub-signature`. Responses contain `********` instead. Send `********` to keep the secret, or an empty string to remove it.',
-  },
+  content_type: s
+    .enumOf(['json', 'form'])
+    .describe('`json`, or `form` to send the JSON as the `payload` field of a form.'),
+  secret: s.string.describe(
+    'The key of the signatures in the headers `x-hub-signature-256` and `x-hub-signature`. Responses contain `********` instead. Send `********` to keep the secret, or an empty string to remove it.',
+    { maxLength: 1000 },
+  ),
   insecure_ssl: {
     ...stringOrNumber,
     description: 'Always `0`: certificates are verified. Other values are rejected.',
@@ -72,10 +69,9 @@ export const webhookChangeSchema = s.request(
 )
 
 export const webhookSchema = s.described('A webhook: a URL that is notified when migrations end.', {
-  type: {
-    ...s.enumOf(['User', 'Organization']),
-    description: 'The type of the account that owns the webhook.',
-  },
+  type: s
+    .enumOf(['User', 'Organization'])
+    .describe('The type of the account that owns the webhook.'),
   id: s.integer,
   name: s.enumOf(['web']),
   active: s.boolean,
@@ -86,11 +82,11 @@ export const webhookSchema = s.described('A webhook: a URL that is notified when
   last_response: {
     ...s.object({
       code: s.nullable(s.integer),
-      status: {
-        ...s.enumOf(['unused', 'active', 'failing']),
-        description:
+      status: s
+        .enumOf(['unused', 'active', 'failing'])
+        .describe(
           '`unused` before the first delivery, `failing` while events cannot be delivered, otherwise `active`.',
-      },
+        ),
       message: s.stringOrNull,
     }),
     description:
@@ -112,10 +108,9 @@ const deliveryFields = {
   event: s.enumOf(['migration', 'ping']),
   action: s.stringOrNull,
   ...s.each(['installation_id', 'repository_id', 'throttled_at'], s.nullSchema),
-  state: {
-    ...s.enumOf(['waiting', 'delivered', 'given_up']),
-    description: `The current state of the event, not the result of this attempt. ${s.EXTENSION}`,
-  },
+  state: s
+    .enumOf(['waiting', 'delivered', 'given_up'])
+    .describe(`The current state of the event, not the result of this attempt. ${s.EXTENSION}`),
   next_attempt_at: s.dateTimeOrNull.describe(
     `When the event will be sent again, or null. ${s.EXTENSION}`,
   ),

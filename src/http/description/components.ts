@@ -1,33 +1,17 @@
-import * as audit from '../../wire/audit.ts'
-import * as error from '../../wire/error.ts'
-import * as license from '../../wire/license.ts'
-import * as migration from '../../wire/migration.ts'
-import * as organization from '../../wire/organization.ts'
-import * as progress from '../../wire/progress.ts'
-import * as repository from '../../wire/repository.ts'
-import * as schedule from '../../wire/schedule.ts'
 import { count, type Schema, string, uri } from '../../wire/schema.ts'
-import * as service from '../../wire/service.ts'
-import * as token from '../../wire/token.ts'
-import * as user from '../../wire/user.ts'
-import * as webhook from '../../wire/webhook.ts'
-
-const exported = {
-  ...{ ...audit, ...error, ...license, ...migration, ...organization, ...progress },
-  ...{ ...repository, ...schedule, ...service, ...token, ...user, ...webhook },
-}
+import * as wire from '../../wire/types.ts'
 
 type Kebab<Name extends string> = Name extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `-${Lowercase<First>}`}${Kebab<Rest>}`
   : ''
 
 export type SchemaName = {
-  [Name in keyof typeof exported]: Name extends `${infer Short}Schema` ? Kebab<Short> : never
-}[keyof typeof exported]
+  [Name in keyof typeof wire]: Name extends `${infer Short}Schema` ? Kebab<Short> : never
+}[keyof typeof wire]
 
 /** The schemas that operations refer to by name: `startRequestSchema` is `start-request`. */
 export const schemas = Object.fromEntries(
-  Object.entries(exported)
+  Object.entries(wire)
     .filter(([name]) => name.endsWith('Schema'))
     .map(([name, schema]) => [
       name.replace(/Schema$/, '').replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`),

@@ -51,6 +51,8 @@ export type RouteOptions = { schema: Operation; config: FastifyContextConfig }
 
 interface Described extends Omit<Operation, 'operationId' | 'tags'> {
   tags?: [Tag]
+  /** The schemas of the query parameters, by name. The description of a schema becomes that of its parameter. */
+  query?: Record<string, Schema>
   config?: FastifyContextConfig
 }
 
@@ -58,8 +60,11 @@ interface Described extends Omit<Operation, 'operationId' | 'tags'> {
 export function routes(tag: Tag, common: Partial<Described> = {}) {
   return <Id extends string>(described: Record<Id, Described>): Record<Id, RouteOptions> => {
     const entries = Object.entries<Described>(described).map(([operationId, each]) => {
-      const { config = {}, ...operation } = { tags: [tag], ...common, ...each }
-      return [operationId, { config, schema: { operationId, ...operation } }]
+      const { config = {}, query, ...operation } = { tags: [tag], ...common, ...each }
+      const inQueries = Object.entries(query ?? {}).map(([name, schema]) => inQuery(name, schema))
+      const parameters = [...inQueries, ...(operation.parameters ?? [])]
+      const schema = { operationId, ...operation, ...(parameters.length > 0 && { parameters }) }
+      return [operationId, { config, schema }]
     })
     return Object.fromEntries(entries)
   }
@@ -104,7 +109,7 @@ export const inPath = (name: string, schema: Schema, example: unknown, descripti
   example,
 })
 
-export const inQuery = (name: string, schema: Schema, description?: string) => ({
+const inQuery = (name: string, { description, ...schema }: Schema) => ({
   name,
   in: 'query',
   ...(description !== undefined && { description }),
@@ -145,19 +150,25 @@ export const parameters = {
   'delivery-id': inPath('delivery_id', integer, 41, 'ID of a delivery.'),
   page: inQuery(
     'page',
-    { ...integer, minimum: 1, default: 1 },
-    `Number of the page; default 1. ${INVALID_IGNORED}`,
+    integer.describe(`Number of the page; default 1. ${INVALID_IGNORED}`, {
+      minimum: 1,
+      default: 1,
+    }),
   ),
   'per-page': inQuery(
     'per_page',
-    { ...integer, minimum: 1, maximum: 100, default: 30 },
-    `Entries per page, at most 100; default 30. ${INVALID_IGNORED}`,
+    integer.describe(`Entries per page, at most 100; default 30. ${INVALID_IGNORED}`, {
+      minimum: 1,
+      maximum: 100,
+      default: 30,
+    }),
   ),
   exclude: {
     ...inQuery(
       'exclude',
-      arrayOf(enumOf(['repositories'])),
-      'Parts to exclude from the response. Can be separated by commas, repeated, or written as `exclude[]`. Other values are ignored.',
+      arrayOf(enumOf(['repositories'])).describe(
+        'Parts to exclude from the response. Can be separated by commas, repeated, or written as `exclude[]`. Other values are ignored.',
+      ),
     ),
     style: 'form',
     explode: false,
@@ -175,6 +186,9 @@ export const parameter = (name: ParameterName): Reference => ({
 })
 
 export const PAGE_PARAMETERS = [parameter('per-page'), parameter('page')]
+export const CURSOR_QUERY = {
+  cursor: string.describe('Where the page begins; see the `link` header.'),
+}
 
 const error = (description: string, example: ExampleName, ...headers: HeaderName[]) =>
   jsonResponse(description, { schema: schemaRef('error'), example, headers })

@@ -87,9 +87,7 @@ const routes = openapi.routes('Operator')({
   'admin/get-service-state': {
     summary: 'Get the state of the whole service',
     description: `Running and waiting jobs, storage, locks, failures, workers and throughput. ${SITE_ADMIN_ONLY}`,
-    parameters: [
-      openapi.inQuery('period', enumOf(throughputPeriods, 'hour'), 'Period of `throughput`.'),
-    ],
+    query: { period: enumOf(throughputPeriods, 'hour').describe('Period of `throughput`.') },
     responses: {
       ...openapi.recordResponses('The state of the service.', 'service-state'),
       422: openapi.errorResponse('invalid-query'),

@@ -30,15 +30,15 @@ const responses = {
 }
 const routes = openapi.routes('Operator', {
   config: { alsoAccepts: [LINES] },
-  parameters: [
-    openapi.inQuery('actor', string, 'Only actions of this login, or of `command line`.'),
-    openapi.inQuery('action', enumOf(auditActions), 'Only this action.'),
-    openapi.inQuery('subject', string, 'Only this subject, such as `migration 7`.'),
-    openapi.inQuery('since', dateTime, 'Only entries of this time or later.'),
-    openapi.inQuery('until', dateTime, 'Only entries before this time.'),
-    openapi.parameter('per-page'),
-    openapi.inQuery('cursor', string, 'Where the page begins; see the `link` header.'),
-  ],
+  query: {
+    actor: string.describe('Only actions of this login, or of `command line`.'),
+    action: enumOf(auditActions).describe('Only this action.'),
+    subject: string.describe('Only this subject, such as `migration 7`.'),
+    since: dateTime.describe('Only entries of this time or later.'),
+    until: dateTime.describe('Only entries before this time.'),
+    ...openapi.CURSOR_QUERY,
+  },
+  parameters: [openapi.parameter('per-page')],
 })({
   'admin/list-audit': {
     summary: 'List the audit log',

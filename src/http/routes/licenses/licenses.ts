@@ -11,14 +11,10 @@ import { COMMON_LICENSES, licenseJson, licenseTextJson } from './license-json.ts
 const routes = openapi.routes('Repositories', { config: { anonymous: true } })({
   'licenses/get-all-commonly-used': {
     summary: 'List the commonly used licences',
-    parameters: [
-      openapi.inQuery(
-        'featured',
-        boolean,
-        `Only the most used licences. ${openapi.INVALID_IGNORED}`,
-      ),
-      ...openapi.PAGE_PARAMETERS,
-    ],
+    query: {
+      featured: boolean.describe(`Only the most used licences. ${openapi.INVALID_IGNORED}`),
+    },
+    parameters: openapi.PAGE_PARAMETERS,
     responses: openapi.pageResponses('license', 'licenses'),
   },
   'licenses/get': {

@@ -24,14 +24,12 @@ const routes = openapi.routes('Migrations')({
   'migrations/list-summaries': {
     summary: "List summaries of the caller's migrations",
     description: `Newest first, without their repositories. ${EXTENSION}`,
-    parameters: [
-      openapi.inQuery(
-        'repository',
-        string,
+    query: {
+      repository: string.describe(
         `\`owner/name\`: only migrations of this repository, among the newest ${MAX_SEARCHED_MIGRATIONS}.`,
       ),
-      ...openapi.PAGE_PARAMETERS,
-    ],
+    },
+    parameters: openapi.PAGE_PARAMETERS,
     responses: openapi.pageResponses('summary', 'summaries', 'x-total-count'),
   },
   'migrations/get-summary': {

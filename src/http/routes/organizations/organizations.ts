@@ -34,28 +34,23 @@ const routes = openapi.routes('Organizations')({
   'repos/list-for-org': {
     summary: 'List the repositories of an organization',
     description: `Owners and site admins get all repositories, other members those that they may read. ${MEMBERS_ONLY}`,
-    parameters: [
-      repositoryList.searchInNames,
-      openapi.inQuery(
-        'type',
-        enumOf(['all', 'public', 'private', 'forks', 'sources', 'member'], 'all'),
-      ),
-      openapi.inQuery('sort', enumOf(repositoryList.sorts, 'created')),
-      ...repositoryList.LIST_PARAMETERS,
-    ],
+    query: {
+      ...repositoryList.OWNER_LIST_QUERY,
+      type: enumOf(['all', 'public', 'private', 'forks', 'sources', 'member'], 'all'),
+      sort: enumOf(repositoryList.sorts, 'created'),
+    },
+    parameters: openapi.PAGE_PARAMETERS,
     responses: repositoryList.LIST_RESPONSES,
   },
   'orgs/list-members': {
     summary: 'List the members of an organization',
     description: MEMBERS_ONLY,
-    parameters: [
-      openapi.inQuery(
-        'role',
-        enumOf(['all', 'admin', 'member'], 'all'),
+    query: {
+      role: enumOf(['all', 'admin', 'member'], 'all').describe(
         'Only members with this role; `admin` for owners. Other values are ignored.',
       ),
-      ...openapi.PAGE_PARAMETERS,
-    ],
+    },
+    parameters: openapi.PAGE_PARAMETERS,
     responses: openapi.pageResponses('user', 'users'),
   },
   'orgs/list-for-authenticated-user': {
@@ -67,14 +62,12 @@ const routes = openapi.routes('Organizations')({
   'orgs/list-memberships-for-authenticated-user': {
     config: { forAnyToken: true },
     summary: 'List the memberships of the caller',
-    parameters: [
-      openapi.inQuery(
-        'state',
-        enumOf(['active', 'pending']),
+    query: {
+      state: enumOf(['active', 'pending']).describe(
         'Every membership is `active`, so the list for `pending` is empty. Other values are ignored.',
       ),
-      ...openapi.PAGE_PARAMETERS,
-    ],
+    },
+    parameters: openapi.PAGE_PARAMETERS,
     responses: openapi.pageResponses('organization-membership', 'organization-memberships'),
   },
 })

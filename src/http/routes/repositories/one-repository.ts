@@ -46,14 +46,12 @@ const routes = openapi.routes('Repositories', { config: { anonymous: true } })({
   'repos/list-branches': {
     summary: 'List the branches of a repository',
     description: `Sorted by name. ${READ_ACCESS} ${NEEDS_SOURCE}`,
-    parameters: [
-      openapi.inQuery(
-        'protected',
-        boolean,
+    query: {
+      protected: boolean.describe(
         `Only protected branches, or only unprotected ones. ${openapi.INVALID_IGNORED}`,
       ),
-      ...openapi.PAGE_PARAMETERS,
-    ],
+    },
+    parameters: openapi.PAGE_PARAMETERS,
     responses: openapi.pageResponses('branch', 'branches', 'x-total-count'),
   },
   'repos/list-tags': {
@@ -86,19 +84,15 @@ const routes = openapi.routes('Repositories', { config: { anonymous: true } })({
     summary: 'List the collaborators of a repository',
     description:
       'The owner, the owners of the organization, and the collaborators in the config of the repository or on the forge, if they have an account here. 403 for callers who may not push.',
-    parameters: [
-      openapi.inQuery(
-        'affiliation',
-        enumOf(['outside', 'direct', 'all'], 'all'),
+    query: {
+      affiliation: enumOf(['outside', 'direct', 'all'], 'all').describe(
         `\`outside\`: not members of the organization. \`direct\`: added to this repository. ${openapi.INVALID_IGNORED}`,
       ),
-      openapi.inQuery(
-        'permission',
-        enumOf(['pull', 'triage', 'push', 'maintain', 'admin']),
+      permission: enumOf(['pull', 'triage', 'push', 'maintain', 'admin']).describe(
         `Only collaborators with this permission. ${openapi.INVALID_IGNORED}`,
       ),
-      ...openapi.PAGE_PARAMETERS,
-    ],
+    },
+    parameters: openapi.PAGE_PARAMETERS,
     responses: openapi.pageResponses('collaborator', 'collaborators'),
   },
 })

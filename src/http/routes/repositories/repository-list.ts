@@ -26,37 +26,24 @@ const checks = ['failed'] as const
 export const sorts = ['created', 'updated', 'pushed', 'full_name'] as const
 const directions = ['asc', 'desc'] as const
 
-export const visibilityParameter = openapi.inQuery(
-  'visibility',
-  enumOf(visibilities, 'all'),
+export const visibility = enumOf(visibilities, 'all').describe(
   'Only repositories with this visibility.',
 )
-export const sortParameter = openapi.inQuery(
-  'sort',
-  enumOf(sorts, 'full_name'),
-  'Field to sort by.',
-)
-/** The `q` of lists of one owner. */
-export const searchInNames = openapi.inQuery(
-  'q',
-  string,
-  `Text to search for in the name; case is ignored. ${EXTENSION}`,
-)
-export const LIST_PARAMETERS = [
-  openapi.inQuery(
-    'check',
-    enumOf(checks),
+const sort = enumOf(sorts, 'full_name').describe('Field to sort by.')
+const LIST_QUERY = {
+  check: enumOf(checks).describe(
     `\`failed\`: only repositories that cannot be exported, as the last sync or \`godwit check\` found. ${EXTENSION}`,
   ),
-  openapi.inQuery(
-    'direction',
-    enumOf(directions),
-    'The default is `asc` for `full_name`, otherwise `desc`.',
-  ),
-  openapi.inQuery('since', dateTime, 'Only repositories updated after this time.'),
-  openapi.inQuery('before', dateTime, 'Only repositories updated before this time.'),
-  ...openapi.PAGE_PARAMETERS,
-]
+  direction: enumOf(directions).describe('The default is `asc` for `full_name`, otherwise `desc`.'),
+  since: dateTime.describe('Only repositories updated after this time.'),
+  before: dateTime.describe('Only repositories updated before this time.'),
+}
+/** The query of lists of one owner. */
+export const OWNER_LIST_QUERY = {
+  q: string.describe(`Text to search for in the name; case is ignored. ${EXTENSION}`),
+  sort,
+  ...LIST_QUERY,
+}
 export const LIST_RESPONSES = {
   ...openapi.pageResponses('extended-repository', 'own-repositories', 'x-total-count'),
   422: openapi.errorResponse('invalid-query'),
@@ -66,26 +53,20 @@ const routes = openapi.routes('Caller')({
   'repos/list-for-authenticated-user': {
     summary: 'List the repositories that the caller may migrate',
     description: 'Repositories that the caller owns or administers, in their current state.',
-    parameters: [
-      openapi.inQuery(
-        'q',
-        string,
-        `Text to search for in \`owner/name\`; case is ignored. ${EXTENSION}`,
-      ),
-      visibilityParameter,
-      openapi.inQuery(
-        'affiliation',
-        { ...string, default: affiliations.join() },
+    query: {
+      q: string.describe(`Text to search for in \`owner/name\`; case is ignored. ${EXTENSION}`),
+      visibility,
+      affiliation: string.describe(
         "Separated by commas: `owner` for the caller's own repositories, `collaborator` for those of other users, `organization_member` for those of organizations.",
+        { default: affiliations.join() },
       ),
-      openapi.inQuery(
-        'type',
-        enumOf(repositoryTypes, 'all'),
+      type: enumOf(repositoryTypes, 'all').describe(
         "`member` for all except the caller's own. Cannot be used together with `visibility` or `affiliation`.",
       ),
-      sortParameter,
-      ...LIST_PARAMETERS,
-    ],
+      sort,
+      ...LIST_QUERY,
+    },
+    parameters: openapi.PAGE_PARAMETERS,
     responses: LIST_RESPONSES,
   },
 })

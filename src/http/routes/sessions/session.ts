@@ -60,10 +60,7 @@ const routes = openapi.routes('Caller', { security: [], description, parameters:
     },
     'session/close': {
       summary: 'Sign out with a browser',
-      parameters: [
-        sessionHeader,
-        openapi.inQuery('all', enumOf(['true']), 'Signs out all browsers of the account.'),
-      ],
+      query: { all: enumOf(['true']).describe('Signs out all browsers of the account.') },
       responses: { 204: { description: 'Signed out.' }, 403: openapi.errorResponse('forbidden') },
     },
   },

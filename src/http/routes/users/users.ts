@@ -32,13 +32,12 @@ const routes = openapi.routes('Caller')({
     summary: 'List the repositories of a person or an organization',
     description:
       'Those that the caller may read; without a token, the public ones. 404 if the caller may not see the owner.',
-    parameters: [
-      repositoryList.searchInNames,
-      openapi.inQuery('type', enumOf(['all', 'owner'], 'owner'), 'Both values give the same list.'),
-      repositoryList.visibilityParameter,
-      repositoryList.sortParameter,
-      ...repositoryList.LIST_PARAMETERS,
-    ],
+    query: {
+      ...repositoryList.OWNER_LIST_QUERY,
+      visibility: repositoryList.visibility,
+      type: enumOf(['all', 'owner'], 'owner').describe('Both values give the same list.'),
+    },
+    parameters: openapi.PAGE_PARAMETERS,
     responses: repositoryList.LIST_RESPONSES,
   },
   'users/get-authenticated': {

@@ -3,7 +3,6 @@ import { audited } from '../../../accounts/audit-log.ts'
 import { findDelivery, listDeliveries } from '../../../webhooks/delivery-store.ts'
 import { redeliver } from '../../../webhooks/manage-webhooks.ts'
 import type { Webhook } from '../../../webhooks/webhook.ts'
-import { string } from '../../../wire/schema.ts'
 import * as openapi from '../../description/operation.ts'
 import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, setNextLink } from '../../middleware/pagination.ts'
@@ -16,10 +15,8 @@ const routes = openapi.routes('Webhooks', { config: { resource: 'Hook' } })({
     summary: 'List the deliveries of a webhook',
     description:
       'Newest first. Every attempt is one delivery. An event that cannot be delivered is sent up to ten times within a day. While 500 events of a webhook are waiting, new events are not sent; the list shows this. Deliveries are kept for 30 days, at most 500 of each webhook.',
-    parameters: [
-      openapi.parameter('per-page'),
-      openapi.inQuery('cursor', string, 'Where the page begins; see the `link` header.'),
-    ],
+    query: openapi.CURSOR_QUERY,
+    parameters: [openapi.parameter('per-page')],
     responses: openapi.pageResponses('webhook-delivery', 'webhook-deliveries'),
   },
   'users/get-webhook-delivery': {

@@ -79,11 +79,16 @@ function completeOperation(
   const { responses, body, tags } = operation
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
   const described = operation.parameters ?? []
+  const isDescribed = (name: string) =>
+    described.some((each) => 'name' in each && each.name === name)
+  const isList = Object.hasOwn((responses[200] as openapi.DescribedResponse)?.headers ?? {}, 'link')
   const parameters = [
     ...inPath
-      .filter((name) => !described.some((each) => 'name' in each && each.name === name))
+      .filter((name) => !isDescribed(name))
       .map((name) => openapi.parameter(name.replaceAll('_', '-') as openapi.ParameterName)),
     ...described,
+    ...(isList ? [openapi.parameter('per-page')] : []),
+    ...(isList && !isDescribed('cursor') ? [openapi.parameter('page')] : []),
     ...(responses[304] ? [openapi.parameter('if-none-match')] : []),
   ]
   return {

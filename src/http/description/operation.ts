@@ -30,8 +30,8 @@ type Tag = keyof typeof TAGS
  * An OpenAPI operation object, except that `body` is the schema that Fastify validates request bodies with. Parameters and responses
  * are described, but never validated: invalid parameters of lists are ignored, and responses are sent as finished JSON.
  *
- * `describeApi` adds what follows from the route: the parameters in its path, the 404 of such routes and of those for site admins,
- * `if-none-match` if there is a 304, the 422 of an invalid body, and `security` if the token is optional.
+ * `describeApi` adds what follows from the route: the parameters in its path and those of the pages of a list, the 404 of routes with
+ * parameters in the path and of those for site admins, `if-none-match` if there is a 304, the 422 of an invalid body, and `security` if the token is optional.
  */
 export interface Operation {
   operationId: string
@@ -185,7 +185,7 @@ export const parameter = (name: ParameterName): Reference => ({
   $ref: `#/components/parameters/${name}`,
 })
 
-export const PAGE_PARAMETERS = [parameter('per-page'), parameter('page')]
+/** The query of lists whose pages begin at a cursor, instead of being numbered. */
 export const CURSOR_QUERY = {
   cursor: string.describe('Where the page begins; see the `link` header.'),
 }

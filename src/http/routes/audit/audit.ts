@@ -38,7 +38,6 @@ const routes = openapi.routes('Operator', {
     until: dateTime.describe('Only entries before this time.'),
     ...openapi.CURSOR_QUERY,
   },
-  parameters: [openapi.parameter('per-page')],
 })({
   'admin/list-audit': {
     summary: 'List the audit log',

@@ -14,7 +14,6 @@ const routes = openapi.routes('Repositories', { config: { anonymous: true } })({
     query: {
       featured: boolean.describe(`Only the most used licences. ${openapi.INVALID_IGNORED}`),
     },
-    parameters: openapi.PAGE_PARAMETERS,
     responses: openapi.pageResponses('license', 'licenses'),
   },
   'licenses/get': {

@@ -52,7 +52,6 @@ const routes = openapi.routes('Migrations')({
   'migrations/list-for-authenticated-user': {
     summary: "List the caller's migrations",
     description: 'Newest first.',
-    parameters: openapi.PAGE_PARAMETERS,
     responses: openapi.pageResponses('migration', 'migrations'),
   },
   'migrations/get-status-for-authenticated-user': {
@@ -64,13 +63,11 @@ const routes = openapi.routes('Migrations')({
     summary: 'List the repositories of a migration',
     description:
       'The repositories at the time when the migration started, in the requested order. The pages never change.',
-    parameters: openapi.PAGE_PARAMETERS,
     responses: openapi.pageResponses('repository', 'repositories'),
   },
   'migrations/list-repos-by-former-path': {
     summary: 'List the repositories of a migration (old path)',
     description: 'Used by old clients. The response is the same.',
-    parameters: openapi.PAGE_PARAMETERS,
     responses: openapi.pageResponses('repository', 'repositories'),
     deprecated: true,
   },

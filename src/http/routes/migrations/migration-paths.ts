@@ -6,12 +6,7 @@ import type { Migration } from '../../../migrations/migration.ts'
 import { findMigration } from '../../../migrations/migration-store.ts'
 import { findSummary, type Summary } from '../../../migrations/summaries.ts'
 import { ASKED, FRESH, STORED } from '../../../repositories/refresh-rights.ts'
-import {
-  type Operation,
-  PAGE_PARAMETERS,
-  parameter,
-  type RouteOptions,
-} from '../../description/operation.ts'
+import { type Operation, parameter, type RouteOptions } from '../../description/operation.ts'
 import { requireFound, requireId, requireViewer, type WithQuery } from '../../middleware/request.ts'
 import type { ApiParts, ServerParts } from '../../server-parts.ts'
 import { describeForOrganization, organizationInPath } from '../organizations/organization-path.ts'
@@ -66,7 +61,7 @@ const ORGANIZATION_OVERRIDES: Record<string, Partial<Operation>> = {
     description: 'Starts an export of repositories of the organization.',
   },
   'migrations/list-for-authenticated-user': {
-    parameters: [parameter('exclude'), ...PAGE_PARAMETERS],
+    parameters: [parameter('exclude')],
   },
   'migrations/get-archive-for-authenticated-user': {
     operationId: 'migrations/download-archive',

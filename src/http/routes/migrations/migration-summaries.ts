@@ -29,7 +29,6 @@ const routes = openapi.routes('Migrations')({
         `\`owner/name\`: only migrations of this repository, among the newest ${MAX_SEARCHED_MIGRATIONS}.`,
       ),
     },
-    parameters: openapi.PAGE_PARAMETERS,
     responses: openapi.pageResponses('summary', 'summaries', 'x-total-count'),
   },
   'migrations/get-summary': {

@@ -39,7 +39,6 @@ const routes = openapi.routes('Organizations')({
       type: enumOf(['all', 'public', 'private', 'forks', 'sources', 'member'], 'all'),
       sort: enumOf(repositoryList.sorts, 'created'),
     },
-    parameters: openapi.PAGE_PARAMETERS,
     responses: repositoryList.LIST_RESPONSES,
   },
   'orgs/list-members': {
@@ -50,13 +49,11 @@ const routes = openapi.routes('Organizations')({
         'Only members with this role; `admin` for owners. Other values are ignored.',
       ),
     },
-    parameters: openapi.PAGE_PARAMETERS,
     responses: openapi.pageResponses('user', 'users'),
   },
   'orgs/list-for-authenticated-user': {
     config: { forAnyToken: true },
     summary: 'List the organizations of the caller',
-    parameters: openapi.PAGE_PARAMETERS,
     responses: openapi.pageResponses('organization', 'organizations'),
   },
   'orgs/list-memberships-for-authenticated-user': {
@@ -67,7 +64,6 @@ const routes = openapi.routes('Organizations')({
         'Every membership is `active`, so the list for `pending` is empty. Other values are ignored.',
       ),
     },
-    parameters: openapi.PAGE_PARAMETERS,
     responses: openapi.pageResponses('organization-membership', 'organization-memberships'),
   },
 })

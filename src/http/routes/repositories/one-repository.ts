@@ -51,19 +51,16 @@ const routes = openapi.routes('Repositories', { config: { anonymous: true } })({
         `Only protected branches, or only unprotected ones. ${openapi.INVALID_IGNORED}`,
       ),
     },
-    parameters: openapi.PAGE_PARAMETERS,
     responses: openapi.pageResponses('branch', 'branches', 'x-total-count'),
   },
   'repos/list-tags': {
     summary: 'List the tags of a repository',
     description: `The newest version first. ${READ_ACCESS} ${NEEDS_SOURCE}`,
-    parameters: openapi.PAGE_PARAMETERS,
     responses: openapi.pageResponses('tag', 'tags', 'x-total-count'),
   },
   'repos/get-all-topics': {
     summary: 'List the topics of a repository',
     description: READ_ACCESS,
-    parameters: openapi.PAGE_PARAMETERS,
     responses: {
       200: openapi.recordResponse('One page of the topics.', 'topics', 'etag', 'link'),
       304: openapi.notModified,
@@ -92,7 +89,6 @@ const routes = openapi.routes('Repositories', { config: { anonymous: true } })({
         `Only collaborators with this permission. ${openapi.INVALID_IGNORED}`,
       ),
     },
-    parameters: openapi.PAGE_PARAMETERS,
     responses: openapi.pageResponses('collaborator', 'collaborators'),
   },
 })

@@ -66,7 +66,6 @@ const routes = openapi.routes('Caller')({
       sort,
       ...LIST_QUERY,
     },
-    parameters: openapi.PAGE_PARAMETERS,
     responses: LIST_RESPONSES,
   },
 })

@@ -41,7 +41,6 @@ const routes = openapi.routes('Schedules', { config: { resource: 'Schedule' } })
   'schedules/list': {
     summary: "List the caller's schedules",
     description: `Oldest first. ${EXTENSION}`,
-    parameters: openapi.PAGE_PARAMETERS,
     responses: openapi.pageResponses('schedule', 'schedules', 'x-total-count'),
   },
   'schedules/get': {
@@ -75,7 +74,6 @@ const routes = openapi.routes('Schedules', { config: { resource: 'Schedule' } })
   'schedules/list-runs': {
     summary: 'List the runs of a schedule',
     description: `Newest first, including runs that were skipped or could not start a migration. Old runs without an archive are deleted. ${EXTENSION}`,
-    parameters: openapi.PAGE_PARAMETERS,
     responses: openapi.pageResponses('schedule-run', 'schedule-runs', 'x-total-count'),
   },
   'schedules/release-archive': {

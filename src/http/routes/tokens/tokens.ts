@@ -22,7 +22,6 @@ const routes = openapi.routes('Caller', { config: { resource: 'Token' } })({
   'users/list-tokens': {
     summary: "List the caller's tokens",
     description: `Newest first, without the secrets and without revoked tokens. ${EXTENSION}`,
-    parameters: openapi.PAGE_PARAMETERS,
     responses: openapi.pageResponses('token', 'tokens'),
   },
   'users/create-token': {

@@ -37,7 +37,6 @@ const routes = openapi.routes('Caller')({
       visibility: repositoryList.visibility,
       type: enumOf(['all', 'owner'], 'owner').describe('Both values give the same list.'),
     },
-    parameters: openapi.PAGE_PARAMETERS,
     responses: repositoryList.LIST_RESPONSES,
   },
   'users/get-authenticated': {

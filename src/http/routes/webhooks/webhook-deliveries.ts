@@ -16,7 +16,6 @@ const routes = openapi.routes('Webhooks', { config: { resource: 'Hook' } })({
     description:
       'Newest first. Every attempt is one delivery. An event that cannot be delivered is sent up to ten times within a day. While 500 events of a webhook are waiting, new events are not sent; the list shows this. Deliveries are kept for 30 days, at most 500 of each webhook.',
     query: openapi.CURSOR_QUERY,
-    parameters: [openapi.parameter('per-page')],
     responses: openapi.pageResponses('webhook-delivery', 'webhook-deliveries'),
   },
   'users/get-webhook-delivery': {

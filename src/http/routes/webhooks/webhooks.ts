@@ -42,7 +42,6 @@ import {
 const routes = openapi.routes('Webhooks', { config: { resource: 'Hook' } })({
   'users/list-webhooks': {
     summary: 'List webhooks',
-    parameters: openapi.PAGE_PARAMETERS,
     responses: openapi.pageResponses('webhook', 'webhooks'),
   },
   'users/create-webhook': {

@@ -3,13 +3,7 @@ import type { Db } from '../db/database.ts'
 import type { Viewer } from './account.ts'
 import { type ForgeSignIn, mayBeForgeToken } from './forge-sign-in.ts'
 import { decryptToken, findSession, type Session } from './session-store.ts'
-import {
-  digestOf,
-  findTokenByDigest,
-  isGodwitToken,
-  recordTokenUse,
-  type TokenUse,
-} from './token-store.ts'
+import * as tokenStore from './token-store.ts'
 
 export interface Authenticator {
   /**
@@ -44,7 +38,7 @@ const DAY_MS = 24 * 60 * 60_000
 
 export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
   const { db, now, forge, onExpired } = parts
-  let uses = new Map<number, TokenUse>()
+  let uses = new Map<number, tokenStore.TokenUse>()
   let reported = { day: 0, tokenIds: new Set<number>() }
 
   /** Remembers the use until the next `recordUses`. */
@@ -62,9 +56,9 @@ export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
 
   async function findViewer(token: string, ip: string, mayCheckNew: MayCheckNew) {
     const issuer = mayBeForgeToken(token) ? forge : undefined
-    if (!issuer && !isGodwitToken(token)) return undefined
+    if (!issuer && !tokenStore.isGodwitToken(token)) return undefined
     const findStored = async () => {
-      const found = await findTokenByDigest(db, { digest: digestOf(token) })
+      const found = await tokenStore.findTokenByDigest(db, { digest: tokenStore.digestOf(token) })
       if (found && found.expiresAt > now()) return found.viewer
       // Tokens of the forge expire after a minute, and are then checked again.
       if (found && !issuer) await reportExpired(found.viewer, ip)
@@ -100,7 +94,7 @@ export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
       if (uses.size === 0) return
       const batch = uses
       uses = new Map()
-      await recordTokenUse(db, batch)
+      await tokenStore.recordTokenUse(db, batch)
     },
   }
 }

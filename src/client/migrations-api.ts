@@ -69,14 +69,12 @@ export class MigrationsApi extends ApiCalls {
     return { migration, etag: response.headers.etag }
   }
 
-  async deleteArchive(id: number): Promise<void> {
-    await this.#requestArchive('DELETE', id)
-  }
+  deleteArchive = (id: number) => this.#requestArchive('DELETE', id)
 
-  async unlock(id: number, name: string): Promise<void> {
+  unlock(id: number, name: string) {
     const missing = `${name} is not locked by migration ${id}`
     const resource = { ...this.#migration(id, '/repos/{repo_name}/lock'), missing }
-    await this.request('DELETE', resource, { repo_name: name })
+    return this.request('DELETE', resource, { repo_name: name })
   }
 
   /** Returns the same file name as the `content-disposition` header of a Godwit server. */
@@ -176,26 +174,19 @@ export class MigrationsApi extends ApiCalls {
   retryAny = (id: number, body: RetryRequest) =>
     this.call('POST', this.#anyMigration(id, '/retry'), responses.summaryResponse, body)
 
-  async deleteAnyArchive(id: number): Promise<void> {
-    const missing = this.#missingForAdmin(`the archive of migration ${id}`)
-    await this.request('DELETE', { ...this.#anyMigration(id, '/archive'), missing })
-  }
+  deleteAnyArchive = (id: number) =>
+    this.request('DELETE', this.#anyMigration(id, '/archive', `the archive of migration ${id}`))
 
-  async releaseAnyLock(repository: string): Promise<void> {
+  releaseAnyLock(repository: string) {
     const [owner, name] = repository.split('/')
     const resource = this.#admin(ADMIN_PATHS.lock, `a lock of ${repository}`)
-    await this.request('DELETE', resource, { owner, name })
+    return this.request('DELETE', resource, { owner, name })
   }
 
-  tokens() {
-    const resource = this.#admin(ADMIN_PATHS.tokens, 'them')
-    return this.call('GET', resource, arrayOf(responses.tokenResponse))
-  }
-
-  async revokeAnyToken(id: number): Promise<void> {
-    const resource = this.#admin(ADMIN_PATHS.token, `a valid token ${id}`)
-    await this.request('DELETE', resource, { token_id: id })
-  }
+  tokens = () =>
+    this.call('GET', this.#admin(ADMIN_PATHS.tokens, 'them'), arrayOf(responses.tokenResponse))
+  revokeAnyToken = (id: number) =>
+    this.request('DELETE', this.#admin(ADMIN_PATHS.token, `a valid token ${id}`), { token_id: id })
 
   #migrations(subpath = ''): Resource {
     const { org, url } = this.server
@@ -246,17 +237,15 @@ export class MigrationsApi extends ApiCalls {
     return { ...this.#migration(id, subpath), missing }
   }
 
-  #anyMigration(id: number, subpath: string): Resource {
-    const resource = this.#admin(`${ADMIN_PATHS.migration}${subpath}`, `migration ${id}`)
+  #anyMigration(id: number, subpath: string, what = `migration ${id}`): Resource {
+    const resource = this.#admin(`${ADMIN_PATHS.migration}${subpath}`, what)
     return { ...resource, parameters: { migration_id: id } }
   }
 
   #admin(path: string, what: string): Resource {
-    return { path, missing: this.#missingForAdmin(what) }
+    const missing = `${this.server.url} does not have ${what}, or this account is not a site admin of it`
+    return { path, missing }
   }
-
-  #missingForAdmin = (what: string): string =>
-    `${this.server.url} does not have ${what}, or this account is not a site admin of it`
 
   #missingMigration = (id: number): string => this.notFoundMessage(`migration ${id}`)
 }

@@ -27,15 +27,13 @@ export function schedulesApi(calls: ApiCalls) {
       const resource = { ...schedule(id), repositories: body.repositories ?? [] }
       return calls.call('PATCH', resource, scheduleResponse, body)
     },
-    async remove(id: number): Promise<void> {
-      await calls.request('DELETE', schedule(id))
-    },
+    remove: (id: number) => calls.request('DELETE', schedule(id)),
     run: (id: number) => calls.call('POST', schedule(id, '/runs'), scheduleRunResponse),
     /** Deletes a protected archive, which the schedule keeps in addition to its newest ones. */
-    async release(id: number, migrationId: number): Promise<void> {
+    release(id: number, migrationId: number) {
       const resource = schedule(id, '/protected-archives/{migration_id}')
       const missing = `schedule ${id} has no protected archive of migration ${migrationId}: \`godwit schedule show ${id}\` lists them`
-      await calls.request('DELETE', { ...resource, missing }, { migration_id: migrationId })
+      return calls.request('DELETE', { ...resource, missing }, { migration_id: migrationId })
     },
   }
 }

@@ -1,30 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readEvents } from '../wire/event-stream.ts'
 import { matches, type Schema, type Static } from '../wire/schema.ts'
-import {
-  asTemporaryError,
-  notThisApi,
-  retryPause,
-  ServerBusy,
-  ServerUnreachable,
-} from './errors.ts'
+import * as errors from './errors.ts'
 import type { MigrationsApi } from './migrations-api.ts'
-import {
-  type EndResponse,
-  endResponse,
-  hasEnded,
-  type RepositoryProgressResponse,
-  repositoryProgressResponse,
-  type TotalsResponse,
-  totalsResponse,
-} from './responses.ts'
+import * as responses from './responses.ts'
 
 /** A change of a running migration. The last update is always its end. */
 export type MigrationUpdate =
   | { state: string }
-  | { repository: RepositoryProgressResponse }
-  | { totals: TotalsResponse }
-  | { end: EndResponse }
+  | { repository: responses.RepositoryProgressResponse }
+  | { totals: responses.TotalsResponse }
+  | { end: responses.EndResponse }
 
 export interface WatchOptions {
   signal: AbortSignal
@@ -45,7 +31,7 @@ export async function* watchMigration(
 ): AsyncGenerator<MigrationUpdate> {
   // A missing migration fails here, before any retry.
   const first = await api.status(id)
-  if (first && !hasEnded(first.migration)) yield { state: first.migration.state }
+  if (first && !responses.hasEnded(first.migration)) yield { state: first.migration.state }
   const stream = { lastEventId: '', isSupported: true }
   const backoff = outageBackoff(api.server.url, onError)
   while (stream.isSupported) {
@@ -80,11 +66,12 @@ async function* readStream(
   const onChunk = () => silence.restart(SILENCE_TIMEOUT_MS)
   for await (const { name, data, id: eventId } of readEvents(response.body!, onChunk)) {
     stream.lastEventId = eventId ?? stream.lastEventId
-    if (name === 'repository') yield { repository: parse(data, repositoryProgressResponse) }
-    if (name === 'progress') yield { totals: parse(data, totalsResponse) }
-    if (name === 'end') yield { end: parse(data, endResponse) }
+    if (name === 'repository')
+      yield { repository: parse(data, responses.repositoryProgressResponse) }
+    if (name === 'progress') yield { totals: parse(data, responses.totalsResponse) }
+    if (name === 'end') yield { end: parse(data, responses.endResponse) }
   }
-  throw new ServerUnreachable(api.server.url, new Error('the event stream ended'))
+  throw new errors.ServerUnreachable(api.server.url, new Error('the event stream ended'))
 
   function parse<S extends Schema>(data: string, schema: S): Static<S> {
     try {
@@ -93,7 +80,7 @@ async function* readStream(
     } catch {
       // Invalid JSON is reported like JSON of another shape.
     }
-    throw notThisApi(api.server.url)
+    throw errors.notThisApi(api.server.url)
   }
 }
 
@@ -120,7 +107,7 @@ async function* poll(api: MigrationsApi, id: number, backoff: OutageBackoff, sig
         etag = changed.etag
         if (changed.migration.state !== state) pause = MIN_POLL_INTERVAL_MS
         state = changed.migration.state
-        if (hasEnded(changed.migration)) {
+        if (responses.hasEnded(changed.migration)) {
           yield { end: { state, reason: null } }
           return
         }
@@ -157,13 +144,13 @@ export function outageBackoff(url: string, onError: (outage: Error) => void) {
     },
     /** Returns the pause before the next attempt. Throws a permanent error, or a temporary one that has lasted too long. */
     pauseAfter(error: unknown): number {
-      const outage = asTemporaryError(error, url)
+      const outage = errors.asTemporaryError(error, url)
       if (!outage) throw error
       if (since === undefined) onError(outage)
       since ??= performance.now()
-      const wait = retryPause(outage, pause)
+      const wait = errors.retryPause(outage, pause)
       // A server that limits requests (4xx) is available: its Retry-After has no total limit.
-      if (outage instanceof ServerBusy && outage.status >= 500) retryAfterMs += wait - pause
+      if (outage instanceof errors.ServerBusy && outage.status >= 500) retryAfterMs += wait - pause
       if (performance.now() - since > OUTAGE_TIMEOUT_MS || retryAfterMs > MAX_RETRY_AFTER_MS)
         throw outage
       // Time that the server asked for does not count towards OUTAGE_TIMEOUT_MS.

@@ -56,18 +56,13 @@ export function webhooksApi(calls: ApiCalls) {
       const merged = config && { config: { ...current.config, ...config } }
       return calls.call('PATCH', webhook(id), webhookResponse, { ...change, ...merged })
     },
-    async remove(id: number): Promise<void> {
-      await calls.request('DELETE', webhook(id))
-    },
-    async ping(id: number): Promise<void> {
-      await calls.request('POST', webhook(id, '/pings'))
-    },
+    remove: (id: number) => calls.request('DELETE', webhook(id)),
+    ping: (id: number) => calls.request('POST', webhook(id, '/pings')),
     deliveries: (id: number) => calls.listAll(webhook(id, '/deliveries'), deliveryResponse),
     delivery: (id: number, deliveryId: number) =>
       calls.call('GET', delivery(id, deliveryId), fullDeliveryResponse),
-    async redeliver(id: number, deliveryId: number): Promise<void> {
-      await calls.request('POST', delivery(id, deliveryId, '/attempts'))
-    },
+    redeliver: (id: number, deliveryId: number) =>
+      calls.request('POST', delivery(id, deliveryId, '/attempts')),
   }
 }
 

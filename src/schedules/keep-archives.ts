@@ -2,20 +2,14 @@ import { nameKey } from '../accounts/account.ts'
 import { audited, THE_SERVICE } from '../accounts/audit-log.ts'
 import type { AlsoWrite, Db } from '../db/database.ts'
 import { statementBatches } from '../db/statement-batches.ts'
-import {
-  type ArchivedRepository,
-  archivedRepositories,
-  type DeleteParts,
-  deleteArchive,
-  removeArchive,
-} from '../migrations/archive-store.ts'
+import * as archiveStore from '../migrations/archive-store.ts'
 import { NotFound } from '../migrations/errors.ts'
 import type { OutcomeLog } from '../migrations/log-outcome.ts'
 import { repositoriesAt } from '../migrations/snapshot-store.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import type { ProtectedArchive, Schedule } from './schedule.ts'
 
-type LoggedDeleteParts = DeleteParts & { log: OutcomeLog }
+type LoggedDeleteParts = archiveStore.DeleteParts & { log: OutcomeLog }
 
 export type KeepParts = LoggedDeleteParts & { archiveTtlMs: number }
 
@@ -50,7 +44,7 @@ export async function keepArchives(parts: KeepParts): Promise<void> {
 /** Deletes an archive that newer ones of its schedule replace. */
 const deleteReplaced = (parts: LoggedDeleteParts, { id, ownerId, scheduleId }: ScheduledArchive) =>
   audited(parts, THE_SERVICE, (record) =>
-    removeArchive(parts, id, (tx) =>
+    archiveStore.removeArchive(parts, id, (tx) =>
       record(tx, 'migration.delete_archive', {
         subject: `migration ${id}`,
         owner: { id: ownerId },
@@ -94,7 +88,7 @@ async function archivesBeyondKeep(db: Db, archives: readonly ScheduledArchive[])
   const keep = archives[0]?.keep ?? 0
   if (archives.length <= keep) return { protectedArchives, deletable }
   const inNewerArchives = new Set<string>()
-  const repositoriesOfEach = await archivedRepositories(db, archives)
+  const repositoriesOfEach = await archiveStore.archivedRepositories(db, archives)
   for (const [at, archive] of archives.entries()) {
     const archived = repositoriesOfEach[at]!
     const only = archived.filter((each) => !inNewerArchives.has(keysOf(each)[0]!))
@@ -108,7 +102,7 @@ async function archivesBeyondKeep(db: Db, archives: readonly ScheduledArchive[])
 }
 
 /** Returns what the archive of a repository replaces, most demanding first: one with git data replaces also one without. */
-const keysOf = ({ repositoryId, hasGitData }: ArchivedRepository): string[] =>
+const keysOf = ({ repositoryId, hasGitData }: archiveStore.ArchivedRepository): string[] =>
   hasGitData ? [`${repositoryId} with git data`, `${repositoryId}`] : [`${repositoryId}`]
 
 /** Returns the archives that each schedule keeps in addition to the newest `keep`, by the id of the schedule. */
@@ -152,14 +146,14 @@ export async function makeRoomForNext(
 
 /** Deletes an archive that a schedule keeps in addition to the newest `keep`. Throws NotFound if the migration has none. */
 export async function releaseArchive(
-  parts: DeleteParts,
+  parts: archiveStore.DeleteParts,
   { id, owner }: Schedule,
   migrationId: number,
   alsoWrite: AlsoWrite,
 ): Promise<void> {
   const archives = (await protectedArchivesOf(parts.db, [id])).get(id) ?? []
   if (!archives.some((each) => each.migrationId === migrationId)) throw new NotFound()
-  await deleteArchive(parts, { owner }, migrationId, alsoWrite)
+  await archiveStore.deleteArchive(parts, { owner }, migrationId, alsoWrite)
 }
 
 /**
@@ -171,7 +165,7 @@ export async function factsInArchives(db: Db, { id }: Schedule, fullNames: reado
   const found: RepositoryFacts[] = []
   if (wanted.size === 0) return found
   const archives = await scheduledArchives(db, [id])
-  for (const [at, held] of (await archivedRepositories(db, archives)).entries()) {
+  for (const [at, held] of (await archiveStore.archivedRepositories(db, archives)).entries()) {
     for (const { fullName, position } of held)
       if (wanted.delete(nameKey(fullName)))
         found.push(...(await repositoriesAt(db, archives[at]!.id, [position])))

@@ -20,21 +20,12 @@ import { AccountRemoved, FRESH } from '../repositories/refresh-rights.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { factsInArchives, makeRoomForNext, newestArchiveBytes } from './keep-archives.ts'
 import { isTooLate, nextRun } from './next-run.ts'
-import {
-  insertRun,
-  type NewRun,
-  PreviousRunUnfinished,
-  pauseSchedule,
-  RunAlreadyTaken,
-  replaceNextRun,
-  requirePreviousRunEnded,
-  takeSchedule,
-} from './run-store.ts'
+import * as runStore from './run-store.ts'
 import type { Schedule, ScheduleRun, SkippedRepository } from './schedule.ts'
 import { dueSchedules, schedulesDueBeyondPeriod } from './schedule-store.ts'
 
 /** The result of a run: a migration, or the reason why there is none. */
-export interface RunResult extends Pick<NewRun, 'outcome' | 'reason' | 'skipped'> {
+export interface RunResult extends Pick<runStore.NewRun, 'outcome' | 'reason' | 'skipped'> {
   migration?: Migration
   /** The schedule was paused, until a person resumes it. */
   isPaused?: boolean
@@ -57,7 +48,7 @@ interface Trigger {
  * is then still due.
  */
 export async function runDue(parts: DueParts, schedule: Schedule, next: number) {
-  const take = (tx: Db) => takeSchedule(tx, schedule, next)
+  const take = (tx: Db) => runStore.takeSchedule(tx, schedule, next)
   const { id, nextRunAt: dueAt, runsAs: by } = schedule
   const actor = { login: by.login, accountId: by.id, details: { schedule: id } }
   const run = audited(parts, actor, (record) => {
@@ -66,7 +57,7 @@ export async function runDue(parts: DueParts, schedule: Schedule, next: number) 
     return startOrRecord(parts, schedule, { dueAt, by, take, alsoWrite })
   })
   return run.catch((error: unknown) => {
-    if (!(error instanceof RunAlreadyTaken)) throw error
+    if (!(error instanceof runStore.RunAlreadyTaken)) throw error
     return undefined
   })
 }
@@ -98,12 +89,14 @@ export async function runNow(
   schedule: Schedule,
   request: Pick<Trigger, 'by' | 'alsoWrite'>,
 ): Promise<ScheduleRun> {
-  const take = (tx: Db) => takeSchedule(tx, schedule)
+  const take = (tx: Db) => runStore.takeSchedule(tx, schedule)
   try {
     return (await start(parts, schedule, { ...request, dueAt: null, take })).run
   } catch (error) {
     const reason =
-      error instanceof RunAlreadyTaken ? CHANGED_MEANWHILE : resultOfError(error, schedule)?.reason
+      error instanceof runStore.RunAlreadyTaken
+        ? CHANGED_MEANWHILE
+        : resultOfError(error, schedule)?.reason
     const isClientError = error instanceof InvalidRequest || error instanceof AccountRemoved
     if (reason === undefined || isClientError) throw error
     throw new InvalidRequest([{ code: 'unprocessable', message: sentence(reason) }])
@@ -115,7 +108,7 @@ const sentence = (text: string): string => `${text[0]!.toUpperCase()}${text.slic
 
 /** Starts the migration like a request, and reserves the schedule in its transaction. */
 async function start(parts: DueParts, schedule: Schedule, { dueAt, by, take, alsoWrite }: Trigger) {
-  await requirePreviousRunEnded(parts.db, schedule)
+  await runStore.requirePreviousRunEnded(parts.db, schedule)
   const { owner, name, isForAll, options } = schedule
   const scope = { owner, by }
   const repositories = isForAll ? await allCovered(parts, scope) : schedule.repositories
@@ -133,10 +126,10 @@ async function start(parts: DueParts, schedule: Schedule, { dueAt, by, take, als
     },
     async alsoWrite(tx: Db, migration: Migration) {
       await take(tx)
-      await requirePreviousRunEnded(tx, schedule)
+      await runStore.requirePreviousRunEnded(tx, schedule)
       const outcome = 'started' as const
       const newRun = { dueAt, createdAt: parts.now(), outcome, migrationId: migration.id, skipped }
-      run = await insertRun(tx, schedule, newRun)
+      run = await runStore.insertRun(tx, schedule, newRun)
       await alsoWrite(tx, migration)
     },
   }
@@ -160,8 +153,8 @@ async function recordResult(
   const { outcome, reason = '', skipped } = result
   await db.transaction().execute(async (tx) => {
     await take(tx)
-    await insertRun(tx, schedule, { dueAt, createdAt: now(), outcome, reason, skipped })
-    if (result.isPaused) await pauseSchedule(tx, schedule, reason, now())
+    await runStore.insertRun(tx, schedule, { dueAt, createdAt: now(), outcome, reason, skipped })
+    if (result.isPaused) await runStore.pauseSchedule(tx, schedule, reason, now())
   })
   return result
 }
@@ -184,7 +177,7 @@ const skippedRepositories = (names: readonly string[], { login }: Account): Skip
 /** Returns the result for an error that a person would get for the same start; undefined for a temporary error. */
 function resultOfError(error: unknown, { owner, isForAll }: Schedule): RunResult | undefined {
   if (error instanceof AccountRemoved) return pausedBecause(error.message)
-  if (error instanceof PreviousRunUnfinished)
+  if (error instanceof runStore.PreviousRunUnfinished)
     return { outcome: 'skipped', reason: error.message, skipped: [] }
   if (error instanceof NothingToMigrate && isForAll)
     return failed(`${owner.login} has no repositories to migrate`)
@@ -244,7 +237,7 @@ async function correctNextRuns({ db, now }: DueParts): Promise<void> {
   const time = now()
   for (const schedule of await schedulesDueBeyondPeriod(db, time + CLOCK_TOLERANCE_MS)) {
     if (isTooLate(schedule, schedule.nextRunAt, time))
-      await replaceNextRun(db, schedule, nextRun(schedule, time))
+      await runStore.replaceNextRun(db, schedule, nextRun(schedule, time))
   }
 }
 

@@ -46,7 +46,9 @@ export function readConfig(flags: Texts, env: Environment, file?: ConfigFile): C
   const values: Record<string, unknown> = {}
   const origins: Partial<Record<OptionName, SettingOrigin>> = {}
   for (const name of optionNames) {
-    const origin = originOf(name, flags[name], env, file) ?? defaultOf(name)
+    const { defaultValue: text } = optionOf(name)
+    const standard = text === undefined ? undefined : ({ text, from: 'default' } as const)
+    const origin = originOf(name, flags[name], env, file) ?? standard
     if (!origin) continue
     origins[name] = origin
     try {
@@ -71,17 +73,7 @@ export function readConfig(flags: Texts, env: Environment, file?: ConfigFile): C
   }) as Config
 }
 
-const describeFile = ({ path, from, isDenied, exposedSecrets }: ConfigFile): Config['file'] => ({
-  path,
-  from,
-  isDenied,
-  exposedSecrets,
-})
-
-function defaultOf(name: OptionName): SettingOrigin | undefined {
-  const { defaultValue } = optionOf(name)
-  return defaultValue === undefined ? undefined : { text: defaultValue, from: 'default' }
-}
+const describeFile = ({ settings, mistakes, ...file }: ConfigFile): Config['file'] => file
 
 /** Reports misspelt variables, which would otherwise be ignored silently. */
 function unknownVariables(env: Environment): string[] {

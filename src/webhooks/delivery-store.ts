@@ -4,28 +4,10 @@ import type { EventState } from './event-store.ts'
 import type { DeliveredEvent, Webhook } from './webhook.ts'
 
 /** One attempt to deliver an event. */
-export interface Delivery extends DeliveredEvent {
-  id: number
-  guid: string
-  eventId: number
-  deliveredAt: number
-  isRedelivery: boolean
-  durationMs: number
-  status: string
-  statusCode: number
-  /** The current state of the event, after this attempt and later ones. */
-  state: EventState
-  /** The time of the next attempt, if there is one. */
-  nextAt: number | null
-}
+export type Delivery = ReturnType<typeof deliveryOf>
 
 /** A delivery with its request and response. */
-export interface FullDelivery extends Delivery {
-  url: string
-  requestHeaders: Record<string, string>
-  payload: string
-  response: ReceivedResponse | null
-}
+export type FullDelivery = NonNullable<Awaited<ReturnType<typeof findDelivery>>>
 
 export interface ReceivedResponse {
   headers: Record<string, string>
@@ -98,16 +80,15 @@ function deliveriesOf(db: Db, webhookId: number) {
 
 type DeliveryRow = Awaited<ReturnType<ReturnType<typeof deliveriesOf>['execute']>>[number]
 
-function deliveryOf({ redelivery, ...row }: DeliveryRow): Delivery {
-  const state = row.state as EventState
-  return {
-    ...row,
-    event: row.event as Delivery['event'],
-    isRedelivery: redelivery === 1,
-    state,
-    nextAt: state === 'waiting' ? row.nextAt : null,
-  }
-}
+const deliveryOf = ({ redelivery, ...row }: DeliveryRow) => ({
+  ...row,
+  event: row.event as DeliveredEvent['event'],
+  isRedelivery: redelivery === 1,
+  /** The current state of the event, after this attempt and later ones. */
+  state: row.state as EventState,
+  /** The time of the next attempt, if there is one. */
+  nextAt: row.state === 'waiting' ? row.nextAt : null,
+})
 
 /** `delivered` and `failed` count attempts, `given up` counts events. */
 type DeliveryTally = 'delivered' | 'failed' | 'given_up'

@@ -1,13 +1,7 @@
 import type { Account, Scope } from '../accounts/account.ts'
 import { type AlsoWrite, type Db, lockRow } from '../db/database.ts'
 import type { Queue } from '../queue/queue.ts'
-import {
-  batchOfWebhook,
-  enqueueDelivery,
-  enqueueWebhookEvent,
-  MAX_WAITING,
-  mayEnqueueEvent,
-} from './record-event.ts'
+import * as events from './record-event.ts'
 import { type Webhook, WebhookLimitReached, type WebhookSettings } from './webhook.ts'
 import { deleteWebhook, insertWebhook, listWebhooks, updateWebhook } from './webhook-store.ts'
 
@@ -64,7 +58,7 @@ export async function removeWebhook(
   webhook: Webhook,
   alsoWrite?: AlsoWrite,
 ): Promise<void> {
-  const batch = batchOfWebhook(webhook)
+  const batch = events.batchOfWebhook(webhook)
   await db.transaction().execute(async (tx) => {
     await deleteWebhook(tx, webhook)
     await queue.cancel(tx, batch)
@@ -92,12 +86,12 @@ export async function pingWebhook(
 
 /** A ping has one attempt, because the person who sent it sees the result. */
 const sendPing = (parts: ManageParts, tx: Db, webhook: Webhook, facts: PingFacts): Promise<void> =>
-  enqueueWebhookEvent(parts, tx, webhook, { event: 'ping', action: null, facts }, 1)
+  events.enqueueWebhookEvent(parts, tx, webhook, { event: 'ping', action: null, facts }, 1)
 
 async function requireFewWaiting(tx: Db, webhook: Webhook): Promise<void> {
-  if (await mayEnqueueEvent(tx, webhook)) return
+  if (await events.mayEnqueueEvent(tx, webhook)) return
   throw new WebhookLimitReached(
-    `${MAX_WAITING} events of this webhook are waiting to be delivered already. Try again later.`,
+    `${events.MAX_WAITING} events of this webhook are waiting to be delivered already. Try again later.`,
   )
 }
 
@@ -139,7 +133,7 @@ export async function redeliver(
       .where('id', '=', eventId)
       .returning('generation')
       .executeTakeFirstOrThrow()
-    await enqueueDelivery(queue, tx, webhook, { eventId, generation })
+    await events.enqueueDelivery(queue, tx, webhook, { eventId, generation })
     await alsoWrite?.(tx)
   })
   queue.wake('webhooks')

@@ -20,10 +20,8 @@ import {
 import { summaryById } from '../../../migrations/summaries.ts'
 import { smallestFreeBytes, totalScratchBytes } from '../../../queue/worker-store.ts'
 import { syncRepositories } from '../../../repositories/sync.ts'
-import { retryRequestSchema } from '../../../wire/progress.ts'
 import { EXTENSION, enumOf, integer, string } from '../../../wire/schema.ts'
-import { syncRequestSchema } from '../../../wire/service.ts'
-import type * as wire from '../../../wire/types.ts'
+import * as wire from '../../../wire/types.ts'
 import * as openapi from '../../description/operation.ts'
 import { sendIfNotModified, sendJson } from '../../middleware/json-response.ts'
 import { actorOf, requireId, requireViewer, type WithQuery } from '../../middleware/request.ts'
@@ -47,7 +45,7 @@ const routes = openapi.routes('Operator')({
   'admin/retry-migration': {
     summary: 'Retry any migration',
     description: `Starts a new migration of the same account, with the same repositories and options. ${SITE_ADMIN_ONLY}`,
-    body: retryRequestSchema,
+    body: wire.retryRequestSchema,
     responses: { 201: openapi.recordResponse('The new migration.', 'summary') },
   },
   'admin/delete-archive': {
@@ -81,7 +79,7 @@ const routes = openapi.routes('Operator')({
     config: { resource: 'Repository' },
     summary: 'Read some repositories of the host again',
     description: `For a hook of the host, after a push to a repository, or after it was created, renamed or deleted. ${SITE_ADMIN_ONLY}`,
-    body: syncRequestSchema,
+    body: wire.syncRequestSchema,
     responses: { 200: openapi.recordResponse('The catalogue is up to date.', 'sync-report') },
   },
   'admin/get-service-state': {

@@ -11,15 +11,9 @@ import { protectedArchivesOf, releaseArchive } from '../../../schedules/keep-arc
 import { runNow } from '../../../schedules/run-schedule.ts'
 import { countRuns, lastRuns, listRuns } from '../../../schedules/run-store.ts'
 import type { Schedule } from '../../../schedules/schedule.ts'
-import {
-  countSchedules,
-  deleteSchedule,
-  findSchedule,
-  listSchedules,
-} from '../../../schedules/schedule-store.ts'
-import { scheduleChangeSchema, scheduleRequestSchema } from '../../../wire/schedule.ts'
+import * as scheduleStore from '../../../schedules/schedule-store.ts'
 import { EXTENSION } from '../../../wire/schema.ts'
-import type * as wire from '../../../wire/types.ts'
+import * as wire from '../../../wire/types.ts'
 import * as openapi from '../../description/operation.ts'
 import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, sendPage } from '../../middleware/pagination.ts'
@@ -51,7 +45,7 @@ const routes = openapi.routes('Schedules', { config: { resource: 'Schedule' } })
   'schedules/create': {
     summary: 'Create a schedule',
     description: `Starts a migration every day or every week: of the listed repositories, or with \`all\` of every repository that exists when it runs. The runs act as the account that creates the schedule, with its permissions at the time of the run. A run is \`skipped\` if the previous one has not ended. If a run can no longer migrate a repository that an earlier archive contains, it lists the repository as skipped, so that the migration is partial. After a downtime of the service, one run replaces all missed runs. ${EXTENSION}`,
-    body: scheduleRequestSchema,
+    body: wire.scheduleRequestSchema,
     responses: {
       201: openapi.recordResponse('Created.', 'schedule', 'location'),
       413: openapi.errorResponse('too-large'),
@@ -60,7 +54,7 @@ const routes = openapi.routes('Schedules', { config: { resource: 'Schedule' } })
   'schedules/update': {
     summary: 'Change, pause or resume a schedule',
     description: `Omitted fields do not change. Runs that were due while the schedule was paused are skipped, and not made up for later. ${EXTENSION}`,
-    body: scheduleChangeSchema,
+    body: wire.scheduleChangeSchema,
     responses: {
       200: openapi.recordResponse('The changed schedule.', 'schedule'),
       413: openapi.errorResponse('too-large'),
@@ -100,8 +94,8 @@ export const addScheduleRoutes: AddMigrationRoutes = (app, parts, { path, option
 
   app.get(list, options(routes['schedules/list']), async (request, reply) => {
     const scope = scopeOf(request)
-    const schedules = await listSchedules(db, scope, parsePaging(request.query))
-    const total = await countSchedules(db, scope)
+    const schedules = await scheduleStore.listSchedules(db, scope, parsePaging(request.query))
+    const total = await scheduleStore.countSchedules(db, scope)
     return sendPage(reply, addresses, { total, body: await schedulesJson(parts, schedules) })
   })
 
@@ -146,7 +140,7 @@ export const addScheduleRoutes: AddMigrationRoutes = (app, parts, { path, option
     const scope = scopeOf(request)
     const id = idOf(request)
     await inAuditedTransaction(parts, actorOf(request), async (tx, record) => {
-      if (!(await deleteSchedule(tx, scope, id))) throw new NotFound()
+      if (!(await scheduleStore.deleteSchedule(tx, scope, id))) throw new NotFound()
       await record(tx, 'schedule.delete', aboutSchedule({ id, ...scope }))
     })
     return reply.code(204).send()
@@ -214,7 +208,7 @@ const fullScheduleJson = async (parts: ReadParts, schedule: Schedule): Promise<w
   (await schedulesJson(parts, [schedule]))[0]!
 
 const scheduleInPath = async ({ db }: ReadParts, request: FastifyRequest<ById>) =>
-  requireFound(await findSchedule(db, scopeOf(request), idOf(request)))
+  requireFound(await scheduleStore.findSchedule(db, scopeOf(request), idOf(request)))
 
 const idOf = ({ params }: FastifyRequest<ById>): number => requireId(params.schedule_id)
 

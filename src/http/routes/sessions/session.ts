@@ -3,12 +3,7 @@ import { nameKey, type Viewer } from '../../../accounts/account.ts'
 import { findAccountsById } from '../../../accounts/account-store.ts'
 import { inAuditedTransaction } from '../../../accounts/audit-log.ts'
 import { tokensManagedUntil } from '../../../accounts/own-tokens.ts'
-import {
-  closeSession,
-  closeSessionsOf,
-  findSession,
-  openSession,
-} from '../../../accounts/session-store.ts'
+import * as sessionStore from '../../../accounts/session-store.ts'
 import { invalidNameReason } from '../../../lib/names.ts'
 import { countPublic } from '../../../repositories/repository-store.ts'
 import { createNetworkFilter } from '../../../webhooks/allowed-addresses.ts'
@@ -105,7 +100,7 @@ export function addSessionRoutes(app: FastifyInstance, parts: SessionParts): voi
       const invalid = invalidNameReason(login)
       if (invalid) throw new SignInFailed('no-login', invalid)
       const viewer = await signInAs(parts, identity, request, reply)
-      if (before !== undefined) await closeSession(db, before)
+      if (before !== undefined) await sessionStore.closeSession(db, before)
       return viewer
     } catch (error) {
       if (!(error instanceof SignInFailed)) throw error
@@ -132,7 +127,7 @@ export function addSessionRoutes(app: FastifyInstance, parts: SessionParts): voi
     request.viewer = viewer
     const secret = await inAuditedTransaction(parts, actorOf(request), async (tx, record) => {
       await record(tx, 'session.open')
-      return openSession(tx, { ...viewer, token }, { now: now(), ttlMs })
+      return sessionStore.openSession(tx, { ...viewer, token }, { now: now(), ttlMs })
     })
     cookies.set(reply, request, secret)
     const session = { openedAt: now() }
@@ -146,15 +141,15 @@ export function addSessionRoutes(app: FastifyInstance, parts: SessionParts): voi
     const secret = cookies.read(request)
     if (secret !== undefined) {
       // Does not verify the token with the forge, so that sign-out works while the forge is unavailable.
-      const session = await findSession(db, secret, now())
+      const session = await sessionStore.findSession(db, secret, now())
       if (isAll && session?.viewer.isReadOnly) throw httpErrors.tokenIsReadOnly()
       if (isAll && session?.viewer.organizationId !== undefined)
         throw httpErrors.tokenOfOrganization()
       request.viewer = session?.viewer ?? null
       await inAuditedTransaction(parts, actorOf(request), async (tx, record) => {
         if (session) await record(tx, isAll ? 'session.close-all' : 'session.close')
-        if (session && isAll) await closeSessionsOf(tx, session.viewer.account)
-        else await closeSession(tx, secret)
+        if (session && isAll) await sessionStore.closeSessionsOf(tx, session.viewer.account)
+        else await sessionStore.closeSession(tx, secret)
       })
     }
     // The last step, so that after a failure the user is still signed in and can try again.

@@ -5,8 +5,7 @@ import { createOwnToken, listOwnTokens, tokensManagedUntil } from '../../../acco
 import { revokeTokensOf } from '../../../accounts/token-store.ts'
 import { NotFound } from '../../../migrations/errors.ts'
 import { EXTENSION, integer } from '../../../wire/schema.ts'
-import { tokenRequestSchema } from '../../../wire/token.ts'
-import type * as wire from '../../../wire/types.ts'
+import * as wire from '../../../wire/types.ts'
 import * as openapi from '../../description/operation.ts'
 import { signInAgain, signInWithAnother, tokensNeedSession } from '../../middleware/http-errors.ts'
 import { sendJson } from '../../middleware/json-response.ts'
@@ -27,7 +26,7 @@ const routes = openapi.routes('Caller', { config: { resource: 'Token' } })({
   'users/create-token': {
     summary: 'Create a token',
     description: `The response has the secret, which is not shown again. An account can have up to \`--max-tokens\` valid tokens. ${SESSION_ONLY} ${EXTENSION}`,
-    body: tokenRequestSchema,
+    body: wire.tokenRequestSchema,
     responses: { 201: openapi.recordResponse('Created.', 'new-token') },
   },
   'users/revoke-token': {

@@ -18,12 +18,7 @@ import {
   type WebhookSettings,
 } from '../../../webhooks/webhook.ts'
 import { listWebhooks } from '../../../webhooks/webhook-store.ts'
-import type * as wire from '../../../wire/types.ts'
-import {
-  webhookChangeSchema,
-  webhookConfigChangeSchema,
-  webhookRequestSchema,
-} from '../../../wire/webhook.ts'
+import * as wire from '../../../wire/types.ts'
 import * as openapi from '../../description/operation.ts'
 import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { sendPageOf } from '../../middleware/pagination.ts'
@@ -48,7 +43,7 @@ const routes = openapi.routes('Webhooks', { config: { resource: 'Hook' } })({
     summary: 'Create a webhook',
     description:
       'The URL is called when migrations end, with the headers that GitHub sends: the event is `migration`, `action` is the outcome, and the body is signed if there is a secret. A `ping` is sent first. At most 20 webhooks.',
-    body: webhookRequestSchema,
+    body: wire.webhookRequestSchema,
     responses: { 201: openapi.recordResponse('Created.', 'webhook', 'location') },
   },
   'users/get-webhook': {
@@ -58,7 +53,7 @@ const routes = openapi.routes('Webhooks', { config: { resource: 'Hook' } })({
   'users/update-webhook': {
     summary: 'Change a webhook',
     description: 'Omitted fields do not change, including the secret.',
-    body: webhookChangeSchema,
+    body: wire.webhookChangeSchema,
     responses: { 200: openapi.recordResponse('Changed.', 'webhook') },
   },
   'users/delete-webhook': {
@@ -78,7 +73,7 @@ const routes = openapi.routes('Webhooks', { config: { resource: 'Hook' } })({
   },
   'users/update-webhook-config': {
     summary: 'Change the configuration of a webhook',
-    body: webhookConfigChangeSchema,
+    body: wire.webhookConfigChangeSchema,
     responses: { 200: openapi.recordResponse('Changed.', 'webhook-config') },
   },
 })

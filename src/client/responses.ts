@@ -1,4 +1,4 @@
-import * as s from '../wire/schema.ts'
+import * as S from '../wire/schema.ts'
 import * as wire from '../wire/types.ts'
 
 /**
@@ -6,68 +6,68 @@ import * as wire from '../wire/types.ts'
  * a server sends is passed on unchanged.
  */
 
-export const anyObject: s.Schema<Record<string, unknown>> = { type: 'object' }
+export const anyObject: S.Schema<Record<string, unknown>> = { type: 'object' }
 
 /** Checks only the type of a value, not its properties or elements. */
-const outermost = <S extends s.Schema>({ type }: S): s.Schema<s.Static<S>> => ({ type })
+const outermost = <S extends S.Schema>({ type }: S): S.Schema<S.Static<S>> => ({ type })
 
-export const userResponse = s.pick(wire.userSchema, ['login'])
+export const userResponse = S.pick(wire.userSchema, ['login'])
 
-export const repositoryResponse = s.pick(
+export const repositoryResponse = S.pick(
   wire.extendedRepositorySchema,
   ['full_name'],
   ['private', 'size', 'default_branch', 'pushed_at', 'permissions'],
 )
-export type RepositoryResponse = s.Static<typeof repositoryResponse>
+export type RepositoryResponse = S.Static<typeof repositoryResponse>
 
 /** Every response about a migration has an id and a state. */
-export const statusResponse = s.pick(wire.migrationSchema, ['id', 'state'], ['owner', 'created_at'])
+export const statusResponse = S.pick(wire.migrationSchema, ['id', 'state'], ['owner', 'created_at'])
 
-export const migrationResponse = s.pick(
-  s.object({
+export const migrationResponse = S.pick(
+  S.object({
     ...wire.migrationSchema.properties,
-    repositories: s.arrayOf(repositoryResponse),
+    repositories: S.arrayOf(repositoryResponse),
   }),
   ['id', 'guid', 'state', 'created_at', 'updated_at', 'repositories'],
   ['owner', 'archive_url', 'lock_repositories'],
 )
-export type MigrationResponse = s.Static<typeof migrationResponse>
+export type MigrationResponse = S.Static<typeof migrationResponse>
 
-export const forecastResponse = s.pick(
-  s.object({
+export const forecastResponse = S.pick(
+  S.object({
     ...wire.forecastSchema.properties,
-    repositories: s.arrayOf(
-      s.pick(wire.forecastRepository, ['full_name', 'bytes'], ['reused', 'reason', 'warning']),
+    repositories: S.arrayOf(
+      S.pick(wire.forecastRepository, ['full_name', 'bytes'], ['reused', 'reason', 'warning']),
     ),
   }),
   ['repositories', 'bytes_to_write'],
   ['free_bytes', 'estimated_seconds', 'warnings'],
 )
-export type ForecastResponse = s.Static<typeof forecastResponse>
+export type ForecastResponse = S.Static<typeof forecastResponse>
 
-export const repositoryProgressResponse = s.pick(
+export const repositoryProgressResponse = S.pick(
   wire.repositoryProgressSchema,
   ['full_name', 'state', 'bytes_done'],
   ['phase', 'reason', 'reused', 'records'],
 )
-export type RepositoryProgressResponse = s.Static<typeof repositoryProgressResponse>
+export type RepositoryProgressResponse = S.Static<typeof repositoryProgressResponse>
 
-export const reportResponse = s.object({ repositories: s.arrayOf(repositoryProgressResponse) })
+export const reportResponse = S.object({ repositories: S.arrayOf(repositoryProgressResponse) })
 
-export const retryForecastResponse = s.pick(
-  s.object({
+export const retryForecastResponse = S.pick(
+  S.object({
     ...wire.retryForecastSchema.properties,
-    broken: s.arrayOf(s.pick(wire.brokenRepository, ['full_name', 'reason'], ['gone', 'changed'])),
+    broken: S.arrayOf(S.pick(wire.brokenRepository, ['full_name', 'reason'], ['gone', 'changed'])),
   }),
   ['broken'],
   ['unchanged'],
 )
-export type RetryForecastResponse = s.Static<typeof retryForecastResponse>
+export type RetryForecastResponse = S.Static<typeof retryForecastResponse>
 
-export const totalsResponse = s.pick(
-  s.object({
+export const totalsResponse = S.pick(
+  S.object({
     ...wire.progressUpdateSchema.properties,
-    under_way: s.arrayOf(repositoryProgressResponse),
+    under_way: S.arrayOf(repositoryProgressResponse),
   }),
   ['repositories', 'exported', 'skipped', 'remaining', 'bytes_done'],
   [
@@ -76,48 +76,48 @@ export const totalsResponse = s.pick(
     ...(['phase', 'percent', 'under_way'] as const),
   ],
 )
-export type TotalsResponse = s.Static<typeof totalsResponse>
+export type TotalsResponse = S.Static<typeof totalsResponse>
 
 /** `state` is any text: servers other than Godwit may have further states. */
-export const endResponse = s.object(
-  { state: s.string, reason: wire.progressEndSchema.properties.reason },
+export const endResponse = S.object(
+  { state: S.string, reason: wire.progressEndSchema.properties.reason },
   { optional: ['reason'] },
 )
-export type EndResponse = s.Static<typeof endResponse>
+export type EndResponse = S.Static<typeof endResponse>
 
-export const summaryResponse = s.pick(
-  s.object({
+export const summaryResponse = S.pick(
+  S.object({
     ...wire.summarySchema.properties,
-    repositories: s.pick(wire.repositoryCounts, ['total', 'exported', 'skipped']),
+    repositories: S.pick(wire.repositoryCounts, ['total', 'exported', 'skipped']),
   }),
   ['id', 'state', 'created_at', 'repositories'],
   ['name', 'reason', 'archive'],
 )
-export type SummaryResponse = s.Static<typeof summaryResponse>
+export type SummaryResponse = S.Static<typeof summaryResponse>
 
-export const scheduleRunResponse = s.pick(
+export const scheduleRunResponse = S.pick(
   wire.scheduleRunSchema,
   ['created_at', 'state', 'skipped_repositories', 'migration_id', 'reason'],
   ['has_archive'],
 )
-export type ScheduleRunResponse = s.Static<typeof scheduleRunResponse>
+export type ScheduleRunResponse = S.Static<typeof scheduleRunResponse>
 
-export const scheduleResponse = s.pick(
-  s.object({ ...wire.scheduleSchema.properties, last_run: s.nullable(scheduleRunResponse) }),
+export const scheduleResponse = S.pick(
+  S.object({ ...wire.scheduleSchema.properties, last_run: S.nullable(scheduleRunResponse) }),
   [
     ...(['id', 'owner', 'created_by', 'repositories', 'every', 'at', 'time_zone', 'keep'] as const),
     ...(['next_run_at', 'paused_reason', 'last_run', 'protected_archives'] as const),
   ],
   ['weekday', 'all', 'name'],
 )
-export type ScheduleResponse = s.Static<typeof scheduleResponse>
+export type ScheduleResponse = S.Static<typeof scheduleResponse>
 
-export const webhookResponse = s.pick(
+export const webhookResponse = S.pick(
   wire.webhookSchema,
   ['id', 'active', 'events', 'config'],
   ['last_response', 'disabled_reason'],
 )
-export type WebhookResponse = s.Static<typeof webhookResponse>
+export type WebhookResponse = S.Static<typeof webhookResponse>
 
 const requiredDeliveryFields = ['id', 'guid', 'delivered_at', 'status', 'event'] as const
 const optionalDeliveryFields = [
@@ -127,14 +127,14 @@ const optionalDeliveryFields = [
   'state',
   'next_attempt_at',
 ] as const
-export const deliveryResponse = s.pick(
+export const deliveryResponse = S.pick(
   wire.webhookDeliverySchema,
   requiredDeliveryFields,
   optionalDeliveryFields,
 )
-export type DeliveryResponse = s.Static<typeof deliveryResponse>
-export const fullDeliveryResponse = s.pick(
-  s.object({
+export type DeliveryResponse = S.Static<typeof deliveryResponse>
+export const fullDeliveryResponse = S.pick(
+  S.object({
     ...wire.fullWebhookDeliverySchema.properties,
     request: outermost(wire.fullWebhookDeliverySchema.properties.request),
     response: outermost(wire.fullWebhookDeliverySchema.properties.response),
@@ -142,14 +142,14 @@ export const fullDeliveryResponse = s.pick(
   [...requiredDeliveryFields, 'request', 'response'],
   optionalDeliveryFields,
 )
-export type FullDeliveryResponse = s.Static<typeof fullDeliveryResponse>
+export type FullDeliveryResponse = S.Static<typeof fullDeliveryResponse>
 
-export const serviceResponse = s.object({
+export const serviceResponse = S.object({
   queue: outermost(wire.serviceStateSchema.properties.queue),
   running: outermost(wire.serviceStateSchema.properties.running),
 })
-export type ServiceResponse = s.Static<typeof serviceResponse>
-export const tokenResponse = s.pick(
+export type ServiceResponse = S.Static<typeof serviceResponse>
+export const tokenResponse = S.pick(
   wire.tokenSchema,
   ['id', 'login', 'name'],
   [
@@ -157,7 +157,7 @@ export const tokenResponse = s.pick(
     ...(['read_only', 'organization', 'current'] as const),
   ],
 )
-export type TokenResponse = s.Static<typeof tokenResponse>
+export type TokenResponse = S.Static<typeof tokenResponse>
 
 export const hasEnded = ({ state }: { state: string }): boolean =>
   state === 'exported' || state === 'failed' || state === 'cancelled'

@@ -20,7 +20,7 @@ import { writeFileAtomically } from './atomic-file.ts'
 import { connect } from './client-command.ts'
 import { addSetting, configFileOf, withExamples } from './command-line.ts'
 import { printMessage, printResult } from './print.ts'
-import { runUntilStopped } from './stop-signal.ts'
+import { stoppable } from './stop-signal.ts'
 
 type Options = { url?: string; vendor?: string; withToken?: boolean; json?: boolean }
 
@@ -46,27 +46,20 @@ export function authCommands(program: Command, about: string): void {
     'status',
     'show each server, its account, where its token comes from and whether it works',
     'godwit auth status',
-  ).action(stoppable(showStatus))
+  ).action(stoppable(showStatus, 'stopped'))
   add(
     'switch',
     'make another stored server the active one',
     'godwit auth switch --url https://godwit.example.com',
-  ).action(stoppable(switchServer))
+  ).action(stoppable(switchServer, 'stopped'))
   add(
     'logout',
     'remove the active server, or that of --url, and its token',
     'godwit auth logout',
-  ).action(stoppable(logOut))
+  ).action(stoppable(logOut, 'stopped'))
 }
 
-type Act = (options: Options, signal: AbortSignal, command: Command) => Promise<void>
-
-const stoppable =
-  (act: Act, stopMessage = 'stopped') =>
-  (options: Options, command: Command): Promise<void> =>
-    runUntilStopped((signal) => act(options, signal, command), stopMessage)
-
-async function logIn(options: Options, signal: AbortSignal, command: Command): Promise<void> {
+async function logIn(signal: AbortSignal, options: Options, command: Command): Promise<void> {
   const file = configFileOf(command)
   const { withToken = false, vendor } = options
   const isTerminal = process.stdin.isTTY
@@ -131,7 +124,7 @@ interface Status {
   error: string | null
 }
 
-async function showStatus({ url: flag, json }: Options, signal: AbortSignal, command: Command) {
+async function showStatus(signal: AbortSignal, { url: flag, json }: Options, command: Command) {
   const file = configFileOf(command)
   const user = readUserServers(process.env)
   const flags = flag === undefined ? {} : { url: readUrl(flag) }
@@ -186,7 +179,7 @@ const describeStatus = ({ url, active, login, token_from, error }: Status): stri
     `  state    ${error === null ? 'works' : `does not work: ${escapeForTerminal(error)}`}`,
   ].join('\n')
 
-async function switchServer({ url: flag, json }: Options): Promise<void> {
+async function switchServer(_signal: AbortSignal, { url: flag, json }: Options): Promise<void> {
   const user = readUserServers(process.env)
   if (flag === undefined) throw new UsageError(`no server: give --url URL; ${known(user)}`)
   const url = requireStored(user, readUrl(flag))
@@ -194,7 +187,7 @@ async function switchServer({ url: flag, json }: Options): Promise<void> {
   printResult({ json }, { url }, `${url} is the active server now`)
 }
 
-async function logOut({ url: flag, json }: Options): Promise<void> {
+async function logOut(_signal: AbortSignal, { url: flag, json }: Options): Promise<void> {
   const user = readUserServers(process.env)
   const given = flag === undefined ? user.active : readUrl(flag)
   if (given === undefined) throw new UserError('you are not logged in to a server')

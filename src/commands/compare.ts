@@ -16,7 +16,7 @@ import { archiveOpener, readPeople } from './archive-file.ts'
 import { requireWritableDirectory, writeFileAtomically } from './atomic-file.ts'
 import { addSettings, asUsageError, readCommandConfig, withExamples } from './command-line.ts'
 import { print, printJson, printTable } from './print.ts'
-import { runUntilStopped } from './stop-signal.ts'
+import { stoppable } from './stop-signal.ts'
 import { temporaryGit } from './temporary-directory.ts'
 import { progressLine } from './terminal.ts'
 
@@ -57,18 +57,15 @@ export function compareCommand(program: Command, about: string): void {
     .option('--finished', 'do not accept losses that `godwit finish` makes good')
     .option('--html <FILE>', 'write the result as a page')
     .option('--json', 'print the result as JSON')
-    .action(
-      (archive: string, other: string | undefined, options: CompareOptions, command: Command) =>
-        runUntilStopped((signal) => runCompare(command, archive, other, options, signal)),
-    )
+    .action(stoppable(runCompare))
 }
 
 async function runCompare(
-  command: Command,
+  signal: AbortSignal,
   archive: string,
   other: string | undefined,
   options: CompareOptions,
-  signal: AbortSignal,
+  command: Command,
 ): Promise<void> {
   const config = readCommandConfig(command)
   const { owner = '', html, finished: isFinished = false } = options

@@ -17,7 +17,7 @@ import type { Config } from '../settings/config.ts'
 import { bucketAddress, path, postgresAddress } from '../settings/config-values.ts'
 import { addCommand, parsed, readServiceConfig } from './command-line.ts'
 import { isoTime, print, printJson, printMessage, printTable } from './print.ts'
-import { runUntilStopped } from './stop-signal.ts'
+import { stoppable } from './stop-signal.ts'
 import { progressLine } from './terminal.ts'
 
 interface CopyOptions {
@@ -74,17 +74,12 @@ export function copyCommand(program: Command, about: string): void {
     )
     .option('--unmark-source', 'only make a service usable again that was marked as moved')
     .option('--json', 'print the tables and archives as JSON')
-    .action((options: CopyOptions, command: Command) =>
-      runUntilStopped(
-        (signal) => run(options, command, signal),
-        'stopped; run the same command again to go on',
-      ),
-    )
+    .action(stoppable(run, 'stopped; run the same command again to go on'))
 }
 
 const isBucket = (place: string): boolean => place.startsWith('s3:')
 
-async function run(options: CopyOptions, command: Command, signal: AbortSignal): Promise<void> {
+async function run(signal: AbortSignal, options: CopyOptions, command: Command): Promise<void> {
   const { online: isOnline = false, keepSource = false, unmarkSource, verify } = options
   const hasTarget = (options.to ?? options.toDatabaseUrl ?? options.toBlobs) !== undefined
   if (unmarkSource && hasTarget)

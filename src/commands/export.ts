@@ -27,13 +27,13 @@ import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { factsForViewer } from '../repositories/facts-for-viewer.ts'
 import { type LocalExport, openLocalExport } from '../service/local-export.ts'
 import { VERSION } from '../service/version.ts'
-import { type Config, settingsForExport } from '../settings/config.ts'
+import { settingsForExport } from '../settings/config.ts'
 import type { ForgeUnavailable } from '../sources/forge-errors.ts'
 import { refuseExistingFile, requireWritableDirectory, writeFileAtomically } from './atomic-file.ts'
 import { addCommand, readCommandConfig } from './command-line.ts'
 import { printJson, printMessage } from './print.ts'
 import { findRequestedRepositories } from './requested-repositories.ts'
-import { runUntilStopped } from './stop-signal.ts'
+import { stoppable } from './stop-signal.ts'
 import { progressLine } from './terminal.ts'
 
 interface ExportOptions {
@@ -67,17 +67,16 @@ export function exportCommand(program: Command, about: string): void {
     )
     .option('--report <FILE>', 'write a report of each repository to this file, as JSON')
     .option('--json', 'print the report to standard output, as JSON')
-    .action((names: string[], options: ExportOptions, command: Command) =>
-      runUntilStopped((signal) => runExport(readCommandConfig(command), names, options, signal)),
-    )
+    .action(stoppable(runExport))
 }
 
 async function runExport(
-  settings: Config,
+  signal: AbortSignal,
   names: string[],
   options: ExportOptions,
-  signal: AbortSignal,
+  command: Command,
 ): Promise<void> {
+  const settings = readCommandConfig(command)
   if (options.json && options.output === '-')
     throw new UsageError('--json cannot be used when the archive goes to standard output')
   const output = await chooseOutput(options)

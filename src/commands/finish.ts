@@ -11,7 +11,7 @@ import { normalizeForgeUrl } from '../sources/forge/client/forge-address.ts'
 import { readForgeToken } from '../sources/forge/forge-token.ts'
 import { addTo, asUsageError, withExamples } from './command-line.ts'
 import { print, printJson, printMessage } from './print.ts'
-import { runUntilStopped } from './stop-signal.ts'
+import { stoppable } from './stop-signal.ts'
 import { progressLine } from './terminal.ts'
 
 interface FinishCommandOptions {
@@ -38,15 +38,10 @@ export function finishCommand(program: Command, about: string): void {
     .option('--repository <OWNER/NAME>', 'finish only this one of the dump; repeat for more', addTo)
     .option('--dry-run', 'list what would be done, and change nothing')
     .option('--json', 'print the result as JSON')
-    .action((dump: string, options: FinishCommandOptions) =>
-      runUntilStopped(
-        (signal) => runFinish(dump, options, signal),
-        'stopped; the same command continues',
-      ),
-    )
+    .action(stoppable(runFinish, 'stopped; the same command continues'))
 }
 
-async function runFinish(name: string, options: FinishCommandOptions, signal: AbortSignal) {
+async function runFinish(signal: AbortSignal, name: string, options: FinishCommandOptions) {
   const { owner, repository: repositories = [], dryRun: isDryRun = false } = options
   const url = await Promise.try(normalizeForgeUrl, options.forge).catch(asUsageError('--forge'))
   const token = await readForgeToken(options.tokenFile).catch(asUsageError('--token-file'))

@@ -100,7 +100,7 @@ export function printTable(table: Table, empty = 'nothing to list'): void {
   const stateColumn = rows[0]?.indexOf('STATE')
   const lines = formatTable(rows, outputWidth(), (cell, { row, column }) => {
     if (row === 0) return paint('bold', cell)
-    return column === stateColumn ? paintCell(cell) : cell
+    return column === stateColumn ? cell.replace(/^\w+/, (state) => paintState(state)) : cell
   })
   for (const line of lines) printPainted(line)
 }
@@ -115,8 +115,6 @@ export function printLosses(title: string, losses: readonly Loss[]): void {
   ])
   printTable([[title, 'EXAMPLE'], ...rows])
 }
-
-const paintCell = (cell: string): string => cell.replace(/^\w+/, (state) => paintState(state))
 
 /** Formats a time relative to now, such as `3 hours ago`. An invalid time is returned unchanged. */
 export function formatTime(time: number | string | null): string {

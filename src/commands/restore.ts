@@ -9,7 +9,7 @@ import { UsageError, UserError } from '../lib/user-error.ts'
 import { archiveOpener } from './archive-file.ts'
 import { addCommand, readCommandConfig } from './command-line.ts'
 import { print, printJson } from './print.ts'
-import { runUntilStopped } from './stop-signal.ts'
+import { stoppable } from './stop-signal.ts'
 import { temporaryGit } from './temporary-directory.ts'
 
 type RestoreOptions = { into: string; strict?: boolean; json?: boolean }
@@ -25,17 +25,15 @@ export function restoreCommand(program: Command, about: string): void {
     .requiredOption('--into <DIR>', 'directory to restore to, as OWNER/NAME.git')
     .option('--strict', 'fail if some data of the archive could not be restored')
     .option('--json', 'print the results as JSON')
-    .action((file: string, options: RestoreOptions, command: Command) =>
-      runUntilStopped((signal) => runRestore(command, file, options, signal)),
-    )
+    .action(stoppable(runRestore))
 }
 
 /** Prints what happens as lines, or as one JSON value at the end. */
 async function runRestore(
-  command: Command,
+  signal: AbortSignal,
   file: string,
   { into: directory, strict, json }: RestoreOptions,
-  signal: AbortSignal,
+  command: Command,
 ): Promise<void> {
   const restored: string[] = []
   const failed: { full_name: string; errors: readonly string[] }[] = []

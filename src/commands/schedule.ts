@@ -149,15 +149,16 @@ function createCommand({ add }: ClientCommands): void {
         options.all && names.length === 0
           ? { all: true, ...startSettings(options) }
           : await startRequest(client, names, options)
-      const timing = { time_zone: localTimeZone(), ...timingOf(options) }
+      const timing = {
+        time_zone: new Intl.DateTimeFormat().resolvedOptions().timeZone,
+        ...timingOf(options),
+      }
       const body: ScheduleRequest = { ...start, ...timing, every, at }
       const added = await client.api.schedules.add(body)
       printResult(client, added, String(added.id))
     }),
   )
 }
-
-const localTimeZone = (): string => new Intl.DateTimeFormat().resolvedOptions().timeZone
 
 function editCommand({ addWithId }: ClientCommands): void {
   const edit = addWithId(
@@ -219,7 +220,7 @@ const scheduleRows = (schedules: readonly ScheduleResponse[]): Table =>
       String(each.id),
       each.all ? 'all' : String(each.repositories.length),
       formatTiming(each),
-      formatNextRun(each),
+      each.next_run_at === null ? 'paused' : formatTime(each.next_run_at),
       each.last_run === null ? '-' : formatRun(each.last_run),
       String(each.keep),
     ]),
@@ -228,9 +229,6 @@ const scheduleRows = (schedules: readonly ScheduleResponse[]): Table =>
 /** `every sunday at 03:30 Europe/Zurich`. */
 const formatTiming = ({ every, weekday, at, time_zone }: ScheduleResponse): string =>
   `every ${weekday ?? every} at ${at} ${time_zone}`
-
-const formatNextRun = ({ next_run_at }: ScheduleResponse): string =>
-  next_run_at === null ? 'paused' : formatTime(next_run_at)
 
 function formatRun({ state, migration_id, created_at }: ScheduleRunResponse): string {
   const migration = migration_id === null ? '' : ` (migration ${migration_id})`

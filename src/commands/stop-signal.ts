@@ -21,18 +21,17 @@ export function untilStopSignal(): Promise<StopSignal> {
   })
 }
 
-/** The error of a command that a signal stopped. */
-class Stopped extends UserError {
-  override readonly exitCode: number
-
-  constructor(signal: StopSignal, message: string, cause: unknown) {
-    super(message, { cause })
-    this.exitCode = exitCodeOf(signal)
-  }
-}
+/** Returns the action of a command that can be stopped: `act` gets a signal before the arguments; see `runUntilStopped`. */
+export const stoppable =
+  <A extends unknown[]>(
+    act: (signal: AbortSignal, ...args: A) => Promise<void>,
+    stopMessage?: string,
+  ) =>
+  (...args: A): Promise<void> =>
+    runUntilStopped((signal) => act(signal, ...args), stopMessage)
 
 /**
- * Runs `run`, and aborts its signal at the first SIGTERM or SIGINT. If `run` rejects after that, throws Stopped with the stop message,
+ * Runs `run`, and aborts its signal at the first SIGTERM or SIGINT. If `run` rejects after that, throws a UserError with the stop message,
  * which `run` can replace with `setStopMessage`.
  */
 export async function runUntilStopped(
@@ -51,6 +50,7 @@ export async function runUntilStopped(
       message = newMessage
     })
   } catch (error) {
-    throw stoppedBy ? new Stopped(stoppedBy, message, error) : error
+    if (!stoppedBy) throw error
+    throw new UserError(message, { cause: error, exitCode: exitCodeOf(stoppedBy) })
   }
 }

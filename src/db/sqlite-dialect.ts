@@ -277,7 +277,7 @@ class Handle {
           this.#onDamage?.(damage)
           throw damage
         }
-        if (!isBusy(error) || performance.now() > deadline)
+        if (primaryCode(error) !== BUSY || performance.now() > deadline)
           throw addDiskFacts(error, this.#db.location() ?? 'the database')
         await sleep(pause)
       }
@@ -310,5 +310,3 @@ class Turn {
 
 /** Shared by all databases that this thread has open. */
 const turn = new Turn()
-
-const isBusy = (error: unknown): boolean => primaryCode(error) === BUSY

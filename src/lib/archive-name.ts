@@ -9,10 +9,8 @@ export function archiveName(migration: {
 }): string {
   const { id, login, createdAt, name } = migration
   const owner = login.replaceAll(/[^A-Za-z0-9._-]/g, '_')
-  const words = name?.match(/[A-Za-z0-9_]+/g) ?? []
-  const parts = ['migration', id, owner, ...(words.length > 0 ? [shorten(words)] : [])]
+  const words = name?.match(/[A-Za-z0-9_]+/g)?.join('-') ?? ''
+  const shortened = words.slice(0, MAX_NAME_LENGTH).replace(/-$/, '')
+  const parts = ['migration', id, owner, ...(shortened ? [shortened] : [])]
   return `${parts.join('-')}-${createdAt.toISOString().slice(0, 10)}.tar.gz`
 }
-
-const shorten = (words: readonly string[]): string =>
-  words.join('-').slice(0, MAX_NAME_LENGTH).replace(/-$/, '')

@@ -3,7 +3,17 @@ import { dirname, isAbsolute } from 'node:path'
 import { codeOf } from './errno.ts'
 import { formatBytes } from './quantities.ts'
 
-type DiskFailure = 'full' | 'overQuota' | 'readOnly' | 'broken' | 'unopened' | 'bucketFull'
+/** Each kind of failure, in words for operators and for users. */
+const REASONS = {
+  full: ['no space left on the disk', "the server's disk is full"],
+  overQuota: ['the disk quota of this user is used up', "the server's disk quota is used up"],
+  readOnly: ['read-only file system', "the server's disk is read-only"],
+  broken: ['input/output error of the disk', "the server's disk has an input/output error"],
+  unopened: ['the database cannot be opened', "the server's database cannot be opened"],
+  bucketFull: ['no space left in the bucket', "the server's storage is full"],
+} as const
+
+type DiskFailure = keyof typeof REASONS
 
 const BY_CODE: Readonly<Record<string, DiskFailure>> = {
   ENOSPC: 'full',
@@ -29,23 +39,6 @@ const BY_TEXT: readonly [RegExp, DiskFailure][] = [
 /** Error names of Ceph, MinIO and others. */
 const BUCKET_FULL =
   /^(?:QuotaExceeded|EntityTooLargeForQuota|XMinio\w*(?:QuotaExceeded|StorageFull))$/
-
-const FOR_OPERATORS: Record<DiskFailure, string> = {
-  full: 'no space left on the disk',
-  overQuota: 'the disk quota of this user is used up',
-  readOnly: 'read-only file system',
-  broken: 'input/output error of the disk',
-  unopened: 'the database cannot be opened',
-  bucketFull: 'no space left in the bucket',
-}
-const FOR_USERS: Record<DiskFailure, string> = {
-  full: "the server's disk is full",
-  overQuota: "the server's disk quota is used up",
-  readOnly: "the server's disk is read-only",
-  broken: "the server's disk has an input/output error",
-  unopened: "the server's database cannot be opened",
-  bucketFull: "the server's storage is full",
-}
 
 interface DiskError extends Error {
   path?: string
@@ -83,7 +76,7 @@ export function describeDiskFailure(error: unknown): string | undefined {
   const found = findDiskError(error)
   if (!found) return undefined
   const { dest, path = dest, neededBytes, freeBytes, name, message } = found.error
-  const why = FOR_OPERATORS[found.failure]
+  const [why] = REASONS[found.failure]
   if (found.failure === 'bucketFull') return `${why}: ${message}`
   if (name === 'GitFailed') return message.replaceAll(/\s*\n\s*/g, '; ')
   const sizes = [
@@ -98,7 +91,7 @@ export function describeDiskFailure(error: unknown): string | undefined {
 /** Describes an error for users: without paths of the server. The log has the complete message. */
 export function publicReason(error: unknown): string {
   const found = findDiskError(error)
-  if (found) return FOR_USERS[found.failure]
+  if (found) return REASONS[found.failure][1]
   const { name, message } = error as Error
   // `ENOENT: no such file or directory, open '/…'`
   if (error instanceof Error && 'syscall' in error) return message.split(',', 1)[0]!

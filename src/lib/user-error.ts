@@ -22,7 +22,12 @@ export const exitCodes: readonly [code: string, meaning: string][] = Object.entr
 /** An error that the user can fix. It is printed as one line, without a stack. */
 export class UserError extends Error {
   override name = 'UserError'
-  readonly exitCode: number = EXIT.failed
+  readonly exitCode: number
+
+  constructor(message: string, options: ErrorOptions & { exitCode?: number } = {}) {
+    super(message, options)
+    this.exitCode = options.exitCode ?? EXIT.failed
+  }
 }
 
 /** A wrong command, option or setting. Nothing was done. */

@@ -1,4 +1,4 @@
-import * as s from './schema.ts'
+import * as S from './schema.ts'
 
 const codes = [
   'missing',
@@ -18,25 +18,25 @@ const resources = [
   'Audit',
 ] as const
 
-export const errorSchema = s.described('An error.', {
-  message: s.string,
-  documentation_url: s.uri,
-  status: s.string.describe('The HTTP status as a string.', { pattern: '^[45]\\d\\d$' }),
+export const errorSchema = S.described('An error.', {
+  message: S.string,
+  documentation_url: S.uri,
+  status: S.string.describe('The HTTP status as a string.', { pattern: '^[45]\\d\\d$' }),
 })
 
-export const validationErrorSchema = s.described(
+export const validationErrorSchema = S.described(
   'The request is valid JSON, but cannot be fulfilled. Nothing was changed.',
   {
     ...errorSchema.properties,
-    errors: s.arrayOf(
-      s.object(
+    errors: S.arrayOf(
+      S.object(
         {
-          resource: s.enumOf(resources),
-          field: s.string.describe('The field of the request.'),
-          code: s.enumOf(codes),
-          index: s.count.describe('The index of the element, if the field is a list.'),
-          value: s.string.describe('The element, if the list was not part of the request.'),
-          message: s.string.describe('An explanation for people, if the code is not enough.'),
+          resource: S.enumOf(resources),
+          field: S.string.describe('The field of the request.'),
+          code: S.enumOf(codes),
+          index: S.count.describe('The index of the element, if the field is a list.'),
+          value: S.string.describe('The element, if the list was not part of the request.'),
+          message: S.string.describe('An explanation for people, if the code is not enough.'),
         },
         { optional: ['field', 'index', 'value', 'message'] },
       ),
@@ -44,5 +44,5 @@ export const validationErrorSchema = s.described(
   },
 )
 
-export type ApiError = s.Static<typeof errorSchema>
-export type ValidationError = s.Static<typeof validationErrorSchema>
+export type ApiError = S.Static<typeof errorSchema>
+export type ValidationError = S.Static<typeof validationErrorSchema>

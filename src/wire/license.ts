@@ -1,23 +1,23 @@
-import * as s from './schema.ts'
+import * as S from './schema.ts'
 
-export const licenseSchema = s.described(
+export const licenseSchema = S.described(
   'A licence, detected from its text or set by the operator.',
   {
-    ...s.each(['key', 'name', 'spdx_id', 'node_id'], s.string),
-    ...s.each(['url', 'html_url'], s.uri),
+    ...S.each(['key', 'name', 'spdx_id', 'node_id'], S.string),
+    ...S.each(['url', 'html_url'], S.uri),
   },
 )
 
-export const licenseTextSchema = s.described('A licence with its text.', {
+export const licenseTextSchema = S.described('A licence with its text.', {
   ...licenseSchema.properties,
-  ...s.each(['description', 'implementation'], s.string),
-  ...s.each(
+  ...S.each(['description', 'implementation'], S.string),
+  ...S.each(
     ['permissions', 'conditions', 'limitations'],
-    s.arrayOf(s.string).describe('Empty for licences that are not commonly used.'),
+    S.arrayOf(S.string).describe('Empty for licences that are not commonly used.'),
   ),
-  body: s.string.describe('The text.'),
-  featured: s.boolean,
+  body: S.string.describe('The text.'),
+  featured: S.boolean,
 })
 
-export type License = s.Static<typeof licenseSchema>
-export type LicenseText = s.Static<typeof licenseTextSchema>
+export type License = S.Static<typeof licenseSchema>
+export type LicenseText = S.Static<typeof licenseTextSchema>

@@ -1,38 +1,36 @@
 import type { ExtendedRepository } from './repository.ts'
-import * as s from './schema.ts'
+import * as S from './schema.ts'
 import type { User } from './user.ts'
 
 export const migrationStates = ['pending', 'exporting', 'exported', 'failed'] as const
 /** The states on routes that are not part of GitHub's API. They distinguish cancelled migrations from failed ones. */
 export const shownStates = [...migrationStates, 'cancelled'] as const
-const zonedTime = s.dateTime.describe("Has the UTC offset of the server's time zone.")
+const zonedTime = S.dateTime.describe("Has the UTC offset of the server's time zone.")
 
-export const migrationSchema = s.object(
+export const migrationSchema = S.object(
   {
-    id: s.integer,
-    node_id: s.string.describe('An opaque identifier.'),
-    owner: s.ref<User>('user'),
-    guid: s.uuid,
-    state: s
-      .enumOf(migrationStates)
-      .describe(
-        '`pending`, then `exporting`, then `exported` or `failed`; or directly from `pending` to `failed`. A migration never returns to an earlier state. A cancelled migration is `failed`.',
-      ),
-    ...s.each(
+    id: S.integer,
+    node_id: S.string.describe('An opaque identifier.'),
+    owner: S.ref<User>('user'),
+    guid: S.uuid,
+    state: S.enumOf(migrationStates).describe(
+      '`pending`, then `exporting`, then `exported` or `failed`; or directly from `pending` to `failed`. A migration never returns to an earlier state. A cancelled migration is `failed`.',
+    ),
+    ...S.each(
       [
         ...(['lock_repositories', 'exclude_metadata', 'exclude_git_data'] as const),
         ...(['exclude_attachments', 'exclude_releases', 'exclude_owner_projects'] as const),
         'org_metadata_only',
       ],
-      s.boolean.describe('The value in the request that started the migration.'),
+      S.boolean.describe('The value in the request that started the migration.'),
     ),
-    repositories: s
-      .arrayOf(s.ref<ExtendedRepository>('extended-repository'))
-      .describe('In the order of the request. Empty if the caller excluded them.'),
-    url: s.uri,
+    repositories: S.arrayOf(S.ref<ExtendedRepository>('extended-repository')).describe(
+      'In the order of the request. Empty if the caller excluded them.',
+    ),
+    url: S.uri,
     created_at: zonedTime,
     updated_at: zonedTime,
-    archive_url: s.uri.describe('Present while the archive can be downloaded.'),
+    archive_url: S.uri.describe('Present while the archive can be downloaded.'),
   },
   { description: 'An export of repositories to an archive.', optional: ['archive_url'] },
 )
@@ -48,7 +46,7 @@ const startFlagDescriptions = {
     'Exclude projects of the owner. Has no effect: archives never contain projects.',
   org_metadata_only:
     'Export only the metadata of the organization or, in a migration of a user, of the organizations that the user administers. `repositories` is ignored.',
-  allow_partial: `Skip repositories that cannot be exported, instead of failing the migration. ${s.EXTENSION}`,
+  allow_partial: `Skip repositories that cannot be exported, instead of failing the migration. ${S.EXTENSION}`,
 }
 
 export type StartFlag = keyof typeof startFlagDescriptions
@@ -60,9 +58,9 @@ const flagSchemas = (keywords: object) =>
   Object.fromEntries(
     startFlags.map((name) => [
       name,
-      { ...s.boolean, ...keywords, description: startFlagDescriptions[name] },
+      { ...S.boolean, ...keywords, description: startFlagDescriptions[name] },
     ]),
-  ) as unknown as Record<StartFlag, typeof s.boolean>
+  ) as unknown as Record<StartFlag, typeof S.boolean>
 
 export const startFlagsWithoutDefaults = flagSchemas({})
 export const startFlagSchemas = flagSchemas({ default: false })
@@ -70,25 +68,21 @@ export const startFlagSchemas = flagSchemas({ default: false })
 /** No control characters, no line separators, and nothing that changes the direction of text. */
 export const PRINTABLE = '^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028-\\u202e\\u2066-\\u2069]*$'
 
-export const migrationName = s.stringOrNull.describe(
-  `A name for the migration, without control characters, shown in lists and in the file name of the archive. Spaces around it are removed. ${s.EXTENSION}`,
+export const migrationName = S.stringOrNull.describe(
+  `A name for the migration, without control characters, shown in lists and in the file name of the archive. Spaces around it are removed. ${S.EXTENSION}`,
   { maxLength: 100, pattern: PRINTABLE },
 )
 
-export const startRequestSchema = s.request(
+export const startRequestSchema = S.request(
   {
-    repositories: s
-      .arrayOf(s.string)
-      .describe(
-        'Each is `owner/name`, or only the name if the repository belongs to the caller or the organization.',
-        { maxItems: s.MAX_LIST_LENGTH },
-      ),
-    exclude: s
-      .arrayOf(s.string)
-      .describe(
-        '`repositories` omits the repositories from the response. Other values are ignored.',
-        { maxItems: s.MAX_LIST_LENGTH },
-      ),
+    repositories: S.arrayOf(S.string).describe(
+      'Each is `owner/name`, or only the name if the repository belongs to the caller or the organization.',
+      { maxItems: S.MAX_LIST_LENGTH },
+    ),
+    exclude: S.arrayOf(S.string).describe(
+      '`repositories` omits the repositories from the response. Other values are ignored.',
+      { maxItems: S.MAX_LIST_LENGTH },
+    ),
     name: migrationName,
     ...startFlagSchemas,
   },
@@ -98,71 +92,69 @@ export const startRequestSchema = s.request(
   },
 )
 
-export const repositoryCounts = s.object({
-  ...s.each(['total', 'skipped', 'failed', 'remaining'], s.count),
-  exported: s.count.describe('Number of exported repositories, including reused ones.'),
-  reused: s.count.describe(
+export const repositoryCounts = S.object({
+  ...S.each(['total', 'skipped', 'failed', 'remaining'], S.count),
+  exported: S.count.describe('Number of exported repositories, including reused ones.'),
+  reused: S.count.describe(
     'Number of repositories whose earlier export was reused, because they have not changed since.',
   ),
 })
 
-export const summarySchema = s.described(
+export const summarySchema = S.described(
   'A migration and its result, without the list of its repositories.',
   {
-    id: s.integer,
-    guid: s.uuid,
-    name: s.stringOrNull.describe('The name that the account gave it, or null.'),
-    state: s.enumOf(shownStates),
-    reason: s.stringOrNull.describe(
+    id: S.integer,
+    guid: S.uuid,
+    name: S.stringOrNull.describe('The name that the account gave it, or null.'),
+    state: S.enumOf(shownStates),
+    reason: S.stringOrNull.describe(
       'Why the migration failed, with one line for each repository that could not be exported; or `cancelled`.',
     ),
-    ...s.each(['lock_repositories', 'exclude_metadata', 'exclude_git_data'], s.boolean),
-    ...s.each(['org_metadata_only', 'allow_partial'], s.boolean),
-    created_at: s.dateTime,
-    ...s.each(['started_at', 'ended_at'], s.dateTimeOrNull),
+    ...S.each(['lock_repositories', 'exclude_metadata', 'exclude_git_data'], S.boolean),
+    ...S.each(['org_metadata_only', 'allow_partial'], S.boolean),
+    created_at: S.dateTime,
+    ...S.each(['started_at', 'ended_at'], S.dateTimeOrNull),
     repositories: repositoryCounts,
-    bytes_done: s.count.describe('Total size of the exported repositories.'),
-    archive: s
-      .nullable(
-        s.object({
-          bytes: s.count,
-          expires_at: s.dateTime,
-          damaged: s.boolean.describe(
-            'True if stored data of the archive is damaged. Start a new migration. The report names the damaged repositories.',
-          ),
-        }),
-      )
-      .describe('Null if no archive can be downloaded.'),
-    held_locks: s.count.describe('Number of repositories that the migration currently locks.'),
-    names: s.arrayOf(s.string).describe('Names of the first three repositories.'),
+    bytes_done: S.count.describe('Total size of the exported repositories.'),
+    archive: S.nullable(
+      S.object({
+        bytes: S.count,
+        expires_at: S.dateTime,
+        damaged: S.boolean.describe(
+          'True if stored data of the archive is damaged. Start a new migration. The report names the damaged repositories.',
+        ),
+      }),
+    ).describe('Null if no archive can be downloaded.'),
+    held_locks: S.count.describe('Number of repositories that the migration currently locks.'),
+    names: S.arrayOf(S.string).describe('Names of the first three repositories.'),
   },
 )
 
-export const lockSchema = s.described('A locked repository.', {
-  full_name: s.string,
-  locked_at: s.dateTime,
-  expires_at: s.dateTime.describe('When the lock expires.'),
+export const lockSchema = S.described('A locked repository.', {
+  full_name: S.string,
+  locked_at: S.dateTime,
+  expires_at: S.dateTime.describe('When the lock expires.'),
 })
 
-export const lockWithMigrationSchema = s.described(
+export const lockWithMigrationSchema = S.described(
   'A locked repository and the migration that locks it.',
   {
     ...lockSchema.properties,
-    migration_id: s.integer,
-    login: s.string.describe('The account whose migration locks the repository.'),
+    migration_id: S.integer,
+    login: S.string.describe('The account whose migration locks the repository.'),
   },
 )
 
-export const archiveLinkSchema = s.described('A link to download an archive.', {
-  url: s.uri.describe('Keep it secret: anyone who has this URL can download the archive.'),
-  name: s.string.describe('File name of the archive.'),
-  bytes: s.count.describe('Size of the archive.'),
-  expires_at: s.dateTime.describe('When the link expires.'),
+export const archiveLinkSchema = S.described('A link to download an archive.', {
+  url: S.uri.describe('Keep it secret: anyone who has this URL can download the archive.'),
+  name: S.string.describe('File name of the archive.'),
+  bytes: S.count.describe('Size of the archive.'),
+  expires_at: S.dateTime.describe('When the link expires.'),
 })
 
-export type Migration = s.Static<typeof migrationSchema>
-export type StartRequest = s.Static<typeof startRequestSchema>
-export type Summary = s.Static<typeof summarySchema>
-export type Lock = s.Static<typeof lockSchema>
-export type LockWithMigration = s.Static<typeof lockWithMigrationSchema>
-export type ArchiveLink = s.Static<typeof archiveLinkSchema>
+export type Migration = S.Static<typeof migrationSchema>
+export type StartRequest = S.Static<typeof startRequestSchema>
+export type Summary = S.Static<typeof summarySchema>
+export type Lock = S.Static<typeof lockSchema>
+export type LockWithMigration = S.Static<typeof lockWithMigrationSchema>
+export type ArchiveLink = S.Static<typeof archiveLinkSchema>

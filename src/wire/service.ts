@@ -1,5 +1,5 @@
 import { type LockWithMigration, repositoryCounts, shownStates } from './migration.ts'
-import * as s from './schema.ts'
+import * as S from './schema.ts'
 
 /** The URLs of GitHub's API, relative to its base URL. */
 export const ROOT_PATHS = {
@@ -40,156 +40,155 @@ export const ROOT_PATHS = {
 const rootUrls = Object.fromEntries(
   Object.entries(ROOT_PATHS).map(([name, path]) => [
     name,
-    path.includes('{') ? s.uriTemplate : s.uri,
+    path.includes('{') ? S.uriTemplate : S.uri,
   ]),
-) as Record<keyof typeof ROOT_PATHS, typeof s.uri>
+) as Record<keyof typeof ROOT_PATHS, typeof S.uri>
 
-export const rootSchema = s.described(
+export const rootSchema = S.described(
   "The URLs of GitHub's API. This server does not serve all of them.",
   {
     ...rootUrls,
-    ...s.each(['user_migrations_url', 'user_migration_url'], s.uriTemplate.describe(s.EXTENSION)),
-    documentation_url: s.uri.describe(s.EXTENSION),
-    repository_ssh_url: s.stringOrNull.describe(
-      `Address to clone a repository from over SSH, with \`{owner}\` and \`{name}\`; null if the operator has set none. ${s.EXTENSION}`,
+    ...S.each(['user_migrations_url', 'user_migration_url'], S.uriTemplate.describe(S.EXTENSION)),
+    documentation_url: S.uri.describe(S.EXTENSION),
+    repository_ssh_url: S.stringOrNull.describe(
+      `Address to clone a repository from over SSH, with \`{owner}\` and \`{name}\`; null if the operator has set none. ${S.EXTENSION}`,
     ),
-    media_type: s.string.describe(`Media type of the preview, for \`accept\`. ${s.EXTENSION}`),
-    sign_in: s
-      .nullable(
-        s.object({
-          name: s.string.describe('Name of the provider.'),
-          url: s.uri.describe('Begins the sign-in. `return_to` is the path to return to.'),
-          sign_out_url: s.nullable(s.uri).describe('Signs out of the provider.'),
-        }),
-      )
-      .describe(`How a browser signs in without a token; null if it cannot. ${s.EXTENSION}`),
+    media_type: S.string.describe(`Media type of the preview, for \`accept\`. ${S.EXTENSION}`),
+    sign_in: S.nullable(
+      S.object({
+        name: S.string.describe('Name of the provider.'),
+        url: S.uri.describe('Begins the sign-in. `return_to` is the path to return to.'),
+        sign_out_url: S.nullable(S.uri).describe('Signs out of the provider.'),
+      }),
+    ).describe(`How a browser signs in without a token; null if it cannot. ${S.EXTENSION}`),
   },
 )
 
-const migration = { id: s.integer, guid: s.uuid, login: s.string }
+const migration = { id: S.integer, guid: S.uuid, login: S.string }
 
-const running = s.object({
+const running = S.object({
   ...migration,
-  state: s.enumOf(shownStates),
-  created_at: s.dateTime,
-  started_at: s.dateTimeOrNull,
+  state: S.enumOf(shownStates),
+  created_at: S.dateTime,
+  started_at: S.dateTimeOrNull,
   repositories: repositoryCounts,
-  bytes_done: s.count,
+  bytes_done: S.count,
 })
 
-const queue = s.object({
-  jobs: s.count,
-  oldest_at: s.dateTimeOrNull.describe('Null if nothing is waiting.'),
-  kinds: s.arrayOf(s.object({ kind: s.string, jobs: s.count, oldest_at: s.dateTime })),
+const queue = S.object({
+  jobs: S.count,
+  oldest_at: S.dateTimeOrNull.describe('Null if nothing is waiting.'),
+  kinds: S.arrayOf(S.object({ kind: S.string, jobs: S.count, oldest_at: S.dateTime })),
 })
 
-const bucket = s.object({
-  start: s.dateTime,
-  repositories: s.count.describe('Exported repositories, including reused ones.'),
-  ...s.each(['reused', 'skipped', 'failed'], s.count),
-  ...s.each(['migrations_exported', 'migrations_failed', 'migrations_cancelled'], s.count),
-  bytes: s.count.describe('Bytes written, without reused repositories.'),
-  bytes_reused: s.count,
+const bucket = S.object({
+  start: S.dateTime,
+  repositories: S.count.describe('Exported repositories, including reused ones.'),
+  ...S.each(['reused', 'skipped', 'failed'], S.count),
+  ...S.each(['migrations_exported', 'migrations_failed', 'migrations_cancelled'], S.count),
+  bytes: S.count.describe('Bytes written, without reused repositories.'),
+  bytes_reused: S.count,
 })
 
-const throughput = s.object({
-  period: s.enumOf(['hour', 'day', 'week']),
-  bucket_seconds: s.count,
-  buckets: s.arrayOf(bucket).describe('Oldest first; the last one is not complete yet.'),
+const throughput = S.object({
+  period: S.enumOf(['hour', 'day', 'week']),
+  bucket_seconds: S.count,
+  buckets: S.arrayOf(bucket).describe('Oldest first; the last one is not complete yet.'),
 })
 
-const storage = s.object({
-  used_bytes: s.count.describe('Total of archives, data kept for reuse, and scratch.'),
-  archive_bytes: s.count.describe(
+const storage = S.object({
+  used_bytes: S.count.describe('Total of archives, data kept for reuse, and scratch.'),
+  archive_bytes: S.count.describe(
     'Used by archives and running exports. Data that several archives share counts once.',
   ),
-  reuse_bytes: s.count.describe('Kept only for reuse by later exports.'),
-  scratch_bytes: s.count.describe('Used by snapshots of running exports.'),
-  ...s.each(['segments', 'archives'], s.count),
-  free_bytes: s.countOrNull.describe('Null if a bucket is used, or if unknown.'),
+  reuse_bytes: S.count.describe('Kept only for reuse by later exports.'),
+  scratch_bytes: S.count.describe('Used by snapshots of running exports.'),
+  ...S.each(['segments', 'archives'], S.count),
+  free_bytes: S.countOrNull.describe('Null if a bucket is used, or if unknown.'),
 })
 
-const locks = s.object({
-  held: s.count,
-  newest: s.arrayOf(s.ref<LockWithMigration>('lock-with-migration')).describe('The newest locks.'),
+const locks = S.object({
+  held: S.count,
+  newest: S.arrayOf(S.ref<LockWithMigration>('lock-with-migration')).describe('The newest locks.'),
 })
 
-const failure = s.object({
+const failure = S.object({
   ...migration,
-  state: s
-    .enumOf(['exported', 'failed'])
-    .describe('`exported` if only some of its repositories could not be exported.'),
-  ended_at: s.dateTimeOrNull,
-  reason: s.stringOrNull,
+  state: S.enumOf(['exported', 'failed']).describe(
+    '`exported` if only some of its repositories could not be exported.',
+  ),
+  ended_at: S.dateTimeOrNull,
+  reason: S.stringOrNull,
   counts: repositoryCounts,
-  repositories: s
-    .arrayOf(s.object({ full_name: s.string, reason: s.string }))
-    .describe('The first repositories that could not be exported.'),
+  repositories: S.arrayOf(S.object({ full_name: S.string, reason: S.string })).describe(
+    'The first repositories that could not be exported.',
+  ),
 })
 
-const archive = s.object({ ...migration, bytes: s.count, expires_at: s.dateTimeOrNull })
+const archive = S.object({ ...migration, bytes: S.count, expires_at: S.dateTimeOrNull })
 
-const checks = s.described(
+const checks = S.described(
   'The results of the last `godwit check` of each repository, and of exports since that failed.',
   {
-    ...s.each(['passed', 'failed'], s.count),
-    newest_at: s.dateTimeOrNull.describe('Null if no repository has been checked.'),
-    problems: s
-      .arrayOf(s.object({ full_name: s.string, checked_at: s.dateTime, reason: s.string }))
-      .describe('The newest failures.'),
+    ...S.each(['passed', 'failed'], S.count),
+    newest_at: S.dateTimeOrNull.describe('Null if no repository has been checked.'),
+    problems: S.arrayOf(
+      S.object({ full_name: S.string, checked_at: S.dateTime, reason: S.string }),
+    ).describe('The newest failures.'),
   },
 )
 
-const worker = s.object({
-  id: s.uuid,
-  ...s.each(['host', 'version'], s.string),
-  pid: s.integer,
-  role: s.enumOf(['all', 'api', 'worker']),
-  concurrency: s.count.describe('Maximum number of jobs at the same time.'),
-  running_jobs: s.count,
-  started_at: s.dateTime,
-  seen_at: s.dateTime.describe('Time of its last heartbeat; workers send one every ten seconds.'),
-  alive: s.boolean,
+const worker = S.object({
+  id: S.uuid,
+  ...S.each(['host', 'version'], S.string),
+  pid: S.integer,
+  role: S.enumOf(['all', 'api', 'worker']),
+  concurrency: S.count.describe('Maximum number of jobs at the same time.'),
+  running_jobs: S.count,
+  started_at: S.dateTime,
+  seen_at: S.dateTime.describe('Time of its last heartbeat; workers send one every ten seconds.'),
+  alive: S.boolean,
 })
 
-export const serviceStateSchema = s.described('The state of the whole service.', {
-  observed_at: s.dateTime,
-  version: s.string.describe('Version of the process that sent the response.'),
-  migrations: s.object(s.each(shownStates, s.count), {
+export const serviceStateSchema = S.described('The state of the whole service.', {
+  observed_at: S.dateTime,
+  version: S.string.describe('Version of the process that sent the response.'),
+  migrations: S.object(S.each(shownStates, S.count), {
     description: 'Number of migrations in each state.',
   }),
-  running: s.arrayOf(running).describe('The oldest unfinished migrations.'),
+  running: S.arrayOf(running).describe('The oldest unfinished migrations.'),
   queue,
   throughput,
   storage,
   locks,
-  failures: s
-    .arrayOf(failure)
-    .describe('The newest migrations that failed or skipped repositories.'),
-  workers: s.arrayOf(worker),
-  archives: s.arrayOf(archive).describe('The largest archives.'),
+  failures: S.arrayOf(failure).describe(
+    'The newest migrations that failed or skipped repositories.',
+  ),
+  workers: S.arrayOf(worker),
+  archives: S.arrayOf(archive).describe('The largest archives.'),
   checks,
 })
 
-export const syncRequestSchema = s.request(
+export const syncRequestSchema = S.request(
   {
-    repositories: s
-      .arrayOf(s.string)
-      .describe('Each is `owner/name`.', { minItems: 1, maxItems: s.MAX_LIST_LENGTH }),
+    repositories: S.arrayOf(S.string).describe('Each is `owner/name`.', {
+      minItems: 1,
+      maxItems: S.MAX_LIST_LENGTH,
+    }),
   },
   { required: ['repositories'], examples: [{ repositories: ['alice/atlas'] }] },
 )
 
-export const syncReportSchema = s.described('What a sync found.', {
-  repositories: s.count.describe('Number of repositories that exist.'),
-  changed: s.count.describe('Number of new or changed repositories.'),
-  removed: s.count.describe('Number of repositories that no longer exist.'),
-  failed: s
-    .arrayOf(s.object({ full_name: s.string, reason: s.string }))
-    .describe('The repositories that cannot be read.'),
+export const syncReportSchema = S.described('What a sync found.', {
+  repositories: S.count.describe('Number of repositories that exist.'),
+  changed: S.count.describe('Number of new or changed repositories.'),
+  removed: S.count.describe('Number of repositories that no longer exist.'),
+  failed: S.arrayOf(S.object({ full_name: S.string, reason: S.string })).describe(
+    'The repositories that cannot be read.',
+  ),
 })
 
-export type SyncRequest = s.Static<typeof syncRequestSchema>
-export type SyncReport = s.Static<typeof syncReportSchema>
-export type Root = s.Static<typeof rootSchema>
-export type ServiceState = s.Static<typeof serviceStateSchema>
+export type SyncRequest = S.Static<typeof syncRequestSchema>
+export type SyncReport = S.Static<typeof syncReportSchema>
+export type Root = S.Static<typeof rootSchema>
+export type ServiceState = S.Static<typeof serviceStateSchema>

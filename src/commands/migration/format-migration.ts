@@ -1,11 +1,4 @@
-import {
-  type ForecastResponse,
-  type MigrationResponse,
-  type RepositoryProgressResponse,
-  type RepositoryResponse,
-  type SummaryResponse,
-  startFlagHelp,
-} from '../../client/responses.ts'
+import * as responses from '../../client/responses.ts'
 import { isPartial } from '../../lib/is-partial.ts'
 import { formatBytes, formatDuration, formatKib } from '../../lib/quantities.ts'
 import { escapeForTerminal, oneLine } from '../../lib/terminal-text.ts'
@@ -15,7 +8,7 @@ import { formatCounts, formatNotExported } from './partial-export.ts'
 
 const MIGRATION_TITLES = ['ID', 'STATE', 'REPOSITORIES', 'CREATED', 'ARCHIVE']
 
-export const migrationRows = (migrations: readonly MigrationResponse[]): Table => [
+export const migrationRows = (migrations: readonly responses.MigrationResponse[]): Table => [
   MIGRATION_TITLES,
   ...migrations.map((each) => [
     String(each.id),
@@ -27,7 +20,7 @@ export const migrationRows = (migrations: readonly MigrationResponse[]): Table =
 ]
 
 /** Formats summaries, which only Godwit servers have. They distinguish partial and cancelled migrations. */
-export const summaryRows = (summaries: readonly SummaryResponse[]): Table =>
+export const summaryRows = (summaries: readonly responses.SummaryResponse[]): Table =>
   withNames(summaries, [
     MIGRATION_TITLES,
     ...summaries.map((each) => [
@@ -48,7 +41,7 @@ export function withNames(named: readonly Named[], table: Table): Table {
   return table.map((row, at) => [...row, column[at]!])
 }
 
-export const repositoryRows = (repositories: readonly RepositoryResponse[]): Table => [
+export const repositoryRows = (repositories: readonly responses.RepositoryResponse[]): Table => [
   ['REPOSITORY', 'VISIBILITY', 'SIZE', 'DEFAULT BRANCH', 'PUSHED'],
   ...repositories.map((each) => [
     each.full_name,
@@ -59,13 +52,13 @@ export const repositoryRows = (repositories: readonly RepositoryResponse[]): Tab
   ]),
 ]
 
-const stateOf = (summary: SummaryResponse): string =>
+const stateOf = (summary: responses.SummaryResponse): string =>
   isPartial(summary) ? 'partial' : summary.state
 
 export function describeMigration(
-  migration: MigrationResponse,
-  summary: SummaryResponse | undefined,
-  results: readonly RepositoryProgressResponse[],
+  migration: responses.MigrationResponse,
+  summary: responses.SummaryResponse | undefined,
+  results: readonly responses.RepositoryProgressResponse[],
   orgFlag = '',
 ): string {
   const { id, guid, state, created_at, updated_at, repositories, archive_url } = migration
@@ -97,8 +90,8 @@ function describeState(state: string): string {
 
 /** Lists why each repository was not exported, or why the migration failed if no repository is the reason. */
 function describeReasons(
-  summary: SummaryResponse | undefined,
-  results: readonly RepositoryProgressResponse[],
+  summary: responses.SummaryResponse | undefined,
+  results: readonly responses.RepositoryProgressResponse[],
 ): string[] {
   const notExported = results.filter(({ reason }) => typeof reason === 'string')
   if (notExported.length > 0) return ['', ...formatNotExported(notExported)]
@@ -109,7 +102,7 @@ function describeReasons(
 /** Returns a line with the start flags that a migration or schedule has, or none. */
 export function formatStartFlags(resource: object): string[] {
   const values = resource as Record<string, unknown>
-  const flags = Object.keys(startFlagHelp).filter((flag) => values[flag] === true)
+  const flags = Object.keys(responses.startFlagHelp).filter((flag) => values[flag] === true)
   return flags.length > 0 ? [`options       ${flags.join(', ').replaceAll('_', ' ')}`] : []
 }
 
@@ -125,7 +118,7 @@ function describeArchive(
   return state === 'exported' ? 'deleted or expired' : '-'
 }
 
-export const forecastRows = ({ repositories }: ForecastResponse): Table => [
+export const forecastRows = ({ repositories }: responses.ForecastResponse): Table => [
   ['REPOSITORY', 'SIZE', 'RESULT'],
   ...repositories.map(({ full_name, bytes, reused, reason, warning }) => [
     full_name,
@@ -137,7 +130,7 @@ export const forecastRows = ({ repositories }: ForecastResponse): Table => [
 ]
 
 /** Describes the size of the archive, the free space, the expected time, and warnings. */
-export function formatForecast(forecast: ForecastResponse): string {
+export function formatForecast(forecast: responses.ForecastResponse): string {
   const { bytes_to_write, free_bytes, estimated_seconds } = forecast
   const free = typeof free_bytes !== 'number' ? '' : `, ${formatBytes(free_bytes)} free`
   const time =

@@ -4,16 +4,6 @@ import { escapeForTerminal, oneLine } from '../../lib/terminal-text.ts'
 import { EXIT, UserError } from '../../lib/user-error.ts'
 import { type ClientContext, orgFlag } from '../client-command.ts'
 
-/** The archive lacks repositories that were requested. */
-class PartialExport extends UserError {
-  override readonly exitCode: number = EXIT.partial
-}
-
-/** The server could not be asked whether the archive lacks repositories. */
-class CompletenessUnknown extends UserError {
-  override readonly exitCode: number = EXIT.unreachable
-}
-
 const MAX_NAMED = 20
 
 /** Returns `9 of 10, 1 skipped`, or only the total if none was skipped. */
@@ -30,7 +20,8 @@ export async function requireCompleteExport(client: ClientContext, id: number, k
   if (!counts || counts.skipped === 0) return
   const { total, exported, skipped } = counts
   const message = `migration ${id} is partly exported: ${exported} of ${total} repositories, ${skipped} skipped`
-  throw new PartialExport([message, ...(await describeSkipped(client, id))].join('\n'))
+  const lines = [message, ...(await describeSkipped(client, id))]
+  throw new UserError(lines.join('\n'), { exitCode: EXIT.partial })
 }
 
 /** Returns undefined if the export is complete, or if the server has no summaries. */
@@ -40,9 +31,9 @@ async function countsOf(client: ClientContext, id: number): Promise<Counts | und
     return summary && isPartial(summary) ? summary.repositories : undefined
   } catch (error) {
     const { message } = await asOutage(client, error)
-    throw new CompletenessUnknown(
+    throw new UserError(
       `${message}; whether repositories were skipped is unknown: check with \`godwit migration show ${id}${orgFlag(client)}\``,
-      { cause: error },
+      { cause: error, exitCode: EXIT.unreachable },
     )
   }
 }

@@ -96,7 +96,10 @@ export const addWebhookRoutes: AddWebhookRoutes = (app, parts, webhooksPath) => 
         record(tx, 'webhook.create', aboutWebhook(webhook)),
       ),
     )
-    if (!added) throw tooManyWebhooks()
+    if (!added) {
+      const message = `There are ${MAX_WEBHOOKS} webhooks already.`
+      throw new InvalidRequest([{ resource: 'Hook', code: 'custom', message }])
+    }
     const body = webhookJson(added, addresses)
     return sendJson(reply.code(201).header('location', body.url), body)
   })
@@ -162,11 +165,6 @@ async function changeWebhook(
 }
 
 const pingOf = (request: FastifyRequest): PingFacts => ({ sender: requireViewer(request).account })
-
-const tooManyWebhooks = () =>
-  new InvalidRequest([
-    { resource: 'Hook', code: 'custom', message: `There are ${MAX_WEBHOOKS} webhooks already.` },
-  ])
 
 const MAX_URL_LENGTH = 2048
 

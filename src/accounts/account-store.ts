@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Db } from '../db/database.ts'
+import { type Db, updateRow } from '../db/database.ts'
 import { selectInBatches } from '../db/statement-batches.ts'
 import type { Row } from '../db/tables.ts'
 import { type Account, type AccountType, nameKey } from './account.ts'
@@ -69,11 +69,7 @@ export async function ensureOrganization(tx: Db, login: string, now: number) {
     (await findAccount(tx, login)) ?? (await ensureAccount(tx, login, now, 'Organization'))
   if (account.type === 'Organization') return account
   if (!(await isUnused(tx, account))) return undefined
-  await tx
-    .updateTable('accounts')
-    .set({ type: 'Organization' })
-    .where('id', '=', account.id)
-    .execute()
+  await updateRow(tx, 'accounts', account.id, { type: 'Organization' })
   return { ...account, type: 'Organization' as const }
 }
 
@@ -113,11 +109,8 @@ export type AccountChange = { type?: AccountType; siteAdmin?: boolean }
 export async function upsertAccount(tx: Db, login: string, change: AccountChange, now: number) {
   const account = (await findAccount(tx, login)) ?? (await ensureAccount(tx, login, now))
   const changed = { ...account, ...change }
-  await tx
-    .updateTable('accounts')
-    .set({ type: changed.type, site_admin: Number(changed.siteAdmin) })
-    .where('id', '=', account.id)
-    .execute()
+  const columns = { type: changed.type, site_admin: Number(changed.siteAdmin) }
+  await updateRow(tx, 'accounts', account.id, columns)
   return changed
 }
 

@@ -1,4 +1,4 @@
-import type { Db } from '../db/database.ts'
+import { type Db, updateRow } from '../db/database.ts'
 import type { Row } from '../db/tables.ts'
 import { type Account, nameKey } from './account.ts'
 import { ensureAccount, ensureOrganization, isUnused } from './account-store.ts'
@@ -31,7 +31,7 @@ export async function accountOfForgeUser(tx: Db, user: ForgeOwner) {
     }
   await moveToLogin(tx, user, named)
   const account = await ensureAccount(tx, login, createdAt)
-  await setForgeId(tx, account, id)
+  await updateRow(tx, 'accounts', account.id, { forge_id: id })
   return account
 }
 
@@ -48,7 +48,7 @@ export async function accountOfForgeOrganization(tx: Db, organization: ForgeOwne
   if (isRefused) return undefined
   await moveToLogin(tx, organization, named)
   const account = await ensureOrganization(tx, login, createdAt)
-  if (account) await setForgeId(tx, account, id)
+  if (account) await updateRow(tx, 'accounts', account.id, { forge_id: id })
   return account
 }
 
@@ -92,24 +92,16 @@ const withForgeId = (tx: Db, id: number): Promise<AccountRow | undefined> =>
 const withLogin = (tx: Db, login: string): Promise<AccountRow | undefined> =>
   tx.selectFrom('accounts').selectAll().where('login_key', '=', nameKey(login)).executeTakeFirst()
 
-async function setForgeId(tx: Db, { id }: Pick<Account, 'id'>, forgeId: number | null) {
-  await tx.updateTable('accounts').set({ forge_id: forgeId }).where('id', '=', id).execute()
-}
-
 /** Renames an account that its owner no longer uses, and removes its forge id. A new owner of its login must not get its data. */
 async function retire(tx: Db, account: AccountRow): Promise<void> {
   const { id, login, forge_id } = account
   await rename(tx, account, `${login}--${forge_id}-${id}`)
-  await setForgeId(tx, account, null)
+  await updateRow(tx, 'accounts', id, { forge_id: null })
 }
 
 /** Renames an account. The callers make up logins with two dashes in a row, which forges do not allow, so they are unique. */
 async function rename(tx: Db, { id, login_key }: AccountRow, login: string): Promise<void> {
-  await tx
-    .updateTable('accounts')
-    .set({ login, login_key: nameKey(login) })
-    .where('id', '=', id)
-    .execute()
+  await updateRow(tx, 'accounts', id, { login, login_key: nameKey(login) })
   // Permissions that the forge granted under the old login are deleted, and read again later.
   const deletion = tx.deleteFrom('collaborators').where('login_key', '=', login_key)
   await deletion.where('origin', '=', 'forge').execute()

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Db } from '../db/database.ts'
+import { type Db, updateRow } from '../db/database.ts'
 import { type Account, nameKey } from './account.ts'
 import { accountFromRow, ensureAccount, findAccount } from './account-store.ts'
 import { accountOfForgeUser } from './forge-account.ts'
@@ -40,12 +40,7 @@ export async function accountOfIdentity(
   if (account.type !== 'User') return { refusal: 'organization' }
   const { siteAdmin = account.siteAdmin } = identity
   const isAdminChanged = siteAdmin !== account.siteAdmin
-  if (isAdminChanged)
-    await tx
-      .updateTable('accounts')
-      .set({ site_admin: Number(siteAdmin) })
-      .where('id', '=', account.id)
-      .execute()
+  if (isAdminChanged) await updateRow(tx, 'accounts', account.id, { site_admin: Number(siteAdmin) })
   return { account: { ...account, siteAdmin }, isFirstSignIn: !known, isAdminChanged }
 }
 

@@ -1,4 +1,4 @@
-import { type Kysely, type SelectQueryBuilder, sql } from 'kysely'
+import { type Kysely, type SelectQueryBuilder, sql, type Updateable } from 'kysely'
 import type { Pool } from 'pg'
 import type { Engine } from '../../schema/step.ts'
 import type { Tables } from './tables.ts'
@@ -22,6 +22,17 @@ export interface Database {
 /** Serializes transactions that call this for the same row, on both engines, by an update that changes nothing. */
 export async function lockRow(tx: Db, table: 'accounts' | 'webhooks', id: number): Promise<void> {
   await sql`update ${sql.table(table)} set created_at = created_at where id = ${id}`.execute(tx)
+}
+
+/** Updates columns of the row with this id. */
+export async function updateRow<T extends 'accounts' | 'schedules' | 'webhooks'>(
+  db: Db,
+  table: T,
+  id: number,
+  columns: Updateable<Tables[T]>,
+): Promise<void> {
+  const update = db.updateTable(table as 'accounts').set(columns as Updateable<Tables['accounts']>)
+  await update.where('id', '=', id).execute()
 }
 
 /** Counts the rows of a query that has no selection yet. */

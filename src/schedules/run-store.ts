@@ -1,4 +1,4 @@
-import { countRows, type Db } from '../db/database.ts'
+import { countRows, type Db, updateRow } from '../db/database.ts'
 import type { Row } from '../db/tables.ts'
 import { type MigrationState, shownState } from '../migrations/migration.ts'
 import { unfinishedLiterals } from '../migrations/migration-store.ts'
@@ -42,11 +42,8 @@ export async function pauseSchedule(
   reason: string,
   now: number,
 ): Promise<void> {
-  await tx
-    .updateTable('schedules')
-    .set({ paused_at: now, paused_reason: reason, updated_at: Math.max(now, updatedAt + 1) })
-    .where('id', '=', id)
-    .execute()
+  const updated_at = Math.max(now, updatedAt + 1)
+  await updateRow(tx, 'schedules', id, { paused_at: now, paused_reason: reason, updated_at })
 }
 
 /** Replaces the next due time, unless it was changed since the caller read it. */

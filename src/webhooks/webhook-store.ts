@@ -1,6 +1,6 @@
 import type { Account, Scope } from '../accounts/account.ts'
 import { findAccountsById } from '../accounts/account-store.ts'
-import type { Db } from '../db/database.ts'
+import { type Db, updateRow } from '../db/database.ts'
 import type { Row } from '../db/tables.ts'
 import type { LastDelivery, Subscription, Webhook, WebhookSettings } from './webhook.ts'
 
@@ -46,16 +46,12 @@ export async function updateWebhook(
   settings: WebhookSettings,
   now: number,
 ): Promise<void> {
-  await tx
-    .updateTable('webhooks')
-    .set({
-      ...columnsOf(settings),
-      updated_at: now,
-      failing_since: null,
-      ...(settings.isActive && { disabled_reason: null }),
-    })
-    .where('id', '=', id)
-    .execute()
+  await updateRow(tx, 'webhooks', id, {
+    ...columnsOf(settings),
+    updated_at: now,
+    failing_since: null,
+    ...(settings.isActive && { disabled_reason: null }),
+  })
 }
 
 export async function deleteWebhook(tx: Db, { id }: Webhook): Promise<void> {
@@ -94,8 +90,7 @@ async function recordOldDelivery(tx: Db, id: number, last: LastDelivery): Promis
   const row = await webhook.select('last_delivery').executeTakeFirst()
   const stored = row?.last_delivery ? (JSON.parse(row.last_delivery) as LastDelivery) : undefined
   if (stored && stored.at > last.at) return
-  const last_delivery = JSON.stringify(last)
-  await tx.updateTable('webhooks').set({ last_delivery }).where('id', '=', id).execute()
+  await updateRow(tx, 'webhooks', id, { last_delivery: JSON.stringify(last) })
 }
 
 export async function disableWebhook(
@@ -104,11 +99,7 @@ export async function disableWebhook(
   disabled_reason: string,
   now: number,
 ): Promise<void> {
-  await tx
-    .updateTable('webhooks')
-    .set({ active: 0, disabled_reason, updated_at: now })
-    .where('id', '=', id)
-    .execute()
+  await updateRow(tx, 'webhooks', id, { active: 0, disabled_reason, updated_at: now })
 }
 
 const columnsOf = ({ url, contentType, secret, events, isActive }: WebhookSettings) => ({

@@ -24,10 +24,7 @@ export type RepositoryResponse = S.Static<typeof repositoryResponse>
 export const statusResponse = S.pick(wire.migrationSchema, ['id', 'state'], ['owner', 'created_at'])
 
 export const migrationResponse = S.pick(
-  S.object({
-    ...wire.migrationSchema.properties,
-    repositories: S.arrayOf(repositoryResponse),
-  }),
+  S.object({ ...wire.migrationSchema.properties, repositories: S.arrayOf(repositoryResponse) }),
   ['id', 'guid', 'state', 'created_at', 'updated_at', 'repositories'],
   ['owner', 'archive_url', 'lock_repositories'],
 )

@@ -23,15 +23,12 @@ import { type JsonOption, printResult, type Table } from './print.ts'
 
 export function accountCommands(program: Command, about: string): void {
   const account = program.command('account').description(about)
-  withExamples(account, 'godwit account list', 'godwit account add octo --type Organization')
+  withExamples(account, ['godwit account list', 'godwit account add octo --type Organization'])
 
-  addCommand(
-    account,
-    'list',
-    'list all accounts',
+  addCommand(account, 'list', 'list all accounts', [
     'godwit account list',
     'godwit account list --json',
-  )
+  ])
     .option('--json', 'print the accounts as JSON')
     .action(async ({ json }: JsonOption, command: Command) => {
       const { accounts, quotas } = await withDatabase(
@@ -42,7 +39,7 @@ export function accountCommands(program: Command, about: string): void {
       printResult({ json }, value, accountRows(accounts, quotas), 'no accounts yet')
     })
 
-  addCommand(account, 'show <login>', 'show one account', 'godwit account show alice')
+  addCommand(account, 'show <login>', 'show one account', ['godwit account show alice'])
     .option('--json', 'print the account as JSON')
     .action(async (login: string, { json }: JsonOption, command: Command) => {
       const config = configAsDataOwner(command)
@@ -57,8 +54,7 @@ export function accountCommands(program: Command, about: string): void {
     account,
     'add <login>',
     'add an account; `godwit sync` adds those that own repositories',
-    'godwit account add octo --type Organization',
-    'godwit account add alice --site-admin',
+    ['godwit account add octo --type Organization', 'godwit account add alice --site-admin'],
   ).action((login: string, options: AccountOptions, command: Command) =>
     changeAccount(login, options, configAsDataOwner(command), { isNew: true }),
   )
@@ -66,9 +62,11 @@ export function accountCommands(program: Command, about: string): void {
     account,
     'edit <login>',
     'change the type, the rights or the quota of an account, or who may sign in as it',
-    'godwit account edit alice --site-admin',
-    'godwit account edit octo --max-archive-bytes 50G',
-    'godwit account edit alice --unbind',
+    [
+      'godwit account edit alice --site-admin',
+      'godwit account edit octo --max-archive-bytes 50G',
+      'godwit account edit alice --unbind',
+    ],
   )
     .option(
       '--unbind',
@@ -82,12 +80,9 @@ export function accountCommands(program: Command, about: string): void {
         )
       return changeAccount(login, options, configAsDataOwner(command), { isNew: false })
     })
-  addCommand(
-    account,
-    'remove <login>',
-    'remove an account that was never used',
+  addCommand(account, 'remove <login>', 'remove an account that was never used', [
     'godwit account remove alcie',
-  )
+  ])
     .option('--json', 'print the result as JSON')
     .action(async (login: string, { json }: JsonOption, command: Command) => {
       const found = await changeDatabase(configAsDataOwner(command), async (tx, record) => {
@@ -104,9 +99,9 @@ export function accountCommands(program: Command, about: string): void {
 }
 
 /** Adds a command that changes an account. Its option --max-archive-bytes is about that account, and not the setting. */
-function addAccountCommand(parent: Command, name: string, about: string, ...examples: string[]) {
+function addAccountCommand(parent: Command, name: string, about: string, examples: string[]) {
   const command = parent.command(name).description(about)
-  return withExamples(addSettings(command, 'maxArchiveBytes'), ...examples)
+  return withExamples(addSettings(command, 'maxArchiveBytes'), examples)
     .addOption(new Option('--type <type>', 'type of the account').choices(accountTypes))
     .option('--site-admin', 'may see and manage migrations, locks and tokens of all accounts')
     .option(

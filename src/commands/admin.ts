@@ -9,14 +9,13 @@ import { formatTime, printResult, type Table } from './print.ts'
 
 /** Adds the commands for a site admin: they act on the migrations, locks and tokens of every account. */
 export function adminCommands(program: Command, about: string): void {
-  const admin = withExamples(
-    program.command('admin').description(about),
+  const admin = withExamples(program.command('admin').description(about), [
     'godwit admin status',
     'godwit admin migration cancel 7',
     'godwit admin lock remove alice/site',
-  )
+  ])
   clientCommandsOf(admin, 'migration', { hasOrg: false })
-    .add('status', 'show unfinished migrations and waiting jobs', 'godwit admin status')
+    .add('status', 'show unfinished migrations and waiting jobs', ['godwit admin status'])
     .action(
       printing(
         async (api) => {
@@ -28,23 +27,21 @@ export function adminCommands(program: Command, about: string): void {
       ),
     )
   const group = (noun: string, aboutGroup: string, example: string) =>
-    clientCommandsOf(withExamples(admin.command(noun).description(aboutGroup), example), noun, {
+    clientCommandsOf(withExamples(admin.command(noun).description(aboutGroup), [example]), noun, {
       hasOrg: false,
     })
 
   const cancel = 'godwit admin migration cancel 7'
   const migration = group('migration', 'cancel, retry or delete any migration', cancel)
-  migration.addWithId('cancel', 'cancel a migration of any account', cancel).action(
+  migration.addWithId('cancel', 'cancel a migration of any account', [cancel]).action(
     withClient(async (client, _options, id: number) => {
       printResult(client, await client.api.cancelAny(id), `migration ${id} cancelled`)
     }),
   )
   migration
-    .addWithId(
-      'retry',
-      'start a finished migration of any account again',
+    .addWithId('retry', 'start a finished migration of any account again', [
       'godwit admin migration retry 7 --allow-partial',
-    )
+    ])
     .option('--allow-partial', 'skip repositories that cannot be exported')
     .action(
       withClient(async (client, { allowPartial }: { allowPartial?: boolean }, id: number) => {
@@ -55,11 +52,9 @@ export function adminCommands(program: Command, about: string): void {
       }),
     )
   migration
-    .addWithId(
-      'delete',
-      'delete the archive of a migration of any account',
+    .addWithId('delete', 'delete the archive of a migration of any account', [
       'godwit admin migration delete 7',
-    )
+    ])
     .action(
       withClient(async (client, _options, id: number) => {
         await client.api.deleteAnyArchive(id)
@@ -69,7 +64,7 @@ export function adminCommands(program: Command, about: string): void {
 
   const unlock = 'godwit admin lock remove alice/site'
   group('lock', 'remove any lock', unlock)
-    .add('remove', 'remove all locks of a repository, over the API', unlock)
+    .add('remove', 'remove all locks of a repository, over the API', [unlock])
     .argument('<repository>', 'OWNER/NAME')
     .action(
       withClient(async (client, _options, name: string) => {
@@ -82,14 +77,16 @@ export function adminCommands(program: Command, about: string): void {
   const list = 'godwit admin token list'
   const token = group('token', 'list and revoke any token', list)
   token
-    .add('list', 'list the tokens of all accounts, without the secrets', list)
+    .add('list', 'list the tokens of all accounts, without the secrets', [list])
     .action(printing((api) => api.tokens(), tokenRows, 'no tokens yet'))
-  token.addWithId('remove', 'revoke a token of any account', 'godwit admin token remove 7').action(
-    withClient(async (client, _options, id: number) => {
-      await client.api.revokeAnyToken(id)
-      printResult(client, { id, revoked: true }, `token ${id} revoked`)
-    }),
-  )
+  token
+    .addWithId('remove', 'revoke a token of any account', ['godwit admin token remove 7'])
+    .action(
+      withClient(async (client, _options, id: number) => {
+        await client.api.revokeAnyToken(id)
+        printResult(client, { id, revoked: true }, `token ${id} revoked`)
+      }),
+    )
 }
 
 const queueRows = ({ queue, running }: Pick<ServiceResponse, 'queue' | 'running'>): Table => [

@@ -11,13 +11,10 @@ type AuditOptions = AuditFilter & { json?: boolean }
 
 export function auditCommand(program: Command, about: string): void {
   const time = 'a duration before now, such as 7d, or a date'
-  addCommand(
-    program,
-    'audit',
-    about,
+  addCommand(program, 'audit', about, [
     'godwit audit --since 7d --actor alice',
     'godwit audit --since 2026-01-01 --action migration.start --json',
-  )
+  ])
     .addOption(
       new Option('--since <time>', `first time to list: ${time}`)
         .argParser(parseTime)

@@ -26,37 +26,32 @@ type Options = { url?: string; vendor?: string; withToken?: boolean; json?: bool
 
 /** Adds the commands that store servers and tokens in the user's configuration. */
 export function authCommands(program: Command, about: string): void {
-  const auth = withExamples(
-    program.command('auth').description(about),
+  const auth = withExamples(program.command('auth').description(about), [
     'godwit auth login',
     'godwit auth status',
-  )
-  const add = (name: string, aboutCommand: string, ...examples: string[]) =>
-    withExamples(auth.command(name).description(aboutCommand), ...examples)
+  ])
+  const add = (name: string, aboutCommand: string, examples: string[]) =>
+    withExamples(auth.command(name).description(aboutCommand), examples)
       .option('--json', 'print the result as JSON, without the token')
       .option('--url <URL>', 'base URL of the API')
   const login = add(
     'login',
     'check a token and store it for its server, which then is the active one',
-    'godwit auth login',
-    'godwit auth login --url https://godwit.example.com --with-token < token',
+    [
+      'godwit auth login',
+      'godwit auth login --url https://godwit.example.com --with-token < token',
+    ],
   ).option('--with-token', 'read the token from standard input, instead of asking for it')
   addSetting(login, 'vendor', 'Options:').action(stoppable(logIn, 'stopped; nothing was stored'))
-  add(
-    'status',
-    'show each server, its account, where its token comes from and whether it works',
+  add('status', 'show each server, its account, where its token comes from and whether it works', [
     'godwit auth status',
-  ).action(stoppable(showStatus, 'stopped'))
-  add(
-    'switch',
-    'make another stored server the active one',
+  ]).action(stoppable(showStatus, 'stopped'))
+  add('switch', 'make another stored server the active one', [
     'godwit auth switch --url https://godwit.example.com',
-  ).action(stoppable(switchServer, 'stopped'))
-  add(
-    'logout',
-    'remove the active server, or that of --url, and its token',
+  ]).action(stoppable(switchServer, 'stopped'))
+  add('logout', 'remove the active server, or that of --url, and its token', [
     'godwit auth logout',
-  ).action(stoppable(logOut, 'stopped'))
+  ]).action(stoppable(logOut, 'stopped'))
 }
 
 async function logIn(signal: AbortSignal, options: Options, command: Command): Promise<void> {

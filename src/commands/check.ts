@@ -23,14 +23,11 @@ import { progressLine } from './terminal.ts'
 type CheckOptions = { json?: boolean; store?: boolean }
 
 export function checkCommand(program: Command, about: string): void {
-  addCommand(
-    program,
-    'check [names...]',
-    about,
+  addCommand(program, 'check [names...]', about, [
     'godwit check --repositories /srv/git                # all repositories',
     'godwit check alice octo/tools --repositories /srv/git',
     'godwit check --store                                # all stored segments and archives',
-  )
+  ])
     .usage('[OWNER[/NAME]...] --repositories DIR | --store [settings]')
     .option('--store', 'read all stored data and compare it with its checksums')
     .option('--json', 'print the results as JSON')

@@ -25,7 +25,7 @@ export type ClientCommands = ReturnType<typeof clientCommandsOf>
  * such as a migration, as its first argument. With `hasOrg`, commands take the organization whose resources they are about.
  */
 export function clientCommandsOf(parent: Command, resource: string, { hasOrg = true } = {}) {
-  const add = (name: string, about: string, ...examples: string[]): Command => {
+  const add = (name: string, about: string, examples: readonly string[]): Command => {
     const command = parent
       .command(name)
       .description(about)
@@ -40,7 +40,7 @@ export function clientCommandsOf(parent: Command, resource: string, { hasOrg = t
       )
       .option('--token <TOKEN>', clientOptions.token.about)
     addSetting(command, 'vendor', 'Server:').optionsGroup('Options:')
-    return withExamples(command, ...examples)
+    return withExamples(command, examples)
   }
   const addWithId = (...names: Parameters<typeof add>): Command =>
     add(...names).argument(...idArgument(resource))

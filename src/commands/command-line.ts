@@ -18,10 +18,10 @@ export function addCommand(
   parent: Command,
   nameAndArguments: string,
   about: string,
-  ...examples: string[]
+  examples: readonly string[],
 ): Command {
   const command = parent.command(nameAndArguments).description(about)
-  return withExamples(addSettings(command), ...examples)
+  return withExamples(addSettings(command), examples)
 }
 
 /** Adds all settings as options, except those whose name the command uses for an option of its own. */
@@ -82,7 +82,7 @@ const examples = new WeakMap<Command, readonly string[]>()
 export const examplesOf = (command: Command): readonly string[] => examples.get(command) ?? []
 
 /** Adds examples to the end of a command's help. */
-export function withExamples(command: Command, ...lines: string[]): Command {
+export function withExamples(command: Command, lines: readonly string[]): Command {
   examples.set(command, lines)
   const title = () => paint('bold', 'Examples:')
   return command.addHelpText('after', () => `\n${[title(), ...lines].join('\n  ')}`)

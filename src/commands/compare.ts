@@ -37,12 +37,11 @@ export function compareCommand(program: Command, about: string): void {
     'owner',
     'forge',
   )
-  withExamples(
-    command,
+  withExamples(command, [
     'godwit compare move.tar.gz --forge https://git.example.com --token-file token --people people.csv',
     'godwit compare move.tar.gz --github https://github.com --token-file token --owner octo --html report.html',
     'godwit compare monday.tar.gz tuesday.tar.gz',
-  )
+  ])
     .usage('ARCHIVE (OTHER | --forge URL | --github URL)')
     .addOption(
       new Option('--forge <URL>', 'compare with this Gitea or Forgejo').conflicts('github'),

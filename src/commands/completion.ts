@@ -17,12 +17,11 @@ type Shell = keyof typeof SHELLS
 export function completionCommand(program: Command, about: string): void {
   const command = program.command('completion').description(about)
   command.addArgument(new Argument('<shell>').choices(Object.keys(SHELLS)))
-  withExamples(
-    command,
+  withExamples(command, [
     'source <(godwit completion bash)         # in ~/.bashrc',
     'source <(godwit completion zsh)          # in ~/.zshrc, after compinit',
     'godwit completion fish > ~/.config/fish/completions/godwit.fish',
-  )
+  ])
   command.action((shell: Shell) => printPainted(SHELLS[shell](commandShape(program)).trimEnd()))
 }
 

@@ -91,12 +91,11 @@ export const TARGETS = {
 
 export function convertCommand(program: Command, about: string): void {
   const command = addSettings(program.command('convert <inputs...>').description(about), 'owner')
-  withExamples(
-    command,
+  withExamples(command, [
     'godwit convert migration.tar.gz --to gitea-dump --output /srv/dumps --people people.csv',
     'godwit convert group_project_export.tar.gz --to github-archive --output archive.tar.gz --owner alice',
     'godwit convert migration.tar.gz --to html --output site',
-  )
+  ])
     .usage('INPUT... --to FORMAT --output PATH')
     .addOption(
       new Option('--to <FORMAT>', 'the format to write')

@@ -33,14 +33,11 @@ interface CopyOptions {
 }
 
 export function copyCommand(program: Command, about: string): void {
-  addCommand(
-    program,
-    'copy',
-    about,
+  addCommand(program, 'copy', about, [
     'godwit copy --to /var/backups/godwit --online       # a backup, while the service runs',
     'godwit copy --from /var/backups/godwit --to /var/lib/godwit --keep-source    # restore it',
     'godwit copy --to-database-url postgres://db/godwit --to-blobs s3://archives',
-  )
+  ])
     .usage('--to DIR | --to-database-url URL [--to-blobs s3://BUCKET] [settings]')
     .option(
       '--from <DIR>',

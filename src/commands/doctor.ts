@@ -9,13 +9,10 @@ import { printPainted, printResult } from './print.ts'
 import { paint } from './terminal.ts'
 
 export function doctorCommand(program: Command, about: string): void {
-  addCommand(
-    program,
-    'doctor',
-    about,
+  addCommand(program, 'doctor', about, [
     'godwit doctor --repositories /srv/git --data /var/lib/godwit',
     'godwit doctor --json',
-  )
+  ])
     .option('--json', 'print the results as JSON')
     .action(async ({ json }: { json?: boolean }, command: Command) => {
       // Imported here, so that the help does not load every part of the service.

@@ -32,14 +32,11 @@ interface ExportOptions extends OutputOptions {
 }
 
 export function exportCommand(program: Command, about: string): void {
-  addCommand(
-    program,
-    'export <names...>',
-    about,
+  addCommand(program, 'export <names...>', about, [
     'godwit export alice octo/tools --repositories /srv/git --output migration.tar.gz',
     'godwit export alice --repositories /srv/git --output - | ssh backup "cat > alice.tar.gz"',
     'godwit export alice --repositories /srv/git --one-archive-per-repository --output archives',
-  )
+  ])
     .usage('OWNER[/NAME]... --repositories DIR --output FILE [settings]')
     .requiredOption(
       '--output <FILE>',

@@ -25,11 +25,10 @@ interface FinishCommandOptions {
 }
 
 export function finishCommand(program: Command, about: string): void {
-  withExamples(
-    program.command('finish <dump>').description(about),
+  withExamples(program.command('finish <dump>').description(about), [
     'godwit finish dumps --forge https://git.example.com --token-file token --dry-run',
     'godwit finish dumps --forge https://git.example.com --token-file token',
-  )
+  ])
     .usage('DUMP --forge URL --token-file FILE')
     .requiredOption('--forge <URL>', 'the server that the dump was restored to')
     .requiredOption('--token-file <FILE>', 'file with an access token of an administrator there')

@@ -60,14 +60,14 @@ export function gitlabCommands(program: Command, about: string): void {
   const gitlab = program.command('gitlab').description(about)
   const example =
     'godwit gitlab export my-group --url https://gitlab.com --token-file token --output exports'
-  withExamples(gitlab, example)
+  withExamples(gitlab, [example])
   const command = addSettings(
     gitlab
       .command('export <names...>')
       .description('make and download exports of projects, or of all projects of groups'),
     'owner',
   )
-  withExamples(command, example, `${example} --to gitea-dump`)
+  withExamples(command, [example, `${example} --to gitea-dump`])
     .usage('GROUP|PROJECT... --url URL --token-file FILE --output DIR')
     .requiredOption('--url <URL>', 'the server, such as https://gitlab.example.com')
     .requiredOption('--token-file <FILE>', 'file with an access token that has the scope api')

@@ -12,7 +12,7 @@ export function settingsCommand(program: Command, about: string): void {
     .description(about)
     .option('--json', 'print the settings as JSON')
   command.addHelpText('after', () => `\n${formatSettings()}`)
-  withExamples(command, 'godwit settings', 'godwit settings --json')
+  withExamples(command, ['godwit settings', 'godwit settings --json'])
   command.action(({ json }: { json?: boolean }) =>
     print(json ? escapeJsonForTerminal(listSettings()) : formatSettings()),
   )

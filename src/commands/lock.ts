@@ -15,12 +15,11 @@ import { addCommand, configAsDataOwner, withExamples } from './command-line.ts'
 import { formatTime, isoTime, printResult } from './print.ts'
 
 export function lockCommands(program: Command, about: string): void {
-  const lock = withExamples(
-    program.command('lock').description(about),
+  const lock = withExamples(program.command('lock').description(about), [
     'godwit lock list',
     'godwit lock remove alice/site --repositories /srv/git',
-  )
-  addCommand(lock, 'list', 'list all locks', 'godwit lock list --data /var/lib/godwit')
+  ])
+  addCommand(lock, 'list', 'list all locks', ['godwit lock list --data /var/lib/godwit'])
     .option('--json', 'print the locks as JSON')
     .action(async ({ json }: { json?: boolean }, command: Command) => {
       const locks = await withDatabase(configAsDataOwner(command), ({ db }) => recordedLocks(db))
@@ -52,8 +51,10 @@ function addRemoveCommand(lock: Command): void {
     lock,
     'remove <repository>',
     'remove all locks of a repository, on the machine of the service',
-    'godwit lock remove alice/site --repositories /srv/git',
-    'godwit lock remove alice/gone --repositories /srv/git --forget',
+    [
+      'godwit lock remove alice/site --repositories /srv/git',
+      'godwit lock remove alice/gone --repositories /srv/git --forget',
+    ],
   )
     .option('--forget', 'also delete the lock of a repository that no longer exists')
     .option('--json', 'print the result as JSON')

@@ -14,8 +14,8 @@ import { printPainted } from './print.ts'
 
 export function manCommand(program: Command, about: string): void {
   const command = program.command('man').description(about)
-  withExamples(command, 'godwit man | man -l -', 'godwit man | gzip -9n > godwit.1.gz').action(() =>
-    printPainted(manualPage(program).trimEnd()),
+  withExamples(command, ['godwit man | man -l -', 'godwit man | gzip -9n > godwit.1.gz']).action(
+    () => printPainted(manualPage(program).trimEnd()),
   )
 }
 

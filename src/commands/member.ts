@@ -18,7 +18,7 @@ import { type JsonOption, printMessage, printResult, type Table } from './print.
 
 export function memberCommands(program: Command, about: string): void {
   const member = program.command('member').description(about)
-  withExamples(member, 'godwit member add octo alice --role owner', 'godwit member list octo')
+  withExamples(member, ['godwit member add octo alice --role owner', 'godwit member list octo'])
 
   for (const [verb, about] of [
     ['add', 'add a member to an organization'],
@@ -29,7 +29,7 @@ export function memberCommands(program: Command, about: string): void {
     role.choices(membershipRoles)
     if (verb === 'add') role.default('member')
     else role.makeOptionMandatory()
-    withExamples(addSettings(command, 'role'), `godwit member ${verb} octo alice --role owner`)
+    withExamples(addSettings(command, 'role'), [`godwit member ${verb} octo alice --role owner`])
       .addOption(role)
       .option('--json', 'print the member as JSON')
       .action((org: string, login: string, options: RoleOptions, command: Command) =>
@@ -37,7 +37,7 @@ export function memberCommands(program: Command, about: string): void {
       )
   }
 
-  addCommand(member, 'show <org> <login>', 'show one member', 'godwit member show octo alice')
+  addCommand(member, 'show <org> <login>', 'show one member', ['godwit member show octo alice'])
     .option('--json', 'print the member as JSON')
     .action((org: string, login: string, { json }: JsonOption, command: Command) =>
       withDatabase(configAsDataOwner(command), async ({ db }) => {
@@ -49,7 +49,7 @@ export function memberCommands(program: Command, about: string): void {
       }),
     )
 
-  addCommand(member, 'remove <org> <login>', 'remove a member', 'godwit member remove octo alice')
+  addCommand(member, 'remove <org> <login>', 'remove a member', ['godwit member remove octo alice'])
     .option('--json', 'print the result as JSON')
     .action(async (org: string, login: string, { json }: JsonOption, command: Command) => {
       const { organization, account } = await changeDatabase(
@@ -61,13 +61,10 @@ export function memberCommands(program: Command, about: string): void {
       printResult({ json }, value, text)
     })
 
-  addCommand(
-    member,
-    'list [org]',
-    'list the members of one organization, or of all',
+  addCommand(member, 'list [org]', 'list the members of one organization, or of all', [
     'godwit member list octo',
     'godwit member list --json',
-  )
+  ])
     .option('--json', 'print the members as JSON')
     .action(async (org: string | undefined, { json }: JsonOption, command: Command) => {
       const all = await withDatabase(configAsDataOwner(command), async ({ db }) =>

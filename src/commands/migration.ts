@@ -24,21 +24,18 @@ import { print, printJson, printLosses, printMessage, printResult, printTable } 
 
 /** Adds the commands that manage migrations on any server of this API. */
 export function migrationCommands(program: Command, about: string): void {
-  const group = withExamples(
-    program.command('migration').description(about),
+  const group = withExamples(program.command('migration').description(about), [
     'godwit auth login',
     'godwit migration start alice/site octo/tools --watch',
     'godwit migration download 1',
-  )
+  ])
   const commands = clientCommandsOf(group, 'migration')
   const { add, addWithId } = commands
   startCommand(commands)
-  add(
-    'list',
-    'list your migrations (or those of --org), newest first',
+  add('list', 'list your migrations (or those of --org), newest first', [
     'godwit migration list',
     'godwit migration list --json | jq ".[0].state"',
-  ).action(
+  ]).action(
     withClient(async (client) => {
       if (client.json) return printJson(await client.api.list())
       // Godwit's summaries have counts. Other servers send every repository.
@@ -47,19 +44,15 @@ export function migrationCommands(program: Command, about: string): void {
       printTable(rows, 'no migrations yet')
     }),
   )
-  addWithId(
-    'show',
-    'show one migration, its state, and what its archive lacks',
+  addWithId('show', 'show one migration, its state, and what its archive lacks', [
     'godwit migration show 7',
     'godwit migration show 7 --json',
-  )
+  ])
     .alias('status')
     .action(withClient((client, _options, id: number) => showMigration(client, id)))
-  addWithId(
-    'repositories',
-    'list the repositories of a migration',
+  addWithId('repositories', 'list the repositories of a migration', [
     'godwit migration repositories 7',
-  ).action(
+  ]).action(
     printing(
       (api, id: number) => api.repositories(id),
       repositoryRows,
@@ -68,40 +61,32 @@ export function migrationCommands(program: Command, about: string): void {
   )
   watchCommand(commands)
   downloadCommand(commands)
-  addWithId(
-    'delete',
-    'delete the archive of a migration; the migration stays in the list',
+  addWithId('delete', 'delete the archive of a migration; the migration stays in the list', [
     'godwit migration delete 7',
-  ).action(
+  ]).action(
     withClient(async (client, _options, id: number) => {
       await client.api.deleteArchive(id)
       printResult(client, { id, archive: 'deleted' }, `archive of migration ${id} deleted`)
     }),
   )
-  addWithId(
-    'unlock',
-    'unlock repositories, so that they accept pushes again',
+  addWithId('unlock', 'unlock repositories, so that they accept pushes again', [
     'godwit migration unlock 7 alice/site octo/tools',
-  )
+  ])
     .argument('<repositories...>', 'OWNER/NAME, or NAME alone')
     .action(
       withClient((client, _options, id: number, names: string[]) => unlock(client, id, names)),
     )
-  addWithId(
-    'cancel',
-    'cancel an unfinished migration (Godwit only)',
+  addWithId('cancel', 'cancel an unfinished migration (Godwit only)', [
     'godwit migration cancel 7',
-  ).action(
+  ]).action(
     withClient(async (client, _options, id: number) => {
       printResult(client, await client.api.cancel(id), `migration ${id} cancelled`)
     }),
   )
   retryCommand(commands)
-  addWithId(
-    'report',
-    'show the result, size and time of each repository (Godwit only)',
+  addWithId('report', 'show the result, size and time of each repository (Godwit only)', [
     'godwit migration report 7',
-  ).action(
+  ]).action(
     withClient(async (client, _options, id: number) => {
       if (client.json) printJson(await client.api.report(id))
       else print((await client.api.reportText(id)).trimEnd())
@@ -163,10 +148,10 @@ function tokenCommand(migration: Command): void {
   const list = 'godwit migration token list'
   const token = withExamples(
     migration.command('token').description('list your tokens (Godwit only)'),
-    list,
+    [list],
   )
   clientCommandsOf(token, 'token', { hasOrg: false })
-    .add('list', 'list your tokens, without the secrets, and say where to create more', list)
+    .add('list', 'list your tokens, without the secrets, and say where to create more', [list])
     .action(
       withClient(async (client) => {
         const tokens = await client.api.ownTokens()

@@ -126,13 +126,12 @@ export async function createProgram(args?: readonly string[]): Promise<Command> 
   }
   // The help command is added last, so that it is the last one of the last group.
   program.helpCommand(true)
-  withExamples(
-    program,
+  withExamples(program, [
     'godwit serve                             # a sample git host, to try it',
     'godwit serve --repositories /srv/git     # your own',
     'godwit auth login --url http://127.0.0.1:3000',
     'godwit migration start alice/site --watch',
-  )
+  ])
   return program.addHelpText('after', describeExitCodes)
 }
 
@@ -151,7 +150,7 @@ function describeExitCodes(): string {
 
 function versionCommand(program: Command, about: string): void {
   const command = program.command('version').description(about)
-  withExamples(command, 'godwit version')
+  withExamples(command, ['godwit version'])
     .option('--json', 'print the versions as JSON')
     .action(({ json }: { json?: boolean }) => {
       const { platform, arch, versions } = process

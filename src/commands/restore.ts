@@ -15,12 +15,9 @@ import { temporaryGit } from './temporary-directory.ts'
 type RestoreOptions = { into: string; strict?: boolean; json?: boolean }
 
 export function restoreCommand(program: Command, about: string): void {
-  addCommand(
-    program,
-    'restore <archive>',
-    about,
+  addCommand(program, 'restore <archive>', about, [
     'godwit restore migration.tar.gz --into /srv/restored',
-  )
+  ])
     .usage('ARCHIVE --into DIR')
     .requiredOption('--into <DIR>', 'directory to restore to, as OWNER/NAME.git')
     .option('--strict', 'fail if some data of the archive could not be restored')

@@ -37,27 +37,22 @@ interface TimingOptions {
 
 /** Adds the commands that manage schedules: migrations that a Godwit server starts every day or every week. */
 export function scheduleCommands(program: Command, about: string): void {
-  const group = withExamples(
-    program.command('schedule').description(about),
+  const group = withExamples(program.command('schedule').description(about), [
     'godwit auth login',
     'godwit schedule add --all --every week --weekday sunday --at 03:30 --keep 4',
     'godwit schedule list',
-  )
+  ])
   const commands = clientCommandsOf(group, 'schedule')
   const { add, addWithId } = commands
   createCommand(commands)
-  add(
-    'list',
-    'list your schedules (or those of --org) and their next runs',
+  add('list', 'list your schedules (or those of --org) and their next runs', [
     'godwit schedule list',
     'godwit schedule list --org octo --json',
-  ).action(printing(({ schedules }) => schedules.list(), scheduleRows, 'no schedules yet'))
-  addWithId(
-    'show',
-    'show one schedule and its runs',
+  ]).action(printing(({ schedules }) => schedules.list(), scheduleRows, 'no schedules yet'))
+  addWithId('show', 'show one schedule and its runs', [
     'godwit schedule show 3',
     'godwit schedule show 3 --json',
-  ).action(
+  ]).action(
     withClient(async (client, _options, id: number) => {
       const found = await client.api.schedules.show(id)
       const runs = await client.api.schedules.runs(id)
@@ -66,25 +61,23 @@ export function scheduleCommands(program: Command, about: string): void {
     }),
   )
   editCommand(commands)
-  addWithId('pause', 'pause a schedule until it is resumed', 'godwit schedule pause 3').action(
+  addWithId('pause', 'pause a schedule until it is resumed', ['godwit schedule pause 3']).action(
     withClient(async (client, _options, id: number) => {
       const paused = await client.api.schedules.change(id, { paused: true })
       printResult(client, paused, `schedule ${id} paused`)
     }),
   )
-  addWithId('resume', 'resume a schedule that is paused', 'godwit schedule resume 3').action(
+  addWithId('resume', 'resume a schedule that is paused', ['godwit schedule resume 3']).action(
     withClient(async (client, _options, id: number) => {
       const resumed = await client.api.schedules.change(id, { paused: false })
       const next = escapeForTerminal(String(resumed.next_run_at))
       printResult(client, resumed, `schedule ${id} resumed; it runs next at ${next}`)
     }),
   )
-  addWithId(
-    'run',
-    'run a schedule now and print the ID of the migration',
+  addWithId('run', 'run a schedule now and print the ID of the migration', [
     'godwit schedule run 3',
     'godwit schedule run 3 --watch',
-  )
+  ])
     .option('--watch', 'watch the migration until it has ended')
     .action(
       withClient(async (client, { watch }: { watch?: boolean }, id: number) => {
@@ -94,11 +87,9 @@ export function scheduleCommands(program: Command, about: string): void {
       }),
     )
   releaseCommand(commands)
-  addWithId(
-    'remove',
-    'remove a schedule; its migrations stay, and their archives expire',
+  addWithId('remove', 'remove a schedule; its migrations stay, and their archives expire', [
     'godwit schedule remove 3',
-  ).action(
+  ]).action(
     withClient(async (client, _options, id: number) => {
       await client.api.schedules.remove(id)
       printResult(client, { id, removed: true }, `schedule ${id} removed`)
@@ -133,13 +124,11 @@ const timingOf = ({ every, weekday, at, timeZone, keep }: TimingOptions): Schedu
 })
 
 function createCommand({ add }: ClientCommands): void {
-  const command = add(
-    'add',
-    'add a schedule and print its ID',
+  const command = add('add', 'add a schedule and print its ID', [
     'godwit schedule add alice/site --every day --at 03:30',
     'godwit schedule add --all --every week --weekday sunday --at 03:30 --time-zone Europe/Zurich',
     'godwit schedule add --org octo --all --every day --at 22:00 --keep 7 --allow-partial',
-  )
+  ])
   addStartFlags(addTiming(addStartArguments(command))).action(
     withClient(async (client, options: StartOptions & TimingOptions, names: string[]) => {
       const { every, at } = options
@@ -164,8 +153,7 @@ function editCommand({ addWithId }: ClientCommands): void {
   const edit = addWithId(
     'edit',
     'change when a schedule runs, how many archives it keeps or its name, or let it migrate all repositories',
-    'godwit schedule edit 3 --at 04:00 --keep 8',
-    'godwit schedule edit 3 --all',
+    ['godwit schedule edit 3 --at 04:00 --keep 8', 'godwit schedule edit 3 --all'],
   )
   const aboutAll = 'migrate all repositories, including future ones, instead of the listed ones'
   addTiming(edit)
@@ -191,12 +179,10 @@ function editCommand({ addWithId }: ClientCommands): void {
 function releaseCommand({ addWithId }: ClientCommands): void {
   const aboutMigration =
     'ID of the migration whose archive to delete; all that `show` lists if not given'
-  addWithId(
-    'release',
-    'delete protected archives (the only copies of some repositories)',
+  addWithId('release', 'delete protected archives (the only copies of some repositories)', [
     'godwit schedule release 3',
     'godwit schedule release 3 7',
-  )
+  ])
     .argument('[migration]', aboutMigration, parseId('migration'))
     .action(
       withClient(async (client, _options, id: number, migration?: number) => {

@@ -10,14 +10,11 @@ import { outputFailure, print } from './print.ts'
 import { untilStopSignal } from './stop-signal.ts'
 
 export function serveCommand(program: Command, about: string): void {
-  const command = addCommand(
-    program,
-    'serve',
-    about,
+  const command = addCommand(program, 'serve', about, [
     'godwit serve                             # a sample git host, to try it',
     'godwit serve --repositories /srv/git --data /var/lib/godwit',
     'godwit serve --repositories /srv/git --base-url https://migrations.example.com',
-  )
+  ])
   command.action(async (_options, command: Command) => {
     const config = readServiceConfig(command)
     const logging = openLog(config)
@@ -43,7 +40,7 @@ async function start(config: Config, logging: Log): Promise<Service> {
 export function workCommand(program: Command, about: string): void {
   const example =
     'godwit work --repositories /srv/git --database-url postgres://db/godwit --blobs s3://archives'
-  addCommand(program, 'work', about, example).action(async (_options, command: Command) => {
+  addCommand(program, 'work', about, [example]).action(async (_options, command: Command) => {
     const config = readServiceConfig(command)
     requireRepositories(config)
     if (config.databaseUrl === undefined)

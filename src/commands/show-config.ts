@@ -15,14 +15,11 @@ import { addCommand, configFileOf, readCommandConfig } from './command-line.ts'
 import { print, printJson } from './print.ts'
 
 export function configCommand(program: Command, about: string): void {
-  addCommand(
-    program,
-    'config',
-    about,
+  addCommand(program, 'config', about, [
     'godwit config',
     'godwit config --config /etc/godwit/config --json',
     'GODWIT_DATA=/var/lib/godwit godwit config',
-  )
+  ])
     .option('--json', 'print the settings as JSON')
     .action(({ json }: { json?: boolean }, command: Command) => {
       const config = readCommandConfig(command)

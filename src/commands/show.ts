@@ -21,14 +21,11 @@ import { temporaryGit } from './temporary-directory.ts'
 type ShowOptions = { json?: boolean; people?: boolean }
 
 export function showCommand(program: Command, about: string): void {
-  addCommand(
-    program,
-    'show <archive>',
-    about,
+  addCommand(program, 'show <archive>', about, [
     'godwit show migration.tar.gz',
     'godwit show migration.tar.gz --json',
     'godwit show migration.tar.gz --people > people.csv',
-  )
+  ])
     .usage('ARCHIVE')
     .addOption(new Option('--json', 'print the summary as JSON').conflicts('people'))
     .option('--people', 'print who wrote how much, as the CSV for convert --people')

@@ -15,13 +15,10 @@ import { addCommand, configAsDataOwner } from './command-line.ts'
 import { printMessage, printResult } from './print.ts'
 
 export function syncCommand(program: Command, about: string): void {
-  const command = addCommand(
-    program,
-    'sync [repositories...]',
-    about,
+  const command = addCommand(program, 'sync [repositories...]', about, [
     'godwit sync --repositories /srv/git',
     'godwit sync alice/site --repositories /srv/git',
-  )
+  ])
   command.option('--json', 'print what was found as JSON')
   command.action(async (fullNames: string[], { json }: { json?: boolean }, command: Command) => {
     const names = fullNames.map((text) => {

@@ -21,14 +21,11 @@ import { isoTime, printAndFlush, printResult } from './print.ts'
 
 export function tokenCommands(program: Command, about: string): void {
   const token = program.command('token').description(about)
-  withExamples(token, 'godwit token add alice --name laptop --expires 90d', 'godwit token list')
+  withExamples(token, ['godwit token add alice --name laptop --expires 90d', 'godwit token list'])
 
-  addCommand(
-    token,
-    'add <login>',
-    'create a token and print it; it is not shown again',
+  addCommand(token, 'add <login>', 'create a token and print it; it is not shown again', [
     'godwit token add alice --name laptop --expires 90d > token',
-  )
+  ])
     .option('--name <name>', 'name of the token', '')
     .option(
       '--expires <duration>',
@@ -39,7 +36,7 @@ export function tokenCommands(program: Command, about: string): void {
     .option('--json', 'print the token and its properties as JSON')
     .action(createToken)
 
-  addCommand(token, 'list', 'list all tokens, without the secrets', 'godwit token list')
+  addCommand(token, 'list', 'list all tokens, without the secrets', ['godwit token list'])
     .option('--json', 'print the tokens as JSON')
     .action(async ({ json }: { json?: boolean }, command: Command) => {
       const records = await withDatabase(configAsDataOwner(command), ({ db }) => listTokens(db))
@@ -47,7 +44,7 @@ export function tokenCommands(program: Command, about: string): void {
       printResult({ json }, tokens, tokenRows(tokens), 'no tokens yet')
     })
 
-  addCommand(token, 'show', 'show one token, without its secret', 'godwit token show 7')
+  addCommand(token, 'show', 'show one token, without its secret', ['godwit token show 7'])
     .argument(...idArgument('token'))
     .option('--json', 'print the token as JSON')
     .action(async (id: number, { json }: { json?: boolean }, command: Command) => {
@@ -62,7 +59,7 @@ export function tokenCommands(program: Command, about: string): void {
     token,
     'replace-clone-key',
     'replace the key of temp_clone_token: issued tokens become invalid within 10 seconds',
-    'godwit token replace-clone-key',
+    ['godwit token replace-clone-key'],
   ).action(async (_options, command: Command) =>
     changeDatabase(configAsDataOwner(command), async (tx, record) => {
       await replaceKey(tx, 'clone-key')
@@ -71,13 +68,10 @@ export function tokenCommands(program: Command, about: string): void {
   )
 
   const [, idHelp, readId] = idArgument('token')
-  addCommand(
-    token,
-    'remove',
-    'revoke a token, or all tokens and browser sessions of an account',
+  addCommand(token, 'remove', 'revoke a token, or all tokens and browser sessions of an account', [
     'godwit token remove 7',
     'godwit token remove --all-of alice',
-  )
+  ])
     .argument('[id]', idHelp, readId)
     .option('--all-of <LOGIN>', 'all tokens of this account, and sign out its browsers')
     .option('--json', 'print the result as JSON')

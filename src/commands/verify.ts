@@ -12,13 +12,10 @@ import { runUntilStopped } from './stop-signal.ts'
 import { temporaryGit } from './temporary-directory.ts'
 
 export function verifyCommand(program: Command, about: string): void {
-  addCommand(
-    program,
-    'verify <archive>',
-    about,
+  addCommand(program, 'verify <archive>', about, [
     'godwit verify migration.tar.gz',
     'godwit verify - < migration.tar.gz',
-  )
+  ])
     .usage('ARCHIVE')
     .option('--json', 'print the findings as JSON')
     .action((file: string, { json }: { json?: boolean }, command: Command) =>

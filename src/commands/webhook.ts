@@ -17,36 +17,31 @@ const SECRET_VARIABLE = 'GODWIT_WEBHOOK_SECRET'
 
 /** Adds the commands that manage webhooks: URLs that events are sent to when migrations end. */
 export function webhookCommands(program: Command, about: string): void {
-  const group = withExamples(
-    program.command('webhook').description(about),
+  const group = withExamples(program.command('webhook').description(about), [
     'godwit webhook add https://ci.example.com/godwit --secret-file secret',
     'godwit webhook add https://chat.example.com/hook --org octo --events migration.failed',
     'godwit webhook deliveries 3',
-  )
+  ])
   const commands = clientCommandsOf(group, 'webhook')
   const { add, addWithId } = commands
-  add(
-    'list',
-    'list your webhooks (or those of --org)',
+  add('list', 'list your webhooks (or those of --org)', [
     'godwit webhook list',
     'godwit webhook list --org octo --json',
-  ).action(printing(({ webhooks }) => webhooks.list(), webhookRows, 'no webhooks yet'))
+  ]).action(printing(({ webhooks }) => webhooks.list(), webhookRows, 'no webhooks yet'))
   createCommand(commands)
-  addWithId('show', 'show one webhook', 'godwit webhook show 3').action(
+  addWithId('show', 'show one webhook', ['godwit webhook show 3']).action(
     printing(({ webhooks }, id: number) => webhooks.show(id), describeWebhook),
   )
   editCommand(commands)
-  addWithId('remove', 'remove a webhook and its deliveries', 'godwit webhook remove 3').action(
+  addWithId('remove', 'remove a webhook and its deliveries', ['godwit webhook remove 3']).action(
     withClient(async (client, _options, id: number) => {
       await client.api.webhooks.remove(id)
       printResult(client, { id, removed: true }, `webhook ${id} removed`)
     }),
   )
-  addWithId(
-    'ping',
-    'send a ping to a webhook, to test it',
+  addWithId('ping', 'send a ping to a webhook, to test it', [
     'godwit webhook ping 3 && godwit webhook deliveries 3',
-  ).action(
+  ]).action(
     withClient(async (client, _options, id: number) => {
       await client.api.webhooks.ping(id)
       printResult(client, { id, ping: true }, `a ping will be sent to webhook ${id}`)
@@ -80,12 +75,10 @@ function addWebhookOptions(command: Command, secret: string): Command {
 }
 
 function createCommand({ add }: ClientCommands): void {
-  const command = add(
-    'add',
-    'add a webhook; a ping is sent to it',
+  const command = add('add', 'add a webhook; a ping is sent to it', [
     'godwit webhook add https://ci.example.com/godwit --secret-file secret',
     'openssl rand -hex 20 | tee secret | godwit webhook add https://ci.example.com/godwit --secret-file -',
-  )
+  ])
   addWebhookOptions(command, `standard input; ${SECRET_VARIABLE}`)
     .argument('<url>', 'URL that events are sent to')
     .option('--inactive', 'send nothing yet')
@@ -102,12 +95,10 @@ function createCommand({ add }: ClientCommands): void {
 }
 
 function editCommand({ addWithId }: ClientCommands): void {
-  const command = addWithId(
-    'edit',
-    'change a webhook',
+  const command = addWithId('edit', 'change a webhook', [
     'godwit webhook edit 3 --events migration.failed,migration.partial',
     'godwit webhook edit 3 --active',
-  )
+  ])
   addWebhookOptions(command, 'standard input')
     .option('--to <URL>', 'URL that events are sent to')
     .option('--secret', `replace the secret with ${SECRET_VARIABLE}`)
@@ -145,12 +136,10 @@ function changeFrom(flags: ChangeFlags): WebhookChange {
 }
 
 function deliveryCommands({ addWithId }: ClientCommands): void {
-  addWithId(
-    'deliveries',
-    'list what was sent to a webhook, newest first, or show one delivery',
+  addWithId('deliveries', 'list what was sent to a webhook, newest first, or show one delivery', [
     'godwit webhook deliveries 3',
     'godwit webhook deliveries 3 41',
-  )
+  ])
     .argument('[delivery]', `${DELIVERY}, to show it in full`, parseId('delivery'))
     .action(
       withClient(async (client, _options, id: number, delivery?: number) => {
@@ -163,11 +152,9 @@ function deliveryCommands({ addWithId }: ClientCommands): void {
         printResult(client, found, describeDelivery(found))
       }),
     )
-  addWithId(
-    'redeliver',
-    'send the event of a delivery again, under the same ID',
+  addWithId('redeliver', 'send the event of a delivery again, under the same ID', [
     'godwit webhook redeliver 3 41',
-  )
+  ])
     .argument('<delivery>', DELIVERY, parseId('delivery'))
     .action(
       withClient(async (client, _options, id: number, delivery: number) => {

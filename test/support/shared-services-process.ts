@@ -43,7 +43,7 @@ async function start({
 async function configFrom(args: readonly string[]): Promise<Config> {
   const read = Promise.withResolvers<Config>()
   const program = new Command()
-  addCommand(program, 'serve', '').action((_, command: Command) =>
+  addCommand(program, 'serve', '', []).action((_, command: Command) =>
     read.resolve(readServiceConfig(command)),
   )
   await program.parseAsync(args, { from: 'user' })

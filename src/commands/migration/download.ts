@@ -23,9 +23,11 @@ export function downloadCommand({ addWithId }: ClientCommands): void {
   const command = addWithId(
     'download',
     'download the archive; an interrupted download is resumed',
-    'godwit migration download 7',
-    'godwit migration download 7 --output backup.tar.gz --verify',
-    'godwit migration download 7 --output - | tar tz',
+    [
+      'godwit migration download 7',
+      'godwit migration download 7 --output backup.tar.gz --verify',
+      'godwit migration download 7 --output - | tar tz',
+    ],
   )
     .option(
       '--output <FILE>',

@@ -23,14 +23,12 @@ export type StartOptions = Record<string, unknown> & { all?: boolean; name?: str
 type Options = StartOptions & { preflight?: boolean; watch?: boolean }
 
 export function startCommand({ add }: ClientCommands): void {
-  const command = add(
-    'start',
-    'start a migration and print its ID',
+  const command = add('start', 'start a migration and print its ID', [
     'godwit migration start alice/site octo/tools --watch',
     'godwit migration start --all --lock-repositories',
     'godwit migration start alice/site --preflight',
     'godwit migration start --org octo --all --watch',
-  )
+  ])
   addStartArguments(command)
     .option('--watch', 'watch it until it has ended')
     .option('--preflight', 'print an estimate, start nothing (Godwit only)')
@@ -67,8 +65,7 @@ export function retryCommand({ addWithId }: ClientCommands): void {
   addWithId(
     'retry',
     'start a finished migration again as a new one; unchanged repositories are reused (Godwit only)',
-    'godwit migration retry 7',
-    'godwit migration retry 7 --allow-partial --watch',
+    ['godwit migration retry 7', 'godwit migration retry 7 --allow-partial --watch'],
   )
     .option('--allow-partial', 'skip repositories that still cannot be exported')
     .option('--watch', 'watch the new migration until it has ended')

@@ -16,12 +16,10 @@ import { requireCompleteExport } from './partial-export.ts'
 type WatchOptions = { verbose?: boolean }
 
 export function watchCommand({ addWithId }: ClientCommands): void {
-  addWithId(
-    'watch',
-    'watch a migration until it has ended; --json prints a line for each change',
+  addWithId('watch', 'watch a migration until it has ended; --json prints a line for each change', [
     'godwit migration watch 7 && godwit migration download 7',
     'godwit migration watch 7 --json | jq -r "select(.event == \\"progress\\").percent"',
-  )
+  ])
     .option('--verbose', "print git's own messages for repositories that cannot be exported")
     .action(
       withClient((client, options: WatchOptions, id: number) => watchUntilEnd(client, id, options)),

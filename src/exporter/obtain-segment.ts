@@ -107,6 +107,8 @@ interface ThreadOptions {
   module: URL
   workerData: unknown
   count: number
+  /** How long a thread waits for its next request before it ends and returns its memory. */
+  idleMs?: number
   /** Called for each error of the blob store in a thread. */
   onBlobError?: (operation: BlobOperation) => void
 }
@@ -131,6 +133,8 @@ export function createSegmentThreads(
 /** Segments need little heap: their bytes are in buffers. Without limits, V8 would let garbage grow with the memory of the machine. */
 const RESOURCE_LIMITS = { maxYoungGenerationSizeMb: 6, maxOldGenerationSizeMb: 512 }
 
+const IDLE_MS = 60_000
+
 interface PendingRequest {
   resolve(value: unknown): void
   reject(error: Error): void
@@ -141,6 +145,7 @@ class SegmentThread {
   readonly #options: ThreadOptions
   readonly #pending = new Map<number, PendingRequest>()
   #worker: Worker | undefined
+  #idle: NodeJS.Timeout | undefined
   #lastId = 0
 
   constructor(options: ThreadOptions) {
@@ -157,7 +162,8 @@ class SegmentThread {
     onProgress: PendingRequest['onProgress'] = () => {},
   ): Promise<T> {
     signal.throwIfAborted()
-    // Starts the worker for the first request, and again after a crash.
+    clearTimeout(this.#idle)
+    // Starts the worker for the first request, and again after a pause or a crash.
     this.#worker ??= this.#start()
     const worker = this.#worker
     const id = ++this.#lastId
@@ -170,7 +176,10 @@ class SegmentThread {
   }
 
   async stop(): Promise<void> {
-    await this.#worker?.terminate()
+    clearTimeout(this.#idle)
+    const worker = this.#worker
+    this.#worker = undefined
+    await worker?.terminate()
   }
 
   #start(): Worker {
@@ -190,6 +199,8 @@ class SegmentThread {
     const pending = this.#pending.get(reply.id)
     if ('progress' in reply) return pending?.onProgress(reply.progress)
     this.#pending.delete(reply.id)
+    if (this.load === 0)
+      this.#idle = setTimeout(() => this.stop(), this.#options.idleMs ?? IDLE_MS).unref()
     if ('value' in reply) pending?.resolve(reply.value)
     else pending?.reject(errorOf(reply.error))
   }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { isMainThread, parentPort, workerData } from 'node:worker_threads'
+import { isMainThread, parentPort, threadId, workerData } from 'node:worker_threads'
+import { until } from '../../test/support/wait-until.ts'
 import { BlobsUnavailable } from '../blobs/blob-store.ts'
 import { describeDiskFailure } from '../lib/disk-errors.ts'
 import { Unreadable } from '../sources/unreadable.ts'
@@ -33,6 +34,7 @@ const MAKES = {
   unreadable: () => Promise.reject(new Unreadable('alice/site: HEAD is missing')),
   noBucket: () => Promise.reject(new BlobsUnavailable('the bucket does not respond')),
   crash: () => process.exit(1),
+  threadId: async () => ({ ...INSPECTION, fingerprint: `${threadId}`, segment: undefined }),
 } satisfies Record<string, SegmentMaker['make']>
 
 if (isMainThread) runTests()
@@ -46,11 +48,12 @@ else
 function runTests() {
   const { signal } = new AbortController()
 
-  function threadFor(t: TestContext, make: keyof typeof MAKES) {
+  function threadFor(t: TestContext, make: keyof typeof MAKES, idleMs = 60_000) {
     const threads = createSegmentThreads({
       module: new URL(import.meta.url),
       workerData: make,
       count: 1,
+      idleMs,
     })
     t.after(() => threads.stop())
     return threads
@@ -106,5 +109,12 @@ function runTests() {
     )
     const repository = { ...OPTIONS.repository, last: { key: '', fingerprint: '', bytes: 0 } }
     assert.deepEqual(await threads.inspect([repository], signal), [INSPECTED])
+  })
+
+  test('an idle thread ends, and the next request starts another one', async (t) => {
+    const threads = threadFor(t, 'threadId', 1)
+    const threadOf = async () => (await threads.make(OPTIONS, signal, () => {})).fingerprint
+    const first = await threadOf()
+    await until('another thread responds', async () => (await threadOf()) !== first)
   })
 }

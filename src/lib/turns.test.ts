@@ -31,6 +31,29 @@ test('the work of many tasks is spread over turns of the event loop', async () =
   assert.ok(Math.max(...perTurn) <= 2, perTurn.join())
 })
 
+test('other work that needs several turns runs between two slices', async (t) => {
+  let clock = performance.now()
+  t.mock.method(performance, 'now', () => clock)
+  let pieces = 0
+  const heavy = async () => {
+    for (let n = 0; n < 8; n++) {
+      clock += 11
+      pieces++
+      await nextTurn()
+    }
+  }
+  await turn()
+  const tasks = Promise.all([heavy(), heavy()])
+  const before = pieces
+  for (let n = 0; n < 5; n++) {
+    clock++
+    await turn()
+  }
+  // The first task may begin another piece before its slice has ended.
+  assert.ok(pieces - before <= 2, `${pieces - before} pieces`)
+  await tasks
+})
+
 test('short work ends in the turn in which it began', async () => {
   await turn()
   assert.equal(nextTurn(), undefined)

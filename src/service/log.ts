@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { isatty } from 'node:tty'
 import { styleText } from 'node:util'
 import { type Logger, pino } from 'pino'
+import { memoize } from '../lib/memoize.ts'
 import {
   escapeForTerminal,
   escapeJsonLinesForTerminal,
@@ -10,7 +11,7 @@ import {
 import type { Config } from '../settings/config.ts'
 
 const STANDARD_ERROR = 2
-const MIN_WRITE_BYTES = 4096
+const MIN_WRITE_BYTES = 12 * 1024
 const FLUSH_INTERVAL_MS = 100
 const MAX_BUFFERED_BYTES = 16 * 1024 * 1024
 /** How long a process that exits waits for a reader that reads nothing. */
@@ -43,6 +44,8 @@ export function openLog(
     minLength: MIN_WRITE_BYTES,
     periodicFlush: FLUSH_INTERVAL_MS,
     maxLength: MAX_BUFFERED_BYTES,
+    // For text, it would measure all lines that wait with each new one.
+    contentMode: 'buffer',
     retryEAGAIN: () => performance.now() < giveUpAt,
   })
   destination.on('drop', () => {
@@ -76,7 +79,7 @@ export function openLog(
     {
       level,
       base: null,
-      timestamp: pino.stdTimeFunctions.isoTime,
+      timestamp: isoTime,
       redact: {
         paths: [
           'authorization',
@@ -91,7 +94,9 @@ export function openLog(
     {
       write(line: string) {
         if (isClosing) return
-        destination.write(isText ? formatLine(line) : escapeJsonLinesForTerminal(line))
+        const bytes = Buffer.from(isText ? formatLine(line) : escapeJsonLinesForTerminal(line))
+        // Its type does not know `contentMode`.
+        destination.write(bytes as unknown as string)
       },
     },
   )
@@ -118,6 +123,15 @@ export function openLog(
       destination.destroy()
     },
   }
+}
+
+const timeWithoutMs = memoize(1, (second: number) => new Date(second).toISOString().slice(0, -4))
+
+/** Like pino's `isoTime`, but formats the date once a second: for each line, this would be a fifth of the CPU time of logging it. */
+function isoTime(): string {
+  const now = Date.now()
+  const ms = now % 1000
+  return `,"time":"${timeWithoutMs(now - ms)}${String(ms).padStart(3, '0')}Z"`
 }
 
 const STYLES: Record<string, Parameters<typeof styleText>[0]> = {

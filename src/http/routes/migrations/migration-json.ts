@@ -52,17 +52,16 @@ export type MigrationText = (migration: Migration, repositories: JsonItems | und
 const MAX_CACHED_MIGRATIONS = 5000
 const EMPTY_LIST = '"repositories":[]'
 
-/**
- * Returns a renderer that caches the text of each migration. The store returns the same object for a migration until it changes,
- * so clients that poll it get the cached text.
- */
+/** Returns a renderer that caches the text of each migration. A change of anything in the text increases the migration's version. */
 export function migrationText(rendering: Rendering): MigrationText {
-  const textAround = memoize(MAX_CACHED_MIGRATIONS, (migration: Migration) => {
+  const render = (migration: Migration) => {
     const text = JSON.stringify(migrationJson(migration, [], rendering))
     // EMPTY_LIST cannot match within a JSON string, because quotes are escaped there.
     const listEnd = text.indexOf(EMPTY_LIST) + EMPTY_LIST.length - 1
     return { before: text.slice(0, listEnd), after: text.slice(listEnd), brief: [text] }
-  })
+  }
+  const keyOf = ({ guid, version }: Migration) => `${guid} ${version}`
+  const textAround = memoize(MAX_CACHED_MIGRATIONS, render, keyOf)
   return (migration, repositories) => {
     const { before, after, brief } = textAround(migration)
     return repositories ? [before, repositories, after] : brief

@@ -57,17 +57,16 @@ export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
   async function findViewer(token: string, ip: string, mayCheckNew: MayCheckNew) {
     const issuer = mayBeForgeToken(token) ? forge : undefined
     if (!issuer && !tokenStore.isGodwitToken(token)) return undefined
-    const findStored = async () => {
-      const found = await tokenStore.findTokenByDigest(db, { digest: tokenStore.digestOf(token) })
-      if (found && found.expiresAt > now()) return found.viewer
-      // Tokens of the forge expire after a minute, and are then checked again.
-      if (found && !issuer) await reportExpired(found.viewer, ip)
-      return undefined
+    const find = () => tokenStore.findTokenByDigest(db, { digest: tokenStore.digestOf(token) })
+    let found = await find()
+    // Tokens of the forge expire after a minute, and are then checked again.
+    if (issuer && !(found && found.expiresAt > now())) {
+      const isAccepted = await issuer.checkToken(token, { mayCheckNew: await mayCheckNew() })
+      found = isAccepted ? await find() : undefined
     }
-    const stored = await findStored()
-    if (stored || !issuer) return stored
-    const isAccepted = await issuer.checkToken(token, { mayCheckNew: await mayCheckNew() })
-    return isAccepted ? findStored() : undefined
+    if (!found || found.expiresAt > now()) return found?.viewer
+    if (!issuer) await reportExpired(found.viewer, ip)
+    return undefined
   }
 
   /** Validates the forge token of a session again. The browser has the encrypted token, the database the key. */

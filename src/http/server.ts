@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify'
-import type { Viewer } from '../accounts/account.ts'
 import { MAX_NAME_LENGTH } from '../lib/names.ts'
 import { nextTurn } from '../lib/turns.ts'
 import { type FieldError, InvalidRequest, NotFound } from '../migrations/errors.ts'
@@ -31,7 +30,7 @@ import * as httpErrors from './middleware/http-errors.ts'
 import { addMetrics } from './middleware/metrics.ts'
 import { createRateLimit, type RateLimit } from './middleware/rate-limit.ts'
 import { bodyReader, type ReadBody } from './middleware/request-bodies.ts'
-import { type OnRequestCompleted, requestLog } from './middleware/request-log.ts'
+import { requestLog } from './middleware/request-log.ts'
 import { dashboard } from './pages/dashboard.ts'
 import { addHtmlPageRoutes, collectFirstSegments } from './pages/html-pages.ts'
 import { addAdminRoutes } from './routes/admin/admin.ts'
@@ -148,7 +147,8 @@ export function createServer(parts: ServerParts): FastifyInstance {
     rejectedCount: admission.rejectedCount,
     untrustedCount: forwarding.untrustedCount,
   })
-  onResponse(app, [requestLog(parts.log), metrics.onRequestCompleted])
+  app.addHook('onResponse', requestLog(parts.log))
+  app.addHook('onResponse', metrics.onResponse)
   addHealthRoutes(app, dependencies)
   addMetaRoutes(app, parts)
   addProxyProbeRoute(app, parts)
@@ -216,23 +216,6 @@ const cloneLimit = ({ max, waitMs }: ServerParts['cloneSlots']) =>
       ),
   })
 
-function onResponse(app: FastifyInstance, listeners: OnRequestCompleted[]): void {
-  app.addHook('onResponse', (request, reply, done) => {
-    const completed = {
-      id: request.id,
-      method: request.method,
-      url: request.url,
-      route: request.routeOptions.url,
-      status: reply.statusCode,
-      ms: reply.elapsedTime,
-      login: request.viewer?.account.login,
-      ip: request.ip,
-    }
-    for (const listener of listeners) listener(completed)
-    done()
-  })
-}
-
 /** Adds the operations of the API, all of which share `addApiHooks`. */
 function addOperations(api: FastifyInstance, parts: ApiParts, guards: Guards): void {
   addApiHooks(api, parts, guards)
@@ -285,24 +268,21 @@ function addApiHooks(
   const mediaTypeHeader = `x-${mediaType.vendor}-media-type`
   const chooseMediaType = mediaTypeChooser(mediaType)
 
-  async function identify(request: FastifyRequest): Promise<Viewer | null> {
-    const { authorization } = request.headers
-    if (authorization) return logins.viewerOf(parseToken(authorization), request.ip)
-    // Without a token, the request may come from a page of this server with a session cookie.
-    const viewer = await authenticator.viewerInSession(cookies.read(request), request.ip)
-    if (!viewer && !request.routeOptions.config.anonymous) throw httpErrors.requiresAuthentication()
-    return viewer ?? null
-  }
-
   api.addHook('onRequest', async (request, reply) => {
     setApiHeaders(request, reply)
     forwarding.check(request)
-    request.viewer = await identify(request)
-    if (request.viewer) reply.header('x-oauth-scopes', 'repo').header('x-accepted-oauth-scopes', '')
     const { config } = request.routeOptions
+    const { authorization, accept } = request.headers
+    // Without a token, the request may come from a page of this server with a session cookie.
+    const viewer = authorization
+      ? await logins.viewerOf(parseToken(authorization), request.ip)
+      : await authenticator.viewerInSession(cookies.read(request), request.ip)
+    if (!viewer && !config.anonymous) throw httpErrors.requiresAuthentication()
+    request.viewer = viewer ?? null
+    if (viewer) reply.header('x-oauth-scopes', 'repo').header('x-accepted-oauth-scopes', '')
     if (!config.uncounted) await limit.count(request, reply)
-    reply.header(mediaTypeHeader, chooseMediaType(request.headers.accept, config))
-    checkTokenLimits(request)
+    reply.header(mediaTypeHeader, chooseMediaType(accept, config))
+    checkTokenLimits(request, config)
   })
   api.addHook('onSend', (request, reply, _payload, done) => {
     if (reply.statusCode !== 304) return done()

@@ -8,6 +8,7 @@ export const API_VERSIONS = ['2026-03-10', '2022-11-28']
 export const DEFAULT_VERSION = '2022-11-28'
 const ALLOWED_METHODS = 'GET, HEAD, POST, PATCH, PUT, DELETE'
 const PREFLIGHT_MAX_AGE_SECONDS = '86400'
+const MAX_CACHED_HEADERS = 1000
 
 /**
  * Returns functions that check and set the headers that all operations of the API share. `vendor` is part of the header names:
@@ -84,16 +85,20 @@ export function mediaTypeChooser({ vendor, preview }: MediaTypeOptions) {
       `${type}+json`,
     ]),
   )
+  const jsonTypes = new Set(['*/*', 'application/*', 'application/json', `${vendorType}+json`])
   const isJson = (type: string) =>
-    ['*/*', 'application/*', 'application/json', `${vendorType}+json`].includes(type) ||
-    (type.startsWith(`${vendorType}.`) && type.endsWith('+json'))
+    jsonTypes.has(type) || (type.startsWith(`${vendorType}.`) && type.endsWith('+json'))
+  // Cached, because clients send the same header with every request.
+  const completeTypes = memoize(MAX_CACHED_HEADERS, (accept: string | undefined) =>
+    acceptedTypes(accept).map((type) => withJson.get(type) ?? type),
+  )
 
   return (
     accept: string | undefined,
     { previewed = false, alsoAccepts = [] }: FastifyContextConfig,
   ) => {
     const needsPreview = previewed && preview === 'required'
-    const accepted = acceptedTypes(accept).map((type) => withJson.get(type) ?? type)
+    const accepted = completeTypes(accept)
     if (needsPreview && !accepted.includes(previewType)) throw previewMissing()
     const best = accepted.find((type) => isJson(type) || alsoAccepts.includes(type))
     if (best === undefined)
@@ -106,21 +111,15 @@ export function mediaTypeChooser({ vendor, preview }: MediaTypeOptions) {
   }
 }
 
-/** Returns the types of an `accept` header by descending weight, without those of q=0. A missing header accepts any type. */
-export const acceptedTypes = (accept: string | undefined): readonly string[] =>
-  accept?.trim() ? typesOf(accept) : ['*/*']
-
 /** Whether the client prefers one of these types to JSON. Browsers put HTML first; programs put JSON first, or accept anything. */
 export function prefersOver(accept: string | undefined, types: readonly string[]): boolean {
   const first = acceptedTypes(accept).find((type) => types.includes(type) || type.endsWith('json'))
   return first !== undefined && types.includes(first)
 }
 
-const MAX_CACHED_HEADERS = 1000
-
-/** Cached, because clients send the same header with every request. */
-const typesOf = memoize(MAX_CACHED_HEADERS, (accept: string): readonly string[] =>
-  accept
+/** Returns the types of an `accept` header by descending weight, without those of q=0. A missing header accepts any type. */
+export const acceptedTypes = (accept: string | undefined): readonly string[] =>
+  (accept?.trim() || '*/*')
     .split(',')
     .map((range) => {
       const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase())
@@ -130,8 +129,7 @@ const typesOf = memoize(MAX_CACHED_HEADERS, (accept: string): readonly string[] 
     })
     .filter(({ weight }) => weight > 0)
     .sort((a, b) => b.weight - a.weight)
-    .map(({ type }) => type),
-)
+    .map(({ type }) => type)
 
 const WARN_INTERVAL_MS = 3_600_000
 const MAX_ADDRESSES = 1000

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
 import type { Viewer } from '../../accounts/account.ts'
 import { NOT_SIGNED_IN, recordAccess } from '../../accounts/audit-log.ts'
 import type { Authenticator } from '../../accounts/authenticator.ts'
@@ -25,8 +25,10 @@ export const parseToken = (authorization: string): string | undefined =>
   CREDENTIALS.exec(authorization)?.[1]
 
 /** Throws 403 if the token of the caller is too limited for the route. Denies routes to tokens of an organization by default. */
-export function checkTokenLimits({ viewer, method, params, routeOptions }: FastifyRequest): void {
-  const { anonymous, changesNothing, forAnyToken } = routeOptions.config
+export function checkTokenLimits(
+  { viewer, method, params }: FastifyRequest,
+  { anonymous, changesNothing, forAnyToken }: FastifyContextConfig,
+): void {
   const isRead = method === 'GET' || method === 'HEAD' || changesNothing
   if (viewer?.isReadOnly && !isRead) throw httpErrors.tokenIsReadOnly()
   if (viewer?.organizationId === undefined || anonymous || forAnyToken) return

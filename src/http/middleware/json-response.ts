@@ -96,13 +96,11 @@ export async function sendLazyBody(
 }
 
 /** Like `sendLazyBody`, with an ETag of everything that the body depends on. Sends 304 if the client has the body already. */
-export async function sendLazyBodyWithEtag(
+export const sendLazyBodyWithEtag = (
   reply: FastifyReply,
   body: LazyBody & { etagParts: EtagParts },
-): Promise<FastifyReply> {
-  if (sendIfNotModified(reply, body.etagParts)) return reply
-  return sendLazyBody(reply, body)
-}
+): FastifyReply | Promise<FastifyReply> =>
+  sendIfNotModified(reply, body.etagParts) ? reply : sendLazyBody(reply, body)
 
 export type EtagParts = readonly (string | number | boolean)[]
 
@@ -143,8 +141,11 @@ async function renderWhole(body: Body): Promise<Piece[]> {
   for (const part of body) {
     if (typeof part === 'string') pieces.push(part)
     else {
-      const [first, ...others] = await part.renderAll()
-      if (first !== undefined) pieces.push(withoutLeadingComma(first), ...others)
+      let isFirst = true
+      for (const piece of await part.renderAll()) {
+        pieces.push(isFirst ? withoutLeadingComma(piece) : piece)
+        isFirst = false
+      }
     }
   }
   return pieces

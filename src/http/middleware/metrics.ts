@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, onResponseHookHandler } from 'fastify'
 import type { Logger } from 'pino'
 import { Counter, collectDefaultMetrics, Gauge, type Histogram, Registry } from 'prom-client'
 import { BLOB_OPERATIONS } from '../../blobs/watch-errors.ts'
@@ -19,7 +19,6 @@ import * as openapi from '../description/operation.ts'
 import { UNTRUSTED_FORWARDING_METRIC } from './api-headers.ts'
 import type { ConcurrencyLimit } from './concurrency-limit.ts'
 import { type Dependency, withProbeTimeout } from './dependencies.ts'
-import type { CompletedRequest } from './request-log.ts'
 import type { OutcomeCounter } from './response-stream.ts'
 
 interface MetricsParts {
@@ -139,17 +138,17 @@ function addProcessMetrics(register: Registry, parts: MetricsParts) {
   })
   const responseTimes = new ResponseTimes()
   register.registerMetric(responseTimes as unknown as Histogram)
-  return {
-    onRequestCompleted({ method, route = 'none', status, ms }: CompletedRequest): void {
-      const key = `${method} ${status} ${route}`
-      const counted = counts.get(key)
-      if (counted) counted.count++
-      else counts.set(key, { labels: { method, route, status }, count: 1 })
-      responseTimes.add(route, ms / 1000)
-    },
-    downloads,
-    clones,
+  const onResponse: onResponseHookHandler = ({ method, routeOptions }, reply, done) => {
+    const { url: route = 'none' } = routeOptions
+    const { statusCode: status, elapsedTime } = reply
+    const key = `${method} ${status} ${route}`
+    const counted = counts.get(key)
+    if (counted) counted.count++
+    else counts.set(key, { labels: { method, route, status }, count: 1 })
+    responseTimes.add(route, elapsedTime / 1000)
+    done()
   }
+  return { onResponse, downloads, clones }
 }
 
 type RequestLabels = { method: string; route: string; status: number }

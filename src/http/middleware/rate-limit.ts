@@ -33,7 +33,7 @@ export function createRateLimit({ perHour, pool }: RateLimitOptions, now: () => 
 
   const accountKey = (viewer: Viewer) => String(viewer.account.id)
   const limitOf = ({ viewer }: Caller) => (viewer ? perHour : Math.min(perHour, ANONYMOUS_PER_HOUR))
-  const add = ({ viewer, ip }: Caller, by: number): Promise<Count> =>
+  const add = ({ viewer, ip }: Caller, by: number) =>
     viewer ? accounts.add(accountKey(viewer), by) : addresses.add(addressKey(ip), by)
 
   return {
@@ -99,8 +99,8 @@ interface Count {
 
 interface Counters {
   /** Adds to a count and returns the result. `by` may be negative. */
-  add(key: string, by: number): Promise<Count>
-  get(key: string): Promise<Count>
+  add(key: string, by: number): Count | Promise<Count>
+  get(key: string): Count | Promise<Count>
 }
 
 /** Expired windows are removed once there are this many. */
@@ -125,7 +125,7 @@ export function countersInMemory(windowMs: number, now: () => number): Counters 
   }
 
   return {
-    async add(key, by) {
+    add(key, by) {
       const { times, endsAt } = get(key)
       // A new object each time: a caller that awaits its count must not see what is added later.
       const count = { times: Math.max(0, times + by), endsAt }
@@ -133,7 +133,7 @@ export function countersInMemory(windowMs: number, now: () => number): Counters 
       if (counts.size > sweepAbove) sweep()
       return count
     },
-    get: async (key) => get(key),
+    get,
   }
 }
 

@@ -217,11 +217,11 @@ function listedRepositories(
   return {
     // A large response is not cached: it would evict what other clients poll.
     renderInBatches: () => inBatches(repositoryRenderer.readUncached),
-    async renderAll() {
+    renderAll() {
       const all = known && knownReferences(migration, page, known)
-      if (all && all.length <= RENDER_BATCH_SIZE)
-        return repositoryRenderer.read({ form, tokenOf }, all)
-      return (await Array.fromAsync(inBatches(repositoryRenderer.read))).flat()
+      return all && all.length <= RENDER_BATCH_SIZE
+        ? repositoryRenderer.read({ form, tokenOf }, all)
+        : Array.fromAsync(inBatches(repositoryRenderer.read)).then((batches) => batches.flat())
     },
   }
 }

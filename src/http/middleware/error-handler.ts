@@ -1,4 +1,4 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { ConnectionError, FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
@@ -180,19 +180,19 @@ export function isTemporary(error: unknown): boolean {
  * connection is then closed after the response.
  */
 export function malformedRequestHandler(documentation: string) {
-  const latest = new WeakMap<Socket, { request: IncomingMessage; response: ServerResponse }>()
+  const latest = new WeakMap<Socket, ServerResponse>()
 
   return {
-    /** Records the latest request of each connection. */
+    /** Records the response to the latest request of each connection. */
     watch(server: Server): void {
-      server.on('request', (request, response) => latest.set(request.socket, { request, response }))
+      server.on('request', (request, response) => latest.set(request.socket, response))
     },
 
     clientErrorHandler(error: ConnectionError, socket: Socket): void {
       if (error.code === 'ECONNRESET' || socket.destroyed) return
-      const { request, response } = latest.get(socket) ?? {}
-      if (request?.complete && !response!.writableFinished) {
-        response!.once('close', () => socket.destroy())
+      const response = latest.get(socket)
+      if (response?.req.complete && !response.writableFinished) {
+        response.once('close', () => socket.destroy())
         return
       }
       if (socket.writable) socket.write(formatMalformedResponse(error.code, documentation))

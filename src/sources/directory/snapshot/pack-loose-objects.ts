@@ -35,33 +35,21 @@ export async function* packLooseObjects(
   others: CopiedFile[],
   signal: AbortSignal,
 ): AsyncGenerator<PackFile> {
-  let entries: PackEntry[] = []
-  let bytes = 0
+  let pack = new NewPack()
   for (const file of found.objectFiles) {
     signal.throwIfAborted()
     const isLoose = !file.path.startsWith('objects/pack/')
-    const entry = isLoose && file.size <= MAX_FILE_BYTES && (await readLoose(found, file))
-    if (!entry) {
-      others.push(file)
-      continue
-    }
-    entries.push(entry)
-    bytes += entry.bytes.length
-    if (bytes < MAX_PACK_BYTES) continue
-    yield* packOf(entries, found.objectFormat)
-    entries = []
-    bytes = 0
+    const isPacked = isLoose && file.size <= MAX_FILE_BYTES && (await addLoose(pack, found, file))
+    if (!isPacked) others.push(file)
+    if (pack.length < MAX_PACK_BYTES) continue
+    yield* pack.files(found.objectFormat)
+    pack = new NewPack()
   }
-  if (entries.length > 0) yield* packOf(entries, found.objectFormat)
+  if (pack.oids.length > 0) yield* pack.files(found.objectFormat)
 }
 
 type LooseObjects = Pick<ExaminedRepository, 'dir' | 'name' | 'objectFormat'> & {
   objectFiles: readonly CopiedFile[]
-}
-
-interface PackEntry {
-  oid: string
-  bytes: Buffer
 }
 
 /** What inflateSync returns with `info: true`, which its types omit. */
@@ -74,8 +62,8 @@ const HEADER = /^(commit|tree|blob|tag) (0|[1-9]\d*)\0/
 
 const fileBuffer = Buffer.allocUnsafeSlow(MAX_FILE_BYTES + 1)
 
-/** Returns undefined for an object with an unusual header, which a pack cannot hold. The name of an object is the hash of its inflated bytes. */
-const readLoose = syncFs((found: LooseObjects, file: CopiedFile): PackEntry | undefined => {
+/** Returns false for an object with an unusual header, which a pack cannot hold. The name of an object is the hash of its inflated bytes. */
+const addLoose = syncFs((pack: NewPack, found: LooseObjects, file: CopiedFile): boolean => {
   const damaged = (reason: string, cause?: unknown) =>
     new Damaged(found.name, `${file.path}: ${reason}`, cause)
   try {
@@ -89,9 +77,9 @@ const readLoose = syncFs((found: LooseObjects, file: CopiedFile): PackEntry | un
     if (engine.bytesWritten !== bytes.length) throw damaged('garbage at end of loose object')
     const [header, type, size] = HEADER.exec(buffer.toString('latin1', 0, 32)) ?? []
     const content = buffer.subarray(header?.length)
-    return content.length === Number(size)
-      ? { oid, bytes: packEntry(TYPES.indexOf(type!) + 1, content) }
-      : undefined
+    if (content.length !== Number(size)) return false
+    pack.add(oid, TYPES.indexOf(type!) + 1, content)
+    return true
   } catch (error) {
     if (hasCode(error, 'ENOENT'))
       throw new ChangedDuringRead(`${file.path} disappeared`, { cause: error })
@@ -110,24 +98,80 @@ const MIN_DEFLATED_BYTES = 1024
 /** The beginning of a zlib stream whose only block is stored. */
 const STORED_HEAD = [0x78, 0x01, 0x01]
 
-/** The first byte has the type and four bits of the size, the following ones seven bits each. */
-function packEntry(type: number, content: Buffer): Buffer {
-  const head = [(type << 4) | (content.length & 0x0f)]
-  for (let rest = content.length >>> 4; rest > 0; rest >>>= 7) {
-    head[head.length - 1]! |= 0x80
-    head.push(rest & 0x7f)
+const INDEX_HEAD = [0xff744f63, 2]
+const PACK_HEAD = [0x5041434b, 2]
+const PACK_HEAD_BYTES = 12
+
+/** The objects of a pack, in the order of their names, in one buffer: buffers of their own would occupy the garbage collector. */
+class NewPack {
+  readonly oids: string[] = []
+  readonly #offsets: number[] = []
+  readonly #checksums: number[] = []
+  #bytes = Buffer.allocUnsafe(4096)
+  length = PACK_HEAD_BYTES
+
+  /** The first byte of an entry has the type and four bits of the size, the following ones seven bits each. */
+  add(oid: string, type: number, content: Buffer): void {
+    const offset = this.length
+    const { length } = content
+    const head = [(type << 4) | (length & 0x0f)]
+    for (let rest = length >>> 4; rest > 0; rest >>>= 7) {
+      head[head.length - 1]! |= 0x80
+      head.push(rest & 0x7f)
+    }
+    if (length >= MIN_DEFLATED_BYTES) {
+      this.#append(head)
+      this.#append(deflateSync(content, { ...DEFLATE, chunkSize: length + 64 }))
+    } else {
+      this.#append([...head, ...STORED_HEAD, length, length >> 8, ~length, ~length >> 8])
+      this.#append(content)
+      this.length = this.#withRoomFor(4).writeUInt32BE(adler32(content), this.length)
+    }
+    this.oids.push(oid)
+    this.#offsets.push(offset)
+    this.#checksums.push(crc32(this.#bytes.subarray(offset, this.length)))
   }
-  const { length } = content
-  if (length >= MIN_DEFLATED_BYTES) {
-    const deflated = deflateSync(content, { ...DEFLATE, chunkSize: length + 64 })
-    return Buffer.concat([Buffer.from(head), deflated])
+
+  #append(bytes: ArrayLike<number>): void {
+    this.#withRoomFor(bytes.length).set(bytes, this.length)
+    this.length += bytes.length
   }
-  head.push(...STORED_HEAD, length, length >> 8, ~length, ~length >> 8)
-  const entry = Buffer.allocUnsafe(head.length + length + 4)
-  entry.set(head)
-  entry.set(content, head.length)
-  entry.writeUInt32BE(adler32(content), head.length + length)
-  return entry
+
+  #withRoomFor(length: number): Buffer {
+    if (this.length + length > this.#bytes.length) {
+      const larger = Buffer.allocUnsafeSlow(2 * (this.length + length))
+      this.#bytes.copy(larger)
+      this.#bytes = larger
+    }
+    return this.#bytes
+  }
+
+  /** Returns the pack and its index. */
+  files(format: ObjectFormat): PackFile[] {
+    const checksumOf = (bytes: Buffer) => hash(format, bytes, 'buffer')
+    this.#bytes.set(numbers([...PACK_HEAD, this.oids.length]))
+    const checksum = checksumOf(this.#bytes.subarray(0, this.length))
+    this.#append(checksum)
+    const index = Buffer.concat([...this.#indexTables(), checksum])
+    const path = `objects/pack/pack-${checksum.toString('hex')}`
+    return [
+      { path: `${path}.pack`, bytes: this.#bytes.subarray(0, this.length) },
+      { path: `${path}.idx`, bytes: Buffer.concat([index, checksumOf(index)]) },
+    ]
+  }
+
+  /** Returns the tables of an index of version 2: how many names begin with each byte or a smaller one, names, CRCs and offsets. */
+  #indexTables(): Buffer[] {
+    const fanout = new Array<number>(256).fill(0)
+    for (const oid of this.oids) fanout[Number.parseInt(oid.slice(0, 2), 16)]! += 1
+    for (let byte = 1; byte < 256; byte++) fanout[byte]! += fanout[byte - 1]!
+    return [
+      numbers([...INDEX_HEAD, ...fanout]),
+      Buffer.from(this.oids.join(''), 'hex'),
+      numbers(this.#checksums),
+      numbers(this.#offsets),
+    ]
+  }
 }
 
 function adler32(content: Buffer): number {
@@ -138,41 +182,6 @@ function adler32(content: Buffer): number {
     sumOfSums += sum
   }
   return (sumOfSums % 65_521) * 65_536 + (sum % 65_521)
-}
-
-/** Returns a pack and its index. The entries must be in the order of their names. */
-function packOf(entries: readonly PackEntry[], format: ObjectFormat): PackFile[] {
-  const checksumOf = (bytes: Buffer) => hash(format, bytes, 'buffer')
-  const head = [Buffer.from('PACK'), numbers([2, entries.length])]
-  const pack = Buffer.concat([...head, ...entries.map(({ bytes }) => bytes)])
-  const checksum = checksumOf(pack)
-  const index = Buffer.concat([...indexTables(entries), checksum])
-  const path = `objects/pack/pack-${checksum.toString('hex')}`
-  return [
-    { path: `${path}.pack`, bytes: Buffer.concat([pack, checksum]) },
-    { path: `${path}.idx`, bytes: Buffer.concat([index, checksumOf(index)]) },
-  ]
-}
-
-const INDEX_HEAD = [0xff744f63, 2]
-const PACK_HEAD_BYTES = 12
-
-/** Returns the tables of an index of version 2: how many names begin with each byte or a smaller one, names, CRCs and offsets. */
-function indexTables(entries: readonly PackEntry[]): Buffer[] {
-  const fanout = new Array<number>(256).fill(0)
-  for (const { oid } of entries) fanout[Number.parseInt(oid.slice(0, 2), 16)]! += 1
-  for (let byte = 1; byte < 256; byte++) fanout[byte]! += fanout[byte - 1]!
-  let end = PACK_HEAD_BYTES
-  const offsets = entries.map(({ bytes }) => {
-    end += bytes.length
-    return end - bytes.length
-  })
-  return [
-    numbers([...INDEX_HEAD, ...fanout]),
-    Buffer.from(entries.map(({ oid }) => oid).join(''), 'hex'),
-    numbers(entries.map(({ bytes }) => crc32(bytes))),
-    numbers(offsets),
-  ]
 }
 
 function numbers(values: readonly number[]): Buffer {

@@ -33,7 +33,7 @@ interface Parts {
 const MAX_SMALL_BYTES = 256 * 1024
 const MAX_PER_JOB = 32
 /** Fewer jobs would leave workers idle at the end of a migration. */
-const MIN_JOBS = 32
+const MIN_JOBS = 8
 
 /** Enqueues the exports of repositories. Small ones share jobs, because the transactions of a job take longer than a small export. */
 export async function enqueueExports(

@@ -69,12 +69,12 @@ export function forgeSource(source: Source, parts: ForgeSourceParts): Source {
   return {
     ...source,
 
-    async *list(spellingOf, lastStampOf) {
+    async *list(spellingOf, readLastStamps) {
       const listing = await listAll(parts)
       const mayBePublic = listing.isFresh ? await isPublicAllowed() : wasPublicAllowed
       let requested = 0
       const mayRequest = () => listing.isFresh && requested++ < MAX_REQUESTED_BY_NAME
-      for await (const row of source.list(spellingOf, lastStampOf)) {
+      for await (const row of source.list(spellingOf, readLastStamps)) {
         if (!('found' in row)) {
           yield row
           continue

@@ -77,10 +77,12 @@ export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
   }
 
   const spellingOf = await readLoginSpellings(parts.db)
-  const lastStampOf = async (name: RepositoryName) =>
-    (await readCatalogue()).get(keyOfName(name))?.stamp
+  async function readLastStamps() {
+    const known = await readCatalogue()
+    return (name: RepositoryName) => known.get(keyOfName(name))?.stamp
+  }
   await mapConcurrent(
-    parts.source.list(spellingOf, lastStampOf),
+    parts.source.list(spellingOf, readLastStamps),
     { concurrency: READ_CONCURRENCY },
     async (row) => {
       if ('refused' in row) {

@@ -30,7 +30,7 @@ export interface RefusedEntry {
 export type SpellingOf = (owner: string) => string | undefined
 
 /** Returns the stamp that a repository had when its facts were last read; undefined for an unknown repository. */
-export type LastStampOf = (repository: RepositoryName) => Promise<string | undefined>
+export type LastStampOf = (repository: RepositoryName) => string | undefined
 
 export type ListedEntry =
   | { found: FoundRepository }
@@ -182,9 +182,12 @@ export interface Source {
    * Lists all repositories, refused entries and members, in a fixed order. Called by every sync. If the source as a whole cannot be
    * read, it rejects instead of ending early, because repositories that are not listed count as deleted. Of owners whose names differ
    * only in case, the one with the known spelling is listed, otherwise the first; the others are refused. Repositories that still have
-   * their last stamp are listed faster.
+   * their last stamp are listed faster; `readLastStamps` is called once, when the names of the accounts are up to date.
    */
-  list(spellingOf?: SpellingOf, lastStampOf?: LastStampOf): AsyncIterable<ListedEntry>
+  list(
+    spellingOf?: SpellingOf,
+    readLastStamps?: () => Promise<LastStampOf>,
+  ): AsyncIterable<ListedEntry>
   /**
    * Returns one repository as `list` does; undefined if it would not be listed. Called before a single repository is read again.
    * Ignores case, but prefers an owner with exactly this spelling. Rejects as `list` does.

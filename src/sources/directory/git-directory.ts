@@ -113,7 +113,7 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
   }
 
   return {
-    list: (spellingOf, lastStampOf) => listRepositories(tree, { spellingOf, lastStampOf }),
+    list: (spellingOf, readLastStamps) => listRepositories(tree, spellingOf, readLastStamps),
     find: (owner, name, lastStamp) => findRepository(tree, { owner, name }, lastStamp),
     members: (owner) => findMembers(tree, owner),
     refs: (repository, wanted, signal) =>
@@ -199,12 +199,13 @@ function openTree({ root, layout = { kind: 'owner/name' } }: GitDirectoryOptions
 
 async function* listRepositories(
   { root, layout, findGitolite }: RepositoryTree,
-  options: { spellingOf: SpellingOf | undefined; lastStampOf: LastStampOf | undefined },
+  spellingOf: SpellingOf | undefined,
+  readLastStamps: (() => Promise<LastStampOf>) | undefined,
 ): AsyncGenerator<ListedEntry, void, void> {
   const gitolite = await findGitolite({ refresh: true })
   for (const reason of (await gitolite?.warnings()) ?? [])
     yield { refused: { path: '.gitolite', reason } }
-  for await (const entry of layout.list(options)) {
+  for await (const entry of layout.list({ spellingOf, lastStampOf: await readLastStamps?.() })) {
     if ('membersOf' in entry)
       yield { members: await readMembersFile(root, entry.membersOf, entry.path) }
     else yield 'refused' in entry ? entry : await listedEntry(entry.repository, findGitolite)
@@ -218,7 +219,7 @@ async function findRepository(
 ): Promise<FoundRepository | undefined> {
   // Rejects if gitolite's permissions cannot be read: returning undefined would mean that the repository is gone.
   await (await findGitolite())?.warnings()
-  for await (const entry of layout.list({ only, read, lastStampOf: async () => lastStamp })) {
+  for await (const entry of layout.list({ only, read, lastStampOf: () => lastStamp })) {
     if (!('repository' in entry)) continue
     const listed = await listedEntry(entry.repository, findGitolite)
     return 'found' in listed ? listed.found : undefined
@@ -330,8 +331,9 @@ async function hasExportStamp(directory: RepositoryDirectory, context: string, s
   const [lastContext, ...stamps] = stamp.split('\n')
   if (context !== lastContext || !(await isParentReal(directory))) return false
   if (directory.wikiDir === null && (await wikiRefusal(directory))) return false
-  const current = gitDirectoriesOf(directory).map((dir, at) => isCurrent(dir, stamps[at] ?? ''))
-  return (await Promise.all(current)).every(Boolean) && current.length === stamps.length
+  const directories = gitDirectoriesOf(directory)
+  if (directories.length !== stamps.length) return false
+  return directories.every((dir, at) => isCurrent(dir, stamps[at]!))
 }
 
 const gitDirectoriesOf = ({ dir, wikiDir }: RepositoryDirectory): string[] =>

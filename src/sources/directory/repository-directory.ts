@@ -145,15 +145,19 @@ export async function wikiRefusal({ dir }: RepositoryDirectory): Promise<string 
 }
 
 /** Returns the stamp of a repository if it is still the last one. Then the entry is a repository that can be read. */
-export async function currentStamp(
+export function currentStamp(
   dir: string,
   entry: Dirent,
   lastStamp: string | undefined,
-): Promise<string | undefined> {
+): string | undefined {
   if (!entry.isDirectory() || lastStamp === undefined) return undefined
   const [stamp = ''] = lastStamp.split(' ', 1)
-  // If the files cannot be read, the caller reads the whole repository next, and reports that error.
-  return (await isCurrent(dir, stamp).catch(() => false)) ? stamp : undefined
+  try {
+    return isCurrent(dir, stamp) ? stamp : undefined
+  } catch {
+    // The caller reads the whole repository next, and reports the error.
+    return undefined
+  }
 }
 
 /** Returns why an entry that is named like a repository is refused; undefined if it is a repository. */

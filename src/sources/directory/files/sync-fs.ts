@@ -27,7 +27,8 @@ export function syncFs<A extends unknown[], T>(
   call: (...args: A) => T,
 ): (...args: A) => Promise<T> {
   return async (...args) => {
-    if (isYieldDue()) await yieldThread()
+    const yielded = yieldIfDue()
+    if (yielded) await yielded
     return call(...args)
   }
 }
@@ -39,15 +40,17 @@ export async function forEachYielding<T>(
 ): Promise<void> {
   for (const item of items) {
     action(item)
-    if (isYieldDue()) await yieldThread()
+    const yielded = yieldIfDue()
+    if (yielded) await yielded
   }
 }
 
-const isYieldDue = (): boolean => performance.now() - lastYield > MAX_BLOCKING_MS
-
-async function yieldThread(): Promise<void> {
-  await nextTick()
-  lastYield = performance.now()
+/** Returns undefined while this thread may go on, otherwise a promise: await it between synchronous calls. */
+export function yieldIfDue(): Promise<void> | undefined {
+  if (performance.now() - lastYield <= MAX_BLOCKING_MS) return undefined
+  return nextTick().then(() => {
+    lastYield = performance.now()
+  })
 }
 
 export const lstat = syncFs((path: string): Stats => lstatSync(path))

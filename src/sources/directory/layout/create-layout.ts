@@ -120,7 +120,7 @@ async function* listRepositoriesOf(
     const path = `${owner}/${entry.name}`
     const taken = names.spellingOf(name)
     const dir = `${root}/${path}`
-    const stamp = taken ? '' : await currentStamp(dir, entry, await lastStampOf?.({ owner, name }))
+    const stamp = taken ? '' : currentStamp(dir, entry, lastStampOf?.({ owner, name }))
     const reason =
       invalidNameReason(name) ?? (stamp === undefined ? await refusal(dir, entry) : undefined)
     if (reason !== undefined) {

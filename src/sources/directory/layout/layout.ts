@@ -2,6 +2,7 @@ import type { Dirent } from 'node:fs'
 import { join } from 'node:path'
 import { invalidNameReason } from '../../../lib/names.ts'
 import type { LastStampOf, RefusedEntry, RepositoryName, SpellingOf } from '../../source.ts'
+import { yieldIfDue } from '../files/sync-fs.ts'
 import {
   caseConflict,
   currentStamp,
@@ -111,7 +112,9 @@ async function checkCandidates(
   for (const candidate of candidates) {
     const { name, path, entry } = candidate
     const dir = join(root, `${path}.git`)
-    const stamp = await currentStamp(dir, entry, await lastStampOf?.(candidate))
+    const yielded = yieldIfDue()
+    if (yielded) await yielded
+    const stamp = currentStamp(dir, entry, lastStampOf?.(candidate))
     const invalidName = [...path.split('/'), name].map(invalidNameReason).find(Boolean)
     const reason = invalidName ?? (stamp === undefined ? await refusal(dir, entry) : undefined)
     checked.push({ ...candidate, reason, stamp })

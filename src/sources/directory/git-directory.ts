@@ -20,6 +20,7 @@ import type { RepositoryCall } from './files/git-records.ts'
 import { refuseExternalRefs } from './files/read-refs.ts'
 import { Damaged, fileErrorReason, orUnreadable } from './files/repository-errors.ts'
 import { refuseSpecialConfig, refuseSpecialFiles } from './files/special-files.ts'
+import { yieldIfDue } from './files/sync-fs.ts'
 import { findLfsObjects } from './find-lfs-objects.ts'
 import {
   addRights,
@@ -166,7 +167,7 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
     },
     checkLock: async (repository) => checkPushLocks(git, await directoryOf(tree, repository)),
     async hasLock(repository) {
-      for (const directory of await tree.layout.directoriesOf(repository))
+      for (const directory of tree.layout.directoriesOf(repository))
         if (await hasPushLock(git, directory)) return true
       return false
     },
@@ -205,7 +206,11 @@ async function* listRepositories(
   const gitolite = await findGitolite({ refresh: true })
   for (const reason of (await gitolite?.warnings()) ?? [])
     yield { refused: { path: '.gitolite', reason } }
-  for await (const entry of layout.list({ spellingOf, lastStampOf: await readLastStamps?.() })) {
+  const entries = layout.list({ spellingOf, lastStampOf: await readLastStamps?.() })
+  for (const listed of entries) {
+    await yieldIfDue()
+    const entry = listed instanceof Promise ? await listed : listed
+    if (!entry) continue
     if ('membersOf' in entry)
       yield { members: await readMembersFile(root, entry.membersOf, entry.path) }
     else yield 'refused' in entry ? entry : await listedEntry(entry.repository, findGitolite)
@@ -219,8 +224,9 @@ async function findRepository(
 ): Promise<FoundRepository | undefined> {
   // Rejects if gitolite's permissions cannot be read: returning undefined would mean that the repository is gone.
   await (await findGitolite())?.warnings()
-  for await (const entry of layout.list({ only, read, lastStampOf: () => lastStamp })) {
-    if (!('repository' in entry)) continue
+  await yieldIfDue()
+  for (const entry of layout.list({ only, read, lastStampOf: () => lastStamp })) {
+    if (!entry || !('repository' in entry)) continue
     const listed = await listedEntry(entry.repository, findGitolite)
     return 'found' in listed ? listed.found : undefined
   }
@@ -231,8 +237,8 @@ async function findMembers(
   { root, layout, read }: RepositoryTree,
   owner: string,
 ): Promise<StatedMembers | undefined> {
-  for await (const entry of layout.list({ only: { owner, name: '' }, read }))
-    if ('membersOf' in entry) return readMembersFile(root, entry.membersOf, entry.path)
+  for (const entry of layout.list({ only: { owner, name: '' }, read }))
+    if (entry && 'membersOf' in entry) return readMembersFile(root, entry.membersOf, entry.path)
   return undefined
 }
 
@@ -267,7 +273,8 @@ async function directoryOf(
   { layout }: RepositoryTree,
   repository: RepositoryName,
 ): Promise<RepositoryDirectory> {
-  const [directory, ...others] = await layout.directoriesOf(repository)
+  await yieldIfDue()
+  const [directory, ...others] = layout.directoriesOf(repository)
   if (!directory) throw new Unreadable('the repository no longer exists')
   if (others.length > 0) throw ambiguousName([directory, ...others])
   return directory
@@ -291,10 +298,10 @@ async function existingDirectories(
   repository: RepositoryName,
 ): Promise<RepositoryDirectory[]> {
   const directories: RepositoryDirectory[] = []
-  for (const directory of await layout.directoriesOf(repository))
+  for (const directory of layout.directoriesOf(repository))
     if (await orUnreadable(directory.dir, undefined, () => existsEvenIfDamaged(directory)))
       directories.push(directory)
-  if (directories.length === 0) await readRoot(root)
+  if (directories.length === 0) readRoot(root)
   return directories
 }
 
@@ -312,7 +319,7 @@ async function locationToExamine(
   const fullName = `${owner}/${name}`
   if (!(await repositoryExists(directory)))
     throw new Unreadable(`${fullName}: the repository no longer exists`)
-  const wikiProblem = wikiDir === null && (await wikiRefusal(directory))
+  const wikiProblem = wikiDir === null && wikiRefusal(directory)
   if (wikiProblem) throw new Damaged(`${fullName}.wiki`, wikiProblem)
   const origin = originOf(cloneUrl, owner, name)
   const wikiOrigin = originOf(cloneUrl, owner, `${name}.wiki`)
@@ -327,10 +334,10 @@ async function exportStamp(directory: RepositoryDirectory, context: string) {
   return stamps.includes(undefined) ? undefined : [context, ...stamps].join('\n')
 }
 
-async function hasExportStamp(directory: RepositoryDirectory, context: string, stamp: string) {
+function hasExportStamp(directory: RepositoryDirectory, context: string, stamp: string): boolean {
   const [lastContext, ...stamps] = stamp.split('\n')
-  if (context !== lastContext || !(await isParentReal(directory))) return false
-  if (directory.wikiDir === null && (await wikiRefusal(directory))) return false
+  if (context !== lastContext || !isParentReal(directory)) return false
+  if (directory.wikiDir === null && wikiRefusal(directory)) return false
   const directories = gitDirectoriesOf(directory)
   if (directories.length !== stamps.length) return false
   return directories.every((dir, at) => isCurrent(dir, stamps[at]!))

@@ -1,12 +1,12 @@
-import type { Dirent, Stats } from 'node:fs'
+import { type Dirent, lstatSync, readdirSync, type Stats, statSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { ifExists } from '../../lib/errno.ts'
 import type { RefusedEntry, RepositoryName } from '../source.ts'
 import { Unreadable } from '../unreadable.ts'
 import { isCurrent } from './facts/repository-stamp.ts'
-import { fileErrorReason, orUnreadable } from './files/repository-errors.ts'
-import { COARSE_TICK_MS, lstatIfExists, preciseStat, readEntries } from './files/sync-fs.ts'
+import { fileErrorReason, toUnreadable } from './files/repository-errors.ts'
+import { COARSE_TICK_MS, ifExistsSync, lstatIfExists } from './files/sync-fs.ts'
 
 /** The entries of a directory when it was read, sorted by name. */
 export class Directory {
@@ -38,11 +38,11 @@ export class Directory {
 const isTemporary = ({ name }: Dirent): boolean => name.startsWith('.godwit-')
 
 /** Reads a directory, or returns why it cannot be read. */
-export type ReadDirectory = (dir: string) => Promise<Directory | { reason: string }>
+export type ReadDirectory = (dir: string) => Directory | { reason: string }
 
-export const readDirectory: ReadDirectory = async (dir) => {
+export const readDirectory: ReadDirectory = (dir) => {
   try {
-    return new Directory(await readEntries(dir))
+    return new Directory(readdirSync(dir, { withFileTypes: true }))
   } catch (error) {
     const reason = fileErrorReason(error)
     if (reason === undefined) throw error
@@ -50,9 +50,9 @@ export const readDirectory: ReadDirectory = async (dir) => {
   }
 }
 
-/** Rejects with Unreadable: an empty result would mean that every repository has been removed. */
-export async function readRoot(root: string, read = readDirectory): Promise<Directory> {
-  const top = await read(root)
+/** Throws Unreadable: an empty result would mean that every repository has been removed. */
+export function readRoot(root: string, read = readDirectory): Directory {
+  const top = read(root)
   if ('reason' in top) throw new Unreadable(`the directory of repositories: ${top.reason}`)
   return top
 }
@@ -67,15 +67,15 @@ export function cachingReader(now: () => number = Date.now): ReadDirectory {
   const cache = new Map<string, { version: string; directory: Directory }>()
   /** The directories whose version was checked since this thread last waited for anything. */
   const checked = new Set<string>()
-  return async (dir) => {
+  return (dir) => {
     const cached = cache.get(dir)
     if (cached && checked.has(dir)) return cached.directory
-    const version = await cacheableVersion(dir, now())
+    const version = cacheableVersion(dir, now())
     if (checked.size === 0) process.nextTick(() => checked.clear())
     checked.add(dir)
     if (cached && cached.version === version) return cached.directory
     cache.delete(dir)
-    const directory = await readDirectory(dir)
+    const directory = readDirectory(dir)
     if (version === undefined || 'reason' in directory) return directory
     if (cache.size >= MAX_CACHED) cache.clear()
     cache.set(dir, { version, directory })
@@ -83,11 +83,15 @@ export function cachingReader(now: () => number = Date.now): ReadDirectory {
   }
 }
 
-async function cacheableVersion(dir: string, now: number): Promise<string | undefined> {
-  // If this fails, so does readDirectory, which reports it.
-  const stats = await preciseStat(dir).catch(() => undefined)
-  if (!stats || Number(stats.ctimeMs) > now - COARSE_TICK_MS) return undefined
-  return `${stats.dev} ${stats.ino} ${stats.mtimeNs} ${stats.ctimeNs}`
+function cacheableVersion(dir: string, now: number): string | undefined {
+  try {
+    const stats = statSync(dir, { bigint: true })
+    if (Number(stats.ctimeMs) > now - COARSE_TICK_MS) return undefined
+    return `${stats.dev} ${stats.ino} ${stats.mtimeNs} ${stats.ctimeNs}`
+  } catch {
+    // So does readDirectory, which reports the error.
+    return undefined
+  }
 }
 
 export interface RepositoryDirectory extends RepositoryName {
@@ -108,26 +112,29 @@ interface NamedEntry extends RepositoryName {
   mayHaveWiki?: boolean
 }
 
-/** Returns the directories of a repository that is, or would be, at a path below the root. Rejects with Unreadable. */
-export async function repositoryAt(
+/** Returns the directories of a repository that is, or would be, at a path below the root. Throws Unreadable. */
+export function repositoryAt(
   root: string,
   path: string,
   { owner, name, mayHaveWiki = true }: NamedEntry,
-): Promise<RepositoryDirectory> {
+): RepositoryDirectory {
   const dir = `${root}/${path}.git`
   const wiki = mayHaveWiki ? wikiOf(dir) : null
-  const hasWiki = wiki !== null && (await orUnreadable(wiki, undefined, () => isRepository(wiki)))
-  return { owner, name, path, dir, wikiDir: hasWiki ? wiki : null }
+  try {
+    return { owner, name, path, dir, wikiDir: wiki !== null && isRepository(wiki) ? wiki : null }
+  } catch (error) {
+    throw toUnreadable(error, wiki!)
+  }
 }
 
 /** Returns the listing entry of one repository, which is refused if it cannot be read. */
-export async function findRepositoryAt(
+export function findRepositoryAt(
   root: string,
   path: string,
   { stamp, ...entry }: NamedEntry & { stamp: string | undefined },
-): Promise<{ repository: RepositoryDirectory } | { refused: RefusedEntry }> {
+): { repository: RepositoryDirectory } | { refused: RefusedEntry } {
   try {
-    return { repository: { ...(await repositoryAt(root, path, entry)), stamp } }
+    return { repository: { ...repositoryAt(root, path, entry), stamp } }
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error
     return refused(`${path}.git`, error.message, { fullName: `${entry.owner}/${entry.name}` })
@@ -138,9 +145,9 @@ export async function findRepositoryAt(
 export const wikiOf = (dir: string): string => dir.replace(/\.git$/, '.wiki.git')
 
 /** Returns why the directory of a repository's wiki is refused; undefined if it is a repository, or does not exist. */
-export async function wikiRefusal({ dir }: RepositoryDirectory): Promise<string | undefined> {
+export function wikiRefusal({ dir }: RepositoryDirectory): string | undefined {
   const wiki = wikiOf(dir)
-  const stats = await lstatUnlessTooLong(wiki)
+  const stats = lstatUnlessTooLong(wiki)
   return stats && refusal(wiki, stats)
 }
 
@@ -161,10 +168,10 @@ export function currentStamp(
 }
 
 /** Returns why an entry that is named like a repository is refused; undefined if it is a repository. */
-export async function refusal(dir: string, entry: Dirent | Stats): Promise<string | undefined> {
+export function refusal(dir: string, entry: Dirent | Stats): string | undefined {
   if (entry.isSymbolicLink()) return IS_LINK
   if (!entry.isDirectory()) return NOT_A_REPOSITORY
-  const directory = await readDirectory(dir)
+  const directory = readDirectory(dir)
   if ('reason' in directory) return directory.reason
   return isLikeRepository(directory) ? undefined : NOT_A_REPOSITORY
 }
@@ -174,29 +181,29 @@ export async function repositoryExists(
   directory: RepositoryDirectory,
   served = directory.dir,
 ): Promise<boolean> {
-  return (await isParentReal(directory)) && isRepository(served)
+  return isParentReal(directory) && isRepository(served)
 }
 
 /** Whether the repository exists, damaged or not. */
 export async function existsEvenIfDamaged(directory: RepositoryDirectory): Promise<boolean> {
   const { dir } = directory
-  return (await isParentReal(directory)) && ((await hasConfig(dir)) || isRepository(dir))
+  return isParentReal(directory) && ((await hasConfig(dir)) || isRepository(dir))
 }
 
 /** The root may be a link, which its operator chose; directories below it may not. */
-export async function isParentReal({ path, dir }: RepositoryDirectory): Promise<boolean> {
+export function isParentReal({ path, dir }: RepositoryDirectory): boolean {
   return !path.includes('/') || isDirectory(dirname(dir))
 }
 
 /** A directory without a config was left behind, or is being created. */
 export async function hasConfig(dir: string): Promise<boolean> {
-  return (await isDirectory(dir)) && (await lstatIfExists(join(dir, 'config'))) !== undefined
+  return isDirectory(dir) && (await lstatIfExists(join(dir, 'config'))) !== undefined
 }
 
 /** Whether the directory is a repository, not a link to one. Returns false if its entries cannot be read. */
-export async function isRepository(dir: string): Promise<boolean> {
-  const stats = await lstatUnlessTooLong(dir)
-  return stats !== undefined && (await refusal(dir, stats)) === undefined
+export function isRepository(dir: string): boolean {
+  const stats = lstatUnlessTooLong(dir)
+  return stats !== undefined && refusal(dir, stats) === undefined
 }
 
 /** Git accepts a directory with these entries as a repository. */
@@ -226,27 +233,22 @@ export function caseConflict(path: string, caseConflictWith: string): { refused:
   return { refused: { path, reason, caseConflictWith } }
 }
 
-/** Returns why a link to a directory is refused; undefined for other entries, broken links, and links to files. */
-export async function linkRefusal(
-  root: string,
-  path: string,
-  entry: Dirent,
-): Promise<string | undefined> {
-  if (!entry.isSymbolicLink()) return undefined
+/** Refuses a link to a directory; returns undefined for broken links, and links to files. */
+export async function linkRefusal(root: string, path: string) {
   try {
     const target = await ifExists(stat(join(root, path)), 'ENOENT', 'ENOTDIR', 'ELOOP')
-    return target?.isDirectory() ? IS_LINK : undefined
+    return target?.isDirectory() ? refused(path, IS_LINK) : undefined
   } catch (error) {
     const reason = fileErrorReason(error)
     if (reason === undefined) throw error
-    return `a symbolic link whose target cannot be read: ${reason}`
+    return refused(path, `a symbolic link whose target cannot be read: ${reason}`)
   }
 }
 
-async function isDirectory(path: string): Promise<boolean> {
-  return (await lstatUnlessTooLong(path))?.isDirectory() ?? false
+function isDirectory(path: string): boolean {
+  return lstatUnlessTooLong(path)?.isDirectory() ?? false
 }
 
 /** A repository can have a name so long that the name of its wiki would be too long for the file system. */
-const lstatUnlessTooLong = (path: string): Promise<Stats | undefined> =>
-  ifExists(lstatIfExists(path), 'ENAMETOOLONG')
+const lstatUnlessTooLong = (path: string): Stats | undefined =>
+  ifExistsSync(() => lstatSync(path, { throwIfNoEntry: false }), 'ENAMETOOLONG')

@@ -38,18 +38,18 @@ const MAX_DEPTH = 30
 export function anyDepth(root: string, topOwner: string | undefined): Layout {
   const cachedRead = cachingReader()
 
-  async function* list(options: ListingOptions = {}): LayoutEntries {
+  function* list(options: ListingOptions = {}): LayoutEntries {
     const { only, read = readDirectory, spellingOf = () => only?.owner, lastStampOf } = options
-    const top = await readRoot(root, read)
+    const top = readRoot(root, read)
     const owners = new TakenNames()
     if (topOwner !== undefined) owners.take(topOwner)
     for (const owner of listOwners(top, topOwner, only?.owner)) {
       owners.reserve(spellingOf(owner), top)
-      const { folders, reason } = await foldersOf(root, owner, { top, topOwner, read })
+      const { folders, reason } = foldersOf(root, owner, { top, topOwner, read })
       if (reason !== undefined) yield refused(owner, reason)
       const candidates: Candidate[] = []
       for (const folder of folders) {
-        if (only) candidates.push(...(await candidatesNamed(root, folder, only.name, read)))
+        if (only) candidates.push(...candidatesNamed(root, folder, only.name, read))
         else yield* collectCandidates(root, folder, candidates)
       }
       const members = folders.find(({ directory }) => directory.has(MEMBERS_FILE))
@@ -67,18 +67,17 @@ export function anyDepth(root: string, topOwner: string | undefined): Layout {
 
   return {
     list,
-    async directoriesOf({ owner, name }) {
-      const top = await readRoot(root, cachedRead)
+    directoriesOf({ owner, name }) {
+      const top = readRoot(root, cachedRead)
       const unreadable: string[] = []
-      const read: ReadDirectory = async (dir) => {
-        const directory = await cachedRead(dir)
+      const read: ReadDirectory = (dir) => {
+        const directory = cachedRead(dir)
         if ('reason' in directory) unreadable.push(`${relative(root, dir)}: ${directory.reason}`)
         return directory
       }
-      const { folders } = await foldersOf(root, owner, { top, topOwner, read })
+      const { folders } = foldersOf(root, owner, { top, topOwner, read })
       const candidates: Candidate[] = []
-      for (const folder of folders)
-        candidates.push(...(await candidatesNamed(root, folder, name, read)))
+      for (const folder of folders) candidates.push(...candidatesNamed(root, folder, name, read))
       // The repository may be in the directory that cannot be read.
       if (candidates.length === 0 && unreadable[0] !== undefined)
         throw new Unreadable(unreadable[0])
@@ -114,18 +113,18 @@ interface Reading {
 }
 
 /** Returns the owner's directory, and the root if it belongs to the owner. */
-async function foldersOf(root: string, owner: string, { top, topOwner, read }: Reading) {
+function foldersOf(root: string, owner: string, { top, topOwner, read }: Reading) {
   const folders: OwnedFolder[] = []
   if (owner === topOwner) folders.push({ owner, path: '', prefix: '', directory: top })
   if (!top.hasDirectory(owner)) return { folders }
-  const directory = await read(join(root, owner))
+  const directory = read(join(root, owner))
   if ('reason' in directory) return { folders, reason: directory.reason }
   if (isLikeRepository(directory)) return { folders, reason: WITHOUT_SUFFIX }
   folders.push({ owner, path: `${owner}/`, prefix: '', directory })
   return { folders }
 }
 
-async function* entriesWithoutOwner(
+function* entriesWithoutOwner(
   root: string,
   top: Directory,
   topOwner: string | undefined,
@@ -133,15 +132,12 @@ async function* entriesWithoutOwner(
   for (const entry of top.entries) {
     if (isNamedAsRepository(entry)) {
       if (topOwner === undefined) yield refused(entry.name, WITHOUT_OWNER)
-    } else {
-      const reason = await linkRefusal(root, entry.name, entry)
-      if (reason !== undefined) yield refused(entry.name, reason)
-    }
+    } else if (entry.isSymbolicLink()) yield linkRefusal(root, entry.name)
   }
 }
 
 /** Adds every candidate in the folder, however deep, to `candidates`; yields directories that cannot be read. */
-async function* collectCandidates(
+function* collectCandidates(
   root: string,
   folder: OwnedFolder,
   candidates: Candidate[],
@@ -157,15 +153,13 @@ async function* collectCandidates(
     } else if (entry.isDirectory()) {
       const inside = { owner, path: `${below}/`, prefix: `${prefix}${entry.name}-` }
       const hiddenRepositories = { prefix: `${owner}/${inside.prefix}` }
-      const directory = await readDirectory(join(root, below))
+      const directory = readDirectory(join(root, below))
+      yield undefined
       if ('reason' in directory) yield refused(below, directory.reason, hiddenRepositories)
       else if (isLikeRepository(directory)) yield refused(below, WITHOUT_SUFFIX)
       else if (depth === MAX_DEPTH) yield refused(below, TOO_DEEP, hiddenRepositories)
       else yield* collectCandidates(root, { ...inside, directory }, candidates, depth + 1)
-    } else {
-      const reason = await linkRefusal(root, below, entry)
-      if (reason !== undefined) yield refused(below, reason)
-    }
+    } else if (entry.isSymbolicLink()) yield linkRefusal(root, below)
   }
 }
 
@@ -173,22 +167,22 @@ async function* collectCandidates(
  * Returns the candidates of one name. Reads only directories whose names are a prefix of it, so that finding one of ten thousand
  * repositories does not read them all.
  */
-async function candidatesNamed(
+function candidatesNamed(
   root: string,
   folder: OwnedFolder,
   name: string,
   read: ReadDirectory,
-): Promise<Candidate[]> {
+): Candidate[] {
   const { owner, path, prefix, directory } = folder
   const found = repositoryEntries(directory, name).map((entry) => candidateOf(folder, entry))
   for (const [part, rest] of path === '' ? [] : splitsAtHyphens(name)) {
     for (const entry of directory.named(part)) {
       if (!entry.isDirectory() || isNamedAsRepository(entry)) continue
       const below = `${path}${entry.name}/`
-      const inside = await read(join(root, below))
+      const inside = read(join(root, below))
       if ('reason' in inside || isLikeRepository(inside)) continue
       const next = { owner, path: below, prefix: `${prefix}${entry.name}-`, directory: inside }
-      found.push(...(await candidatesNamed(root, next, rest, read)))
+      found.push(...candidatesNamed(root, next, rest, read))
     }
   }
   return found

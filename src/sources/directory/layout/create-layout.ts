@@ -1,8 +1,8 @@
+import { lstatSync } from 'node:fs'
 import { join } from 'node:path'
 import { invalidNameReason } from '../../../lib/names.ts'
 import { Unreadable } from '../../unreadable.ts'
-import { orUnreadable } from '../files/repository-errors.ts'
-import { lstatIfExists } from '../files/sync-fs.ts'
+import { toUnreadable } from '../files/repository-errors.ts'
 import { MEMBERS_FILE } from '../members-file.ts'
 import {
   caseConflict,
@@ -53,43 +53,45 @@ const OWNER_AND_NAME_ONLY = 'a repository must be at OWNER/NAME.git'
 function ownerAndName(root: string, mayBeLowerCase = false): Layout {
   return {
     list: (options) => listRepositories(root, options),
-    async directoriesOf({ owner, name }) {
+    directoriesOf({ owner, name }) {
       if ((invalidNameReason(owner) ?? invalidNameReason(name)) !== undefined) {
         throw new Unreadable('this name is not valid for a repository')
       }
       const path = `${owner}/${name}`
-      const isLowerCase = mayBeLowerCase && !(await isDirectory(join(root, `${path}.git`)))
-      return [await repositoryAt(root, isLowerCase ? path.toLowerCase() : path, { owner, name })]
+      const isLowerCase = mayBeLowerCase && !isDirectory(join(root, `${path}.git`))
+      return [repositoryAt(root, isLowerCase ? path.toLowerCase() : path, { owner, name })]
     },
   }
 }
 
-/** Rejects with Unreadable if this cannot be determined. */
-const isDirectory = (dir: string): Promise<boolean> =>
-  orUnreadable(dir, undefined, async () => (await lstatIfExists(dir))?.isDirectory() ?? false)
+/** Throws Unreadable if this cannot be determined. */
+function isDirectory(dir: string): boolean {
+  try {
+    return lstatSync(dir, { throwIfNoEntry: false })?.isDirectory() ?? false
+  } catch (error) {
+    throw toUnreadable(error, dir)
+  }
+}
 
 /**
  * Lists the repositories at OWNER/NAME.git, sorted by name, and refuses other entries that look like repositories. Follows no links:
  * they could show a repository under an owner who may not read it.
  */
-async function* listRepositories(root: string, options: ListingOptions = {}): LayoutEntries {
+function* listRepositories(root: string, options: ListingOptions = {}): LayoutEntries {
   const { only, read = readDirectory, spellingOf = () => only?.owner } = options
-  const top = await readRoot(root, read)
+  const top = readRoot(root, read)
   const owners = new TakenNames()
   for (const entry of only ? top.named(only.owner) : top.entries) {
     const { name } = entry
     if (isNamedAsRepository(entry)) yield refused(name, OWNER_AND_NAME_ONLY)
     else if (entry.isDirectory()) {
       owners.reserve(spellingOf(name), top)
-      yield* listOwner(root, name, await read(join(root, name)), owners, options)
-    } else {
-      const reason = await linkRefusal(root, name, entry)
-      if (reason !== undefined) yield refused(name, reason)
-    }
+      yield* listOwner(root, name, read(`${root}/${name}`), owners, options)
+    } else if (entry.isSymbolicLink() && !only) yield linkRefusal(root, name)
   }
 }
 
-async function* listOwner(
+function* listOwner(
   root: string,
   owner: string,
   directory: Directory | { reason: string },
@@ -107,7 +109,7 @@ async function* listOwner(
   yield* listRepositoriesOf(root, owner, directory, options)
 }
 
-async function* listRepositoriesOf(
+function* listRepositoriesOf(
   root: string,
   owner: string,
   directory: Directory,
@@ -122,7 +124,7 @@ async function* listRepositoriesOf(
     const dir = `${root}/${path}`
     const stamp = taken ? '' : currentStamp(dir, entry, lastStampOf?.({ owner, name }))
     const reason =
-      invalidNameReason(name) ?? (stamp === undefined ? await refusal(dir, entry) : undefined)
+      invalidNameReason(name) ?? (stamp === undefined ? refusal(dir, entry) : undefined)
     if (reason !== undefined) {
       yield refused(path, reason)
     } else if (taken !== undefined) {
@@ -130,7 +132,7 @@ async function* listRepositoriesOf(
     } else if (!isWiki(name, directory)) {
       names.take(name)
       const mayHaveWiki = directory.has(`${name}.wiki.git`)
-      yield await findRepositoryAt(root, `${owner}/${name}`, { owner, name, stamp, mayHaveWiki })
+      yield findRepositoryAt(root, `${owner}/${name}`, { owner, name, stamp, mayHaveWiki })
     }
   }
 }
@@ -141,9 +143,9 @@ const NAME_ONLY = 'a repository must be at NAME.git (--layout flat)'
 function flat(root: string, owner: string): Layout {
   const isOwner = (login: string) => login.toLowerCase() === owner.toLowerCase()
 
-  async function* list(options: ListingOptions = {}): LayoutEntries {
+  function* list(options: ListingOptions = {}): LayoutEntries {
     const { only, read = readDirectory, lastStampOf } = options
-    const top = await readRoot(root, read)
+    const top = readRoot(root, read)
     if (only && !isOwner(only.owner)) return
     if (!only) yield* misplacedRepositories(root, '', top, NAME_ONLY)
     if (top.has(MEMBERS_FILE)) yield { membersOf: owner, path: MEMBERS_FILE }
@@ -152,8 +154,8 @@ function flat(root: string, owner: string): Layout {
 
   return {
     list,
-    async directoriesOf({ owner: login, name }) {
-      const top = await readRoot(root)
+    directoriesOf({ owner: login, name }) {
+      const top = readRoot(root)
       return isOwner(login) ? candidateDirectories(root, candidatesIn(top, owner, name)) : []
     },
   }
@@ -170,7 +172,7 @@ function candidatesIn(top: Directory, owner: string, only?: string): Candidate[]
 const MAX_DEPTH = 3
 
 /** Refuses repositories that are too deep, or whose directory has no `.git` at the end of its name. */
-async function* misplacedRepositories(
+function* misplacedRepositories(
   root: string,
   path: string,
   directory: Directory,
@@ -180,7 +182,8 @@ async function* misplacedRepositories(
   for (const entry of directory.entries) {
     if (isNamedAsRepository(entry) || !entry.isDirectory()) continue
     const below = join(path, entry.name)
-    const inside = await readDirectory(join(root, below))
+    const inside = readDirectory(join(root, below))
+    yield undefined
     if ('reason' in inside) {
       yield refused(below, inside.reason)
     } else if (isLikeRepository(inside)) {

@@ -2,7 +2,6 @@ import type { Dirent } from 'node:fs'
 import { join } from 'node:path'
 import { invalidNameReason } from '../../../lib/names.ts'
 import type { LastStampOf, RefusedEntry, RepositoryName, SpellingOf } from '../../source.ts'
-import { yieldIfDue } from '../files/sync-fs.ts'
 import {
   caseConflict,
   currentStamp,
@@ -22,15 +21,15 @@ import {
 /** Maps names of repositories to directories below a root, and back. Never follows links. */
 export interface Layout {
   /**
-   * Lists repositories in a fixed order, with entries that look like repositories and are refused. Rejects with Unreadable if the
-   * root cannot be read.
+   * Lists repositories in a fixed order, with entries that look like repositories and are refused. Throws Unreadable if the root
+   * cannot be read.
    */
   list(options?: ListingOptions): LayoutEntries
   /**
    * Returns the directory of a repository that was listed before, even if it is damaged now. Returns several directories if several
-   * have the same name; then `list` refuses them all. Rejects with Unreadable.
+   * have the same name; then `list` refuses them all. Throws Unreadable.
    */
-  directoriesOf(repository: RepositoryName): Promise<RepositoryDirectory[]>
+  directoriesOf(repository: RepositoryName): RepositoryDirectory[]
 }
 
 export interface ListingOptions {
@@ -47,7 +46,12 @@ export type LayoutEntry =
   | { refused: RefusedEntry }
   | { membersOf: string; path: string }
 
-export type LayoutEntries = AsyncGenerator<LayoutEntry, void, void>
+/**
+ * Each step blocks for a few system calls. Where a listing has no entry for long, it yields undefined, so that its reader can let
+ * other work of the thread run.
+ */
+export type LayoutEntries = Generator<MaybeEntry | Promise<MaybeEntry>, void, void>
+type MaybeEntry = LayoutEntry | undefined
 
 /** An entry `….git`, and the name of the repository that follows from its path. */
 export interface Candidate {
@@ -69,12 +73,16 @@ interface CheckedCandidate extends Candidate {
  * Yields the repositories among the candidates. If several have the same name, ignoring case, all are refused: otherwise one would
  * take over the name of the other as soon as the other disappears.
  */
-export async function* resolveCandidates(
+export function* resolveCandidates(
   root: string,
   candidates: readonly Candidate[],
   lastStampOf?: LastStampOf,
 ): LayoutEntries {
-  const checked = await checkCandidates(root, candidates, lastStampOf)
+  const checked: CheckedCandidate[] = []
+  for (const candidate of candidates) {
+    checked.push(checkCandidate(root, candidate, lastStampOf?.(candidate)))
+    yield undefined
+  }
   const holders = Map.groupBy(checked.filter(holdsName), keyOf)
   for (const each of checked) {
     const { owner, name, path, reason } = each
@@ -87,39 +95,29 @@ export async function* resolveCandidates(
     } else if (reason !== undefined) {
       yield refused(`${path}.git`, reason, hiddenRepository)
     } else {
-      yield await findRepositoryAt(root, path, each)
+      yield findRepositoryAt(root, path, each)
     }
   }
 }
 
 /** Returns the candidates that hold the name; if none does, all directories among them. */
-export async function candidateDirectories(
+export function candidateDirectories(
   root: string,
   candidates: readonly Candidate[],
-): Promise<RepositoryDirectory[]> {
+): RepositoryDirectory[] {
   const directories = candidates.filter(({ entry }) => entry.isDirectory())
-  const holders = (await checkCandidates(root, directories)).filter(holdsName)
+  const holders = directories.map((each) => checkCandidate(root, each)).filter(holdsName)
   const chosen = holders.length > 0 ? holders : directories
-  return Promise.all(chosen.map((each) => repositoryAt(root, each.path, each)))
+  return chosen.map((each) => repositoryAt(root, each.path, each))
 }
 
-async function checkCandidates(
-  root: string,
-  candidates: readonly Candidate[],
-  lastStampOf?: LastStampOf,
-) {
-  const checked: CheckedCandidate[] = []
-  for (const candidate of candidates) {
-    const { name, path, entry } = candidate
-    const dir = join(root, `${path}.git`)
-    const yielded = yieldIfDue()
-    if (yielded) await yielded
-    const stamp = currentStamp(dir, entry, lastStampOf?.(candidate))
-    const invalidName = [...path.split('/'), name].map(invalidNameReason).find(Boolean)
-    const reason = invalidName ?? (stamp === undefined ? await refusal(dir, entry) : undefined)
-    checked.push({ ...candidate, reason, stamp })
-  }
-  return checked
+function checkCandidate(root: string, candidate: Candidate, lastStamp?: string): CheckedCandidate {
+  const { name, path, entry } = candidate
+  const dir = join(root, `${path}.git`)
+  const stamp = currentStamp(dir, entry, lastStamp)
+  const invalidName = [...path.split('/'), name].map(invalidNameReason).find(Boolean)
+  const reason = invalidName ?? (stamp === undefined ? refusal(dir, entry) : undefined)
+  return { ...candidate, reason, stamp }
 }
 
 /** A directory that cannot be read now may be a repository, so no other repository may have its name. */

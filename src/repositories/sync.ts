@@ -180,7 +180,8 @@ export async function refreshRepositories(
     const entry = entries.get(keyOfName(name))
     const owner = spellingOf(name.owner) ?? name.owner
     const found = await parts.source.find(owner, name.name, entry?.stamp)
-    if (found && !isUnchanged(found, entry && { ...entry, owner: entry.owner.login })) {
+    const known = entry && { name: entry.name, stamp: entry.stamp, owner: entry.owner.login }
+    if (found && !isUnchanged(found, known)) {
       isChanged = true
       updates[at] = { owner: found.owner, update: await readFacts(parts, found, entry, stop) }
     } else if (!found && entry) {
@@ -234,10 +235,10 @@ async function spellingsOf(
   return (login) => spellings.get(nameKey(login)) ?? spellingOfOther(login)
 }
 
-function isUnchanged(
+function isUnchanged<T extends RepositoryName & { stamp: string }>(
   { owner, name, stamp }: FoundRepository,
-  known?: KnownRepository,
-): known is KnownRepository {
+  known?: T,
+): known is T {
   return known?.stamp === stamp && known.name === name && known.owner === owner
 }
 

@@ -176,7 +176,7 @@ async function* renderInBatches(body: Body): AsyncGenerator<Buffer> {
       let isFirst = true
       for await (const pieces of part.renderInBatches()) {
         if (pieces.length === 0) continue
-        const bytes = Buffer.concat(pieces.map(toBuffer))
+        const bytes = joinPieces(pieces)
         // The first item needs no comma before it.
         yield isFirst ? bytes.subarray(1) : bytes
         isFirst = false
@@ -184,6 +184,12 @@ async function* renderInBatches(body: Body): AsyncGenerator<Buffer> {
     }
   }
 }
+
+/** Strings are joined before they are encoded, which is faster than to encode each. */
+const joinPieces = (pieces: readonly Piece[]): Buffer =>
+  pieces.every((piece) => typeof piece === 'string')
+    ? Buffer.from(pieces.join(''))
+    : Buffer.concat(pieces.map(toBuffer))
 
 const toBuffer = (piece: Piece): Buffer => (typeof piece === 'string' ? Buffer.from(piece) : piece)
 

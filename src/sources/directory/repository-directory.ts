@@ -12,6 +12,7 @@ import { COARSE_TICK_MS, ifExistsSync, lstatIfExists } from './files/sync-fs.ts'
 export class Directory {
   readonly entries: readonly Dirent[]
   #byLowerCaseName: Map<string, Dirent[]> | undefined
+  #names: Set<string> | undefined
 
   constructor(entries: Dirent[]) {
     this.entries = entries
@@ -26,7 +27,8 @@ export class Directory {
   }
 
   has(name: string): boolean {
-    return this.named(name).some((entry) => entry.name === name)
+    this.#names ??= new Set(this.entries.map((entry) => entry.name))
+    return this.#names.has(name)
   }
 
   hasDirectory(name: string): boolean {
@@ -158,7 +160,8 @@ export function currentStamp(
   lastStamp: string | undefined,
 ): string | undefined {
   if (!entry.isDirectory() || lastStamp === undefined) return undefined
-  const [stamp = ''] = lastStamp.split(' ', 1)
+  const end = lastStamp.indexOf(' ')
+  const stamp = end === -1 ? lastStamp : lastStamp.slice(0, end)
   try {
     return isCurrent(dir, stamp) ? stamp : undefined
   } catch {

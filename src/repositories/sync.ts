@@ -180,8 +180,7 @@ export async function refreshRepositories(
     const entry = entries.get(keyOfName(name))
     const owner = spellingOf(name.owner) ?? name.owner
     const found = await parts.source.find(owner, name.name, entry?.stamp)
-    const known = entry && { name: entry.name, stamp: entry.stamp, owner: entry.owner.login }
-    if (found && !isUnchanged(found, known)) {
+    if (found && !isUnchanged(found, entry && { ...entry, owner: entry.owner.login })) {
       isChanged = true
       updates[at] = { owner: found.owner, update: await readFacts(parts, found, entry, stop) }
     } else if (!found && entry) {
@@ -235,10 +234,10 @@ async function spellingsOf(
   return (login) => spellings.get(nameKey(login)) ?? spellingOfOther(login)
 }
 
-function isUnchanged<T extends RepositoryName & { stamp: string }>(
+function isUnchanged(
   { owner, name, stamp }: FoundRepository,
-  known?: T,
-): known is T {
+  known?: KnownRepository,
+): known is KnownRepository {
   return known?.stamp === stamp && known.name === name && known.owner === owner
 }
 

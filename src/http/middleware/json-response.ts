@@ -189,9 +189,7 @@ async function* renderInBatches(body: Body): AsyncGenerator<Buffer> {
 const joinPieces = (pieces: readonly Piece[]): Buffer =>
   pieces.every((piece) => typeof piece === 'string')
     ? Buffer.from(pieces.join(''))
-    : Buffer.concat(pieces.map(toBuffer))
-
-const toBuffer = (piece: Piece): Buffer => (typeof piece === 'string' ? Buffer.from(piece) : piece)
+    : Buffer.concat(pieces.map((piece) => (typeof piece === 'string' ? Buffer.from(piece) : piece)))
 
 const withoutLeadingComma = (piece: Piece): Piece =>
   typeof piece === 'string' ? piece.slice(1) : piece.subarray(1)

@@ -5,11 +5,9 @@ import { publicUrl } from '../../lib/public-url.ts'
 import type { RepositoryLocation } from '../snapshot.ts'
 import type {
   FoundRepository,
-  LastStampOf,
   ListedEntry,
   RepositoryName,
   Source,
-  SpellingOf,
   StatedMembers,
 } from '../source.ts'
 import { RepositoryNotFound, Unreadable } from '../unreadable.ts'
@@ -114,7 +112,7 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
   }
 
   return {
-    list: (spellingOf, readLastStamps) => listRepositories(tree, spellingOf, readLastStamps),
+    list: (...options) => listRepositories(tree, ...options),
     find: (owner, name, lastStamp) => findRepository(tree, { owner, name }, lastStamp),
     members: (owner) => findMembers(tree, owner),
     refs: (repository, wanted, signal) =>
@@ -200,14 +198,12 @@ function openTree({ root, layout = { kind: 'owner/name' } }: GitDirectoryOptions
 
 async function* listRepositories(
   { root, layout, findGitolite }: RepositoryTree,
-  spellingOf: SpellingOf | undefined,
-  readLastStamps: (() => Promise<LastStampOf>) | undefined,
+  ...[spellingOf, readLastStamps]: Parameters<Source['list']>
 ): AsyncGenerator<ListedEntry, void, void> {
   const gitolite = await findGitolite({ refresh: true })
   for (const reason of (await gitolite?.warnings()) ?? [])
     yield { refused: { path: '.gitolite', reason } }
-  const entries = layout.list({ spellingOf, lastStampOf: await readLastStamps?.() })
-  for (const listed of entries) {
+  for (const listed of layout.list({ spellingOf, lastStampOf: await readLastStamps?.() })) {
     await yieldIfDue()
     const entry = listed instanceof Promise ? await listed : listed
     if (!entry) continue

@@ -86,12 +86,16 @@ export function cachingReader(now: () => number = Date.now): ReadDirectory {
 }
 
 function cacheableVersion(dir: string, now: number): string | undefined {
+  const stats = ifReadable(() => statSync(dir, { bigint: true }))
+  if (!stats || Number(stats.ctimeMs) > now - COARSE_TICK_MS) return undefined
+  return `${stats.dev} ${stats.ino} ${stats.mtimeNs} ${stats.ctimeNs}`
+}
+
+/** Returns undefined if `read` fails: the caller reads more next, which also fails, and reports the error. */
+function ifReadable<T>(read: () => T): T | undefined {
   try {
-    const stats = statSync(dir, { bigint: true })
-    if (Number(stats.ctimeMs) > now - COARSE_TICK_MS) return undefined
-    return `${stats.dev} ${stats.ino} ${stats.mtimeNs} ${stats.ctimeNs}`
+    return read()
   } catch {
-    // So does readDirectory, which reports the error.
     return undefined
   }
 }
@@ -162,12 +166,7 @@ export function currentStamp(
   if (!entry.isDirectory() || lastStamp === undefined) return undefined
   const end = lastStamp.indexOf(' ')
   const stamp = end === -1 ? lastStamp : lastStamp.slice(0, end)
-  try {
-    return isCurrent(dir, stamp) ? stamp : undefined
-  } catch {
-    // The caller reads the whole repository next, and reports the error.
-    return undefined
-  }
+  return ifReadable(() => isCurrent(dir, stamp)) ? stamp : undefined
 }
 
 /** Returns why an entry that is named like a repository is refused; undefined if it is a repository. */
@@ -214,14 +213,10 @@ export function isLikeRepository(directory: Directory): boolean {
   return ['HEAD', 'objects', 'refs'].every((part) => directory.has(part))
 }
 
-export function isNamedAsRepository({ name }: Dirent): boolean {
-  return name.endsWith('.git')
-}
+export const isNamedAsRepository = ({ name }: Dirent): boolean => name.endsWith('.git')
 
 /** Returns `NAME` for an entry `NAME.git`. */
-export function nameOf({ name }: Dirent): string {
-  return name.slice(0, -'.git'.length)
-}
+export const nameOf = ({ name }: Dirent): string => name.slice(0, -'.git'.length)
 
 export function refused(
   path: string,

@@ -27,8 +27,7 @@ export function syncFs<A extends unknown[], T>(
   call: (...args: A) => T,
 ): (...args: A) => Promise<T> {
   return async (...args) => {
-    const yielded = yieldIfDue()
-    if (yielded) await yielded
+    if (isYieldDue()) await yieldThread()
     return call(...args)
   }
 }
@@ -40,18 +39,19 @@ export async function forEachYielding<T>(
 ): Promise<void> {
   for (const item of items) {
     action(item)
-    const yielded = yieldIfDue()
-    if (yielded) await yielded
+    if (isYieldDue()) await yieldThread()
   }
 }
 
-/** Returns undefined while this thread may go on, otherwise a promise: await it between synchronous calls. */
-export function yieldIfDue(): Promise<void> | undefined {
-  if (performance.now() - lastYield <= MAX_BLOCKING_MS) return undefined
-  return nextTick().then(() => {
-    lastYield = performance.now()
-  })
+const isYieldDue = (): boolean => performance.now() - lastYield > MAX_BLOCKING_MS
+
+async function yieldThread(): Promise<void> {
+  await nextTick()
+  lastYield = performance.now()
 }
+
+/** Await it between synchronous calls. */
+export const yieldIfDue = syncFs(() => {})
 
 export const lstat = syncFs((path: string): Stats => lstatSync(path))
 

@@ -96,25 +96,16 @@ function* listOwner(
   owner: string,
   directory: Directory | { reason: string },
   owners: TakenNames,
-  options: ListingOptions,
+  { only, lastStampOf }: ListingOptions,
 ): LayoutEntries {
   if ('reason' in directory) return yield refused(owner, directory.reason)
   if (isLikeRepository(directory)) return yield refused(owner, OWNER_AND_NAME_ONLY)
-  if (!options.only) yield* misplacedRepositories(root, owner, directory, OWNER_AND_NAME_ONLY)
+  if (!only) yield* misplacedRepositories(root, owner, directory, OWNER_AND_NAME_ONLY)
   const hasMembers = directory.has(MEMBERS_FILE)
   if (!hasMembers && !directory.entries.some(isNamedAsRepository)) return
   const ownerRefusal = owners.takeOwner(owner)
   if (ownerRefusal) return yield ownerRefusal
   if (hasMembers) yield { membersOf: owner, path: `${owner}/${MEMBERS_FILE}` }
-  yield* listRepositoriesOf(root, owner, directory, options)
-}
-
-function* listRepositoriesOf(
-  root: string,
-  owner: string,
-  directory: Directory,
-  { only, lastStampOf }: ListingOptions,
-): LayoutEntries {
   const wanted = only ? directory.named(`${only.name}.git`) : directory.entries
   const names = new TakenNames()
   for (const entry of wanted.filter(isNamedAsRepository)) {

@@ -9,7 +9,9 @@ import * as wire from '../wire/types.ts'
 export const anyObject: S.Schema<Record<string, unknown>> = { type: 'object' }
 
 /** Checks only the type of a value, not its properties or elements. */
-const outermost = <S extends S.Schema>({ type }: S): S.Schema<S.Static<S>> => ({ type })
+const outermost = <Given extends S.Schema>({ type }: Given): S.Schema<S.Static<Given>> => ({
+  type,
+})
 
 export const userResponse = S.pick(wire.userSchema, ['login'])
 

@@ -178,7 +178,7 @@ class SegmentThread {
   async stop(): Promise<void> {
     clearTimeout(this.#idle)
     const worker = this.#worker
-    this.#worker = undefined
+    if (worker) this.#onEnd(worker, new Error('the segment thread was stopped'))
     await worker?.terminate()
   }
 
@@ -199,8 +199,10 @@ class SegmentThread {
     const pending = this.#pending.get(reply.id)
     if ('progress' in reply) return pending?.onProgress(reply.progress)
     this.#pending.delete(reply.id)
-    if (this.load === 0)
+    if (this.load === 0) {
+      clearTimeout(this.#idle)
       this.#idle = setTimeout(() => this.stop(), this.#options.idleMs ?? IDLE_MS).unref()
+    }
     if ('value' in reply) pending?.resolve(reply.value)
     else pending?.reject(errorOf(reply.error))
   }

@@ -54,6 +54,29 @@ test('other work that needs several turns runs between two slices', async (t) =>
   await tasks
 })
 
+test('short tasks share a slice', async (t) => {
+  let clock = performance.now()
+  t.mock.method(performance, 'now', () => clock)
+  let ended = 0
+  const task = async () => {
+    await nextTurn()
+    clock++
+    ended++
+  }
+  await turn()
+  nextTurn()
+  clock += 11
+  const began = clock
+  const tasks = Promise.all(Array.from({ length: 20 }, task))
+  while (ended < 20) {
+    clock += 0.3
+    await turn()
+  }
+  await tasks
+  // Three slices and the pauses before them. A slice for each task would take 200 ms.
+  assert.ok(clock - began < 80, `${clock - began} ms`)
+})
+
 test('short work ends in the turn in which it began', async () => {
   await turn()
   assert.equal(nextTurn(), undefined)

@@ -3,10 +3,11 @@ const SLICE_MS = 10
 /** An iteration of the event loop in which anything happens takes longer: one without takes 0.01 ms, to accept a connection 0.1 ms. */
 const IDLE_MS = 0.05
 
-let sliceEndsAt: number | undefined
-/** When the last slice ended; undefined while it runs. */
-let sliceEndedAt: number | undefined
-let lastTurnAt = 0
+/** The end of the current slice of heavy work; undefined if there is none. */
+let sliceDeadline: number | undefined
+/** When the pause after the slice began; undefined during a slice. */
+let pauseStartedAt: number | undefined
+let lastIterationAt = 0
 const waiting: (() => void)[] = []
 
 /**
@@ -16,33 +17,36 @@ const waiting: (() => void)[] = []
  */
 export function nextTurn(): Promise<void> | undefined {
   const now = performance.now()
-  if (sliceEndsAt === undefined) {
-    sliceEndsAt = now + SLICE_MS
-    setImmediate(startSlice)
+  if (sliceDeadline === undefined) {
+    sliceDeadline = now + SLICE_MS
+    setImmediate(onIteration)
   }
-  if (now < sliceEndsAt) return undefined
-  sliceEndedAt ??= now
+  if (now < sliceDeadline) return undefined
+  pauseStartedAt ??= now
   return new Promise((resolve) => waiting.push(resolve))
 }
 
 /**
- * Starts the next slice once the event loop had nothing else to do, or other work has had as long as a slice. One iteration is not
- * enough for other work: Node accepts one connection in each, so with a slice in every one, 20 new clients would wait for 20 slices.
+ * Gives the rest of a slice to the next caller. Starts another slice once the event loop had nothing else to do, or other work has
+ * had as long as a slice. One iteration is not enough for other work: Node accepts one connection in each, so with a slice in every
+ * one, 20 new clients would wait for 20 slices.
  */
-function startSlice(): void {
+function onIteration(): void {
   const now = performance.now()
-  const wasIdle = now - lastTurnAt < IDLE_MS
-  lastTurnAt = now
+  const wasIdle = now - lastIterationAt < IDLE_MS
+  lastIterationAt = now
   if (waiting.length === 0) {
-    sliceEndsAt = undefined
-    sliceEndedAt = undefined
+    sliceDeadline = undefined
+    pauseStartedAt = undefined
     return
   }
-  setImmediate(startSlice)
-  sliceEndedAt ??= now
-  if (!wasIdle && now < sliceEndedAt + SLICE_MS) return
-  sliceEndedAt = undefined
-  sliceEndsAt = now + SLICE_MS
+  setImmediate(onIteration)
+  if (pauseStartedAt !== undefined || now >= sliceDeadline!) {
+    pauseStartedAt ??= now
+    if (!wasIdle && now < pauseStartedAt + SLICE_MS) return
+    pauseStartedAt = undefined
+    sliceDeadline = now + SLICE_MS
+  }
   waiting.shift()!()
 }
 

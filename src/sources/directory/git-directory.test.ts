@@ -123,6 +123,7 @@ describe('the tree of a git directory', () => {
     await symlink('site.git', at('alice', 'site.wiki.git'))
     await symlink('alice', at('bob'))
     await symlink('loop', at('loop'))
+    await symlink('x'.repeat(300), at('too-long'))
     const link = 'a symbolic link; the directory itself must be here'
     assert.deepEqual(await listed(), [
       `alice/inside.git: ${link}`,

@@ -204,8 +204,8 @@ async function* listRepositories(
   for (const reason of (await gitolite?.warnings()) ?? [])
     yield { refused: { path: '.gitolite', reason } }
   for (const listed of layout.list({ spellingOf, lastStampOf: await readLastStamps?.() })) {
-    await yieldIfDue()
     const entry = listed instanceof Promise ? await listed : listed
+    await yieldIfDue()
     if (!entry) continue
     if ('membersOf' in entry)
       yield { members: await readMembersFile(root, entry.membersOf, entry.path) }

@@ -234,7 +234,13 @@ export function caseConflict(path: string, caseConflictWith: string): { refused:
 /** Refuses a link to a directory; returns undefined for broken links, and links to files. */
 export async function linkRefusal(root: string, path: string) {
   try {
-    const target = await ifExists(stat(join(root, path)), 'ENOENT', 'ENOTDIR', 'ELOOP')
+    const target = await ifExists(
+      stat(join(root, path)),
+      'ENOENT',
+      'ENOTDIR',
+      'ELOOP',
+      'ENAMETOOLONG',
+    )
     return target?.isDirectory() ? refused(path, IS_LINK) : undefined
   } catch (error) {
     const reason = fileErrorReason(error)

@@ -8,7 +8,7 @@ import {
   type Stats,
   statSync,
 } from 'node:fs'
-import { setImmediate as nextTick } from 'node:timers/promises'
+import { setImmediate as nextIteration } from 'node:timers/promises'
 import { hasCode } from '../../../lib/errno.ts'
 
 /** Some file systems have timestamps of a second: within this time, a directory may change without a new one. */
@@ -46,11 +46,11 @@ export async function forEachYielding<T>(
 const isYieldDue = (): boolean => performance.now() - lastYield > MAX_BLOCKING_MS
 
 async function yieldThread(): Promise<void> {
-  await nextTick()
+  await nextIteration()
   lastYield = performance.now()
 }
 
-/** Await it between synchronous calls. */
+/** Lets other work of the thread run if nothing else ran for some milliseconds. Await it between synchronous calls. */
 export const yieldIfDue = syncFs(() => {})
 
 export const lstat = syncFs((path: string): Stats => lstatSync(path))

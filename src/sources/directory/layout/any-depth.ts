@@ -46,7 +46,7 @@ export function anyDepth(root: string, topOwner: string | undefined): Layout {
     for (const owner of listOwners(top, topOwner, only?.owner)) {
       owners.reserve(spellingOf(owner), top)
       const { folders, reason } = foldersOf(root, owner, { top, topOwner, read })
-      if (reason !== undefined) yield refused(owner, reason)
+      yield reason === undefined ? undefined : refused(owner, reason)
       const candidates: Candidate[] = []
       for (const folder of folders) {
         if (only) candidates.push(...candidatesNamed(root, folder, only.name, read))

@@ -86,7 +86,9 @@ function* listRepositories(root: string, options: ListingOptions = {}): LayoutEn
     if (isNamedAsRepository(entry)) yield refused(name, OWNER_AND_NAME_ONLY)
     else if (entry.isDirectory()) {
       owners.reserve(spellingOf(name), top)
-      yield* listOwner(root, name, read(`${root}/${name}`), owners, options)
+      const directory = read(`${root}/${name}`)
+      yield undefined
+      yield* listOwner(root, name, directory, owners, options)
     } else if (entry.isSymbolicLink() && !only) yield linkRefusal(root, name)
   }
 }

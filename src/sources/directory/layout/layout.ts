@@ -48,7 +48,7 @@ export type LayoutEntry =
 
 /**
  * Each step blocks for a few system calls. Where a listing has no entry for long, it yields undefined, so that its reader can let
- * other work of the thread run.
+ * other work of the thread run. It yields a promise for a symbolic link, whose target may be on a slow file system.
  */
 export type LayoutEntries = Generator<MaybeEntry | Promise<MaybeEntry>, void, void>
 type MaybeEntry = LayoutEntry | undefined

@@ -120,7 +120,9 @@ export class GitLabApi {
   async #attempt(path: string, signal: AbortSignal, method: 'GET' | 'POST') {
     const { url, userAgent } = this.server
     const response = await this.send(`${url}/api/v4${path}`, {
-      ...{ method, signal, redirect: 'manual' },
+      method,
+      signal,
+      redirect: 'manual',
       headers: { accept: 'application/json', 'user-agent': userAgent },
     })
     const { status, headers } = response

@@ -92,7 +92,11 @@ async function runCompare(
   const result = await withWriteContext(scratch, async () =>
     compare(
       {
-        ...{ git, people, owner, scratch, isFinished },
+        git,
+        people,
+        owner,
+        scratch,
+        isFinished,
         left: await read(archive, 'left'),
         right: host ?? (await read(other!, 'right')),
         onProgress: (step) => progress.update(undefined, step),

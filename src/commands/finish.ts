@@ -53,7 +53,14 @@ async function runFinish(signal: AbortSignal, name: string, options: FinishComma
   using progress = progressLine(process.stderr)
   const steps: string[] = []
   const run = await finishDump({
-    ...{ dump, url, token, repositories, owner, people, isDryRun, signal },
+    dump,
+    url,
+    token,
+    repositories,
+    owner,
+    people,
+    isDryRun,
+    signal,
     onStep(text) {
       if (isDryRun && options.json) steps.push(text)
       else if (isDryRun) print(text)

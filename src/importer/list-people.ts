@@ -18,9 +18,13 @@ type Column = (typeof COLUMNS)[number]
 
 /** The column in which a record of each kind counts for its author. Other kinds are not counted. */
 const COLUMN_OF_KIND: Partial<Record<FactKind, Column>> = {
-  ...{ issues: 'issues', pull_requests: 'pull_requests', pull_request_reviews: 'reviews' },
-  ...{ issue_comments: 'comments', pull_request_review_comments: 'comments' },
-  ...{ commit_comments: 'commit_comments', releases: 'releases' },
+  issues: 'issues',
+  pull_requests: 'pull_requests',
+  pull_request_reviews: 'reviews',
+  issue_comments: 'comments',
+  pull_request_review_comments: 'comments',
+  commit_comments: 'commit_comments',
+  releases: 'releases',
 }
 
 /**

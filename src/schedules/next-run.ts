@@ -46,7 +46,11 @@ const formatFor = memoize(
     new Intl.DateTimeFormat('en-u-hc-h23', {
       timeZone,
       calendar: 'gregory',
-      ...{ year: 'numeric', month: 'numeric', day: 'numeric', hour: 'numeric', minute: 'numeric' },
+      year: 'numeric',
+      month: 'numeric',
+      day: 'numeric',
+      hour: 'numeric',
+      minute: 'numeric',
     }),
 )
 

@@ -88,7 +88,11 @@ export async function enqueueWebhookEvent(
     .executeTakeFirstOrThrow()
   if (isEnqueued) return enqueueDelivery(queue, tx, webhook, { eventId: id, generation: 1 })
   await insertDelivery(tx, {
-    ...{ eventId: id, webhookId: webhook.id, deliveredAt: at, isRedelivery: false, durationMs: 0 },
+    eventId: id,
+    webhookId: webhook.id,
+    deliveredAt: at,
+    isRedelivery: false,
+    durationMs: 0,
     ...{ status: `Not sent: ${MAX_WAITING} events are waiting already`, statusCode: 0 },
     ...{ url: webhook.url, requestHeaders: {}, response: null },
   })

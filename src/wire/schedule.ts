@@ -63,8 +63,12 @@ export const scheduleRequestSchema = S.request(requestFields, {
 /** Omitted fields do not change, so no field has a default. */
 export const scheduleChangeSchema = S.request(
   {
-    ...{ repositories, all, name: migration.migrationName },
-    ...{ ...migration.startFlagsWithoutDefaults, ...timing, paused },
+    repositories,
+    all,
+    name: migration.migrationName,
+    ...migration.startFlagsWithoutDefaults,
+    ...timing,
+    paused,
   },
   { examples: [{ at: '04:00', paused: false }] },
 )

@@ -39,8 +39,13 @@ export type DumpedTeam = Pick<Team, 'name' | 'description' | 'members'> & { acce
  * accounts are created on the server.
  */
 const USES: { [K in FactKind]?: FactUse } = {
-  ...{ users: 'not needed', bots: 'not needed', organizations: 'not needed', teams: 'not needed' },
-  ...{ commit_comments: 'lost', discussion_categories: 'lost', discussions: 'lost' },
+  users: 'not needed',
+  bots: 'not needed',
+  organizations: 'not needed',
+  teams: 'not needed',
+  commit_comments: 'lost',
+  discussion_categories: 'lost',
+  discussions: 'lost',
 }
 
 /** Reads the facts of all repositories. The key of a repository is its full name in lower case. */
@@ -107,8 +112,18 @@ export function contextFactory(options: ContextOptions) {
     }
     return {
       /** `owner` and `name` are those on the server, and `fullName` is that in the archive. */
-      ...{ fullName, owner, name, repository, target, git, facts, content, report, signal },
-      ...{ identity, text },
+      fullName,
+      owner,
+      name,
+      repository,
+      target,
+      git,
+      facts,
+      content,
+      report,
+      signal,
+      identity,
+      text,
       /** Unique titles by the number. */
       milestones: titles,
       /** The URL of the repository on its old host, or empty if it is not known. */
@@ -149,7 +164,8 @@ function targetsOf({ spool, destinations, report, content, target }: ContextOpti
         attachments.set(each.uuid.toLowerCase(), each.oldUrl)
   }
   return linkTargets(names, content.urlOf, {
-    ...{ attachments, base: target === '' ? '/' : target },
+    attachments,
+    base: target === '' ? '/' : target,
     kindOf: (fullName, number) => facts.get(fullName)?.kindOf(number),
   })
 }

@@ -90,8 +90,15 @@ export async function dumpFinishFacts(
   const add = (fact: FinishFact) => list.add(fact)
   const { website, archived, template, defaultBranch, topics, collaborators } = repository
   add({
-    ...{ kind: 'settings', owner, name, private: repository.private, defaultBranch, collaborators },
-    ...{ archived: archived ?? false, template: template ?? false, website: website ?? '' },
+    kind: 'settings',
+    owner,
+    name,
+    private: repository.private,
+    defaultBranch,
+    collaborators,
+    archived: archived ?? false,
+    template: template ?? false,
+    website: website ?? '',
     topics: (topics ?? []).map((topic) => topic.name),
     people: Object.fromEntries(Array.from(people, ([old, { login }]) => [old, login])),
   })
@@ -141,7 +148,11 @@ async function* dumpAttachments(context: DumpContext): AsyncGenerator<Attachment
     const { name, contentType } = attachment
     const isFile = !('on' in attachment)
     yield {
-      ...{ kind: 'attachment', name, contentType, file, bytes: found.bytes },
+      kind: 'attachment',
+      name,
+      contentType,
+      file,
+      bytes: found.bytes,
       address: isFile ? null : (attachment.oldUrl ?? null),
       on: isFile ? { kind: 'none' } : placeOf(context, attachment.on),
       sha256: await digestOf(found.file, {}, signal),

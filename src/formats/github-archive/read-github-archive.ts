@@ -84,7 +84,10 @@ const lossesIn = ({ losses = [], skipped, repositories }: Manifest): ManifestLos
 ]
 
 const oneLoss = (full_name: string, kind: string, example: string): ManifestLoss => ({
-  ...{ full_name, kind, count: 1, examples: [example] },
+  full_name,
+  kind,
+  count: 1,
+  examples: [example],
 })
 
 async function summaryOf(root: string, manifest: Manifest | undefined) {

@@ -287,7 +287,9 @@ class ArchiveWriter {
 }
 
 const fileEntry = (entry: Omit<FileEntry, 'kind' | 'packed'>): FileEntry => ({
-  ...{ ...entry, kind: 'file', packed: false },
+  ...entry,
+  kind: 'file',
+  packed: false,
 })
 
 const originOf = (url: string): string | undefined => URL.parse(url)?.origin

@@ -143,11 +143,16 @@ class ProjectReader extends ProjectSpool {
       },
       head: {
         // An export does not name the fork, which is most often the author's.
-        ...{ ref: text(record.source_branch), sha: headSha },
-        ...{ owner: isOwn ? owner : common.author, repository: isOwn ? this.repository : null },
+        ref: text(record.source_branch),
+        sha: headSha,
+        owner: isOwn ? owner : common.author,
+        repository: isOwn ? this.repository : null,
       },
       reviewRequests: readReviews(this, { pull: number, record, headSha }),
-      ...{ closes: [], draft: isDraft, mergedAt, closedAt },
+      closes: [],
+      draft: isDraft,
+      mergedAt,
+      closedAt,
       mergeCommit: isMerged ? mergeCommit : null,
     })
     const state = isMerged ? 'merged' : 'closed'
@@ -174,14 +179,19 @@ class ProjectReader extends ProjectSpool {
     for (const [key, value] of Object.entries(record))
       if (Array.isArray(value) && !READ_LISTS.has(key)) this.options.report.lost(key, value.length)
     return {
-      ...{ repository: this.repository, number: on.number, author, title: text(record.title) },
+      repository: this.repository,
+      number: on.number,
+      author,
+      title: text(record.title),
       body: body === '' ? null : body,
       assignees: [...new Set(assignees.flatMap((id) => this.people.login(id) ?? []))],
       milestone: isJson(record.milestone) ? this.addMilestone(record.milestone) : null,
       labels: [
         ...new Set(list(record.label_links).map(({ label }) => this.addLabel(child(label)))),
       ],
-      ...{ reactions: this.reactions(record), createdAt, updatedAt },
+      reactions: this.reactions(record),
+      createdAt,
+      updatedAt,
     }
   }
 
@@ -193,7 +203,12 @@ class ProjectReader extends ProjectSpool {
     const createdAt = time(note, 'created_at')
     const position = child(note.position)
     this.add('commit_comments', 0, {
-      ...{ repository: this.repository, id, commit, author, position: null, createdAt },
+      repository: this.repository,
+      id,
+      commit,
+      author,
+      position: null,
+      createdAt,
       body: this.noteText(note, { kind: 'commit_comment', commit, id }, { author, createdAt }),
       path: text(position.new_path) || text(position.old_path) || null,
       reactions: this.reactions(note),
@@ -212,9 +227,17 @@ class ProjectReader extends ProjectSpool {
     const body = paragraphs(text(record.description), links.join('\n'), footer)
     this.addUploads(body, { kind: 'release', tag }, { author, createdAt })
     this.add('releases', 0, {
-      ...{ repository: this.repository, tag, author, name: text(record.name) || null },
-      ...{ body, draft: false, prerelease: false, target: text(record.sha), assets: [] },
-      ...{ publishedAt: timeOrNull(record.released_at) ?? createdAt, createdAt },
+      repository: this.repository,
+      tag,
+      author,
+      name: text(record.name) || null,
+      body,
+      draft: false,
+      prerelease: false,
+      target: text(record.sha),
+      assets: [],
+      publishedAt: timeOrNull(record.released_at) ?? createdAt,
+      createdAt,
     })
   }
 
@@ -229,7 +252,9 @@ class ProjectReader extends ProjectSpool {
     const maintainers = mayPush(ACCESS_LEVELS.maintainer) ? this.#maintainers : []
     const empty = emptyProtection(this.repository, name)
     this.add('protected_branches', 0, {
-      ...{ ...empty, repository: this.repository, adminEnforced: true },
+      ...empty,
+      repository: this.repository,
+      adminEnforced: true,
       allowsForcePushes: record.allow_force_push === true,
       authorizedActorsOnly: !isOpen,
       authorizedUsers: isOpen ? [] : [...new Set([...maintainers, ...named])],
@@ -259,16 +284,22 @@ class ProjectReader extends ProjectSpool {
     const { topics } = project
     const named = Array.isArray(topics) ? topics : text(project.tag_list).split(/,\s*/)
     const repository: Repository = {
-      ...{ owner, name, description: text(project.description) || null, website: null },
+      owner,
+      name,
+      description: text(project.description) || null,
+      website: null,
       private: project.visibility_level !== VISIBILITY.public,
-      ...{ hasIssues: isOn('issues'), hasWiki: isOn('wiki'), archived: project.archived === true },
+      hasIssues: isOn('issues'),
+      hasWiki: isOn('wiki'),
+      archived: project.archived === true,
       labels: [...this.labels.values()],
       collaborators: [...this.#collaborators].map(([login, permission]) => ({ login, permission })),
       topics: named
         .map((each) => ({ name: text(isJson(each) ? each.name : each), creator: owner }))
         .filter(({ name }) => name !== '')
         .map((each) => ({ ...each, createdAt, updatedAt: createdAt })),
-      ...{ defaultBranch: text(project.default_branch) || null, createdAt },
+      defaultBranch: text(project.default_branch) || null,
+      createdAt,
       git: `repositories/${this.repository}.git`,
     }
     this.commit()
@@ -276,8 +307,11 @@ class ProjectReader extends ProjectSpool {
     return {
       repository,
       names: {
-        ...{ fullName: this.repository, offset: this.#offset, mergeRequests: this.#mergeRequests },
-        ...{ labels: new Set(this.labels.keys()), logins: this.people.loginsByUsername() },
+        fullName: this.repository,
+        offset: this.#offset,
+        mergeRequests: this.#mergeRequests,
+        labels: new Set(this.labels.keys()),
+        logins: this.people.loginsByUsername(),
         milestones: new Map(
           milestones.flatMap(({ title, number }) =>
             [String(number), title].map((key) => [key, title]),

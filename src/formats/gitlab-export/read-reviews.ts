@@ -46,8 +46,16 @@ function addReview(
 ): number {
   const [repository, id] = [project.repository, project.nextId()]
   project.add('pull_request_reviews', pull, {
-    ...{ repository, pull, id, author: project.people.login(user), body: null, headSha, state },
-    ...{ reactions: [], createdAt: at, submittedAt: at },
+    repository,
+    pull,
+    id,
+    author: project.people.login(user),
+    body: null,
+    headSha,
+    state,
+    reactions: [],
+    createdAt: at,
+    submittedAt: at,
   })
   return id
 }
@@ -87,8 +95,12 @@ function addDecisions(project: ProjectSpool, { pull, record, headSha }: MergeReq
 
 /** By the name of GitLab's state in the newest exports, and by its number in older ones. In any other state, the review is requested. */
 const REVIEWER_STATES: Readonly<Record<string, ReviewState>> = {
-  ...{ reviewed: 'commented', requested_changes: 'changes_requested', approved: 'approved' },
-  ...{ 1: 'commented', 2: 'changes_requested', 3: 'approved' },
+  reviewed: 'commented',
+  requested_changes: 'changes_requested',
+  approved: 'approved',
+  1: 'commented',
+  2: 'changes_requested',
+  3: 'approved',
 }
 
 /** Returns the position of a note, which is an object or its JSON. */
@@ -116,7 +128,9 @@ function addThread(
   const path = text(position.new_path) || text(position.old_path)
   const hunk = hunkAt(diffOf(root!, record, path), originalLines)
   const diffPosition: DiffPosition = {
-    ...{ diffHunk: hunk.diffHunk, path, originalPosition: hunk.position },
+    diffHunk: hunk.diffHunk,
+    path,
+    originalPosition: hunk.position,
     position: isOutdated ? null : hunk.position,
     commit: text(position.head_sha) || null,
     originalCommit: text(original.head_sha) || null,
@@ -141,13 +155,21 @@ function addThread(
     if (index === 0) {
       ids.root = id
       project.add('pull_request_review_threads', pull, {
-        ...{ repository, pull, id: ids.thread, review, ...diffPosition, side: lines.side },
-        ...{ line: isOutdated ? null : lines.line, originalLine: originalLines.line },
+        repository,
+        pull,
+        id: ids.thread,
+        review,
+        ...diffPosition,
+        side: lines.side,
+        line: isOutdated ? null : lines.line,
+        originalLine: originalLines.line,
         ...{
           startLine: isOutdated ? null : lines.start,
           startSide: lines.start === null ? null : lines.startSide,
         },
-        ...{ originalStartLine: originalLines.start, createdAt, outdated: isOutdated },
+        originalStartLine: originalLines.start,
+        createdAt,
+        outdated: isOutdated,
         resolvedAt: notes.map(({ resolved_at }) => timeOrNull(resolved_at)).find(Boolean) ?? null,
         resolver: project.people.login(
           notes.find(({ resolved_by_id }) => resolved_by_id)?.resolved_by_id,
@@ -156,9 +178,17 @@ function addThread(
     }
     const owner = { kind: 'pull_request_review_comment', pull, id } as const
     project.add('pull_request_review_comments', pull, {
-      ...{ repository, pull, id, review, thread: ids.thread, author, ...diffPosition, createdAt },
+      repository,
+      pull,
+      id,
+      review,
+      thread: ids.thread,
+      author,
+      ...diffPosition,
+      createdAt,
       body: project.noteText(note, owner, { author, createdAt }),
-      ...{ state: 'submitted', inReplyTo: index === 0 ? null : ids.root },
+      state: 'submitted',
+      inReplyTo: index === 0 ? null : ids.root,
       reactions: project.reactions(note),
     })
   }
@@ -179,7 +209,8 @@ function commentedLines(position: Json): CommentedLines {
   const start = child(child(position.line_range).start)
   const first = integerOrNull(start.new_line) ?? integerOrNull(start.old_line)
   return {
-    ...{ side: newLine === null && oldLine !== null ? 'left' : 'right', line },
+    side: newLine === null && oldLine !== null ? 'left' : 'right',
+    line,
     start: first !== null && first !== line ? first : null,
     startSide: integerOrNull(start.new_line) === null && first !== null ? 'left' : 'right',
   }

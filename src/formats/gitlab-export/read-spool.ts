@@ -133,9 +133,16 @@ export class ProjectSpool {
     const dueOn = timeOrNull(record.due_date) && `${text(record.due_date)}T00:00:00Z`
     const startText = timeOrNull(record.start_date) && `*GitLab: starts on ${record.start_date}*`
     this.milestones.set(title, {
-      ...{ repository: this.repository, number, author: null, title, state, dueOn },
+      repository: this.repository,
+      number,
+      author: null,
+      title,
+      state,
+      dueOn,
       description: paragraphs(text(record.description), startText) || null,
-      ...{ createdAt, updatedAt, closedAt: state === 'closed' ? updatedAt : null },
+      createdAt,
+      updatedAt,
+      closedAt: state === 'closed' ? updatedAt : null,
     })
     return number
   }
@@ -169,8 +176,13 @@ export class ProjectSpool {
     const author = this.people.login(note.author_id)
     const body = this.noteText(note, { kind: 'issue_comment', on, id }, { author, createdAt })
     this.add('issue_comments', on.number, {
-      ...{ repository: this.repository, id, on, author, body },
-      ...{ reactions: this.reactions(note), createdAt },
+      repository: this.repository,
+      id,
+      on,
+      author,
+      body,
+      reactions: this.reactions(note),
+      createdAt,
     })
   }
 
@@ -230,7 +242,13 @@ export class ProjectSpool {
     this.uploadUrls.set(path, oldUrl)
     const contentType = contentTypeOf(name)
     this.add('attachments', 0, {
-      ...{ repository: this.repository, uuid, name, contentType, on, oldUrl, ...by },
+      repository: this.repository,
+      uuid,
+      name,
+      contentType,
+      on,
+      oldUrl,
+      ...by,
       file: `attachments/${secret}/${name}`,
     })
   }

@@ -191,7 +191,11 @@ function describeEvent(
 ): { body: string; action: string | undefined } {
   const [text, action] = EVENT_NOTES[event] ?? [`${event.replaceAll('_', ' ')} <who>`]
   const values: Record<string, string | null | undefined> = {
-    ...{ ...renamed, ...forcePush, commit, label: label?.name, milestone: milestoneTitle },
+    ...renamed,
+    ...forcePush,
+    commit,
+    label: label?.name,
+    milestone: milestoneTitle,
     what: noteable === 'Issue' ? 'issue' : 'merge request',
     who:
       subject?.kind === 'user'

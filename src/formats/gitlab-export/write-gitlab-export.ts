@@ -68,8 +68,12 @@ async function* writeExports(options: GitLabExportOptions, conversion: Conversio
  * discussions, and its groups, which correspond to teams, are not part of an export.
  */
 const USES: { [K in FactKind]?: FactUse } = {
-  ...{ users: 'not needed', bots: 'not needed', organizations: 'not needed' },
-  ...{ teams: 'lost', discussion_categories: 'lost', discussions: 'lost' },
+  users: 'not needed',
+  bots: 'not needed',
+  organizations: 'not needed',
+  teams: 'lost',
+  discussion_categories: 'lost',
+  discussions: 'lost',
 }
 
 interface ExportParts extends GitLabExportOptions, Conversion {
@@ -103,7 +107,9 @@ async function writeExport(parts: ExportParts): Promise<void> {
   const addBundle = (path: string, dir: string) =>
     add(path, (file) =>
       git.run(['bundle', 'create', '-q', '--version=2', file, '--all'], {
-        ...{ dir, signal, timeoutMs: LONG_TIMEOUT_MS },
+        dir,
+        signal,
+        timeoutMs: LONG_TIMEOUT_MS,
       }),
     )
 

@@ -80,7 +80,10 @@ export function passiveName(name: string): string {
 }
 
 const DATE = new Intl.DateTimeFormat('en-GB', {
-  ...{ day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' },
+  day: 'numeric',
+  month: 'short',
+  year: 'numeric',
+  timeZone: 'UTC',
 })
 
 /** Returns the day of a time, or the text itself if it is not a time. */

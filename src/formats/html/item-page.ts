@@ -60,7 +60,9 @@ export async function writeItemPage(
   const path = `${repository.directory}/${table}/${number}.html`
   const uploads = site.uploads(repository, { kind: 'issue', number })
   const context: ItemContext = {
-    ...{ site, repository, path },
+    site,
+    repository,
+    path,
     links: site.linksFrom(path, repository),
     uploads: Map.groupBy(uploads, ({ anchor }) => anchor),
   }
@@ -73,7 +75,10 @@ export async function writeItemPage(
   const threads = groupThreads(onLines, facts.of('pull_request_review_threads', number))
   const comments = conversation.comments.length + onLines.length
   const opening = commentHtml(context, {
-    ...{ id: '', author: item.author, at: item.createdAt, verb: 'wrote' },
+    id: '',
+    author: item.author,
+    at: item.createdAt,
+    verb: 'wrote',
     writing: { body: item.body, reactions: item.reactions },
   })
   const body = html`<h1><bdi>${item.title}</bdi> <span class="muted">#${number}</span></h1>
@@ -195,7 +200,8 @@ ${diffHtml(diffHunk || first!.diffHunk)}
 ${comments.map((comment) =>
   commentHtml(context, {
     ...{ id: `discussion_r${comment.id}`, author: comment.author, at: comment.createdAt },
-    ...{ writing: comment, headingLevel },
+    writing: comment,
+    headingLevel,
     verb: comment.state === 'pending' ? 'commented (not submitted)' : 'commented',
   }),
 )}</div>

@@ -62,11 +62,18 @@ export async function writeRepository(
   const wikiFiles = wiki ? await listWikiFiles(wiki) : []
   const sections: Section[] = [{ title: 'README', path: `${directory}/index.html` }]
   const repository: RepositorySite = {
-    ...{ key, fullName, fact, facts, directory, sections },
+    key,
+    fullName,
+    fact,
+    facts,
+    directory,
+    sections,
     colors: new Map(fact.labels.map(({ name, color }) => [name, color])),
   }
   const context: RepositoryContext = {
-    ...{ ...siteContext, repository, shownRows: 0 },
+    ...siteContext,
+    repository,
+    shownRows: 0,
     usage: { labels: new Map(), milestones: new Map() },
   }
   const list = (title: string, folder: string, count: number, rows: List['rows']): List => ({
@@ -77,15 +84,18 @@ export async function writeRepository(
   const lists: List[] = [
     {
       ...list('Issues', 'issues', facts.count('issues'), itemRows(context, 'issues')),
-      ...{ head: filterForm(['open', 'closed']), isFiltered: true },
+      head: filterForm(['open', 'closed']),
+      isFiltered: true,
     },
     {
       ...list('Pull requests', 'pulls', facts.count('pull_requests'), itemRows(context, 'pulls')),
-      ...{ head: filterForm(['open', 'draft', 'merged', 'closed']), isFiltered: true },
+      head: filterForm(['open', 'draft', 'merged', 'closed']),
+      isFiltered: true,
     },
     {
       ...list('Releases', 'releases', facts.count('releases'), releaseRows(context)),
-      ...{ size: 20, element: 'div' },
+      size: 20,
+      element: 'div',
     },
     {
       ...list('Milestones', 'milestones', facts.count('milestones'), milestoneRows(context)),

@@ -208,8 +208,14 @@ function uploadHtml(path: string, upload: Upload): Html {
 }
 
 const EMOJI: Record<string, string> = {
-  ...{ '+1': '👍', '-1': '👎', laugh: '😄', hooray: '🎉', confused: '😕', heart: '❤️' },
-  ...{ rocket: '🚀', eyes: '👀' },
+  '+1': '👍',
+  '-1': '👎',
+  laugh: '😄',
+  hooray: '🎉',
+  confused: '😕',
+  heart: '❤️',
+  rocket: '🚀',
+  eyes: '👀',
 }
 
 function reactionsHtml(reactions: readonly Reaction[]): Html | undefined {

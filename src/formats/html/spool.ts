@@ -27,9 +27,14 @@ export interface Spool {
 
 /** Facts that the pages do not show. Of people they show only the names. */
 const USES: { [K in FactKind]?: FactUse } = {
-  ...{ users: 'not needed', bots: 'not needed', organizations: 'not needed' },
-  ...{ attachments: 'not needed', repository_files: 'not needed' },
-  ...{ teams: 'lost', discussion_categories: 'lost', discussions: 'lost' },
+  users: 'not needed',
+  bots: 'not needed',
+  organizations: 'not needed',
+  attachments: 'not needed',
+  repository_files: 'not needed',
+  teams: 'lost',
+  discussion_categories: 'lost',
+  discussions: 'lost',
 }
 
 /** Reads all facts, and chooses the directory of each repository. */

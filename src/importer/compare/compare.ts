@@ -84,7 +84,10 @@ export async function compare(parts: CompareParts, signal: AbortSignal): Promise
   const failures = new Map<string, string>()
   const notes = new Set(left.summary.losses.map(describeLoss))
   const common = {
-    ...{ spool, git, onProgress, signal },
+    spool,
+    git,
+    onProgress,
+    signal,
     onFailure: (fullName: string, reason: string) => void failures.set(fullName, reason),
     onNote: (note: string) => void notes.add(note),
   }
@@ -104,7 +107,11 @@ export async function compare(parts: CompareParts, signal: AbortSignal): Promise
       await readHostRepository(names.onRight(name), { ...toRight, host: right, scratch })
   onProgress('comparing')
   const shared: Shared = {
-    ...{ ...parts, spool, names, known: new Map(), totals: noCounts() },
+    ...parts,
+    spool,
+    names,
+    known: new Map(),
+    totals: noCounts(),
     targets: targetsOf(parts, spool, names),
     version: 'facts' in right ? [0, 0] : await right.version(signal),
   }
@@ -182,13 +189,18 @@ class RepositoryComparison {
     this.#shared = shared
     const { spool, names, right, isFinished, version } = shared
     const contextOf = (side: Side): ItemContext => ({
-      ...{ side, spool, repository: result.left },
+      side,
+      spool,
+      repository: result.left,
       person: (login) => names.person(side, login),
     })
     const contexts = { left: contextOf('left'), right: contextOf('right') }
     this.#contexts = contexts
     this.#known = {
-      ...{ isFinished, version, mapped: names.mapped, linked: names.linked },
+      isFinished,
+      version,
+      mapped: names.mapped,
+      linked: names.linked,
       target: 'facts' in right ? 'archive' : right.kind,
       losses: {
         extra: lossesOf(shared.left, result.left),
@@ -262,7 +274,9 @@ class RepositoryComparison {
     const unexpected = differing.filter(({ rule }) => rule === undefined)
     const shown = unexpected.length > 0 ? unexpected : differing
     return {
-      ...{ kind, name, outcome: unexpected.length > 0 ? 'changed' : 'known' },
+      kind,
+      name,
+      outcome: unexpected.length > 0 ? 'changed' : 'known',
       reasons: [...new Set(shown.flatMap(({ rule }) => rule?.reason ?? []))],
       fields: shown.map(({ field }) => {
         return { field, left: left.fields[field], right: right.fields[field] }
@@ -333,7 +347,8 @@ function targetsOf({ left }: CompareParts, spool: Spool, names: Names): LinkTarg
   const renames = left.fullNames.map((name) => ({ oldName: name, newName: names.onRight(name) }))
   return linkTargets(renames, left.urlOf, {
     // Links to attachments are compared by the digests of the files.
-    ...{ attachments: new Map(), base: '/' },
+    attachments: new Map(),
+    base: '/',
     kindOf(fullName, number) {
       const name = names.onLeft(fullName).toLowerCase()
       if (spool.rows.has(`issues ${name}`, number)) return 'issue'

@@ -35,7 +35,10 @@ export type FinishRun = ReturnType<typeof startRun>
 /** Returns a run that does steps on one server, and collects what was done and what was not. */
 export function startRun({ server, journal, isDryRun, signal, onStep, onWait }: FinishRunOptions) {
   const run = {
-    ...{ server, journal, isDryRun, signal },
+    server,
+    journal,
+    isDryRun,
+    signal,
     /** How many steps were done, by kind. */
     done: new Map<string, number>(),
     failed: [] as string[],

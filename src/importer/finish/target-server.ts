@@ -59,7 +59,9 @@ export async function connectTarget(options: { url: string; token: string }, sig
   }
 
   return {
-    ...{ url, version, find },
+    url,
+    version,
+    find,
 
     can(operation: Operation): boolean {
       if (!description) return isAtLeast(version.gitea, OPERATIONS[operation][2])

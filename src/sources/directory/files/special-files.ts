@@ -137,7 +137,13 @@ async function readAlternates(
 }
 
 const ESCAPES: Record<string, string> = {
-  ...{ a: '\x07', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' },
+  a: '\x07',
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+  v: '\v',
 }
 
 /** Decodes a C string, in which git quotes paths with unusual bytes. */

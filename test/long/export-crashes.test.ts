@@ -11,7 +11,8 @@ import { mixedRepositories } from '../support/export-sources.ts'
 import { type ExportStory, exportStory, until } from '../support/export-story.ts'
 import { slowGit } from '../support/slow-git.ts'
 
-const REPOSITORIES = 10
+/** Each has a job of its own. Of more than eight, the small ones would share one, without git. */
+const REPOSITORIES = 8
 
 async function startMixedStory(t: TestContext) {
   let names: string[] = []

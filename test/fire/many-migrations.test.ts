@@ -10,7 +10,8 @@ import { needsObjectStore } from '../support/radosgw.ts'
 
 const { migrations: MIGRATIONS, repositories: REPOSITORIES_EACH } = shortOrLong({
   short: { migrations: 8, repositories: 6 },
-  long: { migrations: 40, repositories: 25 },
+  // Of more than eight small repositories, several would share a job, without git.
+  long: { migrations: 125, repositories: 8 },
 })
 /** Every repository is in four migrations, so that they compete for it. */
 const REPOSITORIES = (MIGRATIONS * REPOSITORIES_EACH) / 4

@@ -31,6 +31,7 @@ export async function updateRow<T extends 'accounts' | 'schedules' | 'webhooks'>
   id: number,
   columns: Updateable<Tables[T]>,
 ): Promise<void> {
+  // Kysely does not know the columns of a table that is a type parameter.
   const update = db.updateTable(table as 'accounts').set(columns as Updateable<Tables['accounts']>)
   await update.where('id', '=', id).execute()
 }

@@ -6,7 +6,7 @@ import { BlobsUnavailable } from '../blobs/blob-store.ts'
 import { describeDiskFailure } from '../lib/disk-errors.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { type MadeSegment, type SegmentMaker, serveSegmentRequests } from './make-segment.ts'
-import { createSegmentThreads } from './obtain-segment.ts'
+import { createSegmentThreads } from './segment-threads.ts'
 
 const INSPECTION = { fingerprint: 'f', bytes: 9 }
 const INSPECTED = { ...INSPECTION, storedLength: 1 }

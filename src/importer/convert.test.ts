@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { createReadStream, existsSync, readdirSync } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -77,6 +78,13 @@ async function scene(t: TestContext) {
   return { into, output, report, warnings, convertAll, verify, readOutput }
 }
 
+/** A team with access to a repository that is not in the archive. */
+const TEAM = {
+  ...{ organization: 'corp', slug: 'core', parent: null, name: 'Core', description: null },
+  ...{ privacy: 'closed', members: [], createdAt: '2021-01-01T00:00:00Z' },
+  permissions: [{ repository: 'corp/elsewhere', access: 'push' }],
+}
+
 const SITE = { repositories: ['alice/site'] }
 
 /** The records of the sample refer to these on purpose. */
@@ -87,13 +95,14 @@ const errorsIn = (findings: readonly object[]) =>
 test('an archive is converted to an archive with the same facts, which is verified and restored', async (t) => {
   const { into, output, convertAll, verify, readOutput } = await scene(t)
   const folder = join(into, 'unpacked')
-  await writeUnpackedArchive(folder, host, facts, DISCUSSED_FILES)
+  await writeUnpackedArchive(folder, host, { ...facts, teams: [TEAM] }, DISCUSSED_FILES)
   const before = await readContent(t, { folder }, { git: host.godwitGit })
   const written = await convertAll([{ folder }])
   assert.deepEqual(
     written,
     ['alice/site', 'corp/empty', 'corp/quiet'].map((fullName) => ({ fullName, errors: [] })),
   )
+  assert.doesNotMatch(execFileSync('tar', ['-xOzf', output]).toString('latin1'), /gitlab\.invalid/)
   const findings = await verify()
   assert.deepEqual(errorsIn(findings), [])
   assert.deepEqual(findings.at(-1), { compared: true })

@@ -196,9 +196,9 @@ class ArchiveWriter {
   #urls(repository: string): HostUrls {
     const { content } = this.#parts
     return {
-      host: originOf(content.urlOf(repository)) ?? UNKNOWN_HOST,
+      host: originOf(content.urlOf(repository)) ?? this.#host,
       person: (login) => `${this.#host}/${login}`,
-      repository: (fullName) => content.urlOf(fullName) || `${UNKNOWN_HOST}/${fullName}`,
+      repository: (fullName) => content.urlOf(fullName) || `${this.#host}/${fullName}`,
     }
   }
 

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { chmod, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { COARSE_TICK_MS } from '../../src/sources/directory/files/sync-fs.ts'
 import { rowsOf } from '../support/export-leftovers.ts'
 import { refStateOf } from '../support/export-proof.ts'
 import { type ExportStory, exportStory, until } from '../support/export-story.ts'
@@ -58,6 +60,8 @@ test('everything is exported although git is missing or killed for a while', asy
       await assertUnavailable(story)
       assert.deepEqual(migrationsOf(story), known)
       await story.setGitScript(REAL_GIT)
+      // A start reads a repository again that had just changed when it was synchronized.
+      await sleep(COARSE_TICK_MS)
       await story.service.godwit('sync')
       await breakGit()
       const failures = () => story.service.log().split('job failed').length

@@ -124,6 +124,19 @@ export class RepositoryFacts {
     return `${characters.slice(0, MAX_TITLE_LENGTH - 1).join('')}…`
   }
 
+  /** Returns the titles of milestones by number. They are unique, because servers identify a milestone by its title. */
+  milestoneTitles(): Map<number, string> {
+    const milestones = [...this.all('milestones')]
+    const titles = milestoneTitles(milestones)
+    for (const { number, title } of milestones)
+      if (titles.get(number) !== title)
+        this.warn(
+          'milestones',
+          `a second milestone “${title}” is renamed to “${titles.get(number)}”`,
+        )
+    return titles
+  }
+
   warn(kind: string, text: string): void {
     this.report.warn(kind, `${this.fullName}: ${text}`)
   }
@@ -131,4 +144,18 @@ export class RepositoryFacts {
   loseRecord(kind: string, why: string): void {
     this.report.lostRecord(kind, `${this.fullName}: ${why}`)
   }
+}
+
+/** Returns a title for each number that no other milestone has. */
+export function milestoneTitles(milestones: readonly { number: number; title: string }[]) {
+  const taken = new Set<string>(milestones.map(({ title }) => title))
+  const seen = new Set<string>()
+  const titles = new Map<number, string>()
+  for (const { number, title } of milestones) {
+    let unique = title
+    if (seen.has(title)) for (let n = 2; taken.has(unique); n++) unique = `${title} (${n})`
+    for (const set of [taken, seen]) set.add(unique)
+    titles.set(number, unique)
+  }
+  return titles
 }

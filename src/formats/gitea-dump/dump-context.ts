@@ -96,12 +96,6 @@ export function contextFactory(options: ContextOptions) {
     const key = fullName.toLowerCase()
     const repository = spool.repositories.get(key)!
     const facts = new RepositoryFacts({ ...spool, report }, fullName)
-    const milestones = [...facts.all('milestones')]
-    const titles = milestoneTitles(milestones)
-    for (const { number, title } of milestones) {
-      const why = `a second milestone “${title}” is renamed to “${titles.get(number)}”`
-      if (titles.get(number) !== title) facts.warn('milestones', why)
-    }
     /**
      * Returns a text with its links to the old host changed to the server, unless links are kept. Attachments have their old address,
      * because the server does not restore them. Returns '' for null.
@@ -125,7 +119,7 @@ export function contextFactory(options: ContextOptions) {
       identity,
       text,
       /** Unique titles by the number. */
-      milestones: titles,
+      milestones: facts.milestoneTitles(),
       /** The URL of the repository on its old host, or empty if it is not known. */
       oldUrl: content.urlOf(fullName),
       /** The directory where the dump is written. It is moved to the output when it is complete. */
@@ -206,20 +200,6 @@ export function dumpTriage(
     // The server has the field in its schema, but does not restore it.
     assignees: assignees.map((login) => identity(login).name),
   }
-}
-
-/** Returns a unique title for each number, because the server identifies a milestone by its title. */
-export function milestoneTitles(milestones: readonly { number: number; title: string }[]) {
-  const taken = new Set<string>(milestones.map(({ title }) => title))
-  const seen = new Set<string>()
-  const titles = new Map<number, string>()
-  for (const { number, title } of milestones) {
-    let unique = title
-    if (seen.has(title)) for (let n = 2; taken.has(unique); n++) unique = `${title} (${n})`
-    for (const set of [taken, seen]) set.add(unique)
-    titles.set(number, unique)
-  }
-  return titles
 }
 
 /**

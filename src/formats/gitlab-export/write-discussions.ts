@@ -135,7 +135,7 @@ function convertEvents(
     const { id, event, actor, createdAt, label, milestoneTitle = '' } = each
     const common = { user_id: project.userId(actor), created_at: gitlabTime(createdAt) }
     const action = /^(?:un|de)/.test(event) ? 'remove' : 'add'
-    const milestone = milestoneTitle && project.milestoneTitled(milestoneTitle)
+    const milestone = project.milestonesByTitle.get(milestoneTitle)
     if (/^(?:closed|reopened|merged)$/.test(event)) {
       // GitHub closes a pull request when it merges it. In GitLab it is merged only.
       const isPartOfMerge =

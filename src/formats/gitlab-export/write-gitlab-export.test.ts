@@ -626,7 +626,7 @@ describe('an export for GitLab', () => {
       warnings.filter((line) => !/skipped|LFS/.test(line)),
       [
         'alice/site: the label a,b becomes a b',
-        'alice/site: a second “one” is called “one (2)”',
+        'alice/site: a second milestone “one” is renamed to “one (2)”',
         'alice/site: the title of #1 is cut to 255 characters',
         'alice/site: #4: its ref and its record name different commits; the ref is used',
         'alice/site: the tag v9 is not in the input',
@@ -644,6 +644,39 @@ describe('an export for GitLab', () => {
       ],
     )
     assert.deepEqual(readdirSync(failed.into), ['corp'])
+  })
+
+  test('has unique titles of labels and milestones, and events keep their milestone', async (t) => {
+    const [site, ...others] = facts.repositories!
+    const [milestone] = facts.milestones!
+    const [bug] = site!.labels
+    const milestoned = facts.issue_events!.find(({ event }) => event === 'milestoned')!
+    const { folder, into, warnings } = await exported(t, {
+      repositories: [
+        { ...site!, labels: ['a,b', 'a b', 'bug'].map((name) => ({ ...bug!, name })) },
+        ...others,
+      ],
+      issues: facts.issues!.map((issue) => ({ ...issue, labels: ['a,b', 'a b'] })),
+      milestones: ['one', 'one', 'one (2)'].map((title, index) => {
+        return { ...milestone!, number: index + 1, title }
+      }),
+      issue_events: [{ ...milestoned, milestoneTitle: 'one (2)' }],
+    })
+    const { lines } = await unpack(folder, join(into, 'alice/site_export.tar.gz'))
+    const titles = (relation: string) => lines(relation).map(({ title }) => title)
+    assert.deepEqual(titles('milestones'), ['one', 'one (3)', 'one (2)'])
+    assert.deepEqual(titles('labels').slice(0, 3), ['a b', 'bug', 'a b (2)'])
+    const [issue] = lines('issues')
+    assert.deepEqual(
+      issue!.label_links.map(({ label }: Value) => label.title),
+      ['a b (2)', 'a b'],
+    )
+    assert.equal(issue!.resource_milestone_events[0].milestone.iid, 3)
+    const renamed = warnings.filter((line) => /becomes|renamed/.test(line))
+    assert.deepEqual(renamed, [
+      'alice/site: the label a,b becomes a b (2)',
+      'alice/site: a second milestone “one” is renamed to “one (3)”',
+    ])
   })
 
   test('is absent if the conversion is stopped', async (t) => {

@@ -13,6 +13,8 @@ export class Project extends RepositoryFacts {
   readonly repository: Repository
   readonly labels = new Map<string, ReturnType<typeof labelRecord>>()
   readonly milestones = new Map<number, ReturnType<typeof milestoneRecord>>()
+  /** By the original title. Events name a milestone by it. */
+  readonly milestonesByTitle = new Map<string, ReturnType<typeof milestoneRecord>>()
   /** Returns a text with its references and links in GitLab's form. */
   readonly text: (body: string | null) => string
   readonly #people: PeopleMap
@@ -26,16 +28,16 @@ export class Project extends RepositoryFacts {
     this.repository = repository
     this.text = parts.text
     this.#people = parts.people
-    for (const label of repository.labels) this.#addLabel(label)
-    // GitLab finds a milestone by its title, so titles must differ.
-    const titles = new Set<string>()
+    // Labels that keep their names come first.
+    for (const label of repository.labels.toSorted((a, b) => commasIn(a) - commasIn(b)))
+      this.#addLabel(label)
+    const titles = this.milestoneTitles()
     for (const milestone of this.all('milestones')) {
-      let { title } = milestone
-      for (let n = 2; titles.has(title); n++) title = `${milestone.title} (${n})`
-      titles.add(title)
-      if (title !== milestone.title)
-        this.warn('milestones', `a second “${milestone.title}” is called “${title}”`)
-      this.milestones.set(milestone.number, milestoneRecord({ ...milestone, title }, this.text))
+      const title = titles.get(milestone.number)!
+      const record = milestoneRecord({ ...milestone, title }, this.text)
+      this.milestones.set(milestone.number, record)
+      if (!this.milestonesByTitle.has(milestone.title))
+        this.milestonesByTitle.set(milestone.title, record)
     }
   }
 
@@ -75,15 +77,15 @@ export class Project extends RepositoryFacts {
   }
 
   #addLabel(label: Label) {
-    const record = labelRecord(label)
-    if (record.title !== label.name)
-      this.warn('labels', `the label ${label.name} becomes ${record.title}`)
+    // GitLab separates labels by commas.
+    const plain = label.name.replaceAll(',', ' ')
+    const taken = new Set(this.labels.values().map(({ title }) => title))
+    let title = plain
+    for (let n = 2; taken.has(title); n++) title = `${plain} (${n})`
+    if (title !== label.name) this.warn('labels', `the label ${label.name} becomes ${title}`)
+    const record = labelRecord({ ...label, title })
     this.labels.set(label.name, record)
     return record
-  }
-
-  milestoneTitled(wanted: string) {
-    return this.milestones.values().find(({ title }) => title === wanted)
   }
 
   discussionId(thread: string): string {
@@ -103,10 +105,11 @@ export const timestamps = (time: string) => ({
   updated_at: gitlabTime(time),
 })
 
-function labelRecord({ name, color, description, createdAt }: Label) {
+const commasIn = ({ name }: Label): number => Number(name.includes(','))
+
+function labelRecord({ title, color, description, createdAt }: Label & { title: string }) {
   return {
-    // GitLab separates labels by commas.
-    title: name.replaceAll(',', ' '),
+    title,
     color: /^[0-9a-f]{6}$/i.test(color) ? `#${color}` : '#428BCA',
     description,
     type: 'ProjectLabel',

@@ -18,6 +18,9 @@ export type Author = string | null
 /** An issue or a pull request. Both share one sequence of numbers in a repository. */
 export type IssueOrPull = { kind: 'issue' | 'pull_request'; number: number }
 
+/** The largest number of an issue or a pull request that servers can store. */
+export const MAX_ITEM_NUMBER = 2 ** 31 - 1
+
 export interface RepositoryFact {
   /** `owner/name`. */
   repository: string

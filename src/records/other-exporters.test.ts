@@ -135,3 +135,10 @@ test('the UUID of an attachment is read from its path in the archive', () => {
     },
   )
 })
+
+test('numbers that no server stores are refused', () => {
+  for (const number of ['0', '2147483648', '9007199254740993', '1'.repeat(23)]) {
+    const url = `${HOST}/o/r/issues/${number}`
+    assert.throws(() => readFact('issues', { ...issue, url }), /url is not the URL of an issue/)
+  }
+})

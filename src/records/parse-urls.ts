@@ -1,5 +1,11 @@
 import { parsed, type Shape } from '../lib/json-shape.ts'
-import type { Author, IssueOrPull, Reviewer, TeamName } from './fact.ts'
+import {
+  type Author,
+  type IssueOrPull,
+  MAX_ITEM_NUMBER,
+  type Reviewer,
+  type TeamName,
+} from './fact.ts'
 import { pathInArchive } from './record-urls.ts'
 
 /**
@@ -7,7 +13,7 @@ import { pathInArchive } from './record-urls.ts'
  * The paths of other exporters are accepted as well as GitHub's.
  */
 
-const ISSUE_OR_PULL = /^(.+)\/(issues|pull|pulls|pull-requests|merge_requests)\/(\d+)$/
+const ISSUE_OR_PULL = /^(.+)\/(issues|pull|pulls|pull-requests|merge_requests)\/([1-9]\d*)$/
 const TEAM = /(?:^|\/)orgs\/([^/]+)\/teams\/([^/]+)$/
 const APP = /(?:^|\/)apps\/([^/]+)$/
 
@@ -17,7 +23,7 @@ function parseIssueOrPull(url: string): ({ repository: string } & IssueOrPull) |
   const [, base, kind, number] = ISSUE_OR_PULL.exec(page) ?? []
   // GitLab has `/-/` after the repository.
   const repository = base && (parseRepository(base.replace(/\/-$/, '')) ?? parseRepository(base))
-  if (!repository) return undefined
+  if (!repository || Number(number) > MAX_ITEM_NUMBER) return undefined
   return { repository, kind: kind === 'issues' ? 'issue' : 'pull_request', number: Number(number) }
 }
 

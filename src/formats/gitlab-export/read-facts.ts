@@ -1,4 +1,4 @@
-import { type IssueOrPull, UNKNOWN_TIME } from '../../records/fact.ts'
+import { type IssueOrPull, MAX_ITEM_NUMBER, UNKNOWN_TIME } from '../../records/fact.ts'
 import { unknownUser } from '../../records/people.ts'
 import { emptyProtection, type Repository } from '../../records/repository.ts'
 import { isSha } from '../gitea-dump/pull-heads.ts'
@@ -92,7 +92,7 @@ class ProjectReader extends ProjectSpool {
   }
 
   addIssue(record: Json): void {
-    const number = integer(record, 'iid')
+    const number = itemNumber(integer(record, 'iid'))
     if (this.#issues.has(number)) throw new Error(`#${number} occurs twice`)
     const on: IssueOrPull = { kind: 'issue', number }
     const common = this.#common(record, on)
@@ -113,7 +113,7 @@ class ProjectReader extends ProjectSpool {
   addMergeRequest(record: Json): void {
     const iid = integer(record, 'iid')
     if (this.#mergeRequests.has(iid)) throw new Error(`!${iid} occurs twice`)
-    const number = this.#offset + iid
+    const number = itemNumber(this.#offset + iid)
     const on: IssueOrPull = { kind: 'pull_request', number }
     const { updatedAt, ...common } = this.#common(record, on)
     const [metrics, diff] = [child(record.metrics), child(record.merge_request_diff)]
@@ -339,4 +339,9 @@ function footerOf(record: Json): string {
 function duration(seconds: number): string {
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.round((seconds % 3600) / 60)]
   return [hours > 0 && `${hours}h`, minutes > 0 && `${minutes}m`].filter(Boolean).join(' ') || '0m'
+}
+
+function itemNumber(number: number): number {
+  if (number > MAX_ITEM_NUMBER) throw new Error(`the number ${number} is too large`)
+  return number
 }

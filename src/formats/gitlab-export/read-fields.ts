@@ -8,8 +8,18 @@ export const text = (value: unknown): string => (typeof value === 'string' ? val
 export const list = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isJson) : [])
 export const child = (value: unknown): Json => (isJson(value) ? value : {})
 
-export const timeOrNull = (value: unknown): string | null =>
-  Number.isNaN(Date.parse(text(value))) ? null : text(value)
+/** Old versions of GitLab wrote `2016-06-14 15:02:08 UTC`. */
+export function timeOrNull(value: unknown): string | null {
+  const parsed = Date.parse(text(value))
+  if (Number.isNaN(parsed)) return null
+  return ISO_TIME.test(text(value)) ? text(value) : new Date(parsed).toISOString()
+}
+
+const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/
+
+/** Returns null unless the value is a day such as `2024-06-01`. */
+export const dayOrNull = (value: unknown): string | null =>
+  /^\d{4}-\d\d-\d\d$/.test(text(value)) && timeOrNull(value) !== null ? text(value) : null
 
 export const integerOrNull = (value: unknown): number | null =>
   Number.isSafeInteger(value) && (value as number) > 0 ? (value as number) : null

@@ -11,6 +11,7 @@ import type { Report } from '../report.ts'
 import { EMOJI_BY_REACTION } from './constants.ts'
 import {
   child,
+  dayOrNull,
   integer,
   type Json,
   list,
@@ -130,16 +131,18 @@ export class ProjectSpool {
     const number = taken.has(own) ? Math.max(...taken) + 1 : own
     const [createdAt, updatedAt] = [time(record, 'created_at'), time(record, 'updated_at')]
     const state = record.state === 'closed' ? 'closed' : 'open'
-    const dueOn = timeOrNull(record.due_date) && `${text(record.due_date)}T00:00:00Z`
-    const startText = timeOrNull(record.start_date) && `*GitLab: starts on ${record.start_date}*`
+    const [due, start] = [dayOrNull(record.due_date), dayOrNull(record.start_date)]
+    if (record.due_date != null && due === null)
+      this.options.report.lost('due_dates', 1, `${title}: ${record.due_date}`)
     this.milestones.set(title, {
       repository: this.repository,
       number,
       author: null,
       title,
       state,
-      dueOn,
-      description: paragraphs(text(record.description), startText) || null,
+      dueOn: due && `${due}T00:00:00Z`,
+      description:
+        paragraphs(text(record.description), start && `*GitLab: starts on ${start}*`) || null,
       createdAt,
       updatedAt,
       closedAt: state === 'closed' ? updatedAt : null,

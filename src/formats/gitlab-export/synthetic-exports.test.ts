@@ -433,6 +433,33 @@ describe('a hostile export', () => {
     assert.match(warnings.join('\n'), /labels\.ndjson: line 2/)
   })
 
+  test('has numbers and days that no server stores, which are named', async (t) => {
+    const milestone = { title: 'Odd', state: 'active', due_date: '2024/06/01', ...times }
+    const { facts, warnings, lost } = await read(t, {
+      milestones: [{ iid: 1, ...milestone }],
+      issues: [
+        issue(2 ** 31 - 1),
+        issue(2 ** 53 - 1),
+        { ...issue(3), created_at: '2016-06-14 15:02:08 UTC' },
+      ],
+      merge_requests: [mergeRequest(1)],
+    })
+    const issues = await facts('issues')
+    assert.deepEqual(
+      issues.map(({ number, createdAt }) => [number, createdAt]),
+      [
+        [3, '2016-06-14T15:02:08.000Z'],
+        [2 ** 31 - 1, AT],
+      ],
+    )
+    assert.deepEqual((await facts('milestones'))[0]?.dueOn, null)
+    assert.deepEqual(lost(), { due_dates: 1, issues: 1, merge_requests: 1 })
+    assert.match(
+      warnings.join('\n'),
+      /issues\.ndjson: line 2: the number 9007199254740991 is too large/,
+    )
+  })
+
   test('is refused if it nests too deeply or has a line that is too long', async (t) => {
     const deep = `{"a":${'['.repeat(200)}${']'.repeat(200)}}\n`
     const { lost, warnings } = await read(t, {}, { 'tree/project/issues.ndjson': deep })

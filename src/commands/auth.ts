@@ -86,7 +86,7 @@ function readUrl(written: string): string {
   try {
     return serverKey(webAddress(written.trim()))
   } catch (error) {
-    throw new UsageError(`'${written.trim()}' ${(error as Error).message}`)
+    throw new UsageError(`the URL of the server ${(error as Error).message}`)
   }
 }
 

@@ -17,6 +17,7 @@ import { sumLosses } from '../lib/losses.ts'
 import { invalidNameReason } from '../lib/names.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { VERSION } from '../service/version.ts'
+import { webAddress } from '../settings/config-values.ts'
 import { archiveOpener, readPeople } from './archive-file.ts'
 import { addSettings, addTo, readCommandConfig, withExamples } from './command-line.ts'
 import { print, printJson, printLosses } from './print.ts'
@@ -226,8 +227,9 @@ async function readPeopleFile({ people: file, to, target }: ConvertOptions, repo
 
 /** Returns a URL with a trailing slash, or an empty string if the option was not given. */
 function baseUrl(option: string, url: string | undefined): string {
-  if (url === undefined) return ''
-  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
-    throw new UsageError(`${option} must be an http or https URL, not ${JSON.stringify(url)}`)
-  return url.replace(/\/*$/, '/')
+  try {
+    return url === undefined ? '' : `${webAddress(url)}/`
+  } catch (error) {
+    throw new UsageError(`${option} ${(error as Error).message}`)
+  }
 }

@@ -25,6 +25,17 @@ test('a failure has the error output of git', async () => {
   })
 })
 
+test('a failure has no hint about our own settings', async (t) => {
+  const dir = join(temporaryDirectory(t), 'hint.git')
+  initBare(dir)
+  const oid = commit(dir, 'refs/heads/main', 'text')
+  await assert.rejects(git.run(['rev-list', oid, 'f'.repeat(40)], { dir }), (error) => {
+    assert.ok(error instanceof GitFailed)
+    assert.match(error.stderr, /^fatal: bad object/)
+    return true
+  })
+})
+
 test('output longer than maxBytes is a failure with that reason', async () => {
   assert.match(await git.text(['version'], { maxBytes: 1000 }), /^git version/)
   await assert.rejects(git.run(['version'], { maxBytes: 5 }), (error) => {

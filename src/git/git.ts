@@ -79,6 +79,8 @@ const COMMON_OPTIONS = [
     'core.fsmonitor=false',
     'core.hooksPath=/dev/null',
     'protocol.allow=never',
+    // GIT_GRAFT_FILE would give every error of git a hint about it.
+    'advice.graftFileDeprecated=false',
   ].flatMap((set) => ['-c', set]),
 ]
 

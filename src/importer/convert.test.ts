@@ -126,6 +126,28 @@ test('an archive is converted to an archive with the same facts, which is verifi
   assert.deepEqual(readdirSync(into).sort(), ['archive.tar.gz', 'restored', 'unpacked'])
 })
 
+test('webhooks and deploy keys are reported as lost', async (t) => {
+  const { into, convertAll, report } = await scene(t)
+  const folder = join(into, 'unpacked')
+  await writeUnpackedArchive(folder, host, facts, DISCUSSED_FILES)
+  const file = join(folder, 'repositories_000001.json')
+  const [first, ...others] = JSON.parse(await readFile(file, 'utf8'))
+  const changed = { ...first, webhooks: [{}, {}], public_keys: [{}] }
+  await writeFile(file, JSON.stringify([changed, ...others]))
+  const organization = { type: 'organization', url: 'https://old.example.com/corp', login: 'corp' }
+  const organizations = [{ ...organization, members: [], webhooks: [{}] }]
+  await writeFile(join(folder, 'organizations_000001.json'), JSON.stringify(organizations))
+  await convertAll([{ folder }])
+  const counts = report.end().map(({ kind, count }) => [kind, count])
+  assert.deepEqual(
+    counts.filter(([kind]) => /webhooks|keys/.test(String(kind))),
+    [
+      ['deploy_keys', 1],
+      ['webhooks', 3],
+    ],
+  )
+})
+
 test('an archive of github.com is converted and verified', REAL_ARCHIVE.needed, async (t) => {
   const { convertAll, verify, readOutput, report } = await scene(t)
   const before = await readContent(t, createReadStream(REAL_ARCHIVE.file), { git: host.godwitGit })

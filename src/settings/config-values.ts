@@ -77,7 +77,7 @@ export function listen(text: string): Listen {
 
 export function webAddress(text: string): string {
   const url = URL.parse(text)
-  if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username)
+  if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username || url.password)
     throw new Error('must be an http or https address without query, fragment or credentials')
   return text.replace(/\/+$/, '')
 }

@@ -46,7 +46,7 @@ export async function readGitHubArchive(
   const fullNames = (await repositoriesIn(root)).filter(isWanted)
   const archive = openRecords(root, { ...parts, isWanted })
   const repositories = await archive.repositories(fullNames)
-  await archive.reportUnknownKinds()
+  await archive.reportUnread()
   const digests = manifest && uploadDigests(manifest)
   return {
     summary: await summaryOf(root, manifest),
@@ -144,6 +144,7 @@ function openRecords(root: string, { report, signal, isWanted }: RecordParts) {
           const fullName = `${fact.owner}/${fact.name}`
           const name = spelling.get(key)
           if (name !== undefined) {
+            for (const [kind, count] of value.unread) report.lost(kind, count, fullName)
             found.set(key, { fact: withFullName(fact, name), url })
             names.set(fullName.toLowerCase(), name)
           } else if (isWanted(fullName))
@@ -159,11 +160,16 @@ function openRecords(root: string, { report, signal, isWanted }: RecordParts) {
       return found
     },
 
-    async reportUnknownKinds(): Promise<void> {
+    async reportUnread(): Promise<void> {
       for (const { file, kind } of await filesOf((kind) => !isFactKind(kind))) {
         signal.throwIfAborted()
         const read = (text: string) => readRecordFile(kind, text, () => {})
         report.lost(kind, (await readRecords(file, read)).count)
+      }
+      for (const { file } of await filesOf((kind) => kind === 'organizations')) {
+        const read = (text: string) => readList(text, unreadLists, () => {})
+        for (const { value } of (await readRecords(file, read)).records)
+          for (const [kind, count] of value) report.lost(kind, count)
       }
     },
 
@@ -191,7 +197,19 @@ function openRecords(root: string, { report, signal, isWanted }: RecordParts) {
 function readRepository(record: unknown, at: string) {
   const fact = readFact('repositories', record, at)
   const { url } = record as { url?: unknown }
-  return { fact, url: typeof url === 'string' && URL.canParse(url) ? url : '' }
+  return {
+    fact,
+    url: typeof url === 'string' && URL.canParse(url) ? url : '',
+    unread: unreadLists(record),
+  }
+}
+
+/** Returns how many webhooks and deploy keys a repository or organization has. No format keeps them: they need secrets or new keys. */
+function unreadLists(record: unknown): [kind: string, count: number][] {
+  const { webhooks, public_keys: keys } = record as Record<string, unknown>
+  return Object.entries({ webhooks, deploy_keys: keys }).flatMap(([kind, list]) =>
+    Array.isArray(list) && list.length > 0 ? [[kind, list.length]] : [],
+  )
 }
 
 function withFullName(fact: Repository, fullName: string): Repository {

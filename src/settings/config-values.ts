@@ -77,7 +77,8 @@ export function listen(text: string): Listen {
 
 export function webAddress(text: string): string {
   const url = URL.parse(text)
-  if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username || url.password)
+  const isPlain = url && !url.search && !url.hash && !url.username && !url.password
+  if (!isPlain || !/^https?:$/.test(url.protocol))
     throw new Error('must be an http or https address without query, fragment or credentials')
   return text.replace(/\/+$/, '')
 }

@@ -82,7 +82,7 @@ export function issuable(project: Project, noteable: Issuable, item: Issue | Pul
   return {
     iid: number,
     title: project.title(number, item.title),
-    description: descriptionOf(project, item),
+    description: project.warnIfCut(number, descriptionOf(project, item)),
     author_id: project.userId(item.author),
     discussion_locked: project.isLocked(number),
     created_at: gitlabTime(createdAt),

@@ -618,7 +618,12 @@ describe('an export for GitLab', () => {
     const change = {
       pull_requests: [{ ...fork!, head: { ...fork!.head, sha: own!.head.sha } }],
       repositories: [{ ...site!, labels: [{ ...site!.labels[0]!, name: 'a,b' }] }, ...others],
-      issues: [{ ...facts.issues![0]!, title: '😝'.repeat(256), milestone: 9, labels: [] }],
+      issues: [
+        {
+          ...{ ...facts.issues![0]!, title: '😝'.repeat(256), milestone: 9, labels: [] },
+          body: 'é'.repeat(2 ** 19),
+        },
+      ],
       milestones: [facts.milestones![0]!, { ...facts.milestones![0]!, number: 8 }],
     }
     const { warnings, into } = await exported(t, change)
@@ -628,6 +633,7 @@ describe('an export for GitLab', () => {
         'alice/site: the label a,b becomes a b',
         'alice/site: a second milestone “one” is renamed to “one (2)”',
         'alice/site: the title of #1 is cut to 255 characters',
+        'alice/site: GitLab cuts the text of #1 after 1 MiB',
         'alice/site: #4: its ref and its record name different commits; the ref is used',
         'alice/site: the tag v9 is not in the input',
       ],

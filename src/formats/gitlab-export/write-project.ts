@@ -8,6 +8,8 @@ import type { Report } from '../report.ts'
 import { RepositoryFacts } from '../spool-facts.ts'
 import { EMOJI_BY_REACTION } from './constants.ts'
 
+const MAX_TEXT_BYTES = 1024 * 1024
+
 /** Reads the facts of one repository, and keeps what its records share: labels, milestones and the ids of accounts. */
 export class Project extends RepositoryFacts {
   readonly repository: Repository
@@ -86,6 +88,13 @@ export class Project extends RepositoryFacts {
     const record = labelRecord({ ...label, title })
     this.labels.set(label.name, record)
     return record
+  }
+
+  /** Returns the text. Warns if GitLab will cut it. */
+  warnIfCut(number: number, text: string): string {
+    if (Buffer.byteLength(text) > MAX_TEXT_BYTES)
+      this.warn('texts', `GitLab cuts the text of #${number} after 1 MiB`)
+    return text
   }
 
   discussionId(thread: string): string {

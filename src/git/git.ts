@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { renameSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { constants, setPriority, totalmem } from 'node:os'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
+import { addDiskFacts } from '../lib/disk-errors.ts'
 import { makeDirectory } from '../lib/make-directory.ts'
 import { GitFailed, waitForExit } from './git-process.ts'
 
@@ -197,14 +198,33 @@ async function readOutput(
   return Buffer.concat(chunks)
 }
 
+const HOME_CONFIG = '[safe]\n\tdirectory = *\n'
+
 /**
  * Writes the global config with safe.directory: git hosts keep their repositories under another user, and git accepts this setting only
  * from a global file. All versions since 2.30 find the file through HOME.
  */
 function writeHome(home: string): void {
   makeDirectory(home, 0o700)
+  const file = join(home, '.gitconfig')
+  // Nothing is written without need, so that commands work on a full disk.
+  if (hasContent(file, HOME_CONFIG)) return
   // Several threads of a process may do this at the same time.
-  const draft = join(home, `.gitconfig.${randomUUID()}`)
-  writeFileSync(draft, '[safe]\n\tdirectory = *\n')
-  renameSync(draft, join(home, '.gitconfig'))
+  const draft = `${file}.${randomUUID()}`
+  try {
+    writeFileSync(draft, HOME_CONFIG)
+    renameSync(draft, file)
+  } catch (error) {
+    rmSync(draft, { force: true })
+    throw addDiskFacts(error, file)
+  }
+}
+
+/** Returns false also for a file that cannot be read. */
+function hasContent(file: string, content: string): boolean {
+  try {
+    return readFileSync(file, 'utf8') === content
+  } catch {
+    return false
+  }
 }

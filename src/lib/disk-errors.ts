@@ -79,9 +79,10 @@ export function describeDiskFailure(error: unknown): string | undefined {
   const [why] = REASONS[found.failure]
   if (found.failure === 'bucketFull') return `${why}: ${message}`
   if (name === 'GitFailed') return message.replaceAll(/\s*\n\s*/g, '; ')
+  const isFull = ['full', 'overQuota'].includes(found.failure)
   const sizes = [
-    ...(neededBytes === undefined ? [] : [`${formatBytes(neededBytes)} needed`]),
-    ...(freeBytes === undefined ? [] : [`${formatBytes(freeBytes)} free`]),
+    ...(isFull && neededBytes !== undefined ? [`${formatBytes(neededBytes)} needed`] : []),
+    ...(isFull && freeBytes !== undefined ? [`${formatBytes(freeBytes)} free`] : []),
   ]
   const isWriteError = !['broken', 'unopened'].includes(found.failure)
   const what = path && isWriteError ? `cannot write ${path}` : path

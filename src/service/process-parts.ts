@@ -7,6 +7,7 @@ import { removeCopyMarks } from '../db/copy-marks.ts'
 import type { Database, Db } from '../db/database.ts'
 import { primaryCode, throwIfCorrupt } from '../db/sqlite-corruption.ts'
 import { createGit } from '../git/git.ts'
+import { addDiskFacts, describeDiskFailure } from '../lib/disk-errors.ts'
 import { repeatedly } from '../lib/repeatedly.ts'
 import { UserError } from '../lib/user-error.ts'
 import { addBlobErrors } from '../migrations/tally-store.ts'
@@ -145,9 +146,8 @@ function asDataDirectoryError(error: unknown, data: string): unknown {
   const isDiskError =
     error instanceof Error && ('syscall' in error || SQLITE_DISK_CODES.has(primaryCode(error) ?? 0))
   if (!isDiskError) return error
-  return new UserError(`cannot work in the data directory ${data}: ${error.message}`, {
-    cause: error,
-  })
+  const reason = describeDiskFailure(addDiskFacts(error, data)) ?? error.message
+  return new UserError(`cannot work in the data directory ${data}: ${reason}`, { cause: error })
 }
 
 /** Opens the queue: a table in SQLite, or pg-boss in PostgreSQL, which all processes share. */

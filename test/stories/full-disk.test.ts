@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, openSync } from 'node:fs'
+import { mkdirSync, openSync, rmSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
+import type { CheckResult } from '../../src/commands/doctor/check-result.ts'
 import { clientCommandLine } from '../support/client-command-line.ts'
 import { commandLine } from '../support/command-line.ts'
 import { cleanupAfterFile } from '../support/file-cleanup.ts'
@@ -52,6 +53,50 @@ test(
       )
     }
     assert.deepEqual(await leftovers(), [])
+  },
+)
+
+test(
+  'on a full disk, serve, doctor and commands name it as the cause, and leave nothing behind',
+  needsMount,
+  async (t) => {
+    const disk = smallDisk(t, 4)
+    const { godwit } = await commandLine(t)
+    const data = join(disk.path, 'data')
+    const flags = ['--data', data, '--repositories', host.root]
+    const run = (...command: string[]) => godwit([...command, ...flags])
+    const checks = async () => {
+      const { stdout } = await run('doctor', '--json')
+      return new Map<string, CheckResult>(
+        JSON.parse(String(stdout)).checks.map((each: CheckResult) => [each.check, each]),
+      )
+    }
+    assert.equal((await run('sync')).code, 0)
+    disk.fill()
+    const full = /cannot write \/\S+: no space left on the disk \(\d+ bytes free\)$/
+    const { stderr } = await run('serve')
+    assertOneLine(stderr, new RegExp(`^godwit: cannot work in the data directory ${data}: `))
+    assertOneLine(stderr, full)
+    const { found, advice } = (await checks()).get('database')!
+    assert.match(found, full)
+    assert.match(advice!, /^free some space/)
+    for (const command of [['sync'], ['check'], ['lock', 'remove', 'alice/large']])
+      assertOneLine((await run(...command)).stderr, /godwit\.sqlite: no space left/)
+
+    const home = join(data, 'git-home')
+    rmSync(join(home, '.gitconfig'))
+    disk.fill()
+    assertOneLine((await run('sync')).stderr, full)
+    assert.deepEqual(await readdir(home), [])
+
+    disk.free()
+    disk.setReadOnly(true)
+    const onReadOnly = await checks()
+    for (const check of ['ownership', 'git-home', 'database'])
+      assert.equal(onReadOnly.get(check)?.state, 'passed', check)
+    assert.match(onReadOnly.get('data')!.found, /read-only file system$/)
+    const readOnly = /cannot write \/\S+godwit\.sqlite: read-only file system$/
+    assertOneLine((await run('serve')).stderr, readOnly)
   },
 )
 

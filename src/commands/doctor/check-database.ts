@@ -7,6 +7,7 @@ import {
   surveySqlite,
 } from '../../db/survey.ts'
 import { NEWEST_SCHEMA } from '../../db/upgrade.ts'
+import { addDiskFacts, describeDiskFailure } from '../../lib/disk-errors.ts'
 import { UTF8_REMEDY } from '../../service/database-errors.ts'
 import type { Config } from '../../settings/config.ts'
 import { withoutPassword } from '../../settings/config-values.ts'
@@ -15,6 +16,7 @@ import { type CheckResult, errorText, failure, passed, warning } from './check-r
 /** The oldest version that pg-boss supports. */
 const MIN_POSTGRES_VERSION = 13
 const HOUR_MS = 3_600_000
+const REPAIR_DISK = 'free some space, or repair the disk or the permissions of the file'
 
 /** The database of a configuration, for the functions of survey.ts. */
 export const databaseOf = ({ data, databaseUrl }: Config) => ({
@@ -35,6 +37,8 @@ function* checkSqlite(file: string): Generator<CheckResult> {
   try {
     survey = surveySqlite(file)
   } catch (error) {
+    const diskFailure = describeDiskFailure(addDiskFacts(error, file))
+    if (diskFailure) return yield failure('database', diskFailure, REPAIR_DISK)
     return yield failure('database', `${file} cannot be read: ${errorText(error)}`, restore)
   }
   const { integrity, tables, schema } = survey

@@ -25,7 +25,7 @@ async function dataOf(t: Parameters<typeof validSettings>[0]) {
 test('a data directory of one user passes', async (t) => {
   const findings = await doctor(await dataOf(t))
   assertFinding(findings, 'ownership', 'passed', /owns 3 files and directories in /)
-  assertFinding(findings, 'git-home', 'passed', /writable$/)
+  assertFinding(findings, 'git-home', 'passed', /permissions are correct$/)
 })
 
 test('files of another user are listed, with the command that repairs it', rootOnly, async (t) => {

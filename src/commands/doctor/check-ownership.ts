@@ -1,6 +1,7 @@
 import { constants, type Stats } from 'node:fs'
 import { access, lstat, opendir } from 'node:fs/promises'
 import { join, relative } from 'node:path'
+import { hasCode } from '../../lib/errno.ts'
 import { userName } from '../../service/data-owner.ts'
 import { dataPathsOf } from '../../service/data-paths.ts'
 import type { Config } from '../../settings/config.ts'
@@ -63,9 +64,9 @@ async function isUsable(path: string, stats: Stats): Promise<boolean> {
   if (stats.isSymbolicLink()) return true
   const isWritten = /\.(sqlite(-wal|-shm)?|lock)$/.test(path)
   const mode = stats.isDirectory() ? R_OK | W_OK | X_OK : isWritten ? R_OK | W_OK : R_OK
-  const denied = await access(path, mode).catch((error: unknown) => error)
-  // A running service may have removed the entry in the meantime.
-  return denied === undefined || !(await lstat(path).catch(() => undefined))
+  const error = await access(path, mode).catch((error: unknown) => error)
+  // Other errors do not depend on the user: the entry was removed meanwhile, or the file system is read-only, which `data` reports.
+  return !hasCode(error, 'EACCES', 'EPERM')
 }
 
 /** Git runs with a HOME of its own, so that it reads no user's settings. It fails if it cannot enter that directory. */
@@ -74,6 +75,6 @@ async function* checkGitHome(config: Config, advice: string): AsyncGenerator<Che
   const stats = await lstat(home).catch(() => undefined)
   if (!stats) return
   if (stats.isDirectory() && (await isUsable(home, stats)))
-    yield passed('git-home', `${home}, writable`)
+    yield passed('git-home', `${home}, permissions are correct`)
   else yield failure('git-home', `${home} cannot be written`, advice)
 }

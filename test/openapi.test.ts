@@ -156,6 +156,19 @@ describe('the description of the API', () => {
     )
   })
 
+  test('names only headers that a page of another origin may send, except that of sessions', async (t) => {
+    const app = descriptionServer(t)
+    const { operations, lookup } = openApiValidator(await descriptionOf(app))
+    const parameters = operations.flatMap(({ parameters = [] }) => parameters.map(lookup))
+    const names = parameters.filter((each) => each.in === 'header').map(({ name }) => name)
+    const { headers } = await app.inject({ method: 'OPTIONS', url: '/user/migrations' })
+    const allowed = String(headers['access-control-allow-headers']).toLowerCase().split(', ')
+    assert.deepEqual(
+      [...new Set(names)].filter((name) => !allowed.includes(name)),
+      ['x-godwit-session'],
+    )
+  })
+
   test('reflects the settings of the operator', async (t) => {
     const text = async (mediaType: MediaTypeOptions) =>
       JSON.stringify(await descriptionOf(descriptionServer(t, mediaType)))

@@ -21,7 +21,7 @@ import type { OidcClient } from './routes/sessions/oidc-client.ts'
 /** The dependencies and options of the server and its routes. */
 export interface ServerParts
   extends ScheduleParts,
-    Omit<DownloadParts, 'admission' | 'downloads'>,
+    Omit<DownloadParts, 'cors' | 'admission' | 'downloads'>,
     ReadinessParts {
   authenticator: Authenticator
   sessionTtlMs: number

@@ -100,7 +100,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
   const admission = createAdmission(parts.requestLimits, documentation)
   const malformed = malformedRequestHandler(documentation)
   const onError = errorHandler(documentation, parts.log)
-  const { setApiHeaders, addPreflightRoute } = apiHeaders(parts.mediaType.vendor)
+  const { cors, setApiHeaders, addPreflightRoute } = apiHeaders(parts.mediaType.vendor)
   const app = Fastify({
     ...fastifyOptions(parts.trustedProxies),
     serverFactory: admission.server,
@@ -152,7 +152,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
   addHealthRoutes(app, dependencies)
   addMetaRoutes(app, parts)
   addProxyProbeRoute(app, parts)
-  addArchiveDownloadRoute(app, { ...parts, admission, downloads: metrics.downloads })
+  addArchiveDownloadRoute(app, { ...parts, cors, admission, downloads: metrics.downloads })
   dashboard(app, parts)
   addHtmlPageRoutes(app, { setApiHeaders, firstSegments })
   addPreflightRoute(app)

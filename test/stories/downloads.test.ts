@@ -98,6 +98,24 @@ test('an incomplete download is logged, and counted by its outcome', async () =>
   }
 })
 
+test('a page of another origin can read a download and its errors', async () => {
+  const { id } = await story.migrate(['site'])
+  const link = await story.link(id)
+  const exposed = /^ETag, .*Content-Disposition/
+  for (const [url, range, status] of [
+    [link, '', 200],
+    [link, 'bytes=0-9', 206],
+    [link, 'bytes=999999999-', 416],
+    [`${link}0`, '', 403],
+  ] as const) {
+    const response = await fetch(url, { headers: { origin: 'https://pages.example.com', range } })
+    await response.arrayBuffer()
+    assert.equal(response.status, status)
+    assert.equal(response.headers.get('access-control-allow-origin'), '*', `${status}`)
+    assert.match(response.headers.get('access-control-expose-headers')!, exposed, `${status}`)
+  }
+})
+
 test('an expired archive is refused from that second on', async () => {
   const { id } = await story.migrate(['site'])
   const link = await story.link(id)

@@ -1,5 +1,5 @@
 import fc, { type Arbitrary } from 'fast-check'
-import type { Description, Operation } from './openapi-validator.ts'
+import type { Description, Operation, Parameter } from './openapi-validator.ts'
 import { openApiValidator } from './openapi-validator.ts'
 import { PREVIEW } from './service.ts'
 
@@ -21,15 +21,10 @@ export interface RequestScene {
   repositories: readonly string[]
 }
 
-interface Parameter {
-  name: string
-  in: 'path' | 'query' | 'header'
-}
 interface Schema {
   type?: string
   properties?: Record<string, Schema>
 }
-type DescribedOperation = Operation & { parameters?: (Parameter | { $ref: string })[] }
 
 const HOSTILE_TEXTS = [
   ...['', ' ', '.', '..', '../../etc/passwd', '/', '//', '\\', '~', '*', '%', '_', '?', '#', '&=&'],
@@ -79,7 +74,7 @@ export function hostileRequests(
     { arbitrary: fc.integer().map(String), weight: 1 },
   )
 
-  const requestTo = (operation: DescribedOperation): Arbitrary<HostileRequest> => {
+  const requestTo = (operation: Operation): Arbitrary<HostileRequest> => {
     const parameters = (operation.parameters ?? []).map((each) => lookup<Parameter>(each))
     const named = (where: Parameter['in']) =>
       parameters.filter((parameter) => parameter.in === where).map(({ name }) => name)

@@ -9,9 +9,15 @@ export interface DescribedResponse {
   headers?: Record<string, unknown>
   content?: Record<string, MediaType>
 }
+export interface Parameter {
+  name: string
+  in: 'path' | 'query' | 'header'
+  required?: boolean
+}
 interface DescribedOperation {
   operationId: string
   security?: unknown[]
+  parameters?: (Parameter | { $ref: string })[]
   requestBody?: { content: Record<string, { schema: { examples: unknown[] } }> }
   responses: Record<string, DescribedResponse | { $ref: string }>
 }

@@ -16,13 +16,16 @@ const MAX_CACHED_HEADERS = 1000
  */
 export function apiHeaders(vendor: string) {
   const vendorName = vendor === 'github' ? 'GitHub' : vendor
-  const common = {
+  const cors = {
     'access-control-allow-origin': '*',
     'access-control-expose-headers': [
       `ETag, Link, Location, X-Total-Count, Retry-After, Content-Disposition, X-${vendorName}-Media-Type, X-${vendorName}-Request-Id`,
       'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Used, X-RateLimit-Reset, X-RateLimit-Resource',
       'X-OAuth-Scopes, X-Accepted-OAuth-Scopes',
     ].join(', '),
+  }
+  const common = {
+    ...cors,
     'cache-control': 'private, no-cache',
     vary: 'Accept, Authorization, Cookie, X-GitHub-OTP',
     'x-content-type-options': 'nosniff',
@@ -32,6 +35,9 @@ export function apiHeaders(vendor: string) {
   const requestIdHeader = `x-${vendor}-request-id`
 
   return {
+    /** The headers with which a page of any origin can read a response. */
+    cors,
+
     /** Sets the common response headers. Throws if the request has no `User-Agent` or names an unknown version of the API. */
     setApiHeaders(request: FastifyRequest, reply: FastifyReply): void {
       reply.headers(common).header(requestIdHeader, request.id)
@@ -56,7 +62,7 @@ export function apiHeaders(vendor: string) {
           .headers({
             ...common,
             'access-control-allow-methods': ALLOWED_METHODS,
-            'access-control-allow-headers': `Authorization, Content-Type, If-None-Match, Range, If-Range, Accept-Encoding, X-${vendorName}-Api-Version, X-Requested-With, User-Agent`,
+            'access-control-allow-headers': `Authorization, Content-Type, If-None-Match, Range, If-Range, Last-Event-ID, Accept-Encoding, X-${vendorName}-Api-Version, X-Requested-With, User-Agent`,
             'access-control-max-age': PREFLIGHT_MAX_AGE_SECONDS,
           })
           .code(204)

@@ -71,6 +71,7 @@ export interface DownloadParts {
   db: Db
   blobs: BlobStore
   links: ArchiveLinks
+  cors: Record<string, string>
   admission: Admission
   downloads: OutcomeCounter
   log: Logger
@@ -120,13 +121,14 @@ const routes = openapi.routes('Archives')({
 
 /** Sends the bytes of an archive from its segments. The signed link is the credential, so no token is needed. */
 export function addArchiveDownloadRoute(app: FastifyInstance, parts: DownloadParts): void {
-  const { db, links, admission, now } = parts
+  const { db, links, cors, admission, now } = parts
   const recordDownload = downloadRecorder(parts)
 
   app.get<{ Params: { guid: string }; Querystring: Record<string, unknown> }>(
     '/archives/:guid.tar.gz',
     routes['archives/download'],
     async (request, reply) => {
+      reply.headers(cors)
       const { guid } = request.params
       if (!links.isValid(guid, request.query, now())) throw invalidLink()
       const archive = requireFound(await findArchive(db, guid, now()))

@@ -122,6 +122,49 @@ describe('the description of the API', () => {
     assert.ok(count > 50, `${count} examples`)
   })
 
+  test('has a curl command for every operation that it allows', async () => {
+    const { operations, lookup, assertValid } = openApiValidator(await defaultDescription())
+    for (const { method, path, operationId, security, requestBody, ...operation } of operations) {
+      const [{ source } = { source: '' }] = operation['x-codeSamples']
+      const valuesOf = (option: string) =>
+        [...source.matchAll(new RegExp(`--${option} (['"]?)(.+?)\\1(?= )`, 'g'))].map(
+          (all) => all[2]!,
+        )
+      const [data] = valuesOf('data')
+      assert.equal(valuesOf('request')[0] ?? (data ? 'POST' : 'GET'), method, operationId)
+      const schema = requestBody?.content['application/json']?.schema
+      assert.equal(data === undefined, schema === undefined, operationId)
+      if (schema) assertValid(schema, JSON.parse(data!), operationId)
+      // The caller may not own this repository, and an organization does not.
+      if (!path.startsWith('/admin/')) assert.doesNotMatch(data ?? '', /alice\//, operationId)
+
+      const { pathname, searchParams } = new URL(/'(https:.+)'$/.exec(source)![1]!)
+      const pattern = path.replaceAll(/\{\w+\}/g, '[\\w-]+')
+      assert.match(pathname, new RegExp(`^/api${pattern}$`), operationId)
+      const headers = valuesOf('header').map((header) => header.split(':', 1)[0]!)
+      const parameters = operation.parameters?.map(lookup) ?? []
+      for (const { name, in: where } of parameters.filter(({ required }) => required)) {
+        const isSent = where === 'path' || headers.includes(name) || searchParams.has(name)
+        assert.ok(isSent, `${operationId} lacks ${name}`)
+      }
+      const isInSession = headers.includes('x-godwit-session')
+      const needsToken = security?.length !== 0 && !isInSession
+      assert.equal(headers.includes('authorization'), needsToken, operationId)
+      assert.equal(/--cookie(-jar)? session\.txt /.test(source), isInSession, operationId)
+      const isArchive = method === 'GET' && path.endsWith('/archive')
+      assert.equal(valuesOf('output').length, isArchive ? 1 : 0, operationId)
+      if (path.startsWith('/{owner}')) assert.deepEqual(valuesOf('header'), ['accept: text/html'])
+    }
+    const tokens = operations.filter(
+      ({ method, path }) => method !== 'GET' && path.startsWith('/user/tokens'),
+    )
+    for (const { operationId, parameters = [] } of tokens)
+      assert.ok(
+        parameters.map(lookup).some(({ name }) => name === 'x-godwit-session'),
+        operationId,
+      )
+  })
+
   test('allows every rendered field and no others', async () => {
     const { assertValid, lookup } = openApiValidator(await defaultDescription())
     const assertSchema = (name: string, value: unknown) =>

@@ -88,7 +88,7 @@ export const startRequestSchema = S.request(
   },
   {
     required: ['repositories'],
-    examples: [{ repositories: ['alice/atlas'], lock_repositories: true }],
+    examples: [{ repositories: ['atlas'], lock_repositories: true }],
   },
 )
 

@@ -50,7 +50,7 @@ export const scheduleRequestSchema = S.request(requestFields, {
   required: ['every', 'at', 'time_zone'],
   examples: [
     {
-      repositories: ['alice/atlas'],
+      repositories: ['atlas'],
       every: 'week',
       weekday: 'sunday',
       at: '03:30',

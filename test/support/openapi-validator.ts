@@ -18,6 +18,7 @@ interface DescribedOperation {
   operationId: string
   security?: unknown[]
   parameters?: (Parameter | { $ref: string })[]
+  'x-codeSamples': { source: string }[]
   requestBody?: { content: Record<string, { schema: { examples: unknown[] } }> }
   responses: Record<string, DescribedResponse | { $ref: string }>
 }

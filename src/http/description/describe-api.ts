@@ -242,28 +242,46 @@ const versionParameter = (vendor: string) => ({
 
 /** Returns a curl command for the operation, with the examples of its parameters. */
 function curlExample(route: DescribedRoute, api: string, vendor: string): string {
-  const { method, operation, previewed } = route
-  const { responses, body, security } = operation
+  const { method, path, operation, previewed } = route
+  const { responses, body } = operation
   const [sample] = (body?.examples as unknown[] | undefined) ?? []
-  const needsNoMethod = method === 'GET' || sample !== undefined
+  const defaultMethod = sample === undefined ? 'GET' : 'POST'
+  const required = (operation.parameters ?? [])
+    .map((parameter) => ('$ref' in parameter ? resolve(parameter.$ref as string) : parameter))
+    .filter((parameter): parameter is Parameter => (parameter as Parameter).required === true)
+  const inHeaders = required.filter((parameter) => parameter.in === 'header')
+  const isArchive = path.endsWith('/archive')
+  const redirected = isArchive ? '--output migration.tar.gz' : "--header 'accept: text/html'"
   return [
     'curl',
-    ...(responses[302] ? ['--location --output migration.tar.gz'] : []),
-    ...(route.path.endsWith('.tar.gz') ? ['--remote-name'] : []),
-    ...(needsNoMethod ? [] : [`--request ${method}`]),
-    ...(security?.length === 0 ? [] : ['--header "authorization: bearer $TOKEN"']),
+    ...(responses[302] ? [`--location ${redirected}`] : []),
+    ...(path.endsWith('.tar.gz') ? ['--remote-name'] : []),
+    ...(method === defaultMethod ? [] : [`--request ${method}`]),
+    ...credentialsExample(route),
+    ...inHeaders.map(({ name, example }) => `--header '${name}: ${example}'`),
     ...(previewed ? [`--header 'accept: ${previewTypeOf(vendor)}'`] : []),
     ...(sample === undefined ? [] : [`--data '${JSON.stringify(sample)}'`]),
-    `'${api}${pathWithExamples(route)}'`,
+    `'${api}${pathWithExamples(path, required)}'`,
   ].join(' \\\n  ')
+}
+
+const SESSION_REF = openapi.parameter('session').$ref
+
+/** Signing in writes the cookie of the session to a file, from which the other operations of a session read it. */
+function credentialsExample({ method, path, operation }: DescribedRoute): string[] {
+  const { parameters = [], security } = operation
+  if (parameters.some(({ $ref }) => $ref === SESSION_REF))
+    return [
+      method === 'POST' && path === '/session'
+        ? '--cookie-jar session.txt'
+        : '--cookie session.txt',
+    ]
+  return security?.length === 0 ? [] : ['--header "authorization: bearer $TOKEN"']
 }
 
 type Parameter = { name: string; in: string; required?: boolean; example?: unknown }
 
-function pathWithExamples({ path, operation }: DescribedRoute): string {
-  const required = (operation.parameters ?? [])
-    .map((parameter) => ('$ref' in parameter ? resolve(parameter.$ref as string) : parameter))
-    .filter((parameter): parameter is Parameter => (parameter as Parameter).required === true)
+function pathWithExamples(path: string, required: readonly Parameter[]): string {
   const query = required
     .filter((parameter) => parameter.in === 'query')
     .map(({ name, example }) => `${name}=${example}`)

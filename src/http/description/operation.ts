@@ -177,6 +177,14 @@ export const parameters = {
     'if-none-match',
     'The `etag` of an earlier response. If nothing has changed, the response is 304 and does not count.',
   ),
+  session: {
+    ...inHeader(
+      'x-godwit-session',
+      'Any value. Sent by the pages of this server; without it the cookie is ignored.',
+    ),
+    required: true,
+    example: '1',
+  },
 }
 
 export type ParameterName = keyof typeof parameters

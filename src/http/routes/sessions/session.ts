@@ -20,46 +20,37 @@ import { currentUserJson } from '../users/user-json.ts'
 import { SignInFailed } from './oidc-client.ts'
 import { type SignInParts, signInAs } from './sign-in.ts'
 
-const sessionHeader = {
-  name: 'x-godwit-session',
-  in: 'header',
-  required: true,
-  description: 'Any value. Sent by the pages of this server; without it the cookie is ignored.',
-  schema: string,
-  example: '1',
-}
+const parameters = [openapi.parameter('session')]
 const description = `For the pages of this server: a cookie that scripts cannot read replaces the token. ${EXTENSION}`
 
-const routes = openapi.routes('Caller', { security: [], description, parameters: [sessionHeader] })(
-  {
-    'session/get': {
-      summary: 'Get the account that is signed in with this browser',
-      responses: {
-        200: openapi.recordResponse('The session.', 'session'),
-        403: openapi.errorResponse('forbidden'),
-      },
-    },
-    'session/open': {
-      summary: 'Sign in with a browser',
-      body: {
-        type: 'object',
-        required: ['token'],
-        properties: { token: string.describe('An access token.') },
-        examples: [{ token: 'gwt_…' }],
-      },
-      responses: {
-        201: openapi.recordResponse('Signed in. The cookie is in `set-cookie`.', 'session'),
-        401: openapi.errorResponse('unauthenticated'),
-        403: openapi.errorResponse('forbidden'),
-      },
-    },
-    'session/close': {
-      summary: 'Sign out with a browser',
-      query: { all: enumOf(['true']).describe('Signs out all browsers of the account.') },
-      responses: { 204: { description: 'Signed out.' }, 403: openapi.errorResponse('forbidden') },
+const routes = openapi.routes('Caller', { security: [], description, parameters })({
+  'session/get': {
+    summary: 'Get the account that is signed in with this browser',
+    responses: {
+      200: openapi.recordResponse('The session.', 'session'),
+      403: openapi.errorResponse('forbidden'),
     },
   },
-)
+  'session/open': {
+    summary: 'Sign in with a browser',
+    body: {
+      type: 'object',
+      required: ['token'],
+      properties: { token: string.describe('An access token.') },
+      examples: [{ token: 'gwt_…' }],
+    },
+    responses: {
+      201: openapi.recordResponse('Signed in. The cookie is in `set-cookie`.', 'session'),
+      401: openapi.errorResponse('unauthenticated'),
+      403: openapi.errorResponse('forbidden'),
+    },
+  },
+  'session/close': {
+    summary: 'Sign out with a browser',
+    query: { all: enumOf(['true']).describe('Signs out all browsers of the account.') },
+    responses: { 204: { description: 'Signed out.' }, 403: openapi.errorResponse('forbidden') },
+  },
+})
 
 interface SessionParts
   extends SignInParts,

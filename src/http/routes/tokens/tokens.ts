@@ -26,18 +26,20 @@ const routes = openapi.routes('Caller', { config: { resource: 'Token' } })({
   'users/create-token': {
     summary: 'Create a token',
     description: `The response has the secret, which is not shown again. An account can have up to \`--max-tokens\` valid tokens. ${SESSION_ONLY} ${EXTENSION}`,
+    parameters: [openapi.parameter('session')],
     body: wire.tokenRequestSchema,
     responses: { 201: openapi.recordResponse('Created.', 'new-token') },
   },
   'users/revoke-token': {
     summary: 'Revoke a token',
     description: `Also ends the sessions that were opened with it. ${SESSION_ONLY} ${EXTENSION}`,
-    parameters: [openapi.inPath('token_id', integer, 7)],
+    parameters: [openapi.inPath('token_id', integer, 7), openapi.parameter('session')],
     responses: { 204: openapi.DONE },
   },
   'users/revoke-tokens': {
     summary: "Revoke all of the caller's tokens",
     description: `This includes tokens that an operator created, and the one that the caller signed in with. ${SESSION_ONLY} ${EXTENSION}`,
+    parameters: [openapi.parameter('session')],
     responses: { 204: openapi.DONE },
   },
 })

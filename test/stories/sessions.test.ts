@@ -49,6 +49,20 @@ test('a token opens a session with a cookie that no script can read', async () =
   assert.ok(!service.log().includes(cookie.split('=')[1]!), 'the cookie was logged')
 })
 
+test('a sign-in without a token is a validation error that is not cached', async () => {
+  const response = await send('/session', { method: 'POST', body: '{}', headers: PAGE_HEADER })
+  assert.equal(response.status, 422)
+  assert.equal(response.headers.get('cache-control'), 'no-store')
+  const { message, errors } = (await response.json()) as { message: string; errors: unknown }
+  assert.deepEqual(
+    { message, errors },
+    {
+      message: 'Validation Failed',
+      errors: [{ resource: 'Token', field: 'token', code: 'missing_field' }],
+    },
+  )
+})
+
 test('over TLS the cookie is Secure and for this host only', async () => {
   const host = await gitHost()
   await using _ = host

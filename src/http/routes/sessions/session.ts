@@ -33,6 +33,7 @@ const routes = openapi.routes('Caller', { security: [], description, parameters 
   },
   'session/open': {
     summary: 'Sign in with a browser',
+    config: { resource: 'Token' },
     body: {
       type: 'object',
       required: ['token'],
@@ -110,8 +111,14 @@ export function addSessionRoutes(app: FastifyInstance, parts: SessionParts): voi
   })
 
   type Open = { Body: { token: string } }
-  app.post<Open>('/session', routes['session/open'], async (request, reply) => {
-    reply.headers(SESSION_HEADERS)
+  const openOptions = {
+    ...routes['session/open'],
+    // Set before the body is validated, so that the error of an invalid one has them too.
+    onRequest: async (_request: FastifyRequest, reply: FastifyReply) => {
+      reply.headers(SESSION_HEADERS)
+    },
+  }
+  app.post<Open>('/session', openOptions, async (request, reply) => {
     if (!isFromOwnPage(request)) throw httpErrors.sessionsOnlyForPages()
     const { token } = request.body
     const viewer = await parts.logins.viewerOf(token, request.ip, 'session.open')

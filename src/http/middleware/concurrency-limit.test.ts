@@ -5,6 +5,8 @@ import { type TestContext, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { cloneScene } from '../../../test/support/clone-scene.ts'
 import { onEachEngine } from '../../../test/support/databases.ts'
+import { addresses, descriptionServer } from '../../../test/support/description-server.ts'
+import { sendRaw } from '../../../test/support/raw-http.ts'
 import { temporaryDirectory } from '../../../test/support/sample-repositories.ts'
 import { until } from '../../../test/support/wait-until.ts'
 import { createGit } from '../../git/git.ts'
@@ -68,6 +70,25 @@ test('a caller can fill at most half of the queue, and is then rejected with 429
   for (const release of releases) release()
   for (const each of [waiting, ...queued]) (await each)()
   assert.deepEqual([limit.running(), limit.waiting()], [0, 0])
+})
+
+test('a request without a host, or with an unknown expectation, gets an error of the API', async (t) => {
+  const url = await descriptionServer(t).listen({ port: 0, host: '127.0.0.1' })
+  for (const [line, status, message] of [
+    ['accept: */*', 400, 'The Host header is missing'],
+    ['host: x\r\nexpect: foo', 417, 'Expectation Failed'],
+  ] as const) {
+    const request = `GET /meta HTTP/1.1\r\nuser-agent: x\r\n${line}\r\n\r\n`
+    const { statuses, text } = await sendRaw(url, [request], { finish: true })
+    assert.deepEqual(statuses, [status])
+    assert.deepEqual(JSON.parse(text.slice(text.indexOf('\r\n\r\n'))), {
+      message,
+      documentation_url: addresses.documentation,
+      status: String(status),
+    })
+  }
+  const old = await sendRaw(url, ['GET /healthz HTTP/1.0\r\n\r\n'], { finish: true })
+  assert.deepEqual(old.statuses, [200])
 })
 
 test('an aborted request leaves the queue, and the next one starts', async () => {

@@ -170,7 +170,12 @@ export function createAdmission(options: AdmissionOptions, documentation: string
   const maxBodiesPerCaller = Math.ceil(maxRequests / 10)
   /** Open responses, with the state of their socket at the last check. */
   const open = new Map<ServerResponse, string>()
-  const response503 = overloadedResponse(documentation)
+  const rejectOverloaded = rejection(documentation, overloaded(), { 'retry-after': '1' })
+  const rejectWithoutHost = rejection(
+    documentation,
+    new HttpError(400, 'The Host header is missing'),
+  )
+  const rejectExpectation = rejection(documentation, new HttpError(417, 'Expectation Failed'))
   let requests = 0
   let rejectedCount = 0
 
@@ -194,10 +199,11 @@ export function createAdmission(options: AdmissionOptions, documentation: string
   }
 
   function admit(listener: RequestListener, request: IncomingMessage, response: ServerResponse) {
+    if (request.headers.host === undefined && request.httpVersion === '1.1')
+      return rejectWithoutHost(request, response)
     if (requests - streams.total() >= maxRequests && !NEVER_REJECTED.has(request.url!)) {
       rejectedCount++
-      response.writeHead(503, response503.headers).end(response503.body)
-      return
+      return rejectOverloaded(request, response)
     }
     requests++
     open.set(response, '')
@@ -214,9 +220,12 @@ export function createAdmission(options: AdmissionOptions, documentation: string
           requestTimeout: clientTimeoutMs,
           connectionsCheckingInterval: Math.min(clientTimeoutMs / 4, 30_000),
           keepAliveTimeout: KEEP_ALIVE_MS,
+          // Node's own response has no body.
+          requireHostHeader: false,
         },
         (request, response) => admit(listener, request, response),
       )
+      server.on('checkExpectation', rejectExpectation)
       server.maxConnections = maxConnections
       const watch = setInterval(endStalled, clientTimeoutMs).unref()
       server.once('close', () => clearInterval(watch))
@@ -265,8 +274,12 @@ export function createAdmission(options: AdmissionOptions, documentation: string
   }
 }
 
-function overloadedResponse(documentation: string) {
-  const { status, message } = overloaded()
+/** Returns a listener that sends this error to every request. */
+function rejection(
+  documentation: string,
+  { status, message }: HttpError,
+  more: Record<string, string> = {},
+): RequestListener {
   const text = { message, documentation_url: documentation, status: String(status) }
   const body = Buffer.from(JSON.stringify(text))
   const headers = {
@@ -274,7 +287,7 @@ function overloadedResponse(documentation: string) {
     'access-control-allow-origin': '*',
     'content-type': 'application/json; charset=utf-8',
     'content-length': body.length,
-    'retry-after': '1',
+    ...more,
   }
-  return { headers, body }
+  return (_request, response) => void response.writeHead(status, headers).end(body)
 }

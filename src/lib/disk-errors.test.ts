@@ -3,6 +3,7 @@ import { copyFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
+import { S3ServiceException } from '@aws-sdk/client-s3'
 import { temporaryDirectory } from '../../test/support/sample-repositories.ts'
 import { needsMount, smallDisk } from '../../test/support/small-disk.ts'
 import { describeDiskFailure, publicReason, withWriteContext } from './disk-errors.ts'
@@ -73,13 +74,43 @@ test('exceeded quotas, read-only file systems and I/O errors have their own mess
   ])
 })
 
+test('errors of the bucket, the database and the network are described to users without names', () => {
+  const message = 'User: arn:aws:iam::123456789012:user/godwit is not authorized'
+  const refused = new S3ServiceException({
+    name: 'AccessDenied',
+    $fault: 'client',
+    $metadata: {},
+    message,
+  })
+  const asInThread = errorWith({ name: 'AccessDenied', $fault: 'client' }, message)
+  for (const error of [refused, asInThread])
+    assert.equal(publicReason(error), "the server's storage refused the request")
+  const address = 'connect ECONNREFUSED 10.0.0.5:5432'
+  const unreachable = errorWith({ code: 'ECONNREFUSED', syscall: 'connect' }, address)
+  const several = Object.assign(new AggregateError([unreachable]), { code: 'ECONNREFUSED' })
+  for (const error of [unreachable, several])
+    assert.equal(publicReason(error), 'the server had a system error (ECONNREFUSED)')
+  const unavailable = errorWith({ name: 'BlobsUnavailable' }, `GetObjectCommand: ${address}`)
+  assert.equal(publicReason(unavailable), "the server's storage is unavailable")
+  const denied = errorWith({ severity: 'ERROR', code: '42501' }, 'permission denied for table jobs')
+  assert.equal(publicReason(denied), "the server's database had an error")
+  for (const wrapped of [
+    new Error(`a repository cannot be locked: ${address}`, { cause: unreachable }),
+    new AggregateError([unreachable], `a repository cannot be locked: ${address}`),
+  ])
+    assert.equal(
+      publicReason(wrapped),
+      'a repository cannot be locked: the server had a system error (ECONNREFUSED)',
+    )
+})
+
 test('other errors are described to users without paths', () => {
   const missing = errorWith(
     { code: 'ENOENT', syscall: 'open' },
     "ENOENT: no such file, open '/srv/x'",
   )
   assert.equal(describeDiskFailure(missing), undefined)
-  assert.equal(publicReason(missing), 'ENOENT: no such file')
+  assert.equal(publicReason(missing), 'a file is missing on the server')
   const git = errorWith({ name: 'GitFailed' }, "git fsck failed (1): bad '/srv/data/scratch/1'")
   assert.equal(publicReason(git), "git fsck failed (1): bad '…'")
   assert.equal(publicReason(new Error('the segment was swept')), 'the segment was swept')

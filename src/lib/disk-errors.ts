@@ -89,16 +89,38 @@ export function describeDiskFailure(error: unknown): string | undefined {
   return `${what ? `${what}: ` : ''}${why}${sizes.length > 0 ? ` (${sizes.join(', ')})` : ''}`
 }
 
-/** Describes an error for users: without paths of the server. The log has the complete message. */
+/** Describes an error for users: without paths, addresses and other names of the server. The log has the complete message. */
 export function publicReason(error: unknown): string {
   const found = findDiskError(error)
   if (found) return REASONS[found.failure][1]
-  const { name, message } = error as Error
-  // `ENOENT: no such file or directory, open '/…'`
-  if (error instanceof Error && 'syscall' in error) return message.split(',', 1)[0]!
-  return name === 'GitFailed'
-    ? message.replaceAll(/(^|[\s'"(=:])\/[^\s'"():;,]+/gm, '$1…')
-    : message
+  if (!(error instanceof Error)) return String(error)
+  const { name, message, cause } = error
+  if (name === 'GitFailed') return message.replaceAll(/(^|[\s'"(=:])\/[^\s'"():;,]+/gm, '$1…')
+  const systemReason = publicSystemReason(error)
+  if (systemReason !== undefined) return systemReason
+  const causes: unknown[] = error instanceof AggregateError ? error.errors : [cause]
+  // The message may quote those of its causes.
+  return causes
+    .filter((each) => each instanceof Error && each.message !== '')
+    .reduce<string>(
+      (text, each) => text.replaceAll((each as Error).message, () => publicReason(each)),
+      message,
+    )
+}
+
+/** Returns undefined for an error that the system, the bucket or the database did not cause. */
+function publicSystemReason(error: Error): string | undefined {
+  if (error.name === 'BlobsUnavailable') return "the server's storage is unavailable"
+  // Set by the SDK of S3. An error of another thread has it too, unlike `$metadata`.
+  if ('$fault' in error) return "the server's storage refused the request"
+  // `severity` is set by PostgreSQL, `errcode` by SQLite.
+  if ('severity' in error || 'errcode' in error) return "the server's database had an error"
+  // A failed connection to several addresses is an AggregateError without a message.
+  if (!('syscall' in error) && error.message !== '') return undefined
+  const code = codeOf(error)
+  return code === 'ENOENT'
+    ? 'a file is missing on the server'
+    : `the server had a system error (${code ?? error.name})`
 }
 
 /** Runs a function that writes to `path` or below it. A disk error gets the path, if the system left it out, and the free bytes. */

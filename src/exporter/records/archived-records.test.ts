@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { deflateRawSync } from 'node:zlib'
+import { crc32, deflateRawSync } from 'node:zlib'
 import { SegmentDamaged } from '../../archive/copy-archive.ts'
+import type { ByteRange } from '../../blobs/blob-store.ts'
+import type { Organization } from '../../records/people.ts'
 import { ArchivedRecords } from './archived-records.ts'
 
 test('a record that is damaged is reported as damage, even if it cannot be converted', async () => {
@@ -16,4 +18,47 @@ test('a record that is damaged is reported as damage, even if it cannot be conve
     signal: new AbortController().signal,
   } as unknown as Parameters<typeof ArchivedRecords.open>[0])
   await assert.rejects(opened, SegmentDamaged)
+})
+
+test('the login of each member is read once, however many members and repositories there are', async () => {
+  const members = Array.from({ length: 50 }, (_, at) => ({ login: `user-${at}` }))
+  const rows = [
+    ['organizations', [{ login: 'octo', members }]],
+    ['members', [...members, { login: 'stranger' }]],
+  ] as const
+  const blobs: Buffer[] = []
+  const sections = rows.map(([kind, facts]) => {
+    const bytes = deflateRawSync(facts.map((fact) => `${JSON.stringify(fact)}\n`).join(''))
+    const start = Buffer.concat(blobs).length
+    blobs.push(bytes)
+    const crc = crc32(bytes)
+    return { kind, start, end: start + bytes.length, count: facts.length, crc32: crc }
+  })
+  const stored = Buffer.concat(blobs)
+  let reads = 0
+  const records = { rowsKey: 'rows', attachmentsKey: null, assetsKey: null }
+  const opened = await ArchivedRecords.open({
+    blobs: {
+      open: async (_: string, { start, end }: ByteRange) => [stored.subarray(start, end)],
+    },
+    contents: { of: async () => ({ forge: 'https://git.example.com', sections }) },
+    repositories: ['tools', 'site'].map((name) => ({
+      facts: { owner: { login: 'octo' }, name },
+      records,
+    })),
+    maySeeMembers(organization: Organization) {
+      for (const member of organization.members) {
+        const { login } = member
+        const get = () => {
+          reads++
+          return login
+        }
+        Object.defineProperty(member, 'login', { get })
+      }
+      return true
+    },
+    signal: new AbortController().signal,
+  } as unknown as Parameters<typeof ArchivedRecords.open>[0])
+  assert.equal(opened?.users.size, members.length)
+  assert.equal(reads, 2 * members.length)
 })

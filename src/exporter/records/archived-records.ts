@@ -43,6 +43,8 @@ export class ArchivedRecords {
   readonly users = new Map<string, User>()
   readonly organizations = new Map<string, Organization>()
   readonly teams = new Map<string, Team>()
+  /** The members of organizations and teams whose members the viewer may see. */
+  readonly #visibleLogins = new Set<string>()
   readonly #parts: ArchivedRecordsParts
   readonly #rows: RepositoryRows[]
   /** The paths of all attachments and release assets in the archive. */
@@ -168,11 +170,12 @@ export class ArchivedRecords {
       await this.#forEach(rows, 'organizations', (fact) => {
         const visible = this.#parts.maySeeMembers(fact) ? fact : { ...fact, members: [] }
         this.organizations.set(nameKey(fact.login), visible)
+        this.#addVisibleLogins(visible.members)
       })
       await this.#forEach(rows, 'teams', (team) => this.#addTeam(team))
       await this.#forEach(rows, 'users', (user) => this.#addUser(user))
       await this.#forEach(rows, 'members', (user) => {
-        if (this.#isVisibleMember(user.login)) this.#addUser(user)
+        if (this.#visibleLogins.has(nameKey(user.login))) this.#addUser(user)
       })
     }
   }
@@ -193,15 +196,8 @@ export class ArchivedRecords {
       this.users.set(nameKey(user.login), user)
   }
 
-  /** Whether the login is a member of an organization or team whose members the viewer may see. */
-  #isVisibleMember(login: string): boolean {
-    const key = nameKey(login)
-    const hasLogin = (members: readonly { login: string }[]) =>
-      members.some((member) => nameKey(member.login) === key)
-    return (
-      this.organizations.values().some(({ members }) => hasLogin(members)) ||
-      this.teams.values().some(({ members }) => hasLogin(members))
-    )
+  #addVisibleLogins(members: readonly { login: string }[]): void {
+    for (const { login } of members) this.#visibleLogins.add(nameKey(login))
   }
 
   /** Adds a team, or adds the permissions if another repository had the same team. Members are left out if they are not visible. */
@@ -211,6 +207,8 @@ export class ArchivedRecords {
       (this.organizations.get(nameKey(fact.organization))?.members.length ?? 0) > 0
     const known = this.teams.get(key)
     const permissions = [...(known?.permissions ?? []), ...fact.permissions]
-    this.teams.set(key, { ...fact, permissions, members: areMembersVisible ? fact.members : [] })
+    const members = areMembersVisible ? fact.members : []
+    this.teams.set(key, { ...fact, permissions, members })
+    this.#addVisibleLogins(members)
   }
 }

@@ -106,6 +106,29 @@ onEachEngine('the sweep', (engine) => {
     assert.deepEqual(await keysInStore(), there)
     await sweepOrphans(parts, 0)
   })
+
+  test('lists the store once, and asks an empty store for no blob', async (t) => {
+    const { parts, blobs, keysInStore } = await scene(t, engine)
+    let listed = 0
+    const counting: typeof blobs = {
+      ...blobs,
+      async *list() {
+        for await (const blob of blobs.list()) {
+          listed++
+          yield blob
+        }
+      },
+    }
+    await sweepOrphans({ ...parts, blobs: counting }, 0)
+    assert.equal(
+      listed,
+      1 + (await keysInStore()).length + 1,
+      'the first blob, then all and the mark',
+    )
+    const size = () => assert.fail('an error of the store')
+    const empty = { ...blobs, list: async function* () {}, put: async () => {}, size }
+    await sweepOrphans({ ...parts, blobs: empty }, 0)
+  })
 })
 
 test('segments with missing or truncated bytes are lost', async (t) => {

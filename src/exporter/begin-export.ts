@@ -65,7 +65,7 @@ export async function beginExport(
     for (const [position, each] of unchanged) {
       each.warning = used.get(each.segmentKey)
       if (each.warning === undefined) unchanged.delete(position)
-      else if (each.isNew) await recordInspection(tx, each.segmentKey, each)
+      else if (each.hasNewStamp) await recordInspection(tx, each.segmentKey, each)
     }
     await recordReused(tx, migrationId, unchanged, now())
     const changed = repositories.filter(({ position }) => !unchanged.has(position))
@@ -96,8 +96,8 @@ async function applyLocks(parts: BeginParts, migrationId: number): Promise<void>
 }
 
 interface Unchanged extends ReusedSegment, Pick<Inspection, 'stamp'> {
-  /** Whether the repository was examined, because the last stamp proved nothing. */
-  isNew: boolean
+  /** Whether the stamp differs from the stored one, so that the inspection must be recorded. */
+  hasNewStamp: boolean
 }
 
 const INSPECTION_CONCURRENCY = 8
@@ -134,15 +134,16 @@ async function findUnchanged(
       const [owner, name] = fullName.split('/') as [string, string]
       return { owner, name, last: { key, fingerprint, bytes, stamp } }
     })
+    // If the inspection fails, each repository gets a job, which reports the reason.
     const found = await segments.inspect(named, stop).catch(() => [])
     for (const [at, { position, repositoryId }] of some.entries()) {
       const segment = candidates.get(repositoryId)!
       const { fingerprint, bytes, stamp, storedLength } = found[at] ?? {}
       if (fingerprint !== segment.fingerprint || storedLength !== segment.length) continue
       if (bytes === undefined || !isRecentlyChecked(parts, segment)) continue
-      const isNew = stamp !== segment.stamp
+      const hasNewStamp = stamp !== segment.stamp
       const exported = { segmentKey: segment.key, reused: true, bytes, startedAt }
-      unchanged.set(position, { ...exported, stamp, isNew })
+      unchanged.set(position, { ...exported, stamp, hasNewStamp })
     }
   })
   return unchanged

@@ -1,12 +1,14 @@
 import { createHash, type Hash, randomUUID } from 'node:crypto'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { nameKey } from '../../accounts/account.ts'
 import type { BlobStore } from '../../blobs/blob-store.ts'
 import { Losses } from '../../lib/losses.ts'
+import { sortedRows } from '../../lib/sorted-rows.ts'
 import { type User, unknownUser } from '../../records/people.ts'
 import { loginsIn } from '../../records/write-records.ts'
 import type { Group } from '../../sources/discussions.ts'
-import { FILES_FOLDERS, type FilesFolder, GROUP_KINDS, RowSpool, writeRows } from './record-rows.ts'
+import { addRow, FILES_FOLDERS, type FilesFolder, GROUP_KINDS, writeRows } from './record-rows.ts'
 
 export interface BuildRowsParts {
   blobs: BlobStore
@@ -26,7 +28,9 @@ export async function buildRows(
   signal: AbortSignal,
 ) {
   const key = randomUUID()
-  await using spool = await RowSpool.create(join(scratch, `rows-${key}`))
+  const file = join(scratch, `rows-${key}`)
+  await using _ = { [Symbol.asyncDispose]: () => rm(file, { force: true }) }
+  using rows = sortedRows(file)
   const people = new PeopleCollector()
   const digests = new Map<FilesFolder, Hash>()
   const losses = new Losses()
@@ -46,23 +50,23 @@ export async function buildRows(
     for (const kind of GROUP_KINDS)
       for (const fact of group.facts[kind] ?? []) {
         people.addNamed(loginsIn(kind, fact))
-        await spool.add(kind, fact)
+        addRow(rows, kind, fact)
       }
   }
   for (const each of owner.facts.organizations ?? []) {
     people.addMembers(loginsIn('organizations', each), each.login)
-    await spool.add('organizations', each)
+    addRow(rows, 'organizations', each)
   }
   for (const team of owner.facts.teams ?? []) {
     const found = access.find(({ slug }) => slug === team.slug)
     const permissions = found ? [{ repository: fullName, access: found.access }] : []
     people.addMembers(loginsIn('teams', team), team.organization)
-    await spool.add('teams', { ...team, permissions })
+    addRow(rows, 'teams', { ...team, permissions })
   }
-  for (const [kind, user] of people.all()) await spool.add(kind, user)
+  for (const [kind, user] of people.all()) addRow(rows, kind, user)
   const digestOf = (folder: FilesFolder) => digests.get(folder)?.digest('hex') ?? null
   const files = { attachments: digestOf('attachments'), release_assets: digestOf('release_assets') }
-  return { ...(await writeRows(blobs, key, spool, signal)), files, losses: losses.all() }
+  return { ...(await writeRows(blobs, key, rows, signal)), files, losses: losses.all() }
 }
 
 /** Collects the logins that facts refer to, and the known users. */

@@ -41,10 +41,10 @@ export async function uploadParts<Part>(
   const { UploadId } = await bucket.s3.createMultipartUpload(object, abortOptions(signal))
   const upload = { ...object, UploadId: UploadId! }
   try {
-    const sent: CompletedPart[] = []
     const options = { concurrency, signal }
-    await mapConcurrent(numbered(parts), options, async ({ part, PartNumber }, stop) => {
-      sent.push({ PartNumber, ETag: await send(part, { ...upload, PartNumber }, stop) })
+    const sent = await mapConcurrent(parts, options, async (part, stop, index) => {
+      const PartNumber = index + 1
+      return { PartNumber, ETag: await send(part, { ...upload, PartNumber }, stop) }
     })
     await complete(bucket, key, upload, sent)
   } catch (error) {
@@ -54,15 +54,7 @@ export async function uploadParts<Part>(
   }
 }
 
-async function* numbered<Part>(parts: Iterable<Part> | AsyncIterable<Part>) {
-  let PartNumber = 0
-  for await (const part of parts) {
-    PartNumber += 1
-    yield { part, PartNumber }
-  }
-}
-
-async function complete({ s3 }: Bucket, key: string, upload: Upload, sent: CompletedPart[]) {
+async function complete({ s3 }: Bucket, key: string, upload: Upload, Parts: CompletedPart[]) {
   const { Bucket, Key } = upload
   // Some servers ignore IfNoneMatch on completion. For them, checking just before is enough: each key belongs to one attempt.
   const exists = await s3.headObject({ Bucket, Key }).then(
@@ -73,7 +65,6 @@ async function complete({ s3 }: Bucket, key: string, upload: Upload, sent: Compl
     },
   )
   if (exists) throw new BlobExists(key)
-  const Parts = sent.sort((a, b) => a.PartNumber! - b.PartNumber!)
   await s3
     .completeMultipartUpload({ ...upload, MultipartUpload: { Parts }, IfNoneMatch: '*' })
     .catch(asBlobExists(key))

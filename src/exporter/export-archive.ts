@@ -150,16 +150,15 @@ async function exportAll(
   { repositories, allowPartial, concurrency, onResult }: ArchiveOptions,
   signal: AbortSignal,
 ): Promise<ExportedRepository[]> {
-  const exported: ExportedRepository[] = []
   const since = parts.now()
   const limits = { concurrency, signal }
-  await mapConcurrent(repositories.entries(), limits, async ([position, facts], stop) => {
+  const exported = await mapConcurrent(repositories, limits, async (facts, stop, position) => {
     const { segmentKey, ...result } = await exportOne(parts, facts, { allowPartial, since }, stop)
     const { records } = result
     const outcome = result.outcome === 'reused' ? 'exported' : result.outcome
     const reason = 'reason' in result ? result.reason : null
-    exported[position] = { position, facts, segmentKey, records, outcome, reason }
     onResult({ facts, ...result })
+    return { position, facts, segmentKey, records, outcome, reason } satisfies ExportedRepository
   })
   const failure = failureOf(exported)
   if (failure) throw new ExportFailed(failure)

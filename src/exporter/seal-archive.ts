@@ -172,14 +172,11 @@ export async function lostSegments(
   segments: readonly CheckedSegment[],
   signal: AbortSignal,
 ): Promise<CheckedSegment[]> {
-  const lost: CheckedSegment[] = []
-  await mapConcurrent(
+  const areLost = await mapConcurrent(
     segments,
     { concurrency: LENGTH_CHECK_CONCURRENCY, signal },
-    async (segment) => {
-      const { key, length, damagedAt } = segment
-      if (damagedAt !== null || (await storedLength(blobs, key)) !== length) lost.push(segment)
-    },
+    async ({ key, length, damagedAt }) =>
+      damagedAt !== null || (await storedLength(blobs, key)) !== length,
   )
-  return lost
+  return segments.filter((_, at) => areLost[at])
 }

@@ -7,13 +7,18 @@ const turn = () => new Promise((resolve) => setImmediate(resolve))
 test('every item is processed once, in order, with limited concurrency', async () => {
   const begun: number[] = []
   let [now, most] = [0, 0]
-  await mapConcurrent(Array(20).keys(), { concurrency: 3 }, async (item) => {
+  const results = await mapConcurrent(Array(20).keys(), { concurrency: 3 }, async (item) => {
     begun.push(item)
     now += 1
     most = Math.max(most, now)
-    await turn()
+    for (let turns = item % 3; turns >= 0; turns--) await turn()
     now -= 1
+    return item * 2
   })
+  assert.deepEqual(
+    results,
+    begun.map((item) => item * 2),
+  )
   assert.deepEqual(begun, [...Array(20).keys()])
   assert.equal(most, 3)
 })

@@ -7,22 +7,23 @@ export interface ConcurrencyOptions {
 }
 
 /**
- * Processes items in order with limited concurrency. The first failure stops the rest and is thrown after all running items have
+ * Processes items in order with limited concurrency, and returns the results in the order of the items. The first failure stops the rest and is thrown after all running items have
  * ended, so that the caller can clean up safely.
  */
-export async function mapConcurrent<T>(
+export async function mapConcurrent<T, R>(
   items: Iterable<T> | AsyncIterable<T>,
   { concurrency, signal }: ConcurrencyOptions,
-  work: (item: T, signal: AbortSignal) => Promise<void>,
-): Promise<void> {
+  work: (item: T, signal: AbortSignal, index: number) => Promise<R>,
+): Promise<R[]> {
+  const results: R[] = []
   const failure = new AbortController()
   const stop = AbortSignal.any([failure.signal, ...(signal ? [signal] : [])])
   const queue = inTurns(items)
   async function runItems(): Promise<void> {
     try {
-      for await (const item of queue) {
+      for await (const [index, item] of queue) {
         stop.throwIfAborted()
-        await work(item, stop)
+        results[index] = await work(item, stop, index)
       }
     } catch (error) {
       failure.abort(error)
@@ -30,12 +31,14 @@ export async function mapConcurrent<T>(
   }
   await Promise.all(Array.from({ length: concurrency }, runItems))
   stop.throwIfAborted()
+  return results
 }
 
-/** Yields each item after a call of `nextTurn`. A generator serializes concurrent calls of `next`, so several callers can iterate it. */
-async function* inTurns<T>(items: Iterable<T> | AsyncIterable<T>): AsyncGenerator<T> {
+/** Yields each item with its index after a call of `nextTurn`. A generator serializes concurrent calls of `next`, so several callers can iterate it. */
+async function* inTurns<T>(items: Iterable<T> | AsyncIterable<T>): AsyncGenerator<[number, T]> {
+  let index = 0
   for await (const item of items) {
     await nextTurn()
-    yield item
+    yield [index++, item]
   }
 }

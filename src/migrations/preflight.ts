@@ -33,15 +33,11 @@ export async function forecast(
   { repositories, options }: StartRequest,
 ) {
   const facts = options.orgMetadataOnly ? [] : await readSnapshot(parts, scope, repositories)
-  const forecasts = new Array<RepositoryForecast>(facts.length)
-  await mapConcurrent(
-    facts.entries(),
+  const forecasts = await mapConcurrent(
+    facts,
     { concurrency: CONCURRENT_EXAMINATIONS, signal: parts.signal },
-    async ([index, each], stop) => {
-      forecasts[index] = options.excludeGitData
-        ? nothingToExport(each)
-        : await detectChanges(parts, each, stop)
-    },
+    async (each, stop) =>
+      options.excludeGitData ? nothingToExport(each) : detectChanges(parts, each, stop),
   )
   const exported = forecasts.filter(({ reason }) => reason === null)
   const bytesToWrite = sizeOf(exported.filter(({ reused }) => !reused))

@@ -55,7 +55,7 @@ export async function retryMigration(
 }
 
 /** A repository that could not be exported the last time, or no longer exists. */
-export interface BrokenRepository {
+interface BrokenRepository {
   fullName: string
   reason: string
   isMissing: boolean
@@ -76,17 +76,12 @@ export async function forecastRetry(parts: CoverParts, scope: Scope, migration: 
   const affected = [...names.entries()].filter(
     ([position, fullName]) => uncovered.has(fullName) || reasons.has(position),
   )
-  const broken = new Array<BrokenRepository>(affected.length)
   const options = { concurrency: CONCURRENT_EXAMINATIONS, signal: parts.signal }
-  await mapConcurrent(affected.entries(), options, async ([at, [position, fullName]], stop) => {
+  const broken = await mapConcurrent(affected, options, async ([position, fullName], stop) => {
     const last = uncovered.has(fullName) ? undefined : reasons.get(position)
     const isChanged = last && source ? await hasChanged(source, fullName, last, stop) : null
-    broken[at] = {
-      fullName,
-      reason: last?.reason ?? NO_LONGER_COVERED,
-      isMissing: !last,
-      isChanged,
-    }
+    const reason = last?.reason ?? NO_LONGER_COVERED
+    return { fullName, reason, isMissing: !last, isChanged } satisfies BrokenRepository
   })
   // If no broken repository has changed, a retry would end in the same way.
   const isUnchanged = broken.length > 0 && broken.every((each) => each.isChanged === false)

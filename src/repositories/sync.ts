@@ -176,7 +176,7 @@ export async function refreshRepositories(
   const updates: OwnedUpdate[] = []
   let isChanged = false
   const options = { concurrency: READ_CONCURRENCY, signal: parts.signal }
-  await mapConcurrent(names.entries(), options, async ([at, name], stop) => {
+  await mapConcurrent(names, options, async (name, stop, at) => {
     const entry = entries.get(keyOfName(name))
     const owner = spellingOf(name.owner) ?? name.owner
     const found = await parts.source.find(owner, name.name, entry?.stamp)

@@ -28,23 +28,10 @@ export async function* rowsInPages<K, R extends K>(
   query: (after: K) => { limit(rows: number): { execute(): Promise<R[]> } },
 ): AsyncGenerator<R, void, void> {
   for (let after = first; ; ) {
+    await nextTurn()
     const rows = await query(after).limit(limit).execute()
     yield* rows
     if (rows.length < limit) return
     after = rows.at(-1)!
-  }
-}
-
-/** Reads all rows of a query that is ordered by position, page by page. */
-export async function rowsByPosition<R extends { position: number }>(
-  query: (page: { after: number; limit: number }) => { execute(): Promise<R[]> },
-): Promise<R[]> {
-  const found: R[][] = []
-  for (let after = -1; ; ) {
-    await nextTurn()
-    const rows = await query({ after, limit: MAX_ROWS }).execute()
-    found.push(rows)
-    if (rows.length < MAX_ROWS) return found.flat()
-    after = rows.at(-1)!.position
   }
 }

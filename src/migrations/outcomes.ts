@@ -1,7 +1,7 @@
 import type { Db } from '../db/database.ts'
-import { rowsByPosition } from '../db/statement-batches.ts'
+import { rowsInPages } from '../db/statement-batches.ts'
 import type { Row } from '../db/tables.ts'
-import { mapInTurns, nextTurn } from '../lib/turns.ts'
+import { nextTurn } from '../lib/turns.ts'
 import type { Migration } from './migration.ts'
 
 /** The result of one repository of a migration so far. */
@@ -22,6 +22,8 @@ export interface RepositoryOutcome {
   reused: boolean
 }
 
+const ROWS_AT_ONCE = 500
+
 /** Returns results by position. Repositories whose export has not begun are missing. */
 export async function outcomesOf(
   db: Db,
@@ -37,16 +39,15 @@ export async function outcomesOf(
     await nextTurn()
     for (const [position, outcome] of reusedIn(row)) outcomes.set(position, outcome)
   }
-  const exports = await rowsByPosition(({ after, limit }) =>
+  const exports = rowsInPages(ROWS_AT_ONCE, { position: -1 }, (after) =>
     db
       .selectFrom('repository_exports')
       .selectAll()
       .where('migration_id', '=', id)
-      .where('position', '>', after)
-      .orderBy('position')
-      .limit(limit),
+      .where('position', '>', after.position)
+      .orderBy('position'),
   )
-  await mapInTurns(exports, (row) => outcomes.set(row.position, outcomeOf(row)))
+  for await (const row of exports) outcomes.set(row.position, outcomeOf(row))
   return outcomes
 }
 

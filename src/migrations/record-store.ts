@@ -1,8 +1,7 @@
 import type { Db } from '../db/database.ts'
-import { rowsByPosition } from '../db/statement-batches.ts'
+import { rowsInPages } from '../db/statement-batches.ts'
 import type { Row } from '../db/tables.ts'
 import type { Loss } from '../lib/losses.ts'
-import { mapInTurns } from '../lib/turns.ts'
 import type { ExportTask, Migration } from './migration.ts'
 
 /** The stored records of one repository: the blob with their rows, and the segments of their files. */
@@ -41,18 +40,21 @@ export interface RecordsProgress {
   losses: readonly Loss[]
 }
 
+const ROWS_AT_ONCE = 500
+
 /** Returns the records of a migration by position. Repositories whose records were not begun are missing. */
 export async function recordExportsOf(db: Db, { id }: Pick<Migration, 'id'>) {
-  const rows = await rowsByPosition(({ after, limit }) =>
+  const exports = new Map<number, ReturnType<typeof exportOf>>()
+  const rows = rowsInPages(ROWS_AT_ONCE, { position: -1 }, (after) =>
     db
       .selectFrom('record_exports')
       .selectAll()
       .where('migration_id', '=', id)
-      .where('position', '>', after)
-      .orderBy('position')
-      .limit(limit),
+      .where('position', '>', after.position)
+      .orderBy('position'),
   )
-  return new Map(await mapInTurns(rows, (row) => [row.position, exportOf(row)] as const))
+  for await (const row of rows) exports.set(row.position, exportOf(row))
+  return exports
 }
 
 export async function recordsOf(

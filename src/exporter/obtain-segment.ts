@@ -8,7 +8,7 @@ import {
 } from '../migrations/segment-store.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import { findReusable, type ReuseParts } from './check-segments.ts'
-import type { MadeSegment, SegmentMaker, SegmentProgress } from './make-segment.ts'
+import type { SegmentMaker, SegmentProgress } from './make-segment.ts'
 
 interface ObtainParts extends ReuseParts {
   segments: SegmentMaker
@@ -37,54 +37,41 @@ interface ObtainOptions<T> {
  */
 export async function obtainSegment<T>(
   parts: ObtainParts,
-  options: ObtainOptions<T>,
+  { facts, transact, onObtained, onProgress }: ObtainOptions<T>,
   signal: AbortSignal,
 ): Promise<T> {
-  const { id, owner, name } = options.facts
+  const { db, blobs, now } = parts
+  const { id, owner, name } = facts
   // A stored segment that turns out to be damaged is no longer listed, so a second pass makes a new one.
   for (;;) {
     const { segment, fingerprint, bytes } = await parts.segments.make(
       {
         repository: { owner: owner.login, name },
         key: randomUUID(),
-        lastVerified: await lastVerified(parts.db, id),
-        storedFingerprints: await fingerprintsOf(parts.db, [id]),
+        lastVerified: await lastVerified(db, id),
+        storedFingerprints: await fingerprintsOf(db, [id]),
       },
       signal,
-      (progress) => options.onProgress?.(progress),
+      (progress) => onProgress?.(progress),
     )
     // Called for a new segment as well: it records a damaged segment with the same fingerprint, perhaps of a deleted repository, as
     // damaged. Otherwise `insertSegment` would return that one instead of inserting the new one.
-    const segmentKey = await findReusable(parts, segment?.fingerprint ?? fingerprint, signal)
-    if (segment) return record(parts, options, segment, bytes)
-    if (segmentKey !== undefined) return reuse(parts, options, { segmentKey, bytes })
+    const storedKey = await findReusable(parts, segment?.fingerprint ?? fingerprint, signal)
+    if (segment) {
+      let segmentKey = segment.key
+      const ended = await transact(async (tx) => {
+        segmentKey = await insertSegment(tx, { ...segment, repositoryId: id }, now())
+        return onObtained(tx, { segmentKey, reused: false, bytes })
+      })
+      // Another export was first to record a segment with this fingerprint.
+      if (segmentKey !== segment.key) await blobs.delete(segment.key)
+      return ended
+    }
+    if (storedKey === undefined) continue
+    return transact(async (tx) => {
+      const used = await markSegmentsUsed(tx, [storedKey], now())
+      if (!used.has(storedKey)) throw new Error('the segment was swept or is damaged')
+      return onObtained(tx, { segmentKey: storedKey, reused: true, bytes })
+    })
   }
-}
-
-function reuse<T>(
-  { now }: ObtainParts,
-  { transact, onObtained }: ObtainOptions<T>,
-  { segmentKey, bytes }: Omit<Obtained, 'reused'>,
-): Promise<T> {
-  return transact(async (tx) => {
-    const used = await markSegmentsUsed(tx, [segmentKey], now())
-    if (!used.has(segmentKey)) throw new Error('the segment was swept or is damaged')
-    return onObtained(tx, { segmentKey, reused: true, bytes })
-  })
-}
-
-/** If another export was first to record a segment with this fingerprint, uses that one and deletes the new blob. */
-async function record<T>(
-  { blobs, now }: ObtainParts,
-  { facts, transact, onObtained }: ObtainOptions<T>,
-  made: MadeSegment,
-  bytes: number,
-): Promise<T> {
-  let segmentKey = made.key
-  const ended = await transact(async (tx) => {
-    segmentKey = await insertSegment(tx, { ...made, repositoryId: facts.id }, now())
-    return onObtained(tx, { segmentKey, reused: false, bytes })
-  })
-  if (segmentKey !== made.key) await blobs.delete(made.key)
-  return ended
 }

@@ -7,7 +7,7 @@ import { Unreadable } from '../sources/unreadable.ts'
 import { recentRate } from './outcome-store.ts'
 import { archiveWarnings } from './progress.ts'
 import { describeQuota, readQuota } from './quota.ts'
-import { findSegment, warningOf } from './segment-store.ts'
+import { findSegments, warningOf } from './segment-store.ts'
 import { readSnapshot, type StartParts, type StartRequest } from './start-migration.ts'
 
 interface RepositoryForecast {
@@ -96,12 +96,11 @@ async function detectChanges(
     const examination = await source.examine(found, signal)
     const { bytes, fingerprint, repository } = examination
     const lfsBytes = repository.lfsObjects.reduce((sum, { size }) => sum + size, 0)
-    const segmentKey = await findSegment(db, fingerprint)
-    const warning =
-      segmentKey === undefined
-        ? await source.warning(examination, signal)
-        : await warningOf(db, segmentKey)
-    return { ...unknown, bytes, lfsBytes, reused: segmentKey !== undefined, warning }
+    const segment = (await findSegments(db, [fingerprint])).get(fingerprint)
+    const warning = segment
+      ? await warningOf(db, segment.key)
+      : await source.warning(examination, signal)
+    return { ...unknown, bytes, lfsBytes, reused: segment !== undefined, warning }
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error
     return { ...unknown, reason: error.message }

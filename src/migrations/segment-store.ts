@@ -41,15 +41,6 @@ interface NewSegment extends SegmentRecord, Partial<Inspection> {
   warning?: string | null
 }
 
-export async function findSegment(db: Db, fingerprint: string): Promise<string | undefined> {
-  const row = await db
-    .selectFrom('segments')
-    .select('key')
-    .where('fingerprint', '=', fingerprint)
-    .executeTakeFirst()
-  return row?.key
-}
-
 async function readColumn(db: Db, key: string, column: 'warning' | 'contents') {
   const segment = db.selectFrom('segments').where('key', '=', key)
   return (await segment.select(column).executeTakeFirst())?.[column] ?? null

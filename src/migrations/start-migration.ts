@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Account, nameKey, type Scope } from '../accounts/account.ts'
 import type { AlsoWrite, Db } from '../db/database.ts'
-import { isName } from '../lib/names.ts'
+import { isName, parseFullName } from '../lib/names.ts'
 import type { Queue } from '../queue/queue.ts'
 import {
   administeredOrganizations,
@@ -320,10 +320,7 @@ export async function uncoveredAmong(
   fullNames: readonly string[],
 ): Promise<Set<string>> {
   if (fullNames.length === 0) return new Set()
-  const names = fullNames.map((fullName) => {
-    const [owner = '', name = ''] = fullName.split('/')
-    return { owner, name }
-  })
+  const names = fullNames.flatMap((fullName) => parseFullName(fullName) ?? [])
   const entries = await coveredEntries(parts, scope, names)
   return new Set(fullNames.filter((fullName) => !entries.has(nameKey(fullName))))
 }

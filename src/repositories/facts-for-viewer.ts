@@ -1,5 +1,6 @@
 import { nameKey, type Reader } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
+import { parseFullName } from '../lib/names.ts'
 import { mapInTurns } from '../lib/turns.ts'
 import {
   factsOfUnreadable,
@@ -50,10 +51,7 @@ export function withheldFacts({ id, name, owner, createdAt }: RepositoryFacts): 
 
 function readTemplates(db: Db, entries: readonly CatalogueEntry[]) {
   const templates = new Set(entries.map(({ facts }) => facts.templateRepository ?? ''))
-  const names = [...templates].flatMap((fullName) => {
-    const [owner, name] = fullName.split('/')
-    return owner && name ? [{ owner, name }] : []
-  })
+  const names = [...templates].flatMap((fullName) => parseFullName(fullName) ?? [])
   return findByNameAsMap(db, names)
 }
 

@@ -8,6 +8,7 @@ import {
   exportScene,
   outcomesByName,
   SEGMENT_CHECK_AGE_MS,
+  sweep,
 } from '../../test/support/export-scene.ts'
 import { SegmentDamaged } from '../archive/copy-archive.ts'
 import type { BlobStore, ComposingStore } from '../blobs/blob-store.ts'
@@ -20,7 +21,7 @@ import {
 import { migrationById } from '../migrations/export-store.ts'
 import { readStoreChecks } from '../migrations/segment-check-store.ts'
 import { checkStore, findReusable } from './check-segments.ts'
-import { isOwnerMark, sweep } from './sweep.ts'
+import { isOwnerMark } from './sweep.ts'
 
 const TWO = { 'alice/site': 'the site', 'alice/blog': 'the blog' }
 const NAMES = Object.keys(TWO)

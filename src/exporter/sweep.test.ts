@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { temporaryFolder } from '../../test/support/archive-samples.ts'
 import { type Engine, onEachEngine, openDatabase } from '../../test/support/databases.ts'
-import { exportScene, outcomesByName } from '../../test/support/export-scene.ts'
+import { exportScene, outcomesByName, sweep } from '../../test/support/export-scene.ts'
 import { archiveSegments } from '../migrations/archive-store.ts'
 import { migrationById } from '../migrations/export-store.ts'
 import { sweepScratch } from './scratch.ts'
 import { lostSegments } from './seal-archive.ts'
-import { sweep, sweepOrphans } from './sweep.ts'
+import { sweepOrphans } from './sweep.ts'
 
 const REPOSITORIES = { 'alice/site': 'one', 'alice/blog': 'one' }
 const HOUR = 3_600_000

@@ -7,19 +7,14 @@ import { segmentsByKey } from '../migrations/segment-store.ts'
 import { deleteUnusedSegment, unusedSegments } from '../migrations/segment-sweep.ts'
 import { deleteOldTallies } from '../migrations/tally-store.ts'
 
-export interface SweepParts {
+interface SweepParts {
   db: Db
   blobs: BlobStore
   now: () => number
   segmentTtlMs: number
 }
 
-/** Removes expired archives, and segments that no archive has used for `segmentTtlMs`. */
-export async function sweep(parts: SweepParts): Promise<void> {
-  await sweepArchives(parts)
-  await sweepSegments(parts)
-}
-
+/** Removes expired archives, and old tallies. */
 export async function sweepArchives(parts: SweepParts): Promise<void> {
   const { db, now } = parts
   for (const migrationId of await expiredArchives(db, now())) {

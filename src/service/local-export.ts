@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { lockDataDirectory } from '../db/connect.ts'
 import { createScratch, sweepScratch } from '../exporter/scratch.ts'
 import { createSegmentThreads } from '../exporter/segment-threads.ts'
-import { sweep, sweepOrphans } from '../exporter/sweep.ts'
+import { sweepOrphans, sweepSegments } from '../exporter/sweep.ts'
 import { createGit } from '../git/git.ts'
 import type { Config } from '../settings/config.ts'
 import { dataPathsOf, openBlobs, openSource, SEGMENT_THREAD } from './data-paths.ts'
@@ -43,7 +43,7 @@ export async function openLocalExport(
   parts.defer(() => scratch.release())
   if (isKept) {
     await sweepOrphans({ db, blobs, now }, 0)
-    parts.defer(() => sweep({ db, blobs, now, segmentTtlMs: config.segmentTtl }))
+    parts.defer(() => sweepSegments({ db, blobs, now, segmentTtlMs: config.segmentTtl }))
   }
   const segments = createSegmentThreads({
     module: SEGMENT_THREAD,

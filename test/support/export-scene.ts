@@ -12,7 +12,12 @@ import type { Db } from '../../src/db/database.ts'
 import { type ExportParts, exportHandlers } from '../../src/exporter/export-migration.ts'
 import type { SegmentMaker } from '../../src/exporter/make-segment.ts'
 import { readDigest, storedLength } from '../../src/exporter/read-digest.ts'
-import { claimBlobStore, isOwnerMark } from '../../src/exporter/sweep.ts'
+import {
+  claimBlobStore,
+  isOwnerMark,
+  sweepArchives,
+  sweepSegments,
+} from '../../src/exporter/sweep.ts'
 import type { SegmentContents } from '../../src/formats/github-archive/segment-contents.ts'
 import { archiveSegments } from '../../src/migrations/archive-store.ts'
 import { migrationById } from '../../src/migrations/export-store.ts'
@@ -220,6 +225,12 @@ function createMemoryLog() {
   const at = (level: string) => (_fields: object, message: string) =>
     void lines.push(`${level}: ${message}`)
   return { lines, info: at('info'), warn: at('warn'), error: at('error') }
+}
+
+/** Removes expired archives, and segments that no archive has used for a while. */
+export async function sweep(parts: Parameters<typeof sweepSegments>[0]): Promise<void> {
+  await sweepArchives(parts)
+  await sweepSegments(parts)
 }
 
 export async function endOf(db: Db, id: number) {

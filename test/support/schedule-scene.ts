@@ -1,7 +1,6 @@
 import type { TestContext } from 'node:test'
 import type { Account, Scope } from '../../src/accounts/account.ts'
 import { ensureAccount, findAccount } from '../../src/accounts/account-store.ts'
-import { sweep } from '../../src/exporter/sweep.ts'
 import { DEFAULT_OPTIONS } from '../../src/migrations/migration.ts'
 import { type SyncParts, syncCatalogue } from '../../src/repositories/sync.ts'
 import { createSchedule, type ScheduleInput } from '../../src/schedules/change-schedule.ts'
@@ -11,7 +10,7 @@ import { listRuns } from '../../src/schedules/run-store.ts'
 import type { Schedule } from '../../src/schedules/schedule.ts'
 import { findSchedule } from '../../src/schedules/schedule-store.ts'
 import type { Engine } from './databases.ts'
-import { exportScene } from './export-scene.ts'
+import { exportScene, sweep } from './export-scene.ts'
 
 export const HOUR = 3_600_000
 export const DAY = 24 * HOUR

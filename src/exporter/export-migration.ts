@@ -210,10 +210,10 @@ function progressRecorder({ db }: ExportParts, task: ExportTask, startedAt: numb
   let lastWrite: Promise<void> = Promise.resolve()
   let isWriting = false
   return {
-    record({ fingerprint, bytes: bytesExpected, bytesDone }: SegmentProgress): void {
+    record(progress: SegmentProgress): void {
       if (isWriting) return
       isWriting = true
-      lastWrite = recordProgress(db, task, { startedAt, fingerprint, bytesExpected, bytesDone })
+      lastWrite = recordProgress(db, task, { ...progress, startedAt })
         .catch(() => {})
         .finally(() => {
           isWriting = false

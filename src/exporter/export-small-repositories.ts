@@ -147,8 +147,7 @@ async function makeSegments(
       }
       try {
         const { segment, bytes } = await segments.make(options, stop, (progress) => {
-          const { fingerprint, bytes: bytesExpected, bytesDone } = progress
-          const written = { startedAt, fingerprint, bytesExpected, bytesDone }
+          const written = { ...progress, startedAt }
           recordProgress(db, { migrationId, position }, written).catch(() => {})
         })
         if (segment) made.push({ position, facts, segment, bytes, startedAt, finishedAt: now() })

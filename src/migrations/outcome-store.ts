@@ -5,6 +5,7 @@ import type { Row } from '../db/tables.ts'
 import { batchesOf } from '../lib/batches.ts'
 import type { ExportTask, Migration, MigrationOptions } from './migration.ts'
 import { EMPTY_ROW, outcomesOf, type Reused } from './outcomes.ts'
+import type { Inspection } from './segment-store.ts'
 import { fullNameAt } from './snapshot-store.ts'
 import { tally } from './tally-store.ts'
 
@@ -22,11 +23,11 @@ export type Outcome = Exported | { reason: string }
 export async function recordProgress(
   db: Db,
   { migrationId, position }: ExportTask,
-  progress: { startedAt: number; bytesExpected: number; bytesDone: number; fingerprint: string },
+  progress: Inspection & { bytesDone: number; startedAt: number },
 ): Promise<void> {
   const columns = {
     started_at: progress.startedAt,
-    bytes_expected: progress.bytesExpected,
+    bytes_expected: progress.bytes,
     bytes_done: progress.bytesDone,
     fingerprint: progress.fingerprint,
   }
@@ -136,10 +137,11 @@ export async function failLost(
     reused: -before.filter(({ reused }) => reused).length,
     bytes: -before.reduce((sum, { bytesDone }) => sum + bytesDone, 0),
   })
-  for (const [at, { position, reason }] of lost.entries()) {
-    const ended = { outcome: 'failed', reason, finished_at: now, finished_order: before[at]!.order }
-    await putRows(tx, migrationId, [{ ...EMPTY_ROW, position, ...ended }])
-  }
+  const rows = lost.map(({ position, reason }, at) => ({
+    ...EMPTY_ROW,
+    ...{ position, outcome: 'failed', reason, finished_at: now, finished_order: before[at]!.order },
+  }))
+  await putRows(tx, migrationId, rows)
 }
 
 export interface ReusedSegment extends Exported {
@@ -194,16 +196,13 @@ export async function recordSkipped(
   const counts = { ...NO_CHANGE, ended: count, skipped: count }
   const { finished } = await addToTotals(tx, migrationId, counts)
   const rows = positions.map((position, at) => ({
-    ...EMPTY_ROW,
-    migration_id: migrationId,
     position,
     outcome: 'skipped',
     reason,
     finished_at: now,
     finished_order: finished - count + 1 + at,
   }))
-  for (const some of statementBatches(rows))
-    await tx.insertInto('repository_exports').values(some).execute()
+  await putRows(tx, migrationId, rows)
   await tally(tx, 'repositories skipped', { now, count })
 }
 
@@ -236,18 +235,17 @@ type EndColumns = Partial<Omit<Row<'repository_exports'>, 'warning'>> & {
 
 /** Inserts rows, or changes the columns of existing ones. All rows must have the same columns. */
 async function putRows(tx: Db, migrationId: number, rows: readonly EndColumns[]): Promise<void> {
-  const columns = Object.keys(rows[0]!) as (keyof EndColumns)[]
-  await tx
-    .insertInto('repository_exports')
-    .values(rows.map((row) => ({ ...EMPTY_ROW, migration_id: migrationId, ...row })))
-    .onConflict((oc) =>
-      oc
-        .columns(['migration_id', 'position'])
-        .doUpdateSet((eb) =>
-          Object.fromEntries(columns.map((column) => [column, eb.ref(`excluded.${column}`)])),
-        ),
-    )
-    .execute()
+  for (const batch of statementBatches(rows))
+    await tx
+      .insertInto('repository_exports')
+      .values(batch.map((row) => ({ ...EMPTY_ROW, migration_id: migrationId, ...row })))
+      .onConflict((oc) =>
+        oc.columns(['migration_id', 'position']).doUpdateSet((eb) => {
+          const columns = Object.keys(batch[0]!) as (keyof EndColumns)[]
+          return Object.fromEntries(columns.map((column) => [column, eb.ref(`excluded.${column}`)]))
+        }),
+      )
+      .execute()
 }
 
 function exportedColumns({ segmentKey, reused, bytes, startedAt }: Exported) {

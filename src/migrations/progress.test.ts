@@ -60,7 +60,7 @@ onEachEngine('progress', (engine) => {
     const examined = {
       fingerprint: 'f',
       startedAt: 0,
-      bytesExpected: 30 * 1024,
+      bytes: 30 * 1024,
       bytesDone: 15 * 1024,
     }
     await recordProgress(db, at(0), examined)
@@ -103,7 +103,7 @@ onEachEngine('progress', (engine) => {
     await storeRecords(db, at(0), { ...stored, reused: false, count: 10 }, 2 * SECOND)
     assert.deepEqual((await now()).phases, ['queued', null, null])
 
-    const examined = { fingerprint: 'f', startedAt: 5 * SECOND, bytesExpected: 10 * 1024 }
+    const examined = { fingerprint: 'f', startedAt: 5 * SECOND, bytes: 10 * 1024 }
     await recordProgress(db, at(0), { ...examined, bytesDone: 5 * 1024 })
     const packing = await now()
     assert.deepEqual([packing.phase, packing.phases[0]], ['packing', 'packing'])

@@ -13,7 +13,7 @@ import {
 import type { Migration } from '../migrations/migration.ts'
 import { lockScope } from '../migrations/migration-store.ts'
 import type { LostRepository } from '../migrations/outcome-store.ts'
-import { QuotaExceeded, requireQuota } from '../migrations/quota.ts'
+import { ArchiveQuotaExceeded, requireQuota } from '../migrations/quota.ts'
 import { type CheckedSegment, insertSegment } from '../migrations/segment-store.ts'
 import type { Queue } from '../queue/queue.ts'
 import { fullNameOf } from '../repositories/facts.ts'
@@ -83,7 +83,7 @@ export async function sealArchive(
   try {
     await requireSpace(db)
   } catch (error) {
-    if (!(error instanceof QuotaExceeded)) throw error
+    if (!(error instanceof ArchiveQuotaExceeded)) throw error
     return { reason: error.errors[0]!.message!, dropped: repositories.flatMap(segmentKeysOf) }
   }
   const key = randomUUID()

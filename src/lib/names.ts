@@ -25,3 +25,9 @@ export function parseFullName(text: string): { owner: string; name: string } | u
 }
 
 export const isFullName = (text: string): boolean => parseFullName(text) !== undefined
+
+/** Returns the first `max` names and the number of the others. */
+export function summarizeNames(names: readonly string[], max = 10): string {
+  const more = names.length > max ? ` and ${names.length - max} more` : ''
+  return `${names.slice(0, max).join(', ')}${more}`
+}

@@ -17,8 +17,8 @@ import { archivedMigrations, segmentUses } from './segment-sweep.ts'
 import { namedRepositoriesOf, namedRepositoriesOfAll } from './snapshot-store.ts'
 
 /**
- * Returns the segments of an archive: its metadata, its repositories in order, the files of their records, its manifest. Returns an empty list
- * if the archive was deleted, also during the lookup.
+ * Returns the segments of an archive: its metadata, its repositories in order, the files of their records, its manifest. Returns an
+ * empty list if the archive was deleted, also during the lookup.
  */
 export async function archiveSegments(
   db: Db,
@@ -124,8 +124,8 @@ export async function expiredArchives(db: Db, now: number): Promise<number[]> {
 }
 
 /**
- * Removes the archive from the database; the segments of its repositories stay for a while, to be reused. Returns the keys of the blobs that
- * only this archive used, to be deleted after the commit, or undefined if there was no archive.
+ * Removes the archive from the database; the segments of its repositories stay for a while, to be reused. Returns the keys of the
+ * blobs that only this archive used, to be deleted after the commit, or undefined if there was no archive.
  */
 export async function dropArchive(tx: Db, id: number, now: number): Promise<string[] | undefined> {
   const archived = await tx
@@ -233,15 +233,6 @@ export async function damagedArchives(db: Db): Promise<DamagedArchive[]> {
     archives.push({ migrationId: id, login, damaged })
   }
   return archives
-}
-
-const MAX_NAMED = 10
-
-/** Returns the first few names and the number of the others. */
-export function summarizeNames(names: readonly string[]): string {
-  const more = names.length - MAX_NAMED
-  const named = names.slice(0, MAX_NAMED).join(', ')
-  return more > 0 ? `${named} and ${more} more` : named
 }
 
 export interface DeleteParts {

@@ -1,5 +1,6 @@
 import type { Db } from '../db/database.ts'
 import { isPartial } from '../lib/is-partial.ts'
+import { formatCount } from '../lib/quantities.ts'
 import { CANCELLED, type ExportTask } from './migration.ts'
 import { fullNameAt } from './snapshot-store.ts'
 import { type Summary, summaryById } from './summaries.ts'
@@ -35,21 +36,19 @@ export function logEndedMigration(log: OutcomeLog, migration: Summary): void {
 
 export function endOf(migration: Summary) {
   const { total, exported, skipped, failed } = migration.repositories
+  const all = formatCount(total, 'repository')
   if (isPartial(migration)) {
-    const message = `is partly exported: ${exported} of ${countOf(total)}, ${skipped} skipped`
+    const message = `is partly exported: ${exported} of ${all}, ${skipped} skipped`
     return { level: 'warn', end: 'partial', message } as const
   }
   if (migration.state === 'exported')
-    return { level: 'info', end: 'exported', message: `is exported: ${countOf(total)}` } as const
+    return { level: 'info', end: 'exported', message: `is exported: ${all}` } as const
   if (migration.reason === CANCELLED)
     return { level: 'info', end: 'cancelled', message: 'was cancelled' } as const
   // The reason of each repository was logged when it ended.
-  const why =
-    failed === 0 ? migration.reason : `${failed} of ${countOf(total)} could not be exported`
+  const why = failed === 0 ? migration.reason : `${failed} of ${all} could not be exported`
   return { level: 'error', end: 'failed', message: `failed: ${why}` } as const
 }
-
-const countOf = (total: number): string => `${total} ${total === 1 ? 'repository' : 'repositories'}`
 
 export async function logNotExported(
   { db, log }: LogParts,

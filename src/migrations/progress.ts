@@ -1,8 +1,8 @@
 import type { Db } from '../db/database.ts'
 import { describeLosses } from '../lib/losses.ts'
+import { summarizeNames } from '../lib/names.ts'
 import { formatBytes, formatCount, formatDuration } from '../lib/quantities.ts'
 import { mapInTurns } from '../lib/turns.ts'
-import { summarizeNames } from './archive-store.ts'
 import { estimateSecondsLeft } from './estimate.ts'
 import {
   type Migration,
@@ -218,7 +218,7 @@ export function describeReport(report: Report): string {
   const isPartial = progress.state === 'exported' && skipped > 0
   const lines = [
     `Migration ${migration.id} (${migration.guid}) of ${migration.owner.login} ${isPartial ? 'was partly exported' : STATE_TEXTS[progress.state]}${ended}.`,
-    `${formatCount(totals.repositories, 'repository', 'repositories')}: ${exported} exported (${reused} of them reused), ${skipped} skipped, ${failed} failed, ${remaining} not ended.`,
+    `${formatCount(totals.repositories, 'repository')}: ${exported} exported (${reused} of them reused), ${skipped} skipped, ${failed} failed, ${remaining} not ended.`,
     `${formatBytes(bytesDone)} of git and LFS data${seconds === null ? '' : ` in ${formatDuration(seconds)}`}.`,
   ]
   if (totals.recordsExpected > 0)

@@ -1,5 +1,6 @@
 import type { Account, Scope } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
+import { summarizeNames } from '../lib/names.ts'
 import { formatBytes } from '../lib/quantities.ts'
 import { InvalidRequest } from './errors.ts'
 
@@ -16,12 +17,8 @@ export interface Quota {
   used: number
 }
 
-/** How many archives an error names. */
-const MAX_NAMED = 10
-
 /** The archives of an owner would take more than its quota. */
-export class QuotaExceeded extends InvalidRequest {
-  // Not `QuotaExceeded`: that is an error of buckets, which `lib/disk-errors.ts` describes as a full bucket.
+export class ArchiveQuotaExceeded extends InvalidRequest {
   override name = 'ArchiveQuotaExceeded'
   /** How many bytes would have to be deleted. */
   readonly missing: number
@@ -66,7 +63,7 @@ async function archivesOf(db: Db, ownerId: number): Promise<{ id: number; bytes:
   return rows.map(({ id, bytes }) => ({ id, bytes: bytes ?? 0 }))
 }
 
-/** Throws QuotaExceeded unless an archive of so many bytes fits. The message names archives that could be deleted. */
+/** Throws ArchiveQuotaExceeded unless an archive of so many bytes fits. The message names archives that could be deleted. */
 export async function requireQuota(
   db: Db,
   { owner }: Scope,
@@ -79,17 +76,13 @@ export async function requireQuota(
   const used = sumOf(archives)
   const missing = used + needed - max
   if (missing <= 0) return
-  const named = archives
-    .slice(0, MAX_NAMED)
-    .map(({ id, bytes }) => `migration ${id} (${formatBytes(bytes)})`)
-  const more = archives.length - named.length
-  const candidates = more > 0 ? [...named, `${more} more`] : named
+  const names = archives.map(({ id, bytes }) => `migration ${id} (${formatBytes(bytes)})`)
   const toDelete =
     used === 0
       ? 'Migrate fewer repositories, or ask the operator for more.'
-      : `Delete an archive that you no longer need: ${candidates.join(', ')}.`
+      : `Delete an archive that you no longer need: ${summarizeNames(names)}.`
   const message = `${describeQuota({ max, used }, needed)}. ${toDelete}`
-  throw new QuotaExceeded(`${message[0]!.toUpperCase()}${message.slice(1)}`, missing)
+  throw new ArchiveQuotaExceeded(`${message[0]!.toUpperCase()}${message.slice(1)}`, missing)
 }
 
 /** Returns why an archive does not fit. */

@@ -8,7 +8,7 @@ import { sweepSegments } from '../exporter/sweep.ts'
 import { deleteArchive } from '../migrations/archive-store.ts'
 import { DEFAULT_OPTIONS } from '../migrations/migration.ts'
 import { forecast } from '../migrations/preflight.ts'
-import { QuotaExceeded, readQuota, setQuota } from '../migrations/quota.ts'
+import { ArchiveQuotaExceeded, readQuota, setQuota } from '../migrations/quota.ts'
 
 const SITE = { 'alice/site': 'one' }
 const LIMITS = { maxUnfinished: 9, lockTtlMs: 1 }
@@ -33,7 +33,7 @@ onEachEngine('the quota of archives', (engine) => {
     assert.match(warnings.join(), /4\.0 MB in total, [\d.]+ kB used, 4\.1 MB needed/)
     parts.source = undefined as never
     await assert.rejects(start(['alice/site']), (error) => {
-      assert.ok(error instanceof QuotaExceeded)
+      assert.ok(error instanceof ArchiveQuotaExceeded)
       const [{ code, message } = {}] = error.errors
       assert.equal(code, 'custom')
       assert.match(
@@ -52,7 +52,7 @@ onEachEngine('the quota of archives', (engine) => {
     await setQuota(db, alice, null)
     await start(['alice/site'])
     Object.assign(parts, { maxArchiveBytes: 10 })
-    await assert.rejects(start(['alice/site']), QuotaExceeded)
+    await assert.rejects(start(['alice/site']), ArchiveQuotaExceeded)
 
     async function factsOf() {
       const { facts } = await db

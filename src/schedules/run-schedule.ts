@@ -9,7 +9,7 @@ import type { DeleteParts } from '../migrations/archive-store.ts'
 import { InvalidRequest } from '../migrations/errors.ts'
 import type { OutcomeLog } from '../migrations/log-outcome.ts'
 import { aboutMigration, type Migration } from '../migrations/migration.ts'
-import { QuotaExceeded } from '../migrations/quota.ts'
+import { ArchiveQuotaExceeded } from '../migrations/quota.ts'
 import {
   allCovered,
   NothingToMigrate,
@@ -136,7 +136,8 @@ async function start(parts: DueParts, schedule: Schedule, { dueAt, by, take, als
   const startOnce = () => startCovered(parts, scope, { name, repositories, options }, steps)
   const migration = await startOnce().catch(async (error: unknown) => {
     const isRoomMade =
-      error instanceof QuotaExceeded && (await makeRoomForNext(parts, schedule, error.missing))
+      error instanceof ArchiveQuotaExceeded &&
+      (await makeRoomForNext(parts, schedule, error.missing))
     if (!isRoomMade) throw error
     return startOnce()
   })

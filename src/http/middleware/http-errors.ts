@@ -1,5 +1,5 @@
 import type { Account } from '../../accounts/account.ts'
-import { summarizeNames } from '../../migrations/archive-store.ts'
+import { summarizeNames } from '../../lib/names.ts'
 
 /** An error response with this status and message. Errors of the domain have their own classes, which `error-handler.ts` converts. */
 export class HttpError extends Error {

@@ -1,4 +1,5 @@
 import { type Git, type GitCall, LONG_TIMEOUT_MS } from '../../../git/git.ts'
+import { summarizeNames } from '../../../lib/names.ts'
 import { formatBytes } from '../../../lib/quantities.ts'
 import { decodeUtf8 } from '../../refs.ts'
 import type { ExaminedRepository } from '../../snapshot.ts'
@@ -134,7 +135,5 @@ const MAX_NAMES = 3
 
 /** Returns the text with the first names, or an empty list if there are no names. */
 export function withNames(text: string, names: readonly string[]): string[] {
-  if (names.length === 0) return []
-  const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : ''
-  return [`${text}: ${names.slice(0, MAX_NAMES).join(', ')}${more}`]
+  return names.length === 0 ? [] : [`${text}: ${summarizeNames(names, MAX_NAMES)}`]
 }

@@ -91,12 +91,12 @@ export async function* repositoryRecords(
       ...toRecord('repositories', fact, urls),
       ...repositorySettings(facts),
       // A link to a missing wiki breaks importers.
-      ...(hasWikiInArchive(facts) && { wiki_url: urlInArchive(wikiPathOf(facts)) }),
+      ...(hasWikiInArchive(facts) && {
+        wiki_url: urlInArchive(`repositories/${fullNameOf(facts)}.wiki.git`),
+      }),
     }
   }
 }
-
-const wikiPathOf = (facts: RepositoryFacts): string => `repositories/${fullNameOf(facts)}.wiki.git`
 
 /** Replaces facts of the catalogue by those of the forge, except names, the default branch and the path of the git data. */
 function withForgeFields(

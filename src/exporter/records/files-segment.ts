@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
 import { rm, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, posix } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ManifestFile } from '../../archive/manifest.ts'
@@ -94,7 +94,7 @@ async function* entriesOf(
       continue
     }
     await using found = opened
-    yield { kind: 'directory', path: folderAbove(file.file), modifiedAt: NO_TIME }
+    yield { kind: 'directory', path: posix.dirname(file.file), modifiedAt: NO_TIME }
     const open = () => detectDamage(found.bytes(), outcome)
     const { size } = found
     yield { kind: 'file', path: file.file, size, modifiedAt: NO_TIME, packed: false, open }
@@ -119,8 +119,6 @@ function reasonToSkip(error: unknown): string | undefined {
     error instanceof ForgeServerError
   return concernsOneFile ? error.message : undefined
 }
-
-const folderAbove = (path: string) => path.slice(0, path.lastIndexOf('/'))
 
 interface OpenedFile extends AsyncDisposable {
   size: number

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
 import { hasCode, ifExists } from '../../../lib/errno.ts'
@@ -265,7 +265,7 @@ function fingerprintOf(
   wiki: ExaminedRepository | null,
 ): string {
   const canonical = [SNAPSHOT_FORMAT, fullName, content(repository), wiki && content(wiki)]
-  return createHash('sha256').update(JSON.stringify(canonical)).digest('hex')
+  return hash('sha256', JSON.stringify(canonical))
 }
 
 function content(found: ExaminedRepository): unknown {

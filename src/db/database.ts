@@ -5,6 +5,9 @@ import type { Tables } from './tables.ts'
 
 export type Db = Kysely<Tables>
 
+/** The largest value of an integer column in PostgreSQL. */
+export const MAX_INTEGER = 2 ** 31 - 1
+
 /** Writes more in the transaction of a change, which fails if this fails. */
 export type AlsoWrite<Changed extends unknown[] = []> = (
   tx: Db,

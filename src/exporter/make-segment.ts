@@ -34,7 +34,7 @@ export interface SegmentMaker {
   digest(key: string, signal: AbortSignal): Promise<StoredDigest | undefined>
 }
 
-export interface RepositoryToInspect extends RepositoryName {
+interface RepositoryToInspect extends RepositoryName {
   /** The key of its last segment, and the result of the last inspection. */
   last: Inspection & { key: string }
 }
@@ -70,7 +70,7 @@ export interface MadeSegment extends SegmentRecord, Inspection {
 
 /** Reported once before the first byte, then at most twice per second. */
 export interface SegmentProgress extends Inspection {
-  /** A part of `bytes`: the share of all work that is done, such as writing, verifying and searching. */
+  /** `bytes` multiplied by the share of the work (writing, verifying, searching) that is done. */
   bytesDone: number
 }
 
@@ -135,7 +135,7 @@ async function writeRepository(
   const onBytes = ({ length }: Uint8Array) => addWork('written', length / examination.bytes)
   const files: ManifestFile[] = []
   try {
-    const [verified, segment] = await bothOrNeither(failed, [
+    const [verified, segment] = await awaitBoth(failed, [
       snapshot.verify(last, either, onRead).finally(() => onRead(1)),
       writeSegment(recordFileDigests(entries, files), (bytes) =>
         blobs.put(key, onChunk(bytes, onBytes), { signal: either }),
@@ -160,13 +160,13 @@ async function writeRepository(
 }
 
 const REPORT_INTERVAL_MS = 500
-/** The search for LFS pointers and for what GitHub refuses follows the rest. Usually it takes little time. */
+/** The share of the final search for LFS pointers and GitHub's limits, which usually takes little time. */
 const SEARCH_SHARE = 0.05
 
 /** Called with a part of a step, where 1 is the whole step. */
 type AddWork = (step: 'written' | 'verified' | 'searched', part: number) => void
 
-/** Calls `report` with the share of the work that is done. Of what is written and verified at the same time, the slower counts. */
+/** Calls `report` with the share of the work that is done. Writing and verifying run concurrently, so the slower one counts. */
 function countWork(report: (share: number) => void): AddWork {
   const done = { written: 0, verified: 0, searched: 0 }
   let nextAt = performance.now() + REPORT_INTERVAL_MS
@@ -180,7 +180,7 @@ function countWork(report: (share: number) => void): AddWork {
 }
 
 /** Waits for both even if one fails, so that nothing is still writing when the caller cleans up. */
-async function bothOrNeither<A, B>(
+async function awaitBoth<A, B>(
   failed: AbortController,
   both: [Promise<A>, Promise<B>],
 ): Promise<[A, B]> {
@@ -254,7 +254,7 @@ function kindOf(error: Error): PlainError['kind'] {
 
 export type CheckParts = Omit<MakerParts, 'blobs'>
 
-export interface RepositoryCheck {
+interface RepositoryCheck {
   bytes: number
   /** A problem that does not prevent an export. */
   warning: string | null

@@ -18,7 +18,10 @@ export interface Reading {
   bytesPerSecond?: number
 }
 
-/** Returns the length and SHA-256 of a blob, or undefined if it is missing or cannot be read. Rejects with BlobsUnavailable during an outage. */
+/**
+ * Returns the length and SHA-256 of a blob, or undefined if it is missing or cannot be read. Rejects with BlobsUnavailable during
+ * an outage.
+ */
 export async function readDigest(
   blobs: BlobStore,
   key: string,

@@ -28,12 +28,12 @@ export function createSegmentThreads(
   options: ThreadOptions,
 ): SegmentMaker & { stop(): Promise<void> } {
   const threads = Array.from({ length: options.count }, () => new SegmentThread(options))
-  const idlest = () => threads.reduce((a, b) => (b.load < a.load ? b : a))
+  const leastLoaded = () => threads.reduce((a, b) => (b.load < a.load ? b : a))
   return {
-    inspect: (argument, signal) => idlest().send({ call: 'inspect', argument }, signal),
+    inspect: (argument, signal) => leastLoaded().send({ call: 'inspect', argument }, signal),
     make: (argument, signal, onProgress) =>
-      idlest().send<MakeResult>({ call: 'make', argument }, signal, onProgress),
-    digest: (argument, signal) => idlest().send({ call: 'digest', argument }, signal),
+      leastLoaded().send<MakeResult>({ call: 'make', argument }, signal, onProgress),
+    digest: (argument, signal) => leastLoaded().send({ call: 'digest', argument }, signal),
     async stop() {
       await Promise.all(threads.map((thread) => thread.stop()))
     },

@@ -7,8 +7,8 @@ export interface ConcurrencyOptions {
 }
 
 /**
- * Processes items in order with limited concurrency, and returns the results in the order of the items. The first failure stops the rest and is thrown after all running items have
- * ended, so that the caller can clean up safely.
+ * Processes items in order with limited concurrency, and returns the results in the order of the items. The first failure stops the
+ * rest and is thrown after all running items have ended, so that the caller can clean up safely.
  */
 export async function mapConcurrent<T, R>(
   items: Iterable<T> | AsyncIterable<T>,
@@ -34,7 +34,10 @@ export async function mapConcurrent<T, R>(
   return results
 }
 
-/** Yields each item with its index after a call of `nextTurn`. A generator serializes concurrent calls of `next`, so several callers can iterate it. */
+/**
+ * Yields each item with its index after a call of `nextTurn`. A generator serializes concurrent calls of `next`, so several callers
+ * can iterate it.
+ */
 async function* inTurns<T>(items: Iterable<T> | AsyncIterable<T>): AsyncGenerator<[number, T]> {
   let index = 0
   for await (const item of items) {

@@ -1,4 +1,4 @@
-/** Exit codes of commands, for scripts. The README has the same table. */
+/** Exit codes of commands, for scripts. docs/COMMANDS.md has the same table. */
 export const EXIT = {
   done: 0,
   failed: 1,

@@ -94,7 +94,7 @@ function recordsJobs(repositories: readonly RepositoryWork[]): Job[] {
     }))
 }
 
-/** Returns the milliseconds that each open job still takes, or undefined if too little is done to tell. */
+/** Returns the milliseconds that each open job still takes, or undefined if too little is done to estimate it. */
 function timesLeft(jobs: readonly Job[], now: number): number[] | undefined {
   const open = jobs.filter(({ until }) => until === null)
   if (open.length === 0) return []

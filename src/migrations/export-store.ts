@@ -36,7 +36,10 @@ export async function migrationById(db: Db, id: number): Promise<Migration> {
 
 const NO_LONGER_READABLE = 'the account that started the migration may no longer read it'
 
-/** `since` is when the export began. `refusal` is the reason if the repository may no longer be exported, although the migration was allowed to start. */
+/**
+ * `since` is when the export began. `refusal` is the reason if the repository may no longer be exported, although the migration was
+ * allowed to start.
+ */
 export async function repositoryToExport(db: Db, { migrationId, position }: ExportTask) {
   const { repositories, ...migration } = await repositoriesToExport(db, migrationId, [position])
   return { ...migration, ...repositories[0]! }
@@ -83,8 +86,8 @@ export interface MigrationEnd {
 }
 
 /**
- * Changes the state. Throws InvalidStateChange if the current state does not allow that, for example if the migration was ended meanwhile.
- * Sends no webhook events: `endMigration` does.
+ * Changes the state. Throws InvalidStateChange if the current state does not allow that, for example if the migration was ended
+ * meanwhile. Sends no webhook events: `endMigration` does.
  */
 export async function moveMigration(
   tx: Db,

@@ -42,8 +42,8 @@ const POLL_INTERVAL_MS = 50
 const CONCURRENT_LOCKS = 4
 
 /**
- * Makes the source agree with the database: locked while any migration holds a lock on the repository, unlocked otherwise. Without a source,
- * enqueues a job for a worker and waits for it.
+ * Makes the source agree with the database: locked while any migration holds a lock on the repository, unlocked otherwise. Without
+ * a source, enqueues a job for a worker and waits for it.
  */
 export async function settleLock(parts: LockParts, repositoryId: number): Promise<void> {
   const { source } = parts
@@ -52,7 +52,8 @@ export async function settleLock(parts: LockParts, repositoryId: number): Promis
 }
 
 /**
- * Updates the source and then deletes the released locks. Returns false if the repository is missing at the source: its locks stay recorded.
+ * Updates the source and then deletes the released locks. Returns false if the repository is missing at the source: its locks stay
+ * recorded.
  */
 async function settleHere({ db, source }: SourceParts, repositoryId: number): Promise<boolean> {
   // The locks to delete are identified by migration, not by time, because clocks may differ or be set back.
@@ -146,8 +147,8 @@ export async function requireLockable(
 }
 
 /**
- * Applies the locks of a migration that was just started; without a source, waits until a worker has. A failure is ignored, because the export
- * applies the locks again before it reads anything.
+ * Applies the locks of a migration that was just started; without a source, waits until a worker has. A failure is ignored, because
+ * the export applies the locks again before it reads anything.
  */
 export async function lockEarly(parts: LockParts, migrationId: number): Promise<void> {
   const hasBegun = async () => (await migrationById(parts.db, migrationId)).state !== 'pending'
@@ -198,8 +199,8 @@ async function settleEach(
 }
 
 /**
- * Releases all locks on a repository for an operator, also a lock that no migration holds. Returns false if the repository is missing at the
- * source: its released locks then stay recorded until it exists again, unless `forget` is set.
+ * Releases all locks on a repository for an operator, also a lock that no migration holds. Returns false if the repository is
+ * missing at the source: its released locks then stay recorded until it exists again, unless `forget` is set.
  */
 export async function releaseRepository(
   parts: SourceParts,
@@ -219,8 +220,8 @@ export async function releaseRepository(
 }
 
 /**
- * `repoName` is `name` or `owner/name`. If several repositories have the name, it is the one of the migration's owner. Throws NotFound if the
- * migration holds no lock on it.
+ * `repoName` is `name` or `owner/name`. If several repositories have the name, it is the one of the migration's owner. Throws
+ * NotFound if the migration holds no lock on it.
  */
 export async function unlockRepository(
   parts: LockParts,

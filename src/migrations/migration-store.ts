@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Account, Scope } from '../accounts/account.ts'
 import { accountFromRow } from '../accounts/account-store.ts'
-import { countRows, type Db } from '../db/database.ts'
+import { countRows, type Db, MAX_INTEGER } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 import type { Row } from '../db/tables.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
@@ -22,7 +22,7 @@ import {
 /** Literals, because SQLite uses a partial index only if the query repeats its condition. */
 export const unfinishedLiterals = unfinishedStates.map((state) => sql.lit(state))
 
-export interface NewMigration {
+interface NewMigration {
   guid: string
   owner: Account
   startedBy?: Account
@@ -96,9 +96,6 @@ const migrationWithPart = prepared(
   ([row]) => row && { migration: migrationOf(row), references: referencesOf(row.facts_ids) },
 )
 
-/** The largest number that can be compared with the column. */
-const LAST_PART = 2 ** 31 - 1
-
 /** Finds a migration together with the part of its snapshot where a page begins, in one query. */
 export async function findMigrationToRead(
   db: Db,
@@ -106,7 +103,7 @@ export async function findMigrationToRead(
   id: number,
   { offset }: Pick<Page, 'offset'>,
 ): Promise<MigrationToRead | undefined> {
-  const part = Math.min(partAt(offset), LAST_PART)
+  const part = Math.min(partAt(offset), MAX_INTEGER)
   const found = await migrationWithPart(db, { id, ownerId: owner.id, part })
   return found && { ...found, part }
 }

@@ -113,7 +113,6 @@ export interface SmallExportsTask {
   positions: readonly number[]
 }
 
-/** The batch of all jobs of a migration. */
 /** Returns what the audit log says about a migration. */
 export const aboutMigration = ({
   id,
@@ -125,4 +124,5 @@ export const aboutMigration = ({
   details: { migration: id, guid },
 })
 
+/** Returns the batch of all jobs of a migration. */
 export const batchOfMigration = (migrationId: number): string => `migration ${migrationId}`

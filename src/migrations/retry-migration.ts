@@ -23,8 +23,8 @@ export interface RetryRequest {
 }
 
 /**
- * Starts a new migration of the same repositories with the same name and options. Unchanged repositories are reused. With `allowPartial`, missing
- * repositories are skipped.
+ * Starts a new migration of the same repositories with the same name and options. Unchanged repositories are reused. With
+ * `allowPartial`, missing repositories are skipped.
  */
 export async function retryMigration(
   parts: StartParts,

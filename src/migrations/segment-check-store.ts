@@ -37,8 +37,8 @@ export async function recordIntact(
 }
 
 /**
- * Records that the stored bytes of segments are wrong or missing. Exports do not reuse them any more, and the sweep removes them once no archive
- * contains them. Returns the keys of the segments that still exist.
+ * Records that the stored bytes of segments are wrong or missing. Exports do not reuse them any more, and the sweep removes them
+ * once no archive contains them. Returns the keys of the segments that still exist.
  */
 export async function recordDamaged(
   tx: Db,
@@ -139,8 +139,8 @@ export async function recordComposedCheck(
 }
 
 /**
- * Returns the results of all checks so far, the number of segments that are damaged now, and the time of the oldest check of a segment, which
- * is null if nothing is stored.
+ * Returns the results of all checks so far, the number of segments that are damaged now, and the time of the oldest check of a
+ * segment, which is null if nothing is stored.
  */
 export async function readStoreChecks(db: Db) {
   const results = await db.selectFrom('store_checks').selectAll().execute()

@@ -68,8 +68,8 @@ export async function findSegments(
 }
 
 /**
- * Returns the last segments of the repositories that have not changed since, according to the catalogue. That may be wrong in both directions;
- * it decides only which repositories get their own job.
+ * Returns the last segments of the repositories that have not changed since, according to the catalogue. That may be wrong in both
+ * directions; it decides only which repositories get their own job.
  */
 export async function probablyUnchanged(
   db: Db,
@@ -170,8 +170,8 @@ const byFingerprint = (a: NewSegment, b: NewSegment) =>
   (a.fingerprint ?? '') < (b.fingerprint ?? '') ? -1 : 1
 
 /**
- * Marks segments as used now, which protects them from the sweep. Returns their warnings by key. Segments that are not returned were swept
- * before, or are damaged. Sorted, so that two transactions with the same segments cannot deadlock.
+ * Marks segments as used now, which protects them from the sweep. Returns their warnings by key. Segments that are not returned
+ * were swept before, or are damaged. Sorted, so that two transactions with the same segments cannot deadlock.
  */
 export async function markSegmentsUsed(
   tx: Db,

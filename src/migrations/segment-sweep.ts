@@ -1,23 +1,22 @@
 import { sql } from 'kysely'
-import type { Db } from '../db/database.ts'
+import { type Db, MAX_INTEGER } from '../db/database.ts'
 import { rowsInPages } from '../db/statement-batches.ts'
 import { unfinishedLiterals } from './migration-store.ts'
 import type { Reused } from './outcomes.ts'
 
 /** A segment that no migration uses, and when an export last used it. */
-export interface UnusedSegment {
+interface UnusedSegment {
   key: string
   lastUsedAt: number
 }
 
 /** Limits the rows per query, because on SQLite everything else waits for a query. */
 const ROWS_AT_ONCE = 2000
-/** The largest integer of both databases. */
-const MAX_POSITION = 2 ** 31 - 1
 
 /**
- * Returns segments that were last used before `since`, or are damaged, and that neither an archive nor an unfinished migration uses. An export
- * that uses a segment sets `last_used_at` in the same transaction, so `deleteUnusedSegment` does not delete a segment that is in use again.
+ * Returns segments that were last used before `since`, or are damaged, and that neither an archive nor an unfinished migration
+ * uses. An export that uses a segment sets `last_used_at` in the same transaction, so `deleteUnusedSegment` does not delete a
+ * segment that is in use again.
  */
 export async function unusedSegments(db: Db, since: number): Promise<UnusedSegment[]> {
   const unused = new Map<string, number>()
@@ -101,7 +100,7 @@ function* rangesOf(migrations: readonly MigrationSize[]): Generator<UsedRange> {
   const count = migrations.length === 1 ? migrations[0]!.repositories : 0
   for (let from = 0; ids.length > 0; from += ROWS_AT_ONCE) {
     const isLast = from + ROWS_AT_ONCE >= count
-    yield { ids, from, to: isLast ? MAX_POSITION : from + ROWS_AT_ONCE }
+    yield { ids, from, to: isLast ? MAX_INTEGER : from + ROWS_AT_ONCE }
     if (isLast) return
   }
 }
@@ -138,7 +137,7 @@ type SegmentUsesOptions = Pick<UsedRange, 'ids'> & Partial<UsedRange> & { withRo
 /** Yields the segments that each migration uses. The rows of records are in no archive, but an unfinished export needs them. */
 export async function* segmentUses(
   db: Db,
-  { ids, from = 0, to = MAX_POSITION, withRows = false }: SegmentUsesOptions,
+  { ids, from = 0, to = MAX_INTEGER, withRows = false }: SegmentUsesOptions,
 ): AsyncGenerator<[migrationId: number, key: string]> {
   const own = await db
     .selectFrom('migrations')

@@ -96,7 +96,7 @@ async function recentFailures(db: Db) {
 const MINUTE = 60_000
 
 export const throughputPeriods = ['hour', 'day', 'week'] as const
-export type ThroughputPeriod = (typeof throughputPeriods)[number]
+type ThroughputPeriod = (typeof throughputPeriods)[number]
 
 /** Few enough to draw, and never finer than the stored minutes. */
 const BUCKETS: Record<ThroughputPeriod, { count: number; ms: number }> = {
@@ -149,7 +149,10 @@ export interface StorageUse {
 /** The search for unused segments is cached, because it reads the segment lists of all archives. */
 const UNUSED_CACHE_MS = 60_000
 
-/** Returns a function that reads the storage use. It searches for unused segments at most once a minute; the other numbers are current. */
+/**
+ * Returns a function that reads the storage use. It searches for unused segments at most once a minute; the other numbers are
+ * current.
+ */
 export function storageUse({ db, now }: { db: Db; now: () => number }): () => Promise<StorageUse> {
   let unused: { bytes: Promise<number>; readAt: number } | undefined
   return async () => {

@@ -6,7 +6,7 @@ import { batchesOf } from '../lib/batches.ts'
 import { mapInTurns } from '../lib/turns.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import {
-  deleteFactsUnlessReferenced,
+  deleteFactsUnlessUsed,
   factsById,
   factsIdsOfRepository,
   findSweepCandidates,
@@ -18,8 +18,8 @@ import {
 import type { Migration } from './migration.ts'
 
 /**
- * A snapshot is a list of references to facts, in the order of the request. It is stored in parts, so that a page of a long one reads only a
- * part. Parts never change.
+ * A snapshot is a list of references to facts, in the order of the request. It is stored in parts, so that a page of a long one
+ * reads only a part. Parts never change.
  */
 const PART_LENGTH = 500
 const ROWS_AT_ONCE = 500
@@ -203,8 +203,8 @@ export async function fullNameAt(db: Db, migrationId: number, position: number):
 const MAX_SWEPT_AT_ONCE = 100_000
 
 /**
- * Deletes facts that no snapshot refers to. Reads every snapshot; one that is inserted meanwhile marks its facts as used, so they are kept.
- * Returns the number of deleted facts.
+ * Deletes facts that no snapshot refers to. Reads every snapshot; one that is inserted meanwhile marks its facts as used, so they
+ * are kept. Returns the number of deleted facts.
  */
 export async function sweepFacts(db: Db, now: number): Promise<number> {
   const since = now - SWEEP_GRACE_MS
@@ -216,7 +216,7 @@ export async function sweepFacts(db: Db, now: number): Promise<number> {
     const unused = new Set(candidates)
     for await (const { facts_ids } of everyPart(db))
       for (const id of referencesOf(facts_ids)) unused.delete(id)
-    removed += await deleteFactsUnlessReferenced(db, [...unused], since)
+    removed += await deleteFactsUnlessUsed(db, [...unused], since)
   }
 }
 

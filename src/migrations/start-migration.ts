@@ -74,7 +74,7 @@ export class NothingToMigrate extends Error {
   }
 }
 
-export interface CoveredSteps {
+interface CoveredSteps {
   alsoWrite?: AlsoWrite<[Migration]>
   /** What the archive takes at least, for the quota. */
   minBytes?: number
@@ -126,8 +126,8 @@ async function redactUnreadable(
 }
 
 /**
- * Starts a migration of the same repositories as an earlier one. Those that are no longer covered keep their positions and are skipped with a
- * reason, so that the owner sees that they are not in the archive.
+ * Starts a migration of the same repositories as an earlier one. Those that are no longer covered keep their positions and are
+ * skipped with a reason, so that the owner sees that they are not in the archive.
  */
 export async function startAgain(
   parts: StartParts,
@@ -224,7 +224,10 @@ async function organizationsToMigrate(
   return administeredOrganizations(db, owner)
 }
 
-/** Returns the current facts of the named repositories, in order. Throws InvalidRequest with the index of each one that is not covered. */
+/**
+ * Returns the current facts of the named repositories, in order. Throws InvalidRequest with the index of each one that is not
+ * covered.
+ */
 export async function readSnapshot(
   parts: StartParts,
   scope: Scope,

@@ -15,8 +15,8 @@ const MIGRATIONS_AT_ONCE = 500
 const ROWS_AT_ONCE = 2000
 
 /**
- * Deletes migrations that ended long ago, with their snapshots and results. Keeps migrations that have an archive, are listed as a run of a
- * schedule, or have locks that are not yet removed at the source. Returns the number of deleted migrations.
+ * Deletes migrations that ended long ago, with their snapshots and results. Keeps migrations that have an archive, are listed as a
+ * run of a schedule, or have locks that are not yet removed at the source. Returns the number of deleted migrations.
  */
 export async function sweepHistory(parts: HistoryParts): Promise<number> {
   const { db, now, migrationHistoryMs } = parts

@@ -41,7 +41,7 @@ export async function tally(
     .execute()
 }
 
-export interface Tallied {
+interface Tallied {
   name: Tally
   count: number
   bytes: number

@@ -5,7 +5,7 @@ import type { Queue, QueueName } from './queue.ts'
 import { defaultTiming, type HeldJob, type JobStore, type JobTiming } from './run-job.ts'
 import { Workers } from './worker.ts'
 
-export interface EmbeddedQueueOptions extends Partial<Omit<JobTiming, 'renewIntervalMs'>> {
+interface EmbeddedQueueOptions extends Partial<Omit<JobTiming, 'renewIntervalMs'>> {
   db: Db
   now?: () => number
   /** How long a worker may fail to renew its lease before another worker gets the job. */
@@ -13,7 +13,7 @@ export interface EmbeddedQueueOptions extends Partial<Omit<JobTiming, 'renewInte
 }
 
 /**
- * The clock's time when the process started, plus the time since then. If somebody sets the clock, the one process that works on
+ * The clock's time when the process started, plus the time since then. If the clock is set, the one process that works on
  * this queue neither loses its leases nor waits for hours.
  */
 const steadyTime = (): number => Math.floor(performance.timeOrigin + performance.now())

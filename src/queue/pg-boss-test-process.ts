@@ -3,7 +3,8 @@ import { createPgBossQueue } from './pg-boss.ts'
 
 /**
  * A worker process for tests, which start, kill and freeze it. It sends events to its parent: `ready`, then for each job `claimed`,
- * `lost` if it is aborted, and `done` or the name of the error; and `error` for errors of the queue. It finishes its jobs when the parent sends a message.
+ * `lost` if it is aborted, and `done` or the name of the error; and `error` for errors of the queue. It finishes its jobs when the
+ * parent sends a message.
  */
 const [databaseUrl = '', name = '', pollIntervalMs = '1000'] = process.argv.slice(2)
 const ACCOUNT = { site_admin: 0, created_at: 0 }

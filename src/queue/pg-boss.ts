@@ -23,7 +23,7 @@ export interface PgBossQueueOptions extends Partial<JobTiming> {
   superviseSeconds?: number
 }
 
-export interface PgBossQueue extends Queue {
+interface PgBossQueue extends Queue {
   /** Must be awaited before anything else. Several processes may call it at the same time. */
   start(): Promise<void>
   /** Stops the workers of this process, then closes the connections. */

@@ -74,7 +74,10 @@ export interface Queue {
   ): Promise<void>
   /** Removes all jobs of a batch when the caller's transaction commits. */
   cancel(tx: Db, batch: string): Promise<void>
-  /** Call it after the commit of a `cancel`. Aborts the batch's jobs in this process at once. Others stop when they next renew their lease. */
+  /**
+   * Call it after the commit of a `cancel`. Aborts the batch's jobs in this process at once. Others stop when they next renew their
+   * lease.
+   */
   interrupt(batch: string): void
   /** Call it after the commit of an `enqueue`. Workers of one queue, or of all, claim jobs at once instead of at the next poll. */
   wake(queue?: QueueName): void

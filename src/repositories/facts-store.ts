@@ -172,7 +172,7 @@ export async function findSweepCandidates(
  * Deletes facts, except those that were used after `since`, and returns the number of deleted rows. Deletes each row in its own
  * statement, so that it never waits for one lock while it holds another.
  */
-export async function deleteFactsUnlessReferenced(
+export async function deleteFactsUnlessUsed(
   db: Db,
   ids: readonly number[],
   since: number,

@@ -2,7 +2,7 @@ import type { Db } from '../db/database.ts'
 import type { ForgeBudget } from '../sources/forge/connect-forge.ts'
 import { ForgeUnavailable } from '../sources/forge-errors.ts'
 
-export interface BudgetOptions {
+interface BudgetOptions {
   db: Db
   /** The forge's address. */
   forge: string

@@ -6,7 +6,7 @@ import { EXIT, UserError } from '../lib/user-error.ts'
 import type { Config } from '../settings/config.ts'
 import type { Log } from './log.ts'
 
-export class DatabaseUnreachable extends UserError {
+class DatabaseUnreachable extends UserError {
   override readonly exitCode: number = EXIT.unreachable
 }
 

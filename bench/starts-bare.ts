@@ -53,7 +53,7 @@ const statements = (mark: (n: number) => string) => ({
   migration: `insert into migrations (${[...COLUMNS, ...TIMES].join(', ')})
     values (${Array.from({ length: 10 }, (_, n) => mark(n + 1)).join(', ')}) returning id`,
   count: `update accounts set migration_count = migration_count + 1 where id = ${mark(1)}`,
-  snapshot: `insert into snapshots (migration_id, part, facts_ids) values (${mark(1)}, 0, ${mark(2)})`,
+  repositories: `insert into repository_lists (migration_id, part, facts_ids) values (${mark(1)}, 0, ${mark(2)})`,
   job: `insert into jobs (kind, payload, failures, due_at, created_at, batch)
     values ('begin-export', ${mark(1)}, 0, 0, 0, ${mark(2)})`,
 })
@@ -63,8 +63,8 @@ type Row = ReturnType<typeof rowOf>
 function onSqlite(file: string) {
   const db = new DatabaseSync(file)
   db.exec('pragma journal_mode = wal; pragma synchronous = full')
-  const { migration, count, snapshot, job } = statements(() => '?')
-  const [insert, tally, list, enqueue] = [migration, count, snapshot, job].map((text) =>
+  const { migration, count, repositories, job } = statements(() => '?')
+  const [insert, tally, list, enqueue] = [migration, count, repositories, job].map((text) =>
     db.prepare(text),
   )
   return {
@@ -82,7 +82,7 @@ function onSqlite(file: string) {
 
 function onPostgres(connectionString: string, clients: number) {
   const pool = new pg.Pool({ connectionString, max: clients })
-  const { migration, count, snapshot, job } = statements((n) => `$${n}`)
+  const { migration, count, repositories, job } = statements((n) => `$${n}`)
   return {
     async start(row: Row, references: string) {
       const client = await pool.connect()
@@ -91,7 +91,7 @@ function onPostgres(connectionString: string, clients: number) {
         const { rows } = await client.query({ name: 'migration', text: migration, values: row })
         const { id } = rows[0]
         await client.query({ name: 'count', text: count, values: [row[1]] })
-        await client.query({ name: 'snapshot', text: snapshot, values: [id, references] })
+        await client.query({ name: 'repositories', text: repositories, values: [id, references] })
         const payload = [JSON.stringify({ migrationId: id }), String(id)]
         await client.query({ name: 'job', text: job, values: payload })
         await client.query('commit')

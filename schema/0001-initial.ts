@@ -12,7 +12,7 @@ const KEYS: Partial<Record<keyof typeof initialTables, string>> = {
   memberships: 'primary key (organization_id, account_id, origin)',
   repositories: 'unique (owner_id, name_key)',
   collaborators: 'primary key (repository_id, login_key, origin)',
-  snapshots: 'primary key (migration_id, part)',
+  repository_lists: 'primary key (migration_id, part)',
   repository_exports: 'primary key (migration_id, position)',
   reused_repositories: 'primary key (migration_id, first_order)',
   record_exports: 'primary key (migration_id, position)',

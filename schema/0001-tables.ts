@@ -131,7 +131,7 @@ export const initialTables = {
     permission: 'text not null',
   },
 
-  /** The facts of a repository as one viewer saw them. Equal facts are stored once, for all snapshots. */
+  /** The facts of a repository as one viewer saw them. Equal facts are stored once, for all migrations. */
   facts: {
     id: 'id',
     /** SHA-256 of `facts`, base64url. */
@@ -201,7 +201,7 @@ export const initialTables = {
   },
 
   /** The repositories of a migration, split into rows of limited size. Never changed after the insert. */
-  snapshots: {
+  repository_lists: {
     migration_id: 'bigint not null references migrations (id)',
     /** The number of this part, from 0. */
     part: 'integer not null',

@@ -10,7 +10,14 @@ import type { Database } from './database.ts'
 /** The tables that a copy of a service copies, in the order in which rows can be inserted: a table follows those that it refers to. */
 export const COPIED_TABLES: readonly string[] = [
   ...['accounts', 'tokens', 'sessions', 'identities', 'memberships', 'audit_log', 'secrets'],
-  ...['repositories', 'collaborators', 'facts', 'repository_checks', 'migrations', 'snapshots'],
+  ...[
+    'repositories',
+    'collaborators',
+    'facts',
+    'repository_checks',
+    'migrations',
+    'repository_lists',
+  ],
   ...['repository_exports', 'reused_repositories', 'record_exports', 'repository_locks'],
   // The triggers of `segments` change `stored_segments`.
   ...['segments', 'stored_segments', 'store_checks', 'schedules', 'schedule_runs'],

@@ -14,13 +14,13 @@ import {
 } from '../migrations/migration.ts'
 import { type ReusedSegment, recordReused } from '../migrations/outcome-store.ts'
 import { outcomesOf } from '../migrations/outcomes.ts'
+import { namedRepositoriesOf } from '../migrations/repository-list-store.ts'
 import {
   type Inspection,
   markSegmentsUsed,
   probablyUnchanged,
   recordInspection,
 } from '../migrations/segment-store.ts'
-import { namedRepositoriesOf } from '../migrations/snapshot-store.ts'
 import { PermanentError, type Queue, type Run } from '../queue/queue.ts'
 import type { RepositorySummary } from '../repositories/facts-store.ts'
 import { readableAmong } from '../repositories/readable-repositories.ts'

@@ -1,6 +1,6 @@
 import type { Db } from '../db/database.ts'
 import { migrationOwner } from '../migrations/migration-store.ts'
-import { repositoriesAt } from '../migrations/snapshot-store.ts'
+import { repositoriesAt } from '../migrations/repository-list-store.ts'
 import { PermanentError, RetryLater } from '../queue/queue.ts'
 import { AccountRemoved, RECENT, type RightsRefresher } from '../repositories/refresh-rights.ts'
 import { findByNameAsMap } from '../repositories/repository-store.ts'

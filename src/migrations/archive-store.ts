@@ -11,10 +11,10 @@ import type { Migration } from './migration.ts'
 import { findMigration } from './migration-store.ts'
 import { outcomesOf } from './outcomes.ts'
 import { archivedKeysOf, recordExportsOf } from './record-store.ts'
+import { namedRepositoriesOf, namedRepositoriesOfAll } from './repository-list-store.ts'
 import { damagedKeys } from './segment-check-store.ts'
 import { type CheckedSegment, markSegmentsUsed, segmentsByKey } from './segment-store.ts'
 import { archivedMigrations, segmentUses } from './segment-sweep.ts'
-import { namedRepositoriesOf, namedRepositoriesOfAll } from './snapshot-store.ts'
 
 /**
  * Returns the segments of an archive: its metadata, its repositories in order, the files of their records, its manifest. Returns an

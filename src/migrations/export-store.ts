@@ -16,7 +16,7 @@ import {
 import { migrationOf } from './migration-store.ts'
 import { NOT_BEGUN, outcomesOf, type RepositoryOutcome } from './outcomes.ts'
 import { type RepositoryRecords, recordExportsOf } from './record-store.ts'
-import { repositoriesAt, repositoriesOf } from './snapshot-store.ts'
+import { repositoriesAt, repositoriesOf } from './repository-list-store.ts'
 import { tally } from './tally-store.ts'
 
 export interface ExportedRepository

@@ -2,7 +2,7 @@ import type { Db } from '../db/database.ts'
 import { isPartial } from '../lib/is-partial.ts'
 import { formatCount } from '../lib/quantities.ts'
 import { CANCELLED, type ExportTask } from './migration.ts'
-import { fullNameAt } from './snapshot-store.ts'
+import { fullNameAt } from './repository-list-store.ts'
 import { type Summary, summaryById } from './summaries.ts'
 
 /** The log for operators. */

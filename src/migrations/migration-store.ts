@@ -12,12 +12,12 @@ import {
   unfinishedStates,
 } from './migration.ts'
 import {
-  insertSnapshot,
+  insertRepositoryList,
+  type ListPart,
   type Page,
   partAt,
   referencesOf,
-  type SnapshotPart,
-} from './snapshot-store.ts'
+} from './repository-list-store.ts'
 
 /** Literals, because SQLite uses a partial index only if the query repeats its condition. */
 export const unfinishedLiterals = unfinishedStates.map((state) => sql.lit(state))
@@ -34,7 +34,7 @@ interface NewMigration {
   now: number
 }
 
-/** Inserts the migration and its snapshot. */
+/** Inserts the migration and its repository list. */
 export async function insertMigration(
   tx: Db,
   migration: NewMigration,
@@ -64,7 +64,7 @@ export async function insertMigration(
     .set((account) => ({ migration_count: account('migration_count', '+', 1) }))
     .where('id', '=', owner.id)
     .execute()
-  const references = await insertSnapshot(tx, row.id, repositories, now)
+  const references = await insertRepositoryList(tx, row.id, repositories, now)
   return { ...migrationOf(row), references }
 }
 
@@ -86,7 +86,7 @@ const migrationWithPart = prepared(
   (db, { id, ownerId, part }: { id: number; ownerId: number; part: number }) =>
     db
       .selectFrom('migrations')
-      .leftJoin('snapshots', (join) =>
+      .leftJoin('repository_lists', (join) =>
         join.onRef('migration_id', '=', 'migrations.id').on('part', '=', part),
       )
       .selectAll('migrations')
@@ -96,7 +96,7 @@ const migrationWithPart = prepared(
   ([row]) => row && { migration: migrationOf(row), references: referencesOf(row.facts_ids) },
 )
 
-/** Finds a migration together with the part of its snapshot where a page begins, in one query. */
+/** Finds a migration together with the part of its repository list where a page begins, in one query. */
 export async function findMigrationToRead(
   db: Db,
   { owner }: Scope,
@@ -108,7 +108,7 @@ export async function findMigrationToRead(
   return found && { ...found, part }
 }
 
-export interface MigrationToRead extends SnapshotPart {
+export interface MigrationToRead extends ListPart {
   migration: Migration
 }
 

@@ -5,8 +5,8 @@ import type { Row } from '../db/tables.ts'
 import { batchesOf } from '../lib/batches.ts'
 import type { ExportTask, Migration, MigrationOptions } from './migration.ts'
 import { EMPTY_ROW, outcomesOf, type Reused } from './outcomes.ts'
+import { fullNameAt } from './repository-list-store.ts'
 import type { Inspection } from './segment-store.ts'
-import { fullNameAt } from './snapshot-store.ts'
 import { tally } from './tally-store.ts'
 
 export interface Exported {

@@ -8,7 +8,7 @@ import { recentRate } from './outcome-store.ts'
 import { archiveWarnings } from './progress.ts'
 import { describeQuota, readQuota } from './quota.ts'
 import { findSegments, warningOf } from './segment-store.ts'
-import { readSnapshot, type StartParts, type StartRequest } from './start-migration.ts'
+import { readRepositoryList, type StartParts, type StartRequest } from './start-migration.ts'
 
 interface RepositoryForecast {
   fullName: string
@@ -32,7 +32,7 @@ export async function forecast(
   scope: Scope,
   { repositories, options }: StartRequest,
 ) {
-  const facts = options.orgMetadataOnly ? [] : await readSnapshot(parts, scope, repositories)
+  const facts = options.orgMetadataOnly ? [] : await readRepositoryList(parts, scope, repositories)
   const forecasts = await mapConcurrent(
     facts,
     { concurrency: CONCURRENT_EXAMINATIONS, signal: parts.signal },

@@ -14,7 +14,7 @@ import {
 } from './migration.ts'
 import { NOT_BEGUN, outcomesOf, type RepositoryOutcome } from './outcomes.ts'
 import { type RecordsProgress, recordExportsOf } from './record-store.ts'
-import { namedRepositoriesOf } from './snapshot-store.ts'
+import { namedRepositoriesOf } from './repository-list-store.ts'
 
 type RepositoryState = 'waiting' | 'exporting' | 'exported' | 'skipped' | 'failed'
 

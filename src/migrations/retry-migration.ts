@@ -6,7 +6,7 @@ import type { Source } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { InvalidRequest, noLongerCoveredError, withNamesInsteadOfIndexes } from './errors.ts'
 import { type Migration, type StartedMigration, unfinishedStates } from './migration.ts'
-import { fullNamesOf, repositoriesOf } from './snapshot-store.ts'
+import { fullNamesOf, repositoriesOf } from './repository-list-store.ts'
 import {
   type CoverParts,
   NO_LONGER_COVERED,

@@ -13,7 +13,7 @@ import { InvalidRequest } from './errors.ts'
 import { organizationsIn } from './export-store.ts'
 import { DEFAULT_OPTIONS } from './migration.ts'
 import { findMigration } from './migration-store.ts'
-import { repositoriesOf } from './snapshot-store.ts'
+import { repositoriesOf } from './repository-list-store.ts'
 import { type StartParts, startMigration } from './start-migration.ts'
 
 async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
@@ -109,7 +109,7 @@ onEachEngine('starting a migration', (engine) => {
     const failing = { ...parts, queue: { ...parts.queue, enqueue } }
     await assert.rejects(start(failing, await viewer(db, 'alice'), 'site'), /no room/)
     assert.deepEqual(await db.selectFrom('migrations').selectAll().execute(), [])
-    assert.deepEqual(await db.selectFrom('snapshots').selectAll().execute(), [])
+    assert.deepEqual(await db.selectFrom('repository_lists').selectAll().execute(), [])
     assert.deepEqual(await db.selectFrom('facts').selectAll().execute(), [])
   })
 

@@ -50,7 +50,7 @@ export interface StartRequest {
 }
 
 /**
- * Inserts the migration with a snapshot of its repositories, its locks and its first job, in one transaction. Throws InvalidRequest.
+ * Inserts the migration with its repository list, its locks and its first job, in one transaction. Throws InvalidRequest.
  */
 export async function startMigration(
   parts: StartParts,
@@ -59,8 +59,8 @@ export async function startMigration(
   alsoWrite?: AlsoWrite<[Migration]>,
 ): Promise<StartedMigration> {
   const { orgMetadataOnly } = rest.options
-  const snapshot = orgMetadataOnly ? [] : await readSnapshot(parts, scope, repositories)
-  return insertAndStart(parts, scope, { snapshot, ...rest }, alsoWrite)
+  const list = orgMetadataOnly ? [] : await readRepositoryList(parts, scope, repositories)
+  return insertAndStart(parts, scope, { list, ...rest }, alsoWrite)
 }
 
 /** The scope covers none of the repositories any more. */
@@ -96,21 +96,21 @@ export async function startCovered(
   { onUncovered, alsoWrite, minBytes = 0 }: CoveredSteps,
 ): Promise<StartedMigration> {
   if (rest.options.orgMetadataOnly)
-    return insertAndStart(parts, scope, { snapshot: [], minBytes, ...rest }, alsoWrite)
+    return insertAndStart(parts, scope, { list: [], minBytes, ...rest }, alsoWrite)
   const names = repositories.flatMap((text) => parseName(text, scope) ?? [])
   const covered = await coveredFacts(parts, scope, names)
-  const snapshot = names.flatMap((name) => covered.get(keyOfName(name)) ?? [])
+  const list = names.flatMap((name) => covered.get(keyOfName(name)) ?? [])
   const uncovered = names
     .filter((name) => !covered.has(keyOfName(name)))
     .map(({ owner, name }) => `${owner}/${name}`)
   const listed = await redactUnreadable(parts, scope, await onUncovered(uncovered))
   const contents = {
-    snapshot: [...snapshot, ...listed],
-    skipped: new Set(listed.map((_, at) => snapshot.length + at)),
+    list: [...list, ...listed],
+    skipped: new Set(listed.map((_, at) => list.length + at)),
     minBytes,
     ...rest,
   }
-  if (contents.snapshot.length === 0) throw new NothingToMigrate(uncovered)
+  if (contents.list.length === 0) throw new NothingToMigrate(uncovered)
   return insertAndStart(parts, scope, contents, alsoWrite)
 }
 
@@ -140,16 +140,16 @@ export async function startAgain(
   if (covered.size === 0) throw new NothingToMigrate(before.map(fullNameOf))
   const skipped = new Set<number>()
   const redacted = await redactUnreadable(parts, scope, before)
-  const snapshot = names.map((name, position) => {
+  const list = names.map((name, position) => {
     const facts = covered.get(keyOfName(name))
     if (!facts) skipped.add(position)
     return facts ?? redacted[position]!
   })
-  return insertAndStart(parts, scope, { snapshot, skipped, ...rest }, alsoWrite)
+  return insertAndStart(parts, scope, { list, skipped, ...rest }, alsoWrite)
 }
 
 interface StartContents extends Omit<StartRequest, 'repositories'> {
-  snapshot: RepositoryFacts[]
+  list: RepositoryFacts[]
   /** Positions of repositories that are skipped from the start. */
   skipped?: ReadonlySet<number>
   minBytes?: number
@@ -158,12 +158,12 @@ interface StartContents extends Omit<StartRequest, 'repositories'> {
 async function insertAndStart(
   parts: StartParts,
   scope: Scope,
-  { snapshot, skipped = new Set(), minBytes = 0, name = null, options }: StartContents,
+  { list, skipped = new Set(), minBytes = 0, name = null, options }: StartContents,
   alsoWrite?: AlsoWrite<[Migration]>,
 ): Promise<StartedMigration> {
   const { db, queue, now } = parts
   const { orgMetadataOnly, lockRepositories } = options
-  const toExport = snapshot.filter((_, position) => !skipped.has(position))
+  const toExport = list.filter((_, position) => !skipped.has(position))
   if (lockRepositories) await requireLockable(parts, toExport)
   const organizations = orgMetadataOnly ? await organizationsToMigrate(parts, scope) : null
   parts.signal?.throwIfAborted()
@@ -183,7 +183,7 @@ async function insertAndStart(
       startedBy: scope.by ?? scope.owner,
       name,
       options,
-      repositories: snapshot,
+      repositories: list,
       organizations,
       now: now(),
     })
@@ -208,7 +208,7 @@ async function insertAndStart(
   })
   queue.wake('jobs')
   if (lockRepositories) await lockEarly(parts, migration.id)
-  return { ...migration, repositories: snapshot }
+  return { ...migration, repositories: list }
 }
 
 const tooManyUnfinished = ({ owner }: Scope, max: number): string =>
@@ -228,7 +228,7 @@ async function organizationsToMigrate(
  * Returns the current facts of the named repositories, in order. Throws InvalidRequest with the index of each one that is not
  * covered.
  */
-export async function readSnapshot(
+export async function readRepositoryList(
   parts: StartParts,
   scope: Scope,
   fullNames: string[],

@@ -6,7 +6,7 @@ import { damagedAmong } from './archive-store.ts'
 import { countHeldLocks } from './lock-store.ts'
 import { CANCELLED } from './migration.ts'
 import { migrationOf, newestRows, unfinishedLiterals } from './migration-store.ts'
-import { firstNames, migrationsContaining, type Page } from './snapshot-store.ts'
+import { firstNames, migrationsContaining, type Page } from './repository-list-store.ts'
 
 /** A migration with its totals, without its repositories. */
 export type Summary = Awaited<ReturnType<typeof summariesOf>>[number]

@@ -42,7 +42,11 @@ onEachEngine('the history of migrations', (engine) => {
       kept,
     )
     assert.equal(await countMigrations(db, scope), 4)
-    for (const table of ['snapshots', 'repository_exports', 'reused_repositories'] as const) {
+    for (const table of [
+      'repository_lists',
+      'repository_exports',
+      'reused_repositories',
+    ] as const) {
       const rows = await db.selectFrom(table).select('migration_id').distinct().execute()
       for (const { migration_id } of rows) assert.ok(kept.includes(migration_id), table)
     }

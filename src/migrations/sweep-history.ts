@@ -15,7 +15,7 @@ const MIGRATIONS_AT_ONCE = 500
 const ROWS_AT_ONCE = 2000
 
 /**
- * Deletes migrations that ended long ago, with their snapshots and results. Keeps migrations that have an archive, are listed as a
+ * Deletes migrations that ended long ago, with their repository lists and results. Keeps migrations that have an archive, are listed as a
  * run of a schedule, or have locks that are not yet removed at the source. Returns the number of deleted migrations.
  */
 export async function sweepHistory(parts: HistoryParts): Promise<number> {
@@ -50,7 +50,7 @@ async function removeMigration(
   for (const table of ['repository_exports', 'record_exports'] as const)
     for (let to = ROWS_AT_ONCE; to < repository_count + ROWS_AT_ONCE; to += ROWS_AT_ONCE)
       await tx.deleteFrom(table).where('migration_id', '=', id).where('position', '<', to).execute()
-  for (const table of ['reused_repositories', 'snapshots'] as const)
+  for (const table of ['reused_repositories', 'repository_lists'] as const)
     await tx.deleteFrom(table).where('migration_id', '=', id).execute()
   const { numDeletedRows } = await tx
     .deleteFrom('migrations')

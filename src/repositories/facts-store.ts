@@ -150,8 +150,8 @@ export async function factsIdsOfRepository(
 }
 
 /**
- * Returns the ids above `after` of facts that were not used after `since`, in ascending order. Older snapshots may still refer to them:
- * the caller must check that.
+ * Returns the ids above `after` of facts that were not used after `since`, in ascending order. Older repository lists may still
+ * refer to them: the caller must check that.
  */
 export async function findSweepCandidates(
   db: Db,

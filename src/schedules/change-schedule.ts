@@ -9,7 +9,7 @@ import {
 import { requireLockable } from '../migrations/locks.ts'
 import type { MigrationOptions } from '../migrations/migration.ts'
 import { lockScope } from '../migrations/migration-store.ts'
-import { readSnapshot, type StartParts } from '../migrations/start-migration.ts'
+import { readRepositoryList, type StartParts } from '../migrations/start-migration.ts'
 import { fullNameOf } from '../repositories/facts.ts'
 import { isTimeZone, nextRun } from './next-run.ts'
 import type { Schedule, ScheduleRequest } from './schedule.ts'
@@ -166,7 +166,7 @@ async function resolveNames(
   { orgMetadataOnly, lockRepositories }: MigrationOptions,
 ): Promise<string[]> {
   if (orgMetadataOnly) return []
-  const snapshot = await readSnapshot(parts, scope, repositories)
-  if (lockRepositories) await requireLockable(parts, snapshot)
-  return snapshot.map(fullNameOf)
+  const list = await readRepositoryList(parts, scope, repositories)
+  if (lockRepositories) await requireLockable(parts, list)
+  return list.map(fullNameOf)
 }

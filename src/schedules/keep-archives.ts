@@ -5,7 +5,7 @@ import { statementBatches } from '../db/statement-batches.ts'
 import * as archiveStore from '../migrations/archive-store.ts'
 import { NotFound } from '../migrations/errors.ts'
 import type { OutcomeLog } from '../migrations/log-outcome.ts'
-import { repositoriesAt } from '../migrations/snapshot-store.ts'
+import { repositoriesAt } from '../migrations/repository-list-store.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import type { ProtectedArchive, Schedule } from './schedule.ts'
 

@@ -5,7 +5,7 @@ import { DAY, HOUR, type ScheduleScene, scheduleScene } from '../../test/support
 import { putMembership, removeMembership } from '../accounts/membership-store.ts'
 import { addToken, revokeToken } from '../accounts/token-store.ts'
 import { InvalidRequest, NotFound } from '../migrations/errors.ts'
-import { fullNamesOf } from '../migrations/snapshot-store.ts'
+import { fullNamesOf } from '../migrations/repository-list-store.ts'
 import { changeSchedule, type ScheduleInput } from './change-schedule.ts'
 import type { Schedule } from './schedule.ts'
 

@@ -3,7 +3,7 @@ import { findAccountsById } from '../accounts/account-store.ts'
 import { countRows, type Db } from '../db/database.ts'
 import type { Row } from '../db/tables.ts'
 import type { MigrationOptions } from '../migrations/migration.ts'
-import type { Page } from '../migrations/snapshot-store.ts'
+import type { Page } from '../migrations/repository-list-store.ts'
 import type { Period, Schedule, ScheduleRequest, Weekday } from './schedule.ts'
 
 export interface ScheduleChange extends ScheduleRequest {

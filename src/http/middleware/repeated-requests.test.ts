@@ -111,7 +111,7 @@ onEachEngine('a repeated identical request', (engine) => {
         .execute()
       assert.equal(JSON.parse((await send()).body).state, state)
     }
-    await db.deleteFrom('snapshots').execute()
+    await db.deleteFrom('repository_lists').execute()
     await db.deleteFrom('migrations').execute()
     assert.equal((await send()).status, 404)
   })

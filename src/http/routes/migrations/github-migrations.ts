@@ -13,10 +13,10 @@ import {
 } from '../../../migrations/migration-store.ts'
 import {
   knownReferences,
+  type ListPart,
   type Page,
   pageOfReferences,
-  type SnapshotPart,
-} from '../../../migrations/snapshot-store.ts'
+} from '../../../migrations/repository-list-store.ts'
 import * as openapi from '../../description/operation.ts'
 import { type JsonItems, type Piece, sendLazyBodyWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, setLinkHeader } from '../../middleware/pagination.ts'
@@ -134,7 +134,7 @@ const addStatus: AddMigrationRoutes = (app, parts, { path, previewOptions }) => 
   })
 }
 
-/** Returns the migration that the path names, and the part of its snapshot that contains the repository at `offset`. */
+/** Returns the migration that the path names, and the part of its repository list that contains the repository at `offset`. */
 async function migrationInPathToRead(
   db: Db,
   request: FastifyRequest<ById>,
@@ -162,7 +162,7 @@ const addRepositories: AddMigrationRoutes = (app, parts, migrationsPath) => {
       const tokenOf = cloneTokensOf(parts, request)
       const list = { form: 'plain', tokenOf, page: paging, known } as const
       return sendLazyBodyWithEtag(reply, {
-        // Without the version, because the snapshot of a migration never changes.
+        // Without the version, because the repository list of a migration never changes.
         etagParts: [edition, 'repositories', migration.guid, paging.page, paging.perPage],
         largeResponseLimit: parts.largeResponseLimit,
         repositoryCount: paging.perPage,
@@ -197,8 +197,8 @@ const cloneTokensOf = ({ cloneTokens }: ApiParts, request: FastifyRequest) =>
 interface RepositoryList extends RenderOptions {
   /** All repositories by default. */
   page?: Page
-  /** A part of the snapshot that was read with the migration. */
-  known?: SnapshotPart | undefined
+  /** A part of the repository list that was read with the migration. */
+  known?: ListPart | undefined
 }
 
 function listedRepositories(

@@ -18,8 +18,8 @@ import {
 import type { Migration } from './migration.ts'
 
 /**
- * A snapshot is a list of references to facts, in the order of the request. It is stored in parts, so that a page of a long one
- * reads only a part. Parts never change.
+ * The repository list of a migration consists of references to facts, in the order of the request. It is stored in parts, so that a
+ * page of a long one reads only a part. Parts never change.
  */
 const PART_LENGTH = 500
 const ROWS_AT_ONCE = 500
@@ -32,7 +32,7 @@ export interface Page {
 type OfMigration = Pick<Migration, 'id' | 'repositoryCount'>
 
 /** Returns the references. */
-export async function insertSnapshot(
+export async function insertRepositoryList(
   tx: Db,
   migrationId: number,
   repositories: readonly RepositoryFacts[],
@@ -45,14 +45,14 @@ export async function insertSnapshot(
     part,
     facts_ids: JSON.stringify(ids),
   }))
-  await tx.insertInto('snapshots').values(parts).execute()
+  await tx.insertInto('repository_lists').values(parts).execute()
   return references
 }
 
-const partOfSnapshot = prepared(
+const partOfList = prepared(
   (db, { id, part }: { id: number; part: number }) =>
     db
-      .selectFrom('snapshots')
+      .selectFrom('repository_lists')
       .select('facts_ids')
       .where('migration_id', '=', id)
       .where('part', '=', part),
@@ -64,7 +64,7 @@ export const referencesOf = (factsIds: string | null): readonly number[] =>
 
 export const partAt = (position: number): number => Math.floor(position / PART_LENGTH)
 
-export interface SnapshotPart {
+export interface ListPart {
   part: number
   references: readonly number[]
 }
@@ -73,7 +73,7 @@ export interface SnapshotPart {
 export function knownReferences(
   { repositoryCount }: OfMigration,
   { offset, limit }: Page,
-  { part, references }: SnapshotPart,
+  { part, references }: ListPart,
 ): readonly number[] | undefined {
   const end = Math.min(offset + limit, repositoryCount)
   if (end <= offset) return []
@@ -87,13 +87,13 @@ export async function* pageOfReferences(
   db: Db,
   { id, repositoryCount }: OfMigration,
   { offset, limit }: Page,
-  known?: SnapshotPart,
+  known?: ListPart,
 ): AsyncGenerator<readonly number[]> {
   const end = Math.min(offset + limit, repositoryCount)
   for (let at = offset; at < end; ) {
     const part = partAt(at)
     const first = part * PART_LENGTH
-    const all = known?.part === part ? known.references : await partOfSnapshot(db, { id, part })
+    const all = known?.part === part ? known.references : await partOfList(db, { id, part })
     yield all.slice(at - first, end - first)
     at = first + PART_LENGTH
   }
@@ -104,7 +104,7 @@ async function allReferences(db: Db, migration: OfMigration): Promise<number[]> 
   return (await Array.fromAsync(pageOfReferences(db, migration, page))).flat()
 }
 
-/** Returns all repositories of a snapshot, in order. */
+/** Returns all repositories of a migration, in order. */
 export async function repositoriesOf(db: Db, migration: OfMigration): Promise<RepositoryFacts[]> {
   const ids = await allReferences(db, migration)
   const facts = await factsById(db, ids)
@@ -142,7 +142,7 @@ export async function firstNames(
 ): Promise<Map<number, string[]>> {
   if (migrationIds.length === 0) return new Map()
   const rows = await db
-    .selectFrom('snapshots')
+    .selectFrom('repository_lists')
     .select(['migration_id', 'facts_ids'])
     .where('migration_id', 'in', migrationIds)
     .where('part', '=', 0)
@@ -166,17 +166,17 @@ export async function migrationsContaining(
 ): Promise<Set<number>> {
   if (migrationIds.length === 0) return new Set()
   const rows = await db
-    .selectFrom('snapshots')
+    .selectFrom('repository_lists')
     .select(['migration_id', 'facts_ids'])
     .where('migration_id', 'in', migrationIds)
     .execute()
-  const snapshots = await mapInTurns(rows, (row) => ({
+  const lists = await mapInTurns(rows, (row) => ({
     migrationId: row.migration_id,
     references: referencesOf(row.facts_ids),
   }))
-  const all = new Set(snapshots.flatMap(({ references }) => references))
+  const all = new Set(lists.flatMap(({ references }) => references))
   const ofRepository = await factsIdsOfRepository(db, [...all], repositoryId)
-  const found = snapshots.filter(({ references }) => references.some((id) => ofRepository.has(id)))
+  const found = lists.filter(({ references }) => references.some((id) => ofRepository.has(id)))
   return new Set(found.map(({ migrationId }) => migrationId))
 }
 
@@ -188,14 +188,14 @@ export async function repositoriesAt(
 ): Promise<RepositoryFacts[]> {
   const parts = new Map<number, readonly number[]>()
   for (const part of new Set(positions.map(partAt)))
-    parts.set(part, await partOfSnapshot(db, { id: migrationId, part }))
+    parts.set(part, await partOfList(db, { id: migrationId, part }))
   const ids = positions.map((position) => parts.get(partAt(position))![position % PART_LENGTH]!)
   const facts = await factsById(db, ids)
   return ids.map((id) => facts.get(id)!)
 }
 
 export async function fullNameAt(db: Db, migrationId: number, position: number): Promise<string> {
-  const part = await partOfSnapshot(db, { id: migrationId, part: partAt(position) })
+  const part = await partOfList(db, { id: migrationId, part: partAt(position) })
   const id = part[position % PART_LENGTH]!
   return (await repositoriesByFactsId(db, [id])).get(id)!.fullName
 }
@@ -203,7 +203,7 @@ export async function fullNameAt(db: Db, migrationId: number, position: number):
 const MAX_SWEPT_AT_ONCE = 100_000
 
 /**
- * Deletes facts that no snapshot refers to. Reads every snapshot; one that is inserted meanwhile marks its facts as used, so they
+ * Deletes facts that no repository list refers to. Reads every list; one that is inserted meanwhile marks its facts as used, so they
  * are kept. Returns the number of deleted facts.
  */
 export async function sweepFacts(db: Db, now: number): Promise<number> {
@@ -223,7 +223,7 @@ export async function sweepFacts(db: Db, now: number): Promise<number> {
 const everyPart = (db: Db) =>
   rowsInPages(ROWS_AT_ONCE, { migration_id: 0, part: -1 }, (after) =>
     db
-      .selectFrom('snapshots')
+      .selectFrom('repository_lists')
       .selectAll()
       .where(sql<boolean>`(migration_id, part) > (${after.migration_id}, ${after.part})`)
       .orderBy('migration_id')

@@ -10,7 +10,6 @@ import { moveMigration } from './export-store.ts'
 import { DEFAULT_OPTIONS, type Migration } from './migration.ts'
 import { insertMigration } from './migration-store.ts'
 import { recordReused } from './outcome-store.ts'
-import { insertSegment } from './segment-store.ts'
 import {
   fullNameAt,
   fullNamesOf,
@@ -18,7 +17,8 @@ import {
   repositoriesAt,
   repositoriesOf,
   sweepFacts,
-} from './snapshot-store.ts'
+} from './repository-list-store.ts'
+import { insertSegment } from './segment-store.ts'
 
 const DAY = 24 * 60 * 60 * 1000
 const NOW = Date.UTC(2026, 10, 14)
@@ -41,7 +41,7 @@ async function countFacts(db: Db): Promise<number> {
   return count
 }
 
-onEachEngine('a snapshot', (engine) => {
+onEachEngine('a repository list', (engine) => {
   test('refers to facts that are stored once, in their order', async (t) => {
     const { db } = await openDatabase(t, engine)
     const facts = named(7)
@@ -110,11 +110,11 @@ onEachEngine('a snapshot', (engine) => {
 })
 
 onEachEngine('the sweep of facts', (engine) => {
-  test('deletes old facts that no snapshot refers to', async (t) => {
+  test('deletes old facts that no list refers to', async (t) => {
     const { db } = await openDatabase(t, engine)
     await start(db, named(3))
     const deleted = await start(db, named(5, { description: 'Of a deleted migration' }))
-    await db.deleteFrom('snapshots').where('migration_id', '=', deleted.id).execute()
+    await db.deleteFrom('repository_lists').where('migration_id', '=', deleted.id).execute()
     assert.equal(await sweepFacts(db, NOW + DAY), 0)
     assert.equal(await sweepFacts(db, NOW + 8 * DAY), 5)
     assert.equal(await countFacts(db), 3)
@@ -125,7 +125,7 @@ onEachEngine('the sweep of facts', (engine) => {
     const { db } = await openDatabase(t, engine)
     const facts = named(30)
     const deleted = await start(db, facts)
-    await db.deleteFrom('snapshots').where('migration_id', '=', deleted.id).execute()
+    await db.deleteFrom('repository_lists').where('migration_id', '=', deleted.id).execute()
     const later = NOW + 30 * DAY
     // At the same time, and in any order: the facts of both migrations are complete.
     const [started, , next] = await Promise.all([

@@ -76,7 +76,7 @@ onEachEngine('a row written by another process', (engine) => {
       (db, { type }: { type: string }) =>
         db
           .selectFrom('accounts')
-          .select((of) => of.fn.countAll<number>().as('total'))
+          .select((eb) => eb.fn.countAll<number>().as('total'))
           .where('type', '=', type),
       ([row]) => row!.total,
     )

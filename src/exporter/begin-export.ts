@@ -127,16 +127,16 @@ async function findUnchanged(
   )
   const limits = { concurrency: INSPECTION_CONCURRENCY, signal }
   const inspected = repositories.filter(({ repositoryId }) => candidates.has(repositoryId))
-  await mapConcurrent(batchesOf(inspected, INSPECTED_AT_ONCE), limits, async (some, stop) => {
+  await mapConcurrent(batchesOf(inspected, INSPECTED_AT_ONCE), limits, async (batch, stop) => {
     const startedAt = now()
-    const named = some.map(({ repositoryId, fullName }) => {
+    const named = batch.map(({ repositoryId, fullName }) => {
       const { key, fingerprint, bytes, stamp } = candidates.get(repositoryId)!
       const [owner, name] = fullName.split('/') as [string, string]
       return { owner, name, last: { key, fingerprint, bytes, stamp } }
     })
     // If the inspection fails, each repository gets a job, which reports the reason.
     const found = await segments.inspect(named, stop).catch(() => [])
-    for (const [at, { position, repositoryId }] of some.entries()) {
+    for (const [at, { position, repositoryId }] of batch.entries()) {
       const segment = candidates.get(repositoryId)!
       const { fingerprint, bytes, stamp, storedLength } = found[at] ?? {}
       if (fingerprint !== segment.fingerprint || storedLength !== segment.length) continue

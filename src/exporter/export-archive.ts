@@ -46,18 +46,18 @@ export interface ArchiveOptions {
   onResult: (result: RepositoryResult) => void
 }
 
-interface Exported {
+interface ExportedResult {
   outcome: 'exported' | 'reused'
   warning: string | null
   records: Pick<RepositoryRecords, 'asOf' | 'losses' | 'count'> | null
 }
 
-interface NotExported {
+interface NotExportedResult {
   outcome: 'skipped' | 'failed'
   reason: string
 }
 
-export type RepositoryResult = { facts: RepositoryFacts } & (Exported | NotExported)
+export type RepositoryResult = { facts: RepositoryFacts } & (ExportedResult | NotExportedResult)
 
 /** Disposing deletes the metadata and the manifest. The segments of repositories stay, so that the next export can reuse them. */
 interface ExportedArchive extends AsyncDisposable {
@@ -165,20 +165,20 @@ async function exportAll(
   return exported
 }
 
-type Outcome =
-  | (Exported & { segmentKey: string; records: RepositoryRecords | null })
-  | (NotExported & { segmentKey: null; records: null })
+type StoredResult =
+  | (ExportedResult & { segmentKey: string; records: RepositoryRecords | null })
+  | (NotExportedResult & { segmentKey: null; records: null })
 
 async function exportOne(
   parts: ArchiveParts,
   facts: RepositoryFacts,
   { allowPartial, since }: { allowPartial: boolean; since: number },
   signal: AbortSignal,
-): Promise<Outcome> {
+): Promise<StoredResult> {
   const { db, forge } = parts
   try {
     const records = forge ? await readRecords({ ...parts, forge }, facts, since, signal) : null
-    return await obtainSegment<Outcome>(
+    return await obtainSegment<StoredResult>(
       parts,
       {
         facts,
@@ -234,7 +234,7 @@ export function formatRepositoryResult({ facts, ...result }: RepositoryResult): 
   return [line, ...formatRecords(records)].join('\n  ')
 }
 
-function formatRecords(records: Exported['records']): string[] {
+function formatRecords(records: ExportedResult['records']): string[] {
   if (!records) return []
   const { count, asOf, losses } = records
   const lost = describeLosses(losses)

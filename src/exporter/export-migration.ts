@@ -28,8 +28,8 @@ import {
 } from '../migrations/outcome-store.ts'
 import {
   isFullyReused,
-  recordRecordsWaiting,
   recordsOf,
+  saveRecordsWaiting,
   storeRecords,
 } from '../migrations/record-store.ts'
 import { recordDamaged } from '../migrations/segment-check-store.ts'
@@ -118,7 +118,7 @@ async function exportRecords(parts: ExportParts, task: ExportTask, run: Run): Pr
   } catch (error) {
     if (error instanceof RetryLater && error.dueAt !== undefined) {
       const waiting = { until: error.dueAt, reason: error.message, now: parts.now() }
-      await recordRecordsWaiting(parts.db, task, waiting)
+      await saveRecordsWaiting(parts.db, task, waiting)
     }
     throw error
   }

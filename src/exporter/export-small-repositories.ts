@@ -49,7 +49,7 @@ export async function enqueueExports(
   const positions = single.map(({ position }) => position)
   await exportEach({ queue }, tx, { migrationId, positions })
   if (perJob < 2) return
-  const tasks = [...batchesOf(small, perJob)].map((some) => ({ migrationId, positions: some }))
+  const tasks = [...batchesOf(small, perJob)].map((positions) => ({ migrationId, positions }))
   await queue.enqueue(tx, EXPORT_SMALL_REPOSITORIES, tasks, batchOfMigration(migrationId))
 }
 

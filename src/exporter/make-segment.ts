@@ -252,8 +252,6 @@ function kindOf(error: Error): PlainError['kind'] {
   return error instanceof BlobsUnavailable ? 'blobs-unavailable' : 'other'
 }
 
-export type CheckParts = Omit<MakerParts, 'blobs'>
-
 interface RepositoryCheck {
   bytes: number
   /** A problem that does not prevent an export. */
@@ -270,7 +268,7 @@ const DISCARDING_STORE = {
 
 /** Verifies a repository as its first export would. Rejects with Unreadable if an export would fail. */
 export async function checkRepository(
-  parts: CheckParts,
+  parts: Omit<MakerParts, 'blobs'>,
   repository: RepositoryName,
   signal: AbortSignal,
 ): Promise<RepositoryCheck> {

@@ -3,14 +3,14 @@ import type { Account, Scope } from '../accounts/account.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { AlsoWrite, Db } from '../db/database.ts'
 import { selectInBatches } from '../db/statement-batches.ts'
-import { withTimeout } from '../lib/with-timeout.ts'
+import { waitAtMost } from '../lib/wait-at-most.ts'
 import type { RepositorySummary } from '../repositories/facts-store.ts'
 import { readableAmong } from '../repositories/readable-repositories.ts'
 import { NotFound } from './errors.ts'
 import type { Migration } from './migration.ts'
 import { findMigration } from './migration-store.ts'
 import { outcomesOf } from './outcomes.ts'
-import { archivedKeysOf, recordExportsOf } from './record-store.ts'
+import { archivedKeysOf, readRecordExports } from './record-store.ts'
 import { namedRepositoriesOf, namedRepositoriesOfAll } from './repository-list-store.ts'
 import { damagedKeys } from './segment-check-store.ts'
 import { type CheckedSegment, markSegmentsUsed, segmentsByKey } from './segment-store.ts'
@@ -42,7 +42,7 @@ const ownKeys = (db: Db, id: number) =>
 
 async function repositorySegments(db: Db, id: number): Promise<string[]> {
   const outcomes = [...(await outcomesOf(db, { id }))].sort(([a], [b]) => a - b)
-  const records = await recordExportsOf(db, { id })
+  const records = await readRecordExports(db, { id })
   const gitKeys = outcomes.flatMap(([, { segmentKey }]) => segmentKey ?? [])
   const fileKeys = outcomes.flatMap(([position, { outcome }]) =>
     outcome === 'exported' ? archivedKeysOf(records.get(position)?.records) : [],
@@ -158,8 +158,8 @@ export async function dropArchive(tx: Db, id: number, now: number): Promise<stri
 
 /** Returns the keys that belong to composed archives. */
 export async function archiveKeysAmong(db: Db, keys: readonly string[]): Promise<Set<string>> {
-  const rows = await selectInBatches(keys, (some) =>
-    db.selectFrom('migrations').select('archive_key').where('archive_key', 'in', some),
+  const rows = await selectInBatches(keys, (batch) =>
+    db.selectFrom('migrations').select('archive_key').where('archive_key', 'in', batch),
   )
   return new Set(rows.map((row) => row.archive_key!))
 }
@@ -169,7 +169,7 @@ export async function countArchives(db: Db): Promise<{ count: number; composedBy
   const composed = sql<number>`sum(case when archive_key is null then 0 else archive_bytes end)`
   const { count, composedBytes } = await db
     .selectFrom('migrations')
-    .select((of) => [of.fn.countAll<number>().as('count'), composed.as('composedBytes')])
+    .select((eb) => [eb.fn.countAll<number>().as('count'), composed.as('composedBytes')])
     .where('archive_expires_at', 'is not', null)
     .executeTakeFirstOrThrow()
   return { count, composedBytes: Number(composedBytes ?? 0) }
@@ -190,7 +190,7 @@ export async function damagedRepositoriesIn(
   for await (const [, key] of segmentUses(db, { ids: [id] })) if (damaged.has(key)) found.add(key)
   if (found.size === 0) return []
   const outcomes = await outcomesOf(db, { id })
-  const records = await recordExportsOf(db, { id })
+  const records = await readRecordExports(db, { id })
   const named = await namedRepositoriesOf(db, migration)
   const names = named.flatMap(({ fullName }, position) => {
     const git = outcomes.get(position)?.segmentKey ?? []
@@ -255,7 +255,7 @@ export async function deleteArchive(
   const keys = migration && (await dropRows(parts, migration.id, alsoWrite))
   if (!keys) throw new NotFound()
   // The archive is deleted even if the store fails: bytes that remain are orphans, and are swept.
-  await withTimeout(DELETION_TIMEOUT_MS, deleteBytes(parts, keys))
+  await waitAtMost(DELETION_TIMEOUT_MS, deleteBytes(parts, keys))
 }
 
 /** Deletes the row first and the bytes last: bytes that a crash leaves are swept. */

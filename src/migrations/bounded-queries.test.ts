@@ -42,9 +42,9 @@ async function addMigration(db: Db, count: number, { isReused }: { isReused: boo
     .executeTakeFirstOrThrow()
   const all = Array.from({ length: count }, (_, position) => position)
   if (isReused) {
-    for (const some of statementBatches(all)) {
-      const repositories = JSON.stringify(some.map((at) => [at, `key ${at}`, 1, 1]))
-      const row = { migration_id: id, first_order: some[0]! + 1, finished_at: 0, repositories }
+    for (const batch of statementBatches(all)) {
+      const repositories = JSON.stringify(batch.map((at) => [at, `key ${at}`, 1, 1]))
+      const row = { migration_id: id, first_order: batch[0]! + 1, finished_at: 0, repositories }
       await db.insertInto('reused_repositories').values(row).execute()
     }
     return id
@@ -54,17 +54,17 @@ async function addMigration(db: Db, count: number, { isReused }: { isReused: boo
     ...{ reason: null, warning: null, started_at: 0, finished_at: 1, finished_order: position },
     ...{ bytes_expected: 1, bytes_done: 1, reused: 0, fingerprint: null },
   }))
-  for (const some of statementBatches(rows))
-    await db.insertInto('repository_exports').values(some).execute()
+  for (const batch of statementBatches(rows))
+    await db.insertInto('repository_exports').values(batch).execute()
   return id
 }
 
 async function addSegments(db: Db, keys: readonly string[]) {
-  for (const some of statementBatches(keys))
+  for (const batch of statementBatches(keys))
     await db
       .insertInto('segments')
       .values(
-        some.map((key) => ({
+        batch.map((key) => ({
           ...{ key, fingerprint: key, repository_id: null, length: 3, plain_length: 1, crc32: 0 },
           ...{ sha256: key, contents: null, verified: null, warning: null },
           ...{ created_at: 0, last_used_at: 7, checked_at: 7 },

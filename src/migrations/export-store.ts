@@ -15,7 +15,7 @@ import {
 } from './migration.ts'
 import { migrationOf } from './migration-store.ts'
 import { NOT_BEGUN, outcomesOf, type RepositoryOutcome } from './outcomes.ts'
-import { type RepositoryRecords, recordExportsOf } from './record-store.ts'
+import { type RepositoryRecords, readRecordExports } from './record-store.ts'
 import { repositoriesAt, repositoriesOf } from './repository-list-store.ts'
 import { tally } from './tally-store.ts'
 
@@ -125,7 +125,7 @@ export async function exportedRepositories(
   migration: Migration,
 ): Promise<ExportedRepository[]> {
   const outcomes = await outcomesOf(db, migration)
-  const records = await recordExportsOf(db, migration)
+  const records = await readRecordExports(db, migration)
   const repositories = await repositoriesOf(db, migration)
   return repositories.map((facts, position) => {
     const { segmentKey, outcome, reason } = outcomes.get(position) ?? NOT_BEGUN

@@ -17,7 +17,7 @@ test('two processes that record the use of the same tokens do not deadlock', asy
   await inBothOrders(t, db, {
     held: sql`select id from tokens where id = ${ids[0]} for update`,
     rows: ids,
-    write: (some) => recordTokenUse(db, new Map(some.map((id) => [id, { at: 7, ip: null }]))),
+    write: (batch) => recordTokenUse(db, new Map(batch.map((id) => [id, { at: 7, ip: null }]))),
   })
   assert.deepEqual(
     (await listTokens(db)).map(({ lastUsedAt }) => lastUsedAt),
@@ -29,12 +29,12 @@ test('two exports that use the same segments do not deadlock', async (t) => {
   const { db } = await openDatabase(t, 'postgres')
   // More than fit into one statement.
   const keys = Array.from({ length: 501 }, (_, n) => `key-${String(n).padStart(4, '0')}`)
-  for (const some of statementBatches(keys))
-    await db.insertInto('segments').values(some.map(segmentRow)).execute()
+  for (const batch of statementBatches(keys))
+    await db.insertInto('segments').values(batch.map(segmentRow)).execute()
   await inBothOrders(t, db, {
     held: sql`select key from segments where key = ${keys[0]} for update`,
     rows: keys,
-    write: (some) => db.transaction().execute((tx) => markSegmentsUsed(tx, some, 7)),
+    write: (batch) => db.transaction().execute((tx) => markSegmentsUsed(tx, batch, 7)),
   })
 })
 

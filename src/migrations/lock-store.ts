@@ -111,7 +111,7 @@ export async function countHeldLocks(db: Db, migrationIds: readonly number[]) {
   if (migrationIds.length === 0) return new Map()
   const rows = await db
     .selectFrom('repository_locks')
-    .select(['migration_id', (of) => of.fn.countAll<number>().as('held')])
+    .select(['migration_id', (eb) => eb.fn.countAll<number>().as('held')])
     .where('migration_id', 'in', migrationIds)
     .where('released_at', 'is', null)
     .groupBy('migration_id')

@@ -3,7 +3,7 @@ import { nameKey, type Scope } from '../accounts/account.ts'
 import type { AlsoWrite, Db } from '../db/database.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { isName } from '../lib/names.ts'
-import { withTimeout } from '../lib/with-timeout.ts'
+import { waitAtMost } from '../lib/wait-at-most.ts'
 import type { Queue } from '../queue/queue.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { findCurrentNames, keyOfName } from '../repositories/repository-store.ts'
@@ -66,7 +66,7 @@ async function settleHere({ db, source }: SourceParts, repositoryId: number): Pr
       return false
     }
   } catch (error) {
-    throw withName(`${owner}/${name}`, error)
+    throw namedError(`${owner}/${name}`, error)
   }
   await deleteLocks(db, repositoryId, released)
   return true
@@ -106,7 +106,7 @@ async function settleWikiAlone(db: Db, source: Source, { owner, name }: Reposito
 }
 
 /** Returns an error of the same kind whose message begins with the name of the repository. */
-function withName(fullName: string, error: unknown): Error {
+function namedError(fullName: string, error: unknown): Error {
   const message = `${fullName}: ${error instanceof Error ? error.message : error}`
   if (error instanceof RepositoryBusy) return new RepositoryBusy(message, { cause: error })
   if (error instanceof Unreadable) return new Unreadable(message, { cause: error })
@@ -153,7 +153,7 @@ export async function requireLockable(
 export async function lockEarly(parts: LockParts, migrationId: number): Promise<void> {
   const hasBegun = async () => (await migrationById(parts.db, migrationId)).state !== 'pending'
   const locking = parts.source ? settleLocksOf(parts, migrationId) : pollUntil(hasBegun)
-  await withTimeout(MAX_WAIT_MS, locking)
+  await waitAtMost(MAX_WAIT_MS, locking)
 }
 
 /** Applies the locks of a migration. Called before any of its repositories is read. */
@@ -167,7 +167,7 @@ export async function settleLocksOf(parts: LockParts, migrationId: number): Prom
 
 /** Applies a recorded release. If it fails or takes longer, housekeeping finishes it. */
 export function settleLocksBriefly(parts: LockParts, repositoryIds: readonly number[]) {
-  return withTimeout(SHORT_WAIT_MS, settleLocks(parts, repositoryIds))
+  return waitAtMost(SHORT_WAIT_MS, settleLocks(parts, repositoryIds))
 }
 
 /** Releases expired locks, and finishes releases that were interrupted. */
@@ -244,7 +244,7 @@ export async function unlockRepository(
     if (released.length === 0) throw new NotFound()
     await alsoWrite?.(tx)
   })
-  await withTimeout(MAX_WAIT_MS, settleLock(parts, lock.repositoryId))
+  await waitAtMost(MAX_WAIT_MS, settleLock(parts, lock.repositoryId))
 }
 
 /** Releases all locks on a repository. If applying that fails or takes longer, housekeeping finishes it. */
@@ -259,5 +259,5 @@ export async function releaseAnyLock(
     await alsoWrite(tx)
     return released
   })
-  await withTimeout(MAX_WAIT_MS, settleLock(parts, repositoryId))
+  await waitAtMost(MAX_WAIT_MS, settleLock(parts, repositoryId))
 }

@@ -178,8 +178,8 @@ export async function migrationOwner(db: Db, migrationId: number): Promise<Accou
   const row = await db
     .selectFrom('accounts')
     .selectAll()
-    .where('id', '=', (of) =>
-      of.selectFrom('migrations').select('owner_id').where('migrations.id', '=', migrationId),
+    .where('id', '=', (eb) =>
+      eb.selectFrom('migrations').select('owner_id').where('migrations.id', '=', migrationId),
     )
     .executeTakeFirst()
   return row && accountFromRow(row)

@@ -86,16 +86,16 @@ export async function recordExported(
     finished_order: finished - ended + 1 + at,
   }))
   await putRows(tx, migrationId, rows)
-  for (const [name, some] of Object.entries(Object.groupBy(exported, endOf)))
-    await tally(tx, `repositories ${name as ReturnType<typeof endOf>}`, {
+  for (const [name, group] of Object.entries(Object.groupBy(exported, talliedAs)))
+    await tally(tx, `repositories ${name as ReturnType<typeof talliedAs>}`, {
       now,
-      bytes: some.reduce((sum, each) => sum + each.bytes, 0),
-      count: some.length,
+      bytes: group.reduce((sum, each) => sum + each.bytes, 0),
+      count: group.length,
     })
   return remaining
 }
 
-const endOf = ({ reused }: Exported) => (reused ? 'reused' : 'exported')
+const talliedAs = ({ reused }: Exported) => (reused ? 'reused' : 'exported')
 
 /** Marks skipped repositories as failed. Called when the migration fails because nothing is left to export. */
 export async function failSkipped(tx: Db, migrationId: number): Promise<void> {
@@ -164,10 +164,10 @@ export async function recordReused(
   const counts = { ...NO_CHANGE, ended: reused.size, reused: reused.size, bytes }
   const { finished } = await addToTotals(tx, migrationId, counts)
   let order = finished - reused.size + 1
-  for (const some of batchesOf([...reused], MAX_REUSED_PER_ROW)) {
-    const list = some.map(([position, { segmentKey, bytes: each, startedAt, warning }]): Reused => {
-      const entry: [number, string, number, number] = [position, segmentKey, each, now - startedAt]
-      return warning ? [...entry, warning] : entry
+  for (const batch of batchesOf([...reused], MAX_REUSED_PER_ROW)) {
+    const list = batch.map(([position, { segmentKey, startedAt, warning, ...each }]): Reused => {
+      const entry = [position, segmentKey, each.bytes, now - startedAt] as const
+      return warning ? [...entry, warning] : [...entry]
     })
     await tx
       .insertInto('reused_repositories')
@@ -178,7 +178,7 @@ export async function recordReused(
         repositories: JSON.stringify(list),
       })
       .execute()
-    order += some.length
+    order += batch.length
   }
   await tally(tx, 'repositories reused', { now, bytes, count: reused.size })
 }

@@ -9,7 +9,7 @@ import { DEFAULT_OPTIONS, type Migration, type MigrationOptions } from './migrat
 import { insertMigration } from './migration-store.ts'
 import { recordOutcome, recordProgress } from './outcome-store.ts'
 import { describeReport, type Progress, progressOf, reportOf, totalsOf } from './progress.ts'
-import { recordRecordsProgress, storeRecords } from './record-store.ts'
+import { saveRecordsProgress, storeRecords } from './record-store.ts'
 
 const SECOND = 1000
 
@@ -91,7 +91,7 @@ onEachEngine('progress', (engine) => {
     const nothing = { phases: [null, null, null], percent: 0, ...unknown }
     assert.deepEqual(await now(), { phase: 'waiting', ...nothing })
     await moveMigration(db, id, 'exporting', { now: 0 })
-    await recordRecordsProgress(db, at(0), { done: 5, expected: 10, startedAt: 0 })
+    await saveRecordsProgress(db, at(0), { done: 5, expected: 10, startedAt: 0 })
     assert.deepEqual(await now(), {
       phase: 'records',
       phases: ['records', null, null],

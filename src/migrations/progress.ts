@@ -13,7 +13,7 @@ import {
   unfinishedStates,
 } from './migration.ts'
 import { NOT_BEGUN, outcomesOf, type RepositoryOutcome } from './outcomes.ts'
-import { type RecordsProgress, recordExportsOf } from './record-store.ts'
+import { type RecordsProgress, readRecordExports } from './record-store.ts'
 import { namedRepositoriesOf } from './repository-list-store.ts'
 
 type RepositoryState = 'waiting' | 'exporting' | 'exported' | 'skipped' | 'failed'
@@ -52,7 +52,7 @@ export async function progressOf(db: Db, { id }: Pick<Migration, 'id'>): Promise
     .where('id', '=', id)
     .executeTakeFirstOrThrow()
   const outcomes = await outcomesOf(db, { id })
-  const records = await recordExportsOf(db, { id })
+  const records = await readRecordExports(db, { id })
   const named = await namedRepositoriesOf(db, { id, repositoryCount: migration.repository_count })
   const { excludeGitData } = JSON.parse(migration.options) as MigrationOptions
   const state = shownState(migration.state as MigrationState, migration.reason)

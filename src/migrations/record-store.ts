@@ -43,7 +43,7 @@ export interface RecordsProgress {
 const ROWS_AT_ONCE = 500
 
 /** Returns the records of a migration by position. Repositories whose records were not begun are missing. */
-export async function recordExportsOf(db: Db, { id }: Pick<Migration, 'id'>) {
+export async function readRecordExports(db: Db, { id }: Pick<Migration, 'id'>) {
   const exports = new Map<number, ReturnType<typeof exportOf>>()
   const rows = rowsInPages(ROWS_AT_ONCE, { position: -1 }, (after) =>
     db
@@ -103,7 +103,7 @@ function exportOf(row: Row<'record_exports'>): {
 }
 
 /** Records progress, and that the export no longer waits for the forge. */
-export const recordRecordsProgress = (
+export const saveRecordsProgress = (
   db: Db,
   task: ExportTask,
   { done, expected, startedAt }: { done: number; expected: number; startedAt: number },
@@ -115,7 +115,7 @@ export const recordRecordsProgress = (
     waiting_for: null,
   })
 
-export const recordRecordsWaiting = (
+export const saveRecordsWaiting = (
   db: Db,
   task: ExportTask,
   { until, reason, now }: { until: number; reason: string; now: number },

@@ -36,7 +36,7 @@ async function start(db: Db, repositories: RepositoryFacts[], now = NOW) {
 async function countFacts(db: Db): Promise<number> {
   const { count } = await db
     .selectFrom('facts')
-    .select((of) => of.fn.countAll<number>().as('count'))
+    .select((eb) => eb.fn.countAll<number>().as('count'))
     .executeTakeFirstOrThrow()
   return count
 }

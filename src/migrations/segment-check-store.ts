@@ -48,7 +48,7 @@ export async function recordDamaged(
   const fingerprint = sql<
     string | null
   >`case when fingerprint is null then null else 'damaged ' || key end`
-  const rows = await selectInBatches(keys, (some) =>
+  const rows = await selectInBatches(keys, (batch) =>
     tx
       .updateTable('segments')
       .set((eb) => ({
@@ -56,7 +56,7 @@ export async function recordDamaged(
         checked_at: now,
         damaged_at: eb.fn.coalesce('damaged_at', sql<number>`${now}`),
       }))
-      .where('key', 'in', some)
+      .where('key', 'in', batch)
       .returning(['key', 'length']),
   )
   for (const { length } of rows) await countCheck(tx, 'damaged', length)
@@ -147,7 +147,7 @@ export async function readStoreChecks(db: Db) {
   const { size: damaged } = await damagedKeys(db)
   const { oldestAt } = await db
     .selectFrom('segments')
-    .select((of) => of.fn.min<number | null>('checked_at').as('oldestAt'))
+    .select((eb) => eb.fn.min<number | null>('checked_at').as('oldestAt'))
     .executeTakeFirstOrThrow()
   return { results, damaged, oldestAt }
 }

@@ -58,11 +58,11 @@ export async function findSegments(
   db: Db,
   fingerprints: readonly string[],
 ): Promise<ReadonlyMap<string, CheckedSegment>> {
-  const rows = await selectInBatches(fingerprints, (some) =>
+  const rows = await selectInBatches(fingerprints, (batch) =>
     db
       .selectFrom('segments')
       .select(['fingerprint', ...SEGMENT_COLUMNS])
-      .where('fingerprint', 'in', some),
+      .where('fingerprint', 'in', batch),
   )
   return new Map(rows.map(({ fingerprint, ...segment }) => [fingerprint!, segment]))
 }
@@ -75,12 +75,12 @@ export async function probablyUnchanged(
   db: Db,
   repositoryIds: readonly number[],
 ): Promise<ReadonlyMap<number, CheckedSegment & Inspection>> {
-  const rows = await selectInBatches(repositoryIds, (some) =>
+  const rows = await selectInBatches(repositoryIds, (batch) =>
     db
       .selectFrom('segments')
       .innerJoin('repositories', 'repositories.id', 'repository_id')
       .select(['repository_id', 'fingerprint', 'bytes', 'segments.stamp', ...SEGMENT_COLUMNS])
-      .where('repository_id', 'in', some)
+      .where('repository_id', 'in', batch)
       .whereRef('last_used_at', '>=', 'synced_at')
       .orderBy('last_used_at'),
   )
@@ -178,11 +178,11 @@ export async function markSegmentsUsed(
   keys: readonly string[],
   now: number,
 ): Promise<ReadonlyMap<string, string | null>> {
-  const rows = await selectInBatches(keys.toSorted(), (some) =>
+  const rows = await selectInBatches(keys.toSorted(), (batch) =>
     tx
       .updateTable('segments')
       .set({ last_used_at: now })
-      .where('key', 'in', some)
+      .where('key', 'in', batch)
       .where('damaged_at', 'is', null)
       .returning(['key', 'warning']),
   )
@@ -193,8 +193,8 @@ export async function segmentsByKey(
   db: Db,
   keys: readonly string[],
 ): Promise<Map<string, CheckedSegment>> {
-  const rows = await selectInBatches(keys, (some) =>
-    db.selectFrom('segments').select(SEGMENT_COLUMNS).where('key', 'in', some),
+  const rows = await selectInBatches(keys, (batch) =>
+    db.selectFrom('segments').select(SEGMENT_COLUMNS).where('key', 'in', batch),
   )
   return new Map(rows.map((segment) => [segment.key, segment]))
 }

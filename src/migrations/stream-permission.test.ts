@@ -6,7 +6,7 @@ import { expireForgeToken, MINUTE_MS, storeForgeToken } from '../accounts/forge-
 import { putMembership } from '../accounts/membership-store.ts'
 import { addToken, revokeToken } from '../accounts/token-store.ts'
 import { insertMigration } from './migration-store.ts'
-import { permittedFollowings } from './stream-permission.ts'
+import { findPermittedStreams } from './stream-permission.ts'
 
 const NOW = 1_700_000_000_000
 
@@ -27,11 +27,11 @@ onEachEngine('the permission to follow a migration', (engine) => {
       await addToken(db, owner, { name: '', expiresAt, now: NOW })
     await revokeToken(db, 3, NOW)
 
-    const followings = [1, 2, 3, 4].flatMap((tokenId) =>
+    const streams = [1, 2, 3, 4].flatMap((tokenId) =>
       [1, 2].map((migrationId) => ({ tokenId, migrationId })),
     )
     const permitted = async (at: number) =>
-      [...(await permittedFollowings(db, followings, at))].map(Object.values)
+      [...(await findPermittedStreams(db, streams, at))].map(Object.values)
     const [first, second, bobs] = [
       [1, 1],
       [2, 1],
@@ -41,9 +41,9 @@ onEachEngine('the permission to follow a migration', (engine) => {
     assert.deepEqual(await permitted(NOW + 10), [first, bobs])
     await db.deleteFrom('tokens').where('account_id', '=', bob.id).execute()
     assert.deepEqual(await permitted(NOW + 10), [first])
-    assert.deepEqual(await permittedFollowings(db, [], NOW), new Set())
+    assert.deepEqual(await findPermittedStreams(db, [], NOW), new Set())
     const many = Array.from({ length: 1200 }, () => ({ tokenId: 1, migrationId: 1 }))
-    assert.equal((await permittedFollowings(db, many, NOW)).size, 1200)
+    assert.equal((await findPermittedStreams(db, many, NOW)).size, 1200)
   })
 
   test('with a token of the forge ends when the forge refuses it, or after an hour without a check', async (t) => {
@@ -54,7 +54,7 @@ onEachEngine('the permission to follow a migration', (engine) => {
     const recordTokenCheck = (checkedAt: number) =>
       storeForgeToken(db, { digest: 'd', accountId: owner.id, checkedAt })
     const isPermitted = async (at: number) =>
-      (await permittedFollowings(db, [{ tokenId: 1, migrationId: 1 }], at)).size === 1
+      (await findPermittedStreams(db, [{ tokenId: 1, migrationId: 1 }], at)).size === 1
     const hour = 60 * MINUTE_MS
     await recordTokenCheck(NOW)
     assert.equal(await isPermitted(NOW + MINUTE_MS), true)
@@ -79,11 +79,9 @@ onEachEngine('the permission to follow a migration', (engine) => {
     }
     const about = { options: {} as never, repositories: [], organizations: null, now: NOW }
     await insertMigration(db, { guid: 'g', owner: octo, ...about })
-    const followings = people.map((_, at) => ({ tokenId: at + 1, migrationId: 1 }))
+    const streams = people.map((_, at) => ({ tokenId: at + 1, migrationId: 1 }))
     const permitted = async () =>
-      [...(await permittedFollowings(db, followings, NOW))].map(
-        ({ tokenId }) => people[tokenId - 1],
-      )
+      [...(await findPermittedStreams(db, streams, NOW))].map(({ tokenId }) => people[tokenId - 1])
     assert.deepEqual(await permitted(), ['alice', 'operator'])
     await db.deleteFrom('memberships').execute()
     assert.deepEqual(await permitted(), ['operator'])

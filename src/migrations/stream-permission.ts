@@ -2,8 +2,8 @@ import { isUsableById } from '../accounts/token-store.ts'
 import type { Db } from '../db/database.ts'
 import { statementBatches } from '../db/statement-batches.ts'
 
-/** A client that follows a migration with a token. */
-export interface Following {
+/** A stream of the progress of a migration, opened with a token. */
+export interface ProgressStream {
   tokenId: number
   migrationId: number
 }
@@ -15,16 +15,16 @@ export interface Following {
 const FORGE_CHECK_TTL_MS = 60 * 60_000
 
 /**
- * Returns the clients that may continue to follow: the token is valid, and the migration belongs to its account or to an organization.
- * The account must be an owner of that organization, or a site admin. These are the rules that were applied when each started.
+ * Returns the streams that may continue: the token is valid, and the migration belongs to its account or to an organization.
+ * The account must be an owner of that organization, or a site admin. These are the rules that were applied when each was opened.
  */
-export async function permittedFollowings<F extends Following>(
+export async function findPermittedStreams<S extends ProgressStream>(
   db: Db,
-  followings: readonly F[],
+  streams: readonly S[],
   now: number,
-): Promise<Set<F>> {
-  const permitted = new Set<F>()
-  for (const batch of statementBatches(followings)) {
+): Promise<Set<S>> {
+  const permitted = new Set<S>()
+  for (const batch of statementBatches(streams)) {
     const rows = await db
       .selectFrom('tokens')
       .innerJoin('accounts', 'accounts.id', 'tokens.account_id')
@@ -66,4 +66,4 @@ export async function permittedFollowings<F extends Following>(
   return permitted
 }
 
-const keyOf = ({ tokenId, migrationId }: Following) => `${tokenId} ${migrationId}`
+const keyOf = ({ tokenId, migrationId }: ProgressStream) => `${tokenId} ${migrationId}`

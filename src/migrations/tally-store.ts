@@ -59,9 +59,9 @@ export async function talliesSince(db: Db, since: number, bucketMs: number) {
   const rows = await db
     .selectFrom('tallies_by_minute')
     .select(['name', bucket.as('bucket')])
-    .select((of) => [
-      of.fn.sum<number>('count').as('count'),
-      of.fn.sum<number>('bytes').as('bytes'),
+    .select((eb) => [
+      eb.fn.sum<number>('count').as('count'),
+      eb.fn.sum<number>('bytes').as('bytes'),
     ])
     .where('minute', '>=', since)
     .groupBy(['name', bucket])
@@ -85,8 +85,8 @@ export async function deleteOldTallies(db: Db, now: number): Promise<void> {
 export async function countUnfinishedByState(db: Db) {
   const rows = await db
     .selectFrom('migrations')
-    .select(['state', (of) => of.fn.countAll<number>().as('count')])
-    .select((of) => of.fn.min(of.fn.coalesce('started_at', 'created_at')).as('oldest'))
+    .select(['state', (eb) => eb.fn.countAll<number>().as('count')])
+    .select((eb) => eb.fn.min(eb.fn.coalesce('started_at', 'created_at')).as('oldest'))
     .where('state', 'in', unfinishedLiterals)
     .groupBy('state')
     .execute()

@@ -45,7 +45,8 @@ export function embeddedQueue({
         batch,
         queue,
       }))
-      for (const some of statementBatches(rows)) await tx.insertInto('jobs').values(some).execute()
+      for (const batch of statementBatches(rows))
+        await tx.insertInto('jobs').values(batch).execute()
     },
     async cancel(tx, batch) {
       await tx.deleteFrom('jobs').where('batch', '=', batch).execute()
@@ -53,8 +54,8 @@ export function embeddedQueue({
     backlog: () =>
       db
         .selectFrom('jobs')
-        .select(['kind', (of) => of.fn.countAll<number>().as('jobs')])
-        .select((of) => of.fn.min('created_at').as('oldest'))
+        .select(['kind', (eb) => eb.fn.countAll<number>().as('jobs')])
+        .select((eb) => eb.fn.min('created_at').as('oldest'))
         .groupBy('kind')
         .execute(),
     running: (queue) => workers.running(queue),

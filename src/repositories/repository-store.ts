@@ -199,12 +199,12 @@ export async function findCurrentNames(
   db: Db,
   ids: readonly number[],
 ): Promise<Map<number, RepositoryName & { hidden: string | null }>> {
-  const rows = await selectInBatches(ids, (some) =>
+  const rows = await selectInBatches(ids, (batch) =>
     db
       .selectFrom('repositories')
       .innerJoin('accounts', 'accounts.id', 'repositories.owner_id')
       .select(['repositories.id', 'accounts.login as owner', 'repositories.name', 'hidden'])
-      .where('repositories.id', 'in', some),
+      .where('repositories.id', 'in', batch),
   )
   return new Map(rows.map(({ id, ...named }) => [id, named]))
 }

@@ -6,8 +6,8 @@ import { scheduleScene } from '../../test/support/schedule-scene.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
 import { sweepSegments } from '../exporter/sweep.ts'
 import { deleteArchive } from '../migrations/archive-store.ts'
+import { forecast } from '../migrations/forecast.ts'
 import { DEFAULT_OPTIONS } from '../migrations/migration.ts'
-import { forecast } from '../migrations/preflight.ts'
 import { ArchiveQuotaExceeded, readQuota, setQuota } from '../migrations/quota.ts'
 
 const SITE = { 'alice/site': 'one' }

@@ -39,7 +39,7 @@ const NO_TIME = 0
 /** Whether a file is streamed from the forge into its entry, or downloaded before its entry begins. */
 type FetchMode = 'streamed' | 'downloaded'
 
-interface Outcome {
+interface WriteState {
   /** Files that the forge does not have or that are too large, each with the reason. */
   missing: MissingFile[]
   /** Whether a file could not be read to its end after its entry had begun. */
@@ -59,19 +59,19 @@ export async function writeFilesSegment(
 ): Promise<{ segment: SegmentRecord; files: ManifestFile[]; missing: MissingFile[] }> {
   const key = randomUUID()
   const files: ManifestFile[] = []
-  const outcome: Outcome = { missing: [], isDamaged: false }
+  const state: WriteState = { missing: [], isDamaged: false }
   try {
-    const entries = entriesOf(parts, listFiles(), outcome, mode, signal)
+    const entries = entriesOf(parts, listFiles(), state, mode, signal)
     const segment = await writeSegment(
       recordFileDigests(entries, files),
       (bytes) => parts.blobs.put(key, bytes, { signal, isSlow: true }),
       { signal },
     )
-    return { segment: { key, ...segment }, files, missing: outcome.missing }
+    return { segment: { key, ...segment }, files, missing: state.missing }
   } catch (error) {
     // If this fails too, the sweep removes the blob.
     await parts.blobs.delete(key).catch(() => {})
-    if (mode === 'downloaded' || !outcome.isDamaged) throw error
+    if (mode === 'downloaded' || !state.isDamaged) throw error
     return writeFilesSegment(parts, listFiles, signal, 'downloaded')
   }
 }
@@ -79,7 +79,7 @@ export async function writeFilesSegment(
 async function* entriesOf(
   parts: FilesParts,
   files: AsyncIterable<FileToFetch>,
-  outcome: Outcome,
+  state: WriteState,
   mode: FetchMode,
   signal: AbortSignal,
 ): AsyncGenerator<SegmentEntry> {
@@ -90,22 +90,22 @@ async function* entriesOf(
     seen.add(file.file)
     const opened = await openFile(parts, file, mode, signal)
     if ('reason' in opened) {
-      outcome.missing.push(opened)
+      state.missing.push(opened)
       continue
     }
     await using found = opened
     yield { kind: 'directory', path: posix.dirname(file.file), modifiedAt: NO_TIME }
-    const open = () => detectDamage(found.bytes(), outcome)
+    const open = () => detectDamage(found.bytes(), state)
     const { size } = found
     yield { kind: 'file', path: file.file, size, modifiedAt: NO_TIME, packed: false, open }
   }
 }
 
-async function* detectDamage(bytes: AsyncIterable<Uint8Array>, outcome: Outcome) {
+async function* detectDamage(bytes: AsyncIterable<Uint8Array>, state: WriteState) {
   try {
     yield* bytes
   } catch (error) {
-    outcome.isDamaged = reasonToSkip(error) !== undefined
+    state.isDamaged = reasonToSkip(error) !== undefined
     throw error
   }
 }

@@ -6,7 +6,7 @@ import type { ExportTask, MigrationOptions } from '../../migrations/migration.ts
 import {
   keysOfRecords,
   type RepositoryRecords,
-  recordRecordsProgress,
+  saveRecordsProgress,
 } from '../../migrations/record-store.ts'
 import {
   insertSegment,
@@ -212,7 +212,7 @@ export async function recordsForTask(
   // The process that started the migration had a forge, so this one is misconfigured.
   if (!forge) throw new RetryLater('this process has no --forge: the records cannot be read')
   const record = (done: number, expected: number) =>
-    recordRecordsProgress(db, task, { done, expected, startedAt })
+    saveRecordsProgress(db, task, { done, expected, startedAt })
   await record(0, 0)
   const name = `${task.migrationId}/${task.position}`
   const recordsOptions: RecordsOptions = {

@@ -1,4 +1,4 @@
-import type { Forecast } from '../../../migrations/preflight.ts'
+import type { Forecast } from '../../../migrations/forecast.ts'
 import {
   type Progress,
   type Report,

@@ -6,7 +6,7 @@ import { type Repeated, repeatedly } from '../../../lib/repeatedly.ts'
 import { nextTurn } from '../../../lib/turns.ts'
 import { type Migration, unfinishedStates } from '../../../migrations/migration.ts'
 import { type Progress, progressOf, type RepositoryProgress } from '../../../migrations/progress.ts'
-import { type Following, permittedFollowings } from '../../../migrations/stream-permission.ts'
+import { findPermittedStreams, type ProgressStream } from '../../../migrations/stream-permission.ts'
 import type * as wire from '../../../wire/types.ts'
 import { utcTimestampOrNull } from '../../rendering.ts'
 import { repositoryProgressJson, totalsJson } from './progress-json.ts'
@@ -14,7 +14,7 @@ import { repositoryProgressJson, totalsJson } from './progress-json.ts'
 /** A client that loses its permission is disconnected within five seconds, so permissions are checked more often. */
 const DEFAULT_INTERVALS = { readMs: 400, heartbeatMs: 15_000, permissionCheckMs: 2000 }
 
-interface Listener extends Following {
+interface Listener extends ProgressStream {
   response: ServerResponse
   /** The id of the last event that was sent: the `order` of the last repository. */
   lastEventId: number
@@ -128,7 +128,7 @@ export class ProgressStreams {
     const { db, now } = this.#parts
     const listeners = this.#all()
     if (listeners.length === 0) return
-    const permitted = await permittedFollowings(db, listeners, now())
+    const permitted = await findPermittedStreams(db, listeners, now())
     for (const listener of listeners) if (!permitted.has(listener)) listener.response.end()
   }
 

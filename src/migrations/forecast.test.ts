@@ -5,8 +5,8 @@ import { exportScene } from '../../test/support/export-scene.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
 import { recordHeartbeat } from '../queue/worker-store.ts'
 import type { Source } from '../sources/source.ts'
+import { forecast } from './forecast.ts'
 import { DEFAULT_OPTIONS } from './migration.ts'
-import { forecast } from './preflight.ts'
 
 const GIB = 2 ** 30
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { withTimeout } from './with-timeout.ts'
+import { waitAtMost } from './wait-at-most.ts'
 
 const A_DAY = 86_400_000
 
@@ -9,13 +9,13 @@ test('work that ends in time is awaited, even if it fails', async () => {
   const work = new Promise((resolve) => setImmediate(resolve)).then(() => {
     isDone = true
   })
-  await withTimeout(A_DAY, work)
+  await waitAtMost(A_DAY, work)
   assert.ok(isDone)
-  await withTimeout(A_DAY, Promise.reject(new Error('broken')))
+  await waitAtMost(A_DAY, Promise.reject(new Error('broken')))
 })
 
 test('work that takes too long is not awaited, and may fail later', async () => {
   const { promise, reject } = Promise.withResolvers<void>()
-  await withTimeout(1, promise)
+  await waitAtMost(1, promise)
   reject(new Error('broken'))
 })

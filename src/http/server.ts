@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify'
 import { MAX_NAME_LENGTH } from '../lib/names.ts'
+import { type FieldError, InvalidRequest, NotFound } from '../lib/request-errors.ts'
 import { nextTurn } from '../lib/turns.ts'
-import { type FieldError, InvalidRequest, NotFound } from '../migrations/errors.ts'
 import { MAX_LIST_LENGTH } from '../wire/schema.ts'
 import { describeApi } from './description/describe-api.ts'
 import {

@@ -2,7 +2,7 @@ import type { Account, Scope } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import { summarizeNames } from '../lib/names.ts'
 import { formatBytes } from '../lib/quantities.ts'
-import { InvalidRequest } from './errors.ts'
+import { InvalidRequest } from '../lib/request-errors.ts'
 
 /** The value in the database of an account that may use any number of bytes. */
 const UNLIMITED = -1

@@ -1,10 +1,10 @@
 import type { Scope } from '../accounts/account.ts'
 import type { AlsoWrite } from '../db/database.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
+import { type FieldError, InvalidRequest } from '../lib/request-errors.ts'
 import { fullNameOf } from '../repositories/facts.ts'
 import type { Source } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
-import { InvalidRequest, noLongerCoveredError, withNamesInsteadOfIndexes } from './errors.ts'
 import { type Migration, type StartedMigration, unfinishedStates } from './migration.ts'
 import { fullNamesOf, repositoriesOf } from './repository-list-store.ts'
 import {
@@ -53,6 +53,27 @@ export async function retryMigration(
     throw error instanceof InvalidRequest ? withNamesInsteadOfIndexes(error, repositories) : error
   }
 }
+
+/** The error for a repository that could be migrated before. */
+const noLongerCoveredError = (fullName: string): FieldError => ({
+  field: 'repositories',
+  code: 'missing',
+  value: fullName,
+  message: `${fullName} no longer exists, or may no longer be migrated.`,
+})
+
+/** Replaces indexes by names, for a request without a list of repositories. */
+export const withNamesInsteadOfIndexes = (
+  { errors }: InvalidRequest,
+  repositories: readonly string[],
+): InvalidRequest =>
+  new InvalidRequest(
+    errors.map(({ index, ...error }) =>
+      error.code === 'missing' && index !== undefined
+        ? noLongerCoveredError(repositories[index]!)
+        : error,
+    ),
+  )
 
 /** A repository that could not be exported the last time, or no longer exists. */
 interface BrokenRepository {

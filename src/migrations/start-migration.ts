@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type Account, nameKey, type Scope } from '../accounts/account.ts'
 import type { AlsoWrite, Db } from '../db/database.ts'
 import { isName, parseFullName } from '../lib/names.ts'
+import { InvalidRequest, refuseRepositories } from '../lib/request-errors.ts'
 import type { Queue } from '../queue/queue.ts'
 import {
   administeredOrganizations,
@@ -20,7 +21,6 @@ import {
 } from '../repositories/repository-store.ts'
 import { refreshRepositories } from '../repositories/sync.ts'
 import type { RepositoryName, Source } from '../sources/source.ts'
-import { InvalidRequest, refuseRepositories } from './errors.ts'
 import { insertLocks } from './lock-store.ts'
 import { lockEarly, requireLockable } from './locks.ts'
 import {

@@ -1,14 +1,10 @@
 import type { Account, Scope } from '../accounts/account.ts'
 import type { AlsoWrite } from '../db/database.ts'
-import {
-  type FieldError,
-  InvalidRequest,
-  NotFound,
-  withNamesInsteadOfIndexes,
-} from '../migrations/errors.ts'
+import { type FieldError, InvalidRequest, NotFound } from '../lib/request-errors.ts'
 import { requireLockable } from '../migrations/locks.ts'
 import type { MigrationOptions } from '../migrations/migration.ts'
 import { lockScope } from '../migrations/migration-store.ts'
+import { withNamesInsteadOfIndexes } from '../migrations/retry-migration.ts'
 import { readRepositoryList, type StartParts } from '../migrations/start-migration.ts'
 import { fullNameOf } from '../repositories/facts.ts'
 import { isTimeZone, nextRun } from './next-run.ts'

@@ -2,7 +2,7 @@ import { isIP, isIPv6 } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import type { Viewer } from '../../accounts/account.ts'
 import { type Actor, NOT_SIGNED_IN, viewerAsActor } from '../../accounts/audit-log.ts'
-import { NotFound } from '../../migrations/errors.ts'
+import { NotFound } from '../../lib/request-errors.ts'
 import { requiresAuthentication } from './http-errors.ts'
 
 export type WithQuery = { Querystring: Record<string, unknown> }

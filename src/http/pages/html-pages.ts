@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isName } from '../../lib/names.ts'
-import { NotFound } from '../../migrations/errors.ts'
+import { NotFound } from '../../lib/request-errors.ts'
 import * as openapi from '../description/operation.ts'
 import { prefersOver } from '../middleware/api-headers.ts'
 

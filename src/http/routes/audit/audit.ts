@@ -9,7 +9,7 @@ import {
 } from '../../../accounts/audit-log.ts'
 import type { Db } from '../../../db/database.ts'
 import { auditActions } from '../../../lib/audit-actions.ts'
-import { InvalidRequest } from '../../../migrations/errors.ts'
+import { InvalidRequest } from '../../../lib/request-errors.ts'
 import { dateTime, EXTENSION, enumOf, string } from '../../../wire/schema.ts'
 import * as openapi from '../../description/operation.ts'
 import { acceptedTypes } from '../../middleware/api-headers.ts'

@@ -8,13 +8,13 @@ import { type ArchivePlan, planArchive } from '../../../archive/plan-archive.ts'
 import type { BlobStore, ByteRange } from '../../../blobs/blob-store.ts'
 import type { Db } from '../../../db/database.ts'
 import { archiveName } from '../../../lib/archive-name.ts'
+import { NotFound } from '../../../lib/request-errors.ts'
 import {
   archiveSegments,
   damagedRepositoriesIn,
   type FoundArchive,
   findArchive,
 } from '../../../migrations/archive-store.ts'
-import { NotFound } from '../../../migrations/errors.ts'
 import { aboutMigration } from '../../../migrations/migration.ts'
 import { recordDamaged, recordVerifiedReads } from '../../../migrations/segment-check-store.ts'
 import type { CheckedSegment } from '../../../migrations/segment-store.ts'

@@ -1,12 +1,12 @@
 import type { FastifyRequest } from 'fastify'
 import { audited, recordAccess } from '../../../accounts/audit-log.ts'
 import { isComposing } from '../../../blobs/blob-store.ts'
+import { NotFound } from '../../../lib/request-errors.ts'
 import {
   damagedRepositoriesIn,
   deleteArchive,
   noLongerReadable,
 } from '../../../migrations/archive-store.ts'
-import { NotFound } from '../../../migrations/errors.ts'
 import { aboutMigration, type Migration } from '../../../migrations/migration.ts'
 import { migrationOwner } from '../../../migrations/migration-store.ts'
 import { ASKED } from '../../../repositories/refresh-rights.ts'

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ownScope, type Scope } from '../../../accounts/account.ts'
 import type { Db } from '../../../db/database.ts'
-import { NotFound } from '../../../migrations/errors.ts'
+import { NotFound } from '../../../lib/request-errors.ts'
 import type { Migration } from '../../../migrations/migration.ts'
 import { findMigration } from '../../../migrations/migration-store.ts'
 import { findSummary, type Summary } from '../../../migrations/summaries.ts'

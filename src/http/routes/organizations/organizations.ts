@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { MembershipRole } from '../../../accounts/account.ts'
 import { membersOf, organizationsOf } from '../../../accounts/membership-store.ts'
-import { InvalidRequest } from '../../../migrations/errors.ts'
+import { InvalidRequest } from '../../../lib/request-errors.ts'
 import type { RepositoryFilter } from '../../../repositories/administered-repositories.ts'
 import { countPublic } from '../../../repositories/repository-store.ts'
 import { enumOf } from '../../../wire/schema.ts'

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Db } from '../../../db/database.ts'
 import { isName } from '../../../lib/names.ts'
-import { NotFound } from '../../../migrations/errors.ts'
+import { NotFound } from '../../../lib/request-errors.ts'
 import { findFailedCheck } from '../../../repositories/check-store.ts'
 import {
   collaboratorsOf,

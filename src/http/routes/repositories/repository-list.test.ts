@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { InvalidRequest } from '../../../migrations/errors.ts'
+import { InvalidRequest } from '../../../lib/request-errors.ts'
 import { affiliations } from '../../../repositories/administered-repositories.ts'
 import { HttpError } from '../../middleware/http-errors.ts'
 import { repositoryQueryOf } from './repository-list.ts'

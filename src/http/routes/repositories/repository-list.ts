@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { type Account, nameKey, type Reader } from '../../../accounts/account.ts'
-import { type FieldError, InvalidRequest } from '../../../migrations/errors.ts'
+import { type FieldError, InvalidRequest } from '../../../lib/request-errors.ts'
 import {
   type Affiliation,
   affiliations,

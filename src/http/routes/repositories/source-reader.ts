@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { NotFound } from '../../../migrations/errors.ts'
+import { NotFound } from '../../../lib/request-errors.ts'
 import type { CatalogueEntry } from '../../../repositories/repository-store.ts'
 import type { RefQuery, RepositoryName, Source } from '../../../sources/source.ts'
 import { Unreadable } from '../../../sources/unreadable.ts'

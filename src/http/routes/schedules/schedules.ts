@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { audited, inAuditedTransaction } from '../../../accounts/audit-log.ts'
-import { NotFound } from '../../../migrations/errors.ts'
+import { NotFound } from '../../../lib/request-errors.ts'
 import { aboutMigration, DEFAULT_OPTIONS } from '../../../migrations/migration.ts'
 import {
   changeSchedule,

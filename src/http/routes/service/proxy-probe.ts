@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { NotFound } from '../../../migrations/errors.ts'
+import { NotFound } from '../../../lib/request-errors.ts'
 import { byteRange } from '../../middleware/byte-ranges.ts'
 import { openEventStream } from '../../middleware/response-stream.ts'
 import type { ArchiveLinks } from '../migrations/archive-download.ts'

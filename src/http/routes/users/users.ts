@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Account } from '../../../accounts/account.ts'
 import { isName } from '../../../lib/names.ts'
-import { InvalidRequest, NotFound } from '../../../migrations/errors.ts'
+import { InvalidRequest, NotFound } from '../../../lib/request-errors.ts'
 import { countPublic } from '../../../repositories/repository-store.ts'
 import { findVisibleAccount, viewOf } from '../../../repositories/visible-repository.ts'
 import { enumOf } from '../../../wire/schema.ts'

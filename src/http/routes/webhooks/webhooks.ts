@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import { audited } from '../../../accounts/audit-log.ts'
-import { type FieldError, InvalidRequest } from '../../../migrations/errors.ts'
+import { type FieldError, InvalidRequest } from '../../../lib/request-errors.ts'
 import type { IsAddressAllowed } from '../../../webhooks/allowed-addresses.ts'
 import {
   addWebhook,

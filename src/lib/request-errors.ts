@@ -27,27 +27,6 @@ export class NotFound extends Error {
   override name = 'NotFound'
 }
 
-/** The error for a repository that could be migrated before. */
-export const noLongerCoveredError = (fullName: string): FieldError => ({
-  field: 'repositories',
-  code: 'missing',
-  value: fullName,
-  message: `${fullName} no longer exists, or may no longer be migrated.`,
-})
-
-/** Replaces indexes by names, for a request without a list of repositories. */
-export const withNamesInsteadOfIndexes = (
-  { errors }: InvalidRequest,
-  repositories: readonly string[],
-): InvalidRequest =>
-  new InvalidRequest(
-    errors.map(({ index, ...error }) =>
-      error.code === 'missing' && index !== undefined
-        ? noLongerCoveredError(repositories[index]!)
-        : error,
-    ),
-  )
-
 /** Throws InvalidRequest with the index of each of the request's repositories that is wrong. */
 export function refuseRepositories<T>(
   repositories: readonly T[],

@@ -63,7 +63,9 @@ export function createS3BlobStore(options: S3Options): BlobStore & ComposingStor
 
     list: () => listBlobs(bucket),
 
-    sweepUnfinished: (olderThanMs) => sweepUnfinished(bucket, Date.now() - olderThanMs),
+    // 0 aborts all uploads, even if the clock of the server is ahead.
+    sweepUnfinished: (olderThanMs) =>
+      sweepUnfinished(bucket, olderThanMs > 0 ? Date.now() - olderThanMs : Infinity),
 
     async probe({ signal } = {}) {
       const request = { Bucket: name, Prefix: prefix, MaxKeys: 1 }

@@ -9,8 +9,7 @@ export function blobStoreContract(
   name: string,
   make: (t: TestContext) => Promise<BlobStore>,
 ): void {
-  const check = (what: string, run: (blobs: BlobStore) => Promise<void>) =>
-    test(what, async (t) => run(await make(t)))
+  const check: Check = (what, run) => test(what, async (t) => run(await make(t), t))
 
   describe(`blob store: ${name}`, () => {
     describe('put and open', () => putAndOpenTests(check))
@@ -20,7 +19,7 @@ export function blobStoreContract(
   })
 }
 
-type Check = (what: string, run: (blobs: BlobStore) => Promise<void>) => void
+type Check = (what: string, run: (blobs: BlobStore, t: TestContext) => Promise<void>) => void
 
 async function read(blobs: BlobStore, key: string, range?: { start: number; end: number }) {
   const chunks: Uint8Array[] = []
@@ -218,6 +217,21 @@ function deleteAndListTests(check: Check): void {
     await blobs.put('busy', sweepingMeanwhile())
     assert.equal((await read(blobs, 'busy')).toString(), 'one two')
     assert.equal((await read(blobs, 'done')).toString(), 'done')
+  })
+
+  check('sweeping with 0 aborts running puts, even if the clock was set back', async (blobs, t) => {
+    let swept: number | undefined
+    async function* sweepingMeanwhile() {
+      // Large enough that a bucket receives the first of several parts.
+      for (let count = 0; count < 3; count += 1) yield Buffer.alloc(6_000_000)
+      const now = Date.now()
+      t.mock.method(Date, 'now', () => now - 300_000)
+      swept = await blobs.sweepUnfinished(0)
+      t.mock.restoreAll()
+    }
+    await assert.rejects(blobs.put('a', sweepingMeanwhile()))
+    assert.equal(swept, 1)
+    await assert.rejects(blobs.open('a'), BlobNotFound)
   })
 }
 

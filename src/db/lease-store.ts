@@ -74,6 +74,34 @@ export const hasExpired = (column: string, { now, maxTtlMs }: { now: number; max
 export const renewLease = (tx: Db, lease: Lease, now: number): Promise<void> =>
   changeLease(tx, lease, { expires_at: now + lease.ttlMs })
 
+/**
+ * Renews the lease while `work` runs. If another process takes it, aborts the signal that `work` gets, and throws LeaseTaken
+ * when `work` has failed. Other failures of a renewal are ignored: the lease may outlast them.
+ */
+export async function whileRenewing<T>(
+  { db, lease, now, signal }: { db: Db; lease: Lease; now: () => number; signal?: AbortSignal },
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const lost = new AbortController()
+  let renewed = Promise.resolve()
+  const renewal = setInterval(() => {
+    renewed = renewed
+      .then(() => renewLease(db, lease, now()))
+      .catch((error: unknown) => {
+        if (error instanceof LeaseTaken) lost.abort(error)
+      })
+  }, lease.ttlMs / 4)
+  try {
+    return await work(AbortSignal.any([lost.signal, ...(signal ? [signal] : [])]))
+  } catch (error) {
+    lost.signal.throwIfAborted()
+    throw error
+  } finally {
+    clearInterval(renewal)
+    await renewed
+  }
+}
+
 /** Records that the work is done; nobody acquires the lease again before `nextAt`. Throws LeaseTaken if it was lost. */
 export const completeLease = (
   db: Db,

@@ -6,10 +6,11 @@ import { addManyIssues } from '../../test/support/forge/many-issues.ts'
 import { MemoryDiscussionStore } from '../../test/support/forge/memory-discussion-store.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
-import { LeaseTaken } from '../db/lease-store.ts'
+import { LeaseTaken, releaseLease } from '../db/lease-store.ts'
 import { type Batch, readStateOf } from '../sources/discussions.ts'
 import { forgeDiscussions } from '../sources/forge/discussions/forge-discussions.ts'
 import { ForgeUnavailable } from '../sources/forge-errors.ts'
+import type { RepositoryName } from '../sources/source.ts'
 import {
   leaseReading,
   storeBatch,
@@ -24,6 +25,12 @@ type Table = 'discussion_groups' | 'discussion_readings'
 
 const signal = new AbortController().signal
 
+async function store(db: Db, forge: string, name: RepositoryName, batch: Batch, now: number) {
+  const lease = await leaseReading(db, forge, name, { reader: 'test', now })
+  await storeBatch(db, forge, name, batch, now, lease)
+  await releaseLease(db, lease)
+}
+
 onEachEngine('stored records', (engine) => {
   async function scene(t: TestContext, engine: Engine) {
     const forge = await startForge({ maxPageSize: 20 })
@@ -34,7 +41,7 @@ onEachEngine('stored records', (engine) => {
     const stored = () => storedDiscussions(db, forge.url, name)
     const read = async (batches = Number.POSITIVE_INFINITY) => {
       for await (const batch of open().read(name, await stored(), signal)) {
-        await storeBatch(db, forge.url, name, batch, Date.now())
+        await store(db, forge.url, name, batch, Date.now())
         if (--batches <= 0) break
       }
     }
@@ -88,7 +95,7 @@ onEachEngine('stored records', (engine) => {
       [beingRead, now - 31 * DAY],
     ] as const) {
       const batch = { put, remove: [], cursor, progress: { read: 1, total: 1 } } as unknown as Batch
-      await storeBatch(db, 'https://x', name, batch, storedAt)
+      await store(db, 'https://x', name, batch, storedAt)
     }
     await leaseReading(db, 'https://x', beingRead, { reader: 'r', now })
     const expired = { reader: 'dead', now: now - 31 * DAY }
@@ -118,8 +125,7 @@ onEachEngine('stored records', (engine) => {
     const now = 100 * 24 * 3_600_000
     const name = { owner: 'alice', name: 'deleted' }
     const batch = { put: [], remove: [], cursor: 'c', progress: {} } as unknown as Batch
-    const store = (at: number) => storeBatch(db, 'https://x', name, batch, at)
-    await store(0)
+    await store(db, 'https://x', name, batch, 0)
     const order = { reader: 'r', now }
     let isReadBefore = true
     const watched = new Proxy(db, {
@@ -128,7 +134,8 @@ onEachEngine('stored records', (engine) => {
         if (key !== 'transaction') return typeof own === 'function' ? own.bind(target) : own
         const execute = async (work: (tx: Db) => Promise<unknown>) => {
           await assert.rejects(leaseReading(db, 'https://x', name, order), LeaseTaken)
-          if (isReadBefore) await store(now)
+          if (isReadBefore)
+            await db.updateTable('discussion_readings').set({ updated_at: now }).execute()
           isReadBefore = false
           return db.transaction().execute(work)
         }
@@ -137,7 +144,7 @@ onEachEngine('stored records', (engine) => {
     })
     await sweepDiscussions(watched, () => now)
     assert.equal((await storedDiscussions(db, 'https://x', name)).cursor, 'c')
-    await store(0)
+    await store(db, 'https://x', name, batch, 0)
     await sweepDiscussions(watched, () => now)
     assert.equal((await storedDiscussions(db, 'https://x', name)).cursor, null)
     await leaseReading(db, 'https://x', name, order)

@@ -59,18 +59,18 @@ export async function leaseReading(
   return lease
 }
 
-/** Stores a batch and its cursor in one transaction. Throws LeaseTaken if `lease` is given and was lost. */
+/** Stores a batch and its cursor in one transaction. Throws LeaseTaken if the lease was lost. */
 export async function storeBatch(
   db: Db,
   forge: string,
   name: RepositoryName,
   { put, remove, cursor }: Batch,
   now: number,
-  lease?: Lease,
+  lease: Lease,
 ): Promise<void> {
   const repository = readingKey(forge, name)
   await db.transaction().execute(async (tx) => {
-    if (lease) await renewLease(tx, lease, now)
+    await renewLease(tx, lease, now)
     for (const group of put) await putGroup(tx, repository, group)
     for (const key of remove)
       await tx

@@ -32,7 +32,7 @@ export interface SyncParts {
   db: Db
   source: Source
   now: () => number
-  /** Aborts a refresh before it writes what it has read. */
+  /** Aborts before anything else is written. */
   signal?: AbortSignal | undefined
 }
 
@@ -68,10 +68,14 @@ export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
   const writer = catalogueWriter(parts)
   const stated: StatedMembers[] = []
 
-  async function updateEntry(found: FoundRepository, known?: KnownRepository) {
+  async function updateEntry(
+    found: FoundRepository,
+    known: KnownRepository | undefined,
+    stop: AbortSignal,
+  ) {
     report.read++
     const [entry] = known ? await findById(parts.db, [known.id]) : []
-    const update = await readFacts(parts, found, entry)
+    const update = await readFacts(parts, found, entry, stop)
     await writer.put(found.owner, update)
     return update.problem
   }
@@ -83,8 +87,8 @@ export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
   }
   await mapConcurrent(
     parts.source.list(spellingOf, readLastStamps),
-    { concurrency: READ_CONCURRENCY },
-    async (row) => {
+    { concurrency: READ_CONCURRENCY, signal: parts.signal },
+    async (row, stop) => {
       if ('refused' in row) {
         report.refused.push(row.refused)
         return
@@ -99,7 +103,9 @@ export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
       const known = unlisted.get(key)
       unlisted.delete(key)
       report.found++
-      const problem = isUnchanged(found, known) ? known.problem : await updateEntry(found, known)
+      const problem = isUnchanged(found, known)
+        ? known.problem
+        : await updateEntry(found, known, stop)
       if (problem) report.broken.push({ fullName: `${found.owner}/${found.name}`, reason: problem })
     },
   )
@@ -115,7 +121,7 @@ function emptyReport(): SyncReport {
 
 /** Marks the entries that were not listed as missing or hidden, except those that a refused entry may hide. */
 async function markUnlisted(
-  { db, now }: SyncParts,
+  { db, now, signal }: SyncParts,
   unlisted: ReadonlyMap<string, KnownRepository>,
   report: SyncReport,
 ): Promise<void> {
@@ -128,6 +134,7 @@ async function markUnlisted(
   )
   for (const [key, known] of unlisted) {
     if (report.refused.some((refused) => mayBeHiddenBy(known, refused))) continue
+    signal?.throwIfAborted()
     await markMissing(db, known.id, now(), hidden.get(key))
     report.missing++
   }
@@ -135,20 +142,25 @@ async function markUnlisted(
 
 /** Replaces the members that files of the source list. An owner whose directory cannot be read keeps its members. */
 async function syncMembers(
-  { db, now }: SyncParts,
+  { db, now, signal }: SyncParts,
   stated: readonly StatedMembers[],
   report: SyncReport,
 ): Promise<void> {
-  for (const each of stated)
-    for (const warning of await storeListedMembers(db, each, now())) report.warnings.push(warning)
+  for (const each of stated) {
+    signal?.throwIfAborted()
+    report.warnings.push(...(await storeListedMembers(db, each, now())))
+  }
   const kept = new Set([
     ...stated.map(({ owner }) => nameKey(owner)),
     ...report.refused
       .filter(({ caseConflictWith }) => !caseConflictWith)
       .map(({ path }) => nameKey(path)),
   ])
-  for (const organization of await organizationsWithMembers(db, 'file'))
-    if (!kept.has(nameKey(organization.login))) await removeMemberships(db, organization, 'file')
+  for (const organization of await organizationsWithMembers(db, 'file')) {
+    if (kept.has(nameKey(organization.login))) continue
+    signal?.throwIfAborted()
+    await removeMemberships(db, organization, 'file')
+  }
 }
 
 /** A repository behind a refused entry is unknown, not missing, unless the entry is a case conflict or withdrawn. */
@@ -269,7 +281,7 @@ const keyOfUpdate = ({ owner, update }: OwnedUpdate): string =>
   keyOfName({ owner, name: update.name })
 
 /** Commits rows in batches: a transaction for each repository would flush the disk each time. */
-function catalogueWriter({ db, now }: SyncParts) {
+function catalogueWriter({ db, now, signal }: SyncParts) {
   const owners = new Map<string, Account>()
   let waiting: OwnedUpdate[] = []
   let writing = Promise.resolve()
@@ -285,6 +297,7 @@ function catalogueWriter({ db, now }: SyncParts) {
     const batch = waiting.toSorted((a, b) => (keyOfUpdate(a) < keyOfUpdate(b) ? -1 : 1))
     waiting = []
     if (batch.length === 0) return
+    signal?.throwIfAborted()
     await db.transaction().execute(async (tx) => {
       for (const [owner, owned] of Map.groupBy(batch, ({ owner }) => owner)) {
         const readable = owned.filter(({ update }) => update.problem === null)

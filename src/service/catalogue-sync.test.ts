@@ -4,8 +4,8 @@ import { type TestContext, test } from 'node:test'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { gitHost } from '../../test/support/git-host.ts'
 import { listCatalogue } from '../../test/support/list-catalogue.ts'
-import { until } from '../../test/support/wait-until.ts'
-import { acquireLease } from '../db/lease-store.ts'
+import { until, withTimeout } from '../../test/support/wait-until.ts'
+import { acquireLease, LeaseTaken } from '../db/lease-store.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
 import type { Source } from '../sources/source.ts'
 import { startCatalogueSync } from './catalogue-sync.ts'
@@ -29,22 +29,29 @@ onEachEngine('the catalogue of several processes', (engine) => {
       error: (fields: unknown) => failures.push(fields),
     } as unknown as Log['log']
     const source = gitDirectory({ root: host.root, git: host.godwitGit })
+    const facts: { before?: () => Promise<void>; signal?: AbortSignal | undefined } = {}
     const counted: Source = {
       ...source,
       list() {
         lists.count++
         return source.list()
       },
+      async facts(found, previous, signal) {
+        facts.signal = signal
+        await facts.before?.()
+        return source.facts(found, previous)
+      },
     }
-    const clock = { ahead: 0 }
+    // The time stands still, so that no lease expires on a slow machine.
+    const startedAt = Date.now()
+    const clock = { ahead: 0, now: () => startedAt + clock.ahead }
     function startSync(isOnlyProcess: boolean, everyMs = HOUR) {
-      const now = () => Date.now() + clock.ahead
-      const parts = { db, source: counted, now, log, isOnlyProcess }
+      const parts = { db, source: counted, now: clock.now, log, isOnlyProcess }
       const sync = startCatalogueSync(parts, everyMs)
       t.after(sync.stop)
       return sync
     }
-    return { db, host, lists, failures, warnings, clock, startSync }
+    return { db, host, lists, failures, warnings, clock, facts, startSync }
   }
 
   test('one of them synchronizes, and all of them notice the end', async (t) => {
@@ -81,12 +88,34 @@ onEachEngine('the catalogue of several processes', (engine) => {
 
   test('another process takes over when the synchronizing one has died', async (t) => {
     const { db, lists, clock, startSync } = await scene(t)
-    const request = { name: 'synchronizing the catalogue', ttlMs: 10_000, now: Date.now() }
+    const request = { name: 'synchronizing the catalogue', ttlMs: 10_000, now: clock.now() }
     assert.ok(await acquireLease(db, request))
     const sync = startSync(false)
     clock.ahead = 15_000
     await until('the catalogue is read', () => sync.isRead())
     assert.equal(lists.count, 1)
+  })
+
+  test('a process that lost its lease stops and writes nothing', async (t) => {
+    const { db, failures, clock, facts, startSync } = await scene(t)
+    t.mock.timers.enable({ apis: ['setInterval'] })
+    const [begun, resumed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    facts.before = () => {
+      begun.resolve()
+      return resumed.promise
+    }
+    const sync = startSync(false)
+    await withTimeout('a repository is read', begun.promise)
+    clock.ahead = 15_000
+    const request = { name: 'synchronizing the catalogue', ttlMs: 10_000, now: clock.now() }
+    assert.ok(await acquireLease(db, request))
+    t.mock.timers.tick(10_000)
+    await until('the renewal is refused', () => facts.signal?.aborted)
+    resumed.resolve()
+    await until('the synchronization fails', () => failures.length > 0)
+    await sync.stop()
+    assert.deepEqual(failures, [{ err: new LeaseTaken(request) }])
+    assert.deepEqual(await listCatalogue(db), [])
   })
 
   test('a failed synchronization is retried', async (t) => {

@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8'
 import type { Db } from '../db/database.ts'
-import { acquireLease, completeLease, hasCompletedSince, renewLease } from '../db/lease-store.ts'
+import { acquireLease, completeLease, hasCompletedSince, whileRenewing } from '../db/lease-store.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { repeatedly } from '../lib/repeatedly.ts'
 import { settleReleasedLocks } from '../migrations/locks.ts'
@@ -25,7 +25,6 @@ const SHARED_START_MS = 60_000
 const WATCH_INTERVAL_MS = 1000
 /** A process that has not renewed its lease for this long has died or failed. */
 const LEASE_TTL_MS = 10_000
-const RENEW_INTERVAL_MS = 2000
 
 /**
  * Synchronizes the catalogue in the background, now and at every interval. With several processes, one of them does it and the
@@ -47,13 +46,8 @@ export function startCatalogueSync(parts: CatalogueParts, intervalMs: number) {
     const request = { name: LEASE_NAME, ttlMs: LEASE_TTL_MS, maxTtlMs, now: startedAt }
     const lease = await acquireLease(db, request)
     if (!lease) return
-    const renewal = repeat(() => renewLease(db, lease, now()), RENEW_INTERVAL_MS)
-    try {
-      // If this fails, the lease expires, and this process or another one tries again.
-      await sync()
-    } finally {
-      await renewal.stop()
-    }
+    // If this fails, the lease expires, and this process or another one tries again.
+    await whileRenewing({ db, lease, now }, sync)
     await completeLease(db, lease, { now: now(), nextAt: startedAt + everyMs })
   }
 
@@ -65,7 +59,7 @@ export function startCatalogueSync(parts: CatalogueParts, intervalMs: number) {
   const repeat = (task: () => Promise<void>, ms: number) =>
     repeatedly(task, ms, (err) => log.error({ err }, 'could not synchronize the catalogue'))
   const tasks = isOnlyProcess
-    ? [repeat(sync, intervalMs || NEVER_MS)]
+    ? [repeat(() => sync(), intervalMs || NEVER_MS)]
     : [repeat(syncWithLease, intervalMs || NEVER_MS), repeat(watchOthers, WATCH_INTERVAL_MS)]
   return {
     isRead: () => isRead,
@@ -79,7 +73,7 @@ export function startCatalogueSync(parts: CatalogueParts, intervalMs: number) {
 function createSync(
   { db, source, rights, now, log }: CatalogueParts & { source: Source },
   onRead: () => void,
-): () => Promise<void> {
+): (signal?: AbortSignal) => Promise<void> {
   let reported: ReadonlyMap<string, string> = new Map()
 
   /** Logs each damaged repository only once, not at every synchronization. */
@@ -91,15 +85,15 @@ function createSync(
     reported = new Map(broken.map(({ fullName, reason }) => [fullName, reason]))
   }
 
-  return async () => {
+  return async (signal) => {
     // V8 would let the garbage of a first synchronization grow to more than the rest of the process: 225 to 255 MB of memory instead
     // of 153 to 170 MB, with 60 repositories of 300 MB. At other times its default costs less CPU time.
     setFlagsFromString('--heap-growing-percent=50')
-    const sync = syncCatalogue({ db, source, now })
+    const sync = syncCatalogue({ db, source, now, signal })
     const { broken, refused, warnings, ...counts } = await sync.finally(() =>
       setFlagsFromString('--heap-growing-percent=0'),
     )
-    if (rights) await refreshAllRights(db, rights, now())
+    if (rights) await refreshAllRights({ db, rights, signal }, now())
     onRead()
     logNewlyBroken(broken)
     for (const entry of refused) log.warn(entry, `${entry.path} is skipped: ${entry.reason}`)
@@ -117,9 +111,12 @@ const MAX_ACCOUNTS = 500
 const REFRESH_CONCURRENCY = 4
 
 /** Refreshes the rights of the accounts that signed in during the last day. */
-async function refreshAllRights(db: Db, rights: RightsRefresher, now: number): Promise<void> {
+async function refreshAllRights(
+  { db, rights, signal }: { db: Db; rights: RightsRefresher; signal: AbortSignal | undefined },
+  now: number,
+): Promise<void> {
   const accounts = await recentlySignedIn(db, now - DAY_MS, MAX_ACCOUNTS)
-  await mapConcurrent(accounts.values(), { concurrency: REFRESH_CONCURRENCY }, (account) =>
+  await mapConcurrent(accounts.values(), { concurrency: REFRESH_CONCURRENCY, signal }, (account) =>
     rights.refresh(account, STORED).catch(ignoreRemoval),
   )
 }

@@ -1,7 +1,7 @@
 import { sweepAudit } from '../accounts/audit-log.ts'
 import { sweepSessions } from '../accounts/session-store.ts'
 import { sweepTokens } from '../accounts/token-store.ts'
-import { acquireLease, type Lease, renewLease } from '../db/lease-store.ts'
+import { acquireLease, whileRenewing } from '../db/lease-store.ts'
 import { checkStore } from '../exporter/check-segments.ts'
 import { sweepScratch } from '../exporter/scratch.ts'
 import { sweepArchives, sweepOrphans, sweepSegments } from '../exporter/sweep.ts'
@@ -43,25 +43,24 @@ export function startHousekeeping(config: Config, parts: HousekeepingParts): Rep
     maxArchiveBytes: config.maxArchiveBytes,
   }
 
-  const repeat = (name: string, everyMs: number, task: () => Promise<void>) =>
+  const repeat = (name: string, everyMs: number, task: () => Promise<unknown>) =>
     repeatedly(task, everyMs, (err) => log.error({ err }, `${name} failed`))
 
-  /** Runs the task in one process at a time; `lease` is absent if this is the only process. */
+  const stopping = new AbortController()
+  const { signal } = stopping
+  /** Runs the task in one process at a time. The signal aborts when the service stops or another process took over. */
   const repeatInOneProcess = (
     name: string,
     everyMs: number,
-    task: (lease?: Lease) => Promise<void>,
+    task: (signal: AbortSignal) => Promise<unknown>,
   ) =>
     repeat(name, everyMs, async () => {
-      const lease = isOnlyProcess
-        ? undefined
-        : await acquireLease(db, { name, ttlMs: everyMs, now: now() })
+      const lease = !isOnlyProcess && (await acquireLease(db, { name, ttlMs: everyMs, now: now() }))
       if (!isOnlyProcess && !lease) return
       log.debug({ housekeeping: name }, 'housekeeping task started')
-      await task(lease)
+      await (lease ? whileRenewing({ db, lease, now, signal }, task) : task(signal))
     })
 
-  const stopping = new AbortController()
   const tasks = [
     repeatInOneProcess('settling locks', MINUTE_MS, () => settleReleasedLocks(parts)),
     repeatInOneProcess('sweeping', MINUTE_MS, async () => {
@@ -86,16 +85,11 @@ export function startHousekeeping(config: Config, parts: HousekeepingParts): Rep
     repeatInOneProcess('sweeping the audit log', HOUR_MS, () =>
       sweepAudit(db, { now: now(), retentionMs: config.auditRetention }),
     ),
-    repeatInOneProcess('sweeping facts', DAY_MS, async () => void (await sweepFacts(db, now()))),
+    repeatInOneProcess('sweeping facts', DAY_MS, () => sweepFacts(db, now())),
     repeatInOneProcess('sweeping discussions', DAY_MS, () => sweepDiscussions(db, now)),
-    repeatInOneProcess('checking stored data', MINUTE_MS, async (lease) => {
-      // A large segment takes longer than a minute. The lease is renewed, so that no other process starts meanwhile.
-      const renewal =
-        lease && setInterval(() => renewLease(db, lease, now()).catch(() => {}), RENEW_INTERVAL_MS)
-      await checkOldest(parts, config.segmentCheckAge, stopping.signal).finally(() =>
-        clearInterval(renewal),
-      )
-    }),
+    repeatInOneProcess('checking stored data', MINUTE_MS, (signal) =>
+      checkOldest(parts, config.segmentCheckAge, signal),
+    ),
     repeatInOneProcess('sweeping orphans', HOUR_MS, () => sweepOrphans(parts, DAY_MS)),
     repeat('sweeping scratch', HOUR_MS, () => sweepScratch(paths.scratch, SCRATCH_TTL_MS)),
   ]
@@ -110,8 +104,6 @@ export function startHousekeeping(config: Config, parts: HousekeepingParts): Rep
 /** How much stored data one run checks: at most about 2.6 TB a week. The speed is limited, so that other work is not slowed down. */
 const MAX_CHECKED = { bytes: 256 * 2 ** 20, blobs: 1000 }
 const CHECKED_BYTES_PER_SECOND = 16 * 2 ** 20
-
-const RENEW_INTERVAL_MS = 20 * SECOND_MS
 
 /** Checks stored data, starting with that whose last check is oldest. */
 async function checkOldest(

@@ -1,5 +1,5 @@
 import type { Db } from '../../db/database.ts'
-import { LeaseTaken, releaseLease, renewLease } from '../../db/lease-store.ts'
+import { releaseLease, renewLease, whileRenewing } from '../../db/lease-store.ts'
 import { leaseReading, storeBatch, storedDiscussions } from '../../repositories/discussion-store.ts'
 import { type Discussions, type ReadState, readStateOf } from '../../sources/discussions.ts'
 import type { RepositoryName } from '../../sources/source.ts'
@@ -25,8 +25,6 @@ export interface CurrentReading extends Pick<ReadState, 'stamp' | 'notes' | 'asO
   renew(): Promise<void>
 }
 
-const RENEW_INTERVAL_MS = 30_000
-
 /**
  * Updates the stored discussions of a repository batch by batch, and passes them to `use` while no other reader can change
  * them. Throws LeaseTaken if another reader has the lease or takes over. The latter also aborts the signal that `use` gets.
@@ -40,19 +38,13 @@ export async function withDiscussions<T>(
   const { url, discussions } = forge
   const lease = await leaseReading(db, url, repository, { reader, now: now() })
   const renew = () => renewLease(db, lease, now())
-  const lost = new AbortController()
-  const either = AbortSignal.any([signal, lost.signal])
-  const renewing = setInterval(() => {
-    // Other errors are ignored: if another reader took over during an outage, the next batch is refused.
-    renew().catch((error: unknown) => error instanceof LeaseTaken && lost.abort(error))
-  }, RENEW_INTERVAL_MS)
-  try {
+  const reading = whileRenewing({ db, lease, now, signal }, async (signal) => {
     let stored = await storedDiscussions(db, url, repository)
-    const currentStamp = await discussions.stamp(repository, stored, either)
+    const currentStamp = await discussions.stamp(repository, stored, signal)
     let state = readStateOf(stored.cursor)
     // If the stamp is unchanged, `asOf` stays that of the last read: the stamp does not cover everything that may change.
     if (!state?.isComplete || state.stamp !== currentStamp) {
-      for await (const batch of discussions.read(repository, stored, either)) {
+      for await (const batch of discussions.read(repository, stored, signal)) {
         await storeBatch(db, url, repository, batch, now(), lease)
         await onProgress(batch.progress)
       }
@@ -61,12 +53,7 @@ export async function withDiscussions<T>(
       if (!state?.isComplete) throw new Error('the discussions were not read completely')
     }
     const { stamp, notes, asOf } = state
-    return await use({ stored, stamp, notes, asOf, renew }, either)
-  } catch (error) {
-    lost.signal.throwIfAborted()
-    throw error
-  } finally {
-    clearInterval(renewing)
-    await releaseLease(db, lease).catch(() => {})
-  }
+    return use({ stored, stamp, notes, asOf, renew }, signal)
+  })
+  return reading.finally(() => releaseLease(db, lease).catch(() => {}))
 }

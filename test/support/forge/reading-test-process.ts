@@ -1,6 +1,10 @@
 import { connect } from '../../../src/db/connect.ts'
 import { upgradeSchema } from '../../../src/db/upgrade.ts'
-import { storeBatch, storedDiscussions } from '../../../src/repositories/discussion-store.ts'
+import {
+  leaseReading,
+  storeBatch,
+  storedDiscussions,
+} from '../../../src/repositories/discussion-store.ts'
 import { readStateOf } from '../../../src/sources/discussions.ts'
 import { forgeDiscussions } from '../../../src/sources/forge/discussions/forge-discussions.ts'
 
@@ -13,9 +17,10 @@ const { db } = database
 const stored = await storedDiscussions(db, 'forge', name)
 const discussions = forgeDiscussions({ url, token: 'admin-token' })
 const signal = new AbortController().signal
+const lease = await leaseReading(db, 'forge', name, { reader: 'test', now: Date.now() })
 let reading = readStateOf(stored.cursor)
 for await (const batch of discussions.read(name, stored, signal)) {
-  await storeBatch(db, 'forge', name, batch, Date.now())
+  await storeBatch(db, 'forge', name, batch, Date.now(), lease)
   reading = readStateOf(batch.cursor)
   process.stdout.write(`${batch.progress.read}/${batch.progress.total}\n`)
 }

@@ -1,5 +1,5 @@
 /** The configured URLs. The JSON of the API is rendered from these and from facts only. */
-export interface AddressOptions {
+interface AddressOptions {
   /** The URL of the API, without a trailing slash. */
   baseUrl: string
   /** Templates with `{owner}` and `{name}`. */

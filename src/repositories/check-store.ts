@@ -56,7 +56,7 @@ export async function deleteOtherChecks(db: Db, fullNames: readonly string[]): P
     await db.deleteFrom('repository_checks').where('full_name', 'in', batch).execute()
 }
 
-export interface CheckResults {
+interface CheckResults {
   passed: number
   failed: number
   newestAt: number | null

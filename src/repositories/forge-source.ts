@@ -13,7 +13,7 @@ import type { FoundRepository, ListedEntry, RepositoryName, Source } from '../so
 import { keyOfName } from './repository-store.ts'
 import { asRightsUnavailable, RightsUnavailable } from './rights-unavailable.ts'
 
-export interface ForgeSourceParts {
+interface ForgeSourceParts {
   db: Db
   catalogue: ForgeCatalogue
   now: () => number

@@ -14,7 +14,7 @@ export function switchUserToOwnerOf(directory: string): string | undefined {
   else (process as typeof process & InitGroups).initgroups(name, gid)
   process.setgid?.(gid)
   process.setuid?.(uid)
-  return userName(uid)
+  return name ?? `user ${uid}`
 }
 
 /** Exists in Node on every Unix, but not in its types. */

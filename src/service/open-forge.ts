@@ -11,11 +11,11 @@ import {
   rightsRefresher,
   STORED,
 } from '../repositories/refresh-rights.ts'
+import { asRightsUnavailable, RightsUnavailable } from '../repositories/rights-unavailable.ts'
 import type { Config } from '../settings/config.ts'
 import { normalizeForgeUrl } from '../sources/forge/client/forge-address.ts'
 import type { Forge, TokenCheckOptions } from '../sources/forge/connect-forge.ts'
 import { InvalidForgeToken, readForgeToken } from '../sources/forge/forge-token.ts'
-import { ForgeRequestFailed, ForgeUnavailable } from '../sources/forge-errors.ts'
 import type { Source } from '../sources/source.ts'
 
 interface ForgeParts {
@@ -83,9 +83,6 @@ interface SignInParts extends ForgeParts {
   forge: Pick<TokenCheckOptions, 'url' | 'deadlineMs'> | undefined
 }
 
-/** An invalid response does not mean that the token is invalid: it is checked again after this time. */
-const RETRY_AFTER_MS = 10_000
-
 /** Opens the sign-in with tokens of the forge, if there is a forge. */
 export function openForgeSignIn(parts: SignInParts): ForgeSignIn | undefined {
   const { db, now, log, forge, rights } = parts
@@ -105,19 +102,12 @@ export function openForgeSignIn(parts: SignInParts): ForgeSignIn | undefined {
         // A login that is not a valid name here cannot own repositories.
         return owner && isName(owner.login) ? owner : undefined
       } catch (error) {
-        throw asSignInUnavailable(error, url, now())
+        const cause = asRightsUnavailable(error, now())
+        if (!(cause instanceof RightsUnavailable)) throw error
+        throw new SignInUnavailable(cause.retryAt, cause.message)
       }
     },
   })
-}
-
-function asSignInUnavailable(error: unknown, url: string, now: number): unknown {
-  if (error instanceof ForgeUnavailable) return new SignInUnavailable(error.dueAt, error.message)
-  if (error instanceof ForgeRequestFailed)
-    return new SignInUnavailable(now + RETRY_AFTER_MS, error.message)
-  if (error instanceof Error && error.name === 'TimeoutError')
-    return new SignInUnavailable(now, `${url} did not respond in time`)
-  return error
 }
 
 /** Returns the address of the forge and the file of its token. Throws if only one of the two is set. */

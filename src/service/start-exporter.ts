@@ -17,7 +17,7 @@ import { SCRATCH_TTL_MS, startHousekeeping } from './housekeeping.ts'
 import type { ProcessParts } from './process-parts.ts'
 import { VERSION } from './version.ts'
 
-export interface RunningExporter {
+interface RunningExporter {
   /** The directory of temporary snapshots. */
   scratch: string
   /** Stops the exporter; further calls return the same promise. */

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import type { Git } from '../../git/git.ts'
 import { ifExists } from '../../lib/errno.ts'
@@ -79,5 +79,5 @@ async function mayBorrow(repository: BareRepository): Promise<boolean> {
 
 function pointerBlob({ objectFormat }: BareRepository, { oid, size }: LfsPointer): string {
   const text = `version https://git-lfs.github.com/spec/v1\noid sha256:${oid}\nsize ${size}\n`
-  return createHash(objectFormat).update(`blob ${text.length}\0${text}`).digest('hex')
+  return hash(objectFormat, `blob ${text.length}\0${text}`)
 }

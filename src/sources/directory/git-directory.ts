@@ -34,6 +34,7 @@ import { readRefPage } from './ref-page.ts'
 import {
   cachingReader,
   existsEvenIfDamaged,
+  gitDirectoriesOf,
   isParentReal,
   type RepositoryDirectory,
   readRoot,
@@ -50,7 +51,7 @@ import { makeVerifiedCopy, type VerifiedCopy } from './verified-copy.ts'
 export type { LayoutOptions } from './layout/create-layout.ts'
 export type { VerifiedCopy } from './verified-copy.ts'
 
-export interface GitDirectoryOptions {
+interface GitDirectoryOptions {
   /** A directory of bare repositories, with their wikis beside them at NAME.wiki.git. */
   root: string
   git: Git
@@ -338,9 +339,6 @@ function hasExportStamp(directory: RepositoryDirectory, context: string, stamp: 
   if (directories.length !== stamps.length) return false
   return directories.every((dir, at) => isCurrent(dir, stamps[at]!))
 }
-
-const gitDirectoriesOf = ({ dir, wikiDir }: RepositoryDirectory): string[] =>
-  wikiDir === null ? [dir] : [dir, wikiDir]
 
 function originOf(template: string | undefined, owner: string, name: string): string | undefined {
   const filled = template?.replaceAll('{owner}', owner).replaceAll('{name}', name)

@@ -110,6 +110,10 @@ export interface RepositoryDirectory extends RepositoryName {
   stamp?: string | undefined
 }
 
+/** The directories of the repository and of its wiki. */
+export const gitDirectoriesOf = ({ dir, wikiDir }: RepositoryDirectory): string[] =>
+  wikiDir === null ? [dir] : [dir, wikiDir]
+
 export const IS_LINK = 'a symbolic link; the directory itself must be here'
 export const NOT_A_REPOSITORY = 'not a bare git repository'
 

@@ -4,7 +4,7 @@ import { type Git, LONG_TIMEOUT_MS } from '../../git/git.ts'
 import type { Examination, Snapshot } from '../snapshot.ts'
 import { Unsupported, withNamedErrors } from './files/repository-errors.ts'
 import { hasIncludes, readSettings } from './files/repository-settings.ts'
-import type { RepositoryDirectory } from './repository-directory.ts'
+import { gitDirectoriesOf, type RepositoryDirectory } from './repository-directory.ts'
 import { type ExamineParts, examine } from './snapshot/examine.ts'
 import type { ScratchRepository } from './snapshot/scratch-repository.ts'
 import { takeSnapshot } from './snapshot/take-snapshot.ts'
@@ -27,12 +27,12 @@ interface CopyParts extends ExamineParts {
  * config files or uses objects of other repositories.
  */
 export async function makeVerifiedCopy(
-  { owner, name: shortName, dir: own, wikiDir }: RepositoryDirectory,
+  directory: RepositoryDirectory,
   { examineSource, scratch, ...parts }: CopyParts,
 ): Promise<VerifiedCopy> {
   const { git, signal } = parts
-  const name = `${owner}/${shortName}`
-  for (const dir of wikiDir === null ? [own] : [own, wikiDir]) {
+  const name = `${directory.owner}/${directory.name}`
+  for (const dir of gitDirectoriesOf(directory)) {
     const settings = await withNamedErrors({ name, dir }, signal, () =>
       readSettings(git, dir, signal),
     )

@@ -22,7 +22,7 @@ export interface GitFacts {
   tree: TreeFacts | null
 }
 
-export interface RefFacts {
+interface RefFacts {
   defaultBranch: string
   /** Null while the branch that HEAD names has no commit. */
   headCommit: string | null

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { readText } from '../files/regular-file.ts'
 import {
   COARSE_TICK_MS,
@@ -16,8 +16,10 @@ import {
  */
 const WATCHED = ['', 'HEAD', 'config', 'objects', 'objects/info/alternates', 'objects/pack', 'refs']
 /** Further such files, besides loose refs and the directories of loose objects. */
-const SETTINGS = ['description', 'git-daemon-export-ok']
-const REFS = ['packed-refs', 'reftable', 'reftable/tables.list']
+const ALSO_WATCHED = [
+  ...['description', 'git-daemon-export-ok'],
+  ...['packed-refs', 'reftable', 'reftable/tables.list'],
+]
 
 /** Increase it when more facts are read from the same files: then every repository is read again, once. */
 const FACTS_VERSION = 2
@@ -39,7 +41,7 @@ const LISTABLE = /^[^\s:~]+$/
 export async function stampOf(dir: string): Promise<string> {
   let read = await readWatched(dir)
   if (read.isRecent) {
-    await pause(CLOCK_TICK_MS)
+    await sleep(CLOCK_TICK_MS)
     read = await readWatched(dir)
   }
   return listedStamp(dir, read, Date.now()) ?? digestOf(dir, read.files)
@@ -122,7 +124,7 @@ async function readWatched(dir: string) {
   const names = await readNames(`${dir}/objects`)
   const looseFolders = names.filter((name) => /^[0-9a-f]{2}$/.test(name)).sort()
   const loose = looseFolders.map((name) => `objects/${name}`)
-  const others = statExisting(dir, [...SETTINGS, ...REFS, ...loose])
+  const others = statExisting(dir, [...ALSO_WATCHED, ...loose])
   await forEachYielding(walkStats(`${dir}/refs`), (file) => others.push(file))
   const watched = statExisting(dir, WATCHED)
   const files = [...watched, ...others]

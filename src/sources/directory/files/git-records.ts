@@ -21,7 +21,7 @@ export async function* gitRecords(
 }
 
 /** Splits the output of a running git process into records. Output after the last separator is ignored. */
-export async function* splitRecords(
+async function* splitRecords(
   stdout: Readable,
   separator: '\n' | '\0',
 ): AsyncGenerator<string, void, void> {

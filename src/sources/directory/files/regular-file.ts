@@ -110,9 +110,12 @@ export const memoryFile = (bytes: Buffer): RegularFile => ({
   [Symbol.dispose]: () => {},
 })
 
+/** Flags to open a file that may have been replaced by a link, which could point to any file, or by a pipe, which could block. */
+export const READ_REGULAR = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+
 function openWithoutBlocking(path: string | Buffer): number {
   try {
-    return openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    return openSync(path, READ_REGULAR)
   } catch (error) {
     // ENXIO is the code for a socket.
     throw hasCode(error, 'ENXIO') ? fileError('ELOOP', 'not a file') : error

@@ -122,7 +122,7 @@ export function statExisting(dir: string, names: readonly string[]): FileStats[]
 const preciseLstat = (path: string): BigIntStats | undefined =>
   ifExistsSync(() => lstatSync(path, { bigint: true, throwIfNoEntry: false }), 'ENOTDIR')
 
-/** Does not follow links; times are in nanoseconds. */
+/** Does not follow links. Times are in nanoseconds, and inode numbers of some file systems need bigints. */
 export const preciseLstatIfExists = syncFs(preciseLstat)
 
 /** Returns undefined if `read` throws an error with one of these codes. */

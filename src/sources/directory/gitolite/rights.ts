@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { SourceFacts } from '../../source.ts'
 import type { RepositoryDirectory } from '../repository-directory.ts'
 import { type Gitolite, openGitolite } from './gitolite.ts'
@@ -30,8 +30,8 @@ export function gitoliteFinder(root: string): FindGitolite {
 export async function readRights(gitolite: Gitolite, directory: RepositoryDirectory) {
   const collaborators = await gitolite.collaborators(directory)
   const isOwnerUser = await gitolite.isUser(directory.owner)
-  const stamp = createHash('sha256').update(JSON.stringify([collaborators, isOwnerUser]))
-  return { collaborators, isOwnerUser, stamp: stamp.digest('base64url') }
+  const stamp = hash('sha256', JSON.stringify([collaborators, isOwnerUser]), 'base64url')
+  return { collaborators, isOwnerUser, stamp }
 }
 
 /**

@@ -41,7 +41,7 @@ export interface ListingOptions {
 }
 
 /** An entry below the root; the `path` of a members file is relative to the root. */
-export type LayoutEntry =
+type LayoutEntry =
   | { repository: RepositoryDirectory }
   | { refused: RefusedEntry }
   | { membersOf: string; path: string }

@@ -1,10 +1,11 @@
-import { type BigIntStats, existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { lstat, readdir, rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { hasCode, ifExists } from '../../../lib/errno.ts'
+import { hasCode } from '../../../lib/errno.ts'
 import { lockFile } from '../../../lib/file-lock.ts'
 import { Unreadable } from '../../unreadable.ts'
+import { preciseLstatIfExists } from '../files/sync-fs.ts'
 
 /** `config.godwit-MACHINE-UUID` is a draft; `config.godwit-MACHINE-UUID.alive` is its liveness file. */
 const EDIT_FILE = /^config\.godwit-([0-9a-f]{8})-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/
@@ -51,10 +52,6 @@ async function areOld(dir: string, names: readonly string[]): Promise<boolean> {
   const found = await Promise.all(names.map((name) => preciseLstatIfExists(join(dir, name))))
   return found.every((stats) => !stats || stats.ctimeMs < BigInt(Date.now() - MIN_ABANDONED_AGE_MS))
 }
-
-/** Inode numbers of some file systems need bigints. */
-export const preciseLstatIfExists = (path: string): Promise<BigIntStats | undefined> =>
-  ifExists(lstat(path, { bigint: true }), 'ENOENT')
 
 function machineId(): string {
   const file = '/proc/sys/kernel/random/boot_id'

@@ -1,21 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import type { BigIntStats } from 'node:fs'
-import { constants, link, open, rename, rm } from 'node:fs/promises'
+import { link, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { withWriteContext } from '../../../lib/disk-errors.ts'
 import { hasCode } from '../../../lib/errno.ts'
 import { RepositoryBusy, Unreadable } from '../../unreadable.ts'
+import { READ_REGULAR } from '../files/regular-file.ts'
 import { MAX_CONFIG_BYTES } from '../files/repository-settings.ts'
-import {
-  draftName,
-  holdLivenessFile,
-  livenessName,
-  preciseLstatIfExists,
-  removeAbandoned,
-} from './abandoned-edits.ts'
+import { preciseLstatIfExists } from '../files/sync-fs.ts'
+import { draftName, holdLivenessFile, livenessName, removeAbandoned } from './abandoned-edits.ts'
 
-export interface ConfigEdit {
+interface ConfigEdit {
   /** Returns the new content of the config, checked; undefined if nothing has to change. */
   change(config: Buffer): Promise<Buffer | undefined>
   /** Called while nobody else can change the config. If it returns false, the config stays unchanged. */
@@ -70,9 +66,8 @@ interface Config {
 
 export async function readConfig(dir: string): Promise<Config> {
   const path = join(dir, 'config')
-  // A link could point to any file, reading a pipe could block, and opening a socket fails with ENXIO.
-  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
-  await using file = await open(path, flags).catch((error: unknown) => {
+  // ELOOP is the code for a link, ENXIO for a socket.
+  await using file = await open(path, READ_REGULAR).catch((error: unknown) => {
     throw hasCode(error, 'ELOOP', 'ENXIO') ? notRegular() : error
   })
   const stats = await file.stat({ bigint: true })
@@ -140,7 +135,7 @@ const MAX_WAIT_MS = 250
 const MAX_ATTEMPTS = 500
 const MAX_TIMEOUTS = 8
 
-export interface LockTimeouts {
+interface LockTimeouts {
   /** How long to wait while `config.lock` stays the same file. */
   holderMs: number
   /** How long the first `isStillWanted` may take, since nobody else can edit the config meanwhile. Retries get more time. */
@@ -178,7 +173,7 @@ class LockWaiting {
     if (++this.#attempts === MAX_ATTEMPTS)
       throw new RepositoryBusy('its config cannot be changed: other programs keep changing it')
     const wait = Math.min(MIN_WAIT_MS * 2 ** this.#attempts, MAX_WAIT_MS)
-    await pause(wait * (0.5 + Math.random()))
+    await sleep(wait * (0.5 + Math.random()))
   }
 
   /** Returns undefined if `isStillWanted` takes too long: then the lock is released and the edit is retried. */
@@ -187,7 +182,7 @@ class LockWaiting {
     const ended = new AbortController()
     const timeout = async () => {
       const ms = Math.min(checkMs * 2 ** this.#timeoutCount, maxCheckMs)
-      await pause(ms, undefined, { signal: ended.signal })
+      await sleep(ms, undefined, { signal: ended.signal })
       if (++this.#timeoutCount === MAX_TIMEOUTS)
         throw new RepositoryBusy('the state of its lock could not be read in time')
       return undefined

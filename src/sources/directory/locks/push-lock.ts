@@ -9,6 +9,7 @@ import { orUnreadable, toUnreadable } from '../files/repository-errors.ts'
 import { refuseSpecialConfig } from '../files/special-files.ts'
 import { lstatIfExists } from '../files/sync-fs.ts'
 import {
+  gitDirectoriesOf,
   hasConfig,
   isRepository,
   type RepositoryDirectory,
@@ -18,12 +19,9 @@ import { isPathTooLong, livenessName } from './abandoned-edits.ts'
 import { editConfig, readConfig } from './edit-config.ts'
 
 /** Rejects with Unreadable if a lock on the repository or its wiki would not prevent pushes. */
-export async function checkPushLocks(
-  git: Git,
-  { dir, wikiDir }: RepositoryDirectory,
-): Promise<void> {
-  for (const part of wikiDir === null ? [dir] : [dir, wikiDir]) {
-    const problem = await orUnreadable(part, undefined, () => lockProblem(git, part))
+export async function checkPushLocks(git: Git, directory: RepositoryDirectory): Promise<void> {
+  for (const dir of gitDirectoriesOf(directory)) {
+    const problem = await orUnreadable(dir, undefined, () => lockProblem(git, dir))
     if (problem !== undefined) throw new Unreadable(problem)
   }
 }

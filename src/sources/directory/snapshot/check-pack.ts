@@ -8,7 +8,7 @@ import {
 import type { RegularFile } from '../files/regular-file.ts'
 
 /** Compares the bytes of a pack with its index while they are read. */
-export interface PackCheck extends Disposable {
+interface PackCheck extends Disposable {
   add(chunk: Buffer): void
   /**
    * Call it after the last chunk. Returns how the index differs from the pack; undefined if they agree. `trailer` is the checksum
@@ -17,7 +17,7 @@ export interface PackCheck extends Disposable {
   findMismatch(trailer: Buffer): string | undefined
 }
 
-export interface PackToCheck {
+interface PackToCheck {
   /** Closed with the check. */
   index: RegularFile
   size: number

@@ -1,5 +1,5 @@
 import { inflateSync } from 'node:zlib'
-import type { Git, GitCall } from '../../../git/git.ts'
+import { type Git, type GitCall, LONG_TIMEOUT_MS } from '../../../git/git.ts'
 import { batchesOf } from '../../../lib/batches.ts'
 import type { LfsPointer } from '../../snapshot.ts'
 import { readBlobs, walkObjects } from '../files/git-records.ts'
@@ -69,7 +69,6 @@ function inflateOrEmpty(bytes: Buffer): string {
 }
 
 const READ_AT_ONCE = 10_000
-const TIMEOUT_MS = 3_600_000
 
 /** Returns the pointers in the trees of these commits and tags, without duplicates, in the order of their oids. */
 export async function findPointers(
@@ -79,7 +78,7 @@ export async function findPointers(
   signal: AbortSignal,
 ): Promise<LfsPointer[]> {
   const found = new Map<string, LfsPointer>()
-  const call = { dir, signal, timeoutMs: TIMEOUT_MS, config: { 'core.commitGraph': 'false' } }
+  const call = { dir, signal, timeoutMs: LONG_TIMEOUT_MS, config: { 'core.commitGraph': 'false' } }
   for (const oids of batchesOf(await listSmallBlobs(git, heads, call), READ_AT_ONCE)) {
     const maxBytes = oids.length * (MAX_POINTER_BYTES + 200)
     for (const blob of await readBlobs(git, oids, { ...call, maxBytes })) {

@@ -10,7 +10,7 @@ import { findNewest } from './newest-commit.ts'
 const MAX_BYTES = 100_000
 const MAX_FILES = 100
 
-export interface SmallRepository {
+interface SmallRepository {
   /** The object files by path. */
   contents: ReadonlyMap<string, Buffer>
   /** The time of the newest commit, as `newestCommit` returns it. */

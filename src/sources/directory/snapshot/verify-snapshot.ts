@@ -1,13 +1,18 @@
 import { createHash, type Hash } from 'node:crypto'
 import { once } from 'node:events'
-import { constants, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { createInflate } from 'node:zlib'
 import { type Git, LONG_TIMEOUT_MS, PROGRESS } from '../../../git/git.ts'
 import { codeOf } from '../../../lib/errno.ts'
 import type { Verified, VerifiedTips } from '../../snapshot.ts'
-import { memoryFile, openRegularFile, type RegularFile } from '../files/regular-file.ts'
+import {
+  memoryFile,
+  openRegularFile,
+  READ_REGULAR,
+  type RegularFile,
+} from '../files/regular-file.ts'
 import { Damaged, withNamedErrors } from '../files/repository-errors.ts'
 import { syncFs } from '../files/sync-fs.ts'
 import { checkPack } from './check-pack.ts'
@@ -54,8 +59,6 @@ async function verifyConnected(
   return { tips, objectFiles }
 }
 
-/** A file may have been replaced by a link or a pipe since it was found. */
-const READ_REGULAR = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 const CHUNK_BYTES = 1024 * 1024
 const MAX_SMALL_BYTES = 128 * 1024
 

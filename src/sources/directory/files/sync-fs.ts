@@ -8,46 +8,37 @@ import {
   type Stats,
   statSync,
 } from 'node:fs'
-import { setImmediate as nextIteration } from 'node:timers/promises'
 import { hasCode } from '../../../lib/errno.ts'
+import { nextTurn } from '../../../lib/turns.ts'
 
 /** Some file systems have timestamps of a second: within this time, a directory may change without a new one. */
 export const COARSE_TICK_MS = 2000
 
-const MAX_BLOCKING_MS = 4
-
-let lastYield = 0
-
 /**
  * Wraps a synchronous file system call in an async function. Reading a repository takes many small calls, which the kernel serves
  * from its cache in a few microseconds; the same calls through the thread pool take ten times as long. They run on this thread,
- * and yield to other work of the thread every few milliseconds.
+ * and let other work of the thread run in between (`nextTurn`).
  */
 export function syncFs<A extends unknown[], T>(
   call: (...args: A) => T,
 ): (...args: A) => Promise<T> {
   return async (...args) => {
-    if (isYieldDue()) await yieldThread()
+    const later = nextTurn()
+    if (later) await later
     return call(...args)
   }
 }
 
-/** Calls `action` for each item, and yields to other work of this thread every few milliseconds. */
+/** Calls `action` for each item, and lets other work of this thread run in between. */
 export async function forEachYielding<T>(
   items: Iterable<T>,
   action: (item: T) => void,
 ): Promise<void> {
   for (const item of items) {
     action(item)
-    if (isYieldDue()) await yieldThread()
+    const later = nextTurn()
+    if (later) await later
   }
-}
-
-const isYieldDue = (): boolean => performance.now() - lastYield > MAX_BLOCKING_MS
-
-async function yieldThread(): Promise<void> {
-  await nextIteration()
-  lastYield = performance.now()
 }
 
 /** Lets other work of the thread run if nothing else ran for some milliseconds. Await it between synchronous calls. */

@@ -9,8 +9,8 @@ import {
   revokeTokensOf,
   type TokenRecord,
 } from '../accounts/token-store.ts'
+import { replaceKey } from '../db/secret-store.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
-import { replaceKey } from '../migrations/secret-store.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { durationOrZero } from '../settings/config-values.ts'
 import { aboutAccount, requireAccount } from './account.ts'

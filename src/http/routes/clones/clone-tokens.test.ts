@@ -5,7 +5,7 @@ import { onEachEngine, openDatabase } from '../../../../test/support/databases.t
 import { alice } from '../../../../test/support/facts.ts'
 import type { GitHost } from '../../../../test/support/git-host.ts'
 import { revokeToken } from '../../../accounts/token-store.ts'
-import { replaceKey, signingKey } from '../../../migrations/secret-store.ts'
+import { replaceKey, signingKey } from '../../../db/secret-store.ts'
 import { cloneTokens } from './clone-tokens.ts'
 
 const MINUTE = 60_000

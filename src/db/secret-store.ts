@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Db } from '../db/database.ts'
+import type { Db } from './database.ts'
 
 /** `link-key` signs download links and `clone-key` clone tokens. `store` only identifies the database. */
 type KeyName = 'link-key' | 'clone-key' | 'store'

@@ -90,7 +90,10 @@ export async function isUnused(tx: Db, { id }: Pick<Account, 'id'>): Promise<boo
   return row !== undefined
 }
 
-/** Deletes an account that owns no repositories, belongs to no organization and was never used. Returns false for any other. Requires a transaction. */
+/**
+ * Deletes an account that owns no repositories, belongs to no organization and was never used. Returns false for any other. Requires a
+ * transaction.
+ */
 export async function removeUnusedAccount(tx: Db, account: Account): Promise<boolean> {
   if (!(await isUnused(tx, account))) return false
   const { numDeletedRows } = await tx

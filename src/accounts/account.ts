@@ -27,7 +27,7 @@ export interface Viewer {
 export type Reader = Pick<Viewer, 'account' | 'organizationId'>
 
 /** Returns whether the reader's token is valid only for another owner. */
-export const isStrangerTo = ({ organizationId }: Reader, owner: { id: number }): boolean =>
+export const isTokenForOtherOwner = ({ organizationId }: Reader, owner: { id: number }): boolean =>
   organizationId !== undefined && organizationId !== owner.id
 
 /** Returns the form in which logins and names are compared: case is ignored. */

@@ -87,7 +87,10 @@ async function isCollaborator(tx: Db, login: string): Promise<boolean> {
   return row !== undefined
 }
 
-/** Lets another identity be bound to the account, and signs out its browsers. Returns false if no identity was bound. Requires a transaction. */
+/**
+ * Lets another identity be bound to the account, and signs out its browsers. Returns false if no identity was bound. Requires a
+ * transaction.
+ */
 export async function unbindIdentity(tx: Db, account: Account, now: number): Promise<boolean> {
   const { id: account_id } = account
   const { numDeletedRows } = await tx

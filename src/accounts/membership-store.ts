@@ -2,7 +2,7 @@ import type { InferResult } from 'kysely'
 import type { Db } from '../db/database.ts'
 import {
   type Account,
-  isStrangerTo,
+  isTokenForOtherOwner,
   type Member,
   type Membership,
   type MembershipOrigin,
@@ -37,7 +37,7 @@ export async function organizationsOf(db: Db, viewer: Reader): Promise<Member[]>
   const rows = await memberships(db).where('accounts.id', '=', viewer.account.id).execute()
   const all = rows
     .map((row) => ({ organization: organizationOf(row), role: row.role as MembershipRole }))
-    .filter(({ organization }) => !isStrangerTo(viewer, organization))
+    .filter(({ organization }) => !isTokenForOtherOwner(viewer, organization))
   return mergeOrigins(all, 'organization')
 }
 

@@ -1,7 +1,7 @@
 import type { InferResult } from 'kysely'
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
-import { isStrangerTo, nameKey, type Reader } from './account.ts'
+import { isTokenForOtherOwner, nameKey, type Reader } from './account.ts'
 import { accountFromRow } from './account-store.ts'
 
 /** How a path refers to an organization. */
@@ -18,7 +18,7 @@ export async function findVisibleOrganization(db: Db, reader: Reader, ref: Organ
     'login' in ref
       ? await byLogin(db, { ...query, loginKey: nameKey(ref.login) })
       : await byId(db, { ...query, id: ref.id })
-  if (!found || isStrangerTo(reader, found.account)) return undefined
+  if (!found || isTokenForOtherOwner(reader, found.account)) return undefined
   return {
     account: found.account,
     /** Whether the caller is an owner or a site admin. */

@@ -128,7 +128,7 @@ async function writeRepository(
   await using _ = { [Symbol.asyncDispose]: snapshot.remove }
   // Verifying and writing run concurrently, each on its own core. If one fails, it aborts the other.
   const failed = new AbortController()
-  const either = AbortSignal.any([signal, failed.signal])
+  const combinedSignal = AbortSignal.any([signal, failed.signal])
   const last = lastVerified === undefined ? undefined : (JSON.parse(lastVerified) as Verified)
   const entries = snapshot.entries() as AsyncIterable<SegmentEntry>
   const onRead = (part: number) => addWork('verified', part)
@@ -136,9 +136,9 @@ async function writeRepository(
   const files: ManifestFile[] = []
   try {
     const [verified, segment] = await awaitBoth(failed, [
-      snapshot.verify(last, either, onRead).finally(() => onRead(1)),
+      snapshot.verify(last, combinedSignal, onRead).finally(() => onRead(1)),
       writeSegment(recordFileDigests(entries, files), (bytes) =>
-        blobs.put(key, onChunk(bytes, onBytes), { signal: either }),
+        blobs.put(key, onChunk(bytes, onBytes), { signal: combinedSignal }),
       ),
     ])
     const { missingLfs, warning } = await snapshot.report((part) => addWork('searched', part))

@@ -1,7 +1,7 @@
 import type { Scope } from '../accounts/account.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { formatBytes } from '../lib/quantities.ts'
-import { smallestFreeBytes } from '../queue/worker-store.ts'
+import { smallestFreeBytes } from '../queue/process-store.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { recentRate } from './outcome-store.ts'

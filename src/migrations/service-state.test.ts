@@ -11,7 +11,7 @@ import type { Db } from '../db/database.ts'
 import { sqliteDialect } from '../db/sqlite-dialect.ts'
 import { upgradeSchema } from '../db/upgrade.ts'
 import { embeddedQueue } from '../queue/embedded.ts'
-import { recordHeartbeat, removeWorker } from '../queue/worker-store.ts'
+import { recordHeartbeat, removeProcess } from '../queue/process-store.ts'
 import { factsOfUnreadable } from '../repositories/facts.ts'
 import { putRepository } from '../repositories/repository-store.ts'
 import { countArchives, deleteArchive } from './archive-store.ts'
@@ -21,7 +21,7 @@ import { DEFAULT_OPTIONS, type MigrationOptions } from './migration.ts'
 import { insertMigration } from './migration-store.ts'
 import { notExportedFrom, recordOutcome, recordReused } from './outcome-store.ts'
 import { countSegments, insertSegment } from './segment-store.ts'
-import { readServiceState, storageUse } from './service-state.ts'
+import { createStorageUseReader, readServiceState } from './service-state.ts'
 import { deleteOldTallies, talliesSince } from './tally-store.ts'
 
 const NO_DISK = { freeBytes: null, scratchBytes: null }
@@ -214,7 +214,7 @@ onEachEngine('the state of the service', (engine) => {
     await beat('a')
     await beat('b')
     await beat('c')
-    await removeWorker(db, 'c')
+    await removeProcess(db, 'c')
     now += 30_000
     await beat('b', 2)
     assert.deepEqual(await seen(), [
@@ -270,7 +270,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
   test(`storage use counts a shared segment once: ${engine}`, async (t) => {
     const scene = await exportScene(t, { 'alice/site': 'x'.repeat(5000) }, engine)
     const { db, blobs, parts, clock, start, work } = scene
-    const use = storageUse(parts)
+    const use = createStorageUseReader(parts)
     const [first, second] = [await start(['alice/site']), await start(['alice/site'])]
     await work()
     const held = await bytesInStore(blobs)

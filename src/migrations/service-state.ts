@@ -1,6 +1,6 @@
 import type { Db } from '../db/database.ts'
+import { DEAD_AFTER_MS, listProcesses, type ProcessRecord } from '../queue/process-store.ts'
 import type { Queue } from '../queue/queue.ts'
-import { DEAD_AFTER_MS, listWorkers, type WorkerRecord } from '../queue/worker-store.ts'
 import { readChecks } from '../repositories/check-store.ts'
 import { countArchives } from './archive-store.ts'
 import { countAllHeldLocks, newestLocks } from './lock-store.ts'
@@ -51,11 +51,11 @@ export async function readServiceState(
     countAllHeldLocks(db),
     newestLocks(db, MAX_LOCKS),
     recentFailures(db),
-    listWorkers(db),
+    listProcesses(db),
     largestArchives(db, MAX_ARCHIVES),
     readChecks(db, MAX_CHECKS),
   ])
-  const isAlive = ({ seenAt }: WorkerRecord) => observedAt - seenAt < DEAD_AFTER_MS
+  const isAlive = ({ seenAt }: ProcessRecord) => observedAt - seenAt < DEAD_AFTER_MS
   return {
     observedAt,
     migrations,
@@ -153,9 +153,9 @@ const UNUSED_CACHE_MS = 60_000
  * Returns a function that reads the storage use. It searches for unused segments at most once a minute; the other numbers are
  * current.
  */
-export function storageUse({ db, now }: { db: Db; now: () => number }): () => Promise<StorageUse> {
+export function createStorageUseReader({ db, now }: { db: Db; now: () => number }) {
   let unused: { bytes: Promise<number>; readAt: number } | undefined
-  return async () => {
+  return async (): Promise<StorageUse> => {
     if (!unused || Math.abs(now() - unused.readAt) > UNUSED_CACHE_MS) {
       unused = { bytes: bytesOfUnusedSegments(db), readAt: now() }
       unused.bytes.catch(() => {

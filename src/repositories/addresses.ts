@@ -6,7 +6,7 @@ interface AddressOptions {
   webUrl: string
   cloneUrl: string
   sshUrl: string
-  /** Whether the operator has set `sshUrl`, so that somebody serves these addresses. */
+  /** Whether the operator has set `sshUrl`, so that they are served. */
   servesSsh?: boolean
 }
 

@@ -68,9 +68,12 @@ export const FRESH: RightsAge = { fresh: 0, usable: MINUTE_MS }
 /** While an operation is running. */
 export const RECENT: RightsAge = { fresh: MINUTE_MS, usable: MINUTE_MS }
 /** Before a link to an archive is made. The archive of a forge that is gone can still be downloaded. */
-export const ASKED: RightsAge = { fresh: 0, usable: Number.POSITIVE_INFINITY }
+export const FRESH_IF_AVAILABLE: RightsAge = { fresh: 0, usable: Number.POSITIVE_INFINITY }
 /** For other reads. */
-export const STORED: RightsAge = { fresh: MINUTE_MS - 10_000, usable: Number.POSITIVE_INFINITY }
+export const RECENT_IF_AVAILABLE: RightsAge = {
+  fresh: MINUTE_MS - 10_000,
+  usable: Number.POSITIVE_INFINITY,
+}
 
 const REQUEST_TIMEOUT_MS = 20_000
 const WARNING_INTERVAL_MS = MINUTE_MS

@@ -1,4 +1,4 @@
-import { type Account, isStrangerTo, nameKey, type Reader } from '../accounts/account.ts'
+import { type Account, isTokenForOtherOwner, nameKey, type Reader } from '../accounts/account.ts'
 import { accountFromRow } from '../accounts/account-store.ts'
 import { countRows, type Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
@@ -104,7 +104,7 @@ export async function rolesOf(
     roles.set(id, strongerRole(role, roles.get(id) ?? 'none'))
   for (const { id, owner } of entries) {
     if (owner.id === account.id) roles.set(id, 'owner')
-    if (isStrangerTo(viewer, owner)) roles.delete(id)
+    if (isTokenForOtherOwner(viewer, owner)) roles.delete(id)
   }
   return roles
 }

@@ -8,11 +8,11 @@ import {
 import type { Db } from '../db/database.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import type {
+  ConfiguredMembers,
   FoundRepository,
   RefusedEntry,
   RepositoryName,
   Source,
-  StatedMembers,
 } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { factsOfUnreadable } from './facts.ts'
@@ -66,7 +66,7 @@ export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
   }
   const report = emptyReport()
   const writer = catalogueWriter(parts)
-  const stated: StatedMembers[] = []
+  const configured: ConfiguredMembers[] = []
 
   async function updateEntry(
     found: FoundRepository,
@@ -94,7 +94,7 @@ export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
         return
       }
       if ('members' in row) {
-        stated.push(row.members)
+        configured.push(row.members)
         return
       }
       const { found } = row
@@ -110,7 +110,7 @@ export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
     },
   )
   await writer.flush()
-  await syncMembers(parts, stated, report)
+  await syncMembers(parts, configured, report)
   await markUnlisted(parts, await readCatalogue(), report)
   return report
 }
@@ -143,15 +143,15 @@ async function markUnlisted(
 /** Replaces the members that files of the source list. An owner whose directory cannot be read keeps its members. */
 async function syncMembers(
   { db, now, signal }: SyncParts,
-  stated: readonly StatedMembers[],
+  configured: readonly ConfiguredMembers[],
   report: SyncReport,
 ): Promise<void> {
-  for (const each of stated) {
+  for (const each of configured) {
     signal?.throwIfAborted()
     report.warnings.push(...(await storeListedMembers(db, each, now())))
   }
   const kept = new Set([
-    ...stated.map(({ owner }) => nameKey(owner)),
+    ...configured.map(({ owner }) => nameKey(owner)),
     ...report.refused
       .filter(({ caseConflictWith }) => !caseConflictWith)
       .map(({ path }) => nameKey(path)),
@@ -326,10 +326,10 @@ function catalogueWriter({ db, now, signal }: SyncParts) {
   }
 }
 
-/** Stores the members that the source states for an owner. Returns warnings about them. */
+/** Stores the members that the source lists for an owner. Returns warnings about them. */
 export async function storeListedMembers(
   db: Db,
-  { owner, members, warnings }: StatedMembers,
+  { owner, members, warnings }: ConfiguredMembers,
   now: number,
 ): Promise<RefusedEntry[]> {
   if (!members) return warnings

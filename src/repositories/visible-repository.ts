@@ -1,6 +1,6 @@
 import {
   type Account,
-  isStrangerTo,
+  isTokenForOtherOwner,
   nameKey,
   type Reader,
   type Viewer,
@@ -41,7 +41,7 @@ export async function findVisibleRepository(
 
 /** Returns whose view of an owner's repositories applies: the viewer's, or the organization's for its owners and site admins. */
 export async function viewOf(db: Db, viewer: Viewer | null, owner: Account): Promise<Reader> {
-  if (!viewer || isStrangerTo(viewer, owner)) return NOBODY
+  if (!viewer || isTokenForOtherOwner(viewer, owner)) return NOBODY
   if (owner.type === 'User') return viewer
   const organization = await findVisibleOrganization(db, viewer, { id: owner.id })
   return organization?.mayMigrate ? { account: owner } : viewer
@@ -97,8 +97,8 @@ async function readableId(
 
 /**
  * Returns an account if the viewer may know of it. With a token: all users, and the organizations of which the viewer is a
- * member or may read a repository. Without a token: owners of public repositories. Always a single query, as above; a token of
- * one organization takes a second one.
+ * member or may read a repository. Without a token: owners of public repositories. Takes the same
+ * number of queries whether or not the account exists: one, or two for a token of one organization.
  */
 export async function findVisibleAccount(
   db: Db,

@@ -4,7 +4,11 @@ import { acquireLease, completeLease, hasCompletedSince, whileRenewing } from '.
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { repeatedly } from '../lib/repeatedly.ts'
 import { settleReleasedLocks } from '../migrations/locks.ts'
-import { ignoreRemoval, type RightsRefresher, STORED } from '../repositories/refresh-rights.ts'
+import {
+  ignoreRemoval,
+  RECENT_IF_AVAILABLE,
+  type RightsRefresher,
+} from '../repositories/refresh-rights.ts'
 import { recentlySignedIn } from '../repositories/rights-store.ts'
 import { type SyncParts, type SyncReport, syncCatalogue } from '../repositories/sync.ts'
 import type { Source } from '../sources/source.ts'
@@ -117,6 +121,6 @@ async function refreshAllRights(
 ): Promise<void> {
   const accounts = await recentlySignedIn(db, now - DAY_MS, MAX_ACCOUNTS)
   await mapConcurrent(accounts.values(), { concurrency: REFRESH_CONCURRENCY, signal }, (account) =>
-    rights.refresh(account, STORED).catch(ignoreRemoval),
+    rights.refresh(account, RECENT_IF_AVAILABLE).catch(ignoreRemoval),
   )
 }

@@ -19,7 +19,7 @@ import { countArchives } from '../migrations/archive-store.ts'
 import { countSegments } from '../migrations/segment-store.ts'
 import { type ReferencedBlob, referencedBlobs } from '../migrations/stored-blobs.ts'
 import { copyJobs } from '../queue/copy-jobs.ts'
-import { DEAD_AFTER_MS, listWorkers } from '../queue/worker-store.ts'
+import { DEAD_AFTER_MS, listProcesses } from '../queue/process-store.ts'
 import type { Config } from '../settings/config.ts'
 import { withoutPassword } from '../settings/config-values.ts'
 import { blobsAddress, dataPathsOf, openBlobs } from './data-paths.ts'
@@ -183,7 +183,7 @@ async function copyRows(
 /** Copies the blobs that the rows of `db` refer to, unless the target has them. */
 async function copyBlobs(copy: Copy, stores: Stores, db: Db): Promise<BlobTotals> {
   const totals: BlobTotals = { count: 0, bytes: 0, copied: 0, damaged: [] }
-  await eachBlob(copy, db, 'archives', async (blob, signal) => {
+  await forEachBlob(copy, db, 'archives', async (blob, signal) => {
     const { isCopied, stored } = await copyBlob(stores, blob, signal)
     if (stored !== blob.length) totals.damaged.push(blob.key)
     totals.count += 1
@@ -234,7 +234,7 @@ async function compareBlobs(
   const digest = new RowDigest()
   const damaged: string[] = []
   const different: string[] = []
-  await eachBlob(copy, db, 'verifying', async ({ key, length, sha256 }, signal) => {
+  await forEachBlob(copy, db, 'verifying', async ({ key, length, sha256 }, signal) => {
     const copied = await readDigest(target, key, { signal })
     digest.add([key, copied?.sha256])
     if (copied && copied.sha256 === sha256) return true
@@ -250,8 +250,10 @@ async function compareBlobs(
   return { damaged, digest: String(digest) }
 }
 
-/** Calls `work` for every blob that the rows of `db` refer to, and reports the progress. `work` returns whether it had to read the blob. */
-async function eachBlob(
+/**
+ * Calls `work` for every blob that the rows of `db` refer to, and reports the progress. `work` returns whether it had to read the blob.
+ */
+async function forEachBlob(
   { signal, onProgress }: Copy,
   db: Db,
   step: CopyProgress['step'],
@@ -277,7 +279,7 @@ async function openStores(from: Config, to: Config, mark: string): Promise<Store
   if (isEmpty)
     for await (const _ of target.list())
       throw new UserError(
-        `${blobsAddress(to)} is not empty, and not a copy of this service: choose another place`,
+        `${blobsAddress(to)} is not empty, and not a copy of this service: choose another directory or bucket`,
       )
   return { source: await openBlobs(dataPathsOf(from, '')), target, isEmpty }
 }
@@ -298,7 +300,7 @@ async function openTarget(
     (await countRows(db.selectFrom('accounts'))) + (await countRows(db.selectFrom('secrets'))) > 0
   if (copied ? copied.address !== mark : isUsed)
     throw new UserError(
-      `${databaseAddress(config)} is not empty, and not an unused copy of this service: choose another place`,
+      `${databaseAddress(config)} is not empty, and not an unused copy of this service: choose another database or directory`,
     )
   return { ...database, config, isCopy: copied !== undefined }
 }
@@ -349,7 +351,7 @@ async function lockIfStopped(from: Config, db: Db, stack: AsyncDisposableStack):
 /** Whether a process of a service on PostgreSQL is alive. On SQLite, the lock of the data directory replaces this check. */
 async function hasLiveProcess({ databaseUrl }: Config, db: Db): Promise<boolean> {
   const since = Date.now() - DEAD_AFTER_MS
-  return databaseUrl !== undefined && (await listWorkers(db)).some(({ seenAt }) => seenAt > since)
+  return databaseUrl !== undefined && (await listProcesses(db)).some(({ seenAt }) => seenAt > since)
 }
 
 const realDirectory = ({ data }: Config): string => (existsSync(data) ? realpathSync(data) : data)

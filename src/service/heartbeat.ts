@@ -3,7 +3,7 @@ import { statfs } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { diskUsage } from '../exporter/scratch.ts'
 import { repeatedly } from '../lib/repeatedly.ts'
-import { recordHeartbeat, removeWorker } from '../queue/worker-store.ts'
+import { recordHeartbeat, removeProcess } from '../queue/process-store.ts'
 import type { DataPaths } from './data-paths.ts'
 import { createProcessMarker } from './mark-process.ts'
 import type { ProcessParts } from './process-parts.ts'
@@ -32,7 +32,7 @@ export function startHeartbeat(
   const about = { id, host: hostname(), pid: process.pid, role, version: VERSION, concurrency }
   const startedAt = now()
   // An unavailable database must not keep the process from stopping.
-  stack.defer(() => removeWorker(db, id).catch(() => {}))
+  stack.defer(() => removeProcess(db, id).catch(() => {}))
   const heartbeat = repeatedly(
     async () => {
       await marker.renew()

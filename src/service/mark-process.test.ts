@@ -7,7 +7,7 @@ import { createDatabase } from '../../test/support/postgres.ts'
 import { temporaryDirectory } from '../../test/support/sample-repositories.ts'
 import { connect } from '../db/connect.ts'
 import { upgradeSchema } from '../db/upgrade.ts'
-import { recordHeartbeat, removeWorker, type WorkerRecord } from '../queue/worker-store.ts'
+import { type ProcessRecord, recordHeartbeat, removeProcess } from '../queue/process-store.ts'
 import { createProcessMarker } from './mark-process.ts'
 
 test('processes that should share a data directory report when they do not', async (t) => {
@@ -61,7 +61,7 @@ test('processes that should share a data directory report when they do not', asy
     { AWS_ENDPOINT_URL: 'http://127.0.0.1:1', AWS_REGION: 'x' },
   )
   assert.ok(!bucket.some(({ check }) => check === 'shared data'), 'a bucket is always shared')
-  await removeWorker(db, 'beside')
+  await removeProcess(db, 'beside')
   await beside.remove()
   await here.reportUnshared()
   assert.deepEqual(readdirSync(join(data, 'processes')), ['here'])
@@ -124,7 +124,7 @@ async function markerScene(t: TestContext) {
 let beats = 0
 
 /** Returns a row that differs with every call, like the row of a live process. */
-function rowOf(id: string): WorkerRecord {
+function rowOf(id: string): ProcessRecord {
   const about = { id, host: `host-of-${id}`, pid: 7, role: 'worker', version: '1' } as const
   const work = { concurrency: 1, runningJobs: 0, freeBytes: null, scratchBytes: null }
   beats += 1

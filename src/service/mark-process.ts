@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import type { Db } from '../db/database.ts'
 import { hasCode, ifExists } from '../lib/errno.ts'
 import { makeDirectory } from '../lib/make-directory.ts'
-import { DEAD_AFTER_MS, listWorkers, type WorkerRecord } from '../queue/worker-store.ts'
+import { DEAD_AFTER_MS, listProcesses, type ProcessRecord } from '../queue/process-store.ts'
 import type { DataPaths } from './data-paths.ts'
 import type { Log } from './log.ts'
 
@@ -50,7 +50,7 @@ export function createProcessMarker(
      * here for longer than VISIBILITY_DELAY_MS. Also removes the markers of crashed processes.
      */
     async reportUnshared() {
-      const workers = await listWorkers(db)
+      const workers = await listProcesses(db)
       const here = new Set(await readdir(folder).catch(() => []))
       const missing = new Map<string, Observation>()
       for (const { id, host, pid, role, seenAt } of workers) {
@@ -85,8 +85,11 @@ async function renewMarker(folder: string, id: string): Promise<void> {
   }
 }
 
-/** Returns the processes whose rows in the database show that they are alive, but that have no marker here: they use another data directory. */
-export async function processesWithoutMarker<T extends Pick<WorkerRecord, 'id' | 'seenAt'>>(
+/**
+ * Returns the processes whose rows in the database show that they are alive, but that have no marker here: they use another data
+ * directory.
+ */
+export async function processesWithoutMarker<T extends Pick<ProcessRecord, 'id' | 'seenAt'>>(
   folder: string,
   workers: readonly T[],
   now: number,

@@ -7,9 +7,9 @@ import { createForgeBudget } from '../repositories/forge-budget-store.ts'
 import { forgeSource } from '../repositories/forge-source.ts'
 import {
   ignoreRemoval,
+  RECENT_IF_AVAILABLE,
   type RightsRefresher,
   rightsRefresher,
-  STORED,
 } from '../repositories/refresh-rights.ts'
 import { asRightsUnavailable, RightsUnavailable } from '../repositories/rights-unavailable.ts'
 import type { Config } from '../settings/config.ts'
@@ -61,13 +61,13 @@ export function withForge(
   return forgeSource(source, { db, catalogue, now, warn })
 }
 
-interface RightsParts extends ForgeParts {
+interface OpenRightsParts extends ForgeParts {
   source: Source | undefined
   forge: Forge | undefined
 }
 
 /** Returns the refresher of what accounts may do on the forge; undefined without a forge. */
-export function openRights({ forge, log, ...parts }: RightsParts): RightsRefresher | undefined {
+export function openRights({ forge, log, ...parts }: OpenRightsParts): RightsRefresher | undefined {
   if (!forge) return undefined
   const { url, catalogue, readRights } = forge
   return rightsRefresher({
@@ -92,7 +92,8 @@ export function openForgeSignIn(parts: SignInParts): ForgeSignIn | undefined {
     db,
     now,
     // A removed account is rejected later, by its first request that needs rights.
-    onSignedIn: async (account) => rights?.refresh(account, STORED).catch(ignoreRemoval),
+    onSignedIn: async (account) =>
+      rights?.refresh(account, RECENT_IF_AVAILABLE).catch(ignoreRemoval),
     warn: (reason) =>
       log.warn({ forge: url, reason }, `sign-in with tokens of the forge: ${reason}`),
     async readTokenOwner(token) {

@@ -107,7 +107,7 @@ export function releaseMemoryOnce(parts: ProcessParts, stack: AsyncDisposableSta
   stack.defer(() => clearInterval(timer))
 }
 
-/** Sets the flag that shows V8's `gc` only while it is read: on the command line, the flag makes a start 60 ms longer. */
+/** Exposes V8's `gc` only while it is read: on the command line, the flag makes a start 60 ms longer. */
 function collectGarbage(): void {
   setFlagsFromString('--expose-gc')
   const gc: NodeJS.GCFunction = runInNewContext('gc')

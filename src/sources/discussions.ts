@@ -27,7 +27,9 @@ export interface Discussions {
   read(repository: RepositoryName, stored: StoredGroups, signal: AbortSignal): AsyncIterable<Batch>
   /** Reads an owner: an organization with its members and teams, or a person. */
   owner(login: string, signal: AbortSignal): Promise<Group>
-  /** Yields the bytes of an attachment or release asset, exactly `size` if that is known. Rejects with `ForgeNotFound` if it was deleted. */
+  /**
+   * Yields the bytes of an attachment or release asset, exactly `size` if that is known. Rejects with `ForgeNotFound` if it was deleted.
+   */
   open(file: FileToFetch, signal: AbortSignal): AsyncIterable<Uint8Array>
 }
 

@@ -61,7 +61,9 @@ export interface ExaminedRepository extends BareRepository, Refs {
   /** The file `description` as a byte string (latin1). */
   description: string
   preserved: PreservedSettings
-  /** Whether it may use objects of other repositories. If so, `objectFiles` may lack objects, and contain objects of other repositories. */
+  /**
+   * Whether it may use objects of other repositories. If so, `objectFiles` may lack objects, and contain objects of other repositories.
+   */
   hasExternalObjects: boolean
   objectFiles: ObjectFile[]
   lfsObjects: ObjectFile[]

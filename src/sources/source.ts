@@ -35,17 +35,17 @@ export type LastStampOf = (repository: RepositoryName) => string | undefined
 export type ListedEntry =
   | { found: FoundRepository }
   | { refused: RefusedEntry }
-  | { members: StatedMembers }
+  | { members: ConfiguredMembers }
 
 /** The members of an owner, as the source defines them. */
-export interface StatedMembers {
+export interface ConfiguredMembers {
   owner: string
   /** Undefined if they cannot be read. The previous members then remain. */
-  members: StatedMember[] | undefined
+  members: ConfiguredMember[] | undefined
   warnings: RefusedEntry[]
 }
 
-export interface StatedMember {
+export interface ConfiguredMember {
   login: string
   role: 'owner' | 'member'
 }
@@ -199,7 +199,7 @@ export interface Source {
    */
   whyHidden?(repository: RepositoryName): Promise<string | undefined>
   /** Returns one owner's members as `list` does; undefined if the source does not define them. */
-  members(owner: string): Promise<StatedMembers | undefined>
+  members(owner: string): Promise<ConfiguredMembers | undefined>
   /** Reads the facts. Called by a sync for each new or changed stamp. `previous` are those of the last read. Rejects with Unreadable. */
   facts(
     repository: FoundRepository,
@@ -217,7 +217,9 @@ export interface Source {
    * if the fingerprint has not changed. Rejects with Unreadable.
    */
   examine(repository: RepositoryName, signal: AbortSignal): Promise<Examination>
-  /** Returns whether `examine` would return the same as when it returned this stamp. Much faster than `examine`. Rejects with Unreadable. */
+  /**
+   * Returns whether `examine` would return the same as when it returned this stamp. Much faster than `examine`. Rejects with Unreadable.
+   */
   isUnchanged(repository: RepositoryName, stamp: string): Promise<boolean>
   /**
    * Returns the warning that the report of a snapshot would have; null if it would have none. Called by preflights. More expensive

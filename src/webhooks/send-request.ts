@@ -41,8 +41,8 @@ const MAX_STORED_HEADERS = 50
 const MAX_STORED_HEADER_LENGTH = 500
 
 /**
- * Sends a request once and returns the result; throws only if `signal` aborted it. The name is looked up once, and the connection uses only
- * addresses of that lookup that are allowed. Follows no redirect and uses no proxy.
+ * Sends a request once and returns the result; throws only if `signal` aborted it. The name is looked up once, and the connection uses
+ * only addresses of that lookup that are allowed. Follows no redirect and uses no proxy.
  */
 export async function sendRequest(request: WebhookRequest, parts: SendParts, signal: AbortSignal) {
   const startedAt = performance.now()
@@ -232,8 +232,8 @@ export type Resolve = (host: string, signal: AbortSignal) => Promise<Address[]>
 const DNS_TIMEOUT_MS = 4000
 
 /**
- * Queries name servers directly. getaddrinfo would block one of the few threads that also read and write files: a name server that does not
- * respond would delay exports. Names in /etc/hosts are used as well.
+ * Queries name servers directly. getaddrinfo would block one of the few threads that also read and write files: a name server that does
+ * not respond would delay exports. Names in /etc/hosts are used as well.
  */
 export function createResolver({ servers }: { servers?: string[] } = {}): Resolve {
   return async (host, signal) => {

@@ -61,8 +61,8 @@ export async function deleteWebhook(tx: Db, { id }: Webhook): Promise<void> {
 }
 
 /**
- * Records the result of the last delivery. Returns since when the webhook has been failing; null if it is not, or if it was changed since the
- * caller read it, because the delivery used the old settings.
+ * Records the result of the last delivery. Returns since when the webhook has been failing; null if it is not, or if it was changed since
+ * the caller read it, because the delivery used the old settings.
  */
 export async function recordLastDelivery(
   tx: Db,

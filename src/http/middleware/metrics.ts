@@ -10,8 +10,8 @@ import {
   readBlobErrors,
   readTallies,
 } from '../../migrations/tally-store.ts'
+import { DEAD_AFTER_MS, listProcesses } from '../../queue/process-store.ts'
 import type { Queue } from '../../queue/queue.ts'
-import { DEAD_AFTER_MS, listWorkers } from '../../queue/worker-store.ts'
 import { countSchedulesByState } from '../../schedules/schedule-store.ts'
 import { countWaitingEvents, readDeliveryTallies } from '../../webhooks/delivery-store.ts'
 import { string } from '../../wire/schema.ts'
@@ -281,7 +281,7 @@ function addSharedMetrics(register: Registry, { db, queue, now }: MetricsParts) 
       countWaitingEvents(db),
       readStoreChecks(db),
       countSegments(db),
-      listWorkers(db),
+      listProcesses(db),
     ])
     reset()
     for (const { kind, jobs, oldest } of backlog) {

@@ -27,15 +27,15 @@ export async function findLfsObjects(
   directory: RepositoryDirectory,
   { oids, isWiki, signal }: LfsRequest,
 ): Promise<LfsObject[]> {
-  const at = await servedRepository(directory, isWiki, { git, signal })
-  const { objectFormat, lfsStorage } = await readFormat(at, { git, signal })
+  const served = await servedRepository(directory, isWiki, { git, signal })
+  const { objectFormat, lfsStorage } = await readFormat(served, { git, signal })
   const wanted = oids.map((oid) => ({ oid }))
-  const own = await findOwnObjects(at, lfsStorage, wanted)
+  const own = await findOwnObjects(served, lfsStorage, wanted)
   if (!sharedLfs) return own
   const ownOids = new Set(own.map(({ oid }) => oid))
   const others = wanted.filter(({ oid }) => !ownOids.has(oid))
-  const shared = await sharedLfs.find(at, lfsStorage, others)
-  const repository = { ...at, objectFormat }
+  const shared = await sharedLfs.find(served, lfsStorage, others)
+  const repository = { ...served, objectFormat }
   return [...own, ...(await withPointers(repository, shared, { git, sharedLfs, signal }))]
 }
 

@@ -4,11 +4,11 @@ import type { Git } from '../../git/git.ts'
 import { publicUrl } from '../../lib/public-url.ts'
 import type { RepositoryLocation } from '../snapshot.ts'
 import type {
+  ConfiguredMembers,
   FoundRepository,
   ListedEntry,
   RepositoryName,
   Source,
-  StatedMembers,
 } from '../source.ts'
 import { RepositoryNotFound, Unreadable } from '../unreadable.ts'
 import { readLanguages, readLicenseFile } from './facts/head-tree.ts'
@@ -233,7 +233,7 @@ async function findRepository(
 async function findMembers(
   { root, layout, read }: RepositoryTree,
   owner: string,
-): Promise<StatedMembers | undefined> {
+): Promise<ConfiguredMembers | undefined> {
   for (const entry of layout.list({ only: { owner, name: '' }, read }))
     if (entry && 'membersOf' in entry) return readMembersFile(root, entry.membersOf, entry.path)
   return undefined

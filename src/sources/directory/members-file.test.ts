@@ -40,10 +40,10 @@ test('members are read only for the owner with exactly this name, and never thro
   const rows = await Array.fromAsync(
     source.list((owner) => (/octo/i.test(owner) ? 'octo' : undefined)),
   )
-  const stated = rows.flatMap((row) => ('members' in row ? row.members : []))
+  const configured = rows.flatMap((row) => ('members' in row ? row.members : []))
   const alice = { login: 'alice', role: 'owner' as const }
   assert.deepEqual(
-    stated.map(({ owner, members }) => [owner, members]),
+    configured.map(({ owner, members }) => [owner, members]),
     [
       ['empty', []],
       ['large', undefined],

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { hasCode } from '../../lib/errno.ts'
 import { LimitedLines } from '../../lib/limited-lines.ts'
 import { isName } from '../../lib/names.ts'
-import type { RefusedEntry, StatedMember, StatedMembers } from '../source.ts'
+import type { ConfiguredMember, ConfiguredMembers, RefusedEntry } from '../source.ts'
 import { readRegularFile } from './files/regular-file.ts'
 import { fileErrorReason } from './files/repository-errors.ts'
 
@@ -18,7 +18,7 @@ export async function readMembersFile(
   root: string,
   owner: string,
   path: string,
-): Promise<StatedMembers> {
+): Promise<ConfiguredMembers> {
   try {
     const text = (await readRegularFile(join(root, path), MAX_FILE_BYTES)).toString()
     return { owner, ...parseMembers(text, path) }
@@ -31,7 +31,7 @@ export async function readMembersFile(
 
 /** Reports invalid lines as warnings. The last line for a login takes precedence. */
 export function parseMembers(text: string, path: string) {
-  const members = new Map<string, StatedMember>()
+  const members = new Map<string, ConfiguredMember>()
   const warnings: RefusedEntry[] = []
   const reason = 'expected a login and "owner" or "member"'
   const invalidLines = new LimitedLines(({ text }) => warnings.push({ path: text, reason }))
@@ -48,7 +48,7 @@ export function parseMembers(text: string, path: string) {
   return { members: [...members.values()], warnings }
 }
 
-function memberOf([login = '', word = '', ...more]: string[]): StatedMember | undefined {
+function memberOf([login = '', word = '', ...more]: string[]): ConfiguredMember | undefined {
   const role = (['owner', 'member'] as const).find((each) => each === word.toLowerCase())
   return role && isName(login) && more.length === 0 ? { login, role } : undefined
 }

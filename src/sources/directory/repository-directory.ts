@@ -138,7 +138,7 @@ export function repositoryAt(
 }
 
 /** Returns the listing entry of one repository, which is refused if it cannot be read. */
-export function findRepositoryAt(
+export function listingEntryAt(
   root: string,
   path: string,
   { stamp, ...entry }: NamedEntry & { stamp: string | undefined },
@@ -196,7 +196,10 @@ export async function existsEvenIfDamaged(directory: RepositoryDirectory): Promi
   return isParentReal(directory) && ((await hasConfig(dir)) || isRepository(dir))
 }
 
-/** The root may be a link, which its operator chose; directories below it may not. */
+/**
+ * Whether the directory that contains the repository is a directory and not a link. The root itself may be a link, which its operator
+ * chose.
+ */
 export function isParentReal({ path, dir }: RepositoryDirectory): boolean {
   return !path.includes('/') || isDirectory(dirname(dir))
 }

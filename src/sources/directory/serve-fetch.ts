@@ -60,40 +60,47 @@ export async function servedRepository(
 }
 
 /** Refuses what an export refuses, so that files of other owners are not served under this name. */
-async function refuseExternalFiles(at: NamedDirectory, reader: ConfigReader): Promise<void> {
-  await refuseExternalPaths(at)
-  await refuseExternalRefs(at)
+async function refuseExternalFiles(directory: NamedDirectory, reader: ConfigReader): Promise<void> {
+  await refuseExternalPaths(directory)
+  await refuseExternalRefs(directory)
   for (const path of REGULAR_FILES) {
-    const stats = await lstatIfExists(join(at.dir, path))
-    if (stats && !stats.isFile()) throw new Unsupported(at.name, `${path} is not a regular file`)
+    const stats = await lstatIfExists(join(directory.dir, path))
+    if (stats && !stats.isFile())
+      throw new Unsupported(directory.name, `${path} is not a regular file`)
   }
-  if ((await lstatIfExists(join(at.dir, 'info')))?.isSymbolicLink())
-    throw new Unsupported(at.name, 'info is a symbolic link')
-  await refuseSpecialFiles(at, reader)
-  await refuseExternalAttributes(at, reader)
+  if ((await lstatIfExists(join(directory.dir, 'info')))?.isSymbolicLink())
+    throw new Unsupported(directory.name, 'info is a symbolic link')
+  await refuseSpecialFiles(directory, reader)
+  await refuseExternalAttributes(directory, reader)
 }
 
 /**
  * If the config says that the repository has a working tree, git reads every `.gitattributes` in it. The working tree is the
  * repository's directory, unless `core.worktree` names another.
  */
-async function refuseExternalAttributes(at: NamedDirectory, reader: ConfigReader): Promise<void> {
+async function refuseExternalAttributes(
+  directory: NamedDirectory,
+  reader: ConfigReader,
+): Promise<void> {
   for (const file of ['config', 'config.worktree']) {
-    const text = (await readText(at, file)) ?? ''
+    const text = (await readText(directory, file)) ?? ''
     // Nearly all repositories return here without a git process. Git reads config.worktree only if the config mentions worktrees.
     if (!/worktree|bare/i.test(text.replace(/^\s*bare = true$/m, ''))) return
-    const settings = await readConfigFile(join(at.dir, file), reader)
+    const settings = await readConfigFile(join(directory.dir, file), reader)
     const isBare = flag(settings, 'core.bare')
     if (isBare !== true && setting(settings, 'core.worktree') !== undefined)
-      throw new Unsupported(at.name, 'its config names a working tree (core.worktree)')
+      throw new Unsupported(directory.name, 'its config names a working tree (core.worktree)')
     if (isBare !== false) continue
-    await forEachYielding(walkStats(at.dir), ({ path, stats }) => {
+    await forEachYielding(walkStats(directory.dir), ({ path, stats }) => {
       const isExternal = path.endsWith('/.gitattributes')
         ? !stats.isFile()
         : stats.isSymbolicLink() && statSync(path, { throwIfNoEntry: false })?.isDirectory()
       if (isExternal) {
-        const shown = relative(at.dir, path)
-        throw new Unsupported(at.name, `it is not bare, and ${shown} is a link or not a file`)
+        const shown = relative(directory.dir, path)
+        throw new Unsupported(
+          directory.name,
+          `it is not bare, and ${shown} is a link or not a file`,
+        )
       }
     })
   }

@@ -9,7 +9,9 @@ import { type ExamineParts, examine } from './snapshot/examine.ts'
 import type { ScratchRepository } from './snapshot/scratch-repository.ts'
 import { takeSnapshot } from './snapshot/take-snapshot.ts'
 
-/** A verified copy of a repository, with only its refs, objects and attributes, and a config of ours that still denies the same pushes. */
+/**
+ * A verified copy of a repository, with only its refs, objects and attributes, and a config of ours that still denies the same pushes.
+ */
 export interface VerifiedCopy {
   /** The examination of the copy. */
   examination: Examination

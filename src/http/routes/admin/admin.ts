@@ -13,12 +13,12 @@ import { releaseAnyLock } from '../../../migrations/locks.ts'
 import { aboutMigration } from '../../../migrations/migration.ts'
 import { retryMigration } from '../../../migrations/retry-migration.ts'
 import {
+  createStorageUseReader,
   readServiceState,
-  storageUse,
   throughputPeriods,
 } from '../../../migrations/service-state.ts'
 import { summaryById } from '../../../migrations/summaries.ts'
-import { smallestFreeBytes, totalScratchBytes } from '../../../queue/worker-store.ts'
+import { smallestFreeBytes, totalScratchBytes } from '../../../queue/process-store.ts'
 import { syncRepositories } from '../../../repositories/sync.ts'
 import { EXTENSION, enumOf, integer, string } from '../../../wire/schema.ts'
 import * as wire from '../../../wire/types.ts'
@@ -117,7 +117,7 @@ export function addAdminRoutes(app: FastifyInstance, parts: ApiParts): void {
 
 function addServiceState(app: FastifyInstance, parts: ServerParts): void {
   const { db, blobs, now, version } = parts
-  const readStorageUse = storageUse(parts)
+  const readStorageUse = createStorageUseReader(parts)
 
   async function readStorage() {
     const [use, scratchBytes, freeBytes] = await Promise.all([

@@ -9,7 +9,7 @@ import {
 } from '../../../migrations/archive-store.ts'
 import { aboutMigration, type Migration } from '../../../migrations/migration.ts'
 import { migrationOwner } from '../../../migrations/migration-store.ts'
-import { ASKED } from '../../../repositories/refresh-rights.ts'
+import { FRESH_IF_AVAILABLE } from '../../../repositories/refresh-rights.ts'
 import { EXTENSION, uri } from '../../../wire/schema.ts'
 import * as openapi from '../../description/operation.ts'
 import { accessLost, archiveDamaged } from '../../middleware/http-errors.ts'
@@ -44,7 +44,7 @@ async function createArchiveLink(
   const at = now()
   if (archiveExpiresAt === null || archiveExpiresAt <= at) throw new NotFound()
   // By the current login: after a rename, the former login may belong to another account of the forge.
-  await rights?.refresh((await migrationOwner(db, id))!, ASKED)
+  await rights?.refresh((await migrationOwner(db, id))!, FRESH_IF_AVAILABLE)
   const lost = await noLongerReadable(db, migration, MAX_NAMED)
   if (lost.length > 0) throw accessLost(lost)
   const secondsLeft = Math.max(1, Math.floor((archiveExpiresAt - at) / 1000))

@@ -5,7 +5,11 @@ import { NotFound } from '../../../lib/request-errors.ts'
 import type { Migration } from '../../../migrations/migration.ts'
 import { findMigration } from '../../../migrations/migration-store.ts'
 import { findSummary, type Summary } from '../../../migrations/summaries.ts'
-import { ASKED, FRESH, STORED } from '../../../repositories/refresh-rights.ts'
+import {
+  FRESH,
+  FRESH_IF_AVAILABLE,
+  RECENT_IF_AVAILABLE,
+} from '../../../repositories/refresh-rights.ts'
 import { type Operation, parameter, type RouteOptions } from '../../description/operation.ts'
 import { requireFound, requireId, requireViewer, type WithQuery } from '../../middleware/request.ts'
 import type { ApiParts, ServerParts } from '../../server-parts.ts'
@@ -93,7 +97,7 @@ export function requireOrganization(
     reply.header('x-accepted-oauth-scopes', 'admin:org, repo')
     const isRead = request.method === 'GET' || request.method === 'HEAD'
     const isArchiveLink = /\/archive(\/link)?$/.test(request.routeOptions.url ?? '')
-    const ageOfRead = isArchiveLink ? ASKED : STORED
+    const ageOfRead = isArchiveLink ? FRESH_IF_AVAILABLE : RECENT_IF_AVAILABLE
     await rights?.refresh(requireViewer(request).account, isRead ? ageOfRead : FRESH)
     const { account, mayMigrate } = await organizationInPath(db, request)
     if (!mayMigrate) throw new NotFound()

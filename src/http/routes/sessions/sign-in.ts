@@ -3,7 +3,7 @@ import type { Viewer } from '../../../accounts/account.ts'
 import { inAuditedTransaction, recordAccess } from '../../../accounts/audit-log.ts'
 import { accountOfIdentity, type Identity, type Refusal } from '../../../accounts/identity-store.ts'
 import { openSessionWithoutToken } from '../../../accounts/session-store.ts'
-import { ignoreRemoval, STORED } from '../../../repositories/refresh-rights.ts'
+import { ignoreRemoval, RECENT_IF_AVAILABLE } from '../../../repositories/refresh-rights.ts'
 import type { SessionCookies } from '../../middleware/authenticate.ts'
 import { actorOf } from '../../middleware/request.ts'
 import type { ServerParts } from '../../server-parts.ts'
@@ -55,7 +55,7 @@ export async function signInAs(
   }
   const { account } = found
   // A removed account is rejected later, by its first request that needs rights.
-  await rights?.refresh(account, STORED).catch(ignoreRemoval)
+  await rights?.refresh(account, RECENT_IF_AVAILABLE).catch(ignoreRemoval)
   const session = { openedAt: now() }
   const actor = { ...actorOf(request), login: account.login, accountId: account.id }
   const { secret, tokenId } = await inAuditedTransaction(parts, actor, async (tx, record) => {

@@ -72,17 +72,20 @@ async function readFacts(
   await requirePlainFiles(dir, settings)
   const isSha256 = settings.get('extensions.objectformat')?.at(-1) === 'sha256'
   const objectFormat = isSha256 ? 'sha256' : 'sha1'
-  const { head, refs } = await readRefs({ dir, name: '', objectFormat })
+  const { head: rawHead, refs } = await readRefs({ dir, name: '', objectFormat })
   const named = resolvedRefs(refs).map(({ ref, oid }) => ({ ref: decodeUtf8(ref.name), oid }))
-  const at: Head = 'oid' in head ? { commit: head.oid } : { ref: decodeUtf8(head.target) }
-  const tips = [...new Set([...named.map(({ oid }) => oid), ...('oid' in head ? [head.oid] : [])])]
-  if (tips.length === 0) return { refs: await summarizeRefs(at, []), oldest: null, tree: null }
+  const head: Head =
+    'oid' in rawHead ? { commit: rawHead.oid } : { ref: decodeUtf8(rawHead.target) }
+  const tips = [
+    ...new Set([...named.map(({ oid }) => oid), ...('oid' in rawHead ? [rawHead.oid] : [])]),
+  ]
+  if (tips.length === 0) return { refs: await summarizeRefs(head, []), oldest: null, tree: null }
   if (tips.length > MAX_TIPS) throw new NeedsGit('very many refs')
 
   using objects = await openObjectFiles(dir, objectFormat)
   const read = await readByName(objects, tips)
   const dated = named.map(({ ref, oid }) => ({ ref, oid, time: timeOf(read.get(oid)!) }))
-  const refFacts = await summarizeRefs(at, dated)
+  const refFacts = await summarizeRefs(head, dated)
   const commit = refFacts.headCommit
   const headCommit =
     commit !== null && wanted.isTreeWanted(commit) ? parseCommit(read.get(commit)!) : undefined

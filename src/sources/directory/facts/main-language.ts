@@ -1,11 +1,11 @@
 import type { Language } from 'linguist-languages'
 
 /** The languages that use a filename or extension, and the one to assume without other evidence. */
-interface Claim {
+interface Candidates {
   languages: readonly Language[]
   usual: Language | undefined
   /** 0 for a single language, 1 if the extension is typical of `usual`, 2 otherwise. */
-  doubt: 0 | 1 | 2
+  ambiguity: 0 | 1 | 2
 }
 
 /** Third-party code, generated code and documentation, which GitHub does not count either. */
@@ -23,7 +23,7 @@ const NOT_COUNTED = new RegExp(
 )
 
 /**
- * An extension of several languages goes to the first of these. Markdown and SQL are listed so that their files do not count:
+ * If several languages use an extension, the first of these is assumed. Markdown and SQL are listed so that their files do not count:
  * they are prose and data.
  */
 const PREFERRED = [
@@ -41,14 +41,14 @@ let loaded: ReturnType<typeof loadTables> | undefined
 export async function languageTally() {
   loaded ??= loadTables()
   const { byFilename, byExtension } = await loaded
-  const bytesOf = new Map<Claim, number>()
+  const bytesOf = new Map<Candidates, number>()
 
   return {
     add(path: string, bytes: number): void {
       if (NOT_COUNTED.test(path)) return
       const filename = path.slice(path.lastIndexOf('/') + 1)
-      const claim = byFilename.get(filename) ?? byLongestExtension(byExtension, filename)
-      if (claim) bytesOf.set(claim, (bytesOf.get(claim) ?? 0) + bytes)
+      const candidates = byFilename.get(filename) ?? byLongestExtension(byExtension, filename)
+      if (candidates) bytesOf.set(candidates, (bytesOf.get(candidates) ?? 0) + bytes)
     },
     /** Returns the language with the most bytes; null if no file has a known language. */
     main: () => totals(bytesOf)[0]?.[0] ?? null,
@@ -61,51 +61,49 @@ export async function languageTally() {
 async function loadTables() {
   const languages: Language[] = Object.values(await import('linguist-languages'))
   return {
-    byFilename: claims(languages, (language) => language.filenames),
-    byExtension: claims(languages, (language) => language.extensions),
+    byFilename: groupCandidates(languages, (language) => language.filenames),
+    byExtension: groupCandidates(languages, (language) => language.extensions),
   }
 }
 
-function claims(
+function groupCandidates(
   languages: Language[],
   namesOf: (language: Language) => readonly string[] | undefined,
-): Map<string, Claim> {
+): Map<string, Candidates> {
   const named = languages.flatMap((language) =>
     (namesOf(language) ?? []).map((name) => ({ name, language })),
   )
-  const claimants = Map.groupBy(named, ({ name }) => name)
-  const languagesOf = (claimed: typeof named) => claimed.map(({ language }) => language)
-  return new Map(
-    [...claimants].map(([name, claimed]) => [name, claimOf(name, languagesOf(claimed))]),
-  )
+  const groups = Map.groupBy(named, ({ name }) => name)
+  const languagesOf = (group: typeof named) => group.map(({ language }) => language)
+  return new Map([...groups].map(([name, group]) => [name, candidatesOf(name, languagesOf(group))]))
 }
 
 /** The usual language is the only one with this as its first extension, otherwise the preferred one, otherwise none. */
-function claimOf(name: string, languages: readonly Language[]): Claim {
-  if (languages.length === 1) return { languages, usual: languages[0], doubt: 0 }
+function candidatesOf(name: string, languages: readonly Language[]): Candidates {
+  if (languages.length === 1) return { languages, usual: languages[0], ambiguity: 0 }
   const typical = languages.filter((language) => language.extensions?.[0] === name)
-  if (typical.length === 1) return { languages, usual: typical[0], doubt: 1 }
+  if (typical.length === 1) return { languages, usual: typical[0], ambiguity: 1 }
   const preferred = PREFERRED.find((name) => languages.some((language) => language.name === name))
   const usual = languages.find((language) => language.name === preferred)
-  return { languages, usual, doubt: usual && typical.includes(usual) ? 1 : 2 }
+  return { languages, usual, ambiguity: usual && typical.includes(usual) ? 1 : 2 }
 }
 
 /** Looks up `app.d.ts` as `.d.ts`, then as `.ts`. */
-function byLongestExtension(byExtension: ReadonlyMap<string, Claim>, filename: string) {
+function byLongestExtension(byExtension: ReadonlyMap<string, Candidates>, filename: string) {
   const name = filename.slice(-MAX_EXTENSION_LENGTH).toLowerCase()
   for (let dot = name.indexOf('.'); dot !== -1; dot = name.indexOf('.', dot + 1)) {
-    const claim = byExtension.get(name.slice(dot))
-    if (claim) return claim
+    const candidates = byExtension.get(name.slice(dot))
+    if (candidates) return candidates
   }
   return undefined
 }
 
 /** Sorts by bytes, the largest first. */
-function totals(bytesOf: ReadonlyMap<Claim, number>): [language: string, bytes: number][] {
+function totals(bytesOf: ReadonlyMap<Candidates, number>): [language: string, bytes: number][] {
   const total = new Map<string, number>()
-  const leastDoubtFirst = [...bytesOf].sort(([a], [b]) => a.doubt - b.doubt)
-  for (const [claim, bytes] of leastDoubtFirst) {
-    const language = likeliest(claim, total)
+  const leastAmbiguousFirst = [...bytesOf].sort(([a], [b]) => a.ambiguity - b.ambiguity)
+  for (const [candidates, bytes] of leastAmbiguousFirst) {
+    const language = likeliest(candidates, total)
     // Data and prose do not count.
     if (!language || bytes === 0 || !/^(?:programming|markup)$/.test(language.type)) continue
     total.set(countsAs(language), (total.get(countsAs(language)) ?? 0) + bytes)
@@ -114,7 +112,7 @@ function totals(bytesOf: ReadonlyMap<Claim, number>): [language: string, bytes: 
 }
 
 /** Assigns a `.h` to the one of C, C++ and Objective-C with most bytes in the rest of the repository. */
-function likeliest({ languages, usual }: Claim, total: ReadonlyMap<string, number>) {
+function likeliest({ languages, usual }: Candidates, total: ReadonlyMap<string, number>) {
   const bytesIn = (language: Language) => total.get(countsAs(language)) ?? 0
   const most = languages.reduce((a, b) => (bytesIn(b) > bytesIn(a) ? b : a))
   return bytesIn(most) > 0 ? most : usual

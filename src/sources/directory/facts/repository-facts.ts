@@ -25,9 +25,9 @@ import {
   refuseSpecialFiles,
 } from '../files/special-files.ts'
 import { forEachYielding, statExisting, walkStats } from '../files/sync-fs.ts'
+import { type ConfiguredFacts, configuredFacts } from './configured-facts.ts'
 import { readFactsFromFiles } from './facts-from-files.ts'
 import { type GitFacts, readFactsWithGit } from './facts-from-git.ts'
-import { type StatedFacts, statedFacts } from './stated-facts.ts'
 
 /** The files with facts besides refs and objects. Their modification times determine `updatedAt`. */
 const FACT_FILES = ['HEAD', 'config', 'description', 'git-daemon-export-ok']
@@ -51,12 +51,13 @@ export async function readRepositoryFacts(
     // Facts do not follow includes, but git fails on this repository if it cannot read them.
     await readConfigWithIncludes(join(dir, 'config'), { git, signal })
   }
-  const stated = statedFacts(settings)
+  const configured = configuredFacts(settings)
   const wanted = {
     oldestCommit: previous === undefined,
-    // If the operator states one of language and licence, the previous values may be stated ones, too.
+    // If the operator sets one of language and licence, the previous values may be configured ones, too.
     isTreeWanted: (head: string) =>
-      !areBothStated(stated) && (isEitherStated(stated) || previous?.headCommit !== head),
+      !areBothConfigured(configured) &&
+      (isEitherConfigured(configured) || previous?.headCommit !== head),
   }
   let facts = await readFactsFromFiles(git, call, settings, { ...wanted, beforeGit })
   if (!facts) {
@@ -78,12 +79,12 @@ export async function readRepositoryFacts(
     createdAt,
     pushedAt,
     updatedAt: Math.max(pushedAt, ...files.map(({ stats }) => Number(stats.mtimeMs))),
-    ...treeFacts(facts, stated, previous),
+    ...treeFacts(facts, configured, previous),
     ...DEFAULT_FACTS,
     hasWiki: wikiDir !== null,
     mirrorOf: mirrorOf(settings),
     ...denialsOf(settings),
-    ...stated,
+    ...configured,
   }
 }
 
@@ -95,22 +96,22 @@ async function readDescription(dir: string, settings: Settings): Promise<string>
   return (file && parseDescription(file)) || oneLine(setting(settings, 'gitweb.description') ?? '')
 }
 
-const areBothStated = ({ language, license }: StatedFacts) => Boolean(language && license)
-const isEitherStated = ({ language, license }: StatedFacts) => Boolean(language || license)
+const areBothConfigured = ({ language, license }: ConfiguredFacts) => Boolean(language && license)
+const isEitherConfigured = ({ language, license }: ConfiguredFacts) => Boolean(language || license)
 
 function treeFacts(
   { refs, tree }: GitFacts,
-  stated: StatedFacts,
+  configured: ConfiguredFacts,
   previous?: PreviousFacts,
 ): Pick<SourceFacts, 'headCommit' | 'language' | 'license'> {
   const nothing = { headCommit: null, language: null, license: null }
-  if (refs.headCommit === null || areBothStated(stated)) return nothing
-  if (isEitherStated(stated)) return { ...nothing, ...tree }
+  if (refs.headCommit === null || areBothConfigured(configured)) return nothing
+  if (isEitherConfigured(configured)) return { ...nothing, ...tree }
   const { language, license } = tree ?? previous ?? nothing
   return { headCommit: refs.headCommit, language, license }
 }
 
-/** Returns which pushes the repository's config refuses for everybody. */
+/** Returns which pushes the repository's config refuses for all users. */
 function denialsOf(settings: Settings): Pick<SourceFacts, 'denies'> {
   const denies: SourceFacts['denies'] = []
   if (flag(settings, 'receive.denynonfastforwards') === true) denies.push('nonFastForwards')

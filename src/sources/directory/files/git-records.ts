@@ -37,8 +37,8 @@ async function* splitRecords(
 }
 
 /**
- * Yields the objects that the tips reach, each as a line of `cat-file --batch-check` in this format and then the path. Their number
- * does not matter for the memory.
+ * Yields the objects that the tips reach, each as a line of `cat-file --batch-check` in this format and then the path. Memory use
+ * does not depend on their number.
  */
 export async function* walkObjects(
   git: Git,

@@ -16,7 +16,10 @@ export interface Budget {
   bytes: number
 }
 
-/** Holds the names that begin with one byte; packs with more are left to git. V8 would collect a new buffer for each lookup late. */
+/**
+ * Holds the names that begin with one byte. Shared by all lookups, because V8 frees short-lived buffers late. Packs with more names are
+ * left to git.
+ */
 const namesBuffer = Buffer.allocUnsafeSlow(1024 * 1024)
 const MAX_DELTA_CHAIN = 500
 /** The header of an entry: its kind, its size, and the position or name of its delta base. */

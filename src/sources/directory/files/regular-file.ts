@@ -17,34 +17,40 @@ const MAX_TEXT_BYTES = 64 * 1024 * 1024
  * Throws Unsupported for anything but a regular file of at most `maxBytes`.
  */
 export async function readText(
-  at: NamedDirectory,
+  directory: NamedDirectory,
   path: string,
   maxBytes = MAX_TEXT_BYTES,
 ): Promise<string | undefined> {
   // Most repositories lack most of these files, and an exception costs more than this call.
-  return (await lstatIfExists(bytePath(at, path))) && readListedText(at, path, maxBytes)
+  return (
+    (await lstatIfExists(bytePath(directory, path))) && readListedText(directory, path, maxBytes)
+  )
 }
 
-/** Does the same for a file that was found in its directory. */
+/**
+ * Reads a file that was found in its directory, without the lstat of `readText`. Returns undefined if it was deleted since; fails as
+ * `readText` does.
+ */
 export async function readListedText(
-  at: NamedDirectory,
+  directory: NamedDirectory,
   path: string,
   maxBytes = MAX_TEXT_BYTES,
 ): Promise<string | undefined> {
   try {
-    return (await readRegularFile(bytePath(at, path), maxBytes)).toString('latin1')
+    return (await readRegularFile(bytePath(directory, path), maxBytes)).toString('latin1')
   } catch (error) {
     const code = codeOf(error)
     if (code === 'ENOENT') return undefined
-    if (code === 'ELOOP') throw new Unsupported(at.name, `${path} is not a regular file`, error)
-    if (code === 'EFBIG') throw new Unsupported(at.name, `${path} is too large`, error)
+    if (code === 'ELOOP')
+      throw new Unsupported(directory.name, `${path} is not a regular file`, error)
+    if (code === 'EFBIG') throw new Unsupported(directory.name, `${path} is too large`, error)
     throw error
   }
 }
 
 /** Returns the path of a file whose name is a byte string (latin1). */
-export function bytePath(at: NamedDirectory, path: string): Buffer {
-  return Buffer.concat([Buffer.from(`${at.dir}/`), Buffer.from(path, 'latin1')])
+export function bytePath(directory: NamedDirectory, path: string): Buffer {
+  return Buffer.concat([Buffer.from(`${directory.dir}/`), Buffer.from(path, 'latin1')])
 }
 
 /** Reads at most `maxBytes` from the beginning of a file. Fails as `openRegularFile` does. */

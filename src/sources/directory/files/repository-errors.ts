@@ -97,7 +97,10 @@ export async function withNamedErrors<T>(
 const MACHINE_ERROR =
   /out of memory|cannot allocate|no space left|too many open files|resource temporarily unavailable/i
 
-/** Returns undefined for a failure that says nothing about the repository: git did not start, or something other than our limits killed it. */
+/**
+ * Returns undefined for a failure that says nothing about the repository: git did not start, or something other than our limits killed
+ * it.
+ */
 function gitErrorReason(failure: GitFailed, dir: string): string | undefined {
   const { exitCode, stderr, exceededLimit, cause } = failure
   if (exceededLimit) return `git was stopped: it ${exceededLimit}`

@@ -25,27 +25,30 @@ const HARMLESS = new Set([
 ])
 
 /**
- * Returns the hash function of the objects, the setting `lfs.storage` and the text of the config. Throws Unsupported for a partial clone and for an unknown
- * format. Git does not open the repository for this.
+ * Returns the hash function of the objects, the setting `lfs.storage` and the text of the config. Throws Unsupported for a partial clone
+ * and for an unknown format. Git does not open the repository for this.
  */
-export async function readFormat(at: NamedDirectory, reader: ConfigReader) {
+export async function readFormat(directory: NamedDirectory, reader: ConfigReader) {
   let objectFormat: ObjectFormat = 'sha1'
   let lfsStorage: string | undefined
-  const config = (await readText(at, 'config', MAX_CONFIG_BYTES)) ?? ''
-  for (const [key, values] of await readSettingsWithIncludes(at, config, reader)) {
+  const config = (await readText(directory, 'config', MAX_CONFIG_BYTES)) ?? ''
+  for (const [key, values] of await readSettingsWithIncludes(directory, config, reader)) {
     const extension = /^extensions\.(.+)$/.exec(key)?.[1]
     // A key without a value means true.
-    for (const value of values.map((stated) => stated ?? 'true')) {
+    for (const value of values.map((configured) => configured ?? 'true')) {
       if (extension === 'partialclone' || isPromisor(key, value))
-        throw new Unsupported(at.name, 'it is a partial clone, which has only some of the objects')
+        throw new Unsupported(
+          directory.name,
+          'it is a partial clone, which has only some of the objects',
+        )
       if (key === 'lfs.storage') lfsStorage = value
       if (key === 'core.repositoryformatversion' && Number(value) > 1)
-        throw new Unsupported(at.name, `repository format version ${value} is not supported`)
+        throw new Unsupported(directory.name, `repository format version ${value} is not supported`)
       if (extension === undefined || (extension === 'refstorage' && value === 'files')) continue
       if (extension === 'objectformat' && (value === 'sha1' || value === 'sha256'))
         objectFormat = value
       else if (!HARMLESS.has(extension))
-        throw new Unsupported(at.name, `extensions.${extension} = ${value} is not supported`)
+        throw new Unsupported(directory.name, `extensions.${extension} = ${value} is not supported`)
     }
   }
   return { objectFormat, lfsStorage, config }
@@ -53,15 +56,15 @@ export async function readFormat(at: NamedDirectory, reader: ConfigReader) {
 
 /** Runs git only for a config with includes, or one that `parsePlainConfig` cannot parse. */
 async function readSettingsWithIncludes(
-  at: NamedDirectory,
+  directory: NamedDirectory,
   text: string,
   reader: ConfigReader,
 ): Promise<Settings> {
-  const file = join(at.dir, 'config')
+  const file = join(directory.dir, 'config')
   const plain = parsePlainConfig(Buffer.from(text, 'latin1').toString())
   const own = plain ?? (await readConfigFile(file, reader))
   if (!hasIncludes(own)) return own
-  await refuseSpecialIncludes(at, file, own, reader)
+  await refuseSpecialIncludes(directory, file, own, reader)
   return readConfigWithIncludes(file, reader)
 }
 

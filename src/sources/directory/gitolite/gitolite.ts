@@ -10,10 +10,10 @@ import type { RepositoryDirectory } from '../repository-directory.ts'
 import type { CompiledConf, Rule } from './compiled-conf.ts'
 import {
   compiledFile,
-  failUnlessCompiled,
   isLogin,
   type LoadedConf,
   loadConf,
+  throwUnreadableConf,
   unreadableRights,
 } from './loaded-conf.ts'
 
@@ -34,7 +34,7 @@ export function openGitolite(admin: string, root: string): Gitolite {
 
   /** Gitolite compiles every change of its configuration or keys into a new file. */
   async function current(): Promise<LoadedConf> {
-    const stats = await preciseStat(compiledFile(admin)).catch(failUnlessCompiled)
+    const stats = await preciseStat(compiledFile(admin)).catch(throwUnreadableConf)
     const times = `${stats.ino} ${stats.mtimeNs} ${stats.ctimeNs} ${stats.size}`
     if (loaded?.times !== times) loaded = { times, conf: loadConf(admin, root) }
     const { conf } = loaded

@@ -60,7 +60,7 @@ export async function loadConf(gitoliteDirectory: string, root: string): Promise
 }
 
 async function readParsed<T>(file: string, parse: (text: string) => T): Promise<T> {
-  const text = await readRegularFile(file, MAX_FILE_BYTES).catch(failUnlessCompiled)
+  const text = await readRegularFile(file, MAX_FILE_BYTES).catch(throwUnreadableConf)
   try {
     return parse(text.toString())
   } catch (error) {
@@ -68,8 +68,8 @@ async function readParsed<T>(file: string, parse: (text: string) => T): Promise<
   }
 }
 
-/** Handles an error of a file that gitolite compiles. */
-export function failUnlessCompiled(error: unknown): never {
+/** Throws the error of reading a compiled file as Unreadable; the reason is 'not compiled' if the file is missing. */
+export function throwUnreadableConf(error: unknown): never {
   const reason = hasCode(error, 'ENOENT') ? 'not compiled' : fileErrorReason(error)
   throw reason === undefined ? error : unreadableRights(reason, error)
 }
@@ -111,9 +111,9 @@ function usersInRules({ rules }: CompiledConf, membersOf: Map<string, string[]>)
 }
 
 function rolesIn(rc: string): Set<string> {
-  const [, stated] = /^\s*ROLES\s*=>\s*\{([^}]*)\}/m.exec(rc) ?? []
-  if (stated === undefined) return new Set(DEFAULT_ROLES)
-  return new Set([...stated.matchAll(/(\w+)['"]?\s*=>\s*['"]?[1-9]/g)].map(([, role]) => role!))
+  const [, configured] = /^\s*ROLES\s*=>\s*\{([^}]*)\}/m.exec(rc) ?? []
+  if (configured === undefined) return new Set(DEFAULT_ROLES)
+  return new Set([...configured.matchAll(/(\w+)['"]?\s*=>\s*['"]?[1-9]/g)].map(([, role]) => role!))
 }
 
 /**
@@ -144,8 +144,8 @@ async function homeOf(uid: number): Promise<string | undefined> {
 /** Returns the directory of repositories of the gitolite in this home; undefined if this process may not read the home. */
 async function repositoriesOf(home: string): Promise<string | undefined> {
   const rc = (await ifExists(readRc(home), 'EACCES')) ?? ''
-  const [, stated] = /^\s*\$?(?:rc\{)?GL_REPO_BASE\}?\s*=>?\s*["']([^"']+)["']/m.exec(rc) ?? []
-  const path = stated?.replace(/^\$ENV\{HOME\}/, home) ?? join(home, 'repositories')
+  const [, configured] = /^\s*\$?(?:rc\{)?GL_REPO_BASE\}?\s*=>?\s*["']([^"']+)["']/m.exec(rc) ?? []
+  const path = configured?.replace(/^\$ENV\{HOME\}/, home) ?? join(home, 'repositories')
   return ifExists(realpath(path), 'ENOENT', 'ENOTDIR', 'EACCES')
 }
 

@@ -50,8 +50,8 @@ export function ownerRefusal(
 
 /** Adds gitolite's collaborators to the facts. Those in the repository's own config take precedence. */
 export function addRights(facts: SourceFacts, rights: GitoliteRights): SourceFacts {
-  const stated = new Set(facts.collaborators.map(({ login }) => login.toLowerCase()))
-  const others = rights.collaborators.filter(({ login }) => !stated.has(login.toLowerCase()))
+  const configured = new Set(facts.collaborators.map(({ login }) => login.toLowerCase()))
+  const others = rights.collaborators.filter(({ login }) => !configured.has(login.toLowerCase()))
   return {
     ...facts,
     collaborators: [...others, ...facts.collaborators],

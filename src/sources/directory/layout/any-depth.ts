@@ -106,14 +106,14 @@ interface OwnedFolder {
   directory: Directory
 }
 
-interface Reading {
+interface ListingContext {
   top: Directory
   topOwner: string | undefined
   read: ReadDirectory
 }
 
 /** Returns the owner's directory, and the root if it belongs to the owner. */
-function foldersOf(root: string, owner: string, { top, topOwner, read }: Reading) {
+function foldersOf(root: string, owner: string, { top, topOwner, read }: ListingContext) {
   const folders: OwnedFolder[] = []
   if (owner === topOwner) folders.push({ owner, path: '', prefix: '', directory: top })
   if (!top.hasDirectory(owner)) return { folders }

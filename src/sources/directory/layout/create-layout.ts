@@ -8,10 +8,10 @@ import {
   caseConflict,
   currentStamp,
   type Directory,
-  findRepositoryAt,
   isLikeRepository,
   isNamedAsRepository,
   linkRefusal,
+  listingEntryAt,
   nameOf,
   readDirectory,
   readRoot,
@@ -125,7 +125,7 @@ function* listOwner(
     } else if (!isWiki(name, directory)) {
       names.take(name)
       const mayHaveWiki = directory.has(`${name}.wiki.git`)
-      yield findRepositoryAt(root, `${owner}/${name}`, { owner, name, stamp, mayHaveWiki })
+      yield listingEntryAt(root, `${owner}/${name}`, { owner, name, stamp, mayHaveWiki })
     }
   }
 }

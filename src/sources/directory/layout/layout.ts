@@ -6,9 +6,9 @@ import {
   caseConflict,
   currentStamp,
   type Directory,
-  findRepositoryAt,
   IS_LINK,
   isNamedAsRepository,
+  listingEntryAt,
   NOT_A_REPOSITORY,
   nameOf,
   type ReadDirectory,
@@ -95,7 +95,7 @@ export function* resolveCandidates(
     } else if (reason !== undefined) {
       yield refused(`${path}.git`, reason, hiddenRepository)
     } else {
-      yield findRepositoryAt(root, path, each)
+      yield listingEntryAt(root, path, each)
     }
   }
 }

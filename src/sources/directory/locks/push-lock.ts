@@ -100,10 +100,10 @@ export async function readLockState(
   dir: string,
 ): Promise<'locked' | 'reopened' | 'open'> {
   await refuseSpecialConfig({ dir }, { git })
-  const settings = await listSettings(git, ['--get-regexp', HIDE_REFS_KEYS], { dir })
+  const settings = await runGitConfig(git, ['--get-regexp', HIDE_REFS_KEYS], { dir })
   const ours = settings.lastIndexOf(OUR_SETTING)
   if (ours === -1) return 'open'
-  return settings.slice(ours).some((setting) => UNHIDES.test(hiddenRefs(setting)))
+  return settings.slice(ours).some((setting) => UNHIDES.test(settingValue(setting)))
     ? 'reopened'
     : 'locked'
 }
@@ -127,14 +127,14 @@ export async function lockProblem(git: Git, dir: string): Promise<string | undef
   // The lock is at the end of the config, so only the worktree's config, which git reads later, can unhide refs.
   await refuseSpecialConfig({ dir }, { git })
   const args = ['--show-scope', '--get-regexp', HIDE_REFS_KEYS]
-  const output = await listSettings(git, args, { dir })
+  const output = await runGitConfig(git, args, { dir })
   const reopens = output.some(
-    (setting, i) => output[i - 1] === 'worktree' && UNHIDES.test(hiddenRefs(setting)),
+    (setting, i) => output[i - 1] === 'worktree' && UNHIDES.test(settingValue(setting)),
   )
   return reopens ? 'its config.worktree shows refs again that a lock hides' : undefined
 }
 
-const hiddenRefs = (setting: string): string => setting.slice(setting.indexOf('\n') + 1)
+const settingValue = (setting: string): string => setting.slice(setting.indexOf('\n') + 1)
 
 /** Returns the changed config, or undefined if nothing changes. Git checks that no other setting changes with it. */
 async function changeLock(git: Git, config: Buffer, wanted: boolean): Promise<Buffer | undefined> {
@@ -153,11 +153,11 @@ async function changeLock(git: Git, config: Buffer, wanted: boolean): Promise<Bu
 }
 
 const parseConfig = (git: Git, config: Buffer): Promise<string[]> =>
-  listSettings(git, ['--file', '-', '--no-includes', '--list'], { input: config })
+  runGitConfig(git, ['--file', '-', '--no-includes', '--list'], { input: config })
 
 const NOT_FOUND = 1
 
-async function listSettings(git: Git, args: readonly string[], call: GitCall): Promise<string[]> {
+async function runGitConfig(git: Git, args: readonly string[], call: GitCall): Promise<string[]> {
   const output = await git.run(['config', '-z', ...args], call).catch((error: unknown) => {
     if (error instanceof GitFailed && error.exitCode === NOT_FOUND) return Buffer.alloc(0)
     throw error

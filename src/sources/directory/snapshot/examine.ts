@@ -60,12 +60,12 @@ export async function examine(
 type WithOrigin = Pick<ExaminedRepository, 'origin'>
 
 async function examineOne(
-  at: NamedDirectory & WithOrigin,
+  directory: NamedDirectory & WithOrigin,
   parts: ExamineParts,
 ): Promise<ExaminedRepository> {
-  return withNamedErrors(at, parts.signal, async () => {
-    const { objectFormat, ...settings } = await readFormat(at, parts)
-    const repository = { ...at, objectFormat }
+  return withNamedErrors(directory, parts.signal, async () => {
+    const { objectFormat, ...settings } = await readFormat(directory, parts)
+    const repository = { ...directory, objectFormat }
     await refuseExternalPaths(repository)
     await refusePartialHistory(repository)
     return readUntilUnchanged(repository, settings, parts)
@@ -96,7 +96,7 @@ async function readUntilUnchanged(
         return { ...repository, ...refs, ...files, ...lfs }
     } catch (error) {
       if (!(error instanceof ChangedDuringRead)) throw error
-      if (attempt === MAX_ATTEMPTS) throw keepsChanging(repository.name, error)
+      if (attempt === MAX_ATTEMPTS) throw changedTooOften(repository.name, error)
     }
   }
 }
@@ -146,7 +146,7 @@ async function examineLfs(
   return { lfsObjects: [...own, ...files], lfsPointers: pointers }
 }
 
-export function keepsChanging(name: string, cause: unknown): Unreadable {
+export function changedTooOften(name: string, cause: unknown): Unreadable {
   return new Unreadable(`${name}: its files changed too often while they were read`, { cause })
 }
 
@@ -157,10 +157,10 @@ export function keepsChanging(name: string, cause: unknown): Unreadable {
  * would find a wrong one.
  */
 export async function listObjectFiles(repository: BareRepository): Promise<ObjectFile[]> {
-  const before = await packFiles(repository)
-  const loose = await looseObjects(repository)
+  const before = await listPackFiles(repository)
+  const loose = await listLooseObjects(repository)
   const files = await withSizes(repository, [...loose, ...before])
-  const after = await packFiles(repository)
+  const after = await listPackFiles(repository)
   if (before.join() !== after.join()) throw new ChangedDuringRead('packs changed')
   return files
 }
@@ -179,7 +179,7 @@ export async function hasLinkedObjects(
 const HEX_PAIR = /^[0-9a-f]{2}$/
 
 /** The pattern excludes quarantined pushes (`incoming-*`, `tmp_objdir-*`) and unfinished `tmp_*` files. */
-async function looseObjects(repository: BareRepository): Promise<string[]> {
+async function listLooseObjects(repository: BareRepository): Promise<string[]> {
   const rest = repository.objectFormat === 'sha256' ? /^[0-9a-f]{62}$/ : /^[0-9a-f]{38}$/
   const paths: string[] = []
   for (const folder of await listNames(repository, 'objects', HEX_PAIR))
@@ -188,7 +188,7 @@ async function looseObjects(repository: BareRepository): Promise<string[]> {
 }
 
 /** Git writes a pack's index last and removes it first, so a pack without an index is unfinished or being removed. */
-async function packFiles(repository: BareRepository): Promise<string[]> {
+async function listPackFiles(repository: BareRepository): Promise<string[]> {
   const present = new Set(
     await listNames(repository, 'objects/pack', /^(?!\.|tmp_).*\.(pack|idx|promisor)$/),
   )
@@ -246,15 +246,18 @@ function denialsOf(settings: Settings): PreservedSettings['denials'] {
 }
 
 /** Attributes behind a link, or of an excessive size, are not exported, but the repository is. */
-async function readAttributes(at: NamedDirectory) {
-  const folder = await lstatIfExists(join(at.dir, 'info'))
+async function readAttributes(directory: NamedDirectory) {
+  const folder = await lstatIfExists(join(directory.dir, 'info'))
   if (folder?.isSymbolicLink())
     return { attributes: undefined, attributesProblem: 'info is a symbolic link' }
   try {
-    return { attributes: await readText(at, 'info/attributes'), attributesProblem: undefined }
+    return {
+      attributes: await readText(directory, 'info/attributes'),
+      attributesProblem: undefined,
+    }
   } catch (error) {
     if (!(error instanceof Unsupported)) throw error
-    const attributesProblem = error.message.replace(`${at.name}: `, '')
+    const attributesProblem = error.message.replace(`${directory.name}: `, '')
     return { attributes: undefined, attributesProblem }
   }
 }

@@ -20,28 +20,28 @@ const FULL_OID = /^[0-9a-f]{64}$/
  * `lfs.storage`) names. Throws Unsupported for a symbolic link, because its target may belong to another repository.
  */
 export async function listLfsObjects(
-  at: NamedDirectory,
+  directory: NamedDirectory,
   storage: string | undefined,
 ): Promise<ObjectFile[]> {
   const found = new Map<string, ObjectFile>()
-  for (const folder of foldersInside(at, storage))
-    for (const file of await listObjectsIn(at, folder)) found.set(file.path, file)
+  for (const folder of foldersInside(directory, storage))
+    for (const file of await listObjectsIn(directory, folder)) found.set(file.path, file)
   return [...found.keys()].sort().map((path) => found.get(path)!)
 }
 
 /** Returns those of the objects that are inside the repository, without those that are reached through a symbolic link. */
 export async function findOwnObjects(
-  at: NamedDirectory,
+  directory: NamedDirectory,
   storage: string | undefined,
   wanted: readonly WantedObject[],
 ): Promise<LfsObject[]> {
-  const folders = foldersInside(at, storage).map((folder) => folder.split(sep))
+  const folders = foldersInside(directory, storage).map((folder) => folder.split(sep))
   const layouts = folders.map((parts) => (oid: string) => [...parts, ...gitLfsPath(oid)])
-  return findObjects(at.dir, layouts, wanted)
+  return findObjects(directory.dir, layouts, wanted)
 }
 
-const foldersInside = (at: NamedDirectory, storage: string | undefined): string[] =>
-  [...new Set([DEFAULT_STORAGE, ...configuredStorage(at, storage)])].map((folder) =>
+const foldersInside = (directory: NamedDirectory, storage: string | undefined): string[] =>
+  [...new Set([DEFAULT_STORAGE, ...configuredStorage(directory, storage)])].map((folder) =>
     join(folder, 'objects'),
   )
 
@@ -58,40 +58,48 @@ function configuredStorage({ dir }: NamedDirectory, storage: string | undefined)
 const isOutside = (path: string) => path === '..' || path.startsWith(`..${sep}`) || isAbsolute(path)
 
 /** Lists the files `aa/bb/aabb…` in the folder. */
-async function listObjectsIn(at: NamedDirectory, folder: string): Promise<ObjectFile[]> {
+async function listObjectsIn(directory: NamedDirectory, folder: string): Promise<ObjectFile[]> {
   const parts = folder.split(sep)
   for (let depth = 1; depth <= parts.length; depth++) {
     const path = parts.slice(0, depth).join(sep)
-    const stats = await lstatIfExists(join(at.dir, path))
+    const stats = await lstatIfExists(join(directory.dir, path))
     if (!stats) return []
-    if (stats.isSymbolicLink()) refuseLink(at, path)
+    if (stats.isSymbolicLink()) refuseLink(directory, path)
   }
   const files: ObjectFile[] = []
-  for (const first of await listNames(at, folder, HEX_PAIR))
-    for (const second of await listNames(at, `${folder}/${first}`, HEX_PAIR)) {
+  for (const first of await listNames(directory, folder, HEX_PAIR))
+    for (const second of await listNames(directory, `${folder}/${first}`, HEX_PAIR)) {
       const parent = `${folder}/${first}/${second}`
-      for (const oid of await listNames(at, parent, FULL_OID))
+      for (const oid of await listNames(directory, parent, FULL_OID))
         if (oid.startsWith(`${first}${second}`))
-          files.push(await objectFile(at, `${parent}/${oid}`, oid))
+          files.push(await objectFile(directory, `${parent}/${oid}`, oid))
     }
   return files
 }
 
 /** Returns the sorted names of the entries that match the pattern; none if the folder does not exist. */
-async function listNames(at: NamedDirectory, folder: string, pattern: RegExp): Promise<string[]> {
-  const entries = await ifExists(readEntries(join(at.dir, folder)), 'ENOENT', 'ENOTDIR')
+async function listNames(
+  directory: NamedDirectory,
+  folder: string,
+  pattern: RegExp,
+): Promise<string[]> {
+  const entries = await ifExists(readEntries(join(directory.dir, folder)), 'ENOENT', 'ENOTDIR')
   const matching = (entries ?? []).filter(({ name }) => pattern.test(name))
   for (const entry of matching)
-    if (entry.isSymbolicLink()) refuseLink(at, `${folder}/${entry.name}`)
+    if (entry.isSymbolicLink()) refuseLink(directory, `${folder}/${entry.name}`)
   return matching.map(({ name }) => name).sort()
 }
 
-async function objectFile(at: NamedDirectory, path: string, oid: string): Promise<ObjectFile> {
-  const from = join(at.dir, path)
+async function objectFile(
+  directory: NamedDirectory,
+  path: string,
+  oid: string,
+): Promise<ObjectFile> {
+  const from = join(directory.dir, path)
   const stats = await lstatIfExists(from)
   if (!stats) throw new ChangedDuringRead(`${path} disappeared`)
-  if (stats.isSymbolicLink()) refuseLink(at, path)
-  if (!stats.isFile()) throw new Unsupported(at.name, `${path} is not a regular file`)
+  if (stats.isSymbolicLink()) refuseLink(directory, path)
+  if (!stats.isFile()) throw new Unsupported(directory.name, `${path} is not a regular file`)
   return { path: lfsPath(oid), size: stats.size, from }
 }
 
@@ -152,11 +160,11 @@ export class SharedLfs {
 
 /** Without a size, an object of any size is found. */
 type WantedObject = Pick<LfsPointer, 'oid'> & Partial<LfsPointer>
-type Layout = (oid: string) => string[]
+type ObjectPath = (oid: string) => string[]
 
 async function findObjects(
   top: string,
-  layouts: readonly Layout[],
+  layouts: readonly ObjectPath[],
   wanted: readonly WantedObject[],
 ): Promise<LfsObject[]> {
   const files: LfsObject[] = []
@@ -182,5 +190,5 @@ async function findFile(top: string, parts: readonly string[]) {
   return undefined
 }
 
-const gitLfsPath: Layout = (oid) => [oid.slice(0, 2), oid.slice(2, 4), oid]
-const giteaPath: Layout = (oid) => [oid.slice(0, 2), oid.slice(2, 4), oid.slice(4)]
+const gitLfsPath: ObjectPath = (oid) => [oid.slice(0, 2), oid.slice(2, 4), oid]
+const giteaPath: ObjectPath = (oid) => [oid.slice(0, 2), oid.slice(2, 4), oid.slice(4)]

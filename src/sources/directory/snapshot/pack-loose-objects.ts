@@ -20,7 +20,7 @@ export interface CopiedFile extends ObjectFile {
 }
 
 /** A new file of a pack, not yet written. */
-interface PackFile {
+interface NewPackFile {
   path: string
   bytes: Buffer
 }
@@ -34,7 +34,7 @@ export async function* packLooseObjects(
   found: LooseObjects,
   others: CopiedFile[],
   signal: AbortSignal,
-): AsyncGenerator<PackFile> {
+): AsyncGenerator<NewPackFile> {
   let pack = new NewPack()
   for (const file of found.objectFiles) {
     signal.throwIfAborted()
@@ -62,7 +62,10 @@ const HEADER = /^(commit|tree|blob|tag) (0|[1-9]\d*)\0/
 
 const fileBuffer = Buffer.allocUnsafeSlow(MAX_FILE_BYTES + 1)
 
-/** Returns false for an object with an unusual header, which a pack cannot hold. The name of an object is the hash of its inflated bytes. */
+/**
+ * Returns false for an object with an unusual header, which a pack cannot hold. The name of an object is the hash of its inflated
+ * bytes.
+ */
 const addLoose = syncFs((pack: NewPack, found: LooseObjects, file: CopiedFile): boolean => {
   const damaged = (reason: string, cause?: unknown) =>
     new Damaged(found.name, `${file.path}: ${reason}`, cause)
@@ -102,7 +105,7 @@ const INDEX_HEAD = [0xff744f63, 2]
 const PACK_HEAD = [0x5041434b, 2]
 const PACK_HEAD_BYTES = 12
 
-/** The objects of a pack, in the order of their names, in one buffer: buffers of their own would occupy the garbage collector. */
+/** The objects of a pack, in the order of their names, in one buffer: separate buffers would keep the garbage collector busy. */
 class NewPack {
   readonly oids: string[] = []
   readonly #offsets: number[] = []
@@ -147,7 +150,7 @@ class NewPack {
   }
 
   /** Returns the pack and its index. */
-  files(format: ObjectFormat): PackFile[] {
+  files(format: ObjectFormat): NewPackFile[] {
     const checksumOf = (bytes: Buffer) => hash(format, bytes, 'buffer')
     this.#bytes.set(numbers([...PACK_HEAD, this.oids.length]))
     const checksum = checksumOf(this.#bytes.subarray(0, this.length))

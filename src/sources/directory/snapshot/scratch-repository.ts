@@ -257,8 +257,8 @@ function quoteIfNeeded(value: string): string {
 }
 
 /**
- * A wrong bitmap or commit-graph of the source or its alternates must not decide what is packed. With several threads the deltas would differ
- * each time, but the same repository must give the same bytes.
+ * A wrong bitmap or commit-graph of the source or its alternates must not decide what is packed. With several threads the deltas would
+ * differ each time, but the same repository must give the same bytes.
  */
 const PACKING = {
   'core.commitGraph': 'false',

@@ -112,19 +112,19 @@ const OBJECT_LIKE_NAME = /^refs\/(?:heads|tags)\/([0-9a-f]{40})$/i
  * export and a preflight report the same.
  */
 function importerWarnings({ repository, wiki }: Examination): string[] {
-  const parts = wiki ? [repository, wiki] : [repository]
+  const repositories = wiki ? [repository, wiki] : [repository]
   const warnings: string[] = []
-  if (parts.some(({ objectFormat }) => objectFormat === 'sha256'))
+  if (repositories.some(({ objectFormat }) => objectFormat === 'sha256'))
     warnings.push("GitHub's importers do not take repositories with SHA-256 objects")
-  const refNames = parts.flatMap(({ refs }) => refs.map(({ name }) => name))
+  const refNames = repositories.flatMap(({ refs }) => refs.map(({ name }) => name))
   const hexNames = refNames.filter((name) => OBJECT_LIKE_NAME.test(name)).map(decodeUtf8)
   warnings.push(...withNames("GitHub's importers refuse names of 40 hex digits", hexNames))
-  const lfsCount = parts.reduce((sum, { lfsObjects }) => sum + lfsObjects.length, 0)
+  const lfsCount = repositories.reduce((sum, { lfsObjects }) => sum + lfsObjects.length, 0)
   if (lfsCount > 0)
     warnings.push(
       `GitHub's importers do not take LFS objects: push ${formatCount(lfsCount, 'LFS object')} after the import`,
     )
-  for (const { preserved } of parts)
+  for (const { preserved } of repositories)
     if (preserved.attributesProblem !== undefined)
       warnings.push(`${preserved.attributesProblem}: not exported`)
   return warnings

@@ -5,7 +5,7 @@ import { type Git, withProgress } from '../../../git/git.ts'
 import type { Examination, ExaminedRepository, Snapshot, SnapshotEntry } from '../../snapshot.ts'
 import { ChangedDuringRead, NeedsGit } from '../files/repository-errors.ts'
 import { syncFs } from '../files/sync-fs.ts'
-import { type ExamineParts, examine, keepsChanging } from './examine.ts'
+import { changedTooOften, type ExamineParts, examine } from './examine.ts'
 import {
   copyToMemory,
   type Link,
@@ -103,7 +103,7 @@ async function takeUntilComplete(
       return snapshotOf({ examination, repository, wiki }, parts)
     } catch (error) {
       if (!(error instanceof ChangedDuringRead)) throw error
-      if (attempt === MAX_ATTEMPTS) throw keepsChanging(first.location.fullName, error)
+      if (attempt === MAX_ATTEMPTS) throw changedTooOften(first.location.fullName, error)
       await removeFolder(attemptDir)
       examination = await examine(first.location, parts)
     }
@@ -144,19 +144,19 @@ async function* entriesOf(
   repository: ScratchRepository,
   wiki: ScratchRepository | null,
 ): AsyncGenerator<SnapshotEntry> {
-  const parts = [{ root: `repositories/${fullName}.git`, part: repository }]
-  if (wiki) parts.push({ root: `repositories/${fullName}.wiki.git`, part: wiki })
-  for (const { root, part } of parts)
-    for (const path of [root, ...part.directories.map((directory) => `${root}/${directory}`)])
+  const repositories = [{ root: `repositories/${fullName}.git`, repository }]
+  if (wiki) repositories.push({ root: `repositories/${fullName}.wiki.git`, repository: wiki })
+  for (const { root, repository } of repositories)
+    for (const path of [root, ...repository.directories.map((directory) => `${root}/${directory}`)])
       yield { ...DIRECTORY, path, modifiedAt: MODIFIED_AT }
-  for (const { root, part } of parts)
-    for (const file of part.files)
+  for (const { root, repository } of repositories)
+    for (const file of repository.files)
       yield {
         path: `${root}/${file.path}`,
         kind: 'file',
         size: file.size,
         modifiedAt: MODIFIED_AT,
         packed: file.kind !== 'text',
-        open: () => checkedBytes(part, file),
+        open: () => checkedBytes(repository, file),
       }
 }

@@ -142,7 +142,10 @@ async function* readLoose(
   yield* readChunks(repository, file)
 }
 
-/** Returns how many bytes of the file belong to the object. Does not use `pipeline`: if bytes follow the object, it sometimes fails with an AbortError. */
+/**
+ * Returns how many bytes of the file belong to the object. Does not use `pipeline`: if bytes follow the object, it sometimes fails with
+ * an AbortError.
+ */
 async function inflateFile(
   repository: ScratchRepository,
   file: SnapshotFile,

@@ -45,7 +45,10 @@ export async function confirmAbsence<T>(
   }
 }
 
-/** Handles an error by returning undefined if the forge does not have the object or does not let the token read it. Otherwise throws the error. */
+/**
+ * Handles an error by returning undefined if the forge does not have the object or does not let the token read it. Otherwise throws the
+ * error.
+ */
 export const undefinedIfRefused = undefinedIf(isNotFoundOrForbidden)
 
 /** Converts a 404 that cannot be trusted into an error that makes the caller retry later. */

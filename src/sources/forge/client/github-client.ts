@@ -5,7 +5,9 @@ import type { Json } from './forge-values.ts'
 import * as json from './forge-values.ts'
 import type { HttpResponse } from './http-response.ts'
 
-/** GitHub is read as this version of Gitea, which is not asked for what GitHub does not have in the same form: timelines, files of issues. */
+/**
+ * GitHub is read as this version of Gitea, which is not asked for what GitHub does not have in the same form: timelines, files of issues.
+ */
 const AS_VERSION = '1.15.0'
 const PAGE_SIZE = 100
 /** GitHub has nothing like these, or only for administrators and in another form. */

@@ -36,7 +36,9 @@ export async function addAttachments(
     if (!known.has(file.uuid)) attachments.push(attachmentFact(fullName, on, holder, file))
 }
 
-/** Returns the files that the forge lists. If it cannot list them, returns those that the text links to, by the name of their download. */
+/**
+ * Returns the files that the forge lists. If it cannot list them, returns those that the text links to, by the name of their download.
+ */
 async function filesOf(context: IssueContext, holder: Json, commentId: number | undefined) {
   const { forge, notes, lost, issueNumber, stored, signal } = context
   const onExternal = () => lost.add('attachments', 1, `#${issueNumber}: a link to another host`)

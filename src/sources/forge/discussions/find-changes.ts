@@ -163,7 +163,10 @@ export const stampOfChanges = ({ changedMetadata, changedIssues, asOf }: Changes
 export const isUnchanged = ({ changedMetadata, changedIssues, formerLogins }: Changes): boolean =>
   changedMetadata.length === 0 && changedIssues?.length === 0 && formerLogins.length === 0
 
-/** Returns whether a label or milestone was deleted that stored issues may refer to. Deleting it does not change `updated_at` of the issues. */
+/**
+ * Returns whether a label or milestone was deleted that stored issues may refer to. Deleting it does not change `updated_at` of the
+ * issues.
+ */
 async function hasDeletedLabelOrMilestone(metadata: readonly Group[], stored: StoredGroups) {
   const names = ({ facts }: Group) => [
     ...(facts.repositories?.[0]?.labels.map(({ name }) => `label ${name}`) ?? []),

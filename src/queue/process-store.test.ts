@@ -6,7 +6,7 @@ import {
   recordHeartbeat,
   smallestFreeBytes,
   totalScratchBytes,
-} from './worker-store.ts'
+} from './process-store.ts'
 
 const NOW = 1_700_000_000_000
 const about = { host: 'box', pid: 7, version: '1', concurrency: 2, runningJobs: 0, startedAt: NOW }

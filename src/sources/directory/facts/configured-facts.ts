@@ -22,40 +22,40 @@ const FLAGS = [
 /** Importers assume that a repository has these. */
 const ASSUMED_BY_IMPORTERS = ['hasIssues', 'hasDownloads'] as const
 
-/** The facts that only this section can state are always present, possibly empty; the others only if they are stated. */
-export type StatedFacts = Partial<SourceFacts> &
+/** The facts that only this section can set are always present, possibly empty; the others only if they are configured. */
+export type ConfiguredFacts = Partial<SourceFacts> &
   Pick<SourceFacts, 'topics' | 'templateRepository' | 'forkOf' | 'collaborators'>
 
 /**
  * Returns what the operator states in the `[godwit]` section of the repository's config. Invalid values are ignored, except for
  * `private`: a repository with an invalid value is private.
  */
-export function statedFacts(settings: Settings): StatedFacts {
+export function configuredFacts(settings: Settings): ConfiguredFacts {
   const text = (name: string) => setting(settings, `godwit.${name}`)
-  const stated: StatedFacts = {
+  const configured: ConfiguredFacts = {
     topics: topics(settingValues(settings, 'godwit.topic')),
     templateRepository: fullName(text('templaterepository')),
     forkOf: fullName(text('forkof')),
     collaborators: collaborators(settingValues(settings, 'godwit.collaborator')),
   }
   const description = text('description')
-  if (description !== undefined) stated.description = oneLine(description)
+  if (description !== undefined) configured.description = oneLine(description)
   const homepage = text('homepage')
-  if (homepage !== undefined) stated.homepage = webPage(homepage)
+  if (homepage !== undefined) configured.homepage = webPage(homepage)
   const language = oneLine(text('language') ?? '')
-  if (language) stated.language = language
+  if (language) configured.language = language
   const license = text('license') ?? ''
-  if (/^[\w.+-]+$/.test(license)) stated.license = license
-  if (/^organization$/i.test(text('ownertype') ?? '')) stated.ownerIsOrganization = true
+  if (/^[\w.+-]+$/.test(license)) configured.license = license
+  if (/^organization$/i.test(text('ownertype') ?? '')) configured.ownerIsOrganization = true
   const isPrivate = flag(settings, 'godwit.private')
-  if (isPrivate !== undefined) stated.private = isPrivate !== false
+  if (isPrivate !== undefined) configured.private = isPrivate !== false
   for (const name of FLAGS) {
     const value = flag(settings, `godwit.${name.toLowerCase()}`)
-    if (typeof value === 'boolean') stated[name] = value
+    if (typeof value === 'boolean') configured[name] = value
   }
-  const turnedOff = ASSUMED_BY_IMPORTERS.filter((name) => stated[name] === false)
-  if (turnedOff.length > 0) stated.turnedOff = turnedOff
-  return stated
+  const turnedOff = ASSUMED_BY_IMPORTERS.filter((name) => configured[name] === false)
+  if (turnedOff.length > 0) configured.turnedOff = turnedOff
+  return configured
 }
 
 function topics(values: readonly string[]): string[] {

@@ -2,7 +2,7 @@ import type { Db } from '../db/database.ts'
 import type { Row } from '../db/tables.ts'
 
 /** A process of the service, as of its last heartbeat. */
-export interface WorkerRecord {
+export interface ProcessRecord {
   id: string
   host: string
   pid: number
@@ -25,8 +25,8 @@ export const DEAD_AFTER_MS = 35_000
 const DELETE_AFTER_MS = 3_600_000
 
 /** Records a heartbeat, and deletes processes that died long ago. */
-export async function recordHeartbeat(db: Db, worker: WorkerRecord): Promise<void> {
-  const { id, ...columns } = rowOf(worker)
+export async function recordHeartbeat(db: Db, record: ProcessRecord): Promise<void> {
+  const { id, ...columns } = rowOf(record)
   await db
     .insertInto('workers')
     .values({ id, ...columns })
@@ -34,17 +34,17 @@ export async function recordHeartbeat(db: Db, worker: WorkerRecord): Promise<voi
     .execute()
   await db
     .deleteFrom('workers')
-    .where('seen_at', '<', worker.seenAt - DELETE_AFTER_MS)
+    .where('seen_at', '<', record.seenAt - DELETE_AFTER_MS)
     .execute()
 }
 
-export async function removeWorker(db: Db, id: string): Promise<void> {
+export async function removeProcess(db: Db, id: string): Promise<void> {
   await db.deleteFrom('workers').where('id', '=', id).execute()
 }
 
 /** Returns the smallest free space of all live processes, because any of them may run the next export; null if none reports it. */
 export async function smallestFreeBytes(db: Db, now: number): Promise<number | null> {
-  const { least } = await liveWorkers(db, now)
+  const { least } = await liveProcesses(db, now)
     .select((eb) => eb.fn.min('free_bytes').as('least'))
     .executeTakeFirstOrThrow()
   return least
@@ -52,17 +52,17 @@ export async function smallestFreeBytes(db: Db, now: number): Promise<number | n
 
 /** Returns the total size of the snapshots of all live processes. */
 export async function totalScratchBytes(db: Db, now: number): Promise<number> {
-  const { sum } = await liveWorkers(db, now)
+  const { sum } = await liveProcesses(db, now)
     .select((eb) => eb.fn.sum('scratch_bytes').as('sum'))
     .executeTakeFirstOrThrow()
   return Number(sum ?? 0)
 }
 
-const liveWorkers = (db: Db, now: number) =>
+const liveProcesses = (db: Db, now: number) =>
   db.selectFrom('workers').where('seen_at', '>', now - DEAD_AFTER_MS)
 
 /** Returns all listed processes, the oldest first. */
-export async function listWorkers(db: Db): Promise<WorkerRecord[]> {
+export async function listProcesses(db: Db): Promise<ProcessRecord[]> {
   return db
     .selectFrom('workers')
     .select(['id', 'host', 'pid', 'role', 'version', 'concurrency'])
@@ -70,12 +70,12 @@ export async function listWorkers(db: Db): Promise<WorkerRecord[]> {
     .select(['free_bytes as freeBytes', 'scratch_bytes as scratchBytes'])
     .orderBy('started_at')
     .orderBy('id')
-    .$narrowType<Pick<WorkerRecord, 'role'>>()
+    .$narrowType<Pick<ProcessRecord, 'role'>>()
     .execute()
 }
 
-function rowOf(worker: WorkerRecord): Row<'workers'> {
-  const { runningJobs, startedAt, seenAt, freeBytes, scratchBytes, ...same } = worker
+function rowOf(record: ProcessRecord): Row<'workers'> {
+  const { runningJobs, startedAt, seenAt, freeBytes, scratchBytes, ...same } = record
   return {
     ...same,
     running_jobs: runningJobs,

@@ -5,7 +5,7 @@ import { parseFullName } from '../lib/names.ts'
 import { formatCount } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
-import { settleReleasedLocks } from '../migrations/locks.ts'
+import { reconcileReleasedLocks } from '../migrations/locks.ts'
 import { type SyncReport, syncCatalogue, syncRepositories } from '../repositories/sync.ts'
 import { dataPathsOf, openSource } from '../service/data-paths.ts'
 import { withDatabase } from '../service/open-database.ts'
@@ -45,7 +45,7 @@ export function syncCommand(program: Command, about: string): void {
       if (names.length === 0 && length > 0)
         printMessage(`warning: ${length} ${length === 1 ? 'entry was' : 'entries were'} skipped`)
       // A restored repository may still contain a lock that was released in the meantime.
-      await settleReleasedLocks(parts)
+      await reconcileReleasedLocks(parts)
       const { broken, found, refused } = report
       if (names.length > 0 && refused.length > 0)
         throw new UserError(`${formatCount(refused.length, 'repository')} not found`)

@@ -1,7 +1,7 @@
 import { batchesOf } from '../lib/batches.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { migrationById, moveMigration } from '../migrations/export-store.ts'
-import { settleLocksOf } from '../migrations/locks.ts'
+import { reconcileLocksOf } from '../migrations/locks.ts'
 import { logNotExported, type OutcomeLog } from '../migrations/log-outcome.ts'
 import {
   batchOfMigration,
@@ -86,7 +86,7 @@ export async function beginExport(
 
 async function applyLocks(parts: BeginParts, migrationId: number): Promise<void> {
   try {
-    await settleLocksOf(parts, migrationId)
+    await reconcileLocksOf(parts, migrationId)
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error
     // If another process is writing the config, a later attempt may succeed.

@@ -3,7 +3,7 @@ import type { Db } from '../db/database.ts'
 import { endMigration } from '../migrations/end-migration.ts'
 import { migrationById, repositoryToExport } from '../migrations/export-store.ts'
 import { releaseLocks } from '../migrations/lock-store.ts'
-import { settleLock, settleLocks } from '../migrations/locks.ts'
+import { reconcileLock, reconcileLocks } from '../migrations/locks.ts'
 import { logNotExported, logOutcome } from '../migrations/log-outcome.ts'
 import {
   BEGIN_EXPORT,
@@ -14,8 +14,8 @@ import {
   type ExportTask,
   type LockJob,
   type MigrationJob,
+  RECONCILE_LOCK,
   SEAL_ARCHIVE,
-  SETTLE_LOCK,
   type SmallExportsTask,
   unfinishedStates,
 } from '../migrations/migration.ts'
@@ -87,9 +87,9 @@ export function exportHandlers(parts: ExportParts): Handlers {
       run: retryDuringOutage((job, run) => seal(parts, job.payload as MigrationJob, run)),
       ...ofMigration,
     },
-    [SETTLE_LOCK]: {
+    [RECONCILE_LOCK]: {
       async run(job, run) {
-        await settleLock(parts, (job.payload as LockJob).repositoryId)
+        await reconcileLock(parts, (job.payload as LockJob).repositoryId)
         await run.finish(async () => {})
       },
       // Housekeeping retries.
@@ -251,7 +251,7 @@ async function seal(parts: ExportParts, { migrationId }: MigrationJob, run: Run)
   })
   parts.queue.wake()
   await logOutcome(parts, migrationId, 'reason' in sealed ? sealed.reason : null)
-  await settleLocks(parts, released)
+  await reconcileLocks(parts, released)
 }
 
 /** Returns the ids of the repositories whose locks it released. They must still be unlocked at the source. */

@@ -5,7 +5,7 @@ import type { Queue } from '../queue/queue.ts'
 import { endMigration } from './end-migration.ts'
 import { migrationById } from './export-store.ts'
 import { releaseLocks } from './lock-store.ts'
-import { type LockParts, settleLocksBriefly } from './locks.ts'
+import { type LockParts, reconcileLocksBriefly } from './locks.ts'
 import { logEndedMigration, type OutcomeLog } from './log-outcome.ts'
 import { batchOfMigration, CANCELLED, InvalidStateChange, type Migration } from './migration.ts'
 import { summaryById } from './summaries.ts'
@@ -34,7 +34,7 @@ export async function cancelMigration(
   queue.interrupt(batchOfMigration(id))
   queue.wake()
   logEndedMigration(parts.log, summary)
-  await settleLocksBriefly(parts, released)
+  await reconcileLocksBriefly(parts, released)
   return migration
 }
 

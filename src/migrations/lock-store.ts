@@ -156,7 +156,7 @@ export async function releaseExpiredLocks(db: Db, now: number): Promise<void> {
 }
 
 /** Returns repositories with a released lock that may still be set at the source. */
-export async function repositoriesToSettle(db: Db): Promise<number[]> {
+export async function repositoriesToReconcile(db: Db): Promise<number[]> {
   const rows = await db
     .selectFrom('repository_locks')
     .select('repository_id')

@@ -20,7 +20,12 @@ import { deleteArchive } from './archive-store.ts'
 import { type CancelParts, cancelMigration } from './cancel-migration.ts'
 import { moveMigration } from './export-store.ts'
 import { locksOnOwn, releaseExpiredLocks } from './lock-store.ts'
-import { releaseRepository, settleLocksOf, settleReleasedLocks, unlockRepository } from './locks.ts'
+import {
+  reconcileLocksOf,
+  reconcileReleasedLocks,
+  releaseRepository,
+  unlockRepository,
+} from './locks.ts'
 import { DEFAULT_OPTIONS } from './migration.ts'
 import { type StartParts, startMigration } from './start-migration.ts'
 
@@ -96,7 +101,7 @@ onEachEngine('locks', (engine) => {
     const git = interrupted(host.godwitGit, () =>
       unlockRepository(parts, ownScope(alice), id, 'site'),
     )
-    await settleLocksOf({ ...parts, source: gitDirectory({ root: host.root, git }) }, id)
+    await reconcileLocksOf({ ...parts, source: gitDirectory({ root: host.root, git }) }, id)
     for (const name of ['alice/site', 'alice/site.wiki']) {
       assert.equal(await isLocked(host, name), false, name)
     }
@@ -138,11 +143,11 @@ onEachEngine('locks', (engine) => {
     const { id } = await start('alice')
     await rename(here, away)
     await unlockRepository(parts, ownScope(await viewer('alice')), id, 'site')
-    await settleReleasedLocks(parts)
+    await reconcileReleasedLocks(parts)
     assert.equal((await rows()).length, 1)
     await rename(away, here)
     assert.equal(await isLocked(host, 'alice/site'), true)
-    await settleReleasedLocks(parts)
+    await reconcileReleasedLocks(parts)
     assert.deepEqual(await rows(), [])
     await host.push('alice/site', { a: '2' })
     await host.push('alice/site.wiki', { 'Home.md': '2' })
@@ -152,7 +157,7 @@ onEachEngine('locks', (engine) => {
     const { host, parts, viewer, start, rows } = await scene(t, engine)
     const withdrawn = { ...parts, source: { ...parts.source, find: async () => undefined } }
     await start('alice', { lockTtlMs: -1 })
-    await settleReleasedLocks(withdrawn)
+    await reconcileReleasedLocks(withdrawn)
     assert.deepEqual(await rows(), [])
     assert.equal(await isLocked(host, 'alice/site'), false)
     const { id } = await start('alice')
@@ -206,13 +211,13 @@ onEachEngine('locks', (engine) => {
     await rename(join(host.root, 'alice/site.git'), join(host.root, 'alice/Site.git'))
     const { source } = parts
     let second = 0
-    const settleLock: typeof source.settleLock = async (repository, isWanted) => {
-      await source.settleLock(repository, isWanted)
+    const reconcileLock: typeof source.reconcileLock = async (repository, isWanted) => {
+      await source.reconcileLock(repository, isWanted)
       second ||= (await start('alice', { lockTtlMs: -1 })).id
       await releaseExpiredLocks(parts.db, Date.now())
     }
     const site = { owner: 'alice', name: 'site' }
-    await releaseRepository({ ...parts, source: { ...source, settleLock } }, site)
+    await releaseRepository({ ...parts, source: { ...source, reconcileLock } }, site)
     assert.deepEqual(
       (await rows()).map((row) => row.migration_id),
       [second],
@@ -223,14 +228,14 @@ onEachEngine('locks', (engine) => {
     const { db, host, parts, start, rows, viewer } = await scene(t, engine)
     await start('alice', { lockTtlMs: -1 })
     await rm(host.path('alice/site'), { recursive: true })
-    await settleReleasedLocks(parts)
+    await reconcileReleasedLocks(parts)
     assert.equal(await isLocked(host, 'alice/site.wiki'), false)
     assert.equal((await rows()).length, 1, 'the repository may be restored with its lock')
 
     await syncCatalogue({ db, source: parts.source, now: Date.now })
     const request = { repositories: ['site.wiki'], options: OPTIONS }
     await startMigration(parts, ownScope(await viewer('alice')), request)
-    await settleReleasedLocks(parts)
+    await reconcileReleasedLocks(parts)
     assert.equal(await isLocked(host, 'alice/site.wiki'), true)
   })
 
@@ -238,9 +243,9 @@ onEachEngine('locks', (engine) => {
     const { host, parts, start } = await scene(t, engine)
     const { source } = parts
     const { id } = await start('alice')
-    await source.settleLock({ owner: 'alice', name: 'site' }, async () => false)
+    await source.reconcileLock({ owner: 'alice', name: 'site' }, async () => false)
     const find = () => Promise.reject(new Error('the forge is unavailable'))
-    await settleLocksOf({ ...parts, source: { ...source, find } }, id)
+    await reconcileLocksOf({ ...parts, source: { ...source, find } }, id)
     assert.equal(await isLocked(host, 'alice/site'), true)
   })
 
@@ -271,10 +276,10 @@ onEachEngine('locks', (engine) => {
     const config = join(host.path('alice/site'), 'config')
     await rename(config, `${config}.away`)
     await writeFile(config, '[unfinished hideRefs')
-    await assert.rejects(settleReleasedLocks(parts), /^Unreadable: alice\/site: bad config/)
+    await assert.rejects(reconcileReleasedLocks(parts), /^Unreadable: alice\/site: bad config/)
     assert.equal((await rows()).length, 1)
     await rename(`${config}.away`, config)
-    await settleReleasedLocks(parts)
+    await reconcileReleasedLocks(parts)
     assert.deepEqual(await rows(), [])
     assert.equal(await isLocked(host, 'alice/site'), false)
   })
@@ -283,16 +288,19 @@ onEachEngine('locks', (engine) => {
     const { host, parts, start, rows } = await scene(t, engine)
     for (const login of ['alice', 'bob']) await start(login, { lockTtlMs: -1 })
     const { source } = parts
-    const settleLock: typeof source.settleLock = (repository, isWanted) =>
+    const reconcileLock: typeof source.reconcileLock = (repository, isWanted) =>
       repository.owner === 'alice'
         ? Promise.reject(new Error('too many open files'))
-        : source.settleLock(repository, isWanted)
-    await assert.rejects(settleReleasedLocks({ ...parts, source: { ...source, settleLock } }), {
-      message: 'locks could not be updated: alice/site: too many open files',
-    })
+        : source.reconcileLock(repository, isWanted)
+    await assert.rejects(
+      reconcileReleasedLocks({ ...parts, source: { ...source, reconcileLock } }),
+      {
+        message: 'locks could not be updated: alice/site: too many open files',
+      },
+    )
     assert.equal((await rows()).length, 1)
     assert.equal(await isLocked(host, 'bob/site'), false)
-    await settleReleasedLocks(parts)
+    await reconcileReleasedLocks(parts)
     assert.deepEqual(await rows(), [])
   })
 
@@ -332,7 +340,7 @@ onEachEngine('locks', (engine) => {
     )
     assert.equal(await isLocked(host, 'alice/site'), true)
     await rm(stuck)
-    await settleReleasedLocks(parts)
+    await reconcileReleasedLocks(parts)
     assert.deepEqual(await rows(), [])
     assert.equal(await isLocked(host, 'alice/site'), false)
   })

@@ -22,7 +22,7 @@ import {
   releaseLocksOn,
   repositoriesToSettle,
 } from './lock-store.ts'
-import { SETTLE_LOCK } from './migration.ts'
+import { RECONCILE_LOCK } from './migration.ts'
 import { findMigration } from './migration-store.ts'
 
 export interface LockParts {
@@ -45,24 +45,24 @@ const CONCURRENT_LOCKS = 4
  * Makes the source agree with the database: locked while any migration holds a lock on the repository, unlocked otherwise. Without
  * a source, enqueues a job for a worker and waits for it.
  */
-export async function settleLock(parts: LockParts, repositoryId: number): Promise<void> {
+export async function reconcileLock(parts: LockParts, repositoryId: number): Promise<void> {
   const { source } = parts
-  if (source) await settleHere({ ...parts, source }, repositoryId)
-  else await settleByWorker(parts, repositoryId)
+  if (source) await reconcileHere({ ...parts, source }, repositoryId)
+  else await reconcileByWorker(parts, repositoryId)
 }
 
 /**
  * Updates the source and then deletes the released locks. Returns false if the repository is missing at the source: its locks stay
  * recorded.
  */
-async function settleHere({ db, source }: SourceParts, repositoryId: number): Promise<boolean> {
+async function reconcileHere({ db, source }: SourceParts, repositoryId: number): Promise<boolean> {
   // The locks to delete are identified by migration, not by time, because clocks may differ or be set back.
   const released = await releasedLocks(db, repositoryId)
   const { owner, name } = (await findCurrentNames(db, [repositoryId])).get(repositoryId)!
   const repository = { owner, name }
   try {
-    if (!(await settleAnyCase(source, repository, () => isLockHeld(db, repositoryId)))) {
-      await settleWikiAlone(db, source, repository)
+    if (!(await reconcileAnyCase(source, repository, () => isLockHeld(db, repositoryId)))) {
+      await reconcileWikiAlone(db, source, repository)
       return false
     }
   } catch (error) {
@@ -73,24 +73,24 @@ async function settleHere({ db, source }: SourceParts, repositoryId: number): Pr
 }
 
 /** Finds the repository in any spelling of its name. Returns false if it is missing. */
-async function settleAnyCase(
+async function reconcileAnyCase(
   source: Source,
   repository: RepositoryName,
   isWanted: () => Promise<boolean>,
 ): Promise<boolean> {
   // Before `find`, which does not return a repository that is no longer served, and fails while the forge is unavailable.
-  if (await settleIfExists(source, repository, isWanted)) return true
+  if (await reconcileIfExists(source, repository, isWanted)) return true
   const found = await source.find(repository.owner, repository.name)
-  return found !== undefined && settleIfExists(source, found, isWanted)
+  return found !== undefined && reconcileIfExists(source, found, isWanted)
 }
 
-async function settleIfExists(
+async function reconcileIfExists(
   source: Source,
   repository: RepositoryName,
   isWanted: () => Promise<boolean>,
 ): Promise<boolean> {
   try {
-    await source.settleLock(repository, isWanted)
+    await source.reconcileLock(repository, isWanted)
     return true
   } catch (error) {
     if (error instanceof RepositoryNotFound) return false
@@ -99,10 +99,10 @@ async function settleIfExists(
 }
 
 /** A wiki without its repository is a repository of its own: it is locked only if a migration holds a lock on it by that name. */
-async function settleWikiAlone(db: Db, source: Source, { owner, name }: RepositoryName) {
+async function reconcileWikiAlone(db: Db, source: Source, { owner, name }: RepositoryName) {
   const wiki = { owner, name: `${name}.wiki` }
   if (!isName(wiki.name)) return
-  await settleIfExists(source, wiki, () => isLockHeldOn(db, wiki))
+  await reconcileIfExists(source, wiki, () => isLockHeldOn(db, wiki))
 }
 
 /** Returns an error of the same kind whose message begins with the name of the repository. */
@@ -113,10 +113,10 @@ function namedError(fullName: string, error: unknown): Error {
   return new Error(message, { cause: error })
 }
 
-async function settleByWorker({ db, queue }: LockParts, repositoryId: number): Promise<void> {
+async function reconcileByWorker({ db, queue }: LockParts, repositoryId: number): Promise<void> {
   await db
     .transaction()
-    .execute((tx) => queue.enqueue(tx, SETTLE_LOCK, [{ repositoryId }], `lock ${repositoryId}`))
+    .execute((tx) => queue.enqueue(tx, RECONCILE_LOCK, [{ repositoryId }], `lock ${repositoryId}`))
   queue.wake('jobs')
   await pollUntil(async () => !(await repositoriesToSettle(db)).includes(repositoryId))
 }
@@ -152,43 +152,43 @@ export async function requireLockable(
  */
 export async function lockEarly(parts: LockParts, migrationId: number): Promise<void> {
   const hasBegun = async () => (await migrationById(parts.db, migrationId)).state !== 'pending'
-  const locking = parts.source ? settleLocksOf(parts, migrationId) : pollUntil(hasBegun)
+  const locking = parts.source ? reconcileLocksOf(parts, migrationId) : pollUntil(hasBegun)
   await waitAtMost(MAX_WAIT_MS, locking)
 }
 
 /** Applies the locks of a migration. Called before any of its repositories is read. */
-export async function settleLocksOf(parts: LockParts, migrationId: number): Promise<void> {
+export async function reconcileLocksOf(parts: LockParts, migrationId: number): Promise<void> {
   const held = await heldLocks(parts.db, migrationId)
-  await settleLocks(
+  await reconcileLocks(
     parts,
     held.map(({ repositoryId }) => repositoryId),
   )
 }
 
 /** Applies a recorded release. If it fails or takes longer, housekeeping finishes it. */
-export function settleLocksBriefly(parts: LockParts, repositoryIds: readonly number[]) {
-  return waitAtMost(SHORT_WAIT_MS, settleLocks(parts, repositoryIds))
+export function reconcileLocksBriefly(parts: LockParts, repositoryIds: readonly number[]) {
+  return waitAtMost(SHORT_WAIT_MS, reconcileLocks(parts, repositoryIds))
 }
 
 /** Releases expired locks, and finishes releases that were interrupted. */
-export async function settleReleasedLocks(parts: SourceParts): Promise<void> {
+export async function reconcileReleasedLocks(parts: SourceParts): Promise<void> {
   await releaseExpiredLocks(parts.db, parts.now())
-  await settleEach(await repositoriesToSettle(parts.db), (id) => settleHere(parts, id))
+  await reconcileEach(await repositoriesToSettle(parts.db), (id) => reconcileHere(parts, id))
 }
 
 /** Settles all locks, even if some fail. */
-export function settleLocks(parts: LockParts, repositoryIds: readonly number[]): Promise<void> {
-  return settleEach(repositoryIds, (id) => settleLock(parts, id))
+export function reconcileLocks(parts: LockParts, repositoryIds: readonly number[]): Promise<void> {
+  return reconcileEach(repositoryIds, (id) => reconcileLock(parts, id))
 }
 
-async function settleEach(
+async function reconcileEach(
   repositoryIds: readonly number[],
-  settle: (repositoryId: number) => Promise<unknown>,
+  reconcile: (repositoryId: number) => Promise<unknown>,
 ): Promise<void> {
   const errors: Error[] = []
   await mapConcurrent(repositoryIds, { concurrency: CONCURRENT_LOCKS }, async (id) => {
     // A repository that cannot be unlocked must not keep the others locked.
-    await settle(id).catch((error: Error) => errors.push(error))
+    await reconcile(id).catch((error: Error) => errors.push(error))
   })
   if (errors.length === 0) return
   const why = errors.map(({ message }) => message).join('; ')
@@ -212,9 +212,9 @@ export async function releaseRepository(
     await alsoWrite?.(tx)
     return (await releaseLocksOn(tx, repository, now()))?.repositoryId
   })
-  if (id === undefined) return settleAnyCase(source, repository, async () => false)
+  if (id === undefined) return reconcileAnyCase(source, repository, async () => false)
   const released = await releasedLocks(db, id)
-  const exists = await settleHere(parts, id)
+  const exists = await reconcileHere(parts, id)
   if (!exists && forget) await deleteLocks(db, id, released)
   return exists
 }
@@ -244,7 +244,7 @@ export async function unlockRepository(
     if (released.length === 0) throw new NotFound()
     await alsoWrite?.(tx)
   })
-  await waitAtMost(MAX_WAIT_MS, settleLock(parts, lock.repositoryId))
+  await waitAtMost(MAX_WAIT_MS, reconcileLock(parts, lock.repositoryId))
 }
 
 /** Releases all locks on a repository. If applying that fails or takes longer, housekeeping finishes it. */
@@ -259,5 +259,5 @@ export async function releaseAnyLock(
     await alsoWrite(tx)
     return released
   })
-  await waitAtMost(MAX_WAIT_MS, settleLock(parts, repositoryId))
+  await waitAtMost(MAX_WAIT_MS, reconcileLock(parts, repositoryId))
 }

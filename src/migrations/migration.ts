@@ -91,7 +91,8 @@ export const EXPORT_REPOSITORY = 'export-repository'
 export const EXPORT_SMALL_REPOSITORIES = 'export-small-repositories'
 export const SEAL_ARCHIVE = 'seal-archive'
 
-export const SETTLE_LOCK = 'settle-lock'
+/** Databases hold jobs with this name, so it stays. */
+export const RECONCILE_LOCK = 'settle-lock'
 
 export interface LockJob {
   repositoryId: number

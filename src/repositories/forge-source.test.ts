@@ -108,13 +108,13 @@ onEachEngine('repositories that a forge serves', (engine) => {
     const examination = await source.examine(name, signal)
     assert.equal(examination.location.fullName, 'Octo/Tools')
     assert.ok(examination.wiki)
-    await source.settleLock(name, async () => true)
+    await source.reconcileLock(name, async () => true)
     assert.ok(await source.hasLock(name))
     assert.match(
       await host.git(['config', 'receive.hideRefs'], { dir: host.path('octo/tools') }),
       /refs\//,
     )
-    await source.settleLock(name, async () => false)
+    await source.reconcileLock(name, async () => false)
   })
 
   test('are hidden if the forge does not know them, and come back with the same id', async (t) => {

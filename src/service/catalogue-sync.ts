@@ -3,7 +3,7 @@ import type { Db } from '../db/database.ts'
 import { acquireLease, completeLease, hasCompletedSince, whileRenewing } from '../db/lease-store.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { repeatedly } from '../lib/repeatedly.ts'
-import { settleReleasedLocks } from '../migrations/locks.ts'
+import { reconcileReleasedLocks } from '../migrations/locks.ts'
 import {
   ignoreRemoval,
   RECENT_IF_AVAILABLE,
@@ -104,7 +104,7 @@ function createSync(
     for (const entry of warnings) log.warn(entry, `${entry.path}: members ignored: ${entry.reason}`)
     log.info(counts, 'catalogue synchronized')
     // A repository that was missing may still be locked, although its lock was released meanwhile.
-    await settleReleasedLocks({ db, source, now }).catch((err: unknown) =>
+    await reconcileReleasedLocks({ db, source, now }).catch((err: unknown) =>
       log.error({ err }, 'could not update locks'),
     )
   }

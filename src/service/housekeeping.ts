@@ -6,7 +6,7 @@ import { checkStore } from '../exporter/check-segments.ts'
 import { sweepScratch } from '../exporter/scratch.ts'
 import { sweepArchives, sweepOrphans, sweepSegments } from '../exporter/sweep.ts'
 import { type Repeated, repeatedly } from '../lib/repeatedly.ts'
-import { settleReleasedLocks } from '../migrations/locks.ts'
+import { reconcileReleasedLocks } from '../migrations/locks.ts'
 import { sweepFacts } from '../migrations/repository-list-store.ts'
 import { sweepHistory } from '../migrations/sweep-history.ts'
 import { sweepDiscussions } from '../repositories/discussion-store.ts'
@@ -62,7 +62,7 @@ export function startHousekeeping(config: Config, parts: HousekeepingParts): Rep
     })
 
   const tasks = [
-    repeatInOneProcess('settling locks', MINUTE_MS, () => settleReleasedLocks(parts)),
+    repeatInOneProcess('settling locks', MINUTE_MS, () => reconcileReleasedLocks(parts)),
     repeatInOneProcess('sweeping', MINUTE_MS, async () => {
       // First, because archives that a schedule keeps do not expire.
       await keepArchives({ ...parts, ...options })

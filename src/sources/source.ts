@@ -254,7 +254,7 @@ export interface Source {
    * Locks the repository and its wiki against pushes if `isWanted` returns true, otherwise unlocks them. `isWanted` is called while no
    * other process can change the lock, possibly several times. Called when migrations start and end, and by housekeeping. Also works
    * for a repository that `find` does not return. Rejects with RepositoryNotFound if the repository does not exist, otherwise with
-   * Unreadable (RepositoryBusy if a retry may help). After an error, the repository may be settled and its wiki not.
+   * Unreadable (RepositoryBusy if a retry may help). After an error, the repository may be reconciled and its wiki not.
    */
-  settleLock(repository: RepositoryName, isWanted: () => Promise<boolean>): Promise<void>
+  reconcileLock(repository: RepositoryName, isWanted: () => Promise<boolean>): Promise<void>
 }

@@ -87,7 +87,7 @@ export class FakeHost {
         return { ...factsOfUnreadable(0), collaborators, ...ownerType }
       },
       checkLock: async () => {},
-      settleLock: async (repository, isWanted) => {
+      reconcileLock: async (repository, isWanted) => {
         const fullName = fullNameOf(repository)
         if (!(await isWanted())) return void locked.delete(fullName)
         await this.onLock(fullName)

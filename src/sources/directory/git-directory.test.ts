@@ -164,13 +164,13 @@ describe('the tree of a git directory', () => {
   test('a damaged repository is unlocked; a directory without a config is not a repository', async () => {
     const site = { owner: 'alice', name: 'site' }
     await host.repository('alice/site', { files: { a: 'a' } })
-    await source.settleLock(site, async () => true)
+    await source.reconcileLock(site, async () => true)
     await rm(at('alice', 'site.git', 'HEAD'))
-    await source.settleLock(site, async () => false)
+    await source.reconcileLock(site, async () => false)
     assert.equal(await source.hasLock(site), false)
     await rm(at('alice', 'site.git', 'config'))
     await assert.rejects(
-      source.settleLock(site, async () => false),
+      source.reconcileLock(site, async () => false),
       RepositoryNotFound,
     )
   })
@@ -180,15 +180,15 @@ describe('the tree of a git directory', () => {
     await host.repository('alice/site', { files: { a: 'a' }, wiki: { 'Home.md': 'Hello' } })
     const config = at('alice', 'site.wiki.git', 'config')
     const before = await readFile(config, 'utf8')
-    await source.settleLock(site, async () => true)
+    await source.reconcileLock(site, async () => true)
     assert.notEqual(await readFile(config, 'utf8'), before)
     await rm(at('alice', 'site.wiki.git', 'HEAD'))
     await source.checkLock(site)
-    await source.settleLock(site, async () => true)
+    await source.reconcileLock(site, async () => true)
     assert.equal(await readFile(config, 'utf8'), before)
     await rm(config)
-    await source.settleLock(site, async () => true)
-    await source.settleLock(site, async () => false)
+    await source.reconcileLock(site, async () => true)
+    await source.reconcileLock(site, async () => false)
     await host.push('alice/site', { a: 'b' })
   })
 

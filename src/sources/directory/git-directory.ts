@@ -28,7 +28,7 @@ import {
   readRights,
 } from './gitolite/rights.ts'
 import { createLayout, type LayoutOptions } from './layout/create-layout.ts'
-import { checkPushLocks, hasPushLock, settlePushLocks } from './locks/push-lock.ts'
+import { checkPushLocks, hasPushLock, reconcilePushLocks } from './locks/push-lock.ts'
 import { readMembersFile } from './members-file.ts'
 import { readRefPage } from './ref-page.ts'
 import {
@@ -170,7 +170,7 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
         if (await hasPushLock(git, directory)) return true
       return false
     },
-    async settleLock(repository, isWanted) {
+    async reconcileLock(repository, isWanted) {
       const directories = await existingDirectories(tree, repository)
       if (directories.length === 0) throw new RepositoryNotFound('the repository no longer exists')
       // It is unknown which of several directories was locked: all are unlocked, and none is locked.
@@ -179,7 +179,7 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
         if (wanted && directories.length > 1) throw ambiguousName(directories)
         return wanted
       }
-      for (const directory of directories) await settlePushLocks(git, directory, isWantedHere)
+      for (const directory of directories) await reconcilePushLocks(git, directory, isWantedHere)
     },
   }
 }

@@ -157,7 +157,7 @@ const USES: Record<string, (made: Made) => Promise<unknown>> = {
   sync: ({ name }) => source.facts({ owner, name, stamp: '', hasWiki: false }),
   view: ({ name }) =>
     source.refs({ owner, name }, { kind: 'branches', offset: 0, limit: 9 }, signal),
-  lock: ({ name }) => source.settleLock({ owner, name }, async () => true),
+  lock: ({ name }) => source.reconcileLock({ owner, name }, async () => true),
 }
 
 async function refusalsOf(made: Made): Promise<Record<string, string>> {

@@ -87,7 +87,7 @@ const fillSmall = (host: GitHost) => host.repository('alice/site', { files: { a:
 
 test('a locked repository can be cloned', async (t) => {
   const scene = await cloneScene(t, fillSmall)
-  await scene.source.settleLock({ owner: 'alice', name: 'site' }, async () => true)
+  await scene.source.reconcileLock({ owner: 'alice', name: 'site' }, async () => true)
   const address = scene.cloneUrl('alice/site', await scene.token('alice'))
   const { code, output } = await scene.git('clone', '--quiet', address, 'locked')
   assert.equal(code, 0, output)

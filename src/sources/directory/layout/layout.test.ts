@@ -109,11 +109,11 @@ describe('layouts of a git directory', () => {
     test('a repository is locked and unlocked in its directory', async () => {
       await host.repository('site', { files: { a: 'a' }, wiki: { 'Home.md': 'Hello' } })
       const site = { owner: 'Team', name: 'site' }
-      await source.settleLock(site, yes)
+      await source.reconcileLock(site, yes)
       assert.equal(await source.hasLock(site), true)
       await assert.rejects(push('Team/site', 'site'))
       await assert.rejects(push('Team/site.wiki', 'site.wiki'))
-      await source.settleLock(site, no)
+      await source.reconcileLock(site, no)
       await push('Team/site', 'site')
     })
   })
@@ -152,9 +152,9 @@ describe('layouts of a git directory', () => {
         assert.equal(await source.find('octo', name), undefined, name)
       const examined = await source.examine(cart!, signal)
       assert.ok(JSON.stringify(examined).includes(at('octo/web/shop/cart.git')))
-      await source.settleLock(cart!, yes)
+      await source.reconcileLock(cart!, yes)
       await assert.rejects(push('octo/web-shop-cart', 'octo/web/shop/cart'))
-      await source.settleLock(cart!, no)
+      await source.reconcileLock(cart!, no)
       await push('octo/web-shop-cart', 'octo/web/shop/cart')
     })
 
@@ -178,7 +178,7 @@ describe('layouts of a git directory', () => {
       await host.repository('octo/web-shop', { files: { a: 'first' } })
       assert.deepEqual(await listed(), ['octo/web-shop'])
       const known = (await source.find('octo', 'web-shop'))!
-      await source.settleLock(known, yes)
+      await source.reconcileLock(known, yes)
       await host.repository('octo/Web/shop', { files: { a: 'second' } })
       const both = [
         'octo/Web/shop.git: its name would be octo/Web-shop, the same as that of octo/web-shop.git',
@@ -191,12 +191,12 @@ describe('layouts of a git directory', () => {
         () => source.facts(known),
         () => source.examine(known, signal),
         () => source.checkLock(known),
-        () => source.settleLock(known, yes),
+        () => source.reconcileLock(known, yes),
       ])
         await assert.rejects(act, /several repositories have this name: octo\/.*shop.git, octo\//)
       const second = await readFile(at('octo/Web/shop.git/config'), 'utf8')
       assert.equal(await source.hasLock(known), true)
-      await source.settleLock(known, no)
+      await source.reconcileLock(known, no)
       assert.equal(await source.hasLock(known), false, 'the lock of the first is taken off')
       assert.equal(await readFile(at('octo/Web/shop.git/config'), 'utf8'), second)
       await rename(at('octo/Web'), at('octo/other'))
@@ -207,10 +207,10 @@ describe('layouts of a git directory', () => {
       await host.repository('octo/web/shop')
       await chmod(at('octo/web'), 0)
       await chmod(join(host.root, '..'), 0o755)
-      const settling = (name: string) =>
-        asNobody(() => source.settleLock({ owner: 'octo', name }, no).catch(String))
-      const there = await settling('web-shop')
-      const gone = await settling('other')
+      const reconciling = (name: string) =>
+        asNobody(() => source.reconcileLock({ owner: 'octo', name }, no).catch(String))
+      const there = await reconciling('web-shop')
+      const gone = await reconciling('other')
       await chmod(at('octo/web'), 0o755)
       assert.match(String(there), /^Unreadable: octo\/web: /)
       assert.match(String(gone), /the repository no longer exists/)
@@ -237,14 +237,14 @@ test('a name that may be in lower case is not reported as gone in an unreadable 
   await host.repository('Ann/Site')
   const layout = { kind: 'owner/name', mayBeLowerCase: true } as const
   const source = gitDirectory({ root: host.root, git: host.godwitGit, layout })
-  const settling = () => source.settleLock({ owner: 'Ann', name: 'Site' }, async () => false)
+  const reconciling = () => source.reconcileLock({ owner: 'Ann', name: 'Site' }, async () => false)
   await chmod(join(host.root, 'Ann'), 0)
   await chmod(join(host.root, '..'), 0o755)
-  const refused = await asNobody(() => settling().catch((error: unknown) => error))
+  const refused = await asNobody(() => reconciling().catch((error: unknown) => error))
   await chmod(join(host.root, 'Ann'), 0o755)
   assert.ok(
     refused instanceof Unreadable && !(refused instanceof RepositoryNotFound),
     String(refused),
   )
-  await settling()
+  await reconciling()
 })

@@ -34,7 +34,7 @@ syncBuiltinESMExports()
 calls = 0
 
 const { createGit } = await import('../../../git/git.ts')
-const { settlePushLock } = await import('./push-lock.ts')
+const { reconcilePushLock } = await import('./push-lock.ts')
 const git = createGit({ program: 'git', searchPath: process.env.PATH ?? '', home })
-await settlePushLock(git, dir, async () => true)
+await reconcilePushLock(git, dir, async () => true)
 process.stdout.write(`${calls}\n`)

@@ -11,7 +11,7 @@ import type { Git } from '../../../git/git.ts'
 import { RepositoryBusy } from '../../unreadable.ts'
 import { livenessName } from './abandoned-edits.ts'
 import { editConfig } from './edit-config.ts'
-import { settlePushLock } from './push-lock.ts'
+import { reconcilePushLock } from './push-lock.ts'
 
 const PROCESS = new URL('dying-edit-test-process.ts', import.meta.url).pathname
 const HELD = /another program holds config\.lock/
@@ -37,8 +37,8 @@ describe('a config that is edited', () => {
   afterEach(() => host.remove())
 
   const config = () => readFile(join(dir, 'config'))
-  const settle = (isLocked: boolean, git = host.godwitGit) =>
-    settlePushLock(git, dir, async () => isLocked)
+  const reconcile = (isLocked: boolean, git = host.godwitGit) =>
+    reconcilePushLock(git, dir, async () => isLocked)
   const tryBriefly = () =>
     editConfig(
       dir,
@@ -64,19 +64,19 @@ describe('a config that is edited', () => {
   test('is edited beside a liveness file that is a link, whose target is not touched', async () => {
     const elsewhere = join(host.root, '../elsewhere')
     await symlink(elsewhere, join(dir, livenessName('00000000-0000-4000-8000-000000000000')))
-    await settle(true)
+    await reconcile(true)
     await assert.rejects(lstat(elsewhere), { code: 'ENOENT' })
   })
 
   test('is complete and can be edited, wherever an editing process is killed', async () => {
-    await settle(true)
+    await reconcile(true)
     const locked = await config()
     for (let step = 1, steps: number | undefined; steps === undefined; step++) {
-      await settle(false)
+      await reconcile(false)
       steps = await stepsOfLocking(step)
       const after = await config()
       assert.ok(after.equals(before) || after.equals(locked), `step ${step}: ${after}`)
-      await settle(true)
+      await reconcile(true)
       assert.deepEqual(await config(), locked, `step ${step}`)
       assert.deepEqual(await leftovers(), [], `step ${step}`)
       if (steps !== undefined) assert.ok(steps > 10, `${steps} steps`)
@@ -96,14 +96,14 @@ describe('a config that is edited', () => {
         return host.godwitGit.run(args, call)
       },
     }
-    const late = settle(true, git)
+    const late = reconcile(true, git)
     await until('git is slow', () => isSlow)
     assert.deepEqual(await leftovers(), [], 'nothing is held while git works')
-    await settle(true)
+    await reconcile(true)
     await host.git(['config', 'host.changed', 'meanwhile'], { dir })
     slow.resolve()
     await late
-    await settle(false)
+    await reconcile(false)
     await host.git(['config', '--remove-section', 'host'], { dir })
     assert.deepEqual(await config(), before)
   })
@@ -118,8 +118,8 @@ describe('a config that is edited', () => {
     assert.equal((await leftovers()).length, 3, 'what it holds is not touched')
     stopped.kill('SIGKILL')
     await withTimeout('the other process is dead', once(stopped, 'exit'))
-    await settle(true)
-    await settle(false)
+    await reconcile(true)
+    await reconcile(false)
     assert.deepEqual(await config(), before)
     assert.deepEqual(await leftovers(), [])
   })
@@ -212,18 +212,18 @@ describe('a config that is edited', () => {
     ]) {
       const bytes = Buffer.from(`[core]\n\trepositoryformatversion = 0\n${text}`, 'latin1')
       await writeFile(join(dir, 'config'), bytes)
-      await settle(true)
+      await reconcile(true)
       await assert.rejects(host.push('alice/site', { a: 'b' }), /hidden ref/)
-      await settle(false)
+      await reconcile(false)
       assert.deepEqual(await config(), bytes)
     }
   })
 
   test('keeps what the host has added after the lock or to its section', async () => {
-    await settle(true)
+    await reconcile(true)
     await host.git(['config', 'receive.maxInputSize', '1'], { dir })
     await host.git(['config', 'later.key', 'x'], { dir })
-    await settle(false)
+    await reconcile(false)
     await host.git(['config', '--unset', 'receive.maxInputSize'], { dir })
     await host.git(['config', '--remove-section', 'later'], { dir })
     assert.deepEqual(await config(), before)
@@ -231,7 +231,7 @@ describe('a config that is edited', () => {
 
   test('is not changed if the lock would change other settings', async () => {
     await writeFile(join(dir, 'config'), `${before}[last]\n\tkey = goes on \\\n`)
-    await assert.rejects(settle(true), /without changing other settings/)
+    await assert.rejects(reconcile(true), /without changing other settings/)
     assert.equal(String(await config()), `${before}[last]\n\tkey = goes on \\\n`)
   })
 })

@@ -10,7 +10,7 @@ import { asNobody } from '../../../../test/support/as-nobody.ts'
 import { type GitHost, gitHost } from '../../../../test/support/git-host.ts'
 import type { Git } from '../../../git/git.ts'
 import { Unreadable } from '../../unreadable.ts'
-import { checkPushLocks, lockProblem, readLockState, settlePushLock } from './push-lock.ts'
+import { checkPushLocks, lockProblem, readLockState, reconcilePushLock } from './push-lock.ts'
 
 describe('a lock against pushes', () => {
   let host: GitHost
@@ -22,8 +22,8 @@ describe('a lock against pushes', () => {
   })
   afterEach(() => host.remove())
 
-  const lock = () => settlePushLock(host.godwitGit, dir, async () => true)
-  const unlock = () => settlePushLock(host.godwitGit, dir, async () => false)
+  const lock = () => reconcilePushLock(host.godwitGit, dir, async () => true)
+  const unlock = () => reconcilePushLock(host.godwitGit, dir, async () => false)
   const isLocked = async () => (await readLockState(host.godwitGit, dir)) === 'locked'
   const config = () => readFile(join(dir, 'config'), 'utf8')
   const hidden = () => host.git(['config', '--get-all', 'receive.hideRefs'], { dir })
@@ -144,7 +144,7 @@ describe('a lock against pushes', () => {
         return host.godwitGit.run(args, call)
       },
     }
-    await settlePushLock(git, dir, async () => isWanted)
+    await reconcilePushLock(git, dir, async () => isWanted)
     assert.equal(await isLocked(), false)
   })
 
@@ -160,7 +160,7 @@ describe('a lock against pushes', () => {
         return host.godwitGit.run(args, call)
       },
     }
-    await settlePushLock(git, dir, async () => true)
+    await reconcilePushLock(git, dir, async () => true)
     assert.equal(await isLocked(), true)
   })
 
@@ -188,7 +188,7 @@ describe('a lock against pushes', () => {
         return done
       },
     }
-    await settlePushLock(git, dir, async () => true)
+    await reconcilePushLock(git, dir, async () => true)
     assert.equal(await isLocked(), true)
     assert.equal(await host.git(['config', 'godwit.archived'], { dir }), 'true')
   })

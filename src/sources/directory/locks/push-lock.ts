@@ -36,21 +36,25 @@ export async function hasPushLock(git: Git, { dir }: RepositoryDirectory): Promi
 }
 
 /** Locks or unlocks a repository and its wiki, as `isWanted` says. Rejects with Unreadable or RepositoryBusy. */
-export async function settlePushLocks(
+export async function reconcilePushLocks(
   git: Git,
   { dir }: RepositoryDirectory,
   isWanted: () => Promise<boolean>,
 ): Promise<void> {
-  await settleOne(git, dir, isWanted)
+  await reconcileOne(git, dir, isWanted)
   const wiki = wikiOf(dir)
   if (!(await orUnreadable(wiki, undefined, () => hasConfig(wiki)))) return
   // A damaged wiki accepts no pushes and is not locked, but a lock that was set before the damage is removed.
-  await settleOne(git, wiki, async () => (await isRepository(wiki)) && (await isWanted()))
+  await reconcileOne(git, wiki, async () => (await isRepository(wiki)) && (await isWanted()))
 }
 
-async function settleOne(git: Git, dir: string, isWanted: () => Promise<boolean>): Promise<void> {
+async function reconcileOne(
+  git: Git,
+  dir: string,
+  isWanted: () => Promise<boolean>,
+): Promise<void> {
   try {
-    await settlePushLock(git, dir, isWanted)
+    await reconcilePushLock(git, dir, isWanted)
   } catch (error) {
     // A repository without a config is unlocked. A missing repository may come back with a config and a lock.
     const isUnlocked = hasCode(error, 'ENOENT') && (await isRepository(dir)) && !(await isWanted())
@@ -69,7 +73,7 @@ const MAX_ATTEMPTS = 20
  * has already begun may succeed. `isWanted` is called while nobody else can change the config, so the last edit always leaves the wanted
  * state.
  */
-export async function settlePushLock(
+export async function reconcilePushLock(
   git: Git,
   dir: string,
   isWanted: () => Promise<boolean>,

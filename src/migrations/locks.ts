@@ -20,7 +20,7 @@ import {
   releaseExpiredLocks,
   releaseLocks,
   releaseLocksOn,
-  repositoriesToSettle,
+  repositoriesToReconcile,
 } from './lock-store.ts'
 import { RECONCILE_LOCK } from './migration.ts'
 import { findMigration } from './migration-store.ts'
@@ -118,7 +118,7 @@ async function reconcileByWorker({ db, queue }: LockParts, repositoryId: number)
     .transaction()
     .execute((tx) => queue.enqueue(tx, RECONCILE_LOCK, [{ repositoryId }], `lock ${repositoryId}`))
   queue.wake('jobs')
-  await pollUntil(async () => !(await repositoriesToSettle(db)).includes(repositoryId))
+  await pollUntil(async () => !(await repositoriesToReconcile(db)).includes(repositoryId))
 }
 
 async function pollUntil(isDone: () => Promise<boolean>): Promise<void> {
@@ -173,7 +173,7 @@ export function reconcileLocksBriefly(parts: LockParts, repositoryIds: readonly 
 /** Releases expired locks, and finishes releases that were interrupted. */
 export async function reconcileReleasedLocks(parts: SourceParts): Promise<void> {
   await releaseExpiredLocks(parts.db, parts.now())
-  await reconcileEach(await repositoriesToSettle(parts.db), (id) => reconcileHere(parts, id))
+  await reconcileEach(await repositoriesToReconcile(parts.db), (id) => reconcileHere(parts, id))
 }
 
 /** Settles all locks, even if some fail. */

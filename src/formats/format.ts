@@ -26,8 +26,11 @@ export interface FormatReader {
    * one kind at a time.
    */
   facts<K extends FactKind>(kind: K): AsyncIterable<FactsByKind[K]>
-  /** Finds the file of an attachment or a release asset by the `file` of its fact, and compares it with its digest, if there is one. */
-  findFile(path: string): Promise<FoundFile | { missing: string }>
+  /**
+   * Finds the file of an attachment or a release asset by the `file` and the `repository` of its fact, and compares it with its digest,
+   * if there is one. Repositories of different inputs can have different files at the same path.
+   */
+  findFile(path: string, repository: string): Promise<FoundFile | { missing: string }>
   /** Returns the issues and pull requests that had to get another number, such as `!3` that became `#13`. */
   renumbered?(): Iterable<{ repository: string; old: string; new: string }>
 }

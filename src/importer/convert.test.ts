@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { createReadStream, existsSync, readdirSync } from 'node:fs'
+import { createReadStream, existsSync, readdirSync, readFileSync } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, type TestContext, test } from 'node:test'
+import { after, before, describe, type TestContext, test } from 'node:test'
 import { temporaryFolder } from '../../test/support/archive-samples.ts'
 import { type GitHost, gitHost } from '../../test/support/git-host.ts'
 import {
@@ -23,7 +23,10 @@ import {
 import { REAL_ARCHIVE } from '../../test/support/real-archive.ts'
 import type { Folder } from '../archive/read-folder.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
+import { giteaDumpWriter } from '../formats/gitea-dump/write-gitea-dump.ts'
 import { githubArchiveWriter } from '../formats/github-archive/write-github-archive.ts'
+import { gitlabExportWriter } from '../formats/gitlab-export/write-gitlab-export.ts'
+import { htmlWriter } from '../formats/html/write-html.ts'
 import { Report } from '../formats/report.ts'
 import { FACT_KINDS } from '../records/fact-kinds.ts'
 import { type ConvertParts, convert } from './convert.ts'
@@ -111,7 +114,7 @@ test('an archive is converted to an archive with the same facts, which is verifi
     if (!['users', 'attachments', 'releases'].includes(kind))
       assert.deepEqual(await made.facts(kind), await before.facts(kind), kind)
   const [attachment] = await made.facts('attachments')
-  const found = await made.content.findFile(attachment!.file)
+  const found = await made.content.findFile(attachment!.file, 'alice/site')
   assert.ok('file' in found)
   assert.equal(await readFile(found.file, 'utf8'), 'a picture')
   const restored = join(into, 'restored')
@@ -211,6 +214,73 @@ test('people are mapped, and two that become one have one record', async (t) => 
   )
   const authors = new Set((await made.facts('pull_requests')).map(({ author }) => author))
   assert.deepEqual([...authors], ['anna'])
+})
+
+const SECRET = '0123456789abcdef'.repeat(2)
+
+/** Writes an export with one issue, whose text links to an upload. */
+const exportWithUpload = (into: string, name: string, content: string) => {
+  const times = { created_at: '2024-05-01T12:00:00Z', updated_at: '2024-05-01T12:00:00Z' }
+  const description = `[a](/uploads/${SECRET}/a.txt)`
+  const issue = { iid: 1, title: 'One', author_id: 1, state: 'opened', description, ...times }
+  const files = {
+    'tree/project.json': JSON.stringify({ name }),
+    [`uploads/${SECRET}/a.txt`]: content,
+  }
+  return writeExport(join(into, name), { issues: [issue] }, files)
+}
+
+describe('two inputs with different files at one path', () => {
+  async function twoInputs(t: TestContext) {
+    const { into, ...rest } = await scene(t)
+    const [one, two] = [
+      await exportWithUpload(into, 'one', 'first'),
+      await exportWithUpload(into, 'two', 'second'),
+    ]
+    return { ...rest, into, folders: [{ folder: one }, { folder: two }] }
+  }
+  const contentsOf = (directory: string, suffix: string) =>
+    readdirSync(directory, { recursive: true, encoding: 'utf8' })
+      .filter((path) => path.endsWith(suffix))
+      .sort()
+      .map((path) => readFileSync(join(directory, path), 'utf8'))
+
+  test('become a site in which each text links to its own file', async (t) => {
+    const { folders, into, convertAll } = await twoInputs(t)
+    const output = join(into, 'site')
+    await convertAll(folders, {
+      createWriter: (workDirectory) =>
+        htmlWriter({
+          git: host.godwitGit,
+          ...{ output, workDirectory, generator: 'godwit test', now: new Date() },
+        }),
+    })
+    const linked = ['one', 'two'].map((name) => {
+      const directory = join(output, 'repositories/alice', name, 'issues')
+      const [, link] = /href="([^"]*a\.txt)"/.exec(readFileSync(join(directory, '1.html'), 'utf8'))!
+      return readFileSync(join(directory, link!), 'utf8')
+    })
+    assert.deepEqual(linked, ['first', 'second'])
+  })
+
+  test('become dumps and exports with their own files', async (t) => {
+    const { folders, into, convertAll } = await twoInputs(t)
+    const common = { git: host.godwitGit, into: join(into, 'dumps'), people: new Map() }
+    await convertAll(folders, {
+      createWriter: (workDirectory) =>
+        giteaDumpWriter({ ...common, workDirectory, keepLinks: false, target: '' }),
+    })
+    assert.deepEqual(contentsOf(common.into, 'a.txt'), ['first', 'second'])
+    await convertAll(folders, {
+      createWriter: (workDirectory) =>
+        gitlabExportWriter({ ...common, workDirectory, assetBaseUrl: '' }),
+    })
+    for (const [name, content] of Object.entries({ one: 'first', two: 'second' })) {
+      const file = join(common.into, `alice/${name}_export.tar.gz`)
+      const path = `uploads/${SECRET}/a.txt`
+      assert.equal(execFileSync('tar', ['xzOf', file, path], { encoding: 'utf8' }), content)
+    }
+  })
 })
 
 test('inputs that clash, existing outputs and unknown repositories are refused, and nothing is left', async (t) => {

@@ -107,6 +107,7 @@ function mergeReaders(
       }
       sources.set(fullName.toLowerCase(), index)
     }
+  const readerOf = (fullName: string) => readers[sources.get(fullName.toLowerCase()) ?? 0]!
 
   /** Yields an account or a team only once, even if several inputs have it. */
   async function* facts<K extends FactKind>(kind: K) {
@@ -137,18 +138,12 @@ function mergeReaders(
       losses: readers.flatMap(({ summary }) => summary.losses),
     },
     fullNames: readers.flatMap(({ fullNames }) => fullNames),
-    urlOf: (fullName) => readers[sources.get(fullName.toLowerCase()) ?? 0]!.urlOf(fullName),
+    urlOf: (fullName) => readerOf(fullName).urlOf(fullName),
     async *repositories() {
       for (const reader of readers) yield* reader.repositories()
     },
     facts,
-    async findFile(path) {
-      for (const reader of readers) {
-        const found = await reader.findFile(path)
-        if ('file' in found) return found
-      }
-      return { missing: `${path} is not in any of the inputs` }
-    },
+    findFile: (path, repository) => readerOf(repository).findFile(path, repository),
     *renumbered() {
       for (const reader of readers) yield* reader.renumbered?.() ?? []
     },

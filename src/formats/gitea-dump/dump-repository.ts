@@ -149,7 +149,7 @@ async function dumpAssets(context: DumpContext, release: Release, index: number)
   const { directory, facts, content } = context
   const dumped: unknown[] = []
   for (const [n, asset] of release.assets.entries()) {
-    const found = await content.findFile(asset.file)
+    const found = await content.findFile(asset.file, release.repository)
     if ('missing' in found) {
       facts.loseRecord('release_assets', found.missing)
       continue

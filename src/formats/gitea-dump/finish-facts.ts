@@ -138,7 +138,7 @@ async function* dumpAttachments(context: DumpContext): AsyncGenerator<Attachment
   let folders = 0
   for (const attachment of facts.all('attachments')) {
     signal.throwIfAborted()
-    const found = await content.findFile(attachment.file)
+    const found = await content.findFile(attachment.file, attachment.repository)
     if ('missing' in found) {
       facts.loseRecord('attachments', found.missing)
       continue

@@ -183,7 +183,7 @@ class ArchiveWriter {
   /** Adds a file that a fact names. Returns false if the file is missing: a link to it would break importers. */
   async #addUpload(kind: string, repository: string, path: string): Promise<boolean> {
     const { content, report } = this.#parts
-    const found = await content.findFile(path)
+    const found = await content.findFile(path, repository)
     if ('missing' in found) {
       report.lostRecord(kind, `${repository}: ${found.missing}`)
       return false

@@ -294,11 +294,14 @@ test('texts refer to the new numbers, people, labels and files, but not in code'
       ['unused.txt', 'text/plain', 'repository', null],
     ],
   )
-  const found = await content.findFile(attachments.find(({ on }) => on.kind === 'issue')!.file)
+  const found = await content.findFile(
+    attachments.find(({ on }) => on.kind === 'issue')!.file,
+    'alice/Tool',
+  )
   assert.ok('file' in found)
   assert.equal(await readFile(found.file, 'utf8'), 'picture')
   for (const path of ['attachments/../tree/project.json', `attachments/${secret}/../x`])
-    assert.ok('missing' in (await content.findFile(path)), path)
+    assert.ok('missing' in (await content.findFile(path, 'alice/Tool')), path)
   assert.deepEqual(lost(), { attachments: 1 })
 })
 

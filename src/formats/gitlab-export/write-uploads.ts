@@ -17,7 +17,7 @@ export async function findUploads(
 ): Promise<Map<string, Upload & ExportFile>> {
   const uploads = new Map<string, Upload & ExportFile>()
   for (const attachment of attachments) {
-    const found = await content.findFile(attachment.file)
+    const found = await content.findFile(attachment.file, fullName)
     if ('missing' in found) {
       report.lostRecord('attachments', `${fullName}: ${found.missing}`)
       continue
@@ -80,7 +80,7 @@ async function assetLinks(
 ) {
   const links: object[] = []
   for (const [n, { name, file }] of assets.entries()) {
-    const found = await content.findFile(file)
+    const found = await content.findFile(file, fullName)
     if (assetBaseUrl === '' || 'missing' in found) {
       const why = 'missing' in found ? found.missing : 'needs --asset-base-url'
       report.lost('release_assets', 1, `${fullName}: ${name} of ${tag}: ${why}`)

@@ -231,7 +231,7 @@ async function* fileRows({ site, content, report, repository }: RepositoryContex
   const from = `${directory}/files/index.html`
   for (const [number, upload] of site.spool.rows.all<Upload>(`files ${key}`)) {
     const { name, path, anchor } = upload
-    const found = await content.findFile(upload.file)
+    const found = await content.findFile(upload.file, fullName)
     let file = html`${name} (missing)`
     if ('missing' in found) {
       site.missing.add(path)
@@ -336,7 +336,7 @@ async function copyAssets(
 ): Promise<Html[]> {
   const shown: Html[] = []
   for (const [n, { name, file }] of release.assets.entries()) {
-    const found = await content.findFile(file)
+    const found = await content.findFile(file, repository.fullName)
     if ('missing' in found) {
       report.lostRecord('release_assets', `${repository.fullName}: ${found.missing}`)
       shown.push(html`<li>${name} (missing)</li>`)

@@ -128,19 +128,24 @@ ${body}
     return all.filter(({ path }) => !this.missing.has(path))
   }
 
-  /** Finds the upload that a URL on the old host led to. Such a URL contains the id of the upload as a step of its path. */
-  #findUpload(url: string): Upload | undefined {
+  /**
+   * Finds the upload that a URL on the old host led to. Such a URL contains the id of the upload as a step of its path. If several
+   * uploads have the id, that of the repository with this directory is preferred.
+   */
+  #findUpload(url: string, directory: string): Upload | undefined {
     const steps = url.replace(/[?#].*$/s, '').split('/')
     for (const [index, step] of steps.entries()) {
       const id = steps[index - 1] === 'files' ? `files/${step}` : step
       const found = this.spool.rows.of<{ id: string; upload: Upload }>('uploads', hashKey(id))
-      const upload = found.find((each) => each.id === id)?.upload
+      const uploads = found.filter((each) => each.id === id).map(({ upload }) => upload)
+      const own = uploads.find(({ path }) => path.startsWith(`${directory}/files/`))
+      const upload = own ?? uploads[0]
       if (upload && !this.missing.has(upload.path)) return upload
     }
     return undefined
   }
 
-  linksFrom(path: string, { key }: RepositorySite): PageLinks {
+  linksFrom(path: string, { key, directory }: RepositorySite): PageLinks {
     const { urls } = this.spool
     const shown = new Set<string>()
     const itemUrl = (of: string, number: number) => {
@@ -148,7 +153,7 @@ ${body}
       return target && relativeUrl(path, target)
     }
     const upload = (url: string) => {
-      const found = this.#findUpload(url)
+      const found = this.#findUpload(url, directory)
       if (found) shown.add(found.path)
       return found
     }

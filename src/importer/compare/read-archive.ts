@@ -26,14 +26,16 @@ export interface ReadParts {
 
 export async function readArchive(content: FormatReader, parts: ReadParts): Promise<void> {
   const { side, spool, onProgress, onFailure, onNote, nameOnLeft, signal } = parts
-  const digestFile = async (path: string) => {
-    const found = await content.findFile(path)
+  const digestFile = async (path: string, repository: string) => {
+    const found = await content.findFile(path, repository)
     return 'file' in found ? digestOf(found.file, {}, signal) : undefined
   }
   onProgress(`reading the records of the ${side === 'left' ? 'archive' : 'other archive'}`)
   for (const kind of FACT_KINDS)
     for await (const fact of content.facts(kind))
-      await spool.addFact(side, kind, renamed(fact, nameOnLeft), digestFile)
+      await spool.addFact(side, kind, renamed(fact, nameOnLeft), (path) =>
+        digestFile(path, 'repository' in fact ? fact.repository : ''),
+      )
   for await (const repository of content.repositories()) {
     const name = nameOnLeft(repository.fullName)
     onProgress(`reading ${repository.fullName}`)

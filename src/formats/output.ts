@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { type Dirent, existsSync } from 'node:fs'
 import { copyFile, link, mkdir, mkdtemp, open, readdir, rename, rm, rmdir } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
@@ -169,3 +170,7 @@ export function urlName(name: string): string {
   const plain = name.replace(/[^A-Za-z0-9._-]/g, '_').slice(-100)
   return /^\.*$/.test(plain) ? 'file' : plain
 }
+
+/** Returns the same UUID whenever it gets the same text. */
+export const uuidFrom = (text: string): string =>
+  hash('sha256', text).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, '$1-$2-$3-$4-$5')

@@ -33,7 +33,7 @@ import {
   UNKNOWN_HOST,
   type Written,
 } from '../format.ts'
-import { sync } from '../output.ts'
+import { sync, uuidFrom } from '../output.ts'
 import { contentsOf, recordFileDigests } from './segment-contents.ts'
 
 export interface GitHubArchiveOptions {
@@ -293,9 +293,6 @@ const fileEntry = (entry: Omit<FileEntry, 'kind' | 'packed'>): FileEntry => ({
 })
 
 const originOf = (url: string): string | undefined => URL.parse(url)?.origin
-
-const uuidFrom = (text: string): string =>
-  hash('sha256', text).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, '$1-$2-$3-$4-$5')
 
 /** Reads the parts of an archive whose segments are files. */
 async function* bytesOf(parts: ReturnType<typeof planArchive>['parts']) {

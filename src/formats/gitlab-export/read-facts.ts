@@ -269,7 +269,7 @@ class ProjectReader extends ProjectSpool {
       ? new Date(this.oldest).toISOString()
       : UNKNOWN_TIME
     const [owner = '', name = ''] = this.repository.split('/')
-    for (const path of this.options.uploads)
+    for (const path of this.options.uploads.keys())
       if (!this.uploadUrls.has(path))
         this.addUpload(path, { kind: 'repository' }, { author: null, createdAt })
     for (const milestone of this.milestones.values())

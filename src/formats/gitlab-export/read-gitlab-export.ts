@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { lstat, mkdir, open, readdir, readFile, rename, writeFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { basename, join, relative } from 'node:path'
 import { ArchiveRefused } from '../../archive/unreadable-archive.ts'
 import { LONG_TIMEOUT_MS } from '../../git/git.ts'
 import { GitFailed } from '../../git/git-process.ts'
@@ -14,12 +14,15 @@ import type { FormatReader, RepositoryContent } from '../format.ts'
 import { branchRef, type GitRepository } from '../gitea-dump/pull-heads.ts'
 import { checkRepositories } from '../github-archive/check-repositories.ts'
 import type { ReaderParts } from '../github-archive/read-github-archive.ts'
+import { uuidFrom } from '../output.ts'
 import type { MappedPerson } from '../people.ts'
+import type { Report } from '../report.ts'
 import type { Unpacked } from '../unpack-archive.ts'
 import { spoolProject } from './read-facts.ts'
 import { type Json, text } from './read-fields.ts'
 import { People } from './read-people.ts'
 import { openRelations } from './read-relations.ts'
+import type { UploadedFile } from './read-spool.ts'
 import { type ProjectNames, rewriteText } from './read-text.ts'
 
 export interface GitLabParts extends ReaderParts {
@@ -54,7 +57,8 @@ export async function readGitLabExport(
   const fullName = `${parts.owner}/${projectName(relations.project, parts.name)}`
   const isWanted = parts.wanted.size === 0 || parts.wanted.has(fullName.toLowerCase())
   const rows = resources.use(sortedRows(join(scratch, `${basename(root)}-rows`)))
-  const uploads = await uploadsIn(root)
+  const uploads = isWanted ? await findUploads(root, report) : new Map()
+  const uploadPaths = new Map(Array.from(uploads.values(), ({ file, path }) => [file, path]))
   const people = new People(parts.people)
   const options = { fullName, relations, rows, people, report, uploads, signal }
   const { repository, names } = isWanted
@@ -95,10 +99,9 @@ export async function readGitLabExport(
     },
     facts,
     async findFile(path) {
-      const upload = path.replace(/^attachments\//, 'uploads/')
-      const stats = uploads.has(upload) ? await lstat(join(root, upload)) : undefined
-      if (!stats?.isFile()) return { missing: `${path} is not in the export` }
-      return { file: join(root, upload), bytes: stats.size }
+      const upload = uploadPaths.get(path)
+      if (upload === undefined) return { missing: `${path} is not in the export` }
+      return { file: join(root, upload), bytes: (await lstat(join(root, upload))).size }
     },
     *renumbered() {
       for (const iid of names?.mergeRequests ?? [])
@@ -129,13 +132,27 @@ async function programOf(root: string): Promise<string> {
     : `GitLab (export format ${(await read('VERSION')) ?? 'unknown'})`
 }
 
-/** Returns the paths of uploaded files: `uploads/SECRET/NAME`. */
-async function uploadsIn(root: string): Promise<Set<string>> {
-  const found = await ifExists(readdir(join(root, 'uploads'), { recursive: true }), 'ENOENT')
-  const paths = (found ?? []).map((path) => `uploads/${path}`)
-  return new Set(
-    paths.filter((path) => /^uploads\/(?:[0-9a-f]{32}|[0-9a-f]{10})\/[^/]+$/.test(path)),
-  )
+/** Finds the uploaded files, by the path that texts link to: `uploads/SECRET/NAME`. As in GitLab, more folders may contain the last one. */
+async function findUploads(root: string, report: Report): Promise<Map<string, UploadedFile>> {
+  const uploads = new Map<string, UploadedFile>()
+  const uuids = new Set<string>()
+  const options = { recursive: true, withFileTypes: true } as const
+  const entries = (await ifExists(readdir(join(root, 'uploads'), options), 'ENOENT')) ?? []
+  const files = entries.filter((entry) => entry.isFile())
+  const paths = files.map(({ parentPath, name }) => relative(root, join(parentPath, name)))
+  for (const path of paths.sort()) {
+    const [, secret, name] = /\/([0-9a-f]{32}|[0-9a-f]{10})\/([^/]+)$/.exec(path) ?? []
+    const link = `uploads/${secret}/${name}`
+    if (secret === undefined || uploads.has(link)) {
+      report.lost('attachments', 1, path)
+      continue
+    }
+    const own = secret.padEnd(32, '0').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+    const uuid = uuids.has(own) ? uuidFrom(link) : own
+    uuids.add(uuid)
+    uploads.set(link, { path, uuid, name: name!, file: `attachments/${uuid}/${name}` })
+  }
+  return uploads
 }
 
 /**

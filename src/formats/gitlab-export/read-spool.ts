@@ -32,9 +32,19 @@ export interface ProjectOptions {
   rows: SortedRows
   people: People
   report: Report
-  /** The paths of uploaded files in the export. */
-  uploads: ReadonlySet<string>
+  /** The uploaded files of the export, by the path that texts link to. */
+  uploads: ReadonlyMap<string, UploadedFile>
   signal: AbortSignal
+}
+
+export interface UploadedFile {
+  /** The path in the export. */
+  path: string
+  /** The secret, or another one if several files have it. */
+  uuid: string
+  name: string
+  /** The `file` of the attachment. */
+  file: string
 }
 
 const REACTION_BY_EMOJI = new Map(
@@ -76,8 +86,9 @@ export class ProjectSpool {
     } catch (error) {
       // The next text that links to an upload of this record adds it again.
       for (const [kind, , fact] of this.#pending)
-        if (kind === 'attachments' && 'file' in fact)
-          this.uploadUrls.delete(String(fact.file).replace(/^attachments/, 'uploads'))
+        if (kind === 'attachments')
+          for (const [link, url] of this.uploadUrls)
+            if ('oldUrl' in fact && url === fact.oldUrl) this.uploadUrls.delete(link)
       this.options.report.lostRecord(relation, `${at}: ${(error as Error).message}`)
     }
   }
@@ -237,12 +248,10 @@ export class ProjectSpool {
     }
   }
 
-  addUpload(path: string, on: AttachedTo, by: Authorship): void {
-    const [, secret = '', ...rest] = path.split('/')
-    const name = rest.join('/')
-    const uuid = secret.padEnd(32, '0').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+  addUpload(link: string, on: AttachedTo, by: Authorship): void {
+    const { uuid, name, file } = this.options.uploads.get(link)!
     const oldUrl = `${UNKNOWN_HOST}/user-attachments/assets/${uuid}`
-    this.uploadUrls.set(path, oldUrl)
+    this.uploadUrls.set(link, oldUrl)
     const contentType = contentTypeOf(name)
     this.add('attachments', 0, {
       repository: this.repository,
@@ -252,7 +261,7 @@ export class ProjectSpool {
       on,
       oldUrl,
       ...by,
-      file: `attachments/${secret}/${name}`,
+      file,
     })
   }
 }

@@ -305,6 +305,32 @@ test('texts refer to the new numbers, people, labels and files, but not in code'
   assert.deepEqual(lost(), { attachments: 1 })
 })
 
+test('files in one folder have different UUIDs, and files where GitLab finds none are reported', async (t) => {
+  const secret = 'a1b2c3d4'.repeat(4)
+  const description = `/uploads/${secret}/a.png /uploads/${secret}/b.png /uploads/0123456789/c.png`
+  const { facts, content, lost } = await read(
+    t,
+    { issues: [issue(1, { description })] },
+    {
+      [`uploads/${secret}/a.png`]: 'a',
+      [`uploads/${secret}/b.png`]: 'b',
+      'uploads/group/tool/0123456789/c.png': 'c',
+      'uploads/odd.txt': 'odd',
+      'uploads/abc/e.txt': 'odd',
+    },
+  )
+  const attachments = await facts('attachments')
+  const [{ body } = { body: '' }] = await facts('issues')
+  const linked = []
+  for (const url of body!.split(' ')) {
+    const { file } = attachments.find(({ uuid }) => url.endsWith(`/assets/${uuid}`))!
+    const found = await content.findFile(file, 'alice/Tool')
+    linked.push('file' in found && (await readFile(found.file, 'utf8')))
+  }
+  assert.deepEqual(linked, ['a', 'b', 'c'])
+  assert.deepEqual(lost(), { attachments: 2 })
+})
+
 test('a project that only the name of its file names is found with and without its group', async (t) => {
   const description = 'group/project!1, project!1, group_project#1, roup_project!1'
   const { facts } = await read(

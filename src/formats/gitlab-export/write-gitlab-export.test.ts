@@ -165,7 +165,11 @@ function changedFacts(facts: Facts): Facts {
   }
 }
 
-const FILES = { ...DISCUSSED_FILES, [`attachments/${UUID}/shot.txt`]: 'a picture' }
+const FILES = {
+  ...DISCUSSED_FILES,
+  [`attachments/${UUID}/shot.txt`]: 'a picture',
+  [`attachments/${UUID}/b.txt`]: 'another file',
+}
 
 interface Wishes extends Partial<ConvertParts> {
   assetBaseUrl?: string
@@ -480,6 +484,19 @@ describe('an export for GitLab', () => {
       lines('issues')[0]!.description.split('\n')[0],
       `See !3, \`#3\` and ![it](/uploads/${HEX}/shot.txt).`,
     )
+  })
+
+  test('has every attachment, even if several have the same UUID', async (t) => {
+    const [shot] = facts.attachments!
+    const { folder, into } = await exported(
+      t,
+      { attachments: [shot!, { ...shot!, name: 'b.txt', file: `attachments/${UUID}/b.txt` }] },
+      { repositories: ['alice/site'] },
+    )
+    const { root } = await unpack(folder, join(into, 'alice/site_export.tar.gz'))
+    const uploads = readdirSync(join(root, 'uploads'), { recursive: true, encoding: 'utf8' })
+    const names = uploads.map((path) => path.split('/')[1]).filter(Boolean)
+    assert.deepEqual(names.sort(), ['b.txt', 'shot.txt'])
   })
 
   test('has bundles with all branches, tags and heads of pull requests', async () => {

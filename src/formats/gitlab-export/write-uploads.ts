@@ -24,7 +24,8 @@ export async function findUploads(
     }
     const uuid = 'uuid' in attachment ? attachment.uuid.replaceAll('-', '').toLowerCase() : ''
     const digest = createHash('sha256').update(attachment.file).digest('hex').slice(0, 32)
-    const hex = /^[0-9a-f]{32}$/.test(uuid) ? uuid : digest
+    const isUnique = (uploads.get(uuid)?.from ?? found.file) === found.file
+    const hex = /^[0-9a-f]{32}$/.test(uuid) && isUnique ? uuid : digest
     const { name, contentType } = attachment
     const path = `uploads/${hex}/${urlName(name)}`
     const isMedia = /^(?:image|video|audio)\//.test(contentType)

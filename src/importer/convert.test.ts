@@ -245,6 +245,25 @@ describe('two inputs with different files at one path', () => {
       .sort()
       .map((path) => readFileSync(join(directory, path), 'utf8'))
 
+  test('become an archive in which each text links to its own file', async (t) => {
+    const { folders, convertAll, verify, readOutput } = await twoInputs(t)
+    await convertAll(folders)
+    assert.deepEqual(errorsIn(await verify()), [])
+    const { facts, content } = await readOutput()
+    const attachments = await facts('attachments')
+    const linked = []
+    for (const { repository, body } of await facts('issues')) {
+      const attachment = attachments.find(({ uuid }) => body!.includes(`/assets/${uuid})`))!
+      assert.equal(attachment.repository, repository)
+      const found = await content.findFile(attachment.file, repository)
+      linked.push([repository, 'file' in found && (await readFile(found.file, 'utf8'))])
+    }
+    assert.deepEqual(linked, [
+      ['alice/one', 'first'],
+      ['alice/two', 'second'],
+    ])
+  })
+
   test('become a site in which each text links to its own file', async (t) => {
     const { folders, into, convertAll } = await twoInputs(t)
     const output = join(into, 'site')
@@ -281,6 +300,22 @@ describe('two inputs with different files at one path', () => {
       assert.equal(execFileSync('tar', ['xzOf', file, path], { encoding: 'utf8' }), content)
     }
   })
+})
+
+test('an attachment that two repositories have in common is packed once', async (t) => {
+  const { into, convertAll, verify, readOutput } = await scene(t)
+  const folder = join(into, 'unpacked')
+  const [shot] = facts.attachments!
+  const shared = { ...shot!, repository: 'corp/quiet', on: { kind: 'repository' as const } }
+  const both = { ...facts, attachments: [shot!, shared] }
+  await writeUnpackedArchive(folder, host, both, DISCUSSED_FILES)
+  await convertAll([{ folder }])
+  assert.deepEqual(errorsIn(await verify()), [])
+  const made = await (await readOutput()).facts('attachments')
+  assert.deepEqual(
+    made.map(({ repository, file }) => [repository, file]),
+    ['alice/site', 'corp/quiet'].map((name) => [name, shot!.file]),
+  )
 })
 
 test('inputs that clash, existing outputs and unknown repositories are refused, and nothing is left', async (t) => {

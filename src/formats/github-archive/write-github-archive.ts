@@ -1,7 +1,7 @@
 import { hash, randomUUID } from 'node:crypto'
 import { createReadStream, createWriteStream, existsSync } from 'node:fs'
 import { mkdir, rename, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import {
   MANIFEST_FORMAT,
@@ -72,6 +72,10 @@ class ArchiveWriter {
   readonly #records = new Map<WrittenKind, ManifestFile[]>()
   /** The files of each repository that its facts name, by path. */
   readonly #uploads = new Map<string, Map<string, FoundFile>>()
+  /** The repository that has files in a folder of uploads, and the first of these files, by the path of the folder. */
+  readonly #uploadFolders = new Map<string, { repository: string; file: string }>()
+  /** The new UUID by `OWNER/NAME UUID`, without hyphens, of attachments of different repositories that had the same one. */
+  readonly #newUuids = new Map<string, string>()
   /** The logins that records link to, by login in lower case. Each needs a record. */
   readonly #logins = new Map<string, string>()
   readonly #organizations = new Set<string>()
@@ -99,7 +103,7 @@ class ArchiveWriter {
       yield { fullName, errors: [] }
     }
     if (this.#repositories.size === 0) return
-    for (const kind of FACT_KINDS) {
+    for (const kind of new Set<FactKind>(['attachments', ...FACT_KINDS])) {
       if (WRITTEN_LAST.includes(kind)) continue
       if (LOST.includes(kind)) {
         for await (const _ of content.facts(kind)) report.lost(kind)
@@ -146,8 +150,16 @@ class ArchiveWriter {
       const fact = (await this.#adapt(kind, each)) as FactsByKind[WrittenKind] | undefined
       if (!fact) continue
       for (const login of loginsIn(written, fact)) this.#logins.set(login.toLowerCase(), login)
-      yield toRecord(written, fact, this.#urls('repository' in fact ? fact.repository : ''))
+      const urls = this.#urls('repository' in fact ? fact.repository : '')
+      yield toRecord(written, this.#withNewUuids(fact), urls)
     }
+  }
+
+  /** Returns the fact with the new UUIDs of attachments in its text. */
+  #withNewUuids<T extends FactsByKind[WrittenKind]>(fact: T): T {
+    if (this.#newUuids.size === 0 || !('body' in fact) || !fact.body) return fact
+    const newUuid = (uuid: string) => this.#newUuids.get(uuidKey(fact.repository, uuid)) ?? uuid
+    return { ...fact, body: fact.body.replace(UUIDS, newUuid) }
   }
 
   /** Returns the fact without what the archive lacks, or undefined if the fact itself must be left out. */
@@ -165,14 +177,21 @@ class ArchiveWriter {
     if (!this.#repositories.has(fact.repository)) return undefined
     if ('assets' in fact) {
       const assets: ReleaseAsset[] = []
-      for (const asset of fact.assets)
-        if (await this.#addUpload('release_assets', fact.repository, asset.file)) assets.push(asset)
+      for (const asset of fact.assets) {
+        const file = await this.#addUpload('release_assets', fact.repository, asset.file)
+        if (file !== undefined) assets.push({ ...asset, file })
+      }
       return { ...fact, assets }
     }
-    if ('file' in fact && !(await this.#addUpload(kind, fact.repository, fact.file)))
-      return undefined
-    if (kind === 'repository_files' && 'file' in fact)
-      return { ...fact, uuid: uuidFrom(fact.file), on: { kind: 'repository' } }
+    if ('file' in fact) {
+      const file = await this.#addUpload(kind, fact.repository, fact.file)
+      if (file === undefined) return undefined
+      if (!('uuid' in fact))
+        return { ...fact, file, uuid: uuidFrom(file), on: { kind: 'repository' } }
+      const uuid = file === fact.file ? fact.uuid : file.split('/').at(-2)!
+      if (uuid !== fact.uuid) this.#newUuids.set(uuidKey(fact.repository, fact.uuid), uuid)
+      return { ...fact, file, uuid }
+    }
     const reactions = 'reactions' in fact ? (fact.reactions ?? []) : []
     const unknown = reactions.filter(({ content }) => !COMMON_REACTIONS.includes(content))
     for (const { content } of unknown) this.#parts.report.lost('reactions', 1, content)
@@ -180,17 +199,27 @@ class ArchiveWriter {
     return { ...fact, reactions: reactions.filter((each) => !unknown.includes(each)) }
   }
 
-  /** Adds a file that a fact names. Returns false if the file is missing: a link to it would break importers. */
-  async #addUpload(kind: string, repository: string, path: string): Promise<boolean> {
+  /**
+   * Adds a file that a fact names, and returns its path in the archive. A file of another repository in the same folder has the same
+   * UUID, so this one gets a new one. Returns undefined if the file is missing: a link to it would break importers.
+   */
+  async #addUpload(kind: string, repository: string, path: string): Promise<string | undefined> {
     const { content, report } = this.#parts
     const found = await content.findFile(path, repository)
     if ('missing' in found) {
       report.lostRecord(kind, `${repository}: ${found.missing}`)
-      return false
+      return undefined
     }
+    const first = this.#uploadFolders.get(dirname(path)) ?? { repository, file: found.file }
+    this.#uploadFolders.set(dirname(path), first)
+    const isOwn = first.repository === repository
+    // Several repositories of one input can have an attachment in common.
+    if (!isOwn && first.file === found.file) return path
+    const folder = `${path.split('/')[0]}/${uuidFrom(`${repository}/${path}`)}`
+    const added = isOwn ? path : `${folder}/${basename(path)}`
     const uploads = this.#uploads.get(repository) ?? new Map<string, FoundFile>()
-    this.#uploads.set(repository, uploads.set(path, found))
-    return true
+    this.#uploads.set(repository, uploads.set(added, found))
+    return added
   }
 
   #urls(repository: string): HostUrls {
@@ -293,6 +322,11 @@ const fileEntry = (entry: Omit<FileEntry, 'kind' | 'packed'>): FileEntry => ({
 })
 
 const originOf = (url: string): string | undefined => URL.parse(url)?.origin
+
+const UUIDS = /[0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-?[0-9a-f]{12}/gi
+
+const uuidKey = (repository: string, uuid: string): string =>
+  `${repository} ${uuid.replaceAll('-', '').toLowerCase()}`
 
 /** Reads the parts of an archive whose segments are files. */
 async function* bytesOf(parts: ReturnType<typeof planArchive>['parts']) {

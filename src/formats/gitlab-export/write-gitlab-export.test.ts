@@ -566,17 +566,24 @@ describe('an export for GitLab', () => {
         ['v9', 'v9', '2021-03-09T12:00:00.000Z', []],
       ],
     )
+    const [first, ...others] = facts.releases!
+    const twice = { ...first!, assets: [first!.assets[0]!, first!.assets[0]!] }
     const { folder, into, report } = await exported(
       t,
-      {},
+      { releases: [twice, ...others] },
       { repositories: ['alice/site'], assetBaseUrl: 'https://files.example.com/' },
     )
     const withLinks = await unpack(folder, join(into, 'alice/site_export.tar.gz'))
-    const [{ url, name }] = withLinks.lines('releases')[0]!.links
+    const { links } = withLinks.lines('releases')[0]!
+    const base = 'https://files.example.com/alice/site_assets'
     assert.deepEqual(
-      [url, name],
-      ['https://files.example.com/alice/site_assets/1/1/a_b.txt', 'a b.txt'],
+      links.map(({ url, name }: Value) => [url, name]),
+      [
+        [`${base}/1/1/a_b.txt`, 'a b.txt'],
+        [`${base}/1/2/a_b.txt`, 'a b.txt (2)'],
+      ],
     )
+    const [{ url }] = links
     assert.equal(readFileSync(join(into, new URL(url).pathname), 'utf8'), 'an asset')
     assert.match(report.notes.join('\n'), /site_assets/)
   })

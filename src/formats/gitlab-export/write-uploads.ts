@@ -79,7 +79,7 @@ async function assetLinks(
   { tag, assets, createdAt }: Release,
   { assetBaseUrl, content, index, assets: directory }: ReleaseParts & { index: number },
 ) {
-  const links: object[] = []
+  const links = new Map<string, object>()
   for (const [n, { name, file }] of assets.entries()) {
     const found = await content.findFile(file, fullName)
     if (assetBaseUrl === '' || 'missing' in found) {
@@ -89,12 +89,15 @@ async function assetLinks(
     }
     const path = `${index}/${n + 1}/${urlName(name)}`
     await linkOrCopy(found.file, join(directory, path))
-    links.push({
+    // GitLab rejects a second link with the same name.
+    let unique = name
+    for (let n = 2; links.has(unique); n++) unique = `${name} (${n})`
+    links.set(unique, {
       url: `${assetBaseUrl}${fullName}_assets/${path}`,
-      name,
+      name: unique,
       link_type: 'other',
       ...timestamps(createdAt),
     })
   }
-  return links
+  return [...links.values()]
 }

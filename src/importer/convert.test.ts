@@ -29,6 +29,7 @@ import { gitlabExportWriter } from '../formats/gitlab-export/write-gitlab-export
 import { htmlWriter } from '../formats/html/write-html.ts'
 import { Report } from '../formats/report.ts'
 import { FACT_KINDS } from '../records/fact-kinds.ts'
+import { organizationRecord } from '../records/people.ts'
 import { type ConvertParts, convert } from './convert.ts'
 import { restoreArchive } from './restore-archive.ts'
 import { verifyArchive } from './verify-archive.ts'
@@ -214,6 +215,40 @@ test('people are mapped, and two that become one have one record', async (t) => 
   )
   const authors = new Set((await made.facts('pull_requests')).map(({ author }) => author))
   assert.deepEqual([...authors], ['anna'])
+})
+
+test('owners and organizations keep their names, and nobody is listed twice', async (t) => {
+  const { into, convertAll, verify, readOutput, warnings } = await scene(t)
+  const folder = join(into, 'unpacked')
+  const [issue, ...issues] = facts.issues!
+  const user = (login: string) => `https://old.example.com/${login}`
+  const members = ['bob', 'carol'].map((login) => ({ user: user(login), role: 'admin' }))
+  const changed: Facts = {
+    ...facts,
+    issues: [{ ...issue!, assignees: ['bob', 'carol'] }, ...issues],
+    organizations: [organizationRecord({ login: 'corp', members }, '')],
+  }
+  await writeUnpackedArchive(folder, host, changed, DISCUSSED_FILES)
+  const people = ['bob', 'carol'].map((login) => [login, { login: 'anna', id: undefined }] as const)
+  await convertAll([{ folder }], {
+    people: new Map([...people, ['corp', { login: 'newcorp', id: undefined }]]),
+  })
+  assert.deepEqual(errorsIn(await verify()), [])
+  const made = await readOutput()
+  assert.deepEqual(
+    (await made.facts('organizations')).map(({ login, members }) => [login, members.length]),
+    [['corp', 1]],
+  )
+  const users = (await made.facts('users')).map(({ login }) => login)
+  assert.deepEqual(
+    users.filter((login) => login.includes('corp')),
+    [],
+  )
+  assert.deepEqual((await made.facts('issues'))[0]?.assignees, ['anna'])
+  assert.deepEqual(
+    warnings.filter((line) => line.includes('owner')),
+    ['the repositories of corp keep their owner: only people are mapped'],
+  )
 })
 
 const SECRET = '0123456789abcdef'.repeat(2)

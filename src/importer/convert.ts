@@ -12,6 +12,7 @@ import {
 } from '../formats/gitlab-export/read-gitlab-export.ts'
 import { makeWorkDirectory, sweepWorkDirectories } from '../formats/output.ts'
 import { csvLine, type PeopleMap } from '../formats/people.ts'
+import type { Report } from '../formats/report.ts'
 import { unpackArchive } from '../formats/unpack-archive.ts'
 import type { FactKind, FactsByKind } from '../records/fact-kinds.ts'
 
@@ -66,7 +67,7 @@ export async function* convert(parts: ConvertParts, signal: AbortSignal): AsyncG
   for (const loss of content.summary.losses)
     if (!loss.full_name || found.has(loss.full_name.toLowerCase())) report.lostBefore.push(loss)
   parts.onProgress?.(`writing ${found.size} repositories`)
-  const mapped = writer.mapsPeople ? content : mapPeople(content, people)
+  const mapped = writer.mapsPeople ? content : mapPeople(content, people, report)
   yield* writer.write({ content: mapped, report, signal })
   const numbers = Array.from(content.renumbered?.() ?? [], (each) =>
     csvLine([each.repository, each.old, each.new]),
@@ -155,13 +156,26 @@ const LOGIN_FIELDS = new Set(
   'author actor login creator resolver assignees authorizedUsers dismissalUsers owner'.split(' '),
 )
 
-/** Returns the content with new logins in its facts. If several accounts get the same login, only the fact of the first one is used. */
-export function mapPeople(content: FormatReader, people: PeopleMap): FormatReader {
+/**
+ * Returns the content with new logins in its facts. If several accounts get the same login, only the fact of the first one is used.
+ * Organizations, and the owners of repositories, keep their names, which are part of the names of repositories and teams.
+ */
+function mapPeople(content: FormatReader, people: PeopleMap, report: Report): FormatReader {
   if (people.size === 0) return content
+  for (const owner of new Set(content.fullNames.map((name) => name.split('/')[0]!)))
+    if (people.has(owner.toLowerCase()))
+      report.warn('people', `the repositories of ${owner} keep their owner: only people are mapped`)
+  // Organizations are read before everything that names their repositories.
+  const organizations = new Set<string>()
+  const newLogin = (login: string) =>
+    organizations.has(login.toLowerCase()) ? undefined : people.get(login.toLowerCase())?.login
   const mapped = (value: unknown, isLogin: boolean): unknown => {
-    if (typeof value === 'string')
-      return isLogin ? (people.get(value.toLowerCase())?.login ?? value) : value
-    if (Array.isArray(value)) return value.map((each) => mapped(each, isLogin))
+    if (typeof value === 'string') return (isLogin ? newLogin(value) : undefined) ?? value
+    if (Array.isArray(value))
+      return uniquePeople(
+        value.map((each) => mapped(each, isLogin)),
+        isLogin,
+      )
     if (typeof value !== 'object' || value === null) return value
     const fields = Object.entries(value).map(([key, each]) => [
       key,
@@ -172,7 +186,7 @@ export function mapPeople(content: FormatReader, people: PeopleMap): FormatReade
   async function* facts<K extends FactKind>(kind: K) {
     const logins = new Set<string>()
     for await (const each of content.facts(kind)) {
-      // The owner of a repository keeps its login, which is part of the full name.
+      if (kind === 'organizations' && 'login' in each) organizations.add(each.login.toLowerCase())
       const owner = kind === 'repositories' && 'owner' in each ? { owner: each.owner } : {}
       const fact = { ...(mapped(each, false) as FactsByKind[K]), ...owner }
       const login = 'login' in fact ? fact.login.toLowerCase() : undefined
@@ -181,4 +195,15 @@ export function mapPeople(content: FormatReader, people: PeopleMap): FormatReade
     }
   }
   return { ...content, facts }
+}
+
+/** Returns a list without the further occurrences of an assignee, a member or a collaborator. */
+function uniquePeople(list: readonly unknown[], areLogins: boolean): unknown[] {
+  const seen = new Set<unknown>()
+  return list.filter((each) => {
+    const login = areLogins ? each : (each as { login?: unknown } | null)?.login
+    const isNew = login === undefined || !seen.has(login)
+    seen.add(login)
+    return isNew
+  })
 }

@@ -265,6 +265,33 @@ const exportWithUpload = (into: string, name: string, content: string) => {
   return writeExport(join(into, name), { issues: [issue] }, files)
 }
 
+test('a conversion that fails for every repository leaves nothing', async (t) => {
+  const { into, convertAll, report } = await scene(t)
+  const times = { created_at: '2024-05-01T12:00:00Z', updated_at: '2024-05-01T12:00:00Z' }
+  const merge = { iid: 1, title: 'One', author_id: 1, state: 'opened', ...times }
+  const branches = { source_branch: 'topic', target_branch: 'main' }
+  const folder = await writeExport(
+    join(into, 'one'),
+    { merge_requests: [{ ...merge, ...branches }] },
+    { 'project.bundle': '# v2 git bundle\n\nno pack' },
+  )
+  const output = join(into, 'site')
+  const toHtml = (workDirectory: string) =>
+    htmlWriter({
+      git: host.godwitGit,
+      ...{ output, workDirectory, generator: 'godwit test', now: new Date() },
+    })
+  for (const more of [{}, { createWriter: toHtml }]) {
+    const written = await convertAll([{ folder }], more)
+    assert.deepEqual(
+      written.map(({ errors }) => errors.length),
+      [1],
+    )
+    assert.deepEqual(readdirSync(into), ['one'])
+  }
+  assert.deepEqual(report.notes, [])
+})
+
 describe('two inputs with different files at one path', () => {
   async function twoInputs(t: TestContext) {
     const { into, ...rest } = await scene(t)

@@ -68,10 +68,14 @@ export async function* convert(parts: ConvertParts, signal: AbortSignal): AsyncG
     if (!loss.full_name || found.has(loss.full_name.toLowerCase())) report.lostBefore.push(loss)
   parts.onProgress?.(`writing ${found.size} repositories`)
   const mapped = writer.mapsPeople ? content : mapPeople(content, people, report)
-  yield* writer.write({ content: mapped, report, signal })
-  const numbers = Array.from(content.renumbered?.() ?? [], (each) =>
-    csvLine([each.repository, each.old, each.new]),
-  )
+  const converted = new Set<string>()
+  for await (const each of writer.write({ content: mapped, report, signal })) {
+    if (each.errors.length === 0) converted.add(each.fullName)
+    yield each
+  }
+  const numbers = [...(content.renumbered?.() ?? [])]
+    .filter(({ repository }) => converted.has(repository))
+    .map((each) => csvLine([each.repository, each.old, each.new]))
   if (numbers.length === 0) return
   await writeFile(parts.numbersFile, [csvLine(['repository', 'old', 'new']), ...numbers].join(''), {
     flag: 'wx',

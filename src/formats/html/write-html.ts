@@ -48,14 +48,17 @@ async function* writeSite(options: HtmlOptions, conversion: Conversion): AsyncGe
   const footer = html`<p>Written by ${options.generator} on ${timeHtml(options.now.toISOString())}. Exported by ${originHtml(content.summary)}.</p>`
   const site = new Site(root, await readSpool(conversion, rows), footer)
   const entries: Html[] = []
+  let converted = 0
   const context = { ...conversion, site, git }
   const written = writeRepositories(conversion, async (fullName, { snapshot }) => {
     entries.push(entryHtml(await writeRepository(context, fullName, snapshot)))
+    converted++
   })
   for await (const each of written) {
     if (each.errors.length > 0) entries.push(failedHtml(each))
     yield each
   }
+  if (converted === 0) return
   await writeStartPage(site, content, entries)
   await moveDurably(dirname(output), () => moveTo(root, output))
   report.notes.push(`next: open ${join(output, 'index.html')} in a browser`)

@@ -10,6 +10,7 @@ import { commandLine } from '../support/command-line.ts'
 import { factsOfForge } from '../support/forge/facts-of-forge.ts'
 import { type FakeForge, startForge } from '../support/forge/fake-forge.ts'
 import { fillForge, tokenOf } from '../support/forge/filled-forge.ts'
+import type { Issue, Pull } from '../support/forge/forge-data.ts'
 import { GITEA_1_22 } from '../support/forge/render.ts'
 import type { ForgeResponse } from '../support/forge/responses.ts'
 import { gitHost } from '../support/git-host.ts'
@@ -282,6 +283,46 @@ describe('godwit compare', () => {
     assert.match(usage.stderr, /either another archive, --forge or --github/)
   })
 
+  test('what convert changes for a server is known', async (t) => {
+    const forge = await startForge({ dialect: GITEA_1_22 })
+    t.after(() => forge.stop())
+    const { tools, ann } = fillForge(forge)
+    const host = await gitHost()
+    t.after(() => host.remove())
+    await host.repository('octo/tools', { files: { a: 'a' }, wiki: { 'Home.md': 'Hi' } })
+    const line = await commandLine(t)
+    const archive = join(line.folder, 'archive')
+    const milestone = { ...tools.milestones[0]!, id: forge.world.id(), title: 'Spring (2)' }
+    tools.milestones.push(milestone)
+    Object.assign(tools.issues.get(1)!, { milestone })
+    const text = '`README.md`, line 1:\n\nabout line 1'
+    const pull = tools.issues.values().find(hasPull)!
+    forge.world.addReview(pull, ann, 'COMMENT', text)
+    const target = { url: forge.url, token: tokenOf('ann') }
+    const facts = await factsOfForge(target, { owner: 'octo', name: 'tools' }, archive)
+    // The archive has two milestones of one title, and a comment on a line instead of the review.
+    Object.assign(facts.milestones!.find(({ title }) => title === 'Spring (2)')!, {
+      title: 'Spring',
+    })
+    const review = facts.pull_request_reviews!.find(({ body }) => body === text)!
+    facts.pull_request_reviews = facts.pull_request_reviews!.filter((each) => each !== review)
+    const comment = facts.pull_request_review_comments!.find((each) => each.pull === review.pull)!
+    const createdAt = review.submittedAt ?? review.createdAt
+    facts.pull_request_review_comments!.push({ ...comment, id: 9999, createdAt })
+    await writeUnpackedArchive(archive, host, facts)
+    const token = join(line.folder, 'token')
+    await writeFile(token, `${tokenOf('ann')}\n`)
+    forge.faultFor = answerGit(host.root, [])
+    const args = ['compare', archive, '--forge', forge.url, '--token-file', token, '--json']
+    const compared = await line.godwit(args)
+    assert.deepEqual(unexpectedIn(resultOf(compared)), [])
+    assert.equal(compared.code, 0, compared.output)
+    assert.deepEqual(resultOf(compared).known, {
+      'a second milestone of the same title gets a number, because servers find milestones by title': 1,
+      'a comment on a line whose review or commits are not in the archive becomes a review': 2,
+    })
+  })
+
   test('an archive of github.com equals what GitHub returns, except for what is known', {
     skip: REAL_ARCHIVE.needed.skip || RECORDED_GITHUB.needed.skip,
   }, async (t) => {
@@ -313,6 +354,8 @@ describe('godwit compare', () => {
     ])
   })
 })
+
+const hasPull = (issue: Issue): issue is Issue & { pull: Pull } => issue.pull !== null
 
 /** Answers git's requests for the refs of the repositories in a directory, as a host does. Without `objects` it has no git-lfs. */
 const answerGit =

@@ -59,12 +59,16 @@ export function dumpReviews(context: DumpContext, pull: number, { hasDiff }: { h
   if (!hasDiff)
     for (const comment of submitted) {
       const { line } = reviewPosition(comment, threadOf(comment))
-      const body = `\`${comment.path}\`, line ${Math.abs(line)}:\n\n${comment.body ?? ''}`
+      const body = `${lineHeading(comment.path, line)}\n\n${comment.body ?? ''}`
       list.add({ ...reviewAround(context, comment, body), comments: [] })
     }
   report.lost('pending_reviews', reviews.filter(({ state }) => state === 'pending').length)
   report.lost('pending_review_comments', comments.length - submitted.length)
 }
+
+/** Returns the first line of a review that a comment on a line became. */
+export const lineHeading = (path: string, line: number): string =>
+  `\`${path}\`, line ${Math.abs(line)}:`
 
 /** Reports reviews and comments that are not dumped, because their pull request is not in the archive. */
 export function reportReviewsWithoutPull({ facts }: DumpContext): void {

@@ -215,6 +215,12 @@ class RepositoryComparison {
           .factsOf('pull_request_review_comments', 'left', result.left)
           .map((fact) => COMPARED_KINDS.pull_request_review_comments(fact, contexts.left).key),
       ),
+      reviewHeadings: new Set(
+        spool
+          .factsOf('pull_request_reviews', 'right', result.left)
+          .map((fact) => COMPARED_KINDS.pull_request_reviews(fact, contexts.right))
+          .map(({ key, fields }) => `${key} ${String(fields.body).split('\n')[0]}`),
+      ),
     }
   }
 

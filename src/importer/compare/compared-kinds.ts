@@ -62,9 +62,10 @@ export const COMPARED_KINDS: {
     ...named(name),
     fields: { color: color.toLowerCase(), description: description ?? '' },
   }),
-  milestones: (fact) => ({
-    ...named(fact.title),
+  milestones: (fact, { spool, side, repository }) => ({
+    ...named(spool.milestoneTitle(side, repository, fact.number) ?? fact.title),
     fields: {
+      title: fact.title,
       description: fact.description ?? '',
       state: fact.state,
       due: seconds(fact.dueOn),

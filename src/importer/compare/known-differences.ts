@@ -1,3 +1,4 @@
+import { lineHeading } from '../../formats/gitea-dump/dump-reviews.ts'
 import { isAtLeast } from '../../sources/forge/client/forge-version.ts'
 import type { Item, Value } from './compared-kinds.ts'
 import type { ComparedKind } from './spool.ts'
@@ -19,6 +20,8 @@ export interface KnownContext {
   hasIssue(number: number): boolean
   /** The keys of the archive's review comments. */
   lineComments: ReadonlySet<string>
+  /** The keys of the reviews on the right, each with the first line of its text. */
+  reviewHeadings: ReadonlySet<string>
   /** The head commits of the archive's pull requests. */
   pullHeads: ReadonlySet<string>
 }
@@ -61,6 +64,8 @@ const untilFinish = (what: string, lost: string): Rule =>
   )
 const unreadable = (rule: Rule): Rule => ({ ...rule, isUnreadable: true })
 
+const LINE_COMMENT_REASON =
+  'a comment on a line whose review or commits are not in the archive becomes a review'
 const ISSUES = 'issues pull_requests'
 const REVIEWS = 'pull_request_reviews pull_request_review_comments'
 
@@ -120,6 +125,11 @@ export const RULES: readonly Rule[] = [
     'labels: extra',
     'a label that only issues still have becomes a label of the repository',
     ({ right }) => right?.fields.color === 'ededed',
+  ),
+  onForge(
+    'milestones: title',
+    'a second milestone of the same title gets a number, because servers find milestones by title',
+    ({ right }) => right?.fields.title === right?.key,
   ),
   onHosts('milestones: created', 'servers do not restore when a milestone was created'),
   onHosts(
@@ -184,11 +194,13 @@ export const RULES: readonly Rule[] = [
     'a restored review does not count for the protection of its branch',
     ({ right }) => right?.fields.official === false,
   ),
-  onForge(
-    'pull_request_reviews: extra',
-    'a comment on a line whose review or commits are not in the archive becomes a review',
-    ({ right, context }) => context.lineComments.has(right!.key),
+  onForge('pull_request_reviews: extra', LINE_COMMENT_REASON, ({ right, context }) =>
+    context.lineComments.has(right!.key),
   ),
+  onForge('pull_request_review_comments: missing', LINE_COMMENT_REASON, ({ left, context }) => {
+    const { path, line } = left!.fields
+    return context.reviewHeadings.has(`${left!.key} ${lineHeading(String(path), Number(line))}`)
+  }),
   onForge(
     'pull_request_review_comments: first-line resolved',
     'servers restore neither a range of lines nor that a thread is resolved',

@@ -1,3 +1,4 @@
+import { milestoneTitles } from '../../formats/gitea-dump/dump-context.ts'
 import { hashKey } from '../../formats/spool-facts.ts'
 import type { SortedRows } from '../../lib/sorted-rows.ts'
 import type { RepositoryFact } from '../../records/fact.ts'
@@ -41,7 +42,8 @@ export type ComparedKind = keyof FactsByComparedKind
 /** The key of each fact: the number of the issue or pull request that it is or belongs to, or a hash of its name. */
 const KEYS: { [K in FactKind]?: (fact: FactsByKind[K]) => number } = {
   repositories: () => 0,
-  milestones: ({ title }) => hashKey(title),
+  // Those of a repository are compared together, because a title may have got a number.
+  milestones: () => 0,
   issues: ({ number }) => number,
   issue_comments: ({ on }) => on.number,
   issue_events: ({ on }) => on.number,
@@ -64,7 +66,9 @@ const KEYS: { [K in FactKind]?: (fact: FactsByKind[K]) => number } = {
  */
 export class Spool {
   readonly rows: SortedRows
-  readonly #milestones = new Map<string, string>()
+  readonly #milestones = new Map<string, { number: number; title: string }[]>()
+  /** The result of `milestoneTitles`, by the key in `#milestones`. */
+  readonly #titles = new Map<string, ReadonlyMap<number, string>>()
   #last: { name: string; facts: [Side, unknown][] } = { name: '', facts: [] }
 
   constructor(rows: SortedRows) {
@@ -113,8 +117,13 @@ export class Spool {
       }
     if ('uuid' in fact && digest !== undefined)
       this.rows.add(`uploads ${side}`, hashKey(fact.uuid.toLowerCase()), 0, digest)
-    if ('dueOn' in fact && 'title' in fact && 'state' in fact)
-      this.#milestones.set(`${side} ${repository.toLowerCase()} ${fact.number}`, fact.title)
+    if ('dueOn' in fact && 'title' in fact && 'state' in fact) {
+      const { number, title } = fact
+      const table = `${side} ${repository.toLowerCase()}`
+      const milestones = this.#milestones.get(table) ?? []
+      milestones.push({ number, title })
+      this.#milestones.set(table, milestones)
+    }
   }
 
   /** Returns the facts of one side that belong to one issue or pull request. The last result is cached: each comment needs its threads. */
@@ -139,9 +148,18 @@ export class Spool {
     return this.rows.of<string>(`uploads ${side}`, hashKey(uuid.toLowerCase()))[0]
   }
 
-  /** Hosts number milestones in different ways, so that issues are compared by the title of their milestone. */
+  /**
+   * Returns the title of a milestone, as a conversion makes it unique. Hosts number milestones in different ways, so that they are
+   * compared by this title. Nothing may be added afterwards.
+   */
   milestoneTitle(side: Side, repository: string, number: number | null): string | null {
-    return this.#milestones.get(`${side} ${repository.toLowerCase()} ${number}`) ?? null
+    const table = `${side} ${repository.toLowerCase()}`
+    const all = this.#milestones.get(table)
+    if (number === null || !all) return null
+    const titles =
+      this.#titles.get(table) ?? milestoneTitles(all.sort((a, b) => a.number - b.number))
+    this.#titles.set(table, titles)
+    return titles.get(number) ?? null
   }
 
   /** Iterates what both sides have under one number or name, in the order of the numbers. Nothing may be added meanwhile. */

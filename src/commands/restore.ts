@@ -66,7 +66,7 @@ async function runRestore(
     })
     if (failed.length > 0)
       throw new UserError(
-        `${formatCount(failed.length, 'repository')} could not be restored; the others are in ${into}`,
+        `${formatCount(failed.length, 'repository')} could not be restored${restored.length > 0 ? `; the others are in ${into}` : ''}`,
       )
     if (strict && notes.length > 0)
       throw new UserError(

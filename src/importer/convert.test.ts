@@ -152,6 +152,19 @@ test('webhooks and deploy keys are reported as lost', async (t) => {
   )
 })
 
+test('a loss without an example is counted when the archive is verified', async (t) => {
+  const { into, convertAll, verify } = await scene(t)
+  const folder = join(into, 'unpacked')
+  const discussions = [{ repository: 'alice/site' }]
+  await writeUnpackedArchive(folder, host, { ...facts, discussions }, DISCUSSED_FILES)
+  await convertAll([{ folder }])
+  const notes = (await verify()).flatMap((each) => ('note' in each ? [each.note] : []))
+  assert.deepEqual(
+    notes.filter((note) => note.includes('discussion')),
+    ['not in the archive: 1 discussion'],
+  )
+})
+
 test('an archive of github.com is converted and verified', REAL_ARCHIVE.needed, async (t) => {
   const { convertAll, verify, readOutput, report } = await scene(t)
   const before = await readContent(t, createReadStream(REAL_ARCHIVE.file), { git: host.godwitGit })

@@ -105,7 +105,7 @@ export async function* verifyArchive(
     yield* await notesOf('skipped repositories', describeSkipped(manifest))
     for (const { kind, count, examples } of sumLosses(manifest.losses ?? []))
       yield {
-        note: `not in the archive: ${formatRecordCount(kind, count)} (${examples.join('; ')})`,
+        note: `not in the archive: ${formatRecordCount(kind, count)}${examples.length > 0 ? ` (${examples.join('; ')})` : ''}`,
       }
   }
   yield { compared: manifest !== undefined }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
@@ -55,11 +55,19 @@ test('a damaged repository is left out, and the others are restored', async (t) 
       ({ path }) => path !== 'godwit-manifest.json' && !path.startsWith(`${SITE}/objects/`),
     ),
   )
-  const { code, output } = await godwit(['restore', file, '--into', 'back'])
+  const { code, output, stderr } = await godwit(['restore', file, '--into', 'back'])
   assert.equal(code, 1, output)
   assert.match(output, /^failed: alice\/site: /m)
+  assert.match(stderr, /1 repository could not be restored; the others are in \S+back$/m)
   assert.deepEqual(readdirSync(join(folder, 'back/alice')), ['notes.git'])
   git(join(folder, 'back/alice/notes.git'), ['fsck', '--full', '--strict'])
+  const none = join(folder, 'none.tar.gz')
+  await writeChangedArchive(file, none, (all) =>
+    all.filter(({ path }) => !path.startsWith('repositories/alice/notes')),
+  )
+  const refused = await godwit(['restore', none, '--into', 'nothing'])
+  assert.match(refused.stderr, /1 repository could not be restored$/m)
+  assert.equal(existsSync(join(folder, 'nothing')), false)
   assert.deepEqual(await leftovers(), [])
 })
 

@@ -132,7 +132,7 @@ const noCounts = (): Counts => ({ equal: 0, changed: 0, missing: 0, extra: 0, kn
 
 function describeLoss({ full_name, kind, count, examples }: ManifestLoss): string {
   const what = `${count} ${kind.replaceAll('_', ' ')}${full_name ? ` of ${full_name}` : ''}`
-  return `the archive says that it lacks ${what}: ${examples.join('; ')}`
+  return `the archive says that it lacks ${[what, examples.join('; ')].filter(Boolean).join(': ')}`
 }
 
 const lowerLogin = ({ login }: MappedPerson): string => login.toLowerCase()

@@ -393,6 +393,17 @@ test('an attachment that two repositories have in common is packed once', async 
   )
 })
 
+test('an attachment without a folder of its own is packed', async (t) => {
+  const { into, convertAll, verify } = await scene(t)
+  const folder = join(into, 'unpacked')
+  const [shot] = facts.attachments!
+  const flat = { ...facts, attachments: [{ ...shot!, file: 'attachments/shot.txt' }] }
+  const files = { ...DISCUSSED_FILES, 'attachments/shot.txt': 'a picture' }
+  await writeUnpackedArchive(folder, host, flat, files)
+  await convertAll([{ folder }])
+  assert.deepEqual(errorsIn(await verify()), [])
+})
+
 test('inputs that clash, existing outputs and unknown repositories are refused, and nothing is left', async (t) => {
   const { into, output, convertAll, warnings } = await scene(t)
   const times = { created_at: '2024-05-01T12:00:00Z', updated_at: '2024-05-01T12:00:00Z' }

@@ -9,6 +9,7 @@ import {
   type Manifest,
   type ManifestFile,
   type ManifestSegment,
+  UPLOAD_FOLDERS,
 } from '../../archive/manifest.ts'
 import { planArchive, type StoredSegment } from '../../archive/plan-archive.ts'
 import { ArchiveRefused } from '../../archive/unreadable-archive.ts'
@@ -259,7 +260,8 @@ class ArchiveWriter {
   async #packUploads(fullName: string, uploads: ReadonlyMap<string, FoundFile>): Promise<void> {
     const files: ManifestFile[] = []
     async function* entries(): AsyncGenerator<SegmentEntry> {
-      const folders = new Set<string>()
+      // The metadata has these.
+      const folders = new Set(UPLOAD_FOLDERS)
       for (const [path, { file, bytes: size }] of uploads) {
         const folder = dirname(path)
         if (!folders.has(folder)) yield { kind: 'directory', path: folder, modifiedAt: 0 }

@@ -631,6 +631,16 @@ describe('an export for GitLab', () => {
     )
   })
 
+  test('reports a symbolic ref, which becomes a branch', async (t) => {
+    const dir = host.path('corp/quiet')
+    await host.git(['symbolic-ref', 'refs/heads/latest', 'refs/heads/main'], { dir })
+    t.after(() => host.git(['symbolic-ref', '--delete', 'refs/heads/latest'], { dir }))
+    const { losses } = await exported(t, {}, { repositories: ['corp/quiet'] })
+    assert.deepEqual(losses.find(({ kind }) => kind === 'symbolic_refs')?.examples, [
+      'corp/quiet: refs/heads/latest → refs/heads/main',
+    ])
+  })
+
   test('reports what it changes, and a failure of git for one repository', async (t) => {
     const [fork, own] = [4, 5].map((n) => facts.pull_requests!.find(({ number }) => number === n)!)
     const [site, ...others] = facts.repositories!

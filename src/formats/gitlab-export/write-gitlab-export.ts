@@ -8,6 +8,7 @@ import { withWriteContext } from '../../lib/disk-errors.ts'
 import { type SortedRows, sortedRows } from '../../lib/sorted-rows.ts'
 import type { FactKind } from '../../records/fact-kinds.ts'
 import type { Repository } from '../../records/repository.ts'
+import { decodeUtf8, resolvableSymrefs } from '../../sources/refs.ts'
 import type { Snapshot } from '../../sources/snapshot.ts'
 import { type Conversion, type FormatWriter, writeRepositories } from '../format.ts'
 import { readOidsByRef, setHead } from '../gitea-dump/pull-heads.ts'
@@ -129,6 +130,9 @@ async function writeExport(parts: ExportParts): Promise<void> {
   const unlinked = uploads.filter(({ url }) => !linkedUrls.has(url)).length
   report.lost('attachments_without_link', unlinked, `${fullName}: files that no text links to`)
 
+  // A bundle has the objects of refs, but not what a symbolic ref points to.
+  for (const { name, target } of resolvableSymrefs(snapshot.examination.repository.refs))
+    report.lost('symbolic_refs', 1, `${fullName}: ${decodeUtf8(name)} → ${decodeUtf8(target)}`)
   await setHead(dir, refs, parts.repository)
   if (refs.size > 0) await addBundle('project.bundle', dir)
   const wiki = snapshot.wiki?.dir

@@ -48,6 +48,19 @@ test('branches and tags of 40 hex digits are named in a warning; other names are
   )
 })
 
+test('a symbolic ref to a ref that does not exist is named in a warning', async (t) => {
+  const here = snapshotScene(t)
+  initBare(here.dir)
+  commit(here.dir, 'refs/heads/main', 'one')
+  plainGit(here.dir, ['symbolic-ref', 'refs/heads/latest', 'refs/heads/main'])
+  assert.equal(await warningOf(here), null)
+  plainGit(here.dir, ['symbolic-ref', 'refs/heads/old', 'refs/heads/gone'])
+  assert.equal(
+    await warningOf(here),
+    'symbolic refs to missing refs are not exported: refs/heads/old',
+  )
+})
+
 test('SHA-256 and LFS objects are in the warning, also those of a wiki', async (t) => {
   const here = snapshotScene(t)
   initBare(here.dir, 'sha256')

@@ -1,5 +1,5 @@
 import { formatCount } from '../../../lib/quantities.ts'
-import { decodeUtf8 } from '../../refs.ts'
+import { decodeUtf8, resolvedRefs } from '../../refs.ts'
 import type { Examination, ExaminedRepository, LfsPointer, SnapshotReport } from '../../snapshot.ts'
 import { headsOf } from '../files/read-refs.ts'
 import { withNamedErrors } from '../files/repository-errors.ts'
@@ -119,6 +119,11 @@ function importerWarnings({ repository, wiki }: Examination): string[] {
   const refNames = repositories.flatMap(({ refs }) => refs.map(({ name }) => name))
   const hexNames = refNames.filter((name) => OBJECT_LIKE_NAME.test(name)).map(decodeUtf8)
   warnings.push(...withNames("GitHub's importers refuse names of 40 hex digits", hexNames))
+  const dangling = repositories.flatMap(({ refs }) => {
+    const resolved = new Set(resolvedRefs(refs).map(({ ref }) => ref))
+    return refs.filter((ref) => !resolved.has(ref)).map(({ name }) => decodeUtf8(name))
+  })
+  warnings.push(...withNames('symbolic refs to missing refs are not exported', dangling))
   const lfsCount = repositories.reduce((sum, { lfsObjects }) => sum + lfsObjects.length, 0)
   if (lfsCount > 0)
     warnings.push(

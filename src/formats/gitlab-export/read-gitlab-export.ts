@@ -57,7 +57,7 @@ export async function readGitLabExport(
   const fullName = `${parts.owner}/${projectName(relations.project, parts.name)}`
   const isWanted = parts.wanted.size === 0 || parts.wanted.has(fullName.toLowerCase())
   const rows = resources.use(sortedRows(join(scratch, `${basename(root)}-rows`)))
-  const uploads = isWanted ? await findUploads(root, report) : new Map()
+  const uploads = isWanted ? await listUploads(root, report) : new Map()
   const uploadPaths = new Map(Array.from(uploads.values(), ({ file, path }) => [file, path]))
   const people = new People(parts.people)
   const options = { fullName, relations, rows, people, report, uploads, signal }
@@ -132,8 +132,8 @@ async function programOf(root: string): Promise<string> {
     : `GitLab (export format ${(await read('VERSION')) ?? 'unknown'})`
 }
 
-/** Finds the uploaded files, by the path that texts link to: `uploads/SECRET/NAME`. As in GitLab, more folders may contain the last one. */
-async function findUploads(root: string, report: Report): Promise<Map<string, UploadedFile>> {
+/** Lists the uploaded files by the path that texts link to: `uploads/SECRET/NAME`. As in GitLab, more folders may contain the last one. */
+async function listUploads(root: string, report: Report): Promise<Map<string, UploadedFile>> {
   const uploads = new Map<string, UploadedFile>()
   const uuids = new Set<string>()
   const options = { recursive: true, withFileTypes: true } as const

@@ -1,5 +1,4 @@
-import { milestoneTitles } from '../../formats/gitea-dump/dump-context.ts'
-import { hashKey } from '../../formats/spool-facts.ts'
+import { hashKey, milestoneTitles } from '../../formats/spool-facts.ts'
 import type { SortedRows } from '../../lib/sorted-rows.ts'
 import type { RepositoryFact } from '../../records/fact.ts'
 import type { FactKind, FactsByKind } from '../../records/fact-kinds.ts'

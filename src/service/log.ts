@@ -2,7 +2,6 @@ import { once } from 'node:events'
 import { isatty } from 'node:tty'
 import { styleText } from 'node:util'
 import { type Logger, pino } from 'pino'
-import { memoize } from '../lib/memoize.ts'
 import {
   escapeForTerminal,
   escapeJsonLinesForTerminal,
@@ -79,7 +78,7 @@ export function openLog(
     {
       level,
       base: null,
-      timestamp: isoTime,
+      timestamp: pino.stdTimeFunctions.isoTime,
       redact: {
         paths: [
           'authorization',
@@ -123,15 +122,6 @@ export function openLog(
       destination.destroy()
     },
   }
-}
-
-const timeWithoutMs = memoize(1, (second: number) => new Date(second).toISOString().slice(0, -4))
-
-/** Like pino's `isoTime`, but formats the date once a second: for each line, that would take 1 µs longer. */
-function isoTime(): string {
-  const now = Date.now()
-  const ms = now % 1000
-  return `,"time":"${timeWithoutMs(now - ms)}${String(ms).padStart(3, '0')}Z"`
 }
 
 const STYLES: Record<string, Parameters<typeof styleText>[0]> = {

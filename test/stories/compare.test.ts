@@ -283,6 +283,19 @@ describe('godwit compare', () => {
     assert.match(usage.stderr, /either another archive, --forge or --github/)
   })
 
+  test('people with new logins are compared in events too', async (t) => {
+    const { godwit, second, folder } = await twoArchives(t, (facts) => {
+      const assigned = { event: 'assigned', subject: { kind: 'user' as const, login: 'bob' } }
+      facts.issue_events!.push({ ...facts.issue_events![0]!, id: 77, ...assigned })
+    })
+    await writeFile(join(folder, 'people.csv'), 'alice,anna\nbob,robert\n')
+    const people = ['--people', 'people.csv']
+    const conversion = ['--to', 'github-archive', '--output', 'c.tar.gz', ...people]
+    await godwit(['convert', second, ...conversion])
+    const result = resultOf(await godwit(['compare', second, 'c.tar.gz', '--json', ...people]))
+    assert.deepEqual([result.complete, unexpectedIn(result)], [true, []])
+  })
+
   test('what convert changes for a server is known', async (t) => {
     const forge = await startForge({ dialect: GITEA_1_22 })
     t.after(() => forge.stop())

@@ -88,7 +88,7 @@ export const COMPARED_KINDS: {
   issue_events: (fact, { person }) => ({
     key: `${fact.event} ${seconds(fact.createdAt)}`,
     name: `#${fact.on.number} ${fact.event} at ${seconds(fact.createdAt)}`,
-    fields: { actor: person(fact.actor), about: aboutOf(fact) },
+    fields: { actor: person(fact.actor), about: aboutOf(fact, person) },
   }),
   pull_requests: (fact, context) => ({
     ...named(`#${fact.number}`),
@@ -232,8 +232,11 @@ function issueFields(fact: Omit<Issue, 'updatedAt'>, context: ItemContext) {
   }
 }
 
-function aboutOf({ label, milestoneTitle, renamed, subject, commit }: IssueEvent): string {
+function aboutOf(
+  { label, milestoneTitle, renamed, subject, commit }: IssueEvent,
+  person: ItemContext['person'],
+): string {
   const about = [label?.name, milestoneTitle, renamed && `${renamed.from} → ${renamed.to}`, commit]
-  const who = subject && ('login' in subject ? subject.login : JSON.stringify(subject))
+  const who = subject && ('login' in subject ? person(subject.login) : JSON.stringify(subject))
   return [...about, who].filter(Boolean).join(' ')
 }

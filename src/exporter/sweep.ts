@@ -76,14 +76,17 @@ export const isOwnerMark = (key: string): boolean => key.startsWith(OWNER_PREFIX
 
 /** Adds this database's owner mark to a store without one. Rejects with StoreOwnedByAnotherDatabase if it has another mark. */
 export async function claimBlobStore(db: Db, blobs: BlobStore): Promise<void> {
+  const mark = await ownerKey(db)
   let isEmpty = true
   for await (const { key } of blobs.list()) {
-    // An empty store is not asked for the mark, because a missing blob counts as an error of the store.
+    // The mark is not requested from an empty store, because a missing blob counts as an error of the store.
     if (isEmpty && (await isClaimed(db, blobs))) return
     isEmpty = false
+    // Another process of this database may add it meanwhile.
+    if (key === mark) return
     if (isOwnerMark(key)) throw new StoreOwnedByAnotherDatabase(key)
   }
-  await blobs.put(await ownerKey(db), []).catch((error: unknown) => {
+  await blobs.put(mark, []).catch((error: unknown) => {
     // Another process of this database was faster.
     if (!(error instanceof BlobExists)) throw error
   })

@@ -15,6 +15,11 @@ const TEXTS = {
   'indented code after a fence': '```\ncode\n```\n    code\nPROSE',
   'indented paragraphs of a list':
     '- PROSE\n\n    PROSE\n\n  PROSE\n    PROSE\nPROSE\n\nPROSE\n\n    code',
+  'a list within a list':
+    '1. PROSE\n\n   PROSE:\n\n    - PROSE\n\n      PROSE\n\nPROSE\n\n    code',
+  'fences of other depth in a fence': '```\ncode\n    ```\ncode\n> ```\ncode\n```\nPROSE',
+  'a fence that ends with its quote': '> ```\n> code\n\nPROSE\n\n> PROSE\n> ~~~\n> code\nPROSE',
+  'a fence that ends with its item': '- ```sh\n  code\n- PROSE\n\n  ```\n  code\n\n  code\nPROSE',
   'preformatted text':
     'PROSE\n<pre>code</pre>\n<PRE lang="c">\ncode\n\ncode\n</PRE>\nPROSE <pretty>',
 }

@@ -1,9 +1,9 @@
 /** Quotes and items of lists can contain a fence. A fence of backticks has no further backticks on its line. */
-const FENCE = /^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}(?=[^`]*$)|~{3,})/
-const CLOSING_FENCE = /^[ \t>]*([`~]{3,})\s*$/
+const FENCE = /^([ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*)(`{3,}(?=[^`]*$)|~{3,})/
+const CLOSING_FENCE = /^([ \t>]*)([`~]{3,})\s*$/
 const PREFORMATTED = /^ {0,3}<pre[\s>]/i
 const INDENTED = /^(?: {4}| {0,3}\t)/
-const LIST_ITEM = /^ {0,3}(?:[-*+]|\d{1,9}[.)])\s/
+const LIST_ITEM = /^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+/
 const BACKTICKS = /`+/g
 
 interface Range {
@@ -11,41 +11,47 @@ interface Range {
   end: number
 }
 
+/** A fence with its code, or an element `pre`. */
+interface Block {
+  start: number
+  isFence: boolean
+  /** Whether the quote or list that contains the block has no such line. */
+  endsBefore(line: string): boolean
+  endsWith(line: string): boolean
+}
+
 /** Yields the ranges of code in a text, in order. It takes linear time for any text, because the text is untrusted. */
 export function* findCode(text: string): Generator<Range> {
-  /** The fence or element that is open. */
-  let open: { start: number; isClosedBy: (line: string) => boolean } | undefined
+  let open: Block | undefined
   let paragraph = 0
   let isInParagraph = false
-  let isInList = false
+  /** Where the text of the last item of a list begins in its line; 0 outside of lists. */
+  let itemColumn = 0
   let start = 0
   for (const line of text.split('\n')) {
     const end = start + line.length
-    const isBlank = line.trim() === ''
-    const fence = FENCE.exec(line)?.[1]
+    if (open?.endsBefore(line)) {
+      yield { start: open.start, end: start - 1 }
+      open = undefined
+      paragraph = start
+    }
     // The lines of a paragraph can be indented, and the paragraphs of a list are.
-    const isIndentedCode = !isInParagraph && !isInList && INDENTED.test(line)
-    if (open === undefined && !isIndentedCode)
-      if (fence !== undefined)
-        open = {
-          start,
-          isClosedBy: (next) => (CLOSING_FENCE.exec(next)?.[1] ?? '').startsWith(fence),
-        }
-      else if (PREFORMATTED.test(line))
-        open = { start, isClosedBy: (next) => /<\/pre>/i.test(next) }
-    if (open !== undefined || isBlank || isIndentedCode) {
+    const isIndentedCode = !open && !isInParagraph && itemColumn === 0 && INDENTED.test(line)
+    if (!isIndentedCode) open ??= openBlock(line, start, itemColumn)
+    if (open || isIndentedCode || line.trim() === '') {
       if (paragraph < start) yield* findInlineCode(text, { start: paragraph, end: start })
       paragraph = end
       isInParagraph = false
-      if (isIndentedCode && open === undefined) yield { start, end }
-      const isOpening = open?.start === start && fence !== undefined
-      if (open !== undefined && !isOpening && open.isClosedBy(line)) {
+      if (isIndentedCode) yield { start, end }
+      // The line of a fence looks like its end.
+      if (open?.endsWith(line) && !(open.isFence && open.start === start)) {
         yield { start: open.start, end }
         open = undefined
       }
     } else {
-      if (!isInParagraph && !INDENTED.test(line)) isInList = false
-      isInList ||= LIST_ITEM.test(line)
+      const [item] = LIST_ITEM.exec(line) ?? []
+      if (item !== undefined) itemColumn = item.length
+      else if (!isInParagraph && !/^[ \t]/.test(line)) itemColumn = 0
       isInParagraph = true
     }
     start = end + 1
@@ -53,6 +59,28 @@ export function* findCode(text: string): Generator<Range> {
   // Code that is not closed extends to the end of the text.
   if (open) yield { start: open.start, end: text.length }
   else yield* findInlineCode(text, { start: paragraph, end: text.length })
+}
+
+function openBlock(line: string, start: number, itemColumn: number): Block | undefined {
+  const [, before, fence] = FENCE.exec(line) ?? []
+  if (before === undefined || fence === undefined) {
+    if (!PREFORMATTED.test(line)) return undefined
+    const endsWith = (next: string) => /<\/pre>/i.test(next)
+    return { start, isFence: false, endsBefore: () => false, endsWith }
+  }
+  const isQuoted = before.includes('>')
+  const column = LIST_ITEM.test(before) ? before.length : Math.min(before.length, itemColumn)
+  return {
+    start,
+    isFence: true,
+    endsBefore: (next) =>
+      isQuoted ? !/^ {0,3}>/.test(next) : next.trim() !== '' && next.search(/[^ \t]/) < column,
+    endsWith(next) {
+      const [, closingBefore = '', closing = ''] = CLOSING_FENCE.exec(next) ?? []
+      const isInSameQuote = closingBefore.includes('>') === isQuoted
+      return closing.startsWith(fence) && isInSameQuote && closingBefore.length <= before.length + 3
+    },
+  }
 }
 
 /** Finds the inline code of a paragraph, which is between two runs of as many backticks. */

@@ -149,12 +149,15 @@ export class RepositoryFacts {
 /** Returns a title for each number that no other milestone has. */
 export function milestoneTitles(milestones: readonly { number: number; title: string }[]) {
   const taken = new Set<string>(milestones.map(({ title }) => title))
-  const seen = new Set<string>()
+  /** The last number that was added to a title. */
+  const last = new Map<string, number>()
   const titles = new Map<number, string>()
   for (const { number, title } of milestones) {
+    let n = last.get(title) ?? 0
     let unique = title
-    if (seen.has(title)) for (let n = 2; taken.has(unique); n++) unique = `${title} (${n})`
-    for (const set of [taken, seen]) set.add(unique)
+    if (n > 0) while (taken.has(unique)) unique = `${title} (${++n})`
+    last.set(title, Math.max(n, 1))
+    taken.add(unique)
     titles.set(number, unique)
   }
   return titles

@@ -169,7 +169,7 @@ function mapPeople(content: FormatReader, people: PeopleMap, report: Report): Fo
   for (const owner of new Set(content.fullNames.map((name) => name.split('/')[0]!)))
     if (people.has(owner.toLowerCase()))
       report.warn('people', `the repositories of ${owner} keep their owner: only people are mapped`)
-  // Organizations are read before everything that names their repositories.
+  // Filled while organizations are read. Facts that are read before them name only people.
   const organizations = new Set<string>()
   const newLogin = (login: string) =>
     organizations.has(login.toLowerCase()) ? undefined : people.get(login.toLowerCase())?.login

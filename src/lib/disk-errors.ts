@@ -94,6 +94,7 @@ export function publicReason(error: unknown): string {
   const found = findDiskError(error)
   if (found) return REASONS[found.failure][1]
   if (!(error instanceof Error)) return String(error)
+  if (error instanceof SuppressedError) return publicReason(error.suppressed)
   const { name, message, cause } = error
   if (name === 'GitFailed') return message.replaceAll(/(^|[\s'"(=:])\/[^\s'"():;,]+/gm, '$1…')
   const systemReason = publicSystemReason(error)

@@ -16,14 +16,7 @@ export interface SortedRows extends Disposable {
 
 /** `file` must not exist yet. The caller deletes it with its directory. */
 export function sortedRows(file: string): SortedRows {
-  const db = new DatabaseSync(file)
-  db.exec(
-    `PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -16384;
-     CREATE TABLE rows (
-       table_id INTEGER, key INTEGER, at INTEGER, arrival INTEGER, value TEXT, PRIMARY KEY (table_id, key, at, arrival)
-     ) WITHOUT ROWID;
-     BEGIN`,
-  )
+  const db = openEmpty(file)
   const insert = db.prepare('INSERT INTO rows VALUES (?, ?, ?, ?, ?)')
   const ofTable = 'FROM rows WHERE table_id = ?'
   const selectTable = db.prepare(`SELECT key, value ${ofTable} ORDER BY key, at, arrival`)
@@ -60,5 +53,21 @@ export function sortedRows(file: string): SortedRows {
     count: (table) => Number(countRows.get(idOf(table))?.count),
     newest,
     [Symbol.dispose]: () => db.close(),
+  }
+}
+
+function openEmpty(file: string): DatabaseSync {
+  try {
+    const db = new DatabaseSync(file)
+    db.exec(
+      `PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -16384;
+       CREATE TABLE rows (
+         table_id INTEGER, key INTEGER, at INTEGER, arrival INTEGER, value TEXT, PRIMARY KEY (table_id, key, at, arrival)
+       ) WITHOUT ROWID;
+       BEGIN`,
+    )
+    return db
+  } catch (error) {
+    throw addDiskFacts(error, file)
   }
 }

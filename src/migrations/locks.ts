@@ -176,7 +176,7 @@ export async function reconcileReleasedLocks(parts: SourceParts): Promise<void> 
   await reconcileEach(await repositoriesToReconcile(parts.db), (id) => reconcileHere(parts, id))
 }
 
-/** Settles all locks, even if some fail. */
+/** Reconciles all locks, even if some fail. */
 export function reconcileLocks(parts: LockParts, repositoryIds: readonly number[]): Promise<void> {
   return reconcileEach(repositoryIds, (id) => reconcileLock(parts, id))
 }

@@ -91,8 +91,7 @@ export const EXPORT_REPOSITORY = 'export-repository'
 export const EXPORT_SMALL_REPOSITORIES = 'export-small-repositories'
 export const SEAL_ARCHIVE = 'seal-archive'
 
-/** Databases hold jobs with this name, so it stays. */
-export const RECONCILE_LOCK = 'settle-lock'
+export const RECONCILE_LOCK = 'reconcile-lock'
 
 export interface LockJob {
   repositoryId: number

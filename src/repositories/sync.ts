@@ -198,6 +198,7 @@ export async function refreshRepositories(
     } else if (!found && entry) {
       isChanged = true
       const hidden = await parts.source.whyHidden?.(name)
+      stop.throwIfAborted()
       await markMissing(parts.db, entry.id, parts.now(), hidden)
     }
   })

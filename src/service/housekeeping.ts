@@ -62,7 +62,7 @@ export function startHousekeeping(config: Config, parts: HousekeepingParts): Rep
     })
 
   const tasks = [
-    repeatInOneProcess('settling locks', MINUTE_MS, () => reconcileReleasedLocks(parts)),
+    repeatInOneProcess('reconciling locks', MINUTE_MS, () => reconcileReleasedLocks(parts)),
     repeatInOneProcess('sweeping', MINUTE_MS, async () => {
       // First, because archives that a schedule keeps do not expire.
       await keepArchives({ ...parts, ...options })

@@ -50,10 +50,10 @@ export function createProcessMarker(
      * here for longer than VISIBILITY_DELAY_MS. Also removes the markers of crashed processes.
      */
     async reportUnshared() {
-      const workers = await listProcesses(db)
+      const processes = await listProcesses(db)
       const here = new Set(await readdir(folder).catch(() => []))
       const missing = new Map<string, Observation>()
-      for (const { id, host, pid, role, seenAt } of workers) {
+      for (const { id, host, pid, role, seenAt } of processes) {
         if (id === own || here.has(id)) continue
         const first = unmarked.get(id) ?? { value: seenAt, since: elapsed() }
         missing.set(id, first)
@@ -91,11 +91,11 @@ async function renewMarker(folder: string, id: string): Promise<void> {
  */
 export async function processesWithoutMarker<T extends Pick<ProcessRecord, 'id' | 'seenAt'>>(
   folder: string,
-  workers: readonly T[],
+  processes: readonly T[],
   now: number,
 ): Promise<T[]> {
   const here = new Set(await readdir(folder).catch(() => []))
-  return workers.filter(({ id, seenAt }) => seenAt > now - DEAD_AFTER_MS && !here.has(id))
+  return processes.filter(({ id, seenAt }) => seenAt > now - DEAD_AFTER_MS && !here.has(id))
 }
 
 /** A value, and when it was first observed. */

@@ -88,7 +88,7 @@ test('only one of the workers does the housekeeping', async () => {
   const names = [...turns].map(([, name]) => name!).filter((name) => !name.endsWith('schedules'))
   assert.deepEqual([...new Set(names)].sort(), [
     'checking stored data',
-    'settling locks',
+    'reconciling locks',
     'sweeping',
     'sweeping discussions',
     'sweeping facts',

@@ -158,9 +158,14 @@ class ArchiveWriter {
 
   /** Returns the fact with the new UUIDs of attachments in its text. */
   #withNewUuids<T extends FactsByKind[WrittenKind]>(fact: T): T {
-    if (this.#newUuids.size === 0 || !('body' in fact) || !fact.body) return fact
+    if (this.#newUuids.size === 0 || !('repository' in fact)) return fact
     const newUuid = (uuid: string) => this.#newUuids.get(uuidKey(fact.repository, uuid)) ?? uuid
-    return { ...fact, body: fact.body.replace(UUIDS, newUuid) }
+    const changed: Partial<Record<'body' | 'description', string>> = {}
+    for (const key of ['body', 'description'] as const) {
+      const text = (fact as Record<string, unknown>)[key]
+      if (typeof text === 'string') changed[key] = text.replace(UUIDS, newUuid)
+    }
+    return { ...fact, ...changed }
   }
 
   /** Returns the fact without what the archive lacks, or undefined if the fact itself must be left out. */

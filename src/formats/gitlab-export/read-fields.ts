@@ -11,7 +11,7 @@ export const child = (value: unknown): Json => (isJson(value) ? value : {})
 /** Old versions of GitLab wrote `2016-06-14 15:02:08 UTC`. */
 export function timeOrNull(value: unknown): string | null {
   const parsed = Date.parse(text(value))
-  if (Number.isNaN(parsed)) return null
+  if (Number.isNaN(parsed) || !/\d{4}/.test(text(value))) return null
   return ISO_TIME.test(text(value)) ? text(value) : new Date(parsed).toISOString()
 }
 
@@ -19,7 +19,8 @@ const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/
 
 /** Returns null unless the value is a day such as `2024-06-01`. */
 export const dayOrNull = (value: unknown): string | null =>
-  /^\d{4}-\d\d-\d\d$/.test(text(value)) && timeOrNull(value) !== null ? text(value) : null
+  // A day that does not exist, such as February 30, is parsed as a later one.
+  timeOrNull(value)?.slice(0, 10) === text(value) ? text(value) : null
 
 export const integerOrNull = (value: unknown): number | null =>
   Number.isSafeInteger(value) && (value as number) > 0 ? (value as number) : null

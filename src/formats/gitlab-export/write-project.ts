@@ -20,6 +20,7 @@ export class Project extends RepositoryFacts {
   /** Returns a text with its references and links in GitLab's form. */
   readonly text: (body: string | null) => string
   readonly #people: PeopleMap
+  readonly #labelTitles = new Set<string>()
   readonly #ids = new Map<string, number>()
 
   constructor(
@@ -81,9 +82,9 @@ export class Project extends RepositoryFacts {
   #addLabel(label: Label) {
     // GitLab separates labels by commas.
     const plain = label.name.replaceAll(',', ' ')
-    const taken = new Set(this.labels.values().map(({ title }) => title))
     let title = plain
-    for (let n = 2; taken.has(title); n++) title = `${plain} (${n})`
+    for (let n = 2; this.#labelTitles.has(title); n++) title = `${plain} (${n})`
+    this.#labelTitles.add(title)
     if (title !== label.name) this.warn('labels', `the label ${label.name} becomes ${title}`)
     const record = labelRecord({ ...label, title })
     this.labels.set(label.name, record)

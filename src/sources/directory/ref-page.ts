@@ -68,7 +68,7 @@ async function resolveTags(
     .filter(({ commit }) => /^[0-9a-f]{40,64}$/.test(commit))
 }
 
-/** Returns a function that returns whether the repository hides a ref from fetches. The last rule for a ref takes precedence. */
+/** Returns a predicate for the refs that the repository hides from fetches. The last rule for a ref takes precedence. */
 function hiddenRefs(settings: Settings): (ref: string) => boolean {
   const rules = ['transfer.hiderefs', 'uploadpack.hiderefs']
     .flatMap((key) => settingValues(settings, key))

@@ -15,7 +15,7 @@ test('facts in the section [godwit] take precedence', async () => {
     wiki: { 'Home.md': 'Hello' },
     config: {
       'gitweb.url': 'https://derived.example.com',
-      'godwit.description': 'stated\nby hand',
+      'godwit.description': 'set\nby hand',
       'godwit.homepage': 'https://ada:secret@example.com',
       'godwit.private': 'off',
       'godwit.language': 'Cobol',
@@ -34,7 +34,7 @@ test('facts in the section [godwit] take precedence', async () => {
     },
   })
   const expected = {
-    description: 'stated by hand',
+    description: 'set by hand',
     homepage: 'https://example.com/',
     private: false,
     language: 'Cobol',
@@ -85,7 +85,7 @@ test('invalid values are ignored, but an invalid "private" makes a repository pr
   assert.equal(facts.language, 'Go')
 })
 
-test('issues and downloads that are turned off are distinguished from unstated ones', async () => {
+test('issues and downloads that are turned off are distinguished from those that are not set', async () => {
   const turnedOff = async (config: Record<string, string>) =>
     (await factsOf(await host.repository(nextName(), { config }))).turnedOff
   assert.equal(await turnedOff({}), undefined)

@@ -27,7 +27,7 @@ export type ConfiguredFacts = Partial<SourceFacts> &
   Pick<SourceFacts, 'topics' | 'templateRepository' | 'forkOf' | 'collaborators'>
 
 /**
- * Returns what the operator states in the `[godwit]` section of the repository's config. Invalid values are ignored, except for
+ * Returns what is set in the `[godwit]` section of the repository's config. Invalid values are ignored, except for
  * `private`: a repository with an invalid value is private.
  */
 export function configuredFacts(settings: Settings): ConfiguredFacts {

@@ -9,7 +9,7 @@ import { archiveSegments } from '../migrations/archive-store.ts'
 import { migrationById } from '../migrations/export-store.ts'
 import { sweepScratch } from './scratch.ts'
 import { lostSegments } from './seal-archive.ts'
-import { sweepOrphans } from './sweep.ts'
+import { ownerKey, sweepOrphans } from './sweep.ts'
 
 const REPOSITORIES = { 'alice/site': 'one', 'alice/blog': 'one' }
 const HOUR = 3_600_000
@@ -128,6 +128,21 @@ onEachEngine('the sweep', (engine) => {
     const size = () => assert.fail('an error of the store')
     const empty = { ...blobs, list: async function* () {}, put: async () => {}, size }
     await sweepOrphans({ ...parts, blobs: empty }, 0)
+  })
+
+  test('accepts the mark that another process of the database adds meanwhile', async (t) => {
+    const { db, parts, blobs } = await scene(t, engine)
+    const mark = await ownerKey(db)
+    await blobs.delete(mark)
+    const racing: typeof blobs = {
+      ...blobs,
+      async *list() {
+        yield* blobs.list()
+        await blobs.put(mark, []).catch(() => {})
+        yield { key: mark, size: 0, modifiedAt: 0 }
+      },
+    }
+    await sweepOrphans({ ...parts, blobs: racing }, 0)
   })
 })
 

@@ -275,7 +275,8 @@ const exportWithUpload = (into: string, name: string, content: string) => {
     'tree/project.json': JSON.stringify({ name }),
     [`uploads/${SECRET}/a.txt`]: content,
   }
-  return writeExport(join(into, name), { issues: [issue] }, files)
+  const milestone = { iid: 1, title: 'First', state: 'active', description, ...times }
+  return writeExport(join(into, name), { issues: [issue], milestones: [milestone] }, files)
 }
 
 test('a conversion that fails for every repository leaves nothing', async (t) => {
@@ -327,7 +328,10 @@ describe('two inputs with different files at one path', () => {
     const { facts, content } = await readOutput()
     const attachments = await facts('attachments')
     const linked = []
+    const milestones = await facts('milestones')
     for (const { repository, body } of await facts('issues')) {
+      const milestone = milestones.find((each) => each.repository === repository)!
+      assert.equal(milestone.description, body)
       const attachment = attachments.find(({ uuid }) => body!.includes(`/assets/${uuid})`))!
       assert.equal(attachment.repository, repository)
       const found = await content.findFile(attachment.file, repository)

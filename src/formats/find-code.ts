@@ -15,7 +15,7 @@ interface Range {
 interface Block {
   start: number
   isFence: boolean
-  /** Whether the quote or list that contains the block has no such line. */
+  /** Whether the line is no longer part of the quote or list that contains the block. */
   endsBefore(line: string): boolean
   endsWith(line: string): boolean
 }
@@ -69,6 +69,7 @@ function openBlock(line: string, start: number, itemColumn: number): Block | und
     return { start, isFence: false, endsBefore: () => false, endsWith }
   }
   const isQuoted = before.includes('>')
+  // Lines of an item are indented at least this far.
   const column = LIST_ITEM.test(before) ? before.length : Math.min(before.length, itemColumn)
   return {
     start,

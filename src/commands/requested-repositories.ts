@@ -32,10 +32,10 @@ export async function findRequestedRepositories(parts: SyncParts, requested: str
 }
 
 /** Stores the members of the owners: an owner with members becomes an organization. */
-async function storeMembers({ db, source, now }: SyncParts, owners: Set<string>): Promise<void> {
+async function storeMembers(parts: SyncParts, owners: Set<string>): Promise<void> {
   for (const owner of owners) {
-    const members = await source.members(owner)
-    if (members) await storeListedMembers(db, members, now())
+    const members = await parts.source.members(owner)
+    if (members) await storeListedMembers(parts, members)
   }
 }
 

@@ -6,6 +6,7 @@ import {
   replaceMemberships,
 } from '../accounts/membership-store.ts'
 import type { Db } from '../db/database.ts'
+import { batchesOf } from '../lib/batches.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import type {
   ConfiguredMembers,
@@ -34,6 +35,8 @@ export interface SyncParts {
   now: () => number
   /** Aborts before anything else is written. */
   signal?: AbortSignal | undefined
+  /** Called in each transaction of a sync. Throws if another process has taken over, so that older data does not replace newer. */
+  proveLease?: ((tx: Db) => Promise<void>) | undefined
 }
 
 export interface SyncReport {
@@ -119,9 +122,20 @@ function emptyReport(): SyncReport {
   return { found: 0, read: 0, missing: 0, broken: [], refused: [], warnings: [] }
 }
 
+function inTransaction<T>(
+  { db, signal, proveLease }: SyncParts,
+  write: (tx: Db) => Promise<T>,
+): Promise<T> {
+  signal?.throwIfAborted()
+  return db.transaction().execute(async (tx) => {
+    await proveLease?.(tx)
+    return write(tx)
+  })
+}
+
 /** Marks the entries that were not listed as missing or hidden, except those that a refused entry may hide. */
 async function markUnlisted(
-  { db, now, signal }: SyncParts,
+  parts: SyncParts,
   unlisted: ReadonlyMap<string, KnownRepository>,
   report: SyncReport,
 ): Promise<void> {
@@ -132,35 +146,32 @@ async function markUnlisted(
         : [],
     ),
   )
-  for (const [key, known] of unlisted) {
-    if (report.refused.some((refused) => mayBeHiddenBy(known, refused))) continue
-    signal?.throwIfAborted()
-    await markMissing(db, known.id, now(), hidden.get(key))
-    report.missing++
-  }
+  const missing = [...unlisted].filter(
+    ([, known]) => !report.refused.some((refused) => mayBeHiddenBy(known, refused)),
+  )
+  for (const batch of batchesOf(missing, WRITE_BATCH_SIZE))
+    await inTransaction(parts, async (tx) => {
+      for (const [key, { id }] of batch) await markMissing(tx, id, parts.now(), hidden.get(key))
+    })
+  report.missing = missing.length
 }
 
 /** Replaces the members that files of the source list. An owner whose directory cannot be read keeps its members. */
 async function syncMembers(
-  { db, now, signal }: SyncParts,
+  parts: SyncParts,
   configured: readonly ConfiguredMembers[],
   report: SyncReport,
 ): Promise<void> {
-  for (const each of configured) {
-    signal?.throwIfAborted()
-    report.warnings.push(...(await storeListedMembers(db, each, now())))
-  }
+  for (const each of configured) report.warnings.push(...(await storeListedMembers(parts, each)))
   const kept = new Set([
     ...configured.map(({ owner }) => nameKey(owner)),
     ...report.refused
       .filter(({ caseConflictWith }) => !caseConflictWith)
       .map(({ path }) => nameKey(path)),
   ])
-  for (const organization of await organizationsWithMembers(db, 'file')) {
-    if (kept.has(nameKey(organization.login))) continue
-    signal?.throwIfAborted()
-    await removeMemberships(db, organization, 'file')
-  }
+  for (const organization of await organizationsWithMembers(parts.db, 'file'))
+    if (!kept.has(nameKey(organization.login)))
+      await inTransaction(parts, (tx) => removeMemberships(tx, organization, 'file'))
 }
 
 /** A repository behind a refused entry is unknown, not missing, unless the entry is a case conflict or withdrawn. */
@@ -282,7 +293,8 @@ const keyOfUpdate = ({ owner, update }: OwnedUpdate): string =>
   keyOfName({ owner, name: update.name })
 
 /** Commits rows in batches: a transaction for each repository would flush the disk each time. */
-function catalogueWriter({ db, now, signal }: SyncParts) {
+function catalogueWriter(parts: SyncParts) {
+  const { now } = parts
   const owners = new Map<string, Account>()
   let waiting: OwnedUpdate[] = []
   let writing = Promise.resolve()
@@ -298,8 +310,7 @@ function catalogueWriter({ db, now, signal }: SyncParts) {
     const batch = waiting.toSorted((a, b) => (keyOfUpdate(a) < keyOfUpdate(b) ? -1 : 1))
     waiting = []
     if (batch.length === 0) return
-    signal?.throwIfAborted()
-    await db.transaction().execute(async (tx) => {
+    await inTransaction(parts, async (tx) => {
       for (const [owner, owned] of Map.groupBy(batch, ({ owner }) => owner)) {
         const readable = owned.filter(({ update }) => update.problem === null)
         // Infinity if none of them is readable.
@@ -329,13 +340,12 @@ function catalogueWriter({ db, now, signal }: SyncParts) {
 
 /** Stores the members that the source lists for an owner. Returns warnings about them. */
 export async function storeListedMembers(
-  db: Db,
+  parts: SyncParts,
   { owner, members, warnings }: ConfiguredMembers,
-  now: number,
 ): Promise<RefusedEntry[]> {
   if (!members) return warnings
-  return db.transaction().execute(async (tx) => {
-    const organization = await ensureOrganization(tx, owner, now)
+  return inTransaction(parts, async (tx) => {
+    const organization = await ensureOrganization(tx, owner, parts.now())
     if (!organization) return [...warnings, { path: owner, reason: ownerIsUser(owner) }]
     // New accounts get the creation time of the organization, so that it does not depend on when the sync runs.
     const since = { origin: 'file', now: organization.createdAt } as const

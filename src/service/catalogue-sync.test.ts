@@ -118,6 +118,26 @@ onEachEngine('the catalogue of several processes', (engine) => {
     assert.deepEqual(await listCatalogue(db), [])
   })
 
+  test('a process that lost its lease writes nothing before it notices', async (t) => {
+    const { db, failures, clock, facts, startSync } = await scene(t)
+    t.mock.timers.enable({ apis: ['setInterval'] })
+    const [begun, resumed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    facts.before = () => {
+      begun.resolve()
+      return resumed.promise
+    }
+    const sync = startSync(false)
+    await withTimeout('a repository is read', begun.promise)
+    clock.ahead = 15_000
+    const request = { name: 'synchronizing the catalogue', ttlMs: 10_000, now: clock.now() }
+    assert.ok(await acquireLease(db, request))
+    resumed.resolve()
+    await until('the synchronization fails', () => failures.length > 0)
+    await sync.stop()
+    assert.deepEqual(failures, [{ err: new LeaseTaken(request) }])
+    assert.deepEqual(await listCatalogue(db), [])
+  })
+
   test('a failed synchronization is retried', async (t) => {
     const { host, failures, clock, startSync } = await scene(t)
     await rename(host.root, `${host.root}-renamed`)

@@ -1,6 +1,12 @@
 import { setFlagsFromString } from 'node:v8'
 import type { Db } from '../db/database.ts'
-import { acquireLease, completeLease, hasCompletedSince, whileRenewing } from '../db/lease-store.ts'
+import {
+  acquireLease,
+  completeLease,
+  hasCompletedSince,
+  renewLease,
+  whileRenewing,
+} from '../db/lease-store.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { repeatedly } from '../lib/repeatedly.ts'
 import { reconcileReleasedLocks } from '../migrations/locks.ts'
@@ -51,7 +57,8 @@ export function startCatalogueSync(parts: CatalogueParts, intervalMs: number) {
     const lease = await acquireLease(db, request)
     if (!lease) return
     // If this fails, the lease expires, and this process or another one tries again.
-    await whileRenewing({ db, lease, now }, sync)
+    const proveLease = (tx: Db) => renewLease(tx, lease, now())
+    await whileRenewing({ db, lease, now }, (signal) => sync({ signal, proveLease }))
     await completeLease(db, lease, { now: now(), nextAt: startedAt + everyMs })
   }
 
@@ -77,7 +84,7 @@ export function startCatalogueSync(parts: CatalogueParts, intervalMs: number) {
 function createSync(
   { db, source, rights, now, log }: CatalogueParts & { source: Source },
   onRead: () => void,
-): (signal?: AbortSignal) => Promise<void> {
+) {
   let reported: ReadonlyMap<string, string> = new Map()
 
   /** Logs each damaged repository only once, not at every synchronization. */
@@ -89,11 +96,11 @@ function createSync(
     reported = new Map(broken.map(({ fullName, reason }) => [fullName, reason]))
   }
 
-  return async (signal) => {
+  return async ({ signal, proveLease }: Pick<SyncParts, 'signal' | 'proveLease'> = {}) => {
     // V8 would let the garbage of a first synchronization grow to more than the rest of the process: 225 to 255 MB of memory instead
     // of 153 to 170 MB, with 60 repositories of 300 MB. At other times its default costs less CPU time.
     setFlagsFromString('--heap-growing-percent=50')
-    const sync = syncCatalogue({ db, source, now, signal })
+    const sync = syncCatalogue({ db, source, now, signal, proveLease })
     const { broken, refused, warnings, ...counts } = await sync.finally(() =>
       setFlagsFromString('--heap-growing-percent=0'),
     )

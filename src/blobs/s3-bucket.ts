@@ -1,7 +1,13 @@
 import { addAbortSignal, Readable } from 'node:stream'
 import { S3 } from '@aws-sdk/client-s3'
 import { codeOf } from '../lib/errno.ts'
-import { assertRange, BlobNotFound, BlobsUnavailable, type ByteRange } from './blob-store.ts'
+import {
+  assertBlobKey,
+  assertRange,
+  BlobNotFound,
+  BlobsUnavailable,
+  type ByteRange,
+} from './blob-store.ts'
 
 /** Blobs are the objects of a bucket whose names begin with the prefix. */
 export interface Bucket {
@@ -83,8 +89,14 @@ export function asBlobNotFound(key: string): (error: unknown) => never {
 export const abortOptions = (abortSignal: AbortSignal | undefined) =>
   abortSignal ? { abortSignal } : {}
 
-export async function objectSize({ s3, name, prefix }: Bucket, key: string): Promise<number> {
-  const found = await s3.headObject({ Bucket: name, Key: prefix + key }).catch(asBlobNotFound(key))
+/** Returns the parameters of a request that name the object of a blob. */
+export function objectOf({ name, prefix }: Bucket, key: string) {
+  assertBlobKey(key)
+  return { Bucket: name, Key: prefix + key }
+}
+
+export async function objectSize(bucket: Bucket, key: string): Promise<number> {
+  const found = await bucket.s3.headObject(objectOf(bucket, key)).catch(asBlobNotFound(key))
   return found.ContentLength!
 }
 
@@ -99,10 +111,9 @@ export async function openObject(
     assertRange(key, await objectSize(bucket, key), range)
     return Readable.from([])
   }
-  const { s3, name, prefix } = bucket
-  const object = { Bucket: name, Key: prefix + key }
+  const object = objectOf(bucket, key)
   const request = range ? { ...object, Range: `bytes=${range.start}-${range.end - 1}` } : object
-  const { Body, ContentRange } = await s3
+  const { Body, ContentRange } = await bucket.s3
     .getObject(request, abortOptions(signal))
     .catch(asRangeError(key, range))
     .catch(asBlobNotFound(key))

@@ -1,6 +1,6 @@
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import type { BlobPart, ByteRange } from './blob-store.ts'
-import { abortOptions, asBlobNotFound, type Bucket, openObject } from './s3-bucket.ts'
+import { abortOptions, asBlobNotFound, type Bucket, objectOf, openObject } from './s3-bucket.ts'
 import { PART_POOL, putObject, type Upload, uploadParts } from './s3-upload.ts'
 
 /** The limits of a server for one multipart upload. The last part may be smaller than the minimum. */
@@ -143,16 +143,17 @@ function* planCopies(
 type Destination = Upload & { PartNumber: number }
 
 async function copyPart(
-  { s3, name, prefix }: Bucket,
+  bucket: Bucket,
   { key, range, isWholeObject }: CopiedPart,
   to: Destination,
   signal: AbortSignal,
 ): Promise<string> {
-  const { CopyPartResult } = await s3
+  const { Bucket, Key } = objectOf(bucket, key)
+  const { CopyPartResult } = await bucket.s3
     .uploadPartCopy(
       {
         ...to,
-        CopySource: [name, ...(prefix + key).split('/')].map(encodeURIComponent).join('/'),
+        CopySource: [Bucket, ...Key.split('/')].map(encodeURIComponent).join('/'),
         // S3 accepts ranges only of objects that are larger than 5 MiB.
         ...(!isWholeObject && { CopySourceRange: `bytes=${range.start}-${range.end - 1}` }),
       },

@@ -3,7 +3,7 @@ import type { CompletedPart } from '@aws-sdk/client-s3'
 import { onChunk } from '../lib/chunks.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { BlobExists, type Bytes, type PutOptions } from './blob-store.ts'
-import { abortOptions, type Bucket, isS3Error } from './s3-bucket.ts'
+import { abortOptions, type Bucket, isS3Error, objectOf } from './s3-bucket.ts'
 
 /*
  * Why not `@aws-sdk/lib-storage`: an exporter with four threads must fit on a small machine, and a blob may have 5 TiB. The
@@ -37,7 +37,7 @@ export async function uploadParts<Part>(
   key: string,
   { parts, send, concurrency, signal }: PartsToSend<Part>,
 ): Promise<void> {
-  const object = { Bucket: bucket.name, Key: bucket.prefix + key }
+  const object = objectOf(bucket, key)
   const { UploadId } = await bucket.s3.createMultipartUpload(object, abortOptions(signal))
   const upload = { ...object, UploadId: UploadId! }
   try {
@@ -78,14 +78,14 @@ function asBlobExists(key: string): (error: unknown) => never {
 
 /** Creates an object in one request. */
 export async function putObject(
-  { s3, name, prefix }: Bucket,
+  bucket: Bucket,
   key: string,
   Body: Uint8Array,
   signal: AbortSignal | undefined,
 ): Promise<void> {
   signal?.throwIfAborted()
-  const object = { Bucket: name, Key: prefix + key, Body, IfNoneMatch: '*' }
-  await s3.putObject(object, abortOptions(signal)).catch(asBlobExists(key))
+  const request = { ...objectOf(bucket, key), Body, IfNoneMatch: '*' }
+  await bucket.s3.putObject(request, abortOptions(signal)).catch(asBlobExists(key))
 }
 
 /**

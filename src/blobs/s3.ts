@@ -4,18 +4,13 @@ import {
   type Part,
   paginateListObjectsV2,
 } from '@aws-sdk/client-s3'
-import {
-  assertBlobKey,
-  type BlobStore,
-  type ComposingStore,
-  isBlobKey,
-  type StoredBlob,
-} from './blob-store.ts'
+import { type BlobStore, type ComposingStore, isBlobKey, type StoredBlob } from './blob-store.ts'
 import {
   abortOptions,
   type Bucket,
   connectS3,
   isS3Error,
+  objectOf,
   objectSize,
   openObject,
 } from './s3-bucket.ts'
@@ -41,24 +36,16 @@ export function createS3BlobStore(options: S3Options): BlobStore & ComposingStor
   const publicS3 = publicEndpoint === endpoint ? bucket.s3 : connectS3(publicEndpoint)
 
   return {
-    async put(key, bytes, options = {}) {
-      assertBlobKey(key)
-      await withAbortReason(options.signal, putStream(bucket, key, bytes, options))
-    },
+    put: (key, bytes, options = {}) =>
+      withAbortReason(options.signal, putStream(bucket, key, bytes, options)),
 
-    async open(key, range, { signal } = {}) {
-      assertBlobKey(key)
-      return withAbortReason(signal, openObject(bucket, key, range, signal))
-    },
+    open: (key, range, { signal } = {}) =>
+      withAbortReason(signal, openObject(bucket, key, range, signal)),
 
-    async size(key) {
-      assertBlobKey(key)
-      return objectSize(bucket, key)
-    },
+    size: (key) => objectSize(bucket, key),
 
     async delete(key) {
-      assertBlobKey(key)
-      await bucket.s3.deleteObject({ Bucket: name, Key: prefix + key })
+      await bucket.s3.deleteObject(objectOf(bucket, key))
     },
 
     list: () => listBlobs(bucket),
@@ -72,19 +59,14 @@ export function createS3BlobStore(options: S3Options): BlobStore & ComposingStor
       await withAbortReason(signal, bucket.s3.listObjectsV2(request, abortOptions(signal)))
     },
 
-    async compose(key, parts, { signal } = {}) {
-      assertBlobKey(key)
-      for (const part of parts) if ('key' in part) assertBlobKey(part.key)
-      return withAbortReason(signal, composeObject(bucket, key, parts, S3_LIMITS, signal))
-    },
+    compose: (key, parts, { signal } = {}) =>
+      withAbortReason(signal, composeObject(bucket, key, parts, S3_LIMITS, signal)),
 
     async presign(key, { filename, contentType, expiresInSeconds }) {
-      assertBlobKey(key)
       // Other characters would need quoting, which clients read differently.
       if (!/^[\w.-]+$/.test(filename)) throw new TypeError(`invalid file name: ${filename}`)
       const request = new GetObjectCommand({
-        Bucket: name,
-        Key: prefix + key,
+        ...objectOf(bucket, key),
         ResponseContentDisposition: `attachment; filename=${filename}`,
         ResponseContentType: contentType,
       })

@@ -3,7 +3,7 @@ import type { Db } from '../db/database.ts'
 import { statementBatches } from '../db/statement-batches.ts'
 import type { Queue, QueueName } from './queue.ts'
 import { defaultTiming, type HeldJob, type JobStore, type JobTiming } from './run-job.ts'
-import { Workers } from './worker.ts'
+import { createWorkers } from './worker.ts'
 
 interface EmbeddedQueueOptions extends Partial<Omit<JobTiming, 'renewIntervalMs'>> {
   db: Db
@@ -25,14 +25,12 @@ export function embeddedQueue({
   leaseMs = 30_000,
   ...timing
 }: EmbeddedQueueOptions): Queue {
-  const renewIntervalMs = leaseMs / 3
-  const workers = new Workers({
-    db,
-    store: embeddedJobs(db, now, leaseMs),
-    timing: { ...defaultTiming, renewIntervalMs, ...timing },
-  })
-
   return {
+    ...createWorkers({
+      db,
+      store: embeddedJobs(db, now, leaseMs),
+      timing: { ...defaultTiming, renewIntervalMs: leaseMs / 3, ...timing },
+    }),
     async enqueue(tx, kind, payloads, batch, queue = 'jobs') {
       const at = now()
       const rows = payloads.map((payload) => ({
@@ -58,10 +56,6 @@ export function embeddedQueue({
         .select((eb) => eb.fn.min('created_at').as('oldest'))
         .groupBy('kind')
         .execute(),
-    running: (queue) => workers.running(queue),
-    interrupt: (batch) => workers.interrupt(batch),
-    wake: (queue) => workers.wake(queue),
-    work: (handlers, options) => workers.start(handlers, options),
   }
 }
 

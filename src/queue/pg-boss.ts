@@ -11,7 +11,7 @@ import {
   queueNames,
 } from './queue.ts'
 import { defaultTiming, type HeldJob, type JobStore, type JobTiming } from './run-job.ts'
-import { Workers } from './worker.ts'
+import { createWorkers } from './worker.ts'
 
 export interface PgBossQueueOptions extends Partial<JobTiming> {
   databaseUrl: string
@@ -57,15 +57,12 @@ export function createPgBossQueue({
   ...timing
 }: PgBossQueueOptions): PgBossQueue {
   const boss = createBoss(databaseUrl, superviseSeconds, onError)
-  const workers = new Workers({
+  const workers = createWorkers({
     db,
     store: pgBossJobs(boss, db),
     timing: { ...defaultTiming, renewIntervalMs: 3000, ...timing },
   })
   let listener: { close(): Promise<void> } | undefined
-
-  const wake = (queue?: QueueName) => workers.wake(queue)
-  const interrupt = (batch: string) => workers.interrupt(batch)
 
   async function stop(): Promise<void> {
     await workers.stop()
@@ -74,11 +71,13 @@ export function createPgBossQueue({
   }
 
   return {
+    ...workers,
     async start() {
+      const onNotification = (text: string) =>
+        isQueueName(text) ? workers.wake(text) : workers.interrupt(text)
       try {
         await startBoss(boss)
-        const onNotification = (text: string) => (isQueueName(text) ? wake(text) : interrupt(text))
-        listener = await boss.getDb().listen?.(CHANNEL, onNotification, () => wake())
+        listener = await boss.getDb().listen?.(CHANNEL, onNotification, () => workers.wake())
       } catch (error) {
         await stop()
         throw error
@@ -98,10 +97,6 @@ export function createPgBossQueue({
       await notify(tx, batch)
     },
     backlog: () => countJobs(db),
-    running: (queue) => workers.running(queue),
-    interrupt,
-    wake,
-    work: (handlers, options) => workers.start(handlers, options),
   }
 }
 

@@ -4,7 +4,7 @@ import { until } from '../../test/support/wait-until.ts'
 import type { Db } from '../db/database.ts'
 import { type QueueName, queueNames } from './queue.ts'
 import type { HeldJob, JobStore } from './run-job.ts'
-import { Workers } from './worker.ts'
+import { createWorkers } from './worker.ts'
 
 const NEVER = 2 ** 31 - 1
 const timing = {
@@ -24,9 +24,9 @@ async function idleWorkers(t: TestContext) {
       return []
     },
   }
-  const workers = new Workers({ db: {} as Db, store: store as JobStore<HeldJob>, timing })
+  const workers = createWorkers({ db: {} as Db, store: store as JobStore<HeldJob>, timing })
   for (const line of queueNames)
-    workers.start({}, { concurrency: 1, queue: line, onError: () => {} })
+    workers.work({}, { concurrency: 1, queue: line, onError: () => {} })
   t.after(() => workers.stop())
   await until('each has looked once', () => queueNames.every((line) => looks[line] === 1))
   return { workers, looks }

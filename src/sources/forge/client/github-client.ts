@@ -11,7 +11,7 @@ import type { HttpResponse } from './http-response.ts'
 const AS_VERSION = '1.15.0'
 const PAGE_SIZE = 100
 /** GitHub has nothing like these, or only for administrators and in another form. */
-const NOT_ON_GITHUB = /^\/orgs\/|\/(?:branch_protections|teams)$/
+const NOT_ON_GITHUB = /^\/orgs\/|^\/repos\/[^/]+\/[^/]+\/(?:branch_protections|teams)$/
 
 /**
  * Reads GitHub as if it were a forge. Gitea's API was modelled on GitHub's, so most requests and responses are the same; this class

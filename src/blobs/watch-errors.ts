@@ -1,7 +1,6 @@
 import {
   type Abortable,
   type BlobStore,
-  type Bytes,
   type ComposingStore,
   type DiskStore,
   isComposing,
@@ -30,24 +29,29 @@ export function watchErrors(
   blobs: BlobStore,
   onError: (operation: BlobOperation) => void,
 ): BlobStore {
-  async function watch<T>(
+  const watch = <T>(
     operation: BlobOperation,
     work: Promise<T>,
     { signal }: Abortable = {},
     hasInputFailed = () => false,
-  ): Promise<T> {
-    try {
-      return await work
-    } catch (error) {
+  ): Promise<T> =>
+    work.catch((error: unknown) => {
       if (!signal?.aborted && !hasInputFailed()) onError(operation)
       throw error
-    }
-  }
+    })
 
   const watched: BlobStore = {
     async put(key, bytes, options) {
-      const input = watchBytes(bytes)
-      await watch('put', blobs.put(key, input.bytes, options), options, input.hasFailed)
+      let hasInputFailed = false
+      async function* input(): AsyncGenerator<Uint8Array> {
+        try {
+          yield* bytes
+        } catch (error) {
+          hasInputFailed = true
+          throw error
+        }
+      }
+      await watch('put', blobs.put(key, input(), options), options, () => hasInputFailed)
     },
     async open(key, range, options) {
       const opened = await watch('open', blobs.open(key, range, options), options)
@@ -83,18 +87,4 @@ export function watchErrors(
       presign: blobs.presign,
     } satisfies ComposingStore)
   return watched
-}
-
-/** Returns the same bytes, and a function that says whether reading them failed. */
-function watchBytes(bytes: Bytes) {
-  let failed = false
-  async function* passThrough(): AsyncGenerator<Uint8Array> {
-    try {
-      yield* bytes
-    } catch (error) {
-      failed = true
-      throw error
-    }
-  }
-  return { bytes: passThrough(), hasFailed: () => failed }
 }

@@ -2,8 +2,13 @@ import { randomUUID } from 'node:crypto'
 import type { Db } from '../db/database.ts'
 import { statementBatches } from '../db/statement-batches.ts'
 import type { Queue, QueueName } from './queue.ts'
-import { defaultTiming, type HeldJob, type JobStore, type JobTiming } from './run-job.ts'
-import { createWorkers } from './worker.ts'
+import {
+  createWorkers,
+  defaultTiming,
+  type HeldJob,
+  type JobStore,
+  type JobTiming,
+} from './run-jobs.ts'
 
 interface EmbeddedQueueOptions extends Partial<Omit<JobTiming, 'renewIntervalMs'>> {
   db: Db

@@ -10,8 +10,13 @@ import {
   type QueueName,
   queueNames,
 } from './queue.ts'
-import { defaultTiming, type HeldJob, type JobStore, type JobTiming } from './run-job.ts'
-import { createWorkers } from './worker.ts'
+import {
+  createWorkers,
+  defaultTiming,
+  type HeldJob,
+  type JobStore,
+  type JobTiming,
+} from './run-jobs.ts'
 
 export interface PgBossQueueOptions extends Partial<JobTiming> {
   databaseUrl: string

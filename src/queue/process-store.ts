@@ -1,5 +1,4 @@
 import type { Db } from '../db/database.ts'
-import type { Row } from '../db/tables.ts'
 
 /** A process of the service, as of its last heartbeat. */
 export interface ProcessRecord {
@@ -26,7 +25,15 @@ const DELETE_AFTER_MS = 3_600_000
 
 /** Records a heartbeat, and deletes processes that died long ago. */
 export async function recordHeartbeat(db: Db, record: ProcessRecord): Promise<void> {
-  const { id, ...columns } = rowOf(record)
+  const { id, runningJobs, startedAt, seenAt, freeBytes, scratchBytes, ...same } = record
+  const columns = {
+    ...same,
+    running_jobs: runningJobs,
+    started_at: startedAt,
+    seen_at: seenAt,
+    free_bytes: freeBytes,
+    scratch_bytes: scratchBytes,
+  }
   await db
     .insertInto('workers')
     .values({ id, ...columns })
@@ -34,7 +41,7 @@ export async function recordHeartbeat(db: Db, record: ProcessRecord): Promise<vo
     .execute()
   await db
     .deleteFrom('workers')
-    .where('seen_at', '<', record.seenAt - DELETE_AFTER_MS)
+    .where('seen_at', '<', seenAt - DELETE_AFTER_MS)
     .execute()
 }
 
@@ -72,16 +79,4 @@ export async function listProcesses(db: Db): Promise<ProcessRecord[]> {
     .orderBy('id')
     .$narrowType<Pick<ProcessRecord, 'role'>>()
     .execute()
-}
-
-function rowOf(record: ProcessRecord): Row<'workers'> {
-  const { runningJobs, startedAt, seenAt, freeBytes, scratchBytes, ...same } = record
-  return {
-    ...same,
-    running_jobs: runningJobs,
-    started_at: startedAt,
-    seen_at: seenAt,
-    free_bytes: freeBytes,
-    scratch_bytes: scratchBytes,
-  }
 }

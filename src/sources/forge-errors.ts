@@ -65,9 +65,6 @@ export const isUnauthorized = (error: unknown): boolean =>
 
 export const isNotFound = (error: unknown): boolean => error instanceof ForgeNotFound
 
-export const isNotFoundOrForbidden = (error: unknown): boolean =>
-  error instanceof ForgeRequestFailed && (isNotFound(error) || error.status === 403)
-
 /** Returns a function that handles an error by returning undefined if `isExpected` returns true, and otherwise throws the error. */
 export const undefinedIf =
   (isExpected: (error: unknown) => boolean) =>

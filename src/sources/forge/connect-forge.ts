@@ -1,4 +1,3 @@
-import type { Discussions } from '../discussions.ts'
 import { ForgeClient, type ForgeOptions } from './client/forge-client.ts'
 import { readVersion } from './client/forge-version.ts'
 import { knownForgeCache } from './client/known-forge.ts'
@@ -27,7 +26,7 @@ export function connectForge(options: ForgeOptions) {
   return {
     /** Without a trailing slash. */
     url,
-    discussions: forgeDiscussions(options, { client, getForge }) as Discussions,
+    discussions: forgeDiscussions(options, { client, getForge }),
     catalogue: forgeCatalogue({ getForge, anonymous, now }),
     getKnownForge: getForge,
     /** Sends one small request that does not count against the limit of requests. */

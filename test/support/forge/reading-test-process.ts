@@ -6,6 +6,7 @@ import {
   storedDiscussions,
 } from '../../../src/repositories/discussion-store.ts'
 import { readStateOf } from '../../../src/sources/discussions.ts'
+import type { ForgeBudget } from '../../../src/sources/forge/connect-forge.ts'
 import { forgeDiscussions } from '../../../src/sources/forge/discussions/forge-discussions.ts'
 
 /** Reads `ann/many` of a forge into the database of a data directory; prints each batch and a summary at the end. */
@@ -15,7 +16,14 @@ const database = await connect({ dataDirectory, databaseUrl: undefined })
 await upgradeSchema(database)
 const { db } = database
 const stored = await storedDiscussions(db, 'forge', name)
-const discussions = forgeDiscussions({ url, token: 'admin-token' })
+let requests = 0
+const budget: ForgeBudget = {
+  async take() {
+    requests++
+  },
+  async holdUntil() {},
+}
+const discussions = forgeDiscussions({ url, token: 'admin-token', budget })
 const signal = new AbortController().signal
 const lease = await leaseReading(db, 'forge', name, { reader: 'test', now: Date.now() })
 let reading = readStateOf(stored.cursor)
@@ -26,5 +34,5 @@ for await (const batch of discussions.read(name, stored, signal)) {
 }
 const megabytes = Math.round(process.resourceUsage().maxRSS / 1024)
 const { stamp } = reading ?? { stamp: '' }
-process.stdout.write(`${JSON.stringify({ stamp, megabytes, requests: discussions.requests() })}\n`)
+process.stdout.write(`${JSON.stringify({ stamp, megabytes, requests })}\n`)
 await database.close()

@@ -1,8 +1,8 @@
 import {
   ForgeNotFound,
+  ForgeRequestFailed,
   ForgeUnavailable,
   isNotFound,
-  isNotFoundOrForbidden,
   undefinedIf,
 } from '../../forge-errors.ts'
 import type { ForgeClient } from './forge-client.ts'
@@ -49,7 +49,9 @@ export async function confirmAbsence<T>(
  * Handles an error by returning undefined if the forge does not have the object or does not let the token read it. Otherwise throws the
  * error.
  */
-export const undefinedIfRefused = undefinedIf(isNotFoundOrForbidden)
+export const undefinedIfRefused = undefinedIf(
+  (error) => isNotFound(error) || (error instanceof ForgeRequestFailed && error.status === 403),
+)
 
 /** Converts a 404 that cannot be trusted into an error that makes the caller retry later. */
 export const unconfirmedAbsence = (absence: ForgeNotFound) =>

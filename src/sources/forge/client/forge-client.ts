@@ -91,7 +91,6 @@ export class ForgeClient {
   readonly #origin: string
   readonly #headers: Record<string, string>
   readonly #options: ForgeOptions & typeof DEFAULTS
-  #requests = 0
   #clockAheadMs = 0
 
   constructor(options: ForgeOptions) {
@@ -102,8 +101,6 @@ export class ForgeClient {
     this.#headers = { ...authorization, 'user-agent': 'godwit' }
   }
 
-  /** Returns how many requests this client has sent. */
-  requests = () => this.#requests
   /** Returns the time of the forge's clock, according to its last response. */
   now = () => this.#options.now() + this.#clockAheadMs
 
@@ -210,7 +207,6 @@ export class ForgeClient {
   async #send(url: string, request: HttpRequest, signal: AbortSignal): Promise<HttpResponse> {
     const isForge = request.headers !== undefined && new URL(url).origin === this.#origin
     await this.#options.budget?.take()
-    this.#requests++
     const headers = isForge ? { ...this.#headers, ...request.headers } : request.headers
     const sent = sendRequest(url, { ...request, headers }, signal)
     const response = await sent.catch((error: unknown) => {

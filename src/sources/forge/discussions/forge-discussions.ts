@@ -36,7 +36,7 @@ function openAccess(options: ForgeOptions, client = new ForgeClient(options)) {
 export function forgeDiscussions(
   options: ForgeOptions,
   shared: Partial<ReturnType<typeof openAccess>> = {},
-): Discussions & { requests(): number } {
+): Discussions {
   const access = { ...openAccess(options, shared.client), ...shared }
   const { client, getForge, now, found, shareAnswer, since } = access
   const share = <T>(key: string, load: () => Promise<T>) => shareAnswer(key, since, load)
@@ -96,7 +96,6 @@ export function forgeDiscussions(
     },
 
     open: (file, signal) => openFile(client, file, signal),
-    requests: client.requests,
   }
 }
 

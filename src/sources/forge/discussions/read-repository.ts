@@ -202,6 +202,7 @@ export class RepositoryReading {
     const changed: Json[] = []
     for (const issue of page)
       if (this.#isChanged(issue) || (await this.#isOld(issue))) changed.push(issue)
+    for (const issue of changed) this.#edited.delete(json.integer(issue, 'number'))
     this.#read += page.length - changed.length
     if (changed.length === 0) return
     const put: Group[] = []
@@ -219,7 +220,7 @@ export class RepositoryReading {
 
   /** An edited comment does not change its issue. Each issue of `#edited` is read once for that. */
   #isChanged(issue: Json): boolean {
-    const isEdited = this.#edited.delete(json.integer(issue, 'number'))
+    const isEdited = this.#edited.has(json.integer(issue, 'number'))
     return isEdited || !this.#versions.get(issueKey(issue))?.startsWith(issueVersion(issue))
   }
 
@@ -249,8 +250,8 @@ export class RepositoryReading {
     const isRenamed = this.#changes.renamed.has(json.integer(issue, 'number'))
     const stored = found && this.#isRenewed(found) && !isRenamed ? found : undefined
     const group = await readIssueGroup(this.#context, issue, stored)
-    const whole = stored?.seen?.[READ_COMPLETELY_AT] ?? String(this.#changes.asOf)
-    return group && { ...group, seen: { ...group.seen, [READ_COMPLETELY_AT]: whole } }
+    const readCompletelyAt = stored?.seen?.[READ_COMPLETELY_AT] ?? String(this.#changes.asOf)
+    return group && { ...group, seen: { ...group.seen, [READ_COMPLETELY_AT]: readCompletelyAt } }
   }
 
   /** Waits until the second in which the issue was changed is over, and requests it again. */

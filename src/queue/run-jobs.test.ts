@@ -3,8 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { until } from '../../test/support/wait-until.ts'
 import type { Db } from '../db/database.ts'
 import { type QueueName, queueNames } from './queue.ts'
-import type { HeldJob, JobStore } from './run-job.ts'
-import { createWorkers } from './worker.ts'
+import { createWorkers, type HeldJob, type JobStore } from './run-jobs.ts'
 
 const NEVER = 2 ** 31 - 1
 const timing = {
@@ -19,16 +18,15 @@ const timing = {
 async function idleWorkers(t: TestContext) {
   const looks: Record<QueueName, number> = { jobs: 0, webhooks: 0 }
   const store: Pick<JobStore<HeldJob>, 'claim'> = {
-    async claim(_atMost, line) {
-      looks[line]++
+    async claim(_atMost, queue) {
+      looks[queue]++
       return []
     },
   }
   const workers = createWorkers({ db: {} as Db, store: store as JobStore<HeldJob>, timing })
-  for (const line of queueNames)
-    workers.work({}, { concurrency: 1, queue: line, onError: () => {} })
+  for (const queue of queueNames) workers.work({}, { concurrency: 1, queue, onError: () => {} })
   t.after(() => workers.stop())
-  await until('each has looked once', () => queueNames.every((line) => looks[line] === 1))
+  await until('each has looked once', () => queueNames.every((queue) => looks[queue] === 1))
   return { workers, looks }
 }
 
@@ -42,5 +40,5 @@ test('waking one queue does not wake the others', async (t) => {
 test('waking without a name wakes all queues', async (t) => {
   const { workers, looks } = await idleWorkers(t)
   workers.wake()
-  await until('all have looked again', () => queueNames.every((line) => looks[line] === 2))
+  await until('all have looked again', () => queueNames.every((queue) => looks[queue] === 2))
 })

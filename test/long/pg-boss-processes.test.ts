@@ -7,7 +7,7 @@ import type { Db } from '../../src/db/database.ts'
 import { expireFirstHeartbeats, NEVER, openQueue, timeLimit } from '../support/pg-boss-scene.ts'
 import { until, withTimeout } from '../support/wait-until.ts'
 
-const WORKER = new URL('../../src/queue/pg-boss-test-process.ts', import.meta.url)
+const WORKER = new URL('../support/pg-boss-process.ts', import.meta.url)
 
 async function startWorker(
   t: TestContext,

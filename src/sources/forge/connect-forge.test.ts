@@ -18,6 +18,19 @@ test('the version of a forge is requested once for everything that is read from 
   assert.equal(versions(), 1)
 })
 
+test('what is known about a forge expires if the clock is set back', async (t) => {
+  const server = await startForge()
+  t.after(() => server.stop())
+  const clock = { now: Date.UTC(2030, 0) }
+  const options = { url: server.url, token: 'admin-token', now: () => clock.now }
+  const forge = connectForge(options)
+  const versions = () => server.requests.filter(({ path }) => path === '/api/v1/version').length
+  await forge.getKnownForge(signal)
+  clock.now = Date.UTC(2026, 0)
+  await forge.getKnownForge(signal)
+  assert.equal(versions(), 2)
+})
+
 test('a probe asks the forge each time, even while the limit of requests is reached', async (t) => {
   const server = await startForge()
   t.after(() => server.stop())

@@ -83,7 +83,10 @@ export function forgeCatalogue({ getForge, anonymous, now }: CatalogueParts) {
     },
 
     /** Returns whether anonymous users may see public repositories. */
-    isOpen: cacheForAnHour(now, (signal) => allowsAnonymousAccess(anonymous, signal)),
+    isOpen: cacheForAnHour(now, async (signal) => {
+      const request = anonymous.get('/version', {}, signal)
+      return (await request.catch(undefinedIf(isUnauthorized))) !== undefined
+    }),
 
     async organizations(signal: AbortSignal) {
       return (await list({ path: '/orgs' }, signal)).flatMap(parseOrganization)
@@ -116,11 +119,6 @@ export async function findAt<T>(
       return undefined
     throw error
   }
-}
-
-async function allowsAnonymousAccess(client: ForgeClient, signal: AbortSignal): Promise<boolean> {
-  const response = await client.get('/version', {}, signal).catch(undefinedIf(isUnauthorized))
-  return response !== undefined
 }
 
 /** A repository that the forge shows only to signed-in users counts as private, because this service has anonymous users. */

@@ -13,7 +13,7 @@ import { livenessName } from './abandoned-edits.ts'
 import { editConfig } from './edit-config.ts'
 import { reconcilePushLock } from './push-lock.ts'
 
-const PROCESS = new URL('dying-edit-test-process.ts', import.meta.url).pathname
+const PROCESS = new URL('../../../../test/support/dying-edit-process.ts', import.meta.url).pathname
 const HELD = /another program holds config\.lock/
 const run = promisify(execFile)
 

@@ -36,10 +36,11 @@ export const knownForgeCache = (client: ForgeClient, now: () => number = Date.no
 
 /** Returns a function that calls `load` and caches its result for an hour. */
 export function cacheForAnHour<T>(now: () => number, load: (signal: AbortSignal) => Promise<T>) {
-  let cached: { value: T; until: number } | undefined
+  let cached: { value: T; at: number } | undefined
   return async (signal: AbortSignal) => {
-    if (!cached || cached.until < now())
-      cached = { value: await load(signal), until: now() + CACHE_MS }
+    // A time in the future means that the clock was set back.
+    if (!cached || Math.abs(now() - cached.at) > CACHE_MS)
+      cached = { value: await load(signal), at: now() }
     return cached.value
   }
 }

@@ -1,6 +1,6 @@
 /**
  * Locks a repository, and kills itself before its n-th call that changes or opens a file:
- * node dying-edit-test-process.ts DIR HOME N. Prints the number of calls if it survives.
+ * node dying-edit-process.ts DIR HOME N. Prints the number of calls if it survives.
  */
 import { promises } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
@@ -33,8 +33,8 @@ for (const name of ['writeFile', 'chmod', 'sync'] as const) counting(ofHandles, 
 syncBuiltinESMExports()
 calls = 0
 
-const { createGit } = await import('../../../git/git.ts')
-const { reconcilePushLock } = await import('./push-lock.ts')
+const { createGit } = await import('../../src/git/git.ts')
+const { reconcilePushLock } = await import('../../src/sources/directory/locks/push-lock.ts')
 const git = createGit({ program: 'git', searchPath: process.env.PATH ?? '', home })
 await reconcilePushLock(git, dir, async () => true)
 process.stdout.write(`${calls}\n`)

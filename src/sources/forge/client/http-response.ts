@@ -12,7 +12,7 @@ export interface HttpResponse {
   status: number
   /** Returns the value of a header. The name must be in lower case. */
   header(name: string): string | undefined
-  body: AsyncIterable<Uint8Array>
+  body: Readable
   discard(): void
 }
 

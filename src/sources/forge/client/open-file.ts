@@ -127,7 +127,8 @@ async function* readChunks(response: HttpResponse, idleMs: number, signal: Abort
       yield value
     }
   } finally {
-    response.discard()
+    // Unlike `discard`, this does not wait for the rest, which may never arrive.
+    response.body.destroy()
   }
 }
 

@@ -25,10 +25,16 @@ test('what is known about a forge expires if the clock is set back', async (t) =
   const options = { url: server.url, token: 'admin-token', now: () => clock.now }
   const forge = connectForge(options)
   const versions = () => server.requests.filter(({ path }) => path === '/api/v1/version').length
+  fillForge(server)
+  const readOwner = () => forge.discussions.sharing(Date.UTC(2026, 0)).owner('octo', signal)
   await forge.getKnownForge(signal)
+  await readOwner()
   clock.now = Date.UTC(2026, 0)
   await forge.getKnownForge(signal)
   assert.equal(versions(), 2)
+  const before = server.requests.length
+  await readOwner()
+  assert.ok(server.requests.length > before)
 })
 
 test('a probe asks the forge each time, even while the limit of requests is reached', async (t) => {

@@ -57,7 +57,7 @@ export function shareAnswers(now: () => number) {
   return async <T>(key: string, since: number, load: () => Promise<T>): Promise<T> => {
     const sentAt = now()
     for (const [each, known] of answers)
-      if (known.sentAt < sentAt - MAX_SHARED_MS) answers.delete(each)
+      if (Math.abs(sentAt - known.sentAt) > MAX_SHARED_MS) answers.delete(each)
     const known = answers.get(key)
     // A request that failed, or whose caller was aborted, is sent again.
     const shared =

@@ -40,7 +40,7 @@ export function forgeDiscussions(
   const access = { ...openAccess(options, shared.client), ...shared }
   const { client, getForge, now, found, shareAnswer, since } = access
   const share = <T>(key: string, load: () => Promise<T>) => shareAnswer(key, since, load)
-  const isRecent = ({ sentAt }: FoundChanges) => sentAt + REUSE_CHANGES_MS >= now()
+  const isRecent = ({ sentAt }: FoundChanges) => Math.abs(now() - sentAt) <= REUSE_CHANGES_MS
   const nameOf = ({ owner, name }: RepositoryName) => `${owner}/${name}`
 
   async function find({ owner, name }: RepositoryName, stored: StoredGroups, signal: AbortSignal) {

@@ -137,53 +137,43 @@ export function reviewComments(
   const pull = json.integer(issue, 'number')
   const found: ReviewComments = { threads: [], comments: [] }
   const roots = new Map<string, Json>()
-  const idOf = (comment: Json) => json.integer(comment, 'id')
+  const idOf = (entry: Json) => json.integer(entry, 'id')
   for (const comment of comments.toSorted((a, b) => idOf(a) - idOf(b))) {
-    const { path, side, line } = lineOf(comment)
-    const key = JSON.stringify([path, side, line])
+    const { line, side } = lineOf(comment)
+    const position = diffPositionOf(comment, line)
+    const common = { repository, ...position, id: idOf(comment), pull, review: idOf(review) }
+    const createdAt = json.time(comment, 'created_at')
+    const key = JSON.stringify([position.path, side, line])
     const root = roots.get(key)
     if (!root) {
       roots.set(key, comment)
-      found.threads.push(threadFact(repository, pull, review, comment))
+      const resolver = json.object(comment, 'resolver')
+      found.threads.push({
+        ...common,
+        line,
+        side,
+        startLine: null,
+        startSide: null,
+        originalLine: line,
+        originalStartLine: null,
+        createdAt,
+        // Gitea does not send when it was resolved, but resolving updates the comment.
+        resolvedAt: resolver ? json.time(comment, 'updated_at') : null,
+        resolver: resolver ? json.loginOf(resolver) : null,
+      })
     }
     found.comments.push({
-      repository,
-      ...diffPositionOf(comment),
-      id: json.integer(comment, 'id'),
-      pull,
-      review: json.integer(review, 'id'),
-      thread: json.integer(root ?? comment, 'id'),
+      ...common,
+      thread: idOf(root ?? comment),
       author: json.author(comment, 'user'),
       body: json.string(comment, 'body'),
       state: 'submitted',
-      inReplyTo: root ? json.integer(root, 'id') : null,
-      reactions: reactionsOf(json.integer(comment, 'id')),
-      createdAt: json.time(comment, 'created_at'),
+      inReplyTo: root ? idOf(root) : null,
+      reactions: reactionsOf(idOf(comment)),
+      createdAt,
     })
   }
   return found
-}
-
-function threadFact(repository: string, pull: number, review: Json, root: Json): ReviewThread {
-  const { line, side } = lineOf(root)
-  const resolver = json.object(root, 'resolver')
-  return {
-    repository,
-    ...diffPositionOf(root),
-    id: json.integer(root, 'id'),
-    pull,
-    review: json.integer(review, 'id'),
-    line,
-    side,
-    startLine: null,
-    startSide: null,
-    originalLine: line,
-    originalStartLine: null,
-    createdAt: json.time(root, 'created_at'),
-    // Gitea does not send when it was resolved, but resolving updates the comment.
-    resolvedAt: resolver ? json.time(root, 'updated_at') : null,
-    resolver: resolver ? json.loginOf(resolver) : null,
-  }
 }
 
 /** In Gitea `position` is the line in the new file, and `original_position` the line in the old one. */
@@ -193,11 +183,10 @@ function lineOf(comment: Json) {
     json.integer(comment, 'original_position'),
   ]
   const side = after > 0 ? ('right' as const) : ('left' as const)
-  return { path: json.string(comment, 'path'), side, line: after || before || 1 }
+  return { side, line: after || before || 1 }
 }
 
-function diffPositionOf(comment: Json) {
-  const { path, line } = lineOf(comment)
+function diffPositionOf(comment: Json, line: number) {
   const commit = json.commit(comment, 'commit_id')
   // Gitea sends an empty hunk if it could not compute one, and importers reject that.
   const diffHunk = json.string(comment, 'diff_hunk') || `@@ -${line},1 +${line},1 @@\n `
@@ -205,7 +194,7 @@ function diffPositionOf(comment: Json) {
   const position = diffHunk.replace(/\n$/, '').split('\n').length - 1 || 1
   return {
     diffHunk,
-    path,
+    path: json.string(comment, 'path'),
     position,
     originalPosition: position,
     commit,

@@ -122,6 +122,7 @@ function emptyReport(): SyncReport {
   return { found: 0, read: 0, missing: 0, broken: [], refused: [], warnings: [] }
 }
 
+/** Runs a transaction. Rejects without writing anything if the sync was aborted or another process has taken over. */
 function inTransaction<T>(
   { db, signal, proveLease }: SyncParts,
   write: (tx: Db) => Promise<T>,

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
+import { isLoopback } from '../lib/loopback.ts'
 import { isName } from '../lib/names.ts'
 
 /** Each parser returns the value of a setting, or throws an Error whose message says what is expected. */
@@ -87,8 +88,7 @@ export function webAddress(text: string): string {
 export function issuerAddress(text: string): string {
   webAddress(text)
   const { protocol, hostname } = new URL(text)
-  const isLoopback = hostname === 'localhost' || hostname === '[::1]' || /^127\./.test(hostname)
-  if (protocol !== 'https:' && !isLoopback) throw new Error('must be an https address')
+  if (protocol !== 'https:' && !isLoopback(hostname)) throw new Error('must be an https address')
   return text
 }
 

@@ -19,9 +19,9 @@ import { UsageError, UserError } from '../lib/user-error.ts'
 import { VERSION } from '../service/version.ts'
 import { webAddress } from '../settings/config-values.ts'
 import { archiveOpener, readPeople } from './archive-file.ts'
-import { addSettings, addTo, readCommandConfig, withExamples } from './command-line.ts'
+import { addCommand, addTo, readCommandConfig } from './command-line.ts'
 import { print, printJson, printLosses } from './print.ts'
-import { runUntilStopped } from './stop-signal.ts'
+import { stoppable } from './stop-signal.ts'
 import { temporaryGit } from './temporary-directory.ts'
 import { progressLine } from './terminal.ts'
 
@@ -91,12 +91,12 @@ export const TARGETS = {
 } satisfies Record<string, Target>
 
 export function convertCommand(program: Command, about: string): void {
-  const command = addSettings(program.command('convert <inputs...>').description(about), 'owner')
-  withExamples(command, [
+  const examples = [
     'godwit convert migration.tar.gz --to gitea-dump --output /srv/dumps --people people.csv',
     'godwit convert group_project_export.tar.gz --to github-archive --output archive.tar.gz --owner alice',
     'godwit convert migration.tar.gz --to html --output site',
-  ])
+  ]
+  addCommand(program, 'convert <inputs...>', about, examples, 'owner')
     .usage('INPUT... --to FORMAT --output PATH')
     .addOption(
       new Option('--to <FORMAT>', 'the format to write')
@@ -113,8 +113,10 @@ export function convertCommand(program: Command, about: string): void {
     .option('--report <FILE.json>', 'write what was converted and what was lost as JSON')
     .option('--strict', 'fail if something could not be converted')
     .option('--json', 'print what was converted and what was lost as JSON')
-    .action((inputs: string[], options: ConvertOptions, command: Command) =>
-      runUntilStopped((signal) => runConvert(command, inputs, options, signal)),
+    .action(
+      stoppable((signal, inputs: string[], options: ConvertOptions, command: Command) =>
+        runConvert(command, inputs, options, signal),
+      ),
     )
 }
 

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { upsertAccount } from '../accounts/account-store.ts'
 import { addToken } from '../accounts/token-store.ts'
 import { MigrationsApi } from '../client/migrations-api.ts'
+import type { Database } from '../db/database.ts'
 import { createGit, type Git } from '../git/git.ts'
 import { makeDirectory } from '../lib/make-directory.ts'
 import { dataPathsOf } from '../service/data-paths.ts'
@@ -44,21 +45,18 @@ const SAMPLE_WARNING =
 
 /** Returns the token of the sample user. A file that only its owner can read stores it, so that a restart does not change it. */
 async function ensureToken(config: Config): Promise<string> {
-  // As a site admin, the sample user sees every page of the dashboard.
-  const account = await withDatabase(
-    config,
-    ({ db }) => upsertAccount(db, SAMPLE_LOGIN, { siteAdmin: true }, Date.now()),
-    { create: true },
-  )
   const file = join(config.data, 'token')
-  const stored = await readFile(file, 'utf8').catch(() => undefined)
-  if (stored) return stored.trim()
-  const token = await withDatabase(config, async ({ db }) => {
+  const stored = await readFile(file, 'utf8').catch(() => '')
+  const ensure = async ({ db }: Database) => {
     const now = Date.now()
+    // As a site admin, the sample user sees every page of the dashboard.
+    const account = await upsertAccount(db, SAMPLE_LOGIN, { siteAdmin: true }, now)
+    if (stored) return stored.trim()
     await upsertAccount(db, 'shorebirds', { type: 'Organization' }, now)
     return addToken(db, account, { name: 'sample', expiresAt: null, now })
-  })
-  await writeFileAtomically(file, [Buffer.from(`${token}\n`)], { force: true })
+  }
+  const token = await withDatabase(config, ensure, { create: true })
+  if (!stored) await writeFileAtomically(file, [Buffer.from(`${token}\n`)], { force: true })
   return token
 }
 

@@ -102,8 +102,10 @@ const BUFFERED_WITHIN_MS = 1000
 /** Checks the proxy between the running service and its public address. */
 async function* checkProxy(config: Config): AsyncGenerator<CheckResult> {
   const { baseUrl, listen } = config
-  const { hostname, port } = new URL(baseUrl)
-  const isDirect = hostname.replace(/^\[|\]$/g, '') === listen.host && Number(port) === listen.port
+  const { hostname, port, protocol } = new URL(baseUrl)
+  // A URL does not have the default port of its protocol, and only a proxy speaks https.
+  const isPort = protocol === 'http:' && Number(port || 80) === listen.port
+  const isDirect = isPort && hostname.replace(/^\[|\]$/g, '') === listen.host
   if (config.origins.baseUrl === undefined || isDirect) return
   const key = await findSigningKey(databaseOf(config))
   if (!key) return

@@ -1,4 +1,5 @@
 import { type Command, Help, Option } from 'commander'
+import { invalidNameReason } from '../lib/names.ts'
 import { ConfigError, UsageError } from '../lib/user-error.ts'
 import { switchUserToOwnerOf } from '../service/data-owner.ts'
 import { type Config, readConfig } from '../settings/config.ts'
@@ -61,6 +62,13 @@ export const parsed =
       throw new UsageError(`${named}: ${(error as Error).message}`, { cause: error })
     }
   }
+
+/** Parses the login of `--owner`; an empty text means none. */
+export const parseOwner = parsed('--owner', (text) => {
+  const reason = text && invalidNameReason(text)
+  if (reason) throw new Error(reason)
+  return text
+})
 
 /** Returns a function that throws an error of the value of an option as UsageError. */
 export const asUsageError =

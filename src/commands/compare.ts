@@ -14,7 +14,7 @@ import { readForgeToken } from '../sources/forge/forge-token.ts'
 import { type Host, openHost } from '../sources/forge/open-host.ts'
 import { archiveOpener, readPeople } from './archive-file.ts'
 import { requireWritableDirectory, writeFileAtomically } from './atomic-file.ts'
-import { addCommand, asUsageError, readCommandConfig } from './command-line.ts'
+import { addCommand, asUsageError, parseOwner, readCommandConfig } from './command-line.ts'
 import { print, printJson, printTable } from './print.ts'
 import { stoppable } from './stop-signal.ts'
 import { temporaryGit } from './temporary-directory.ts'
@@ -47,6 +47,7 @@ export function compareCommand(program: Command, about: string): void {
     .option(
       '--owner <LOGIN>',
       'the new owner of all repositories (default: the same, or as --people)',
+      parseOwner,
     )
     .option('--people <CSV>', 'file of old-login,new-login, as for convert')
     .option('--finished', 'do not accept losses that `godwit finish` makes good')
@@ -64,8 +65,6 @@ async function runCompare(
 ): Promise<void> {
   const config = readCommandConfig(command)
   const { owner = '', html, finished: isFinished = false } = options
-  const reason = owner === '' ? undefined : invalidNameReason(owner)
-  if (reason) throw new UsageError(`--owner ${owner}: ${reason}`)
   const host = await hostOf(options, config.forgeStorageOrigins ?? [])
   if ((host === undefined) === (other === undefined))
     throw new UsageError('compare needs an archive and either another archive, --forge or --github')

@@ -19,7 +19,7 @@ import { UsageError, UserError } from '../lib/user-error.ts'
 import { VERSION } from '../service/version.ts'
 import { webAddress } from '../settings/config-values.ts'
 import { archiveOpener, readPeople } from './archive-file.ts'
-import { addCommand, addTo, readCommandConfig } from './command-line.ts'
+import { addCommand, addTo, parseOwner, readCommandConfig } from './command-line.ts'
 import { print, printJson, printLosses } from './print.ts'
 import { stoppable } from './stop-signal.ts'
 import { temporaryGit } from './temporary-directory.ts'
@@ -106,7 +106,11 @@ export function convertCommand(program: Command, about: string): void {
     .requiredOption('--output <PATH>', 'the file or directory to write')
     .option('--people <CSV>', 'file of old-login,new-login; see godwit show --people')
     .option('--repository <OWNER/NAME>', 'convert only this repository; repeat it for more', addTo)
-    .option('--owner <LOGIN>', 'owner of the projects in exports of GitLab, which do not name one')
+    .option(
+      '--owner <LOGIN>',
+      'owner of the projects in exports of GitLab, which do not name one',
+      parseOwner,
+    )
     .option('--keep-links', 'gitea-dump: leave links to the old host in texts as they are')
     .option('--target <URL>', 'gitea-dump: base URL of the new server, for links and accounts')
     .option('--asset-base-url <URL>', 'gitlab-export: where you will publish the files of releases')
@@ -130,8 +134,6 @@ export async function runConvert(
 ): Promise<void> {
   const config = readCommandConfig(command)
   const { owner = '', repository: repositories = [] } = options
-  const reason = owner === '' ? undefined : invalidNameReason(owner)
-  if (reason) throw new UsageError(`--owner ${owner}: ${reason}`)
   const target: Target = TARGETS[options.to]
   const output = resolve(options.output)
   const numbersFile = `${output}.numbers.csv`

@@ -25,6 +25,7 @@ import {
   addCommand,
   asUsageError,
   parsed,
+  parseOwner,
   readCommandConfig,
   withExamples,
 } from './command-line.ts'
@@ -77,7 +78,11 @@ export function gitlabCommands(program: Command, about: string): void {
         Object.keys(TARGETS),
       ),
     )
-    .option('--owner <LOGIN>', 'owner of the converted projects (default: their top-level group)')
+    .option(
+      '--owner <LOGIN>',
+      'owner of the converted projects (default: their top-level group)',
+      parseOwner,
+    )
     .option('--json', 'print the result as JSON')
     .action((names: string[], options: GitLabOptions, command: Command) =>
       runUntilStopped(

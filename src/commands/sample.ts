@@ -22,7 +22,10 @@ import { writeFileAtomically } from './atomic-file.ts'
  */
 export async function startSample(settings: Config, log: Log): Promise<Service> {
   // `npm start` names an empty configuration file, to get the sample. Elsewhere the setting was probably forgotten.
-  if (settings.file?.path !== '/dev/null') log.log.warn(SAMPLE_WARNING)
+  if (settings.file?.path !== '/dev/null')
+    log.log.warn(
+      'serving the built-in sample repositories: set --repositories DIR to serve your own',
+    )
   const data = join(settings.data, 'sample')
   makeDirectory(data, 0o700)
   const git = createGit(dataPathsOf({ ...settings, data }, '').git)
@@ -39,9 +42,6 @@ export async function startSample(settings: Config, log: Log): Promise<Service> 
   await waitUntil(async () => (await api.status(id))?.migration.state === 'exported')
   return { ...service, notice: welcomeText(config, token, id) }
 }
-
-const SAMPLE_WARNING =
-  'serving the built-in sample repositories: set --repositories DIR to serve your own'
 
 /** Returns the token of the sample user. A file that only its owner can read stores it, so that a restart does not change it. */
 async function ensureToken(config: Config): Promise<string> {

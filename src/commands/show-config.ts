@@ -36,7 +36,9 @@ export const shownSettings = (config: Config, client: ClientOrigins) =>
     const origin =
       name in client ? client[name as keyof ClientOrigins] : config.origins[name as OptionName]
     const { text = null, from = null, at = null } = origin ?? derived(config, name as OptionName)
-    const value = text !== null && anyOptionOf(name).secret ? maskSecret(name, text) : text
+    const isSecret = text !== null && anyOptionOf(name).secret
+    const hidden = name === 'databaseUrl' ? withoutPassword : () => '***'
+    const value = isSecret ? hidden(text) : text
     return { ...namesOf(name), value, from, at }
   })
 
@@ -45,9 +47,6 @@ function derived(config: Config, name: OptionName): Partial<SettingOrigin> {
   const value = config[name]
   return value === undefined ? {} : { text: String(value), from: 'default' }
 }
-
-const maskSecret = (name: string, text: string): string =>
-  name === 'databaseUrl' ? withoutPassword(text) : '***'
 
 interface ShownFile {
   path: string

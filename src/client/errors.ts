@@ -35,8 +35,8 @@ export class ServerUnreachable extends Error {
     const inner = rootCause(cause)
     const notConnected = whyNotConnected(url, inner.code)
     const broken = `the connection to ${url} broke: ${inner.message || inner.code}`
-    const misled = `${sentBy} sent a download link to ${url}, which cannot be reached (${inner.code}): ${WRONG_LINK}`
-    super((notConnected && sentBy && misled) || notConnected || broken, { cause })
+    const wrongLink = `${sentBy} sent a download link to ${url}, which cannot be reached (${inner.code}): ${WRONG_LINK}`
+    super((notConnected && sentBy && wrongLink) || notConnected || broken, { cause })
     this.mayHaveArrived = notConnected === undefined
   }
 }

@@ -33,7 +33,7 @@ export function explainError(error: unknown, request: FailedRequest): unknown {
   if (seconds !== undefined) {
     const message = isServerError
       ? describeServerError(request, error)
-      : describeRateLimit(request, response.data, seconds)
+      : `${request.url} limits the rate of requests: ${messageIn(response.data)}. Try again in ${formatSeconds(seconds)}`
     return new ServerBusy(status, seconds, message, options)
   }
   if (isServerError) return new ServerError(status, describeServerError(request, error), options)
@@ -60,9 +60,6 @@ function describeServerError(
   const requestId = id ? `; request ID ${id}` : ''
   return `the server at ${url} failed: ${status} ${messageIn(data)}${requestId}. Try again later`
 }
-
-const describeRateLimit = ({ url }: FailedRequest, data: unknown, seconds: number): string =>
-  `${url} limits the rate of requests: ${messageIn(data)}. Try again in ${formatSeconds(seconds)}`
 
 function describeRejection(request: FailedRequest, status: number, data: unknown): string {
   const { url, missing } = request

@@ -1,7 +1,6 @@
 import { type Command, Option } from 'commander'
 import { type Account, type AccountType, accountTypes } from '../accounts/account.ts'
 import {
-  type AccountChange,
   findAccount,
   listAccounts,
   removeUnusedAccount,
@@ -14,40 +13,37 @@ import { invalidNameReason } from '../lib/names.ts'
 import { formatBytes } from '../lib/quantities.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { listQuotas, setQuota } from '../migrations/quota.ts'
-import { withDatabase } from '../service/open-database.ts'
-import type { Config } from '../settings/config.ts'
 import { byteLimit } from '../settings/config-values.ts'
-import { changeDatabase } from './change-database.ts'
-import { addCommand, addSettings, configAsDataOwner, parsed, withExamples } from './command-line.ts'
-import { type JsonOption, printResult, type Table } from './print.ts'
+import { addCommand, parsed, withExamples } from './command-line.ts'
+import { type JsonOption, printResult } from './print.ts'
+import { changeDatabase, withServiceDatabase } from './service-database.ts'
+import { type Table, tableOf } from './table.ts'
 
 export function accountCommands(program: Command, about: string): void {
-  const account = program.command('account').description(about)
-  withExamples(account, ['godwit account list', 'godwit account add octo --type Organization'])
-
+  const account = withExamples(program.command('account').description(about), [
+    'godwit account list',
+    'godwit account add octo --type Organization',
+  ])
   addCommand(account, 'list', 'list all accounts', [
     'godwit account list',
     'godwit account list --json',
   ])
     .option('--json', 'print the accounts as JSON')
     .action(async ({ json }: JsonOption, command: Command) => {
-      const { accounts, quotas } = await withDatabase(
-        configAsDataOwner(command),
-        async ({ db }) => ({ accounts: await listAccounts(db), quotas: await listQuotas(db) }),
-      )
-      const value = accounts.map((each) => jsonOf(each, quotas))
-      printResult({ json }, value, accountRows(accounts, quotas), 'no accounts yet')
+      const accounts = await withServiceDatabase(command, async (db) => {
+        const quotas = await listQuotas(db)
+        return (await listAccounts(db)).map((each) => jsonOf(each, quotas))
+      })
+      printResult({ json }, accounts, accountRows(accounts), 'no accounts yet')
     })
 
   addCommand(account, 'show <login>', 'show one account', ['godwit account show alice'])
     .option('--json', 'print the account as JSON')
     .action(async (login: string, { json }: JsonOption, command: Command) => {
-      const config = configAsDataOwner(command)
-      await withDatabase(config, async ({ db }) => {
-        const found = await findExisting(db, login)
-        const quotas = await listQuotas(db)
-        printResult({ json }, jsonOf(found, quotas), accountRows([found], quotas))
-      })
+      const found = await withServiceDatabase(command, async (db) =>
+        jsonOf(await findExisting(db, login), await listQuotas(db)),
+      )
+      printResult({ json }, found, accountRows([found]))
     })
 
   addAccountCommand(
@@ -56,7 +52,7 @@ export function accountCommands(program: Command, about: string): void {
     'add an account; `godwit sync` adds those that own repositories',
     ['godwit account add octo --type Organization', 'godwit account add alice --site-admin'],
   ).action((login: string, options: AccountOptions, command: Command) =>
-    changeAccount(login, options, configAsDataOwner(command), { isNew: true }),
+    changeAccount(login, options, command, { isNew: true }),
   )
   addAccountCommand(
     account,
@@ -78,14 +74,14 @@ export function accountCommands(program: Command, about: string): void {
         throw new UsageError(
           'nothing to change: give --type, --site-admin, --no-site-admin, --max-archive-bytes or --unbind',
         )
-      return changeAccount(login, options, configAsDataOwner(command), { isNew: false })
+      return changeAccount(login, options, command, { isNew: false })
     })
   addCommand(account, 'remove <login>', 'remove an account that was never used', [
     'godwit account remove alcie',
   ])
     .option('--json', 'print the result as JSON')
     .action(async (login: string, { json }: JsonOption, command: Command) => {
-      const found = await changeDatabase(configAsDataOwner(command), async (tx, record) => {
+      const found = await changeDatabase(command, async (tx, record) => {
         const account = await findExisting(tx, login)
         if (!(await removeUnusedAccount(tx, account)))
           throw new UserError(
@@ -94,14 +90,13 @@ export function accountCommands(program: Command, about: string): void {
         await record(tx, 'account.remove', aboutAccount(account))
         return account
       })
-      printResult({ json }, jsonOf(found, new Map()), `account ${found.login} removed`)
+      printResult({ json }, jsonOf(found), `account ${found.login} removed`)
     })
 }
 
 /** Adds a command that changes an account. Its option --max-archive-bytes is about that account, and not the setting. */
 function addAccountCommand(parent: Command, name: string, about: string, examples: string[]) {
-  const command = parent.command(name).description(about)
-  return withExamples(addSettings(command, 'maxArchiveBytes'), examples)
+  return addCommand(parent, name, about, examples, 'maxArchiveBytes')
     .addOption(new Option('--type <type>', 'type of the account').choices(accountTypes))
     .option('--site-admin', 'may see and manage migrations, locks and tokens of all accounts')
     .option(
@@ -135,15 +130,13 @@ interface AccountOptions extends JsonOption {
 async function changeAccount(
   login: string,
   options: AccountOptions,
-  config: Config,
+  command: Command,
   { isNew }: { isNew: boolean },
 ): Promise<void> {
   const reason = invalidNameReason(login)
   if (reason) throw new UsageError(`"${login}" cannot be a login: ${reason}`)
-  const change: AccountChange = {
-    ...(options.type && { type: options.type }),
-    ...(options.siteAdmin !== undefined && { siteAdmin: options.siteAdmin }),
-  }
+  const { type, siteAdmin, unbind, maxArchiveBytes: max } = options
+  const change = { ...(type && { type }), ...(siteAdmin !== undefined && { siteAdmin }) }
   const act = async (tx: Db, record: RecordAudit) => {
     const existing = await findAccount(tx, login)
     if (isNew && existing)
@@ -154,19 +147,18 @@ async function changeAccount(
       throw new UserError(
         `account ${login} does not exist: check the spelling (${SEE_ALL}), or add it with \`godwit account add ${login}\``,
       )
-    if (existing && options.unbind && !(await unbindIdentity(tx, existing, Date.now())))
+    if (existing && unbind && !(await unbindIdentity(tx, existing, Date.now())))
       throw new UserError(`${existing.login} has not signed in by OpenID Connect or a proxy`)
     const account = await upsertAccount(tx, login, change, Date.now())
-    const { unbind, maxArchiveBytes: max } = options
     if (max !== undefined) await setQuota(tx, account, max === 'default' ? null : max)
-    const quota = max !== undefined && { quota: formatQuota(max) }
+    const quota = max !== undefined && { quota: formatQuota(quotaJson(max)) }
     const details = { ...change, ...(unbind && { unbind }), ...quota }
     const action = isNew ? 'account.create' : 'account.update'
     await record(tx, action, { ...aboutAccount(account), details })
-    return { changed: account, quotas: await listQuotas(tx) }
+    return jsonOf(account, await listQuotas(tx))
   }
-  const { changed, quotas } = await changeDatabase(config, act, { create: isNew })
-  printResult(options, jsonOf(changed, quotas), accountRows([changed], quotas))
+  const changed = await changeDatabase(command, act, { create: isNew })
+  printResult(options, changed, accountRows([changed]))
 }
 
 /** Finds an account that another command needs. `flags` are added to the command that the error suggests. */
@@ -184,25 +176,24 @@ export const aboutAccount = (account: Account) => ({
   owner: account,
 })
 
-const jsonOf = ({ id, login, type, siteAdmin }: Account, quotas: ReadonlyMap<number, number>) => ({
+const jsonOf = ({ id, login, type, siteAdmin }: Account, quotas?: ReadonlyMap<number, number>) => ({
   id,
   login,
   type,
   site_admin: siteAdmin,
-  max_archive_bytes:
-    quotas.get(id) === Number.POSITIVE_INFINITY ? 'none' : (quotas.get(id) ?? 'default'),
+  max_archive_bytes: quotaJson(quotas?.get(id) ?? 'default'),
 })
 
-const formatQuota = (max: number | 'default' = 'default'): string =>
-  typeof max === 'string' ? max : max === Number.POSITIVE_INFINITY ? 'none' : formatBytes(max)
+const quotaJson = (max: number | 'default') => (max === Number.POSITIVE_INFINITY ? 'none' : max)
 
-const accountRows = (accounts: readonly Account[], quotas: ReadonlyMap<number, number>): Table => [
-  ['ID', 'LOGIN', 'TYPE', 'SITE ADMIN', 'QUOTA'],
-  ...accounts.map(({ id, login, type, siteAdmin }) => [
-    String(id),
-    login,
-    type,
-    siteAdmin ? 'yes' : 'no',
-    formatQuota(quotas.get(id)),
-  ]),
-]
+const formatQuota = (quota: number | string): string =>
+  typeof quota === 'string' ? quota : formatBytes(quota)
+
+const accountRows = (accounts: readonly ReturnType<typeof jsonOf>[]): Table =>
+  tableOf(accounts, {
+    ID: ({ id }) => id,
+    LOGIN: ({ login }) => login,
+    TYPE: ({ type }) => type,
+    'SITE ADMIN': ({ site_admin }) => (site_admin ? 'yes' : 'no'),
+    QUOTA: ({ max_archive_bytes }) => formatQuota(max_archive_bytes),
+  })

@@ -5,7 +5,8 @@ import { UsageError } from '../lib/user-error.ts'
 import { clientCommandsOf, printing, startOnce, withClient } from './client-command.ts'
 import { withExamples } from './command-line.ts'
 import { tokenRows } from './format-tokens.ts'
-import { formatTime, printResult, type Table } from './print.ts'
+import { formatTime, printResult } from './print.ts'
+import type { Table } from './table.ts'
 
 /** Adds the commands for a site admin: they act on the migrations, locks and tokens of every account. */
 export function adminCommands(program: Command, about: string): void {

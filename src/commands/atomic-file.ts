@@ -64,16 +64,15 @@ export async function writeFileAtomically(
 /** Renames a finished file and flushes the directory. */
 export async function moveIntoPlace(from: string, to: string, force: boolean): Promise<void> {
   await refuseExistingFile(to, force)
-  await (force ? rename(from, to) : linkOrMove(from, to))
+  if (force) await rename(from, to)
+  else {
+    // Unlike a rename, a link never replaces a file that was created in the meantime. Some file systems have no links.
+    await link(from, to).catch((error: unknown) => {
+      if (hasCode(error, 'EEXIST')) throw new UserError(`${to} exists already`)
+      return rename(from, to)
+    })
+  }
   await rm(from, { force: true })
   await using folder = await open(dirname(to))
   await folder.sync()
-}
-
-/** Unlike a rename, a link never replaces a file that was created in the meantime. Some file systems have no links. */
-async function linkOrMove(from: string, to: string): Promise<void> {
-  await link(from, to).catch(async (error: unknown) => {
-    if (hasCode(error, 'EEXIST')) throw new UserError(`${to} exists already`)
-    await rename(from, to)
-  })
 }

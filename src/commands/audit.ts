@@ -2,12 +2,12 @@ import { type Command, Option } from 'commander'
 import { type AuditEntry, type AuditFilter, allAudit } from '../accounts/audit-log.ts'
 import { auditActions } from '../lib/audit-actions.ts'
 import { UsageError } from '../lib/user-error.ts'
-import { withDatabase } from '../service/open-database.ts'
 import { duration } from '../settings/config-values.ts'
-import { addCommand, configAsDataOwner } from './command-line.ts'
-import { formatTime, isoTime, printJsonLine, printTable } from './print.ts'
+import { addCommand } from './command-line.ts'
+import { formatTime, isoTime, type JsonOption, printJsonLine, printTable } from './print.ts'
+import { withServiceDatabase } from './service-database.ts'
 
-type AuditOptions = AuditFilter & { json?: boolean }
+type AuditOptions = AuditFilter & JsonOption
 
 export function auditCommand(program: Command, about: string): void {
   const time = 'a duration before now, such as 7d, or a date'
@@ -26,7 +26,7 @@ export function auditCommand(program: Command, about: string): void {
     .option('--subject <subject>', 'only this subject, such as "migration 7"')
     .option('--json', 'print each entry as JSON on one line')
     .action(({ json, ...filter }: AuditOptions, command: Command) =>
-      withDatabase(configAsDataOwner(command), async ({ db }) => {
+      withServiceDatabase(command, async (db) => {
         const rows: string[][] = []
         for await (const entries of allAudit(db, filter))
           for (const entry of entries)

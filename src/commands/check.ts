@@ -15,12 +15,12 @@ import type { Config } from '../settings/config.ts'
 import type { RefusedEntry, RepositoryName } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { addCommand, configAsDataOwner } from './command-line.ts'
-import { isoTime, print, printJson } from './print.ts'
+import { isoTime, type JsonOption, print, printJson } from './print.ts'
 import { findRequestedRepositories } from './requested-repositories.ts'
-import { runUntilStopped } from './stop-signal.ts'
+import { stoppable } from './stop-signal.ts'
 import { progressLine } from './terminal.ts'
 
-type CheckOptions = { json?: boolean; store?: boolean }
+type CheckOptions = JsonOption & { store?: boolean }
 
 export function checkCommand(program: Command, about: string): void {
   addCommand(program, 'check [names...]', about, [
@@ -31,8 +31,8 @@ export function checkCommand(program: Command, about: string): void {
     .usage('[OWNER[/NAME]...] --repositories DIR | --store [settings]')
     .option('--store', 'read all stored data and compare it with its checksums')
     .option('--json', 'print the results as JSON')
-    .action((names: string[], options: CheckOptions, command: Command) =>
-      runUntilStopped(async (signal) => {
+    .action(
+      stoppable(async (signal, names: string[], options: CheckOptions, command: Command) => {
         const config = configAsDataOwner(command)
         if (!options.store) return runCheck(config, names, options, signal)
         if (names.length > 0)
@@ -168,8 +168,8 @@ async function checkStoredData(
   })
 }
 
-const damagedArchiveJson = ({ migrationId: migration_id, ...rest }: DamagedArchive) => ({
-  migration_id,
+const damagedArchiveJson = ({ migrationId, ...rest }: DamagedArchive) => ({
+  migration_id: migrationId,
   ...rest,
 })
 

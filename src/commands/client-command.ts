@@ -5,8 +5,9 @@ import { type ClientConfig, type ClientFlags, readClientConfig } from '../settin
 import { clientOptions } from '../settings/settings.ts'
 import { readUserServers } from '../settings/user-servers.ts'
 import { addSetting, configFileOf, idArgument, withExamples } from './command-line.ts'
-import { type JsonOption, printMessage, printResult, type Table } from './print.ts'
+import { type JsonOption, printMessage, printResult } from './print.ts'
 import { runUntilStopped } from './stop-signal.ts'
+import type { Table } from './table.ts'
 
 /** What the action of a client command gets. */
 export interface ClientContext {

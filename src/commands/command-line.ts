@@ -1,4 +1,5 @@
 import { type Command, Help, Option } from 'commander'
+import { invalidNameReason } from '../lib/names.ts'
 import { ConfigError, UsageError } from '../lib/user-error.ts'
 import { switchUserToOwnerOf } from '../service/data-owner.ts'
 import { type Config, readConfig } from '../settings/config.ts'
@@ -13,21 +14,18 @@ import {
 import { printMessage } from './print.ts'
 import { paint } from './terminal.ts'
 
-/** Adds a command that takes all settings. */
+/** Adds a command that takes all settings as options, except those whose name it uses for an option of its own. */
 export function addCommand(
   parent: Command,
   nameAndArguments: string,
   about: string,
   examples: readonly string[],
+  ...except: OptionName[]
 ): Command {
   const command = parent.command(nameAndArguments).description(about)
-  return withExamples(addSettings(command), examples)
-}
-
-/** Adds all settings as options, except those whose name the command uses for an option of its own. */
-export function addSettings(command: Command, ...except: OptionName[]): Command {
   for (const name of optionNames) if (!except.includes(name)) addSetting(command, name)
-  return command.addHelpText('after', () => `\n${paint('bold', SETTINGS)} godwit help settings`)
+  command.addHelpText('after', () => `\n${paint('bold', SETTINGS)} godwit help settings`)
+  return withExamples(command, examples)
 }
 
 /** The help group of the options that are settings. */
@@ -64,6 +62,13 @@ export const parsed =
       throw new UsageError(`${named}: ${(error as Error).message}`, { cause: error })
     }
   }
+
+/** Parses the login of `--owner`; an empty text means none. */
+export const parseOwner = parsed('--owner', (text) => {
+  const reason = text && invalidNameReason(text)
+  if (reason) throw new Error(reason)
+  return text
+})
 
 /** Returns a function that throws an error of the value of an option as UsageError. */
 export const asUsageError =
@@ -111,7 +116,10 @@ export function requireKnownDataDirectory(config: Config): Config {
   const { file, origins } = config
   if (!file?.isDenied) return config
   const isLocationKnown = origins.databaseUrl !== undefined || origins.data?.from !== 'default'
-  if (!isLocationKnown) throw new ConfigError([deniedFile(file.path)])
+  if (!isLocationKnown)
+    throw new ConfigError([
+      `this user may not read ${file.path}, which says where the data is: run the command as root or as the user of the service, or use --config FILE or --data DIR`,
+    ])
   printMessage(`godwit: ${file.path} is ignored: this user may not read it`)
   return config
 }
@@ -122,9 +130,6 @@ export function configAsDataOwner(command: Command): Config {
   switchUserToOwnerOf(config.data)
   return config
 }
-
-const deniedFile = (path: string): string =>
-  `this user may not read ${path}, which says where the data is: run the command as root or as the user of the service, or use --config FILE or --data DIR`
 
 /**
  * Help configuration that hides the settings, which have a help page of their own. They are not hidden options, so that

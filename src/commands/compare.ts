@@ -14,7 +14,7 @@ import { readForgeToken } from '../sources/forge/forge-token.ts'
 import { type Host, openHost } from '../sources/forge/open-host.ts'
 import { archiveOpener, readPeople } from './archive-file.ts'
 import { requireWritableDirectory, writeFileAtomically } from './atomic-file.ts'
-import { addSettings, asUsageError, readCommandConfig, withExamples } from './command-line.ts'
+import { addCommand, asUsageError, parseOwner, readCommandConfig } from './command-line.ts'
 import { print, printJson, printTable } from './print.ts'
 import { stoppable } from './stop-signal.ts'
 import { temporaryGit } from './temporary-directory.ts'
@@ -32,16 +32,12 @@ interface CompareOptions {
 }
 
 export function compareCommand(program: Command, about: string): void {
-  const command = addSettings(
-    program.command('compare <archive> [other]').description(about),
-    'owner',
-    'forge',
-  )
-  withExamples(command, [
+  const examples = [
     'godwit compare move.tar.gz --forge https://git.example.com --token-file token --people people.csv',
     'godwit compare move.tar.gz --github https://github.com --token-file token --owner octo --html report.html',
     'godwit compare monday.tar.gz tuesday.tar.gz',
-  ])
+  ]
+  addCommand(program, 'compare <archive> [other]', about, examples, 'owner', 'forge')
     .usage('ARCHIVE (OTHER | --forge URL | --github URL)')
     .addOption(
       new Option('--forge <URL>', 'compare with this Gitea or Forgejo').conflicts('github'),
@@ -51,6 +47,7 @@ export function compareCommand(program: Command, about: string): void {
     .option(
       '--owner <LOGIN>',
       'the new owner of all repositories (default: the same, or as --people)',
+      parseOwner,
     )
     .option('--people <CSV>', 'file of old-login,new-login, as for convert')
     .option('--finished', 'do not accept losses that `godwit finish` makes good')
@@ -68,8 +65,6 @@ async function runCompare(
 ): Promise<void> {
   const config = readCommandConfig(command)
   const { owner = '', html, finished: isFinished = false } = options
-  const reason = owner === '' ? undefined : invalidNameReason(owner)
-  if (reason) throw new UsageError(`--owner ${owner}: ${reason}`)
   const host = await hostOf(options, config.forgeStorageOrigins ?? [])
   if ((host === undefined) === (other === undefined))
     throw new UsageError('compare needs an archive and either another archive, --forge or --github')

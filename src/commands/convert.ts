@@ -19,9 +19,9 @@ import { UsageError, UserError } from '../lib/user-error.ts'
 import { VERSION } from '../service/version.ts'
 import { webAddress } from '../settings/config-values.ts'
 import { archiveOpener, readPeople } from './archive-file.ts'
-import { addSettings, addTo, readCommandConfig, withExamples } from './command-line.ts'
+import { addCommand, addTo, parseOwner, readCommandConfig } from './command-line.ts'
 import { print, printJson, printLosses } from './print.ts'
-import { runUntilStopped } from './stop-signal.ts'
+import { stoppable } from './stop-signal.ts'
 import { temporaryGit } from './temporary-directory.ts'
 import { progressLine } from './terminal.ts'
 
@@ -91,12 +91,12 @@ export const TARGETS = {
 } satisfies Record<string, Target>
 
 export function convertCommand(program: Command, about: string): void {
-  const command = addSettings(program.command('convert <inputs...>').description(about), 'owner')
-  withExamples(command, [
+  const examples = [
     'godwit convert migration.tar.gz --to gitea-dump --output /srv/dumps --people people.csv',
     'godwit convert group_project_export.tar.gz --to github-archive --output archive.tar.gz --owner alice',
     'godwit convert migration.tar.gz --to html --output site',
-  ])
+  ]
+  addCommand(program, 'convert <inputs...>', about, examples, 'owner')
     .usage('INPUT... --to FORMAT --output PATH')
     .addOption(
       new Option('--to <FORMAT>', 'the format to write')
@@ -106,15 +106,21 @@ export function convertCommand(program: Command, about: string): void {
     .requiredOption('--output <PATH>', 'the file or directory to write')
     .option('--people <CSV>', 'file of old-login,new-login; see godwit show --people')
     .option('--repository <OWNER/NAME>', 'convert only this repository; repeat it for more', addTo)
-    .option('--owner <LOGIN>', 'owner of the projects in exports of GitLab, which do not name one')
+    .option(
+      '--owner <LOGIN>',
+      'owner of the projects in exports of GitLab, which do not name one',
+      parseOwner,
+    )
     .option('--keep-links', 'gitea-dump: leave links to the old host in texts as they are')
     .option('--target <URL>', 'gitea-dump: base URL of the new server, for links and accounts')
     .option('--asset-base-url <URL>', 'gitlab-export: where you will publish the files of releases')
     .option('--report <FILE.json>', 'write what was converted and what was lost as JSON')
     .option('--strict', 'fail if something could not be converted')
     .option('--json', 'print what was converted and what was lost as JSON')
-    .action((inputs: string[], options: ConvertOptions, command: Command) =>
-      runUntilStopped((signal) => runConvert(command, inputs, options, signal)),
+    .action(
+      stoppable((signal, inputs: string[], options: ConvertOptions, command: Command) =>
+        runConvert(command, inputs, options, signal),
+      ),
     )
 }
 
@@ -128,8 +134,6 @@ export async function runConvert(
 ): Promise<void> {
   const config = readCommandConfig(command)
   const { owner = '', repository: repositories = [] } = options
-  const reason = owner === '' ? undefined : invalidNameReason(owner)
-  if (reason) throw new UsageError(`--owner ${owner}: ${reason}`)
   const target: Target = TARGETS[options.to]
   const output = resolve(options.output)
   const numbersFile = `${output}.numbers.csv`

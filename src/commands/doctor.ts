@@ -5,7 +5,7 @@ import { EXIT } from '../lib/user-error.ts'
 import { switchUserToOwnerOf } from '../service/data-owner.ts'
 import { addCommand, readCommandConfig } from './command-line.ts'
 import { type CheckResult, passed } from './doctor/check-result.ts'
-import { printPainted, printResult } from './print.ts'
+import { type JsonOption, printPainted, printResult } from './print.ts'
 import { paint } from './terminal.ts'
 
 export function doctorCommand(program: Command, about: string): void {
@@ -14,7 +14,7 @@ export function doctorCommand(program: Command, about: string): void {
     'godwit doctor --json',
   ])
     .option('--json', 'print the results as JSON')
-    .action(async ({ json }: { json?: boolean }, command: Command) => {
+    .action(async ({ json }: JsonOption, command: Command) => {
       // Imported here, so that the help does not load every part of the service.
       const { everyCheck } = await import('./doctor/every-check.ts')
       const config = readCommandConfig(command)

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { ArchivePlan } from '../archive/plan-archive.ts'
-import type { Bytes } from '../blobs/blob-store.ts'
 import {
   type ArchiveOptions,
   type ArchiveParts,
@@ -25,103 +24,80 @@ export interface WrittenArchive {
   repository?: { fullName: string; file: string }
 }
 
-interface WriteOptions {
-  force: boolean
-  onBytes(written: number): void
-  signal: AbortSignal
-}
-
-/** The destination of the archives. It is checked before the export, and written only after it has succeeded. */
-interface ExportOutput {
-  /** A directory on the filesystem of the output, for temporary files. */
-  nearby: string
-  refuseExisting(repositories: readonly RepositoryFacts[]): Promise<void>
-  write(
-    parts: ArchiveParts,
-    order: ArchiveOptions,
-    options: WriteOptions,
-  ): Promise<WrittenArchive[]>
-}
-
 export interface OutputOptions {
   output: string
   force?: boolean
   oneArchivePerRepository?: boolean
 }
 
-export async function chooseOutput(options: OutputOptions): Promise<ExportOutput> {
-  const { output, force = false, oneArchivePerRepository = false } = options
+interface WriteOptions {
+  /** Called with the number of bytes of the current archive so far. */
+  onBytes(written: number): void
+  signal: AbortSignal
+}
+
+/** Returns the destination of the archives. It is checked before the export, and written only after it has succeeded. */
+export async function chooseOutput(options: OutputOptions) {
+  const { output, force = false, oneArchivePerRepository: isSeparate = false } = options
   const isStandardOutput = output === '-'
-  if (isStandardOutput && oneArchivePerRepository)
+  if (isStandardOutput && isSeparate)
     throw new UsageError('--one-archive-per-repository writes many files: use --output DIR')
-  if (isStandardOutput) return toStandardOutput()
-  const path = resolve(output)
-  if (oneArchivePerRepository) return toDirectory(path, force)
-  await refuseExistingFile(path, force)
-  return oneArchive(dirname(path), (bytes, writeOptions) =>
-    writeFileAtomically(path, bytes, writeOptions),
-  )
-}
-
-function toStandardOutput(): ExportOutput {
-  if (process.stdout.isTTY)
+  if (isStandardOutput && process.stdout.isTTY)
     throw new UsageError('an archive cannot be written to a terminal: use --output FILE')
-  return oneArchive(tmpdir(), (bytes, { signal, length }) => {
+  const path = resolve(output)
+  const folder = isSeparate && existsSync(path) ? path : dirname(path)
+  if (isSeparate) await requireWritableDirectory(folder, path)
+  else if (!isStandardOutput) await refuseExistingFile(path, force)
+  const fileOf = (facts: RepositoryFacts) => join(path, `${fullNameOf(facts)}.tar.gz`)
+
+  async function writeArchive(
+    file: string,
+    plan: ArchivePlan,
+    parts: ArchiveParts,
+    { onBytes, signal }: WriteOptions,
+  ): Promise<void> {
+    let written = 0
+    const bytes = onChunk(archiveBytes(parts, plan, signal), (chunk) => {
+      written += chunk.length
+      onBytes(written)
+    })
+    const { length } = plan
+    if (!isStandardOutput) return writeFileAtomically(file, bytes, { force, signal, length })
     const write = () => pipeline(bytes, process.stdout, { signal, end: false })
-    return withWriteContext('standard output', write, length)
-  })
-}
-
-/** Writes all repositories to one archive, with `writeBytes`. */
-function oneArchive(
-  nearby: string,
-  writeBytes: (bytes: Bytes, options: WriteOptions & { length: number }) => Promise<void>,
-): ExportOutput {
-  return {
-    nearby,
-    refuseExisting: async () => {},
-    async write(parts, order, options) {
-      await using archive = await exportArchive(parts, order, options.signal)
-      const { length } = archive.plan
-      await writeBytes(countedBytes(archive.plan, parts, options), { ...options, length })
-      return [{ bytes: length }]
-    },
+    await withWriteContext('standard output', write, length)
   }
-}
 
-/** Writes each archive to OWNER/NAME.tar.gz. */
-async function toDirectory(directory: string, force: boolean): Promise<ExportOutput> {
-  const fileOf = (facts: RepositoryFacts) => join(directory, `${fullNameOf(facts)}.tar.gz`)
-  const nearby = existsSync(directory) ? directory : dirname(directory)
-  await requireWritableDirectory(nearby, directory)
   return {
-    nearby,
-    async refuseExisting(repositories) {
-      for (const file of repositories.map(fileOf))
+    /** A directory on the filesystem of the output, for temporary files. */
+    nearby: isStandardOutput ? tmpdir() : folder,
+
+    async refuseExisting(repositories: readonly RepositoryFacts[]): Promise<void> {
+      for (const file of isSeparate ? repositories.map(fileOf) : [])
         if (existsSync(dirname(file))) await refuseExistingFile(file, force)
     },
-    async write(parts, order, options) {
+
+    /** Writes all repositories to one archive, or each to OWNER/NAME.tar.gz. */
+    async write(
+      parts: ArchiveParts,
+      order: ArchiveOptions,
+      writeOptions: WriteOptions,
+    ): Promise<WrittenArchive[]> {
+      if (!isSeparate) {
+        await using archive = await exportArchive(parts, order, writeOptions.signal)
+        await writeArchive(path, archive.plan, parts, writeOptions)
+        return [{ bytes: archive.plan.length }]
+      }
       const written: WrittenArchive[] = []
-      for await (const each of exportSeparately(parts, order, options.signal)) {
+      for await (const each of exportSeparately(parts, order, writeOptions.signal)) {
         await using archive = each
         const { plan, facts } = archive
         const file = fileOf(facts)
         makeDirectory(dirname(file))
-        const bytes = countedBytes(plan, parts, options)
-        await writeFileAtomically(file, bytes, { ...options, length: plan.length })
-        const repository = { fullName: fullNameOf(facts), file: relative(directory, file) }
+        await writeArchive(file, plan, parts, writeOptions)
+        const repository = { fullName: fullNameOf(facts), file: relative(path, file) }
         written.push({ bytes: plan.length, repository })
       }
       return written
     },
   }
-}
-
-/** Returns the bytes of an archive, and calls `onBytes` with the number of bytes so far. */
-function countedBytes(plan: ArchivePlan, parts: ArchiveParts, { onBytes, signal }: WriteOptions) {
-  let written = 0
-  return onChunk(archiveBytes(parts, plan, signal), ({ length }) => {
-    written += length
-    onBytes(written)
-  })
 }

@@ -20,7 +20,7 @@ import type { ForgeUnavailable } from '../sources/forge-errors.ts'
 import { refuseExistingFile, writeFileAtomically } from './atomic-file.ts'
 import { addCommand, readCommandConfig } from './command-line.ts'
 import { chooseOutput, type OutputOptions, type WrittenArchive } from './export-output.ts'
-import { printJson, printMessage } from './print.ts'
+import { isoTime, printJson, printMessage } from './print.ts'
 import { findRequestedRepositories } from './requested-repositories.ts'
 import { stoppable } from './stop-signal.ts'
 import { progressLine } from './terminal.ts'
@@ -62,10 +62,17 @@ async function runExport(
   const settings = readCommandConfig(command)
   if (options.json && options.output === '-')
     throw new UsageError('--json cannot be used when the archive goes to standard output')
+  const archive = options.output === '-' ? undefined : resolve(options.output)
+  if (options.report && resolve(options.report) === archive)
+    throw new UsageError('--report would replace the archive: name another file')
   const output = await chooseOutput(options)
   if (options.report) await refuseExistingFile(resolve(options.report), true)
   const { config, guessed } = settingsForExport(settings, hostname())
-  const warnings = guessed ? [guessedAddress(guessed)] : []
+  const warnings: string[] = []
+  if (guessed)
+    warnings.push(
+      `records in the archive have addresses at ${guessed}: set --base-url, --web-url or --host-name to use others`,
+    )
   const onWarning = (warning: string) => warnings.push(warning)
   await using parts = await openLocalExport(config, output.nearby, onWarning)
   const repositories = await chooseRepositories(parts, names, options)
@@ -91,7 +98,7 @@ async function runExport(
     onWait: (fullName: string, { dueAt, message }: ForgeUnavailable) =>
       progress.print(`${fullName}: waiting until ${new Date(dueAt).toISOString()}: ${message}`),
   }
-  const writeOptions = { force: options.force ?? false, onBytes: progress.writing, signal }
+  const writeOptions = { onBytes: progress.writing, signal }
   const archives = await output
     .write(archiveParts, archiveOptions, writeOptions)
     .catch((error: unknown) => {
@@ -116,9 +123,6 @@ async function runExport(
     await writeFileAtomically(resolve(options.report), [bytes], { force: true, signal })
   }
 }
-
-const guessedAddress = (address: string): string =>
-  `records in the archive have addresses at ${address}: set --base-url, --web-url or --host-name to use others`
 
 /** Finds the repositories. An entry that is not a valid repository counts as one that cannot be exported. */
 async function chooseRepositories(parts: LocalExport, names: string[], options: ExportOptions) {
@@ -204,19 +208,17 @@ export function exportReport(
 
 function repositoryJson(result: RepositoryResult, archive: WrittenArchive | undefined) {
   const file = archive?.repository?.file
+  const { facts, outcome } = result
+  const { reason, warning, records } =
+    'reason' in result ? { ...result, warning: null, records: null } : { ...result, reason: null }
   return {
-    full_name: fullNameOf(result.facts),
-    outcome: result.outcome,
-    reason: 'reason' in result ? result.reason : null,
-    warning: 'reason' in result ? null : result.warning,
-    records: 'reason' in result ? null : recordsJson(result.records),
+    full_name: fullNameOf(facts),
+    outcome,
+    reason,
+    warning,
+    records: records && { as_of: isoTime(records.asOf), losses: records.losses },
     ...(file && { archive: file, archive_bytes: archive.bytes }),
   }
-}
-
-function recordsJson(records: Extract<RepositoryResult, { records: unknown }>['records']) {
-  if (!records) return null
-  return { as_of: new Date(records.asOf).toISOString(), losses: records.losses }
 }
 
 /** Whether a person at a terminal should see this result. */

@@ -11,6 +11,7 @@ import { downloadArchive } from '../client/download-archive.ts'
 import { RequestRejected } from '../client/errors.ts'
 import { GitLabApi, type GitLabProject } from '../client/gitlab-api.ts'
 import { ifExists } from '../lib/errno.ts'
+import { isLoopback } from '../lib/loopback.ts'
 import { makeDirectory } from '../lib/make-directory.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { isName } from '../lib/names.ts'
@@ -21,9 +22,10 @@ import type { Config } from '../settings/config.ts'
 import { normalizeForgeUrl } from '../sources/forge/client/forge-address.ts'
 import { readForgeToken } from '../sources/forge/forge-token.ts'
 import {
-  addSettings,
+  addCommand,
   asUsageError,
   parsed,
+  parseOwner,
   readCommandConfig,
   withExamples,
 } from './command-line.ts'
@@ -57,17 +59,16 @@ interface ProjectExport {
 const CONCURRENCY = 3
 
 export function gitlabCommands(program: Command, about: string): void {
-  const gitlab = program.command('gitlab').description(about)
   const example =
     'godwit gitlab export my-group --url https://gitlab.com --token-file token --output exports'
-  withExamples(gitlab, [example])
-  const command = addSettings(
-    gitlab
-      .command('export <names...>')
-      .description('make and download exports of projects, or of all projects of groups'),
+  const gitlab = withExamples(program.command('gitlab').description(about), [example])
+  addCommand(
+    gitlab,
+    'export <names...>',
+    'make and download exports of projects, or of all projects of groups',
+    [example, `${example} --to gitea-dump`],
     'owner',
   )
-  withExamples(command, [example, `${example} --to gitea-dump`])
     .usage('GROUP|PROJECT... --url URL --token-file FILE --output DIR')
     .requiredOption('--url <URL>', 'the server, such as https://gitlab.example.com')
     .requiredOption('--token-file <FILE>', 'file with an access token that has the scope api')
@@ -77,7 +78,11 @@ export function gitlabCommands(program: Command, about: string): void {
         Object.keys(TARGETS),
       ),
     )
-    .option('--owner <LOGIN>', 'owner of the converted projects (default: their top-level group)')
+    .option(
+      '--owner <LOGIN>',
+      'owner of the converted projects (default: their top-level group)',
+      parseOwner,
+    )
     .option('--json', 'print the result as JSON')
     .action((names: string[], options: GitLabOptions, command: Command) =>
       runUntilStopped(
@@ -234,7 +239,7 @@ function serverUrl(text: string): string {
   const read = parsed('--url', normalizeForgeUrl, { isSecret: true })
   const url = read(text.replace(/\/api\/v4\/*$/, ''))
   const { protocol, hostname } = new URL(url)
-  if (protocol !== 'https:' && !/^(?:localhost|127\.[\d.]+|\[::1\])$/.test(hostname))
+  if (protocol !== 'https:' && !isLoopback(hostname))
     throw new UsageError('--url must begin with https://: the token would be sent unencrypted')
   return url
 }

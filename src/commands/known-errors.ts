@@ -39,7 +39,9 @@ export function describeKnownError(error: Error) {
   for (const [exitCode, classes] of CLASSES_BY_EXIT_CODE)
     if (classes.some((each) => error instanceof each)) return { message, exitCode }
   const known = (text: string, exitCode: number) => ({ message: text, exitCode })
-  if (isBucketError(error))
+  // The AWS SDK is not loaded here, so its errors are recognized by their documented name and field.
+  const isOfSdk = error.name === 'CredentialsProviderError' || '$metadata' in error
+  if (isOfSdk || error instanceof BlobsUnavailable)
     return known(`the bucket (--blobs): ${message}; run \`godwit doctor\``, EXIT.unreachable)
   if (isPostgresUnavailable(error)) {
     const reason = rootCause(error).message
@@ -49,9 +51,3 @@ export function describeKnownError(error: Error) {
     return known('git cannot be run: install git 2.30 or newer, or set --git', EXIT.failed)
   return undefined
 }
-
-/** The AWS SDK is not loaded here, so its errors are recognized by their documented name and field. */
-const isBucketError = (error: Error): boolean =>
-  error instanceof BlobsUnavailable ||
-  error.name === 'CredentialsProviderError' ||
-  '$metadata' in error

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import { escapeJsonForTerminal } from '../lib/terminal-text.ts'
-import { STANDARD_CONFIG_FILE } from '../settings/config-file.ts'
+import { DEFAULT_CONFIG_FILE } from '../settings/config-file.ts'
 import { allNames, anyOptionOf, namesOf } from '../settings/setting-names.ts'
 import { withExamples } from './command-line.ts'
-import { print } from './print.ts'
+import { type JsonOption, print } from './print.ts'
 import { paint } from './terminal.ts'
 
 export function settingsCommand(program: Command, about: string): void {
@@ -13,7 +13,7 @@ export function settingsCommand(program: Command, about: string): void {
     .option('--json', 'print the settings as JSON')
   command.addHelpText('after', () => `\n${formatSettings()}`)
   withExamples(command, ['godwit settings', 'godwit settings --json'])
-  command.action(({ json }: { json?: boolean }) =>
+  command.action(({ json }: JsonOption) =>
     print(json ? escapeJsonForTerminal(listSettings()) : formatSettings()),
   )
 }
@@ -30,18 +30,18 @@ export const listSettings = () =>
 
 export const HOW_TO_SET = [
   'A setting is given by its flag, else by its environment variable, else in the configuration file.',
-  `The configuration file is named by --config FILE or GODWIT_CONFIG, and otherwise ${STANDARD_CONFIG_FILE}, if it exists.`,
+  `The configuration file is named by --config FILE or GODWIT_CONFIG, and otherwise ${DEFAULT_CONFIG_FILE}, if it exists.`,
   'It has one NAME = VALUE on each line, with the names of the flags; # begins a comment.',
   'The server and the token of client commands are also found where `godwit auth login` stores them, before the default configuration file.',
   '`godwit config` shows the current values, and where each comes from.',
 ]
 
 function formatSettings(): string {
-  const titled = listSettings().map(({ flag, variable, argument, default: standard, about }) =>
+  const titled = listSettings().map(({ flag, variable, argument, default: defaultValue, about }) =>
     [
       `  ${paint('bold', `${flag} ${argument}`)}`,
       `      ${about}`,
-      `      ${variable}${standard === null ? '' : ` (default: ${standard})`}`,
+      `      ${variable}${defaultValue === null ? '' : ` (default: ${defaultValue})`}`,
     ].join('\n'),
   )
   return [...HOW_TO_SET, '', ...titled].join('\n')

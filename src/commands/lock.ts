@@ -10,9 +10,10 @@ import { releaseRepository } from '../migrations/locks.ts'
 import { dataPathsOf, openSource } from '../service/data-paths.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { requireGit, requireRepositories } from '../service/requirements.ts'
-import { COMMAND_LINE } from './change-database.ts'
 import { addCommand, configAsDataOwner, withExamples } from './command-line.ts'
-import { formatTime, isoTime, printResult } from './print.ts'
+import { formatTime, isoTime, type JsonOption, printResult } from './print.ts'
+import { COMMAND_LINE, withServiceDatabase } from './service-database.ts'
+import { tableOf } from './table.ts'
 
 export function lockCommands(program: Command, about: string): void {
   const lock = withExamples(program.command('lock').description(about), [
@@ -21,21 +22,23 @@ export function lockCommands(program: Command, about: string): void {
   ])
   addCommand(lock, 'list', 'list all locks', ['godwit lock list --data /var/lib/godwit'])
     .option('--json', 'print the locks as JSON')
-    .action(async ({ json }: { json?: boolean }, command: Command) => {
-      const locks = await withDatabase(configAsDataOwner(command), ({ db }) => recordedLocks(db))
-      const titles = ['REPOSITORY', 'MIGRATION', 'BY', 'LOCKED', 'EXPIRES', 'STATE']
-      const rows = [titles, ...locks.map(lockRow)]
-      printResult({ json }, locks.map(lockJson), rows, 'no repository is locked')
+    .action(async ({ json }: JsonOption, command: Command) => {
+      const locks = await withServiceDatabase(command, recordedLocks)
+      printResult({ json }, locks.map(lockJson), lockRows(locks), 'no repository is locked')
     })
   addRemoveCommand(lock)
 }
 
-function lockRow(lock: RecordedLock): string[] {
-  const { owner, name, migrationId, holder, lockedAt, expiresAt, releasedAt } = lock
-  const state = releasedAt === null ? 'held' : `released ${formatTime(releasedAt)}, not yet removed`
-  const times = [formatTime(lockedAt), formatTime(expiresAt)]
-  return [`${owner}/${name}`, String(migrationId), holder, ...times, state]
-}
+const lockRows = (locks: readonly RecordedLock[]) =>
+  tableOf(locks, {
+    REPOSITORY: ({ owner, name }) => `${owner}/${name}`,
+    MIGRATION: ({ migrationId }) => migrationId,
+    BY: ({ holder }) => holder,
+    LOCKED: ({ lockedAt }) => formatTime(lockedAt),
+    EXPIRES: ({ expiresAt }) => formatTime(expiresAt),
+    STATE: ({ releasedAt }) =>
+      releasedAt === null ? 'held' : `released ${formatTime(releasedAt)}, not yet removed`,
+  })
 
 const lockJson = (lock: RecordedLock) => ({
   full_name: `${lock.owner}/${lock.name}`,
@@ -73,14 +76,13 @@ function addRemoveCommand(lock: Command): void {
           return releaseRepository(parts, { owner, name }, { forget, alsoWrite })
         })
       })
-      if (!isRemoved && !forget) throw new UserError(notInRepositories(fullName))
+      if (!isRemoved && !forget)
+        throw new UserError(
+          `${fullName} is not in --repositories: its lock is released, and will be removed when the repository exists again (use --forget if it never will)`,
+        )
       const text = isRemoved ? 'accepts pushes' : 'does not exist; its locks are deleted'
       printResult({ json }, { full_name: fullName, locked: false }, `${fullName} ${text}`)
     })
 }
 
-type RemoveOptions = { forget?: boolean; json?: boolean }
-
-const notInRepositories = (fullName: string): string =>
-  `${fullName} is not in --repositories: its lock is released, and will be removed when the repository exists again ` +
-  '(use --forget if it never will)'
+type RemoveOptions = JsonOption & { forget?: boolean }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { exitCodes } from '../lib/user-error.ts'
 import { VERSION } from '../service/version.ts'
-import { STANDARD_CONFIG_FILE } from '../settings/config-file.ts'
+import { DEFAULT_CONFIG_FILE } from '../settings/config-file.ts'
 import { withExamples } from './command-line.ts'
 import {
   type CommandShape,
@@ -42,7 +42,7 @@ function manualPage(program: Command): string {
     ),
     ...section(
       'FILES',
-      ...item(`.I ${STANDARD_CONFIG_FILE}`, 'the configuration file'),
+      ...item(`.I ${DEFAULT_CONFIG_FILE}`, 'the configuration file'),
       ...item('.I ~/.config/godwit/servers.json', 'servers and tokens of `godwit auth login`'),
     ),
     ...section('EXAMPLES', ...exampleLines(shape.examples)),
@@ -73,10 +73,10 @@ const optionLines = ({ flag, about, value }: OptionShape): string[] =>
   item(`.B ${escaped(flag)}${value ? ` \\fI${escaped(value.name)}\\fR` : ''}`, about)
 
 const settingLines = (): string[] =>
-  listSettings().flatMap(({ flag, argument, variable, default: standard, about }) =>
+  listSettings().flatMap(({ flag, argument, variable, default: defaultValue, about }) =>
     item(
       `.B ${escaped(flag)} \\fI${escaped(argument)}\\fR`,
-      `${about}; ${variable}${standard === null ? '' : ` (default: ${standard})`}`,
+      `${about}; ${variable}${defaultValue === null ? '' : ` (default: ${defaultValue})`}`,
     ),
   )
 

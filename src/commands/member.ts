@@ -9,38 +9,38 @@ import type { RecordAudit } from '../accounts/audit-log.ts'
 import { listMemberships, putMembership, removeMembership } from '../accounts/membership-store.ts'
 import type { Db } from '../db/database.ts'
 import { UserError } from '../lib/user-error.ts'
-import { withDatabase } from '../service/open-database.ts'
-import type { Config } from '../settings/config.ts'
 import { aboutAccount, requireAccount } from './account.ts'
-import { changeDatabase } from './change-database.ts'
-import { addCommand, addSettings, configAsDataOwner, withExamples } from './command-line.ts'
-import { type JsonOption, printMessage, printResult, type Table } from './print.ts'
+import { addCommand, withExamples } from './command-line.ts'
+import { type JsonOption, printMessage, printResult } from './print.ts'
+import { changeDatabase, withServiceDatabase } from './service-database.ts'
+import { tableOf } from './table.ts'
 
 export function memberCommands(program: Command, about: string): void {
-  const member = program.command('member').description(about)
-  withExamples(member, ['godwit member add octo alice --role owner', 'godwit member list octo'])
-
+  const member = withExamples(program.command('member').description(about), [
+    'godwit member add octo alice --role owner',
+    'godwit member list octo',
+  ])
   for (const [verb, about] of [
     ['add', 'add a member to an organization'],
     ['edit', 'change the role of a member'],
   ] as const) {
-    const command = member.command(`${verb} <org> <login>`).description(about)
     const role = new Option('--role <role>', 'an owner may migrate the organization')
     role.choices(membershipRoles)
     if (verb === 'add') role.default('member')
     else role.makeOptionMandatory()
-    withExamples(addSettings(command, 'role'), [`godwit member ${verb} octo alice --role owner`])
+    const example = `godwit member ${verb} octo alice --role owner`
+    addCommand(member, `${verb} <org> <login>`, about, [example], 'role')
       .addOption(role)
       .option('--json', 'print the member as JSON')
       .action((org: string, login: string, options: RoleOptions, command: Command) =>
-        putMember(configAsDataOwner(command), { org, login, isNew: verb === 'add' }, options),
+        putMember(command, { org, login, isNew: verb === 'add' }, options),
       )
   }
 
   addCommand(member, 'show <org> <login>', 'show one member', ['godwit member show octo alice'])
     .option('--json', 'print the member as JSON')
     .action((org: string, login: string, { json }: JsonOption, command: Command) =>
-      withDatabase(configAsDataOwner(command), async ({ db }) => {
+      withServiceDatabase(command, async (db) => {
         const { organization, account } = await findBoth(db, org, login)
         const found = await membershipsOf(db, organization, account)
         if (found.length === 0)
@@ -52,9 +52,8 @@ export function memberCommands(program: Command, about: string): void {
   addCommand(member, 'remove <org> <login>', 'remove a member', ['godwit member remove octo alice'])
     .option('--json', 'print the result as JSON')
     .action(async (org: string, login: string, { json }: JsonOption, command: Command) => {
-      const { organization, account } = await changeDatabase(
-        configAsDataOwner(command),
-        (tx, record) => removeMember(tx, record, org, login),
+      const { organization, account } = await changeDatabase(command, (tx, record) =>
+        removeMember(tx, record, org, login),
       )
       const value = { organization: organization.login, login: account.login, removed: true }
       const text = `${account.login} removed from ${organization.login}`
@@ -67,7 +66,7 @@ export function memberCommands(program: Command, about: string): void {
   ])
     .option('--json', 'print the members as JSON')
     .action(async (org: string | undefined, { json }: JsonOption, command: Command) => {
-      const all = await withDatabase(configAsDataOwner(command), async ({ db }) =>
+      const all = await withServiceDatabase(command, async (db) =>
         listMemberships(db, org === undefined ? undefined : await findOrganization(db, org)),
       )
       printResult({ json }, all.map(membershipJson), membershipRows(all), 'no members yet')
@@ -77,11 +76,11 @@ export function memberCommands(program: Command, about: string): void {
 type RoleOptions = JsonOption & { role: MembershipRole }
 
 async function putMember(
-  config: Config,
+  command: Command,
   { org, login, isNew }: { org: string; login: string; isNew: boolean },
   { role, json }: RoleOptions,
 ): Promise<void> {
-  const all = await changeDatabase(config, async (tx, record) => {
+  const all = await changeDatabase(command, async (tx, record) => {
     const { organization, account } = await findBoth(tx, org, login)
     const before = await membershipsOf(tx, organization, account)
     const isKnown = before.some(({ origin }) => origin === 'manual')
@@ -156,12 +155,10 @@ const membershipJson = ({ organization, member, role, origin }: Membership) => (
   origin,
 })
 
-const membershipRows = (all: readonly Membership[]): Table => [
-  ['ORGANIZATION', 'LOGIN', 'ROLE', 'FROM'],
-  ...all.map(({ organization, member, role, origin }) => [
-    organization.login,
-    member.login,
-    role,
-    origin,
-  ]),
-]
+const membershipRows = (all: readonly Membership[]) =>
+  tableOf(all, {
+    ORGANIZATION: ({ organization }) => organization.login,
+    LOGIN: ({ member }) => member.login,
+    ROLE: ({ role }) => role,
+    FROM: ({ origin }) => origin,
+  })

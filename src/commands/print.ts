@@ -8,10 +8,8 @@ import {
   escapeJsonLinesForTerminal,
   escapeLinesForTerminal,
 } from '../lib/terminal-text.ts'
-import { formatTable, type Table, wrapDetails } from './table.ts'
+import { formatTable, type Table, tableOf, wrapDetails } from './table.ts'
 import { paint, paintState } from './terminal.ts'
-
-export type { Table }
 
 /** The first error of standard output. */
 let outputError: Error | undefined
@@ -109,11 +107,12 @@ export function printTable(table: Table, empty = 'nothing to list'): void {
 export function printLosses(title: string, losses: readonly Loss[]): void {
   if (losses.length === 0) return
   print('')
-  const rows = losses.map(({ kind, count, examples }) => [
-    formatRecordCount(kind, count),
-    examples[0] ?? '-',
-  ])
-  printTable([[title, 'EXAMPLE'], ...rows])
+  printTable(
+    tableOf(losses, {
+      [title]: ({ kind, count }) => formatRecordCount(kind, count),
+      EXAMPLE: ({ examples }) => examples[0],
+    }),
+  )
 }
 
 /** Formats a time relative to now, such as `3 hours ago`. An invalid time is returned unchanged. */

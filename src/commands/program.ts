@@ -1,9 +1,9 @@
 import { Command } from 'commander'
 import { exitCodes } from '../lib/user-error.ts'
 import { VERSION } from '../service/version.ts'
-import { STANDARD_CONFIG_FILE } from '../settings/config-file.ts'
+import { DEFAULT_CONFIG_FILE } from '../settings/config-file.ts'
 import { withExamples, withoutSettings } from './command-line.ts'
-import { printResult } from './print.ts'
+import { type JsonOption, printResult } from './print.ts'
 import { paint } from './terminal.ts'
 
 /** The commands by help group, in the order of the help, and what each does. */
@@ -103,7 +103,7 @@ export async function createProgram(args?: readonly string[]): Promise<Command> 
     .version(VERSION, '--version')
     .option(
       '--config <FILE>',
-      `configuration file; GODWIT_CONFIG (default: ${STANDARD_CONFIG_FILE})`,
+      `configuration file; GODWIT_CONFIG (default: ${DEFAULT_CONFIG_FILE})`,
     )
     .exitOverride()
     .configureHelp({
@@ -152,7 +152,7 @@ function versionCommand(program: Command, about: string): void {
   const command = program.command('version').description(about)
   withExamples(command, ['godwit version'])
     .option('--json', 'print the versions as JSON')
-    .action(({ json }: { json?: boolean }) => {
+    .action(({ json }: JsonOption) => {
       const { platform, arch, versions } = process
       const value = { version: VERSION, node: versions.node, platform, arch }
       const text = `godwit ${VERSION} (node ${versions.node}, ${platform} ${arch})`

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { upsertAccount } from '../accounts/account-store.ts'
 import { addToken } from '../accounts/token-store.ts'
 import { MigrationsApi } from '../client/migrations-api.ts'
+import type { Database } from '../db/database.ts'
 import { createGit, type Git } from '../git/git.ts'
 import { makeDirectory } from '../lib/make-directory.ts'
 import { dataPathsOf } from '../service/data-paths.ts'
@@ -21,7 +22,10 @@ import { writeFileAtomically } from './atomic-file.ts'
  */
 export async function startSample(settings: Config, log: Log): Promise<Service> {
   // `npm start` names an empty configuration file, to get the sample. Elsewhere the setting was probably forgotten.
-  if (settings.file?.path !== '/dev/null') log.log.warn(SAMPLE_WARNING)
+  if (settings.file?.path !== '/dev/null')
+    log.log.warn(
+      'serving the built-in sample repositories: set --repositories DIR to serve your own',
+    )
   const data = join(settings.data, 'sample')
   makeDirectory(data, 0o700)
   const git = createGit(dataPathsOf({ ...settings, data }, '').git)
@@ -39,26 +43,20 @@ export async function startSample(settings: Config, log: Log): Promise<Service> 
   return { ...service, notice: welcomeText(config, token, id) }
 }
 
-const SAMPLE_WARNING =
-  'serving the built-in sample repositories: set --repositories DIR to serve your own'
-
 /** Returns the token of the sample user. A file that only its owner can read stores it, so that a restart does not change it. */
 async function ensureToken(config: Config): Promise<string> {
-  // As a site admin, the sample user sees every page of the dashboard.
-  const account = await withDatabase(
-    config,
-    ({ db }) => upsertAccount(db, SAMPLE_LOGIN, { siteAdmin: true }, Date.now()),
-    { create: true },
-  )
   const file = join(config.data, 'token')
-  const stored = await readFile(file, 'utf8').catch(() => undefined)
-  if (stored) return stored.trim()
-  const token = await withDatabase(config, async ({ db }) => {
+  const stored = await readFile(file, 'utf8').catch(() => '')
+  const ensure = async ({ db }: Database) => {
     const now = Date.now()
+    // As a site admin, the sample user sees every page of the dashboard.
+    const account = await upsertAccount(db, SAMPLE_LOGIN, { siteAdmin: true }, now)
+    if (stored) return stored.trim()
     await upsertAccount(db, 'shorebirds', { type: 'Organization' }, now)
     return addToken(db, account, { name: 'sample', expiresAt: null, now })
-  })
-  await writeFileAtomically(file, [Buffer.from(`${token}\n`)], { force: true })
+  }
+  const token = await withDatabase(config, ensure, { create: true })
+  if (!stored) await writeFileAtomically(file, [Buffer.from(`${token}\n`)], { force: true })
   return token
 }
 

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander'
 import type { ScheduleResponse, ScheduleRunResponse } from '../client/responses.ts'
+import { summarizeNames } from '../lib/names.ts'
 import { formatCount } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError } from '../lib/user-error.ts'
@@ -16,7 +17,7 @@ import {
   withClient,
 } from './client-command.ts'
 import { parsed, parseId, withExamples } from './command-line.ts'
-import { formatName, formatStartFlags, withNames } from './migration/format-migration.ts'
+import { formatName, formatStartFlags, nameColumn } from './migration/format-migration.ts'
 import {
   addStartArguments,
   addStartFlags,
@@ -25,7 +26,8 @@ import {
   startSettings,
 } from './migration/start.ts'
 import { watchUntilEnd } from './migration/watch.ts'
-import { formatTime, printResult, printTable, type Table } from './print.ts'
+import { formatTime, printResult, printTable } from './print.ts'
+import { type Table, tableOf } from './table.ts'
 
 interface TimingOptions {
   every?: 'day' | 'week'
@@ -200,17 +202,15 @@ function releaseCommand({ addWithId }: ClientCommands): void {
 }
 
 const scheduleRows = (schedules: readonly ScheduleResponse[]): Table =>
-  withNames(schedules, [
-    ['ID', 'REPOSITORIES', 'RUNS', 'NEXT RUN', 'LAST RUN', 'KEEP'],
-    ...schedules.map((each) => [
-      String(each.id),
-      each.all ? 'all' : String(each.repositories.length),
-      formatTiming(each),
-      each.next_run_at === null ? 'paused' : formatTime(each.next_run_at),
-      each.last_run === null ? '-' : formatRun(each.last_run),
-      String(each.keep),
-    ]),
-  ])
+  tableOf(schedules, {
+    ID: ({ id }) => id,
+    REPOSITORIES: ({ all, repositories }) => (all ? 'all' : repositories.length),
+    RUNS: formatTiming,
+    'NEXT RUN': ({ next_run_at: at }) => (at === null ? 'paused' : formatTime(at)),
+    'LAST RUN': ({ last_run }) => last_run && formatRun(last_run),
+    KEEP: ({ keep }) => keep,
+    ...nameColumn(schedules),
+  })
 
 /** `every sunday at 03:30 Europe/Zurich`. */
 const formatTiming = ({ every, weekday, at, time_zone }: ScheduleResponse): string =>
@@ -253,17 +253,13 @@ function formatSkipped(last: ScheduleRunResponse | null): string[] {
   return ['', 'skipped in the last run:', ...lines.map(escapeForTerminal)]
 }
 
-const MAX_NAMED = 20
-
 /** Lists the archives that are kept in addition to `keep`, why, and how to delete them. */
 function formatProtected(schedule: ScheduleResponse, flags: string): string[] {
   const { id, protected_archives: archives } = schedule
   if (archives.length === 0) return []
   const lines = archives.map(({ migration_id, created_at, repositories }) => {
-    const more = repositories.length - MAX_NAMED
-    const names = repositories.slice(0, MAX_NAMED).join(', ')
-    const migration = `  migration ${migration_id} (${formatTime(created_at)})`
-    return `${migration}: ${names}${more > 0 ? ` and ${more} more` : ''}`
+    const names = summarizeNames(repositories, 20)
+    return `  migration ${migration_id} (${formatTime(created_at)}): ${names}`
   })
   return [
     '',
@@ -273,13 +269,11 @@ function formatProtected(schedule: ScheduleResponse, flags: string): string[] {
   ]
 }
 
-const runRows = (runs: readonly ScheduleRunResponse[]): Table => [
-  ['MIGRATION', 'STATE', 'RUN', 'ARCHIVE', 'REASON'],
-  ...runs.map((each) => [
-    each.migration_id === null ? '-' : String(each.migration_id),
-    each.state,
-    formatTime(each.created_at),
-    each.has_archive ? 'yes' : '-',
-    each.reason?.split('\n')[0] ?? '-',
-  ]),
-]
+const runRows = (runs: readonly ScheduleRunResponse[]): Table =>
+  tableOf(runs, {
+    MIGRATION: ({ migration_id }) => migration_id,
+    STATE: ({ state }) => state,
+    RUN: ({ created_at }) => formatTime(created_at),
+    ARCHIVE: ({ has_archive }) => (has_archive ? 'yes' : '-'),
+    REASON: ({ reason }) => reason?.split('\n')[0],
+  })

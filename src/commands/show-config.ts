@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { type ClientOrigins, clientOrigins } from '../settings/client-config.ts'
 import type { Config } from '../settings/config.ts'
-import { STANDARD_CONFIG_FILE } from '../settings/config-file.ts'
+import { DEFAULT_CONFIG_FILE } from '../settings/config-file.ts'
 import { withoutPassword } from '../settings/config-values.ts'
 import {
   allNames,
@@ -12,7 +12,7 @@ import {
 } from '../settings/setting-names.ts'
 import { readUserServers } from '../settings/user-servers.ts'
 import { addCommand, configFileOf, readCommandConfig } from './command-line.ts'
-import { print, printJson } from './print.ts'
+import { type JsonOption, print, printJson } from './print.ts'
 
 export function configCommand(program: Command, about: string): void {
   addCommand(program, 'config', about, [
@@ -21,7 +21,7 @@ export function configCommand(program: Command, about: string): void {
     'GODWIT_DATA=/var/lib/godwit godwit config',
   ])
     .option('--json', 'print the settings as JSON')
-    .action(({ json }: { json?: boolean }, command: Command) => {
+    .action(({ json }: JsonOption, command: Command) => {
       const config = readCommandConfig(command)
       const user = readUserServers(process.env)
       const client = clientOrigins({}, process.env, configFileOf(command), user)
@@ -36,7 +36,9 @@ export const shownSettings = (config: Config, client: ClientOrigins) =>
     const origin =
       name in client ? client[name as keyof ClientOrigins] : config.origins[name as OptionName]
     const { text = null, from = null, at = null } = origin ?? derived(config, name as OptionName)
-    const value = text !== null && anyOptionOf(name).secret ? maskSecret(name, text) : text
+    const isSecret = text !== null && anyOptionOf(name).secret
+    const hidden = name === 'databaseUrl' ? withoutPassword : () => '***'
+    const value = isSecret ? hidden(text) : text
     return { ...namesOf(name), value, from, at }
   })
 
@@ -46,9 +48,6 @@ function derived(config: Config, name: OptionName): Partial<SettingOrigin> {
   return value === undefined ? {} : { text: String(value), from: 'default' }
 }
 
-const maskSecret = (name: string, text: string): string =>
-  name === 'databaseUrl' ? withoutPassword(text) : '***'
-
 interface ShownFile {
   path: string
   from: 'flag' | 'environment' | 'default'
@@ -56,7 +55,7 @@ interface ShownFile {
 }
 
 function shownFile({ file }: Config): ShownFile {
-  if (!file) return { path: STANDARD_CONFIG_FILE, from: 'default', state: 'absent' }
+  if (!file) return { path: DEFAULT_CONFIG_FILE, from: 'default', state: 'absent' }
   const { path, from, isDenied } = file
   return { path, from, state: isDenied ? 'denied' : 'read' }
 }

@@ -14,11 +14,19 @@ import { UsageError } from '../lib/user-error.ts'
 import type { Config } from '../settings/config.ts'
 import { archiveOpener } from './archive-file.ts'
 import { addCommand, readCommandConfig } from './command-line.ts'
-import { print, printJson, printLosses, printMessage, printTable } from './print.ts'
-import { runUntilStopped } from './stop-signal.ts'
+import {
+  type JsonOption,
+  print,
+  printJson,
+  printLosses,
+  printMessage,
+  printTable,
+} from './print.ts'
+import { stoppable } from './stop-signal.ts'
+import { tableOf } from './table.ts'
 import { temporaryGit } from './temporary-directory.ts'
 
-type ShowOptions = { json?: boolean; people?: boolean }
+type ShowOptions = JsonOption & { people?: boolean }
 
 export function showCommand(program: Command, about: string): void {
   addCommand(program, 'show <archive>', about, [
@@ -29,8 +37,8 @@ export function showCommand(program: Command, about: string): void {
     .usage('ARCHIVE')
     .addOption(new Option('--json', 'print the summary as JSON').conflicts('people'))
     .option('--people', 'print who wrote how much, as the CSV for convert --people')
-    .action((file: string, { json = false, people }: ShowOptions, command: Command) =>
-      runUntilStopped((signal) =>
+    .action(
+      stoppable((signal, file: string, { json, people }: ShowOptions, command: Command) =>
         people ? showPeople(readCommandConfig(command), file, signal) : runShow(file, json, signal),
       ),
     )
@@ -64,19 +72,16 @@ async function listExportPeople(
   const warnings: string[] = []
   const report = new Report((text) => warnings.push(text))
   const names = { name: file, owner: 'gitlab', people: new Map(), projects: new Map() }
-  const parts = {
-    git: temporary.git,
-    report,
-    resources,
-    wanted: new Set<string>(),
-    ...names,
-    signal,
-  }
-  const content = await openReader(open(), join(temporary.path, 'input'), parts)
+  const parts = { git: temporary.git, report, resources, wanted: new Set<string>(), signal }
+  const content = await openReader(open(), join(temporary.path, 'input'), { ...names, ...parts })
   return { ...(await listPeopleIn(content)), warnings }
 }
 
-async function runShow(file: string, isJson: boolean, signal: AbortSignal): Promise<void> {
+async function runShow(
+  file: string,
+  isJson: boolean | undefined,
+  signal: AbortSignal,
+): Promise<void> {
   const open = await archiveOpener(file)
   const { summary, damage } = await summarizeArchive(open(), signal)
   if (isJson) printJson(summary)
@@ -102,7 +107,7 @@ function printSummary(summary: ArchiveSummary): void {
   const counts = Object.entries(records)
   if (counts.length > 0) {
     print('')
-    printTable([['RECORDS', 'COUNT'], ...counts.map(([kind, count]) => [kind, String(count)])])
+    printTable(tableOf(counts, { RECORDS: ([kind]) => kind, COUNT: ([, count]) => count }))
   }
   printLosses('NOT IN THE ARCHIVE', sumLosses(summary.losses))
   for (const { full_name, reason } of summary.skipped)
@@ -112,17 +117,16 @@ function printSummary(summary: ArchiveSummary): void {
 
 function printRepositories(repositories: ArchiveSummary['repositories']): void {
   print('')
-  printTable([
-    ['REPOSITORY', 'SIZE', 'BRANCHES', 'TAGS', 'OTHER REFS', 'DEFAULT BRANCH', 'WIKI', 'LFS'],
-    ...repositories.map((each) => [
-      each.full_name,
-      formatBytes(each.bytes),
-      String(each.branches),
-      String(each.tags),
-      String(each.other_refs),
-      each.default_branch ?? '-',
-      each.has_wiki ? 'yes' : '-',
+  const table = tableOf(repositories, {
+    REPOSITORY: ({ full_name }) => full_name,
+    SIZE: ({ bytes }) => formatBytes(bytes),
+    BRANCHES: ({ branches }) => branches,
+    TAGS: ({ tags }) => tags,
+    'OTHER REFS': ({ other_refs }) => other_refs,
+    'DEFAULT BRANCH': ({ default_branch }) => default_branch,
+    WIKI: ({ has_wiki }) => (has_wiki ? 'yes' : '-'),
+    LFS: (each) =>
       each.lfs_objects > 0 ? `${each.lfs_objects}, ${formatBytes(each.lfs_bytes)}` : '-',
-    ]),
-  ])
+  })
+  printTable(table)
 }

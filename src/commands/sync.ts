@@ -12,7 +12,7 @@ import { withDatabase } from '../service/open-database.ts'
 import { openForge, withForge } from '../service/open-forge.ts'
 import { requireGit, requireRepositories } from '../service/requirements.ts'
 import { addCommand, configAsDataOwner } from './command-line.ts'
-import { printMessage, printResult } from './print.ts'
+import { type JsonOption, printMessage, printResult } from './print.ts'
 
 export function syncCommand(program: Command, about: string): void {
   const command = addCommand(program, 'sync [repositories...]', about, [
@@ -20,7 +20,7 @@ export function syncCommand(program: Command, about: string): void {
     'godwit sync alice/site --repositories /srv/git',
   ])
   command.option('--json', 'print what was found as JSON')
-  command.action(async (fullNames: string[], { json }: { json?: boolean }, command: Command) => {
+  command.action(async (fullNames: string[], { json }: JsonOption, command: Command) => {
     const names = fullNames.map((text) => {
       const name = parseFullName(text)
       if (!name) throw new UsageError(`"${text}" is not OWNER/NAME`)
@@ -29,14 +29,12 @@ export function syncCommand(program: Command, about: string): void {
     const config = configAsDataOwner(command)
     const paths = dataPathsOf(config, requireRepositories(config))
     await requireGit(config, createGit(paths.git))
+    const warn = (_: object, text: string) => printMessage(`warning: ${escapeForTerminal(text)}`)
     const act = async ({ db }: Pick<Database, 'db'>) => {
-      const now = Date.now
-      const log = {
-        warn: (_: object, text: string) => printMessage(`warning: ${escapeForTerminal(text)}`),
-      }
-      const forge = await openForge(config, { db, now, log })
-      const source = withForge(openSource(paths), forge, { db, now, log })
-      const parts = { db, source, now }
+      const forgeParts = { db, now: Date.now, log: { warn } }
+      const forge = await openForge(config, forgeParts)
+      const source = withForge(openSource(paths), forge, forgeParts)
+      const parts = { db, source, now: Date.now }
       const report = await (names.length > 0
         ? syncRepositories(parts, names)
         : syncCatalogue(parts))

@@ -1,6 +1,17 @@
 /** Rows of cells. The first row holds the titles. */
 export type Table = readonly (readonly string[])[]
 
+export type Cell = string | number | null | undefined
+
+/** Returns a table with a column for each title. `columns` has the functions that return the cells; an absent value is shown as `-`. */
+export const tableOf = <T>(
+  items: readonly T[],
+  columns: Record<string, (item: T) => Cell>,
+): Table => [
+  Object.keys(columns),
+  ...items.map((item) => Object.values(columns).map((cellOf) => String(cellOf(item) ?? '-'))),
+]
+
 const GAP = '  '
 
 /**

@@ -11,18 +11,18 @@ import {
 } from '../accounts/token-store.ts'
 import { replaceKey } from '../db/secret-store.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
-import { withDatabase } from '../service/open-database.ts'
 import { durationOrZero } from '../settings/config-values.ts'
 import { aboutAccount, requireAccount } from './account.ts'
-import { COMMAND_LINE, changeDatabase } from './change-database.ts'
-import { addCommand, configAsDataOwner, idArgument, parsed, withExamples } from './command-line.ts'
+import { addCommand, idArgument, parsed, withExamples } from './command-line.ts'
 import { tokenRows } from './format-tokens.ts'
-import { isoTime, printAndFlush, printResult } from './print.ts'
+import { isoTime, type JsonOption, printAndFlush, printResult } from './print.ts'
+import { COMMAND_LINE, changeDatabase, withServiceDatabase } from './service-database.ts'
 
 export function tokenCommands(program: Command, about: string): void {
-  const token = program.command('token').description(about)
-  withExamples(token, ['godwit token add alice --name laptop --expires 90d', 'godwit token list'])
-
+  const token = withExamples(program.command('token').description(about), [
+    'godwit token add alice --name laptop --expires 90d',
+    'godwit token list',
+  ])
   addCommand(token, 'add <login>', 'create a token and print it; it is not shown again', [
     'godwit token add alice --name laptop --expires 90d > token',
   ])
@@ -38,21 +38,20 @@ export function tokenCommands(program: Command, about: string): void {
 
   addCommand(token, 'list', 'list all tokens, without the secrets', ['godwit token list'])
     .option('--json', 'print the tokens as JSON')
-    .action(async ({ json }: { json?: boolean }, command: Command) => {
-      const records = await withDatabase(configAsDataOwner(command), ({ db }) => listTokens(db))
-      const tokens = records.map(jsonOf)
+    .action(async ({ json }: JsonOption, command: Command) => {
+      const tokens = (await withServiceDatabase(command, listTokens)).map(jsonOf)
       printResult({ json }, tokens, tokenRows(tokens), 'no tokens yet')
     })
 
   addCommand(token, 'show', 'show one token, without its secret', ['godwit token show 7'])
     .argument(...idArgument('token'))
     .option('--json', 'print the token as JSON')
-    .action(async (id: number, { json }: { json?: boolean }, command: Command) => {
-      const records = await withDatabase(configAsDataOwner(command), ({ db }) => listTokens(db))
-      const found = records.find((record) => record.id === id)
+    .action(async (id: number, { json }: JsonOption, command: Command) => {
+      const tokens = (await withServiceDatabase(command, listTokens)).map(jsonOf)
+      const found = tokens.find((each) => each.id === id)
       if (!found)
         throw new UserError(`token ${id} does not exist: \`godwit token list\` shows all tokens`)
-      printResult({ json }, jsonOf(found), tokenRows([jsonOf(found)]))
+      printResult({ json }, found, tokenRows([found]))
     })
 
   addCommand(
@@ -60,8 +59,8 @@ export function tokenCommands(program: Command, about: string): void {
     'replace-clone-key',
     'replace the key of temp_clone_token: issued tokens become invalid within 10 seconds',
     ['godwit token replace-clone-key'],
-  ).action(async (_options, command: Command) =>
-    changeDatabase(configAsDataOwner(command), async (tx, record) => {
+  ).action((_options, command: Command) =>
+    changeDatabase(command, async (tx, record) => {
       await replaceKey(tx, 'clone-key')
       await record(tx, 'clone_key.replace')
     }),
@@ -80,14 +79,13 @@ export function tokenCommands(program: Command, about: string): void {
 
 async function removeTokens(
   id: number | undefined,
-  { allOf, json }: { allOf?: string; json?: boolean },
+  { allOf, json }: JsonOption & { allOf?: string },
   command: Command,
 ): Promise<void> {
   if ((id === undefined) === (allOf === undefined))
     throw new UsageError('give the ID of a token, or --all-of LOGIN')
-  const config = configAsDataOwner(command)
   if (allOf !== undefined) {
-    const value = await changeDatabase(config, async (tx, record) => {
+    const value = await changeDatabase(command, async (tx, record) => {
       const account = await requireAccount(tx, allOf)
       // The sessions end first, so that they cannot create another token.
       await closeSessionsOf(tx, account)
@@ -99,7 +97,7 @@ async function removeTokens(
     })
     return printResult({ json }, value, `${value.revoked.length} tokens revoked`)
   }
-  await changeDatabase(config, async (tx, record) => {
+  await changeDatabase(command, async (tx, record) => {
     const owner = await revokeToken(tx, id!, Date.now())
     if (!owner)
       throw new UserError(
@@ -125,13 +123,16 @@ const jsonOf = (token: TokenRecord) => ({
 
 async function createToken(
   login: string,
-  { name, expires, json }: { name: string; expires: number; json?: boolean },
+  { name, expires, json }: JsonOption & { name: string; expires: number },
   command: Command,
 ): Promise<void> {
   const now = Date.now()
-  await withDatabase(configAsDataOwner(command), async ({ db }) => {
+  await withServiceDatabase(command, async (db) => {
     const account = await requireAccount(db, login)
-    if (account.type !== 'User') throw new UserError(notAUser(account.login))
+    if (account.type !== 'User')
+      throw new UserError(
+        `${account.login} is an organization: create a token for a user who administers its repositories`,
+      )
     const expiresAt = expires === 0 ? null : now + expires
     const parts = { db, now: Date.now }
     const about = { ...aboutAccount(account), details: { name } }
@@ -152,6 +153,3 @@ async function createToken(
     })
   })
 }
-
-const notAUser = (login: string) =>
-  `${login} is an organization: create a token for a user who administers its repositories`

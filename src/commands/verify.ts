@@ -7,8 +7,8 @@ import { UserError } from '../lib/user-error.ts'
 import type { Config } from '../settings/config.ts'
 import { archiveOpener } from './archive-file.ts'
 import { addCommand, readCommandConfig } from './command-line.ts'
-import { print, printJson } from './print.ts'
-import { runUntilStopped } from './stop-signal.ts'
+import { type JsonOption, print, printJson } from './print.ts'
+import { stoppable } from './stop-signal.ts'
 import { temporaryGit } from './temporary-directory.ts'
 
 export function verifyCommand(program: Command, about: string): void {
@@ -18,8 +18,8 @@ export function verifyCommand(program: Command, about: string): void {
   ])
     .usage('ARCHIVE')
     .option('--json', 'print the findings as JSON')
-    .action((file: string, { json }: { json?: boolean }, command: Command) =>
-      runUntilStopped(async (signal) => {
+    .action(
+      stoppable(async (signal, file: string, { json }: JsonOption, command: Command) => {
         const findings: { level: string; text: string }[] = []
         const report = (level: string, text: string) =>
           json ? findings.push({ level, text }) : print(formatFinding(level, text))

@@ -10,7 +10,8 @@ import { UsageError, UserError } from '../lib/user-error.ts'
 import type { WebhookChange } from '../wire/types.ts'
 import { type ClientCommands, clientCommandsOf, printing, withClient } from './client-command.ts'
 import { parseId, withExamples } from './command-line.ts'
-import { formatTime, printResult, type Table } from './print.ts'
+import { formatTime, printResult } from './print.ts'
+import { type Table, tableOf } from './table.ts'
 
 const DELIVERY = 'ID of the delivery'
 const SECRET_VARIABLE = 'GODWIT_WEBHOOK_SECRET'
@@ -191,16 +192,14 @@ function readSecret(file: string): string {
   }
 }
 
-const webhookRows = (webhooks: readonly WebhookResponse[]): Table => [
-  ['ID', 'STATE', 'EVENTS', 'URL', 'LAST DELIVERY'],
-  ...webhooks.map((each) => [
-    String(each.id),
-    stateOf(each),
-    each.events.join(', '),
-    each.config.url,
-    each.last_response?.message ?? '-',
-  ]),
-]
+const webhookRows = (webhooks: readonly WebhookResponse[]): Table =>
+  tableOf(webhooks, {
+    ID: ({ id }) => id,
+    STATE: stateOf,
+    EVENTS: ({ events }) => events.join(', '),
+    URL: ({ config }) => config.url,
+    'LAST DELIVERY': ({ last_response }) => last_response?.message,
+  })
 
 const stateOf = ({ active }: WebhookResponse): string => (active ? 'active' : 'inactive')
 
@@ -217,28 +216,22 @@ function describeWebhook(webhook: WebhookResponse): string {
   return lines.map(escapeForTerminal).join('\n')
 }
 
-const deliveryRows = (deliveries: readonly DeliveryResponse[]): Table => [
-  ['ID', 'EVENT', 'SENT', 'STATUS', 'NEXT'],
-  ...deliveries.map((each, index) => [
-    String(each.id),
-    formatEvent(each) + (each.redelivery ? ' (redelivery)' : ''),
-    formatTime(each.delivered_at),
-    each.status,
-    isLatest(deliveries, index) ? formatNextAttempt(each) : '-',
-  ]),
-]
+const deliveryRows = (deliveries: readonly DeliveryResponse[]): Table =>
+  tableOf(deliveries, {
+    ID: ({ id }) => id,
+    EVENT: (each) => formatEvent(each) + (each.redelivery ? ' (redelivery)' : ''),
+    SENT: ({ delivered_at }) => formatTime(delivered_at),
+    STATUS: ({ status }) => status,
+    // The list is sorted newest first, so the first delivery of an event is the latest one.
+    NEXT: (each) =>
+      deliveries.find(({ guid }) => guid === each.guid) === each ? formatNextAttempt(each) : '-',
+  })
 
 const formatEvent = ({ event, action }: DeliveryResponse): string =>
   action === null ? event : `${event}.${action}`
 
-/** Whether this is the latest delivery of its event. The list is sorted newest first. */
-const isLatest = (deliveries: readonly DeliveryResponse[], index: number): boolean =>
-  deliveries.findIndex(({ guid }) => guid === deliveries[index]!.guid) === index
-
-function formatNextAttempt({ state, next_attempt_at }: DeliveryResponse): string {
-  if (state === 'given_up') return 'given up'
-  return formatTime(next_attempt_at ?? null)
-}
+const formatNextAttempt = ({ state, next_attempt_at }: DeliveryResponse): string =>
+  state === 'given_up' ? 'given up' : formatTime(next_attempt_at ?? null)
 
 function describeDelivery(delivery: FullDeliveryResponse): string {
   const { request, response } = delivery

@@ -160,7 +160,7 @@ onEachEngine('a copy', (engine) => {
   test('survives 25 kills, keeps numbers, and runs unfinished jobs once', async (t) => {
     const from = await makeService(t, engine)
     const to = await emptyPlace(t, other)
-    const module = new URL('./copy-test-process.ts', import.meta.url)
+    const module = new URL('../../test/support/copy-test-process.ts', import.meta.url)
     const start = () =>
       fork(module, { execArgv: [], stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
     // The next process loads its code while the last one copies.

@@ -1,166 +1,21 @@
 import { readFile } from 'node:fs/promises'
-import type { IncomingMessage } from 'node:http'
-import type { CustomFetch, ServerMetadata } from 'openid-client'
-import { type OidcClient, SignInFailed } from '../http/routes/sessions/oidc-client.ts'
+import type { OidcClient } from '../http/routes/sessions/oidc-client.ts'
 import { codeOf } from '../lib/errno.ts'
-import { invalidNameReason } from '../lib/names.ts'
-import { http, https } from '../lib/node-http.ts'
 import { UserError } from '../lib/user-error.ts'
 import type { Config } from '../settings/config.ts'
-import { normalizeForgeUrl } from '../sources/forge/client/forge-address.ts'
-import { createAddressFilter } from '../webhooks/allowed-addresses.ts'
-import { createResolver, fixedLookup } from '../webhooks/send-request.ts'
+import type { OidcParts } from './oidc-client.ts'
 import { isReadableByAll } from './open-forge.ts'
 
-const TIMEOUT_SECONDS = 5
-/** Discovery documents, keys and claims are far smaller. */
-const MAX_RESPONSE_BYTES = 256 * 1024
-/** How long the discovery document is kept. Keys are read anew at each sign-in, since they may be replaced at any time. */
-const DISCOVERY_TTL_MS = 5 * 60_000
-
-interface OidcParts {
-  now: () => number
-  log: { warn(fields: object, message: string): void }
-}
-
-/** Creates the client of the OpenID provider, if one is configured. Sends no request yet, since the provider may be unavailable. */
+/** Opens the OpenID provider of `--oidc-issuer`, if there is one. Sends no request yet, since the provider may be unavailable. */
 export async function openOidc(config: Config, parts: OidcParts): Promise<OidcClient | undefined> {
   const { oidcIssuer, oidcClientId: clientId, oidcClientSecretFile: file } = config
   if (oidcIssuer === undefined || clientId === undefined || file === undefined) return undefined
-  const issuer = new URL(oidcIssuer)
   const secret = await readSecret(file)
   if (await isReadableByAll(file))
     parts.log.warn({ file }, 'every user of this machine can read the secret of the OpenID client')
   // Loaded on demand: most hosts have no OpenID provider.
-  const openid = await import('openid-client')
-  const isPlain = issuer.protocol === 'http:'
-  const execute = [
-    openid.enableNonRepudiationChecks,
-    ...(isPlain ? [openid.allowInsecureRequests] : []),
-  ]
-  const send = createFetch(issuer)
-  let known: { at: number; server: Promise<ServerMetadata> } | undefined
-
-  async function discover(): Promise<ServerMetadata> {
-    const options = { execute, timeout: TIMEOUT_SECONDS, [openid.customFetch]: send }
-    return (await openid.discovery(issuer, clientId!, {}, undefined, options)).serverMetadata()
-  }
-
-  function readServer(): Promise<ServerMetadata> {
-    if (known && Math.abs(parts.now() - known.at) < DISCOVERY_TTL_MS) return known.server
-    const server = discover()
-    known = { at: parts.now(), server }
-    server.catch(() => {
-      known = undefined
-    })
-    return server
-  }
-
-  /** Returns a new configuration, which has no keys cached. */
-  async function configure(authenticate = openid.ClientSecretBasic(secret)) {
-    const server = await readServer().catch((error: unknown) => {
-      throw fail('unavailable', error)
-    })
-    const client = new openid.Configuration(server, clientId!, {}, authenticate)
-    client[openid.customFetch] = send
-    client.timeout = TIMEOUT_SECONDS
-    for (const extend of execute) extend(client)
-    return { server, client }
-  }
-
-  /** Logs why a sign-in failed, and returns the error to throw. Only messages are logged, because other fields may contain tokens. */
-  function fail(problem: SignInFailed['problem'], error: unknown): SignInFailed {
-    const { message, cause, error: code } = error as Error & { error?: unknown }
-    const texts = [message, (cause as Error | undefined)?.message, code]
-    const reason = texts
-      .filter((each) => typeof each === 'string')
-      .join(': ')
-      .slice(0, 300)
-    parts.log.warn({ issuer: oidcIssuer, reason }, `sign-in with ${oidcIssuer} failed: ${reason}`)
-    return new SignInFailed(problem)
-  }
-
-  const redirectUri = `${config.baseUrl}/session/oidc/callback`
-  const { oidcLoginClaim: loginClaim, oidcRequire: required = [], oidcAdmin: admin } = config
-  const usedClaims = [loginClaim, ...[...required, ...(admin ?? [])].map(({ claim }) => claim)]
-  const isForge =
-    config.forge !== undefined && normalizeForgeUrl(config.forge) === normalizeForgeUrl(oidcIssuer)
-
-  return {
-    async start() {
-      const { client, server } = await configure()
-      const checks = {
-        state: openid.randomState(),
-        nonce: openid.randomNonce(),
-        verifier: openid.randomPKCECodeVerifier(),
-      }
-      const url = openid.buildAuthorizationUrl(client, {
-        redirect_uri: redirectUri,
-        scope: server.scopes_supported?.includes('groups')
-          ? 'openid profile groups'
-          : 'openid profile',
-        state: checks.state,
-        nonce: checks.nonce,
-        code_challenge: await openid.calculatePKCECodeChallenge(checks.verifier),
-        code_challenge_method: 'S256',
-      })
-      if (!isAllowedUrl(url, issuer))
-        throw fail('unavailable', new Error(`${url.origin} is not https`))
-      return { url: url.href, checks }
-    },
-
-    async finish(query, { state, nonce, verifier }) {
-      const { client, server } = await configure()
-      const url = new URL(query, redirectUri)
-      let claims: { sub: string; [claim: string]: unknown }
-      try {
-        const exchange = (by: typeof client) =>
-          openid.authorizationCodeGrant(by, url, {
-            expectedState: state,
-            expectedNonce: nonce,
-            pkceCodeVerifier: verifier,
-            idTokenExpected: true,
-          })
-        const tokens = await exchange(client).catch(async (error: { error?: unknown }) => {
-          if (error.error !== 'invalid_client') throw error
-          // Some providers accept the secret only in the body. Gitea does not decode special characters in the header.
-          return exchange((await configure(openid.ClientSecretPost(secret))).client)
-        })
-        claims = tokens.claims()!
-        const isComplete = usedClaims.every((name) => name in claims)
-        if (!isComplete && server.userinfo_endpoint)
-          claims = {
-            ...(await openid.fetchUserInfo(client, tokens.access_token, claims.sub)),
-            ...claims,
-          }
-      } catch (error) {
-        throw fail(isUnavailable(error) ? 'unavailable' : 'refused', error)
-      }
-      const { sub: subject, [loginClaim]: login } = claims
-      if (!required.every((each) => hasClaim(claims, each)))
-        throw fail('not-allowed', new Error(`${subject} lacks a claim of --oidc-require`))
-      const invalid = typeof login === 'string' ? invalidNameReason(login) : 'it is missing'
-      if (typeof login !== 'string' || invalid)
-        throw fail(
-          'no-login',
-          new Error(`${subject}: the claim ${loginClaim} is not a valid login: ${invalid}`),
-        )
-      return {
-        issuer: server.issuer,
-        subject,
-        login,
-        siteAdmin: admin?.some((each) => hasClaim(claims, each)),
-        forgeId: isForge && /^\d{1,15}$/.test(subject) ? Number(subject) : undefined,
-      }
-    },
-
-    async signOutUrl() {
-      const { client, server } = await configure()
-      if (!server.end_session_endpoint) return undefined
-      return openid.buildEndSessionUrl(client, { post_logout_redirect_uri: `${config.baseUrl}/` })
-        .href
-    },
-  }
+  const { createOidcClient } = await import('./oidc-client.ts')
+  return createOidcClient(config, { issuer: new URL(oidcIssuer), clientId, secret }, parts)
 }
 
 async function readSecret(file: string): Promise<string> {
@@ -169,80 +24,4 @@ async function readSecret(file: string): Promise<string> {
   })
   if (text.trim() === '') throw new UserError(`--oidc-client-secret-file: ${file} is empty`)
   return text.trim()
-}
-
-/** Returns whether a claim has this value, or is a list that contains it. */
-function hasClaim(
-  claims: Readonly<Record<string, unknown>>,
-  { claim, value }: { claim: string; value: string },
-): boolean {
-  return [claims[claim]].flat().some((each) => each !== undefined && String(each) === value)
-}
-
-/** Returns whether the provider did not respond properly, so that the same sign-in may succeed later. */
-function isUnavailable(error: unknown): boolean {
-  const { code, cause, status } = error as { code?: unknown; cause?: unknown; status?: unknown }
-  if (typeof status === 'number') return status >= 500
-  return (
-    code === 'OAUTH_TIMEOUT' ||
-    code === 'OAUTH_RESPONSE_IS_NOT_CONFORM' ||
-    error instanceof RequestFailed ||
-    (cause !== undefined && isUnavailable(cause))
-  )
-}
-
-/** Only the origin of the issuer may use plain HTTP. Its discovery document may name any other address, which must use https. */
-const isAllowedUrl = (url: URL, issuer: URL): boolean =>
-  url.origin === issuer.origin || url.protocol === 'https:'
-
-class RequestFailed extends Error {
-  override name = 'RequestFailed'
-}
-
-/**
- * Returns a function that sends the requests of openid-client. It limits the size of a response. Only the origin of the issuer may be
- * on a private network.
- */
-function createFetch(issuer: URL): CustomFetch {
-  const isPublic = createAddressFilter([])
-  const resolve = createResolver()
-
-  async function publicAddresses({ hostname }: URL, signal: AbortSignal) {
-    const found = await resolve(hostname.replace(/^\[|\]$/g, ''), signal)
-    const allowed = found.filter(({ address }) => isPublic(address))
-    if (allowed.length === 0) throw new Error(`${hostname} is on a private network`)
-    return { lookup: fixedLookup(allowed) }
-  }
-
-  return async (
-    address,
-    { method, headers, body, signal = AbortSignal.timeout(1000 * TIMEOUT_SECONDS) },
-  ) => {
-    const url = new URL(address)
-    try {
-      if (!isAllowedUrl(url, issuer)) throw new Error('only https is allowed')
-      const pinned = url.origin === issuer.origin ? {} : await publicAddresses(url, signal)
-      const module = url.protocol === 'https:' ? https : http
-      const response = await new Promise<IncomingMessage>((resolve, reject) => {
-        const agent = new module.Agent({ keepAlive: false })
-        const sent = module.request(url, { method, headers, signal, agent, ...pinned })
-        sent.on('response', resolve).on('error', reject)
-        sent.end(body === undefined || body === null ? undefined : String(body))
-      })
-      const chunks: Buffer[] = []
-      let bytes = 0
-      for await (const chunk of response as AsyncIterable<Buffer>) {
-        bytes += chunk.length
-        if (bytes > MAX_RESPONSE_BYTES) throw new Error('the response is too large')
-        chunks.push(chunk)
-      }
-      return new Response(bytes > 0 ? Buffer.concat(chunks) : null, {
-        status: response.statusCode!,
-        headers: { 'content-type': response.headers['content-type'] ?? '' },
-      })
-    } catch (error) {
-      const reason = signal.aborted ? 'no response in time' : (error as Error).message
-      throw new RequestFailed(`${url.origin}: ${reason}`)
-    }
-  }
 }

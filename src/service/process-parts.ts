@@ -16,7 +16,7 @@ import type { Queue } from '../queue/queue.ts'
 import { type Addresses, addressesFrom } from '../repositories/addresses.ts'
 import type { RightsRefresher } from '../repositories/refresh-rights.ts'
 import type { Config } from '../settings/config.ts'
-import { exposedFile } from '../settings/config-file.ts'
+import { describeExposedSecrets } from '../settings/config-file.ts'
 import type { Forge } from '../sources/forge/connect-forge.ts'
 import type { Source } from '../sources/source.ts'
 import { startCatalogueSync } from './catalogue-sync.ts'
@@ -54,7 +54,7 @@ export async function openProcessParts(
   { log }: Log,
   stack: AsyncDisposableStack,
 ): Promise<ProcessParts> {
-  const exposed = exposedFile(config.file)
+  const exposed = describeExposedSecrets(config.file)
   if (exposed) log.warn(exposed)
   const isOnlyProcess = config.databaseUrl === undefined
   const { db, pool } = await openLockedDatabase(config, log, stack).catch((error: unknown) => {

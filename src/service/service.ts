@@ -55,6 +55,8 @@ async function startOnce(config: Config, logging: Log): Promise<Service> {
   const { baseUrl, webUrl, cloneUrl, sshUrl, timeZone } = config
   const cloneTokens = await openCloneTokens(config, parts, stack)
   const clonable = cloneTokens.isServed ? 'clonable' : ''
+  // Otherwise neither the database nor the archives are in the data directory.
+  const isDataUsed = config.databaseUrl === undefined || config.blobs === undefined
   const app = createServer({
     ...parts,
     authenticator: openAuthenticator(stack, parts),
@@ -86,7 +88,7 @@ async function startOnce(config: Config, logging: Log): Promise<Service> {
     cloneSlots: { max: config.maxClones, waitMs: CLONE_WAIT_MS },
     cloneTokens,
     trustedProxies: config.trustedProxies ?? [],
-    ...(usesDataDirectory(config) && { probeData: () => probeWrite(config.data) }),
+    ...(isDataUsed && { probeData: () => probeWrite(config.data) }),
     ...(parts.forge && { probeForge: parts.forge.probe }),
     isWebhookAllowed: createAddressFilter(config.webhookNetworks ?? []),
     version: VERSION,
@@ -108,10 +110,6 @@ async function startOnce(config: Config, logging: Log): Promise<Service> {
   const started = stack.move()
   return { address, stop: () => started.disposeAsync() }
 }
-
-/** Whether the database or the archives are in the data directory. */
-const usesDataDirectory = ({ databaseUrl, blobs }: Config): boolean =>
-  databaseUrl === undefined || blobs === undefined
 
 function explainListenError(error: unknown, { host, port }: Listen): unknown {
   const { code } = error as { code?: string }

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { isLoopback } from '../lib/loopback.ts'
 import { isName } from '../lib/names.ts'
 import { ConfigError } from '../lib/user-error.ts'
 import { type Config, readConfig } from './config.ts'
@@ -54,13 +55,17 @@ export function readClientConfig(
   const { git, vendor } = flags
   const { url: urlOrigin } = clientOrigins(flags, env, file, user)
   const url = urlOrigin && read('url', urlOrigin)
-  if (url === undefined) throw new ConfigError([NO_SERVER])
+  if (url === undefined)
+    throw new ConfigError(['no server: run `godwit auth login`, give --url URL or set GODWIT_URL'])
   // The settings of a configuration file, above all its token, are for the server of that file only.
   const serverFile = isServerOf(file, url) ? file : undefined
   const config = readConfig({ ...(git && { git }), ...(vendor && { vendor }) }, env, serverFile)
   const origins = clientOrigins(flags, env, serverFile)
   const found = givenToken(origins, url, env) ?? storedToken(origins, url, serverFile, user)
-  if (!found) throw new ConfigError([noToken(url)])
+  if (!found)
+    throw new ConfigError([
+      `no access token for ${url}: run \`godwit auth login --url ${url}\`, give --token-file FILE, or set GODWIT_TOKEN_FILE or GODWIT_TOKEN`,
+    ])
   const { token, from } = found
   // fetch would reject other characters with a message that shows the token.
   if (!/^[\x21-\x7e]+$/.test(token))
@@ -68,30 +73,20 @@ export function readClientConfig(
   if (flags.org && !isName(flags.org))
     throw new ConfigError(['--org: must be the login of an organization'])
   const server = { url, token, tokenFrom: from, org: flags.org || undefined, vendor: config.vendor }
-  const warnings = [
-    ...(flags.token ? [TOKEN_IN_ARGUMENTS] : []),
-    ...(from === user?.path && user.isExposed ? [exposedTokens(user.path)] : []),
-    ...encryptionWarnings(url),
-  ]
+  const warnings: string[] = []
+  if (flags.token)
+    warnings.push(
+      'every user of this machine can see a token in the arguments; use --token-file FILE instead',
+    )
+  if (from === user?.path && user.isExposed)
+    warnings.push(
+      `other users of this machine may read ${from}, which contains tokens: run \`chmod 600 ${from}\``,
+    )
+  const { protocol, hostname } = new URL(url)
+  if (protocol === 'http:' && !isLoopback(hostname))
+    warnings.push(`the token is sent to ${hostname} without encryption`)
   return { ...server, git: config.git, searchPath: config.searchPath, warnings }
 }
-
-const exposedTokens = (path: string): string =>
-  `other users of this machine may read ${path}, which contains tokens: run \`chmod 600 ${path}\``
-
-const TOKEN_IN_ARGUMENTS =
-  'every user of this machine can see a token in the arguments; use --token-file FILE instead'
-
-function encryptionWarnings(url: string): string[] {
-  const { protocol, hostname } = new URL(url)
-  const isLocal = /^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname)
-  if (protocol !== 'http:' || isLocal) return []
-  return [`the token is sent to ${hostname} without encryption`]
-}
-
-const NO_SERVER = 'no server: run `godwit auth login`, give --url URL or set GODWIT_URL'
-const noToken = (url: string): string =>
-  `no access token for ${url}: run \`godwit auth login --url ${url}\`, give --token-file FILE, or set GODWIT_TOKEN_FILE or GODWIT_TOKEN`
 
 const isGitHub = (url: string): boolean =>
   /(^|\.)(github\.com|ghe\.com)$/.test(new URL(url).hostname)

@@ -7,7 +7,7 @@ import { path as pathValue } from './config-values.ts'
 import { allNames, anyOptionOf, type FileSetting, fileNameOf } from './setting-names.ts'
 
 /** The default configuration file. It need not exist. */
-export const STANDARD_CONFIG_FILE = '/etc/godwit/config'
+export const DEFAULT_CONFIG_FILE = '/etc/godwit/config'
 
 export interface ConfigFile {
   path: string
@@ -26,7 +26,7 @@ export interface ConfigFile {
 /** Reads the file of --config or GODWIT_CONFIG, or the default one if it exists. */
 export function findConfigFile(
   { flag, variable }: { flag: string | undefined; variable: string | undefined },
-  defaultFile = STANDARD_CONFIG_FILE,
+  defaultFile = DEFAULT_CONFIG_FILE,
 ): ConfigFile | undefined {
   const named = flag ?? (variable || undefined)
   const path = resolve(named ?? defaultFile)
@@ -120,7 +120,9 @@ function findSecrets(settings: ConfigFile['settings']): string[] {
 }
 
 /** Returns a warning if every user of this machine can read secrets in the file. */
-export function exposedFile(file: Pick<ConfigFile, 'path' | 'exposedSecrets'> | undefined) {
+export function describeExposedSecrets(
+  file: Pick<ConfigFile, 'path' | 'exposedSecrets'> | undefined,
+) {
   if (!file || file.exposedSecrets.length === 0) return undefined
   return `every user of this machine can read ${file.path}, which contains secrets: ${file.exposedSecrets.join(', ')}`
 }

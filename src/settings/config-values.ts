@@ -1,15 +1,19 @@
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
+import { isLoopback } from '../lib/loopback.ts'
 import { isName } from '../lib/names.ts'
 
 /** Each parser returns the value of a setting, or throws an Error whose message says what is expected. */
 
-const matching =
-  (pattern: RegExp, expected: string) =>
+const accepting =
+  (isValid: (text: string) => boolean, expected: string) =>
   (text: string): string => {
-    if (!pattern.test(text)) throw new Error(expected)
+    if (!isValid(text)) throw new Error(expected)
     return text
   }
+
+const matching = (pattern: RegExp, expected: string) =>
+  accepting((text) => pattern.test(text), expected)
 
 export const nonEmpty = matching(/\S/, 'must not be empty')
 
@@ -87,8 +91,7 @@ export function webAddress(text: string): string {
 export function issuerAddress(text: string): string {
   webAddress(text)
   const { protocol, hostname } = new URL(text)
-  const isLoopback = hostname === 'localhost' || hostname === '[::1]' || /^127\./.test(hostname)
-  if (protocol !== 'https:' && !isLoopback) throw new Error('must be an https address')
+  if (protocol !== 'https:' && !isLoopback(hostname)) throw new Error('must be an https address')
   return text
 }
 
@@ -116,11 +119,10 @@ export function hostName(text: string): string {
   return name
 }
 
-export function login(text: string): string {
-  if (!isName(text))
-    throw new Error('must be the name of an account: letters, digits, ".", "_" and "-"')
-  return text
-}
+export const login = accepting(
+  isName,
+  'must be the name of an account: letters, digits, ".", "_" and "-"',
+)
 
 /** Requires `{name}`. Whether `{owner}` is required too depends on the layout. */
 export const addressTemplate = matching(/\{name\}/, 'must contain {name}')
@@ -131,11 +133,10 @@ export function webAddressTemplate(text: string): string {
   return text
 }
 
-export function postgresAddress(text: string): string {
-  if (!/^postgres(ql)?:$/.test(URL.parse(text)?.protocol ?? ''))
-    throw new Error('must be a postgres:// address')
-  return text
-}
+export const postgresAddress = accepting(
+  (text) => /^postgres(ql)?:$/.test(URL.parse(text)?.protocol ?? ''),
+  'must be a postgres:// address',
+)
 
 export const bucketAddress = matching(
   /^s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/[\w!.*'()-]+)*\/?$/,

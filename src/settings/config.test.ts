@@ -124,7 +124,8 @@ test('an OpenID provider has an address, an ID and a secret, and is not on plain
     () => readConfig({ oidcIssuer: 'https://id.test' }, {}),
     /--oidc-client-id: is missing/,
   )
-  for (const oidcIssuer of ['http://id.test', 'http://10.0.0.1', 'http://localhost.evil.test'])
+  const [named, numbered] = ['http://localhost.evil.test', 'http://127.evil.test']
+  for (const oidcIssuer of ['http://id.test', 'http://10.0.0.1', named, numbered])
     assert.throws(() => readConfig({ ...all, oidcIssuer }, {}), {
       mistakes: ['--oidc-issuer: must be an https address'],
     })

@@ -47,8 +47,8 @@ export function readConfig(flags: Texts, env: Environment, file?: ConfigFile): C
   const origins: Partial<Record<OptionName, SettingOrigin>> = {}
   for (const name of optionNames) {
     const { defaultValue: text } = optionOf(name)
-    const standard = text === undefined ? undefined : ({ text, from: 'default' } as const)
-    const origin = originOf(name, flags[name], env, file) ?? standard
+    const byDefault = text === undefined ? undefined : ({ text, from: 'default' } as const)
+    const origin = originOf(name, flags[name], env, file) ?? byDefault
     if (!origin) continue
     origins[name] = origin
     try {

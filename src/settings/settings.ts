@@ -46,8 +46,8 @@ const CLAIMS = kind('CLAIM=VALUE', values.claimValues, { isList: true })
 const lasting = (defaultValue: string, read = values.duration) =>
   kind('DURATION', read, { defaultValue })
 
-const count = (min: number, max: number, standard: number) =>
-  kind('N', values.wholeNumber(min, max), { defaultValue: String(standard) })
+const count = (min: number, max: number, defaultNumber: number) =>
+  kind('N', values.wholeNumber(min, max), { defaultValue: String(defaultNumber) })
 
 const choice = <const T extends string>(defaultValue: T, allowed: readonly T[]) =>
   kind(allowed.join('|'), values.oneOf(...allowed), { defaultValue })

@@ -283,6 +283,7 @@ test('invalid options send nothing and write nothing', async (t) => {
   )
   await refused(/cannot read the forge's token from none: ENOENT/, '--token-file', 'none')
   await refused(/--to nonsense: must be one of/, '--to', 'nonsense')
+  await refused(/--owner a b: its name has characters/, '--to', 'html', '--owner', 'a b')
   await writeFile(join(folder, 'token'), '')
   await refused(/is empty: token/)
   assert.deepEqual([server.requests, await files()], [[], []])

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -29,6 +29,17 @@ test('an export reports the outcome of each repository to people and programs', 
   )
   assert.equal(lost.outcome, 'skipped')
   assert.ok(lost.reason.length > 0)
+})
+
+test('a report cannot replace the archive', async (t) => {
+  await using host = await gitHost()
+  await host.repository('alice/good', { files: { a: 'a' } })
+  const { godwit, folder } = await commandLine(t)
+  const order = ['export', 'alice', '--repositories', host.root, '--output', 'a.tar.gz']
+  const { code, output } = await godwit([...order, '--report', './a.tar.gz'])
+  assert.equal(code, 2)
+  assert.match(output, /^godwit: --report would replace the archive: name another file$/m)
+  assert.deepEqual(await readdir(folder), [])
 })
 
 test('export, verify and restore print their results as JSON', async (t) => {

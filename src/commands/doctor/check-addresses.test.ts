@@ -120,6 +120,28 @@ test('a base URL that leads to another server, or to none, is reported', async (
   assertFinding(nowhere, 'proxy', 'warning', /cannot be reached from here/)
 })
 
+test('a service that listens on the port of http without a proxy is not taken for one', async (t) => {
+  const { port } = new URL(service.url)
+  const direct = createServer(({ url: path, method }, outgoing) => {
+    request({ host: '127.0.0.1', port, path, method }, (response) =>
+      forward(response, outgoing),
+    ).end()
+  })
+  t.after(() => direct.close())
+  const error = await once(direct.listen(80, '127.0.0.80'), 'listening').then(
+    () => undefined,
+    (refusal: NodeJS.ErrnoException) => refusal,
+  )
+  if (error) return t.skip(`port 80 cannot be used here: ${error.code}`)
+  const settings = { data: service.data, listen: '127.0.0.80:80', baseUrl: 'http://127.0.0.80' }
+  const findings = await doctor(settings)
+  assertFinding(findings, 'listen', 'passed', /a service runs at 127\.0\.0\.80:80/)
+  assert.deepEqual(
+    findings.filter(({ check, state }) => check === 'proxy' || state === 'error'),
+    [],
+  )
+})
+
 test('the probe responds only to a URL signed with the key of the service', async () => {
   const expires = Math.floor(Date.now() / 1000) + 60
   for (const query of ['', `?expires=${expires}&sig=${'0'.repeat(64)}`, '?part=stream'])

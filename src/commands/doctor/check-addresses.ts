@@ -3,6 +3,7 @@ import { isIP } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { findSigningKey } from '../../db/survey.ts'
 import { hasCode } from '../../lib/errno.ts'
+import { isLoopback } from '../../lib/loopback.ts'
 import { formatCount } from '../../lib/quantities.ts'
 import { PROBED_TEXT, probeAddress } from '../../service/probe-address.ts'
 import type { Config } from '../../settings/config.ts'
@@ -47,9 +48,6 @@ async function checkBaseUrl({ baseUrl, listen, trustedProxies }: Config): Promis
   }
   return passed(check, baseUrl)
 }
-
-const isLoopback = (host: string): boolean =>
-  host === 'localhost' || host === '::1' || host === '[::1]' || /^127\./.test(host)
 
 /** Checks whether the port is free, or used by this service or by another program. */
 async function* checkListen(config: Config): AsyncGenerator<CheckResult> {
@@ -104,15 +102,16 @@ const BUFFERED_WITHIN_MS = 1000
 /** Checks the proxy between the running service and its public address. */
 async function* checkProxy(config: Config): AsyncGenerator<CheckResult> {
   const { baseUrl, listen } = config
-  const { hostname, port } = new URL(baseUrl)
-  const isDirect = hostname.replace(/^\[|\]$/g, '') === listen.host && Number(port) === listen.port
+  const { hostname, port, protocol } = new URL(baseUrl)
+  // A URL does not have the default port of its protocol, and only a proxy speaks https.
+  const isPort = protocol === 'http:' && Number(port || 80) === listen.port
+  const isDirect = isPort && hostname.replace(/^\[|\]$/g, '') === listen.host
   if (config.origins.baseUrl === undefined || isDirect) return
   const key = await findSigningKey(databaseOf(config))
   if (!key) return
   try {
     yield* checkUserHeader(config)
-    const problems = await checkRange(baseUrl, key)
-    if (problems.length === 0) problems.push(...(await checkStream(baseUrl, key)))
+    const problems = await Array.fromAsync(findProxyProblems(baseUrl, key))
     if (problems.length > 0) yield* problems
     else
       yield passed('proxy', `${baseUrl} reaches this service, with streams, ranges and addresses`)
@@ -141,24 +140,26 @@ async function* checkUserHeader({ baseUrl, userHeader }: Config): AsyncGenerator
     : passed('user-header', `the proxy removes ${userHeader} from requests of clients`)
 }
 
-async function checkRange(baseUrl: string, key: Buffer): Promise<CheckResult[]> {
+/** Yields what the proxy does wrong with ranges and streams. */
+async function* findProxyProblems(baseUrl: string, key: Buffer): AsyncGenerator<CheckResult> {
   const headers = { range: `bytes=${RANGE.start}-${RANGE.end - 1}` }
   const response = await request(probeAddress(baseUrl, key, 'range'), headers)
   const text = await response.text()
-  if (response.status === 206 && text === PROBED_TEXT.slice(RANGE.start, RANGE.end)) return []
   if (response.status === 200 && text === PROBED_TEXT) {
     const advice = 'let the proxy pass on the headers range and if-range, and switch off its cache'
     const found = `${baseUrl} does not pass on ranges: interrupted downloads start again`
-    return [warning('proxy', found, advice), ...(await checkStream(baseUrl, key))]
+    yield warning('proxy', found, advice)
+  } else if (response.status !== 206 || text !== PROBED_TEXT.slice(RANGE.start, RANGE.end)) {
+    const advice = 'let the proxy forward every path below --base-url to the address of --listen'
+    const found = `${baseUrl} returns status ${response.status}, but not from the service that runs here`
+    return yield warning('proxy', found, advice)
   }
-  const advice = 'let the proxy forward every path below --base-url to the address of --listen'
-  const found = `${baseUrl} returns status ${response.status}, but not from the service that runs here`
-  return [warning('proxy', found, advice)]
+  yield* checkStream(baseUrl, key)
 }
 
 type ProbeEvent = { peer: string; forwarded_for: string | null; is_trusted: boolean }
 
-async function checkStream(baseUrl: string, key: Buffer): Promise<CheckResult[]> {
+async function* checkStream(baseUrl: string, key: Buffer): AsyncGenerator<CheckResult> {
   const stopping = new AbortController()
   const signal = AbortSignal.any([stopping.signal, AbortSignal.timeout(TIMEOUT_MS)])
   const response = await fetch(probeAddress(baseUrl, key, 'stream'), {
@@ -167,7 +168,23 @@ async function checkStream(baseUrl: string, key: Buffer): Promise<CheckResult[]>
   })
   try {
     const { event, isBuffered } = await readStream(response)
-    return [...(isBuffered ? [bufferedResult(baseUrl)] : []), ...forwardingResults(event)]
+    const { peer, forwarded_for: forwarded, is_trusted: isTrusted } = event
+    if (isBuffered) {
+      const found = `${baseUrl} buffers streams until they end: clients cannot follow a migration`
+      yield warning(
+        'proxy',
+        found,
+        'switch off buffering in the proxy (nginx: proxy_buffering off)',
+      )
+    }
+    if (forwarded === null) {
+      const found = `the proxy at ${peer} does not send x-forwarded-for: every request seems to come from it`
+      const advice = 'let the proxy send x-forwarded-for with the address of the client'
+      yield warning('trusted-proxies', found, advice)
+    } else if (!isTrusted) {
+      const advice = `add ${peer} to --trusted-proxies, and start the service again`
+      yield warning('trusted-proxies', `the proxy at ${peer} is not trusted`, advice)
+    }
   } finally {
     stopping.abort()
   }
@@ -185,25 +202,4 @@ async function readStream(response: Response) {
   )
   const isBuffered = await Promise.race([hasEnded, sleep(BUFFERED_WITHIN_MS, false)])
   return { event: JSON.parse(first.value.data) as ProbeEvent, isBuffered }
-}
-
-const bufferedResult = (baseUrl: string): CheckResult =>
-  warning(
-    'proxy',
-    `${baseUrl} buffers streams until they end: clients cannot follow a migration`,
-    'switch off buffering in the proxy (nginx: proxy_buffering off)',
-  )
-
-function forwardingResults({ peer, forwarded_for: forwarded, is_trusted: isTrusted }: ProbeEvent) {
-  if (forwarded === null)
-    return [
-      warning(
-        'trusted-proxies',
-        `the proxy at ${peer} does not send x-forwarded-for: every request seems to come from it`,
-        'let the proxy send x-forwarded-for with the address of the client',
-      ),
-    ]
-  if (isTrusted) return []
-  const advice = `add ${peer} to --trusted-proxies, and start the service again`
-  return [warning('trusted-proxies', `the proxy at ${peer} is not trusted`, advice)]
 }

@@ -13,7 +13,9 @@ const RANGE = { start: 2, end: 7 }
 export async function* checkBucket(config: Config): AsyncGenerator<CheckResult> {
   const { blobs: address, s3Endpoint } = config
   if (address === undefined) return
-  const where = `${address}${s3Endpoint ? ` at ${withoutCredentials(s3Endpoint)}` : ''}`
+  // The origin has no credentials.
+  const origin = s3Endpoint && (URL.parse(s3Endpoint)?.origin ?? 'AWS_ENDPOINT_URL')
+  const where = `${address}${origin ? ` at ${origin}` : ''}`
   const key = `doctor-${randomBytes(8).toString('hex')}`
   let put = false
   try {
@@ -28,7 +30,9 @@ export async function* checkBucket(config: Config): AsyncGenerator<CheckResult> 
       if (put) await blobs.delete(key)
     }
   } catch (error) {
-    yield failure('bucket', `${where}: ${errorText(error)}`, adviceFor(error))
+    const other = 'check AWS_ENDPOINT_URL, AWS_REGION, --blobs and the network'
+    const advice = ADVICE[(error as Error).name] ?? other
+    yield failure('bucket', `${where}: ${errorText(error)}`, advice)
   }
 }
 
@@ -86,9 +90,3 @@ const ADVICE: Readonly<Record<string, string>> = {
   QuotaExceeded: 'raise the quota of the bucket, or delete archives',
   CredentialsProviderError: 'set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile or role',
 }
-
-const adviceFor = (error: unknown): string =>
-  ADVICE[(error as Error).name] ?? 'check AWS_ENDPOINT_URL, AWS_REGION, --blobs and the network'
-
-const withoutCredentials = (address: string): string =>
-  URL.parse(address)?.origin ?? 'AWS_ENDPOINT_URL'

@@ -50,9 +50,8 @@ async function* checkSudo(forge: Forge, signal: AbortSignal): AsyncGenerator<Che
   } catch (error) {
     if (!(error instanceof ForgeRequestFailed)) throw error
     const found = `the forge's token may not read the permissions of users: ${error.message}`
-    yield failure('forge-token', found, SCOPES_ADVICE)
+    const advice =
+      'give the token read access to everything, in Gitea 1.19 also `sudo`: see docs/FORGE.md'
+    yield failure('forge-token', found, advice)
   }
 }
-
-const SCOPES_ADVICE =
-  'give the token read access to everything, in Gitea 1.19 also `sudo`: see docs/FORGE.md'

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import type { Config } from '../../settings/config.ts'
-import { exposedFile } from '../../settings/config-file.ts'
+import { describeExposedSecrets } from '../../settings/config-file.ts'
 import { type CheckResult, failure, passed, warning } from './check-result.ts'
 
 /** An export of a repository opens about a dozen files, a client one, and a bucket up to some hundreds. */
@@ -37,7 +37,7 @@ function checkOpenFiles(limit: string | undefined): CheckResult {
 export async function* checkConfig({ file }: Config): AsyncGenerator<CheckResult> {
   if (!file) return
   const { path, isDenied } = file
-  const found = exposedFile(file)
+  const found = describeExposedSecrets(file)
   if (isDenied) {
     const advice = 'run doctor as root, or as the user that runs Godwit'
     yield failure('config', `this user may not read ${path}: its settings are missing`, advice)

@@ -1,4 +1,5 @@
 import { describeDiskFailure } from '../../lib/disk-errors.ts'
+import { summarizeNames } from '../../lib/names.ts'
 
 /** The result of one check of `godwit doctor`. */
 export interface CheckResult {
@@ -32,11 +33,5 @@ export function errorText(error: unknown): string {
   return message.split('\n', 1)[0]!
 }
 
-const MAX_NAMED = 3
-
 /** Lists the first names in alphabetical order, and counts the others. */
-export function firstFew(names: readonly string[]): string {
-  const rest = names.length - MAX_NAMED
-  const shown = names.toSorted().slice(0, MAX_NAMED).join(', ')
-  return rest > 0 ? `${shown} and ${rest} more` : shown
-}
+export const firstFew = (names: readonly string[]): string => summarizeNames(names.toSorted(), 3)

@@ -1,4 +1,5 @@
 import { findGit } from '../../git/installed-git.ts'
+import { openOidc } from '../../service/open-oidc.ts'
 import type { Config } from '../../settings/config.ts'
 import { temporaryGit } from '../temporary-directory.ts'
 import { checkAddresses } from './check-addresses.ts'
@@ -7,10 +8,9 @@ import { checkData, checkSharedData, checkStoredData } from './check-data.ts'
 import { checkDatabase } from './check-database.ts'
 import { checkForge } from './check-forge.ts'
 import { checkConfig, checkMachine } from './check-machine.ts'
-import { checkOidc } from './check-oidc.ts'
 import { checkOwnership } from './check-ownership.ts'
 import { checkLfs, checkLocks, checkRepositories } from './check-repositories.ts'
-import { type CheckResult, errorText, failure, passed } from './check-result.ts'
+import { type CheckResult, errorText, failure, passed, warning } from './check-result.ts'
 
 /** Runs all checks, even after one has failed. They change nothing permanently. */
 export async function* everyCheck(config: Config): AsyncGenerator<CheckResult> {
@@ -43,5 +43,26 @@ async function* guarded(check: string, findings: AsyncGenerator<CheckResult>) {
     yield* findings
   } catch (error) {
     yield failure(check, errorText(error), 'check that the user that runs Godwit can reach it')
+  }
+}
+
+/** Checks that the OpenID provider responds and calls itself what `--oidc-issuer` says. */
+async function* checkOidc(config: Config): AsyncGenerator<CheckResult> {
+  const { oidcIssuer: issuer, oidcClientSecretFile: file } = config
+  let logged: string | undefined
+  const log = {
+    warn(_fields: object, message: string) {
+      logged = message
+    },
+  }
+  try {
+    const client = await openOidc(config, { now: Date.now, log })
+    if (!client) return
+    if (logged) yield warning('oidc', logged, `run \`chmod 600 ${file}\``)
+    await client.start()
+    yield passed('oidc', `${issuer} responds`)
+  } catch (error) {
+    const advice = `open ${issuer}/.well-known/openid-configuration, and set --oidc-issuer to its \`issuer\``
+    yield failure('oidc', logged ?? errorText(error), advice)
   }
 }

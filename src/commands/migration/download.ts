@@ -139,28 +139,23 @@ async function toStandardOutput(client: ClientContext, id: number, options: Opti
   // The result of the check is awaited after the download.
   checked.catch(() => {})
   const piping = { signal: client.signal, end: false }
-  const written = pipeline(input, teeInto(copy), process.stdout, piping)
+  const written = pipeline(input, process.stdout, piping)
   written.catch(() => {})
-  await fetchInto(client, id, streamTarget(input, written))
+  await fetchInto(client, id, streamTarget(input, copy, written))
   input.end()
+  copy.end()
   await written
   await checked
   client.setStopMessage('stopped; the output is complete')
   await requireCompleteExport(client, id)
 }
 
-function teeInto(copy: PassThrough) {
-  return async function* (chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-    for await (const chunk of chunks) {
-      await writeChunk(copy, chunk)
-      yield chunk
-    }
-    copy.end()
-  }
-}
-
 /** A target that cannot be rewound. `written` rejects when standard output fails. */
-function streamTarget(input: PassThrough, written: Promise<void>): DownloadTarget {
+function streamTarget(
+  input: PassThrough,
+  copy: PassThrough,
+  written: Promise<void>,
+): DownloadTarget {
   const target = {
     position: 0,
     etag: undefined as string | undefined,
@@ -172,6 +167,7 @@ function streamTarget(input: PassThrough, written: Promise<void>): DownloadTarge
       target.etag = etag
     },
     async write(bytes: Uint8Array) {
+      await writeChunk(copy, bytes)
       if (!(await writeChunk(input, bytes))) await written
       target.position += bytes.length
     },

@@ -2,55 +2,45 @@ import * as responses from '../../client/responses.ts'
 import { isPartial } from '../../lib/is-partial.ts'
 import { formatBytes, formatDuration, formatKib } from '../../lib/quantities.ts'
 import { escapeForTerminal, oneLine } from '../../lib/terminal-text.ts'
-import { formatTime, type Table } from '../print.ts'
+import { formatTime } from '../print.ts'
+import { type Cell, type Table, tableOf } from '../table.ts'
 import { paintState } from '../terminal.ts'
 import { formatCounts, formatNotExported } from './partial-export.ts'
 
-const MIGRATION_TITLES = ['ID', 'STATE', 'REPOSITORIES', 'CREATED', 'ARCHIVE']
-
-export const migrationRows = (migrations: readonly responses.MigrationResponse[]): Table => [
-  MIGRATION_TITLES,
-  ...migrations.map((each) => [
-    String(each.id),
-    each.state,
-    String(each.repositories.length),
-    formatTime(each.created_at),
-    each.archive_url ? 'yes' : '-',
-  ]),
-]
+export const migrationRows = (migrations: readonly responses.MigrationResponse[]): Table =>
+  tableOf(migrations, {
+    ID: ({ id }) => id,
+    STATE: ({ state }) => state,
+    REPOSITORIES: ({ repositories }) => repositories.length,
+    CREATED: ({ created_at }) => formatTime(created_at),
+    ARCHIVE: ({ archive_url }) => (archive_url ? 'yes' : '-'),
+  })
 
 /** Formats summaries, which only Godwit servers have. They distinguish partial and cancelled migrations. */
 export const summaryRows = (summaries: readonly responses.SummaryResponse[]): Table =>
-  withNames(summaries, [
-    MIGRATION_TITLES,
-    ...summaries.map((each) => [
-      String(each.id),
-      stateOf(each),
-      formatCounts(each),
-      formatTime(each.created_at),
-      each.archive ? (each.archive.damaged ? 'damaged' : 'yes') : '-',
-    ]),
-  ])
+  tableOf(summaries, {
+    ID: ({ id }) => id,
+    STATE: stateOf,
+    REPOSITORIES: formatCounts,
+    CREATED: ({ created_at }) => formatTime(created_at),
+    ARCHIVE: ({ archive }) => archive && (archive.damaged ? 'damaged' : 'yes'),
+    ...nameColumn(summaries),
+  })
 
 type Named = { name?: string | null }
 
-/** Adds a column with the names, if there are any. */
-export function withNames(named: readonly Named[], table: Table): Table {
-  if (!named.some(({ name }) => name)) return table
-  const column = ['NAME', ...named.map(({ name }) => name ?? '-')]
-  return table.map((row, at) => [...row, column[at]!])
-}
+/** Returns a column with the names, if there are any. */
+export const nameColumn = (named: readonly Named[]): Record<string, (each: Named) => Cell> =>
+  named.some(({ name }) => name) ? { NAME: ({ name }) => name } : {}
 
-export const repositoryRows = (repositories: readonly responses.RepositoryResponse[]): Table => [
-  ['REPOSITORY', 'VISIBILITY', 'SIZE', 'DEFAULT BRANCH', 'PUSHED'],
-  ...repositories.map((each) => [
-    each.full_name,
-    each.private ? 'private' : 'public',
-    typeof each.size !== 'number' ? '-' : formatKib(each.size),
-    each.default_branch ?? '-',
-    formatTime(each.pushed_at ?? null),
-  ]),
-]
+export const repositoryRows = (repositories: readonly responses.RepositoryResponse[]): Table =>
+  tableOf(repositories, {
+    REPOSITORY: ({ full_name }) => full_name,
+    VISIBILITY: (each) => (each.private ? 'private' : 'public'),
+    SIZE: ({ size }) => (typeof size === 'number' ? formatKib(size) : '-'),
+    'DEFAULT BRANCH': ({ default_branch }) => default_branch,
+    PUSHED: ({ pushed_at }) => formatTime(pushed_at ?? null),
+  })
 
 const stateOf = (summary: responses.SummaryResponse): string =>
   isPartial(summary) ? 'partial' : summary.state
@@ -118,16 +108,15 @@ function describeArchive(
   return state === 'exported' ? 'deleted or expired' : '-'
 }
 
-export const forecastRows = ({ repositories }: responses.ForecastResponse): Table => [
-  ['REPOSITORY', 'SIZE', 'RESULT'],
-  ...repositories.map(({ full_name, bytes, reused, reason, warning }) => [
-    full_name,
-    formatBytes(bytes),
-    reason
-      ? `cannot be exported: ${reason}`
-      : `${reused ? 'reused' : 'exported'}${warning ? `; warning: ${warning}` : ''}`,
-  ]),
-]
+export const forecastRows = ({ repositories }: responses.ForecastResponse): Table =>
+  tableOf(repositories, {
+    REPOSITORY: ({ full_name }) => full_name,
+    SIZE: ({ bytes }) => formatBytes(bytes),
+    RESULT: ({ reused, reason, warning }) =>
+      reason
+        ? `cannot be exported: ${reason}`
+        : `${reused ? 'reused' : 'exported'}${warning ? `; warning: ${warning}` : ''}`,
+  })
 
 /** Describes the size of the archive, the free space, the expected time, and warnings. */
 export function formatForecast(forecast: responses.ForecastResponse): string {

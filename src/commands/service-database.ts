@@ -1,8 +1,9 @@
+import type { Command } from 'commander'
 import { commandLineActor, inAuditedTransaction, type RecordAudit } from '../accounts/audit-log.ts'
 import type { Db } from '../db/database.ts'
 import { userName } from '../service/data-owner.ts'
 import { withDatabase } from '../service/open-database.ts'
-import type { Config } from '../settings/config.ts'
+import { configAsDataOwner } from './command-line.ts'
 
 /** The operating-system user who runs the command, before it switches to the owner of the data directory. */
 const uid = process.getuid?.() ?? 0
@@ -10,14 +11,18 @@ const user = (uid === 0 && process.env.SUDO_USER) || userName(uid)
 
 export const COMMAND_LINE = commandLineActor(user)
 
+/** Calls `act` with the database of the service, which must exist. */
+export const withServiceDatabase = <T>(command: Command, act: (db: Db) => Promise<T>): Promise<T> =>
+  withDatabase(configAsDataOwner(command), ({ db }) => act(db))
+
 /** Changes the database in one transaction, which also records the change in the audit log. */
 export const changeDatabase = <T>(
-  config: Config,
+  command: Command,
   act: (tx: Db, record: RecordAudit) => Promise<T>,
   options?: { create?: boolean },
 ): Promise<T> =>
   withDatabase(
-    config,
+    configAsDataOwner(command),
     ({ db }) => inAuditedTransaction({ db, now: Date.now }, COMMAND_LINE, act),
     options,
   )

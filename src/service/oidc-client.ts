@@ -1,0 +1,231 @@
+import type { IncomingMessage } from 'node:http'
+import * as openid from 'openid-client'
+import { type OidcClient, SignInFailed } from '../http/routes/sessions/oidc-client.ts'
+import { invalidNameReason } from '../lib/names.ts'
+import { http, https } from '../lib/node-http.ts'
+import type { Config } from '../settings/config.ts'
+import { normalizeForgeUrl } from '../sources/forge/client/forge-address.ts'
+import { createAddressFilter } from '../webhooks/allowed-addresses.ts'
+import { createResolver, fixedLookup } from '../webhooks/send-request.ts'
+
+const TIMEOUT_SECONDS = 5
+/** Discovery documents, keys and claims are far smaller. */
+const MAX_RESPONSE_BYTES = 256 * 1024
+/** How long the discovery document is kept. Keys are read anew at each sign-in, since they may be replaced at any time. */
+const DISCOVERY_TTL_MS = 5 * 60_000
+
+export interface OidcParts {
+  now: () => number
+  log: { warn(fields: object, message: string): void }
+}
+
+/** Godwit as a client of a provider. */
+type Registration = { issuer: URL; clientId: string; secret: string }
+
+/** Returns a function that creates the configuration of a request: the client, and what the provider says about itself. */
+function discovery({ issuer, clientId, secret }: Registration, now: () => number) {
+  const execute = [openid.enableNonRepudiationChecks]
+  if (issuer.protocol === 'http:') execute.push(openid.allowInsecureRequests)
+  const send = createFetch(issuer)
+  const options = { execute, timeout: TIMEOUT_SECONDS, [openid.customFetch]: send }
+  let known: { at: number; found: Promise<openid.Configuration> } | undefined
+
+  /** Returns a new configuration, which has no keys cached. */
+  return async (authenticate = openid.ClientSecretBasic(secret)) => {
+    if (!known || Math.abs(now() - known.at) >= DISCOVERY_TTL_MS) {
+      known = { at: now(), found: openid.discovery(issuer, clientId, {}, undefined, options) }
+      known.found.catch(() => {
+        known = undefined
+      })
+    }
+    const server = (await known.found).serverMetadata()
+    const client = new openid.Configuration(server, clientId, {}, authenticate)
+    client[openid.customFetch] = send
+    client.timeout = TIMEOUT_SECONDS
+    for (const extend of execute) extend(client)
+    return { server, client }
+  }
+}
+
+/** Creates a client of the provider. Sends no request yet, since the provider may be unavailable. */
+export function createOidcClient(
+  config: Config,
+  registration: Registration,
+  { now, log }: OidcParts,
+): OidcClient {
+  const { issuer, secret } = registration
+  const createConfiguration = discovery(registration, now)
+  const configure = (authenticate?: openid.ClientAuth) =>
+    createConfiguration(authenticate).catch((error: unknown) => {
+      throw fail('unavailable', error)
+    })
+
+  /** Logs why a sign-in failed, and returns the error to throw. Only messages are logged, because other fields may contain tokens. */
+  function fail(problem: SignInFailed['problem'], error: unknown): SignInFailed {
+    const { message, cause, error: code } = error as Error & { error?: unknown }
+    const texts = [message, (cause as Error | undefined)?.message, code]
+    const known = texts.filter((each) => typeof each === 'string')
+    const reason = known.join(': ').slice(0, 300)
+    const { oidcIssuer } = config
+    log.warn({ issuer: oidcIssuer, reason }, `sign-in with ${oidcIssuer} failed: ${reason}`)
+    return new SignInFailed(problem)
+  }
+
+  const redirectUri = `${config.baseUrl}/session/oidc/callback`
+  const { oidcLoginClaim: loginClaim, oidcRequire: required = [], oidcAdmin: admin } = config
+  const usedClaims = [loginClaim, ...[...required, ...(admin ?? [])].map(({ claim }) => claim)]
+  const isForge =
+    config.forge !== undefined && normalizeForgeUrl(config.forge) === normalizeForgeUrl(issuer.href)
+
+  return {
+    async start() {
+      const { client, server } = await configure()
+      const checks = {
+        state: openid.randomState(),
+        nonce: openid.randomNonce(),
+        verifier: openid.randomPKCECodeVerifier(),
+      }
+      const url = openid.buildAuthorizationUrl(client, {
+        redirect_uri: redirectUri,
+        scope: server.scopes_supported?.includes('groups')
+          ? 'openid profile groups'
+          : 'openid profile',
+        state: checks.state,
+        nonce: checks.nonce,
+        code_challenge: await openid.calculatePKCECodeChallenge(checks.verifier),
+        code_challenge_method: 'S256',
+      })
+      if (!isAllowedUrl(url, issuer))
+        throw fail('unavailable', new Error(`${url.origin} is not https`))
+      return { url: url.href, checks }
+    },
+
+    async finish(query, { state, nonce, verifier }) {
+      const { client, server } = await configure()
+      const url = new URL(query, redirectUri)
+      let claims: { sub: string; [claim: string]: unknown }
+      try {
+        const exchange = (by: typeof client) =>
+          openid.authorizationCodeGrant(by, url, {
+            expectedState: state,
+            expectedNonce: nonce,
+            pkceCodeVerifier: verifier,
+            idTokenExpected: true,
+          })
+        const tokens = await exchange(client).catch(async (error: { error?: unknown }) => {
+          if (error.error !== 'invalid_client') throw error
+          // Some providers accept the secret only in the body. Gitea does not decode special characters in the header.
+          return exchange((await configure(openid.ClientSecretPost(secret))).client)
+        })
+        claims = tokens.claims()!
+        const isComplete = usedClaims.every((name) => name in claims)
+        if (!isComplete && server.userinfo_endpoint)
+          claims = {
+            ...(await openid.fetchUserInfo(client, tokens.access_token, claims.sub)),
+            ...claims,
+          }
+      } catch (error) {
+        throw fail(isUnavailable(error) ? 'unavailable' : 'refused', error)
+      }
+      const { sub: subject, [loginClaim]: login } = claims
+      if (!required.every((each) => hasClaim(claims, each)))
+        throw fail('not-allowed', new Error(`${subject} lacks a claim of --oidc-require`))
+      const invalid = typeof login === 'string' ? invalidNameReason(login) : 'it is missing'
+      if (typeof login !== 'string' || invalid)
+        throw fail(
+          'no-login',
+          new Error(`${subject}: the claim ${loginClaim} is not a valid login: ${invalid}`),
+        )
+      return {
+        issuer: server.issuer,
+        subject,
+        login,
+        siteAdmin: admin?.some((each) => hasClaim(claims, each)),
+        forgeId: isForge && /^\d{1,15}$/.test(subject) ? Number(subject) : undefined,
+      }
+    },
+
+    async signOutUrl() {
+      const { client, server } = await configure()
+      if (!server.end_session_endpoint) return undefined
+      return openid.buildEndSessionUrl(client, { post_logout_redirect_uri: `${config.baseUrl}/` })
+        .href
+    },
+  }
+}
+
+/** Returns whether a claim has this value, or is a list that contains it. */
+function hasClaim(
+  claims: Readonly<Record<string, unknown>>,
+  { claim, value }: { claim: string; value: string },
+): boolean {
+  return [claims[claim]].flat().some((each) => each !== undefined && String(each) === value)
+}
+
+/** Returns whether the provider did not respond properly, so that the same sign-in may succeed later. */
+function isUnavailable(error: unknown): boolean {
+  const { code, cause, status } = error as { code?: unknown; cause?: unknown; status?: unknown }
+  if (typeof status === 'number') return status >= 500
+  return (
+    code === 'OAUTH_TIMEOUT' ||
+    code === 'OAUTH_RESPONSE_IS_NOT_CONFORM' ||
+    error instanceof RequestFailed ||
+    (cause !== undefined && isUnavailable(cause))
+  )
+}
+
+/** Only the origin of the issuer may use plain HTTP. Its discovery document may name any other address, which must use https. */
+const isAllowedUrl = (url: URL, issuer: URL): boolean =>
+  url.origin === issuer.origin || url.protocol === 'https:'
+
+class RequestFailed extends Error {
+  override name = 'RequestFailed'
+}
+
+/**
+ * Returns a function that sends the requests of openid-client. It limits the size of a response. Only the origin of the issuer may be
+ * on a private network.
+ */
+function createFetch(issuer: URL): openid.CustomFetch {
+  const isPublic = createAddressFilter([])
+  const resolve = createResolver()
+
+  async function publicAddresses({ hostname }: URL, signal: AbortSignal) {
+    const found = await resolve(hostname.replace(/^\[|\]$/g, ''), signal)
+    const allowed = found.filter(({ address }) => isPublic(address))
+    if (allowed.length === 0) throw new Error(`${hostname} is on a private network`)
+    return { lookup: fixedLookup(allowed) }
+  }
+
+  return async (
+    address,
+    { method, headers, body, signal = AbortSignal.timeout(1000 * TIMEOUT_SECONDS) },
+  ) => {
+    const url = new URL(address)
+    try {
+      if (!isAllowedUrl(url, issuer)) throw new Error('only https is allowed')
+      const pinned = url.origin === issuer.origin ? {} : await publicAddresses(url, signal)
+      const module = url.protocol === 'https:' ? https : http
+      const response = await new Promise<IncomingMessage>((resolve, reject) => {
+        const agent = new module.Agent({ keepAlive: false })
+        const sent = module.request(url, { method, headers, signal, agent, ...pinned })
+        sent.on('response', resolve).on('error', reject)
+        sent.end(body === undefined || body === null ? undefined : String(body))
+      })
+      const chunks: Buffer[] = []
+      let bytes = 0
+      for await (const chunk of response as AsyncIterable<Buffer>) {
+        bytes += chunk.length
+        if (bytes > MAX_RESPONSE_BYTES) throw new Error('the response is too large')
+        chunks.push(chunk)
+      }
+      return new Response(bytes > 0 ? Buffer.concat(chunks) : null, {
+        status: response.statusCode!,
+        headers: { 'content-type': response.headers['content-type'] ?? '' },
+      })
+    } catch (error) {
+      const reason = signal.aborted ? 'no response in time' : (error as Error).message
+      throw new RequestFailed(`${url.origin}: ${reason}`)
+    }
+  }
+}

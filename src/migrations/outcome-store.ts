@@ -4,6 +4,7 @@ import { statementBatches } from '../db/statement-batches.ts'
 import type { Row } from '../db/tables.ts'
 import { batchesOf } from '../lib/batches.ts'
 import type { ExportTask, Migration, MigrationOptions } from './migration.ts'
+import { readColumns } from './migration-store.ts'
 import { EMPTY_ROW, outcomesOf, type Reused } from './outcomes.ts'
 import { fullNameAt } from './repository-list-store.ts'
 import type { Inspection } from './segment-store.ts'
@@ -52,11 +53,7 @@ export async function recordOutcome(
 ): Promise<number> {
   if ('segmentKey' in outcome)
     return recordExported(tx, migrationId, [{ ...outcome, position, finishedAt: now }], now)
-  const { options } = await tx
-    .selectFrom('migrations')
-    .select('options')
-    .where('id', '=', migrationId)
-    .executeTakeFirstOrThrow()
+  const { options } = await readColumns(tx, migrationId, ['options'])
   // A repository that cannot be exported is skipped if the migration allows partial archives; otherwise it fails.
   const end = (JSON.parse(options) as MigrationOptions).allowPartial ? 'skipped' : 'failed'
   const counts = { ...NO_CHANGE, ended: 1, [end]: 1 }

@@ -12,6 +12,7 @@ import {
   shownState,
   unfinishedStates,
 } from './migration.ts'
+import { readColumns } from './migration-store.ts'
 import { NOT_BEGUN, outcomesOf, type RepositoryOutcome } from './outcomes.ts'
 import { type RecordsProgress, readRecordExports } from './record-store.ts'
 import { namedRepositoriesOf } from './repository-list-store.ts'
@@ -46,11 +47,9 @@ export interface Progress {
 }
 
 export async function progressOf(db: Db, { id }: Pick<Migration, 'id'>): Promise<Progress> {
-  const migration = await db
-    .selectFrom('migrations')
-    .select(['state', 'reason', 'options', 'started_at', 'ended_at', 'repository_count'])
-    .where('id', '=', id)
-    .executeTakeFirstOrThrow()
+  const times = ['started_at', 'ended_at'] as const
+  const columns = ['state', 'reason', 'options', 'repository_count', ...times] as const
+  const migration = await readColumns(db, id, columns)
   const outcomes = await outcomesOf(db, { id })
   const records = await readRecordExports(db, { id })
   const named = await namedRepositoriesOf(db, { id, repositoryCount: migration.repository_count })

@@ -105,25 +105,16 @@ const BUCKETS: Record<ThroughputPeriod, { count: number; ms: number }> = {
   week: { count: 84, ms: 120 * MINUTE },
 }
 
-export interface ThroughputBucket {
-  startedAt: number
-  count: Record<Tally, number>
-  bytes: Record<Tally, number>
-}
-
 /** Returns every bucket of the period, oldest first. The last bucket is the current one. */
 async function throughputOver(db: Db, period: ThroughputPeriod, now: number) {
   const { count, ms } = BUCKETS[period]
   const last = now - (now % ms)
   const first = last - (count - 1) * ms
-  const buckets = Array.from(
-    { length: count },
-    (_, index): ThroughputBucket => ({
-      startedAt: first + index * ms,
-      count: zeroTallies(),
-      bytes: zeroTallies(),
-    }),
-  )
+  const buckets = Array.from({ length: count }, (_, index) => ({
+    startedAt: first + index * ms,
+    count: zeroTallies(),
+    bytes: zeroTallies(),
+  }))
   for (const { bucket, name, count: added, bytes } of await talliesSince(db, first, ms)) {
     const into = buckets[(bucket - first) / ms]
     if (!into) continue

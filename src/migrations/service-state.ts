@@ -128,14 +128,7 @@ const zeroTallies = () =>
   Object.fromEntries(TALLIES.map((name) => [name, 0])) as Record<Tally, number>
 
 /** The bytes in the store. A segment counts once, however many archives contain it. */
-export interface StorageUse {
-  segments: number
-  archives: number
-  /** Segments that an archive or an unfinished migration uses, and composed archives. */
-  archiveBytes: number
-  /** Segments that are kept only to be reused. */
-  reuseBytes: number
-}
+export type StorageUse = Awaited<ReturnType<ReturnType<typeof createStorageUseReader>>>
 
 /** The search for unused segments is cached, because it reads the segment lists of all archives. */
 const UNUSED_CACHE_MS = 60_000
@@ -146,7 +139,7 @@ const UNUSED_CACHE_MS = 60_000
  */
 export function createStorageUseReader({ db, now }: { db: Db; now: () => number }) {
   let unused: { bytes: Promise<number>; readAt: number } | undefined
-  return async (): Promise<StorageUse> => {
+  return async () => {
     if (!unused || Math.abs(now() - unused.readAt) > UNUSED_CACHE_MS) {
       unused = { bytes: bytesOfUnusedSegments(db), readAt: now() }
       unused.bytes.catch(() => {
@@ -162,7 +155,9 @@ export function createStorageUseReader({ db, now }: { db: Db; now: () => number 
     return {
       segments: segments.count,
       archives: archives.count,
+      /** Segments that an archive or an unfinished migration uses, and composed archives. */
       archiveBytes: segments.bytes - reuseBytes + archives.composedBytes,
+      /** Segments that are kept only to be reused. */
       reuseBytes,
     }
   }

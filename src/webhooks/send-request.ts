@@ -220,7 +220,7 @@ function explainFailure(error: unknown, phase: string): string {
 export type Address = { address: string; family: 4 | 6 }
 
 /** Returns all addresses of a host. Throws if there are none. */
-export type Resolve = (host: string, signal: AbortSignal) => Promise<Address[]>
+type Resolve = (host: string, signal: AbortSignal) => Promise<Address[]>
 
 const DNS_TIMEOUT_MS = 4000
 

@@ -16,17 +16,12 @@ export async function findEvent(db: Db, id: number) {
     .select(['id', 'guid', 'webhook_id as webhookId', 'event', 'action', 'facts', 'payload'])
     .select(['state', 'generation', 'attempts', 'attempts_left as attemptsLeft'])
     .select('next_at as nextAt')
+    .$narrowType<{ event: DeliveredEvent['event']; state: EventState }>()
     .where('id', '=', id)
     .executeTakeFirst()
-  return (
-    row && {
-      ...row,
-      event: row.event as DeliveredEvent['event'],
-      /** The subject of the event when it occurred, as plain JSON. */
-      facts: JSON.parse(row.facts) as unknown,
-      state: row.state as EventState,
-    }
-  )
+  /** The subject of the event when it occurred, as plain JSON. */
+  const facts: unknown = row && JSON.parse(row.facts)
+  return row && { ...row, facts }
 }
 
 /** Called before the first attempt, so that all attempts send the same payload. */

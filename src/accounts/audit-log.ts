@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
-import type { Row } from '../db/tables.ts'
 import type { AuditAction } from '../lib/audit-actions.ts'
 import { type Account, nameKey, type Viewer } from './account.ts'
 
@@ -115,20 +114,7 @@ function logEntry(
   log?.info({ audit: action, id, ...more, login, tokenId, from, ...about }, action)
 }
 
-export type AuditEntry = ReturnType<typeof entryFromRow>
-
-const entryFromRow = (row: Row<'audit_log'>) => ({
-  id: row.id,
-  at: row.at,
-  actor: row.actor,
-  actorId: row.actor_id,
-  token: row.token_name,
-  address: row.address,
-  action: row.action,
-  subject: row.subject,
-  outcome: row.outcome as 'done' | 'refused',
-  details: JSON.parse(row.details) as Details,
-})
+export type AuditEntry = Awaited<ReturnType<typeof listAudit>>[number]
 
 export interface AuditFilter {
   actor?: string | undefined
@@ -142,16 +128,19 @@ export interface AuditFilter {
 }
 
 /** The position of an entry in the list. */
-export type AuditCursor = Pick<AuditEntry, 'at' | 'id'>
+export type AuditCursor = { at: number; id: number }
 
 /** Lists entries, newest first. `from` is the first entry of the page. */
 export async function listAudit(
   db: Db,
   { account, ...filter }: AuditFilter,
   { from, limit }: { from?: AuditCursor | undefined; limit: number },
-): Promise<AuditEntry[]> {
+) {
   const select = (column: 'actor_id' | 'owner_id') => {
-    let query = db.selectFrom('audit_log').selectAll()
+    let query = db
+      .selectFrom('audit_log')
+      .select(['id', 'at', 'actor', 'actor_id as actorId', 'token_name as token', 'address'])
+      .select(['action', 'subject', 'outcome', 'details'])
     if (account) query = query.where(column, '=', account.id)
     // There is an index of logins, and none of `actor_id`. What the account did to itself under a former login is found by `owner_id`.
     if (account && column === 'actor_id')
@@ -174,7 +163,11 @@ export async function listAudit(
   return [...rows.values()]
     .sort((a, b) => b.at - a.at || b.id - a.id)
     .slice(0, limit)
-    .map(entryFromRow)
+    .map((row) => ({
+      ...row,
+      outcome: row.outcome as 'done' | 'refused',
+      details: JSON.parse(row.details) as Details,
+    }))
 }
 
 /** Yields all matching entries in batches, newest first. */

@@ -174,7 +174,7 @@ async function claimTokenCheck(db: Db, digest: string, now: number): Promise<boo
 async function recordTokenCheck(
   db: Db,
   digest: string,
-  result: TokenCheck['result'],
+  result: TokenCheckResult,
   checkAgainAt: number,
 ): Promise<void> {
   await db
@@ -184,17 +184,16 @@ async function recordTokenCheck(
     .execute()
 }
 
-interface TokenCheck {
-  /** `unknown` if the forge did not respond. */
-  result: 'accepted' | 'rejected' | 'unknown' | 'checking'
-  checkAgainAt: number
-}
+/** `unknown` if the forge did not respond. */
+type TokenCheckResult = 'accepted' | 'rejected' | 'unknown' | 'checking'
 
-async function findTokenCheck(db: Db, digest: string): Promise<TokenCheck | undefined> {
-  const query = db.selectFrom('forge_token_checks').selectAll().where('digest', '=', digest)
-  const row = await query.executeTakeFirst()
-  return row && { result: row.result as TokenCheck['result'], checkAgainAt: row.check_again_at }
-}
+const findTokenCheck = (db: Db, digest: string) =>
+  db
+    .selectFrom('forge_token_checks')
+    .select(['result', 'check_again_at as checkAgainAt'])
+    .$narrowType<{ result: TokenCheckResult }>()
+    .where('digest', '=', digest)
+    .executeTakeFirst()
 
 /** Stores a token of the forge as valid for a minute. If an operator revoked it here, it stays revoked. */
 export async function storeForgeToken(

@@ -103,24 +103,20 @@ export const issuedTokens = (db: Db) =>
     .selectFrom('tokens')
     .innerJoin('accounts', 'accounts.id', 'tokens.account_id')
     .leftJoin('accounts as organizations', 'organizations.id', 'tokens.organization_id')
-    .selectAll('tokens')
-    .select(['accounts.login', 'organizations.login as organization'])
+    .select(['tokens.id', 'accounts.login', 'name', 'read_only'])
+    .select(['organizations.login as organization', 'tokens.created_at as createdAt'])
+    .select(['expires_at as expiresAt', 'last_used_at as lastUsedAt'])
+    .select(['last_used_ip as lastUsedIp', 'revoked_at as revokedAt'])
     .where('kind', 'in', ISSUED_KINDS)
 
 export type TokenRecord = ReturnType<typeof tokenFromRow>
 
-export const tokenFromRow = (row: InferResult<ReturnType<typeof issuedTokens>>[number]) => ({
-  id: row.id,
-  login: row.login,
-  name: row.name,
-  isReadOnly: row.read_only === 1,
-  /** The only organization in which it is valid. */
-  organization: row.organization,
-  createdAt: row.created_at,
-  expiresAt: row.expires_at,
-  lastUsedAt: row.last_used_at,
-  lastUsedIp: row.last_used_ip,
-  revokedAt: row.revoked_at,
+type TokenRow = InferResult<ReturnType<typeof issuedTokens>>[number]
+
+/** `organization` is the only one in which the token is valid. */
+export const tokenFromRow = ({ read_only, ...row }: TokenRow) => ({
+  ...row,
+  isReadOnly: read_only === 1,
 })
 
 export async function removeToken(db: Db, token: string): Promise<void> {

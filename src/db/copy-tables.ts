@@ -161,15 +161,10 @@ export class RowDigest {
   }
 }
 
-export interface CopiedTable {
-  table: string
-  rows: number
-  /** The sum of the SHA-256 of the rows, in hex. */
-  digest: string
-}
+export type CopiedTable = ReturnType<typeof requireSameRows>
 
-/** Returns the count and digest of a table. Throws a UserError if its copy has others. */
-export function requireSameRows(table: string, source: RowDigest, target: RowDigest): CopiedTable {
+/** Returns the count of a table and its digest in hex. Throws a UserError if its copy has others. */
+export function requireSameRows(table: string, source: RowDigest, target: RowDigest) {
   const { rows } = source
   const digest = String(source)
   if (target.rows === rows && String(target) === digest) return { table, rows, digest }

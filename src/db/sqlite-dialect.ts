@@ -34,9 +34,6 @@ export function sqliteDialect(path: string, onDamage?: OnDamage): SqliteDialect 
 }
 
 class Adapter extends SqliteAdapter {
-  override get supportsTransactionalDdl(): boolean {
-    return true
-  }
   override get supportsMultipleConnections(): boolean {
     return true
   }

@@ -8,7 +8,7 @@ import { waitAtMost } from '../lib/wait-at-most.ts'
 import type { RepositorySummary } from '../repositories/facts-store.ts'
 import { readableAmong } from '../repositories/readable-repositories.ts'
 import type { Migration } from './migration.ts'
-import { findMigration } from './migration-store.ts'
+import { findMigration, readColumns } from './migration-store.ts'
 import { outcomesOf } from './outcomes.ts'
 import { archivedKeysOf, readRecordExports } from './record-store.ts'
 import { namedRepositoriesOf, namedRepositoriesOfAll } from './repository-list-store.ts'
@@ -24,21 +24,15 @@ export async function archiveSegments(
   db: Db,
   { id }: Pick<Migration, 'id'>,
 ): Promise<CheckedSegment[]> {
-  const { metadata_key, manifest_key } = await ownKeys(db, id)
+  const ownKeys = () => readColumns(db, id, ['metadata_key', 'manifest_key'])
+  const { metadata_key, manifest_key } = await ownKeys()
   if (metadata_key === null || manifest_key === null) return []
   const keys = [metadata_key, ...(await repositorySegments(db, id)), manifest_key]
   const segments = await segmentsByKey(db, keys)
   if (keys.every((key) => segments.has(key))) return keys.map((key) => segments.get(key)!)
-  if ((await ownKeys(db, id)).metadata_key === null) return []
+  if ((await ownKeys()).metadata_key === null) return []
   throw new Error(`the database lacks segments of the archive of migration ${id}`)
 }
-
-const ownKeys = (db: Db, id: number) =>
-  db
-    .selectFrom('migrations')
-    .select(['metadata_key', 'manifest_key'])
-    .where('id', '=', id)
-    .executeTakeFirstOrThrow()
 
 async function repositorySegments(db: Db, id: number): Promise<string[]> {
   const outcomes = [...(await outcomesOf(db, { id }))].sort(([a], [b]) => a - b)
@@ -87,11 +81,7 @@ export async function noLongerReadable(
 }
 
 /** Finds the archive of a signed link, which needs no account. An expired archive is not found, even before it is swept. */
-export async function findArchive(
-  db: Db,
-  guid: string,
-  now: number,
-): Promise<FoundArchive | undefined> {
+export async function findArchive(db: Db, guid: string, now: number) {
   const row = await db
     .selectFrom('migrations')
     .select(['id', 'owner', 'owner_id as ownerId', 'created_at as createdAt', 'name'])
@@ -101,18 +91,12 @@ export async function findArchive(
     .executeTakeFirst()
   if (!row) return undefined
   const { owner, ...archive } = row
-  return { ...archive, login: (JSON.parse(owner) as Account).login }
+  /** The owner's login when the migration started. */
+  const { login } = JSON.parse(owner) as Account
+  return { ...archive, login }
 }
 
-export interface FoundArchive {
-  id: number
-  ownerId: number
-  /** The owner's login when the migration started. */
-  login: string
-  name: string | null
-  createdAt: number
-  repositoryCount: number
-}
+export type FoundArchive = NonNullable<Awaited<ReturnType<typeof findArchive>>>
 
 export async function expiredArchives(db: Db, now: number): Promise<number[]> {
   const rows = await db
@@ -211,25 +195,16 @@ export async function damagedAmong(db: Db, ids: readonly number[]): Promise<Read
   return found
 }
 
-export interface DamagedArchive {
-  migrationId: number
-  login: string
-  damaged: string[]
-}
+export type DamagedArchive = Awaited<ReturnType<typeof damagedArchives>>[number]
 
 /** Returns all archives with damaged data, for operators. */
-export async function damagedArchives(db: Db): Promise<DamagedArchive[]> {
-  const archives: DamagedArchive[] = []
+export async function damagedArchives(db: Db) {
+  const archives: { migrationId: number; login: string; damaged: string[] }[] = []
   if ((await damagedKeys(db)).size === 0) return archives
   for await (const { id, repositories } of archivedMigrations(db)) {
     const damaged = await damagedRepositoriesIn(db, { id, repositoryCount: repositories })
     if (damaged.length === 0) continue
-    const { owner } = await db
-      .selectFrom('migrations')
-      .select('owner')
-      .where('id', '=', id)
-      .executeTakeFirstOrThrow()
-    const { login } = JSON.parse(owner) as Account
+    const { login } = JSON.parse((await readColumns(db, id, ['owner'])).owner) as Account
     archives.push({ migrationId: id, login, damaged })
   }
   return archives

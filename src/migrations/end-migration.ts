@@ -5,7 +5,7 @@ import { recordEvent } from '../webhooks/record-event.ts'
 import type { MigrationAction } from '../webhooks/webhook.ts'
 import { type MigrationEnd, moveMigration } from './export-store.ts'
 import { endOf } from './log-outcome.ts'
-import { migrationOf } from './migration-store.ts'
+import { readColumns } from './migration-store.ts'
 import { type Summary, summaryById } from './summaries.ts'
 
 interface EndParts {
@@ -32,15 +32,11 @@ export async function endMigration(
   end: MigrationEnd = {},
 ): Promise<void> {
   await moveMigration(tx, id, to, { now: parts.now(), ...end })
-  const row = await tx
-    .selectFrom('migrations')
-    .selectAll()
-    .where('id', '=', id)
-    .executeTakeFirstOrThrow()
-  const { owner } = migrationOf(row)
+  const accounts = await readColumns(tx, id, ['owner', 'started_by'])
+  const owner = JSON.parse(accounts.owner) as Account
   await recordEvent(parts, tx, { owner }, async () => {
     const summary = (await summaryById(tx, id))!
-    const startedBy = row.started_by === null ? owner : (JSON.parse(row.started_by) as Account)
+    const startedBy = accounts.started_by ? (JSON.parse(accounts.started_by) as Account) : owner
     const action: MigrationAction = endOf(summary).end
     const facts: EndedMigration = { summary, startedBy }
     return { event: 'migration', action, facts }

@@ -13,7 +13,7 @@ import {
   shownState,
   statesBefore,
 } from './migration.ts'
-import { migrationOf } from './migration-store.ts'
+import { migrationOf, readColumns } from './migration-store.ts'
 import { NOT_BEGUN, outcomesOf, type RepositoryOutcome } from './outcomes.ts'
 import { type RepositoryRecords, readRecordExports } from './record-store.ts'
 import { repositoriesAt, repositoriesOf } from './repository-list-store.ts'
@@ -52,11 +52,8 @@ export async function repositoriesToExport(
 ) {
   const all = await repositoriesAt(db, migrationId, positions)
   const ids = all.map(({ id }) => id)
-  const { owner_id, options, started_at } = await db
-    .selectFrom('migrations')
-    .select(['owner_id', 'options', 'started_at'])
-    .where('id', '=', migrationId)
-    .executeTakeFirstOrThrow()
+  const columns = ['owner_id', 'options', 'started_at'] as const
+  const { owner_id, options, started_at } = await readColumns(db, migrationId, columns)
   const readable = await readableAmong(db, owner_id, ids)
   const names = await findCurrentNames(db, ids)
   const repositories = all.map((facts) => {
@@ -142,10 +139,6 @@ export async function exportedRepositories(
 
 /** Returns the organizations of a migration with `orgMetadataOnly`. */
 export async function organizationsIn(db: Db, { id }: Migration): Promise<Account[]> {
-  const { organizations } = await db
-    .selectFrom('migrations')
-    .select('organizations')
-    .where('id', '=', id)
-    .executeTakeFirstOrThrow()
+  const { organizations } = await readColumns(db, id, ['organizations'])
   return organizations === null ? [] : (JSON.parse(organizations) as Account[])
 }

@@ -10,17 +10,7 @@ import { describeQuota, readQuota } from './quota.ts'
 import { findSegments, warningOf } from './segment-store.ts'
 import { readRepositoryList, type StartParts, type StartRequest } from './start-migration.ts'
 
-interface RepositoryForecast {
-  fullName: string
-  bytes: number
-  lfsBytes: number
-  /** Exported before and unchanged since. */
-  reused: boolean
-  /** Why it would be skipped. */
-  reason: string | null
-  /** Shown although the repository can be exported. */
-  warning: string | null
-}
+type RepositoryForecast = ReturnType<typeof nothingToExport>
 
 export type Forecast = Awaited<ReturnType<typeof forecast>>
 
@@ -73,14 +63,17 @@ function sizeOf(forecasts: readonly RepositoryForecast[]): number {
   return forecasts.reduce((sum, { bytes }) => sum + bytes, 0)
 }
 
-function nothingToExport(facts: RepositoryFacts): RepositoryForecast {
+function nothingToExport(facts: RepositoryFacts) {
   return {
     fullName: fullNameOf(facts),
     bytes: 0,
     lfsBytes: 0,
+    /** Exported before and unchanged since. */
     reused: false,
-    reason: null,
-    warning: null,
+    /** Why it would be skipped. */
+    reason: null as string | null,
+    /** Shown although the repository can be exported. */
+    warning: null as string | null,
   }
 }
 

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Account, Scope } from '../accounts/account.ts'
 import { accountFromRow } from '../accounts/account-store.ts'
-import { countRows, type Db, MAX_INTEGER } from '../db/database.ts'
+import { countRows, type Db, lockRow, MAX_INTEGER } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 import type { Row } from '../db/tables.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
@@ -150,10 +150,16 @@ export function countUnfinished(db: Db, { owner }: Scope): Promise<number> {
   )
 }
 
-/** Serializes transactions of one scope on both engines, by a write lock on the owner's row. */
-export async function lockScope(tx: Db, { owner }: Scope): Promise<void> {
-  await sql`update accounts set login_key = login_key where id = ${owner.id}`.execute(tx)
-}
+/** Serializes transactions of one scope. */
+export const lockScope = (tx: Db, { owner }: Scope): Promise<void> =>
+  lockRow(tx, 'accounts', owner.id)
+
+/** Returns columns of the row of a migration. Throws if there is no such migration. */
+export const readColumns = <Column extends keyof Row<'migrations'>>(
+  db: Db,
+  id: number,
+  columns: readonly Column[],
+) => db.selectFrom('migrations').select(columns).where('id', '=', id).executeTakeFirstOrThrow()
 
 export function migrationOf(row: Row<'migrations'>): Migration {
   return {

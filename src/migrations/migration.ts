@@ -1,20 +1,8 @@
 import type { Account } from '../accounts/account.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 
-export interface MigrationOptions {
-  lockRepositories: boolean
-  excludeMetadata: boolean
-  excludeGitData: boolean
-  excludeAttachments: boolean
-  excludeReleases: boolean
-  excludeOwnerProjects: boolean
-  orgMetadataOnly: boolean
-  /** Skip repositories that cannot be exported, rather than fail. */
-  allowPartial: boolean
-}
-
 /** Exports everything without locks, and fails if any repository fails. */
-export const DEFAULT_OPTIONS: Readonly<MigrationOptions> = {
+export const DEFAULT_OPTIONS = {
   lockRepositories: false,
   excludeMetadata: false,
   excludeGitData: false,
@@ -22,8 +10,11 @@ export const DEFAULT_OPTIONS: Readonly<MigrationOptions> = {
   excludeReleases: false,
   excludeOwnerProjects: false,
   orgMetadataOnly: false,
+  /** Skip repositories that cannot be exported, rather than fail. */
   allowPartial: false,
 }
+
+export type MigrationOptions = Record<keyof typeof DEFAULT_OPTIONS, boolean>
 
 export interface Migration {
   id: number

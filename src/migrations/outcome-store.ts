@@ -4,6 +4,7 @@ import { statementBatches } from '../db/statement-batches.ts'
 import type { Row } from '../db/tables.ts'
 import { batchesOf } from '../lib/batches.ts'
 import type { ExportTask, Migration, MigrationOptions } from './migration.ts'
+import { readColumns } from './migration-store.ts'
 import { EMPTY_ROW, outcomesOf, type Reused } from './outcomes.ts'
 import { fullNameAt } from './repository-list-store.ts'
 import type { Inspection } from './segment-store.ts'
@@ -52,19 +53,11 @@ export async function recordOutcome(
 ): Promise<number> {
   if ('segmentKey' in outcome)
     return recordExported(tx, migrationId, [{ ...outcome, position, finishedAt: now }], now)
-  const { options } = await tx
-    .selectFrom('migrations')
-    .select('options')
-    .where('id', '=', migrationId)
-    .executeTakeFirstOrThrow()
+  const { options } = await readColumns(tx, migrationId, ['options'])
   // A repository that cannot be exported is skipped if the migration allows partial archives; otherwise it fails.
   const end = (JSON.parse(options) as MigrationOptions).allowPartial ? 'skipped' : 'failed'
-  const counts = { ...NO_CHANGE, ended: 1, [end]: 1 }
-  const { remaining, finished } = await addToTotals(tx, migrationId, counts)
-  const ended = { outcome: end, reason: outcome.reason, finished_at: now, finished_order: finished }
-  await putRows(tx, migrationId, [{ position, ...ended }])
-  await tally(tx, `repositories ${end}`, { now })
-  return remaining
+  const { reason } = outcome
+  return recordNotExported(tx, migrationId, [position], { outcome: end, reason, now })
 }
 
 /** Records exported repositories in the order in which they ended. Returns the same number as `recordOutcome`. */
@@ -191,19 +184,30 @@ export async function recordSkipped(
   reason: string,
   now: number,
 ): Promise<void> {
+  if (positions.length > 0)
+    await recordNotExported(tx, migrationId, positions, { outcome: 'skipped', reason, now })
+}
+
+/** Returns the same number as `recordOutcome`. */
+async function recordNotExported(
+  tx: Db,
+  migrationId: number,
+  positions: readonly number[],
+  { outcome, reason, now }: { outcome: 'skipped' | 'failed'; reason: string; now: number },
+): Promise<number> {
   const count = positions.length
-  if (count === 0) return
-  const counts = { ...NO_CHANGE, ended: count, skipped: count }
-  const { finished } = await addToTotals(tx, migrationId, counts)
+  const counts = { ...NO_CHANGE, ended: count, [outcome]: count }
+  const { remaining, finished } = await addToTotals(tx, migrationId, counts)
   const rows = positions.map((position, at) => ({
     position,
-    outcome: 'skipped',
+    outcome,
     reason,
     finished_at: now,
     finished_order: finished - count + 1 + at,
   }))
   await putRows(tx, migrationId, rows)
-  await tally(tx, 'repositories skipped', { now, count })
+  await tally(tx, `repositories ${outcome}`, { now, count })
+  return remaining
 }
 
 const NO_CHANGE = { ended: 0, reused: 0, skipped: 0, failed: 0, bytes: 0 }

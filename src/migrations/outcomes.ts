@@ -5,22 +5,7 @@ import { nextTurn } from '../lib/turns.ts'
 import type { Migration } from './migration.ts'
 
 /** The result of one repository of a migration so far. */
-export interface RepositoryOutcome {
-  /** `failed` if the migration fails because of it, `skipped` if it continues without it, null until the export has ended. */
-  outcome: 'exported' | 'skipped' | 'failed' | null
-  segmentKey: string | null
-  /** Why it was not exported. */
-  reason: string | null
-  /** Shown to the owner although it was exported. */
-  warning: string | null
-  startedAt: number | null
-  finishedAt: number | null
-  /** Its number in the order in which the repositories ended. */
-  order: number | null
-  bytesExpected: number | null
-  bytesDone: number
-  reused: boolean
-}
+export type RepositoryOutcome = ReturnType<typeof outcomeOf>
 
 const ROWS_AT_ONCE = 500
 
@@ -95,16 +80,18 @@ export const EMPTY_ROW = {
 
 export const NOT_BEGUN = outcomeOf(EMPTY_ROW)
 
-function outcomeOf(
-  row: Omit<Row<'repository_exports'>, 'migration_id' | 'position'>,
-): RepositoryOutcome {
+function outcomeOf(row: Omit<Row<'repository_exports'>, 'migration_id' | 'position'>) {
   return {
-    outcome: row.outcome as RepositoryOutcome['outcome'],
+    /** `failed` if the migration fails because of it, `skipped` if it continues without it, null until the export has ended. */
+    outcome: row.outcome as 'exported' | 'skipped' | 'failed' | null,
     segmentKey: row.segment_key,
+    /** Why it was not exported. */
     reason: row.reason,
+    /** Shown to the owner although it was exported. */
     warning: row.warning,
     startedAt: row.started_at,
     finishedAt: row.finished_at,
+    /** Its number in the order in which the repositories ended. */
     order: row.finished_order,
     bytesExpected: row.bytes_expected,
     bytesDone: row.bytes_done,

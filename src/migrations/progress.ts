@@ -12,6 +12,7 @@ import {
   shownState,
   unfinishedStates,
 } from './migration.ts'
+import { readColumns } from './migration-store.ts'
 import { NOT_BEGUN, outcomesOf, type RepositoryOutcome } from './outcomes.ts'
 import { type RecordsProgress, readRecordExports } from './record-store.ts'
 import { namedRepositoriesOf } from './repository-list-store.ts'
@@ -23,34 +24,13 @@ type RepositoryPhase = 'records' | 'queued' | 'packing'
 
 type MigrationPhase = 'waiting' | 'records' | 'packing' | 'sealing'
 
-export interface RepositoryProgress
-  extends Omit<RepositoryOutcome, 'outcome' | 'segmentKey' | 'bytesExpected'> {
-  fullName: string
-  state: RepositoryState
-  /** Null unless it is being exported. */
-  phase: RepositoryPhase | null
-  /** When the export of its git data began. */
-  packingSince: number | null
-  /** Until the repository is examined, its size in the catalogue. */
-  bytesExpected: number
-  /** Null if records are not exported, or not begun. */
-  records: RecordsProgress | null
-}
+export type Progress = Awaited<ReturnType<typeof progressOf>>
+export type RepositoryProgress = Progress['repositories'][number]
 
-export interface Progress {
-  state: ShownState
-  reason: string | null
-  startedAt: number | null
-  endedAt: number | null
-  repositories: RepositoryProgress[]
-}
-
-export async function progressOf(db: Db, { id }: Pick<Migration, 'id'>): Promise<Progress> {
-  const migration = await db
-    .selectFrom('migrations')
-    .select(['state', 'reason', 'options', 'started_at', 'ended_at', 'repository_count'])
-    .where('id', '=', id)
-    .executeTakeFirstOrThrow()
+export async function progressOf(db: Db, { id }: Pick<Migration, 'id'>) {
+  const times = ['started_at', 'ended_at'] as const
+  const columns = ['state', 'reason', 'options', 'repository_count', ...times] as const
+  const migration = await readColumns(db, id, columns)
   const outcomes = await outcomesOf(db, { id })
   const records = await readRecordExports(db, { id })
   const named = await namedRepositoriesOf(db, { id, repositoryCount: migration.repository_count })
@@ -68,7 +48,9 @@ export async function progressOf(db: Db, { id }: Pick<Migration, 'id'>): Promise
         records.get(position)?.progress ?? null,
         excludeGitData ? 0 : bytes,
       )
-      return { fullName, ...one, phase: isUnfinished ? phaseOf(one) : null }
+      /** Null unless it is being exported. */
+      const phase = isUnfinished ? phaseOf(one) : null
+      return { fullName, ...one, phase }
     }),
   }
 }
@@ -77,22 +59,23 @@ function progressOfOne(
   { segmentKey, outcome, bytesExpected, ...rest }: RepositoryOutcome,
   records: RecordsProgress | null,
   cataloguedBytes: number,
-): Omit<RepositoryProgress, 'fullName' | 'phase'> {
+) {
   const startedAt = records?.startedAt ?? rest.startedAt
+  const state: RepositoryState = outcome ?? (startedAt === null ? 'waiting' : 'exporting')
   return {
     ...rest,
-    state: outcome ?? (startedAt === null ? 'waiting' : 'exporting'),
+    state,
     startedAt,
-    // Without git data, there is no segment.
+    /** When the export of its git data began. Without git data, there is no segment. */
     packingSince: outcome === 'exported' && segmentKey === null ? null : rest.startedAt,
+    /** Null if records are not exported, or not begun. */
     records,
+    /** Until the repository is examined, its size in the catalogue. */
     bytesExpected: bytesExpected ?? cataloguedBytes,
   }
 }
 
-function phaseOf(
-  repository: Omit<RepositoryProgress, 'fullName' | 'phase'>,
-): RepositoryPhase | null {
+function phaseOf(repository: ReturnType<typeof progressOfOne>): RepositoryPhase | null {
   const { state, packingSince, records } = repository
   if (state !== 'exporting') return null
   if (packingSince !== null) return 'packing'

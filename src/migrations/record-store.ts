@@ -26,19 +26,7 @@ export const isFullyReused = (
   records: Pick<RepositoryRecords, 'reused'> | null | undefined,
 ): boolean => git.reused && records?.reused !== false
 
-export interface RecordsProgress {
-  done: number
-  expected: number
-  /** No request is sent to the forge before this time. */
-  waitingUntil: number | null
-  /** Why it waits. */
-  waitingFor: string | null
-  startedAt: number
-  /** Null until all records are stored. */
-  finishedAt: number | null
-  asOf: number | null
-  losses: readonly Loss[]
-}
+export type RecordsProgress = ReturnType<typeof exportOf>['progress']
 
 const ROWS_AT_ONCE = 500
 
@@ -70,36 +58,34 @@ export async function recordsOf(
   return row ? exportOf(row).records : null
 }
 
-/** `records` is null until all records are stored. */
-function exportOf(row: Row<'record_exports'>): {
-  progress: RecordsProgress
-  records: RepositoryRecords | null
-} {
+function exportOf(row: Row<'record_exports'>) {
   const losses = row.losses === null ? [] : (JSON.parse(row.losses) as Loss[])
-  return {
-    progress: {
-      done: row.records_done,
-      expected: row.records_expected,
-      waitingUntil: row.waiting_until,
-      waitingFor: row.waiting_for,
-      startedAt: row.started_at,
-      finishedAt: row.finished_at,
-      asOf: row.as_of,
-      losses,
-    },
-    records:
-      row.rows_key === null
-        ? null
-        : {
-            rowsKey: row.rows_key,
-            attachmentsKey: row.attachments_key,
-            assetsKey: row.assets_key,
-            asOf: row.as_of ?? 0,
-            losses,
-            reused: row.reused === 1,
-            count: row.records_done,
-          },
+  const progress = {
+    done: row.records_done,
+    expected: row.records_expected,
+    /** No request is sent to the forge before this time. */
+    waitingUntil: row.waiting_until,
+    /** Why it waits. */
+    waitingFor: row.waiting_for,
+    startedAt: row.started_at,
+    /** Null until all records are stored, as the records are. */
+    finishedAt: row.finished_at,
+    asOf: row.as_of,
+    losses,
   }
+  const records: RepositoryRecords | null =
+    row.rows_key === null
+      ? null
+      : {
+          rowsKey: row.rows_key,
+          attachmentsKey: row.attachments_key,
+          assetsKey: row.assets_key,
+          asOf: row.as_of ?? 0,
+          losses,
+          reused: row.reused === 1,
+          count: row.records_done,
+        }
+  return { progress, records }
 }
 
 /** Records progress, and that the export no longer waits for the forge. */

@@ -75,20 +75,11 @@ export const withNamesInsteadOfIndexes = (
     ),
   )
 
-/** A repository that could not be exported the last time, or no longer exists. */
-interface BrokenRepository {
-  fullName: string
-  reason: string
-  isMissing: boolean
-  /** Whether it has changed since; null if it no longer exists, or if this process has no source to check. */
-  isChanged: boolean | null
-}
-
 export type RetryForecast = Awaited<ReturnType<typeof forecastRetry>>
 
 const CONCURRENT_EXAMINATIONS = 4
 
-/** Predicts the result of a retry by examining each broken repository. */
+/** Predicts the result of a retry by examining each repository that could not be exported the last time, or no longer exists. */
 export async function forecastRetry(parts: CoverParts, scope: Scope, migration: Migration) {
   const { db, source } = parts
   const names = await fullNamesOf(db, migration)
@@ -100,9 +91,10 @@ export async function forecastRetry(parts: CoverParts, scope: Scope, migration: 
   const options = { concurrency: CONCURRENT_EXAMINATIONS, signal: parts.signal }
   const broken = await mapConcurrent(affected, options, async ([position, fullName], stop) => {
     const last = uncovered.has(fullName) ? undefined : reasons.get(position)
+    // Null if it no longer exists, or if this process has no source to check.
     const isChanged = last && source ? await hasChanged(source, fullName, last, stop) : null
     const reason = last?.reason ?? NO_LONGER_COVERED
-    return { fullName, reason, isMissing: !last, isChanged } satisfies BrokenRepository
+    return { fullName, reason, isMissing: !last, isChanged }
   })
   // If no broken repository has changed, a retry would end in the same way.
   const isUnchanged = broken.length > 0 && broken.every((each) => each.isChanged === false)

@@ -105,25 +105,16 @@ const BUCKETS: Record<ThroughputPeriod, { count: number; ms: number }> = {
   week: { count: 84, ms: 120 * MINUTE },
 }
 
-export interface ThroughputBucket {
-  startedAt: number
-  count: Record<Tally, number>
-  bytes: Record<Tally, number>
-}
-
 /** Returns every bucket of the period, oldest first. The last bucket is the current one. */
 async function throughputOver(db: Db, period: ThroughputPeriod, now: number) {
   const { count, ms } = BUCKETS[period]
   const last = now - (now % ms)
   const first = last - (count - 1) * ms
-  const buckets = Array.from(
-    { length: count },
-    (_, index): ThroughputBucket => ({
-      startedAt: first + index * ms,
-      count: zeroTallies(),
-      bytes: zeroTallies(),
-    }),
-  )
+  const buckets = Array.from({ length: count }, (_, index) => ({
+    startedAt: first + index * ms,
+    count: zeroTallies(),
+    bytes: zeroTallies(),
+  }))
   for (const { bucket, name, count: added, bytes } of await talliesSince(db, first, ms)) {
     const into = buckets[(bucket - first) / ms]
     if (!into) continue
@@ -137,14 +128,7 @@ const zeroTallies = () =>
   Object.fromEntries(TALLIES.map((name) => [name, 0])) as Record<Tally, number>
 
 /** The bytes in the store. A segment counts once, however many archives contain it. */
-export interface StorageUse {
-  segments: number
-  archives: number
-  /** Segments that an archive or an unfinished migration uses, and composed archives. */
-  archiveBytes: number
-  /** Segments that are kept only to be reused. */
-  reuseBytes: number
-}
+export type StorageUse = Awaited<ReturnType<ReturnType<typeof createStorageUseReader>>>
 
 /** The search for unused segments is cached, because it reads the segment lists of all archives. */
 const UNUSED_CACHE_MS = 60_000
@@ -155,7 +139,7 @@ const UNUSED_CACHE_MS = 60_000
  */
 export function createStorageUseReader({ db, now }: { db: Db; now: () => number }) {
   let unused: { bytes: Promise<number>; readAt: number } | undefined
-  return async (): Promise<StorageUse> => {
+  return async () => {
     if (!unused || Math.abs(now() - unused.readAt) > UNUSED_CACHE_MS) {
       unused = { bytes: bytesOfUnusedSegments(db), readAt: now() }
       unused.bytes.catch(() => {
@@ -171,7 +155,9 @@ export function createStorageUseReader({ db, now }: { db: Db; now: () => number 
     return {
       segments: segments.count,
       archives: archives.count,
+      /** Segments that an archive or an unfinished migration uses, and composed archives. */
       archiveBytes: segments.bytes - reuseBytes + archives.composedBytes,
+      /** Segments that are kept only to be reused. */
       reuseBytes,
     }
   }

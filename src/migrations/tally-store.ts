@@ -41,22 +41,14 @@ export async function tally(
     .execute()
 }
 
-interface Tallied {
-  name: Tally
-  count: number
-  bytes: number
-}
-
-export async function readTallies(db: Db): Promise<Tallied[]> {
-  const rows = await db.selectFrom('tallies').selectAll().execute()
-  return rows as Tallied[]
-}
+export const readTallies = (db: Db) =>
+  db.selectFrom('tallies').selectAll().$narrowType<{ name: Tally }>().execute()
 
 /** Returns the tallies since a time, in buckets. The length of a bucket is a multiple of a minute. */
 export async function talliesSince(db: Db, since: number, bucketMs: number) {
   // A literal, because SQLite would treat a parameter as a fraction.
   const bucket = sql<number>`minute - minute % ${sql.lit(bucketMs)}`
-  const rows = await db
+  return db
     .selectFrom('tallies_by_minute')
     .select(['name', bucket.as('bucket')])
     .select((eb) => [
@@ -65,13 +57,8 @@ export async function talliesSince(db: Db, since: number, bucketMs: number) {
     ])
     .where('minute', '>=', since)
     .groupBy(['name', bucket])
+    .$narrowType<{ name: Tally }>()
     .execute()
-  return rows.map((row) => ({
-    name: row.name as Tally,
-    bucket: row.bucket,
-    count: Number(row.count),
-    bytes: Number(row.bytes),
-  }))
 }
 
 export async function deleteOldTallies(db: Db, now: number): Promise<void> {

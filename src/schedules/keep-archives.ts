@@ -11,7 +11,7 @@ import type { ProtectedArchive, Schedule } from './schedule.ts'
 
 type LoggedDeleteParts = archiveStore.DeleteParts & { log: OutcomeLog }
 
-export type KeepParts = LoggedDeleteParts & { archiveTtlMs: number }
+type KeepParts = LoggedDeleteParts & { archiveTtlMs: number }
 
 /**
  * Keeps the newest `keep` archives of each schedule, and those with a repository that no newer archive contains. Deletes the others.

@@ -21,7 +21,7 @@ import { Unreadable } from '../sources/unreadable.ts'
 import { factsInArchives, makeRoomForNext, newestArchiveBytes } from './keep-archives.ts'
 import { isTooLate, nextRun } from './next-run.ts'
 import * as runStore from './run-store.ts'
-import type { Schedule, ScheduleRun, SkippedRepository } from './schedule.ts'
+import type { Schedule, SkippedRepository } from './schedule.ts'
 import { dueSchedules, schedulesDueBeyondPeriod } from './schedule-store.ts'
 
 /** The result of a run: a migration, or the reason why there is none. */
@@ -88,7 +88,7 @@ export async function runNow(
   parts: DueParts,
   schedule: Schedule,
   request: Pick<Trigger, 'by' | 'alsoWrite'>,
-): Promise<ScheduleRun> {
+): Promise<runStore.ScheduleRun> {
   const take = (tx: Db) => runStore.takeSchedule(tx, schedule)
   try {
     return (await start(parts, schedule, { ...request, dueAt: null, take })).run
@@ -113,7 +113,7 @@ async function start(parts: DueParts, schedule: Schedule, { dueAt, by, take, als
   const scope = { owner, by }
   const repositories = isForAll ? await allCovered(parts, scope) : schedule.repositories
   let skipped: SkippedRepository[] = []
-  let run!: ScheduleRun
+  let run!: runStore.ScheduleRun
   const steps = {
     minBytes: await newestArchiveBytes(parts.db, schedule),
     async onUncovered(uncovered: readonly string[]) {

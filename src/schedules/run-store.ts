@@ -3,7 +3,7 @@ import type { Row } from '../db/tables.ts'
 import { type MigrationState, shownState } from '../migrations/migration.ts'
 import { unfinishedLiterals } from '../migrations/migration-store.ts'
 import type { Page } from '../migrations/repository-list-store.ts'
-import type { Schedule, ScheduleRun, SkippedRepository } from './schedule.ts'
+import type { Schedule, SkippedRepository } from './schedule.ts'
 
 /** Another process took this due time, or the schedule was changed or paused. The transaction of this run must be rolled back. */
 export class RunAlreadyTaken extends Error {
@@ -163,19 +163,26 @@ type RunRow = Row<'schedule_runs'> & {
   [Column in 'state' | 'archive_expires_at']: Row<'migrations'>[Column] | null
 } & { migration_reason: string | null }
 
-function toRun(row: RunRow): ScheduleRun {
+export type ScheduleRun = ReturnType<typeof toRun>
+
+function toRun(row: RunRow) {
   const { state, outcome } = row
   return {
     id: row.id,
+    /** Null if a person started the run. */
     dueAt: row.due_at,
+    /** When the run was recorded. */
     createdAt: row.created_at,
     migrationId: row.migration_id,
+    /** The state of its migration; `skipped` if the previous run had not ended, `failed` also if no migration could be started. */
     state:
       state === null
         ? (outcome as 'skipped' | 'failed')
         : shownState(state as MigrationState, row.migration_reason),
+    /** Why it failed or was skipped. */
     reason: row.reason ?? row.migration_reason,
     skipped: JSON.parse(row.skipped) as SkippedRepository[],
+    /** Whether its archive can be downloaded. */
     hasArchive: row.archive_expires_at !== null,
   }
 }

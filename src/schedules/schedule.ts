@@ -1,5 +1,5 @@
 import type { Account } from '../accounts/account.ts'
-import type { MigrationOptions, ShownState } from '../migrations/migration.ts'
+import type { MigrationOptions } from '../migrations/migration.ts'
 
 export type Period = 'day' | 'week'
 
@@ -54,22 +54,6 @@ export interface Schedule extends ScheduleRequest {
 }
 
 export type SkippedRepository = { fullName: string; reason: string }
-
-export interface ScheduleRun {
-  id: number
-  /** Null if a person started the run. */
-  dueAt: number | null
-  /** When the run was recorded. */
-  createdAt: number
-  migrationId: number | null
-  /** The state of its migration; `skipped` if the previous run had not ended, `failed` also if no migration could be started. */
-  state: ShownState | 'skipped'
-  /** Why it failed or was skipped. */
-  reason: string | null
-  skipped: SkippedRepository[]
-  /** Whether its archive can be downloaded. */
-  hasArchive: boolean
-}
 
 /** An archive that a schedule keeps in addition to the newest `keep`, because no newer one contains these repositories. */
 export interface ProtectedArchive {

@@ -75,17 +75,16 @@ function deliveriesOf(db: Db, webhookId: number) {
     .select(['webhook_deliveries.id', 'event_id as eventId', 'delivered_at as deliveredAt'])
     .select(['redelivery', 'duration_ms as durationMs', 'status', 'status_code as statusCode'])
     .select(['guid', 'event', 'action', 'state', 'next_at as nextAt'])
+    .$narrowType<{ event: DeliveredEvent['event']; state: EventState }>()
     .where('webhook_deliveries.webhook_id', '=', webhookId)
 }
 
 type DeliveryRow = Awaited<ReturnType<ReturnType<typeof deliveriesOf>['execute']>>[number]
 
+/** `state` is the current one of the event, after this attempt and later ones. */
 const deliveryOf = ({ redelivery, ...row }: DeliveryRow) => ({
   ...row,
-  event: row.event as DeliveredEvent['event'],
   isRedelivery: redelivery === 1,
-  /** The current state of the event, after this attempt and later ones. */
-  state: row.state as EventState,
   /** The time of the next attempt, if there is one. */
   nextAt: row.state === 'waiting' ? row.nextAt : null,
 })

@@ -4,39 +4,24 @@ import type { DeliveredEvent } from './webhook.ts'
 export type EventState = 'waiting' | 'delivered' | 'given_up'
 
 /** An event to be delivered to one webhook. */
-export interface WebhookEvent extends DeliveredEvent {
-  id: number
-  /** The same at every attempt, so that a receiver can recognize duplicates. */
-  guid: string
-  webhookId: number
-  /** The subject of the event when it occurred, as plain JSON. */
-  facts: unknown
-  /** The JSON to send; null before the first attempt. */
-  payload: string | null
-  state: EventState
-  /** Incremented with every redelivery. Jobs with an earlier number are ignored. */
-  generation: number
-  attempts: number
-  attemptsLeft: number
-  nextAt: number
-}
+export type WebhookEvent = NonNullable<Awaited<ReturnType<typeof findEvent>>>
 
-export async function findEvent(db: Db, id: number): Promise<WebhookEvent | undefined> {
+/**
+ * `guid` is the same at every attempt, so that a receiver can recognize duplicates. `payload` is the JSON to send; null before the first
+ * attempt. `generation` is incremented with every redelivery; jobs with an earlier number are ignored.
+ */
+export async function findEvent(db: Db, id: number) {
   const row = await db
     .selectFrom('webhook_events')
     .select(['id', 'guid', 'webhook_id as webhookId', 'event', 'action', 'facts', 'payload'])
     .select(['state', 'generation', 'attempts', 'attempts_left as attemptsLeft'])
     .select('next_at as nextAt')
+    .$narrowType<{ event: DeliveredEvent['event']; state: EventState }>()
     .where('id', '=', id)
     .executeTakeFirst()
-  return (
-    row && {
-      ...row,
-      event: row.event as WebhookEvent['event'],
-      facts: JSON.parse(row.facts),
-      state: row.state as EventState,
-    }
-  )
+  /** The subject of the event when it occurred, as plain JSON. */
+  const facts: unknown = row && JSON.parse(row.facts)
+  return row && { ...row, facts }
 }
 
 /** Called before the first attempt, so that all attempts send the same payload. */

@@ -16,7 +16,7 @@ export type DeliverJob = { eventId: number; generation: number }
 /** The batch of all jobs of one webhook. */
 export const batchOfWebhook = ({ id }: Pick<Webhook, 'id'>): string => `webhook ${id}`
 
-export interface NewEvent extends DeliveredEvent {
+interface NewEvent extends DeliveredEvent {
   /** The subject of the event as it is now, as plain JSON. */
   facts: unknown
 }

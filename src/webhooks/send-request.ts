@@ -21,15 +21,7 @@ export interface SendParts {
 }
 
 /** The result of one attempt. */
-export interface DeliveryOutcome {
-  isDelivered: boolean
-  /** `OK`, or the failure as shown to the owner of the webhook. */
-  status: string
-  /** 0 if there was no complete response. */
-  statusCode: number
-  durationMs: number
-  response: ReceivedResponse | null
-}
+export type DeliveryOutcome = Awaited<ReturnType<typeof sendRequest>>
 
 const TIMEOUT_MS = 10_000
 const CONNECT_TIMEOUT_MS = 5000
@@ -41,8 +33,9 @@ const MAX_STORED_HEADERS = 50
 const MAX_STORED_HEADER_LENGTH = 500
 
 /**
- * Sends a request once and returns the result; throws only if `signal` aborted it. The name is looked up once, and the connection uses
- * only addresses of that lookup that are allowed. Follows no redirect and uses no proxy.
+ * Sends a request once and returns the result; throws only if `signal` aborted it. `status` is `OK`, or the failure as shown to the owner
+ * of the webhook; `statusCode` is 0 if there was no complete response. The name is looked up once, and the connection uses only addresses
+ * of that lookup that are allowed. Follows no redirect and uses no proxy.
  */
 export async function sendRequest(request: WebhookRequest, parts: SendParts, signal: AbortSignal) {
   const startedAt = performance.now()
@@ -227,7 +220,7 @@ function explainFailure(error: unknown, phase: string): string {
 export type Address = { address: string; family: 4 | 6 }
 
 /** Returns all addresses of a host. Throws if there are none. */
-export type Resolve = (host: string, signal: AbortSignal) => Promise<Address[]>
+type Resolve = (host: string, signal: AbortSignal) => Promise<Address[]>
 
 const DNS_TIMEOUT_MS = 4000
 

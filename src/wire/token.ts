@@ -1,7 +1,7 @@
 import { PRINTABLE } from './migration.ts'
 import * as S from './schema.ts'
 
-export const MAX_TOKEN_DAYS = 365
+const MAX_TOKEN_DAYS = 365
 
 export const tokenSchema = S.described('An access token, without the secret.', {
   id: S.integer,

@@ -3,7 +3,7 @@ import { arrayOf, enumOf, integer, ref, type Schema, string } from '../../wire/s
 import type { headers, SchemaName } from './components.ts'
 import type { ExampleName } from './examples.ts'
 
-export type HeaderName = keyof typeof headers
+type HeaderName = keyof typeof headers
 type Reference = { $ref: string }
 
 export interface DescribedResponse {

@@ -1,13 +1,13 @@
-import { PackageIcon, SearchIcon } from '@primer/octicons-react'
-import { Button, Label, Pagination, TextInput } from '@primer/react'
-import { type ReactNode, useEffect, useState } from 'react'
+import { PackageIcon } from '@primer/octicons-react'
+import { Button, Label, TextInput } from '@primer/react'
+import type { ReactNode } from 'react'
 import { type Api, anonymousApi } from '../api.ts'
 import { Box } from '../parts/box.tsx'
 import { LoadingRows } from '../parts/loading.tsx'
 import { Moment } from '../parts/moment.tsx'
 import { PageHead, SignInLink } from '../parts/page-head.tsx'
 import { Problem } from '../parts/problem.tsx'
-import { useDebounced } from '../parts/repository-picker.tsx'
+import { Pages, useRepositorySearch } from '../parts/repository-search.tsx'
 import { formatCount, formatKib } from '../quantities.ts'
 import { linksOf } from '../routes.ts'
 import { useSession } from '../session.tsx'
@@ -16,7 +16,6 @@ import type { Repository, User } from '../wire.ts'
 import styles from './owner.module.css'
 
 const PER_PAGE = 30
-const TYPING_PAUSE_MS = 200
 
 interface OwnerPageProps {
   login: string
@@ -80,38 +79,12 @@ function ExportButton({ owner }: { owner: User }) {
 }
 
 function Repositories({ api, login }: { api: Api; login: string }) {
-  const [typed, setTyped] = useState('')
-  const [page, setPage] = useState(1)
-  const q = useDebounced(typed.trim(), TYPING_PAUSE_MS)
-  const { response, failure, isLoading, refresh } = useResource<Repository[]>(
-    (options) => api.repositoriesOf(login, { ...options, q, page, perPage: PER_PAGE }),
-    JSON.stringify([q, page]),
-  )
-  // The last page stays visible until the next one is loaded.
-  const [found, setFound] = useState(response)
-  useEffect(() => {
-    if (response) setFound(response)
-  }, [response])
-  const shown = response ?? found
-  const pages = Math.ceil((shown?.total ?? 0) / PER_PAGE)
+  const search = useRepositorySearch((options) => api.repositoriesOf(login, options), PER_PAGE)
+  const { q, shown, failure, isLoading, refresh } = search
   return (
     <Box
       title={shown ? formatCount(shown.total, 'repository', 'repositories') : 'Repositories'}
-      aside={
-        <TextInput
-          type="search"
-          className={styles.search}
-          aria-label="Find a repository"
-          placeholder="Find a repository"
-          leadingVisual={SearchIcon}
-          loading={isLoading && found !== undefined}
-          value={typed}
-          onChange={(event) => {
-            setTyped(event.target.value)
-            setPage(1)
-          }}
-        />
-      }
+      aside={<TextInput className={styles.search} {...search.input} />}
     >
       {failure && <Problem isPart failure={failure} onRetry={refresh} />}
       {!shown && !failure && <LoadingRows what="Loading repositories" />}
@@ -127,18 +100,7 @@ function Repositories({ api, login }: { api: Api; login: string }) {
           ))}
         </ul>
       )}
-      {pages > 1 && (
-        <Pagination
-          pageCount={pages}
-          currentPage={page}
-          marginPageCount={1}
-          surroundingPageCount={1}
-          onPageChange={(event, next) => {
-            event.preventDefault()
-            setPage(next)
-          }}
-        />
-      )}
+      <Pages {...search} />
     </Box>
   )
 }

@@ -2,7 +2,6 @@ import { CheckIcon, CopyIcon } from '@primer/octicons-react'
 import { Banner, Button, Checkbox, FormControl, Select, TextInput } from '@primer/react'
 import { type FormEvent, useState } from 'react'
 import { copyText } from '../copy-text.ts'
-import { type Failure, failureOf } from '../failure.ts'
 import { announce } from '../parts/announcements.tsx'
 import { AuditLog } from '../parts/audit-log.tsx'
 import { Box } from '../parts/box.tsx'
@@ -17,6 +16,7 @@ import { Table } from '../parts/table.tsx'
 import styles from '../parts/webhook.module.css'
 import { formatCount } from '../quantities.ts'
 import { useSession, useSignedIn } from '../session.tsx'
+import { useAction } from '../use-action.ts'
 import { useResource } from '../use-resource.ts'
 import type { NewToken, Organization, Token, TokenRequest } from '../wire.ts'
 
@@ -179,28 +179,21 @@ function TokenForm({ onCreated }: { onCreated(token: NewToken): void }) {
     'organizations',
   )
   const [request, setRequest] = useState(NEW)
-  const [isBusy, setBusy] = useState(false)
-  const [failure, setFailure] = useState<Failure>()
+  const { isBusy, failure, run } = useAction()
   const change = (some: Partial<TokenRequest>) => setRequest((last) => ({ ...last, ...some }))
 
-  async function submit(event: FormEvent): Promise<void> {
+  function submit(event: FormEvent): void {
     event.preventDefault()
-    setBusy(true)
-    setFailure(undefined)
-    try {
+    void run(async () => {
       onCreated(await api.createToken(request))
       announce('Token created')
       setRequest(NEW)
-    } catch (error) {
-      setFailure(failureOf(error))
-    } finally {
-      setBusy(false)
-    }
+    })
   }
 
   return (
     <Box title="New token">
-      <form className={styles.form} onSubmit={(event) => void submit(event)}>
+      <form className={styles.form} onSubmit={submit}>
         <FormControl required>
           <FormControl.Label>Name</FormControl.Label>
           <TextInput

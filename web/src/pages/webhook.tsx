@@ -1,6 +1,5 @@
 import { Banner, Button } from '@primer/react'
 import { useState } from 'react'
-import { failureOf } from '../failure.ts'
 import { announce } from '../parts/announcements.tsx'
 import { ConfirmedAction } from '../parts/confirmed-action.tsx'
 import { Loading } from '../parts/loading.tsx'
@@ -12,6 +11,7 @@ import { WebhookDeliveries } from '../parts/webhook-deliveries.tsx'
 import { WebhookForm, type WebhookSettings } from '../parts/webhook-form.tsx'
 import { goTo } from '../routes.ts'
 import { useSignedIn } from '../session.tsx'
+import { useAction } from '../use-action.ts'
 import { useDraft } from '../use-draft.ts'
 import { useResource } from '../use-resource.ts'
 import type { Webhook, WebhookChange } from '../wire.ts'
@@ -96,31 +96,22 @@ function toWebhookChange(changes: Partial<WebhookSettings>, secret: string): Web
 
 function Actions({ id, onPinged }: { id: number; onPinged(): void }) {
   const { api, to } = useSignedIn()
-  const [isBusy, setBusy] = useState(false)
-  const [failure, setFailure] = useState('')
+  const { isBusy, failure, run } = useAction()
 
   async function ping(): Promise<void> {
-    setBusy(true)
-    setFailure('')
-    try {
-      await api.pingWebhook(id)
-      announce('Ping queued')
-      onPinged()
-    } catch (error) {
-      setFailure(failureOf(error).message)
-    } finally {
-      setBusy(false)
-    }
+    await api.pingWebhook(id)
+    announce('Ping queued')
+    onPinged()
   }
 
   return (
     <>
       {failure && (
         <span role="alert" className={styles.bad}>
-          {failure}
+          {failure.message}
         </span>
       )}
-      <Button loading={isBusy} onClick={() => void ping()}>
+      <Button loading={isBusy} onClick={() => void run(ping)}>
         Send ping
       </Button>
       <ConfirmedAction

@@ -1,6 +1,6 @@
 import { Button, ConfirmationDialog } from '@primer/react'
 import { useState } from 'react'
-import { failureOf } from '../failure.ts'
+import { useAction } from '../use-action.ts'
 import { announce } from './announcements.tsx'
 import styles from './confirmed-action.module.css'
 
@@ -26,21 +26,14 @@ export function ConfirmedAction(props: ConfirmedActionProps) {
   const { name, label, question, confirmName = name, consequence, act, onDone } = props
   const { isDanger = true, size = 'small' } = props
   const [isAsking, setAsking] = useState(false)
-  const [isBusy, setBusy] = useState(false)
-  const [failure, setFailure] = useState('')
+  const { isBusy, failure, run } = useAction()
 
   async function perform(): Promise<void> {
-    setBusy(true)
-    setFailure('')
-    try {
+    await run(async () => {
       await act()
       announce(`${label}: done`)
-    } catch (error) {
-      setFailure(failureOf(error).message)
-    } finally {
-      setBusy(false)
-      onDone()
-    }
+    })
+    onDone()
   }
 
   return (
@@ -56,7 +49,7 @@ export function ConfirmedAction(props: ConfirmedActionProps) {
       </Button>
       {failure && (
         <span role="alert" className={styles.failure}>
-          {failure}
+          {failure.message}
         </span>
       )}
       {isAsking && (

@@ -1,5 +1,5 @@
-import { RepoIcon, SearchIcon } from '@primer/octicons-react'
-import { Button, Checkbox, Label, Pagination, TextInput } from '@primer/react'
+import { RepoIcon } from '@primer/octicons-react'
+import { Button, Checkbox, Label, TextInput } from '@primer/react'
 import {
   type Dispatch,
   type SetStateAction,
@@ -21,9 +21,9 @@ import { NoRepositories } from './no-repositories.tsx'
 import { Problem } from './problem.tsx'
 import { DamagedLabel, LockedLabel } from './repository-labels.tsx'
 import styles from './repository-picker.module.css'
+import { Pages, useRepositorySearch } from './repository-search.tsx'
 
 const PER_PAGE = 20
-const TYPING_PAUSE_MS = 200
 
 interface RepositoryPickerProps {
   chosen: ReadonlySet<string>
@@ -40,24 +40,16 @@ export function RepositoryPicker(props: RepositoryPickerProps) {
   const { api } = useSignedIn()
   const locks = useResource<LockWithMigration[]>((options) => api.ownLocks(options), 'locks')
   const locked = new Set(locks.response?.data.map(({ full_name }) => full_name))
-  const [typed, setTyped] = useState('')
-  const [page, setPage] = useState(1)
-  const q = useDebounced(typed.trim(), TYPING_PAUSE_MS)
-  const { response, failure, isLoading, refresh } = useResource<Repository[]>(
-    (options) => api.repositories({ ...options, q, page, perPage: PER_PAGE }),
-    JSON.stringify([q, page]),
-  )
-  // The last page stays visible until the next one is loaded.
-  const [found, setFound] = useState(response)
+  const search = useRepositorySearch(api.repositories, PER_PAGE)
+  const { q, pages, response, failure, isLoading, refresh } = search
   useEffect(() => {
-    if (!response) return
-    setFound(response)
-    if (q !== '') announce(`${formatCount(response.total, 'repository', 'repositories')} found`)
+    if (response && q !== '')
+      announce(`${formatCount(response.total, 'repository', 'repositories')} found`)
   }, [response, q])
   const damaged = useResource<string[]>((options) => api.damagedRepositories(options), 'damaged')
   const problemOf = (name: string) =>
     problems?.has(name) || damaged.response?.data.includes(name) ? problems?.get(name) : null
-  const shown = useDeferredValue(response ?? found)
+  const shown = useDeferredValue(search.shown)
   const allId = useId()
   const all = useAllMatching(q, onChange, preselected)
 
@@ -70,7 +62,6 @@ export function RepositoryPicker(props: RepositoryPickerProps) {
   }
   const names = shown?.data.map(({ full_name }) => full_name) ?? []
   const chosenHere = names.filter((name) => chosen.has(name)).length
-  const pages = Math.ceil((shown?.total ?? 0) / PER_PAGE)
 
   return (
     <Box
@@ -84,19 +75,7 @@ export function RepositoryPicker(props: RepositoryPickerProps) {
       <fieldset className={styles.body}>
         <legend className={styles.legend}>Repositories to export</legend>
         <div className={styles.search}>
-          <TextInput
-            block
-            type="search"
-            aria-label="Find a repository"
-            placeholder="Find a repository"
-            leadingVisual={SearchIcon}
-            loading={isLoading && found !== undefined}
-            value={typed}
-            onChange={(event) => {
-              setTyped(event.target.value)
-              setPage(1)
-            }}
-          />
+          <TextInput block {...search.input} />
         </div>
         {shown && shown.total > 0 && (
           <div className={styles.bulk}>
@@ -149,18 +128,7 @@ export function RepositoryPicker(props: RepositoryPickerProps) {
             ))}
           </ul>
         )}
-        {pages > 1 && (
-          <Pagination
-            pageCount={pages}
-            currentPage={page}
-            marginPageCount={1}
-            surroundingPageCount={1}
-            onPageChange={(event, next) => {
-              event.preventDefault()
-              setPage(next)
-            }}
-          />
-        )}
+        <Pages {...search} />
       </fieldset>
     </Box>
   )
@@ -246,14 +214,4 @@ function useAllMatching(q: string, onChange: ChangeChosen, preselected?: string)
     }
   }
   return { choose: () => void choose(q), isLoading: asking !== undefined, failure }
-}
-
-/** Returns the value once it has not changed for `ms`. */
-export function useDebounced(value: string, ms: number): string {
-  const [settled, setSettled] = useState(value)
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(value), ms)
-    return () => clearTimeout(timer)
-  }, [value, ms])
-  return settled
 }

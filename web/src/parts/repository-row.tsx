@@ -8,11 +8,10 @@ import {
   XIcon,
 } from '@primer/octicons-react'
 import { Button, Label } from '@primer/react'
-import { useState } from 'react'
 import { shortReason } from '../../../src/lib/short-reason.ts'
-import { failureOf } from '../failure.ts'
 import { formatBytes, formatNumber, percent } from '../quantities.ts'
 import { linksOf } from '../routes.ts'
+import { useAction } from '../use-action.ts'
 import type { Lock, RepositoryProgress } from '../wire.ts'
 import { ScreenReaderText } from './announcements.tsx'
 import { Bar, type BarTone } from './bar.tsx'
@@ -85,18 +84,7 @@ function Unlock({
   fullName: string
   onUnlock(name: string): Promise<void>
 }) {
-  const [isBusy, setBusy] = useState(false)
-  const [failure, setFailure] = useState('')
-  async function unlock(): Promise<void> {
-    setBusy(true)
-    try {
-      await onUnlock(fullName)
-    } catch (error) {
-      setFailure(failureOf(error).message)
-    } finally {
-      setBusy(false)
-    }
-  }
+  const { isBusy, failure, run } = useAction()
   return (
     <>
       <Button
@@ -104,11 +92,11 @@ function Unlock({
         leadingVisual={UnlockIcon}
         loading={isBusy}
         aria-label={`Unlock ${fullName}`}
-        onClick={() => void unlock()}
+        onClick={() => void run(() => onUnlock(fullName))}
       >
         Unlock
       </Button>
-      {failure && <span role="alert">{failure}</span>}
+      {failure && <span role="alert">{failure.message}</span>}
     </>
   )
 }

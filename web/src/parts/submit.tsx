@@ -1,8 +1,9 @@
 import { Banner, Button } from '@primer/react'
-import { type ReactNode, useRef, useState } from 'react'
-import { type Failure, failureOf } from '../failure.ts'
+import { type ReactNode, useRef } from 'react'
+import type { Failure } from '../failure.ts'
 import { moveFocus } from '../move-focus.ts'
 import { formatCount } from '../quantities.ts'
+import { useAction } from '../use-action.ts'
 import { ChangedElsewhere } from './changed-elsewhere.tsx'
 import styles from './submit.module.css'
 
@@ -26,22 +27,9 @@ interface SubmitProps {
 /** The submit button of a form, and the message after a failure. On a narrow screen it is a footer that stays visible. */
 export function Submit(props: SubmitProps) {
   const { name, about, isReady, isEdited = true, submit, failed, onDeselect, onLoad } = props
-  const [isBusy, setBusy] = useState(false)
-  const [failure, setFailure] = useState<Failure>()
+  const { isBusy, failure, setFailure, run } = useAction()
   const container = useRef<HTMLDivElement>(null)
   const button = useRef<HTMLButtonElement>(null)
-
-  async function send(): Promise<void> {
-    setBusy(true)
-    setFailure(undefined)
-    try {
-      await submit()
-    } catch (error) {
-      setFailure(failureOf(error))
-    } finally {
-      setBusy(false)
-    }
-  }
 
   /** If the button is disabled, the container takes the focus. */
   const act = (change: () => void) => moveFocus(change, button.current, container.current)
@@ -65,7 +53,7 @@ export function Submit(props: SubmitProps) {
         loading={isBusy}
         {...(!isEdited && !isBusy && INACTIVE)}
         onClick={() => {
-          if (isEdited) void send()
+          if (isEdited) void run(submit)
         }}
       >
         {name}

@@ -1,7 +1,7 @@
 import { Button } from '@primer/react'
 import { useEffect, useRef, useState } from 'react'
-import { failureOf } from '../failure.ts'
 import { useSignedIn } from '../session.tsx'
+import { useAction } from '../use-action.ts'
 import { useResource } from '../use-resource.ts'
 import type { FullWebhookDelivery, WebhookDelivery } from '../wire.ts'
 import { announce } from './announcements.tsx'
@@ -94,21 +94,14 @@ interface RedeliverProps {
 
 function Redeliver({ id, delivery, onDone }: RedeliverProps) {
   const { api } = useSignedIn()
-  const [isBusy, setBusy] = useState(false)
-  const [failure, setFailure] = useState('')
+  const { isBusy, failure, run } = useAction()
 
   async function perform(): Promise<void> {
-    setBusy(true)
-    setFailure('')
-    try {
+    await run(async () => {
       await api.redeliver(id, delivery)
       announce(`Delivery ${delivery} will be sent again`)
-    } catch (error) {
-      setFailure(failureOf(error).message)
-    } finally {
-      setBusy(false)
-      onDone()
-    }
+    })
+    onDone()
   }
 
   return (
@@ -123,7 +116,7 @@ function Redeliver({ id, delivery, onDone }: RedeliverProps) {
       </Button>
       {failure && (
         <span role="alert" className={styles.bad}>
-          {failure}
+          {failure.message}
         </span>
       )}
     </>

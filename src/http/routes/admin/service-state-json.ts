@@ -1,9 +1,5 @@
 import { isPartial } from '../../../lib/is-partial.ts'
-import type {
-  ServiceState,
-  StorageUse,
-  ThroughputBucket,
-} from '../../../migrations/service-state.ts'
+import type { ServiceState, StorageUse } from '../../../migrations/service-state.ts'
 import type { Summary } from '../../../migrations/summaries.ts'
 import type * as wire from '../../../wire/types.ts'
 import { utcTimestamp, utcTimestampOrNull } from '../../rendering.ts'
@@ -69,7 +65,9 @@ function queueJson(backlog: ServiceState['backlog']) {
   }
 }
 
-const bucketJson = ({ startedAt, count, bytes }: ThroughputBucket) => ({
+type Bucket = ServiceState['throughput']['buckets'][number]
+
+const bucketJson = ({ startedAt, count, bytes }: Bucket) => ({
   start: utcTimestamp(startedAt),
   repositories: count['repositories exported'] + count['repositories reused'],
   reused: count['repositories reused'],

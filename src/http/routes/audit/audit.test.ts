@@ -150,6 +150,11 @@ onEachEngine('the audit log', (engine) => {
       'migration 2',
       'migration 1',
     ])
+    // `Date.parse` accepts these, too.
+    for (const query of ['?since=1', '?until=day+5', '?since=05/04/2026']) {
+      const response = await send('GET', `/admin/audit${query}`, ofBoss)
+      assert.equal(response.statusCode, 422, query)
+    }
 
     const pages: string[] = []
     for (let next: string | undefined = '/user/audit?per_page=4'; next; ) {

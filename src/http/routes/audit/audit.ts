@@ -97,7 +97,10 @@ function filterOf(query: Record<string, unknown>): AuditFilter {
     return undefined
   }
   const time = (field: string) => {
-    const value = text(field, (each) => !Number.isNaN(Date.parse(each)))
+    // Without the pattern, `1` would be a day in 2001.
+    const isTime = (each: string) =>
+      /^\d{4}-\d\d-\d\d/.test(each) && !Number.isNaN(Date.parse(each))
+    const value = text(field, isTime)
     return value === undefined ? undefined : Date.parse(value)
   }
   const isAction = (value: string) => auditActions.some((each) => each === value)

@@ -101,9 +101,9 @@ export function addOrganizationRoutes(app: FastifyInstance, parts: Parts): void 
   app.get<WithQuery>('/orgs/:org/repos', routes['repos/list-for-org'], async (request, reply) => {
     const { account, mayMigrate } = await organizationInPath(db, request)
     const viewer = requireViewer(request)
-    const { type = 'all', ...query } = request.query
+    const { type, ...query } = request.query
     const { filter, order } = repositoryList.repositoryQueryOf({ sort: 'created', ...query })
-    const typeFilter = FILTER_OF_TYPE.get(type)
+    const typeFilter = FILTER_OF_TYPE.get(repositoryList.lastValue(type) ?? 'all')
     if (!typeFilter)
       throw new InvalidRequest([{ resource: 'Repository', field: 'type', code: 'invalid' }])
     return repositoryList.sendRepositoryList(parts, reply, {

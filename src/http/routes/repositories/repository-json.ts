@@ -194,7 +194,7 @@ function urlsJson({ owner, name, mirrorOf }: Named, addresses: Addresses) {
 type Entry = Pick<CatalogueEntry, 'id' | 'owner' | 'name' | 'facts'>
 
 /** The origin of a fork and the earliest repository in the chain of forks, if the viewer may read them. */
-export interface ForkOrigins {
+interface ForkOrigins {
   parent?: RepositoryFacts | undefined
   source?: RepositoryFacts | undefined
 }

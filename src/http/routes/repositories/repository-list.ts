@@ -176,7 +176,7 @@ const AFFILIATIONS_OF_TYPE: Record<string, readonly Affiliation[] | undefined> =
 }
 
 /** Returns the last value of a parameter, which may be repeated, or undefined if it is empty. */
-function lastValue(sent: unknown): string | undefined {
+export function lastValue(sent: unknown): string | undefined {
   const text = Array.isArray(sent) ? sent.at(-1) : sent
   return typeof text === 'string' && text !== '' ? text : undefined
 }

@@ -81,7 +81,8 @@ export function addUserRoutes(app: FastifyInstance, parts: Parts, limit: RateLim
   const repositories = routes['repos/list-for-user']
   app.get<InPath>('/users/:username/repos', repositories, async (request, reply) => {
     const account = await accountInPath(request)
-    const { type = 'owner', ...query } = request.query
+    const { type: sent, ...query } = request.query
+    const type = repositoryList.lastValue(sent) ?? 'owner'
     if (type !== 'owner' && type !== 'all')
       throw new InvalidRequest([{ resource: 'Repository', field: 'type', code: 'invalid' }])
     const { filter, order } = repositoryList.repositoryQueryOf(query)

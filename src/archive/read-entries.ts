@@ -1,5 +1,6 @@
+import { Readable } from 'node:stream'
 import type { Bytes } from '../blobs/blob-store.ts'
-import { openTar, type PlainBytes } from './open-tar.ts'
+import { ByteReader, gunzip, isGzip } from './gunzip.ts'
 import {
   isTarHeader,
   type PaxFacts,
@@ -38,12 +39,67 @@ export async function* readEntries(
       const content = contentOf(tar, entry)
       yield { ...entry, content: content.bytes() }
       await content.skipRest()
-      await tar.exactly(tarPadding(entry.size).length)
+      await exactly(tar, tarPadding(entry.size).length)
     }
     await assertOnlyZerosLeft(tar)
   } finally {
     await tar.close()
   }
+}
+
+/** Other file types by their first bytes. */
+const OTHER_TYPES: [begins: Buffer, name: string][] = [
+  [Buffer.from('PK\x03\x04'), 'a zip file'],
+  [Buffer.from('PK\x05\x06'), 'an empty zip file'],
+  [Buffer.from('\xfd7zXZ\0', 'latin1'), 'compressed with xz'],
+  [Buffer.from('28b52ffd', 'hex'), 'compressed with zstd'],
+  [Buffer.from('BZh'), 'compressed with bzip2'],
+  [Buffer.from('04224d18', 'hex'), 'compressed with lz4'],
+  [Buffer.from('\x1f\x9d', 'latin1'), 'compressed with compress'],
+  [Buffer.from("7z\xbc\xaf'\x1c", 'latin1'), 'a 7z file'],
+  [Buffer.from('Rar!'), 'a RAR file'],
+  [Buffer.from('# v2 git bundle'), 'a git bundle'],
+  [Buffer.from('# v3 git bundle'), 'a git bundle'],
+  [Buffer.from('<'), 'a web page or XML'],
+  [Buffer.from('{'), 'JSON, perhaps the response of a server'],
+]
+
+/** Opens a tar, plain or gzipped. Rejects with ArchiveNotSupported or ArchiveDamaged. */
+async function openTar(archive: Bytes, signal: AbortSignal | undefined): Promise<ByteReader> {
+  const stream = Readable.from(archive, { highWaterMark: 1, ...(signal && { signal }) })
+  const bytes = new ByteReader(stream)
+  try {
+    const start = await bytes.peek(TAR_BLOCK)
+    if (isGzip(start)) return new ByteReader(gunzip(bytes))
+    if (isTarHeader(start)) return bytes
+    throw errorForType(start)
+  } catch (error) {
+    await bytes.close()
+    throw error
+  }
+}
+
+function errorForType(start: Buffer): Error {
+  const [, name] =
+    OTHER_TYPES.find(([begins]) => start.subarray(0, begins.length).equals(begins)) ?? []
+  if (name)
+    return new ArchiveNotSupported(`it is ${name}; only a tar, plain or gzipped, can be read`)
+  if (start.length === 0) return new ArchiveDamaged('the file is empty')
+  if (start.length < TAR_BLOCK) return new ArchiveDamaged('it ends too early')
+  return new ArchiveDamaged('it is not an archive: neither gzip nor tar')
+}
+
+async function exactly(tar: ByteReader, length: number): Promise<Buffer> {
+  const bytes = await tar.take(length)
+  if (bytes.length < length) throw new ArchiveDamaged('it ends too early', tar.offset)
+  return bytes
+}
+
+/** Returns the bytes that are available, at most `max`. */
+async function some(tar: ByteReader, max: number): Promise<Buffer> {
+  const bytes = await tar.some(max)
+  if (bytes.length === 0) throw new ArchiveDamaged('it ends too early', tar.offset)
+  return bytes
 }
 
 /** Reads the whole content into memory. */
@@ -52,7 +108,7 @@ export async function textOf({ content }: Pick<ArchiveEntry, 'content'>): Promis
 }
 
 /** The content of an entry. It can be read until the next entry is requested. */
-function contentOf(tar: PlainBytes, { path, size }: TarEntry) {
+function contentOf(tar: ByteReader, { path, size }: TarEntry) {
   let left = size
   let isSkipped = false
 
@@ -60,15 +116,15 @@ function contentOf(tar: PlainBytes, { path, size }: TarEntry) {
     while (left > 0 || isSkipped) {
       if (isSkipped)
         throw new Error(`the content of ${path} was read after the next entry was requested`)
-      const some = await tar.some(left)
-      left -= some.length
-      yield some
+      const chunk = await some(tar, left)
+      left -= chunk.length
+      yield chunk
     }
   }
 
   async function skipRest(): Promise<void> {
     isSkipped = left > 0
-    while (left > 0) left -= (await tar.some(left)).length
+    while (left > 0) left -= (await some(tar, left)).length
   }
 
   return { bytes, skipRest }
@@ -78,9 +134,13 @@ function contentOf(tar: PlainBytes, { path, size }: TarEntry) {
 const MAX_PADDING_BYTES = 16 * 1024 * 1024
 
 /** Throws unless only zeros follow. */
-async function assertOnlyZerosLeft(tar: PlainBytes): Promise<void> {
+async function assertOnlyZerosLeft(tar: ByteReader): Promise<void> {
   const end = tar.offset
-  for (let rest = await tar.exactly(TAR_BLOCK); rest.length > 0; rest = await tar.take(TAR_BLOCK)) {
+  for (
+    let rest = await exactly(tar, TAR_BLOCK);
+    rest.length > 0;
+    rest = await tar.take(TAR_BLOCK)
+  ) {
     const offset = tar.offset - rest.length
     if (offset > end && isTarHeader(rest))
       throw new ArchiveNotSupported('it is several tars, one after another')
@@ -112,11 +172,11 @@ const DIRECTORY = '5'
 
 /** The entries of a tar, in any dialect. */
 export class TarEntries {
-  readonly #tar: PlainBytes
+  readonly #tar: ByteReader
   #globalFacts: PaxFacts = {}
   #hasRoot = false
 
-  constructor(tar: PlainBytes) {
+  constructor(tar: ByteReader) {
     this.#tar = tar
   }
 
@@ -125,7 +185,7 @@ export class TarEntries {
     const facts: PaxFacts & { longName?: string } = {}
     for (let before = 0; before <= MAX_EXTRA_HEADERS; before += 1) {
       const { offset } = this.#tar
-      const block = await this.#tar.exactly(TAR_BLOCK)
+      const block = await exactly(this.#tar, TAR_BLOCK)
       if (isZero(block)) {
         if (before > 0) throw new ArchiveDamaged('the last header has no entry', offset)
         return undefined
@@ -183,7 +243,7 @@ export class TarEntries {
 
   async #content({ size }: TarHeader, what: string, max: number): Promise<Buffer> {
     if (size > max) throw new ArchiveRefused(`${what} has ${size} bytes, more than ${max}`)
-    const content = await this.#tar.exactly(size + tarPadding(size).length)
+    const content = await exactly(this.#tar, size + tarPadding(size).length)
     return content.subarray(0, size)
   }
 }

@@ -240,7 +240,7 @@ async function* fileRows({ site, content, report, repository }: RepositoryContex
       await linkOrCopy(found.file, await site.preparePath(path))
       file = html`<a href="${relativeUrl(from, path)}" download="${name}">${name}</a> (${upload.contentType}, ${formatBytes(found.bytes)})`
     }
-    const item = site.itemPath(key, number)
+    const item = site.itemPath({ key, number })
     yield html`<li>${file}
 <p>Uploaded by ${site.person(upload.author)} on ${timeHtml(upload.createdAt)}${item && html` to <a href="${relativeUrl(from, `${item}${anchor && `#${anchor}`}`)}">#${number}</a>`}</p></li>`
   }

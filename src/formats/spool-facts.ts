@@ -12,7 +12,19 @@ export const hashKey = (text: string): number =>
   createHash('sha1').update(text).digest().readUIntBE(0, 6)
 
 /** What a format has for a fact. A fact that is kept only in part is reported as lost too. */
-export type FactUse = 'kept' | 'partly kept' | 'lost' | 'not needed'
+type FactUse = 'kept' | 'partly kept' | 'lost' | 'not needed'
+
+/**
+ * Facts that no format but GitHub's has. Accounts are not reported as lost, because content contains the names of its authors.
+ */
+const USES: { [K in FactKind]?: FactUse } = {
+  users: 'not needed',
+  bots: 'not needed',
+  organizations: 'not needed',
+  teams: 'lost',
+  discussion_categories: 'lost',
+  discussions: 'lost',
+}
 
 /** Returns the repositories by full name in lower case. */
 export async function readRepositoryFacts({ content }: Conversion) {
@@ -22,15 +34,18 @@ export async function readRepositoryFacts({ content }: Conversion) {
   return repositories
 }
 
-/** Sorts all other facts by repository, kind, number and time: archives sort comments by their time, and other formats need them by issue. */
+/**
+ * Sorts all other facts by repository, kind, number and time: archives sort comments by their time, and other formats need them by
+ * issue. `decide` is called for each, and returns undefined for the usual use of its kind.
+ */
 export async function spoolFacts(
   { content, report }: Conversion,
   rows: SortedRows,
-  decide: (kind: FactKind, fact: FactsByKind[FactKind]) => FactUse,
+  decide: (kind: FactKind, fact: FactsByKind[FactKind]) => FactUse | undefined = () => undefined,
 ): Promise<void> {
   for (const kind of FACT_KINDS.filter((each) => each !== 'repositories'))
     for await (const fact of content.facts(kind)) {
-      const use = decide(kind, fact)
+      const use = decide(kind, fact) ?? USES[kind] ?? 'kept'
       if (use === 'lost' || use === 'partly kept') report.lost(kind)
       if (use.endsWith('kept') && 'repository' in fact)
         rows.add(tableOf(kind, fact.repository), numberOf(fact), timeOf(fact), fact)

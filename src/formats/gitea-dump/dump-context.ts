@@ -3,14 +3,13 @@ import { join } from 'node:path'
 import type { Git } from '../../git/git.ts'
 import type { SortedRows } from '../../lib/sorted-rows.ts'
 import { type Author, COMMON_REACTIONS } from '../../records/fact.ts'
-import type { FactKind } from '../../records/fact-kinds.ts'
 import type { Issue, Reaction } from '../../records/issue.ts'
 import type { Team } from '../../records/people.ts'
 import type { PullRequest } from '../../records/pull-request.ts'
 import type { Repository } from '../../records/repository.ts'
 import type { Conversion } from '../format.ts'
 import type { PeopleMap } from '../people.ts'
-import { type FactUse, RepositoryFacts, readRepositoryFacts, spoolFacts } from '../spool-facts.ts'
+import { RepositoryFacts, readRepositoryFacts, spoolFacts } from '../spool-facts.ts'
 import type { Destination, Destinations } from './choose-destinations.ts'
 import {
   type LinkTargets,
@@ -34,20 +33,6 @@ export interface GiteaDumpOptions {
 /** A team with its access to one repository. */
 export type DumpedTeam = Pick<Team, 'name' | 'description' | 'members'> & { access: string }
 
-/**
- * Facts that are not part of a dump. Accounts are not reported as lost, because content contains the names of its authors, and because
- * accounts are created on the server.
- */
-const USES: { [K in FactKind]?: FactUse } = {
-  users: 'not needed',
-  bots: 'not needed',
-  organizations: 'not needed',
-  teams: 'not needed',
-  commit_comments: 'lost',
-  discussion_categories: 'lost',
-  discussions: 'lost',
-}
-
 /** Reads the facts of all repositories. The key of a repository is its full name in lower case. */
 export async function readSpool(conversion: Conversion, rows: SortedRows) {
   const teams = new Map<string, DumpedTeam[]>()
@@ -55,12 +40,14 @@ export async function readSpool(conversion: Conversion, rows: SortedRows) {
   const labels = new Map<string, Set<string>>()
   const repositories = await readRepositoryFacts(conversion)
   await spoolFacts(conversion, rows, (kind, fact) => {
-    if ('permissions' in fact)
+    if ('permissions' in fact) {
       for (const { repository, access } of fact.permissions) {
         const { name, description, members } = fact
         const key = repository.toLowerCase()
         teams.set(key, [...(teams.get(key) ?? []), { name, description, members, access }])
       }
+      return 'not needed'
+    }
     if ('repository' in fact && 'labels' in fact) {
       const key = fact.repository.toLowerCase()
       const used = labels.get(key) ?? new Set<string>()
@@ -69,7 +56,7 @@ export async function readSpool(conversion: Conversion, rows: SortedRows) {
     }
     if ('event' in fact)
       return /^(?:locked|unlocked|merged)$/.test(fact.event) ? 'partly kept' : 'lost'
-    return USES[kind] ?? 'kept'
+    return kind === 'commit_comments' ? 'lost' : undefined
   })
   return { rows, repositories, teams, labels }
 }

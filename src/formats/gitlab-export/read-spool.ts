@@ -10,6 +10,7 @@ import { UNKNOWN_HOST } from '../format.ts'
 import type { Report } from '../report.ts'
 import { EMOJI_BY_REACTION } from './constants.ts'
 import {
+  actionOf,
   child,
   dayOrNull,
   integer,
@@ -215,7 +216,7 @@ export class ProjectSpool {
 
   /** Adds the event that a system note describes in words. Changes of the state, and approvals, are read elsewhere. */
   #addSystemNote(note: Json, on: IssueOrPull, createdAt: string): void {
-    const action = text(child(note.system_note_metadata).action)
+    const action = actionOf(note)
     if (['closed', 'opened', 'merged', 'approved', 'unapproved'].includes(action)) return
     const words = text(note.note)
     const base = { actor: this.people.login(note.author_id), createdAt }

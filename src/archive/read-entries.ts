@@ -33,9 +33,8 @@ export async function* readEntries(
   { signal }: { signal?: AbortSignal | undefined } = {},
 ): AsyncGenerator<ArchiveEntry> {
   const tar = await openTar(archive, signal)
-  const entries = new TarEntries(tar)
   try {
-    for (let entry = await entries.next(); entry; entry = await entries.next()) {
+    for await (const entry of headersOf(tar)) {
       const content = contentOf(tar, entry)
       yield { ...entry, content: content.bytes() }
       await content.skipRest()
@@ -170,85 +169,76 @@ const NOT_SUPPORTED: Readonly<Record<string, string>> = {
 const FILES = ['0', '\0', '7']
 const DIRECTORY = '5'
 
-/** The entries of a tar, in any dialect. */
-export class TarEntries {
-  readonly #tar: ByteReader
-  #globalFacts: PaxFacts = {}
-  #hasRoot = false
+/** What the headers before an entry say about it. */
+type EntryFacts = PaxFacts & { longName?: string }
 
-  constructor(tar: ByteReader) {
-    this.#tar = tar
-  }
-
-  /** Returns undefined at the end of the tar, which a block of zeros marks. */
-  async next(): Promise<TarEntry | undefined> {
-    const facts: PaxFacts & { longName?: string } = {}
-    for (let before = 0; before <= MAX_EXTRA_HEADERS; before += 1) {
-      const { offset } = this.#tar
-      const block = await exactly(this.#tar, TAR_BLOCK)
-      if (isZero(block)) {
-        if (before > 0) throw new ArchiveDamaged('the last header has no entry', offset)
-        return undefined
-      }
-      const header = orDamaged(offset, () => parseTarHeader(block))
-      if (await this.#readExtraHeader(header, facts)) continue
-      const entry = orDamaged(offset, () => entryOf(header, { ...this.#globalFacts, ...facts }))
-      if (entry.path !== '') return entry
-      if (this.#hasRoot) throw new ArchiveRefused('its root directory occurs twice')
-      this.#hasRoot = true
-      return this.next()
+/** Yields the entries of a tar, in any dialect, up to the block of zeros that marks its end. The caller reads their content meanwhile. */
+async function* headersOf(tar: ByteReader): AsyncGenerator<TarEntry> {
+  let globalFacts: PaxFacts = {}
+  let facts: EntryFacts = {}
+  let extraHeaders = 0
+  let hasRoot = false
+  for (;;) {
+    const { offset } = tar
+    const block = await exactly(tar, TAR_BLOCK)
+    if (isZero(block)) {
+      if (extraHeaders > 0) throw new ArchiveDamaged('the last header has no entry', offset)
+      return
     }
-    throw new ArchiveRefused(`an entry has more than ${MAX_EXTRA_HEADERS} extra headers`)
-  }
-
-  /** If the header describes the following entries, reads it into `facts` and returns true. */
-  async #readExtraHeader(
-    header: TarHeader,
-    facts: PaxFacts & { longName?: string },
-  ): Promise<boolean> {
-    const { offset } = this.#tar
-    switch (header.type) {
-      case 'L': {
-        const name = await this.#content(header, 'a long name', MAX_NAME_BYTES)
-        facts.longName = orDamaged(offset, () => textUpToNul(name))
-        return true
-      }
-      case 'K': // The target of a link. The link itself is refused.
-        await this.#content(header, 'a long link target', MAX_NAME_BYTES)
-        return true
-      case 'V': // The label of the volume.
-        await this.#content(header, 'a label', MAX_NAME_BYTES)
-        return true
-      case 'x':
-      case 'X': {
-        const content = await this.#content(header, 'a pax header', MAX_PAX_BYTES)
-        Object.assign(
-          facts,
-          orDamaged(offset, () => parsePax(content)),
-        )
-        return true
-      }
-      case 'g': {
-        const content = await this.#content(header, 'a pax header', MAX_PAX_BYTES)
-        const found = orDamaged(offset, () => parsePax(content))
-        if (found.path !== undefined || found.size !== undefined)
-          throw new ArchiveNotSupported('a global pax header sets the path or size of all entries')
-        this.#globalFacts = { ...this.#globalFacts, ...found }
-        return true
-      }
-      default:
-        return false
+    const header = orDamaged(offset, () => parseTarHeader(block))
+    const found = await readExtraHeader(tar, header)
+    if (found) {
+      if (extraHeaders++ === MAX_EXTRA_HEADERS)
+        throw new ArchiveRefused(`an entry has more than ${MAX_EXTRA_HEADERS} extra headers`)
+      if (header.type !== 'g') Object.assign(facts, found)
+      else if (found.path !== undefined || found.size !== undefined)
+        throw new ArchiveNotSupported('a global pax header sets the path or size of all entries')
+      else globalFacts = { ...globalFacts, ...found }
+      continue
     }
-  }
-
-  async #content({ size }: TarHeader, what: string, max: number): Promise<Buffer> {
-    if (size > max) throw new ArchiveRefused(`${what} has ${size} bytes, more than ${max}`)
-    const content = await exactly(this.#tar, size + tarPadding(size).length)
-    return content.subarray(0, size)
+    const known = { ...globalFacts, ...facts }
+    const entry = orDamaged(offset, () => entryOf(header, known))
+    if (entry.path !== '') yield entry
+    else if (hasRoot) throw new ArchiveRefused('its root directory occurs twice')
+    else hasRoot = true
+    facts = {}
+    extraHeaders = 0
   }
 }
 
-function entryOf(header: TarHeader, facts: PaxFacts & { longName?: string }): TarEntry {
+/** Reads a header that describes the following entries. Returns undefined for the header of an entry. */
+async function readExtraHeader(
+  tar: ByteReader,
+  { type, size }: TarHeader,
+): Promise<EntryFacts | undefined> {
+  const { offset } = tar
+  const read = async (what: string, max: number) => {
+    if (size > max) throw new ArchiveRefused(`${what} has ${size} bytes, more than ${max}`)
+    return (await exactly(tar, size + tarPadding(size).length)).subarray(0, size)
+  }
+  switch (type) {
+    case 'L': {
+      const name = await read('a long name', MAX_NAME_BYTES)
+      return { longName: orDamaged(offset, () => textUpToNul(name)) }
+    }
+    case 'K': // The target of a link. The link itself is refused.
+      await read('a long link target', MAX_NAME_BYTES)
+      return {}
+    case 'V': // The label of the volume.
+      await read('a label', MAX_NAME_BYTES)
+      return {}
+    case 'x':
+    case 'X':
+    case 'g': {
+      const content = await read('a pax header', MAX_PAX_BYTES)
+      return orDamaged(offset, () => parsePax(content))
+    }
+    default:
+      return undefined
+  }
+}
+
+function entryOf(header: TarHeader, facts: EntryFacts): TarEntry {
   const { type } = header
   const name = facts.path ?? facts.longName ?? textUpToNul(header.name)
   const size = facts.size ?? header.size

@@ -71,7 +71,7 @@ interface ContextOptions extends GiteaDumpOptions, Conversion {
 
 /** Returns a function that creates the context of a repository. */
 export function contextFactory(options: ContextOptions) {
-  const { git, people, keepLinks, target, spool, workDirectory, report, content, signal } = options
+  const { people, keepLinks, target, spool, workDirectory, report, content } = options
   const targets = targetsOf(options)
   /** Returns the author to show for a login. The id is never 0, which is the server's own administrator. */
   const identity = (author: Author) => {
@@ -92,17 +92,11 @@ export function contextFactory(options: ContextOptions) {
       return keepLinks ? original : rewriteLinks(original, `${owner}/${name}`, targets)
     }
     return {
+      ...options,
       /** `owner` and `name` are those on the server, and `fullName` is that in the archive. */
-      fullName,
-      owner,
-      name,
+      ...{ fullName, owner, name },
       repository,
-      target,
-      git,
       facts,
-      content,
-      report,
-      signal,
       identity,
       text,
       /** Unique titles by the number. */

@@ -5,8 +5,6 @@ import type { ProtectedBranch, Repository } from '../../records/repository.ts'
 import type { ObjectFile } from '../../sources/snapshot.ts'
 import { digestOf } from '../github-archive/compare-manifest.ts'
 import { linkOrCopy } from '../output.ts'
-import type { PeopleMap } from '../people.ts'
-import type { Destinations } from './choose-destinations.ts'
 import type { DumpContext, DumpedTeam } from './dump-context.ts'
 import { YamlList } from './yaml-json.ts'
 
@@ -72,18 +70,12 @@ export interface IssueFact extends Pick<Issue, 'number' | 'assignees' | 'dueOn' 
   dependsOn: readonly { repository: string | null; number: number }[]
 }
 
-interface FinishParts {
-  people: PeopleMap
-  destinations: Destinations
-  lfsObjects: readonly ObjectFile[]
-}
-
 /** Writes `finish.json` and `attachments/`. Returns how many things of each kind `restore-repo` does not restore. */
 export async function dumpFinishFacts(
   context: DumpContext,
-  { people, destinations, lfsObjects }: FinishParts,
+  lfsObjects: readonly ObjectFile[],
 ): Promise<Map<string, number>> {
-  const { repository, facts, teams, directory, owner, name } = context
+  const { repository, facts, teams, directory, owner, name, people, destinations } = context
   using list = new YamlList(join(directory, FINISH_FILE))
   const counts = new Map<string, number>()
   const count = (kind: string, by = 1) => by > 0 && counts.set(kind, (counts.get(kind) ?? 0) + by)

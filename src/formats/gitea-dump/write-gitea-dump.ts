@@ -18,8 +18,7 @@ import {
   syncTree,
   urlName,
 } from '../output.ts'
-import type { PeopleMap } from '../people.ts'
-import { chooseDestinations, type Destinations } from './choose-destinations.ts'
+import { chooseDestinations } from './choose-destinations.ts'
 import {
   contextFactory,
   type DumpContext,
@@ -59,7 +58,7 @@ async function* writeDumps(options: GiteaDumpOptions, conversion: Conversion) {
     const destination = destinations.get(fullName.toLowerCase())!
     const context = createContext(destination)
     const output = join(into, fullName)
-    const counts = await writeDump(context, snapshot, { people, destinations })
+    const counts = await writeDump(context, snapshot)
     await syncTree(context.directory)
     await moveDurably(dirname(output), () => moveTo(context.directory, output))
     for (const [kind, count] of counts) unrestored.set(kind, (unrestored.get(kind) ?? 0) + count)
@@ -83,7 +82,6 @@ async function* writeDumps(options: GiteaDumpOptions, conversion: Conversion) {
 async function writeDump(
   context: DumpContext,
   { repository, wiki, examination }: Snapshot,
-  mappings: { people: PeopleMap; destinations: Destinations },
 ): Promise<Map<string, number>> {
   await mkdir(context.directory, { recursive: true })
   const refs = await moveGit(context, repository.dir)
@@ -93,8 +91,7 @@ async function writeDump(
   dumpComments(context)
   await dumpPulls(context, refs)
   await dumpReleases(context, refs)
-  const { lfsObjects } = examination.repository
-  return await dumpFinishFacts(context, { ...mappings, lfsObjects })
+  return await dumpFinishFacts(context, examination.repository.lfsObjects)
 }
 
 /** Writes the script last, so that everything it names exists. */

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { SortedRows } from '../lib/sorted-rows.ts'
 import type { IssueOrPull } from '../records/fact.ts'
 import { FACT_KINDS, type FactKind, type FactsByKind } from '../records/fact-kinds.ts'
@@ -8,8 +8,7 @@ import type { Conversion } from './format.ts'
 import type { Report } from './report.ts'
 
 /** Returns a key for `SortedRows` that identifies a text. */
-export const hashKey = (text: string): number =>
-  createHash('sha1').update(text).digest().readUIntBE(0, 6)
+export const hashKey = (text: string): number => hash('sha1', text, 'buffer').readUIntBE(0, 6)
 
 /** What a format has for a fact. A fact that is kept only in part is reported as lost too. */
 type FactUse = 'kept' | 'partly kept' | 'lost' | 'not needed'

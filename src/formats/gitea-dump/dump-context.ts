@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import type { Git } from '../../git/git.ts'
 import type { SortedRows } from '../../lib/sorted-rows.ts'
@@ -190,7 +190,6 @@ export function dumpTriage(
  * accept one reaction for each id.
  */
 function originalAuthorId(name: string): number {
-  const digest = createHash('sha256').update(name.toLowerCase()).digest()
   // Ids such as -1 and -2 belong to built-in accounts of the server.
-  return -(1000 + digest.readUIntBE(0, 6))
+  return -(1000 + hash('sha256', name.toLowerCase(), 'buffer').readUIntBE(0, 6))
 }

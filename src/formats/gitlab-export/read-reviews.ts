@@ -140,9 +140,8 @@ function addThread(
   const ids = { thread: project.nextId(), root: 0 }
   const reviews = new Map<unknown, number>()
   for (const [index, note] of notes.entries()) {
-    project.people.addName(note.author_id, child(note.author).name)
-    const createdAt = time(note, 'created_at')
-    const author = project.people.login(note.author_id)
+    const by = project.authorship(note)
+    const { createdAt } = by
     const review =
       reviews.get(note.author_id) ??
       addReview(
@@ -163,10 +162,8 @@ function addThread(
         side: lines.side,
         line: isOutdated ? null : lines.line,
         originalLine: originalLines.line,
-        ...{
-          startLine: isOutdated ? null : lines.start,
-          startSide: lines.start === null ? null : lines.startSide,
-        },
+        startLine: isOutdated ? null : lines.start,
+        startSide: lines.start === null ? null : lines.startSide,
         originalStartLine: originalLines.start,
         createdAt,
         outdated: isOutdated,
@@ -183,10 +180,9 @@ function addThread(
       id,
       review,
       thread: ids.thread,
-      author,
+      ...by,
       ...diffPosition,
-      createdAt,
-      body: project.noteText(note, owner, { author, createdAt }),
+      body: project.noteText(note, owner, by),
       state: 'submitted',
       inReplyTo: index === 0 ? null : ids.root,
       reactions: project.reactions(note),

@@ -13,9 +13,7 @@ export const hashKey = (text: string): number => hash('sha1', text, 'buffer').re
 /** What a format has for a fact. A fact that is kept only in part is reported as lost too. */
 type FactUse = 'kept' | 'partly kept' | 'lost' | 'not needed'
 
-/**
- * Facts that no format but GitHub's has. Accounts are not reported as lost, because content contains the names of its authors.
- */
+/** Kinds that most formats do not have. Accounts are not reported as lost, because content contains the names of its authors. */
 const USES: { [K in FactKind]?: FactUse } = {
   users: 'not needed',
   bots: 'not needed',
@@ -35,7 +33,7 @@ export async function readRepositoryFacts({ content }: Conversion) {
 
 /**
  * Sorts all other facts by repository, kind, number and time: archives sort comments by their time, and other formats need them by
- * issue. `decide` is called for each, and returns undefined for the usual use of its kind.
+ * issue. `decide` is called for each fact. If it returns undefined, `USES` decides.
  */
 export async function spoolFacts(
   { content, report }: Conversion,

@@ -48,7 +48,7 @@ export interface AttachmentFact extends Pick<Attachment, 'name' | 'contentType' 
   kind: 'attachment'
   /** The address that texts of the dump link to. Null if it is not known. */
   address: string | null
-  on: AttachmentPlace
+  on: AttachedText
   bytes: number
   sha256: string
 }
@@ -57,7 +57,7 @@ export interface AttachmentFact extends Pick<Attachment, 'name' | 'contentType' 
  * The text that an attachment belongs to. Comments get new ids on the server, so a comment is named by its second and its rank among the
  * comments of that second. `none` stands for texts that are not restored.
  */
-export type AttachmentPlace =
+export type AttachedText =
   | { kind: 'issue' | 'review'; number: number }
   | { kind: 'comment'; number: number; second: number; rank: number }
   | { kind: 'release'; tag: string }
@@ -146,13 +146,13 @@ async function* dumpAttachments(context: DumpContext): AsyncGenerator<Attachment
       file,
       bytes: found.bytes,
       address: isFile ? null : (attachment.oldUrl ?? null),
-      on: isFile ? { kind: 'none' } : placeOf(context, attachment.on),
+      on: isFile ? { kind: 'none' } : attachedTextOf(context, attachment.on),
       sha256: await digestOf(found.file, {}, signal),
     }
   }
 }
 
-function placeOf({ facts }: DumpContext, on: AttachedTo): AttachmentPlace {
+function attachedTextOf({ facts }: DumpContext, on: AttachedTo): AttachedText {
   switch (on.kind) {
     case 'issue':
     case 'pull_request':

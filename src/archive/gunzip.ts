@@ -1,25 +1,38 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { crc32, createInflateRaw, type InflateRaw } from 'node:zlib'
 import { writeChunk } from '../lib/chunks.ts'
+import { codeOf } from '../lib/errno.ts'
+import { ArchiveDamaged } from './unreadable-archive.ts'
 
 /** The data is not valid gzip. */
-export class GzipDamaged extends Error {
-  override name = 'GzipDamaged'
-}
+class GzipDamaged extends Error {}
 
 /** The limit for the file name and the comment in the header. */
 const MAX_FIELD_BYTES = 64 * 1024
 const MAX_PADDING_BYTES = 16 * 1024 * 1024
 
 /**
- * Yields the content of all gzip members. Zeros may follow them. If a checksum is wrong, the content has been yielded already,
- * including the manifest, with which the caller finds the damaged files.
+ * Yields the content of all gzip members, and closes the reader at the end. Zeros may follow the members. Throws ArchiveDamaged with the
+ * offset in the content. If a checksum is wrong, the content has been yielded already, including the manifest, with which the caller
+ * finds the damaged files.
  */
 export async function* gunzip(gzip: ByteReader): AsyncGenerator<Buffer> {
-  do {
-    await skipHeader(gzip)
-    yield* inflated(gzip)
-  } while (await hasAnother(gzip))
+  let offset = 0
+  try {
+    do {
+      await skipHeader(gzip)
+      for await (const chunk of inflated(gzip)) {
+        offset += chunk.length
+        yield chunk
+      }
+    } while (await hasAnother(gzip))
+  } catch (error) {
+    // Errors of zlib mean damage. Others are errors of the stream itself.
+    if (!(error instanceof GzipDamaged) && !codeOf(error)?.startsWith('Z_')) throw error
+    throw new ArchiveDamaged((error as Error).message, offset, { cause: error })
+  } finally {
+    await gzip.close()
+  }
 }
 
 const [HAS_CRC, HAS_EXTRA, HAS_NAME, HAS_COMMENT, RESERVED] = [2, 4, 8, 16, 0xe0]

@@ -1,5 +1,6 @@
+import { Readable } from 'node:stream'
 import type { Bytes } from '../blobs/blob-store.ts'
-import { openTar, type PlainBytes } from './open-tar.ts'
+import { ByteReader, gunzip, isGzip } from './gunzip.ts'
 import {
   isTarHeader,
   type PaxFacts,
@@ -32,18 +33,72 @@ export async function* readEntries(
   { signal }: { signal?: AbortSignal | undefined } = {},
 ): AsyncGenerator<ArchiveEntry> {
   const tar = await openTar(archive, signal)
-  const entries = new TarEntries(tar)
   try {
-    for (let entry = await entries.next(); entry; entry = await entries.next()) {
+    for await (const entry of headersOf(tar)) {
       const content = contentOf(tar, entry)
       yield { ...entry, content: content.bytes() }
       await content.skipRest()
-      await tar.exactly(tarPadding(entry.size).length)
+      await exactly(tar, tarPadding(entry.size).length)
     }
     await assertOnlyZerosLeft(tar)
   } finally {
     await tar.close()
   }
+}
+
+/** Other file types by their first bytes. */
+const OTHER_TYPES: [begins: Buffer, name: string][] = [
+  [Buffer.from('PK\x03\x04'), 'a zip file'],
+  [Buffer.from('PK\x05\x06'), 'an empty zip file'],
+  [Buffer.from('\xfd7zXZ\0', 'latin1'), 'compressed with xz'],
+  [Buffer.from('28b52ffd', 'hex'), 'compressed with zstd'],
+  [Buffer.from('BZh'), 'compressed with bzip2'],
+  [Buffer.from('04224d18', 'hex'), 'compressed with lz4'],
+  [Buffer.from('\x1f\x9d', 'latin1'), 'compressed with compress'],
+  [Buffer.from("7z\xbc\xaf'\x1c", 'latin1'), 'a 7z file'],
+  [Buffer.from('Rar!'), 'a RAR file'],
+  [Buffer.from('# v2 git bundle'), 'a git bundle'],
+  [Buffer.from('# v3 git bundle'), 'a git bundle'],
+  [Buffer.from('<'), 'a web page or XML'],
+  [Buffer.from('{'), 'JSON, perhaps the response of a server'],
+]
+
+/** Opens a tar, plain or gzipped. Rejects with ArchiveNotSupported or ArchiveDamaged. */
+async function openTar(archive: Bytes, signal: AbortSignal | undefined): Promise<ByteReader> {
+  const stream = Readable.from(archive, { highWaterMark: 1, ...(signal && { signal }) })
+  const bytes = new ByteReader(stream)
+  try {
+    const start = await bytes.peek(TAR_BLOCK)
+    if (isGzip(start)) return new ByteReader(gunzip(bytes))
+    if (isTarHeader(start)) return bytes
+    throw errorForType(start)
+  } catch (error) {
+    await bytes.close()
+    throw error
+  }
+}
+
+function errorForType(start: Buffer): Error {
+  const [, name] =
+    OTHER_TYPES.find(([begins]) => start.subarray(0, begins.length).equals(begins)) ?? []
+  if (name)
+    return new ArchiveNotSupported(`it is ${name}; only a tar, plain or gzipped, can be read`)
+  if (start.length === 0) return new ArchiveDamaged('the file is empty')
+  if (start.length < TAR_BLOCK) return new ArchiveDamaged('it ends too early')
+  return new ArchiveDamaged('it is not an archive: neither gzip nor tar')
+}
+
+async function exactly(tar: ByteReader, length: number): Promise<Buffer> {
+  const bytes = await tar.take(length)
+  if (bytes.length < length) throw new ArchiveDamaged('it ends too early', tar.offset)
+  return bytes
+}
+
+/** Returns the bytes that are available, at most `max`. */
+async function some(tar: ByteReader, max: number): Promise<Buffer> {
+  const bytes = await tar.some(max)
+  if (bytes.length === 0) throw new ArchiveDamaged('it ends too early', tar.offset)
+  return bytes
 }
 
 /** Reads the whole content into memory. */
@@ -52,7 +107,7 @@ export async function textOf({ content }: Pick<ArchiveEntry, 'content'>): Promis
 }
 
 /** The content of an entry. It can be read until the next entry is requested. */
-function contentOf(tar: PlainBytes, { path, size }: TarEntry) {
+function contentOf(tar: ByteReader, { path, size }: TarEntry) {
   let left = size
   let isSkipped = false
 
@@ -60,15 +115,15 @@ function contentOf(tar: PlainBytes, { path, size }: TarEntry) {
     while (left > 0 || isSkipped) {
       if (isSkipped)
         throw new Error(`the content of ${path} was read after the next entry was requested`)
-      const some = await tar.some(left)
-      left -= some.length
-      yield some
+      const chunk = await some(tar, left)
+      left -= chunk.length
+      yield chunk
     }
   }
 
   async function skipRest(): Promise<void> {
     isSkipped = left > 0
-    while (left > 0) left -= (await tar.some(left)).length
+    while (left > 0) left -= (await some(tar, left)).length
   }
 
   return { bytes, skipRest }
@@ -78,9 +133,13 @@ function contentOf(tar: PlainBytes, { path, size }: TarEntry) {
 const MAX_PADDING_BYTES = 16 * 1024 * 1024
 
 /** Throws unless only zeros follow. */
-async function assertOnlyZerosLeft(tar: PlainBytes): Promise<void> {
+async function assertOnlyZerosLeft(tar: ByteReader): Promise<void> {
   const end = tar.offset
-  for (let rest = await tar.exactly(TAR_BLOCK); rest.length > 0; rest = await tar.take(TAR_BLOCK)) {
+  for (
+    let rest = await exactly(tar, TAR_BLOCK);
+    rest.length > 0;
+    rest = await tar.take(TAR_BLOCK)
+  ) {
     const offset = tar.offset - rest.length
     if (offset > end && isTarHeader(rest))
       throw new ArchiveNotSupported('it is several tars, one after another')
@@ -110,85 +169,76 @@ const NOT_SUPPORTED: Readonly<Record<string, string>> = {
 const FILES = ['0', '\0', '7']
 const DIRECTORY = '5'
 
-/** The entries of a tar, in any dialect. */
-export class TarEntries {
-  readonly #tar: PlainBytes
-  #globalFacts: PaxFacts = {}
-  #hasRoot = false
+/** What the headers before an entry say about it. */
+type EntryFacts = PaxFacts & { longName?: string }
 
-  constructor(tar: PlainBytes) {
-    this.#tar = tar
-  }
-
-  /** Returns undefined at the end of the tar, which a block of zeros marks. */
-  async next(): Promise<TarEntry | undefined> {
-    const facts: PaxFacts & { longName?: string } = {}
-    for (let before = 0; before <= MAX_EXTRA_HEADERS; before += 1) {
-      const { offset } = this.#tar
-      const block = await this.#tar.exactly(TAR_BLOCK)
-      if (isZero(block)) {
-        if (before > 0) throw new ArchiveDamaged('the last header has no entry', offset)
-        return undefined
-      }
-      const header = orDamaged(offset, () => parseTarHeader(block))
-      if (await this.#readExtraHeader(header, facts)) continue
-      const entry = orDamaged(offset, () => entryOf(header, { ...this.#globalFacts, ...facts }))
-      if (entry.path !== '') return entry
-      if (this.#hasRoot) throw new ArchiveRefused('its root directory occurs twice')
-      this.#hasRoot = true
-      return this.next()
+/** Yields the entries of a tar, in any dialect, up to the block of zeros that marks its end. The caller reads their content meanwhile. */
+async function* headersOf(tar: ByteReader): AsyncGenerator<TarEntry> {
+  let globalFacts: PaxFacts = {}
+  let facts: EntryFacts = {}
+  let extraHeaders = 0
+  let hasRoot = false
+  for (;;) {
+    const { offset } = tar
+    const block = await exactly(tar, TAR_BLOCK)
+    if (isZero(block)) {
+      if (extraHeaders > 0) throw new ArchiveDamaged('the last header has no entry', offset)
+      return
     }
-    throw new ArchiveRefused(`an entry has more than ${MAX_EXTRA_HEADERS} extra headers`)
-  }
-
-  /** If the header describes the following entries, reads it into `facts` and returns true. */
-  async #readExtraHeader(
-    header: TarHeader,
-    facts: PaxFacts & { longName?: string },
-  ): Promise<boolean> {
-    const { offset } = this.#tar
-    switch (header.type) {
-      case 'L': {
-        const name = await this.#content(header, 'a long name', MAX_NAME_BYTES)
-        facts.longName = orDamaged(offset, () => textUpToNul(name))
-        return true
-      }
-      case 'K': // The target of a link. The link itself is refused.
-        await this.#content(header, 'a long link target', MAX_NAME_BYTES)
-        return true
-      case 'V': // The label of the volume.
-        await this.#content(header, 'a label', MAX_NAME_BYTES)
-        return true
-      case 'x':
-      case 'X': {
-        const content = await this.#content(header, 'a pax header', MAX_PAX_BYTES)
-        Object.assign(
-          facts,
-          orDamaged(offset, () => parsePax(content)),
-        )
-        return true
-      }
-      case 'g': {
-        const content = await this.#content(header, 'a pax header', MAX_PAX_BYTES)
-        const found = orDamaged(offset, () => parsePax(content))
-        if (found.path !== undefined || found.size !== undefined)
-          throw new ArchiveNotSupported('a global pax header sets the path or size of all entries')
-        this.#globalFacts = { ...this.#globalFacts, ...found }
-        return true
-      }
-      default:
-        return false
+    const header = orDamaged(offset, () => parseTarHeader(block))
+    const found = await readExtraHeader(tar, header)
+    if (found) {
+      if (extraHeaders++ === MAX_EXTRA_HEADERS)
+        throw new ArchiveRefused(`an entry has more than ${MAX_EXTRA_HEADERS} extra headers`)
+      if (header.type !== 'g') Object.assign(facts, found)
+      else if (found.path !== undefined || found.size !== undefined)
+        throw new ArchiveNotSupported('a global pax header sets the path or size of all entries')
+      else globalFacts = { ...globalFacts, ...found }
+      continue
     }
-  }
-
-  async #content({ size }: TarHeader, what: string, max: number): Promise<Buffer> {
-    if (size > max) throw new ArchiveRefused(`${what} has ${size} bytes, more than ${max}`)
-    const content = await this.#tar.exactly(size + tarPadding(size).length)
-    return content.subarray(0, size)
+    const known = { ...globalFacts, ...facts }
+    const entry = orDamaged(offset, () => entryOf(header, known))
+    if (entry.path !== '') yield entry
+    else if (hasRoot) throw new ArchiveRefused('its root directory occurs twice')
+    else hasRoot = true
+    facts = {}
+    extraHeaders = 0
   }
 }
 
-function entryOf(header: TarHeader, facts: PaxFacts & { longName?: string }): TarEntry {
+/** Reads a header that describes the following entries. Returns undefined for the header of an entry. */
+async function readExtraHeader(
+  tar: ByteReader,
+  { type, size }: TarHeader,
+): Promise<EntryFacts | undefined> {
+  const { offset } = tar
+  const read = async (what: string, max: number) => {
+    if (size > max) throw new ArchiveRefused(`${what} has ${size} bytes, more than ${max}`)
+    return (await exactly(tar, size + tarPadding(size).length)).subarray(0, size)
+  }
+  switch (type) {
+    case 'L': {
+      const name = await read('a long name', MAX_NAME_BYTES)
+      return { longName: orDamaged(offset, () => textUpToNul(name)) }
+    }
+    case 'K': // The target of a link. The link itself is refused.
+      await read('a long link target', MAX_NAME_BYTES)
+      return {}
+    case 'V': // The label of the volume.
+      await read('a label', MAX_NAME_BYTES)
+      return {}
+    case 'x':
+    case 'X':
+    case 'g': {
+      const content = await read('a pax header', MAX_PAX_BYTES)
+      return orDamaged(offset, () => parsePax(content))
+    }
+    default:
+      return undefined
+  }
+}
+
+function entryOf(header: TarHeader, facts: EntryFacts): TarEntry {
   const { type } = header
   const name = facts.path ?? facts.longName ?? textUpToNul(header.name)
   const size = facts.size ?? header.size

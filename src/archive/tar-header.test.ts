@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict'
-import { Readable } from 'node:stream'
 import { describe, test } from 'node:test'
 import { pathOf } from '../../test/support/archive-samples.ts'
 import { needs, runTool } from '../../test/support/archive-tools.ts'
-import { PlainBytes } from './open-tar.ts'
-import { TarEntries } from './read-entries.ts'
+import { readEntries } from './read-entries.ts'
 import { parseTarHeader } from './read-tar-header.ts'
 import { tarHeader, tarPadding } from './tar-header.ts'
 
@@ -44,8 +42,8 @@ for header in sys.argv[1:]:
 describe('paths', () => {
   const kept = async (path: string, kind: 'file' | 'directory') => {
     const header = tarHeader({ path, kind, size: 0, modifiedAt: 0 })
-    const entry = await new TarEntries(new PlainBytes(Readable.from([header]))).next()
-    return { how: header.length === 512 ? 'one block' : 'long name', path: entry?.path }
+    const { value } = await readEntries([header]).next()
+    return { how: header.length === 512 ? 'one block' : 'long name', path: value?.path }
   }
   for (const [path, kind, how] of [
     [pathOf(99), 'directory', 'one block'],

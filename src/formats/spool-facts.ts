@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { SortedRows } from '../lib/sorted-rows.ts'
 import type { IssueOrPull } from '../records/fact.ts'
 import { FACT_KINDS, type FactKind, type FactsByKind } from '../records/fact-kinds.ts'
@@ -8,11 +8,20 @@ import type { Conversion } from './format.ts'
 import type { Report } from './report.ts'
 
 /** Returns a key for `SortedRows` that identifies a text. */
-export const hashKey = (text: string): number =>
-  createHash('sha1').update(text).digest().readUIntBE(0, 6)
+export const hashKey = (text: string): number => hash('sha1', text, 'buffer').readUIntBE(0, 6)
 
 /** What a format has for a fact. A fact that is kept only in part is reported as lost too. */
-export type FactUse = 'kept' | 'partly kept' | 'lost' | 'not needed'
+type FactUse = 'kept' | 'partly kept' | 'lost' | 'not needed'
+
+/** Kinds that most formats do not have. Accounts are not reported as lost, because content contains the names of its authors. */
+const USES: { [K in FactKind]?: FactUse } = {
+  users: 'not needed',
+  bots: 'not needed',
+  organizations: 'not needed',
+  teams: 'lost',
+  discussion_categories: 'lost',
+  discussions: 'lost',
+}
 
 /** Returns the repositories by full name in lower case. */
 export async function readRepositoryFacts({ content }: Conversion) {
@@ -22,15 +31,18 @@ export async function readRepositoryFacts({ content }: Conversion) {
   return repositories
 }
 
-/** Sorts all other facts by repository, kind, number and time: archives sort comments by their time, and other formats need them by issue. */
+/**
+ * Sorts all other facts by repository, kind, number and time: archives sort comments by their time, and other formats need them by
+ * issue. `decide` is called for each fact. If it returns undefined, `USES` decides.
+ */
 export async function spoolFacts(
   { content, report }: Conversion,
   rows: SortedRows,
-  decide: (kind: FactKind, fact: FactsByKind[FactKind]) => FactUse,
+  decide: (kind: FactKind, fact: FactsByKind[FactKind]) => FactUse | undefined = () => undefined,
 ): Promise<void> {
   for (const kind of FACT_KINDS.filter((each) => each !== 'repositories'))
     for await (const fact of content.facts(kind)) {
-      const use = decide(kind, fact)
+      const use = decide(kind, fact) ?? USES[kind] ?? 'kept'
       if (use === 'lost' || use === 'partly kept') report.lost(kind)
       if (use.endsWith('kept') && 'repository' in fact)
         rows.add(tableOf(kind, fact.repository), numberOf(fact), timeOf(fact), fact)

@@ -114,6 +114,18 @@ test('a damaged archive is summarized as far as it can be read', async () => {
   assert.match(damage?.message ?? '', /ends too early/)
 })
 
+test('branches of a project export are named in UTF-8', async () => {
+  const header = `# v2 git bundle\n${OID} refs/heads/größe\n${OID} refs/tags/v1\n${OID} HEAD\n\nPACK`
+  const entries = [entry('VERSION', '0.2.4'), entry('project.bundle', header)]
+  const { summary } = await summarizeArchive([unusualTar(entries)], signal())
+  const [{ default_branch, branches, tags } = {}] = summary.repositories as {
+    default_branch?: string | null
+    branches?: number
+    tags?: number
+  }[]
+  assert.deepEqual([default_branch, branches, tags], ['größe', 1, 1])
+})
+
 describe('an archive exported by github.com', REAL_ARCHIVE.needed, () => {
   test('is summarized with its exporter, time and contents', async () => {
     const { summary, damage } = await summarizeArchive(

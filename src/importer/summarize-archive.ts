@@ -8,10 +8,13 @@ import { type ArchiveEntry, textOf } from '../archive/read-entries.ts'
 import type { Folder } from '../archive/read-folder.ts'
 import { ArchiveDamaged } from '../archive/unreadable-archive.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
+import { MAX_JSON_BYTES } from '../formats/gitlab-export/constants.ts'
+import { defaultBranchOf } from '../formats/gitlab-export/read-gitlab-export.ts'
 import { NOT_UNPACKED, safeEntries } from '../formats/safe-entries.ts'
 import { parseJson } from '../lib/json-shape.ts'
 import { LimitedLines } from '../lib/limited-lines.ts'
 import { kindOfFile, readRecordFile } from '../records/record-file.ts'
+import { decodeUtf8 } from '../sources/refs.ts'
 
 /** The keys are those of `godwit show --json`. */
 const emptySummary = () => ({
@@ -181,8 +184,6 @@ function countRefs(names: readonly string[]) {
   return { branches, tags, other_refs: below('refs/') - branches - tags }
 }
 
-/** GitLab accepts no larger `project.json`. */
-const MAX_JSON_BYTES = 50 * 1024 * 1024
 const RELATION = /^tree\/project\/(\w+)\.ndjson$/
 
 /** Adds a file of a GitLab project export to a summary. Returns false if such exports have no such file. */
@@ -236,15 +237,12 @@ async function summarizeBundle({ content, size }: ArchiveEntry) {
   for await (const chunk of content)
     if (!header.includes('\n\n') && header.length < MAX_HEADER_BYTES)
       header += Buffer.from(chunk).toString('latin1')
-  const refs = header.split('\n\n', 1)[0]!.matchAll(/^([0-9a-f]{40,64}) (.+)$/gm)
-  const all = Array.from(refs, ([, oid, name]) => ({ oid, name: name! }))
-  const head = all.find(({ name }) => name === 'HEAD')?.oid
-  const atHead = all.flatMap(({ oid, name }) =>
-    oid === head && name.startsWith('refs/heads/') ? [name.slice('refs/heads/'.length)] : [],
-  )
+  const lines = header.split('\n\n', 1)[0]!.matchAll(/^([0-9a-f]{40,64}) (.+)$/gm)
+  const refs = Array.from(lines, ([, oid, name]) => ({ oid: oid!, name: name! }))
+  const branch = defaultBranchOf(refs, null)
   return {
     bytes: size,
-    ...countRefs(all.map(({ name }) => name)),
-    default_branch: atHead.find((name) => /^(?:main|master)$/.test(name)) ?? atHead[0] ?? null,
+    ...countRefs(refs.map(({ name }) => name)),
+    default_branch: branch ? decodeUtf8(branch.slice('refs/heads/'.length)) : null,
   }
 }

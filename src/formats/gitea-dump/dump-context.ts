@@ -1,16 +1,15 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import type { Git } from '../../git/git.ts'
 import type { SortedRows } from '../../lib/sorted-rows.ts'
 import { type Author, COMMON_REACTIONS } from '../../records/fact.ts'
-import type { FactKind } from '../../records/fact-kinds.ts'
 import type { Issue, Reaction } from '../../records/issue.ts'
 import type { Team } from '../../records/people.ts'
 import type { PullRequest } from '../../records/pull-request.ts'
 import type { Repository } from '../../records/repository.ts'
 import type { Conversion } from '../format.ts'
 import type { PeopleMap } from '../people.ts'
-import { type FactUse, RepositoryFacts, readRepositoryFacts, spoolFacts } from '../spool-facts.ts'
+import { RepositoryFacts, readRepositoryFacts, spoolFacts } from '../spool-facts.ts'
 import type { Destination, Destinations } from './choose-destinations.ts'
 import {
   type LinkTargets,
@@ -34,20 +33,6 @@ export interface GiteaDumpOptions {
 /** A team with its access to one repository. */
 export type DumpedTeam = Pick<Team, 'name' | 'description' | 'members'> & { access: string }
 
-/**
- * Facts that are not part of a dump. Accounts are not reported as lost, because content contains the names of its authors, and because
- * accounts are created on the server.
- */
-const USES: { [K in FactKind]?: FactUse } = {
-  users: 'not needed',
-  bots: 'not needed',
-  organizations: 'not needed',
-  teams: 'not needed',
-  commit_comments: 'lost',
-  discussion_categories: 'lost',
-  discussions: 'lost',
-}
-
 /** Reads the facts of all repositories. The key of a repository is its full name in lower case. */
 export async function readSpool(conversion: Conversion, rows: SortedRows) {
   const teams = new Map<string, DumpedTeam[]>()
@@ -55,12 +40,14 @@ export async function readSpool(conversion: Conversion, rows: SortedRows) {
   const labels = new Map<string, Set<string>>()
   const repositories = await readRepositoryFacts(conversion)
   await spoolFacts(conversion, rows, (kind, fact) => {
-    if ('permissions' in fact)
+    if ('permissions' in fact) {
       for (const { repository, access } of fact.permissions) {
         const { name, description, members } = fact
         const key = repository.toLowerCase()
         teams.set(key, [...(teams.get(key) ?? []), { name, description, members, access }])
       }
+      return 'not needed'
+    }
     if ('repository' in fact && 'labels' in fact) {
       const key = fact.repository.toLowerCase()
       const used = labels.get(key) ?? new Set<string>()
@@ -69,7 +56,7 @@ export async function readSpool(conversion: Conversion, rows: SortedRows) {
     }
     if ('event' in fact)
       return /^(?:locked|unlocked|merged)$/.test(fact.event) ? 'partly kept' : 'lost'
-    return USES[kind] ?? 'kept'
+    return kind === 'commit_comments' ? 'lost' : undefined
   })
   return { rows, repositories, teams, labels }
 }
@@ -84,7 +71,7 @@ interface ContextOptions extends GiteaDumpOptions, Conversion {
 
 /** Returns a function that creates the context of a repository. */
 export function contextFactory(options: ContextOptions) {
-  const { git, people, keepLinks, target, spool, workDirectory, report, content, signal } = options
+  const { people, keepLinks, target, spool, workDirectory, report, content } = options
   const targets = targetsOf(options)
   /** Returns the author to show for a login. The id is never 0, which is the server's own administrator. */
   const identity = (author: Author) => {
@@ -105,17 +92,11 @@ export function contextFactory(options: ContextOptions) {
       return keepLinks ? original : rewriteLinks(original, `${owner}/${name}`, targets)
     }
     return {
+      ...options,
       /** `owner` and `name` are those on the server, and `fullName` is that in the archive. */
-      fullName,
-      owner,
-      name,
+      ...{ fullName, owner, name },
       repository,
-      target,
-      git,
       facts,
-      content,
-      report,
-      signal,
       identity,
       text,
       /** Unique titles by the number. */
@@ -209,7 +190,6 @@ export function dumpTriage(
  * accept one reaction for each id.
  */
 function originalAuthorId(name: string): number {
-  const digest = createHash('sha256').update(name.toLowerCase()).digest()
   // Ids such as -1 and -2 belong to built-in accounts of the server.
-  return -(1000 + digest.readUIntBE(0, 6))
+  return -(1000 + hash('sha256', name.toLowerCase(), 'buffer').readUIntBE(0, 6))
 }

@@ -10,7 +10,7 @@ import type {
 import { type DumpContext, dumpReactions } from './dump-context.ts'
 import { YamlList, yamlTime } from './yaml-json.ts'
 
-type Thread = Pick<ReviewThread, 'id' | 'line' | 'originalLine' | 'side'>
+type ThreadLines = Pick<ReviewThread, 'line' | 'originalLine' | 'side'>
 
 /**
  * The server takes any other state for pending, which only the author sees. A dismissed review becomes a comment, because archives do
@@ -108,7 +108,7 @@ function reviewAround(context: DumpContext, comment: ReviewComment, body: string
   return { ...dumpReview(context, review), state: 'COMMENTED' }
 }
 
-function dumpReviewComment(context: DumpContext, comment: ReviewComment, thread?: Thread) {
+function dumpReviewComment(context: DumpContext, comment: ReviewComment, thread?: ThreadLines) {
   const { line, position, diffHunk, commit } = reviewPosition(comment, thread)
   return {
     id: comment.id,
@@ -127,7 +127,7 @@ function dumpReviewComment(context: DumpContext, comment: ReviewComment, thread?
 }
 
 /** Returns the position of a comment as the server counts it. An outdated comment is shown at its original position. */
-export function reviewPosition(comment: DiffPosition, thread: Omit<Thread, 'id'> | undefined) {
+export function reviewPosition(comment: DiffPosition, thread: ThreadLines | undefined) {
   // The line in the new file, or negative in the old one. Never 0, because then the server would search the hunk.
   const line = lineOf(comment, thread)
   const isOutdated = thread ? thread.line === null : comment.position === null
@@ -141,7 +141,7 @@ export function reviewPosition(comment: DiffPosition, thread: Omit<Thread, 'id'>
   return { line, position, diffHunk, commit }
 }
 
-function lineOf({ diffHunk }: DiffPosition, thread: Omit<Thread, 'id'> | undefined): number {
+function lineOf({ diffHunk }: DiffPosition, thread: ThreadLines | undefined): number {
   const line = thread?.line ?? thread?.originalLine
   if (line) return thread?.side === 'left' ? -line : line
   const end = endOfHunk(diffHunk)

@@ -5,8 +5,6 @@ import type { ProtectedBranch, Repository } from '../../records/repository.ts'
 import type { ObjectFile } from '../../sources/snapshot.ts'
 import { digestOf } from '../github-archive/compare-manifest.ts'
 import { linkOrCopy } from '../output.ts'
-import type { PeopleMap } from '../people.ts'
-import type { Destinations } from './choose-destinations.ts'
 import type { DumpContext, DumpedTeam } from './dump-context.ts'
 import { YamlList } from './yaml-json.ts'
 
@@ -50,7 +48,7 @@ export interface AttachmentFact extends Pick<Attachment, 'name' | 'contentType' 
   kind: 'attachment'
   /** The address that texts of the dump link to. Null if it is not known. */
   address: string | null
-  on: AttachmentPlace
+  on: AttachedText
   bytes: number
   sha256: string
 }
@@ -59,7 +57,7 @@ export interface AttachmentFact extends Pick<Attachment, 'name' | 'contentType' 
  * The text that an attachment belongs to. Comments get new ids on the server, so a comment is named by its second and its rank among the
  * comments of that second. `none` stands for texts that are not restored.
  */
-export type AttachmentPlace =
+export type AttachedText =
   | { kind: 'issue' | 'review'; number: number }
   | { kind: 'comment'; number: number; second: number; rank: number }
   | { kind: 'release'; tag: string }
@@ -72,18 +70,12 @@ export interface IssueFact extends Pick<Issue, 'number' | 'assignees' | 'dueOn' 
   dependsOn: readonly { repository: string | null; number: number }[]
 }
 
-interface FinishParts {
-  people: PeopleMap
-  destinations: Destinations
-  lfsObjects: readonly ObjectFile[]
-}
-
 /** Writes `finish.json` and `attachments/`. Returns how many things of each kind `restore-repo` does not restore. */
 export async function dumpFinishFacts(
   context: DumpContext,
-  { people, destinations, lfsObjects }: FinishParts,
+  lfsObjects: readonly ObjectFile[],
 ): Promise<Map<string, number>> {
-  const { repository, facts, teams, directory, owner, name } = context
+  const { repository, facts, teams, directory, owner, name, people, destinations } = context
   using list = new YamlList(join(directory, FINISH_FILE))
   const counts = new Map<string, number>()
   const count = (kind: string, by = 1) => by > 0 && counts.set(kind, (counts.get(kind) ?? 0) + by)
@@ -154,13 +146,13 @@ async function* dumpAttachments(context: DumpContext): AsyncGenerator<Attachment
       file,
       bytes: found.bytes,
       address: isFile ? null : (attachment.oldUrl ?? null),
-      on: isFile ? { kind: 'none' } : placeOf(context, attachment.on),
+      on: isFile ? { kind: 'none' } : attachedTextOf(context, attachment.on),
       sha256: await digestOf(found.file, {}, signal),
     }
   }
 }
 
-function placeOf({ facts }: DumpContext, on: AttachedTo): AttachmentPlace {
+function attachedTextOf({ facts }: DumpContext, on: AttachedTo): AttachedText {
   switch (on.kind) {
     case 'issue':
     case 'pull_request':

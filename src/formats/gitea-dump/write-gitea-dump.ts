@@ -1,15 +1,24 @@
 import { existsSync } from 'node:fs'
-import { mkdir, rename, writeFile } from 'node:fs/promises'
+import { mkdir, rename, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { ArchiveRefused } from '../../archive/unreadable-archive.ts'
 import { formatRecordCount } from '../../lib/losses.ts'
 import { formatCount } from '../../lib/quantities.ts'
 import { sortedRows } from '../../lib/sorted-rows.ts'
+import { oneLine } from '../../lib/terminal-text.ts'
+import type { Release } from '../../records/release.ts'
 import type { Snapshot } from '../../sources/snapshot.ts'
 import { type Conversion, type FormatWriter, writeRepositories } from '../format.ts'
-import { moveDurably, moveTo, refuseExisting, sync, syncTree } from '../output.ts'
-import type { PeopleMap } from '../people.ts'
-import { chooseDestinations, type Destinations } from './choose-destinations.ts'
+import {
+  linkOrCopy,
+  moveDurably,
+  moveTo,
+  refuseExisting,
+  sync,
+  syncTree,
+  urlName,
+} from '../output.ts'
+import { chooseDestinations } from './choose-destinations.ts'
 import {
   contextFactory,
   type DumpContext,
@@ -17,9 +26,10 @@ import {
   readSpool,
 } from './dump-context.ts'
 import { dumpComments, dumpIssues, dumpPulls } from './dump-issues-and-pulls.ts'
-import { dumpReleases, dumpSettings, moveGit, moveWiki } from './dump-repository.ts'
 import { dumpFinishFacts } from './finish-facts.ts'
+import { type OidsByRef, readOidsByRef, setHead } from './pull-heads.ts'
 import { type Dumped, restoreScript } from './restore-script.ts'
+import { YamlList, yamlJson, yamlTime, yamlTimeOrNull } from './yaml-json.ts'
 
 const SCRIPT = 'restore.sh'
 
@@ -48,7 +58,7 @@ async function* writeDumps(options: GiteaDumpOptions, conversion: Conversion) {
     const destination = destinations.get(fullName.toLowerCase())!
     const context = createContext(destination)
     const output = join(into, fullName)
-    const counts = await writeDump(context, snapshot, { people, destinations })
+    const counts = await writeDump(context, snapshot)
     await syncTree(context.directory)
     await moveDurably(dirname(output), () => moveTo(context.directory, output))
     for (const [kind, count] of counts) unrestored.set(kind, (unrestored.get(kind) ?? 0) + count)
@@ -72,7 +82,6 @@ async function* writeDumps(options: GiteaDumpOptions, conversion: Conversion) {
 async function writeDump(
   context: DumpContext,
   { repository, wiki, examination }: Snapshot,
-  mappings: { people: PeopleMap; destinations: Destinations },
 ): Promise<Map<string, number>> {
   await mkdir(context.directory, { recursive: true })
   const refs = await moveGit(context, repository.dir)
@@ -82,8 +91,7 @@ async function writeDump(
   dumpComments(context)
   await dumpPulls(context, refs)
   await dumpReleases(context, refs)
-  const { lfsObjects } = examination.repository
-  return await dumpFinishFacts(context, { ...mappings, lfsObjects })
+  return await dumpFinishFacts(context, examination.repository.lfsObjects)
 }
 
 /** Writes the script last, so that everything it names exists. */
@@ -93,4 +101,170 @@ async function writeScript(workDirectory: string, into: string, dumped: readonly
   await sync(file)
   await rename(file, join(into, SCRIPT))
   await sync(into)
+}
+
+/** The server's numbers for the kind of host that a repository came from. */
+const SERVICES = { github: '2', git: '1' }
+const UNITS = ['wiki', 'issues', 'milestones', 'labels', 'releases', 'comments', 'pulls', 'assets']
+
+/** Writes repo.yml, topic.yml, label.yml and milestone.yml. All values of repo.yml must be strings. */
+async function dumpSettings(context: DumpContext): Promise<void> {
+  const { directory, repository, owner, name, labels, oldUrl, target } = context
+  const isGitHub = /^https?:\/\/github\.com\//i.test(oldUrl)
+  await writeFile(
+    join(directory, 'repo.yml'),
+    `${yamlJson({
+      name,
+      owner,
+      description: oneLine(repository.description ?? ''),
+      // The server finds accounts by id only if this begins with its own URL.
+      original_url:
+        target === '' ? oldUrl : `${target}?migrated-from=${encodeURIComponent(oldUrl)}`,
+      clone_addr: oldUrl,
+      default_branch: repository.defaultBranch ?? '',
+      is_private: String(repository.private),
+      service_type: isGitHub ? SERVICES.github : SERVICES.git,
+      ...Object.fromEntries(UNITS.map((unit) => [unit, 'true'])),
+    })}\n`,
+  )
+  const topics = (repository.topics ?? []).map((topic) => topic.name)
+  // Versions of the server before 1.15.11 fail without this file.
+  await writeFile(join(directory, 'topic.yml'), `${yamlJson({ topics })}\n`)
+  using list = new YamlList(join(directory, 'label.yml'))
+  for (const label of labels.values()) list.add(label)
+  dumpMilestones(context)
+}
+
+function dumpMilestones({ directory, facts, text, milestones, report }: DumpContext): void {
+  // Newer versions restore them.
+  report.lost('milestone creation times, on servers before 1.16', milestones.size)
+  using list = new YamlList(join(directory, 'milestone.yml'))
+  for (const milestone of facts.all('milestones'))
+    list.add({
+      title: milestones.get(milestone.number)!,
+      description: text(milestone.description),
+      deadline: yamlTimeOrNull(milestone.dueOn),
+      created: yamlTime(milestone.createdAt),
+      updated: yamlTime(milestone.updatedAt),
+      closed: yamlTimeOrNull(milestone.closedAt),
+      state: milestone.state,
+    })
+}
+
+/** Moves the verified repository to git/, sets the default branch that its record names, and returns its refs. */
+async function moveGit(context: DumpContext, from: string): Promise<OidsByRef> {
+  const { directory, git, signal, repository } = context
+  const dir = join(directory, 'git')
+  await rename(from, dir)
+  const refs = await readOidsByRef({ git, signal, dir })
+  await setHead(dir, refs, repository)
+  return refs
+}
+
+const MASTER = 'refs/heads/master'
+
+/** Moves a wiki to wiki/. The server looks for it in `git.wiki.git`, and old versions show only a branch `master`. */
+async function moveWiki(context: DumpContext, from: string): Promise<void> {
+  const { directory, git, signal } = context
+  const refs = await readOidsByRef({ git, signal, dir: from })
+  const first = [...refs].find(([ref]) => ref.startsWith('refs/heads/'))
+  // The server fails to restore a repository with an empty wiki.
+  if (!first) return
+  const dir = join(directory, 'wiki')
+  await rename(from, dir)
+  if (!refs.has(MASTER)) {
+    const head = await git.text(['symbolic-ref', 'HEAD'], { dir, signal }).catch(() => '')
+    const sha = refs.get(head.trim()) ?? first[1]
+    await git.run(['update-ref', MASTER, sha], { dir, signal })
+    await writeFile(join(dir, 'HEAD'), `ref: ${MASTER}\n`)
+  }
+  await symlink('wiki', join(directory, 'git.wiki.git'))
+}
+
+/** Writes release.yml and release_assets/. */
+async function dumpReleases(context: DumpContext, refs: OidsByRef): Promise<void> {
+  const { directory, facts, report, fullName, signal } = context
+  using list = new YamlList(join(directory, 'release.yml'))
+  const takenTags = new Set<string>()
+  for (const [index, release] of [...facts.all('releases')].entries()) {
+    signal.throwIfAborted()
+    const assets = await dumpAssets(context, release, index + 1)
+    const tag = chooseTag(context, release, refs, takenTags)
+    // The server replaces the time of a release by that of the commit of its tag.
+    report.lost('release_times', tag.draft ? 0 : 1, `${fullName}: ${tag.tag}`)
+    list.add(dumpRelease(context, release, { ...tag, assets }))
+  }
+}
+
+/**
+ * Returns the tag and whether the release is a draft. The server accepts each tag once, and old versions fail at a published release
+ * whose tag is not in git. Such a release becomes a draft.
+ */
+function chooseTag(context: DumpContext, release: Release, refs: OidsByRef, taken: Set<string>) {
+  const { tag, draft } = release
+  const { facts } = context
+  const exists = refs.has(`refs/tags/${Buffer.from(tag).toString('latin1')}`)
+  let name = tag
+  const isUsable = exists || /^[\w.+-]+(?:\/[\w.+-]+)*$/.test(tag)
+  if (!isUsable || taken.has(tag)) {
+    for (let n = 1; taken.has(name) || name === tag; n++) name = `draft-${n}`
+    facts.warn(
+      'releases',
+      `the tag name ${JSON.stringify(tag)} is ${isUsable ? 'used twice' : 'not usable'}: its release becomes the draft ${name}`,
+    )
+  } else if (!exists && !draft)
+    facts.warn('releases', `the tag ${tag} is not in the archive: its release becomes a draft`)
+  taken.add(name)
+  return { tag: name, draft: draft || !exists || name !== tag }
+}
+
+function dumpRelease(
+  context: DumpContext,
+  release: Release,
+  { tag, draft, assets }: { tag: string; draft: boolean; assets: unknown[] },
+) {
+  const { id, name } = context.identity(release.author)
+  context.report.lost('release_reactions', release.reactions?.length ?? 0)
+  return {
+    tag_name: tag,
+    target_commitish: release.target,
+    name: release.name || release.tag,
+    body: context.text(release.body),
+    draft,
+    prerelease: release.prerelease,
+    publisher_id: id,
+    publisher_name: name,
+    publisher_email: '',
+    assets,
+    created: yamlTime(release.createdAt),
+    published: yamlTime(release.publishedAt ?? release.createdAt),
+  }
+}
+
+async function dumpAssets(context: DumpContext, release: Release, index: number) {
+  const { directory, facts, content } = context
+  const dumped: unknown[] = []
+  for (const [n, asset] of release.assets.entries()) {
+    const found = await content.findFile(asset.file, release.repository)
+    if ('missing' in found) {
+      facts.loseRecord('release_assets', found.missing)
+      continue
+    }
+    const path = `release_assets/${index}/${n + 1}/${urlName(asset.name)}`
+    await linkOrCopy(found.file, join(directory, path))
+    dumped.push({
+      id: 0,
+      name: asset.name,
+      content_type: asset.contentType,
+      // The server crashes without size and download_count.
+      size: found.bytes,
+      download_count: 0,
+      created: yamlTime(release.createdAt),
+      updated: yamlTime(release.createdAt),
+      download_url: path,
+      // Some versions 1.15.x of Gitea use this name instead and crash without it.
+      downloadurl: path,
+    })
+  }
+  return dumped
 }

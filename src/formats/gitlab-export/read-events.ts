@@ -1,6 +1,6 @@
 import type { IssueOrPull } from '../../records/fact.ts'
 import type { IssueEvent } from '../../records/issue.ts'
-import { child, isJson, type Json, list, text, time } from './read-fields.ts'
+import { actionOf, child, isJson, type Json, list, text, time } from './read-fields.ts'
 import type { ProjectSpool } from './read-spool.ts'
 
 /** Old exports have GitLab's numbers instead of the names of actions. */
@@ -24,7 +24,7 @@ export function stateChanges(record: Json): StateChange[] {
     change(STATE_BY_ACTION[String(each.action)] ?? each.action, each.author_id, each),
   )
   const notes = list(record.notes).flatMap((each) => {
-    const action = each.system === true ? child(each.system_note_metadata).action : undefined
+    const action = actionOf(each)
     return change(action === 'opened' ? 'reopened' : action, each.author_id, each)
   })
   return [states, events, notes].find(({ length }) => length > 0) ?? []
@@ -67,5 +67,8 @@ export function addEvents(
     if (milestoneTitle === '') report.lost('resource_milestone_events')
     else add(each.user_id, event, time(each, 'created_at'), { milestoneTitle })
   }
-  if (record.discussion_locked === true) add(null, 'locked', time(record, 'updated_at'))
+  // Without a system note, it is not known who locked it.
+  const lockNote = list(record.notes).findLast((note) => /^(?:un)?locked$/.test(actionOf(note)))
+  if (record.discussion_locked === true && (!lockNote || actionOf(lockNote) === 'unlocked'))
+    add(null, 'locked', time(record, 'updated_at'))
 }

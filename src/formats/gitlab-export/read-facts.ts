@@ -168,12 +168,11 @@ class ProjectReader extends ProjectSpool {
 
   /** Reads what issues and merge requests have in common. */
   #common(record: Json, on: IssueOrPull) {
-    const [createdAt, updatedAt] = [time(record, 'created_at'), time(record, 'updated_at')]
-    const author = this.people.login(record.author_id)
+    const [updatedAt, by] = [time(record, 'updated_at'), this.authorship(record)]
     const assigned = [...list(record.issue_assignees), ...list(record.merge_request_assignees)]
     const assignees = [record.assignee_id, ...assigned.map(({ user_id }) => user_id)]
     const body = paragraphs(text(record.description), footerOf(record))
-    this.addUploads(body, on, { author, createdAt })
+    this.addUploads(body, on, by)
     const why = `#${on.number} is confidential in GitLab, and ${BECOMES_VISIBLE}`
     if (record.confidential === true) this.options.report.warn('confidential', why)
     for (const [key, value] of Object.entries(record))
@@ -181,7 +180,7 @@ class ProjectReader extends ProjectSpool {
     return {
       repository: this.repository,
       number: on.number,
-      author,
+      ...by,
       title: text(record.title),
       body: body === '' ? null : body,
       assignees: [...new Set(assignees.flatMap((id) => this.people.login(id) ?? []))],
@@ -190,26 +189,22 @@ class ProjectReader extends ProjectSpool {
         ...new Set(list(record.label_links).map(({ label }) => this.addLabel(child(label)))),
       ],
       reactions: this.reactions(record),
-      createdAt,
       updatedAt,
     }
   }
 
   addCommitNote(note: Json): void {
-    this.people.addName(note.author_id, child(note.author).name)
     const commit = text(note.commit_id)
     if (!/^[0-9a-f]{40,64}$/.test(commit)) throw new Error('commit_id is not a commit')
-    const [id, author] = [this.nextId(), this.people.login(note.author_id)]
-    const createdAt = time(note, 'created_at')
+    const [id, by] = [this.nextId(), this.authorship(note)]
     const position = child(note.position)
     this.add('commit_comments', 0, {
       repository: this.repository,
       id,
       commit,
-      author,
+      ...by,
       position: null,
-      createdAt,
-      body: this.noteText(note, { kind: 'commit_comment', commit, id }, { author, createdAt }),
+      body: this.noteText(note, { kind: 'commit_comment', commit, id }, by),
       path: text(position.new_path) || text(position.old_path) || null,
       reactions: this.reactions(note),
     })
@@ -218,26 +213,25 @@ class ProjectReader extends ProjectSpool {
   addRelease(record: Json): void {
     const tag = text(record.tag)
     if (tag === '') throw new Error('tag is missing')
-    const [author, createdAt] = [this.people.login(record.author_id), time(record, 'created_at')]
+    const by = this.authorship(record)
     const links = list(record.links).map((each) => `- [${text(each.name)}](${text(each.url)})`)
     const milestones = list(record.milestone_releases).map(({ milestone }) =>
       text(child(milestone).title),
     )
     const footer = milestones.length > 0 ? `*GitLab: milestones ${milestones.join(', ')}*` : ''
     const body = paragraphs(text(record.description), links.join('\n'), footer)
-    this.addUploads(body, { kind: 'release', tag }, { author, createdAt })
+    this.addUploads(body, { kind: 'release', tag }, by)
     this.add('releases', 0, {
       repository: this.repository,
       tag,
-      author,
+      ...by,
       name: text(record.name) || null,
       body,
       draft: false,
       prerelease: false,
       target: text(record.sha),
       assets: [],
-      publishedAt: timeOrNull(record.released_at) ?? createdAt,
-      createdAt,
+      publishedAt: timeOrNull(record.released_at) ?? by.createdAt,
     })
   }
 

@@ -37,6 +37,10 @@ function throwInvalid(record: Json, key: string, expected: string): never {
   throw new Error(`${key} is not ${expected}: ${JSON.stringify(record[key])?.slice(0, 100)}`)
 }
 
+/** Returns the action of a system note, such as `closed`, or ''. */
+export const actionOf = (note: Json): string =>
+  note.system === true ? text(child(note.system_note_metadata).action) : ''
+
 /** Joins the texts that are not empty. */
 export const paragraphs = (...texts: (string | null)[]): string =>
   texts.filter(Boolean).join('\n\n')

@@ -9,6 +9,7 @@ import { isName } from '../../lib/names.ts'
 import { sortedRows } from '../../lib/sorted-rows.ts'
 import type { FactKind, FactsByKind } from '../../records/fact-kinds.ts'
 import type { Repository } from '../../records/repository.ts'
+import { decodeUtf8 } from '../../sources/refs.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
 import type { FormatReader, RepositoryContent } from '../format.ts'
 import { branchRef, type GitRepository } from '../gitea-dump/pull-heads.ts'
@@ -188,7 +189,7 @@ async function buildRepositories(
       const branches = wikiRefs.filter(({ name }) => name.startsWith('refs/heads/'))
       await createRefs(wiki, branches, defaultBranchOf(wikiRefs, null))
     }
-    const branch = head && Buffer.from(head.slice('refs/heads/'.length), 'latin1').toString('utf8')
+    const branch = head && decodeUtf8(head.slice('refs/heads/'.length))
     const wiki = hasWiki ? `repositories/${fullName}.wiki.git` : undefined
     return { repository: { ...repository, defaultBranch: branch ?? null, wiki } }
   } catch (error) {

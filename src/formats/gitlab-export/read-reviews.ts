@@ -1,6 +1,7 @@
 import { HUNK_HEADER } from '../../records/diff-hunk.ts'
 import type { DiffPosition, ReviewRequest, ReviewState, Side } from '../../records/pull-request.ts'
 import {
+  actionOf,
   child,
   integerOrNull,
   isJson,
@@ -70,8 +71,7 @@ function addDecisions(project: ProjectSpool, { pull, record, headSha }: MergeReq
   }
   for (const each of list(record.approvals)) add(each.user_id, 'approved', time(each, 'created_at'))
   // Older exports have an approval only as a system note.
-  const notes = list(record.notes).filter(({ system }) => system === true)
-  const actionOf = (note: Json) => child(note.system_note_metadata).action
+  const notes = list(record.notes)
   for (const [index, note] of notes.entries()) {
     const isRevoked = notes
       .slice(index + 1)
@@ -134,15 +134,14 @@ function addThread(
     position: isOutdated ? null : hunk.position,
     commit: text(position.head_sha) || null,
     originalCommit: text(original.head_sha) || null,
-    subjectType: position.position_type === 'image' ? 'file' : 'line',
+    subjectType: /^(?:file|image)$/.test(text(position.position_type)) ? 'file' : 'line',
   }
   const { repository } = project
   const ids = { thread: project.nextId(), root: 0 }
   const reviews = new Map<unknown, number>()
   for (const [index, note] of notes.entries()) {
-    project.people.addName(note.author_id, child(note.author).name)
-    const createdAt = time(note, 'created_at')
-    const author = project.people.login(note.author_id)
+    const by = project.authorship(note)
+    const { createdAt } = by
     const review =
       reviews.get(note.author_id) ??
       addReview(
@@ -163,10 +162,8 @@ function addThread(
         side: lines.side,
         line: isOutdated ? null : lines.line,
         originalLine: originalLines.line,
-        ...{
-          startLine: isOutdated ? null : lines.start,
-          startSide: lines.start === null ? null : lines.startSide,
-        },
+        startLine: isOutdated ? null : lines.start,
+        startSide: lines.start === null ? null : lines.startSide,
         originalStartLine: originalLines.start,
         createdAt,
         outdated: isOutdated,
@@ -183,10 +180,9 @@ function addThread(
       id,
       review,
       thread: ids.thread,
-      author,
+      ...by,
       ...diffPosition,
-      createdAt,
-      body: project.noteText(note, owner, { author, createdAt }),
+      body: project.noteText(note, owner, by),
       state: 'submitted',
       inReplyTo: index === 0 ? null : ids.root,
       reactions: project.reactions(note),

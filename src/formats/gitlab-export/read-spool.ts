@@ -10,6 +10,7 @@ import { UNKNOWN_HOST } from '../format.ts'
 import type { Report } from '../report.ts'
 import { EMOJI_BY_REACTION } from './constants.ts'
 import {
+  actionOf,
   child,
   dayOrNull,
   integer,
@@ -179,25 +180,26 @@ export class ProjectSpool {
 
   /** Adds a note that is not on a line of a diff. */
   addNote(note: Json, on: IssueOrPull): void {
-    this.people.addName(note.author_id, child(note.author).name)
-    const createdAt = time(note, 'created_at')
     if (note.system === true) {
-      this.#addSystemNote(note, on, createdAt)
+      this.#addSystemNote(note, on)
       return
     }
     if (timeOrNull(note.resolved_at)) this.options.report.lost('resolved_comments')
-    const id = this.nextId()
-    const author = this.people.login(note.author_id)
-    const body = this.noteText(note, { kind: 'issue_comment', on, id }, { author, createdAt })
+    const [id, by] = [this.nextId(), this.authorship(note)]
     this.add('issue_comments', on.number, {
       repository: this.repository,
       id,
       on,
-      author,
-      body,
+      ...by,
+      body: this.noteText(note, { kind: 'issue_comment', on, id }, by),
       reactions: this.reactions(note),
-      createdAt,
     })
+  }
+
+  /** Returns who wrote a text, and when. */
+  authorship(record: Json): Authorship {
+    this.people.addName(record.author_id, child(record.author).name)
+    return { createdAt: time(record, 'created_at'), author: this.people.login(record.author_id) }
   }
 
   /** Returns the text of a note, and adds its uploads. Suggestions that the text lacks are appended. */
@@ -214,8 +216,10 @@ export class ProjectSpool {
   }
 
   /** Adds the event that a system note describes in words. Changes of the state, and approvals, are read elsewhere. */
-  #addSystemNote(note: Json, on: IssueOrPull, createdAt: string): void {
-    const action = text(child(note.system_note_metadata).action)
+  #addSystemNote(note: Json, on: IssueOrPull): void {
+    this.people.addName(note.author_id, child(note.author).name)
+    const createdAt = time(note, 'created_at')
+    const action = actionOf(note)
     if (['closed', 'opened', 'merged', 'approved', 'unapproved'].includes(action)) return
     const words = text(note.note)
     const base = { actor: this.people.login(note.author_id), createdAt }

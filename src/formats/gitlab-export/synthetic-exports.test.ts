@@ -69,6 +69,17 @@ describe('a merge request', () => {
     ...more,
   })
 
+  test('has comments on whole files', async (t) => {
+    const at = position({ position_type: 'file' })
+    const { facts } = await read(t, {
+      merge_requests: [
+        mergeRequest(1, { notes: [note('Rename it', { type: 'DiffNote', position: at })] }),
+      ],
+    })
+    const [comment] = await facts('pull_request_review_comments')
+    assert.deepEqual([comment?.path, comment?.subjectType], ['a.txt', 'file'])
+  })
+
   test('has threads at their lines with hunks, replies, suggestions and who resolved them', async (t) => {
     const diffNote = (text: string, at: object | string, more: object = {}) =>
       note(text, { type: 'DiffNote', position: at, original_position: at, ...more })
@@ -237,6 +248,17 @@ test('events, labels and milestones of groups, and the lock of an issue are kept
   const [tool] = await facts('repositories')
   assert.deepEqual([tool?.name, tool?.private, tool?.labels[0]?.color], ['Tool', false, 'ff0000'])
   assert.deepEqual(lost(), { designs: 1, label_priorities: 1, system_notes: 1 })
+})
+
+test('a lock that a note describes is one event', async (t) => {
+  const locked = system('locked the discussion in this issue', 'locked')
+  const { facts } = await read(t, {
+    issues: [issue(1, { discussion_locked: true, notes: [locked] })],
+  })
+  assert.deepEqual(
+    (await facts('issue_events')).map(({ event, actor }) => [event, actor]),
+    [['locked', 'gitlab-user-2']],
+  )
 })
 
 test('a note that is internal in GitLab is marked, and there is a warning', async (t) => {

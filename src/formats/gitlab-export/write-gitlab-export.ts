@@ -6,7 +6,6 @@ import { type FileEntry, writeSegment } from '../../archive/write-segment.ts'
 import { type Git, LONG_TIMEOUT_MS } from '../../git/git.ts'
 import { withWriteContext } from '../../lib/disk-errors.ts'
 import { type SortedRows, sortedRows } from '../../lib/sorted-rows.ts'
-import type { FactKind } from '../../records/fact-kinds.ts'
 import type { Repository } from '../../records/repository.ts'
 import { decodeUtf8, resolvableSymrefs } from '../../sources/refs.ts'
 import type { Snapshot } from '../../sources/snapshot.ts'
@@ -15,7 +14,7 @@ import { readOidsByRef, setHead } from '../gitea-dump/pull-heads.ts'
 import { storableJson } from '../gitea-dump/yaml-json.ts'
 import { moveDurably, refuseExisting, syncTree } from '../output.ts'
 import type { PeopleMap } from '../people.ts'
-import { type FactUse, RepositoryFacts, readRepositoryFacts, spoolFacts } from '../spool-facts.ts'
+import { RepositoryFacts, readRepositoryFacts, spoolFacts } from '../spool-facts.ts'
 import { MAX_JSON_BYTES } from './constants.ts'
 import {
   commitNotes,
@@ -54,7 +53,7 @@ async function* writeExports(options: GitLabExportOptions, conversion: Conversio
   await refuseExisting(into, new Set(targets))
   using rows = sortedRows(join(workDirectory, 'rows'))
   const repositories = await readRepositoryFacts(conversion)
-  await spoolFacts(conversion, rows, (kind) => USES[kind] ?? 'kept')
+  await spoolFacts(conversion, rows)
   const directory = join(workDirectory, 'export')
   yield* writeRepositories(conversion, async (fullName, { snapshot, missingLfs }) => {
     for (const line of await missingLfs()) report.warn('LFS objects', line)
@@ -62,19 +61,6 @@ async function* writeExports(options: GitLabExportOptions, conversion: Conversio
     const parts = { ...options, ...conversion, rows, fullName, directory, repository, snapshot }
     await writeExport(parts).finally(() => rm(directory, { recursive: true, force: true }))
   })
-}
-
-/**
- * Facts that are not part of an export. Accounts are not reported as lost, because the export names the authors. GitLab has no such
- * discussions, and its groups, which correspond to teams, are not part of an export.
- */
-const USES: { [K in FactKind]?: FactUse } = {
-  users: 'not needed',
-  bots: 'not needed',
-  organizations: 'not needed',
-  teams: 'lost',
-  discussion_categories: 'lost',
-  discussions: 'lost',
 }
 
 interface ExportParts extends GitLabExportOptions, Conversion {

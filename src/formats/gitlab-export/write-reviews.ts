@@ -107,11 +107,9 @@ function findPosition(root: ReviewComment, thread: ReviewThread | undefined, dif
   const current = findLine(lines, side, line)
   const end = current ?? last
   if (!end) return undefined
-  const start = current
-    ? findLine(lines, startSide, thread?.startLine)
-    : findLine(hunk, startSide, thread?.originalStartLine)
   const oldRefs = { ...refs, head_sha: root.originalCommit ?? root.commit ?? refs.head_sha }
   const oldStart = findLine(hunk, startSide, thread?.originalStartLine)
+  const start = current ? findLine(lines, startSide, thread?.startLine) : oldStart
   const oldPosition = textPosition(oldRefs, paths, last ?? end, last ? oldStart : start)
   const first = start?.newLine ?? end.newLine
   const isCommented = ({ type, newLine }: DiffLine) =>

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import type { Attachment, Release, RepositoryFile } from '../../records/release.ts'
 import type { FormatReader } from '../format.ts'
@@ -23,7 +23,7 @@ export async function findUploads(
       continue
     }
     const uuid = 'uuid' in attachment ? attachment.uuid.replaceAll('-', '').toLowerCase() : ''
-    const digest = createHash('sha256').update(attachment.file).digest('hex').slice(0, 32)
+    const digest = hash('sha256', attachment.file).slice(0, 32)
     const isUnique = (uploads.get(uuid)?.from ?? found.file) === found.file
     const hex = /^[0-9a-f]{32}$/.test(uuid) && isUnique ? uuid : digest
     const { name, contentType } = attachment

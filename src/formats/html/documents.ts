@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { posix } from 'node:path'
 import { GitFailed } from '../../git/git-process.ts'
@@ -87,7 +87,7 @@ export async function renderDocument(
   for (const path of [...images.keys()].slice(0, MAX_IMAGES)) {
     const content = await readImage(tree, path)
     if (!content) continue
-    const digest = createHash('sha256').update(content).digest('hex').slice(0, 16)
+    const digest = hash('sha256', content).slice(0, 16)
     const copy = `${repository.directory}/files/${digest}-${safeName(posix.basename(path))}`
     await writeFile(await site.preparePath(copy), content)
     images.set(path, relativeUrl(page, copy))

@@ -1,4 +1,5 @@
 import { posix } from 'node:path'
+import { memoize } from '../../lib/memoize.ts'
 
 /** HTML text. Only `html` and the Markdown renderer make it, and both escape what people wrote. */
 export class Html {
@@ -13,7 +14,8 @@ type Value = Html | string | number | null | undefined | false | readonly Value[
 
 /** A template tag that escapes every value except Html. Lists are joined; null, undefined and false are left out. */
 export function html(parts: TemplateStringsArray, ...values: Value[]): Html {
-  return new Html(String.raw({ raw: parts }, ...values.map(toText)))
+  const add = (text: string, value: Value, index: number) => text + toText(value) + parts[index + 1]
+  return new Html(values.reduce(add, parts[0]!))
 }
 
 function toText(value: Value): string {
@@ -34,7 +36,7 @@ export const escapeHtml = (text: string): string =>
   showControls(text).replace(/[&<>"']/g, (character) => ENTITIES[character]!)
 
 /** Characters that reorder other text, and control characters except tabs and line breaks. */
-const CONTROLS = /[\u202a-\u202e\u2066-\u2069]|(?![\t\n\r])\p{Cc}/gu
+const CONTROLS = /[\u202a-\u202e\u2066-\u2069[\p{Cc}--[\t\n\r]]]/gv
 
 /** Makes characters visible that would change how the text around them is shown. */
 export function showControls(text: string): string {
@@ -86,13 +88,15 @@ const DATE = new Intl.DateTimeFormat('en-GB', {
   timeZone: 'UTC',
 })
 
+const formatUtcDay = memoize(1000, (day: string) => DATE.format(new Date(day)))
+
 /** Returns the day of a time, or the text itself if it is not a time. */
 export const formatDay = (at: string): string =>
-  Number.isNaN(Date.parse(at)) ? at : DATE.format(new Date(at))
+  Number.isNaN(Date.parse(at)) ? at : formatUtcDay(new Date(at).toISOString().split('T')[0]!)
 
 /** Shows the day, with the exact time as a tooltip. */
 export function timeHtml(at: string): Html {
   if (Number.isNaN(Date.parse(at))) return html`<span>${at}</span>`
   const iso = new Date(at).toISOString()
-  return html`<time datetime="${iso}" title="${iso.slice(0, 16).replace('T', ' ')} UTC">${formatDay(at)}</time>`
+  return html`<time datetime="${iso}" title="${iso.slice(0, 16).replace('T', ' ')} UTC">${formatUtcDay(iso.split('T')[0]!)}</time>`
 }

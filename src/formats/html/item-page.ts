@@ -72,7 +72,7 @@ export async function writeItemPage(
     reviews: facts.of('pull_request_reviews', number),
   }
   const onLines = table === 'pulls' ? facts.of('pull_request_review_comments', number) : []
-  const threads = groupThreads(onLines, facts.of('pull_request_review_threads', number))
+  const threads = onLines.length > 0 ? facts.of('pull_request_review_threads', number) : []
   const comments = conversation.comments.length + onLines.length
   const opening = commentHtml(context, {
     id: '',
@@ -86,7 +86,7 @@ export async function writeItemPage(
 <div class="columns">
 <div class="timeline">
 ${opening}
-${timelineHtml(context, conversation, threads)}
+${timelineHtml(context, conversation, groupThreads(onLines, threads))}
 </div>
 ${propertiesHtml(context, item)}
 </div>`
@@ -269,15 +269,20 @@ function subjectHtml(site: Site, subject: EventSubject): Html {
 
 /** Shows the assignees, labels and so on beside the conversation. */
 function propertiesHtml({ site, repository, path, links }: ItemContext, item: Item): Html {
-  const milestones = repository.facts.of('milestones', item.milestone ?? -1)
-  const page = `${repository.directory}/milestones/index.html#milestone-${item.milestone}`
-  const url = relativeUrl(path, page)
+  const { milestone } = item
+  const milestones = milestone === null ? [] : repository.facts.of('milestones', milestone)
+  const page = `${repository.directory}/milestones/index.html#milestone-${milestone}`
   const { reviewRequests, closes } = 'head' in item ? item : { reviewRequests: [], closes: [] }
   const requests = reviewRequests.filter(({ dismissedAt }) => dismissedAt === null)
   const properties: [title: string, values: Html[]][] = [
     ['Assignees', item.assignees.map((login) => site.person(login))],
     ['Labels', item.labels.map((name) => labelHtml(name, repository.colors.get(name)))],
-    ['Milestone', milestones.map(({ title }) => html`<a href="${url}"><bdi>${title}</bdi></a>`)],
+    [
+      'Milestone',
+      milestones.map(
+        ({ title }) => html`<a href="${relativeUrl(path, page)}"><bdi>${title}</bdi></a>`,
+      ),
+    ],
     ['Review requests', requests.map(({ reviewer }) => subjectHtml(site, reviewer))],
     [
       'Closes',

@@ -54,19 +54,17 @@ export function renderMarkdown(text: string, options: MarkdownOptions): Html {
     headingTag: '',
     slugs: new Map(),
   }
-  commentRenderer ??= createRenderer({ breaks: true })
-  documentRenderer ??= createRenderer({ breaks: false })
-  const renderer = options.isDocument ? documentRenderer : commentRenderer
+  markdownIt ??= createRenderer()
+  markdownIt.set({ breaks: !options.isDocument })
   // Entities such as &#x202e; are decoded by the renderer.
-  return new Html(showControls(renderer.render(text, { state })))
+  return new Html(showControls(markdownIt.render(text, { state })))
 }
 
 // Created on first use, because most commands render nothing.
-let commentRenderer: MarkdownIt | undefined
-let documentRenderer: MarkdownIt | undefined
+let markdownIt: MarkdownIt | undefined
 
-function createRenderer({ breaks }: { breaks: boolean }): MarkdownIt {
-  const md = createMarkdownIt({ html: false, linkify: true, breaks })
+function createRenderer(): MarkdownIt {
+  const md = createMarkdownIt({ html: false, linkify: true })
   // E-mail addresses and bare domains stay text, as in most texts they are no links.
   md.linkify.set({ fuzzyLink: false, fuzzyEmail: false })
   md.validateLink = (url) => /^(?:https?:\/\/|mailto:)/i.test(url) || isRelative(url)

@@ -39,8 +39,8 @@ interface List extends Section {
   element?: 'ul' | 'div'
   /** Shown above the rows of every page. */
   head?: Html
-  /** Whether `head` has a form to filter the list. */
-  isFiltered?: boolean
+  /** The states by which the list can be filtered. Without them there is no filter. */
+  states?: readonly string[]
 }
 
 /** Writes all pages of a repository. Fails with GitFailed if git cannot read it. */
@@ -76,47 +76,36 @@ export async function writeRepository(
     shownRows: 0,
     usage: { labels: new Map(), milestones: new Map() },
   }
-  const list = (title: string, folder: string, count: number, rows: List['rows']): List => ({
-    ...{ title, path: `${directory}/${folder}/index.html`, count, rows },
-  })
-  const uploads = rows.count(`files ${key}`)
-  const files = { ...list('Files', 'files', uploads, fileRows(context)), size: 200 }
+  const list = (
+    title: string,
+    folder: string,
+    { count, rows = [], ...options }: Pick<List, 'count'> & Partial<List>,
+  ): List => ({ title, path: `${directory}/${folder}/index.html`, count, rows, ...options })
+  const issues = { count: facts.count('issues'), rows: itemRows(context, 'issues') }
+  const pulls = { count: facts.count('pull_requests'), rows: itemRows(context, 'pulls') }
+  const releases = { count: facts.count('releases'), rows: releaseRows(context) }
+  const milestones = { count: facts.count('milestones'), rows: milestoneRows(context) }
+  const comments = { count: facts.count('commit_comments'), rows: commentRows(context) }
+  const uploads = { count: rows.count(`files ${key}`), rows: fileRows(context) }
+  const files = list('Files', 'files', { ...uploads, size: 200 })
   const lists: List[] = [
-    {
-      ...list('Issues', 'issues', facts.count('issues'), itemRows(context, 'issues')),
-      head: filterForm(['open', 'closed']),
-      isFiltered: true,
-    },
-    {
-      ...list('Pull requests', 'pulls', facts.count('pull_requests'), itemRows(context, 'pulls')),
-      head: filterForm(['open', 'draft', 'merged', 'closed']),
-      isFiltered: true,
-    },
-    {
-      ...list('Releases', 'releases', facts.count('releases'), releaseRows(context)),
-      size: 20,
-      element: 'div',
-    },
-    {
-      ...list('Milestones', 'milestones', facts.count('milestones'), milestoneRows(context)),
-      // Issues link to milestones on `index.html`, so that all of them are on one page.
-      size: Number.POSITIVE_INFINITY,
-    },
-    list('Labels', 'labels', fact.labels.length, labelRows(context)),
-    {
-      ...list('Branches', 'branches', branches.length, refRows(context, branches)),
+    list('Issues', 'issues', { ...issues, states: ['open', 'closed'] }),
+    list('Pull requests', 'pulls', { ...pulls, states: ['open', 'draft', 'merged', 'closed'] }),
+    list('Releases', 'releases', { ...releases, size: 20, element: 'div' }),
+    // Issues link to milestones on `index.html`, so that all of them are on one page.
+    list('Milestones', 'milestones', { ...milestones, size: Number.POSITIVE_INFINITY }),
+    list('Labels', 'labels', { count: fact.labels.length, rows: labelRows(context) }),
+    list('Branches', 'branches', {
+      ...{ count: branches.length, rows: refRows(context, branches) },
       head: protectionHtml(facts.of('protected_branches', 0)),
-    },
-    list('Tags', 'tags', tags.length, refRows(context, tags)),
-    {
-      ...list('Commit comments', 'commits', facts.count('commit_comments'), commentRows(context)),
-      element: 'div',
-    },
+    }),
+    list('Tags', 'tags', { count: tags.length, rows: refRows(context, tags) }),
+    list('Commit comments', 'commits', { ...comments, element: 'div' }),
     files,
   ]
   const shown = lists.filter((each) => each.count > 0)
   sections.push(...shown)
-  if (wikiFiles.length > 0) sections.push(list('Wiki', 'wiki', wikiFiles.length, []))
+  if (wikiFiles.length > 0) sections.push(list('Wiki', 'wiki', { count: wikiFiles.length }))
   // Files are written first, because other pages show only those that were found.
   for (const each of new Set([files, ...shown])) if (each.count > 0) await writeList(context, each)
   if (wiki) await writeWiki(site, wiki, repository, wikiFiles)
@@ -138,7 +127,7 @@ const CONVERSATION_KINDS = [
 
 /** Writes a list to `index.html`, `page-2.html` and so on. */
 async function writeList({ site, repository, signal }: RepositoryContext, list: List) {
-  const { title, rows, size = 100, element = 'ul', head, isFiltered = false } = list
+  const { title, rows, size = 100, element = 'ul', head, states } = list
   const last = Math.max(1, Math.ceil(list.count / size))
   const pathOf = (page: number) =>
     page === 1 ? list.path : list.path.replace(/index\.html$/, `page-${page}.html`)
@@ -151,9 +140,9 @@ async function writeList({ site, repository, signal }: RepositoryContext, list: 
       (each, index) =>
         html`${each - (pages[index - 1] ?? 0) > 1 && html`<li>…</li>`}<li><a href="${relativeUrl(list.path, pathOf(each))}"${each === page && html` aria-current="page"`}>${formatNumber(each)}</a></li>`,
     )
-    const body = html`<h1>${title}</h1>\n${head}<div class="list">${new Html(`<${element} class="rows">`)}
+    const body = html`<h1>${title}</h1>\n${states && filterForm(states)}${head}<div class="list">${new Html(`<${element} class="rows">`)}
 ${shown.map((row) => html`${row}\n`)}${new Html(`</${element}>`)}${last > 1 && html`<nav class="pages" aria-label="Pages"><ul class="inline">${links}</ul></nav>`}</div>`
-    await site.writePage({ path: pathOf(page), title, body, repository, isFiltered })
+    await site.writePage({ path: pathOf(page), title, body, repository, isFiltered: !!states })
     page++
     shown = []
   }
@@ -240,7 +229,7 @@ async function* fileRows({ site, content, report, repository }: RepositoryContex
       await linkOrCopy(found.file, await site.preparePath(path))
       file = html`<a href="${relativeUrl(from, path)}" download="${name}">${name}</a> (${upload.contentType}, ${formatBytes(found.bytes)})`
     }
-    const item = site.itemPath(key, number)
+    const item = site.itemPath({ key, number })
     yield html`<li>${file}
 <p>Uploaded by ${site.person(upload.author)} on ${timeHtml(upload.createdAt)}${item && html` to <a href="${relativeUrl(from, `${item}${anchor && `#${anchor}`}`)}">#${number}</a>`}</p></li>`
   }

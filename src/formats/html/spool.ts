@@ -1,9 +1,8 @@
 import type { SortedRows } from '../../lib/sorted-rows.ts'
-import type { FactKind } from '../../records/fact-kinds.ts'
 import type { AttachedTo, Attachment, RepositoryFile } from '../../records/release.ts'
 import type { Repository } from '../../records/repository.ts'
 import type { Conversion } from '../format.ts'
-import { type FactUse, hashKey, readRepositoryFacts, spoolFacts } from '../spool-facts.ts'
+import { hashKey, readRepositoryFacts, spoolFacts } from '../spool-facts.ts'
 import { passiveName, safeName, uniqueName } from './html.ts'
 
 /** A file that people uploaded, and its path in the site. */
@@ -25,18 +24,6 @@ export interface Spool {
   uploads: number
 }
 
-/** Facts that the pages do not show. Of people they show only the names. */
-const USES: { [K in FactKind]?: FactUse } = {
-  users: 'not needed',
-  bots: 'not needed',
-  organizations: 'not needed',
-  attachments: 'not needed',
-  repository_files: 'not needed',
-  teams: 'lost',
-  discussion_categories: 'lost',
-  discussions: 'lost',
-}
-
 /** Reads all facts, and chooses the directory of each repository. */
 export async function readSpool(conversion: Conversion, rows: SortedRows): Promise<Spool> {
   const spool: Spool = { rows, repositories: new Map(), urls: new Map(), uploads: 0 }
@@ -47,11 +34,13 @@ export async function readSpool(conversion: Conversion, rows: SortedRows): Promi
     const url = conversion.content.urlOf(`${fact.owner}/${fact.name}`)
     if (url) spool.urls.set(url.toLowerCase(), key)
   }
-  await spoolFacts(conversion, rows, (kind, fact) => {
-    if ('file' in fact) addUpload(spool, fact)
-    else if ('login' in fact && fact.name && fact.name !== fact.login)
+  await spoolFacts(conversion, rows, (_kind, fact) => {
+    // Of people, pages show only the names.
+    if ('login' in fact && fact.name && fact.name !== fact.login)
       rows.add('people', hashKey(fact.login.toLowerCase()), 0, fact.name)
-    return USES[kind] ?? 'kept'
+    if (!('file' in fact)) return undefined
+    addUpload(spool, fact)
+    return 'not needed'
   })
   return spool
 }

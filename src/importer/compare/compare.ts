@@ -10,6 +10,7 @@ import {
 } from '../../formats/gitea-dump/rewrite-links.ts'
 import type { MappedPerson, PeopleMap } from '../../formats/people.ts'
 import type { Git } from '../../git/git.ts'
+import { formatRecordCount } from '../../lib/losses.ts'
 import { sortedRows } from '../../lib/sorted-rows.ts'
 import type { Author } from '../../records/fact.ts'
 import type { Host } from '../../sources/forge/open-host.ts'
@@ -131,7 +132,7 @@ export async function compare(parts: CompareParts, signal: AbortSignal): Promise
 const noCounts = (): Counts => ({ equal: 0, changed: 0, missing: 0, extra: 0, known: 0 })
 
 function describeLoss({ full_name, kind, count, examples }: ManifestLoss): string {
-  const what = `${count} ${kind.replaceAll('_', ' ')}${full_name ? ` of ${full_name}` : ''}`
+  const what = `${formatRecordCount(kind, count)}${full_name ? ` of ${full_name}` : ''}`
   return `the archive says that it lacks ${[what, examples.join('; ')].filter(Boolean).join(': ')}`
 }
 

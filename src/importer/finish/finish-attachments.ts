@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { rewriteOutsideCode } from '../../formats/find-code.ts'
 import type {
+  AttachedText,
   AttachmentFact,
-  AttachmentPlace,
   IssueFact,
 } from '../../formats/gitea-dump/finish-facts.ts'
 import { URLS, withoutPunctuation } from '../../formats/gitea-dump/rewrite-links.ts'
@@ -111,7 +111,7 @@ export async function finishAttachments(
 }
 
 /** Returns the number and second of a comment, or '' for any other text. */
-const commentKey = (on: AttachmentPlace): string =>
+const commentKey = (on: AttachedText): string =>
   on.kind === 'comment' ? `${on.number} ${on.second}` : ''
 
 /** Lists the comments on lines, and those that contain the texts of reviews. */
@@ -148,8 +148,8 @@ async function finishAttachment(
   const key = journalKey(context, attachment)
   const known = run.journal.addressOf(key)
   if (known !== undefined) return known
-  const place = choosePlace(context, attachment, found)
-  if (!place) return undefined
+  const target = chooseTarget(context, attachment, found)
+  if (!target) return undefined
   const keep = async (uploaded: Json) => {
     const address = json.string(uploaded, 'browser_download_url')
     found.claimed.add(json.string(uploaded, 'uuid'))
@@ -157,7 +157,7 @@ async function finishAttachment(
     return address
   }
   const findAt = (path: string) => findUploaded(context, path, attachment, found.claimed)
-  for (const path of [place.path, ...(place.alsoAt ?? [])]) {
+  for (const path of [target.path, ...(target.alsoAt ?? [])]) {
     const existing = await findAt(path)
     if (existing) return await keep(existing)
   }
@@ -168,12 +168,12 @@ async function finishAttachment(
     if ((await digestOf(path, {}, run.signal)) !== attachment.sha256)
       throw new ForgeRequestFailed(0, `${path} is damaged (SHA-256)`)
     // An earlier attempt may have reached the server.
-    const existing = isFirstAttempt ? undefined : await findAt(place.path)
+    const existing = isFirstAttempt ? undefined : await findAt(target.path)
     isFirstAttempt = false
     const file = { path, name, contentType, bytes }
-    address = await keep(existing ?? (await run.server.upload(place.path, file, place.query)))
+    address = await keep(existing ?? (await run.server.upload(target.path, file, target.query)))
   }
-  const text = `${fullName}: upload ${name} (${formatBytes(bytes)}) to ${place.shown}`
+  const text = `${fullName}: upload ${name} (${formatBytes(bytes)}) to ${target.shown}`
   await run.step('attachments', text, upload)
   return address
 }
@@ -185,7 +185,8 @@ const DRY_RUN_ADDRESS = 'https://new.invalid/'
 const journalKey = ({ run, repository }: RepositoryContext, { file }: AttachmentFact) =>
   `${run.server.url} ${json.integer(repository, 'id')} ${file}`
 
-interface Place {
+/** Where an attachment is uploaded to. */
+interface UploadTarget {
   path: string
   shown: string
   query: Record<string, string>
@@ -194,21 +195,21 @@ interface Place {
 }
 
 /** Returns where to upload an attachment. If that is not possible, records why and returns undefined. */
-function choosePlace(
+function chooseTarget(
   { run, path, fullName }: RepositoryContext,
   { on, name, address }: AttachmentFact,
   found: Found,
-): Place | undefined {
-  const placeAt = (target: string, shown: string, operation: Operation, updatedAt: string) => {
+): UploadTarget | undefined {
+  const targetAt = (textPath: string, shown: string, operation: Operation, updatedAt: string) => {
     const what = operation === 'issueFiles' ? 'issues' : 'comments'
     if (!run.server.can(operation)) return run.leaveOutUnsupported(`attach files to ${what}`)
     const keepsTime = updatedAt !== '' && run.server.acceptsTime(operation)
     const query = keepsTime ? { updated_at: updatedAt } : {}
-    return { path: `${target}/assets`, shown, query }
+    return { path: `${textPath}/assets`, shown, query }
   }
   const onIssue = (number: number) => {
     const updatedAt = json.string(found.issues.get(number) ?? {}, 'updated_at')
-    return placeAt(`${path}/issues/${number}`, `#${number}`, 'issueFiles', updatedAt)
+    return targetAt(`${path}/issues/${number}`, `#${number}`, 'issueFiles', updatedAt)
   }
   const missing = (what: string): undefined =>
     void run.failed.push(`${fullName}: ${name}: ${what} is not on the server`)
@@ -219,8 +220,8 @@ function choosePlace(
       const comments = found.comments.get(commentKey(on)) ?? []
       const comment = comments.sort((a, b) => a.id - b.id)[on.rank]
       if (!comment) return missing(`its comment of #${on.number}`)
-      const target = `${path}/issues/comments/${comment.id}`
-      return placeAt(target, `a comment of #${on.number}`, 'commentFiles', comment.updatedAt)
+      const commentPath = `${path}/issues/comments/${comment.id}`
+      return targetAt(commentPath, `a comment of #${on.number}`, 'commentFiles', comment.updatedAt)
     }
     case 'review': {
       // The dump does not say which comment it is: it is the one that links to the attachment.
@@ -229,10 +230,10 @@ function choosePlace(
       const text = found.texts.find(
         ({ path, body }) => comments.includes(path) && replaceAddresses(body, links) !== body,
       )
-      if (text) return placeAt(text.path, text.shown, 'commentFiles', text.updatedAt)
+      if (text) return targetAt(text.path, text.shown, 'commentFiles', text.updatedAt)
       // An earlier run may have changed the link.
-      const place = onIssue(on.number)
-      return place && { ...place, alsoAt: comments.map((comment) => `${comment}/assets`) }
+      const target = onIssue(on.number)
+      return target && { ...target, alsoAt: comments.map((comment) => `${comment}/assets`) }
     }
     case 'release': {
       const id = found.releases.get(on.tag)

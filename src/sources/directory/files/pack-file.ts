@@ -1,4 +1,5 @@
 import { constants, inflateSync } from 'node:zlib'
+import { createInflater } from '../../../lib/zlib-engine.ts'
 import {
   BadIndex,
   INDEX_HEAD_BYTES,
@@ -158,11 +159,17 @@ export function spend(bytes: number, budget: Budget): number {
   return bytes
 }
 
+const MAX_SHORT_BYTES = 64 * 1024
+const inflateShort = createInflater(2 * MAX_SHORT_BYTES)
+
 /** Inflates exactly `size` bytes; `deflated` may be followed by other bytes. */
 export function inflate(deflated: Buffer, size: number): Buffer {
   // With a larger buffer than needed, zlib stops at the end of the stream and ignores what follows.
   const capacity = size + 64
-  const bytes = inflateSync(deflated, { chunkSize: capacity, maxOutputLength: capacity })
+  const bytes =
+    size > MAX_SHORT_BYTES
+      ? inflateSync(deflated, { chunkSize: capacity, maxOutputLength: capacity })
+      : Buffer.from(inflateShort(deflated).output)
   if (bytes.length !== size) throw new NeedsGit('an object of another size')
   return bytes
 }

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
-import { crc32, deflateSync, inflateSync } from 'node:zlib'
+import { crc32 } from 'node:zlib'
 import { codeOf, hasCode } from '../../../lib/errno.ts'
+import { createDeflater, createInflater } from '../../../lib/zlib-engine.ts'
 import type { ExaminedRepository, ObjectFile, ObjectFormat } from '../../snapshot.ts'
 import { readInto } from '../files/regular-file.ts'
 import {
@@ -52,11 +53,7 @@ type LooseObjects = Pick<ExaminedRepository, 'dir' | 'name' | 'objectFormat'> & 
   objectFiles: readonly CopiedFile[]
 }
 
-/** What inflateSync returns with `info: true`, which its types omit. */
-interface Inflated {
-  buffer: Buffer
-  engine: { bytesWritten: number }
-}
+const inflate = createInflater()
 
 const HEADER = /^(commit|tree|blob|tag) (0|[1-9]\d*)\0/
 
@@ -72,14 +69,12 @@ const addLoose = syncFs((pack: NewPack, found: LooseObjects, file: CopiedFile): 
   try {
     const bytes = file.bytes ?? readInto(file.from, fileBuffer)
     if (bytes.length > MAX_FILE_BYTES) throw new ChangedDuringRead(`${file.path} was replaced`)
-    // The default of 16 kB would be allocated for each object.
-    const chunkSize = Math.max(64, 4 * bytes.length)
-    const { buffer, engine } = inflateSync(bytes, { info: true, chunkSize }) as unknown as Inflated
-    const oid = hash(found.objectFormat, buffer)
+    const { output, used } = inflate(bytes)
+    const oid = hash(found.objectFormat, output)
     if (file.path !== `objects/${oid.slice(0, 2)}/${oid.slice(2)}`) throw damaged('hash mismatch')
-    if (engine.bytesWritten !== bytes.length) throw damaged('garbage at end of loose object')
-    const [header, type, size] = HEADER.exec(buffer.toString('latin1', 0, 32)) ?? []
-    const content = buffer.subarray(header?.length)
+    if (used !== bytes.length) throw damaged('garbage at end of loose object')
+    const [header, type, size] = HEADER.exec(output.toString('latin1', 0, 32)) ?? []
+    const content = output.subarray(header?.length)
     if (content.length !== Number(size)) return false
     pack.add(oid, TYPES.indexOf(type!) + 1, content)
     return true
@@ -93,8 +88,7 @@ const addLoose = syncFs((pack: NewPack, found: LooseObjects, file: CopiedFile): 
 })
 
 const TYPES = ['commit', 'tree', 'blob', 'tag']
-/** Objects are small: a larger window would take longer to set up than to use. */
-const DEFLATE = { level: 1, windowBits: 13, memLevel: 6 }
+const deflate = createDeflater(1)
 
 /** Smaller objects are stored: deflated they are hardly smaller, and take ten times as long. */
 const MIN_DEFLATED_BYTES = 1024
@@ -124,7 +118,7 @@ class NewPack {
     }
     if (length >= MIN_DEFLATED_BYTES) {
       this.#append(head)
-      this.#append(deflateSync(content, { ...DEFLATE, chunkSize: length + 64 }))
+      this.#append(deflate(content).output)
     } else {
       this.#append([...head, ...STORED_HEAD, length, length >> 8, ~length, ~length >> 8])
       this.#append(content)

@@ -75,8 +75,7 @@ function readLanguages(): Language[] {
   const folder = new URL('data/', import.meta.resolve('linguist-languages'))
   const files = readdirSync(folder).filter((name) => name.endsWith('.js'))
   const texts = files.map((name) => readFileSync(new URL(name, folder), 'utf8'))
-  const values = texts.map((text) => text.replace('export default', ''))
-  const languages: Language[] = runInThisContext(`[${values}]`)
+  const languages: Language[] = runInThisContext(`[${texts}]`.replaceAll('export default', ''))
   return languages.sort((a, b) => (a.name < b.name ? -1 : 1))
 }
 

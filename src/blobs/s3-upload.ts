@@ -91,11 +91,11 @@ export async function putObject(
 /**
  * Reusable memory for parts: buffers that are allocated for each request would pile up as tens of megabytes of garbage before
  * they are collected. `acquire` waits while the pool is used up, so parts use no more memory than the pool's size, except for a
- * single part that is larger than the pool.
+ * single part that is larger than the pool. Free parts are collected with other garbage.
  */
 export class PartPool {
   readonly #size: number
-  readonly #free: Buffer[] = []
+  readonly #free: WeakRef<Buffer>[] = []
   #used = 0
   readonly #releases = new EventEmitter().setMaxListeners(0)
 
@@ -107,16 +107,14 @@ export class PartPool {
     while (this.#used > 0 && this.#used + size > this.#size)
       await once(this.#releases, 'release', { signal }).catch(() => signal?.throwIfAborted())
     this.#used += size
-    const fitting = this.#free.findIndex(({ length }) => length === size)
-    if (fitting >= 0) return this.#free.splice(fitting, 1)[0]!
-    // Free parts of another size are dropped, so that they do not add to the memory in use.
-    this.#free.length = 0
-    return Buffer.allocUnsafeSlow(size)
+    const free = this.#free.pop()?.deref()
+    // A free part of another size is dropped, so that it does not add to the memory in use.
+    return free?.length === size ? free : Buffer.allocUnsafeSlow(size)
   }
 
   release(part: Buffer): void {
     this.#used -= part.length
-    if (part.length <= this.#size) this.#free.push(part)
+    if (part.length <= this.#size) this.#free.push(new WeakRef(part))
     this.#releases.emit('release')
   }
 }

@@ -5,6 +5,7 @@ import { type BlobStore, BlobsUnavailable } from '../blobs/blob-store.ts'
 import type { BlobOperation } from '../blobs/watch-errors.ts'
 import { contentsOf, recordFileDigests } from '../formats/github-archive/segment-contents.ts'
 import { onChunk } from '../lib/chunks.ts'
+import { collectGarbage } from '../lib/collect-garbage.ts'
 import type { Inspection, SegmentRecord } from '../migrations/segment-store.ts'
 import type { Examination, Verified } from '../sources/snapshot.ts'
 import type { RepositoryName, Source } from '../sources/source.ts'
@@ -211,13 +212,18 @@ export interface PlainError {
   fields: Record<string, string | number>
 }
 
-/** Handles the requests that arrive at `port`. Called in a segment thread. */
+/** Between the jobs of an export, a thread has less time than this without a request. */
+const PAUSE_MS = 200
+
+/** Handles the requests that arrive at `port`. Called in a segment thread. Collects garbage when there are none for a moment. */
 export function serveSegmentRequests(port: MessagePort, maker: SegmentMaker): void {
   const running = new Map<number, AbortController>()
+  let pause: NodeJS.Timeout | undefined
   const reply = (message: SegmentReply) => port.postMessage(message)
   port.on('message', async (request: SegmentRequest) => {
     const { id } = request
     if (request.call === 'abort') return running.get(id)?.abort()
+    clearTimeout(pause)
     const aborter = new AbortController()
     running.set(id, aborter)
     try {
@@ -226,6 +232,7 @@ export function serveSegmentRequests(port: MessagePort, maker: SegmentMaker): vo
       reply({ id, error: plainError(error as Error) })
     }
     running.delete(id)
+    if (running.size === 0) pause = setTimeout(collectGarbage, PAUSE_MS, 'regular').unref()
   })
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { isMainThread, parentPort, threadId, workerData } from 'node:worker_threads'
-import { until } from '../../test/support/wait-until.ts'
+import { until, withTimeout } from '../../test/support/wait-until.ts'
 import { BlobsUnavailable } from '../blobs/blob-store.ts'
 import { describeDiskFailure } from '../lib/disk-errors.ts'
 import { Unreadable } from '../sources/unreadable.ts'
@@ -17,6 +17,9 @@ const OPTIONS = {
   storedFingerprints: [],
 }
 const FULL_DISK = { code: 'ENOSPC', syscall: 'copyfile', path: '/srv/x', freeBytes: 7 }
+
+/** Reports that an object was collected, as an error of the blob store. */
+const collected = new FinalizationRegistry(() => parentPort!.postMessage({ blobError: 'put' }))
 
 /** Implementations of `make` in a thread, selected by the workerData of a test. */
 const MAKES = {
@@ -34,6 +37,10 @@ const MAKES = {
   unreadable: () => Promise.reject(new Unreadable('alice/site: HEAD is missing')),
   noBucket: () => Promise.reject(new BlobsUnavailable('the bucket does not respond')),
   crash: () => process.exit(1),
+  garbage: async () => {
+    collected.register({}, undefined)
+    return { ...INSPECTION, segment: undefined }
+  },
   threadId: async () => ({ ...INSPECTION, fingerprint: `${threadId}`, segment: undefined }),
 } satisfies Record<string, SegmentMaker['make']>
 
@@ -48,12 +55,16 @@ else
 function runTests() {
   const { signal } = new AbortController()
 
-  function threadFor(t: TestContext, make: keyof typeof MAKES, idleMs = 60_000) {
+  function threadFor(
+    t: TestContext,
+    make: keyof typeof MAKES,
+    options: { idleMs?: number; onBlobError?: (operation: string) => void } = {},
+  ) {
     const threads = createSegmentThreads({
       module: new URL(import.meta.url),
       workerData: make,
       count: 1,
-      idleMs,
+      ...options,
     })
     t.after(() => threads.stop())
     return threads
@@ -66,6 +77,13 @@ function runTests() {
     )
     assert.deepEqual(made, { ...INSPECTION, segment: { fingerprint: 'f' } })
     assert.deepEqual(done, [4])
+  })
+
+  test('a thread collects garbage when it has no requests', async (t) => {
+    const collection = Promise.withResolvers<unknown>()
+    const threads = threadFor(t, 'garbage', { onBlobError: collection.resolve })
+    await threads.make(OPTIONS, signal, () => {})
+    assert.equal(await withTimeout('the thread collects garbage', collection.promise), 'put')
   })
 
   test('a thread makes no segment whose fingerprint is stored', async (t) => {
@@ -112,7 +130,7 @@ function runTests() {
   })
 
   test('an idle thread ends, and the next request starts another one', async (t) => {
-    const threads = threadFor(t, 'threadId', 1)
+    const threads = threadFor(t, 'threadId', { idleMs: 1 })
     const threadOf = async () => (await threads.make(OPTIONS, signal, () => {})).fingerprint
     const first = await threadOf()
     await until('another thread responds', async () => (await threadOf()) !== first)

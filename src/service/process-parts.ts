@@ -1,5 +1,3 @@
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import { type BlobOperation, watchErrors } from '../blobs/watch-errors.ts'
 import { lockDataDirectory, sqliteFile } from '../db/connect.ts'
@@ -7,6 +5,7 @@ import { removeCopyMarks } from '../db/copy-marks.ts'
 import type { Database, Db } from '../db/database.ts'
 import { primaryCode, throwIfCorrupt } from '../db/sqlite-corruption.ts'
 import { createGit } from '../git/git.ts'
+import { collectGarbage } from '../lib/collect-garbage.ts'
 import { addDiskFacts, describeDiskFailure } from '../lib/disk-errors.ts'
 import { repeatedly } from '../lib/repeatedly.ts'
 import { UserError } from '../lib/user-error.ts'
@@ -102,17 +101,9 @@ export function releaseMemoryOnce(parts: ProcessParts, stack: AsyncDisposableSta
     last = now
     if (!parts.isCatalogueRead() || utilization > MAX_IDLE_UTILIZATION) return
     clearInterval(timer)
-    collectGarbage()
+    collectGarbage('last-resort')
   }, 1000).unref()
   stack.defer(() => clearInterval(timer))
-}
-
-/** Exposes V8's `gc` only while it is read: on the command line, the flag makes a start 60 ms longer. */
-function collectGarbage(): void {
-  setFlagsFromString('--expose-gc')
-  const gc: NodeJS.GCFunction = runInNewContext('gc')
-  setFlagsFromString('--no-expose-gc')
-  gc({ type: 'major', execution: 'sync', flavor: 'last-resort' })
 }
 
 /** Opens the database. A SQLite file is locked for this process first, and checked for damage. */

@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { runInThisContext } from 'node:vm'
 import type { Language } from 'linguist-languages'
 
 /** The languages that use a filename or extension, and the one to assume without other evidence. */
@@ -38,9 +40,9 @@ const MAX_EXTENSION_LENGTH = 40
 let loaded: ReturnType<typeof loadTables> | undefined
 
 /** Counts bytes by the names of files. GitHub does the same, but also reads the content of files with ambiguous names. */
-export async function languageTally() {
+export function languageTally() {
   loaded ??= loadTables()
-  const { byFilename, byExtension } = await loaded
+  const { byFilename, byExtension } = loaded
   const bytesOf = new Map<Candidates, number>()
 
   return {
@@ -57,13 +59,24 @@ export async function languageTally() {
   }
 }
 
-/** The package has about 800 modules, so it is loaded when the first tree is read. */
-async function loadTables() {
-  const languages: Language[] = Object.values(await import('linguist-languages'))
+function loadTables() {
+  const languages = readLanguages()
   return {
     byFilename: groupCandidates(languages, (language) => language.filenames),
     byExtension: groupCandidates(languages, (language) => language.extensions),
   }
+}
+
+/**
+ * Evaluates the files of the package as one script. Imported as about 800 modules, they would take 30 MB of memory for 70 kB of data, and
+ * ten times the CPU time.
+ */
+function readLanguages(): Language[] {
+  const folder = new URL('data/', import.meta.resolve('linguist-languages'))
+  const files = readdirSync(folder).filter((name) => name.endsWith('.js'))
+  const texts = files.map((name) => readFileSync(new URL(name, folder), 'utf8'))
+  const languages: Language[] = runInThisContext(`[${texts}]`.replaceAll('export default', ''))
+  return languages.sort((a, b) => (a.name < b.name ? -1 : 1))
 }
 
 function groupCandidates(

@@ -23,8 +23,8 @@ function believed(snapshot: Snapshot): Snapshot {
   return {
     ...snapshot,
     verify: async () => ({ repository: { tips: [], objectFiles: [] }, wiki: null }),
-    async *entries() {
-      for await (const entry of snapshot.entries())
+    *entries() {
+      for (const entry of snapshot.entries())
         yield entry.packed ? { ...entry, open: () => bytesOf(fileOf(snapshot, entry)) } : entry
     },
   }

@@ -3,6 +3,7 @@ import { promisify } from 'node:util'
 import { constants, crc32, deflateRaw, deflateRawSync } from 'node:zlib'
 import type { Bytes } from '../blobs/blob-store.ts'
 import { crc32Combine } from './crc32-combine.ts'
+import type { ManifestFile } from './manifest.ts'
 import { tarHeader, tarPadding } from './tar-header.ts'
 
 interface DirectoryEntry {
@@ -48,12 +49,12 @@ const PIECE = 8 * STORED_BLOCK
 /**
  * Passes the deflated bytes of the entries to the sink, which must read them to the end. The memory of a chunk is reused when the
  * second one after it is requested. Resolves with the description after the sink has resolved, so the segment is as durable as the sink
- * makes it.
+ * makes it. When the content of a file has been read, its digest is added to `files`, unless it is packed.
  */
 export async function writeSegment(
   entries: Entries,
   sink: (bytes: AsyncIterable<Uint8Array>) => Promise<unknown>,
-  { signal }: { signal?: AbortSignal | undefined } = {},
+  { signal, files }: { signal?: AbortSignal | undefined; files?: ManifestFile[] } = {},
 ): Promise<Segment> {
   const sha256 = createHash('sha256')
   const tally = emptyTally()
@@ -61,7 +62,7 @@ export async function writeSegment(
   let ended = false
 
   async function* deflated(): AsyncGenerator<Uint8Array> {
-    for await (const piece of pieces(entries, tally, buffers)) {
+    for await (const piece of pieces(entries, files, tally, buffers)) {
       signal?.throwIfAborted()
       sha256.update(piece)
       yield piece
@@ -81,21 +82,6 @@ type Tally = Omit<Segment, 'sha256'>
 
 const emptyTally = (): Tally => ({ plainLength: 0, length: 0, crc32: 0, storedCrc32: 0 })
 
-/** Throws if the file has more or fewer bytes than its entry says. Most likely it changed while it was read. */
-async function* tarBytes(entry: SegmentEntry): AsyncGenerator<Uint8Array> {
-  if (entry.kind === 'directory') return yield tarHeader({ ...entry, size: 0 })
-  const { path, size, open } = entry
-  yield tarHeader(entry)
-  let read = 0
-  for await (const bytes of open()) {
-    read += bytes.length
-    if (read > size) throw new Error(`${path} should have ${size} bytes, but has more`)
-    yield bytes
-  }
-  if (read < size) throw new Error(`${path} should have ${size} bytes, but has ${read}`)
-  yield tarPadding(size)
-}
-
 interface Buffers {
   stored: StoredBlocks
   deflated: DeflatedPiece
@@ -106,10 +92,11 @@ const spare: Buffers[] = []
 
 /**
  * Cuts the entries into pieces of fixed size, so that the result does not depend on chunk sizes, and deflates each. Adds them to
- * the tally.
+ * the tally. Throws if a file has more or fewer bytes than its entry says. Most likely it changed while it was read.
  */
 async function* pieces(
   entries: Entries,
+  files: ManifestFile[] | undefined,
   tally: Tally,
   { stored, deflated }: Buffers,
 ): AsyncGenerator<Uint8Array> {
@@ -120,13 +107,34 @@ async function* pieces(
     if (entry.kind === 'file') next = entry.packed ? stored : deflated
     if (next !== piece && piece.length > 0) yield await piece.finish(tally)
     piece = next
-    for await (const bytes of tarBytes(entry))
-      for (let rest = bytes; rest.length > 0; ) {
-        rest = rest.subarray(piece.add(rest))
-        if (piece.length === PIECE) yield await piece.finish(tally)
-      }
+    if (entry.kind === 'directory') {
+      for (const full of fill(piece, tarHeader({ ...entry, size: 0 })))
+        yield await full.finish(tally)
+      continue
+    }
+    const { path, size, open } = entry
+    for (const full of fill(piece, tarHeader(entry))) yield await full.finish(tally)
+    const sha256 = files && !entry.packed ? createHash('sha256') : undefined
+    let read = 0
+    for await (const bytes of open()) {
+      read += bytes.length
+      if (read > size) throw new Error(`${path} should have ${size} bytes, but has more`)
+      sha256?.update(bytes)
+      for (const full of fill(piece, bytes)) yield await full.finish(tally)
+    }
+    if (read < size) throw new Error(`${path} should have ${size} bytes, but has ${read}`)
+    for (const full of fill(piece, tarPadding(size))) yield await full.finish(tally)
+    if (sha256) files?.push({ path, size, sha256: sha256.digest('hex') })
   }
   if (piece.length > 0) yield await piece.finish(tally)
+}
+
+/** Adds the bytes to a piece, and yields it whenever it is full. Not async, which would take longer than to write a small file. */
+function* fill<T extends StoredBlocks | DeflatedPiece>(piece: T, bytes: Uint8Array): Generator<T> {
+  for (let rest = bytes; rest.length > 0; ) {
+    rest = rest.subarray(piece.add(rest))
+    if (piece.length === PIECE) yield piece
+  }
 }
 
 const deflateInThreadPool = promisify(deflateRaw)

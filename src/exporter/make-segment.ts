@@ -3,7 +3,7 @@ import type { ManifestFile } from '../archive/manifest.ts'
 import { type SegmentEntry, writeSegment } from '../archive/write-segment.ts'
 import { type BlobStore, BlobsUnavailable } from '../blobs/blob-store.ts'
 import type { BlobOperation } from '../blobs/watch-errors.ts'
-import { contentsOf, recordFileDigests } from '../formats/github-archive/segment-contents.ts'
+import { contentsOf } from '../formats/github-archive/segment-contents.ts'
 import { onChunk } from '../lib/chunks.ts'
 import { collectGarbage } from '../lib/collect-garbage.ts'
 import type { Inspection, SegmentRecord } from '../migrations/segment-store.ts'
@@ -131,15 +131,17 @@ async function writeRepository(
   const failed = new AbortController()
   const combinedSignal = AbortSignal.any([signal, failed.signal])
   const last = lastVerified === undefined ? undefined : (JSON.parse(lastVerified) as Verified)
-  const entries = snapshot.entries() as AsyncIterable<SegmentEntry>
+  const entries = snapshot.entries() as Iterable<SegmentEntry>
   const onRead = (part: number) => addWork('verified', part)
   const onBytes = ({ length }: Uint8Array) => addWork('written', length / examination.bytes)
   const files: ManifestFile[] = []
   try {
     const [verified, segment] = await awaitBoth(failed, [
       snapshot.verify(last, combinedSignal, onRead).finally(() => onRead(1)),
-      writeSegment(recordFileDigests(entries, files), (bytes) =>
-        blobs.put(key, onChunk(bytes, onBytes), { signal: combinedSignal }),
+      writeSegment(
+        entries,
+        (bytes) => blobs.put(key, onChunk(bytes, onBytes), { signal: combinedSignal }),
+        { files },
       ),
     ])
     const { missingLfs, warning } = await snapshot.report((part) => addWork('searched', part))

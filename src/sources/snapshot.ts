@@ -130,7 +130,7 @@ export interface Snapshot {
    * Yields directories before files. Order and times depend on the content alone. Reading a file to its end verifies it: the stream
    * rejects with Damaged if the bytes do not match the object.
    */
-  entries(): AsyncIterable<SnapshotEntry>
+  entries(): Iterable<SnapshotEntry>
   /** Checks that every object is present. `last` is the result for the previous snapshot. Rejects with Unreadable. */
   verify(last: Verified | undefined, signal: AbortSignal, onRead?: OnRead): Promise<Verified>
   /** Returns warnings about the complete snapshot. Call it after all entries have been read. */

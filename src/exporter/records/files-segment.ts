@@ -7,7 +7,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ManifestFile } from '../../archive/manifest.ts'
 import { type SegmentEntry, writeSegment } from '../../archive/write-segment.ts'
 import type { BlobStore } from '../../blobs/blob-store.ts'
-import { recordFileDigests } from '../../formats/github-archive/segment-contents.ts'
 import { withWriteContext } from '../../lib/disk-errors.ts'
 import type { SegmentRecord } from '../../migrations/segment-store.ts'
 import type { Discussions, FileToFetch } from '../../sources/discussions.ts'
@@ -63,9 +62,9 @@ export async function writeFilesSegment(
   try {
     const entries = entriesOf(parts, listFiles(), state, mode, signal)
     const segment = await writeSegment(
-      recordFileDigests(entries, files),
+      entries,
       (bytes) => parts.blobs.put(key, bytes, { signal, isSlow: true }),
-      { signal },
+      { signal, files },
     )
     return { segment: { key, ...segment }, files, missing: state.missing }
   } catch (error) {

@@ -35,7 +35,7 @@ import {
   type Written,
 } from '../format.ts'
 import { sync, uuidFrom } from '../output.ts'
-import { contentsOf, recordFileDigests } from './segment-contents.ts'
+import { contentsOf } from './segment-contents.ts'
 
 export interface GitHubArchiveOptions {
   /** The archive, which must not exist. */
@@ -125,20 +125,24 @@ class ArchiveWriter {
     await sync(dirname(output))
   }
 
-  /** Writes a segment to a file in the work directory. */
-  async #pack(entries: AsyncIterable<SegmentEntry> | SegmentEntry[]) {
+  /** Writes a segment to a file in the work directory. Adds the digests of its files to `files`. */
+  async #pack(
+    entries: AsyncIterable<SegmentEntry> | Iterable<SegmentEntry>,
+    files?: ManifestFile[],
+  ) {
     const { workDirectory, signal } = this.#parts
     const key = join(workDirectory, `segment-${randomUUID()}`)
     const sink = (bytes: AsyncIterable<Uint8Array>) => pipeline(bytes, createWriteStream(key))
-    const stored: StoredSegment = { key, ...(await writeSegment(entries, sink, { signal })) }
+    const options = { signal, ...(files && { files }) }
+    const stored: StoredSegment = { key, ...(await writeSegment(entries, sink, options)) }
     const { sha256, length, plainLength, crc32 } = stored
     return { stored, segment: { sha256, length, plain_length: plainLength, crc32 } }
   }
 
   async #packRepository(fullName: string, snapshot: Snapshot): Promise<void> {
     const files: ManifestFile[] = []
-    const entries = recordFileDigests(snapshot.entries() as AsyncIterable<SegmentEntry>, files)
-    const { stored, segment } = await this.#pack(entries)
+    const entries = snapshot.entries() as Iterable<SegmentEntry>
+    const { stored, segment } = await this.#pack(entries, files)
     const { missingLfs } = await snapshot.report()
     this.#segments.push(stored)
     this.#repositories.set(fullName, { ...contentsOf(snapshot, missingLfs, files), segment })
@@ -274,7 +278,7 @@ class ArchiveWriter {
         yield fileEntry({ path, size, modifiedAt: 0, open: () => createReadStream(file) })
       }
     }
-    const { stored, segment } = await this.#pack(recordFileDigests(entries(), files))
+    const { stored, segment } = await this.#pack(entries(), files)
     this.#segments.push(stored)
     this.#storedFiles.push({ full_name: fullName, segment, files })
   }

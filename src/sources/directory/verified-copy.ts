@@ -80,7 +80,7 @@ async function hashPackedObjects(
 async function readAll(snapshot: Snapshot): Promise<void> {
   const { repository, wiki, examination } = snapshot
   const root = `repositories/${examination.location.fullName}`
-  for await (const { path, kind, packed, open } of snapshot.entries()) {
+  for (const { path, kind, packed, open } of snapshot.entries()) {
     const inWiki = wiki && `${path}/`.startsWith(`${root}.wiki.git/`)
     const [dir, start] = inWiki ? [wiki.dir, `${root}.wiki.git`] : [repository.dir, `${root}.git`]
     const file = join(dir, path.slice(start.length))

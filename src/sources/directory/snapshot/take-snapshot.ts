@@ -139,11 +139,11 @@ const countObjects = ({ files }: ScratchRepository) =>
 const MODIFIED_AT = Date.UTC(2001, 0, 1)
 const DIRECTORY = { kind: 'directory', size: 0, packed: false, open: () => [] } as const
 
-async function* entriesOf(
+function* entriesOf(
   fullName: string,
   repository: ScratchRepository,
   wiki: ScratchRepository | null,
-): AsyncGenerator<SnapshotEntry> {
+): Generator<SnapshotEntry> {
   const repositories = [{ root: `repositories/${fullName}.git`, repository }]
   if (wiki) repositories.push({ root: `repositories/${fullName}.wiki.git`, repository: wiki })
   for (const { root, repository } of repositories)

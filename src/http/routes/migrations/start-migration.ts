@@ -47,15 +47,23 @@ export const addStart: AddMigrationRoutes = (app, parts, { path, options }) => {
   )
 }
 
-/** Sends a new migration with its location. With `isBrief`, its list of repositories is empty. */
+/** Sends a new migration with its location, then starts its export. With `isBrief`, its list of repositories is empty. */
 export function sendStarted(
-  { rendering, repositoryRenderer, migrationText, largeResponseLimit, cloneTokens }: ApiParts,
+  {
+    rendering,
+    repositoryRenderer,
+    migrationText,
+    largeResponseLimit,
+    cloneTokens,
+    queue,
+  }: ApiParts,
   reply: FastifyReply,
   started: StartedMigration,
   { isBrief = false } = {},
 ): Promise<FastifyReply> {
   const url = `${migrationsAddress(started.owner, rendering.addresses)}/${started.id}`
   reply.code(201).header('location', url)
+  reply.raw.once('close', () => queue.wake('jobs'))
   const { repositories, references } = started
   const options = {
     form: 'extended',

@@ -50,7 +50,8 @@ export interface StartRequest {
 }
 
 /**
- * Inserts the migration with its repository list, its locks and its first job, in one transaction. Throws InvalidRequest.
+ * Inserts the migration with its repository list, its locks and its first job, in one transaction. Throws InvalidRequest. The caller
+ * wakes the queue: the export of very many repositories would delay a response about its start.
  */
 export async function startMigration(
   parts: StartParts,
@@ -206,7 +207,6 @@ async function insertAndStart(
     await alsoWrite?.(tx, started)
     return started
   })
-  queue.wake('jobs')
   if (lockRepositories) await lockEarly(parts, migration.id)
   return { ...migration, repositories: list }
 }

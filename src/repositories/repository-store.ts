@@ -2,8 +2,8 @@ import { type Account, isTokenForOtherOwner, nameKey, type Reader } from '../acc
 import { accountFromRow } from '../accounts/account-store.ts'
 import { countRows, type Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
-import { selectInBatches } from '../db/statement-batches.ts'
-import { mapInTurns } from '../lib/turns.ts'
+import { selectInBatches, statementBatches } from '../db/statement-batches.ts'
+import { mapInTurns, nextTurn } from '../lib/turns.ts'
 import type { RepositoryName, SourceFacts } from '../sources/source.ts'
 import { type Role, strongerRole } from './facts.ts'
 
@@ -65,13 +65,12 @@ export async function findByName(
 ): Promise<CatalogueEntry[]> {
   const namesOfOwner = Map.groupBy(names, ({ owner }) => nameKey(owner))
   const entries: CatalogueEntry[] = []
-  for (const [ownerKey, owned] of namesOfOwner) {
-    const nameKeys = owned.map(({ name }) => nameKey(name))
-    const rows = await selectInBatches(nameKeys, (batch) =>
-      catalogue(db).where('login_key', '=', ownerKey).where('name_key', 'in', batch),
-    )
-    for (const entry of await mapInTurns(rows, entryOf)) entries.push(entry)
-  }
+  for (const [ownerKey, owned] of namesOfOwner)
+    for (const batch of statementBatches(owned.map(({ name }) => nameKey(name)))) {
+      await nextTurn()
+      const named = catalogue(db).where('login_key', '=', ownerKey).where('name_key', 'in', batch)
+      entries.push(...(await named.execute()).map(entryOf))
+    }
   return entries
 }
 

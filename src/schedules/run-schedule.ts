@@ -141,6 +141,7 @@ async function start(parts: DueParts, schedule: Schedule, { dueAt, by, take, als
     if (!isRoomMade) throw error
     return startOnce()
   })
+  parts.queue.wake('jobs')
   return { migration, run }
 }
 

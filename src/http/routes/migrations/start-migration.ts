@@ -47,20 +47,20 @@ export const addStart: AddMigrationRoutes = (app, parts, { path, options }) => {
   )
 }
 
-/** Sends a new migration with its location. With `isBrief`, its list of repositories is empty. */
+/** Sends a new migration with its location, then starts its export. With `isBrief`, its list of repositories is empty. */
 export function sendStarted(
-  { rendering, repositoryRenderer, migrationText, largeResponseLimit, cloneTokens }: ApiParts,
+  parts: ApiParts,
   reply: FastifyReply,
   started: StartedMigration,
   { isBrief = false } = {},
 ): Promise<FastifyReply> {
+  const { rendering, repositoryRenderer, largeResponseLimit, cloneTokens } = parts
   const url = `${migrationsAddress(started.owner, rendering.addresses)}/${started.id}`
   reply.code(201).header('location', url)
+  reply.raw.once('close', () => parts.queue.wake('jobs'))
   const { repositories, references } = started
-  const options = {
-    form: 'extended',
-    tokenOf: cloneTokens.for(requireViewer(reply.request)),
-  } as const
+  const tokenOf = cloneTokens.for(requireViewer(reply.request))
+  const options = { form: 'extended', tokenOf } as const
   async function* inBatches(read: ReadRendered) {
     for (let at = 0; at < references.length; at += RENDER_BATCH_SIZE) {
       await nextTurn()
@@ -76,6 +76,6 @@ export function sendStarted(
   return sendLazyBody(reply, {
     largeResponseLimit,
     repositoryCount: isBrief ? 0 : references.length,
-    body: () => migrationText(started, isBrief ? undefined : listed),
+    body: () => parts.migrationText(started, isBrief ? undefined : listed),
   })
 }

@@ -68,8 +68,8 @@ function loadTables() {
 }
 
 /**
- * Evaluates the files of the package as one script. Imported as about 800 modules, they would take 30 MB of memory for 70 kB of data, and
- * ten times the CPU time.
+ * Evaluates the files of the package as one script. To import them, about 800 modules, takes about eight times the CPU time and, in a
+ * process that does nothing else, 20 MB more memory.
  */
 function readLanguages(): Language[] {
   const folder = new URL('data/', import.meta.resolve('linguist-languages'))

@@ -159,8 +159,7 @@ function sendPieces(reply: FastifyReply, pieces: readonly Piece[]): FastifyReply
   if (pieces.every((piece) => typeof piece === 'string')) return sendText(reply, pieces.join(''))
   const length = pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0)
   reply.header('content-type', JSON_TYPE).header('content-length', length)
-  reply.hijack()
-  const { raw } = reply
+  const { raw } = reply.hijack()
   raw.writeHead(reply.statusCode, reply.getHeaders() as OutgoingHttpHeaders)
   raw.cork()
   if (reply.request.method !== 'HEAD') for (const piece of pieces) raw.write(piece)

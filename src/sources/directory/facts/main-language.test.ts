@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { languageTally } from './main-language.ts'
 
 async function mainLanguage(files: Record<string, number>): Promise<string | null> {
-  const tally = languageTally()
+  const tally = await languageTally()
   for (const [path, bytes] of Object.entries(files)) tally.add(path, bytes)
   return tally.main()
 }

@@ -67,13 +67,13 @@ export const readByteEntries = syncFs((folder: Buffer): Dirent<Buffer>[] =>
 /** Returns the target of a link as a byte string (latin1). */
 export const readLink = syncFs((path: Buffer): string => readlinkSync(path, 'latin1'))
 
-/** Returns the path and the stats of a file, or of the file that a link leads to. */
-export const statTarget = syncFs((path: string): { path: string; stats: Stats } => {
+/** Returns the path and the stats of a file, or of the file that a link leads to. Blocks for a system call: use it with `mapInTurns`. */
+export function statTarget(path: string): { path: string; stats: Stats } {
   const stats = lstatSync(path)
   if (!stats.isSymbolicLink()) return { path, stats }
   const target = realpathSync(path)
   return { path: target, stats: statSync(target) }
-})
+}
 
 export interface FileStats {
   path: string

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
 import { hasCode, ifExists } from '../../../lib/errno.ts'
+import { mapInTurns } from '../../../lib/turns.ts'
 import type { Refs } from '../../refs.ts'
 import type {
   BareRepository,
@@ -215,22 +216,19 @@ async function listNames(
   return wanted.map((name) => `${folder}/${name}`).sort()
 }
 
-async function withSizes(repository: BareRepository, paths: string[]): Promise<ObjectFile[]> {
-  const files: ObjectFile[] = []
-  for (const path of paths) {
-    const file = join(repository.dir, path)
+function withSizes(repository: BareRepository, paths: string[]): Promise<ObjectFile[]> {
+  return mapInTurns(paths, (path) => {
     try {
       // A hard link to a relative symbolic link would be broken in the scratch repository.
-      const { path: from, stats } = await statTarget(file)
+      const { path: from, stats } = statTarget(join(repository.dir, path))
       if (!stats.isFile()) throw new Unsupported(repository.name, `${path} is not a regular file`)
-      files.push({ path, size: stats.size, from })
+      return { path, size: stats.size, from }
     } catch (error) {
       if (hasCode(error, 'ENOENT'))
         throw new ChangedDuringRead(`${path} disappeared`, { cause: error })
       throw error
     }
-  }
-  return files
+  })
 }
 
 const DENIALS = ['denyNonFastForwards', 'denyDeletes', 'denyDeleteCurrent', 'denyCurrentBranch']

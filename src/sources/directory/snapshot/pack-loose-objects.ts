@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { codeOf, hasCode } from '../../../lib/errno.ts'
+import { nextTurn } from '../../../lib/turns.ts'
 import { createDeflater, createInflater } from '../../../lib/zlib-engine.ts'
 import type { ExaminedRepository, ObjectFile, ObjectFormat } from '../../snapshot.ts'
 import { readInto } from '../files/regular-file.ts'
@@ -9,7 +10,6 @@ import {
   Damaged,
   toErrorWithRepositoryName,
 } from '../files/repository-errors.ts'
-import { syncFs } from '../files/sync-fs.ts'
 
 /** Larger files stay loose. Inflates to 66 MB in the worst case. */
 const MAX_FILE_BYTES = 64 * 1024
@@ -40,8 +40,10 @@ export async function* packLooseObjects(
   for (const file of found.objectFiles) {
     signal.throwIfAborted()
     const isLoose = !file.path.startsWith('objects/pack/')
-    const isPacked = isLoose && file.size <= MAX_FILE_BYTES && (await addLoose(pack, found, file))
+    const isPacked = isLoose && file.size <= MAX_FILE_BYTES && addLoose(pack, found, file)
     if (!isPacked) others.push(file)
+    const later = nextTurn()
+    if (later) await later
     if (pack.length < MAX_PACK_BYTES) continue
     yield* pack.files(found.objectFormat)
     pack = new NewPack()
@@ -63,7 +65,7 @@ const fileBuffer = Buffer.allocUnsafeSlow(MAX_FILE_BYTES + 1)
  * Returns false for an object with an unusual header, which a pack cannot hold. The name of an object is the hash of its inflated
  * bytes.
  */
-const addLoose = syncFs((pack: NewPack, found: LooseObjects, file: CopiedFile): boolean => {
+function addLoose(pack: NewPack, found: LooseObjects, file: CopiedFile): boolean {
   const damaged = (reason: string, cause?: unknown) =>
     new Damaged(found.name, `${file.path}: ${reason}`, cause)
   try {
@@ -85,7 +87,7 @@ const addLoose = syncFs((pack: NewPack, found: LooseObjects, file: CopiedFile): 
       throw toErrorWithRepositoryName(found.name, error, found.dir)
     throw damaged(file.size === 0 ? 'object file is empty' : 'inflate error', error)
   }
-})
+}
 
 const TYPES = ['commit', 'tree', 'blob', 'tag']
 const deflate = createDeflater(1)

@@ -117,10 +117,13 @@ onEachEngine('deliveries to webhooks', (engine) => {
     await scene.recordEnd(alice)
     await scene.advanceClock(DAY)
     assert.equal(receiver.received.length, before)
-    await editWebhook(scene.parts, disabled, { ...disabled, events: ['migration.exported'] })
+    await editWebhook(scene.parts, disabled, (current) => ({
+      ...current,
+      events: ['migration.exported'],
+    }))
     assert.equal((await scene.webhook(webhook)).disabledReason, disabled.disabledReason)
     receiver.respond = (response) => void response.end()
-    await editWebhook(scene.parts, disabled, { ...disabled, isActive: true })
+    await editWebhook(scene.parts, disabled, (current) => ({ ...current, isActive: true }))
     await scene.recordEnd(alice)
     await scene.advanceClock(0)
     assert.equal(receiver.received.length, before + 1)
@@ -164,13 +167,13 @@ onEachEngine('deliveries to webhooks', (engine) => {
     assert.deepEqual([succeeded.isActive, succeeded.failingSince], [true, NOON])
 
     await failFrom(NOON - 8 * DAY)
-    const repaired = await failAfter(() => editWebhook(scene.parts, added, added))
+    const repaired = await failAfter(() => editWebhook(scene.parts, added, () => added))
     assert.deepEqual([repaired.isActive, repaired.failingSince], [true, null])
     assert.equal(repaired.lastDelivery?.at, NOON + MINUTE, 'it is still the last delivery')
 
     const before = (await scene.deliveries(added)).length
     const pinged = await failAfter(async () => {
-      await editWebhook(scene.parts, added, added)
+      await editWebhook(scene.parts, added, () => added)
       await pingWebhook(scene.parts, added, { sender: alice })
       await until(
         'the other ping has been sent',

@@ -1,9 +1,16 @@
 import type { Account, Scope } from '../accounts/account.ts'
 import { type AlsoWrite, type Db, lockRow } from '../db/database.ts'
+import { NotFound } from '../lib/request-errors.ts'
 import type { Queue } from '../queue/queue.ts'
 import * as events from './record-event.ts'
 import { type Webhook, WebhookLimitReached, type WebhookSettings } from './webhook.ts'
-import { deleteWebhook, insertWebhook, listWebhooks, updateWebhook } from './webhook-store.ts'
+import {
+  deleteWebhook,
+  insertWebhook,
+  listWebhooks,
+  updateWebhook,
+  webhookById,
+} from './webhook-store.ts'
 
 type ManageParts = { db: Db; queue: Queue; now: () => number }
 
@@ -37,19 +44,25 @@ export async function addWebhook(
   return added
 }
 
+/**
+ * Saves what `change` returns for the current settings, so that of two changes at the same time neither is lost. Throws NotFound if the
+ * webhook was removed meanwhile.
+ */
 export async function editWebhook(
   { db, now }: ManageParts,
-  webhook: Webhook,
-  settings: WebhookSettings,
-  alsoWrite?: AlsoWrite,
+  { id }: Webhook,
+  change: (current: Webhook) => WebhookSettings,
+  alsoWrite?: AlsoWrite<[Webhook]>,
 ): Promise<Webhook> {
-  const updatedAt = now()
-  await db.transaction().execute(async (tx) => {
-    await updateWebhook(tx, webhook, settings, updatedAt)
-    await alsoWrite?.(tx)
+  return db.transaction().execute(async (tx) => {
+    await lockRow(tx, 'webhooks', id)
+    const current = await webhookById(tx, id)
+    if (!current) throw new NotFound()
+    await updateWebhook(tx, current, change(current), now())
+    const changed = (await webhookById(tx, id))!
+    await alsoWrite?.(tx, changed)
+    return changed
   })
-  const disabledReason = settings.isActive ? null : webhook.disabledReason
-  return { ...webhook, ...settings, updatedAt, failingSince: null, disabledReason }
 }
 
 /** Removes the webhook with its events and deliveries, and stops deliveries that are running. */

@@ -157,10 +157,13 @@ async function changeWebhook(
   body: wire.WebhookChange,
 ): Promise<Webhook> {
   const webhook = await webhookInPath(parts, request as FastifyRequest<ByHook>)
-  const settings = settingsFrom(body, webhook, parts.isWebhookAllowed)
-  const about = aboutWebhook({ ...webhook, ...settings })
   return audited(parts, actorOf(request), (record) =>
-    editWebhook(parts, webhook, settings, (tx) => record(tx, 'webhook.update', about)),
+    editWebhook(
+      parts,
+      webhook,
+      (current) => settingsFrom(body, current, parts.isWebhookAllowed),
+      (tx, changed) => record(tx, 'webhook.update', aboutWebhook(changed)),
+    ),
   )
 }
 

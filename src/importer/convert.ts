@@ -201,13 +201,27 @@ function mapPeople(content: FormatReader, people: PeopleMap, report: Report): Fo
   return { ...content, facts }
 }
 
-/** Returns a list without the further occurrences of an assignee, a member or a collaborator. */
+/** What members and collaborators may do, from the least to the most. */
+const RIGHTS = ['member', 'read', 'triage', 'write', 'maintainer', 'maintain', 'admin']
+
+interface ListedPerson {
+  login?: unknown
+  permission?: string
+  role?: string
+}
+
+const rankOf = (person: unknown): number => {
+  const { permission, role } = (person ?? {}) as ListedPerson
+  return RIGHTS.indexOf(permission ?? role ?? '')
+}
+
+/** Returns a list with every assignee, member and collaborator once, with the strongest of their rights. */
 function uniquePeople(list: readonly unknown[], areLogins: boolean): unknown[] {
-  const seen = new Set<unknown>()
-  return list.filter((each) => {
-    const login = areLogins ? each : (each as { login?: unknown } | null)?.login
-    const isNew = login === undefined || !seen.has(login)
-    seen.add(login)
-    return isNew
-  })
+  const unique = new Map<unknown, unknown>()
+  for (const each of list) {
+    const login = areLogins ? each : (each as ListedPerson | null)?.login
+    const key = login ?? Symbol('not a person')
+    if (!unique.has(key) || rankOf(each) > rankOf(unique.get(key))) unique.set(key, each)
+  }
+  return [...unique.values()]
 }

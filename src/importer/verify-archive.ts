@@ -29,6 +29,7 @@ import { hasCode } from '../lib/errno.ts'
 import { parseJson } from '../lib/json-shape.ts'
 import { limitLines } from '../lib/limited-lines.ts'
 import { formatRecordCount, sumLosses } from '../lib/losses.ts'
+import { formatCount } from '../lib/quantities.ts'
 import { kindOfFile } from '../records/record-file.ts'
 import { brokenLinks, brokenRecordLinks, readRecords } from './records.ts'
 
@@ -97,7 +98,7 @@ export async function* verifyArchive(
   if (manifest) {
     if (packedAgain > 0)
       yield {
-        note: `${packedAgain} repositories were packed again since they were exported (CRC): compared by objects, refs and files`,
+        note: `${formatCount(packedAgain, 'repository was', 'repositories were')} packed again since the export (CRC): compared by objects, refs and files`,
       }
     // A damaged archive may lack the end by which archives of Godwit are recognized.
     if (!unpacked.damage) yield* segmentFindings(file, manifest, signal)

@@ -45,6 +45,8 @@ async function read(blobs: BlobStore, key: string): Promise<void> {
   await blobs.sweepUnfinished(Number.MAX_SAFE_INTEGER)
 }
 
+const TIMEOUT_MS = 10_000
+
 async function* checkLink(config: Config, blobs: ComposingStore, key: string) {
   const link = await blobs.presign(key, {
     filename: 'probe',
@@ -57,7 +59,8 @@ async function* checkLink(config: Config, blobs: ComposingStore, key: string) {
   const sentAt = Date.now()
   let response: Response
   try {
-    response = await fetch(link, { headers: { range: `bytes=${RANGE.start}-${RANGE.end - 1}` } })
+    const headers = { range: `bytes=${RANGE.start}-${RANGE.end - 1}` }
+    response = await fetch(link, { headers, signal: AbortSignal.timeout(TIMEOUT_MS) })
   } catch (error) {
     // The error itself may contain the link, which is a credential.
     const why = errorText((error as Error).cause ?? 'no response')

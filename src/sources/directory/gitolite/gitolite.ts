@@ -222,7 +222,8 @@ function namesOf(conf: CompiledConf, repository: GitoliteRepository) {
 
 /** `pub/alice/site`, which alice created, is also known as `pub/CREATOR/site`. */
 function genericName({ name, creator }: GitoliteRepository): string {
-  const generic = creator && name.replace(perlPattern(`\\b${creator}\\b`) ?? '', 'CREATOR')
+  const pattern = creator === '' ? null : perlPattern(`\\b${creator}\\b`)
+  const generic = pattern ? name.replace(pattern, 'CREATOR') : name
   return generic === name ? '' : generic
 }
 

@@ -35,7 +35,7 @@ export async function readSpool(conversion: Conversion, rows: SortedRows): Promi
     if (url) spool.urls.set(url.toLowerCase(), key)
   }
   await spoolFacts(conversion, rows, (_kind, fact) => {
-    // Of people, pages show only the names.
+    // Pages show only the names of people.
     if ('login' in fact && fact.name && fact.name !== fact.login)
       rows.add('people', hashKey(fact.login.toLowerCase()), 0, fact.name)
     if (!('file' in fact)) return undefined

@@ -330,7 +330,7 @@ onEachEngine('a repository', (engine) => {
       assert.deepEqual(await namesFor('carol', '/users/ALICE/repos'), [2, 'open', 'Site'])
       assert.deepEqual(await namesFor('alice', '/users/alice/repos?per_page=1&page=2'), [2, 'Site'])
       assert.deepEqual(await namesFor('alice', '/users/alice/repos?q=SI&type=all'), [1, 'Site'])
-      // Of a repeated parameter the last value counts, and an empty one is ignored.
+      // The last value of a repeated parameter counts; an empty one is ignored.
       assert.deepEqual(await namesFor('alice', '/users/alice/repos?q=si&type='), [1, 'Site'])
       const repeated = '/users/alice/repos?q=si&type=member&type=all'
       assert.deepEqual(await namesFor('alice', repeated), [1, 'Site'])

@@ -7,7 +7,14 @@ import type { Service } from './service.ts'
 
 /** Columns that a request may change without an effect: counters and times of last use. */
 const VOLATILE_COLUMNS = new Set(['last_used_at', 'last_used_ip', 'synced_at', 'stamp'])
-const VOLATILE_TABLES = new Set(['audit_log', 'leases', 'rate_limits', 'workers'])
+/** In `sqlite_sequence` SQLite also counts inserts that become updates, so reads that refresh the catalogue change it. */
+const VOLATILE_TABLES = new Set([
+  'audit_log',
+  'leases',
+  'rate_limits',
+  'sqlite_sequence',
+  'workers',
+])
 
 type Rows = Record<string, unknown>[]
 
@@ -34,10 +41,7 @@ export async function watchState(
   const tables = names.map(({ name }) => String(name)).filter((name) => !VOLATILE_TABLES.has(name))
   const digestOf = async (table: string) => {
     const found = await query(`select * from ${table}`)
-    const rows = found
-      // SQLite keeps the last numbers of all tables in one table.
-      .filter(({ name }) => table !== 'sqlite_sequence' || !VOLATILE_TABLES.has(String(name)))
-      .map(withoutVolatileColumns)
+    const rows = found.map(withoutVolatileColumns)
     const lines = rows.map((row) => JSON.stringify(row)).sort()
     return `${rows.length} rows, ${createHash('sha256').update(lines.join('\n')).digest('hex')}`
   }

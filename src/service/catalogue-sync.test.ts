@@ -96,7 +96,8 @@ onEachEngine('the catalogue of several processes', (engine) => {
     assert.equal(lists.count, 1)
   })
 
-  test('a process that lost its lease stops and writes nothing', async (t) => {
+  /** Lets another process take over a synchronization that waits for a repository, until `resume` is called. */
+  async function takeOver(t: TestContext) {
     const { db, failures, clock, facts, startSync } = await scene(t)
     t.mock.timers.enable({ apis: ['setInterval'] })
     const [begun, resumed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
@@ -109,33 +110,27 @@ onEachEngine('the catalogue of several processes', (engine) => {
     clock.ahead = 15_000
     const request = { name: 'synchronizing the catalogue', ttlMs: 10_000, now: clock.now() }
     assert.ok(await acquireLease(db, request))
+    async function assertNothingWritten() {
+      await until('the synchronization fails', () => failures.length > 0)
+      await sync.stop()
+      assert.deepEqual(failures, [{ err: new LeaseTaken(request) }])
+      assert.deepEqual(await listCatalogue(db), [])
+    }
+    return { facts, resume: resumed.resolve, assertNothingWritten }
+  }
+
+  test('a process that lost its lease stops and writes nothing', async (t) => {
+    const { facts, resume, assertNothingWritten } = await takeOver(t)
     t.mock.timers.tick(10_000)
     await until('the renewal is refused', () => facts.signal?.aborted)
-    resumed.resolve()
-    await until('the synchronization fails', () => failures.length > 0)
-    await sync.stop()
-    assert.deepEqual(failures, [{ err: new LeaseTaken(request) }])
-    assert.deepEqual(await listCatalogue(db), [])
+    resume()
+    await assertNothingWritten()
   })
 
   test('a process that lost its lease writes nothing before it notices', async (t) => {
-    const { db, failures, clock, facts, startSync } = await scene(t)
-    t.mock.timers.enable({ apis: ['setInterval'] })
-    const [begun, resumed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    facts.before = () => {
-      begun.resolve()
-      return resumed.promise
-    }
-    const sync = startSync(false)
-    await withTimeout('a repository is read', begun.promise)
-    clock.ahead = 15_000
-    const request = { name: 'synchronizing the catalogue', ttlMs: 10_000, now: clock.now() }
-    assert.ok(await acquireLease(db, request))
-    resumed.resolve()
-    await until('the synchronization fails', () => failures.length > 0)
-    await sync.stop()
-    assert.deepEqual(failures, [{ err: new LeaseTaken(request) }])
-    assert.deepEqual(await listCatalogue(db), [])
+    const { resume, assertNothingWritten } = await takeOver(t)
+    resume()
+    await assertNothingWritten()
   })
 
   test('a failed synchronization is retried', async (t) => {

@@ -45,6 +45,7 @@ async function read(blobs: BlobStore, key: string): Promise<void> {
   await blobs.sweepUnfinished(Number.MAX_SAFE_INTEGER)
 }
 
+/** Applies to the response with its body. */
 const TIMEOUT_MS = 10_000
 
 async function* checkLink(config: Config, blobs: ComposingStore, key: string) {
@@ -58,17 +59,19 @@ async function* checkLink(config: Config, blobs: ComposingStore, key: string) {
     'set --s3-public-endpoint to the address of the bucket that clients use, or use --downloads proxy'
   const sentAt = Date.now()
   let response: Response
+  let roundTripMs: number
+  let text: string
   try {
     const headers = { range: `bytes=${RANGE.start}-${RANGE.end - 1}` }
     response = await fetch(link, { headers, signal: AbortSignal.timeout(TIMEOUT_MS) })
+    roundTripMs = Date.now() - sentAt
+    text = await response.text()
   } catch (error) {
     // The error itself may contain the link, which is a credential.
     const why = errorText((error as Error).cause ?? 'no response')
     yield linkResult(config, `${host} cannot be reached from here: ${why}`, advice)
     return
   }
-  const roundTripMs = Date.now() - sentAt
-  const text = await response.text()
   if (response.status !== 206 || text !== PROBE.slice(RANGE.start, RANGE.end))
     yield linkResult(config, `${host} returns status ${response.status} for a signed link`, advice)
   else yield passed('downloads', `by signed links at ${host}`)

@@ -23,7 +23,8 @@ async function setUpGitolite(t: TestContext) {
   const hook = join(admin, 'hooks/common/update')
   const dir = await host.repository('team/site')
   await mkdir(join(admin, 'conf'), { recursive: true })
-  await writeFile(join(admin, 'conf/gitolite.conf-compiled.pm'), CONF)
+  const conf = join(admin, 'conf/gitolite.conf-compiled.pm')
+  await writeFile(conf, CONF)
   await writeFile(rc, '%RC = (UMASK => 0077);\n')
   await mkdir(dirname(hook), { recursive: true })
   await writeFile(hook, '')
@@ -32,13 +33,23 @@ async function setUpGitolite(t: TestContext) {
   await chmod(home, 0o755)
   const source = gitDirectory({ root: host.root, git: host.godwitGit })
   const list = (): Promise<ListedEntry[]> => Array.fromAsync(source.list())
-  return { dir, rc, source, list }
+  return { conf, dir, rc, source, list }
 }
 
 test('a user with RW+ is a collaborator with admin permission', async (t) => {
   const { source } = await setUpGitolite(t)
   const { collaborators } = await source.facts((await source.find('team', 'site'))!)
   assert.deepEqual(collaborators, [{ login: 'alice', permission: 'admin' }])
+})
+
+test('a creator whose name is no pattern gives the repository no other name', async (t) => {
+  const { conf, dir, source } = await setUpGitolite(t)
+  const rule = "'CREATORteam/site' => {'bob' => [[2, 'R', 'refs/.*']]}"
+  await writeFile(conf, CONF.replace(/\}\);\n$/, `}, ${rule});\n`))
+  await writeFile(join(dir, 'gl-creator'), 'a++\n')
+  const { collaborators } = await source.facts((await source.find('team', 'site'))!)
+  assert.ok(!collaborators?.some(({ login }) => login === 'bob'))
+  assert.ok(collaborators?.some(({ login }) => login === 'alice'))
 })
 
 test('a repository whose update hook cannot be read is withdrawn, with the reason', async (t) => {

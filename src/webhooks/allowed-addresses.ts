@@ -1,4 +1,5 @@
 import { BlockList, isIP, isIPv4 } from 'node:net'
+import { unwrapIPv4 } from '../lib/ip-address.ts'
 
 /** IPv4 networks that are not public: private, local, reserved or multicast. */
 const NOT_PUBLIC_IPV4 = [
@@ -45,14 +46,3 @@ function listOf(networks: readonly string[]): BlockList {
 
 const isIn = (list: BlockList, address: string): boolean =>
   list.check(address, isIPv4(address) ? 'ipv4' : 'ipv6')
-
-/** Returns the IPv4 address within an IPv6 address: mapped (`::ffff:`), or NAT64 (`64:ff9b::`). */
-function unwrapIPv4(address: string): string {
-  if (isIP(address) !== 6) return address
-  // The URL standard has one canonical spelling for each address.
-  const { hostname } = new URL(`http://[${address.replace(/%.*$/, '')}]`)
-  const match = /^\[(?:::ffff|64:ff9b:):([0-9a-f]+):([0-9a-f]+)\]$/.exec(hostname)
-  if (!match) return address
-  const groups = match.slice(1).map((group) => Number.parseInt(group, 16))
-  return groups.flatMap((group) => [group >> 8, group & 0xff]).join('.')
-}

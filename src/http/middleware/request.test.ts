@@ -6,7 +6,7 @@ import { failedLogins } from './authenticate.ts'
 import { createRateLimit } from './rate-limit.ts'
 import { addressKey } from './request.ts'
 
-test('an IPv6 address counts as its /64 network, in every spelling', () => {
+test('an IPv6 address counts as its /64 network or the IPv4 address in it, in every spelling', () => {
   const keys = {
     '192.0.2.1': '192.0.2.1',
     '::ffff:192.0.2.1': '192.0.2.1',
@@ -16,7 +16,7 @@ test('an IPv6 address counts as its /64 network, in every spelling', () => {
     '2001:db8::1': '2001:db8:0:0::/64',
     'fe80::1%eth0': 'fe80:0:0:0::/64',
     '::1': '0:0:0:0::/64',
-    '64:ff9b::192.0.2.1': '64:ff9b:0:0::/64',
+    '64:ff9b::192.0.2.1': '192.0.2.1',
   }
   for (const [address, key] of Object.entries(keys)) assert.equal(addressKey(address), key)
 })

@@ -2,6 +2,7 @@ import { isIP, isIPv6 } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import type { Viewer } from '../../accounts/account.ts'
 import { type Actor, NOT_SIGNED_IN, viewerAsActor } from '../../accounts/audit-log.ts'
+import { canonicalIPv6, unwrapIPv4 } from '../../lib/ip-address.ts'
 import { NotFound } from '../../lib/request-errors.ts'
 import { requiresAuthentication } from './http-errors.ts'
 
@@ -43,20 +44,13 @@ export const callerKey = ({ viewer, ip }: Caller): string =>
 
 /**
  * Returns the key under which limits count an IP address: the address itself for IPv4, and the /64 network for IPv6, because a
- * client with one IPv6 address usually has all 2^64 of its network. An IPv4 address in IPv6 notation counts as IPv4. Text that is
+ * client with one IPv6 address usually has all 2^64 of its network. An IPv4 address within an IPv6 address counts as IPv4. Text that is
  * not an address (a trusted proxy may forward anything) is its own key.
  */
 export function addressKey(address: string): string {
-  if (!isIPv6(address)) return address
-  // The URL standard has one canonical spelling for each address. A zone, as in `fe80::1%eth0`, is ignored.
-  const { hostname } = new URL(`http://[${address.replace(/%.*$/, '')}]`)
-  const mapped = /^\[::ffff:(\w+):(\w+)\]$/.exec(hostname)
-  if (mapped) {
-    const groups = mapped.slice(1).map((group) => Number.parseInt(group, 16))
-    return groups.flatMap((group) => [group >> 8, group & 255]).join('.')
-  }
-  const [head = [], tail = []] = hostname
-    .slice(1, -1)
+  const unwrapped = unwrapIPv4(address)
+  if (!isIPv6(unwrapped)) return unwrapped
+  const [head = [], tail = []] = canonicalIPv6(unwrapped)
     .split('::')
     .map((side) => (side === '' ? [] : side.split(':')))
   const zeros = Array<string>(8 - head.length - tail.length).fill('0')

@@ -51,8 +51,9 @@ export function sendRequest(
   })
 }
 
-/** A shorter body is discarded by reading it to its end, a longer one by closing the connection. */
+/** A shorter body that arrives in time is discarded by reading it to its end, any other by closing the connection. */
 const MAX_DRAINED_BYTES = 64 * 1024
+const DRAIN_TIMEOUT_MS = 10_000
 
 const toHttpResponse = (message: IncomingMessage): HttpResponse => ({
   status: message.statusCode ?? 0,
@@ -64,8 +65,9 @@ const toHttpResponse = (message: IncomingMessage): HttpResponse => ({
   discard() {
     const length = Number(message.headers['content-length'] ?? Number.NaN)
     // The agent can reuse a connection only after the body was read to its end.
-    if (length <= MAX_DRAINED_BYTES) message.resume()
-    else message.destroy()
+    if (!(length <= MAX_DRAINED_BYTES)) return void message.destroy()
+    const timer = setTimeout(() => message.destroy(), DRAIN_TIMEOUT_MS).unref()
+    message.once('close', () => clearTimeout(timer)).resume()
   },
 })
 

@@ -19,7 +19,7 @@ import { UsageError, UserError } from '../lib/user-error.ts'
 import { VERSION } from '../service/version.ts'
 import { webAddress } from '../settings/config-values.ts'
 import { archiveOpener, readPeople } from './archive-file.ts'
-import { addCommand, addTo, parseOwner, readCommandConfig } from './command-line.ts'
+import { addCommand, addTo, parsed, parseOwner, readCommandConfig } from './command-line.ts'
 import { print, printJson, printLosses } from './print.ts'
 import { stoppable } from './stop-signal.ts'
 import { temporaryGit } from './temporary-directory.ts'
@@ -66,29 +66,22 @@ export const TARGETS = {
         throw new UsageError(
           `--output ${output} must not have %, ? or # in it, because restore-repo reads files by URL`,
         )
-      const { keepLinks = false, target } = options
-      return giteaDumpWriter({
-        ...parts,
-        into: output,
-        keepLinks,
-        target: baseUrl('--target', target),
-      })
+      const { keepLinks = false, target = '' } = options
+      return giteaDumpWriter({ ...parts, into: output, keepLinks, target })
     },
   },
   'gitlab-export': {
     mayExist: true,
-    create: ({ output, options, ...parts }) =>
-      gitlabExportWriter({
-        ...parts,
-        into: output,
-        assetBaseUrl: baseUrl('--asset-base-url', options.assetBaseUrl),
-      }),
+    create: ({ output, options: { assetBaseUrl = '' }, ...parts }) =>
+      gitlabExportWriter({ ...parts, into: output, assetBaseUrl }),
   },
   html: {
     mayExist: false,
     create: (parts) => htmlWriter({ ...parts, generator: `godwit ${VERSION}`, now: new Date() }),
   },
 } satisfies Record<string, Target>
+
+const baseUrl = (url: string): string => `${webAddress(url)}/`
 
 export function convertCommand(program: Command, about: string): void {
   const examples = [
@@ -112,8 +105,16 @@ export function convertCommand(program: Command, about: string): void {
       parseOwner,
     )
     .option('--keep-links', 'gitea-dump: leave links to the old host in texts as they are')
-    .option('--target <URL>', 'gitea-dump: base URL of the new server, for links and accounts')
-    .option('--asset-base-url <URL>', 'gitlab-export: where you will publish the files of releases')
+    .option(
+      '--target <URL>',
+      'gitea-dump: base URL of the new server, for links and accounts',
+      parsed('--target', baseUrl, { isSecret: true }),
+    )
+    .option(
+      '--asset-base-url <URL>',
+      'gitlab-export: where you will publish the files of releases',
+      parsed('--asset-base-url', baseUrl, { isSecret: true }),
+    )
     .option('--report <FILE.json>', 'write what was converted and what was lost as JSON')
     .option('--strict', 'fail if something could not be converted')
     .option('--json', 'print what was converted and what was lost as JSON')
@@ -227,13 +228,4 @@ async function readPeopleFile({ people: file, to, target }: ConvertOptions, repo
       'account-id is used only with --target: without it, no author is linked to an account',
     )
   return people
-}
-
-/** Returns a URL with a trailing slash, or an empty string if the option was not given. */
-function baseUrl(option: string, url: string | undefined): string {
-  try {
-    return url === undefined ? '' : `${webAddress(url)}/`
-  } catch (error) {
-    throw new UsageError(`${option} ${(error as Error).message}`)
-  }
 }

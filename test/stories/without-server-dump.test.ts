@@ -166,9 +166,15 @@ test('options that need another are rejected before anything is read', async (t)
   const cases: [args: string[], message: RegExp][] = [
     [['restore', archive, '--into', 'x', 'alice/site'], /too many arguments/],
     [asDump('--output', 'x', '--owner', 'a b'), /--owner a b: its name has characters/],
-    [asDump('--output', 'x', '--target', 'git.example.com'), /must be an http or https address/],
-    [asExport('--asset-base-url', 'ftp://x'), /--asset-base-url must be an http or https address/],
-    [asExport('--asset-base-url', 'https://:secret@x'), /^(?!.*secret).*--asset-base-url must be/s],
+    [
+      asDump('--output', 'x', '--target', 'git.example.com'),
+      /--target: must be an http or https address/,
+    ],
+    [asExport('--asset-base-url', 'ftp://x'), /--asset-base-url: must be an http or https address/],
+    [
+      asExport('--asset-base-url', 'https://:secret@x'),
+      /^(?!.*secret).*--asset-base-url: must be/s,
+    ],
     [asDump('--output', '100%'), /must not have %, \? or # in it/],
     [['convert', archive, '--output', 'x', '--to', 'tarball'], /gitea-dump/],
   ]

@@ -347,6 +347,18 @@ describe('an export for GitLab', () => {
     assert.equal(lines('merge_requests')[0]!.description, 'Please.')
   })
 
+  test('writes what deleted accounts wrote as the account that --people names for ghost', async (t) => {
+    const people = new Map(PEOPLE).set('ghost', {
+      ...{ login: 'former', id: undefined, email: 'former@example.com' },
+    })
+    const { folder, into } = await exported(t, {}, { people })
+    const { lines } = await unpack(folder, join(into, 'alice/site_export.tar.gz'))
+    const [issue] = lines('issues')
+    assert.doesNotMatch(issue!.description, /\*By /)
+    const author = lines('project_members').find(({ user_id }) => user_id === issue!.author_id)
+    assert.equal(author?.user.username, 'former')
+  })
+
   test('has merge requests with branches, commits and diffs', async () => {
     const { lines } = await site()
     const requests = lines('merge_requests')

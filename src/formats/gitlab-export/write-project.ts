@@ -46,20 +46,20 @@ export class Project extends RepositoryFacts {
 
   /** Returns the id of an account in this export, and assigns one at the first call. */
   userId(author: Author): number {
-    const login = (author ?? 'ghost').toLowerCase()
-    const id = this.#ids.get(login) ?? this.#ids.size + 1
-    this.#ids.set(login, id)
+    const key = keyOf(author)
+    const id = this.#ids.get(key) ?? this.#ids.size + 1
+    this.#ids.set(key, id)
     return id
   }
 
   /** Returns the new login. */
   loginOf(author: Author): string {
-    return this.#people.get((author ?? '').toLowerCase())?.login ?? author ?? 'ghost'
+    return this.#people.get(keyOf(author))?.login ?? author ?? 'ghost'
   }
 
   /** Returns whether the email address of a person is known. Without it, an importer cannot find the account. */
   hasEmail(author: Author): boolean {
-    return this.#people.get((author ?? '').toLowerCase())?.email !== undefined
+    return this.#people.get(keyOf(author))?.email !== undefined
   }
 
   /** Yields the accounts with an email address that this export names. */
@@ -140,6 +140,8 @@ function milestoneRecord(milestone: Milestone, text: Project['text']) {
     updated_at: gitlabTime(milestone.updatedAt),
   }
 }
+
+const keyOf = (author: Author): string => (author ?? 'ghost').toLowerCase()
 
 type Awardable = 'Issue' | 'MergeRequest' | 'Note'
 

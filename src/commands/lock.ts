@@ -6,7 +6,7 @@ import { createGit } from '../git/git.ts'
 import { isFullName } from '../lib/names.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { type RecordedLock, recordedLocks } from '../migrations/lock-store.ts'
-import { releaseRepository } from '../migrations/locks.ts'
+import { removeLocks } from '../migrations/locks.ts'
 import { dataPathsOf, openSource } from '../service/data-paths.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { requireGit, requireRepositories } from '../service/requirements.ts'
@@ -73,7 +73,7 @@ function addRemoveCommand(lock: Command): void {
         return audited(parts, COMMAND_LINE, (record) => {
           const alsoWrite = async (tx: Db) =>
             record(tx, 'lock.release', { subject, owner: await findAccount(tx, owner) })
-          return releaseRepository(parts, { owner, name }, { forget, alsoWrite })
+          return removeLocks(parts, { owner, name }, { forget, alsoWrite })
         })
       })
       if (!isRemoved && !forget)

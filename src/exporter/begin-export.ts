@@ -1,6 +1,6 @@
 import { batchesOf } from '../lib/batches.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
-import { migrationById, moveMigration } from '../migrations/export-store.ts'
+import { changeState, migrationById } from '../migrations/export-store.ts'
 import { reconcileLocksOf } from '../migrations/locks.ts'
 import { logNotExported, type OutcomeLog } from '../migrations/log-outcome.ts'
 import {
@@ -16,10 +16,10 @@ import { type ReusedSegment, recordReused } from '../migrations/outcome-store.ts
 import { outcomesOf } from '../migrations/outcomes.ts'
 import { namedRepositoriesOf } from '../migrations/repository-list-store.ts'
 import {
-  type Inspection,
+  type Examined,
   markSegmentsUsed,
   probablyUnchanged,
-  recordInspection,
+  recordExamination,
 } from '../migrations/segment-store.ts'
 import { PermanentError, type Queue, type Run } from '../queue/queue.ts'
 import type { RepositorySummary } from '../repositories/facts-store.ts'
@@ -39,7 +39,7 @@ export interface BeginParts extends ReuseParts, ExportRightsParts {
   log: OutcomeLog
 }
 
-/** Applies the locks, records the repositories that have not changed as reused, and enqueues a job for each of the others. */
+/** Applies the locks, records the repositories that have not changed as reused, and enqueues the exports of the others. */
 export async function beginExport(
   parts: BeginParts,
   { migrationId }: MigrationJob,
@@ -51,21 +51,21 @@ export async function beginExport(
   const { excludeGitData, excludeMetadata, orgMetadataOnly } = migration.options
   await applyLocks(parts, migrationId)
   const all = await namedRepositoriesOf(db, migration)
-  // A retried migration is created with the outcome `skipped` for the repositories that it omits.
+  // A retry and a run of a schedule leave out repositories: those have the outcome `skipped` from the beginning.
   const skipped = await outcomesOf(db, migration)
   const repositories = all
     .map((each, position) => ({ ...each, position }))
     .filter(({ position }) => !skipped.has(position))
   const unchanged = await findUnchanged(parts, migration, repositories, run.signal)
   await run.finish(async (tx) => {
-    await moveMigration(tx, migrationId, 'exporting', { now: now() })
+    await changeState(tx, migrationId, 'exporting', { now: now() })
     // Some of the segments may have been swept meanwhile.
     const keys = [...unchanged.values()].map(({ segmentKey }) => segmentKey)
     const used = await markSegmentsUsed(tx, keys, now())
     for (const [position, each] of unchanged) {
       each.warning = used.get(each.segmentKey)
       if (each.warning === undefined) unchanged.delete(position)
-      else if (each.hasNewStamp) await recordInspection(tx, each.segmentKey, each)
+      else if (each.hasNewStamp) await recordExamination(tx, each.segmentKey, each)
     }
     await recordReused(tx, migrationId, unchanged, now())
     const changed = repositories.filter(({ position }) => !unchanged.has(position))
@@ -95,19 +95,19 @@ async function applyLocks(parts: BeginParts, migrationId: number): Promise<void>
   }
 }
 
-interface Unchanged extends ReusedSegment, Pick<Inspection, 'stamp'> {
-  /** Whether the stamp differs from the stored one, so that the inspection must be recorded. */
+interface Unchanged extends ReusedSegment, Pick<Examined, 'stamp'> {
+  /** Whether the stamp differs from the stored one, so that the examination must be recorded. */
   hasNewStamp: boolean
 }
 
 const INSPECTION_CONCURRENCY = 8
-/** A message to another thread takes as long as the inspection of a small repository. */
-const INSPECTED_AT_ONCE = 20
+/** A message to another thread takes as long as the examination of a small repository. */
+const EXAMINED_AT_ONCE = 20
 
 /**
  * Finds the repositories whose stored segment is still current, by position. Their outcomes are recorded in one transaction,
- * because a transaction for each would take longer than its inspection. All other repositories get a job: those that have probably
- * changed, which are not inspected here, because the job does that; those whose segment must be read before it can be reused; and
+ * because a transaction for each would take longer than its examination. All other repositories get a job: those that have probably
+ * changed, which are not examined here, because the job does that; those whose segment must be read before it can be reused; and
  * those that cannot be read, so that the job reports the reason. With a forge, every repository gets a job.
  */
 async function findUnchanged(
@@ -126,16 +126,16 @@ async function findUnchanged(
     ids.filter((id) => readable.has(id)),
   )
   const limits = { concurrency: INSPECTION_CONCURRENCY, signal }
-  const inspected = repositories.filter(({ repositoryId }) => candidates.has(repositoryId))
-  await mapConcurrent(batchesOf(inspected, INSPECTED_AT_ONCE), limits, async (batch, stop) => {
+  const examined = repositories.filter(({ repositoryId }) => candidates.has(repositoryId))
+  await mapConcurrent(batchesOf(examined, EXAMINED_AT_ONCE), limits, async (batch, stop) => {
     const startedAt = now()
     const named = batch.map(({ repositoryId, fullName }) => {
       const { key, fingerprint, bytes, stamp } = candidates.get(repositoryId)!
       const [owner, name] = fullName.split('/') as [string, string]
       return { owner, name, last: { key, fingerprint, bytes, stamp } }
     })
-    // If the inspection fails, each repository gets a job, which reports the reason.
-    const found = await segments.inspect(named, stop).catch(() => [])
+    // If the examination fails, each repository gets a job, which reports the reason.
+    const found = await segments.examine(named, stop).catch(() => [])
     for (const [at, { position, repositoryId }] of batch.entries()) {
       const segment = candidates.get(repositoryId)!
       const { fingerprint, bytes, stamp, storedLength } = found[at] ?? {}

@@ -30,10 +30,10 @@ onEachEngine('a migration begins', (engine) => {
       'alice/site': 'exported',
       'alice/blog': 'exported',
     })
-    assert.deepEqual([host.inspected, host.segmentsMade.toSorted()], [[], NAMES.toSorted()])
+    assert.deepEqual([host.examined, host.segmentsMade.toSorted()], [[], NAMES.toSorted()])
   })
 
-  test('by finding unchanged repositories, and inspects each once', async (t) => {
+  test('by finding unchanged repositories, and examines each once', async (t) => {
     const { db, host, start, work, keysInStore } = await exportScene(t, REPOSITORIES, engine)
     await start(NAMES)
     await work()
@@ -46,11 +46,11 @@ onEachEngine('a migration begins', (engine) => {
       'alice/site': 'reused',
       'alice/blog': 'exported',
     })
-    assert.deepEqual([host.inspected, host.segmentsMade], [['alice/site'], ['alice/blog']])
+    assert.deepEqual([host.examined, host.segmentsMade], [['alice/site'], ['alice/blog']])
     assert.equal((await keysInStore()).length, kept.length + 3, 'one segment, metadata, manifest')
   })
 
-  test('with the proof of the last inspection, and keeps that of a new one', async (t) => {
+  test('with the proof of the last examination, and keeps that of a new one', async (t) => {
     const { host, start, work } = await exportScene(t, REPOSITORIES, engine)
     for (const stamp of ['first', 'second', undefined, 'last']) {
       host.stamp = stamp
@@ -102,7 +102,7 @@ onEachEngine('a migration begins', (engine) => {
   })
 })
 
-test('a repository that cannot be inspected gets a job, which reports why', async (t) => {
+test('a repository that cannot be examined gets a job, which reports why', async (t) => {
   const { db, host, start, work } = await exportScene(t, REPOSITORIES)
   await start(NAMES)
   await work()
@@ -115,12 +115,12 @@ test('a repository that cannot be inspected gets a job, which reports why', asyn
   assert.deepEqual(await outcomesByName(db, id), expected)
 })
 
-test('a migration without git data inspects nothing, but checks permissions', async (t) => {
+test('a migration without git data examines nothing, but checks permissions', async (t) => {
   const { db, host, start, work, archive } = await exportScene(t, REPOSITORIES)
   const id = await start(NAMES, { excludeGitData: true })
   await work()
   await assertExported(db, id)
-  assert.deepEqual([host.inspected, host.segmentsMade], [[], []])
+  assert.deepEqual([host.examined, host.segmentsMade], [[], []])
   const { files, manifest } = await archive(id)
   assert.deepEqual(manifest.repositories, [])
   assert.ok(files.has('repositories_000001.json'))
@@ -248,5 +248,5 @@ test('a repository that the owner of the migration may no longer read is not reu
   const { state, reason } = await endOf(db, id)
   assert.equal(state, 'failed')
   assert.match(String(reason), /alice\/site: the account .* may no longer read it/)
-  assert.deepEqual(host.inspected, [])
+  assert.deepEqual(host.examined, [])
 })

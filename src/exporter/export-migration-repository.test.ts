@@ -27,7 +27,7 @@ onEachEngine('a repository of a migration', (engine) => {
     await work()
     assert.deepEqual(await outcomesByName(db, ids[0]!), { 'alice/site': 'exported' })
     assert.deepEqual(await outcomesByName(db, ids[1]!), { 'alice/site': 'reused' })
-    assert.deepEqual(host.inspected, [])
+    assert.deepEqual(host.examined, [])
   })
 
   test('is recorded once if another worker got its job meanwhile', async (t) => {
@@ -111,7 +111,7 @@ test('a repository of a renamed account is not read from the account that has it
   assert.deepEqual(host.segmentsMade, [])
 })
 
-test('a repository that the owner may no longer read fails and is not inspected', async (t) => {
+test('a repository that the owner may no longer read fails and is not examined', async (t) => {
   const { db, host, parts, start, work } = await exportScene(t, {})
   host.collaborators = ['bob']
   host.contents.set('alice/site', 'one')
@@ -121,7 +121,7 @@ test('a repository that the owner may no longer read fails and is not inspected'
   await work()
   const reason = 'the account that started the migration may no longer read it'
   assert.deepEqual(await outcomesByName(db, id), { 'alice/site': `failed: ${reason}` })
-  assert.deepEqual([host.inspected, host.segmentsMade], [[], []])
+  assert.deepEqual([host.examined, host.segmentsMade], [[], []])
 })
 
 test('a cancelled migration stops its exports and records nothing', async (t) => {

@@ -40,7 +40,7 @@ import { fullNameOf } from '../repositories/facts.ts'
 import { ForgeRequestFailed } from '../sources/forge-errors.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { type BeginParts, beginExport } from './begin-export.ts'
-import { exportEach, exportSmallRepositories } from './export-small-repositories.ts'
+import { enqueueEach, exportSmallRepositories } from './export-small-repositories.ts'
 import type { SegmentProgress } from './make-segment.ts'
 import { obtainSegment } from './obtain-segment.ts'
 import { markRecordsUsed, recordsForTask } from './records/obtain-records.ts'
@@ -81,7 +81,7 @@ export function exportHandlers(parts: ExportParts): Handlers {
     },
     [EXPORT_SMALL_REPOSITORIES]: {
       run: (job, run) => exportSmallRepositories(parts, job, run),
-      onGiveUp: (tx, job) => exportEach(parts, tx, job.payload as SmallExportsTask),
+      onGiveUp: (tx, job) => enqueueEach(parts, tx, job.payload as SmallExportsTask),
     },
     [SEAL_ARCHIVE]: {
       run: retryDuringOutage((job, run) => seal(parts, job.payload as MigrationJob, run)),

@@ -47,14 +47,14 @@ export async function enqueueExports(
   const perJob = Math.min(Math.ceil(small.length / MIN_JOBS), MAX_PER_JOB)
   const single = perJob > 1 ? repositories.filter((each) => !isSmall(each)) : repositories
   const positions = single.map(({ position }) => position)
-  await exportEach({ queue }, tx, { migrationId, positions })
+  await enqueueEach({ queue }, tx, { migrationId, positions })
   if (perJob < 2) return
   const tasks = [...batchesOf(small, perJob)].map((positions) => ({ migrationId, positions }))
   await queue.enqueue(tx, EXPORT_SMALL_REPOSITORIES, tasks, batchOfMigration(migrationId))
 }
 
 /** Enqueues a job of its own for each of the repositories. */
-export async function exportEach(
+export async function enqueueEach(
   { queue }: Pick<Parts, 'queue'>,
   tx: Db,
   { migrationId, positions }: SmallExportsTask,
@@ -88,7 +88,7 @@ export async function exportSmallRepositories(
   const { db, blobs, queue, now } = parts
   const task = payload as SmallExportsTask
   const { migrationId, positions } = task
-  if (failures > 0 || parts.rights) return run.finish((tx) => exportEach(parts, tx, task))
+  if (failures > 0 || parts.rights) return run.finish((tx) => enqueueEach(parts, tx, task))
   const made = await makeSegments(parts, task, run.signal)
   const stored = await findSegments(
     db,
@@ -99,7 +99,7 @@ export async function exportSmallRepositories(
   const unused = new Set(made.map(({ segment }) => segment.key))
   await run.finish(async (tx) => {
     const others = positions.filter((position) => !ended.has(position))
-    await exportEach(parts, tx, { migrationId, positions: others })
+    await enqueueEach(parts, tx, { migrationId, positions: others })
     if (fresh.length === 0) return
     const segments = fresh.map(({ segment, facts }) => ({ ...segment, repositoryId: facts.id }))
     const keys = await insertSegments(tx, segments, now())

@@ -6,7 +6,7 @@ import type { BlobOperation } from '../blobs/watch-errors.ts'
 import { contentsOf } from '../formats/github-archive/segment-contents.ts'
 import { onChunk } from '../lib/chunks.ts'
 import { collectGarbage } from '../lib/collect-garbage.ts'
-import type { Inspection, SegmentRecord } from '../migrations/segment-store.ts'
+import type { Examined, SegmentRecord } from '../migrations/segment-store.ts'
 import type { Examination, Verified } from '../sources/snapshot.ts'
 import type { RepositoryName, Source } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
@@ -18,12 +18,12 @@ export interface SegmentMaker {
    * Reads refs and file names, but no objects, and writes nothing. Returns the length of the last segment in the store as well, and
    * undefined for a repository that cannot be read.
    */
-  inspect(
-    repositories: readonly RepositoryToInspect[],
+  examine(
+    repositories: readonly RepositoryToExamine[],
     signal: AbortSignal,
-  ): Promise<((Inspection & { storedLength: number | undefined }) | undefined)[]>
+  ): Promise<((Examined & { storedLength: number | undefined }) | undefined)[]>
   /**
-   * Inspects the repository and writes its segment, unless a stored segment has the same fingerprint. Rejects with Unreadable if the
+   * Examines the repository and writes its segment, unless a stored segment has the same fingerprint. Rejects with Unreadable if the
    * repository cannot be exported.
    */
   make(
@@ -35,9 +35,9 @@ export interface SegmentMaker {
   digest(key: string, signal: AbortSignal): Promise<StoredDigest | undefined>
 }
 
-interface RepositoryToInspect extends RepositoryName {
-  /** The key of its last segment, and the result of the last inspection. */
-  last: Inspection & { key: string }
+interface RepositoryToExamine extends RepositoryName {
+  /** The key of its last segment, and the result of the last examination. */
+  last: Examined & { key: string }
 }
 
 interface SegmentOptions {
@@ -54,23 +54,23 @@ interface SegmentOptions {
   reportsProgress?: boolean
 }
 
-export interface MakeResult extends Inspection {
+export interface MakeResult extends Examined {
   /** Undefined if the fingerprint is one of `storedFingerprints`. */
   segment: MadeSegment | undefined
 }
 
 /**
- * A new segment, durable and verified, with the inspection of its snapshot, which differs from the earlier one if the repository changed
+ * A new segment, durable and verified, with the examination of its snapshot, which differs from the earlier one if the repository changed
  * in between. Contents and verification are JSON, as the database stores them.
  */
-export interface MadeSegment extends SegmentRecord, Inspection {
+export interface MadeSegment extends SegmentRecord, Examined {
   contents: string
   verified: string
   warning: string | null
 }
 
 /** Reported once before the first byte, then at most twice per second. */
-export interface SegmentProgress extends Inspection {
+export interface SegmentProgress extends Examined {
   /** `bytes` multiplied by the share of the work (writing, verifying, searching) that is done. */
   bytesDone: number
 }
@@ -85,7 +85,7 @@ interface MakerParts {
 export function createSegmentMaker(parts: MakerParts): SegmentMaker {
   const { source, blobs } = parts
   return {
-    inspect: (repositories, signal) =>
+    examine: (repositories, signal) =>
       Array.fromAsync(repositories, async ({ last, ...repository }) => {
         try {
           const isProven = last.stamp && (await source.isUnchanged(repository, last.stamp))
@@ -195,7 +195,7 @@ async function awaitBoth<A, B>(
 
 /** A message to a segment thread. */
 export type SegmentRequest =
-  | { id: number; call: 'inspect'; argument: readonly RepositoryToInspect[] }
+  | { id: number; call: 'examine'; argument: readonly RepositoryToExamine[] }
   | { id: number; call: 'make'; argument: SegmentOptions }
   | { id: number; call: 'digest'; argument: string }
   | { id: number; call: 'abort' }
@@ -245,7 +245,7 @@ function run(
   reply: (message: SegmentReply) => void,
 ): Promise<unknown> {
   const { id, call, argument } = request
-  if (call === 'inspect') return maker.inspect(argument, signal)
+  if (call === 'examine') return maker.examine(argument, signal)
   if (call === 'digest') return maker.digest(argument, signal)
   return maker.make(argument, signal, (progress) => reply({ id, progress }))
 }

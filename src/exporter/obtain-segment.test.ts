@@ -16,31 +16,31 @@ async function setUp(t: TestContext, engine: 'sqlite' | 'postgres') {
   const state = {
     now: 1000,
     fingerprint: 'first',
-    /** Called after the repository is inspected. */
+    /** Called after the repository is examined. */
     onInspected: async () => {},
     /** Called while the segment is made. */
     onMake: async () => {},
     /** Called before the result is recorded. */
     onTransaction: async () => {},
-    inspections: 0,
+    examinations: 0,
     lastVerified: [] as (string | undefined)[],
     deleted: [] as string[],
     progress: [] as number[],
   }
   const maker: Pick<SegmentMaker, 'make'> = {
     async make({ key, lastVerified, storedFingerprints }, signal, onProgress) {
-      state.inspections += 1
+      state.examinations += 1
       const { fingerprint } = state
-      const inspection = { fingerprint, bytes: 100 }
+      const examination = { fingerprint, bytes: 100 }
       await state.onInspected()
-      if (storedFingerprints.includes(fingerprint)) return { ...inspection, segment: undefined }
+      if (storedFingerprints.includes(fingerprint)) return { ...examination, segment: undefined }
       state.lastVerified.push(lastVerified)
-      onProgress({ ...inspection, bytesDone: 50 })
+      onProgress({ ...examination, bytesDone: 50 })
       await state.onMake()
       signal.throwIfAborted()
       const stored = { key, length: 1, plainLength: 1, crc32: 0, storedCrc32: 0, sha256: '' }
       const details = { contents: '{}', verified: fingerprint, warning: 'a warning' }
-      return { ...inspection, segment: { ...stored, ...inspection, ...details } }
+      return { ...examination, segment: { ...stored, ...examination, ...details } }
     },
   }
   const blobs = {
@@ -80,7 +80,7 @@ onEachEngine('the segment of a repository', (engine) => {
     assert.equal((await findSegments(db, ['first'])).get('first')?.key, made.segmentKey)
     assert.deepEqual(state.progress, [50])
     assert.deepEqual(await obtain(), { ...made, reused: true })
-    assert.deepEqual([state.inspections, state.progress.length], [2, 1])
+    assert.deepEqual([state.examinations, state.progress.length], [2, 1])
   })
 
   test('is made again after a change, given the state that was verified last', async (t) => {
@@ -143,7 +143,7 @@ onEachEngine('the segment of a repository', (engine) => {
     assert.equal((await findSegments(db, ['first'])).size, 0)
   })
 
-  test('is made again if it is swept while the repository is inspected', async (t) => {
+  test('is made again if it is swept while the repository is examined', async (t) => {
     const { db, state, obtain } = await setUp(t, engine)
     const swept = await obtain()
     state.onInspected = async () => {

@@ -65,13 +65,13 @@ export async function sealArchive(
     ({ lastUsedAt, damagedAt }) => lastUsedAt < since || damagedAt !== null,
   )
   const lost = await lostSegments(parts.blobs, old, signal)
-  if (lost.length > 0) return endAsLost(repositories, new Set(lost.map(({ key }) => key)))
+  if (lost.length > 0) return lostResult(repositories, new Set(lost.map(({ key }) => key)))
   const covered = { migration, repositories, organizations, contents, viewer: migration.owner }
   const archive = await writeMetadata(parts, covered, signal).catch((error: unknown) => {
     if (error instanceof SegmentDamaged) return { damaged: error.key }
     throw error
   })
-  if ('damaged' in archive) return endAsLost(repositories, new Set([archive.damaged]))
+  if ('damaged' in archive) return lostResult(repositories, new Set([archive.damaged]))
   const plan = planArchive(archive.all)
   const { blobs } = parts
   const ownKeys = [archive.metadata.key, archive.manifest.key]
@@ -114,7 +114,10 @@ export async function sealArchive(
 
 const LOST_REASON = 'its exported data was lost; retry the migration to export it again'
 
-function endAsLost(repositories: readonly ExportedRepository[], keys: ReadonlySet<string>): Sealed {
+function lostResult(
+  repositories: readonly ExportedRepository[],
+  keys: ReadonlySet<string>,
+): Sealed {
   const lost = repositories
     .map((each) => ({ ...each, segmentKeys: segmentKeysOf(each).filter((key) => keys.has(key)) }))
     .filter(({ segmentKeys }) => segmentKeys.length > 0)

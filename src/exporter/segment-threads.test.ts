@@ -9,7 +9,7 @@ import { type MadeSegment, type SegmentMaker, serveSegmentRequests } from './mak
 import { createSegmentThreads } from './segment-threads.ts'
 
 const INSPECTION = { fingerprint: 'f', bytes: 9 }
-const INSPECTED = { ...INSPECTION, storedLength: 1 }
+const EXAMINED = { ...INSPECTION, storedLength: 1 }
 const OPTIONS = {
   repository: { owner: 'alice', name: 'site' },
   key: 'k',
@@ -47,7 +47,7 @@ const MAKES = {
 if (isMainThread) runTests()
 else
   serveSegmentRequests(parentPort!, {
-    inspect: async () => [INSPECTED],
+    examine: async () => [EXAMINED],
     make: MAKES[workerData as keyof typeof MAKES],
     digest: async () => undefined,
   })
@@ -126,7 +126,7 @@ function runTests() {
       /ended unexpectedly/,
     )
     const repository = { ...OPTIONS.repository, last: { key: '', fingerprint: '', bytes: 0 } }
-    assert.deepEqual(await threads.inspect([repository], signal), [INSPECTED])
+    assert.deepEqual(await threads.examine([repository], signal), [EXAMINED])
   })
 
   test('an idle thread ends, and the next request starts another one', async (t) => {

@@ -30,7 +30,7 @@ export function createSegmentThreads(
   const threads = Array.from({ length: options.count }, () => new SegmentThread(options))
   const leastLoaded = () => threads.reduce((a, b) => (b.load < a.load ? b : a))
   return {
-    inspect: (argument, signal) => leastLoaded().send({ call: 'inspect', argument }, signal),
+    examine: (argument, signal) => leastLoaded().send({ call: 'examine', argument }, signal),
     make: (argument, signal, onProgress) =>
       leastLoaded().send<MakeResult>({ call: 'make', argument }, signal, onProgress),
     digest: (argument, signal) => leastLoaded().send({ call: 'digest', argument }, signal),

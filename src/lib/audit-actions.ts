@@ -1,4 +1,4 @@
-/** Every action that is recorded. Reads are not; giving or using access to an archive is. */
+/** Every recorded action. Reads are not recorded, except links to archives and their use. */
 export const auditActions = [
   ...['session.open', 'session.close', 'session.close-all', 'identity.bind'],
   ...['token.create', 'token.revoke', 'token.use', 'token.use_after_expiry', 'clone_key.replace'],

@@ -89,6 +89,10 @@ export function describeDiskFailure(error: unknown): string | undefined {
   return `${what ? `${what}: ` : ''}${why}${sizes.length > 0 ? ` (${sizes.join(', ')})` : ''}`
 }
 
+/** Replaces the absolute paths in a message of git. */
+export const hidePaths = (message: string): string =>
+  message.replaceAll(/(^|[\s'"(=:])\/[^\s'"():;,]+/gm, '$1…')
+
 /** Describes an error for users: without paths, addresses and other names of the server. The log has the complete message. */
 export function publicReason(error: unknown): string {
   const found = findDiskError(error)
@@ -96,7 +100,7 @@ export function publicReason(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (error instanceof SuppressedError) return publicReason(error.suppressed)
   const { name, message, cause } = error
-  if (name === 'GitFailed') return message.replaceAll(/(^|[\s'"(=:])\/[^\s'"():;,]+/gm, '$1…')
+  if (name === 'GitFailed') return hidePaths(message)
   const systemReason = publicSystemReason(error)
   if (systemReason !== undefined) return systemReason
   const causes: unknown[] = error instanceof AggregateError ? error.errors : [cause]

@@ -60,3 +60,12 @@ export async function mapInTurns<T, R>(items: readonly T[], map: (item: T, index
   }
   return mapped
 }
+
+/** Calls `action` for each item. Other work runs in between. */
+export async function forEachInTurns<T>(items: Iterable<T>, action: (item: T) => void) {
+  for (const item of items) {
+    action(item)
+    const later = nextTurn()
+    if (later) await later
+  }
+}

@@ -3,7 +3,7 @@ import type { Db } from '../db/database.ts'
 import type { Queue } from '../queue/queue.ts'
 import { recordEvent } from '../webhooks/record-event.ts'
 import type { MigrationAction } from '../webhooks/webhook.ts'
-import { type MigrationEnd, moveMigration } from './export-store.ts'
+import { changeState, type MigrationEnd } from './export-store.ts'
 import { endOf } from './log-outcome.ts'
 import { readColumns } from './migration-store.ts'
 import { type Summary, summaryById } from './summaries.ts'
@@ -22,7 +22,7 @@ export interface EndedMigration {
 
 /**
  * Ends the migration, and records the event for the webhooks of its owner in the same transaction. Throws InvalidStateChange as
- * `moveMigration` does.
+ * `changeState` does.
  */
 export async function endMigration(
   parts: EndParts,
@@ -31,7 +31,7 @@ export async function endMigration(
   to: 'exported' | 'failed',
   end: MigrationEnd = {},
 ): Promise<void> {
-  await moveMigration(tx, id, to, { now: parts.now(), ...end })
+  await changeState(tx, id, to, { now: parts.now(), ...end })
   const accounts = await readColumns(tx, id, ['owner', 'started_by'])
   const owner = JSON.parse(accounts.owner) as Account
   await recordEvent(parts, tx, { owner }, async () => {

@@ -19,7 +19,7 @@ interface RecordsWork {
 }
 
 /** One part of the work on a repository: its records, counted in issues and pull requests, or its git data, in bytes. */
-interface Job {
+interface Step {
   since: number | null
   until: number | null
   done: number
@@ -44,12 +44,12 @@ export function estimateSecondsLeft(
   const open = repositories.filter(({ finishedAt }) => finishedAt === null)
   if (open.some(({ records }) => records !== null && records.waitingUntil !== null)) return null
   // Repositories that were reused before the export began took none of its time.
-  const kinds = [recordsJobs(repositories), packingJobs(repositories)].map((jobs) =>
-    jobs.filter(({ since }) => since === null || since >= startedAt),
+  const kinds = [recordsSteps(repositories), packingSteps(repositories)].map((steps) =>
+    steps.filter(({ since }) => since === null || since >= startedAt),
   )
   const left: number[] = []
-  for (const jobs of kinds) {
-    const ofKind = timesLeft(jobs, now)
+  for (const steps of kinds) {
+    const ofKind = timesLeft(steps, now)
     if (!ofKind) return null
     left.push(...ofKind)
   }
@@ -63,7 +63,7 @@ export function estimateSecondsLeft(
   return ms > 0 ? Math.ceil(ms / 1000) : null
 }
 
-function packingJobs(repositories: readonly RepositoryWork[]): Job[] {
+function packingSteps(repositories: readonly RepositoryWork[]): Step[] {
   return repositories
     .filter(
       ({ packingSince, finishedAt, bytesExpected }) =>
@@ -77,7 +77,7 @@ function packingJobs(repositories: readonly RepositoryWork[]): Job[] {
     }))
 }
 
-function recordsJobs(repositories: readonly RepositoryWork[]): Job[] {
+function recordsSteps(repositories: readonly RepositoryWork[]): Step[] {
   const begun = repositories.flatMap(({ records }) => records ?? [])
   if (begun.length === 0) return []
   // The number of issues is not known until the first of them are read.
@@ -94,16 +94,16 @@ function recordsJobs(repositories: readonly RepositoryWork[]): Job[] {
     }))
 }
 
-/** Returns the milliseconds that each open job still takes, or undefined if too little is done to estimate it. */
-function timesLeft(jobs: readonly Job[], now: number): number[] | undefined {
-  const open = jobs.filter(({ until }) => until === null)
+/** Returns the milliseconds that each open step still takes, or undefined if too little is done to estimate it. */
+function timesLeft(steps: readonly Step[], now: number): number[] | undefined {
+  const open = steps.filter(({ until }) => until === null)
   if (open.length === 0) return []
-  const finished = jobs.filter(({ since, until }) => since !== null && until !== null)
-  if (finished.length < Math.min(MIN_FINISHED, Math.floor(jobs.length / 5))) return undefined
-  const fraction = sum(jobs.map(({ done }) => done)) / sum(jobs.map(({ expected }) => expected))
+  const finished = steps.filter(({ since, until }) => since !== null && until !== null)
+  if (finished.length < Math.min(MIN_FINISHED, Math.floor(steps.length / 5))) return undefined
+  const fraction = sum(steps.map(({ done }) => done)) / sum(steps.map(({ expected }) => expected))
   if (finished.length < MIN_FINISHED && !(fraction >= MIN_FRACTION)) return undefined
-  // Small jobs do not show how long one takes that is many times as large.
-  const largest = jobs.reduce((most, { done }) => Math.max(most, done), 0)
+  // Small steps do not show how long one takes that is many times as large.
+  const largest = steps.reduce((most, { done }) => Math.max(most, done), 0)
   if (open.some(({ expected }) => expected * MIN_FRACTION > largest)) return undefined
   const latest = finished.toSorted((a, b) => b.until! - a.until!).slice(0, LATEST)
   const predict = fitTimes(latest.length > 0 ? latest : open, now)
@@ -115,9 +115,9 @@ function timesLeft(jobs: readonly Job[], now: number): number[] | undefined {
   })
 }
 
-/** Fits a constant time per job and a time per unit to the jobs by least squares. Neither is negative. */
-function fitTimes(jobs: readonly Job[], now: number): (size: number) => number {
-  const points = jobs
+/** Fits a constant time per step and a time per unit to the steps by least squares. Neither is negative. */
+function fitTimes(steps: readonly Step[], now: number): (size: number) => number {
+  const points = steps
     .filter(({ since }) => since !== null)
     .map(({ since, until, done }) => ({ size: done, ms: (until ?? now) - since! }))
   const sizes = sum(points.map(({ size }) => size))
@@ -128,8 +128,8 @@ function fitTimes(jobs: readonly Job[], now: number): (size: number) => number {
   const covariance = sum(points.map(({ size, ms }) => (size - mean.size) * (ms - mean.ms)))
   const perUnit = covariance / variance
   if (perUnit <= 0) return () => mean.ms
-  const perJob = mean.ms - perUnit * mean.size
-  return perJob < 0 ? proportional : (size) => perJob + perUnit * size
+  const perStep = mean.ms - perUnit * mean.size
+  return perStep < 0 ? proportional : (size) => perStep + perUnit * size
 
   function proportional(size: number): number {
     return (times * size) / sizes

@@ -86,7 +86,7 @@ export interface MigrationEnd {
  * Changes the state. Throws InvalidStateChange if the current state does not allow that, for example if the migration was ended
  * meanwhile. Sends no webhook events: `endMigration` does.
  */
-export async function moveMigration(
+export async function changeState(
   tx: Db,
   id: number,
   to: MigrationState,

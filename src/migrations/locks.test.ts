@@ -18,14 +18,9 @@ import { gitDirectory } from '../sources/directory/git-directory.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { deleteArchive } from './archive-store.ts'
 import { type CancelParts, cancelMigration } from './cancel-migration.ts'
-import { moveMigration } from './export-store.ts'
+import { changeState } from './export-store.ts'
 import { locksOnOwn, releaseExpiredLocks } from './lock-store.ts'
-import {
-  reconcileLocksOf,
-  reconcileReleasedLocks,
-  releaseRepository,
-  unlockRepository,
-} from './locks.ts'
+import { reconcileLocksOf, reconcileReleasedLocks, removeLocks, unlockRepository } from './locks.ts'
 import { DEFAULT_OPTIONS } from './migration.ts'
 import { type StartParts, startMigration } from './start-migration.ts'
 
@@ -163,7 +158,7 @@ onEachEngine('locks', (engine) => {
     const { id } = await start('alice')
     assert.equal(await isLocked(host, 'alice/site'), true)
     const site = { owner: 'ALICE', name: 'Site' }
-    assert.equal(await releaseRepository(withdrawn, site, { forget: true }), true)
+    assert.equal(await removeLocks(withdrawn, site, { forget: true }), true)
     assert.equal(await isLocked(host, 'alice/site'), false)
     const unlocking = unlockRepository(parts, ownScope(await viewer('alice')), id, 'site')
     await assert.rejects(unlocking, NotFound)
@@ -174,13 +169,13 @@ onEachEngine('locks', (engine) => {
     const site = { owner: 'alice', name: 'site' }
     await start('alice')
     await rename(host.root, `${host.root}.away`)
-    await assert.rejects(releaseRepository(parts, site, { forget: true }), Unreadable)
+    await assert.rejects(removeLocks(parts, site, { forget: true }), Unreadable)
     assert.equal((await rows()).length, 1)
     await rename(`${host.root}.away`, host.root)
     await rm(join(host.root, 'alice'), { recursive: true })
-    assert.equal(await releaseRepository(parts, site), false)
+    assert.equal(await removeLocks(parts, site), false)
     assert.equal((await rows()).length, 1)
-    assert.equal(await releaseRepository(parts, site, { forget: true }), false)
+    assert.equal(await removeLocks(parts, site, { forget: true }), false)
     assert.deepEqual(await rows(), [])
   })
 
@@ -189,7 +184,7 @@ onEachEngine('locks', (engine) => {
     await start('alice')
     for (const part of ['.git', '.wiki.git'])
       await rename(join(host.root, `alice/site${part}`), join(host.root, `alice/Site${part}`))
-    assert.equal(await releaseRepository(parts, { owner: 'alice', name: 'site' }), true)
+    assert.equal(await removeLocks(parts, { owner: 'alice', name: 'site' }), true)
     assert.deepEqual(await rows(), [])
     assert.equal(await isLocked(host, 'alice/Site'), false)
   })
@@ -217,7 +212,7 @@ onEachEngine('locks', (engine) => {
       await releaseExpiredLocks(parts.db, Date.now())
     }
     const site = { owner: 'alice', name: 'site' }
-    await releaseRepository({ ...parts, source: { ...source, reconcileLock } }, site)
+    await removeLocks({ ...parts, source: { ...source, reconcileLock } }, site)
     assert.deepEqual(
       (await rows()).map((row) => row.migration_id),
       [second],
@@ -349,7 +344,7 @@ onEachEngine('locks', (engine) => {
     const { db, parts, viewer, start } = await scene(t, engine)
     const alice = await viewer('alice')
     const archived = await start('alice')
-    await moveMigration(db, archived.id, 'exporting', { now: 1 })
+    await changeState(db, archived.id, 'exporting', { now: 1 })
     const archive = {
       bytes: 1,
       expiresAt: Date.now() + 60_000,
@@ -357,7 +352,7 @@ onEachEngine('locks', (engine) => {
       manifestKey: 'n',
       key: 'archive',
     }
-    await moveMigration(db, archived.id, 'exported', { now: 2, archive })
+    await changeState(db, archived.id, 'exported', { now: 2, archive })
     const committed: string[] = []
     const blobs = {
       async delete() {

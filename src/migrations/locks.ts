@@ -165,7 +165,7 @@ export async function reconcileLocksOf(parts: LockParts, migrationId: number): P
   )
 }
 
-/** Applies a recorded release. If it fails or takes longer, housekeeping finishes it. */
+/** Applies a recorded release. If it fails or takes longer than SHORT_WAIT_MS, housekeeping finishes it. */
 export function reconcileLocksBriefly(parts: LockParts, repositoryIds: readonly number[]) {
   return waitAtMost(SHORT_WAIT_MS, reconcileLocks(parts, repositoryIds))
 }
@@ -202,7 +202,7 @@ async function reconcileEach(
  * Releases all locks on a repository for an operator, also a lock that no migration holds. Returns false if the repository is
  * missing at the source: its released locks then stay recorded until it exists again, unless `forget` is set.
  */
-export async function releaseRepository(
+export async function removeLocks(
   parts: SourceParts,
   repository: RepositoryName,
   { forget = false, alsoWrite }: { forget?: boolean; alsoWrite?: AlsoWrite } = {},
@@ -247,7 +247,7 @@ export async function unlockRepository(
   await waitAtMost(MAX_WAIT_MS, reconcileLock(parts, lock.repositoryId))
 }
 
-/** Releases all locks on a repository. If applying that fails or takes longer, housekeeping finishes it. */
+/** Releases all locks on a repository. If applying that fails or takes longer than MAX_WAIT_MS, housekeeping finishes it. */
 export async function releaseAnyLock(
   parts: LockParts,
   repository: RepositoryName,

@@ -17,7 +17,7 @@ interface LogParts {
   log: OutcomeLog
 }
 
-/** Logs the end of a migration, unless it ended for another reason. */
+/** Logs the end of a migration if it ended for this reason. */
 export async function logOutcome({ db, log }: LogParts, id: number, reason: string | null) {
   const ended = await summaryById(db, id)
   if (ended?.reason === reason) logEndedMigration(log, ended)

@@ -7,7 +7,7 @@ import type { ExportTask, Migration, MigrationOptions } from './migration.ts'
 import { readColumns } from './migration-store.ts'
 import { EMPTY_ROW, outcomesOf, type Reused } from './outcomes.ts'
 import { fullNameAt } from './repository-list-store.ts'
-import type { Inspection } from './segment-store.ts'
+import type { Examined } from './segment-store.ts'
 import { tally } from './tally-store.ts'
 
 export interface Exported {
@@ -24,7 +24,7 @@ export type Outcome = Exported | { reason: string }
 export async function recordProgress(
   db: Db,
   { migrationId, position }: ExportTask,
-  progress: Inspection & { bytesDone: number; startedAt: number },
+  progress: Examined & { bytesDone: number; startedAt: number },
 ): Promise<void> {
   const columns = {
     started_at: progress.startedAt,
@@ -44,7 +44,7 @@ export async function recordProgress(
     .execute()
 }
 
-/** Returns the number of repositories of the migration whose export has not ended. */
+/** Records an outcome. Returns how many repositories of the migration have not ended. */
 export async function recordOutcome(
   tx: Db,
   { migrationId, position }: ExportTask,
@@ -60,7 +60,7 @@ export async function recordOutcome(
   return recordNotExported(tx, migrationId, [position], { outcome: end, reason, now })
 }
 
-/** Records exported repositories in the order in which they ended. Returns the same number as `recordOutcome`. */
+/** Records exported repositories in the order in which they ended. Returns how many have not ended. */
 export async function recordExported(
   tx: Db,
   migrationId: number,
@@ -188,7 +188,7 @@ export async function recordSkipped(
     await recordNotExported(tx, migrationId, positions, { outcome: 'skipped', reason, now })
 }
 
-/** Returns the same number as `recordOutcome`. */
+/** Returns how many repositories of the migration have not ended. */
 async function recordNotExported(
   tx: Db,
   migrationId: number,

@@ -4,7 +4,7 @@ import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { repositoryFacts } from '../../test/support/facts.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
-import { moveMigration } from './export-store.ts'
+import { changeState } from './export-store.ts'
 import { DEFAULT_OPTIONS, type Migration, type MigrationOptions } from './migration.ts'
 import { insertMigration } from './migration-store.ts'
 import { recordOutcome, recordProgress } from './outcome-store.ts'
@@ -55,7 +55,7 @@ onEachEngine('progress', (engine) => {
 
   test('an examination refines the expected bytes, and the time left follows', async (t) => {
     const { db, id, read } = await scene(t)
-    await moveMigration(db, id, 'exporting', { now: 0 })
+    await changeState(db, id, 'exporting', { now: 0 })
     const at = (position: number) => ({ migrationId: id, position })
     const examined = {
       fingerprint: 'f',
@@ -90,7 +90,7 @@ onEachEngine('progress', (engine) => {
     const unknown = { secondsLeft: null, bytesPerSecond: null }
     const nothing = { phases: [null, null, null], percent: 0, ...unknown }
     assert.deepEqual(await now(), { phase: 'waiting', ...nothing })
-    await moveMigration(db, id, 'exporting', { now: 0 })
+    await changeState(db, id, 'exporting', { now: 0 })
     await saveRecordsProgress(db, at(0), { done: 5, expected: 10, startedAt: 0 })
     assert.deepEqual(await now(), {
       phase: 'records',
@@ -115,7 +115,7 @@ onEachEngine('progress', (engine) => {
     const sealing = await now()
     assert.deepEqual([sealing.phase, sealing.percent], ['sealing', 99])
     assert.deepEqual([sealing.phases[0], sealing.secondsLeft], [null, null])
-    await moveMigration(db, id, 'exported', { now: 8 * SECOND })
+    await changeState(db, id, 'exported', { now: 8 * SECOND })
     const { phase, percent, secondsLeft } = await now()
     assert.deepEqual([phase, percent, secondsLeft], [null, 100, 0])
   })

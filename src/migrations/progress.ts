@@ -1,4 +1,5 @@
 import type { Db } from '../db/database.ts'
+import { isPartial } from '../lib/is-partial.ts'
 import { describeLosses } from '../lib/losses.ts'
 import { summarizeNames } from '../lib/names.ts'
 import { formatBytes, formatCount, formatDuration } from '../lib/quantities.ts'
@@ -198,9 +199,8 @@ export function describeReport(report: Report): string {
   const { migration, progress, totals, seconds, warnings } = report
   const { exported, reused, skipped, failed, remaining, bytesDone } = totals
   const ended = progress.endedAt === null ? '' : ` on ${new Date(progress.endedAt).toISOString()}`
-  const isPartial = progress.state === 'exported' && skipped > 0
   const lines = [
-    `Migration ${migration.id} (${migration.guid}) of ${migration.owner.login} ${isPartial ? 'was partly exported' : STATE_TEXTS[progress.state]}${ended}.`,
+    `Migration ${migration.id} (${migration.guid}) of ${migration.owner.login} ${isPartial({ ...progress, repositories: totals }) ? 'was partly exported' : STATE_TEXTS[progress.state]}${ended}.`,
     `${formatCount(totals.repositories, 'repository')}: ${exported} exported (${reused} of them reused), ${skipped} skipped, ${failed} failed, ${remaining} not ended.`,
     `${formatBytes(bytesDone)} of git and LFS data${seconds === null ? '' : ` in ${formatDuration(seconds)}`}.`,
   ]

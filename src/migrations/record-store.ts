@@ -68,7 +68,7 @@ function exportOf(row: Row<'record_exports'>) {
     /** Why it waits. */
     waitingFor: row.waiting_for,
     startedAt: row.started_at,
-    /** Null until all records are stored, as the records are. */
+    /** Null, like `records`, until all are stored. */
     finishedAt: row.finished_at,
     asOf: row.as_of,
     losses,

@@ -6,7 +6,7 @@ import { repositoryFacts } from '../../test/support/facts.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
-import { moveMigration } from './export-store.ts'
+import { changeState } from './export-store.ts'
 import { DEFAULT_OPTIONS, type Migration } from './migration.ts'
 import { insertMigration } from './migration-store.ts'
 import { recordReused } from './outcome-store.ts'
@@ -162,7 +162,7 @@ async function exported(db: Db, { id }: Migration): Promise<void> {
     return [position, { segmentKey, reused: true, bytes: 12_345_678, startedAt: NOW - 99 }] as const
   })
   await db.transaction().execute(async (tx) => {
-    await moveMigration(tx, id, 'exporting', { now: NOW })
+    await changeState(tx, id, 'exporting', { now: NOW })
     await recordReused(tx, id, new Map(reused), NOW)
     const [metadataKey, manifestKey] = [crypto.randomUUID(), crypto.randomUUID()]
     const sizes = {
@@ -176,7 +176,7 @@ async function exported(db: Db, { id }: Migration): Promise<void> {
       await insertSegment(tx, { key, ...sizes, sha256 }, NOW)
     }
     const archive = { bytes: 370_000_000, expiresAt: NOW + 7 * DAY, metadataKey, manifestKey }
-    await moveMigration(tx, id, 'exported', { now: NOW, archive })
+    await changeState(tx, id, 'exported', { now: NOW, archive })
   })
 }
 

@@ -23,7 +23,7 @@ export interface CheckedSegment extends SegmentRecord {
 }
 
 /** The state of a repository: the fingerprint and size of its segment's contents. */
-export interface Inspection {
+export interface Examined {
   fingerprint: string
   bytes: number
   /** Proves later that this is still the current state; see Examination. */
@@ -31,7 +31,7 @@ export interface Inspection {
 }
 
 /** A segment to insert. Segments of repositories and of their records have a fingerprint, by which they can be reused. */
-interface NewSegment extends SegmentRecord, Partial<Inspection> {
+interface NewSegment extends SegmentRecord, Partial<Examined> {
   repositoryId?: number
   /** Its part of the manifest, as JSON. */
   contents?: string
@@ -69,12 +69,12 @@ export async function findSegments(
 
 /**
  * Returns the last segments of the repositories that have not changed since, according to the catalogue. That may be wrong in both
- * directions; it decides only which repositories get their own job.
+ * directions; it decides only which repositories the first job examines.
  */
 export async function probablyUnchanged(
   db: Db,
   repositoryIds: readonly number[],
-): Promise<ReadonlyMap<number, CheckedSegment & Inspection>> {
+): Promise<ReadonlyMap<number, CheckedSegment & Examined>> {
   const rows = await selectInBatches(repositoryIds, (batch) =>
     db
       .selectFrom('segments')
@@ -92,8 +92,8 @@ export async function probablyUnchanged(
   )
 }
 
-/** Records the result of a new inspection of the repository. */
-export async function recordInspection(
+/** Records the result of a new examination of the repository. */
+export async function recordExamination(
   tx: Db,
   key: string,
   { bytes, stamp = null }: { bytes: number; stamp?: string | null | undefined },
@@ -113,7 +113,7 @@ export async function lastVerified(db: Db, repositoryId: number): Promise<string
   return row?.verified ?? undefined
 }
 
-/** Returns the fingerprints of the segments of repositories that are not damaged. */
+/** Returns the fingerprints of the undamaged segments of repositories. */
 export async function fingerprintsOf(db: Db, repositoryIds: readonly number[]): Promise<string[]> {
   const rows = await db
     .selectFrom('segments')
@@ -124,7 +124,7 @@ export async function fingerprintsOf(db: Db, repositoryIds: readonly number[]): 
   return rows.map(({ fingerprint }) => fingerprint!)
 }
 
-/** Returns the key of the segment with this fingerprint: that of another segment, if another process has inserted one before. */
+/** Inserts a segment. Returns its key, or that of an earlier segment with the same fingerprint, which stays. */
 export async function insertSegment(tx: Db, segment: NewSegment, now: number): Promise<string> {
   return (await insertSegments(tx, [segment], now))[0]!
 }

@@ -15,7 +15,7 @@ import { recordHeartbeat, removeProcess } from '../queue/process-store.ts'
 import { factsOfUnreadable } from '../repositories/facts.ts'
 import { putRepository } from '../repositories/repository-store.ts'
 import { countArchives, deleteArchive } from './archive-store.ts'
-import { migrationById, moveMigration } from './export-store.ts'
+import { changeState, migrationById } from './export-store.ts'
 import { insertLocks, releaseLocks } from './lock-store.ts'
 import { DEFAULT_OPTIONS, type MigrationOptions } from './migration.ts'
 import { insertMigration } from './migration-store.ts'
@@ -59,20 +59,20 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
   const fails = await start(db, 'bob', 7)
   const ends = await start(db, 'carol', 0)
   const waits = await start(db, 'alice', 1)
-  await moveMigration(db, runs, 'exporting', { now: NOW - MINUTE })
+  await changeState(db, runs, 'exporting', { now: NOW - MINUTE })
   const at = (migrationId: number, position: number) => ({ migrationId, position })
   await recordOutcome(db, at(runs, 0), exported(100), NOW - DAY)
   await recordOutcome(db, at(runs, 1), exported(7), NOW - 21_000)
   const unchanged = { ...exported(1000), reused: true }
   await recordReused(db, runs, new Map([[2, unchanged]]), NOW)
-  await moveMigration(db, fails, 'exporting', { now: NOW })
+  await changeState(db, fails, 'exporting', { now: NOW })
   for (let n = 6; n >= 0; n--) {
     await recordOutcome(db, at(fails, n), { reason: `r${n} is broken` }, NOW - 5 * MINUTE)
   }
-  await moveMigration(db, fails, 'failed', { now: NOW, reason: 'bob/r0: broken' })
-  await moveMigration(db, ends, 'exporting', { now: NOW })
+  await changeState(db, fails, 'failed', { now: NOW, reason: 'bob/r0: broken' })
+  await changeState(db, ends, 'exporting', { now: NOW })
   const archive = { bytes: 5000, expiresAt: NOW + DAY, metadataKey: 'm', manifestKey: 'n' }
-  await moveMigration(db, ends, 'exported', { now: NOW - 7 * DAY, archive })
+  await changeState(db, ends, 'exported', { now: NOW - 7 * DAY, archive })
   const parts = { db, queue: embeddedQueue({ db, now: () => NOW }), now: () => NOW }
   return { db, parts, runs, fails, ends, waits }
 }
@@ -102,10 +102,10 @@ onEachEngine('the state of the service', (engine) => {
     const [waiting, ...more] = state.backlog
     assert.deepEqual([{ ...waiting }, more], [{ kind: 'task', jobs: 2, oldest: NOW }, []])
     const partial = await start(db, 'dora', 2, { allowPartial: true })
-    await moveMigration(db, partial, 'exporting', { now: NOW })
+    await changeState(db, partial, 'exporting', { now: NOW })
     await recordOutcome(db, { migrationId: partial, position: 1 }, { reason: 'gone' }, NOW)
-    await moveMigration(db, partial, 'exported', { now: NOW + 1 })
-    await moveMigration(db, waits, 'failed', { now: NOW + 2, reason: 'cancelled' })
+    await changeState(db, partial, 'exported', { now: NOW + 1 })
+    await changeState(db, waits, 'failed', { now: NOW + 2, reason: 'cancelled' })
     const { failed, cancelled } = (await readServiceState(parts, 'hour')).migrations
     assert.deepEqual([failed, cancelled], [1, 1])
     const [lacking, ...older] = (await readServiceState(parts, 'hour')).failures

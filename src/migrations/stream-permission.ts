@@ -8,10 +8,7 @@ export interface ProgressStream {
   migrationId: number
 }
 
-/**
- * A stream with a token of the forge ends when the forge has not accepted the token for this long. A clone token is valid for as
- * long.
- */
+/** A stream with a token of the forge ends when the forge has not accepted the token for this long. */
 const FORGE_CHECK_TTL_MS = 60 * 60_000
 
 /**

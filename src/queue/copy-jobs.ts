@@ -30,8 +30,8 @@ async function* readJobs(session: CopySession, digest: RowDigest): AsyncGenerato
 }
 
 /**
- * Replaces the jobs of the target by those of the source, as new jobs that are due at once and never failed. A job that is due later
- * finds that out when it runs. Throws a UserError if the target does not have the same jobs afterwards.
+ * Replaces the jobs of the target by those of the source, as new jobs that are due at once and never failed. A job that runs too
+ * early goes back to the queue. Throws a UserError if the target does not have the same jobs afterwards.
  */
 export async function copyJobs(
   from: CopySession,

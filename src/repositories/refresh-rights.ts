@@ -20,7 +20,7 @@ import {
 import { asRightsUnavailable, RightsUnavailable } from './rights-unavailable.ts'
 import { refreshRepositories } from './sync.ts'
 
-export interface RightsParts {
+interface RightsParts {
   db: Db
   /** Undefined if this process has no access to the repositories. */
   source: Source | undefined
@@ -32,7 +32,7 @@ export interface RightsParts {
 }
 
 /** Ages of the last response of the forge, in milliseconds. */
-export interface RightsAge {
+interface RightsAge {
   /** A newer response is used without a request to the forge. */
   fresh: number
   /** If the forge does not respond, a newer response is still used. */

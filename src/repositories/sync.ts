@@ -33,7 +33,7 @@ export interface SyncParts {
   db: Db
   source: Source
   now: () => number
-  /** Aborts before anything else is written. */
+  /** Aborts before the next write. */
   signal?: AbortSignal | undefined
   /** Called in each transaction of a sync. Throws if another process has taken over, so that older data does not replace newer. */
   proveLease?: ((tx: Db) => Promise<void>) | undefined

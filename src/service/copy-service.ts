@@ -10,7 +10,7 @@ import {
   RowDigest,
 } from '../db/copy-tables.ts'
 import { countRows, type Database, type Db } from '../db/database.ts'
-import { isUnreadable, readDigest, storedLength } from '../exporter/read-digest.ts'
+import { isBlobLost, readDigest, storedLength } from '../exporter/read-digest.ts'
 import { ownerKey } from '../exporter/sweep.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { formatCount } from '../lib/quantities.ts'
@@ -97,7 +97,7 @@ export async function copyService(request: CopyRequest): Promise<CopyReport> {
   const mark = await ownerKey(source.db)
   const blobs = request.blobs && (await openStores(from, request.blobs, mark))
   const target = request.database && (await openTarget(request.database, mark, stack))
-  // Nothing is written before both places are checked.
+  // Nothing is written before both are checked.
   if (target && !target.isCopy) await writeCopyMark(target.db, 'target', 'started', mark)
   if (blobs?.isEmpty) await blobs.target.put(mark, [])
   const copy = { ...request, source, target, blobs }
@@ -210,7 +210,7 @@ async function copyBlob(
     try {
       yield* await source.open(key, undefined, { signal })
     } catch (error) {
-      isLost = isUnreadable(error)
+      isLost = isBlobLost(error)
       throw error
     }
   }
@@ -314,7 +314,7 @@ async function lockPostgres({ pool }: Database, stack: AsyncDisposableStack): Pr
   if (!rows[0].locked) throw new UserError('another copy from or to this database is running')
 }
 
-/** Throws a UserError if the source was moved to another place, or the request would leave two services with the same archives. */
+/** Throws a UserError if the source was copied and then left, or the request would leave two services with the same archives. */
 async function requireCopyable(
   db: Db,
   { from, database, blobs, keepSource, isOnline }: CopyRequest,

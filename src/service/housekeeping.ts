@@ -31,7 +31,7 @@ type HousekeepingParts = ProcessParts & { source: Source }
 const segmentSweepMs = (segmentTtlMs: number): number =>
   Math.min(HOUR_MS, Math.max(MINUTE_MS, segmentTtlMs / 24))
 
-/** Starts the periodic tasks: expiry, locks, sweeping. One process at a time runs each of them, except for its own scratch files. */
+/** Starts the periodic tasks: expiry, locks, sweeping. One process at a time runs each of them; every process sweeps scratch files. */
 export function startHousekeeping(config: Config, parts: HousekeepingParts): Repeated {
   const { db, isOnlyProcess, now, log, paths } = parts
   const options = {

@@ -45,12 +45,12 @@ export class FakeHost {
   /** The logins that administer every repository in addition to its owner. */
   collaborators: readonly string[] = []
   organizations: readonly string[] = []
-  readonly inspected: string[] = []
-  /** What proves the state of the repositories, and what an inspection got as the last proof. */
+  readonly examined: string[] = []
+  /** What proves the state of the repositories, and what an examination got as the last proof. */
   stamp: string | undefined
   readonly lastStamps: (string | undefined)[] = []
   readonly segmentsMade: string[] = []
-  /** Called when a repository is inspected, and again when its segment is made. */
+  /** Called when a repository is examined, and again when its segment is made. */
   onRead = async (_fullName: string): Promise<void> => {}
   onMake = async (_fullName: string, _signal: AbortSignal): Promise<void> => {}
   onLock = async (_fullName: string): Promise<void> => {}
@@ -101,10 +101,10 @@ export class FakeHost {
   maker(blobs: ExportParts['blobs']): SegmentMaker {
     return {
       digest: (key, signal) => readDigest(blobs, key, { signal }),
-      inspect: (repositories) =>
+      examine: (repositories) =>
         Array.fromAsync(repositories, async (repository) => {
           const fullName = fullNameOf(repository)
-          this.inspected.push(fullName)
+          this.examined.push(fullName)
           this.lastStamps.push(repository.last.stamp)
           try {
             await this.onRead(fullName)

@@ -88,7 +88,7 @@ const lacksOnlyUnmapped =
 export const RULES: readonly Rule[] = [
   ruleOn('archive', 'forge', 'github')(
     'any: missing extra',
-    'the archive that lacks it says that it lacks some of this kind',
+    'the archive without it says that some of this kind are missing',
     ({ kind, left, context }) => context.losses[left ? 'missing' : 'extra'].has(kind),
   ),
   onHosts('repositories: created', 'a new repository has its own creation time'),

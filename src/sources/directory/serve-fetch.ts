@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { type Git, LONG_TIMEOUT_MS, type RunningGit } from '../../git/git.ts'
+import { forEachInTurns } from '../../lib/turns.ts'
 import type { FetchRequest } from '../source.ts'
 import { Unreadable } from '../unreadable.ts'
 import { refuseExternalRefs } from './files/read-refs.ts'
@@ -9,7 +10,7 @@ import { Unsupported } from './files/repository-errors.ts'
 import { refuseExternalPaths } from './files/repository-format.ts'
 import { type ConfigReader, flag, readConfigFile, setting } from './files/repository-settings.ts'
 import { refuseSpecialFiles } from './files/special-files.ts'
-import { forEachYielding, lstatIfExists, walkStats } from './files/sync-fs.ts'
+import { lstatIfExists, walkStats } from './files/sync-fs.ts'
 import { type RepositoryDirectory, repositoryExists } from './repository-directory.ts'
 
 /** Git reads these files whenever it starts. A link could point to any file of this machine. */
@@ -91,7 +92,7 @@ async function refuseExternalAttributes(
     if (isBare !== true && setting(settings, 'core.worktree') !== undefined)
       throw new Unsupported(directory.name, 'its config names a working tree (core.worktree)')
     if (isBare !== false) continue
-    await forEachYielding(walkStats(directory.dir), ({ path, stats }) => {
+    await forEachInTurns(walkStats(directory.dir), ({ path, stats }) => {
       const isExternal = path.endsWith('/.gitattributes')
         ? !stats.isFile()
         : stats.isSymbolicLink() && statSync(path, { throwIfNoEntry: false })?.isDirectory()

@@ -4,6 +4,7 @@ import type { Git } from '../../../git/git.ts'
 import { ifExists } from '../../../lib/errno.ts'
 import { publicUrl, webPage } from '../../../lib/public-url.ts'
 import { oneLine } from '../../../lib/terminal-text.ts'
+import { forEachInTurns } from '../../../lib/turns.ts'
 import { MAX_DESCRIPTION_BYTES, parseDescription } from '../../description.ts'
 import { DEFAULT_FACTS, type PreviousFacts, type SourceFacts } from '../../source.ts'
 import { Unreadable } from '../../unreadable.ts'
@@ -24,7 +25,7 @@ import {
   refuseSpecialFile,
   refuseSpecialFiles,
 } from '../files/special-files.ts'
-import { forEachYielding, statExisting, walkStats } from '../files/sync-fs.ts'
+import { statExisting, walkStats } from '../files/sync-fs.ts'
 import { type ConfiguredFacts, configuredFacts } from './configured-facts.ts'
 import { readFactsFromFiles } from './facts-from-files.ts'
 import { type GitFacts, readFactsWithGit } from './facts-from-git.ts'
@@ -137,12 +138,12 @@ const MEASURED_FOLDERS = ['objects', 'lfs']
 async function measureSize(dir: string): Promise<number> {
   let bytes = 0n
   for (const folder of MEASURED_FOLDERS)
-    await forEachYielding(walkStats(join(dir, folder)), (file) => {
+    await forEachInTurns(walkStats(join(dir, folder)), (file) => {
       refuseSpecialFile(dir, file)
       if (file.stats.isFile()) bytes += file.stats.size
     })
   for (const folder of GIT_FOLDERS)
-    await forEachYielding(walkStats(join(dir, folder)), (file) => refuseSpecialFile(dir, file))
+    await forEachInTurns(walkStats(join(dir, folder)), (file) => refuseSpecialFile(dir, file))
   for (const file of statExisting(dir, [...GIT_FILES, COMMON_DIR])) {
     if (file.path.endsWith(`/${COMMON_DIR}`)) throw new Unreadable(IS_WORKTREE)
     refuseSpecialFile(dir, file)

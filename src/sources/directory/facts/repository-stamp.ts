@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { forEachInTurns } from '../../../lib/turns.ts'
 import { readText } from '../files/regular-file.ts'
 import {
   COARSE_TICK_MS,
   type FileStats,
-  forEachYielding,
   readNames,
   statExisting,
   walkStats,
@@ -125,7 +125,7 @@ async function readWatched(dir: string) {
   const looseFolders = names.filter((name) => /^[0-9a-f]{2}$/.test(name)).sort()
   const loose = looseFolders.map((name) => `objects/${name}`)
   const others = statExisting(dir, [...ALSO_WATCHED, ...loose])
-  await forEachYielding(walkStats(`${dir}/refs`), (file) => others.push(file))
+  await forEachInTurns(walkStats(`${dir}/refs`), (file) => others.push(file))
   const watched = statExisting(dir, WATCHED)
   const files = [...watched, ...others]
   return { files, others, isRecent: isChangedSince(files, lastTick) }

@@ -1,11 +1,12 @@
 import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import { hasCode } from '../../../lib/errno.ts'
+import { forEachInTurns } from '../../../lib/turns.ts'
 import type { ObjectFormat } from '../../snapshot.ts'
 import { type Budget, type GitObject, inflate, inflateStart, PackFile, spend } from './pack-file.ts'
 import { openRegularFile, type RegularFile } from './regular-file.ts'
 import { NeedsGit } from './repository-errors.ts'
-import { forEachYielding, lstatIfExists, readNames } from './sync-fs.ts'
+import { lstatIfExists, readNames } from './sync-fs.ts'
 
 /** `git gc --auto` repacks a repository that has more. */
 const MAX_PACKS = 50
@@ -101,7 +102,7 @@ export class ObjectFiles implements Disposable {
       return fromLoose(file)
     }
     const found: T[] = []
-    await forEachYielding(oids, (oid) => found.push(find(oid)))
+    await forEachInTurns(oids, (oid) => found.push(find(oid)))
     return found
   }
 

@@ -1,4 +1,5 @@
 import { GitFailed } from '../../../git/git-process.ts'
+import { hidePaths } from '../../../lib/disk-errors.ts'
 import { codeOf } from '../../../lib/errno.ts'
 import { Unreadable } from '../../unreadable.ts'
 
@@ -112,10 +113,7 @@ const MAX_REASON_LENGTH = 500
 
 /** Returns git's message on one line, without paths of this machine. */
 function withoutPaths(message: string, dir: string): string {
-  const lines = message
-    .replaceAll(`${dir}/`, '')
-    .replaceAll(dir, 'the repository')
-    .replace(/(^|[\s'"(=:])\/[^\s'"():;,]+/gm, '$1…')
+  const lines = hidePaths(message.replaceAll(`${dir}/`, '').replaceAll(dir, 'the repository'))
     .split('\n')
     .map((line) => line.replace(/^(?:fatal|error|warning): /, '').trim())
   return [...new Set(lines.filter((line) => line !== '' && !line.startsWith('hint:')))]

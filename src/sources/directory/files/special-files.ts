@@ -1,6 +1,7 @@
 import { type Dirent, readdirSync, realpathSync, type Stats, statSync } from 'node:fs'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { hasCode, ifExists } from '../../../lib/errno.ts'
+import { forEachInTurns } from '../../../lib/turns.ts'
 import { decodeUtf8 } from '../../refs.ts'
 import { Unreadable } from '../../unreadable.ts'
 import { type NamedDirectory, readRegularFile } from './regular-file.ts'
@@ -12,7 +13,7 @@ import {
   readConfigFile,
   type Settings,
 } from './repository-settings.ts'
-import { type FileStats, forEachYielding, ifExistsSync, lstatIfExists } from './sync-fs.ts'
+import { type FileStats, ifExistsSync, lstatIfExists } from './sync-fs.ts'
 
 /** A repository of the source. Errors begin with its name, if it is given. */
 type Repository = Pick<NamedDirectory, 'dir'> & Partial<NamedDirectory>
@@ -35,7 +36,7 @@ export async function refuseSpecialFiles(
 ): Promise<void> {
   const { dir } = repository
   await refuseSpecialConfig(repository, reader)
-  await forEachYielding(GIT_FILES, (path) =>
+  await forEachInTurns(GIT_FILES, (path) =>
     refuseSpecial(repository, toBytes(join(dir, path)), path),
   )
   for (const folder of GIT_FOLDERS) await refuseSpecialBelow(repository, folder)
@@ -108,7 +109,7 @@ export async function refuseSpecialObjects(repository: Repository): Promise<void
     const label = store === own ? 'objects' : 'its alternate objects'
     const path = toBytes(store)
     const folders = listFolders(repository, path, label).filter((name) => OBJECT_FOLDER.test(name))
-    await forEachYielding([...folders, ...OBJECT_SUBFOLDERS], (folder) =>
+    await forEachInTurns([...folders, ...OBJECT_SUBFOLDERS], (folder) =>
       listFolders(repository, `${path}/${folder}`, `${label}/${folder}`),
     )
     for (const alternate of await readAlternates(repository, store, label)) stores.add(alternate)
@@ -161,7 +162,7 @@ function unquote(line: string): string {
 async function refuseSpecialBelow(repository: Repository, top: string): Promise<void> {
   const path = toBytes(repository.dir)
   const folders = [top]
-  await forEachYielding(folders, (folder) => {
+  await forEachInTurns(folders, (folder) => {
     const names = listFolders(repository, `${path}/${folder}`, folder, { mayBeLinks: false })
     for (const name of names) folders.push(`${folder}/${name}`)
   })

@@ -29,18 +29,6 @@ export function syncFs<A extends unknown[], T>(
   }
 }
 
-/** Calls `action` for each item, and lets other work of this thread run in between. */
-export async function forEachYielding<T>(
-  items: Iterable<T>,
-  action: (item: T) => void,
-): Promise<void> {
-  for (const item of items) {
-    action(item)
-    const later = nextTurn()
-    if (later) await later
-  }
-}
-
 /** Lets other work of the thread run if nothing else ran for some milliseconds. Await it between synchronous calls. */
 export const yieldIfDue = syncFs(() => {})
 
@@ -82,7 +70,7 @@ export interface FileStats {
 
 /**
  * Yields everything below a directory in the order of names, without following links. Files that disappear during the walk are
- * omitted. Each step blocks for a system call: use it with `forEachYielding`.
+ * omitted. Each step blocks for a system call: use it with `forEachInTurns`.
  */
 export function* walkStats(
   dir: string,

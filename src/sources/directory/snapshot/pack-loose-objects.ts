@@ -124,7 +124,7 @@ class NewPack {
     } else {
       this.#append([...head, ...STORED_HEAD, length, length >> 8, ~length, ~length >> 8])
       this.#append(content)
-      this.length = this.#withRoomFor(4).writeUInt32BE(adler32(content), this.length)
+      this.length = this.#reserve(4).writeUInt32BE(adler32(content), this.length)
     }
     this.oids.push(oid)
     this.#offsets.push(offset)
@@ -132,11 +132,11 @@ class NewPack {
   }
 
   #append(bytes: ArrayLike<number>): void {
-    this.#withRoomFor(bytes.length).set(bytes, this.length)
+    this.#reserve(bytes.length).set(bytes, this.length)
     this.length += bytes.length
   }
 
-  #withRoomFor(length: number): Buffer {
+  #reserve(length: number): Buffer {
     if (this.length + length > this.#bytes.length) {
       const larger = Buffer.allocUnsafeSlow(2 * (this.length + length))
       this.#bytes.copy(larger)

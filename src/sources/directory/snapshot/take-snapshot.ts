@@ -17,7 +17,7 @@ import { reportOfSnapshot } from './snapshot-warning.ts'
 import { checkedBytes, verify } from './verify-snapshot.ts'
 
 /** A snapshot with the details that only `sources/directory` uses. */
-export interface TakenSnapshot extends Snapshot {
+interface TakenSnapshot extends Snapshot {
   repository: ScratchRepository
   wiki: ScratchRepository | null
 }

@@ -309,7 +309,11 @@ async function openTarget(
 async function lockPostgres({ pool }: Database, stack: AsyncDisposableStack): Promise<void> {
   const client = await pool?.connect()
   if (!client) return
-  stack.defer(() => client.release(true))
+  stack.defer(async () => {
+    // The server notices a closed connection later, when the next copy may already have begun.
+    await client.query('select pg_advisory_unlock($1)', [COPY_LOCK]).catch(() => {})
+    client.release(true)
+  })
   const { rows } = await client.query('select pg_try_advisory_lock($1) as locked', [COPY_LOCK])
   if (!rows[0].locked) throw new UserError('another copy from or to this database is running')
 }

@@ -1,5 +1,5 @@
 import { constants, inflateSync } from 'node:zlib'
-import { createInflater } from '../../../lib/zlib-engine.ts'
+import { createInflater } from '../../../lib/reused-inflater.ts'
 import {
   BadIndex,
   INDEX_HEAD_BYTES,

@@ -27,7 +27,7 @@ import { lstat, lstatIfExists, readEntries, readNames, statTarget } from '../fil
 import { lfsPath, listLfsObjects, type SharedLfs } from './lfs-objects.ts'
 
 /** Increase it when the snapshot of an unchanged repository gets other bytes, or more of it is verified or reported. */
-export const SNAPSHOT_FORMAT = 9
+export const SNAPSHOT_FORMAT = 10
 
 const MAX_ATTEMPTS = 10
 

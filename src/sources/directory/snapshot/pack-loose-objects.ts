@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
-import { crc32 } from 'node:zlib'
+import { crc32, deflateSync } from 'node:zlib'
 import { codeOf, hasCode } from '../../../lib/errno.ts'
+import { createInflater } from '../../../lib/reused-inflater.ts'
 import { nextTurn } from '../../../lib/turns.ts'
-import { createDeflater, createInflater } from '../../../lib/zlib-engine.ts'
 import type { ExaminedRepository, ObjectFile, ObjectFormat } from '../../snapshot.ts'
 import { readInto } from '../files/regular-file.ts'
 import {
@@ -90,7 +90,8 @@ function addLoose(pack: NewPack, found: LooseObjects, file: CopiedFile): boolean
 }
 
 const TYPES = ['commit', 'tree', 'blob', 'tag']
-const deflate = createDeflater(1)
+/** Objects are small: a larger window would take longer to set up than to use. */
+const DEFLATE = { level: 1, windowBits: 13, memLevel: 6 }
 
 /** Smaller objects are stored: deflated they are hardly smaller, and take ten times as long. */
 const MIN_DEFLATED_BYTES = 1024
@@ -120,7 +121,7 @@ class NewPack {
     }
     if (length >= MIN_DEFLATED_BYTES) {
       this.#append(head)
-      this.#append(deflate(content).output)
+      this.#append(deflateSync(content, { ...DEFLATE, chunkSize: length + 64 }))
     } else {
       this.#append([...head, ...STORED_HEAD, length, length >> 8, ~length, ~length >> 8])
       this.#append(content)

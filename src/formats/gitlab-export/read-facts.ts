@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { type IssueOrPull, MAX_ITEM_NUMBER, UNKNOWN_TIME } from '../../records/fact.ts'
 import { unknownUser } from '../../records/people.ts'
 import { emptyProtection, type Repository } from '../../records/repository.ts'
@@ -55,8 +56,13 @@ export async function spoolProject(options: ProjectOptions) {
       project.addRecord(relation, at, () => add(record))
   for (const name of relations.names)
     if (!Object.hasOwn(readers, name) && !SETTINGS.includes(name))
-      for await (const { record } of relations.records(name, signal))
+      for await (const { at, record } of relations.records(name, signal)) {
         report.lost(name, 1, text(record.title) || text(record.name) || undefined)
+        // Before GitLab 15.10, the comments on a commit were only in its pipelines.
+        if (/^(?:ci_)?pipelines$/.test(name))
+          for (const note of list(record.notes))
+            project.addRecord('commit_notes', at, () => project.addCommitNote(note))
+      }
   return project.finish(relations.project, features)
 }
 
@@ -74,6 +80,8 @@ class ProjectReader extends ProjectSpool {
   readonly #maintainers: string[] = []
   readonly #issues = new Set<number>()
   readonly #mergeRequests = new Set<number>()
+  /** Digests of the notes on commits. */
+  readonly #commitNotes = new Set<string>()
   /** The highest number of an issue. It is added to those of merge requests, because GitLab counts these separately. */
   #offset = 0
 
@@ -193,9 +201,21 @@ class ProjectReader extends ProjectSpool {
     }
   }
 
+  /** Adds a comment on a commit, unless it is known: each pipeline of a commit has all comments on it. */
   addCommitNote(note: Json): void {
     const commit = text(note.commit_id)
     if (!/^[0-9a-f]{40,64}$/.test(commit)) throw new Error('commit_id is not a commit')
+    // Exports since GitLab 13.6 have no ids of notes.
+    const key = hash(
+      'sha256',
+      JSON.stringify([note.id, commit, note.author_id, note.created_at, note.note]),
+    )
+    if (this.#commitNotes.has(key)) return
+    this.#commitNotes.add(key)
+    if (note.system === true) {
+      this.loseSystemNote(note)
+      return
+    }
     const [id, by] = [this.nextId(), this.authorship(note)]
     const position = child(note.position)
     this.add('commit_comments', 0, {

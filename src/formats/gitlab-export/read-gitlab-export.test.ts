@@ -243,6 +243,15 @@ describe('the tree of 2020', needsGitLab, () => {
         .map(({ on, label }) => [on.number, label?.name]),
       [[10, 'test2']],
     )
+    assert.deepEqual(
+      (await facts('commit_comments')).map(({ author, commit, body }) => [author, commit, body]),
+      [
+        [
+          ...['gitlab-user-1', 'be93687618e4b132087f430a4d8fc3a609c9b77c'],
+          'Natus rerum qui dolorem dolorum voluptas.',
+        ],
+      ],
+    )
     assert.deepEqual(warnings, [`${FULL_NAME} is internal in GitLab, and becomes private`])
     const { snippets, protected_tags, resource_label_events, system_notes, label_priorities } =
       lost()

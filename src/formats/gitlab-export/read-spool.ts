@@ -240,7 +240,11 @@ export class ProjectSpool {
       for (const login of loginsAfter(/(?<!un)assigned to (.*?)(?: and unassigned|$)/s))
         add('assigned', login)
       for (const login of loginsAfter(/unassigned (.*)$/s)) add('unassigned', login)
-    } else this.options.report.lost('system_notes', 1, words.slice(0, 80))
+    } else this.loseSystemNote(note)
+  }
+
+  loseSystemNote(note: Json): void {
+    this.options.report.lost('system_notes', 1, text(note.note).slice(0, 80))
   }
 
   /** Adds an attachment for each upload that a text links to. The first text that links to a file owns it. */

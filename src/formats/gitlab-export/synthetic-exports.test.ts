@@ -261,6 +261,25 @@ test('a lock that a note describes is one event', async (t) => {
   )
 })
 
+test('comments on commits are read once, also from pipelines, without system notes', async (t) => {
+  const onCommit = (text: string, more: object = {}) => note(text, { commit_id: head, ...more })
+  const once = onCommit('Once', { id: 5 })
+  const mentioned = onCommit('mentioned in issue #1', { system: true })
+  const { facts, lost } = await read(t, {
+    commit_notes: [onCommit('New'), mentioned],
+    ci_pipelines: [
+      { sha: head, notes: [once, onCommit('New'), mentioned] },
+      { sha: head, notes: [once, { ...once, id: 6 }, onCommit('Nowhere', { commit_id: 'x' })] },
+    ],
+    pipelines: [{ sha: head, notes: [onCommit('Old')] }],
+  })
+  assert.deepEqual(
+    (await facts('commit_comments')).map(({ commit, body }) => [commit, body]),
+    ['New', 'Once', 'Once', 'Old'].map((body) => [head, body]),
+  )
+  assert.deepEqual(lost(), { ci_pipelines: 2, commit_notes: 1, pipelines: 1, system_notes: 1 })
+})
+
 test('a note that is internal in GitLab is marked, and there is a warning', async (t) => {
   const { facts, warnings } = await read(t, {
     project_members: members,

@@ -259,11 +259,22 @@ class ProjectReader extends ProjectSpool {
   addProtectedBranch(record: Json): void {
     const name = text(record.name)
     if (name === '') throw new Error('name is missing')
-    const levels = list(record.push_access_levels)
-    const mayPush = (level: number) => levels.some(({ access_level }) => access_level === level)
-    const isOpen = mayPush(ACCESS_LEVELS.developer)
-    const named = levels.flatMap(({ user_id }) => this.people.login(user_id) ?? [])
-    const maintainers = mayPush(ACCESS_LEVELS.maintainer) ? this.#maintainers : []
+    const push = describeAccess(record.push_access_levels)
+    const merge = describeAccess(record.merge_access_levels ?? record.push_access_levels)
+    const isOpen = push.includes(DEVELOPERS)
+    const named = list(record.push_access_levels).flatMap(
+      ({ user_id }) => this.people.login(user_id) ?? [],
+    )
+    const maintainers = push.includes(MAINTAINERS) ? this.#maintainers : []
+    // Those of a group are not in an export.
+    const isIncomplete = !isOpen && push.includes(MAINTAINERS) && maintainers.length === 0
+    const isPartlyLost =
+      isIncomplete ||
+      merge.join() !== push.join() ||
+      push.some((each) => !/^(?:user \d+|role (?:0|30|40))$/.test(each)) ||
+      describeAccess(record.unprotect_access_levels).some((each) => each !== MAINTAINERS)
+    if (isPartlyLost)
+      this.options.report.lost('branch_protection_rules', 1, `${this.repository}: ${name}`)
     const empty = emptyProtection(this.repository, name)
     this.add('protected_branches', 0, {
       ...empty,
@@ -335,6 +346,19 @@ class ProjectReader extends ProjectSpool {
       },
     }
   }
+}
+
+const DEVELOPERS = `role ${ACCESS_LEVELS.developer}`
+const MAINTAINERS = `role ${ACCESS_LEVELS.maintainer}`
+
+/** Describes each role, user, group and deploy key that has access. A level is that of a role only if nobody is named. */
+function describeAccess(levels: unknown): string[] {
+  const described = list(levels).map(({ access_level, user_id, group_id, deploy_key_id }) => {
+    if (user_id != null) return `user ${user_id}`
+    if (group_id != null) return `group ${group_id}`
+    return deploy_key_id != null ? `deploy key ${deploy_key_id}` : `role ${access_level}`
+  })
+  return [...new Set(described)].sort()
 }
 
 /** Returns a line of text with the fields that GitHub and Gitea do not have, or ''. */

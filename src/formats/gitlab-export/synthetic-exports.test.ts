@@ -280,6 +280,58 @@ test('comments on commits are read once, also from pipelines, without system not
   assert.deepEqual(lost(), { ci_pipelines: 2, commit_notes: 1, pipelines: 1, system_notes: 1 })
 })
 
+test('protected branches name who may push, and everything else about them is reported', async (t) => {
+  const role = (access_level: number) => ({ access_level, user_id: null, group_id: null })
+  // GitLab's default level for users, groups and deploy keys is that of maintainers.
+  const branch = (name: string, push: object[], merge: object[], unprotect: object[] = []) => ({
+    ...{ name, push_access_levels: push, merge_access_levels: merge },
+    unprotect_access_levels: unprotect,
+  })
+  const ann = { ...role(40), user_id: 1 }
+  const { facts, lost } = await read(t, {
+    project_members: [
+      ...members,
+      { access_level: 40, user_id: 2, user: { id: 2, username: 'max' } },
+    ],
+    protected_branches: [
+      branch('maintainers', [role(40)], [role(40)], [role(40)]),
+      branch('one', [ann], [ann]),
+      branch('open', [role(40), role(30)], [role(30), role(40)]),
+      branch('closed', [role(0)], [role(0)]),
+      branch('lost-merge', [role(0)], [role(30)]),
+      branch('lost-group', [{ ...role(40), group_id: 7 }], [{ ...role(40), group_id: 7 }]),
+      branch('lost-key', [{ ...role(40), deploy_key_id: 3 }], [{ ...role(40), deploy_key_id: 3 }]),
+      branch('lost-administrators', [role(60)], [role(60)]),
+      branch('lost-unprotect', [ann], [ann], [ann]),
+    ],
+  })
+  assert.deepEqual(
+    (await facts('protected_branches')).map(({ name, authorizedActorsOnly, authorizedUsers }) => [
+      ...[name, authorizedActorsOnly, authorizedUsers.join()],
+    ]),
+    [
+      ['maintainers', true, 'max'],
+      ['one', true, 'ann'],
+      ['open', false, ''],
+      ['closed', true, ''],
+      ['lost-merge', true, ''],
+      ['lost-group', true, ''],
+      ['lost-key', true, ''],
+      ['lost-administrators', true, ''],
+      ['lost-unprotect', true, 'ann'],
+    ],
+  )
+  assert.deepEqual(lost(), { branch_protection_rules: 5 })
+})
+
+test('maintainers of a group, who are not in the export, are reported for a protected branch', async (t) => {
+  const levels = [{ access_level: 40 }]
+  const { lost } = await read(t, {
+    protected_branches: [{ name: 'main', push_access_levels: levels, merge_access_levels: levels }],
+  })
+  assert.deepEqual(lost(), { branch_protection_rules: 1 })
+})
+
 test('a note that is internal in GitLab is marked, and there is a warning', async (t) => {
   const { facts, warnings } = await read(t, {
     project_members: members,

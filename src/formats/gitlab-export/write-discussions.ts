@@ -273,7 +273,9 @@ export function* protectedBranches(project: Project) {
     // GitLab requires neither reviews nor checks here, but a branch that nobody can push to requires merge requests.
     const needsMergeRequest = branch.reviews.required || branch.statusChecks.required
     const merge = branch.authorizedActorsOnly ? maintainer : developer
-    const push = needsMergeRequest ? (branch.adminEnforced ? none : maintainer) : merge
+    const isClosed = branch.authorizedActorsOnly && !hasNames(branch)
+    const needsNone = isClosed || (needsMergeRequest && branch.adminEnforced)
+    const push = needsNone ? none : needsMergeRequest ? maintainer : merge
     yield {
       name: branch.name,
       allow_force_push: branch.allowsForcePushes,
@@ -284,12 +286,15 @@ export function* protectedBranches(project: Project) {
   }
 }
 
+/** Returns whether a rule names those who may push. */
+const hasNames = ({ authorizedUsers, authorizedTeams }: ProtectedBranch): boolean =>
+  authorizedUsers.length + authorizedTeams.length > 0
+
 /** Returns whether a rule says more than who may push and merge. */
 function isPartlyLost(branch: ProtectedBranch): boolean {
   const { reviews, statusChecks, requiresSignatures, requiresLinearHistory } = branch
-  const hasNames = branch.authorizedUsers.length + branch.authorizedTeams.length > 0
   const isRequired = reviews.required || statusChecks.required
-  return isRequired || requiresSignatures || requiresLinearHistory || hasNames
+  return isRequired || requiresSignatures || requiresLinearHistory || hasNames(branch)
 }
 
 /** Yields the accounts that an importer can find. It makes all of them members, so by default they get the lowest level. */

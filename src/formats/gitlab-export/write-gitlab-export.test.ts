@@ -621,6 +621,31 @@ describe('an export for GitLab', () => {
     ])
   })
 
+  test('lets nobody push to a branch that is limited to nobody', async (t) => {
+    const [rule] = facts.protected_branches!
+    const limited = { ...rule!, authorizedActorsOnly: true }
+    const free = { ...limited, reviews: { ...rule!.reviews, required: false } }
+    const { folder, into } = await exported(t, {
+      protected_branches: [
+        { ...free, name: 'nobody' },
+        { ...limited, name: 'by-merge-request' },
+        { ...free, name: 'named', authorizedUsers: ['bob'] },
+      ],
+    })
+    const { lines } = await unpack(folder, join(into, 'alice/site_export.tar.gz'))
+    assert.deepEqual(
+      lines('protected_branches').map(({ name, push_access_levels, merge_access_levels }) => [
+        name,
+        ...[...push_access_levels, ...merge_access_levels].map((each) => each.access_level),
+      ]),
+      [
+        ['nobody', 0, 40],
+        ['by-merge-request', 0, 40],
+        ['named', 40, 40],
+      ],
+    )
+  })
+
   test('reports what it cannot contain, by kind', async () => {
     const { losses } = await exportOfAll()
     assert.deepEqual(

@@ -18,8 +18,12 @@ export interface ProjectNames {
   uploads: ReadonlyMap<string, string>
 }
 
-/** Matches a link to an upload, and captures the path of its file in the export, which may be URL-encoded. */
-export const UPLOAD = /\/(uploads\/(?:[0-9a-f]{32}|[0-9a-f]{10})\/[^\s()"'<>[\]`]{1,255})/g
+/**
+ * Matches a link to an upload, which can begin with the address or the path of a project, and captures the path of its file in the
+ * export, which may be URL-encoded. A match begins only where a path does, so that it takes linear time for any text.
+ */
+export const UPLOAD =
+  /(?<![\w.~/-])(?:https?:\/\/[\w.-]{1,253}(?::\d{1,5})?)?(?:\/[\w.~-]{1,255}){0,30}?\/(uploads\/(?:[0-9a-f]{32}|[0-9a-f]{10})\/[^\s()"'<>[\]`]{1,255})/g
 
 const REFERENCE = new RegExp(
   [
@@ -70,6 +74,7 @@ function rewriteReference(
     return project.mergeRequests.has(Number(number))
       ? `${prefix}#${project.offset + Number(number)}`
       : match
-  // A number beyond the last issue would now be that of a merge request.
-  return Number(number) > project.offset ? `${prefix || 'issue'} ${number}` : `${prefix}#${number}`
+  // GitLab links only numbers that exist, and this one may now be that of a merge request.
+  const isTaken = project.mergeRequests.has(Number(number) - project.offset)
+  return isTaken ? `${prefix || 'issue'} ${number}` : `${prefix}#${number}`
 }

@@ -18,7 +18,7 @@ import {
   timeOrNull,
 } from './read-fields.ts'
 import { readReviews } from './read-reviews.ts'
-import { BECOMES_VISIBLE, type ProjectOptions, ProjectSpool } from './read-spool.ts'
+import { type ProjectOptions, ProjectSpool } from './read-spool.ts'
 import type { ProjectNames } from './read-text.ts'
 
 /** Settings that only GitLab has. All other relations that are not read are reported as lost. */
@@ -80,6 +80,7 @@ class ProjectReader extends ProjectSpool {
   readonly #maintainers: string[] = []
   readonly #issues = new Set<number>()
   readonly #mergeRequests = new Set<number>()
+  readonly #confidential: string[] = []
   /** Digests of the notes on commits. */
   readonly #commitNotes = new Set<string>()
   /** The highest number of an issue. It is added to those of merge requests, because GitLab counts these separately. */
@@ -181,8 +182,7 @@ class ProjectReader extends ProjectSpool {
     const assignees = [record.assignee_id, ...assigned.map(({ user_id }) => user_id)]
     const body = paragraphs(text(record.description), footerOf(record))
     this.addUploads(body, on, by)
-    const why = `#${on.number} is confidential in GitLab, and ${BECOMES_VISIBLE}`
-    if (record.confidential === true) this.options.report.warn('confidential', why)
+    if (record.confidential === true) this.#confidential.push(`#${on.number}`)
     for (const [key, value] of Object.entries(record))
       if (Array.isArray(value) && !READ_LISTS.has(key)) this.options.report.lost(key, value.length)
     return {
@@ -287,6 +287,13 @@ class ProjectReader extends ProjectSpool {
     })
   }
 
+  /** Warns in one line, which has a kind of its own, so that the limit of warnings leaves nothing out. */
+  #warnOfVisible(what: string, places: readonly string[]): void {
+    const kind = `${this.repository}: ${what} of GitLab`
+    const why = `${kind} become visible to all who can read issues: ${places.join(', ')}`
+    if (places.length > 0) this.options.report.warn(kind, why)
+  }
+
   /** Adds users, milestones and unused uploads, which are known only after everything was read, and returns the repository. */
   finish(project: Json, features: Json): { repository: Repository; names: ProjectNames } {
     const isOn = (feature: string) => features[`${feature}_access_level`] !== FEATURE.off
@@ -303,6 +310,8 @@ class ProjectReader extends ProjectSpool {
     if (!users.some(({ login }) => login.toLowerCase() === owner.toLowerCase()))
       users.push(unknownUser(owner))
     for (const user of users) this.add('users', 0, user)
+    this.#warnOfVisible('confidential issues', this.#confidential)
+    this.#warnOfVisible('internal notes', [...this.internalNotes])
     const why = `${this.repository} is internal in GitLab, and becomes private`
     if (project.visibility_level === VISIBILITY.internal)
       this.options.report.warn('visibility', why)

@@ -52,8 +52,6 @@ const REACTION_BY_EMOJI = new Map(
   Object.entries(EMOJI_BY_REACTION).map(([reaction, emoji]) => [emoji, reaction]),
 )
 
-export const BECOMES_VISIBLE = 'becomes visible to all who can read issues'
-
 /** Who wrote a text, and when. */
 type Authorship = Pick<Attachment, 'author' | 'createdAt'>
 
@@ -68,6 +66,8 @@ export class ProjectSpool {
   readonly milestones = new Map<string, Milestone>()
   /** The new URLs of uploads, by path. Each has an attachment. */
   readonly uploadUrls = new Map<string, string>()
+  /** Where notes are that only members could read, such as `#12`. */
+  readonly internalNotes = new Set<string>()
   /** The time of the oldest fact. */
   oldest = Number.POSITIVE_INFINITY
   #lastId = 0
@@ -203,14 +203,16 @@ export class ProjectSpool {
   }
 
   /** Returns the text of a note, and adds its uploads. Suggestions that the text lacks are appended. */
-  noteText(note: Json, on: AttachedTo, by: Authorship): string {
+  noteText(note: Json, on: Extract<AttachedTo, { id: number }>, by: Authorship): string {
     const own = text(note.note)
     const suggestions = own.includes('```suggestion') ? [] : list(note.suggestions)
     const isInternal = note.confidential === true || note.internal === true
     const blocks = suggestions.map((each) => `\`\`\`suggestion\n${text(each.to_content)}\`\`\``)
     const body = [own, ...blocks, ...(isInternal ? ['*GitLab: internal note*'] : [])].join('\n\n')
-    const why = `the note of ${by.author} of ${by.createdAt} is internal in GitLab, and ${BECOMES_VISIBLE}`
-    if (isInternal) this.options.report.warn('confidential', why)
+    if (isInternal)
+      this.internalNotes.add(
+        'commit' in on ? on.commit : `#${'pull' in on ? on.pull : on.on.number}`,
+      )
     this.addUploads(body, on, by)
     return body
   }

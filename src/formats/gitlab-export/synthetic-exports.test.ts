@@ -332,15 +332,21 @@ test('maintainers of a group, who are not in the export, are reported for a prot
   assert.deepEqual(lost(), { branch_protection_rules: 1 })
 })
 
-test('a note that is internal in GitLab is marked, and there is a warning', async (t) => {
+test('internal notes and confidential issues are marked, and one warning names all of them', async (t) => {
+  const internal = note('Do not tell', { internal: true, author_id: 1 })
+  const all = Array.from({ length: 150 }, (_, index) => index + 1)
   const { facts, warnings } = await read(t, {
     project_members: members,
-    issues: [issue(1, { notes: [note('Do not tell', { internal: true, author_id: 1 })] })],
+    issues: all.map((iid) => issue(iid, { confidential: true, notes: [internal, internal] })),
+    merge_requests: [mergeRequest(1, { notes: [internal] })],
   })
   const [comment] = await facts('issue_comments')
   assert.equal(comment?.body, 'Do not tell\n\n*GitLab: internal note*')
+  const numbers = all.map((number) => `#${number}`).join(', ')
+  const visible = 'of GitLab become visible to all who can read issues'
   assert.deepEqual(warnings, [
-    `the note of ann of ${AT} is internal in GitLab, and becomes visible to all who can read issues`,
+    `alice/Tool: confidential issues ${visible}: ${numbers}`,
+    `alice/Tool: internal notes ${visible}: ${numbers}, #151`,
   ])
 })
 

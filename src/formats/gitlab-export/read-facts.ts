@@ -26,11 +26,12 @@ const SETTINGS = [
   ...['ci_cd_settings', 'auto_devops', 'container_expiration_policy'],
   ...['error_tracking_setting', 'metrics_setting', 'user_contributions'],
 ]
-/** Lists in issues and merge requests that are read. All others are reported as lost. */
-const READ_LISTS = new Set([
+/** Lists and objects in issues and merge requests that are read, or only have settings. All others are reported as lost. */
+const READ_PARTS = new Set([
   ...['notes', 'events', 'timelogs', 'label_links', 'issue_assignees', 'award_emoji', 'approvals'],
   ...['resource_label_events', 'resource_milestone_events', 'resource_state_events'],
-  ...['merge_request_assignees', 'merge_request_reviewers'],
+  ...['merge_request_assignees', 'merge_request_reviewers', 'merge_request_diff', 'merge_params'],
+  ...['milestone', 'metrics', 'author', 'work_item_type'],
 ])
 
 /** Reads all relations of a project as facts into `rows`. Texts are not rewritten yet. An invalid record is reported as lost. */
@@ -184,7 +185,8 @@ class ProjectReader extends ProjectSpool {
     this.addUploads(body, on, by)
     if (record.confidential === true) this.#confidential.push(`#${on.number}`)
     for (const [key, value] of Object.entries(record))
-      if (Array.isArray(value) && !READ_LISTS.has(key)) this.options.report.lost(key, value.length)
+      if (typeof value === 'object' && value !== null && !READ_PARTS.has(key))
+        this.options.report.lost(key, Array.isArray(value) ? value.length : 1)
     return {
       repository: this.repository,
       number: on.number,
@@ -372,13 +374,18 @@ function describeAccess(levels: unknown): string[] {
 
 /** Returns a line of text with the fields that GitHub and Gitea do not have, or ''. */
 function footerOf(record: Json): string {
-  const spent = list(record.timelogs).reduce((sum, each) => sum + (Number(each.time_spent) || 0), 0)
+  const timelogs = list(record.timelogs)
+  const spent = timelogs.reduce((sum, each) => sum + (Number(each.time_spent) || 0), 0)
+  const work = timelogs.map(({ summary }) => text(summary).replace(/\s+/g, ' ').trim())
+  const type = text(record.issue_type) || text(child(record.work_item_type).base_type)
   const facts = [
+    type !== 'issue' && type.replaceAll('_', ' '),
     record.confidential === true && 'confidential',
     text(record.due_date) && `due ${text(record.due_date)}`,
     typeof record.weight === 'number' && `weight ${record.weight}`,
     Number(record.time_estimate) > 0 && `estimated ${duration(Number(record.time_estimate))}`,
     spent > 0 && `spent ${duration(spent)}`,
+    work.some(Boolean) && `time spent on: ${work.filter(Boolean).join('; ')}`,
   ].filter((each) => typeof each === 'string' && each !== '')
   return facts.length === 0 ? '' : `*GitLab: ${facts.join(', ')}*`
 }

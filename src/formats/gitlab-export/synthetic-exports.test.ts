@@ -250,6 +250,35 @@ test('events, labels and milestones of groups, and the lock of an issue are kept
   assert.deepEqual(lost(), { designs: 1, label_priorities: 1, system_notes: 1 })
 })
 
+test('types, and what time was spent on, are in the text; other parts of an issue are counted', async (t) => {
+  const { facts, lost } = await read(t, {
+    issues: [
+      issue(1, {
+        ...{ issue_type: 'incident', epic_issue: { epic: { iid: 7 } }, sentry_issue: { id: 1 } },
+        ...{ issuable_sla: null, zoom_meetings: [{ url: 'https://zoom.us/1' }], author: {} },
+        timelogs: [
+          { time_spent: 1800, summary: 'wrote\ntests ' },
+          { time_spent: 1800, summary: null },
+          { time_spent: -600, summary: 'mistake' },
+        ],
+      }),
+      issue(2, { work_item_type: { base_type: 'key_result' } }),
+      issue(3, { issue_type: 'issue', work_item_type: { base_type: 'issue' } }),
+    ],
+    merge_requests: [mergeRequest(1, { timelogs: [{ time_spent: 0, summary: 'nothing' }] })],
+  })
+  assert.deepEqual(
+    [...(await facts('issues')), ...(await facts('pull_requests'))].map(({ body }) => body),
+    [
+      '*GitLab: incident, spent 50m, time spent on: wrote tests; mistake*',
+      '*GitLab: key result*',
+      null,
+      '*GitLab: time spent on: nothing*',
+    ],
+  )
+  assert.deepEqual(lost(), { epic_issue: 1, sentry_issue: 1, zoom_meetings: 1 })
+})
+
 test('a lock that a note describes is one event', async (t) => {
   const locked = system('locked the discussion in this issue', 'locked')
   const { facts } = await read(t, {

@@ -13,7 +13,13 @@ const STATES = ['closed', 'reopened', 'merged']
 
 type StateChange = { state: string; user: unknown; at: string }
 
-/** Reads when and by whom something was closed, reopened or merged. Newer exports have events for this, older ones only notes. */
+/** Two records of one change differ by less than this, because GitLab writes them one after the other. */
+const SAME_CHANGE_MS = 60_000
+
+/**
+ * Reads when and by whom something was closed, reopened or merged, oldest first. GitLab 13 and newer record state events. What
+ * happened before is only in other events, or else in notes.
+ */
 export function stateChanges(record: Json): StateChange[] {
   const change = (state: unknown, user: unknown, each: Json): StateChange[] =>
     STATES.includes(text(state)) ? [{ state: text(state), user, at: time(each, 'created_at') }] : []
@@ -27,7 +33,12 @@ export function stateChanges(record: Json): StateChange[] {
     const action = actionOf(each)
     return change(action === 'opened' ? 'reopened' : action, each.author_id, each)
   })
-  return [states, events, notes].find(({ length }) => length > 0) ?? []
+  const [first] = states
+  const older = (events.length > 0 ? events : notes).filter(({ state, at }) => {
+    const ageMs = first ? Date.parse(first.at) - Date.parse(at) : Number.POSITIVE_INFINITY
+    return ageMs > (state === first?.state ? SAME_CHANGE_MS : 0)
+  })
+  return [...older, ...states]
 }
 
 /** Returns when something got this state for the last time. */

@@ -279,6 +279,36 @@ test('types, and what time was spent on, are in the text; other parts of an issu
   assert.deepEqual(lost(), { epic_issue: 1, sentry_issue: 1, zoom_meetings: 1 })
 })
 
+test('an issue that was closed before GitLab had state events has all changes of its state once', async (t) => {
+  const at = (time: string) => ({ created_at: `2024-05-01T12:${time}Z` })
+  const states = [
+    { state: 'closed', user_id: 2, ...at('20:00.500') },
+    { state: 'reopened', user_id: 2, ...at('30:00.500') },
+  ]
+  const events = ['10:00.000', '20:00.000', '30:00.000'].map((time, index) => ({
+    ...{ action: ['reopened', 'closed', 'reopened'][index], author_id: 1, ...at(time) },
+  }))
+  const closed = system('closed', 'closed', { author_id: 1, ...at('05:00.000') })
+  const { facts } = await read(t, {
+    issues: [
+      issue(1, { resource_state_events: states, events, notes: [closed] }),
+      issue(2, { resource_state_events: states, notes: [closed] }),
+      issue(3, { notes: [closed] }),
+    ],
+  })
+  assert.deepEqual(
+    (await facts('issue_events')).map(({ on, event, actor, createdAt }) =>
+      [on.number, event, actor, createdAt.slice(14, 19)].join(' '),
+    ),
+    [
+      ...['1 reopened gitlab-user-1 10:00', '1 closed gitlab-user-2 20:00'],
+      ...['1 reopened gitlab-user-2 30:00', '2 closed gitlab-user-1 05:00'],
+      ...['2 closed gitlab-user-2 20:00', '2 reopened gitlab-user-2 30:00'],
+      '3 closed gitlab-user-1 05:00',
+    ],
+  )
+})
+
 test('a lock that a note describes is one event', async (t) => {
   const locked = system('locked the discussion in this issue', 'locked')
   const { facts } = await read(t, {

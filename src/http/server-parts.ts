@@ -16,6 +16,7 @@ import type { DownloadParts } from './routes/migrations/archive-download.ts'
 import type { MigrationText } from './routes/migrations/migration-json.ts'
 import type { ProgressStreams } from './routes/migrations/progress-stream.ts'
 import type { RepositoryRenderer } from './routes/repositories/rendered-repositories.ts'
+import type { SourceReader } from './routes/repositories/source-reader.ts'
 import type { OidcClient } from './routes/sessions/oidc-client.ts'
 
 /** The dependencies and options of the server and its routes. */
@@ -59,6 +60,7 @@ export interface ApiParts extends ServerParts {
   /** Limits concurrent starts of migrations and forecasts, because both examine repositories. */
   startLimit: HeavyRequestLimit
   largeResponseLimit: HeavyRequestLimit
+  sourceReader: SourceReader
   streams: ProgressStreams
   repositoryRenderer: RepositoryRenderer
   migrationText: MigrationText

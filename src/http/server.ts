@@ -51,6 +51,7 @@ import { addOrganizationRoutes } from './routes/organizations/organizations.ts'
 import { addRepositoryRoutes } from './routes/repositories/one-repository.ts'
 import { createRepositoryRenderer } from './routes/repositories/rendered-repositories.ts'
 import { addUserRepositoriesRoute } from './routes/repositories/repository-list.ts'
+import { createSourceReader } from './routes/repositories/source-reader.ts'
 import { addScheduleRoutes } from './routes/schedules/schedules.ts'
 import { addProxyProbeRoute } from './routes/service/proxy-probe.ts'
 import {
@@ -119,6 +120,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
   const limit = createRateLimit(parts.rateLimit, parts.now)
   const cloneSlots = cloneLimit(parts.cloneSlots)
   const heavyLimits = { startLimit: heavyRequestLimit(), largeResponseLimit: heavyRequestLimit() }
+  const sourceReader = createSourceReader(parts)
   const streams = new ProgressStreams(parts)
   app.addHook('preClose', async () => streams.stop())
 
@@ -178,6 +180,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
     const apiParts = {
       ...parts,
       ...heavyLimits,
+      sourceReader,
       rendering,
       admission,
       streams,

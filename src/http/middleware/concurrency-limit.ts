@@ -13,10 +13,17 @@ export interface ConcurrencyOptions {
   /** How many requests of all callers together may wait. One caller may have half of them. */
   maxWaiting: number
   /** How long a request waits before it is rejected. */
-  waitMs: number
-  /** Creates the error for a request that waited too long, or when the queue is full. `isCallerFull`: `maxPerCaller` is reached. */
-  createError: (isCallerFull: boolean) => Error
+  waitMs?: number
+  /**
+   * Creates the error for a request that waited too long, or when the queue is full. `isCallerFull`: `maxPerCaller` is reached. By
+   * default it is 429 then, and 503 otherwise.
+   */
+  createError?: (isCallerFull: boolean) => Error
 }
+
+/** Less than the minute after which proxies give up on a silent server. */
+const WAIT_MS = 45_000
+const tooBusy = (isCallerFull: boolean) => (isCallerFull ? tooManyRequests() : overloaded())
 
 export type ConcurrencyLimit = ReturnType<typeof concurrencyLimit>
 
@@ -25,7 +32,7 @@ export type ConcurrencyLimit = ReturnType<typeof concurrencyLimit>
  * caller can use all slots or fill the queue, so a caller with many requests delays only itself.
  */
 export function concurrencyLimit(options: ConcurrencyOptions) {
-  const { max, maxPerCaller, maxWaiting, waitMs, createError } = options
+  const { max, maxPerCaller, maxWaiting, waitMs = WAIT_MS, createError = tooBusy } = options
   const running = new CallerCounts()
   const waitingCounts = new CallerCounts()
   const queue = new Set<{ caller: string; start(): void }>()
@@ -109,8 +116,6 @@ export class CallerCounts {
 const MAX_RUNNING = 8
 const MAX_PER_CALLER = 2
 const MAX_WAITING = 200
-/** Less than the minute after which proxies give up on a silent server. */
-const WAIT_MS = 45_000
 
 export type HeavyRequestLimit = ReturnType<typeof heavyRequestLimit>
 
@@ -120,8 +125,6 @@ export function heavyRequestLimit() {
     max: MAX_RUNNING,
     maxPerCaller: MAX_PER_CALLER,
     maxWaiting: MAX_WAITING,
-    waitMs: WAIT_MS,
-    createError: (isCallerFull) => (isCallerFull ? tooManyRequests() : overloaded()),
   })
   return {
     /**

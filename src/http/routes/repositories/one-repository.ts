@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Db } from '../../../db/database.ts'
 import { isName } from '../../../lib/names.ts'
 import { NotFound } from '../../../lib/request-errors.ts'
@@ -21,13 +21,13 @@ import * as openapi from '../../description/operation.ts'
 import { pushAccessMissing } from '../../middleware/http-errors.ts'
 import { sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, sendPage, sendPageOf, setLinkHeader } from '../../middleware/pagination.ts'
-import { requireFound, type WithQuery } from '../../middleware/request.ts'
-import type { ServerParts } from '../../server-parts.ts'
+import { callerKey, requireFound, type WithQuery } from '../../middleware/request.ts'
+import { watchClient } from '../../middleware/response-stream.ts'
+import type { ApiParts } from '../../server-parts.ts'
 import { tokenInserter } from './rendered-repositories.ts'
 import * as render from './repository-json.ts'
-import { createSourceReader } from './source-reader.ts'
 
-type Parts = Pick<ServerParts, 'db' | 'rendering' | 'source' | 'log' | 'cloneTokens'>
+type Parts = Pick<ApiParts, 'db' | 'rendering' | 'cloneTokens' | 'sourceReader'>
 
 type InPath = WithQuery & { Params: { owner: string; repo: string } }
 
@@ -95,9 +95,8 @@ const routes = openapi.routes('Repositories', { config: { anonymous: true } })({
 
 /** Adds the operations on one repository. Its facts are in the database; refs and files are read from the source. */
 export function addRepositoryRoutes(app: FastifyInstance, parts: Parts): void {
-  const { db, cloneTokens } = parts
+  const { db, cloneTokens, sourceReader: reader } = parts
   const { addresses } = parts.rendering
-  const reader = createSourceReader(parts)
 
   app.get<InPath>(path, routes['repos/get'], async (request, reply) => {
     const { viewer } = request
@@ -120,7 +119,7 @@ export function addRepositoryRoutes(app: FastifyInstance, parts: Parts): void {
     const isDefaultProtected = render.isProtected(entry, defaultBranch)
     if (wanted === 'true' && !isDefaultProtected)
       return sendPage(reply, addresses, { total: 0, body: [] })
-    const { total, refs } = await reader.refs(entry, {
+    const { total, refs } = await reader.refs(clientOf(reply), entry, {
       kind: 'branches',
       ...parsePaging(request.query),
       ...(wanted === 'true' && { only: defaultBranch }),
@@ -133,7 +132,7 @@ export function addRepositoryRoutes(app: FastifyInstance, parts: Parts): void {
   app.get<InPath>(`${path}/tags`, routes['repos/list-tags'], async (request, reply) => {
     const { entry } = await repositoryInPath(db, request)
     const query = { kind: 'tags', ...parsePaging(request.query) } as const
-    const { total, refs } = await reader.refs(entry, query)
+    const { total, refs } = await reader.refs(clientOf(reply), entry, query)
     const body = refs.map((ref) => render.tagJson(entry, ref, addresses))
     return sendPage(reply, addresses, { total, body })
   })
@@ -148,12 +147,12 @@ export function addRepositoryRoutes(app: FastifyInstance, parts: Parts): void {
 
   app.get<InPath>(`${path}/languages`, routes['repos/list-languages'], async (request, reply) => {
     const { entry } = await repositoryInPath(db, request)
-    return sendJsonWithEtag(reply, await reader.languages(entry))
+    return sendJsonWithEtag(reply, await reader.languages(clientOf(reply), entry))
   })
 
   app.get<InPath>(`${path}/license`, routes['licenses/get-for-repo'], async (request, reply) => {
     const { entry } = await repositoryInPath(db, request)
-    const file = requireFound(await reader.licenseFile(entry))
+    const file = requireFound(await reader.licenseFile(clientOf(reply), entry))
     return sendJsonWithEtag(reply, render.licenseContentJson(entry, file, addresses))
   })
 
@@ -165,6 +164,11 @@ export function addRepositoryRoutes(app: FastifyInstance, parts: Parts): void {
     return sendPageOf(reply, addresses, all, (each) => render.collaboratorJson(each, addresses))
   })
 }
+
+const clientOf = ({ request, raw }: FastifyReply) => ({
+  caller: callerKey(request),
+  signal: watchClient(raw).signal,
+})
 
 /** Returns the repository that the path names; throws 404 if the caller may not read it. */
 async function repositoryInPath(db: Db, { params, viewer }: FastifyRequest<InPath>) {

@@ -7,9 +7,12 @@ import { NotFound } from '../../../lib/request-errors.ts'
 import type { Source } from '../../../sources/source.ts'
 import { Unreadable } from '../../../sources/unreadable.ts'
 import { HttpError } from '../../middleware/http-errors.ts'
+import { ClientDisconnected } from '../../middleware/response-stream.ts'
 import { createSourceReader } from './source-reader.ts'
 
 type Languages = Awaited<ReturnType<Source['languages']>>
+
+const connected = new AbortController().signal
 
 /** Returns a reader of a source whose pending reads are resolved by the test. */
 function slowSource() {
@@ -29,7 +32,8 @@ function slowSource() {
     },
   }
   const reader = createSourceReader({ source: source as Source, log: pino({ level: 'silent' }) })
-  const readLanguages = (id: number) => reader.languages({ id, owner: alice, name: `r${id}` })
+  const readLanguages = (id: number, { caller = `caller ${id}`, signal = connected } = {}) =>
+    reader.languages({ caller, signal }, { id, owner: alice, name: `r${id}` })
   const names = () => reads.map(({ name }) => name)
   return { reads, stamps, readLanguages, names }
 }
@@ -41,7 +45,7 @@ async function settle(): Promise<void> {
 
 test('two repositories are read at a time, in the order of the requests', async () => {
   const { reads, readLanguages, names } = slowSource()
-  const results = [1, 2, 3, 4].map(readLanguages)
+  const results = [1, 2, 3, 4].map((id) => readLanguages(id))
   await settle()
   assert.deepEqual(names(), ['r1', 'r2'])
   reads[1]!.result.resolve({ C: 2 })
@@ -83,9 +87,41 @@ test('a failure is not cached', async () => {
   assert.deepEqual(await again, { C: 1 })
 })
 
-test('a request is refused if a hundred are waiting', async () => {
+test('a caller with many reads delays only itself', async () => {
+  const { reads, readLanguages, names } = slowSource()
+  const many = [1, 2, 3].map((id) => readLanguages(id, { caller: 'many' }))
+  await settle()
+  const other = readLanguages(4)
+  await settle()
+  assert.deepEqual(names(), ['r1', 'r4'])
+  for (let at = 0; at < 4; at++) {
+    await settle()
+    reads[at]!.result.resolve({})
+  }
+  await Promise.all([...many, other])
+})
+
+test('a read is not started if its client disconnects while it waits', async () => {
+  const { reads, readLanguages, names } = slowSource()
+  const running = [1, 2].map((id) => readLanguages(id))
+  await settle()
+  const client = new AbortController()
+  const left = readLanguages(3, { signal: client.signal })
+  const sameRead = readLanguages(3, { caller: 'another' })
+  await settle()
+  client.abort(new ClientDisconnected())
+  await assert.rejects(left, ClientDisconnected)
+  reads[0]!.result.resolve({})
+  await settle()
+  assert.deepEqual(names(), ['r1', 'r2', 'r3'])
+  for (const { result } of reads.slice(1)) result.resolve({ C: 3 })
+  assert.deepEqual(await sameRead, { C: 3 })
+  await Promise.all(running)
+})
+
+test('a request is refused if two hundred are waiting', async () => {
   const { reads, readLanguages } = slowSource()
-  const waiting = Array.from({ length: 102 }, (_, id) => readLanguages(id))
+  const waiting = Array.from({ length: 202 }, (_, id) => readLanguages(id))
   await settle()
   await assert.rejects(
     readLanguages(1000),

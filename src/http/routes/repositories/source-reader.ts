@@ -3,7 +3,7 @@ import { NotFound } from '../../../lib/request-errors.ts'
 import type { CatalogueEntry } from '../../../repositories/repository-store.ts'
 import type { RefQuery, RepositoryName, Source } from '../../../sources/source.ts'
 import { Unreadable } from '../../../sources/unreadable.ts'
-import { overloaded } from '../../middleware/http-errors.ts'
+import { type ConcurrencyLimit, concurrencyLimit } from '../../middleware/concurrency-limit.ts'
 
 type Entry = Pick<CatalogueEntry, 'id' | 'owner' | 'name'>
 
@@ -13,12 +13,20 @@ interface ReaderParts {
   log: Logger
 }
 
+/** Who waits for a result: the key under which limits count, and a signal that aborts when the client disconnects. */
+interface Client {
+  caller: string
+  signal: AbortSignal
+}
+
 /** For reads that run git. Few run, because exports need the cores. Few wait, because each holds a request open. */
-const READ_LIMIT = { max: 2, maxWaiting: 100 }
+const READ_LIMIT = { max: 2, maxPerCaller: 1, maxWaiting: 200 }
 /** For checks whether a repository has changed. Each reads all loose refs, but runs no git. */
-const CHECK_LIMIT = { max: 8, maxWaiting: 500 }
+const CHECK_LIMIT = { max: 8, maxPerCaller: 4, maxWaiting: 500 }
 const MAX_CACHED_RESULTS = 200
 const READ_TIMEOUT_MS = 30_000
+
+export type SourceReader = ReturnType<typeof createSourceReader>
 
 /**
  * Reads what is not in the database: branches, tags and files of a repository. Each result is cached until the repository changes,
@@ -26,12 +34,12 @@ const READ_TIMEOUT_MS = 30_000
  */
 export function createSourceReader({ source, log }: ReaderParts) {
   const cache = new Map<string, Promise<unknown>>()
-  const [limitRead, limitCheck] = [limitConcurrency(READ_LIMIT), limitConcurrency(CHECK_LIMIT)]
+  const [readLimit, checkLimit] = [concurrencyLimit(READ_LIMIT), concurrencyLimit(CHECK_LIMIT)]
 
   /** Evicts the least recently requested result. */
   function readCached<T>(key: string, read: () => Promise<T>): Promise<T> {
     const cached = cache.get(key) as Promise<T> | undefined
-    const result = cached ?? limitRead(read)
+    const result = cached ?? read()
     cache.delete(key)
     cache.set(key, result)
     if (cached) return cached
@@ -41,17 +49,22 @@ export function createSourceReader({ source, log }: ReaderParts) {
   }
 
   async function readSource<T>(
+    client: Client,
     { id, owner, name }: Entry,
     { what, query = what }: { what: string; query?: string },
     read: (source: Source, repository: RepositoryName, signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
     try {
       if (!source) throw new Unreadable('this process has no repositories (--repositories)')
-      const found = await limitCheck(() => source.find(owner.login, name))
+      const found = await withSlot(checkLimit, client, () => source.find(owner.login, name))
       if (!found) throw new Unreadable('it no longer exists')
-      return await readCached(`${id} ${found.stamp} ${query}`, () =>
-        read(source, { owner: owner.login, name }, AbortSignal.timeout(READ_TIMEOUT_MS)),
-      )
+      const key = `${id} ${found.stamp} ${query}`
+      const result = () =>
+        readCached(key, () =>
+          read(source, { owner: owner.login, name }, AbortSignal.timeout(READ_TIMEOUT_MS)),
+        )
+      // Each caller waits for a slot of its own, even for the same result: a caller may disconnect and must not fail the others.
+      return await (cache.has(key) ? result() : withSlot(readLimit, client, result))
     } catch (error) {
       if (!(error instanceof Unreadable)) throw error
       const repository = `${owner.login}/${name}`
@@ -61,39 +74,34 @@ export function createSourceReader({ source, log }: ReaderParts) {
   }
 
   return {
-    refs: (entry: Entry, query: RefQuery) =>
+    refs: (client: Client, entry: Entry, query: RefQuery) =>
       readSource(
+        client,
         entry,
         { what: query.kind, query: JSON.stringify(query) },
         (from, repository, signal) => from.refs(repository, query, signal),
       ),
-    languages: (entry: Entry) =>
-      readSource(entry, { what: 'languages' }, (from, repository, signal) =>
+    languages: (client: Client, entry: Entry) =>
+      readSource(client, entry, { what: 'languages' }, (from, repository, signal) =>
         from.languages(repository, signal),
       ),
     /** Resolves to undefined if the repository has no licence file. */
-    licenseFile: (entry: Entry) =>
-      readSource(entry, { what: 'licence' }, (from, repository, signal) =>
+    licenseFile: (client: Client, entry: Entry) =>
+      readSource(client, entry, { what: 'licence' }, (from, repository, signal) =>
         from.licenseFile(repository, signal),
       ),
   }
 }
 
-/** Returns a function that runs at most `max` tasks at a time, in the order of the calls. It throws 503 if too many wait. */
-function limitConcurrency({ max, maxWaiting }: { max: number; maxWaiting: number }) {
-  const waiting: (() => void)[] = []
-  let running = 0
-  return async <T>(task: () => Promise<T>): Promise<T> => {
-    if (waiting.length >= maxWaiting) throw overloaded()
-    if (running >= max) await new Promise<void>((resolve) => waiting.push(resolve))
-    else running++
-    try {
-      return await task()
-    } finally {
-      const next = waiting.shift()
-      // The next task takes over the slot, so `running` does not change.
-      if (next) next()
-      else running--
-    }
+async function withSlot<T>(
+  limit: ConcurrencyLimit,
+  { caller, signal }: Client,
+  task: () => Promise<T>,
+): Promise<T> {
+  const release = await limit.take(caller, signal)
+  try {
+    return await task()
+  } finally {
+    release()
   }
 }

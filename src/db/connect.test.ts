@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { sql } from 'kysely'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { createDatabase } from '../../test/support/postgres.ts'
 import { withTimeout } from '../../test/support/wait-until.ts'
@@ -110,4 +111,25 @@ test('killing a server unlocks its data directory', async (t) => {
   holder.kill('SIGKILL')
   await withTimeout('the holder exits', once(holder, 'exit'))
   lockDataDirectory(dir)()
+})
+
+test('only the user of the service may read the embedded database, also in an open directory', async () => {
+  const dataDirectory = await mkdtemp(join(tmpdir(), 'godwit-private-'))
+  await chmod(dataDirectory, 0o755)
+  const umask = process.umask(0o022)
+  try {
+    for (const _start of ['first', 'second']) {
+      const { db, close } = await connect({ dataDirectory, databaseUrl: undefined })
+      await sql`create table if not exists secrets (secret text)`.execute(db)
+      const files = await readdir(dataDirectory)
+      assert.equal(files.length, 3)
+      for (const file of files)
+        assert.equal((await stat(join(dataDirectory, file))).mode & 0o777, 0o600, file)
+      await close()
+      await chmod(join(dataDirectory, 'godwit.sqlite'), 0o644)
+    }
+  } finally {
+    process.umask(umask)
+    await rm(dataDirectory, { recursive: true })
+  }
 })

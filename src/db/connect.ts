@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { chmodSync, closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { Kysely, PostgresDialect } from 'kysely'
 import type pg from 'pg'
@@ -32,10 +33,29 @@ export const sqliteFile = (dataDirectory: string): string => join(dataDirectory,
 
 function connectSqlite({ dataDirectory, onDamage }: DatabaseOptions): Database {
   makeDirectory(dataDirectory, 0o700)
-  const dialect = sqliteDialect(sqliteFile(dataDirectory), onDamage)
+  const file = sqliteFile(dataDirectory)
+  makePrivate(file)
+  const dialect = sqliteDialect(file, onDamage)
   const db = new Kysely<Tables>({ dialect })
   shortcuts.set(db, { read: dialect.read, dataVersion: dialect.dataVersion })
   return { db, engine: 'sqlite', close: () => db.destroy() }
+}
+
+/**
+ * Lets only this user read the database, which contains signing keys, also if others may read its directory. SQLite gives new files
+ * beside it the same mode. An existing file is not opened: closing it would release locks that this process has on it.
+ */
+function makePrivate(file: string): void {
+  try {
+    closeSync(openSync(file, 'ax', 0o600))
+  } catch {
+    for (const path of [file, `${file}-wal`, `${file}-shm`])
+      try {
+        chmodSync(path, 0o600)
+      } catch {
+        // The file may be absent, read-only or of another user. SQLite reports better what prevents its use.
+      }
+  }
 }
 
 async function connectPostgres(url: string, onIdleError?: (error: Error) => void) {

@@ -38,9 +38,9 @@ export interface ForgeSignIn {
 }
 
 /** Personal tokens of Gitea and Forgejo are 40 hexadecimal digits; those of applications are longer and have dots. */
-const SHAPE = /^(?!gwt_)[\w.-]{20,2048}$/
+const SHAPE = /^(?!gw[ct]_)[\w.-]{20,2048}$/
 
-/** Returns whether the forge may have issued the token. A mistyped token of Godwit must not be sent there. */
+/** Returns whether the forge may have issued the token. A mistyped token or a clone token of Godwit must not be sent there. */
 export const mayBeForgeToken = (token: string): boolean => SHAPE.test(token)
 
 const MAX_CONCURRENT_CHECKS = 32

@@ -339,6 +339,23 @@ test('a token without permission to read its owner is rejected', async (t) => {
   assert.equal(await statusOf(ANN), 401)
 })
 
+test('a token without permission to read repositories is rejected, and the log says why', async (t) => {
+  const { forge, statusOf, lines, advanceClock } = await scene(t, 'sqlite')
+  const message = 'token does not have at least one of required scope(s): [read:repository]'
+  const without = (token: string) => {
+    forge.faultFor = ({ path, headers }) =>
+      path === '/api/v1/user/repos' && headers.authorization === `token ${token}`
+        ? { response: { status: 403, body: { message } } }
+        : undefined
+  }
+  without(ANN)
+  assert.equal(await statusOf(ANN), 401)
+  assert.match(lines.join(), /Ann used a token without permission to read repositories/)
+  without(BOB)
+  advanceClock(MINUTE)
+  assert.equal(await statusOf(ANN), 200)
+})
+
 test('guessed tokens are not all sent to the forge, and signed-in users are not affected', async (t) => {
   const { statusOf, tokenChecks, advanceClock, now, db } = await scene(t, 'sqlite')
   assert.equal(await statusOf(ANN), 200)
@@ -360,7 +377,13 @@ test('text that cannot be a forge token is not sent to the forge', async (t) => 
   const { forge, statusOf, db, now } = await scene(t, 'sqlite')
   const account = await ensureAccount(db, 'carl', now())
   const ours = await addToken(db, account, { name: '', expiresAt: null, now: now() })
-  for (const token of [`${ours}x`, ours.slice(0, -1), 'short', 'x'.repeat(5000)])
+  for (const token of [
+    `${ours}x`,
+    ours.slice(0, -1),
+    `gwc_${'a'.repeat(40)}`,
+    'short',
+    'x'.repeat(5000),
+  ])
     assert.equal(await statusOf(token), 401)
   assert.equal(forge.requests.length, 0)
 })

@@ -88,18 +88,19 @@ export function openForgeSignIn(parts: SignInParts): ForgeSignIn | undefined {
   const { db, now, log, forge, rights } = parts
   if (!forge) return undefined
   const { url } = forge
+  const warn = (reason: string) =>
+    log.warn({ forge: url, reason }, `sign-in with tokens of the forge: ${reason}`)
   return forgeSignIn({
     db,
     now,
+    warn,
     // A removed account is rejected later, by its first request that needs rights.
     onSignedIn: async (account) =>
       rights?.refresh(account, RECENT_IF_AVAILABLE).catch(ignoreRemoval),
-    warn: (reason) =>
-      log.warn({ forge: url, reason }, `sign-in with tokens of the forge: ${reason}`),
     async readTokenOwner(token) {
       try {
         const { readTokenOwner } = await import('../sources/forge/connect-forge.ts')
-        const owner = await readTokenOwner({ ...forge, now }, token)
+        const owner = await readTokenOwner({ ...forge, now, warn }, token)
         // A login that is not a valid name here cannot own repositories.
         return owner && isName(owner.login) ? owner : undefined
       } catch (error) {

@@ -26,20 +26,32 @@ export type ForgeUser = { id: number; login: string; createdAt: number }
 /** Short, because a user waits for the result. */
 const TIMEOUT_MS = 5000
 
-export type TokenCheckOptions = { url: string; now: () => number; deadlineMs?: number | undefined }
+export interface TokenCheckOptions {
+  url: string
+  now: () => number
+  deadlineMs?: number | undefined
+  /** Logs a warning for the operator. */
+  warn(message: string): void
+}
 
 /**
  * Reads the owner of a token from the forge, with that token. Returns undefined if the forge does not accept the token, or does not
- * let it read its own user. Rejects with ForgeUnavailable, with ForgeRequestFailed, or with a TimeoutError after `deadlineMs`.
+ * let it read its own user and repositories: here it can read all that its owner may read. Rejects with ForgeUnavailable, with
+ * ForgeRequestFailed, or with a TimeoutError after `deadlineMs`.
  */
 export async function readTokenOwner(
-  { url, now, deadlineMs = TIMEOUT_MS }: TokenCheckOptions,
+  { url, now, deadlineMs = TIMEOUT_MS, warn }: TokenCheckOptions,
   token: string,
 ): Promise<ForgeUser | undefined> {
   const client = new ForgeClient({ url, token, now, timeoutMs: deadlineMs, pauseMs: 200 })
-  const request = client.get('/user', {}, AbortSignal.timeout(deadlineMs))
-  const response = await request.catch(undefinedIf(isUnauthorized))
-  return response && parseUser(response.body, url)
+  const signal = AbortSignal.timeout(deadlineMs)
+  const get = (path: string, query = {}) =>
+    client.get(path, query, signal).catch(undefinedIf(isUnauthorized))
+  const response = await get('/user')
+  const user = response && parseUser(response.body, url)
+  if (!user || (await get('/user/repos', { limit: 1 }))) return user
+  warn(`${user.login} used a token without permission to read repositories (read:repository)`)
+  return undefined
 }
 
 /** Parses a user of the API, such as the body of `/user`. Throws ForgeRequestFailed if it is not a user. */

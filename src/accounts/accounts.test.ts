@@ -213,6 +213,25 @@ onEachEngine('sessions', (engine) => {
     assert.deepEqual(await db.selectFrom('tokens').select('id').execute(), [])
   })
 
+  test('end with the oldest if a token or an account has too many', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    const { viewerInSession } = createAuthenticator({ db, now: () => NOW })
+    const alice = await ensureAccount(db, 'alice', NOW)
+    const token = await addToken(db, alice, { name: '', expiresAt: null, now: NOW })
+    const byToken: string[] = []
+    const without: string[] = []
+    for (let now = NOW; now < NOW + 52; now++) {
+      byToken.push(await openSession(db, { tokenId: 1, token }, { now, ttlMs: DAY }))
+      without.push((await openSessionWithoutToken(db, alice, { now, ttlMs: DAY })).secret)
+    }
+    for (const secrets of [byToken, without]) {
+      const isOpen = await Promise.all(secrets.map(async (each) => !!(await viewerInSession(each))))
+      assert.deepEqual(isOpen, [false, false, ...Array(50).fill(true)])
+    }
+    const { length } = await db.selectFrom('sessions').select('digest').execute()
+    assert.equal(length, 100)
+  })
+
   test('end one by one, or all of an account at once, and its tokens stay', async (t) => {
     const { db } = await openDatabase(t, engine)
     const { viewerInSession, viewerOf } = createAuthenticator({ db, now: () => NOW })

@@ -4,6 +4,13 @@ import type { Account } from './account.ts'
 import { digestOf, isGodwitToken, selectViewers, viewerFromRow } from './token-store.ts'
 
 const SECRET_BYTES = 32
+/**
+ * A token has at most so many sessions, and an account so many without a token: the next one ends the oldest, so that nobody can fill
+ * the database. They do not count together, because a limited token must not end the sessions of others.
+ */
+const MAX_SESSIONS = 50
+/** SQLite has no offset without a limit. */
+const MAX_ENDED_AT_ONCE = 1000
 
 /** A browser that stays open keeps its cookie, but the session ends after `ttlMs`. */
 type SessionTimes = { now: number; ttlMs: number }
@@ -20,6 +27,14 @@ export async function openSession(
   const encrypted = token === undefined || isGodwitToken(token) ? undefined : encryptToken(token)
   const random = randomSecret()
   const secret = encrypted ? `${random}.${encrypted.text}` : random
+  const oldest = db
+    .selectFrom('sessions')
+    .select('digest')
+    .where('token_id', '=', tokenId)
+    .orderBy('created_at', 'desc')
+    .limit(MAX_ENDED_AT_ONCE)
+    .offset(MAX_SESSIONS - 1)
+  await db.deleteFrom('sessions').where('digest', 'in', oldest).execute()
   await db
     .insertInto('sessions')
     .values({
@@ -39,6 +54,15 @@ export async function openSession(
  */
 export async function openSessionWithoutToken(tx: Db, account: Account, times: SessionTimes) {
   const { now, ttlMs } = times
+  const oldest = tx
+    .selectFrom('tokens')
+    .select('id')
+    .where('account_id', '=', account.id)
+    .where('kind', '=', 'session')
+    .orderBy('id', 'desc')
+    .limit(MAX_ENDED_AT_ONCE)
+    .offset(MAX_SESSIONS - 1)
+  await deleteSessionTokens(tx).where('id', 'in', oldest).execute()
   const { id: tokenId } = await tx
     .insertInto('tokens')
     .values({

@@ -162,7 +162,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
   const logins = failedLogins(parts)
   const guards = { setApiHeaders, limit, forwarding, logins, cookies }
   addSessionRoutes(app, { ...parts, ...guards })
-  if (parts.oidc) addOidcRoutes(app, parts.oidc, { ...parts, cookies })
+  if (parts.oidc) addOidcRoutes(app, parts.oidc, { ...parts, ...guards })
   addCloneRoutes(app, {
     ...parts,
     ...guards,

@@ -49,6 +49,15 @@ test('a token opens a session with a cookie that no script can read', async () =
   assert.ok(!service.log().includes(cookie.split('=')[1]!), 'the cookie was logged')
 })
 
+test('a sign-in counts for the rate limit of its account', async () => {
+  const used = async () => {
+    const body = JSON.stringify({ token: alice })
+    const { headers } = await send('/session', { method: 'POST', body, headers: PAGE_HEADER })
+    return Number(headers.get('x-ratelimit-used'))
+  }
+  assert.equal(await used(), (await used()) - 1)
+})
+
 test('a sign-in without a token is a validation error that is not cached', async () => {
   const response = await send('/session', { method: 'POST', body: '{}', headers: PAGE_HEADER })
   assert.equal(response.status, 422)

@@ -225,13 +225,7 @@ const sharedHeaders = (vendor: string, { uncounted } = { uncounted: false }) => 
   ...(uncounted ? {} : rateHeaders),
 })
 
-const { headers: rateHeaders } = openapi.withHeaders(
-  'x-ratelimit-limit',
-  'x-ratelimit-remaining',
-  'x-ratelimit-used',
-  'x-ratelimit-reset',
-  'x-ratelimit-resource',
-)
+const { headers: rateHeaders } = openapi.withHeaders(...openapi.RATE_LIMIT_HEADERS)
 
 const versionParameter = (vendor: string) => ({
   name: `x-${vendor}-api-version`,

@@ -82,6 +82,13 @@ export const withHeaders = (...names: HeaderName[]) => ({
   headers: Object.fromEntries(names.map((name) => [name, header(name)])),
 })
 
+export const RATE_LIMIT_HEADERS = [
+  'x-ratelimit-limit',
+  'x-ratelimit-remaining',
+  'x-ratelimit-used',
+  'x-ratelimit-reset',
+  'x-ratelimit-resource',
+] as const
 export const ETAG_HEADER = withHeaders('etag')
 /** The 304 of routes that have no rate limit. */
 export const NOT_MODIFIED = { description: 'Not modified.', ...ETAG_HEADER }
@@ -216,7 +223,7 @@ const ERRORS_WITH_RETRY_AFTER = {
   forbidden:
     'The rate limit is exceeded (with `retry-after`), too many invalid tokens came from this address, or the `user-agent` header is missing.',
   'too-many-requests':
-    'This account has too many concurrent requests of one kind: downloads and event streams, responses with more than 1,000 repositories, starts and forecasts, or requests whose body is still being sent.',
+    'This account has too many concurrent requests of one kind: downloads and event streams, responses with more than 1,000 repositories, starts and forecasts, reads of branches, tags and files, or requests whose body is still being sent.',
   unavailable:
     'The server is overloaded, or one of its dependencies is unavailable. Try again later.',
 }

@@ -31,7 +31,7 @@ export function createRateLimit({ perHour, pool }: RateLimitOptions, now: () => 
     throw limitExceeded()
   }
 
-  const accountKey = (viewer: Viewer) => String(viewer.account.id)
+  const accountKey = ({ account }: Pick<Viewer, 'account'>) => String(account.id)
   const limitOf = ({ viewer }: Caller) => (viewer ? perHour : Math.min(perHour, ANONYMOUS_PER_HOUR))
   const add = ({ viewer, ip }: Caller, by: number) =>
     viewer ? accounts.add(accountKey(viewer), by) : addresses.add(addressKey(ip), by)

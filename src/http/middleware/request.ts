@@ -36,7 +36,7 @@ export const actorOf = ({ viewer, ip, id }: FastifyRequest): Actor => ({
 })
 
 /** Requests with a token count for the account, requests without one for the address. */
-export type Caller = Pick<FastifyRequest, 'viewer' | 'ip'>
+export type Caller = { viewer: Pick<Viewer, 'account'> | null; ip: string }
 
 /** Returns the key under which limits count the requests of a caller. */
 export const callerKey = ({ viewer, ip }: Caller): string =>

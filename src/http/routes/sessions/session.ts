@@ -41,7 +41,11 @@ const routes = openapi.routes('Caller', { security: [], description, parameters 
       examples: [{ token: 'gwt_…' }],
     },
     responses: {
-      201: openapi.recordResponse('Signed in. The cookie is in `set-cookie`.', 'session'),
+      201: openapi.recordResponse(
+        'Signed in. The cookie is in `set-cookie`.',
+        'session',
+        ...openapi.RATE_LIMIT_HEADERS,
+      ),
       401: openapi.errorResponse('unauthenticated'),
       403: openapi.errorResponse('forbidden'),
     },
@@ -123,6 +127,7 @@ export function addSessionRoutes(app: FastifyInstance, parts: SessionParts): voi
     const { token } = request.body
     const viewer = await parts.logins.viewerOf(token, request.ip, 'session.open')
     request.viewer = viewer
+    await parts.limit.count(request, reply)
     const secret = await inAuditedTransaction(parts, actorOf(request), async (tx, record) => {
       await record(tx, 'session.open')
       return sessionStore.openSession(tx, { ...viewer, token }, { now: now(), ttlMs })

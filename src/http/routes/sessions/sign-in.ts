@@ -5,6 +5,7 @@ import { accountOfIdentity, type Identity, type Refusal } from '../../../account
 import { openSessionWithoutToken } from '../../../accounts/session-store.ts'
 import { ignoreRemoval, RECENT_IF_AVAILABLE } from '../../../repositories/refresh-rights.ts'
 import type { SessionCookies } from '../../middleware/authenticate.ts'
+import type { RateLimit } from '../../middleware/rate-limit.ts'
 import { actorOf } from '../../middleware/request.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { SignInFailed } from './oidc-client.ts'
@@ -15,6 +16,7 @@ export interface SignInParts
     'db' | 'now' | 'log' | 'rights' | 'rendering' | 'sessionTtlMs' | 'mayCreateAccounts'
   > {
   cookies: SessionCookies
+  limit: RateLimit
 }
 
 const REASONS: Record<Refusal, string> = {
@@ -25,14 +27,14 @@ const REASONS: Record<Refusal, string> = {
     'this login belongs to a site admin who has never signed in this way: remove the right, sign in, and grant it again',
 }
 
-/** Opens a session for an identity that was verified, and sets its cookie. Throws SignInFailed. */
+/** Opens a session for an identity that was verified, and sets its cookie. Throws SignInFailed, or once the rate limit is exceeded. */
 export async function signInAs(
   parts: SignInParts,
   identity: Identity,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<Viewer> {
-  const { now, log, rights, cookies, sessionTtlMs: ttlMs, mayCreateAccounts } = parts
+  const { now, log, rights, cookies, limit, sessionTtlMs: ttlMs, mayCreateAccounts } = parts
   const { issuer, subject, login } = identity
   const found = await inAuditedTransaction(parts, actorOf(request), async (tx, record) => {
     const options = { mayCreate: mayCreateAccounts, now: now() }
@@ -54,6 +56,7 @@ export async function signInAs(
     throw new SignInFailed(found.refusal, reason)
   }
   const { account } = found
+  await limit.count({ viewer: { account }, ip: request.ip }, reply)
   // A removed account is rejected later, by its first request that needs rights.
   await rights?.refresh(account, RECENT_IF_AVAILABLE).catch(ignoreRemoval)
   const session = { openedAt: now() }

@@ -61,14 +61,14 @@ export function createOidcClient(
     })
 
   /** Logs why a sign-in failed, and returns the error to throw. Only messages are logged, because other fields may contain tokens. */
-  function fail(problem: SignInFailed['problem'], error: unknown): SignInFailed {
+  function fail(problem: SignInFailed['problem'], error: unknown, identity?: string) {
     const { message, cause, error: code } = error as Error & { error?: unknown }
     const texts = [message, (cause as Error | undefined)?.message, code]
     const known = texts.filter((each) => typeof each === 'string')
     const reason = known.join(': ').slice(0, 300)
     const { oidcIssuer } = config
     log.warn({ issuer: oidcIssuer, reason }, `sign-in with ${oidcIssuer} failed: ${reason}`)
-    return new SignInFailed(problem)
+    return new SignInFailed(problem, problem, { issuer: oidcIssuer, identity })
   }
 
   const redirectUri = `${config.baseUrl}/session/oidc/callback`
@@ -129,12 +129,13 @@ export function createOidcClient(
       }
       const { sub: subject, [loginClaim]: login } = claims
       if (!required.every((each) => hasClaim(claims, each)))
-        throw fail('not-allowed', new Error(`${subject} lacks a claim of --oidc-require`))
+        throw fail('not-allowed', new Error(`${subject} lacks a claim of --oidc-require`), subject)
       const invalid = typeof login === 'string' ? invalidNameReason(login) : 'it is missing'
       if (typeof login !== 'string' || invalid)
         throw fail(
           'no-login',
           new Error(`${subject}: the claim ${loginClaim} is not a valid login: ${invalid}`),
+          subject,
         )
       return {
         issuer: server.issuer,

@@ -108,6 +108,15 @@ onEachEngine('sign-in with an OpenID provider', (engine) => {
       assert.equal(await userOf(browser), null)
     }
     assert.doesNotMatch(await service.godwit('account', 'list'), /stranger/)
+    const entries = (await service.godwit('audit', '--action', 'session.open', '--json'))
+      .split('\n')
+      .filter((line) => line.includes('"refused"'))
+      .map((line) => JSON.parse(line).details)
+      .map(({ issuer, identity, reason }) => [issuer, identity, reason])
+    assert.deepEqual(
+      entries.slice(0, refused.length).reverse(),
+      refused.map(([{ sub }, problem]) => [provider.issuer, sub, problem]),
+    )
   })
 
   test('makes site admins by a claim, and takes the right away without it', async () => {

@@ -102,6 +102,9 @@ onEachEngine('the header of a proxy that authenticates', (engine) => {
       assert.ok(answer.message!.includes(reason), answer.message!)
     }
     assert.doesNotMatch(await service.godwit('account', 'list'), /stranger/)
+    const audit = await service.godwit('audit', '--action', 'session.open', '--json')
+    assert.match(audit, /"refused".*"as":"alice, bob","reason":"no-login"/)
+    assert.match(audit, /"refused".*"as":"stranger","reason":"unknown"/)
   })
 })
 

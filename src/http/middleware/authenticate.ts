@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
 import type { Viewer } from '../../accounts/account.ts'
-import { NOT_SIGNED_IN, recordAccess } from '../../accounts/audit-log.ts'
+import { type Actor, NOT_SIGNED_IN, recordAccess } from '../../accounts/audit-log.ts'
 import type { Authenticator } from '../../accounts/authenticator.ts'
 import { isMistypedToken } from '../../accounts/token-store.ts'
 import type { AuditAction } from '../../lib/audit-actions.ts'
@@ -66,30 +66,31 @@ export function failedLogins(parts: LoginParts) {
   let delayed = 0
   let recorded = { hour: 0, count: 0 }
 
-  async function recordRefusal(ip: string, action: AuditAction): Promise<void> {
+  async function recordRefusal(actor: Actor, action: AuditAction, details = {}): Promise<void> {
     const hour = Math.floor(now() / HOUR_MS)
     if (recorded.hour !== hour) recorded = { hour, count: 0 }
     if (++recorded.count > MAX_RECORDED) return
-    const actor = { ...NOT_SIGNED_IN, ...(isIP(ip) && { address: ip }) }
-    await recordAccess(parts, actor, action, { outcome: 'refused' })
+    await recordAccess(parts, actor, action, { outcome: 'refused', details })
+  }
+
+  /** Waits, unless too many requests wait already. Returns whether it waited. */
+  async function delay(): Promise<boolean> {
+    if (delayed >= MAX_DELAYED) return false
+    delayed++
+    await sleep(DELAY_MS, undefined, { ref: false })
+    delayed--
+    return true
   }
 
   /** Counts and records a failed login of this address, and throws. */
   async function refuse(ip: string, token = '', action: AuditAction = 'token.use'): Promise<never> {
     if (!(await hasTooManyFailures(ip))) {
       await failures.add(addressKey(ip), 1)
-      await recordRefusal(ip, action)
+      await recordRefusal({ ...NOT_SIGNED_IN, ...(isIP(ip) && { address: ip }) }, action)
       throw isMistypedToken(token) ? httpErrors.mistypedToken() : httpErrors.badCredentials()
     }
-    if (delayed < MAX_DELAYED) {
-      delayed++
-      await sleep(DELAY_MS, undefined, { ref: false })
-      delayed--
-    }
-    throw new httpErrors.HttpError(
-      403,
-      'Maximum number of login attempts exceeded. Please try again later.',
-    )
+    await delay()
+    throw httpErrors.tooManyLogins()
   }
 
   return {
@@ -100,6 +101,18 @@ export function failedLogins(parts: LoginParts) {
       return (await authenticator.viewerOf(token, ip, mayCheckNew)) ?? refuse(ip, token, action)
     },
     refuse,
+    /** Verifies a sign-in with another service, and counts it if that fails. After too many failures, it is called more slowly. */
+    async verify<T>(ip: string, verify: () => Promise<T>): Promise<T> {
+      const key = addressKey(ip)
+      // Counted before the result is known, so that concurrent attempts count too.
+      const { times } = await failures.add(key, 1)
+      if (times > MAX_FAILURES && !(await delay())) throw httpErrors.tooManyLogins()
+      const result = await verify()
+      await failures.add(key, -1)
+      return result
+    },
+    /** Records a failed login in the audit log. */
+    recordRefusal,
   }
 }
 

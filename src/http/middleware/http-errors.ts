@@ -14,6 +14,8 @@ export class HttpError extends Error {
 
 export const requiresAuthentication = () => new HttpError(401, 'Requires authentication')
 export const badCredentials = () => new HttpError(401, 'Bad credentials')
+export const tooManyLogins = () =>
+  new HttpError(403, 'Maximum number of login attempts exceeded. Please try again later.')
 /** The checksum of a token is public, so this reveals nothing. */
 export const mistypedToken = () =>
   new HttpError(401, 'Bad credentials: the token is mistyped or incomplete.')

@@ -50,3 +50,23 @@ test('addresses of one /64 share the limit of failed logins', async (t) => {
   assert.equal(await statusOfFailure(nth(62)), 403)
   assert.equal(await statusOfFailure('2001:db8:7:8::1'), 401)
 })
+
+test('an address with many failed sign-ins cannot make this server call another one at will', async (t) => {
+  const { db } = await openDatabase(t, 'sqlite')
+  const log = pino({ level: 'silent' })
+  const logins = failedLogins({ authenticator: {} as never, now: () => 0, db, log })
+  let calls = 0
+  const attempts = Array.from({ length: 200 }, () =>
+    logins
+      .verify(nth(1), async () => {
+        calls++
+        throw Object.assign(new Error('invented code'), { status: 401 })
+      })
+      .catch((error) => error.status),
+  )
+  await logins.verify('192.0.2.1', async () => assert.equal(calls, 60))
+  const statuses = await Promise.all(attempts)
+  assert.equal(calls, 110)
+  assert.equal(statuses.filter((status) => status === 403).length, 90)
+  assert.equal(await logins.verify(nth(2), async () => 'signed in'), 'signed in')
+})

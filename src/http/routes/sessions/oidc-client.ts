@@ -19,9 +19,12 @@ type Problem = Refusal | 'unavailable' | 'refused' | 'expired' | 'not-allowed' |
 export class SignInFailed extends Error {
   override name = 'SignInFailed'
   readonly problem: Problem
+  /** Who tried to sign in, for the audit log. */
+  readonly who: { issuer?: string | undefined; identity?: string | undefined; as?: string }
 
-  constructor(problem: Problem, message: string = problem) {
+  constructor(problem: Problem, message: string = problem, who: SignInFailed['who'] = {}) {
     super(message)
     this.problem = problem
+    this.who = who
   }
 }

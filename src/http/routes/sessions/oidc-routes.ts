@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { type Checks, type OidcClient, SignInFailed } from './oidc-client.ts'
-import { type SignInParts, signInAs } from './sign-in.ts'
+import { recordIfRefused, type SignInParts, signInAs } from './sign-in.ts'
 
 const HEADERS = { 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }
 
-/** Adds the routes by which a browser signs in with the OpenID provider. Every response is a redirect. */
+/** Adds the routes by which a browser signs in with the OpenID provider. Every response is a redirect, unless a limit is exceeded. */
 export function addOidcRoutes(app: FastifyInstance, oidc: OidcClient, parts: SignInParts): void {
   const base = new URL(`${parts.rendering.addresses.api}/`)
   const { signIn: cookie } = parts.cookies
@@ -50,7 +50,10 @@ export function addOidcRoutes(app: FastifyInstance, oidc: OidcClient, parts: Sig
       cookie.clear(reply, request)
       if (!flow) throw new SignInFailed('expired')
       const { search } = new URL(request.url, base)
-      await signInAs(parts, await oidc.finish(search, flow), request, reply)
+      await recordIfRefused(parts, request, async () => {
+        const identity = await parts.logins.verify(request.ip, () => oidc.finish(search, flow))
+        await signInAs(parts, identity, request, reply)
+      })
       return page.href
     })
   })

@@ -10,7 +10,7 @@ import { createNetworkFilter } from '../../../webhooks/allowed-addresses.ts'
 import { EXTENSION, enumOf, string } from '../../../wire/schema.ts'
 import type * as wire from '../../../wire/types.ts'
 import * as openapi from '../../description/operation.ts'
-import { type FailedLogins, isFromOwnPage } from '../../middleware/authenticate.ts'
+import { isFromOwnPage } from '../../middleware/authenticate.ts'
 import * as httpErrors from '../../middleware/http-errors.ts'
 import { sendJson } from '../../middleware/json-response.ts'
 import { actorOf, type WithQuery } from '../../middleware/request.ts'
@@ -18,7 +18,7 @@ import { utcTimestampOrNull } from '../../rendering.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { currentUserJson } from '../users/user-json.ts'
 import { SignInFailed } from './oidc-client.ts'
-import { type SignInParts, signInAs } from './sign-in.ts'
+import { recordIfRefused, type SignInParts, signInAs } from './sign-in.ts'
 
 const parameters = [openapi.parameter('session')]
 const description = `For the pages of this server: a cookie that scripts cannot read replaces the token. ${EXTENSION}`
@@ -59,9 +59,7 @@ const routes = openapi.routes('Caller', { security: [], description, parameters 
 
 interface SessionParts
   extends SignInParts,
-    Pick<ServerParts, 'authenticator' | 'userHeader' | 'trustedProxies'> {
-  logins: FailedLogins
-}
+    Pick<ServerParts, 'authenticator' | 'userHeader' | 'trustedProxies'> {}
 
 const SESSION_HEADERS = {
   'cache-control': 'no-store',
@@ -94,8 +92,11 @@ export function addSessionRoutes(app: FastifyInstance, parts: SessionParts): voi
     const identity = { issuer: `header:${parts.userHeader}`, subject, login }
     try {
       const invalid = invalidNameReason(login)
-      if (invalid) throw new SignInFailed('no-login', invalid)
-      const viewer = await signInAs(parts, identity, request, reply)
+      const viewer = await recordIfRefused(parts, request, async () => {
+        if (invalid)
+          throw new SignInFailed('no-login', invalid, { issuer: identity.issuer, as: login })
+        return signInAs(parts, identity, request, reply)
+      })
       if (before !== undefined) await sessionStore.closeSession(db, before)
       return viewer
     } catch (error) {

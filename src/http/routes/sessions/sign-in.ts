@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Viewer } from '../../../accounts/account.ts'
-import { inAuditedTransaction, recordAccess } from '../../../accounts/audit-log.ts'
+import { inAuditedTransaction } from '../../../accounts/audit-log.ts'
 import { accountOfIdentity, type Identity, type Refusal } from '../../../accounts/identity-store.ts'
 import { openSessionWithoutToken } from '../../../accounts/session-store.ts'
 import { ignoreRemoval, RECENT_IF_AVAILABLE } from '../../../repositories/refresh-rights.ts'
-import type { SessionCookies } from '../../middleware/authenticate.ts'
+import type { FailedLogins, SessionCookies } from '../../middleware/authenticate.ts'
 import type { RateLimit } from '../../middleware/rate-limit.ts'
 import { actorOf } from '../../middleware/request.ts'
 import type { ServerParts } from '../../server-parts.ts'
@@ -17,6 +17,7 @@ export interface SignInParts
   > {
   cookies: SessionCookies
   limit: RateLimit
+  logins: FailedLogins
 }
 
 const REASONS: Record<Refusal, string> = {
@@ -51,9 +52,7 @@ export async function signInAs(
   if ('refusal' in found) {
     const reason = REASONS[found.refusal]
     log.warn({ issuer, subject, login, from: request.ip }, `${login} cannot sign in: ${reason}`)
-    const details = { issuer, identity: subject, as: login, reason: found.refusal }
-    await recordAccess(parts, actorOf(request), 'session.open', { outcome: 'refused', details })
-    throw new SignInFailed(found.refusal, reason)
+    throw new SignInFailed(found.refusal, reason, { issuer, identity: subject, as: login })
   }
   const { account } = found
   await limit.count({ viewer: { account }, ip: request.ip }, reply)
@@ -68,4 +67,22 @@ export async function signInAs(
   cookies.set(reply, request, secret)
   request.viewer = { account, tokenId, session }
   return request.viewer
+}
+
+/** Runs a sign-in without a token, and records in the audit log if it is refused. */
+export async function recordIfRefused<T>(
+  { logins }: SignInParts,
+  request: FastifyRequest,
+  signIn: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await signIn()
+  } catch (error) {
+    if (error instanceof SignInFailed && error.problem !== 'unavailable')
+      await logins.recordRefusal(actorOf(request), 'session.open', {
+        ...error.who,
+        reason: error.problem,
+      })
+    throw error
+  }
 }

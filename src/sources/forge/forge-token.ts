@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { codeOf } from '../../lib/errno.ts'
-import { ForgeRequestFailed, isUnauthorized, undefinedIf } from '../forge-errors.ts'
+import { ForgeRequestFailed, isNotFound, isUnauthorized, undefinedIf } from '../forge-errors.ts'
 import { ForgeClient } from './client/forge-client.ts'
 import * as json from './client/forge-values.ts'
 
@@ -45,11 +45,13 @@ export async function readTokenOwner(
 ): Promise<ForgeUser | undefined> {
   const client = new ForgeClient({ url, token, now, timeoutMs: deadlineMs, pauseMs: 200 })
   const signal = AbortSignal.timeout(deadlineMs)
-  const get = (path: string, query = {}) =>
-    client.get(path, query, signal).catch(undefinedIf(isUnauthorized))
-  const response = await get('/user')
+  const response = await client.get('/user', {}, signal).catch(undefinedIf(isUnauthorized))
   const user = response && parseUser(response.body, url)
-  if (!user || (await get('/user/repos', { limit: 1 }))) return user
+  if (!user) return undefined
+  const repositories = client.get('/user/repos', { limit: 1 }, signal)
+  // A forge without this endpoint has no permissions of tokens either.
+  const mayRead = repositories.catch(undefinedIf(isNotFound)).then(() => true)
+  if (await mayRead.catch(undefinedIf(isUnauthorized))) return user
   warn(`${user.login} used a token without permission to read repositories (read:repository)`)
   return undefined
 }

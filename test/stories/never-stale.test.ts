@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { connect } from '../../src/db/connect.ts'
 import type { Db } from '../../src/db/database.ts'
@@ -11,6 +13,7 @@ import {
 import { gitHost } from '../support/git-host.ts'
 import { untilEnded } from '../support/service.ts'
 import { startSharedService } from '../support/start-shared-service.ts'
+import { until } from '../support/wait-until.ts'
 
 const CHANGES = 10
 type SendRequest = (path: string, init?: RequestInit) => Promise<Response>
@@ -58,6 +61,42 @@ test('two processes on one PostgreSQL show every change of each other', async (t
   await assertDeletionVisible(id as number, processes[0]!, processes)
   await database.db.updateTable('tokens').set({ revoked_at: Date.now() }).execute()
   for (const send of processes) assert.equal((await send(`/user/migrations/${id}`)).status, 401)
+})
+
+test('the URLs of a migration follow its organization to another login', async (t) => {
+  const host = await gitHost()
+  t.after(host.remove)
+  await host.repository('octo/site', { files: { a: '1' } })
+  await writeFile(join(host.root, 'octo/godwit-members'), 'alice owner\n')
+  const service = await startSharedService(t, { repositories: host.root })
+  const token = await service.token('alice')
+  const send: SendRequest = (path, init) => service.call(token, path, init)
+  const pathsOf = (login: string) => [
+    `/orgs/${login}/migrations`,
+    `/orgs/${login}/migrations/1`,
+    `/orgs/${login}/migrations/1?exclude=repositories`,
+  ]
+  const body = JSON.stringify({ repositories: ['octo/site'] })
+  assert.equal((await send('/orgs/octo/migrations', { method: 'POST', body })).status, 201)
+  await until('the migration is exported', async () => {
+    const { state } = await jsonOf(await send('/orgs/octo/migrations/1'))
+    return state === 'exported'
+  })
+  const etags = await Promise.all(
+    pathsOf('octo').map(async (path) => (await send(path)).headers.get('etag')!),
+  )
+
+  const database = await connect({ dataDirectory: service.data, databaseUrl: undefined })
+  t.after(database.close)
+  const columns = { login: 'octopus', login_key: 'octopus' }
+  await database.db.updateTable('accounts').set(columns).where('login', '=', 'octo').execute()
+  for (const [at, path] of pathsOf('octopus').entries()) {
+    const response = await send(path, { headers: { 'if-none-match': etags[at]! } })
+    assert.equal(response.status, 200, path)
+    const [migration] = [await response.json()].flat() as Record<string, unknown>[]
+    const url = `${service.url}/orgs/octopus/migrations/1`
+    assert.deepEqual([migration?.url, migration?.archive_url], [url, `${url}/archive`], path)
+  }
 })
 
 /** Writes changes directly to the database between reads: the processes can only notice the row itself. */

@@ -96,14 +96,17 @@ const addList: AddMigrationRoutes = (app, parts, { path, previewOptions, hasBrie
     const versions = migrations.flatMap(({ guid, version }) => [guid, version])
     const repositoryCount = migrations.reduce((sum, each) => sum + each.repositoryCount, 0)
     return sendLazyBodyWithEtag(reply, {
-      etagParts: [edition, isBrief ? 'brief migrations' : 'migrations', total, ...versions],
+      etagParts: [
+        ...[edition, isBrief ? 'brief migrations' : 'migrations', total],
+        ...[scope.owner.type, scope.owner.login, ...versions],
+      ],
       largeResponseLimit: parts.largeResponseLimit,
       repositoryCount: isBrief ? 0 : repositoryCount,
       body: () => [
         '[',
         ...migrations.flatMap((migration, index) => [
           index === 0 ? '' : ',',
-          ...migrationText(migration, repositoriesOf(migration)),
+          ...migrationText(migration, scope.owner, repositoriesOf(migration)),
         ]),
         ']',
       ],
@@ -120,15 +123,16 @@ const addStatus: AddMigrationRoutes = (app, parts, { path, previewOptions }) => 
     const known = isBrief ? undefined : await migrationInPathToRead(db, request, { offset: 0 })
     const migration = known?.migration ?? (await migrationInPath(db, request))
     const { guid, version, repositoryCount } = migration
+    const { owner } = scopeOf(request)
     return sendLazyBodyWithEtag(reply, {
       // The guid instead of the id, because ids are unique only within one database.
-      etagParts: [rendering.edition, 'migration', guid, version, isBrief],
+      etagParts: [rendering.edition, 'migration', guid, version, isBrief, owner.type, owner.login],
       largeResponseLimit: parts.largeResponseLimit,
       repositoryCount: isBrief ? 0 : repositoryCount,
       body: () => {
         const tokenOf = cloneTokensOf(parts, request)
         const list = { form: 'extended', tokenOf, known } as const
-        return migrationText(migration, known && listedRepositories(parts, migration, list))
+        return migrationText(migration, owner, known && listedRepositories(parts, migration, list))
       },
     })
   })

@@ -156,7 +156,7 @@ export const addMigrationActionRoutes: AddMigrationRoutes = (app, parts, { path,
         record(tx, 'migration.cancel', aboutMigration(migration)),
       ),
     )
-    return sendJson(reply, migrationJson(cancelled, [], rendering))
+    return sendJson(reply, migrationJson(cancelled, [], rendering, scopeOf(request).owner))
   })
 
   const forecastOptions = options(routes['migrations/get-retry-forecast'])

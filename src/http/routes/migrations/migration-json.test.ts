@@ -226,10 +226,13 @@ test('the text of a migration has its repositories at the same position as its J
   const migration = { ...startedMigration(), owner }
   const listed = { renderAll: async () => [], async *renderInBatches() {} }
   const text = migrationText(rendering)
-  const [before, within, after] = text(migration, listed)
+  const [before, within, after] = text(migration, owner, listed)
   const json = JSON.stringify(migrationJson(migration, [], rendering))
   assert.equal(within, listed)
   assert.match(String(before), /"repositories":\[$/)
   assert.equal(`${before}${after}`, json)
-  assert.deepEqual(text(migration, undefined), [json])
+  assert.deepEqual(text(migration, owner, undefined), [json])
+  const organization = { ...owner, login: 'acme', type: 'Organization' as const }
+  const [renamed = ''] = text(migration, organization, undefined)
+  assert.match(JSON.parse(String(renamed)).url, /\/orgs\/acme\/migrations\/\d+$/)
 })

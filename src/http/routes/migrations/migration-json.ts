@@ -24,13 +24,15 @@ import { userJson } from '../users/user-json.ts'
 export const migrationsAddress = ({ type, login }: Account, { api }: Addresses): string =>
   type === 'Organization' ? `${api}/orgs/${login}/migrations` : `${api}/user/migrations`
 
+/** `owner` is the owner's account as it is now, on which the URLs depend: `migration.owner` is as of the start. */
 export function migrationJson(
   migration: Migration,
   repositories: readonly RepositoryFacts[],
   { addresses, migrationTime }: Rendering,
+  owner = migration.owner,
 ) {
   const { allow_partial: _, ...githubFlags } = startFlagsOf(migration.options)
-  const url = `${migrationsAddress(migration.owner, addresses)}/${migration.id}`
+  const url = `${migrationsAddress(owner, addresses)}/${migration.id}`
   return {
     id: migration.id,
     node_id: nodeId('Migration', migration.id),
@@ -47,23 +49,31 @@ export function migrationJson(
 }
 
 /** Renders a migration as JSON text around its repositories, or with an empty list if these are undefined. */
-export type MigrationText = (migration: Migration, repositories: JsonItems | undefined) => Body
+export type MigrationText = (
+  migration: Migration,
+  owner: Account,
+  repositories: JsonItems | undefined,
+) => Body
 
 const MAX_CACHED_MIGRATIONS = 5000
 const EMPTY_LIST = '"repositories":[]'
 
-/** Returns a renderer that caches the text of each migration. A change of anything in the text increases the migration's version. */
+/**
+ * Returns a renderer that caches the text of each migration. A change of anything in the text, except the URLs, increases the
+ * migration's version.
+ */
 export function migrationText(rendering: Rendering): MigrationText {
-  const render = (migration: Migration) => {
-    const text = JSON.stringify(migrationJson(migration, [], rendering))
+  const render = ({ migration, owner }: { migration: Migration; owner: Account }) => {
+    const text = JSON.stringify(migrationJson(migration, [], rendering, owner))
     // EMPTY_LIST cannot match within a JSON string, because quotes are escaped there.
     const listEnd = text.indexOf(EMPTY_LIST) + EMPTY_LIST.length - 1
     return { before: text.slice(0, listEnd), after: text.slice(listEnd), brief: [text] }
   }
-  const keyOf = ({ guid, version }: Migration) => `${guid} ${version}`
+  const keyOf = ({ migration: { guid, version }, owner }: Parameters<typeof render>[0]) =>
+    `${guid} ${version} ${owner.type} ${owner.login}`
   const textAround = memoize(MAX_CACHED_MIGRATIONS, render, keyOf)
-  return (migration, repositories) => {
-    const { before, after, brief } = textAround(migration)
+  return (migration, owner, repositories) => {
+    const { before, after, brief } = textAround({ migration, owner })
     return repositories ? [before, repositories, after] : brief
   }
 }

@@ -76,6 +76,6 @@ export function sendStarted(
   return sendLazyBody(reply, {
     largeResponseLimit,
     repositoryCount: isBrief ? 0 : references.length,
-    body: () => parts.migrationText(started, isBrief ? undefined : listed),
+    body: () => parts.migrationText(started, started.owner, isBrief ? undefined : listed),
   })
 }

@@ -100,7 +100,7 @@ export function webhookPayload(rendering: Rendering) {
     const { summary, startedBy } = facts as EndedMigration
     return {
       action: action as wire.WebhookEvent['action'],
-      migration: migrationJson(summary, [], rendering),
+      migration: migrationJson(summary, [], rendering, owner),
       summary: summaryJson(summary),
       ...accountsJson(startedBy, owner),
     } satisfies wire.WebhookEvent

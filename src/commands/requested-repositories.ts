@@ -3,7 +3,7 @@ import { findAccount } from '../accounts/account-store.ts'
 import { isName } from '../lib/names.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { findByNameAsMap, keyOfName } from '../repositories/repository-store.ts'
-import { refreshRepositories, type SyncParts, storeListedMembers } from '../repositories/sync.ts'
+import { refreshRepositories, type SyncParts, storeMembers } from '../repositories/sync.ts'
 import type { RefusedEntry, RepositoryName, Source } from '../sources/source.ts'
 
 /**
@@ -29,14 +29,6 @@ export async function findRequestedRepositories(parts: SyncParts, requested: str
   await storeMembers(parts, new Set(names.map(({ owner }) => owner)))
   const entries = await findByNameAsMap(parts.db, names)
   return { entries: names.flatMap((name) => entries.get(keyOfName(name)) ?? []), refused }
-}
-
-/** Stores the members of the owners: an owner with members becomes an organization. */
-async function storeMembers(parts: SyncParts, owners: Set<string>): Promise<void> {
-  for (const owner of owners) {
-    const members = await parts.source.members(owner)
-    if (members) await storeListedMembers(parts, members)
-  }
 }
 
 /** `typed` is the owner as the user typed it, perhaps in another case. */

@@ -18,7 +18,7 @@ import { gitDirectory } from '../sources/directory/git-directory.ts'
 import type { RepositoryName, Source } from '../sources/source.ts'
 import { factsOfUnreadable } from './facts.ts'
 import { findByNameAsMap } from './repository-store.ts'
-import { refreshRepositories, type SyncParts, syncCatalogue } from './sync.ts'
+import { refreshRepositories, type SyncParts, syncCatalogue, syncRepositories } from './sync.ts'
 
 /** A catalogue of a git host. `calls` counts the git processes that were started. */
 async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
@@ -288,5 +288,42 @@ onEachEngine('the catalogue', (engine) => {
     assert.equal(await refresh(parts, named), true)
     assert.deepEqual(await catalogue(parts), { 'alice/site': null, 'alice/new': null })
     assert.equal(await refresh(parts, named), false)
+  })
+
+  test('has the members of an owner as soon as one of its repositories is announced', async (t) => {
+    const { parts, host } = await scene(t, engine)
+    await host.repository('octo/tools')
+    await writeFile(join(host.root, 'octo/godwit-members'), 'alice owner\nbob\n')
+    const { warnings } = await syncRepositories(parts, [{ owner: 'octo', name: 'tools' }])
+    assert.deepEqual(
+      warnings.map(({ path }) => path),
+      ['octo/godwit-members:2'],
+    )
+    const [membership] = await listMemberships(parts.db)
+    assert.deepEqual(
+      [membership?.organization.type, membership?.member.login, membership?.role],
+      ['Organization', 'alice', 'owner'],
+    )
+  })
+
+  test('reads a repository again when its wiki is announced', async (t) => {
+    const { parts, host } = await scene(t, engine)
+    const sync = async (...names: string[]) => {
+      const named = names.map((name) => ({ owner: 'octo', name }))
+      const { found, read, refused } = await syncRepositories(parts, named)
+      return [found, read, ...refused.map(({ path }) => path)]
+    }
+    await host.repository('octo/widgets')
+    await host.repository('octo/widgets.wiki')
+    assert.deepEqual(await sync('widgets.wiki'), [1, 1])
+    assert.deepEqual(await catalogue(parts), { 'octo/widgets': null })
+    assert.deepEqual(await sync('widgets', 'Widgets.wiki'), [1, 0])
+    await host.repository('octo/own.wiki')
+    assert.deepEqual(await sync('own.wiki', 'ghost.wiki', '.wiki'), [
+      1,
+      1,
+      'octo/ghost.wiki',
+      'octo/.wiki',
+    ])
   })
 })

@@ -8,6 +8,7 @@ import {
 import type { Db } from '../db/database.ts'
 import { batchesOf } from '../lib/batches.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
+import { isName } from '../lib/names.ts'
 import type {
   ConfiguredMembers,
   FoundRepository,
@@ -220,18 +221,28 @@ export async function refreshRepositories(
   return isChanged
 }
 
-/** Updates some repositories of the catalogue, by name. Names that neither the source nor the catalogue has are refused. */
+/**
+ * Updates some repositories of the catalogue, by name, and the members of their owners. The name of a wiki means its repository.
+ * Names that neither the source nor the catalogue has are refused.
+ */
 export async function syncRepositories(
   parts: SyncParts,
-  names: readonly RepositoryName[],
+  requested: readonly RepositoryName[],
 ): Promise<SyncReport> {
-  const before = await findByNameAsMap(parts.db, names)
-  await refreshRepositories(parts, names, before)
-  const after = await findByNameAsMap(parts.db, names)
-  const report = { ...emptyReport(), found: after.size }
+  const candidates = [...requested, ...requested.flatMap(repositoryOfWiki)]
+  const all = [...new Map(candidates.map((each) => [keyOfName(each), each])).values()]
+  const before = await findByNameAsMap(parts.db, all)
+  await refreshRepositories(parts, all, before)
+  const after = await findByNameAsMap(parts.db, all)
+  const isKnown = (name: RepositoryName) =>
+    [before, after].some((each) => each.has(keyOfName(name)))
+  const names = requested.map((each) => [each, ...repositoryOfWiki(each)].find(isKnown) ?? each)
+  const owners = new Set([...after.values()].map(({ owner }) => owner.login))
+  const report = { ...emptyReport(), warnings: await storeMembers(parts, owners) }
   for (const [key, name] of new Map(names.map((each) => [keyOfName(each), each]))) {
     const fullName = `${name.owner}/${name.name}`
     const [entry, earlier] = [after.get(key), before.get(key)]
+    if (entry) report.found++
     if (entry?.problem) report.broken.push({ fullName, reason: entry.problem })
     if (entry && entry.stamp !== earlier?.stamp) report.read++
     if (!entry && earlier) report.missing++
@@ -241,6 +252,12 @@ export async function syncRepositories(
     }
   }
   return report
+}
+
+/** A hook of the host announces a push to the wiki of `site` as `site.wiki`. A repository may have such a name, too. */
+function repositoryOfWiki({ owner, name }: RepositoryName): RepositoryName[] {
+  const repository = name.replace(/\.wiki$/i, '')
+  return repository !== name && isName(repository) ? [{ owner, name: repository }] : []
 }
 
 /** Returns the spelling of the owners' logins, mostly from the entries. */
@@ -339,8 +356,21 @@ function catalogueWriter(parts: SyncParts) {
   }
 }
 
+/** Stores the members of the owners: an owner with members becomes an organization. Returns warnings about them. */
+export async function storeMembers(
+  parts: SyncParts,
+  owners: ReadonlySet<string>,
+): Promise<RefusedEntry[]> {
+  const warnings: RefusedEntry[] = []
+  for (const owner of owners) {
+    const members = await parts.source.members(owner)
+    if (members) warnings.push(...(await storeListedMembers(parts, members)))
+  }
+  return warnings
+}
+
 /** Stores the members that the source lists for an owner. Returns warnings about them. */
-export async function storeListedMembers(
+async function storeListedMembers(
   parts: SyncParts,
   { owner, members, warnings }: ConfiguredMembers,
 ): Promise<RefusedEntry[]> {

@@ -170,6 +170,10 @@ test('a hook announces a new, a changed and a deleted repository', async () => {
   await host.push('alice/pushed', { b: '2' }, { at: new Date('2024-05-06T07:08:09Z') })
   assert.deepEqual(await sync('alice/pushed'), found(1))
   assert.notEqual(await readPushTime(), before)
+  await host.repository('alice/pushed.wiki', { files: { Home: '1' } })
+  assert.deepEqual(await sync('alice/pushed.wiki'), found(1))
+  assert.equal((await sync('alice/nothing.wiki')).status, 422)
+  rmSync(host.path('alice/pushed.wiki'), { recursive: true })
 
   rmSync(host.path('alice/pushed'), { recursive: true })
   assert.deepEqual(await sync('alice/pushed'), found(0, 1))

@@ -8,6 +8,7 @@ import { onEachEngine } from '../../../test/support/databases.ts'
 import type { GitHost } from '../../../test/support/git-host.ts'
 import { sendRaw } from '../../../test/support/raw-http.ts'
 import { until, withTimeout } from '../../../test/support/wait-until.ts'
+import { HttpError } from './http-errors.ts'
 import { bodyReader } from './request-bodies.ts'
 
 const MIB = 1024 * 1024
@@ -95,9 +96,10 @@ onEachEngine('a server with half-sent requests', (engine) => {
   })
 })
 
-test('a stalled body is rejected with 408', async (t) => {
-  const read = bodyReader({ receive: () => ({ [Symbol.dispose]() {} }) }, 20)
-  const options = { maxBytes: 100, tooLarge: () => new Error('too large') }
+/** Starts a server that echoes bodies of up to 100 bytes, and closes the connection after an error as Fastify does. */
+async function echoServer(t: TestContext, stallMs: number): Promise<string> {
+  const read = bodyReader({ receive: () => ({ [Symbol.dispose]() {} }) }, stallMs)
+  const options = { maxBytes: 100, tooLarge: () => new HttpError(413, 'too large') }
   const server = createServer((raw: IncomingMessage, response) => {
     const request = { raw, viewer: null, ip: '127.0.0.1' } as never
     read(request, options).then(
@@ -107,7 +109,48 @@ test('a stalled body is rejected with 408', async (t) => {
   })
   t.after(() => server.close())
   await once(server.listen(0, '127.0.0.1'), 'listening')
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+/** Sends a request as Python's http.client does: reads nothing before everything is sent. Rejects if the connection is reset. */
+async function sendThenRead(url: string, pieces: readonly (string | Buffer)[]): Promise<string> {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname).pause()
+  await once(socket, 'connect')
+  for (const piece of pieces) if (!socket.write(piece)) await once(socket, 'drain')
+  return (await socket.toArray()).join('')
+}
+
+test('a client that sends all of a body that is too large gets its 413', async (t) => {
+  const url = await echoServer(t, 60_000)
+  const size = 8 * MIB
+  const pieces = Array.from({ length: size / 1024 }, () => Buffer.alloc(1024))
+  for (const [head, end] of [
+    [`content-length: ${size}\r\n\r\n`, ''],
+    [`transfer-encoding: chunked\r\n\r\n${size.toString(16)}\r\n`, '\r\n0\r\n\r\n'],
+  ] as const) {
+    const request = [`POST / HTTP/1.1\r\nhost: x\r\n${head}`, ...pieces, end]
+    const response = await withTimeout('the response', sendThenRead(url, request))
+    assert.match(response, /^HTTP\/1.1 413.*\r\n\r\n(9\r\n)?too large/s)
+  }
+})
+
+test('a body that is too large is discarded only within limits', async (t) => {
+  const url = await echoServer(t, 20)
+  const head = (header: string) => `POST / HTTP/1.1\r\nhost: x\r\n${header}\r\n\r\n`
+  const stalled = await sendRaw(url, [head('content-length: 9999'), 'x'.repeat(101)], {})
+  assert.deepEqual(stalled.statuses, [413])
+  const patient = await echoServer(t, 60_000)
+  const huge = await sendRaw(patient, [head(`content-length: ${2 ** 30}`)], {})
+  assert.deepEqual(huge.statuses, [413])
+  const size = 21 * MIB
+  const endless = [head('transfer-encoding: chunked'), `${(2 * size).toString(16)}\r\n`]
+  const cut = await sendRaw(patient, [...endless, Buffer.alloc(size)], {})
+  assert.deepEqual(cut.statuses, [413])
+})
+
+test('a stalled body is rejected with 408', async (t) => {
+  const url = await echoServer(t, 20)
   const head = 'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\n\r\n'
   const stalled = await sendRaw(url, [`${head}ab`], {})
   assert.deepEqual(stalled.statuses, [408])

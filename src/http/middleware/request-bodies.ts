@@ -17,6 +17,9 @@ const MAX_BYTES_PER_ACCOUNT = 32 * MIB
 const MAX_BYTES_PER_ADDRESS = 16 * MIB
 /** Counted bytes of all requests without a token together. */
 const MAX_ANONYMOUS_BYTES = 32 * MIB
+/** The rest of a body that is too large is discarded up to this size and for this time, without holding it in memory. */
+const MAX_DISCARDED_BYTES = 20 * MIB
+const MAX_DISCARD_MS = 5000
 
 /** A body that was received completely. */
 export interface ReceivedBody {
@@ -38,7 +41,7 @@ export type ReadBody = (request: FastifyRequest, options: BodyOptions) => Promis
 /**
  * Reads bodies within limits per account, per address and in total. A body that has arrived is read at once. While one is still
  * being sent, it is counted by `admission.receive`, and rejected if nothing arrives for `stallMs`. After an error the stream is not
- * destroyed: that would cut off the response as well.
+ * destroyed: that would cut off the response as well. For the same reason, the rest of a body that is too large is discarded first.
  */
 export function bodyReader(admission: Pick<Admission, 'receive'>, stallMs: number): ReadBody {
   const heldBytes = new CallerCounts()
@@ -80,9 +83,33 @@ export function bodyReader(admission: Pick<Admission, 'receive'>, stallMs: numbe
       return { bytes: Buffer.concat(chunks), release }
     } catch (error) {
       release()
+      if (error instanceof HttpError && error.status === 413 && !raw.complete) {
+        chunks.length = 0
+        using _ = admission.receive(caller)
+        await discardRest(raw, Math.min(stallMs, MAX_DISCARD_MS))
+      }
       throw error
     }
   }
+}
+
+/**
+ * Reads the rest of a body without keeping it. Most clients read the response only after they have sent everything, and the
+ * connection is closed after an error: unread bytes would reset it, and the client would lose the response.
+ */
+async function discardRest(raw: IncomingMessage, timeoutMs: number): Promise<void> {
+  if (Number(raw.headers['content-length']) > MAX_DISCARDED_BYTES) return
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const timeout = setTimeout(resolve, timeoutMs)
+  let size = 0
+  const count = (chunk: Buffer) => {
+    size += chunk.length
+    if (size > MAX_DISCARDED_BYTES) resolve()
+  }
+  raw.on('data', count).once('end', resolve).once('close', resolve).resume()
+  await promise
+  clearTimeout(timeout)
+  raw.off('data', count).pause()
 }
 
 function decompress(raw: IncomingMessage): Readable {

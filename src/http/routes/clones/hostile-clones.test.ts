@@ -77,11 +77,7 @@ test('requests that no git client sends are refused without starting git', async
       assert.equal(response.status, 413)
       assert.match(response.body, tooLarge)
     }
-    // The server may close the connection while the client is still sending.
-    await post(excess).then(
-      ({ status }) => assert.equal(status, 413),
-      (error: Error) => assert.match(String(error.cause), /EPIPE|ECONNRESET|closed/),
-    )
+    assert.equal((await post(excess)).status, 413)
   })
 
   await t.test('path traversal', async () => {

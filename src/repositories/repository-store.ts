@@ -74,6 +74,21 @@ export async function findByName(
   return entries
 }
 
+/** Returns the id of a repository, also of one that is missing at the source. */
+export async function findIdByName(
+  db: Db,
+  { owner, name }: RepositoryName,
+): Promise<number | undefined> {
+  const row = await db
+    .selectFrom('repositories')
+    .innerJoin('accounts', 'accounts.id', 'repositories.owner_id')
+    .select('repositories.id')
+    .where('login_key', '=', nameKey(owner))
+    .where('name_key', '=', nameKey(name))
+    .executeTakeFirst()
+  return row?.id
+}
+
 /** Like `findByName`, as a map by lower-case full name. */
 export async function findByNameAsMap(
   db: Db,

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Scope } from '../../../accounts/account.ts'
 import type { Db } from '../../../db/database.ts'
-import { isFullName } from '../../../lib/names.ts'
+import { parseFullName } from '../../../lib/names.ts'
 import { heldLocks, locksOnOwn } from '../../../migrations/lock-store.ts'
 import { countMigrations } from '../../../migrations/migration-store.ts'
 import {
@@ -10,7 +10,7 @@ import {
   type Summary,
   summariesCovering,
 } from '../../../migrations/summaries.ts'
-import { findByName } from '../../../repositories/repository-store.ts'
+import { findIdByName } from '../../../repositories/repository-store.ts'
 import { EXTENSION, string } from '../../../wire/schema.ts'
 import * as openapi from '../../description/operation.ts'
 import { isLargeResponse, sendJsonWithEtag } from '../../middleware/json-response.ts'
@@ -96,12 +96,11 @@ export const addMigrationSummaryRoutes: AddMigrationRoutes = (app, parts, migrat
   addArchiveLink(app, parts, migrationsPath)
 }
 
-/** Returns the newest migrations that contain a repository; none if it does not exist. */
+/** Returns the newest migrations that contain a repository, which may be missing now; none if it never existed. */
 async function summariesOf(db: Db, scope: Scope, fullName: string): Promise<Summary[]> {
-  if (!isFullName(fullName)) return []
-  const [owner = '', name = ''] = fullName.split('/')
-  const [entry] = await findByName(db, [{ owner, name }])
-  return entry ? summariesCovering(db, scope, entry.id) : []
+  const name = parseFullName(fullName)
+  const id = name && (await findIdByName(db, name))
+  return id === undefined ? [] : summariesCovering(db, scope, id)
 }
 
 /** Shows callers which migrations, also of other accounts, block pushes to their repositories. */

@@ -392,6 +392,12 @@ onEachEngine('a repository', (engine) => {
       assert.deepEqual(await listed('alice/open', '&per_page=1&page=2'), [[both], 2])
       for (const none of ['carol/fork', 'alice/none', 'alice', '%00/x', ''])
         assert.deepEqual(await listed(none), [[], 0], none)
+      await host.repository('alice/gone', { files: { a: '1' } })
+      await sync()
+      const last = await migrate(['gone'])
+      await rm(host.path('alice/gone'), { recursive: true })
+      await sync()
+      assert.deepEqual(await listed('alice/gone'), [[last], 1])
     })
 
     await t.test('has the parent and the source of a fork', async () => {

@@ -193,6 +193,7 @@ function addLocksAndTokens(app: FastifyInstance, parts: ApiParts): void {
   app.delete<Lock>('/admin/locks/:owner/:name', releaseLock, async (request, reply) => {
     const { owner, name } = request.params
     const repository = `${owner}/${name}`
+    if (!isFullName(repository)) throw new NotFound()
     await audited(parts, actorOf(request), (record) =>
       releaseAnyLock(parts, { owner, name }, async (tx) =>
         record(tx, 'admin.lock.release', {

@@ -150,10 +150,21 @@ onEachEngine('the audit log', (engine) => {
       'migration 2',
       'migration 1',
     ])
-    // `Date.parse` accepts these, too.
-    for (const query of ['?since=1', '?until=day+5', '?since=05/04/2026']) {
+    assert.deepEqual(await subjects('?since=2026-01-02T01:00+0100&until=2026-01-03T00:00:00.5Z'), [
+      'migration 2',
+      'migration 1',
+    ])
+    // `Date.parse` accepts these times, too.
+    const times = ['?since=1', '?until=day+5', '?since=05/04/2026', '?since=2026-01-02T00:00:00']
+    const days = ['?since=2026-02-30', '?until=2026-04-31T00:00:00Z', '?until=2026-01-32']
+    const texts = ['?actor=%00', '?subject=migration+%00', '?actor=alice&actor=bob']
+    for (const query of [...times, ...days, ...texts]) {
       const response = await send('GET', `/admin/audit${query}`, ofBoss)
       assert.equal(response.statusCode, 422, query)
+    }
+    for (const name of ['alice/%00', '%00/site', 'alice/a%2Fb']) {
+      const { statusCode } = await send('DELETE', `/admin/locks/${name}`, ofBoss)
+      assert.equal(statusCode, 404, name)
     }
 
     const pages: string[] = []

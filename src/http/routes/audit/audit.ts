@@ -9,6 +9,7 @@ import {
 } from '../../../accounts/audit-log.ts'
 import type { Db } from '../../../db/database.ts'
 import { auditActions } from '../../../lib/audit-actions.ts'
+import { parseTime } from '../../../lib/parse-time.ts'
 import { InvalidRequest } from '../../../lib/request-errors.ts'
 import { dateTime, EXTENSION, enumOf, string } from '../../../wire/schema.ts'
 import * as openapi from '../../description/operation.ts'
@@ -89,7 +90,9 @@ async function* linesOf(db: Db, filter: AuditFilter): AsyncGenerator<string> {
 
 function filterOf(query: Record<string, unknown>): AuditFilter {
   const errors: string[] = []
-  const text = (field: string, isValid: (value: string) => boolean = () => true) => {
+  // PostgreSQL has no text with NUL.
+  const isText = (value: string) => !value.includes('\0')
+  const text = (field: string, isValid = isText) => {
     const value = query[field]
     if (value === undefined || value === '') return undefined
     if (typeof value === 'string' && isValid(value)) return value
@@ -97,11 +100,9 @@ function filterOf(query: Record<string, unknown>): AuditFilter {
     return undefined
   }
   const time = (field: string) => {
-    // Without the pattern, `1` would be a day in 2001.
-    const isTime = (each: string) =>
-      /^\d{4}-\d\d-\d\d/.test(each) && !Number.isNaN(Date.parse(each))
-    const value = text(field, isTime)
-    return value === undefined ? undefined : Date.parse(value)
+    const parse = (value: string) => parseTime(value, { isStrict: true })
+    const value = text(field, (each) => parse(each) !== undefined)
+    return value === undefined ? undefined : parse(value)
   }
   const isAction = (value: string) => auditActions.some((each) => each === value)
   const filter = {

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { type Account, nameKey, type Reader } from '../../../accounts/account.ts'
+import { parseTime } from '../../../lib/parse-time.ts'
 import { type FieldError, InvalidRequest } from '../../../lib/request-errors.ts'
 import {
   type Affiliation,
@@ -109,9 +110,6 @@ export async function sendRepositoryList(
   })
 }
 
-/** A date, or a date and time with a time zone. */
-const TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d))?$/
-
 /** Converts the query of a list of repositories. Throws InvalidRequest with all invalid fields. */
 export function repositoryQueryOf(query: Record<string, unknown>): {
   filter: RepositoryFilter
@@ -125,12 +123,10 @@ export function repositoryQueryOf(query: Record<string, unknown>): {
     if (text !== undefined && !values.includes(text as T)) reject(field)
     return text as T | undefined
   }
-  function parseTime(field: string): number | undefined {
-    // An unescaped plus sign arrives as a space.
-    const text = lastValue(query[field])?.replace(' ', '+')
-    if (text === undefined) return undefined
-    const time = TIME.test(text) ? Date.parse(text) : Number.NaN
-    if (Number.isNaN(time)) reject(field)
+  function timeIn(field: string): number | undefined {
+    const text = lastValue(query[field])
+    const time = text === undefined ? undefined : parseTime(text)
+    if (text !== undefined && time === undefined) reject(field)
     return time
   }
 
@@ -141,8 +137,8 @@ export function repositoryQueryOf(query: Record<string, unknown>): {
   if (affiliation?.some((each) => !affiliations.includes(each))) reject('affiliation')
   const by = parseEnum('sort', sorts) ?? 'full_name'
   const direction = parseEnum('direction', directions)
-  const updatedAfter = parseTime('since')
-  const updatedBefore = parseTime('before')
+  const updatedAfter = timeIn('since')
+  const updatedBefore = timeIn('before')
   const nameContains = lastValue(query.q)
   if (errors.length > 0) throw new InvalidRequest(errors)
   if (type && (visibility || affiliation)) throw typeNotCombinable()

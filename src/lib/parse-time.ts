@@ -1,0 +1,14 @@
+const TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d))?$/
+
+/**
+ * Parses a date, or a date and time with a time zone, of a query. A date is its midnight in UTC: the result does not depend on the
+ * machine. Returns undefined for any other text. A day that the month does not have is one of the next month, unless `isStrict`.
+ */
+export function parseTime(text: string, { isStrict = false } = {}): number | undefined {
+  // An unescaped plus sign arrives as a space.
+  const escaped = text.replace(' ', '+')
+  const time = TIME.test(escaped) ? Date.parse(escaped) : Number.NaN
+  const day = text.slice(0, 10)
+  const isInvalid = Number.isNaN(time) || (isStrict && !new Date(day).toISOString().startsWith(day))
+  return isInvalid ? undefined : time
+}

@@ -216,6 +216,7 @@ test('the responses of every operation match the description', async () => {
   }
   await request(400, '/user', { headers: { 'x-github-api-version': '1999-01-01' } })
   await request(415, '/user/migrations', { headers: { accept: 'application/json' } })
+  await sendInvalidBodies(described, operator)
 
   const unseen = operations.filter(
     ({ operationId }) => ![...seen].some((each) => each.startsWith(`${operationId} 2`)),
@@ -232,6 +233,23 @@ test('the responses of every operation match the description', async () => {
     ],
   )
 })
+
+/** Sends bodies that are too large or no object to every operation that may have a body. */
+async function sendInvalidBodies(
+  { request, operations }: Described,
+  operator: { token: string },
+): Promise<void> {
+  const { id } = (await (await request(200, '/orgs/octo')).json()) as { id: number }
+  for (const { method, path } of operations.filter((each) => each.method !== 'GET')) {
+    const filled = path
+      .replace('{org}', 'octo')
+      .replace('{organization_id}', String(id))
+      .replaceAll(/\{\w+\}/g, '1')
+    const headers = { 'x-godwit-session': '1' }
+    await request(400, filled, { method, body: 'text', headers, ...operator })
+    await request(413, filled, { method, body: ' '.repeat(2 ** 20), headers, ...operator })
+  }
+}
 
 /** Runs every operation on the tokens of bob, in a browser session and with a token. */
 async function runTokens({ service, request }: Described): Promise<void> {
@@ -444,6 +462,8 @@ async function readRepositories(request: SendRequest): Promise<void> {
   for (const page of ['/alice', '/alice/site']) {
     await request(302, page, { headers: { accept: 'text/html' } })
     await request(404, page)
+    await request(400, page, { headers: { 'x-github-api-version': '1999-01-01' } })
+    await request(403, page, { headers: { 'user-agent': '' } })
   }
 }
 

@@ -293,8 +293,16 @@ function addApiHooks(
   })
 }
 
+const CONTENT_TYPE = /^[\w.+-]+\/[\w.+-]+\s*(;|$)/
+
 /** Reads every body as JSON, whatever its content-type: `curl -d` sends JSON as a form. */
 function readJsonBodies(app: FastifyInstance, readBody: ReadBody): void {
+  app.addHook('onRequest', (request, _reply, done) => {
+    const { headers } = request.raw
+    // Fastify would reject it before it chooses the parser.
+    if (!CONTENT_TYPE.test(headers['content-type'] ?? 'none/none')) delete headers['content-type']
+    done()
+  })
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', async (request: FastifyRequest) => {
     const received = await readBody(request, {

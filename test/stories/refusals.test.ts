@@ -94,6 +94,12 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         await start({ repositories: ['site'], padding: 'x'.repeat(1024 * 1024) }),
         refusal(413, 'The request body is too large: 1 MiB at most'),
       )
+      // The content type decides nothing, even if it is invalid.
+      for (const type of ['json', '', 'application/json,application/json', 'text/plain; x']) {
+        const headers = { 'content-type': type }
+        const init = { method: 'POST', headers, body: '[]' }
+        assert.equal((await service.call(alice, '/user/migrations', init)).status, 400, type)
+      }
       assert.deepEqual(await request(service, alice, '/user/migrations'), { status: 200, body: [] })
 
       const started = await start({ repositories: ['site'] })

@@ -36,7 +36,8 @@ const withStatus = (operations: string[], ...statuses: number[]) =>
 const UNDESCRIBED = [
   ...withStatus(OPERATIONS, 400, 415),
   ...withStatus([REPOSITORIES], 304, 401, 403),
-  ...[`${START} 413`, `${ARCHIVE} 404`],
+  ...withStatus([START, DELETE, UNLOCK], 413),
+  `${ARCHIVE} 404`,
 ]
 
 /** Described statuses that Godwit never sends: only reads can be unmodified. */
@@ -46,7 +47,8 @@ const NEVER_SENT = withStatus([START, ARCHIVE, DELETE, UNLOCK], 304)
 const UNDESCRIBED_OF_ORGANIZATION = [
   ...withStatus(OPERATIONS, 400, 401, 403, 415),
   ...withStatus(READS, 304),
-  ...[`${START} 413`, `${LIST} 404`],
+  ...withStatus([START, DELETE, UNLOCK], 413),
+  `${LIST} 404`,
 ]
 
 interface MigrationPaths {
@@ -190,7 +192,12 @@ async function allRequests({ at: migrations, server }: MigrationPaths): Promise<
     ),
     { operation: START, at: migrations, status: 400, body: '{' },
     { operation: START, at: migrations, status: 400, body: '[]' },
-    { operation: START, at: migrations, status: 413, body: ' '.repeat(2 ** 20 + 1) },
+    ...[START, DELETE, UNLOCK].map((operation) => ({
+      ...{ operation, at: pathOf[operation]!, status: 413 },
+      // Node does not send a length for a DELETE.
+      headers: { 'content-length': String(2 ** 20 + 1) },
+      body: ' '.repeat(2 ** 20 + 1),
+    })),
     ...['', '?per_page=1&page=2', '?page=1000'].flatMap((query) => [
       { operation: LIST, at: `${migrations}${query}`, status: 200 },
       { operation: REPOSITORIES, at: `${base}/repositories${query}`, status: 200 },

@@ -155,7 +155,11 @@ function operationObject(route: DescribedRoute, { rendering, mediaType }: Descri
   const { vendor, preview } = mediaType
   const described =
     operation.security?.length === 0
-      ? { ...operation, servers: [{ url: api }] }
+      ? {
+          ...operation,
+          responses: { ...bodyResponses(route), ...operation.responses },
+          servers: [{ url: api }],
+        }
       : withCommonResponses(operation, route, vendor)
   return {
     ...described,
@@ -181,6 +185,18 @@ function bodySchema(body: Schema): Schema {
   return known ? ref(known[0]) : body
 }
 
+/** The server reads the body of every request except GET, and may fail to. */
+const bodyResponses = ({ method }: DescribedRoute): openapi.Operation['responses'] =>
+  method === 'GET'
+    ? {}
+    : {
+        400: openapi.errorResponse('bad-request'),
+        408: openapi.errorResponse('request-timeout'),
+        413: openapi.errorResponse('too-large'),
+        429: openapi.errorResponse('too-many-requests'),
+        503: openapi.errorResponse('unavailable'),
+      }
+
 /** Adds the parameter, responses and headers that all operations of the API share. */
 function withCommonResponses(
   operation: openapi.Operation,
@@ -193,10 +209,10 @@ function withCommonResponses(
     ...operation,
     parameters: [...(operation.parameters ?? []), version],
     responses: {
+      ...bodyResponses(route),
       400: openapi.errorResponse('bad-request'),
       401: openapi.errorResponse('unauthenticated'),
       403: openapi.errorResponse('forbidden'),
-      ...(route.operation.body && { 408: openapi.errorResponse('request-timeout') }),
       415: openapi.errorResponse('not-acceptable'),
       429: openapi.errorResponse('too-many-requests'),
       500: openapi.errorResponse('server-error'),

@@ -31,7 +31,8 @@ type Tag = keyof typeof TAGS
  * are described, but never validated: invalid parameters of lists are ignored, and responses are sent as finished JSON.
  *
  * `describeApi` adds what follows from the route: the parameters in its path and those of the pages of a list, the 404 of routes with
- * parameters in the path and of those for site admins, `if-none-match` if there is a 304, the 422 of an invalid body, and `security` if the token is optional.
+ * parameters in the path and of those for site admins, `if-none-match` if there is a 304, the 422 of an invalid body, the errors
+ * of reading a body unless the method is GET, and `security` if the token is optional.
  */
 export interface Operation {
   operationId: string

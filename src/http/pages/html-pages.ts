@@ -14,6 +14,8 @@ const REDIRECTS =
   'unless the operator has set another (`--web-url`). Redirects to the dashboard, which shows only what the viewer may read.'
 const RESPONSES = {
   302: { description: 'The URL of the page.', ...openapi.withHeaders('location') },
+  400: openapi.errorResponse('bad-request'),
+  403: openapi.errorResponse('forbidden'),
   404: openapi.notFound,
 }
 

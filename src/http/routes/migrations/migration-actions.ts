@@ -101,7 +101,6 @@ const routes = openapi.routes('Migrations')({
     body: startRequestSchema,
     responses: {
       200: openapi.recordResponse('The estimate.', 'forecast'),
-      413: openapi.errorResponse('too-large'),
     },
   },
   'migrations/get-quota': {

@@ -25,7 +25,7 @@ const routes = openapi.routes('Migrations')({
     description:
       'Starts an export of the repositories. The caller must own or administer all of them.',
     body: startRequestSchema,
-    responses: { 201: STARTED, 413: openapi.errorResponse('too-large') },
+    responses: { 201: STARTED },
   },
 })
 

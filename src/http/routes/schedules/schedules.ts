@@ -48,7 +48,6 @@ const routes = openapi.routes('Schedules', { config: { resource: 'Schedule' } })
     body: wire.scheduleRequestSchema,
     responses: {
       201: openapi.recordResponse('Created.', 'schedule', 'location'),
-      413: openapi.errorResponse('too-large'),
     },
   },
   'schedules/update': {
@@ -57,7 +56,6 @@ const routes = openapi.routes('Schedules', { config: { resource: 'Schedule' } })
     body: wire.scheduleChangeSchema,
     responses: {
       200: openapi.recordResponse('The changed schedule.', 'schedule'),
-      413: openapi.errorResponse('too-large'),
     },
   },
   'schedules/delete': {

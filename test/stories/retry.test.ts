@@ -117,3 +117,20 @@ interface Report {
   totals: { exported: number; skipped: number; remaining: number }
   repositories: { full_name: string; state: string; reason: string | null }[]
 }
+
+test('a site admin retries a migration for its owner as the account is now', async () => {
+  const { service } = story
+  const { id } = await story.migrate(['alice/intact'])
+  await service.godwit('account', 'add', 'operator', '--site-admin')
+  await service.godwit('account', 'edit', 'alice', '--type', 'Organization')
+  const operator = await service.token('operator')
+  const init = { method: 'POST' }
+  const started = await service.call(operator, `/admin/migrations/${id}/retry`, init)
+  const retry = (await started.json()) as { id: number }
+  assert.equal(started.status, 201)
+  const response = await service.call(operator, `/orgs/alice/migrations/${retry.id}`)
+  const { owner } = (await response.json()) as { owner: { type: string } }
+  assert.equal(owner.type, 'Organization')
+  await service.godwit('account', 'edit', 'alice', '--type', 'User')
+  await story.untilEnded(retry.id)
+})

@@ -11,6 +11,7 @@ import { cancelMigration } from '../../../migrations/cancel-migration.ts'
 import { migrationById } from '../../../migrations/export-store.ts'
 import { releaseAnyLock } from '../../../migrations/locks.ts'
 import { aboutMigration } from '../../../migrations/migration.ts'
+import { migrationOwner } from '../../../migrations/migration-store.ts'
 import { retryMigration } from '../../../migrations/retry-migration.ts'
 import {
   createStorageUseReader,
@@ -165,7 +166,8 @@ function addMigrations(app: FastifyInstance, parts: ApiParts): void {
   type Retry = ById & { Body: wire.RetryRequest }
   app.post<Retry>(`${path}/retry`, routes['admin/retry-migration'], async (request, reply) => {
     const migration = await migrationInPath(request)
-    const scope = { owner: migration.owner, by: requireViewer(request).account }
+    const owner = (await migrationOwner(db, migration.id))!
+    const scope = { owner, by: requireViewer(request).account }
     const signal = await parts.startLimit.begin(request, reply)
     const { allow_partial: allowPartial = false } = request.body
     const { id } = await audited(parts, actorOf(request), (record) =>

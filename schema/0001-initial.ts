@@ -42,6 +42,7 @@ const INDEXES = [
   'create unique index accounts_by_forge on accounts (forge_id)',
   'create index tokens_by_account on tokens (account_id)',
   'create index sessions_by_expiry on sessions (expires_at)',
+  'create index sessions_by_token on sessions (token_id, created_at)',
   'create index memberships_by_account on memberships (account_id)',
   ...['at', 'actor_key, at', 'owner_id, at', 'action, at', 'subject, at'].map(
     (columns) => `create index audit_log_by_${columns.split(',')[0]} on audit_log (${columns})`,

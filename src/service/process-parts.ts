@@ -87,22 +87,23 @@ export async function openProcessParts(
   return { ...shared, isCatalogueRead: catalogue.isRead }
 }
 
-const MAX_IDLE_UTILIZATION = 0.05
+const INTERVAL_MS = 1000
+/** Of all threads together: compacting the heap during an export would make the segment threads wait. */
+const MAX_IDLE_CPU_MS = 50
 
 /**
  * Compacts the heap once, in the first idle second after the process has started and the catalogue is read. An idle service then uses
  * about 110 MB instead of 126 MB. It blocks for 150 ms.
  */
 export function releaseMemoryOnce(parts: ProcessParts, stack: AsyncDisposableStack): void {
-  let last = performance.eventLoopUtilization()
+  let last = process.cpuUsage()
   const timer = setInterval(() => {
-    const now = performance.eventLoopUtilization()
-    const { utilization } = performance.eventLoopUtilization(now, last)
-    last = now
-    if (!parts.isCatalogueRead() || utilization > MAX_IDLE_UTILIZATION) return
+    const { user, system } = process.cpuUsage(last)
+    last = process.cpuUsage()
+    if (!parts.isCatalogueRead() || user + system > MAX_IDLE_CPU_MS * 1000) return
     clearInterval(timer)
     collectGarbage('last-resort')
-  }, 1000).unref()
+  }, INTERVAL_MS).unref()
   stack.defer(() => clearInterval(timer))
 }
 

@@ -1,23 +1,11 @@
 import { isFullName, isName } from '../../../lib/names.ts'
 import { webPage } from '../../../lib/public-url.ts'
 import { oneLine } from '../../../lib/terminal-text.ts'
-import { type Collaborator, PERMISSIONS, type SourceFacts } from '../../source.ts'
+import { type Collaborator, DEFAULT_FACTS, PERMISSIONS, type SourceFacts } from '../../source.ts'
 import { flag, type Settings, setting, settingValues } from '../files/repository-settings.ts'
 
-const FLAGS = [
-  'archived',
-  'disabled',
-  'isTemplate',
-  'hasIssues',
-  'hasProjects',
-  'hasWiki',
-  'hasPages',
-  'hasDownloads',
-  'allowRebaseMerge',
-  'allowSquashMerge',
-  'allowMergeCommit',
-  'deleteBranchOnMerge',
-] as const
+type Flag = keyof typeof DEFAULT_FACTS | 'hasWiki'
+const FLAGS = [...(Object.keys(DEFAULT_FACTS) as Flag[]), 'hasWiki'] as const
 
 /** Importers assume that a repository has these. */
 const ASSUMED_BY_IMPORTERS = ['hasIssues', 'hasDownloads'] as const

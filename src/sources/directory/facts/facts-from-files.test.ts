@@ -11,7 +11,7 @@ import { type GitFacts, readFactsWithGit } from './facts-from-git.ts'
 const { host, nextName } = await factsScene()
 after(() => host.remove())
 
-const EVERYTHING = { oldestCommit: true, isTreeWanted: () => true, beforeGit: async () => {} }
+const EVERYTHING = { oldestCommit: true, isTreeWanted: () => true }
 
 async function readFiles(dir: string, git: Git = host.godwitGit): Promise<GitFacts | undefined> {
   return readFactsFromFiles(git, { dir }, await readSettings(git, dir), EVERYTHING)

@@ -14,7 +14,7 @@ import {
   parseTree,
   type TreeEntry,
 } from '../files/read-objects.ts'
-import { readRefs } from '../files/read-refs.ts'
+import { readRefs, tipsOf } from '../files/read-refs.ts'
 import { NeedsGit } from '../files/repository-errors.ts'
 import type { Settings } from '../files/repository-settings.ts'
 import { lstatIfExists } from '../files/sync-fs.ts'
@@ -37,11 +37,6 @@ const MAX_FILES = 50_000
 /** Git walks a longer history faster. */
 const MAX_COMMITS = 1000
 
-interface WantedFromFiles extends WantedFacts {
-  /** Called before git is run on the repository; rejects if git must not be run. */
-  beforeGit(): Promise<void>
-}
-
 /**
  * Reads the same facts as `readFactsWithGit` from the repository's files, without git except for a long history. Returns undefined
  * if anything is unusual or damaged: then the caller runs git. `openObjectFiles` compares the cost of both ways.
@@ -50,7 +45,7 @@ export async function readFactsFromFiles(
   git: Git,
   call: RepositoryCall,
   settings: Settings,
-  wanted: WantedFromFiles,
+  wanted: WantedFacts,
 ): Promise<GitFacts | undefined> {
   call.signal?.throwIfAborted()
   try {
@@ -66,19 +61,17 @@ async function readFacts(
   git: Git,
   call: RepositoryCall,
   settings: Settings,
-  wanted: WantedFromFiles,
+  wanted: WantedFacts,
 ): Promise<GitFacts> {
   const { dir } = call
   await requirePlainFiles(dir, settings)
   const isSha256 = settings.get('extensions.objectformat')?.at(-1) === 'sha256'
   const objectFormat = isSha256 ? 'sha256' : 'sha1'
-  const { head: rawHead, refs } = await readRefs({ dir, name: '', objectFormat })
-  const named = resolvedRefs(refs).map(({ ref, oid }) => ({ ref: decodeUtf8(ref.name), oid }))
+  const found = await readRefs({ dir, name: '', objectFormat })
+  const named = resolvedRefs(found.refs).map(({ ref, oid }) => ({ ref: decodeUtf8(ref.name), oid }))
   const head: Head =
-    'oid' in rawHead ? { commit: rawHead.oid } : { ref: decodeUtf8(rawHead.target) }
-  const tips = [
-    ...new Set([...named.map(({ oid }) => oid), ...('oid' in rawHead ? [rawHead.oid] : [])]),
-  ]
+    'oid' in found.head ? { commit: found.head.oid } : { ref: decodeUtf8(found.head.target) }
+  const tips = tipsOf(found)
   if (tips.length === 0) return { refs: await summarizeRefs(head, []), oldest: null, tree: null }
   if (tips.length > MAX_TIPS) throw new NeedsGit('very many refs')
 
@@ -92,10 +85,7 @@ async function readFacts(
   let oldest: number | null | undefined = null
   if (wanted.oldestCommit) {
     oldest = await findOldestRoot(objects, [...read.values()])
-    if (oldest === undefined) {
-      await wanted.beforeGit()
-      oldest = await readOldestRoot(git, call)
-    }
+    if (oldest === undefined) oldest = await readOldestRoot(git, call)
   }
   if (!headCommit) return { refs: refFacts, oldest, tree: null }
   const files = await listFiles(objects, headCommit.tree, objectFormat)

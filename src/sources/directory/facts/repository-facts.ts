@@ -17,14 +17,7 @@ import {
   type Settings,
   setting,
 } from '../files/repository-settings.ts'
-import {
-  COMMON_DIR,
-  GIT_FILES,
-  GIT_FOLDERS,
-  IS_WORKTREE,
-  refuseSpecialFile,
-  refuseSpecialFiles,
-} from '../files/special-files.ts'
+import { refuseSpecialFiles } from '../files/special-files.ts'
 import { statExisting, walkStats } from '../files/sync-fs.ts'
 import { type ConfiguredFacts, configuredFacts } from './configured-facts.ts'
 import { readFactsFromFiles } from './facts-from-files.ts'
@@ -43,15 +36,12 @@ export async function readRepositoryFacts(
   const call = { dir, ...(signal && { signal }) }
   const directory = await lstat(dir)
   if (!directory.isDirectory()) throw new Unreadable('it no longer exists')
-  const sizeKib = await measureSize(dir)
+  const { sizeKib, areObjectsOrdinary } = await measureObjects(dir)
   signal?.throwIfAborted()
+  await refuseSpecialFiles({ dir }, { git, signal }, { areObjectsOrdinary })
   const settings = await readSettings(git, dir, signal)
-  const beforeGit = () => refuseSpecialFiles({ dir }, { git, signal })
-  if (hasIncludes(settings)) {
-    await beforeGit()
-    // Facts do not follow includes, but git fails on this repository if it cannot read them.
-    await readConfigWithIncludes(join(dir, 'config'), { git, signal })
-  }
+  // Facts do not follow includes, but git fails on this repository if it cannot read them.
+  if (hasIncludes(settings)) await readConfigWithIncludes(join(dir, 'config'), { git, signal })
   const configured = configuredFacts(settings)
   const wanted = {
     oldestCommit: previous === undefined,
@@ -60,11 +50,9 @@ export async function readRepositoryFacts(
       !areBothConfigured(configured) &&
       (isEitherConfigured(configured) || previous?.headCommit !== head),
   }
-  let facts = await readFactsFromFiles(git, call, settings, { ...wanted, beforeGit })
-  if (!facts) {
-    await beforeGit()
-    facts = await readFactsWithGit(git, call, wanted)
-  }
+  const facts =
+    (await readFactsFromFiles(git, call, settings, wanted)) ??
+    (await readFactsWithGit(git, call, wanted))
   const { refs } = facts
   const birth = Math.floor(directory.birthtimeMs || directory.mtimeMs)
   const createdAt = previous?.createdAt ?? facts.oldest ?? birth
@@ -134,19 +122,14 @@ function mirrorOf(settings: Settings): string | null {
 /** The size of these folders does not depend on the file system, and is 0 for an empty repository. */
 const MEASURED_FOLDERS = ['objects', 'lfs']
 
-/** Returns the size of objects and LFS objects in KiB. Throws Unreadable for special files, which no repository may have. */
-async function measureSize(dir: string): Promise<number> {
+/** Returns the size of objects and LFS objects in KiB, and whether there are only files and directories. */
+async function measureObjects(dir: string) {
   let bytes = 0n
+  let areObjectsOrdinary = true
   for (const folder of MEASURED_FOLDERS)
-    await forEachInTurns(walkStats(join(dir, folder)), (file) => {
-      refuseSpecialFile(dir, file)
-      if (file.stats.isFile()) bytes += file.stats.size
+    await forEachInTurns(walkStats(join(dir, folder)), ({ stats }) => {
+      if (stats.isFile()) bytes += stats.size
+      else if (!stats.isDirectory()) areObjectsOrdinary = false
     })
-  for (const folder of GIT_FOLDERS)
-    await forEachInTurns(walkStats(join(dir, folder)), (file) => refuseSpecialFile(dir, file))
-  for (const file of statExisting(dir, [...GIT_FILES, COMMON_DIR])) {
-    if (file.path.endsWith(`/${COMMON_DIR}`)) throw new Unreadable(IS_WORKTREE)
-    refuseSpecialFile(dir, file)
-  }
-  return Number((bytes + 1023n) / 1024n)
+  return { sizeKib: Number((bytes + 1023n) / 1024n), areObjectsOrdinary }
 }

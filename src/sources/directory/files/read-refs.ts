@@ -148,10 +148,8 @@ async function readSymbolicLink(
 ): Promise<string | undefined> {
   const target = await ifExists(readLink(bytePath(repository, name)), 'EINVAL')
   if (target === undefined || isRefName(target)) return target
-  throw new Unsupported(
-    repository.name,
-    `${decodeUtf8(name)} is a symbolic link to a path outside refs`,
-  )
+  const reason = `${decodeUtf8(name)} is a symbolic link to a path outside refs`
+  throw new Unsupported(repository.name, reason)
 }
 
 /** A ref or folder that disappears during the read was deleted, packed or replaced. */

@@ -3,27 +3,37 @@ import { codeOf, hasCode } from '../../../lib/errno.ts'
 import { Unsupported } from './repository-errors.ts'
 import { lstatIfExists, syncFs } from './sync-fs.ts'
 
-/** A repository's directory, and the name that messages give the repository. */
-export interface NamedDirectory {
+/** A repository's directory. Errors begin with the name of the repository, if it is given. */
+export interface Repository {
   dir: string
+  name?: string | undefined
+}
+
+export interface NamedDirectory extends Repository {
   name: string
 }
 
 /** packed-refs of this size holds about a million refs, which take 1.5 GB of memory. Other text files are far smaller. */
 const MAX_TEXT_BYTES = 64 * 1024 * 1024
 
+interface TextOptions {
+  maxBytes?: number
+  /** The name of the file in errors. Default: its path. */
+  label?: string
+}
+
 /**
  * Reads a file of a repository as a byte string (latin1); `path` is a byte string too. Returns undefined if the file does not exist.
  * Throws Unsupported for anything but a regular file of at most `maxBytes`.
  */
 export async function readText(
-  directory: NamedDirectory,
+  directory: Repository,
   path: string,
-  maxBytes = MAX_TEXT_BYTES,
+  options?: TextOptions,
 ): Promise<string | undefined> {
   // Most repositories lack most of these files, and an exception costs more than this call.
   return (
-    (await lstatIfExists(bytePath(directory, path))) && readListedText(directory, path, maxBytes)
+    (await lstatIfExists(bytePath(directory, path))) && readListedText(directory, path, options)
   )
 }
 
@@ -32,9 +42,9 @@ export async function readText(
  * `readText` does.
  */
 export async function readListedText(
-  directory: NamedDirectory,
+  directory: Repository,
   path: string,
-  maxBytes = MAX_TEXT_BYTES,
+  { maxBytes = MAX_TEXT_BYTES, label = path }: TextOptions = {},
 ): Promise<string | undefined> {
   try {
     return (await readRegularFile(bytePath(directory, path), maxBytes)).toString('latin1')
@@ -42,14 +52,14 @@ export async function readListedText(
     const code = codeOf(error)
     if (code === 'ENOENT') return undefined
     if (code === 'ELOOP')
-      throw new Unsupported(directory.name, `${path} is not a regular file`, error)
-    if (code === 'EFBIG') throw new Unsupported(directory.name, `${path} is too large`, error)
+      throw new Unsupported(directory.name, `${label} is not a regular file`, error)
+    if (code === 'EFBIG') throw new Unsupported(directory.name, `${label} is too large`, error)
     throw error
   }
 }
 
 /** Returns the path of a file whose name is a byte string (latin1). */
-export function bytePath(directory: NamedDirectory, path: string): Buffer {
+export function bytePath(directory: Repository, path: string): Buffer {
   return Buffer.concat([Buffer.from(`${directory.dir}/`), Buffer.from(path, 'latin1')])
 }
 

@@ -44,7 +44,7 @@ test('a config that is a pipe does not block', async () => {
   const dir = await host.repository(nextName())
   await rm(join(dir, 'config'))
   execFileSync('mkfifo', [join(dir, 'config')])
-  await assertUnreadable(dir, /config is neither a file nor a directory/)
+  await assertUnreadable(dir, /config is not a regular file/)
 })
 
 test('an unknown format, and objects borrowed from a missing repository', async () => {

@@ -4,8 +4,8 @@ import { codeOf } from '../../../lib/errno.ts'
 import { Unreadable } from '../../unreadable.ts'
 
 class UnreadableRepository extends Unreadable {
-  constructor(repository: string, reason: string, cause?: unknown) {
-    super(`${repository}: ${reason}`, { cause })
+  constructor(repository: string | undefined, reason: string, cause?: unknown) {
+    super(repository === undefined ? reason : `${repository}: ${reason}`, { cause })
   }
 }
 

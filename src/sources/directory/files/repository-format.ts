@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { decodeUtf8 } from '../../refs.ts'
 import type { BareRepository, ObjectFormat } from '../../snapshot.ts'
 import { type NamedDirectory, readText } from './regular-file.ts'
 import { Unsupported } from './repository-errors.ts'
@@ -9,10 +10,11 @@ import {
   parsePlainConfig,
   readConfigFile,
   readConfigWithIncludes,
-  type Settings,
 } from './repository-settings.ts'
 import { COMMON_DIR, IS_WORKTREE, refuseSpecialIncludes } from './special-files.ts'
 import { lstat, lstatIfExists } from './sync-fs.ts'
+
+export const IS_PARTIAL_CLONE = 'it is a partial clone, which has only some of the objects'
 
 /** Extensions that do not affect how refs and objects are read from files. */
 const HARMLESS = new Set([
@@ -25,22 +27,24 @@ const HARMLESS = new Set([
 ])
 
 /**
- * Returns the hash function of the objects, the setting `lfs.storage` and the text of the config. Throws Unsupported for a partial clone
- * and for an unknown format. Git does not open the repository for this.
+ * Returns the hash function of the objects, the setting `lfs.storage` and the config without includes. Throws Unsupported for a partial
+ * clone and for an unknown format. Runs git only for a config with includes, or one that `parsePlainConfig` cannot parse; git does not
+ * open the repository for this.
  */
 export async function readFormat(directory: NamedDirectory, reader: ConfigReader) {
   let objectFormat: ObjectFormat = 'sha1'
   let lfsStorage: string | undefined
-  const config = (await readText(directory, 'config', MAX_CONFIG_BYTES)) ?? ''
-  for (const [key, values] of await readSettingsWithIncludes(directory, config, reader)) {
+  const file = join(directory.dir, 'config')
+  const text = (await readText(directory, 'config', { maxBytes: MAX_CONFIG_BYTES })) ?? ''
+  const own = parsePlainConfig(decodeUtf8(text)) ?? (await readConfigFile(file, reader))
+  if (hasIncludes(own)) await refuseSpecialIncludes(directory, file, own, reader)
+  const settings = hasIncludes(own) ? await readConfigWithIncludes(file, reader) : own
+  for (const [key, values] of settings) {
     const extension = /^extensions\.(.+)$/.exec(key)?.[1]
     // A key without a value means true.
     for (const value of values.map((configured) => configured ?? 'true')) {
       if (extension === 'partialclone' || isPromisor(key, value))
-        throw new Unsupported(
-          directory.name,
-          'it is a partial clone, which has only some of the objects',
-        )
+        throw new Unsupported(directory.name, IS_PARTIAL_CLONE)
       if (key === 'lfs.storage') lfsStorage = value
       if (key === 'core.repositoryformatversion' && Number(value) > 1)
         throw new Unsupported(directory.name, `repository format version ${value} is not supported`)
@@ -51,21 +55,7 @@ export async function readFormat(directory: NamedDirectory, reader: ConfigReader
         throw new Unsupported(directory.name, `extensions.${extension} = ${value} is not supported`)
     }
   }
-  return { objectFormat, lfsStorage, config }
-}
-
-/** Runs git only for a config with includes, or one that `parsePlainConfig` cannot parse. */
-async function readSettingsWithIncludes(
-  directory: NamedDirectory,
-  text: string,
-  reader: ConfigReader,
-): Promise<Settings> {
-  const file = join(directory.dir, 'config')
-  const plain = parsePlainConfig(Buffer.from(text, 'latin1').toString())
-  const own = plain ?? (await readConfigFile(file, reader))
-  if (!hasIncludes(own)) return own
-  await refuseSpecialIncludes(directory, file, own, reader)
-  return readConfigWithIncludes(file, reader)
+  return { objectFormat, lfsStorage, settings: own }
 }
 
 /** Throws Unsupported if a shallow clone or grafts cut off a part of the history. */

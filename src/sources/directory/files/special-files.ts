@@ -1,10 +1,8 @@
 import { type Dirent, readdirSync, realpathSync, type Stats, statSync } from 'node:fs'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
-import { hasCode, ifExists } from '../../../lib/errno.ts'
 import { forEachInTurns } from '../../../lib/turns.ts'
 import { decodeUtf8 } from '../../refs.ts'
-import { Unreadable } from '../../unreadable.ts'
-import { type NamedDirectory, readRegularFile } from './regular-file.ts'
+import { type Repository, readText } from './regular-file.ts'
 import { Unsupported } from './repository-errors.ts'
 import {
   type ConfigReader,
@@ -13,40 +11,30 @@ import {
   readConfigFile,
   type Settings,
 } from './repository-settings.ts'
-import { type FileStats, ifExistsSync, lstatIfExists } from './sync-fs.ts'
-
-/** A repository of the source. Errors begin with its name, if it is given. */
-type Repository = Pick<NamedDirectory, 'dir'> & Partial<NamedDirectory>
+import { COARSE_TICK_MS, ifExistsSync, lstatIfExists } from './sync-fs.ts'
 
 /** With this file git reads config, refs and objects from the directory that the file names. */
 export const COMMON_DIR = 'commondir'
 export const IS_WORKTREE = 'it is a worktree of another repository (commondir)'
 
-export const GIT_FILES = ['HEAD', 'config', 'config.worktree', 'packed-refs', 'shallow']
-export const GIT_FOLDERS = ['refs', 'worktrees', 'reftable']
+const GIT_FILES = ['packed-refs', 'shallow']
+const GIT_FOLDERS = ['refs', 'worktrees', 'reftable']
 
 /**
  * Throws Unreadable if git, run on this repository, would wait for a pipe or read a device forever. Checks the repository's files, the
  * files that its config includes, and its alternate object stores. Call it before git runs on a repository of the
- * source. Links to regular files pass, whatever they point to.
+ * source. Links to regular files pass, whatever they point to. Its own objects are not listed if they are known to be only files and
+ * directories.
  */
 export async function refuseSpecialFiles(
   repository: Repository,
   reader: ConfigReader,
+  { areObjectsOrdinary = false } = {},
 ): Promise<void> {
-  const { dir } = repository
   await refuseSpecialConfig(repository, reader)
-  await forEachInTurns(GIT_FILES, (path) =>
-    refuseSpecial(repository, toBytes(join(dir, path)), path),
-  )
+  for (const path of GIT_FILES) refuseSpecial(repository, toBytes(join(repository.dir, path)), path)
   for (const folder of GIT_FOLDERS) await refuseSpecialBelow(repository, folder)
-  await refuseSpecialObjects(repository)
-}
-
-/** Throws Unreadable for a special file below `dir`. Makes no system call for a regular file. */
-export function refuseSpecialFile(dir: string, { path, stats }: FileStats): void {
-  if (stats.isFile() || stats.isDirectory()) return
-  refuseSpecial({ dir }, toBytes(path), path.slice(dir.length + 1))
+  await refuseSpecialObjects(repository, { areObjectsOrdinary })
 }
 
 /** Throws Unreadable for a special file among those that `git config` reads. */
@@ -55,11 +43,12 @@ export async function refuseSpecialConfig(
   reader: ConfigReader,
 ): Promise<void> {
   const { dir } = repository
-  if (await lstatIfExists(join(dir, COMMON_DIR))) throw refusal(repository, IS_WORKTREE)
+  if (await lstatIfExists(join(dir, COMMON_DIR)))
+    throw new Unsupported(repository.name, IS_WORKTREE)
   refuseSpecial(repository, toBytes(join(dir, 'HEAD')), 'HEAD')
   for (const name of ['config', 'config.worktree']) {
     const file = join(dir, name)
-    const text = await readByteString(repository, file, name, MAX_CONFIG_BYTES)
+    const text = await readText(repository, name, { maxBytes: MAX_CONFIG_BYTES })
     if (text !== undefined && /include/i.test(text))
       await refuseSpecialIncludes(repository, file, await readConfigFile(file, reader), reader)
   }
@@ -81,16 +70,16 @@ export async function refuseSpecialIncludes(
       // Git's home directory is ours, and has no such files.
       if (/^~\/(?!.*\.\.)/s.test(path)) continue
       if (/^(?:~|%\(prefix\)\/)|\uFFFD/.test(path))
-        throw refusal(repository, 'its config includes a path that cannot be resolved')
+        throw new Unsupported(repository.name, 'its config includes a path that cannot be resolved')
       const target = isAbsolute(path) ? path : `${dirname(current.file)}/${path}`
       const stats = statIfExists(toBytes(target))
       if (!stats) continue
       if (!stats.isFile())
-        throw refusal(repository, 'its config includes something that is not a file')
+        throw new Unsupported(repository.name, 'its config includes something that is not a file')
       if (stats.size > MAX_CONFIG_BYTES)
-        throw refusal(repository, 'its config includes a file that is too large')
+        throw new Unsupported(repository.name, 'its config includes a file that is too large')
       if (configs.length > MAX_INCLUDES)
-        throw refusal(repository, 'its config includes too many files')
+        throw new Unsupported(repository.name, 'its config includes too many files')
       configs.push({ file: target, settings: await readConfigFile(realpathSync(target), reader) })
     }
 }
@@ -102,19 +91,24 @@ const MAX_OBJECT_STORES = 100
 const MAX_ALTERNATES_BYTES = 1024 * 1024
 
 /** Throws Unreadable for a special file in the repository's object store or in one of its alternates. */
-export async function refuseSpecialObjects(repository: Repository): Promise<void> {
+export async function refuseSpecialObjects(
+  repository: Repository,
+  { areObjectsOrdinary = false } = {},
+): Promise<void> {
   const own = join(repository.dir, 'objects')
   const stores = new Set([own])
   for (const store of stores) {
     const label = store === own ? 'objects' : 'its alternate objects'
     const path = toBytes(store)
-    const folders = listFolders(repository, path, label).filter((name) => OBJECT_FOLDER.test(name))
-    await forEachInTurns([...folders, ...OBJECT_SUBFOLDERS], (folder) =>
-      listFolders(repository, `${path}/${folder}`, `${label}/${folder}`),
-    )
+    if (store !== own || !areObjectsOrdinary) {
+      const names = listFolders(repository, path, label).filter((name) => OBJECT_FOLDER.test(name))
+      await forEachInTurns([...names, ...OBJECT_SUBFOLDERS], (folder) =>
+        listFolders(repository, `${path}/${folder}`, `${label}/${folder}`),
+      )
+    }
     for (const alternate of await readAlternates(repository, store, label)) stores.add(alternate)
     if (stores.size > MAX_OBJECT_STORES)
-      throw refusal(repository, 'it uses too many alternate object stores')
+      throw new Unsupported(repository.name, 'it uses too many alternate object stores')
   }
 }
 
@@ -123,16 +117,16 @@ async function readAlternates(
   store: string,
   label: string,
 ): Promise<string[]> {
-  const file = join(store, 'info/alternates')
   const fileLabel = `${label}/info/alternates`
-  const text = await readByteString(repository, file, fileLabel, MAX_ALTERNATES_BYTES)
+  const options = { maxBytes: MAX_ALTERNATES_BYTES, label: fileLabel }
+  const text = await readText({ dir: store, name: repository.name }, 'info/alternates', options)
   const lines = (text ?? '').split('\n').filter((line) => line !== '' && !line.startsWith('#'))
   if (lines.length === 0) return []
   const from = realpathSync(store)
   return lines.map((line) => {
     const alternate = decodeUtf8(line.startsWith('"') ? unquote(line) : line)
     if (alternate.includes('\uFFFD'))
-      throw refusal(repository, `${fileLabel} names a path that is not UTF-8`)
+      throw new Unsupported(repository.name, `${fileLabel} names a path that is not UTF-8`)
     return resolve(from, alternate)
   })
 }
@@ -173,9 +167,7 @@ async function refuseSpecialBelow(repository: Repository, top: string): Promise<
  * thousand loose objects takes 10 % more CPU time, since each of its requests reads 256 folders.
  */
 const ordinaryFolders = new Map<string, { ino: number; ctimeMs: number; folders: string[] }>()
-const MAX_CACHED = 20_000
-/** A folder that changed more recently can change again without a new timestamp. */
-const MIN_CACHED_AGE_MS = 2000
+const MAX_CACHED = 5000
 
 /**
  * Returns the names of the folders in a folder, including links to folders; throws Unreadable for a special file in it. Paths and
@@ -202,11 +194,12 @@ function listFolders(
       const entryLabel = `${label}/${decodeUtf8(name)}`
       const target = refuseSpecial(repository, `${path}/${name}`, entryLabel)
       if (!target?.isDirectory()) continue
-      if (!mayBeLinks) throw refusal(repository, `${entryLabel} is a link to a directory`)
+      if (!mayBeLinks)
+        throw new Unsupported(repository.name, `${entryLabel} is a link to a directory`)
     }
     folders.push(name)
   }
-  if (!hasLinks && ctimeMs < Date.now() - MIN_CACHED_AGE_MS) {
+  if (!hasLinks && ctimeMs < Date.now() - COARSE_TICK_MS) {
     if (ordinaryFolders.size >= MAX_CACHED) ordinaryFolders.clear()
     ordinaryFolders.set(path, { ino, ctimeMs, folders })
   }
@@ -217,41 +210,18 @@ function listFolders(
 function refuseSpecial(repository: Repository, path: string, label: string): Stats | undefined {
   const stats = statIfExists(path)
   if (stats && !stats.isFile() && !stats.isDirectory())
-    throw refusal(repository, `${label} is neither a file nor a directory`)
+    throw new Unsupported(repository.name, `${label} is neither a file nor a directory`)
   return stats
 }
 
 /** Paths that are not UTF-8 are byte strings (latin1). */
 const toBytes = (path: string): string => Buffer.from(path).toString('latin1')
-const fromBytes = (path: string): Buffer => Buffer.from(path, 'latin1')
 
 const statIfExists = (path: string): Stats | undefined =>
-  ifExistsSync(() => statSync(fromBytes(path), { throwIfNoEntry: false }), 'ELOOP')
+  ifExistsSync(() => statSync(Buffer.from(path, 'latin1'), { throwIfNoEntry: false }), 'ELOOP')
 
 /** Folders of loose objects disappear when the objects are packed. */
 function readEntriesIfExists(path: string): Dirent<Buffer>[] {
   const options = { withFileTypes: true, encoding: 'buffer' } as const
-  return ifExistsSync(() => readdirSync(fromBytes(path), options), 'ENOENT') ?? []
-}
-
-async function readByteString(
-  repository: Repository,
-  file: string,
-  label: string,
-  maxBytes: number,
-): Promise<string | undefined> {
-  // Most of these files do not exist, and throwing costs more than this call.
-  if (!(await lstatIfExists(file))) return undefined
-  try {
-    const bytes = await ifExists(readRegularFile(file, maxBytes), 'ENOENT', 'ENOTDIR')
-    return bytes?.toString('latin1')
-  } catch (error) {
-    if (hasCode(error, 'ELOOP')) throw refusal(repository, `${label} is not a regular file`)
-    if (hasCode(error, 'EFBIG')) throw refusal(repository, `${label} is too large`)
-    throw error
-  }
-}
-
-function refusal({ name }: Repository, reason: string): Unreadable {
-  return name === undefined ? new Unreadable(reason) : new Unsupported(name, reason)
+  return ifExistsSync(() => readdirSync(Buffer.from(path, 'latin1'), options), 'ENOENT') ?? []
 }

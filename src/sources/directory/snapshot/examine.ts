@@ -18,11 +18,12 @@ import { type NamedDirectory, readText } from '../files/regular-file.ts'
 import { ChangedDuringRead, Unsupported, withNamedErrors } from '../files/repository-errors.ts'
 import {
   hasAlternates,
+  IS_PARTIAL_CLONE,
   readFormat,
   refuseExternalPaths,
   refusePartialHistory,
 } from '../files/repository-format.ts'
-import { flag, readSettings, type Settings, setting } from '../files/repository-settings.ts'
+import { flag, type Settings, setting } from '../files/repository-settings.ts'
 import { lstat, lstatIfExists, readEntries, readNames, statTarget } from '../files/sync-fs.ts'
 import { lfsPath, listLfsObjects, type SharedLfs } from './lfs-objects.ts'
 
@@ -65,11 +66,11 @@ async function examineOne(
   parts: ExamineParts,
 ): Promise<ExaminedRepository> {
   return withNamedErrors(directory, parts.signal, async () => {
-    const { objectFormat, ...settings } = await readFormat(directory, parts)
+    const { objectFormat, ...config } = await readFormat(directory, parts)
     const repository = { ...directory, objectFormat }
     await refuseExternalPaths(repository)
     await refusePartialHistory(repository)
-    return readUntilUnchanged(repository, settings, parts)
+    return readUntilUnchanged(repository, config, parts)
   })
 }
 
@@ -79,7 +80,7 @@ async function examineOne(
  */
 async function readUntilUnchanged(
   repository: BareRepository & WithOrigin,
-  { config, lfsStorage }: { config: string; lfsStorage: string | undefined },
+  { settings, lfsStorage }: { settings: Settings; lfsStorage: string | undefined },
   parts: ExamineParts,
 ): Promise<ExaminedRepository> {
   for (let attempt = 1; ; attempt++) {
@@ -88,7 +89,7 @@ async function readUntilUnchanged(
       const readAt = Date.now()
       const folders: RefFolders = new Map()
       const refs = await readRefs(repository, folders)
-      const files = await examineFiles(repository, config, parts)
+      const files = await examineFiles(repository, settings)
       const lfs = await examineLfs({ ...repository, ...refs }, lfsStorage, parts)
       const isUnchanged =
         (await areRefsUnchanged(repository, folders, readAt)) ||
@@ -102,21 +103,11 @@ async function readUntilUnchanged(
   }
 }
 
-async function examineFiles(
-  repository: BareRepository,
-  config: string,
-  { git, signal }: ExamineParts,
-) {
+async function examineFiles(repository: BareRepository, settings: Settings) {
   const objectFiles = await listObjectFiles(repository)
   return {
     description: (await readText(repository, 'description')) ?? '',
-    preserved: {
-      // Most configs deny nothing and need not be parsed.
-      denials: /deny/i.test(config)
-        ? denialsOf(await readSettings(git, repository.dir, signal))
-        : [],
-      ...(await readAttributes(repository)),
-    },
+    preserved: { denials: denialsOf(settings), ...(await readAttributes(repository)) },
     hasExternalObjects:
       (await hasAlternates(repository)) || (await hasLinkedObjects(repository, objectFiles)),
     objectFiles,
@@ -190,16 +181,12 @@ async function listLooseObjects(repository: BareRepository): Promise<string[]> {
 
 /** Git writes a pack's index last and removes it first, so a pack without an index is unfinished or being removed. */
 async function listPackFiles(repository: BareRepository): Promise<string[]> {
-  const present = new Set(
-    await listNames(repository, 'objects/pack', /^(?!\.|tmp_).*\.(pack|idx|promisor)$/),
-  )
-  for (const path of present)
-    if (path.endsWith('.promisor'))
-      throw new Unsupported(
-        repository.name,
-        'it is a partial clone, which has only some of the objects',
-      )
-  const packs = [...present].filter((path) => path.endsWith('.pack'))
+  const finished = /^(?!\.|tmp_).*\.(pack|idx|promisor)$/
+  const paths = await listNames(repository, 'objects/pack', finished)
+  if (paths.some((path) => path.endsWith('.promisor')))
+    throw new Unsupported(repository.name, IS_PARTIAL_CLONE)
+  const present = new Set(paths)
+  const packs = paths.filter((path) => path.endsWith('.pack'))
   return packs.flatMap((pack) => {
     const index = pack.replace(/pack$/, 'idx')
     return present.has(index) ? [pack, index] : []
@@ -249,10 +236,8 @@ async function readAttributes(directory: NamedDirectory) {
   if (folder?.isSymbolicLink())
     return { attributes: undefined, attributesProblem: 'info is a symbolic link' }
   try {
-    return {
-      attributes: await readText(directory, 'info/attributes'),
-      attributesProblem: undefined,
-    }
+    const attributes = await readText(directory, 'info/attributes')
+    return { attributes, attributesProblem: undefined }
   } catch (error) {
     if (!(error instanceof Unsupported)) throw error
     const attributesProblem = error.message.replace(`${directory.name}: `, '')

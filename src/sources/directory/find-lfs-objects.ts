@@ -13,17 +13,12 @@ import { servedRepository } from './serve-fetch.ts'
 import { hasLinkedObjects } from './snapshot/examine.ts'
 import { findOwnObjects, type SharedLfs } from './snapshot/lfs-objects.ts'
 
-interface LfsParts {
-  git: Git
-  sharedLfs: SharedLfs | undefined
-}
-
 /**
  * Returns the objects in the repository's own storage, and those of the shared directory that the repository has a pointer to.
  * Searches with git only if the shared directory has one of the objects. Rejects with Unreadable.
  */
 export async function findLfsObjects(
-  { git, sharedLfs }: LfsParts,
+  { git, sharedLfs }: { git: Git; sharedLfs: SharedLfs | undefined },
   directory: RepositoryDirectory,
   { oids, isWiki, signal }: LfsRequest,
 ): Promise<LfsObject[]> {

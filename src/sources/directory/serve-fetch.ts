@@ -45,7 +45,10 @@ export async function serveFetch(
   })
 }
 
-/** Returns the repository or its wiki after checking that git may open it for a client. Rejects with Unreadable. */
+/**
+ * Returns the repository or its wiki after checking that git may open it for a client. Rejects with Unreadable for what an export
+ * refuses, so that files of other owners are not served under this name.
+ */
 export async function servedRepository(
   directory: RepositoryDirectory,
   isWiki: boolean,
@@ -56,53 +59,41 @@ export async function servedRepository(
   const dir = isWiki ? wikiDir : directory.dir
   if (!dir || !(await repositoryExists(directory, dir)))
     throw new Unreadable(`${name}: the repository no longer exists`)
-  await refuseExternalFiles({ dir, name }, reader)
-  return { dir, name }
-}
-
-/** Refuses what an export refuses, so that files of other owners are not served under this name. */
-async function refuseExternalFiles(directory: NamedDirectory, reader: ConfigReader): Promise<void> {
-  await refuseExternalPaths(directory)
-  await refuseExternalRefs(directory)
+  const served = { dir, name }
+  await refuseExternalPaths(served)
+  await refuseExternalRefs(served)
   for (const path of REGULAR_FILES) {
-    const stats = await lstatIfExists(join(directory.dir, path))
-    if (stats && !stats.isFile())
-      throw new Unsupported(directory.name, `${path} is not a regular file`)
+    const stats = await lstatIfExists(join(dir, path))
+    if (stats && !stats.isFile()) throw new Unsupported(name, `${path} is not a regular file`)
   }
-  if ((await lstatIfExists(join(directory.dir, 'info')))?.isSymbolicLink())
-    throw new Unsupported(directory.name, 'info is a symbolic link')
-  await refuseSpecialFiles(directory, reader)
-  await refuseExternalAttributes(directory, reader)
+  if ((await lstatIfExists(join(dir, 'info')))?.isSymbolicLink())
+    throw new Unsupported(name, 'info is a symbolic link')
+  await refuseSpecialFiles(served, reader)
+  await refuseExternalAttributes(served, reader)
+  return served
 }
 
 /**
  * If the config says that the repository has a working tree, git reads every `.gitattributes` in it. The working tree is the
  * repository's directory, unless `core.worktree` names another.
  */
-async function refuseExternalAttributes(
-  directory: NamedDirectory,
-  reader: ConfigReader,
-): Promise<void> {
+async function refuseExternalAttributes({ dir, name }: NamedDirectory, reader: ConfigReader) {
   for (const file of ['config', 'config.worktree']) {
-    const text = (await readText(directory, file)) ?? ''
+    const text = (await readText({ dir, name }, file)) ?? ''
     // Nearly all repositories return here without a git process. Git reads config.worktree only if the config mentions worktrees.
     if (!/worktree|bare/i.test(text.replace(/^\s*bare = true$/m, ''))) return
-    const settings = await readConfigFile(join(directory.dir, file), reader)
+    const settings = await readConfigFile(join(dir, file), reader)
     const isBare = flag(settings, 'core.bare')
     if (isBare !== true && setting(settings, 'core.worktree') !== undefined)
-      throw new Unsupported(directory.name, 'its config names a working tree (core.worktree)')
+      throw new Unsupported(name, 'its config names a working tree (core.worktree)')
     if (isBare !== false) continue
-    await forEachInTurns(walkStats(directory.dir), ({ path, stats }) => {
+    await forEachInTurns(walkStats(dir), ({ path, stats }) => {
       const isExternal = path.endsWith('/.gitattributes')
         ? !stats.isFile()
         : stats.isSymbolicLink() && statSync(path, { throwIfNoEntry: false })?.isDirectory()
-      if (isExternal) {
-        const shown = relative(directory.dir, path)
-        throw new Unsupported(
-          directory.name,
-          `it is not bare, and ${shown} is a link or not a file`,
-        )
-      }
+      if (!isExternal) return
+      const shown = relative(dir, path)
+      throw new Unsupported(name, `it is not bare, and ${shown} is a link or not a file`)
     })
   }
 }

@@ -1,19 +1,18 @@
+import { hash } from 'node:crypto'
 import { isAbsolute, join, relative, resolve, sep } from 'node:path'
 import type { Git } from '../../../git/git.ts'
-import { ifExists } from '../../../lib/errno.ts'
+import { forEachInTurns } from '../../../lib/turns.ts'
 import type { BareRepository, LfsObject, LfsPointer, ObjectFile } from '../../snapshot.ts'
 import type { NamedDirectory } from '../files/regular-file.ts'
-import { ChangedDuringRead, Unsupported } from '../files/repository-errors.ts'
+import { Unsupported } from '../files/repository-errors.ts'
 import { refuseSpecialFiles } from '../files/special-files.ts'
-import { lstatIfExists, readEntries } from '../files/sync-fs.ts'
+import { lstatIfExists, walkStats } from '../files/sync-fs.ts'
 import { findPointers } from './lfs-pointers.ts'
 
 /** Returns the path of an LFS object in an archive. It does not depend on where the object was found. */
 export const lfsPath = (oid: string) => `lfs/objects/${gitLfsPath(oid).join('/')}`
 
 const DEFAULT_STORAGE = 'lfs'
-const HEX_PAIR = /^[0-9a-f]{2}$/
-const FULL_OID = /^[0-9a-f]{64}$/
 
 /**
  * Lists the LFS objects inside the repository, sorted by path. They are in `lfs` and in the directory that `storage` (the setting
@@ -57,54 +56,34 @@ function configuredStorage({ dir }: NamedDirectory, storage: string | undefined)
 
 const isOutside = (path: string) => path === '..' || path.startsWith(`..${sep}`) || isAbsolute(path)
 
+/** Matches `aa`, `aa/bb` and `aa/bb/aabb…`, of which only the last has an oid. */
+const OBJECT_PATH = /^([0-9a-f]{2})(?:\/([0-9a-f]{2})(?:\/(\1\2[0-9a-f]{60}))?)?$/
+
 /** Lists the files `aa/bb/aabb…` in the folder. */
-async function listObjectsIn(directory: NamedDirectory, folder: string): Promise<ObjectFile[]> {
+async function listObjectsIn({ dir, name }: NamedDirectory, folder: string): Promise<ObjectFile[]> {
+  const refuseLink = (path: string) => {
+    throw new Unsupported(name, `${path} is a symbolic link`)
+  }
   const parts = folder.split(sep)
   for (let depth = 1; depth <= parts.length; depth++) {
     const path = parts.slice(0, depth).join(sep)
-    const stats = await lstatIfExists(join(directory.dir, path))
+    const stats = await lstatIfExists(join(dir, path))
+    // Most repositories have no LFS objects, and an exception for a missing folder costs more than this call.
     if (!stats) return []
-    if (stats.isSymbolicLink()) refuseLink(directory, path)
+    if (stats.isSymbolicLink()) refuseLink(path)
   }
   const files: ObjectFile[] = []
-  for (const first of await listNames(directory, folder, HEX_PAIR))
-    for (const second of await listNames(directory, `${folder}/${first}`, HEX_PAIR)) {
-      const parent = `${folder}/${first}/${second}`
-      for (const oid of await listNames(directory, parent, FULL_OID))
-        if (oid.startsWith(`${first}${second}`))
-          files.push(await objectFile(directory, `${parent}/${oid}`, oid))
-    }
+  await forEachInTurns(walkStats(`${dir}/${folder}`), ({ path: from, stats }) => {
+    const path = from.slice(dir.length + 1)
+    const match = OBJECT_PATH.exec(path.slice(folder.length + 1))
+    if (!match) return
+    if (stats.isSymbolicLink()) refuseLink(path)
+    const oid = match[3]
+    if (oid === undefined) return
+    if (!stats.isFile()) throw new Unsupported(name, `${path} is not a regular file`)
+    files.push({ path: lfsPath(oid), size: Number(stats.size), from })
+  })
   return files
-}
-
-/** Returns the sorted names of the entries that match the pattern; none if the folder does not exist. */
-async function listNames(
-  directory: NamedDirectory,
-  folder: string,
-  pattern: RegExp,
-): Promise<string[]> {
-  const entries = await ifExists(readEntries(join(directory.dir, folder)), 'ENOENT', 'ENOTDIR')
-  const matching = (entries ?? []).filter(({ name }) => pattern.test(name))
-  for (const entry of matching)
-    if (entry.isSymbolicLink()) refuseLink(directory, `${folder}/${entry.name}`)
-  return matching.map(({ name }) => name).sort()
-}
-
-async function objectFile(
-  directory: NamedDirectory,
-  path: string,
-  oid: string,
-): Promise<ObjectFile> {
-  const from = join(directory.dir, path)
-  const stats = await lstatIfExists(from)
-  if (!stats) throw new ChangedDuringRead(`${path} disappeared`)
-  if (stats.isSymbolicLink()) refuseLink(directory, path)
-  if (!stats.isFile()) throw new Unsupported(directory.name, `${path} is not a regular file`)
-  return { path: lfsPath(oid), size: stats.size, from }
-}
-
-function refuseLink({ name }: NamedDirectory, path: string): never {
-  throw new Unsupported(name, `${path} is a symbolic link`)
 }
 
 const MAX_CACHED_REPOSITORIES = 1000
@@ -130,7 +109,7 @@ export class SharedLfs {
     signal: AbortSignal,
   ): Promise<LfsPointer[]> {
     const { dir } = repository
-    const key = [dir, ...heads].join(' ')
+    const key = hash('sha256', [dir, ...heads].join(' '))
     const cached = this.#pointers.get(key)
     if (cached) return cached
     await refuseSpecialFiles(repository, { git, signal })

@@ -20,13 +20,7 @@ import { Damaged, fileErrorReason, orUnreadable } from './files/repository-error
 import { refuseSpecialConfig, refuseSpecialFiles } from './files/special-files.ts'
 import { yieldIfDue } from './files/sync-fs.ts'
 import { findLfsObjects } from './find-lfs-objects.ts'
-import {
-  addRights,
-  type FindGitolite,
-  gitoliteFinder,
-  ownerRefusal,
-  readRights,
-} from './gitolite/rights.ts'
+import { addRights, type FindGitolite, gitoliteFinder, ownerRefusal } from './gitolite/rights.ts'
 import { createLayout, type LayoutOptions } from './layout/create-layout.ts'
 import { checkPushLocks, hasPushLock, reconcilePushLocks } from './locks/push-lock.ts'
 import { readMembersFile } from './members-file.ts'
@@ -127,7 +121,7 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
       return orUnreadable(directory.dir, signal, async () => {
         const facts = await readRepositoryFacts(git, directory, previous, signal)
         const gitolite = await tree.findGitolite()
-        return gitolite ? addRights(facts, await readRights(gitolite, directory)) : facts
+        return gitolite ? addRights(facts, await gitolite.rights(directory)) : facts
       })
     },
     async checkGitAccess(repository) {
@@ -205,7 +199,7 @@ async function* listRepositories(
   for (const reason of (await gitolite?.warnings()) ?? [])
     yield { refused: { path: '.gitolite', reason } }
   for (const listed of layout.list({ spellingOf, lastStampOf: await readLastStamps?.() })) {
-    const entry = listed instanceof Promise ? await listed : listed
+    const entry = await listed
     await yieldIfDue()
     if (!entry) continue
     if ('membersOf' in entry)
@@ -251,7 +245,7 @@ async function listedEntry(
     const found = { owner, name, stamp, hasWiki }
     const gitolite = await findGitolite()
     if (!gitolite) return { found }
-    const rights = await readRights(gitolite, directory)
+    const rights = await gitolite.rights(directory)
     const reason = ownerRefusal(directory, rights)
     if (reason !== undefined) return { refused: { ...refused, reason, isWithdrawn: true } }
     return { found: { ...found, stamp: `${stamp} ${rights.stamp}` } }

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { readlink, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasCode, ifExists } from '../../../lib/errno.ts'
@@ -15,6 +16,7 @@ import {
   loadConf,
   throwUnreadableConf,
   unreadableRights,
+  withMembers,
 } from './loaded-conf.ts'
 
 /**
@@ -23,8 +25,14 @@ import {
  */
 export interface Gitolite {
   warnings(): Promise<readonly string[]>
-  isUser(login: string): Promise<boolean>
-  collaborators(directory: RepositoryDirectory): Promise<Collaborator[]>
+  rights(directory: RepositoryDirectory): Promise<GitoliteRights>
+}
+
+export interface GitoliteRights {
+  collaborators: Collaborator[]
+  isOwnerUser: boolean
+  /** Changes with the others. */
+  stamp: string
 }
 
 const MAX_FILE_BYTES = 1024 * 1024
@@ -47,13 +55,15 @@ export function openGitolite(admin: string, root: string): Gitolite {
 
   return {
     warnings: async () => (await current()).warnings,
-    isUser: async (login) => (await current()).users.has(login.toLowerCase()),
-    async collaborators({ dir, path, wikiDir }) {
+    async rights({ owner, dir, path, wikiDir }) {
       const conf = await current()
       const own = await levelsIn(conf, admin, dir, path)
       // In Godwit, everybody who can read a repository can read its wiki.
       if (wikiDir !== null) keepLesser(own, await levelsIn(conf, admin, wikiDir, `${path}.wiki`))
-      return toCollaborators(own, conf)
+      const collaborators = toCollaborators(own, conf)
+      const isOwnerUser = conf.users.has(owner.toLowerCase())
+      const stamp = hash('sha256', JSON.stringify([collaborators, isOwnerUser]), 'base64url')
+      return { collaborators, isOwnerUser, stamp }
     },
   }
 }
@@ -135,8 +145,7 @@ function listCandidates(
   const named = new Set([...byUser.keys(), ...roles.flatMap(([, members]) => members), creator])
   if (named.has('@all'))
     return new Set([...[...users.values()].flat(), ...named].filter(isUserName))
-  for (const name of [...named]) for (const member of membersOf.get(name) ?? []) named.add(member)
-  return [...named].filter(isUserName)
+  return [...withMembers(named, membersOf)].filter(isUserName)
 }
 
 const isUserName = (name: string): boolean => name !== '' && !name.startsWith('@')

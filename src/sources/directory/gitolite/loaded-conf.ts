@@ -12,7 +12,7 @@ import { type CompiledConf, parseCompiledConf, parseRepositoryConf } from './com
 export interface LoadedConf extends CompiledConf {
   /** Users with a key, or named in a rule, whose name is a valid login. By lower-case name, which several may share. */
   users: ReadonlyMap<string, readonly string[]>
-  membersOf: ReadonlyMap<string, readonly string[]>
+  membersOf: MembersByGroup
   /** The roles that the creator of a repository may assign. */
   roles: ReadonlySet<string>
   /** Why the rules of a repository could not be read, by repository. */
@@ -48,9 +48,10 @@ export async function loadConf(gitoliteDirectory: string, root: string): Promise
     throw unreadableRights(`.gitolite.rc: ${fileErrorReason(error) ?? 'unreadable'}`, error)
   })
   const membersOf = membersByGroup(conf)
+  const inRules = [...conf.rules.values()].flatMap((byUser) => [...byUser.keys()])
   const names = new Set([
     ...(await listKeyHolders(join(gitoliteDirectory, 'keydir'))),
-    ...usersInRules(conf, membersOf),
+    ...withMembers(inRules, membersOf),
   ])
   const users = Map.groupBy([...names].filter(isLogin), (name) => name.toLowerCase())
   const warnings = /^\s*GROUPLIST_PGM\s*=>/m.test(rc)
@@ -92,22 +93,18 @@ async function listKeyHolders(folder: string): Promise<string[]> {
   return holders
 }
 
-function membersByGroup({ groups }: CompiledConf): Map<string, string[]> {
-  const members = new Map<string, string[]>()
-  for (const [member, memberGroups] of groups)
-    for (const group of memberGroups) {
-      const known = members.get(group)
-      if (known) known.push(member)
-      else members.set(group, [member])
-    }
-  return members
+type MembersByGroup = ReadonlyMap<string, readonly { member: string }[]>
+
+function membersByGroup({ groups }: CompiledConf): MembersByGroup {
+  const pairs = [...groups].flatMap(([member, of]) => of.map((group) => ({ group, member })))
+  return Map.groupBy(pairs, ({ group }) => group)
 }
 
-/** Returns the users that a rule names, and the members of groups that a rule names. */
-function usersInRules({ rules }: CompiledConf, membersOf: Map<string, string[]>): Set<string> {
-  const names = new Set([...rules.values()].flatMap((byUser) => [...byUser.keys()]))
-  for (const name of [...names]) for (const member of membersOf.get(name) ?? []) names.add(member)
-  return names
+/** Returns the names, and the members of those that are groups. */
+export function withMembers(names: Iterable<string>, membersOf: MembersByGroup): Set<string> {
+  const all = new Set(names)
+  for (const name of names) for (const { member } of membersOf.get(name) ?? []) all.add(member)
+  return all
 }
 
 function rolesIn(rc: string): Set<string> {

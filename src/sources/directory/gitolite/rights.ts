@@ -1,37 +1,25 @@
-import { hash } from 'node:crypto'
+import { memoize } from '../../../lib/memoize.ts'
 import type { SourceFacts } from '../../source.ts'
 import type { RepositoryDirectory } from '../repository-directory.ts'
-import { type Gitolite, openGitolite } from './gitolite.ts'
+import { type Gitolite, type GitoliteRights, openGitolite } from './gitolite.ts'
 import { findGitolite } from './loaded-conf.ts'
-
-type GitoliteRights = Awaited<ReturnType<typeof readRights>>
 
 /** Returns the gitolite that controls a directory of repositories. `refresh` repeats the search. */
 export type FindGitolite = (options?: { refresh?: boolean }) => Promise<Gitolite | undefined>
 
 export function gitoliteFinder(root: string): FindGitolite {
-  let known: { admin: string; gitolite: Gitolite } | undefined
+  const open = memoize(1, (admin: string) => openGitolite(admin, root))
   let search: Promise<Gitolite | undefined> | undefined
 
   async function find(): Promise<Gitolite | undefined> {
     const admin = await findGitolite(root)
-    if (admin === undefined) known = undefined
-    else if (known?.admin !== admin) known = { admin, gitolite: openGitolite(admin, root) }
-    return known?.gitolite
+    return admin === undefined ? undefined : open(admin)
   }
 
   return ({ refresh = false } = {}) => {
     if (refresh || !search) search = find()
     return search
   }
-}
-
-/** The stamp changes with the other results. Rejects with Unreadable. */
-export async function readRights(gitolite: Gitolite, directory: RepositoryDirectory) {
-  const collaborators = await gitolite.collaborators(directory)
-  const isOwnerUser = await gitolite.isUser(directory.owner)
-  const stamp = hash('sha256', JSON.stringify([collaborators, isOwnerUser]), 'base64url')
-  return { collaborators, isOwnerUser, stamp }
 }
 
 /**

@@ -12,7 +12,6 @@ import { COARSE_TICK_MS, ifExistsSync, lstatIfExists } from './files/sync-fs.ts'
 export class Directory {
   readonly entries: readonly Dirent[]
   #byLowerCaseName: Map<string, Dirent[]> | undefined
-  #names: Set<string> | undefined
 
   constructor(entries: Dirent[]) {
     this.entries = entries
@@ -27,8 +26,7 @@ export class Directory {
   }
 
   has(name: string): boolean {
-    this.#names ??= new Set(this.entries.map((entry) => entry.name))
-    return this.#names.has(name)
+    return this.named(name).some((entry) => entry.name === name)
   }
 
   hasDirectory(name: string): boolean {

@@ -38,6 +38,18 @@ const MAX_DEPTH = 30
 export function anyDepth(root: string, topOwner: string | undefined): Layout {
   const cachedRead = cachingReader()
 
+  /** Returns the owner's directory, and the root if it belongs to the owner. */
+  function foldersOf(owner: string, top: Directory, read: ReadDirectory) {
+    const folders: OwnedFolder[] = []
+    if (owner === topOwner) folders.push({ owner, path: '', prefix: '', directory: top })
+    if (!top.hasDirectory(owner)) return { folders }
+    const directory = read(join(root, owner))
+    if ('reason' in directory) return { folders, reason: directory.reason }
+    if (isLikeRepository(directory)) return { folders, reason: WITHOUT_SUFFIX }
+    folders.push({ owner, path: `${owner}/`, prefix: '', directory })
+    return { folders }
+  }
+
   function* list(options: ListingOptions = {}): LayoutEntries {
     const { only, read = readDirectory, spellingOf = () => only?.owner, lastStampOf } = options
     const top = readRoot(root, read)
@@ -45,7 +57,7 @@ export function anyDepth(root: string, topOwner: string | undefined): Layout {
     if (topOwner !== undefined) owners.take(topOwner)
     for (const owner of listOwners(top, topOwner, only?.owner)) {
       owners.reserve(spellingOf(owner), top)
-      const { folders, reason } = foldersOf(root, owner, { top, topOwner, read })
+      const { folders, reason } = foldersOf(owner, top, read)
       yield reason === undefined ? undefined : refused(owner, reason)
       const candidates: Candidate[] = []
       for (const folder of folders) {
@@ -75,7 +87,7 @@ export function anyDepth(root: string, topOwner: string | undefined): Layout {
         if ('reason' in directory) unreadable.push(`${relative(root, dir)}: ${directory.reason}`)
         return directory
       }
-      const { folders } = foldersOf(root, owner, { top, topOwner, read })
+      const { folders } = foldersOf(owner, top, read)
       const candidates: Candidate[] = []
       for (const folder of folders) candidates.push(...candidatesNamed(root, folder, name, read))
       // The repository may be in the directory that cannot be read.
@@ -104,24 +116,6 @@ interface OwnedFolder {
   /** The beginning of the name of every repository in it. */
   prefix: string
   directory: Directory
-}
-
-interface ListingContext {
-  top: Directory
-  topOwner: string | undefined
-  read: ReadDirectory
-}
-
-/** Returns the owner's directory, and the root if it belongs to the owner. */
-function foldersOf(root: string, owner: string, { top, topOwner, read }: ListingContext) {
-  const folders: OwnedFolder[] = []
-  if (owner === topOwner) folders.push({ owner, path: '', prefix: '', directory: top })
-  if (!top.hasDirectory(owner)) return { folders }
-  const directory = read(join(root, owner))
-  if ('reason' in directory) return { folders, reason: directory.reason }
-  if (isLikeRepository(directory)) return { folders, reason: WITHOUT_SUFFIX }
-  folders.push({ owner, path: `${owner}/`, prefix: '', directory })
-  return { folders }
 }
 
 function* entriesWithoutOwner(

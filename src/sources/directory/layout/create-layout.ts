@@ -6,7 +6,6 @@ import { toUnreadable } from '../files/repository-errors.ts'
 import { MEMBERS_FILE } from '../members-file.ts'
 import {
   caseConflict,
-  currentStamp,
   type Directory,
   isLikeRepository,
   isNamedAsRepository,
@@ -15,7 +14,6 @@ import {
   nameOf,
   readDirectory,
   readRoot,
-  refusal,
   refused,
   repositoryAt,
 } from '../repository-directory.ts'
@@ -23,6 +21,7 @@ import { anyDepth } from './any-depth.ts'
 import {
   type Candidate,
   candidateDirectories,
+  checkCandidate,
   isWiki,
   type Layout,
   type LayoutEntries,
@@ -112,20 +111,19 @@ function* listOwner(
   const names = new TakenNames()
   for (const entry of wanted.filter(isNamedAsRepository)) {
     const name = nameOf(entry)
-    const path = `${owner}/${entry.name}`
+    const path = `${owner}/${name}`
     const taken = names.spellingOf(name)
-    const dir = `${root}/${path}`
-    const stamp = taken ? '' : currentStamp(dir, entry, lastStampOf?.({ owner, name }))
-    const reason =
-      invalidNameReason(name) ?? (stamp === undefined ? refusal(dir, entry) : undefined)
-    if (reason !== undefined) {
-      yield refused(path, reason)
-    } else if (taken !== undefined) {
-      yield caseConflict(path, taken)
-    } else if (!isWiki(name, directory)) {
+    if (taken !== undefined) {
+      yield caseConflict(`${path}.git`, taken)
+      continue
+    }
+    const candidate = { owner, name, path, entry }
+    const checked = checkCandidate(root, candidate, lastStampOf?.(candidate))
+    if (checked.reason !== undefined) yield refused(`${path}.git`, checked.reason)
+    else if (!isWiki(name, directory)) {
       names.take(name)
       const mayHaveWiki = directory.has(`${name}.wiki.git`)
-      yield listingEntryAt(root, `${owner}/${name}`, { owner, name, stamp, mayHaveWiki })
+      yield listingEntryAt(root, path, { ...checked, mayHaveWiki })
     }
   }
 }

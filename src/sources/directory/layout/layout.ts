@@ -111,7 +111,11 @@ export function candidateDirectories(
   return chosen.map((each) => repositoryAt(root, each.path, each))
 }
 
-function checkCandidate(root: string, candidate: Candidate, lastStamp?: string): CheckedCandidate {
+export function checkCandidate(
+  root: string,
+  candidate: Candidate,
+  lastStamp?: string,
+): CheckedCandidate {
   const { name, path, entry } = candidate
   const dir = join(root, `${path}.git`)
   const stamp = currentStamp(dir, entry, lastStamp)

@@ -188,29 +188,21 @@ function memoryOf(pid: number): number {
 
 /** Kills the children too: one that outlives its parent would keep open the pipes that we wait for. */
 function killTree(pid: number): void {
-  for (const each of processTree(pid)) {
-    try {
-      process.kill(each, 'SIGKILL')
-    } catch {
-      // It has exited in the meantime.
-    }
-  }
+  for (const each of processTree(pid)) ifAlive(() => process.kill(each, 'SIGKILL'))
 }
 
 /** Returns a string that changes with any progress of the process; undefined if its status cannot be read. */
 function measureWork(pid: number): string | undefined {
-  try {
-    return processTree(pid)
+  return ifAlive(() =>
+    processTree(pid)
       .map((each) => {
         const times = readFileSync(`/proc/${each}/stat`, 'latin1').split(') ')[1]!.split(' ')
         const io = readFileSync(`/proc/${each}/io`, 'latin1')
         // Clock ticks: user, system, and both for children that have exited.
         return `${each} ${times.slice(11, 15).join()} ${withoutKeepAlives(io)}`
       })
-      .join()
-  } catch {
-    return undefined
-  }
+      .join(),
+  )
 }
 
 /** While upload-pack waits for its child, it writes five bytes every five seconds to keep the connection open. */
@@ -220,27 +212,23 @@ function withoutKeepAlives(io: string): string {
     .replace(/^wchar: (\d+)$/m, (_, bytes) => String(Math.floor(Number(bytes) / 4096)))
 }
 
-/** Runs in timers and while git is killed, so it must not throw: processes that cannot be read count as exited. */
 function processTree(pid: number): number[] {
-  const children = threadsOf(pid).flatMap((thread) =>
+  const threads = ifAlive(() => readdirSync(`/proc/${pid}/task`)) ?? []
+  const children = threads.flatMap((thread) =>
     readProc(`${pid}/task/${thread}/children`).split(' ').filter(Boolean).map(Number),
   )
   return [pid, ...children.flatMap(processTree)]
 }
 
-function threadsOf(pid: number): string[] {
-  try {
-    return readdirSync(`/proc/${pid}/task`)
-  } catch {
-    return []
-  }
-}
-
 /** Returns the empty string for a process that has exited or cannot be read. */
-function readProc(file: string): string {
+const readProc = (file: string): string =>
+  ifAlive(() => readFileSync(`/proc/${file}`, 'latin1')) ?? ''
+
+/** Runs in timers and while git is killed, so it must not throw: processes that cannot be read count as exited. */
+function ifAlive<T>(call: () => T): T | undefined {
   try {
-    return readFileSync(`/proc/${file}`, 'latin1')
+    return call()
   } catch {
-    return ''
+    return undefined
   }
 }

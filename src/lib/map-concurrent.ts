@@ -1,18 +1,12 @@
 import { nextTurn } from './turns.ts'
 
-export interface ConcurrencyOptions {
-  /** How many items are processed at a time. */
-  concurrency: number
-  signal?: AbortSignal | undefined
-}
-
 /**
- * Processes items in order with limited concurrency, and returns the results in the order of the items. The first failure stops the
+ * Processes items in order, `concurrency` at a time, and returns the results in the order of the items. The first failure stops the
  * rest and is thrown after all running items have ended, so that the caller can clean up safely.
  */
 export async function mapConcurrent<T, R>(
   items: Iterable<T> | AsyncIterable<T>,
-  { concurrency, signal }: ConcurrencyOptions,
+  { concurrency, signal }: { concurrency: number; signal?: AbortSignal | undefined },
   work: (item: T, signal: AbortSignal, index: number) => Promise<R>,
 ): Promise<R[]> {
   const results: R[] = []

@@ -53,11 +53,7 @@ function onIteration(): void {
 /** Like `Array.prototype.map`, but other work runs in between. */
 export async function mapInTurns<T, R>(items: readonly T[], map: (item: T, index: number) => R) {
   const mapped: R[] = []
-  for (let index = 0; index < items.length; index++) {
-    mapped.push(map(items[index]!, index))
-    const later = nextTurn()
-    if (later) await later
-  }
+  await forEachInTurns(items, (item) => mapped.push(map(item, mapped.length)))
   return mapped
 }
 

@@ -1,7 +1,6 @@
 import { constants, inflateSync } from 'node:zlib'
 import { createInflater } from '../../../lib/reused-inflater.ts'
 import {
-  BadIndex,
   INDEX_HEAD_BYTES,
   type IndexLayout,
   indexLayout,
@@ -65,7 +64,7 @@ export class PackFile {
     this.#pack = pack
     this.#width = width
     this.#head = index.read(0, INDEX_HEAD_BYTES)
-    this.#layout = orNeedsGit(() => indexLayout(this.#head, index.size, width))
+    this.#layout = indexLayout(this.#head, index.size, width)
   }
 
   /** Returns the position of an object in the pack; undefined if the pack does not have it. */
@@ -119,7 +118,7 @@ export class PackFile {
     const position = largeOffsetPosition(this.#layout, offset)
     if (position === undefined) return offset
     const large = this.#index.read(largeOffsets + position, LARGE_OFFSET_BYTES)
-    return orNeedsGit(() => readLargeOffset(large, 0))
+    return readLargeOffset(large, 0)
   }
 
   #entryAt(offset: number): Entry {
@@ -141,14 +140,6 @@ export class PackFile {
     // Deflate never makes its input longer than this.
     const maxLength = spend(size, budget) + Math.ceil(size / 1000) + MAX_HEADER_BYTES
     return inflate(this.#pack.read(start, maxLength), size)
-  }
-}
-
-function orNeedsGit<T>(read: () => T): T {
-  try {
-    return read()
-  } catch (error) {
-    throw error instanceof BadIndex ? new NeedsGit(error.message, { cause: error }) : error
   }
 }
 

@@ -1,8 +1,9 @@
 import { endianness } from 'node:os'
 import type { RegularFile } from './regular-file.ts'
+import { NeedsGit } from './repository-errors.ts'
 
 /** The file is not a valid pack index. */
-export class BadIndex extends Error {
+export class BadIndex extends NeedsGit {
   override name = 'BadIndex'
 }
 

@@ -38,7 +38,8 @@ export class ContentDetector {
     if (this.mayHavePointers || (entry[0]! & 0x70) !== BLOB || !isPointerSize(size)) return
     this.#inflations += 1
     this.mayHavePointers =
-      this.#inflations > MAX_INFLATIONS || isPointer(inflateOrEmpty(entry.subarray(at + 1)))
+      this.#inflations > MAX_INFLATIONS ||
+      parsePointer(inflateOrEmpty(entry.subarray(at + 1))) !== undefined
   }
 
   checkSize(size: number): void {
@@ -55,8 +56,6 @@ const MIN_BASE_OF_LARGE = GITHUB_LIMITS.file / 25
 const BLOB = 3 << 4
 /** With more small blobs, a search with git is faster. */
 const MAX_INFLATIONS = 10_000
-
-const isPointer = (text: string) => parsePointer(text) !== undefined
 
 function inflateOrEmpty(bytes: Buffer): string {
   try {

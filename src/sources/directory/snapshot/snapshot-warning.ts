@@ -1,6 +1,6 @@
 import { formatCount } from '../../../lib/quantities.ts'
 import { decodeUtf8, resolvedRefs } from '../../refs.ts'
-import type { Examination, ExaminedRepository, LfsPointer, SnapshotReport } from '../../snapshot.ts'
+import type { Examination, LfsPointer, SnapshotReport } from '../../snapshot.ts'
 import { headsOf } from '../files/read-refs.ts'
 import { withNamedErrors } from '../files/repository-errors.ts'
 import { refuseSpecialFiles } from '../files/special-files.ts'
@@ -11,18 +11,16 @@ import type { ScratchRepository } from './scratch-repository.ts'
 
 type Parts = Pick<ExamineParts, 'git' | 'signal'>
 
-interface Taken {
-  examination: Examination
+interface Copies {
   repository: ScratchRepository
   wiki: ScratchRepository | null
 }
 
 /** Reports on a snapshot after all its entries were read. Runs searches with git only if the entries may contain what is searched. */
 export const reportOfSnapshot = (
-  { examination, repository, wiki }: Taken,
+  { examination, ...copies }: Copies & { examination: Examination },
   parts: Parts,
-): Promise<SnapshotReport> =>
-  report(examination, parts, (found) => (found === examination.wiki ? wiki! : repository))
+): Promise<SnapshotReport> => report(examination, parts, copies)
 
 const MAX_KEPT_WARNINGS = 10_000
 
@@ -39,31 +37,31 @@ export async function warningOfExamination(
   const { fingerprint } = examination
   const known = warnings.get(fingerprint)
   if (known !== undefined) return known
-  const { warning } = await report(examination, parts, ({ dir }) => ({ dir }))
+  const { warning } = await report(examination, parts)
   if (warnings.size >= MAX_KEPT_WARNINGS) warnings.clear()
   warnings.set(fingerprint, warning)
   return warning
 }
 
-/** The source itself, or its copy, which knows what it may contain. */
-type SearchedRepository = Pick<ScratchRepository, 'dir'> & Partial<ScratchRepository>
-
+/** Searches the source, or its copies, which know what they may contain. */
 async function report(
   examination: Examination,
   { git, signal }: Parts,
-  searchedOf: (found: ExaminedRepository) => SearchedRepository,
+  copies?: Copies,
 ): Promise<SnapshotReport> {
   // Objects that the host lacks are no error: its own clients cannot fetch them either.
   const missing = new Map<string, LfsPointer>()
   const otherSize = new Set<string>()
   const exceeded: string[] = []
-  for (const found of [examination.repository, examination.wiki]) {
+  for (const part of ['repository', 'wiki'] as const) {
+    const found = examination[part]
     if (!found) continue
-    const { dir, detector } = searchedOf(found)
+    const copy = copies?.[part]
+    const { dir } = copy ?? found
     const search = async () => ({
       pointers:
         found.lfsPointers ??
-        (detector?.mayHavePointers === false
+        (copy?.detector.mayHavePointers === false
           ? []
           : await findPointers(git, dir, headsOf(found), signal)),
       limits: await exceededLimits(found, {
@@ -71,11 +69,11 @@ async function report(
         dir,
         signal,
         limits: GITHUB_LIMITS,
-        mayHaveLargeFiles: detector?.mayHaveLargeFiles,
+        mayHaveLargeFiles: copy?.detector.mayHaveLargeFiles,
       }),
     })
     const { pointers, limits } = await withNamedErrors({ name: found.name, dir }, signal, search)
-    exceeded.push(...limits.map((text) => (found === examination.wiki ? `wiki: ${text}` : text)))
+    exceeded.push(...limits.map((text) => (part === 'wiki' ? `wiki: ${text}` : text)))
     const sizes = new Map(found.lfsObjects.map(({ path, size }) => [path.split('/').at(-1), size]))
     for (const pointer of pointers) {
       const size = sizes.get(pointer.oid)

@@ -20,6 +20,8 @@ export interface GitCall {
   /** Git fails if its output is longer. Applies to `run` and `text`; default 64 MiB. */
   maxBytes?: number
   config?: Record<string, string>
+  /** Exit code 1 means that git has found nothing: `run` and `text` then return its output, which is empty. */
+  mayFindNothing?: boolean
   /** Git has failed if its error output matches this, even with exit code 0. */
   failurePattern?: RegExp
   /** Called about once a second with the number of objects since the last call, if the arguments have `PROGRESS`. */
@@ -191,6 +193,7 @@ async function readOutput(
     else chunks.push(chunk)
   })
   await git.done.catch((error: unknown) => {
+    if (call.mayFindNothing && error instanceof GitFailed && error.exitCode === 1) return
     if (size <= limit) throw error
     const stderr = `its output is longer than ${limit} bytes`
     throw new GitFailed(args, { exitCode: null, stderr })

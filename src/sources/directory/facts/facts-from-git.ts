@@ -1,7 +1,6 @@
 import { readlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
-import { GitFailed } from '../../../git/git-process.ts'
 import { hasCode } from '../../../lib/errno.ts'
 import { Unreadable } from '../../unreadable.ts'
 import { gitRecords, type RepositoryCall } from '../files/git-records.ts'
@@ -119,12 +118,11 @@ async function readHead(git: Git, call: RepositoryCall): Promise<Head> {
 }
 
 async function readReftableHead(git: Git, call: RepositoryCall): Promise<Head> {
-  try {
-    return { ref: (await git.text(['symbolic-ref', '--quiet', 'HEAD'], call)).trim() }
-  } catch (error) {
-    if (!(error instanceof GitFailed && error.exitCode === 1)) throw error
-    return { commit: (await git.text(['rev-parse', '--verify', 'HEAD'], call)).trim() }
-  }
+  const mayBeDetached = { ...call, mayFindNothing: true }
+  const ref = (await git.text(['symbolic-ref', '--quiet', 'HEAD'], mayBeDetached)).trim()
+  return ref
+    ? { ref }
+    : { commit: (await git.text(['rev-parse', '--verify', 'HEAD'], call)).trim() }
 }
 
 export function earlier(a: number | null, b: number | null): number | null {

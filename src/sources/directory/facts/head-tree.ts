@@ -1,5 +1,4 @@
 import type { Git, GitCall } from '../../../git/git.ts'
-import { GitFailed } from '../../../git/git-process.ts'
 import type { LicenseFile } from '../../source.ts'
 import { gitRecords, type RepositoryCall, readBlobs } from '../files/git-records.ts'
 import { languageTally } from './main-language.ts'
@@ -122,10 +121,6 @@ export async function readLicenseFile(
 }
 
 async function readHeadCommit(git: Git, call: RepositoryCall): Promise<string | undefined> {
-  try {
-    return (await git.text(['rev-parse', '--verify', '--quiet', 'HEAD'], call)).trim()
-  } catch (error) {
-    if (error instanceof GitFailed && error.exitCode === 1) return undefined
-    throw error
-  }
+  const args = ['rev-parse', '--verify', '--quiet', 'HEAD']
+  return (await git.text(args, { ...call, mayFindNothing: true })).trim() || undefined
 }

@@ -131,25 +131,16 @@ async function readAlternates(
   })
 }
 
-const ESCAPES: Record<string, string> = {
-  a: '\x07',
-  b: '\b',
-  f: '\f',
-  n: '\n',
-  r: '\r',
-  t: '\t',
-  v: '\v',
-}
+/** The escapes of the characters from BEL (7) to CR (13). */
+const CONTROL_ESCAPES = 'abtnvfr'
 
 /** Decodes a C string, in which git quotes paths with unusual bytes. */
 function unquote(line: string): string {
-  return line
-    .slice(1, line.lastIndexOf('"'))
-    .replace(/\\([0-7]{3}|.)/gs, (_, escaped: string) =>
-      escaped.length === 3
-        ? String.fromCharCode(Number.parseInt(escaped, 8))
-        : (ESCAPES[escaped] ?? escaped),
-    )
+  return line.slice(1, line.lastIndexOf('"')).replace(/\\([0-7]{3}|.)/gs, (_, escaped: string) => {
+    if (escaped.length === 3) return String.fromCharCode(Number.parseInt(escaped, 8))
+    const control = CONTROL_ESCAPES.indexOf(escaped)
+    return control === -1 ? escaped : String.fromCharCode(7 + control)
+  })
 }
 
 /** Refuses links to directories as well: with two links to their own directory, git finds billions of refs. */

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { access, constants } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Git, GitCall } from '../../../git/git.ts'
-import { GitFailed } from '../../../git/git-process.ts'
 import { codeOf, hasCode } from '../../../lib/errno.ts'
 import { RepositoryBusy, Unreadable } from '../../unreadable.ts'
 import { orUnreadable, toUnreadable } from '../files/repository-errors.ts'
@@ -159,13 +158,8 @@ async function changeLock(git: Git, config: Buffer, wanted: boolean): Promise<Bu
 const parseConfig = (git: Git, config: Buffer): Promise<string[]> =>
   runGitConfig(git, ['--file', '-', '--no-includes', '--list'], { input: config })
 
-const NOT_FOUND = 1
-
 async function runGitConfig(git: Git, args: readonly string[], call: GitCall): Promise<string[]> {
-  const output = await git.run(['config', '-z', ...args], call).catch((error: unknown) => {
-    if (error instanceof GitFailed && error.exitCode === NOT_FOUND) return Buffer.alloc(0)
-    throw error
-  })
+  const output = await git.run(['config', '-z', ...args], { ...call, mayFindNothing: true })
   return output.toString('latin1').split('\0').slice(0, -1)
 }
 

@@ -36,6 +36,7 @@ const FILE_ERRORS: Readonly<Record<string, string>> = {
   EPERM: 'permission denied',
   ELOOP: 'a symbolic link where a file should be',
   EISDIR: 'a directory where a file should be',
+  EFBIG: 'too large',
   EIO: 'disk read error (input/output error)',
 }
 

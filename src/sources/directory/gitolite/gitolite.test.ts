@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, symlink, truncate, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { asNobody } from '../../../../test/support/as-nobody.ts'
@@ -60,6 +60,18 @@ test('a repository whose update hook cannot be read is withdrawn, with the reaso
   const reason = "gitolite's permissions cannot be read: hooks/update: permission denied"
   const hiddenRepositories = { fullName: 'team/site' }
   assert.deepEqual(entries, [
+    { refused: { path: 'team/site.git', hiddenRepositories, reason, isWithdrawn: true } },
+  ])
+})
+
+test('a repository whose rules are too large to be read is withdrawn, with the reason', async (t) => {
+  const { conf, dir, list } = await setUpGitolite(t)
+  await writeFile(conf, `${CONF}%split_conf = ('team/site' => 1);\n`)
+  await writeFile(join(dir, 'gl-conf'), '')
+  await truncate(join(dir, 'gl-conf'), 65 * 1024 * 1024)
+  const reason = "gitolite's permissions cannot be read: too large"
+  const hiddenRepositories = { fullName: 'team/site' }
+  assert.deepEqual(await list(), [
     { refused: { path: 'team/site.git', hiddenRepositories, reason, isWithdrawn: true } },
   ])
 })

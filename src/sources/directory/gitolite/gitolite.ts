@@ -71,8 +71,8 @@ export function openGitolite(admin: string, root: string): Gitolite {
 type Levels = Map<string, Permission>
 
 async function levelsIn(conf: LoadedConf, admin: string, dir: string, name: string) {
-  const reason = conf.unreadable.get(name)
-  if (reason !== undefined) throw unreadableRights(reason)
+  const failure = conf.unreadable.get(name)
+  if (failure) throw failure
   const levels: Levels = new Map()
   // Without its hook, gitolite denies everybody access.
   if (!(await hasHook(admin, dir))) return levels
@@ -131,7 +131,7 @@ function parseRole(line: string): readonly [string, readonly string[]] {
 async function readFileOrEmpty(dir: string, file: string): Promise<string> {
   const text = await readRegularFile(join(dir, file), MAX_FILE_BYTES).catch((error: unknown) => {
     if (hasCode(error, 'ENOENT')) return ''
-    throw unreadableRights(`${file}: ${fileErrorReason(error) ?? 'too large'}`, error)
+    throw unreadableRights(`${file}: ${fileErrorReason(error) ?? 'unreadable'}`, error)
   })
   return text.toString()
 }

@@ -16,7 +16,7 @@ export interface LoadedConf extends CompiledConf {
   /** The roles that the creator of a repository may assign. */
   roles: ReadonlySet<string>
   /** Why the rules of a repository could not be read, by repository. */
-  unreadable: ReadonlyMap<string, string>
+  unreadable: ReadonlyMap<string, Unreadable>
   warnings: readonly string[]
 }
 
@@ -33,7 +33,7 @@ export const compiledFile = (gitoliteDirectory: string): string =>
 /** Reads the compiled configuration, the `gl-conf` of single repositories, and the users. Rejects with Unreadable. */
 export async function loadConf(gitoliteDirectory: string, root: string): Promise<LoadedConf> {
   const conf = await readParsed(compiledFile(gitoliteDirectory), parseCompiledConf)
-  const unreadable = new Map<string, string>()
+  const unreadable = new Map<string, Unreadable>()
   for (const name of conf.split) {
     try {
       const own = await readParsed(join(root, `${name}.git`, 'gl-conf'), parseRepositoryConf)
@@ -41,7 +41,7 @@ export async function loadConf(gitoliteDirectory: string, root: string): Promise
       for (const [key, options] of own.options) conf.options.set(key, options)
     } catch (error) {
       if (!(error instanceof Unreadable)) throw error
-      unreadable.set(name, error.message)
+      unreadable.set(name, error)
     }
   }
   const rc = await readRc(dirname(gitoliteDirectory)).catch((error: unknown) => {

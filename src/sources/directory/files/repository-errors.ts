@@ -46,14 +46,35 @@ export function fileErrorReason(error: unknown): string | undefined {
 }
 
 /** Translates a failure to read a repository to Unreadable; returns any other error, such as an abort, unchanged. */
-export function toUnreadable(error: unknown, dir: string): unknown {
-  const reason = error instanceof GitFailed ? gitErrorReason(error, dir) : fileErrorReason(error)
-  return reason === undefined ? error : new Unreadable(reason, { cause: error })
-}
+export const toUnreadable = (error: unknown, dir: string): unknown =>
+  toErrorWithRepositoryName(undefined, error, dir)
 
 /** Runs `work` and translates its failure by `toUnreadable`, unless `signal` has aborted it. */
-export async function orUnreadable<T>(
+export const orUnreadable = <T>(
   dir: string,
+  signal: AbortSignal | undefined,
+  work: () => Promise<T>,
+): Promise<T> => withNamedErrors({ dir }, signal, work)
+
+/**
+ * Translates a failure to read a repository to an error that begins with the repository's name: Damaged with git's message if git
+ * rejected the repository, otherwise Unreadable. Returns any other error unchanged.
+ */
+export function toErrorWithRepositoryName(
+  repository: string | undefined,
+  error: unknown,
+  dir: string,
+): unknown {
+  const isFromGit = error instanceof GitFailed
+  const reason = isFromGit ? gitErrorReason(error, dir) : fileErrorReason(error)
+  if (reason === undefined) return error
+  const isDamaged = repository !== undefined && isFromGit && error.exitCode !== null
+  return new (isDamaged ? Damaged : UnreadableRepository)(repository, reason, error)
+}
+
+/** Runs `work` and translates its failure by `toErrorWithRepositoryName`, unless `signal` has aborted it. */
+export async function withNamedErrors<T>(
+  { name, dir }: { name?: string; dir: string },
   signal: AbortSignal | undefined,
   work: () => Promise<T>,
 ): Promise<T> {
@@ -61,36 +82,6 @@ export async function orUnreadable<T>(
     return await work()
   } catch (error) {
     signal?.throwIfAborted()
-    throw toUnreadable(error, dir)
-  }
-}
-
-/**
- * Translates a failure to read a repository to an error that begins with the repository's name: Damaged with git's message if git
- * rejected the repository, otherwise Unreadable. Returns any other error unchanged.
- */
-export function toErrorWithRepositoryName(
-  repository: string,
-  error: unknown,
-  dir: string,
-): unknown {
-  const translated = toUnreadable(error, dir)
-  if (translated === error || !(translated instanceof Unreadable)) return error
-  if (error instanceof GitFailed && error.exitCode !== null)
-    return new Damaged(repository, translated.message, error)
-  return new Unreadable(`${repository}: ${translated.message}`, { cause: error })
-}
-
-/** Runs `work` and translates its failure by `toErrorWithRepositoryName`, unless `signal` has aborted it. */
-export async function withNamedErrors<T>(
-  { name, dir }: { name: string; dir: string },
-  signal: AbortSignal,
-  work: () => Promise<T>,
-): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    signal.throwIfAborted()
     throw toErrorWithRepositoryName(name, error, dir)
   }
 }

@@ -40,7 +40,8 @@ onEachEngine('stored records', (engine) => {
     const open = () => forgeDiscussions({ url: forge.url, token: 'admin-token' })
     const stored = () => storedDiscussions(db, forge.url, name)
     const read = async (batches = Number.POSITIVE_INFINITY) => {
-      for await (const batch of open().read(name, await stored(), signal)) {
+      const changes = await open().findChanges(name, await stored(), signal)
+      for await (const batch of changes.batches()) {
         await store(db, forge.url, name, batch, Date.now())
         if (--batches <= 0) break
       }
@@ -67,7 +68,8 @@ onEachEngine('stored records', (engine) => {
     for await (const group of (await stored()).groups()) found.groups.set(group.key, group)
     assert.deepEqual(found.snapshot(), expected.snapshot())
     const stamp = readStateOf((await stored()).cursor)?.stamp
-    assert.equal(await open().stamp(name, await stored(), signal), stamp)
+    const changes = await open().findChanges(name, await stored(), signal)
+    assert.equal(changes.stamp, stamp)
     repository.issues.delete(7)
     forge.world.close(forge.world.addIssue(repository, ann), ann)
     await read()

@@ -15,22 +15,28 @@ export interface Discussions {
    * owners and people, are shared if they were requested at that time or later.
    */
   sharing(since: number): Discussions
-  /**
-   * Returns the stamp of the last complete read if nothing has changed since, otherwise another string. Takes a few requests. The
-   * stamp of a read is in the cursor of its last batch.
-   */
-  stamp(repository: RepositoryName, stored: StoredGroups, signal: AbortSignal): Promise<string>
-  /**
-   * Reads what `stored` does not have, in batches. The caller stores each batch with its cursor in one transaction before it requests
-   * the next, so a process that dies loses one batch. Groups that are in no batch have not changed.
-   */
-  read(repository: RepositoryName, stored: StoredGroups, signal: AbortSignal): AsyncIterable<Batch>
+  /** Finds out what has changed since the last read, with a few requests. Read the batches soon, or not at all. */
+  findChanges(
+    repository: RepositoryName,
+    stored: StoredGroups,
+    signal: AbortSignal,
+  ): Promise<FoundChanges>
   /** Reads an owner: an organization with its members and teams, or a person. */
   owner(login: string, signal: AbortSignal): Promise<Group>
   /**
    * Yields the bytes of an attachment or release asset, exactly `size` if that is known. Rejects with `ForgeNotFound` if it was deleted.
    */
   open(file: FileToFetch, signal: AbortSignal): AsyncIterable<Uint8Array>
+}
+
+export interface FoundChanges {
+  /** The stamp of the last complete read if nothing has changed since, otherwise another string. The last batch of a read has its stamp. */
+  stamp: string
+  /**
+   * Reads what is not stored, in batches. The caller stores each batch with its cursor in one transaction before it requests the next, so
+   * a process that dies loses one batch. Groups that are in no batch have not changed.
+   */
+  batches(): AsyncIterable<Batch>
 }
 
 /** Facts by kind, as archives group them. */

@@ -15,14 +15,16 @@ test('a reading stops when another reader takes over, and nothing is recorded', 
   const clock = { now: 1_000_000 }
   const begun = Promise.withResolvers<void>()
   const discussions = {
-    stamp: async () => 'new',
-    async *read(_repository, _stored, signal) {
-      begun.resolve()
-      await once(signal, 'abort')
-      signal.throwIfAborted()
-      yield* []
-    },
-  } as Pick<Discussions, 'stamp' | 'read'> as Discussions
+    findChanges: async (_repository, _stored, signal) => ({
+      stamp: 'new',
+      async *batches() {
+        begun.resolve()
+        await once(signal, 'abort')
+        signal.throwIfAborted()
+        yield* []
+      },
+    }),
+  } as Pick<Discussions, 'findChanges'> as Discussions
   const parts = { db, now: () => clock.now, forge: { url: 'https://x', discussions } }
   const options = { repository, reader: '1/0', onProgress: async () => {} }
   const reading = withDiscussions(parts, options, new AbortController().signal, async () =>

@@ -40,11 +40,11 @@ export async function withDiscussions<T>(
   const renew = () => renewLease(db, lease, now())
   const reading = whileRenewing({ db, lease, now, signal }, async (signal) => {
     let stored = await storedDiscussions(db, url, repository)
-    const currentStamp = await discussions.stamp(repository, stored, signal)
+    const changes = await discussions.findChanges(repository, stored, signal)
     let state = readStateOf(stored.cursor)
     // If the stamp is unchanged, `asOf` stays that of the last read: the stamp does not cover everything that may change.
-    if (!state?.isComplete || state.stamp !== currentStamp) {
-      for await (const batch of discussions.read(repository, stored, signal)) {
+    if (!state?.isComplete || state.stamp !== changes.stamp) {
+      for await (const batch of changes.batches()) {
         await storeBatch(db, url, repository, batch, now(), lease)
         await onProgress(batch.progress)
       }

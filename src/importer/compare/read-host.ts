@@ -74,7 +74,8 @@ async function readRecords(
   using groups = sortedRows(join(scratch, `groups-${hashKey(fullName)}`))
   const nothingStored = { cursor: null, async *versions() {}, find: async () => undefined }
   let lastCursor: string | null = null
-  for await (const { put, remove, cursor } of discussions.read(repository, nothingStored, signal)) {
+  const changes = await discussions.findChanges(repository, nothingStored, signal)
+  for await (const { put, remove, cursor } of changes.batches()) {
     for (const group of put) groups.add('groups', hashKey(group.key), 0, group)
     for (const key of remove) groups.add('groups', hashKey(key), 0, null)
     lastCursor = cursor

@@ -57,12 +57,11 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
       await target?.stop()
     })
 
-    /** Calls `stamp`, and `read` if something changed, as an export does. Returns whether something changed. */
+    /** Reads the batches only if something changed, as an export does. Returns whether something changed. */
     const readAgain = async () => {
-      const stamp = await discussions.stamp(scene.repository, store, signal)
-      const isChanged = stamp !== readStateOf(store.cursor)?.stamp
-      if (isChanged)
-        await store.readAll(discussions, scene.repository, Number.POSITIVE_INFINITY, signal)
+      const changes = await discussions.findChanges(scene.repository, store, signal)
+      const isChanged = changes.stamp !== readStateOf(store.cursor)?.stamp
+      if (isChanged) await store.storeAll(changes)
       return isChanged
     }
     const hasTimeline = () =>
@@ -387,12 +386,12 @@ function forgeContract(name: string, { start, skip = false, repositories }: Cont
     it('rejects for an invalid token and for an unknown repository', async () => {
       const anonymous = forgeDiscussions({ ...target, token: 'f'.repeat(40) })
       await assert.rejects(
-        anonymous.stamp(scene.repository, new MemoryDiscussionStore(), signal),
+        anonymous.findChanges(scene.repository, new MemoryDiscussionStore(), signal),
         ForgeRequestFailed,
       )
       const unknown = { owner: scene.organization, name: 'no-such' }
       await assert.rejects(
-        discussions.stamp(unknown, new MemoryDiscussionStore(), signal),
+        discussions.findChanges(unknown, new MemoryDiscussionStore(), signal),
         ForgeNotFound,
       )
     })

@@ -54,14 +54,16 @@ const cursor = (isComplete: boolean) =>
 
 const discussions: Discussions = {
   sharing: () => discussions,
-  stamp: async () => 'other',
-  async *read() {
-    for (let from = 1; from <= COUNT; from += 50) {
-      const put = Array.from({ length: 50 }, (_, n) => groupOf(from + n))
-      const progress = { read: from, total: COUNT }
-      yield { put, remove: [], cursor: cursor(from + 50 > COUNT), progress }
-    }
-  },
+  findChanges: async () => ({
+    stamp: 'other',
+    async *batches() {
+      for (let from = 1; from <= COUNT; from += 50) {
+        const put = Array.from({ length: 50 }, (_, n) => groupOf(from + n))
+        const progress = { read: from, total: COUNT }
+        yield { put, remove: [], cursor: cursor(from + 50 > COUNT), progress }
+      }
+    },
+  }),
   owner: async (login) => {
     const users = [{ ...USER, login, avatar: null, createdAt: AT }]
     return { key: `owner/${login}`, version: '1', facts: { users }, files: [] }

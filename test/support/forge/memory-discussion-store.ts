@@ -2,6 +2,7 @@ import type {
   Batch,
   Discussions,
   Facts,
+  FoundChanges,
   Group,
   StoredGroups,
 } from '../../../src/sources/discussions.ts'
@@ -34,8 +35,13 @@ export class MemoryDiscussionStore implements StoredGroups {
     batches = Number.POSITIVE_INFINITY,
     signal = AbortSignal.timeout(120_000),
   ): Promise<number> {
+    const changes = await discussions.findChanges(repository, this, signal)
+    return this.storeAll(changes, batches)
+  }
+
+  async storeAll(changes: FoundChanges, batches = Number.POSITIVE_INFINITY): Promise<number> {
     let count = 0
-    for await (const batch of discussions.read(repository, this, signal)) {
+    for await (const batch of changes.batches()) {
       this.store(batch)
       if (++count >= batches) break
     }

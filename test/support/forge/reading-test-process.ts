@@ -27,7 +27,8 @@ const discussions = forgeDiscussions({ url, token: 'admin-token', budget })
 const signal = new AbortController().signal
 const lease = await leaseReading(db, 'forge', name, { reader: 'test', now: Date.now() })
 let reading = readStateOf(stored.cursor)
-for await (const batch of discussions.read(name, stored, signal)) {
+const changes = await discussions.findChanges(name, stored, signal)
+for await (const batch of changes.batches()) {
   await storeBatch(db, 'forge', name, batch, Date.now(), lease)
   reading = readStateOf(batch.cursor)
   process.stdout.write(`${batch.progress.read}/${batch.progress.total}\n`)

@@ -38,41 +38,15 @@ export const cursorText = (cursor: Omit<ForgeCursor, 'format'>): string =>
 export const cursorOf = (text: string | null): ForgeCursor | undefined =>
   readStateOf(text) as ForgeCursor | undefined
 
-/** The changes of a repository since the last read, found with a few requests. */
-export interface Changes {
-  repositoryId: number
-  /** The time of the forge's clock before the requests. */
-  asOf: number
-  /** All groups except issues and the people in them. */
-  metadata: Group[]
-  /** The groups of `metadata` that differ from the stored ones. */
-  changedMetadata: Group[]
-  /** The number of issues; null if the forge does not return it. */
-  issues: number | null
-  /** The value of `ForgeCursor.since` while this read is not complete. */
-  since: number
-  /** All issues must be read in full at this time or later, because of changes that the forge does not report. */
-  fullyReadSince: number
-  /** Whether some stored issues may have been read before `fullyReadSince`. */
-  mayHaveOldIssues: boolean
-  /** If issues and pull requests are turned off: how new the stored ones are. */
-  off: Pick<ForgeCursor, 'asOf' | 'since' | 'fullyReadSince'> | undefined
-  /** Numbers of issues with a new or edited comment, and of issues in `renamed`. */
-  edited: Set<number>
-  /** Numbers of issues that name people who were renamed or deleted. */
-  renamed: Set<number>
-  /** Logins that stored people no longer have. Their groups are removed when all issues are read. */
-  formerLogins: string[]
-  /** Issues that changed since the last read; undefined if all issues must be listed to find them. */
-  changedIssues: Json[] | undefined
-}
+export type Changes = Awaited<ReturnType<typeof findChanges>>
 
 /** The last read may have missed changes that were made while it began. */
 const OVERLAP_MS = 5000
 /** No listing reports reactions and changes of reviews. Therefore all issues are read again after this time. */
 const RENEW_AFTER_MS = 7 * 24 * 60 * 60 * 1000
 
-export async function findChanges(context: ReadContext, stored: StoredGroups): Promise<Changes> {
+/** Finds the changes of a repository since the last read, with a few requests. */
+export async function findChanges(context: ReadContext, stored: StoredGroups) {
   const { client } = context.forge
   const path = repositoryPath(context)
   const repository = json.objectOf((await client.get(path, {}, context.signal)).body)
@@ -87,9 +61,18 @@ export async function findChanges(context: ReadContext, stored: StoredGroups): P
   const people = last ? await findPeople(context, stored) : undefined
   const fresh = context.people.takeNew().map(personGroup)
   const groups = [...metadata, ...(people?.current ?? []), ...fresh]
-  const changedMetadata = await changedGroups(groups, stored)
-  const renamed = people?.issues ?? new Set()
-  const found = { repositoryId, asOf, metadata: groups, changedMetadata, renamed }
+  const renamed = people?.issues ?? new Set<number>()
+  const found = {
+    repositoryId,
+    /** The time of the forge's clock before the requests. */
+    asOf,
+    /** All groups except issues and the people in them. */
+    metadata: groups,
+    /** The groups of `metadata` that differ from the stored ones. */
+    changedMetadata: await changedGroups(groups, stored),
+    /** Numbers of issues that name people who were renamed or deleted. */
+    renamed,
+  }
   const issues = await countIssues(context, repository, last)
   if (issues === 'off') {
     const nothing = { issues: 0, edited: new Set<number>(), changedIssues: [], formerLogins: [] }
@@ -102,13 +85,21 @@ export async function findChanges(context: ReadContext, stored: StoredGroups): P
   const changes = last && !isDue ? await findChangedIssues(context, stored, last, known) : undefined
   return {
     ...found,
+    /** Logins that stored people no longer have. Their groups are removed when all issues are read. */
     formerLogins: people?.former ?? [],
+    /** All issues must be read in full at this time or later, because of changes that the forge does not report. */
     fullyReadSince,
+    /** Whether some stored issues may have been read before `fullyReadSince`. */
     mayHaveOldIssues: isDue || !last?.isComplete,
+    /** The number of issues; null if the forge does not return it. */
     issues: issues.count,
+    /** The value of `ForgeCursor.since` while this read is not complete. */
     since: last && !last.isComplete ? last.since : asOf,
+    /** If issues and pull requests are turned off: how new the stored ones are. */
     off: undefined,
+    /** Numbers of issues with a new or edited comment, and of issues in `renamed`. */
     edited: changes?.edited ?? renamed,
+    /** Issues that changed since the last read; undefined if all issues must be listed to find them. */
     changedIssues: changes?.changedIssues,
   }
 }
@@ -199,8 +190,8 @@ async function findChangedIssues(
   context: ReadContext,
   stored: StoredGroups,
   last: ForgeCursor,
-  { count, all, renamed }: CountedIssues & Pick<Changes, 'renamed'>,
-): Promise<Pick<Changes, 'edited' | 'changedIssues'>> {
+  { count, all, renamed }: CountedIssues & { renamed: Set<number> },
+): Promise<{ edited: Set<number>; changedIssues: Json[] | undefined }> {
   const since = formatSince(last.since - OVERLAP_MS)
   const { limit, isExact } = context.forge.paging
   const areFewComments = isExact && last.comments < limit

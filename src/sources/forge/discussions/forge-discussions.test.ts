@@ -292,7 +292,7 @@ for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
     })
 
     it('returns the same stamp again, and another one after every kind of change', async () => {
-      const stamp = () => discussions.stamp(WIDGETS, store, signal)
+      const stamp = async () => (await discussions.findChanges(WIDGETS, store, signal)).stamp
       const known = readStateOf(store.cursor)?.stamp
       assert.equal(await stamp(), known)
       scene.repository.labels.push({ id: 9999, name: 'new', color: 'ffffff', description: '' })

@@ -1,6 +1,5 @@
-import type { Discussions, Group, StoredGroups } from '../../discussions.ts'
+import type { Discussions, Group } from '../../discussions.ts'
 import { ForgeNotFound } from '../../forge-errors.ts'
-import type { RepositoryName } from '../../source.ts'
 import { confirmAbsence, unconfirmedAbsence } from '../client/confirm-absence.ts'
 import { segment } from '../client/forge-address.ts'
 import { ForgeClient, type ForgeOptions } from '../client/forge-client.ts'
@@ -9,27 +8,16 @@ import * as json from '../client/forge-values.ts'
 import { knownForgeCache, shareAnswers } from '../client/known-forge.ts'
 import { openFile } from '../client/open-file.ts'
 import { organizationFact, People, teamFact } from '../facts/people-facts.ts'
-import { type Changes, cursorOf, findChanges, isUnchanged, stampOfChanges } from './find-changes.ts'
-import { findOrganization, Notes, type OwnerContext, type ReadContext } from './read-context.ts'
+import { cursorOf, findChanges, isUnchanged, stampOfChanges } from './find-changes.ts'
+import { findOrganization, Notes, type OwnerContext } from './read-context.ts'
 import { groupOf } from './read-metadata.ts'
 import { RepositoryReading } from './read-repository.ts'
-
-/** Changes that `stamp` found. A `read` soon after it uses them instead of sending the same requests again. */
-interface FoundChanges {
-  changes: Changes
-  context: ReadContext
-  cursor: string | null
-  sentAt: number
-}
-
-const REUSE_CHANGES_MS = 60_000
 
 /** What all readers of a forge share. With the default of `since`, no answers are shared: every call sends its own requests. */
 function openAccess(options: ForgeOptions, client = new ForgeClient(options)) {
   const now = options.now ?? Date.now
   const getForge = knownForgeCache(client, now)
-  const found = new Map<string, FoundChanges>()
-  return { client, getForge, now, found, shareAnswer: shareAnswers(now), since: Infinity }
+  return { client, getForge, shareAnswer: shareAnswers(now), since: Infinity }
 }
 
 /** Implements Discussions for Gitea and Forgejo over REST. */
@@ -38,54 +26,35 @@ export function forgeDiscussions(
   shared: Partial<ReturnType<typeof openAccess>> = {},
 ): Discussions {
   const access = { ...openAccess(options, shared.client), ...shared }
-  const { client, getForge, now, found, shareAnswer, since } = access
+  const { client, getForge, shareAnswer, since } = access
   const share = <T>(key: string, load: () => Promise<T>) => shareAnswer(key, since, load)
-  const isRecent = ({ sentAt }: FoundChanges) => Math.abs(now() - sentAt) <= REUSE_CHANGES_MS
-  const nameOf = ({ owner, name }: RepositoryName) => `${owner}/${name}`
-
-  async function find({ owner, name }: RepositoryName, stored: StoredGroups, signal: AbortSignal) {
-    const forge = await getForge(signal)
-    // Earlier notes are still true for the facts that were stored then.
-    const notes = new Notes(cursorOf(stored.cursor)?.notes)
-    if (!forge.can.timeline) notes.addNoTimeline(forge.version)
-    const fullName = `${owner}/${name}`
-    const context = { forge, owner, name, fullName, notes, people: new People(), signal, share }
-    return { changes: await findChanges(context, stored), context }
-  }
 
   return {
     sharing: (since) => forgeDiscussions(options, { ...access, since }),
 
-    async stamp(repository, stored, signal) {
-      const { cursor } = stored
-      const known = found.get(nameOf(repository))
-      for (const [name, each] of found) if (!isRecent(each)) found.delete(name)
-      const sentAt = now()
-      const request = () => find(repository, stored, signal)
-      const current =
-        known && known.cursor === cursor && known.sentAt >= since
-          ? known
-          : { ...(await confirmAbsence(client, request, signal)), cursor, sentAt }
-      found.set(nameOf(repository), current)
-      const last = cursorOf(cursor)
-      const areNotesEqual = current.context.notes.equals(last?.notes ?? [])
-      return isUnchanged(current.changes) && areNotesEqual
-        ? (last?.stamp ?? '')
-        : stampOfChanges(current.changes)
-    },
-
-    async *read(repository, stored, signal) {
-      const recent = found.get(nameOf(repository))
-      found.delete(nameOf(repository))
-      const isUsable = recent && recent.cursor === stored.cursor && isRecent(recent)
-      const request = () => find(repository, stored, signal)
-      const current = isUsable ? recent : await confirmAbsence(client, request, signal)
-      const context = { ...current.context, signal }
-      try {
-        yield* new RepositoryReading(context, stored, current.changes).batches()
-      } catch (error) {
-        // The repository existed a moment ago. The next call finds out whether it was deleted.
-        throw error instanceof ForgeNotFound ? unconfirmedAbsence(error) : error
+    async findChanges({ owner, name }, stored, signal) {
+      const last = cursorOf(stored.cursor)
+      const request = async () => {
+        const forge = await getForge(signal)
+        // Earlier notes are still true for the facts that were stored then.
+        const notes = new Notes(last?.notes)
+        if (!forge.can.timeline) notes.addNoTimeline(forge.version)
+        const fullName = `${owner}/${name}`
+        const context = { forge, owner, name, fullName, notes, people: new People(), signal, share }
+        return { changes: await findChanges(context, stored), context }
+      }
+      const { changes, context } = await confirmAbsence(client, request, signal)
+      const isSame = isUnchanged(changes) && context.notes.equals(last?.notes ?? [])
+      return {
+        stamp: isSame ? (last?.stamp ?? '') : stampOfChanges(changes),
+        async *batches() {
+          try {
+            yield* new RepositoryReading(context, stored, changes).batches()
+          } catch (error) {
+            // The repository existed a moment ago. The next call finds out whether it was deleted.
+            throw error instanceof ForgeNotFound ? unconfirmedAbsence(error) : error
+          }
+        },
       }
     },
 

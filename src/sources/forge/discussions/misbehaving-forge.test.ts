@@ -309,7 +309,7 @@ describe('a forge that misbehaves', () => {
     forge.faultFor = () => ({
       response: { headers: { 'content-type': 'text/html' }, bytes: Buffer.from('<html>') },
     })
-    await assert.rejects(open().stamp(name, store, signal), /a web page instead of JSON/)
+    await assert.rejects(open().findChanges(name, store, signal), /a web page instead of JSON/)
     await assert.rejects(store.readAll(open(), name), ForgeRequestFailed)
     assert.deepEqual(store.snapshot(), before)
   })
@@ -337,7 +337,7 @@ describe('a forge that misbehaves', () => {
     const url = `http://127.0.0.1:${await freePort()}`
     const unreachable = forgeDiscussions({ url, token: 'x', pauseMs: 1 })
     await assert.rejects(
-      unreachable.stamp(name, new MemoryDiscussionStore(), signal),
+      unreachable.findChanges(name, new MemoryDiscussionStore(), signal),
       ForgeUnavailable,
     )
   })

@@ -260,7 +260,7 @@ test('an archive with edited metadata is refused', async (t) => {
   const open = editJson<{ private: boolean }[]>('repositories_000001.json', (those) => {
     for (const each of those) each.private = false
   })
-  const expected = /refused: repositories_000001\.json: is not the file that was exported/
+  const expected = /refused: repositories_000001\.json is not the file that was exported/
   await assert.rejects(restore(packEntries(open(all))), expected)
   assert.ok(!existsSync(into))
 })

@@ -169,6 +169,11 @@ const FAULTS: Fault[] = [
     /alice\/video: it is in the manifest and not in the archive/,
   ],
   [
+    'a missing wiki',
+    entries((those) => those.filter(({ path }) => !path.includes('alice/site.wiki.git'))),
+    /alice\/site: its wiki is missing/,
+  ],
+  [
     'a repository that the manifest does not name',
     manifest((value) => {
       value.repositories = value.repositories.filter((each) => each.full_name !== 'alice/video')
@@ -251,7 +256,7 @@ const FAULTS: Fault[] = [
     records((site) => {
       site.private = !site.private
     }),
-    /repositories_000001\.json: is not the file that was exported \(SHA-256\)/,
+    /repositories_000001\.json is not the file that was exported \(SHA-256\)/,
   ],
   [
     'metadata that was added',
@@ -259,12 +264,12 @@ const FAULTS: Fault[] = [
       ...those,
       { ...fileEntry('users_000002.json'), content: Buffer.from('[]') },
     ]),
-    /users_000002\.json: is in the archive and not in the manifest/,
+    /users_000002\.json is in the archive and not in the manifest/,
   ],
   [
     'metadata that was removed',
     entries((those) => those.filter(({ path }) => path !== 'users_000001.json')),
-    /users_000001\.json: is missing/,
+    /users_000001\.json is missing/,
   ],
 ]
 

@@ -320,5 +320,5 @@ test('a damaged attachment is detected by its digest', async () => {
   await writeFile(join(commands.folder, 'damaged.tar.gz'), packEntries(damaged))
   const verified = await commands.godwit(['verify', 'damaged.tar.gz'])
   assert.notEqual(verified.code, 0)
-  assert.match(verified.output, /notes\.txt: is not the file that was exported/)
+  assert.match(verified.output, /notes\.txt is not the file that was exported/)
 })

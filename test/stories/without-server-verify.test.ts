@@ -80,7 +80,7 @@ const CHANGES: Change[] = [
           all[0]!.private = !all[0]!.private
         }),
       ),
-    /repositories_000001\.json: is not the file that was exported \(SHA-256\)/,
+    /repositories_000001\.json is not the file that was exported \(SHA-256\)/,
   ],
 ]
 

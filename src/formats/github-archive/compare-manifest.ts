@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { createReadStream, existsSync } from 'node:fs'
+import { createReadStream } from 'node:fs'
 import { open, readdir, stat } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { pipeline } from 'node:stream/promises'
@@ -11,6 +11,7 @@ import type {
 } from '../../archive/manifest.ts'
 import { ARCHIVE_HEAD, ARCHIVE_TAIL_LENGTH, CLOSING_BLOCK } from '../../archive/plan-archive.ts'
 import { ArchiveRefused } from '../../archive/unreadable-archive.ts'
+import { ifExists } from '../../lib/errno.ts'
 import { limitLines } from '../../lib/limited-lines.ts'
 import { kindOfFile } from '../../records/record-file.ts'
 import { decodeRefs } from '../../sources/refs.ts'
@@ -79,53 +80,51 @@ function compareMaps(
 
 /** Returns a line for each file of an unpacked repository and its wiki that differs from the manifest. */
 export async function compareFiles(root: string, { full_name, wiki, files }: ManifestRepository) {
-  const folders = wiki ? [`${full_name}.git`, `${full_name}.wiki.git`] : [`${full_name}.git`]
+  const names = wiki ? [full_name, `${full_name}.wiki`] : [full_name]
+  const folders = names.map((name) => `repositories/${name}.git`)
   // The manifest does not list objects: the name of an object is its digest, and a pack ends with its digest.
-  async function* found(): AsyncGenerator<string> {
-    for (const folder of folders)
-      for await (const path of filesBelow(root, join('repositories', folder)))
-        if (!IS_OBJECT.test(path)) yield path
-  }
-  async function* lines(): AsyncGenerator<string> {
-    for await (const { path, why } of differingFiles(root, found(), digestsOf(files)))
-      yield `${path} ${why}`
-  }
-  return (await limitLines('files', lines())).map(({ text }) => text)
+  const found = (await filesBelow(root, folders)).filter((path) => !IS_OBJECT.test(path))
+  const lines = differingFiles(root, found, digestsOf(files))
+  return (await limitLines('files', lines)).map(({ text }) => text)
 }
 
 export const NOT_IN_MANIFEST = 'is in the archive and not in the manifest'
 export const CHANGED = 'is not the file that was exported (SHA-256)'
 
+/** Yields a line for each file that differs. */
 async function* differingFiles(
   root: string,
-  found: Iterable<string> | AsyncIterable<string>,
+  found: readonly string[],
   digests: ReadonlyMap<string, string>,
-): AsyncGenerator<{ path: string; why: string }> {
+): AsyncGenerator<string> {
   const missing = new Set(digests.keys())
-  for await (const path of found) {
+  for (const path of found) {
     missing.delete(path)
     const sha256 = digests.get(path)
-    if (sha256 === undefined) yield { path, why: NOT_IN_MANIFEST }
-    else if ((await digestOf(join(root, path))) !== sha256) yield { path, why: CHANGED }
+    if (sha256 === undefined) yield `${path} ${NOT_IN_MANIFEST}`
+    else if ((await digestOf(join(root, path))) !== sha256) yield `${path} ${CHANGED}`
   }
-  for (const path of missing) yield { path, why: 'is missing' }
+  for (const path of missing) yield `${path} is missing`
 }
 
 const digestsOf = (files: readonly ManifestFile[]): Map<string, string> =>
   new Map(files.map(({ path, sha256 }) => [path, sha256]))
 
-async function* filesBelow(root: string, folder: string): AsyncGenerator<string> {
-  const found = await readdir(join(root, folder), { recursive: true, withFileTypes: true })
-  for (const each of found)
-    if (!each.isDirectory()) yield relative(root, join(each.parentPath, each.name))
+/** Lists the files in these folders of `root`. A folder that does not exist counts as empty. */
+async function filesBelow(root: string, folders: Iterable<string>): Promise<string[]> {
+  const options = { recursive: true, withFileTypes: true } as const
+  const files: string[] = []
+  for (const folder of folders)
+    for (const each of (await ifExists(readdir(join(root, folder), options), 'ENOENT')) ?? [])
+      if (!each.isDirectory()) files.push(relative(root, join(each.parentPath, each.name)))
+  return files
 }
 
 /** Yields a line for each metadata file of an unpacked archive that differs from the manifest. */
 export async function* compareMetadata(root: string, { metadata }: Manifest) {
   const digests = digestsOf(metadata.files)
   const isMetadata = (name: string) => digests.has(name) || kindOfFile(name) !== undefined
-  const found = (await readdir(root)).filter(isMetadata).sort()
-  for await (const { path, why } of differingFiles(root, found, digests)) yield `${path}: ${why}`
+  yield* differingFiles(root, (await readdir(root)).filter(isMetadata).sort(), digests)
 }
 
 /** Throws ArchiveRefused if the metadata was edited. It decides who may read a repository and what they may do. */
@@ -138,11 +137,8 @@ export async function refuseEdited(root: string, manifest: Manifest): Promise<vo
 /** Yields a line for each attachment and release asset that differs from the manifest. */
 export async function* compareUploadedFiles(root: string, manifest: Manifest) {
   const digests = uploadDigests(manifest)
-  async function* found(): AsyncGenerator<string> {
-    for (const folder of new Set([...digests.keys()].map((path) => path.split('/')[0]!)))
-      if (existsSync(join(root, folder))) yield* filesBelow(root, folder)
-  }
-  for await (const { path, why } of differingFiles(root, found(), digests)) yield `${path}: ${why}`
+  const folders = new Set([...digests.keys()].map((path) => path.split('/')[0]!))
+  yield* differingFiles(root, await filesBelow(root, folders), digests)
 }
 
 /** Returns the SHA-256 of attachments and release assets by path. */

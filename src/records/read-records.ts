@@ -14,13 +14,6 @@ export function readFact<K extends FactKind>(kind: K, record: unknown, at = ''):
   return (RECORDS[kind] as Shape<unknown>)(record, at) as FactsByKind[K]
 }
 
-export interface RecordFileContent<T> {
-  /** The valid records, each with its index in the file. */
-  records: { index: number; value: T }[]
-  /** The number of records in the file, valid or not. */
-  count: number
-}
-
 /** Called for each invalid record, which is left out. The message contains its index, the field and the reason. */
 export type OnInvalid = (message: string) => void
 
@@ -29,11 +22,11 @@ export function readFacts<K extends FactKind>(kind: K, json: string, onInvalid: 
   return readList(json, (record, at) => readFact(kind, record, at), onInvalid)
 }
 
-/** Applies `shape` to each element of a JSON array. Throws if the text is not a JSON array. */
+/** Applies `shape` to each element of a JSON array. Returns the valid ones, and how many there are in all. Throws if it is no array. */
 export function readList<T>(json: string, shape: Shape<T>, onInvalid: OnInvalid) {
   const items: unknown = parseJson(json)
   if (!Array.isArray(items)) throw new Error('not a JSON array')
-  const records: RecordFileContent<T>['records'] = []
+  const records: { index: number; value: T }[] = []
   for (const [index, value] of items.entries()) {
     try {
       records.push({ index, value: shape(value, `[${index}]`) })

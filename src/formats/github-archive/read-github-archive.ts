@@ -3,10 +3,9 @@ import { join } from 'node:path'
 import { isUploadedFile, type Manifest, type ManifestLoss } from '../../archive/manifest.ts'
 import { unsafePath } from '../../archive/tar-header.ts'
 import { ifExists } from '../../lib/errno.ts'
-import { parseJson } from '../../lib/json-shape.ts'
+import { parseJson, type Shape } from '../../lib/json-shape.ts'
 import type { FactKind, FactsByKind } from '../../records/fact-kinds.ts'
-import { isFactKind, readFact, readFacts, readList } from '../../records/read-records.ts'
-import { readRecordFile } from '../../records/record-file.ts'
+import { isFactKind, readFact, readList } from '../../records/read-records.ts'
 import { type Repository, UNKNOWN_REPOSITORY } from '../../records/repository.ts'
 import type { FormatReader, FoundFile } from '../format.ts'
 import type { Report } from '../report.ts'
@@ -44,7 +43,7 @@ export async function readGitHubArchive(
     for (const each of describeSkipped(manifest)) report.warn('skipped repositories', each)
   const isWanted = (fullName: string) => wanted.size === 0 || wanted.has(fullName.toLowerCase())
   const fullNames = (await repositoriesIn(root)).filter(isWanted)
-  const archive = openRecords(root, { ...parts, isWanted })
+  const archive = await openRecords(root, { ...parts, isWanted })
   const repositories = await archive.repositories(fullNames)
   await archive.reportUnread()
   const digests = manifest && uploadDigests(manifest)
@@ -107,23 +106,23 @@ async function* factsOf(repositories: KnownRepositories): AsyncGenerator<Reposit
 
 type RecordParts = Pick<ReaderParts, 'report' | 'signal'> & { isWanted(fullName: string): boolean }
 
-function openRecords(root: string, { report, signal, isWanted }: RecordParts) {
+async function openRecords(root: string, { report, signal, isWanted }: RecordParts) {
+  const files = await listRecordFiles(root)
   /** The full name of the git data by the full name in the records, in lower case. They may differ. */
   const names = new Map<string, string>()
 
-  const filesOf = async (isKind: (kind: string) => boolean) =>
-    (await listRecordFiles(root)).filter(({ kind }) => isKind(kind))
-
-  /** Reads one file. A file that cannot be read counts as empty. */
-  async function readRecords<T>(
-    file: string,
-    read: (text: string) => { records: T[]; count: number },
-  ) {
-    try {
-      return read(await readFile(join(root, file), 'utf8'))
-    } catch (error) {
-      report.warn('files', `${file}: ${(error as Error).message}; nothing of it is used`)
-      return { records: [], count: 0 }
+  /** Yields the valid records of a kind, each with a function that reports it as lost. A file that cannot be read counts as empty. */
+  async function* read<T>(kind: string, shape: Shape<T>) {
+    for (const { file } of files.filter((each) => each.kind === kind)) {
+      signal.throwIfAborted()
+      const lose = (why: string) => report.lostRecord(kind, `${file}: ${why}`)
+      try {
+        const { records } = readList(await readFile(join(root, file), 'utf8'), shape, lose)
+        for (const { index, value } of records)
+          yield { value, lose: (why: string) => lose(`[${index}]${why}`) }
+      } catch (error) {
+        report.warn('files', `${file}: ${(error as Error).message}; nothing of it is used`)
+      }
     }
   }
 
@@ -135,21 +134,16 @@ function openRecords(root: string, { report, signal, isWanted }: RecordParts) {
     async repositories(fullNames: readonly string[]): Promise<KnownRepositories> {
       const found: KnownRepositories = new Map()
       const spelling = new Map(fullNames.map((name) => [name.toLowerCase(), name]))
-      for (const { file } of await filesOf((kind) => kind === 'repositories')) {
-        const lose = (why: string) => report.lostRecord('repositories', `${file}: ${why}`)
-        const { records } = await readRecords(file, (text) => readList(text, readRepository, lose))
-        for (const { index, value } of records) {
-          const { fact, url } = value
-          const key = fact.git.replace(/^repositories\/|\.git$/g, '').toLowerCase()
-          const fullName = `${fact.owner}/${fact.name}`
-          const name = spelling.get(key)
-          if (name !== undefined) {
-            for (const [kind, count] of value.unread) report.lost(kind, count, fullName)
-            found.set(key, { fact: withFullName(fact, name), url })
-            names.set(fullName.toLowerCase(), name)
-          } else if (isWanted(fullName))
-            lose(`[${index}]: ${fact.git} of ${fullName} is not in the archive`)
-        }
+      for await (const { value, lose } of read('repositories', readRepository)) {
+        const { fact, url } = value
+        const key = fact.git.replace(/^repositories\/|\.git$/g, '').toLowerCase()
+        const fullName = `${fact.owner}/${fact.name}`
+        const name = spelling.get(key)
+        if (name !== undefined) {
+          for (const [kind, count] of value.unread) report.lost(kind, count, fullName)
+          found.set(key, { fact: withFullName(fact, name), url })
+          names.set(fullName.toLowerCase(), name)
+        } else if (isWanted(fullName)) lose(`: ${fact.git} of ${fullName} is not in the archive`)
       }
       for (const [key, name] of spelling) {
         if (found.has(key)) continue
@@ -161,32 +155,21 @@ function openRecords(root: string, { report, signal, isWanted }: RecordParts) {
     },
 
     async reportUnread(): Promise<void> {
-      for (const { file, kind } of await filesOf((kind) => !isFactKind(kind))) {
-        signal.throwIfAborted()
-        const read = (text: string) => readRecordFile(kind, text, () => {})
-        report.lost(kind, (await readRecords(file, read)).count)
-      }
-      for (const { file } of await filesOf((kind) => kind === 'organizations')) {
-        const read = (text: string) => readList(text, unreadLists, () => {})
-        for (const { value } of (await readRecords(file, read)).records)
-          for (const [kind, count] of value) report.lost(kind, count)
-      }
+      for (const kind of new Set(files.map((each) => each.kind)))
+        if (!isFactKind(kind)) for await (const _ of read(kind, (value) => value)) report.lost(kind)
+      for await (const { value } of read('organizations', unreadLists))
+        for (const [kind, count] of value) report.lost(kind, count)
     },
 
     async *facts<K extends FactKind>(kind: K): AsyncGenerator<FactsByKind[K]> {
-      for (const { file } of await filesOf((each) => each === kind)) {
-        signal.throwIfAborted()
-        const lose = (why: string) => report.lostRecord(kind, `${file}: ${why}`)
-        const { records } = await readRecords(file, (text) => readFacts(kind, text, lose))
-        for (const { index, value } of records) {
-          const why = invalidTime(value)
-          if (why) lose(`[${index}].${why}`)
-          else if (!('repository' in value)) yield value
-          else {
-            const repository = names.get(value.repository.toLowerCase())
-            if (repository !== undefined) yield { ...value, repository }
-            else if (isWanted(value.repository)) report.lost(kind)
-          }
+      for await (const { value, lose } of read(kind, (record, at) => readFact(kind, record, at))) {
+        const why = invalidTime(value)
+        if (why) lose(`.${why}`)
+        else if (!('repository' in value)) yield value
+        else {
+          const repository = names.get(value.repository.toLowerCase())
+          if (repository !== undefined) yield { ...value, repository }
+          else if (isWanted(value.repository)) report.lost(kind)
         }
       }
     },
@@ -206,7 +189,7 @@ function readRepository(record: unknown, at: string) {
 
 /** Returns how many webhooks and deploy keys a repository or organization has. No format keeps them: they need secrets or new keys. */
 function unreadLists(record: unknown): [kind: string, count: number][] {
-  const { webhooks, public_keys: keys } = record as Record<string, unknown>
+  const { webhooks, public_keys: keys } = Object(record) as Record<string, unknown>
   return Object.entries({ webhooks, deploy_keys: keys }).flatMap(([kind, list]) =>
     Array.isArray(list) && list.length > 0 ? [[kind, list.length]] : [],
   )

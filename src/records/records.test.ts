@@ -187,7 +187,7 @@ describe('files of records', () => {
   test('have 100 records each and are numbered from 1', async () => {
     const files = await filesOf(201)
     assert.deepEqual(
-      files.map(({ name, count }) => [name, count]),
+      files.map(({ name, text }) => [name, JSON.parse(text).length]),
       [
         ['issues_000001.json', 100],
         ['issues_000002.json', 100],

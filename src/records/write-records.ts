@@ -32,13 +32,12 @@ const MAX_RECORDS_PER_FILE = 100
 export async function* splitIntoFiles(
   kind: string,
   records: AsyncIterable<unknown> | Iterable<unknown>,
-): AsyncGenerator<{ name: string; text: string; count: number }> {
+): AsyncGenerator<{ name: string; text: string }> {
   let written: string[] = []
   let number = 0
   const file = () => ({
     name: `${kind}_${String(++number).padStart(6, '0')}.json`,
     text: `[\n${written.join(',\n')}\n]\n`,
-    count: written.length,
   })
   for await (const record of records) {
     written.push(indented(record))

@@ -33,6 +33,7 @@ import {
   type FoundFile,
   UNKNOWN_HOST,
   type Written,
+  writeRepositories,
 } from '../format.ts'
 import { sync, uuidFrom } from '../output.ts'
 import { contentsOf } from './segment-contents.ts'
@@ -54,7 +55,8 @@ export function githubArchiveWriter(options: GitHubArchiveOptions): FormatWriter
   return { write: (conversion) => new ArchiveWriter({ ...options, ...conversion }).write() }
 }
 
-const WRITTEN_LAST: readonly FactKind[] = ['users', 'bots']
+/** Users are written last, with bots. Attachments and old files are written first, because the texts of others link to them. */
+const WRITTEN_APART: readonly FactKind[] = ['users', 'bots', 'attachments', 'repository_files']
 /** Archives have no discussions. */
 const LOST: readonly FactKind[] = ['discussion_categories', 'discussions']
 const SCHEMA = `${JSON.stringify({ version: '1.0.1' }, null, 2)}\n`
@@ -92,27 +94,20 @@ class ArchiveWriter {
   async *write(): AsyncGenerator<Written> {
     const { content, report, signal, output, workDirectory } = this.#parts
     await mkdir(join(workDirectory, 'records'))
-    for await (const each of content.repositories()) {
-      const { fullName } = each
-      if ('errors' in each) {
-        this.#skipped.push({ full_name: fullName, reason: each.errors.join('; ') })
-        yield each
-        continue
-      }
-      for (const line of await each.missingLfs()) report.warn('LFS objects', line)
-      await this.#packRepository(fullName, each.snapshot)
-      yield { fullName, errors: [] }
+    const written = writeRepositories(this.#parts, async (fullName, { snapshot, missingLfs }) => {
+      for (const line of await missingLfs()) report.warn('LFS objects', line)
+      await this.#packRepository(fullName, snapshot)
+    })
+    for await (const { fullName, errors } of written) {
+      if (errors.length > 0) this.#skipped.push({ full_name: fullName, reason: errors.join('; ') })
+      yield { fullName, errors }
     }
     if (this.#repositories.size === 0) return
-    for (const kind of new Set<FactKind>(['attachments', ...FACT_KINDS])) {
-      if (WRITTEN_LAST.includes(kind)) continue
-      if (LOST.includes(kind)) {
-        for await (const _ of content.facts(kind)) report.lost(kind)
-        continue
-      }
-      const written = kind === 'repository_files' ? 'attachments' : (kind as WrittenKind)
-      await this.#writeRecords(written, this.#recordsOf(kind, written))
-    }
+    await this.#writeRecords('attachments', this.#recordsOf('attachments', 'repository_files'))
+    for (const kind of FACT_KINDS)
+      if (LOST.includes(kind)) for await (const _ of content.facts(kind)) report.lost(kind)
+      else if (!WRITTEN_APART.includes(kind))
+        await this.#writeRecords(kind as WrittenKind, this.#recordsOf(kind as WrittenKind))
     await this.#writeRecords('users', this.#userRecords())
     for (const [fullName, files] of this.#uploads) await this.#packUploads(fullName, files)
     const metadata = await this.#packMetadata()
@@ -148,16 +143,16 @@ class ArchiveWriter {
     this.#repositories.set(fullName, { ...contentsOf(snapshot, missingLfs, files), segment })
   }
 
-  /** Yields the records of a kind. Facts of repositories that could not be written are left out with them. */
-  async *#recordsOf(kind: FactKind, written: WrittenKind) {
-    const { content } = this.#parts
-    for await (const each of content.facts(kind)) {
-      const fact = (await this.#adapt(kind, each)) as FactsByKind[WrittenKind] | undefined
-      if (!fact) continue
-      for (const login of loginsIn(written, fact)) this.#logins.set(login.toLowerCase(), login)
-      const urls = this.#urls('repository' in fact ? fact.repository : '')
-      yield toRecord(written, this.#withNewUuids(fact), urls)
-    }
+  /** Yields the records of a kind, and others as such. Facts of repositories that could not be written are left out with them. */
+  async *#recordsOf(written: WrittenKind, ...others: FactKind[]) {
+    for (const kind of [written, ...others])
+      for await (const each of this.#parts.content.facts(kind)) {
+        const fact = (await this.#adapt(kind, each)) as FactsByKind[WrittenKind] | undefined
+        if (!fact) continue
+        for (const login of loginsIn(written, fact)) this.#logins.set(login.toLowerCase(), login)
+        const urls = this.#urls('repository' in fact ? fact.repository : '')
+        yield toRecord(written, this.#withNewUuids(fact), urls)
+      }
   }
 
   /** Returns the fact with the new UUIDs of attachments in its text. */
@@ -256,11 +251,9 @@ class ArchiveWriter {
   }
 
   async #writeRecords(kind: WrittenKind, records: AsyncIterable<unknown>): Promise<void> {
-    const files = this.#records.get(kind) ?? []
+    const files: ManifestFile[] = []
     this.#records.set(kind, files)
-    for await (const { text } of splitIntoFiles(kind, records)) {
-      // Two kinds of facts can be written as one, so files are numbered here.
-      const path = `${kind}_${String(files.length + 1).padStart(6, '0')}.json`
+    for await (const { name: path, text } of splitIntoFiles(kind, records)) {
       files.push({ path, size: Buffer.byteLength(text), sha256: hash('sha256', text) })
       await writeFile(join(this.#parts.workDirectory, 'records', path), text)
     }

@@ -149,6 +149,14 @@ export class RepositoryFacts {
     return titles
   }
 
+  /** Reports reviews and their comments whose pull request is not in the input. */
+  loseReviewsWithoutPull(): void {
+    for (const kind of ['pull_request_reviews', 'pull_request_review_comments'] as const)
+      for (const { id, pull } of this.all(kind))
+        if (!this.has('pull_requests', pull))
+          this.loseRecord(kind, `${kind} ${id}: pull request #${pull} is not in the input`)
+  }
+
   warn(kind: string, text: string): void {
     this.report.warn(kind, `${this.fullName}: ${text}`)
   }

@@ -8,7 +8,6 @@ import { Report } from '../report.ts'
 import { milestoneTitles, RepositoryFacts } from '../spool-facts.ts'
 import { type DumpContext, dumpTriage } from './dump-context.ts'
 import { dumpIssues } from './dump-issues-and-pulls.ts'
-import { reportReviewsWithoutPull } from './dump-reviews.ts'
 
 const label = { name: 'bug', color: 'ededed', description: '' }
 
@@ -63,7 +62,7 @@ test('duplicate numbers and reviews without a pull request are skipped and count
   rows.add('pull_request_reviews a/b', 3, 0, { id: 8, pull: 3 })
   rows.add('pull_request_review_comments a/b', 4, 0, { id: 9, pull: 4 })
   dumpIssues(context)
-  reportReviewsWithoutPull(context)
+  context.facts.loseReviewsWithoutPull()
   const issues = JSON.parse(await readFile(join(directory, 'issue.yml'), 'utf8'))
   assert.deepEqual(
     issues.map(({ number }: { number: number }) => number),

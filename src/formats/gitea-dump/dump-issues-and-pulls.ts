@@ -5,7 +5,7 @@ import { mapConcurrent } from '../../lib/map-concurrent.ts'
 import type { IssueComment } from '../../records/issue.ts'
 import type { PullRequest } from '../../records/pull-request.ts'
 import { type DumpContext, dumpReactions, dumpTriage, poster } from './dump-context.ts'
-import { dumpReviews, reportReviewsWithoutPull } from './dump-reviews.ts'
+import { dumpReviews } from './dump-reviews.ts'
 import {
   findCommits,
   mergeBase,
@@ -83,8 +83,8 @@ const BATCH_SIZE = 64
 const CONCURRENT_PATCHES = 2
 /** Writes pull_request.yml, reviews/N.yml and pulls/N.patch, and creates refs in git/ that keep the commits. */
 export async function dumpPulls(context: DumpContext, refs: OidsByRef): Promise<void> {
-  const { facts, directory, signal } = context
-  reportReviewsWithoutPull(context)
+  const { facts, report, fullName, directory, signal } = context
+  facts.loseReviewsWithoutPull()
   if (facts.count('pull_requests') === 0) return
   await mkdir(join(directory, 'pulls'))
   const heads = await createRefs(context, refs)
@@ -104,16 +104,15 @@ export async function dumpPulls(context: DumpContext, refs: OidsByRef): Promise<
       const { number } = pull
       const [head, base] = [heads.get(number)!, bases.get(number)!]
       list.add(dumpPull(context, pull, head, base))
-      if (head.sha !== '' && !patched.has(number)) reportEmptyDiff(context, number)
+      if (head.sha !== '' && !patched.has(number)) {
+        const why =
+          'the commit that it began at is unknown or not in the archive: its diff is empty'
+        facts.warn('pull requests', `pull request ${number}: ${why}`)
+        report.lost('pull_request_diffs', 1, `${fullName}: #${number}`)
+      }
       dumpReviews(context, number, { hasDiff: head.sha !== '' && base !== '' })
     }
   }
-}
-
-function reportEmptyDiff({ facts, report, fullName }: DumpContext, number: number): void {
-  const why = 'the commit that it began at is unknown or not in the archive: its diff is empty'
-  facts.warn('pull requests', `pull request ${number}: ${why}`)
-  report.lost('pull_request_diffs', 1, `${fullName}: #${number}`)
 }
 
 /** Creates the refs that `planHeads` plans, and returns the head of each pull request by its number. */

@@ -70,16 +70,6 @@ export function dumpReviews(context: DumpContext, pull: number, { hasDiff }: { h
 export const lineHeading = (path: string, line: number): string =>
   `\`${path}\`, line ${Math.abs(line)}:`
 
-/** Reports reviews and comments that are not dumped, because their pull request is not in the archive. */
-export function reportReviewsWithoutPull({ facts }: DumpContext): void {
-  for (const kind of ['pull_request_reviews', 'pull_request_review_comments'] as const)
-    for (const { id, pull } of facts.all(kind)) {
-      const what = kind === 'pull_request_reviews' ? 'review' : 'review comment'
-      const why = `${what} ${id} is on #${pull}, which is no pull request of the archive`
-      if (!facts.has('pull_requests', pull)) facts.loseRecord(kind, why)
-    }
-}
-
 function reviewKey({ review, author }: { review: number | null; author: Author }): string {
   return `${review} ${author?.toLowerCase()}`
 }

@@ -83,8 +83,12 @@ async function writeDump(
   context: DumpContext,
   { repository, wiki, examination }: Snapshot,
 ): Promise<Map<string, number>> {
-  await mkdir(context.directory, { recursive: true })
-  const refs = await moveGit(context, repository.dir)
+  const { directory, git, signal } = context
+  await mkdir(directory, { recursive: true })
+  const dir = join(directory, 'git')
+  await rename(repository.dir, dir)
+  const refs = await readOidsByRef({ git, signal, dir })
+  await setHead(dir, refs, context.repository)
   if (wiki) await moveWiki(context, wiki.dir)
   await dumpSettings(context)
   dumpIssues(context)
@@ -149,16 +153,6 @@ function dumpMilestones({ directory, facts, text, milestones, report }: DumpCont
       closed: yamlTimeOrNull(milestone.closedAt),
       state: milestone.state,
     })
-}
-
-/** Moves the verified repository to git/, sets the default branch that its record names, and returns its refs. */
-async function moveGit(context: DumpContext, from: string): Promise<OidsByRef> {
-  const { directory, git, signal, repository } = context
-  const dir = join(directory, 'git')
-  await rename(from, dir)
-  const refs = await readOidsByRef({ git, signal, dir })
-  await setHead(dir, refs, repository)
-  return refs
 }
 
 const MASTER = 'refs/heads/master'

@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs'
+import { appendFileSync, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { addDiskFacts } from '../../lib/disk-errors.ts'
 
@@ -37,7 +37,7 @@ const BUFFER_LENGTH = 64 * 1024
 /** Writes a list to a file, one value per line. For an empty list no file is created, because the server expects none. */
 export class YamlList {
   readonly #path: string
-  #file: number | undefined
+  #isBegun = false
   #text = ''
 
   constructor(path: string) {
@@ -45,34 +45,29 @@ export class YamlList {
   }
 
   add(value: unknown): void {
-    if (this.#file === undefined) {
-      mkdirSync(dirname(this.#path), { recursive: true })
-      this.#file = openSync(this.#path, 'wx')
-      this.#text = '[\n'
-    } else this.#text += ',\n'
-    this.#text += yamlJson(value)
-    if (this.#text.length > BUFFER_LENGTH) this.#write(this.#file)
+    this.#text += (this.#isBegun ? ',\n' : '[\n') + yamlJson(value)
+    this.#isBegun = true
+    if (this.#text.length > BUFFER_LENGTH) this.#write()
   }
 
   /** Completes the file. Without this call it is invalid. */
   close(): void {
-    if (this.#file === undefined) return
+    if (!this.#isBegun) return
+    this.#isBegun = false
     this.#text += '\n]\n'
-    this.#write(this.#file)
-    closeSync(this.#file)
-    this.#file = undefined
+    this.#write()
   }
 
   [Symbol.dispose] = () => this.close()
 
-  #write(file: number): void {
-    const bytes = Buffer.from(this.#text)
+  #write(): void {
+    const text = this.#text
     this.#text = ''
     try {
-      for (let done = 0; done < bytes.length; ) done += writeSync(file, bytes, done)
+      mkdirSync(dirname(this.#path), { recursive: true })
+      appendFileSync(this.#path, text)
     } catch (error) {
-      closeSync(file)
-      this.#file = undefined
+      this.#isBegun = false
       throw addDiskFacts(error, this.#path)
     }
   }

@@ -232,23 +232,13 @@ export function featureRecord({ repository: { hasIssues, hasWiki } }: Project) {
   }
 }
 
-export function* issues(project: Project, signal: AbortSignal) {
-  for (const issue of project.items('issues')) {
-    signal.throwIfAborted()
-    yield issueRecord(project, issue)
-  }
-}
-
 /** Reports facts of issues and pull requests that are not in the input. */
 export function reportOrphans(project: Project): void {
   for (const kind of ['issue_comments', 'issue_events'] as const)
     for (const { on, id } of project.all(kind))
       if (!project.kindOf(on.number))
         project.loseRecord(kind, `${kind} ${id}: #${on.number} is not in the input`)
-  for (const kind of ['pull_request_reviews', 'pull_request_review_comments'] as const)
-    for (const { pull, id } of project.all(kind))
-      if (!project.has('pull_requests', pull))
-        project.loseRecord(kind, `${kind} ${id}: #${pull} is not in the input`)
+  project.loseReviewsWithoutPull()
 }
 
 /** Yields comments on commits. Their position in the diff becomes text. Exports have no reactions to these comments. */

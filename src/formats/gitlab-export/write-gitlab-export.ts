@@ -19,7 +19,7 @@ import { MAX_JSON_BYTES } from './constants.ts'
 import {
   commitNotes,
   featureRecord,
-  issues,
+  issueRecord,
   members,
   projectRecord,
   protectedBranches,
@@ -89,7 +89,7 @@ async function writeExport(parts: ExportParts): Promise<void> {
   const addText = (path: string, text: string) => add(path, (file) => writeFile(file, text))
   const addLines = (relation: string, records: Records) =>
     add(`tree/project/${relation}.ndjson`, (file) =>
-      writeFile(file, jsonLines(project, relation, records)),
+      writeFile(file, jsonLines(project, relation, records), { signal }),
     )
   const addBundle = (path: string, dir: string) =>
     add(path, (file) =>
@@ -104,7 +104,10 @@ async function writeExport(parts: ExportParts): Promise<void> {
   await addText('VERSION', '0.2.4')
   await addText('tree/project.json', storableJson(projectRecord(project)))
   await addLines('project_feature', [featureRecord(project)])
-  await addLines('issues', issues(project, signal))
+  await addLines(
+    'issues',
+    project.items('issues').map((issue) => issueRecord(project, issue)),
+  )
   await addLines('merge_requests', mergeRequests(project, { git, dir, refs, signal }))
   await addLines('commit_notes', commitNotes(project))
   await addLines('releases', releases(project, { ...parts, refs, assets }))

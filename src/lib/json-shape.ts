@@ -3,6 +3,11 @@ import { inspect } from 'node:util'
 /** Validates a value of parsed JSON and returns it, or throws. `at` is its path in the document. */
 export type Shape<T> = (value: unknown, at: string) => T
 
+export type JsonObject = Record<string, unknown>
+
+export const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
 const invalid = (at: string, expected: string, found: unknown): Error =>
   new Error(`${at || 'the document'} is not ${expected}: ${excerptOf(found)}`)
 
@@ -16,15 +21,13 @@ const INSPECT_OPTIONS = {
 
 /** Formats only the beginning of a value: each of 200,000 invalid records may be large. */
 function excerptOf(found: unknown): string {
-  const isObject = typeof found === 'object' && found !== null && !Array.isArray(found)
-  const start = isObject ? Object.fromEntries(Object.entries(found).slice(0, 10)) : found
+  const start = isObject(found) ? Object.fromEntries(Object.entries(found).slice(0, 10)) : found
   return inspect(start, INSPECT_OPTIONS).slice(0, MAX_SHOWN)
 }
 
 /** An object with any fields. */
-export const anyObject: Shape<Record<string, unknown>> = (value, at) => {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value))
-    return value as Record<string, unknown>
+export const anyObject: Shape<JsonObject> = (value, at) => {
+  if (isObject(value)) return value
   throw invalid(at, 'an object', value)
 }
 

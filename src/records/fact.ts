@@ -26,6 +26,9 @@ export interface RepositoryFact {
   repository: string
 }
 
+/** The id of a commit that is not known. */
+export const NO_COMMIT = '0'.repeat(40)
+
 /** The reactions that GitHub and Gitea know. GitLab has many more. */
 export const COMMON_REACTIONS: readonly string[] =
   '+1 -1 laugh hooray confused heart rocket eyes'.split(' ')

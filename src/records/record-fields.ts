@@ -143,7 +143,7 @@ export function record<T extends Fields>(fields: T) {
     ...(typeof each === 'function' ? named(camelCase(key), each) : each),
   }))
   const readWith = (read: FieldReader): FactOf<T> => {
-    const fact: JsonObject = {}
+    const fact: json.JsonObject = {}
     for (const each of all)
       if ('codec' in each) setDefined(fact, each.name, read(each.key, each.codec))
       else if ('read' in each) setAllDefined(fact, each.read(read, each.key, fact))
@@ -154,10 +154,10 @@ export function record<T extends Fields>(fields: T) {
     return readWith((key, shape) => shape(found[key], at ? `${at}.${key}` : key))
   }
   const write = (fact: FactOf<T>, urls: RecordUrls, parent?: unknown) => {
-    const record: JsonObject = {}
+    const record: json.JsonObject = {}
     for (const each of all)
       if ('codec' in each) {
-        const value = (fact as JsonObject)[each.name]
+        const value = (fact as json.JsonObject)[each.name]
         if (value !== undefined) record[each.key] = writeWith(each.codec, value, urls, fact)
       } else if ('value' in each)
         setDefined(record, each.key, each.value(fact as never, urls, parent as never))
@@ -184,12 +184,10 @@ export function together<const N extends string, T extends Fields>(name: N, fiel
 const camelCase = (name: string): string =>
   name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase())
 
-type JsonObject = Record<string, unknown>
-
-function setDefined(target: JsonObject, name: string, value: unknown): void {
+function setDefined(target: json.JsonObject, name: string, value: unknown): void {
   if (value !== undefined) target[name] = value
 }
 
-function setAllDefined(target: JsonObject, source: object): void {
+function setAllDefined(target: json.JsonObject, source: object): void {
   for (const [name, value] of Object.entries(source)) setDefined(target, name, value)
 }

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { type IssueOrPull, MAX_ITEM_NUMBER, UNKNOWN_TIME } from '../../records/fact.ts'
+import { type IssueOrPull, MAX_ITEM_NUMBER, NO_COMMIT, UNKNOWN_TIME } from '../../records/fact.ts'
 import { unknownUser } from '../../records/people.ts'
 import { emptyProtection, type Repository } from '../../records/repository.ts'
 import { isSha } from '../gitea-dump/pull-heads.ts'
@@ -11,7 +11,6 @@ import {
   isJson,
   type Json,
   list,
-  NO_COMMIT,
   paragraphs,
   text,
   time,

@@ -1,7 +1,6 @@
-export type Json = Record<string, unknown>
+import { isObject as isJson, type JsonObject as Json } from '../../lib/json-shape.ts'
 
-export const isJson = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+export { isJson, type Json }
 
 // These return an empty value if a field is missing or has another type.
 export const text = (value: unknown): string => (typeof value === 'string' ? value : '')
@@ -44,6 +43,3 @@ export const actionOf = (note: Json): string =>
 /** Joins the texts that are not empty. */
 export const paragraphs = (...texts: (string | null)[]): string =>
   texts.filter(Boolean).join('\n\n')
-
-/** Stands for the head of a merge request whose commits are not known. */
-export const NO_COMMIT = '0'.repeat(40)

@@ -1,4 +1,5 @@
 import { HUNK_HEADER } from '../../records/diff-hunk.ts'
+import { NO_COMMIT } from '../../records/fact.ts'
 import type { DiffPosition, ReviewRequest, ReviewState, Side } from '../../records/pull-request.ts'
 import {
   actionOf,
@@ -7,7 +8,6 @@ import {
   isJson,
   type Json,
   list,
-  NO_COMMIT,
   text,
   time,
   timeOrNull,

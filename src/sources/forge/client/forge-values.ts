@@ -1,3 +1,4 @@
+import { isObject, type JsonObject } from '../../../lib/json-shape.ts'
 import { type Author, UNKNOWN_TIME } from '../../../records/fact.ts'
 
 /**
@@ -5,43 +6,32 @@ import { type Author, UNKNOWN_TIME } from '../../../records/fact.ts'
  * differ in the fields they send, and one unexpected field must not stop an export. For this reason the responses are not checked
  * against a schema (`src/wire/schema.ts`), which could only accept or reject each one as a whole.
  */
-export type Json = Record<string, unknown>
-
-const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+export type Json = JsonObject
 
 /** Returns the body of a response if it is an object, otherwise an empty object. */
 export const objectOf = (body: unknown): Json => (isObject(body) ? body : {})
 
-export const string = (entry: Json, name: string): string => {
-  const value = entry[name]
-  return typeof value === 'string' ? value : ''
-}
+export const string = (entry: Json, name: string): string =>
+  typeof entry[name] === 'string' ? entry[name] : ''
 
 export const stringOrNull = (entry: Json, name: string): string | null =>
   string(entry, name) || null
 
-export const integer = (entry: Json, name: string): number => {
-  const value = entry[name]
-  return typeof value === 'number' && Number.isSafeInteger(value) ? value : 0
-}
+export const integer = (entry: Json, name: string): number =>
+  Number.isSafeInteger(entry[name]) ? (entry[name] as number) : 0
 
 export const boolean = (entry: Json, name: string): boolean => entry[name] === true
 
-export const object = (entry: Json, name: string): Json | undefined => {
-  const value = entry[name]
-  return isObject(value) ? value : undefined
-}
+export const object = (entry: Json, name: string): Json | undefined =>
+  isObject(entry[name]) ? entry[name] : undefined
 
-export const objects = (entry: Json, name: string): Json[] => {
-  const value = entry[name]
-  return Array.isArray(value) ? value.filter(isObject) : []
-}
+const list = (entry: Json, name: string): unknown[] =>
+  Array.isArray(entry[name]) ? entry[name] : []
 
-export const strings = (entry: Json, name: string): string[] => {
-  const value = entry[name]
-  return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : []
-}
+export const objects = (entry: Json, name: string): Json[] => list(entry, name).filter(isObject)
+
+export const strings = (entry: Json, name: string): string[] =>
+  list(entry, name).filter((each) => typeof each === 'string')
 
 /**
  * Returns a time in UTC, as archives have it; forges use the time zone of their server. Go writes the year 1 for a time that is not

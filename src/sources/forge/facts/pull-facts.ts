@@ -1,4 +1,4 @@
-import type { Reviewer } from '../../../records/fact.ts'
+import { NO_COMMIT, type Reviewer } from '../../../records/fact.ts'
 import type { Reaction } from '../../../records/issue.ts'
 import type {
   PullRequest,
@@ -13,8 +13,6 @@ import type { Json } from '../client/forge-values.ts'
 import * as json from '../client/forge-values.ts'
 import { commonFacts } from './issue-facts.ts'
 import { reviewerOf } from './people-facts.ts'
-
-const NO_COMMIT = '0'.repeat(40)
 
 export interface PullResponses {
   /** `owner/name` */

@@ -56,29 +56,32 @@ export async function readGitLabExport(
     )
   const relations = await openRelations(root, report)
   const fullName = `${parts.owner}/${projectName(relations.project, parts.name)}`
-  const isWanted = parts.wanted.size === 0 || parts.wanted.has(fullName.toLowerCase())
+  const summary = { madeBy: await programOf(root), madeAt: null, losses: [] }
+  // An export does not say which server it is from.
+  const reader = { summary, fullNames: [fullName], urlOf: () => '' }
+  if (parts.wanted.size > 0 && !parts.wanted.has(fullName.toLowerCase())) {
+    const findFile = async (path: string) => ({ missing: `${path} is not wanted` })
+    return { ...reader, fullNames: [], async *repositories() {}, async *facts() {}, findFile }
+  }
   const rows = resources.use(sortedRows(join(scratch, `${basename(root)}-rows`)))
-  const uploads = isWanted ? await listUploads(root, report) : new Map()
+  const uploads = await listUploads(root, report)
   const uploadPaths = new Map(Array.from(uploads.values(), ({ file, path }) => [file, path]))
   const people = new People(parts.people)
   const options = { fullName, relations, rows, people, report, uploads, signal }
-  const { repository, names } = isWanted
-    ? await spoolProject(options)
-    : { repository: undefined, names: undefined }
+  const { repository, names } = await spoolProject(options)
   for (const name of ['avatar', 'project.design.bundle'])
-    if (repository && existsSync(join(root, name))) report.lost(name.replaceAll('.', '_'), 1, name)
+    if (existsSync(join(root, name))) report.lost(name.replaceAll('.', '_'), 1, name)
   // A project that is named after its file, such as `group_sub_tool`, is also found as `sub_tool` and `tool`.
-  const words = repository?.name.toLowerCase().split('_') ?? []
+  const words = repository.name.toLowerCase().split('_')
   for (const [n] of words.entries()) {
     const name = words.slice(n).join('_')
-    if (n === 0 || !projects.has(name)) projects.set(name, names!)
+    if (n === 0 || !projects.has(name)) projects.set(name, names)
   }
   const into = join(scratch, `${basename(root)}-git`)
-  const built = repository && (await buildRepositories(parts, { root, into, repository, names }))
+  const built = await buildRepositories(parts, { root, into, repository, names })
 
   async function* facts<K extends FactKind>(kind: K): AsyncGenerator<FactsByKind[K]> {
-    if (!repository || !names) return
-    if (kind === 'repositories') yield built!.repository as FactsByKind[K]
+    if (kind === 'repositories') yield built.repository as FactsByKind[K]
     const rewrite = (value: unknown) =>
       typeof value === 'string' ? rewriteText(value, names, projects) : value
     for (const [, fact] of rows.all<FactsByKind[K]>(kind)) {
@@ -88,12 +91,8 @@ export async function readGitLabExport(
   }
 
   return {
-    summary: { madeBy: await programOf(root), madeAt: null, losses: [] },
-    fullNames: repository ? [fullName] : [],
-    // An export does not say which server it is from.
-    urlOf: () => '',
+    ...reader,
     async *repositories(): AsyncGenerator<RepositoryContent> {
-      if (!built) return
       const unpacked = { root: into, checksums: new Map(), damage: undefined }
       if (built.error) yield { fullName, errors: [built.error] }
       else yield* checkRepositories(unpacked, undefined, parts)
@@ -105,8 +104,8 @@ export async function readGitLabExport(
       return { file: join(root, upload), bytes: (await lstat(join(root, upload))).size }
     },
     *renumbered() {
-      for (const iid of names?.mergeRequests ?? [])
-        yield { repository: fullName, old: `!${iid}`, new: `#${names!.offset + iid}` }
+      for (const iid of names.mergeRequests)
+        yield { repository: fullName, old: `!${iid}`, new: `#${names.offset + iid}` }
     },
   }
 }

@@ -60,8 +60,9 @@ export class ProjectSpool {
   readonly options: ProjectOptions
   readonly people: People
   readonly repository: string
-  /** The facts of the current record. */
+  /** The facts of the current record, and the paths of the uploads that they add. */
   #pending: [kind: FactKind, key: number, fact: { createdAt?: string }][] = []
+  #pendingUploads: string[] = []
   readonly labels = new Map<string, Label>()
   readonly milestones = new Map<string, Milestone>()
   /** The new URLs of uploads, by path. Each has an attachment. */
@@ -81,15 +82,13 @@ export class ProjectSpool {
   /** Calls `add`, which adds the facts of one record. If it throws, none is kept, and the record is reported as lost. */
   addRecord(relation: string, at: string, add: () => void): void {
     this.#pending = []
+    this.#pendingUploads = []
     try {
       add()
       this.commit()
     } catch (error) {
       // The next text that links to an upload of this record adds it again.
-      for (const [kind, , fact] of this.#pending)
-        if (kind === 'attachments')
-          for (const [link, url] of this.uploadUrls)
-            if ('oldUrl' in fact && url === fact.oldUrl) this.uploadUrls.delete(link)
+      for (const path of this.#pendingUploads) this.uploadUrls.delete(path)
       this.options.report.lostRecord(relation, `${at}: ${(error as Error).message}`)
     }
   }
@@ -262,16 +261,9 @@ export class ProjectSpool {
     const { uuid, name, file } = this.options.uploads.get(link)!
     const oldUrl = `${UNKNOWN_HOST}/user-attachments/assets/${uuid}`
     this.uploadUrls.set(link, oldUrl)
+    this.#pendingUploads.push(link)
     const contentType = contentTypeOf(name)
-    this.add('attachments', 0, {
-      repository: this.repository,
-      uuid,
-      name,
-      contentType,
-      on,
-      oldUrl,
-      ...by,
-      file,
-    })
+    const fact = { repository: this.repository, uuid, name, contentType, on, oldUrl, ...by, file }
+    this.add('attachments', 0, fact)
   }
 }

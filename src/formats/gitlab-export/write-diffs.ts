@@ -14,17 +14,7 @@ const MAX_COMMITS = 5000
 /** The marker (`>` or `-` for a boundary) and the id of a commit, one field on each line, then the message. */
 const LOG_FORMAT = '%m%H%n%at%n%an%n%ae%n%ct%n%cn%n%ce%n%B'
 
-export interface CommitRange {
-  /** The merge base. */
-  base: string
-  /** The commit of the target branch, or the merge base if the caller did not have its id. */
-  start: string
-  head: string
-  /** Records of `merge_request_diff_commits`, the newest first. */
-  commits: ReturnType<typeof parseCommit>[]
-  /** False if there are more than `MAX_COMMITS`. */
-  isComplete: boolean
-}
+export type CommitRange = NonNullable<Awaited<ReturnType<typeof readCommits>>>
 
 /**
  * Returns the commits of `head` that `start` does not contain, or undefined if the two have no common ancestor. `start` is the id of a
@@ -34,7 +24,7 @@ export async function readCommits(
   { git, dir, signal }: GitRepository,
   start: string,
   head: string,
-): Promise<CommitRange | undefined> {
+) {
   const options = ['--boundary', '-z', `--max-count=${MAX_COMMITS + 1}`, `--format=${LOG_FORMAT}`]
   const log = await git.text(['log', ...options, `${start}..${head}`, '--'], { dir, signal })
   const records = log.split('\0').filter((record) => record !== '')
@@ -50,8 +40,17 @@ export async function readCommits(
         ? boundary[0]!.slice(1).split('\n')[0]
         : await findMergeBase({ git, dir, signal }, start, head)
   if (!base) return undefined
-  const parsed = commits.slice(0, MAX_COMMITS).map(parseCommit)
-  return { base, start: /^\w+$/.test(start) ? start : base, head, commits: parsed, isComplete }
+  return {
+    /** The merge base. */
+    base,
+    /** The commit of the target branch, or the merge base if the caller did not have its id. */
+    start: /^\w+$/.test(start) ? start : base,
+    head,
+    /** Records of `merge_request_diff_commits`, the newest first. */
+    commits: commits.slice(0, MAX_COMMITS).map(parseCommit),
+    /** False if there are more than `MAX_COMMITS`. */
+    isComplete,
+  }
 }
 
 function parseCommit(record: string, index: number) {

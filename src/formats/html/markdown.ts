@@ -27,17 +27,20 @@ export interface MarkdownOptions {
   isDocument?: boolean
 }
 
-interface RenderState extends MarkdownOptions {
+const newState = (options: MarkdownOptions) => ({
+  ...options,
   /** The closing tags of the links that are open. */
-  closing: string[]
+  closing: [] as string[],
   /** The levels of the current heading and those above it, as they were written. */
-  headings: number[]
+  headings: [] as number[],
   /** The element of the heading that is open. */
-  headingTag: string
-  slugs: Map<string, number>
+  headingTag: '',
+  slugs: new Map<string, number>(),
   /** A text in which no end of an HTML comment was found, so that it is not searched again. */
-  unclosed?: string
-}
+  unclosed: undefined as string | undefined,
+})
+
+type RenderState = ReturnType<typeof newState>
 
 const stateOf = (env: Env | undefined) => env?.state as RenderState
 
@@ -47,17 +50,10 @@ const MAX_LENGTH = 256 * 1024
 /** Renders untrusted Markdown. HTML stays text, except for a few harmless elements. */
 export function renderMarkdown(text: string, options: MarkdownOptions): Html {
   if (text.length > MAX_LENGTH) return html`<pre>${text}</pre>`
-  const state: RenderState = {
-    ...options,
-    closing: [],
-    headings: [],
-    headingTag: '',
-    slugs: new Map(),
-  }
   markdownIt ??= createRenderer()
   markdownIt.set({ breaks: !options.isDocument })
   // Entities such as &#x202e; are decoded by the renderer.
-  return new Html(showControls(markdownIt.render(text, { state })))
+  return new Html(showControls(markdownIt.render(text, { state: newState(options) })))
 }
 
 // Created on first use, because most commands render nothing.

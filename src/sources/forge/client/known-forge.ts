@@ -1,38 +1,38 @@
 import { undefinedIfAbsent, undefinedIfRefused } from './confirm-absence.ts'
 import type { ForgeClient } from './forge-client.ts'
 import * as json from './forge-values.ts'
-import { capabilitiesOf, type ForgeVersion, readVersion } from './forge-version.ts'
-
-/** The version and settings of a forge, which determine how to read from it. */
-export interface KnownForge {
-  client: ForgeClient
-  version: ForgeVersion
-  /** A capability is set to false when its endpoint turns out to be missing. */
-  can: ReturnType<typeof capabilitiesOf>
-  /** The page size for listings, and whether the forge is known to keep to it. */
-  paging: { limit: number; isExact: boolean }
-  /** Whether the token is not an administrator's. Lists may then omit entries. */
-  isTokenRestricted: boolean
-  /** Owners that the forge has confirmed not to be organizations. */
-  notOrganizations: Set<string>
-}
+import { capabilitiesOf, readVersion } from './forge-version.ts'
 
 const CACHE_MS = 60 * 60 * 1000
 const PAGE_SIZE = 50
 
-/** Returns a function that reads a KnownForge and caches it. An upgrade of the forge is noticed when the cache expires. */
-export const knownForgeCache = (client: ForgeClient, now: () => number = Date.now) =>
-  cacheForAnHour<KnownForge>(now, async (signal) => {
-    const version = await readVersion(client, signal)
-    const maxPageSize = await readMaxPageSize(client, signal)
-    const isTokenRestricted = !(await isAdministrator(client, signal))
-    const paging = {
+export type KnownForge = Awaited<ReturnType<typeof readForge>>
+
+/** Reads the version and settings of a forge, which determine how to read from it. */
+async function readForge(client: ForgeClient, signal: AbortSignal) {
+  const version = await readVersion(client, signal)
+  const maxPageSize = await readMaxPageSize(client, signal)
+  const isTokenRestricted = !(await isAdministrator(client, signal))
+  return {
+    client,
+    version,
+    /** A capability is set to false when its endpoint turns out to be missing. */
+    can: capabilitiesOf(version),
+    /** The page size for listings, and whether the forge is known to keep to it. */
+    paging: {
       limit: Math.min(PAGE_SIZE, maxPageSize ?? PAGE_SIZE),
       isExact: maxPageSize !== undefined && !isTokenRestricted,
-    }
-    const known = { client, version, can: capabilitiesOf(version), paging, isTokenRestricted }
-    return { ...known, notOrganizations: new Set() }
-  })
+    },
+    /** Whether the token is not an administrator's. Lists may then omit entries. */
+    isTokenRestricted,
+    /** Owners that the forge has confirmed not to be organizations. */
+    notOrganizations: new Set<string>(),
+  }
+}
+
+/** Returns a function that reads a KnownForge and caches it. An upgrade of the forge is noticed when the cache expires. */
+export const knownForgeCache = (client: ForgeClient, now: () => number = Date.now) =>
+  cacheForAnHour(now, (signal) => readForge(client, signal))
 
 /** Returns a function that calls `load` and caches its result for an hour. */
 export function cacheForAnHour<T>(now: () => number, load: (signal: AbortSignal) => Promise<T>) {

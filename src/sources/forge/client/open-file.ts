@@ -112,29 +112,23 @@ const tooLarge = (url: string, bytes: number) =>
   )
 
 /** Rejects if chunks arrive too slowly or not at all. Only the time spent waiting for them counts. */
-async function* readChunks(response: HttpResponse, idleMs: number, signal: AbortSignal) {
-  const chunks = response.body[Symbol.asyncIterator]()
-  let [leftMs, progress] = [idleMs, 0]
+async function* readChunks({ body }: HttpResponse, idleMs: number, signal: AbortSignal) {
+  const fail = () => body.destroy(new TypeError('timed out waiting for data'))
+  let [leftMs, progress, waitingSince] = [idleMs, 0, performance.now()]
+  let timer = setTimeout(fail, leftMs)
   try {
-    for (;;) {
-      signal.throwIfAborted()
-      const waitingSince = performance.now()
-      const { done, value } = await withDeadline(leftMs, chunks.next())
-      if (done) return
+    // When the loop ends, it destroys the body. `discard` would wait for the rest, which may never arrive.
+    for await (const chunk of body) {
+      clearTimeout(timer)
       leftMs -= performance.now() - waitingSince
-      progress += value.length
+      progress += chunk.length
       if (progress >= MIN_PROGRESS_BYTES) [leftMs, progress] = [idleMs, 0]
-      yield value
+      yield chunk
+      signal.throwIfAborted()
+      waitingSince = performance.now()
+      timer = setTimeout(fail, leftMs)
     }
   } finally {
-    // Unlike `discard`, this does not wait for the rest, which may never arrive.
-    response.body.destroy()
+    clearTimeout(timer)
   }
-}
-
-async function withDeadline<T>(ms: number, promise: Promise<T>): Promise<T> {
-  const deadline = Promise.withResolvers<never>()
-  const reject = () => deadline.reject(new TypeError('timed out waiting for data'))
-  const timer = setTimeout(reject, ms)
-  return Promise.race([promise, deadline.promise]).finally(() => clearTimeout(timer))
 }

@@ -199,35 +199,29 @@ async function commentFacts(context: IssueContext, comments: readonly Json[]) {
   return facts
 }
 
-interface ReadReviews extends ReviewComments {
-  responses: PullResponses
-  reviews: Review[]
-  /** The number of inline comments of all reviews. */
-  inlineComments: number
-}
-
-async function readReviews(context: IssueContext): Promise<ReadReviews> {
+async function readReviews(context: IssueContext) {
   const { people, fullName, issueNumber, issue, lost } = context
   const pull = json.objectOf((await getPart(context, `pulls/${issueNumber}`)).body)
   const listed = await listPart(context, `pulls/${issueNumber}/reviews`)
   people.collect([pull, listed])
   const responses = { repository: fullName, issue, pull, reviews: listed }
-  const read: ReadReviews = { responses, reviews: [], threads: [], comments: [], inlineComments: 0 }
+  const reviews: Review[] = []
+  const all: ReviewComments = { threads: [], comments: [] }
   for (const review of listed) {
-    read.inlineComments += json.integer(review, 'comments_count')
     const pending = `#${issueNumber}: a pending review, which only its author sees`
     if (json.string(review, 'state') === 'PENDING') lost.add('pull_request_reviews', 1, pending)
     const state = reviewState(review)
     if (!state) continue
-    read.reviews.push(reviewFact(responses, review, state))
+    reviews.push(reviewFact(responses, review, state))
     const id = json.integer(review, 'id')
     const on = { kind: 'pull_request_review', pull: issueNumber, id } as const
     await addAttachments(context, on, review, commentIdOf(review))
     const { threads, comments } = await readReviewComments(context, responses, review)
-    for (const each of threads) read.threads.push(each)
-    for (const each of comments) read.comments.push(each)
+    for (const each of threads) all.threads.push(each)
+    for (const each of comments) all.comments.push(each)
   }
-  return read
+  const inlineComments = listed.reduce((n, review) => n + json.integer(review, 'comments_count'), 0)
+  return { responses, reviews, ...all, inlineComments }
 }
 
 /** Comments are read every time, because editing one or resolving a thread does not change the review. */

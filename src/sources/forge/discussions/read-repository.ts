@@ -114,8 +114,7 @@ export class RepositoryReading {
   /** Lists all issues and reads those that differ from the stored ones. */
   async *#readAll(): AsyncGenerator<Batch> {
     for (let listings = 1; listings <= MAX_LISTINGS; listings++) {
-      const begun = { hasShrunk: false, total: undefined, unusable: 0, hasTriedGaps: false }
-      const listing: IssueListing = { seen: new Set(), ...begun }
+      const listing = newListing()
       for await (const { entries, total, unusable } of this.#listIssues()) {
         listing.unusable += unusable
         if (total !== undefined && total < (listing.total ?? 0)) listing.hasShrunk = true
@@ -264,17 +263,19 @@ export class RepositoryReading {
   }
 }
 
-interface IssueListing {
+const newListing = () => ({
   /** Numbers of the issues that were listed or found otherwise. */
-  seen: Set<number>
+  seen: new Set<number>(),
   /** Whether the total went down during the listing. An issue may then have moved to a page that was already read. */
-  hasShrunk: boolean
-  total: number | undefined
+  hasShrunk: false,
+  total: undefined as number | undefined,
   /** How many entries could not be used. */
-  unusable: number
+  unusable: 0,
   /** Whether every number that was not seen was requested. */
-  hasTriedGaps: boolean
-}
+  hasTriedGaps: false,
+})
+
+type IssueListing = ReturnType<typeof newListing>
 
 /** Returns how many issues the forge counts or lists that were not seen. */
 const missingIn = ({ seen, total, unusable }: IssueListing): number =>

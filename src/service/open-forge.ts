@@ -15,7 +15,7 @@ import { asRightsUnavailable, RightsUnavailable } from '../repositories/rights-u
 import type { Config } from '../settings/config.ts'
 import { normalizeForgeUrl } from '../sources/forge/client/forge-address.ts'
 import type { Forge, TokenCheckOptions } from '../sources/forge/connect-forge.ts'
-import { InvalidForgeToken, readForgeToken } from '../sources/forge/forge-token.ts'
+import { readForgeToken } from '../sources/forge/forge-token.ts'
 import type { Source } from '../sources/source.ts'
 
 interface ForgeParts {
@@ -35,10 +35,8 @@ export async function openForge(
   const location = forgeLocation(config)
   if (!location) return undefined
   const { url, tokenFile } = location
-  const token = await readForgeToken(tokenFile).catch((error: unknown) => {
-    throw error instanceof InvalidForgeToken
-      ? new UserError(`--forge-token-file: ${error.message}`, { cause: error })
-      : error
+  const token = await readForgeToken(tokenFile).catch((error: UserError) => {
+    throw new UserError(`--forge-token-file: ${error.message}`, { cause: error })
   })
   if (await isReadableByAll(tokenFile)) log.warn({ file: tokenFile }, TOKEN_FILE_READABLE_BY_ALL)
   const { forgeRateLimit: requestsPerMinute, forgeStorageOrigins: storageOrigins = [] } = config

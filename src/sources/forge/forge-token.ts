@@ -1,23 +1,22 @@
 import { readFile } from 'node:fs/promises'
 import { codeOf } from '../../lib/errno.ts'
+import { UserError } from '../../lib/user-error.ts'
 import { ForgeRequestFailed, isNotFound, isUnauthorized, undefinedIf } from '../forge-errors.ts'
 import { ForgeClient } from './client/forge-client.ts'
 import * as json from './client/forge-values.ts'
 
-/** The forge's token cannot be read from its file. The message never contains anything from the file. */
-export class InvalidForgeToken extends Error {
-  override name = 'InvalidForgeToken'
-}
-
-/** Reads the forge's token from its file. Ignores spaces and empty lines that an editor may have added. */
+/**
+ * Reads the forge's token from its file. Ignores spaces and empty lines that an editor may have added. Rejects with UserError, whose
+ * message never contains anything from the file.
+ */
 export async function readForgeToken(file: string): Promise<string> {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    throw new InvalidForgeToken(`cannot read the forge's token from ${file}: ${codeOf(error)}`)
+    throw new UserError(`cannot read the forge's token from ${file}: ${codeOf(error)}`)
   })
   const token = text.trim()
-  if (token === '') throw new InvalidForgeToken(`the file of the forge's token is empty: ${file}`)
+  if (token === '') throw new UserError(`the file of the forge's token is empty: ${file}`)
   if (!/^[\x21-\x7e]{1,1024}$/.test(token))
-    throw new InvalidForgeToken(`the file of the forge's token holds more than a token: ${file}`)
+    throw new UserError(`the file of the forge's token holds more than a token: ${file}`)
   return token
 }
 

@@ -21,7 +21,7 @@ const LFS_JSON = 'application/vnd.git-lfs+json'
 const MAX_WAIT_MS = 65 * 60 * 1000
 
 /**
- * Opens a Gitea, Forgejo or GitHub server that is only read, with the token of any user. Sends no request yet. Throws InvalidForgeUrl;
+ * Opens a Gitea, Forgejo or GitHub server that is only read, with the token of any user. Sends no request yet. Throws UserError;
  * the methods reject like those of Discussions.
  */
 export function openHost(

@@ -1,24 +1,20 @@
-export class InvalidForgeUrl extends Error {
-  override name = 'InvalidForgeUrl'
-}
+import { UserError } from '../../../lib/user-error.ts'
 
 /**
  * Returns the URL of a forge without a trailing slash. People copy the URL that a browser or client shows, so `/api/v1` at the end
- * is removed. Throws InvalidForgeUrl.
+ * is removed. Throws UserError.
  */
 export function normalizeForgeUrl(text: string): string {
   // Anything may have been pasted here, even a token or a URL with a password.
   const shown = /^(?=.*[.:/])[\w.:/-]{1,80}$/.test(text) ? text : '(not shown)'
-  if (!URL.canParse(text)) throw new InvalidForgeUrl(`not the URL of a forge: ${shown}`)
+  if (!URL.canParse(text)) throw new UserError(`not the URL of a forge: ${shown}`)
   const url = new URL(text)
   if (url.protocol !== 'https:' && url.protocol !== 'http:')
-    throw new InvalidForgeUrl(`the URL of a forge begins with https:// or http://: ${shown}`)
+    throw new UserError(`the URL of a forge begins with https:// or http://: ${shown}`)
   if (url.username || url.password)
-    throw new InvalidForgeUrl('the URL of a forge must not contain a user name or password')
+    throw new UserError('the URL of a forge must not contain a user name or password')
   if (url.search || url.hash)
-    throw new InvalidForgeUrl(
-      `the URL of a forge must end with its path: ${url.origin}${url.pathname}`,
-    )
+    throw new UserError(`the URL of a forge must end with its path: ${url.origin}${url.pathname}`)
   const path = url.pathname.replace(/\/+$/, '').replace(/\/api\/v1$/, '')
   return `${url.origin}${path}`
 }

@@ -95,13 +95,9 @@ async function readRepositoryGroup(
       )
     : []
   const topics = 'topics' in repository ? repository.topics : await readTopics(context)
-  const fact = repositoryFact({
-    repository: { ...repository, topics },
-    owner,
-    name,
-    collaborators,
-    labels: [...(labels ?? []), ...organizationLabels],
-  })
+  const allLabels = [...(labels ?? []), ...organizationLabels]
+  const known = { owner, name, collaborators }
+  const fact = repositoryFact({ ...repository, topics }, allLabels, known)
   const lost = new Losses()
   for (const label of organizationLabels) {
     const example = `${json.string(label, 'name')}: becomes a label of the repository`

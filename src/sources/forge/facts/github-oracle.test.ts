@@ -146,13 +146,11 @@ function recordsFromResponses(): Record<string, Json[]> {
       facts.map((fact) => comparable(toAnyRecord(kind as FactKind, fact, GITHUB))),
     ],
   )
-  const repository = repositoryFact({
-    repository: recordedResponse<Json>(''),
-    owner: OWNER,
-    name: NAME,
-    labels: recordedResponse<Json[]>('/labels?page=1&per_page=100'),
-    collaborators: [],
-  })
+  const repository = repositoryFact(
+    recordedResponse<Json>(''),
+    recordedResponse<Json[]>('/labels?page=1&per_page=100'),
+    { owner: OWNER, name: NAME, collaborators: [] },
+  )
   const { labels } = toRecord('repositories', repository, GITHUB)
   return { labels: labels as Json[], ...Object.fromEntries(made) }
 }

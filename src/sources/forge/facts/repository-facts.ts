@@ -10,17 +10,12 @@ import * as json from '../client/forge-values.ts'
 import { labelColor } from './issue-facts.ts'
 import { slugOf } from './people-facts.ts'
 
-interface RepositoryResponses {
-  repository: Json
-  owner: string
-  name: string
-  /** The labels of the repository, then those of the organization that owns it. */
-  labels: readonly Json[]
-  collaborators: readonly { login: string; permission: string }[]
-}
-
-export function repositoryFact(responses: RepositoryResponses): Repository {
-  const { repository, owner, name, labels, collaborators } = responses
+/** `labels` are those of the repository, then those of the organization that owns it. */
+export function repositoryFact(
+  repository: Json,
+  labels: readonly Json[],
+  { owner, name, collaborators }: Pick<Repository, 'owner' | 'name' | 'collaborators'>,
+): Repository {
   const createdAt = json.time(repository, 'created_at')
   return {
     owner,

@@ -7,6 +7,7 @@ import { ForgeClient, type ForgeOptions } from './client/forge-client.ts'
 import * as json from './client/forge-values.ts'
 import { type ForgeVersion, readVersion } from './client/forge-version.ts'
 import { GitHubClient } from './client/github-client.ts'
+import { readBytes } from './client/open-file.ts'
 import { forgeDiscussions } from './discussions/forge-discussions.ts'
 
 export type Host = ReturnType<typeof openHost>
@@ -50,17 +51,17 @@ export function openHost(
     async refs(repository: RepositoryName, signal: AbortSignal) {
       const path = `${pathOf(repository)}.git/info/refs?service=git-upload-pack`
       const response = await pages.download(path, signal, '*/*').catch(undefinedIf(isNotFound))
-      return response && parseRefs(response.body, pagesUrl)
+      return response && parseRefs(readBytes(response, pagesUrl, signal), pagesUrl)
     },
 
     /** Yields the diff of a pull request, as git writes it. */
     async *pullDiff(repository: RepositoryName, number: number, signal: AbortSignal) {
       const path = `${apiPath}/repos${pathOf(repository)}/pulls/${number}`
-      const { body } =
+      const response =
         kind === 'github'
           ? await api.download(path, signal, 'application/vnd.github.diff')
           : await api.download(`${path}.diff`, signal, 'text/plain')
-      yield* body
+      yield* readBytes(response, apiUrl, signal)
     },
 
     /** Returns the size of each of these LFS objects that the host has, by oid. Downloads none. */

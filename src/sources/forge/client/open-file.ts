@@ -64,11 +64,7 @@ export async function* openFile(
       if (error instanceof ForgeRequestFailed) throw error
       firstEnd ??= received
       if (attempts < MAX_ATTEMPTS) continue
-      if (expected === null || received - firstEnd >= SAME_END_BYTES) {
-        const dueAt = Date.now() + RETRY_AFTER_MS
-        const message = explainConnectionError(url, error)
-        throw new ForgeUnavailable(dueAt, 'unreachable', message, { cause: error })
-      }
+      if (expected === null || received - firstEnd >= SAME_END_BYTES) throw brokenOff(url, error)
       await client.get('/version', {}, signal)
       throw wrongSize(url, `about ${received}`, expected)
     }
@@ -110,6 +106,21 @@ const tooLarge = (url: string, bytes: number) =>
     200,
     `${url} is larger than ${formatBytes(bytes)}, the limit for files whose size the forge does not list`,
   )
+
+const brokenOff = (url: string, cause: unknown) => {
+  const dueAt = Date.now() + RETRY_AFTER_MS
+  return new ForgeUnavailable(dueAt, 'unreachable', explainConnectionError(url, cause), { cause })
+}
+
+/** Yields the bytes of a response. Rejects with ForgeUnavailable if the connection breaks or stalls. */
+export async function* readBytes(response: HttpResponse, url: string, signal: AbortSignal) {
+  try {
+    yield* readChunks(response, IDLE_TIMEOUT_MS, signal)
+  } catch (error) {
+    signal.throwIfAborted()
+    throw brokenOff(url, error)
+  }
+}
 
 /** Rejects if chunks arrive too slowly or not at all. Only the time spent waiting for them counts. */
 async function* readChunks({ body }: HttpResponse, idleMs: number, signal: AbortSignal) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { readFile, writeFile } from 'node:fs/promises'
+import { cp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import {
@@ -191,6 +191,17 @@ test('finish exposes nothing in a public repository, and gives no team more acce
   assert.equal(code, 0, output)
   assert.match(output, /^left out: corp\/quiet: the team birders has more than .* write$/m)
   assert.deepEqual(finishedState(forge).teams[1]!.repositories, [])
+})
+
+test('finish does not overlook a repository whose name begins with a dot', async (t) => {
+  const { finish, dumps } = await startFinishScene(t)
+  const folder = join(dumps, 'corp', '.github')
+  await cp(join(dumps, 'corp', 'quiet'), folder, { recursive: true })
+  const file = join(folder, 'finish.json')
+  await writeFile(file, (await readFile(file, 'utf8')).replaceAll('"quiet"', '".github"'))
+  const { code, output } = await finish('--repository', 'corp/.github')
+  assert.equal(code, 1)
+  assert.match(output, /^failed: corp\/\.github is not on .*: run restore\.sh first$/m)
 })
 
 test('finish refuses wrong arguments, tokens and directories, and changes nothing', async (t) => {

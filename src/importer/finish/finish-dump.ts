@@ -41,7 +41,8 @@ export async function finishDump(options: FinishOptions): Promise<FinishRun> {
 
 /** Returns the directories of the repositories. Throws UserError if one of `wanted` is missing, or if there are none at all. */
 async function listDumps(dump: string, wanted: readonly string[]): Promise<string[]> {
-  const files = await Array.fromAsync(glob(`*/*/${FINISH_FILE}`, { cwd: dump }))
+  // Without the braces, a repository such as `.github` would be overlooked.
+  const files = await Array.fromAsync(glob(`*/{,.}*/${FINISH_FILE}`, { cwd: dump }))
   const names = files.map(dirname).sort()
   if (names.length === 0)
     throw new UserError(`${dump} has no dumps: name the output of convert --to gitea-dump`)

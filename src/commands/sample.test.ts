@@ -7,6 +7,7 @@ import { type TestContext, test } from 'node:test'
 import { GODWIT } from '../../test/support/doctor-scene.ts'
 import { freePort } from '../../test/support/free-port.ts'
 import { temporaryDirectory } from '../../test/support/sample-repositories.ts'
+import { createCommandRunner } from '../../test/support/shared-commands.ts'
 import { until } from '../../test/support/wait-until.ts'
 
 /** Starts and stops `serve` without repositories. Returns all that it printed and logged. */
@@ -39,4 +40,24 @@ test('serve warns that it serves the sample, unless that is wanted', async (t) =
   // As `npm start` does.
   const wanted = ['--config', '/dev/null', '--log-level', 'warn']
   assert.ok(!(await serve(t, data, ...wanted)).includes(WARNING))
+})
+
+test('the sample starts with an address that this machine cannot reach', async (t) => {
+  const baseUrl = 'https://godwit.invalid'
+  const flags = ['--config', '/dev/null', '--base-url', baseUrl]
+  assert.match(
+    await serve(t, temporaryDirectory(t), ...flags),
+    /^Dashboard: +https:\/\/godwit\.invalid\//m,
+  )
+})
+
+test('the sample starts again after its token was revoked', async (t) => {
+  const data = temporaryDirectory(t)
+  const tokenIn = (output: string) => /^User: +wader, token (\S+)$/m.exec(output)?.[1]
+  const first = tokenIn(await serve(t, data))
+  const revoke = ['token', 'remove', '--all-of', 'wader', '--data', join(data, 'sample')]
+  assert.equal((await createCommandRunner()(revoke)).code, 0)
+  const second = tokenIn(await serve(t, data))
+  assert.ok(first && second && first !== second)
+  assert.equal(tokenIn(await serve(t, data)), second)
 })

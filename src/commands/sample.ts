@@ -3,10 +3,11 @@ import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { upsertAccount } from '../accounts/account-store.ts'
-import { addToken } from '../accounts/token-store.ts'
+import { addToken, digestOf, findTokenByDigest } from '../accounts/token-store.ts'
 import { MigrationsApi } from '../client/migrations-api.ts'
 import type { Database } from '../db/database.ts'
 import { createGit, type Git } from '../git/git.ts'
+import { ifExists } from '../lib/errno.ts'
 import { makeDirectory } from '../lib/make-directory.ts'
 import { dataPathsOf } from '../service/data-paths.ts'
 import type { Log } from '../service/log.ts'
@@ -33,10 +34,11 @@ export async function startSample(settings: Config, log: Log): Promise<Service> 
   const config: Config = { ...settings, data, repositories }
   const token = await ensureToken(config)
   const service = await startService(config, log)
-  const { baseUrl: url, vendor } = config
+  // The address of --base-url may only lead here from elsewhere, or not yet.
+  const { address: url } = service
   await waitUntil(async () => (await fetch(`${url}/readyz`)).ok)
   const requestOptions = { signal: new AbortController().signal, onWait() {} }
-  const server = { url, token, vendor, userAgent: `godwit/${VERSION}` }
+  const server = { url, token, vendor: config.vendor, userAgent: `godwit/${VERSION}` }
   const api = new MigrationsApi(server, requestOptions)
   const id = await ensureMigration(api)
   await waitUntil(async () => (await api.status(id))?.migration.state === 'exported')
@@ -46,17 +48,19 @@ export async function startSample(settings: Config, log: Log): Promise<Service> 
 /** Returns the token of the sample user. A file that only its owner can read stores it, so that a restart does not change it. */
 async function ensureToken(config: Config): Promise<string> {
   const file = join(config.data, 'token')
-  const stored = await readFile(file, 'utf8').catch(() => '')
+  const stored = (await ifExists(readFile(file, 'utf8'), 'ENOENT'))?.trim() ?? ''
   const ensure = async ({ db }: Database) => {
     const now = Date.now()
     // As a site admin, the sample user sees every page of the dashboard.
     const account = await upsertAccount(db, SAMPLE_LOGIN, { siteAdmin: true }, now)
-    if (stored) return stored.trim()
+    // Without this, the sample could not start after its user has revoked the token.
+    if (await findTokenByDigest(db, { digest: digestOf(stored) })) return stored
     await upsertAccount(db, 'shorebirds', { type: 'Organization' }, now)
     return addToken(db, account, { name: 'sample', expiresAt: null, now })
   }
   const token = await withDatabase(config, ensure, { create: true })
-  if (!stored) await writeFileAtomically(file, [Buffer.from(`${token}\n`)], { force: true })
+  if (token !== stored)
+    await writeFileAtomically(file, [Buffer.from(`${token}\n`)], { force: true })
   return token
 }
 

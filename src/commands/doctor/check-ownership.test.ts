@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { chmod, chown, mkdir, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import {
@@ -26,6 +26,14 @@ test('a data directory of one user passes', async (t) => {
   const findings = await doctor(await dataOf(t))
   assertFinding(findings, 'ownership', 'passed', /owns 3 files and directories in /)
   assertFinding(findings, 'git-home', 'passed', /permissions are correct$/)
+})
+
+test('a data directory behind a symbolic link is checked', async (t) => {
+  const settings = await dataOf(t)
+  const data = `${settings.data}-link`
+  await symlink(settings.data, data)
+  const findings = await doctor({ ...settings, data })
+  assertFinding(findings, 'ownership', 'passed', /owns 3 files and directories in /)
 })
 
 test('files of another user are listed, with the command that repairs it', rootOnly, async (t) => {

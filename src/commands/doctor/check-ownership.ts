@@ -1,5 +1,5 @@
 import { constants, type Stats } from 'node:fs'
-import { access, lstat, opendir } from 'node:fs/promises'
+import { access, lstat, opendir, realpath } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { hasCode } from '../../lib/errno.ts'
 import { userName } from '../../service/data-owner.ts'
@@ -13,7 +13,8 @@ const SCAN_TIMEOUT_MS = 10_000
 
 /** Checks that the owner of the data directory owns everything in it, and that this user can use it. */
 export async function* checkOwnership(config: Config): AsyncGenerator<CheckResult> {
-  const { data } = config
+  // --data may be a symbolic link, which `chown -R` would not follow.
+  const data = await realpath(config.data).catch(() => config.data)
   const directory = await lstat(data).catch(() => undefined)
   if (!directory?.isDirectory()) return
   const owner = userName(directory.uid)

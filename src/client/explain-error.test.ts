@@ -5,9 +5,9 @@ import { explainError } from './explain-error.ts'
 
 const url = 'https://forge.example'
 
-function explained(status: number, headers: Record<string, string>): Error {
+function explained(status: number, headers: Record<string, string>, data: unknown = {}): Error {
   const error = new Error('thrown by Octokit')
-  const rejected = Object.assign(error, { status, response: { data: {}, headers } })
+  const rejected = Object.assign(error, { status, response: { data, headers } })
   return explainError(rejected, { url, missing: 'it does not exist' }) as Error
 }
 
@@ -20,6 +20,11 @@ test('a retry waits for the time in Retry-After, at most an hour', () => {
   assert.equal(retryPause(explained(429, { 'retry-after': '99999' }), 250), 3_600_000)
   assert.equal(retryPause(explained(429, {}), 250), 60_000)
   assert.equal(retryPause(explained(503, {}), 250), 250)
+})
+
+test('a rejection without a message is explained', () => {
+  for (const data of [null, '', 'Unprocessable', { errors: null }])
+    assert.equal(explained(422, {}, data).message, `${url} rejected the request: no error message`)
 })
 
 test('an exhausted rate limit turns a 403 into ServerBusy, but no other rejection', () => {

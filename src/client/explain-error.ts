@@ -84,7 +84,7 @@ function messageIn(data: unknown): string {
 type FieldError = Partial<Omit<ValidationError['errors'][number], 'code'>> & { code?: string }
 
 function validationErrors(data: unknown, repositories: readonly string[]): string {
-  const { errors } = data as { errors?: unknown }
+  const errors = (data as { errors?: unknown } | null)?.errors
   if (!Array.isArray(errors)) return ''
   return errors
     .map((error: unknown) => {

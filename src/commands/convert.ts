@@ -19,6 +19,7 @@ import { UsageError, UserError } from '../lib/user-error.ts'
 import { VERSION } from '../service/version.ts'
 import { webAddress } from '../settings/config-values.ts'
 import { archiveOpener, readPeople } from './archive-file.ts'
+import { requireWritableDirectory } from './atomic-file.ts'
 import { addCommand, addTo, parsed, parseOwner, readCommandConfig } from './command-line.ts'
 import { print, printJson, printLosses } from './print.ts'
 import { stoppable } from './stop-signal.ts'
@@ -141,6 +142,7 @@ export async function runConvert(
   for (const file of [options.report, numbersFile])
     if (file !== undefined && existsSync(file))
       throw new UserError(`${file} already exists; move it away, or name another output`)
+  if (options.report) await requireWritableDirectory(dirname(options.report), options.report)
   await using temporary = await temporaryGit(config, 'convert')
   const { git } = temporary
   using progress = progressLine(process.stderr)

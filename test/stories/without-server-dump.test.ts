@@ -61,6 +61,13 @@ test('a dump reports what it cannot hold, and exits with 0', async (t) => {
   assert.partialDeepStrictEqual(lost, [comments, { kind: 'issue_events', count: 5 }])
 })
 
+test('a report that cannot be written is refused before anything is converted', async (t) => {
+  const { godwit, folder } = await commandLine(t)
+  const { code, stderr } = await godwit(asDump('--output', 'dumps', '--report', 'gone/lost.json'))
+  assert.deepEqual([code, stderr], [1, 'godwit: directory gone does not exist\n'])
+  assert.ok(!existsSync(join(folder, 'dumps')))
+})
+
 test('a filled-in list of people maps them; an invalid line is reported by its number', async (t) => {
   const { godwit, folder } = await commandLine(t)
   const { code, stdout, output } = await godwit(['show', archive, '--people'])

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { escapeJsonForTerminal } from '../lib/terminal-text.ts'
 import { DEFAULT_CONFIG_FILE } from '../settings/config-file.ts'
-import { allNames, anyOptionOf, namesOf } from '../settings/setting-names.ts'
+import { allNames, namesOf, optionOf } from '../settings/setting-names.ts'
 import { withExamples } from './command-line.ts'
 import { type JsonOption, print } from './print.ts'
 import { paint } from './terminal.ts'
@@ -21,7 +21,7 @@ export function settingsCommand(program: Command, about: string): void {
 /** Lists all settings, for the help, the JSON output and the manual page. */
 export const listSettings = () =>
   allNames.map((name) => {
-    const { argument, about, defaultValue, defaultDescription } = anyOptionOf(name)
+    const { argument, about, defaultValue, defaultDescription } = optionOf(name)
     // The number of cores differs between machines.
     const shownDefault =
       name === 'concurrency' ? 'number of CPU cores' : (defaultValue ?? defaultDescription)

@@ -5,9 +5,9 @@ import { DEFAULT_CONFIG_FILE } from '../settings/config-file.ts'
 import { withoutPassword } from '../settings/config-values.ts'
 import {
   allNames,
-  anyOptionOf,
   namesOf,
   type OptionName,
+  optionOf,
   type SettingOrigin,
 } from '../settings/setting-names.ts'
 import { readUserServers } from '../settings/user-servers.ts'
@@ -36,7 +36,7 @@ export const shownSettings = (config: Config, client: ClientOrigins) =>
     const origin =
       name in client ? client[name as keyof ClientOrigins] : config.origins[name as OptionName]
     const { text = null, from = null, at = null } = origin ?? derived(config, name as OptionName)
-    const isSecret = text !== null && anyOptionOf(name).secret
+    const isSecret = text !== null && optionOf(name).secret
     const hidden = name === 'databaseUrl' ? withoutPassword : () => '***'
     const value = isSecret ? hidden(text) : text
     return { ...namesOf(name), value, from, at }

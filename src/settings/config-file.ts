@@ -1,17 +1,16 @@
-import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { didYouMean } from '../lib/closest-name.ts'
 import { hasCode } from '../lib/errno.ts'
 import { ConfigError } from '../lib/user-error.ts'
 import { path as pathValue } from './config-values.ts'
-import { allNames, anyOptionOf, type FileSetting, fileNameOf } from './setting-names.ts'
+import { allNames, type FileSetting, fileNameOf, optionOf } from './setting-names.ts'
 
 /** The default configuration file. It need not exist. */
 export const DEFAULT_CONFIG_FILE = '/etc/godwit/config'
 
 export interface ConfigFile {
   path: string
-  /** Where its path comes from. */
   from: 'flag' | 'environment' | 'default'
   /** Its settings, by their names in `settings.ts`. */
   settings: ReadonlyMap<string, FileSetting>
@@ -57,15 +56,10 @@ function describeReadError(error: unknown, path: string): string {
   return (error as Error).message
 }
 
-/** Reads a file and the permissions that it has at that moment. */
-export function readWithMode(path: string): { text: string; mode: number } {
-  const file = openSync(path, 'r')
-  try {
-    return { text: readFileSync(file, 'utf8'), mode: fstatSync(file).mode }
-  } finally {
-    closeSync(file)
-  }
-}
+export const readWithMode = (path: string) => ({
+  text: readFileSync(path, 'utf8'),
+  mode: statSync(path).mode,
+})
 
 const byFileName = new Map(allNames.map((name) => [fileNameOf(name), name]))
 
@@ -81,7 +75,7 @@ function parseSettings(text: string, file: string): Pick<ConfigFile, 'settings' 
       continue
     }
     const before = settings.get(name)
-    const { isList, read } = anyOptionOf(name)
+    const { isList, read } = optionOf(name)
     if (before && !isList) {
       mistakes.push(`${at}: ${each.name}: set twice; line ${firstLines.get(name)} sets it too`)
       continue

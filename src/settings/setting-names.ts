@@ -2,7 +2,6 @@ import { clientOptions, type Option, options } from './settings.ts'
 
 export type OptionName = keyof typeof options
 export const optionNames = Object.keys(options) as OptionName[]
-export const optionOf = (name: OptionName): Option<unknown> => options[name]
 
 export type ClientOptionName = keyof typeof clientOptions
 export const clientOptionNames = Object.keys(clientOptions) as ClientOptionName[]
@@ -26,12 +25,11 @@ export const namesOf = (name: AnyName) => ({
 })
 
 /** Returns a setting of the service or of client commands: a file or an environment may have both. */
-export const anyOptionOf = (name: AnyName): Option<unknown> =>
+export const optionOf = (name: AnyName): Option<unknown> =>
   name in clientOptions ? clientOptions[name as ClientOptionName] : options[name as OptionName]
 
 export const allNames: readonly AnyName[] = [...optionNames, ...clientOptionNames]
 
-/** The text of a setting, and where it comes from. */
 export interface SettingOrigin {
   text: string
   from: 'flag' | 'environment' | 'file' | 'default'

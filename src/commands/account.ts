@@ -27,24 +27,22 @@ export function accountCommands(program: Command, about: string): void {
   addCommand(account, 'list', 'list all accounts', [
     'godwit account list',
     'godwit account list --json',
-  ])
-    .option('--json', 'print the accounts as JSON')
-    .action(async ({ json }: JsonOption, command: Command) => {
-      const accounts = await withServiceDatabase(command, async (db) => {
-        const quotas = await listQuotas(db)
-        return (await listAccounts(db)).map((each) => jsonOf(each, quotas))
-      })
-      printResult({ json }, accounts, accountRows(accounts), 'no accounts yet')
+  ]).action(async ({ json }: JsonOption, command: Command) => {
+    const accounts = await withServiceDatabase(command, async (db) => {
+      const quotas = await listQuotas(db)
+      return (await listAccounts(db)).map((each) => jsonOf(each, quotas))
     })
+    printResult({ json }, accounts, accountRows(accounts), 'no accounts yet')
+  })
 
-  addCommand(account, 'show <login>', 'show one account', ['godwit account show alice'])
-    .option('--json', 'print the account as JSON')
-    .action(async (login: string, { json }: JsonOption, command: Command) => {
+  addCommand(account, 'show <login>', 'show one account', ['godwit account show alice']).action(
+    async (login: string, { json }: JsonOption, command: Command) => {
       const found = await withServiceDatabase(command, async (db) =>
-        jsonOf(await findExisting(db, login), await listQuotas(db)),
+        jsonOf(await requireAccount(db, login), await listQuotas(db)),
       )
       printResult({ json }, found, accountRows([found]))
-    })
+    },
+  )
 
   addAccountCommand(
     account,
@@ -78,20 +76,18 @@ export function accountCommands(program: Command, about: string): void {
     })
   addCommand(account, 'remove <login>', 'remove an account that was never used', [
     'godwit account remove alcie',
-  ])
-    .option('--json', 'print the result as JSON')
-    .action(async (login: string, { json }: JsonOption, command: Command) => {
-      const found = await changeDatabase(command, async (tx, record) => {
-        const account = await findExisting(tx, login)
-        if (!(await removeUnusedAccount(tx, account)))
-          throw new UserError(
-            `${account.login} has tokens, repositories, members or migrations, so it is kept; \`godwit token remove\` makes it unusable`,
-          )
-        await record(tx, 'account.remove', aboutAccount(account))
-        return account
-      })
-      printResult({ json }, jsonOf(found), `account ${found.login} removed`)
+  ]).action(async (login: string, { json }: JsonOption, command: Command) => {
+    const found = await changeDatabase(command, async (tx, record) => {
+      const account = await requireAccount(tx, login)
+      if (!(await removeUnusedAccount(tx, account)))
+        throw new UserError(
+          `${account.login} has tokens, repositories, members or migrations, so it is kept; \`godwit token remove\` makes it unusable`,
+        )
+      await record(tx, 'account.remove', aboutAccount(account))
+      return account
     })
+    printResult({ json }, jsonOf(found), `account ${found.login} removed`)
+  })
 }
 
 /** Adds a command that changes an account. Its option --max-archive-bytes is about that account, and not the setting. */
@@ -108,15 +104,6 @@ function addAccountCommand(parent: Command, name: string, about: string, example
       'quota: what its archives may add up to, such as 50G; none, or default for the setting of the service',
       parsed('--max-archive-bytes', (text) => (text === 'default' ? text : byteLimit(text))),
     )
-    .option('--json', 'print the account as JSON')
-}
-
-const SEE_ALL = '`godwit account list` shows all accounts'
-
-async function findExisting(db: Db, login: string): Promise<Account> {
-  const account = await findAccount(db, login)
-  if (!account) throw new UserError(`account ${login} does not exist: ${SEE_ALL}`)
-  return account
 }
 
 interface AccountOptions extends JsonOption {
@@ -138,14 +125,10 @@ async function changeAccount(
   const { type, siteAdmin, unbind, maxArchiveBytes: max } = options
   const change = { ...(type && { type }), ...(siteAdmin !== undefined && { siteAdmin }) }
   const act = async (tx: Db, record: RecordAudit) => {
-    const existing = await findAccount(tx, login)
+    const existing = isNew ? await findAccount(tx, login) : await requireAccount(tx, login)
     if (isNew && existing)
       throw new UserError(
         `account ${existing.login} exists already: change it with \`godwit account edit ${existing.login}\``,
-      )
-    if (!isNew && !existing)
-      throw new UserError(
-        `account ${login} does not exist: check the spelling (${SEE_ALL}), or add it with \`godwit account add ${login}\``,
       )
     if (existing && unbind && !(await unbindIdentity(tx, existing, Date.now())))
       throw new UserError(`${existing.login} has not signed in by OpenID Connect or a proxy`)
@@ -166,7 +149,7 @@ export async function requireAccount(db: Db, login: string, flags = ''): Promise
   const account = await findAccount(db, login)
   if (account) return account
   throw new UserError(
-    `account ${login} does not exist: run \`godwit sync\` if it owns repositories, or \`godwit account add ${login}${flags}\``,
+    `account ${login} does not exist: check the spelling (\`godwit account list\` shows all accounts), run \`godwit sync\` if it owns repositories, or add it with \`godwit account add ${login}${flags}\``,
   )
 }
 

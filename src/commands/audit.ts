@@ -3,15 +3,16 @@ import { type AuditEntry, type AuditFilter, allAudit } from '../accounts/audit-l
 import { auditActions } from '../lib/audit-actions.ts'
 import { UsageError } from '../lib/user-error.ts'
 import { duration } from '../settings/config-values.ts'
-import { addCommand } from './command-line.ts'
+import { addCommandWithoutJson } from './command-line.ts'
 import { formatTime, isoTime, type JsonOption, printJsonLine, printTable } from './print.ts'
 import { withServiceDatabase } from './service-database.ts'
+import { tableOf } from './table.ts'
 
 type AuditOptions = AuditFilter & JsonOption
 
 export function auditCommand(program: Command, about: string): void {
   const time = 'a duration before now, such as 7d, or a date'
-  addCommand(program, 'audit', about, [
+  addCommandWithoutJson(program, 'audit', about, [
     'godwit audit --since 7d --actor alice',
     'godwit audit --since 2026-01-01 --action migration.start --json',
   ])
@@ -27,12 +28,12 @@ export function auditCommand(program: Command, about: string): void {
     .option('--json', 'print each entry as JSON on one line')
     .action(({ json, ...filter }: AuditOptions, command: Command) =>
       withServiceDatabase(command, async (db) => {
-        const rows: string[][] = []
+        const listed: AuditEntry[] = []
         for await (const entries of allAudit(db, filter))
           for (const entry of entries)
             if (json) printJsonLine(entryJson(entry))
-            else rows.push(entryRow(entry))
-        if (!json) printTable([TITLES, ...rows], 'no entries')
+            else listed.push(entry)
+        if (!json) printTable(entryRows(listed), 'no entries')
       }),
     )
 }
@@ -48,13 +49,12 @@ function parseTime(text: string): number {
 
 const entryJson = ({ actorId, id, at, ...entry }: AuditEntry) => ({ id, at: isoTime(at), ...entry })
 
-const TITLES = ['TIME', 'ACTOR', 'ACTION', 'SUBJECT', 'OUTCOME', 'FROM']
-
-const entryRow = ({ at, actor, token, action, subject, outcome, address }: AuditEntry) => [
-  formatTime(at),
-  token ? `${actor} (${token})` : actor,
-  action,
-  subject ?? '-',
-  outcome,
-  address ?? '-',
-]
+const entryRows = (entries: readonly AuditEntry[]) =>
+  tableOf(entries, {
+    TIME: ({ at }) => formatTime(at),
+    ACTOR: ({ actor, token }) => (token ? `${actor} (${token})` : actor),
+    ACTION: ({ action }) => action,
+    SUBJECT: ({ subject }) => subject,
+    OUTCOME: ({ outcome }) => outcome,
+    FROM: ({ address }) => address,
+  })

@@ -30,7 +30,6 @@ export function checkCommand(program: Command, about: string): void {
   ])
     .usage('[OWNER[/NAME]...] --repositories DIR | --store [settings]')
     .option('--store', 'read all stored data and compare it with its checksums')
-    .option('--json', 'print the results as JSON')
     .action(
       stoppable(async (signal, names: string[], options: CheckOptions, command: Command) => {
         const config = configAsDataOwner(command)

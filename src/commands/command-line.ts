@@ -14,8 +14,11 @@ import {
 import { printMessage } from './print.ts'
 import { paint } from './terminal.ts'
 
-/** Adds a command that takes all settings as options, except those whose name it uses for an option of its own. */
-export function addCommand(
+/** Adds a command that takes `--json` and all settings as options, except those whose name it uses for an option of its own. */
+export const addCommand = (...args: Parameters<typeof addCommandWithoutJson>): Command =>
+  addCommandWithoutJson(...args).option('--json', 'print the result as JSON')
+
+export function addCommandWithoutJson(
   parent: Command,
   nameAndArguments: string,
   about: string,

@@ -52,7 +52,6 @@ export function compareCommand(program: Command, about: string): void {
     .option('--people <CSV>', 'file of old-login,new-login, as for convert')
     .option('--finished', 'do not accept losses that `godwit finish` makes good')
     .option('--html <FILE>', 'write the result as a page')
-    .option('--json', 'print the result as JSON')
     .action(stoppable(runCompare))
 }
 

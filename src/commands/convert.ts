@@ -118,7 +118,6 @@ export function convertCommand(program: Command, about: string): void {
     )
     .option('--report <FILE.json>', 'write what was converted and what was lost as JSON')
     .option('--strict', 'fail if something could not be converted')
-    .option('--json', 'print what was converted and what was lost as JSON')
     .action(
       stoppable((signal, inputs: string[], options: ConvertOptions, command: Command) =>
         runConvert(command, inputs, options, signal),

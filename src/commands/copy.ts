@@ -70,7 +70,6 @@ export function copyCommand(program: Command, about: string): void {
       ]),
     )
     .option('--unmark-source', 'only make a service usable again that was marked as moved')
-    .option('--json', 'print the tables and archives as JSON')
     .action(stoppable(run, 'stopped; run the same command again to go on'))
 }
 

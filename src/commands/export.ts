@@ -49,7 +49,6 @@ export function exportCommand(program: Command, about: string): void {
       'write an archive for each repository, to OWNER/NAME.tar.gz in the directory --output',
     )
     .option('--report <FILE>', 'write a report of each repository to this file, as JSON')
-    .option('--json', 'print the report to standard output, as JSON')
     .action(stoppable(runExport))
 }
 

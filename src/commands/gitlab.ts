@@ -83,7 +83,6 @@ export function gitlabCommands(program: Command, about: string): void {
       'owner of the converted projects (default: their top-level group)',
       parseOwner,
     )
-    .option('--json', 'print the result as JSON')
     .action((names: string[], options: GitLabOptions, command: Command) =>
       runUntilStopped(
         (signal, setStopMessage) =>

@@ -20,12 +20,12 @@ export function lockCommands(program: Command, about: string): void {
     'godwit lock list',
     'godwit lock remove alice/site --repositories /srv/git',
   ])
-  addCommand(lock, 'list', 'list all locks', ['godwit lock list --data /var/lib/godwit'])
-    .option('--json', 'print the locks as JSON')
-    .action(async ({ json }: JsonOption, command: Command) => {
+  addCommand(lock, 'list', 'list all locks', ['godwit lock list --data /var/lib/godwit']).action(
+    async ({ json }: JsonOption, command: Command) => {
       const locks = await withServiceDatabase(command, recordedLocks)
       printResult({ json }, locks.map(lockJson), lockRows(locks), 'no repository is locked')
-    })
+    },
+  )
   addRemoveCommand(lock)
 }
 
@@ -60,7 +60,6 @@ function addRemoveCommand(lock: Command): void {
     ],
   )
     .option('--forget', 'also delete the lock of a repository that no longer exists')
-    .option('--json', 'print the result as JSON')
     .action(async (fullName: string, { forget = false, json }: RemoveOptions, command: Command) => {
       if (!isFullName(fullName)) throw new UsageError(`'${fullName}' is not OWNER/NAME`)
       const [owner = '', name = ''] = fullName.split('/')

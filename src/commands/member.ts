@@ -31,46 +31,43 @@ export function memberCommands(program: Command, about: string): void {
     const example = `godwit member ${verb} octo alice --role owner`
     addCommand(member, `${verb} <org> <login>`, about, [example], 'role')
       .addOption(role)
-      .option('--json', 'print the member as JSON')
       .action((org: string, login: string, options: RoleOptions, command: Command) =>
         putMember(command, { org, login, isNew: verb === 'add' }, options),
       )
   }
 
-  addCommand(member, 'show <org> <login>', 'show one member', ['godwit member show octo alice'])
-    .option('--json', 'print the member as JSON')
-    .action((org: string, login: string, { json }: JsonOption, command: Command) =>
-      withServiceDatabase(command, async (db) => {
-        const { organization, account } = await findBoth(db, org, login)
-        const found = await membershipsOf(db, organization, account)
-        if (found.length === 0)
-          throw new UserError(`${account.login} is not a member of ${organization.login}`)
-        printResult({ json }, found.map(membershipJson), membershipRows(found))
-      }),
-    )
+  addCommand(member, 'show <org> <login>', 'show one member', [
+    'godwit member show octo alice',
+  ]).action((org: string, login: string, { json }: JsonOption, command: Command) =>
+    withServiceDatabase(command, async (db) => {
+      const { organization, account } = await findBoth(db, org, login)
+      const found = await membershipsOf(db, organization, account)
+      if (found.length === 0)
+        throw new UserError(`${account.login} is not a member of ${organization.login}`)
+      printResult({ json }, found.map(membershipJson), membershipRows(found))
+    }),
+  )
 
-  addCommand(member, 'remove <org> <login>', 'remove a member', ['godwit member remove octo alice'])
-    .option('--json', 'print the result as JSON')
-    .action(async (org: string, login: string, { json }: JsonOption, command: Command) => {
-      const { organization, account } = await changeDatabase(command, (tx, record) =>
-        removeMember(tx, record, org, login),
-      )
-      const value = { organization: organization.login, login: account.login, removed: true }
-      const text = `${account.login} removed from ${organization.login}`
-      printResult({ json }, value, text)
-    })
+  addCommand(member, 'remove <org> <login>', 'remove a member', [
+    'godwit member remove octo alice',
+  ]).action(async (org: string, login: string, { json }: JsonOption, command: Command) => {
+    const { organization, account } = await changeDatabase(command, (tx, record) =>
+      removeMember(tx, record, org, login),
+    )
+    const value = { organization: organization.login, login: account.login, removed: true }
+    const text = `${account.login} removed from ${organization.login}`
+    printResult({ json }, value, text)
+  })
 
   addCommand(member, 'list [org]', 'list the members of one organization, or of all', [
     'godwit member list octo',
     'godwit member list --json',
-  ])
-    .option('--json', 'print the members as JSON')
-    .action(async (org: string | undefined, { json }: JsonOption, command: Command) => {
-      const all = await withServiceDatabase(command, async (db) =>
-        listMemberships(db, org === undefined ? undefined : await findOrganization(db, org)),
-      )
-      printResult({ json }, all.map(membershipJson), membershipRows(all), 'no members yet')
-    })
+  ]).action(async (org: string | undefined, { json }: JsonOption, command: Command) => {
+    const all = await withServiceDatabase(command, async (db) =>
+      listMemberships(db, org === undefined ? undefined : await findOrganization(db, org)),
+    )
+    printResult({ json }, all.map(membershipJson), membershipRows(all), 'no members yet')
+  })
 }
 
 type RoleOptions = JsonOption & { role: MembershipRole }

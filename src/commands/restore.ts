@@ -21,7 +21,6 @@ export function restoreCommand(program: Command, about: string): void {
     .usage('ARCHIVE --into DIR')
     .requiredOption('--into <DIR>', 'directory to restore to, as OWNER/NAME.git')
     .option('--strict', 'fail if some data of the archive could not be restored')
-    .option('--json', 'print the results as JSON')
     .action(stoppable(runRestore))
 }
 

@@ -5,12 +5,12 @@ import { type Log, openLog } from '../service/log.ts'
 import { requireRepositories } from '../service/requirements.ts'
 import type { Service } from '../service/service.ts'
 import type { Config } from '../settings/config.ts'
-import { addCommand, readServiceConfig } from './command-line.ts'
+import { addCommandWithoutJson, readServiceConfig } from './command-line.ts'
 import { outputFailure, print } from './print.ts'
 import { untilStopSignal } from './stop-signal.ts'
 
 export function serveCommand(program: Command, about: string): void {
-  const command = addCommand(program, 'serve', about, [
+  const command = addCommandWithoutJson(program, 'serve', about, [
     'godwit serve                             # a sample git host, to try it',
     'godwit serve --repositories /srv/git --data /var/lib/godwit',
     'godwit serve --repositories /srv/git --base-url https://migrations.example.com',
@@ -40,7 +40,8 @@ async function start(config: Config, logging: Log): Promise<Service> {
 export function workCommand(program: Command, about: string): void {
   const example =
     'godwit work --repositories /srv/git --database-url postgres://db/godwit --blobs s3://archives'
-  addCommand(program, 'work', about, [example]).action(async (_options, command: Command) => {
+  const command = addCommandWithoutJson(program, 'work', about, [example])
+  command.action(async (_options, command: Command) => {
     const config = readServiceConfig(command)
     requireRepositories(config)
     if (config.databaseUrl === undefined)

@@ -19,15 +19,13 @@ export function configCommand(program: Command, about: string): void {
     'godwit config',
     'godwit config --config /etc/godwit/config --json',
     'GODWIT_DATA=/var/lib/godwit godwit config',
-  ])
-    .option('--json', 'print the settings as JSON')
-    .action(({ json }: JsonOption, command: Command) => {
-      const config = readCommandConfig(command)
-      const user = readUserServers(process.env)
-      const client = clientOrigins({}, process.env, configFileOf(command), user)
-      if (json) printJson({ file: shownFile(config), settings: shownSettings(config, client) })
-      else print(describeConfig(config, client))
-    })
+  ]).action(({ json }: JsonOption, command: Command) => {
+    const config = readCommandConfig(command)
+    const user = readUserServers(process.env)
+    const client = clientOrigins({}, process.env, configFileOf(command), user)
+    if (json) printJson({ file: shownFile(config), settings: shownSettings(config, client) })
+    else print(describeConfig(config, client))
+  })
 }
 
 /** Lists all settings with their values and origins, without secrets. `at` is `FILE:LINE`. */

@@ -13,7 +13,7 @@ import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError } from '../lib/user-error.ts'
 import type { Config } from '../settings/config.ts'
 import { archiveOpener } from './archive-file.ts'
-import { addCommand, readCommandConfig } from './command-line.ts'
+import { addCommandWithoutJson, readCommandConfig } from './command-line.ts'
 import {
   type JsonOption,
   print,
@@ -29,7 +29,7 @@ import { temporaryGit } from './temporary-directory.ts'
 type ShowOptions = JsonOption & { people?: boolean }
 
 export function showCommand(program: Command, about: string): void {
-  addCommand(program, 'show <archive>', about, [
+  addCommandWithoutJson(program, 'show <archive>', about, [
     'godwit show migration.tar.gz',
     'godwit show migration.tar.gz --json',
     'godwit show migration.tar.gz --people > people.csv',
@@ -38,8 +38,10 @@ export function showCommand(program: Command, about: string): void {
     .addOption(new Option('--json', 'print the summary as JSON').conflicts('people'))
     .option('--people', 'print who wrote how much, as the CSV for convert --people')
     .action(
-      stoppable((signal, file: string, { json, people }: ShowOptions, command: Command) =>
-        people ? showPeople(readCommandConfig(command), file, signal) : runShow(file, json, signal),
+      stoppable((signal, file: string, options: ShowOptions, command: Command) =>
+        options.people
+          ? showPeople(readCommandConfig(command), file, signal)
+          : runShow(file, options, signal),
       ),
     )
 }
@@ -77,14 +79,10 @@ async function listExportPeople(
   return { ...(await listPeopleIn(content)), warnings }
 }
 
-async function runShow(
-  file: string,
-  isJson: boolean | undefined,
-  signal: AbortSignal,
-): Promise<void> {
+async function runShow(file: string, { json }: JsonOption, signal: AbortSignal): Promise<void> {
   const open = await archiveOpener(file)
   const { summary, damage } = await summarizeArchive(open(), signal)
-  if (isJson) printJson(summary)
+  if (json) printJson(summary)
   else printSummary(summary)
   if (damage) throw damage
 }

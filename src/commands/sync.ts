@@ -19,7 +19,6 @@ export function syncCommand(program: Command, about: string): void {
     'godwit sync --repositories /srv/git',
     'godwit sync alice/site --repositories /srv/git',
   ])
-  command.option('--json', 'print what was found as JSON')
   command.action(async (fullNames: string[], { json }: JsonOption, command: Command) => {
     const names = fullNames.map((text) => {
       const name = parseFullName(text)

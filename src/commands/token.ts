@@ -13,7 +13,13 @@ import { replaceKey } from '../db/secret-store.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { durationOrZero } from '../settings/config-values.ts'
 import { aboutAccount, requireAccount } from './account.ts'
-import { addCommand, idArgument, parsed, withExamples } from './command-line.ts'
+import {
+  addCommand,
+  addCommandWithoutJson,
+  idArgument,
+  parsed,
+  withExamples,
+} from './command-line.ts'
 import { tokenRows } from './format-tokens.ts'
 import { isoTime, type JsonOption, printAndFlush, printResult } from './print.ts'
 import { COMMAND_LINE, changeDatabase, withServiceDatabase } from './service-database.ts'
@@ -33,19 +39,17 @@ export function tokenCommands(program: Command, about: string): void {
       parsed('--expires', durationOrZero),
       0,
     )
-    .option('--json', 'print the token and its properties as JSON')
     .action(createToken)
 
-  addCommand(token, 'list', 'list all tokens, without the secrets', ['godwit token list'])
-    .option('--json', 'print the tokens as JSON')
-    .action(async ({ json }: JsonOption, command: Command) => {
+  addCommand(token, 'list', 'list all tokens, without the secrets', ['godwit token list']).action(
+    async ({ json }: JsonOption, command: Command) => {
       const tokens = (await withServiceDatabase(command, listTokens)).map(jsonOf)
       printResult({ json }, tokens, tokenRows(tokens), 'no tokens yet')
-    })
+    },
+  )
 
   addCommand(token, 'show', 'show one token, without its secret', ['godwit token show 7'])
     .argument(...idArgument('token'))
-    .option('--json', 'print the token as JSON')
     .action(async (id: number, { json }: JsonOption, command: Command) => {
       const tokens = (await withServiceDatabase(command, listTokens)).map(jsonOf)
       const found = tokens.find((each) => each.id === id)
@@ -54,7 +58,7 @@ export function tokenCommands(program: Command, about: string): void {
       printResult({ json }, found, tokenRows([found]))
     })
 
-  addCommand(
+  addCommandWithoutJson(
     token,
     'replace-clone-key',
     'replace the key of temp_clone_token: issued tokens become invalid within 10 seconds',
@@ -73,7 +77,6 @@ export function tokenCommands(program: Command, about: string): void {
   ])
     .argument('[id]', idHelp, readId)
     .option('--all-of <LOGIN>', 'all tokens of this account, and sign out its browsers')
-    .option('--json', 'print the result as JSON')
     .action(removeTokens)
 }
 

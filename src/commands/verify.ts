@@ -17,7 +17,6 @@ export function verifyCommand(program: Command, about: string): void {
     'godwit verify - < migration.tar.gz',
   ])
     .usage('ARCHIVE')
-    .option('--json', 'print the findings as JSON')
     .action(
       stoppable(async (signal, file: string, { json }: JsonOption, command: Command) => {
         const findings: { level: string; text: string }[] = []

@@ -78,7 +78,11 @@ test('every error of a command is one line that says what failed and what to do 
       ['sync', ...settings, '--database-url', postgres.href],
       /has no database nowhere: create it with createdb/,
     ],
-    [1, ['token', 'add', 'bob', '--data', data], /account bob does not exist: run `godwit sync`/],
+    [
+      1,
+      ['token', 'add', 'bob', '--data', data],
+      /account bob does not exist: .*, run `godwit sync`/,
+    ],
     [
       1,
       ['token', 'remove', '7', '--data', data],
@@ -87,7 +91,7 @@ test('every error of a command is one line that says what failed and what to do 
     [
       1,
       ['account', 'show', 'bob', '--data', data],
-      /account bob does not exist: `godwit account list` shows/,
+      /account bob does not exist: check the spelling \(`godwit account list` shows/,
     ],
     [1, ['verify', folder], /folder has neither schema.json nor repositories/],
     [1, ['restore', 'gone', '--into', 'x'], /gone: no such file or directory/],

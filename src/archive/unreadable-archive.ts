@@ -1,5 +1,8 @@
+/** The archive cannot be read. The message says why. */
+export class UnreadableArchive extends Error {}
+
 /** The archive is corrupt or truncated. `offset` is the position in the tar; undefined if there is no tar. */
-export class ArchiveDamaged extends Error {
+export class ArchiveDamaged extends UnreadableArchive {
   override name = 'ArchiveDamaged'
 
   constructor(what: string, offset?: number, options?: ErrorOptions) {
@@ -9,7 +12,7 @@ export class ArchiveDamaged extends Error {
 }
 
 /** The file is intact, but has a type or feature that is not supported. */
-export class ArchiveNotSupported extends Error {
+export class ArchiveNotSupported extends UnreadableArchive {
   override name = 'ArchiveNotSupported'
 
   constructor(what: string) {
@@ -18,7 +21,7 @@ export class ArchiveNotSupported extends Error {
 }
 
 /** The archive is intact, but unsafe to unpack. */
-export class ArchiveRefused extends Error {
+export class ArchiveRefused extends UnreadableArchive {
   override name = 'ArchiveRefused'
 
   constructor(reason: string) {

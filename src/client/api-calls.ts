@@ -43,7 +43,6 @@ export class ApiCalls {
     return this.validate(data, schema)
   }
 
-  /** Reads all pages of a list. */
   listAll<S extends Schema>(resource: Resource, schema: S): Promise<Static<S>[]> {
     return this.#explain(resource, async () => {
       const page = { per_page: MAX_PER_PAGE, ...resource.parameters }

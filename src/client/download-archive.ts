@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
   asTemporaryError,
-  DownloadFailed,
   RequestRejected,
   retryPause,
   ServerUnreachable,
+  TemporaryError,
   WRONG_LINK,
 } from './errors.ts'
 import { busyErrorOf } from './explain-error.ts'
@@ -98,7 +98,7 @@ async function rejectResponse(
   api: ArchiveServer,
   { status, url }: Response,
   target: DownloadTarget,
-): Promise<DownloadFailed | RequestRejected> {
+): Promise<TemporaryError | RequestRejected> {
   if (status !== 416 && status !== 206) {
     // The path and query of a link may be a credential.
     const { origin } = new URL(url)
@@ -107,10 +107,10 @@ async function rejectResponse(
     const message = `${origin} responded ${status} to the archive download${advice}`
     // Another new link would be refused like this one.
     const isRefused = [400, 401, 403, 404, 410].includes(status)
-    return isRefused ? new RequestRejected(status, message) : new DownloadFailed(message)
+    return isRefused ? new RequestRejected(status, message) : new TemporaryError(message)
   }
   await target.begin(undefined)
-  return new DownloadFailed(
+  return new TemporaryError(
     status === 416
       ? 'the archive is shorter than the downloaded part'
       : 'the archive has changed during the download',

@@ -1,6 +1,5 @@
 import { isCertificateCode, isTlsCode, rootCause } from '../lib/errno.ts'
 
-/** The server rejected the request. */
 export class RequestRejected extends Error {
   override name = 'RequestRejected'
   readonly status: number
@@ -11,11 +10,6 @@ export class RequestRejected extends Error {
   }
 }
 
-/** The server would remove the secret of a webhook, because the change does not repeat it. */
-export class SecretNeeded extends Error {
-  override name = 'SecretNeeded'
-}
-
 /** The response has a shape that no server of this API sends. */
 export const notThisApi = (url: string) =>
   new RequestRejected(200, `${url} is not a server of this API: check --url`)
@@ -24,11 +18,17 @@ export const notThisApi = (url: string) =>
 export const WRONG_LINK =
   "the server's --base-url or the address of its bucket may be wrong; tell its operator"
 
-/** There was no connection, or it broke. A retry may succeed. */
-export class ServerUnreachable extends Error {
+/** A retry may succeed. */
+export class TemporaryError extends Error {
+  override name = 'TemporaryError'
+  /** Whether the server may have carried out the request, so that only the response is lost. */
+  readonly mayHaveArrived: boolean = false
+}
+
+/** There was no connection, or it broke. */
+export class ServerUnreachable extends TemporaryError {
   override name = 'ServerUnreachable'
-  /** Whether the server may have received the request, so that only the response is lost. */
-  readonly mayHaveArrived: boolean
+  override readonly mayHaveArrived: boolean
 
   /** `sentBy` is the server that sent the client to this URL, if it is not the server's own. */
   constructor(url: string, cause: unknown, sentBy?: string) {
@@ -41,11 +41,11 @@ export class ServerUnreachable extends Error {
   }
 }
 
-/** The server failed (5xx). A retry may succeed. */
-export class ServerError extends Error {
+/** The server failed (5xx). */
+export class ServerError extends TemporaryError {
   override name = 'ServerError'
   /** True for 502 and 504: a proxy passed the request on and got no response. */
-  readonly mayHaveArrived: boolean
+  override readonly mayHaveArrived: boolean
 
   constructor(status: number, message: string, options?: ErrorOptions) {
     super(message, options)
@@ -54,7 +54,7 @@ export class ServerError extends Error {
 }
 
 /** The server asks the client to retry later: a rate limit is exceeded, or it is temporarily unavailable. */
-export class ServerBusy extends Error {
+export class ServerBusy extends TemporaryError {
   override name = 'ServerBusy'
   readonly status: number
   readonly seconds: number
@@ -66,15 +66,6 @@ export class ServerBusy extends Error {
   }
 }
 
-/** The response to an attempt to download an archive cannot be used. A retry may succeed. */
-export class DownloadFailed extends Error {
-  override name = 'DownloadFailed'
-}
-
-/** Whether the server may have carried out the request despite this error. */
-export const mayHaveArrived = (error: unknown): boolean =>
-  (error instanceof ServerUnreachable || error instanceof ServerError) && error.mayHaveArrived
-
 const MAX_RETRY_AFTER_S = 60 * 60
 
 /** Returns the pause before a retry: `ms`, or longer if the server asked for more, up to an hour. */
@@ -82,9 +73,8 @@ export const retryPause = (error: Error, ms: number): number =>
   error instanceof ServerBusy ? Math.max(ms, Math.min(error.seconds, MAX_RETRY_AFTER_S) * 1000) : ms
 
 /** Returns an error that a retry may resolve, or undefined if the error is permanent. */
-export function asTemporaryError(error: unknown, url: string): Error | undefined {
-  const temporary = [ServerUnreachable, ServerError, ServerBusy, DownloadFailed]
-  if (temporary.some((each) => error instanceof each)) return error as Error
+export function asTemporaryError(error: unknown, url: string): TemporaryError | undefined {
+  if (error instanceof TemporaryError) return error
   // fetch reports a body that breaks off as a TypeError caused by the socket's error, and a timeout of ours as an AbortError.
   const isCutOff = error instanceof TypeError && error.cause instanceof Error
   const isTimeout = error instanceof Error && error.name === 'AbortError'

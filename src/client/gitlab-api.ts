@@ -92,7 +92,6 @@ export class GitLabApi {
     }
   }
 
-  /** Returns the URL of the finished export of a project. */
   async archiveLink(id: number): Promise<URL> {
     return new URL(`${this.server.url}/api/v4/projects/${id}/export/download`)
   }

@@ -152,7 +152,6 @@ export class MigrationsApi extends ApiCalls {
     return String(data)
   }
 
-  /** Lists the repositories with their results. */
   results = async (id: number) =>
     (await this.call('GET', this.#report(id), responses.reportResponse)).repositories
 

@@ -1,6 +1,6 @@
+import { UsageError } from '../lib/user-error.ts'
 import type { WebhookChange, WebhookRequest } from '../wire/types.ts'
 import type { ApiCalls, Resource } from './api-calls.ts'
-import { SecretNeeded } from './errors.ts'
 import {
   deliveryResponse,
   fullDeliveryResponse,
@@ -50,7 +50,7 @@ export function webhooksApi(calls: ApiCalls) {
       }
       const current = await show(id)
       if (losesSecret(current) && config?.secret === undefined)
-        throw new SecretNeeded(
+        throw new UsageError(
           `${server.url} would remove the secret of webhook ${id} with this change: give the secret with --secret-file, or --no-secret to remove it`,
         )
       const merged = config && { config: { ...current.config, ...config } }

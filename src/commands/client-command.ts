@@ -48,10 +48,6 @@ export function clientCommandsOf(parent: Command, resource: string, { hasOrg = t
   return { add, addWithId }
 }
 
-/** The `--org` option for a command that a message suggests. */
-export const orgFlag = ({ config: { org } }: Pick<ClientContext, 'config'>): string =>
-  org === undefined ? '' : ` --org ${org}`
-
 /** Returns the action of a client command. `act` gets the command's own options and its arguments. */
 export function withClient<A extends unknown[], O>(
   act: (client: ClientContext, options: O, ...args: A) => Promise<void>,
@@ -94,15 +90,15 @@ export async function connect({ url, token, vendor, org }: ClientConfig, signal:
 export async function startOnce<T>(
   client: ClientContext,
   start: () => Promise<T>,
-  list = `godwit migration list${orgFlag(client)}`,
+  list = `godwit migration list${client.api.orgFlag}`,
 ): Promise<T> {
   const message = `the migration may have started: check with \`${list}\``
   client.setStopMessage(`stopped; ${message}`)
   try {
     return await start()
   } catch (error) {
-    const { mayHaveArrived } = await import('../client/errors.ts')
-    if (mayHaveArrived(error)) printMessage(message)
+    const { TemporaryError } = await import('../client/errors.ts')
+    if (error instanceof TemporaryError && error.mayHaveArrived) printMessage(message)
     throw error
   }
 }

@@ -2,11 +2,7 @@ import { existsSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { type Command, Option } from 'commander'
-import {
-  ArchiveDamaged,
-  ArchiveNotSupported,
-  ArchiveRefused,
-} from '../archive/unreadable-archive.ts'
+import { UnreadableArchive } from '../archive/unreadable-archive.ts'
 import { downloadArchive } from '../client/download-archive.ts'
 import { RequestRejected } from '../client/errors.ts'
 import { GitLabApi, type GitLabProject } from '../client/gitlab-api.ts'
@@ -180,9 +176,6 @@ interface ExportParts {
   progress: ReturnType<typeof progressLine>
 }
 
-/** What `verifyFile` throws if the export itself is the reason. */
-const EXPORT_ERRORS = [UserError, ArchiveDamaged, ArchiveNotSupported, ArchiveRefused]
-
 /** Exports, downloads and verifies a project. If its file exists, it is complete, because only a verified download gets this name. */
 async function exportProject(
   { api, config, output, progress }: ExportParts,
@@ -209,7 +202,8 @@ async function exportProject(
     if (level === 'error') errors.push(text)
   }).catch(async (error: Error) => {
     signal.throwIfAborted()
-    if (!EXPORT_ERRORS.some((each) => error instanceof each)) throw error
+    // Any other error is not about the export.
+    if (!(error instanceof UserError || error instanceof UnreadableArchive)) throw error
     await target.discard()
     const [reason = error.message] = errors
     throw new UserError(`the export is damaged and was removed: ${reason}`, { cause: error })

@@ -1,18 +1,7 @@
 import { ManifestInvalid } from '../archive/manifest.ts'
-import {
-  ArchiveDamaged,
-  ArchiveNotSupported,
-  ArchiveRefused,
-} from '../archive/unreadable-archive.ts'
+import { UnreadableArchive } from '../archive/unreadable-archive.ts'
 import { BlobsUnavailable } from '../blobs/blob-store.ts'
-import {
-  DownloadFailed,
-  RequestRejected,
-  SecretNeeded,
-  ServerBusy,
-  ServerError,
-  ServerUnreachable,
-} from '../client/errors.ts'
+import { RequestRejected, TemporaryError } from '../client/errors.ts'
 import { isPostgresUnavailable } from '../db/postgres-unavailable.ts'
 import { GitFailed } from '../git/git-process.ts'
 import { hasCode, rootCause } from '../lib/errno.ts'
@@ -26,11 +15,9 @@ import { Unreadable } from '../sources/unreadable.ts'
  * Only small modules are imported here: a failed command should not load the database or the exporter.
  */
 const CLASSES_BY_EXIT_CODE: readonly [number, (new (...args: never[]) => Error)[]][] = [
-  [EXIT.failed, [ArchiveDamaged, ArchiveNotSupported, ArchiveRefused, ManifestInvalid, Unreadable]],
-  [EXIT.misused, [SecretNeeded]],
+  [EXIT.failed, [UnreadableArchive, ManifestInvalid, Unreadable]],
   [EXIT.refused, [RequestRejected, ForgeRequestFailed]],
-  [EXIT.unreachable, [DownloadFailed, ServerBusy, ServerError, ServerUnreachable]],
-  [EXIT.unreachable, [ForgeUnavailable, RightsUnavailable]],
+  [EXIT.unreachable, [TemporaryError, ForgeUnavailable, RightsUnavailable]],
 ]
 
 /** Returns the message and exit code for an error that needs no stack trace, or undefined for any other. */

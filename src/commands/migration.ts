@@ -2,13 +2,7 @@ import type { Command } from 'commander'
 import { sumLosses } from '../lib/losses.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError } from '../lib/user-error.ts'
-import {
-  type ClientContext,
-  clientCommandsOf,
-  orgFlag,
-  printing,
-  withClient,
-} from './client-command.ts'
+import { type ClientContext, clientCommandsOf, printing, withClient } from './client-command.ts'
 import { withExamples } from './command-line.ts'
 import { tokenRows } from './format-tokens.ts'
 import { downloadCommand } from './migration/download.ts'
@@ -103,14 +97,14 @@ async function showMigration(client: ClientContext, id: number): Promise<void> {
   const losses = results.flatMap(({ full_name, records }) =>
     (records?.losses ?? []).map((loss) => ({ full_name, ...loss })),
   )
-  const text = describeMigration(found, summary, results, orgFlag(client))
+  const text = describeMigration(found, summary, results, client.api.orgFlag)
   printResult(client, summary ? { ...found, losses } : found, text)
   if (!client.json) printLosses('NOT IN THE ARCHIVE', sumLosses(losses))
 }
 
 async function unlock(client: ClientContext, id: number, names: string[]): Promise<void> {
   const included = (await client.api.repositories(id)).map(({ full_name }) => full_name)
-  const unlocked = names.map((name) => findLock(included, id, name, orgFlag(client)))
+  const unlocked = names.map((name) => findLock(included, id, name, client.api.orgFlag))
   for (const { fullName, parameter } of unlocked) {
     await client.api.unlock(id, parameter)
     if (!client.json) print(`unlocked: ${escapeForTerminal(fullName)}`)

@@ -11,7 +11,6 @@ import {
   type ClientCommands,
   type ClientContext,
   clientCommandsOf,
-  orgFlag,
   printing,
   startOnce,
   withClient,
@@ -227,7 +226,7 @@ function describeSchedule(schedule: ScheduleResponse, client: ClientContext): st
   const stopped = `stopped: ${escapeForTerminal(paused_reason ?? '')}`
   const next =
     next_run_at === null
-      ? `${paused_reason === null ? 'paused' : stopped}; resume it with \`godwit schedule resume ${id}${orgFlag(client)}\``
+      ? `${paused_reason === null ? 'paused' : stopped}; resume it with \`godwit schedule resume ${id}${client.api.orgFlag}\``
       : `${formatTime(next_run_at)} (${escapeForTerminal(next_run_at)})`
   return [
     `Schedule ${id} runs ${escapeForTerminal(formatTiming(schedule))}.`,
@@ -241,7 +240,7 @@ function describeSchedule(schedule: ScheduleResponse, client: ClientContext): st
     `repositories  ${schedule.all ? `all repositories of ${owner}, including future ones` : repositories.length}`,
     ...repositories.map((name) => `  ${escapeForTerminal(name)}`),
     ...formatSkipped(last_run),
-    ...formatProtected(schedule, orgFlag(client)),
+    ...formatProtected(schedule, client.api.orgFlag),
     '',
   ].join('\n')
 }

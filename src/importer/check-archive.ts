@@ -3,11 +3,7 @@ import { Readable } from 'node:stream'
 import { ByteReader, gunzip } from '../archive/gunzip.ts'
 import { MANIFEST_PATH, type Manifest, parseManifest } from '../archive/manifest.ts'
 import { readEntries, textOf } from '../archive/read-entries.ts'
-import {
-  ArchiveDamaged,
-  ArchiveNotSupported,
-  ArchiveRefused,
-} from '../archive/unreadable-archive.ts'
+import { ArchiveDamaged, UnreadableArchive } from '../archive/unreadable-archive.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 import { compareSegments } from '../formats/github-archive/compare-manifest.ts'
 
@@ -35,8 +31,6 @@ export async function checkGzip(archive: Bytes, signal: AbortSignal): Promise<vo
   for await (const _ of gunzip(gzip));
 }
 
-const TAR_ERRORS = [ArchiveDamaged, ArchiveNotSupported, ArchiveRefused]
-
 /** Returns undefined for an archive of another program, of which only the gzip checksum is checked. */
 async function findManifest(file: string, signal: AbortSignal): Promise<Manifest | undefined> {
   let found: Manifest | undefined
@@ -44,8 +38,7 @@ async function findManifest(file: string, signal: AbortSignal): Promise<Manifest
     for await (const entry of readEntries(createReadStream(file), { signal }))
       if (entry.path === MANIFEST_PATH) found = parseManifest(await textOf(entry))
   } catch (error) {
-    const isTarError = TAR_ERRORS.some((kind) => error instanceof kind)
-    if (found || !isTarError) throw error
+    if (found || !(error instanceof UnreadableArchive)) throw error
     await checkGzip(createReadStream(file), signal)
   }
   return found

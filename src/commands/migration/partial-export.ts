@@ -2,7 +2,7 @@ import type { RepositoryProgressResponse, SummaryResponse } from '../../client/r
 import { isPartial } from '../../lib/is-partial.ts'
 import { escapeForTerminal, oneLine } from '../../lib/terminal-text.ts'
 import { EXIT, UserError } from '../../lib/user-error.ts'
-import { type ClientContext, orgFlag } from '../client-command.ts'
+import type { ClientContext } from '../client-command.ts'
 
 const MAX_NAMED = 20
 
@@ -32,7 +32,7 @@ async function countsOf(client: ClientContext, id: number): Promise<Counts | und
   } catch (error) {
     const { message } = await asOutage(client, error)
     throw new UserError(
-      `${message}; whether repositories were skipped is unknown: check with \`godwit migration show ${id}${orgFlag(client)}\``,
+      `${message}; whether repositories were skipped is unknown: check with \`godwit migration show ${id}${client.api.orgFlag}\``,
       { cause: error, exitCode: EXIT.unreachable },
     )
   }
@@ -44,7 +44,7 @@ async function describeSkipped(client: ClientContext, id: number): Promise<strin
     return formatNotExported(await client.api.notExported(id))
   } catch (error) {
     const { message } = await asOutage(client, error)
-    return [`  ${message}; \`godwit migration show ${id}${orgFlag(client)}\` lists them`]
+    return [`  ${message}; \`godwit migration show ${id}${client.api.orgFlag}\` lists them`]
   }
 }
 

@@ -8,7 +8,7 @@ import { formatBytes, formatDuration } from '../../lib/quantities.ts'
 import { shortReason } from '../../lib/short-reason.ts'
 import { escapeForTerminal, oneLine } from '../../lib/terminal-text.ts'
 import { UserError } from '../../lib/user-error.ts'
-import { type ClientCommands, type ClientContext, orgFlag, withClient } from '../client-command.ts'
+import { type ClientCommands, type ClientContext, withClient } from '../client-command.ts'
 import { printJsonLine } from '../print.ts'
 import { paint, paintState, progressLine } from '../terminal.ts'
 import { requireCompleteExport } from './partial-export.ts'
@@ -34,7 +34,7 @@ export async function watchUntilEnd(client: ClientContext, id: number, options: 
   client.setStopMessage(`stopped; ${ended}`)
   if (end.state !== 'exported')
     throw new UserError(
-      `${ended}${describeReason(end, totals)}; \`godwit migration report ${id}${orgFlag(client)}\` shows more (Godwit only)`,
+      `${ended}${describeReason(end, totals)}; \`godwit migration report ${id}${client.api.orgFlag}\` shows more (Godwit only)`,
     )
   if (process.stderr.isTTY && !client.json) await printNextSteps(client, id)
   await requireCompleteExport(client, id, totals && finalCounts(totals))
@@ -55,7 +55,7 @@ async function printNextSteps(client: ClientContext, id: number): Promise<void> 
   // An outage now does not change the result of the watch.
   const file = await client.api.archiveName(id).catch(() => 'FILE')
   const steps = [
-    `godwit migration download ${id}${orgFlag(client)}`,
+    `godwit migration download ${id}${client.api.orgFlag}`,
     `godwit verify ${file}`,
     `godwit restore ${file} --into DIR`,
     `godwit convert ${file} --to html --output site`,

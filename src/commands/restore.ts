@@ -1,8 +1,7 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
-import { type RestoreEvent, restoreArchive } from '../importer/restore-archive.ts'
+import { restoreArchive } from '../importer/restore-archive.ts'
 import { withWriteContext } from '../lib/disk-errors.ts'
-import { formatRecordCount } from '../lib/losses.ts'
 import { formatCount } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
@@ -38,11 +37,9 @@ async function runRestore(
   const show = (line: string) => {
     if (!json) print(escapeForTerminal(line))
   }
-  const onEvent = (event: RestoreEvent) => {
-    for (const line of formatEvent(event)) {
-      notes.push(line)
-      show(line)
-    }
+  const onNote = (line: string) => {
+    notes.push(line)
+    show(line)
   }
   try {
     const config = readCommandConfig(command)
@@ -53,7 +50,7 @@ async function runRestore(
     const open = await archiveOpener(file)
     const into = resolve(directory)
     await withWriteContext(into, async () => {
-      const results = restoreArchive({ git, open, into, onEvent }, signal)
+      const results = restoreArchive({ git, open, into, onNote }, signal)
       for await (const { fullName, errors } of results) {
         if (errors.length > 0) failed.push({ full_name: fullName, errors })
         else {
@@ -74,9 +71,4 @@ async function runRestore(
   } finally {
     if (json) printJson({ restored, failed, notes })
   }
-}
-
-function formatEvent(event: RestoreEvent): string[] {
-  if ('warning' in event) return [`warning: ${event.warning}`]
-  return event.leftBehind.map(([kind, count]) => `skipped: ${formatRecordCount(kind, count)}`)
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { type Finding, verifyArchive } from '../importer/verify-archive.ts'
+import { verifyArchive } from '../importer/verify-archive.ts'
 import { withWriteContext } from '../lib/disk-errors.ts'
 import { formatCount } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
@@ -49,26 +49,16 @@ export async function verifyFile(
   const parts = { git, directory, file: file === '-' ? undefined : file }
   await withWriteContext(directory, async () => {
     for await (const finding of verifyArchive(parts, open(), signal)) {
-      if ('compared' in finding) {
-        compared = finding.compared
-        continue
+      if ('compared' in finding) compared = finding.compared
+      else {
+        counts[finding.level] += finding.count
+        report(finding.level, finding.text)
       }
-      const [label, text] = labelFinding(finding)
-      counts[label] += ('count' in finding && finding.count) || 1
-      report(label, text)
     }
   })
   const name = file === '-' ? 'standard input' : file
   if (counts.error > 0) throw new UserError(`${name} has ${formatCount(counts.error, 'error')}`)
   report('result', describeResult(name, counts, compared))
-}
-
-function labelFinding(
-  finding: Exclude<Finding, { compared: boolean }>,
-): [label: 'error' | 'warning' | 'note' | 'verified', text: string] {
-  if ('error' in finding) return ['error', finding.error]
-  if ('warning' in finding) return ['warning', finding.warning]
-  return 'note' in finding ? ['note', finding.note] : ['verified', finding.verified]
 }
 
 function describeResult(

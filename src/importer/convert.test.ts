@@ -32,7 +32,7 @@ import { FACT_KINDS } from '../records/fact-kinds.ts'
 import { organizationRecord } from '../records/people.ts'
 import { type ConvertParts, convert } from './convert.ts'
 import { restoreArchive } from './restore-archive.ts'
-import { verifyArchive } from './verify-archive.ts'
+import { type Finding, verifyArchive } from './verify-archive.ts'
 
 let host: GitHost
 let facts: Facts
@@ -93,8 +93,10 @@ const SITE = { repositories: ['alice/site'] }
 
 /** The records of the sample refer to these on purpose. */
 const isOfSample = (error: string) => /pull\/99|labels\/gone|pullrequestreview-999/.test(error)
-const errorsIn = (findings: readonly object[]) =>
-  findings.flatMap((each) => ('error' in each && !isOfSample(String(each.error)) ? [each] : []))
+const textsIn = (findings: readonly Finding[], level: string) =>
+  findings.flatMap((each) => ('text' in each && each.level === level ? [each.text] : []))
+const errorsIn = (findings: readonly Finding[]) =>
+  textsIn(findings, 'error').filter((text) => !isOfSample(text))
 
 test('an archive is converted to an archive with the same facts, which is verified and restored', async (t) => {
   const { into, output, convertAll, verify, readOutput } = await scene(t)
@@ -158,7 +160,7 @@ test('a loss without an example is counted when the archive is verified', async 
   const discussions = [{ repository: 'alice/site' }]
   await writeUnpackedArchive(folder, host, { ...facts, discussions }, DISCUSSED_FILES)
   await convertAll([{ folder }])
-  const notes = (await verify()).flatMap((each) => ('note' in each ? [each.note] : []))
+  const notes = textsIn(await verify(), 'note')
   assert.deepEqual(
     notes.filter((note) => note.includes('discussion')),
     ['not in the archive: 1 discussion'],

@@ -19,7 +19,7 @@ import { TIMEOUT_MS } from '../../test/support/wait-until.ts'
 import type { Folder } from '../archive/read-folder.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 import { createGit, type Git } from '../git/git.ts'
-import { type RestoreEvent, type RestoreParts, restoreArchive } from './restore-archive.ts'
+import { type RestoreParts, restoreArchive } from './restore-archive.ts'
 import { type Finding, verifyArchive } from './verify-archive.ts'
 
 const t = cleanupAfterFile()
@@ -66,20 +66,20 @@ async function verified(open: () => Bytes | Folder, file?: string): Promise<Find
   return findings
 }
 
-const errorsIn = (findings: Finding[]) =>
-  findings.flatMap((each) => ('error' in each ? [each.error] : []))
-const notesIn = (findings: Finding[]) =>
-  findings.flatMap((each) => ('note' in each ? [each.note] : []))
-const verifiedIn = (findings: Finding[]) =>
-  findings.flatMap((each) => ('verified' in each ? [each.verified] : []))
+const textsOf = (level: string) => (findings: Finding[]) =>
+  findings.flatMap((each) => ('text' in each && each.level === level ? [each.text] : []))
+const errorsIn = textsOf('error')
+const warningsIn = textsOf('warning')
+const notesIn = textsOf('note')
+const verifiedIn = textsOf('verified')
 
 async function restored(open: () => Bytes | Folder) {
   const into = mkdtempSync(join(base, 'restore-'))
-  const news: RestoreEvent[] = []
-  const parts: RestoreParts = { git, open, into, onEvent: (each) => news.push(each) }
+  const notes: string[] = []
+  const parts: RestoreParts = { git, open, into, onNote: (line) => notes.push(line) }
   for await (const { fullName, errors } of restoreArchive(parts, signal()))
     assert.deepEqual(errors, [], fullName)
-  return { into, news }
+  return { into, notes }
 }
 
 const refsOf = (repository: string) =>
@@ -143,20 +143,18 @@ describe('an archive of github.com', { ...REAL_ARCHIVE.needed, concurrency: 2 },
   )
 
   test('is restored with its metadata, and reports records that a git host cannot store', async () => {
-    const { into, news } = await restored(fileOf(REAL_ARCHIVE.file))
+    const { into, notes } = await restored(fileOf(REAL_ARCHIVE.file))
     const dir = join(into, `${NAME}.git`)
     assert.ok(existsSync(join(dir, 'git-daemon-export-ok')))
     assert.match(readFileSync(join(dir, 'description'), 'utf8'), /^Test repository for testing/)
     assert.match(readFileSync(join(dir, 'config'), 'utf8'), /collaborator = "mrsdizzie:write"/)
     assert.match(readFileSync(join(dir, 'config'), 'utf8'), /ownerType = "Organization"/)
-    assert.deepEqual(news.slice(0, -1), [])
-    const left = (news.at(-1) as { leftBehind: [string, number][] }).leftBehind
     assert.deepEqual(
-      Object.fromEntries(
-        left.filter(([kind]) => /^(issues|labels|pull_requests|teams)$/.test(kind)),
-      ),
-      { issues: 2, labels: 9, pull_requests: 2, teams: 4 },
+      notes.filter((line) => !line.startsWith('skipped: ')),
+      [],
     )
+    for (const left of ['2 issues', '9 labels', '2 pull requests', '4 teams'])
+      assert.ok(notes.includes(`skipped: ${left}`), notes.join('\n'))
   })
 
   test('is reported as damaged if it is truncated or one bit is flipped', async () => {
@@ -170,8 +168,8 @@ describe('an archive of github.com', { ...REAL_ARCHIVE.needed, concurrency: 2 },
       )
       const flipped = Buffer.from(whole)
       flipped[Math.floor(whole.length * part)]! ^= 1
-      const findings = await verified(() => [flipped]).catch((error: Error) => [
-        { error: error.message },
+      const findings = await verified(() => [flipped]).catch(({ message }: Error): Finding[] => [
+        { level: 'error', text: message, count: 1 },
       ])
       assert.ok(errorsIn(findings).length > 0, `flipped at ${part}`)
     }
@@ -305,10 +303,7 @@ describe('an archive of another program', () => {
     })
     const findings = await verified(() => archive)
     assert.deepEqual(errorsIn(findings), [])
-    assert.deepEqual(
-      findings.filter((each) => 'warning' in each),
-      [],
-    )
+    assert.deepEqual(warningsIn(findings), [])
     const { into } = await restored(() => archive)
     assert.match(readFileSync(join(into, 'alice/site.git/config'), 'utf8'), /topic = "demo"/)
   })
@@ -321,12 +316,11 @@ describe('an archive of another program', () => {
     )
     const findings = await verified(() => archive)
     assert.deepEqual(errorsIn(findings), [])
-    const warnings = findings.flatMap((each) => ('warning' in each ? [each.warning] : []))
+    const warnings = warningsIn(findings)
     assert.equal(warnings.length, 1)
     assert.match(warnings[0]!, /^repositories_000001\.json: \[\d\]\.private is not true or false/)
-    const { into, news } = await restored(() => archive)
-    const warned = news.flatMap((each) => ('warning' in each ? [each.warning] : []))
-    assert.match(warned.join('\n'), /\[\d\]\.private .*\n.*alice\/notes has no record.* private/)
+    const { into, notes } = await restored(() => archive)
+    assert.match(notes.join('\n'), /\[\d\]\.private .*\n.*alice\/notes has no record.* private/)
     assert.ok(!existsSync(join(into, 'alice/notes.git/git-daemon-export-ok')))
     assert.match(readFileSync(join(into, 'alice/site.git/config'), 'utf8'), /"bob:admin"/)
   })

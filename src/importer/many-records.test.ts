@@ -49,43 +49,40 @@ const archive = () => ({ folder })
 test(`${COUNT} records of a kind are verified; of invalid ones the first are named`, async () => {
   const directory = temporaryDirectory(fileCleanup)
   const findings = await Array.fromAsync(verifyArchive({ git, directory }, archive(), signal))
-  assert.deepEqual(
-    findings.flatMap((each) => ('fault' in each ? [each.fault] : [])),
-    [],
-  )
-  const warnings = findings.filter((each) => 'warning' in each)
+  const ofLevel = (level: string) =>
+    findings.filter((each) => 'level' in each && each.level === level)
+  assert.deepEqual(ofLevel('error'), [])
+  const warnings = ofLevel('warning')
   assert.equal(warnings.length, 101)
-  assert.deepEqual(warnings[99], {
-    warning: 'issues_000001.json: [99] is not an object: 99',
-    count: 1,
-  })
-  assert.deepEqual(warnings[100], { warning: LEFT_OUT, count: 199_900 })
+  const text = 'issues_000001.json: [99] is not an object: 99'
+  assert.deepEqual(warnings[99], { level: 'warning', text, count: 1 })
+  assert.deepEqual(warnings[100], { level: 'warning', text: LEFT_OUT, count: 199_900 })
 })
 
 test(`an archive with ${COUNT} records of a kind is restored, and dumped for Gitea`, async () => {
   const into = temporaryDirectory(fileCleanup)
-  const news: object[] = []
-  const onEvent = (each: object) => void news.push(each)
+  const notes: string[] = []
+  const onNote = (line: string) => void notes.push(line)
   const restored = await Array.fromAsync(
-    restoreArchive({ git, open: archive, into: join(into, 'bare'), onEvent }, signal),
+    restoreArchive({ git, open: archive, into: join(into, 'bare'), onNote }, signal),
   )
   assert.deepEqual(restored, [{ fullName: 'alice/site', errors: [] }])
-  assert.equal(warningsIn(news).length, 102)
-  assert.ok(warningsIn(news).includes(LEFT_OUT))
+  assert.equal(notes.filter((line) => line.startsWith('warning: ')).length, 102)
+  assert.ok(notes.includes(`warning: ${LEFT_OUT}`))
 
-  news.length = 0
+  const warnings: string[] = []
   const options = { repositories: [], people: new Map(), keepLinks: true, target: '' }
   const parts: DumpParts = {
     git,
     open: archive,
     into: join(into, 'dumps'),
-    onEvent,
+    onEvent: (each) => 'warning' in each && warnings.push(each.warning),
     ...options,
   }
   const [dumped] = await Array.fromAsync(dumpForGitea(parts, signal))
   assert.deepEqual(dumped, { fullName: 'alice/site', errors: [] })
-  assert.ok(warningsIn(news).includes(LEFT_OUT))
-  assert.ok(warningsIn(news).length < 250, String(warningsIn(news).length))
+  assert.ok(warnings.includes(LEFT_OUT))
+  assert.ok(warnings.length < 250, String(warnings.length))
 })
 
 test(`the summary of an archive with ${COUNT} invalid records names the first`, async () => {
@@ -96,6 +93,3 @@ test(`the summary of an archive with ${COUNT} invalid records names the first`, 
   const people = await listPeople(archive(), signal)
   assert.ok(people?.warnings.includes(LEFT_OUT))
 })
-
-const warningsIn = (news: readonly object[]): string[] =>
-  news.flatMap((each) => ('warning' in each ? [String(each.warning)] : []))

@@ -54,17 +54,11 @@ export async function readRecords(root: string, onUrl?: (url: string) => void): 
   return records
 }
 
-interface ReadFile {
-  file: string
-  kind: string
-  read: ReturnType<typeof readRecordFile> | { error: string }
-}
-
 /** Reads one file after another, so that only one is in memory. An unreadable file of an unknown kind is ignored. */
 async function* readRecordFiles(
   root: string,
   warn: (file: string, kind: string, why: string) => void,
-): AsyncGenerator<ReadFile> {
+) {
   for (const { file, kind } of await listRecordFiles(root)) {
     try {
       const text = await readFile(join(root, file), 'utf8')

@@ -17,7 +17,7 @@ import { git } from '../../test/support/sample-repositories.ts'
 import type { Manifest } from '../archive/manifest.ts'
 import { createGit } from '../git/git.ts'
 import { lockFile } from '../lib/file-lock.ts'
-import { type RestoreEvent, restoreArchive } from './restore-archive.ts'
+import { restoreArchive } from './restore-archive.ts'
 
 const SITE = 'repositories/alice/site.git'
 const MANIFEST = 'godwit-manifest.json'
@@ -41,11 +41,11 @@ async function scene(t: TestContext) {
   const { signal } = new AbortController()
   const into = join(folder, 'host')
   const warnings: string[] = []
-  const onEvent = (news: RestoreEvent) => {
-    if ('warning' in news) warnings.push(news.warning)
+  const onNote = (line: string) => {
+    if (line.startsWith('warning: ')) warnings.push(line.slice('warning: '.length))
   }
   const restore = (archive: Buffer) =>
-    Array.fromAsync(restoreArchive({ git: locked, open: () => [archive], into, onEvent }, signal))
+    Array.fromAsync(restoreArchive({ git: locked, open: () => [archive], into, onNote }, signal))
   const restoring = () => restoreArchive({ git: locked, open: () => [archiveBytes], into }, signal)
   return { into, restore, restoring, warnings }
 }

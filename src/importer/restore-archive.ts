@@ -23,6 +23,7 @@ import { extractionLimits, safeEntries } from '../formats/safe-entries.ts'
 import { unpackArchive } from '../formats/unpack-archive.ts'
 import type { Git } from '../git/git.ts'
 import { LimitedLines } from '../lib/limited-lines.ts'
+import { formatRecordCount } from '../lib/losses.ts'
 import { oneLine } from '../lib/terminal-text.ts'
 import type { RepositoryRecord } from '../records/record-file.ts'
 import { pathInArchive } from '../records/record-urls.ts'
@@ -36,14 +37,9 @@ export interface RestoreParts {
   open(): Bytes | Folder
   /** The directory of a git host. Repositories are restored as OWNER/NAME.git in it. */
   into: string
-  onEvent?(event: RestoreEvent): void
+  /** Called with lines about metadata that could not be restored, data that the archive lacks, and records that no git host stores. */
+  onNote?(line: string): void
 }
-
-export type RestoreEvent =
-  /** Metadata that could not be restored, or data that the archive lacks. */
-  | { warning: string }
-  /** Records that a git host cannot store, by kind. */
-  | { leftBehind: [kind: string, count: number][] }
 
 /**
  * Restores every repository of an archive, or yields the errors of those that are damaged. Each repository is restored completely or
@@ -58,7 +54,8 @@ export async function* restoreArchive(parts: RestoreParts, signal: AbortSignal) 
   const unpacked = await unpackArchive(open(), join(work.path, 'unpacked'), signal)
   if (unpacked.damage) throw unpacked.damage
   const manifest = await readManifest(unpacked.root)
-  const warnings = new LimitedLines(({ text }) => parts.onEvent?.({ warning: text }))
+  const warn = (text: string) => parts.onNote?.(`warning: ${text}`)
+  const warnings = new LimitedLines(({ text }) => warn(text))
   if (manifest) {
     await refuseEdited(unpacked.root, manifest)
     for (const each of describeSkipped(manifest)) warnings.add('skipped repositories', each)
@@ -66,7 +63,7 @@ export async function* restoreArchive(parts: RestoreParts, signal: AbortSignal) 
   const records = await readRecords(unpacked.root)
   const denials: Denials = new Map()
   for (const each of records.errors) warnings.add('record files', each)
-  for (const { text } of records.warnings) parts.onEvent?.({ warning: text })
+  for (const { text } of records.warnings) warn(text)
   const writeMetadata = metadataWriter(records)
   const options = { git, scratch: work.path, signal }
   for await (const checked of checkRepositories(unpacked, manifest, options)) {
@@ -80,7 +77,8 @@ export async function* restoreArchive(parts: RestoreParts, signal: AbortSignal) 
     yield { fullName, errors: 'errors' in checked ? checked.errors : [] }
   }
   warnings.end()
-  parts.onEvent?.({ leftBehind: countLeftBehind(records, denials) })
+  for (const [kind, count] of countLeftBehind(records, denials))
+    parts.onNote?.(`skipped: ${formatRecordCount(kind, count)}`)
 }
 
 const RESTORED_KINDS = ['users', 'bots', 'organizations', 'repositories']
@@ -139,7 +137,7 @@ function countRestoredRules({ repositories, protectedBranches }: Records, denial
 }
 
 /** Moves a verified repository and its wiki to their target. Both are complete and durable afterwards, or neither exists. */
-export async function installRepository(
+async function installRepository(
   { repository, wiki }: Pick<Snapshot, 'repository' | 'wiki'>,
   target: string,
 ): Promise<void> {
@@ -160,7 +158,7 @@ export async function installRepository(
  * Returns a function that writes the metadata of a repository into its git directory and returns warnings. A repository without a
  * record stays private.
  */
-export function metadataWriter({ users, organizations, repositories }: Records) {
+function metadataWriter({ users, organizations, repositories }: Records) {
   // If two records have the same path, the first is used.
   const reversed = repositories.toReversed()
   const records = new Map(reversed.map((each) => [pathInArchive(each.git_url), each]))
@@ -198,14 +196,6 @@ async function setDefaultBranch({ repository, examination }: Snapshot, branch: s
   await writeFile(join(repository.dir, 'HEAD'), `ref: ${name}\n`, 'latin1')
 }
 
-interface RepositoryContext {
-  hasWiki: boolean
-  /** Whether the owner is an organization. */
-  isOrganization: boolean
-  /** By the URL of the user. */
-  logins: ReadonlyMap<string, string>
-}
-
 type ConfigValue = [key: string, value: string | boolean | null | undefined]
 
 /**
@@ -214,8 +204,9 @@ type ConfigValue = [key: string, value: string | boolean | null | undefined]
  */
 function configSection(
   record: RepositoryRecord,
-  { hasWiki, isOrganization, logins }: RepositoryContext,
+  context: { hasWiki: boolean; isOrganization: boolean; logins: ReadonlyMap<string, string> },
 ): string {
+  const { hasWiki, isOrganization, logins } = context
   const settings = record.general_settings
   const topics = record.repository_topics ?? []
   const collaborators = record.collaborators ?? []

@@ -66,9 +66,7 @@ async function verified(t: TestContext, archive: Buffer, isKept = true): Promise
   })
   const parts = { git, directory, file: isKept ? file : undefined }
   const findings = await Array.fromAsync(verifyArchive(parts, [archive], signal))
-  return findings
-    .filter((each) => !('compared' in each))
-    .map((each) => Object.entries(each)[0]!.join(': '))
+  return findings.flatMap((each) => ('text' in each ? [`${each.level}: ${each.text}`] : []))
 }
 
 /** A change of an archive, and the findings that are expected. */

@@ -33,18 +33,19 @@ import { formatCount } from '../lib/quantities.ts'
 import { kindOfFile } from '../records/record-file.ts'
 import { brokenLinks, brokenRecordLinks, readRecords } from './records.ts'
 
+/**
+ * A warning is something that a user should know and that does not make the archive invalid. The text of `verified` is the full name of
+ * a repository that has all its objects, each with the right digest.
+ */
+type Level = 'error' | 'warning' | 'note' | 'verified'
+
 export type Finding =
-  | Limited<{ error: string }>
-  /** Something that a user should know and that does not make the archive invalid. */
-  | Limited<{ warning: string }>
-  | Limited<{ note: string }>
-  /** The full name of a verified repository: it has all its objects, each with the right digest. */
-  | { verified: string }
+  /** `count` is how many findings the text represents: more than one if it counts further ones of a kind. */
+  | { level: Level; text: string; count: number }
   /** The last finding: whether the archive has a manifest that it was compared with. */
   | { compared: boolean }
 
-/** `count` is set if the text counts further findings of a kind: how many findings it represents. */
-type Limited<T> = T & { count?: number }
+const finding = (level: Level, text: string): Finding => ({ level, text, count: 1 })
 
 export interface VerifyParts {
   git: Git
@@ -63,7 +64,7 @@ export async function* verifyArchive(
   const scratch = join(directory, 'scratch')
   await mkdir(scratch)
   const unpacked = await unpackArchive(archive, join(directory, 'unpacked'), signal)
-  if (unpacked.damage) yield { error: unpacked.damage.message }
+  if (unpacked.damage) yield finding('error', unpacked.damage.message)
 
   const { root } = unpacked
   if (isGitLabExport(root)) {
@@ -75,16 +76,17 @@ export async function* verifyArchive(
     manifest = await readManifest(root)
     // The manifest is the last entry, so a truncated archive lacks it.
     if (!manifest && !unpacked.damage)
-      yield { note: `there is no ${MANIFEST_PATH}: Godwit did not make it` }
+      yield finding('note', `there is no ${MANIFEST_PATH}: Godwit did not make it`)
   } catch (error) {
     if (!(error instanceof ManifestInvalid)) throw error
-    yield { error: error.message }
+    yield finding('error', error.message)
   }
-  if (manifest) yield* await errorsOf('entries', await unexpectedEntries(root, manifest))
-  for (const error of await schemaErrors(root)) yield { error }
+  if (manifest) yield* await limited('error', 'entries', await unexpectedEntries(root, manifest))
+  for (const text of await schemaErrors(root)) yield finding('error', text)
   if (manifest) {
-    yield* await errorsOf('metadata files', compareMetadata(root, manifest))
-    yield* await errorsOf('attachments and release assets', compareUploadedFiles(root, manifest))
+    yield* await limited('error', 'metadata files', compareMetadata(root, manifest))
+    const uploads = compareUploadedFiles(root, manifest)
+    yield* await limited('error', 'attachments and release assets', uploads)
   }
   yield* recordFindings(unpacked)
   let packedAgain = 0
@@ -92,22 +94,24 @@ export async function* verifyArchive(
     const { fullName } = checked
     if ('snapshot' in checked) {
       if (checked.isPackedAgain) packedAgain += 1
-      yield { verified: fullName }
-    } else for (const error of checked.errors) yield { error: `${fullName}: ${error}` }
+      yield finding('verified', fullName)
+    } else for (const error of checked.errors) yield finding('error', `${fullName}: ${error}`)
   }
   if (manifest) {
     if (packedAgain > 0)
-      yield {
-        note: `${formatCount(packedAgain, 'repository was', 'repositories were')} packed again since the export (CRC): compared by objects, refs and files`,
-      }
+      yield finding(
+        'note',
+        `${formatCount(packedAgain, 'repository was', 'repositories were')} packed again since the export (CRC): compared by objects, refs and files`,
+      )
     // A damaged archive may lack the end by which archives of Godwit are recognized.
     if (!unpacked.damage) yield* segmentFindings(file, manifest, signal)
-    yield* await notesOf('LFS objects', manifest.repositories.flatMap(describeUnexportedLfs))
-    yield* await notesOf('skipped repositories', describeSkipped(manifest))
-    for (const { kind, count, examples } of sumLosses(manifest.losses ?? []))
-      yield {
-        note: `not in the archive: ${formatRecordCount(kind, count)}${examples.length > 0 ? ` (${examples.join('; ')})` : ''}`,
-      }
+    const missingLfs = manifest.repositories.flatMap(describeUnexportedLfs)
+    yield* await limited('note', 'LFS objects', missingLfs)
+    yield* await limited('note', 'skipped repositories', describeSkipped(manifest))
+    for (const { kind, count, examples } of sumLosses(manifest.losses ?? [])) {
+      const shown = examples.length > 0 ? ` (${examples.join('; ')})` : ''
+      yield finding('note', `not in the archive: ${formatRecordCount(kind, count)}${shown}`)
+    }
   }
   yield { compared: manifest !== undefined }
 }
@@ -123,36 +127,32 @@ async function* exportFindings(
   const names = { owner: 'gitlab', people: new Map(), projects: new Map() }
   const options = { ...parts, ...names, wanted: new Set<string>(), report, resources }
   const content = await readGitLabExport(unpacked, options)
-  yield {
-    note: `it is a project export of ${content.summary.madeBy}; it has no digests to compare`,
-  }
+  const { madeBy } = content.summary
+  yield finding('note', `it is a project export of ${madeBy}; it has no digests to compare`)
   report.end()
-  for (const warning of warnings) yield { warning }
-  for await (const { fullName, ...each } of content.repositories()) {
-    if ('snapshot' in each) yield { verified: fullName }
-    else for (const error of each.errors) yield { error: `${fullName}: ${error}` }
-    for (const line of 'snapshot' in each ? await each.missingLfs() : []) yield { note: line }
-  }
+  for (const text of warnings) yield finding('warning', text)
+  for await (const { fullName, ...each } of content.repositories())
+    if ('snapshot' in each) {
+      yield finding('verified', fullName)
+      for (const text of await each.missingLfs()) yield finding('note', text)
+    } else for (const error of each.errors) yield finding('error', `${fullName}: ${error}`)
   yield { compared: false }
 }
 
-type Lines = Iterable<string> | AsyncIterable<string>
+async function limited(level: Level, ...args: Parameters<typeof limitLines>): Promise<Finding[]> {
+  return (await limitLines(...args)).map((line) => ({ level, ...line }))
+}
 
-const errorsOf = async (kind: string, lines: Lines): Promise<Finding[]> =>
-  (await limitLines(kind, lines)).map(({ text, count }) => ({ error: text, count }))
-
-const notesOf = async (kind: string, lines: Lines): Promise<Finding[]> =>
-  (await limitLines(kind, lines)).map(({ text, count }) => ({ note: text, count }))
+const UNCOMPARED = 'the digests of its segments were not compared'
+const DIFFERENT = 'its compressed bytes differ from the exported ones (SHA-256)'
 
 async function* segmentFindings(file: string | undefined, manifest: Manifest, signal: AbortSignal) {
   const compared = file
     ? await compareSegments(file, manifest, signal)
     : { incomparable: 'it could be read only once' }
-  if ('incomparable' in compared)
-    yield { note: `the digests of its segments were not compared: ${compared.incomparable}` }
+  if ('incomparable' in compared) yield finding('note', `${UNCOMPARED}: ${compared.incomparable}`)
   else
-    for (const fullName of compared.differing)
-      yield { error: `${fullName}: its compressed bytes differ from the exported ones (SHA-256)` }
+    for (const fullName of compared.differing) yield finding('error', `${fullName}: ${DIFFERENT}`)
 }
 
 /** Returns a line for each file and directory that Godwit never writes. */
@@ -195,18 +195,17 @@ async function schemaErrors(root: string): Promise<string[]> {
 async function* recordFindings({ root, damage }: Unpacked): AsyncGenerator<Finding> {
   const urls = new Set<string>()
   const records = await readRecords(root, (url) => urls.add(url))
-  yield* await errorsOf('record files', records.errors)
-  for (const { text, count } of records.warnings) yield { warning: text, count }
+  yield* await limited('error', 'record files', records.errors)
+  for (const line of records.warnings) yield { level: 'warning', ...line }
   const hasGit = existsSync(join(root, 'repositories'))
-  if (!hasGit) yield { note: 'it holds no git data; links to repositories were not followed' }
-  if (!records.hasUsers) yield { note: 'it holds no users; links to them were not followed' }
+  if (!hasGit)
+    yield finding('note', 'it holds no git data; links to repositories were not followed')
+  if (!records.hasUsers) yield finding('note', 'it holds no users; links to them were not followed')
   const isInArchive = (path: string) =>
     (!hasGit && path.startsWith('repositories/')) ||
     damage !== undefined ||
     (unsafePath(path) === undefined && existsSync(join(root, path)))
-  for (const { text, count } of [
-    ...brokenLinks(records, isInArchive),
-    ...(await brokenRecordLinks(root, records, urls, isInArchive)),
-  ])
-    yield { error: text, count }
+  for (const line of brokenLinks(records, isInArchive)) yield { level: 'error', ...line }
+  for (const line of await brokenRecordLinks(root, records, urls, isInArchive))
+    yield { level: 'error', ...line }
 }

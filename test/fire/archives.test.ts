@@ -87,7 +87,7 @@ async function verdictOf(
     let verdict: Verdict = 'intact'
     const signal = AbortSignal.timeout(TIMEOUT_MS)
     for await (const finding of verifyArchive({ git, directory }, bytes, signal))
-      if ('error' in finding) verdict = 'errors'
+      if ('level' in finding && finding.level === 'error') verdict = 'errors'
     return verdict
   } catch (error) {
     if (isRejection(error)) return 'rejected'

@@ -28,7 +28,6 @@ const OPERATIONS = {
 
 export type Operation = keyof typeof OPERATIONS
 
-/** A file of the dump. */
 type FileToUpload = { path: string; name: string; contentType: string; bytes: number }
 
 /** The server that a move is finished on, used with one token. Every method rejects with ForgeUnavailable or ForgeRequestFailed. */

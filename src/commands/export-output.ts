@@ -17,7 +17,6 @@ import { UsageError } from '../lib/user-error.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { refuseExistingFile, requireWritableDirectory, writeFileAtomically } from './atomic-file.ts'
 
-/** An archive that was written. */
 export interface WrittenArchive {
   bytes: number
   /** With --one-archive-per-repository: the repository, and the file relative to --output. */
@@ -77,11 +76,7 @@ export async function chooseOutput(options: OutputOptions) {
     },
 
     /** Writes all repositories to one archive, or each to OWNER/NAME.tar.gz. */
-    async write(
-      parts: ArchiveParts,
-      order: ArchiveOptions,
-      writeOptions: WriteOptions,
-    ): Promise<WrittenArchive[]> {
+    async write(parts: ArchiveParts, order: ArchiveOptions, writeOptions: WriteOptions) {
       if (!isSeparate) {
         await using archive = await exportArchive(parts, order, writeOptions.signal)
         await writeArchive(path, archive.plan, parts, writeOptions)

@@ -1,10 +1,10 @@
 import type { StatsFs } from 'node:fs'
 import { link, open, rename, stat, statfs } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { listProcesses, surveyStoredData } from '../../db/survey.ts'
+import { nearestExisting } from '../../formats/output.ts'
 import { describeDiskFailure } from '../../lib/disk-errors.ts'
-import { hasCode } from '../../lib/errno.ts'
 import { formatBytes, formatCount, formatDuration } from '../../lib/quantities.ts'
 import { dataPathsOf } from '../../service/data-paths.ts'
 import { markerFolder, NOT_SHARED, processesWithoutMarker } from '../../service/mark-process.ts'
@@ -23,7 +23,7 @@ const FREE_SPACE = 'free some space or repair the disk, or set another --data'
 const USE_LOCAL_DISK = 'put --data on a local disk, or use --database-url'
 
 export async function* checkData({ data, databaseUrl }: Config): AsyncGenerator<CheckResult> {
-  const existing = await nearestExisting(data)
+  const existing = nearestExisting(data)
   if (!(await stat(existing)).isDirectory()) {
     const advice = 'move the file, or set another --data'
     return yield failure('data', `${data}: ${existing} is not a directory`, advice)
@@ -40,19 +40,6 @@ export async function* checkData({ data, databaseUrl }: Config): AsyncGenerator<
     : passed('data', `${data}, will be created at the first start`)
   yield checkFreeSpace(await statfs(existing))
   yield await checkFilesystem(existing, databaseUrl !== undefined)
-}
-
-/** Returns the path, or its nearest parent that exists. */
-export async function nearestExisting(path: string): Promise<string> {
-  for (let at = path; ; at = dirname(at)) {
-    try {
-      await stat(at)
-      return at
-    } catch (error) {
-      // ENOTDIR: a parent is a file, which the next step finds.
-      if (!hasCode(error, 'ENOENT', 'ENOTDIR') || at === dirname(at)) throw error
-    }
-  }
 }
 
 /** Tries what the blob store does: write, flush, link and rename. */
@@ -75,9 +62,9 @@ async function checkPrivacy(data: string): Promise<CheckResult> {
   return warning('data', `${data}, writable, can be read by other users`, advice)
 }
 
-type SpaceStats = Pick<StatsFs, 'bavail' | 'bsize' | 'files' | 'ffree'>
-
-export function checkFreeSpace(stats: SpaceStats): CheckResult {
+export function checkFreeSpace(
+  stats: Pick<StatsFs, 'bavail' | 'bsize' | 'files' | 'ffree'>,
+): CheckResult {
   const { bavail, bsize, files: inodes, ffree: freeInodes } = stats
   const bytes = bavail * bsize
   // Filesystems without a fixed number of inodes report 0.

@@ -2,6 +2,7 @@ import { lstat, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { nameKey } from '../../accounts/account.ts'
 import { brokenRepositories, lockedRepositories } from '../../db/survey.ts'
+import { nearestExisting } from '../../formats/output.ts'
 import type { Git } from '../../git/git.ts'
 import { mapConcurrent } from '../../lib/map-concurrent.ts'
 import { formatCount } from '../../lib/quantities.ts'
@@ -10,7 +11,6 @@ import type { Config } from '../../settings/config.ts'
 import { type GitDirectory, gitDirectory } from '../../sources/directory/git-directory.ts'
 import type { FoundRepository, Source } from '../../sources/source.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
-import { nearestExisting } from './check-data.ts'
 import { databaseOf } from './check-database.ts'
 import { type CheckResult, errorText, failure, firstFew, passed, warning } from './check-result.ts'
 
@@ -159,7 +159,7 @@ async function* checkDamage(config: Config, found: readonly FoundRepository[]) {
 }
 
 async function checkSnapshots({ data }: Config, root: string): Promise<CheckResult> {
-  const [source, target] = await Promise.all([stat(root), stat(await nearestExisting(data))])
+  const [source, target] = await Promise.all([stat(root), stat(nearestExisting(data))])
   if (source.dev === target.dev) return passed('snapshots', 'use hard links')
   return passed('snapshots', 'use copies: --data is on another filesystem than the repositories')
 }

@@ -1,7 +1,6 @@
 import { describeDiskFailure } from '../../lib/disk-errors.ts'
 import { summarizeNames } from '../../lib/names.ts'
 
-/** The result of one check of `godwit doctor`. */
 export interface CheckResult {
   check: string
   state: 'passed' | 'warning' | 'error'

@@ -151,11 +151,7 @@ async function toStandardOutput(client: ClientContext, id: number, options: Opti
 }
 
 /** A target that cannot be rewound. `written` rejects when standard output fails. */
-function streamTarget(
-  input: PassThrough,
-  copy: PassThrough,
-  written: Promise<void>,
-): DownloadTarget {
+function streamTarget(input: PassThrough, copy: PassThrough, written: Promise<void>) {
   const target = {
     position: 0,
     etag: undefined as string | undefined,

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { temporaryDirectory } from '../../test/support/sample-repositories.ts'
 import { readClientConfig } from './client-config.ts'
+import { findConfigFile } from './config-file.ts'
 
 const url = 'http://127.0.0.1:3000'
 
@@ -23,6 +24,17 @@ test('GITHUB_TOKEN is sent only to GitHub', () => {
     assert.equal(readClientConfig({ url: address }, env).token, 'ghp_x')
   for (const address of [url, 'https://evilgithub.com', 'https://github.com.example.com'])
     assert.throws(() => readClientConfig({ url: address }, env), /no access token/)
+})
+
+test('the token of a configuration file is found for every spelling of its server', (t) => {
+  const flag = join(temporaryDirectory(t), 'config')
+  writeFileSync(flag, 'url = https://git.example.com/api\ntoken = from-the-file\n')
+  const file = findConfigFile({ flag, variable: undefined })
+  const tokenFor = (address: string) => readClientConfig({ url: address }, {}, file).token
+  for (const address of ['https://git.example.com:443/api/', 'https://GIT.example.com/api'])
+    assert.equal(tokenFor(address), 'from-the-file')
+  for (const address of ['http://git.example.com/api', 'https://git.example.com'])
+    assert.throws(() => tokenFor(address), /no access token/)
 })
 
 test('the user is warned of a token in the arguments or without encryption', () => {

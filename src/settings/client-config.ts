@@ -61,7 +61,7 @@ export function readClientConfig(
   const serverFile = isServerOf(file, url) ? file : undefined
   const config = readConfig({ ...(git && { git }), ...(vendor && { vendor }) }, env, serverFile)
   const origins = clientOrigins(flags, env, serverFile)
-  const found = givenToken(origins, url, env) ?? storedToken(origins, url, serverFile, user)
+  const found = findToken(origins, { url, env, file: serverFile, user })
   if (!found)
     throw new ConfigError([
       `no access token for ${url}: run \`godwit auth login --url ${url}\`, give --token-file FILE, or set GODWIT_TOKEN_FILE or GODWIT_TOKEN`,
@@ -93,36 +93,31 @@ const isGitHub = (url: string): boolean =>
 
 function isServerOf(file: ConfigFile | undefined, url: string): boolean {
   const { url: origin } = clientOrigins({}, {}, file)
-  return origin !== undefined && read('url', origin) === url
+  return origin !== undefined && serverKey(read('url', origin)) === serverKey(url)
 }
 
-type FoundToken = { token: string; from: string }
+interface TokenPlaces {
+  url: string
+  env: Environment
+  file: ConfigFile | undefined
+  user: UserServers | undefined
+}
 
-/** Returns the token of a flag or variable: --token, else the token file, else GODWIT_TOKEN, else GITHUB_TOKEN, but for GitHub only. */
-function givenToken({ token, tokenFile }: ClientOrigins, url: string, env: Environment) {
+/** Finds the token for a server, in the order in which the places are documented. GITHUB_TOKEN is only for GitHub. */
+function findToken({ token, tokenFile }: ClientOrigins, { url, env, file, user }: TokenPlaces) {
   if (token?.from === 'flag') return { token: token.text, from: '--token' }
-  if (tokenFile && tokenFile.from !== 'file')
-    return {
-      token: readToken(tokenFile),
-      from: `${labelOf('tokenFile', tokenFile)}: ${tokenFile.text}`,
-    }
-  const from = env.GODWIT_TOKEN || !isGitHub(url) ? 'GODWIT_TOKEN' : 'GITHUB_TOKEN'
-  return env[from] ? { token: env[from], from } : undefined
-}
-
-/** Returns the token that is stored for exactly this server, by `godwit auth login` or in a configuration file. */
-function storedToken(
-  { token, tokenFile }: ClientOrigins,
-  url: string,
-  file: ConfigFile | undefined,
-  user: UserServers | undefined,
-): FoundToken | undefined {
+  if (tokenFile && tokenFile.from !== 'file') {
+    const from = `${labelOf('tokenFile', tokenFile)}: ${tokenFile.text}`
+    return { token: readToken(tokenFile), from }
+  }
+  const variable = env.GODWIT_TOKEN || !isGitHub(url) ? 'GODWIT_TOKEN' : 'GITHUB_TOKEN'
+  if (env[variable]) return { token: env[variable], from: variable }
   const mine = user?.servers.get(serverKey(url))
-  if (mine && file?.from !== 'flag' && file?.from !== 'environment')
-    return { token: mine.token, from: user!.path }
+  const stored = mine && { token: mine.token, from: user!.path }
+  const isFileNamed = file?.from === 'flag' || file?.from === 'environment'
+  if (stored && !isFileNamed) return stored
   if (tokenFile) return { token: readToken(tokenFile), from: tokenFile.text }
-  if (token) return { token: token.text, from: token.at ?? '' }
-  return mine && { token: mine.token, from: user!.path }
+  return token ? { token: token.text, from: token.at ?? '' } : stored
 }
 
 function readToken(tokenFile: SettingOrigin): string {

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { fakeServer, sendJson } from '../../test/support/fake-server.ts'
 import { asTemporaryError, retryPause } from './errors.ts'
 import { explainError } from './explain-error.ts'
+import { MigrationsApi } from './migrations-api.ts'
 
 const url = 'https://forge.example'
 
@@ -33,4 +35,15 @@ test('an exhausted rate limit turns a 403 into ServerBusy, but no other rejectio
     assert.equal(explained(status, headers).name, 'RequestRejected', String(status))
   assert.equal(explained(404, headers).message, 'it does not exist')
   assert.equal(explained(403, headers).name, 'ServerBusy')
+})
+
+test('the command that a message suggests is for the same organization', async (t) => {
+  const { url } = await fakeServer(t, (_request, reply) => sendJson(reply, 404, {}))
+  const server = { url, token: 't', org: 'octo', vendor: 'github', userAgent: 'godwit/test' }
+  const { signal } = new AbortController()
+  const { schedules, webhooks, show } = new MigrationsApi(server, { signal, onWait() {} })
+  await assert.rejects(show(1), /`godwit migration list --org octo`/)
+  await assert.rejects(webhooks.show(1), /`godwit webhook list --org octo`/)
+  await assert.rejects(schedules.show(1), /`godwit schedule list --org octo`/)
+  await assert.rejects(schedules.release(1, 7), /`godwit schedule show 1 --org octo`/)
 })

@@ -32,7 +32,7 @@ export function schedulesApi(calls: ApiCalls) {
     /** Deletes a protected archive, which the schedule keeps in addition to its newest ones. */
     release(id: number, migrationId: number) {
       const resource = schedule(id, '/protected-archives/{migration_id}')
-      const missing = `schedule ${id} has no protected archive of migration ${migrationId}: \`godwit schedule show ${id}\` lists them`
+      const missing = `schedule ${id} has no protected archive of migration ${migrationId}: \`godwit schedule show ${id}${calls.orgFlag}\` lists them`
       return calls.request('DELETE', { ...resource, missing }, { migration_id: migrationId })
     },
   }

@@ -1,7 +1,6 @@
 export const accountTypes = ['User', 'Organization'] as const
 export type AccountType = (typeof accountTypes)[number]
 
-/** A person or an organization. */
 export interface Account {
   id: number
   login: string
@@ -17,7 +16,6 @@ export interface Viewer {
   tokenId: number
   /** Set if the request came with the cookie of a browser session. */
   session?: { openedAt: number }
-  /** Set if the token may only read. */
   isReadOnly?: true
   /** The id of the only organization in which the token is valid. For other owners, it gives no more access than no token at all. */
   organizationId?: number
@@ -44,7 +42,6 @@ export interface Scope {
   by?: Account
 }
 
-/** Returns the scope of the caller's own data. */
 export const ownScope = ({ account }: Viewer): Scope => ({ owner: account })
 
 export const membershipRoles = ['owner', 'member'] as const

@@ -185,7 +185,6 @@ const ENTRIES_AT_ONCE = 500
 /** Rows per statement: on SQLite, everything else waits for a statement. */
 const ROWS_AT_ONCE = 2000
 
-/** Deletes entries that are older than the retention. */
 export async function sweepAudit(
   db: Db,
   options: { now: number; retentionMs: number; rowsAtOnce?: number },

@@ -12,7 +12,6 @@ export interface Authenticator {
    * tokens that the forge has never accepted are rejected. Rejects with SignInUnavailable if the forge must check the token but cannot.
    */
   viewerOf(token: string, ip?: string, mayCheckNew?: MayCheckNew): Promise<Viewer | undefined>
-  /** Returns the owner of a browser session by its secret. */
   viewerInSession(secret: string | undefined, ip?: string): Promise<Viewer | undefined>
   /**
    * Stores when and from which address tokens were last used. It is called regularly and when the process stops, so that requests

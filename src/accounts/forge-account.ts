@@ -3,7 +3,6 @@ import type { Row } from '../db/tables.ts'
 import { type Account, nameKey } from './account.ts'
 import { ensureAccount, ensureOrganization, isUnused } from './account-store.ts'
 
-/** A person or an organization of the forge. */
 export interface ForgeOwner {
   /** Never reused, unlike a login. */
   id: number

@@ -1,14 +1,8 @@
 import type { InferResult } from 'kysely'
 import type { Db } from '../db/database.ts'
-import {
-  type Account,
-  isTokenForOtherOwner,
-  type Member,
-  type Membership,
-  type MembershipOrigin,
-  type MembershipRole,
-  type Reader,
-} from './account.ts'
+import { prepared } from '../db/prepared.ts'
+import type { Account, Member, Membership, MembershipOrigin } from './account.ts'
+import { isTokenForOtherOwner, type MembershipRole, nameKey, type Reader } from './account.ts'
 import { accountFromRow, ensureAccount, findAccount } from './account-store.ts'
 
 /** Returns the memberships of one organization, or of all, with one entry for each origin. They are sorted by login. */
@@ -53,7 +47,6 @@ function mergeOrigins<K extends string>(
   return [...merged.values()]
 }
 
-/** Adds a membership, or changes its role. */
 export async function putMembership(
   db: Db,
   organization: Account,
@@ -154,3 +147,59 @@ const organizationOf = (row: MembershipRow): Account =>
     site_admin: row.organization_site_admin,
     created_at: row.organization_created_at,
   })
+
+/** How a path refers to an organization. */
+type OrganizationRef = { login: string } | { id: number }
+
+/**
+ * Finds an organization of which the reader is a member; site admins see all. For everybody else, the result, the query and its
+ * duration are the same whether the organization exists or not.
+ */
+export async function findVisibleOrganization(db: Db, reader: Reader, ref: OrganizationRef) {
+  const { account } = reader
+  const query = { accountId: account.id, isAdmin: Number(account.siteAdmin) }
+  const found =
+    'login' in ref
+      ? await visibleByLogin(db, { ...query, loginKey: nameKey(ref.login) })
+      : await visibleById(db, { ...query, id: ref.id })
+  if (!found || isTokenForOtherOwner(reader, found.account)) return undefined
+  return {
+    account: found.account,
+    /** Whether the caller is an owner or a site admin. */
+    mayMigrate: found.isOwner || account.siteAdmin,
+  }
+}
+
+type VisibleQuery = { accountId: number; isAdmin: number }
+
+const visibleByLogin = prepared(
+  (db, query: VisibleQuery & { loginKey: string }) =>
+    visibleRows(db, query).where('login_key', '=', query.loginKey),
+  readVisible,
+)
+
+const visibleById = prepared(
+  (db, query: VisibleQuery & { id: number }) =>
+    visibleRows(db, query).where('accounts.id', '=', query.id),
+  readVisible,
+)
+
+/** Selects one row for each origin of the reader's membership, or one row without a role for a site admin who is not a member. */
+function visibleRows(db: Db, { accountId, isAdmin }: VisibleQuery) {
+  return db
+    .selectFrom('accounts')
+    .leftJoin('memberships', (join) =>
+      join.onRef('organization_id', '=', 'accounts.id').on('account_id', '=', accountId),
+    )
+    .selectAll('accounts')
+    .select('role')
+    .where('type', '=', 'Organization')
+    .where((eb) =>
+      eb.or([eb('role', 'is not', null), eb(eb.cast<number>(eb.val(isAdmin), 'integer'), '=', 1)]),
+    )
+}
+
+function readVisible(rows: InferResult<ReturnType<typeof visibleRows>>) {
+  const [row] = rows
+  return row && { account: accountFromRow(row), isOwner: rows.some(({ role }) => role === 'owner') }
+}

@@ -4,6 +4,7 @@ import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import type { Account } from './account.ts'
 import { ensureAccount, ensureOrganization, findAccount, upsertAccount } from './account-store.ts'
 import {
+  findVisibleOrganization,
   listMemberships,
   membersOf,
   organizationsOf,
@@ -12,7 +13,6 @@ import {
   replaceMemberships,
 } from './membership-store.ts'
 import { addToken } from './token-store.ts'
-import { findVisibleOrganization } from './visible-organization.ts'
 
 type Database = Awaited<ReturnType<typeof openDatabase>>
 

@@ -1,7 +1,8 @@
 import { type Db, lockRow } from '../db/database.ts'
+import { InvalidRequest } from '../lib/request-errors.ts'
 import type { Account, Viewer } from './account.ts'
+import { findVisibleOrganization } from './membership-store.ts'
 import { addToken, digestOf, issuedTokens, tokenFromRow } from './token-store.ts'
-import { findVisibleOrganization } from './visible-organization.ts'
 
 const DAY_MS = 24 * 60 * 60_000
 /** How long after sign-in a session may create and revoke tokens. */
@@ -34,17 +35,9 @@ const findOpener = (db: Db, id: number) =>
     .where('revoked_at', 'is', null)
     .executeTakeFirst()
 
-/** The account may not have such a token. */
-export class TokenRefused extends Error {
-  override name = 'TokenRefused'
-  /** The field of the request that is the reason. */
-  readonly field: 'organization' | 'expires_in_days' | undefined
-
-  constructor(message: string, field?: TokenRefused['field']) {
-    super(message)
-    this.field = field
-  }
-}
+/** `field` is that of the request. */
+const refusal = (message: string, field?: 'organization' | 'expires_in_days') =>
+  new InvalidRequest([{ ...(field && { field }), code: 'custom', message }])
 
 interface OwnToken {
   name: string
@@ -54,7 +47,7 @@ interface OwnToken {
   organization: string | null
 }
 
-/** Creates a token for the caller, who is in a session. Throws TokenRefused. Requires a transaction. */
+/** Creates a token for the caller, who is in a session. Throws InvalidRequest. Requires a transaction. */
 export async function createOwnToken(
   tx: Db,
   viewer: Viewer,
@@ -65,27 +58,24 @@ export async function createOwnToken(
   const organization =
     login === null ? undefined : await findVisibleOrganization(tx, viewer, { login })
   if (login !== null && !organization)
-    throw new TokenRefused(
-      'You are not a member of an organization with this name.',
-      'organization',
-    )
+    throw refusal('You are not a member of an organization with this name.', 'organization')
   const expiresAt = now + days * DAY_MS
   // `revokeTokensOf` locks the account too, so no token is created while all are revoked.
   await lockRow(tx, 'accounts', account.id)
   const opener = await findOpener(tx, tokenId)
-  if (!opener) throw new TokenRefused('The session has ended.')
+  if (!opener) throw refusal('The session has ended.')
   // Sessions and tokens of the forge expire soon, but the account can sign in again, so they set no limit.
   const end = opener.kind === 'token' ? opener.expires_at : null
   if (end !== null && expiresAt > end) {
     const date = new Date(end).toISOString().slice(0, 10)
     const message = `It cannot be valid for longer than the token that you signed in with, which ends on ${date}.`
-    throw new TokenRefused(message, 'expires_in_days')
+    throw refusal(message, 'expires_in_days')
   }
   const valid = (await listOwnTokens(tx, account)).filter(
     (each) => each.expiresAt === null || each.expiresAt > now,
   )
   if (valid.length >= max)
-    throw new TokenRefused(`You have ${valid.length} tokens already: revoke one first.`)
+    throw refusal(`You have ${valid.length} tokens already: revoke one first.`)
   const organizationId = organization?.account.id
   const settings = { name, expiresAt, now, kind: 'own', isReadOnly, organizationId } as const
   const token = await addToken(tx, account, settings)

@@ -6,7 +6,7 @@ import {
   type Viewer,
 } from '../accounts/account.ts'
 import { accountFromRow } from '../accounts/account-store.ts'
-import { findVisibleOrganization } from '../accounts/visible-organization.ts'
+import { findVisibleOrganization } from '../accounts/membership-store.ts'
 import type { Db } from '../db/database.ts'
 import type { RepositoryName } from '../sources/source.ts'
 import type { Role } from './facts.ts'

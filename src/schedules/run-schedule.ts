@@ -1,7 +1,7 @@
 import type { Account } from '../accounts/account.ts'
 import { audited } from '../accounts/audit-log.ts'
+import { findVisibleOrganization } from '../accounts/membership-store.ts'
 import { hasOnlyRevokedTokens } from '../accounts/token-store.ts'
-import { findVisibleOrganization } from '../accounts/visible-organization.ts'
 import type { AlsoWrite, Db } from '../db/database.ts'
 import { CLOCK_TOLERANCE_MS } from '../db/lease-store.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'

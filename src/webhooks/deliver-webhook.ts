@@ -3,23 +3,12 @@ import type { Db } from '../db/database.ts'
 import { CLOCK_TOLERANCE_MS } from '../db/lease-store.ts'
 import { type Handlers, type Job, type Queue, RetryLater, type Run } from '../queue/queue.ts'
 import { insertDelivery, tallyDelivery } from './delivery-store.ts'
-import {
-  DISABLED_AFTER_MS,
-  dropEvent,
-  findEvent,
-  pauseAfter,
-  recordAttempt,
-  storePayload,
-  type WebhookEvent,
-} from './event-store.ts'
+import type { WebhookEvent } from './event-store.ts'
+import * as eventStore from './event-store.ts'
 import { ParkedEvents } from './parked-events.ts'
 import { DELIVER_WEBHOOK, type DeliverJob, enqueueDelivery } from './record-event.ts'
-import {
-  type DeliveryOutcome,
-  type SendParts,
-  sendRequest,
-  type WebhookRequest,
-} from './send-request.ts'
+import type { DeliveryOutcome, SendParts, WebhookRequest } from './send-request.ts'
+import { sendRequest } from './send-request.ts'
 import type { Webhook } from './webhook.ts'
 import { disableWebhook, recordLastDelivery, webhookById } from './webhook-store.ts'
 
@@ -42,7 +31,7 @@ export function createDeliveries(parts: DeliverParts) {
     [DELIVER_WEBHOOK]: {
       run: (job, run) => deliver(parts, parked, job, run),
       async onGiveUp(tx, job) {
-        await dropEvent(tx, (job.payload as DeliverJob).eventId)
+        await eventStore.dropEvent(tx, (job.payload as DeliverJob).eventId)
         await tallyDelivery(tx, 'given_up')
       },
     },
@@ -53,17 +42,17 @@ export function createDeliveries(parts: DeliverParts) {
 async function deliver(parts: DeliverParts, parked: ParkedEvents, job: Job, run: Run) {
   const { db, now } = parts
   const { eventId, generation } = job.payload as DeliverJob
-  const event = await findEvent(db, eventId)
+  const event = await eventStore.findEvent(db, eventId)
   const webhook = event && (await webhookById(db, event.webhookId))
   // The webhook was removed, or a redelivery has created another job.
   if (!webhook || event.generation !== generation || event.state !== 'waiting')
     return run.finish(async () => {})
   // Pings and redeliveries are sent to inactive webhooks as well, because a person requested them.
   if (!webhook.isActive && event.event !== 'ping' && generation === 1)
-    return run.finish((tx) => dropEvent(tx, eventId))
+    return run.finish((tx) => eventStore.dropEvent(tx, eventId))
   const waitMs = event.nextAt - now()
   // A longer wait than the pause means that the time was computed while the clock was wrong.
-  if (waitMs > 0 && waitMs <= pauseAfter(event.attempts) + CLOCK_TOLERANCE_MS)
+  if (waitMs > 0 && waitMs <= eventStore.pauseAfter(event.attempts) + CLOCK_TOLERANCE_MS)
     throw new RetryLater('the next attempt is later', { pauseMs: waitMs })
   const slot = { ownerId: webhook.owner.id, isFailing: webhook.failingSince !== null }
   const leave = parked.enter(slot)
@@ -81,7 +70,7 @@ async function deliver(parts: DeliverParts, parked: ParkedEvents, job: Job, run:
 
 async function send(parts: DeliverParts, event: WebhookEvent, webhook: Webhook, run: Run) {
   const payload = event.payload ?? JSON.stringify(parts.payloadOf(event, webhook))
-  if (event.payload === null) await storePayload(parts.db, event, payload)
+  if (event.payload === null) await eventStore.storePayload(parts.db, event, payload)
   const request = webhookRequest(webhook, event, payload, parts.version)
   const deliveredAt = parts.now()
   const outcome = await sendRequest(request, parts.send, run.signal)
@@ -96,7 +85,7 @@ async function send(parts: DeliverParts, event: WebhookEvent, webhook: Webhook, 
       isRedelivery: event.attempts > 0,
       ...outcome,
     })
-    if (!(await recordAttempt(tx, event, result))) return
+    if (!(await eventStore.recordAttempt(tx, event, result))) return
     await recordResult(parts, tx, webhook, { outcome, state: result.state, deliveredAt })
     const job = { eventId: event.id, generation: event.generation }
     if (result.state === 'waiting') await enqueueDelivery(parts.queue, tx, webhook, job)
@@ -108,7 +97,7 @@ function resultOf(event: WebhookEvent, { isDelivered }: DeliveryOutcome, now: nu
   const attemptsLeft = event.attemptsLeft - 1
   if (isDelivered) return { state: 'delivered', attemptsLeft, nextAt: now } as const
   if (attemptsLeft <= 0) return { state: 'given_up', attemptsLeft: 0, nextAt: now } as const
-  const nextAt = now + pauseAfter(event.attempts + 1)
+  const nextAt = now + eventStore.pauseAfter(event.attempts + 1)
   return { state: 'waiting', attemptsLeft, nextAt } as const
 }
 
@@ -125,7 +114,7 @@ async function recordResult(
   const since = await recordLastDelivery(tx, webhook, last)
   if (state !== 'given_up') return
   await tallyDelivery(tx, 'given_up')
-  if (since === null || now() - since < DISABLED_AFTER_MS) return
+  if (since === null || now() - since < eventStore.DISABLED_AFTER_MS) return
   const day = new Date(since).toISOString().slice(0, 10)
   await disableWebhook(tx, webhook, `no delivery has succeeded since ${day}: ${status}`, now())
 }

@@ -1,21 +1,15 @@
 import type { Account, Scope } from '../accounts/account.ts'
 import { type AlsoWrite, type Db, lockRow } from '../db/database.ts'
-import { NotFound } from '../lib/request-errors.ts'
+import { InvalidRequest, NotFound } from '../lib/request-errors.ts'
 import type { Queue } from '../queue/queue.ts'
 import * as events from './record-event.ts'
-import { type Webhook, WebhookLimitReached, type WebhookSettings } from './webhook.ts'
-import {
-  deleteWebhook,
-  insertWebhook,
-  listWebhooks,
-  updateWebhook,
-  webhookById,
-} from './webhook-store.ts'
+import type { Webhook, WebhookSettings } from './webhook.ts'
+import * as webhookStore from './webhook-store.ts'
 
 type ManageParts = { db: Db; queue: Queue; now: () => number }
 
 /** The maximum for one account or organization. */
-export const MAX_WEBHOOKS = 20
+const MAX_WEBHOOKS = 20
 
 /** The maximum for one webhook. */
 export const MAX_PINGS_PER_HOUR = 60
@@ -23,19 +17,22 @@ const HOUR = 3_600_000
 
 export type PingFacts = { sender: Account }
 
-/** Adds a webhook, and sends it a ping if it is active. Returns undefined if the owner has too many already. */
+const limitReached = (message: string) => new InvalidRequest([{ code: 'custom', message }])
+
+/** Adds a webhook, and sends it a ping if it is active. Throws InvalidRequest if the owner has too many already. */
 export async function addWebhook(
   parts: ManageParts,
   scope: Scope,
   settings: WebhookSettings,
   ping: PingFacts,
   alsoWrite?: AlsoWrite<[Webhook]>,
-): Promise<Webhook | undefined> {
+): Promise<Webhook> {
   const { db, queue, now } = parts
   const added = await db.transaction().execute(async (tx) => {
     await lockRow(tx, 'accounts', scope.owner.id)
-    if ((await listWebhooks(tx, scope)).length >= MAX_WEBHOOKS) return undefined
-    const webhook = await insertWebhook(tx, scope, settings, now())
+    if ((await webhookStore.listWebhooks(tx, scope)).length >= MAX_WEBHOOKS)
+      throw limitReached(`There are ${MAX_WEBHOOKS} webhooks already.`)
+    const webhook = await webhookStore.insertWebhook(tx, scope, settings, now())
     if (settings.isActive) await sendPing(parts, tx, webhook, ping)
     await alsoWrite?.(tx, webhook)
     return webhook
@@ -56,10 +53,10 @@ export async function editWebhook(
 ): Promise<Webhook> {
   return db.transaction().execute(async (tx) => {
     await lockRow(tx, 'webhooks', id)
-    const current = await webhookById(tx, id)
+    const current = await webhookStore.webhookById(tx, id)
     if (!current) throw new NotFound()
-    await updateWebhook(tx, current, change(current), now())
-    const changed = (await webhookById(tx, id))!
+    await webhookStore.updateWebhook(tx, current, change(current), now())
+    const changed = (await webhookStore.webhookById(tx, id))!
     await alsoWrite?.(tx, changed)
     return changed
   })
@@ -73,14 +70,14 @@ export async function removeWebhook(
 ): Promise<void> {
   const batch = events.batchOfWebhook(webhook)
   await db.transaction().execute(async (tx) => {
-    await deleteWebhook(tx, webhook)
+    await webhookStore.deleteWebhook(tx, webhook)
     await queue.cancel(tx, batch)
     await alsoWrite?.(tx)
   })
   queue.interrupt(batch)
 }
 
-/** Throws WebhookLimitReached if the webhook had too many pings lately, or too many of its events are waiting. */
+/** Throws InvalidRequest if the webhook had too many pings lately, or too many of its events are waiting. */
 export async function pingWebhook(
   parts: ManageParts,
   webhook: Webhook,
@@ -103,7 +100,7 @@ const sendPing = (parts: ManageParts, tx: Db, webhook: Webhook, facts: PingFacts
 
 async function requireFewWaiting(tx: Db, webhook: Webhook): Promise<void> {
   if (await events.mayEnqueueEvent(tx, webhook)) return
-  throw new WebhookLimitReached(
+  throw limitReached(
     `${events.MAX_WAITING} events of this webhook are waiting to be delivered already. Try again later.`,
   )
 }
@@ -118,14 +115,14 @@ async function requireFewPings(tx: Db, { id }: Webhook, now: number): Promise<vo
     .limit(MAX_PINGS_PER_HOUR)
     .execute()
   if (pings.length < MAX_PINGS_PER_HOUR) return
-  throw new WebhookLimitReached(
+  throw limitReached(
     `This webhook was sent ${MAX_PINGS_PER_HOUR} pings in the last hour. Try again later.`,
   )
 }
 
 /**
  * Sends an event again, with the same id. A waiting event keeps its remaining attempts; one that was delivered or given up gets one
- * attempt. Throws WebhookLimitReached if too many events are waiting.
+ * attempt. Throws InvalidRequest if too many events are waiting.
  */
 export async function redeliver(
   { db, queue, now }: ManageParts,

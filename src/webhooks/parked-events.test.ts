@@ -123,18 +123,19 @@ onEachEngine('parked deliveries', (engine) => {
     for (let n = 0; n < MAX_PINGS_PER_HOUR; n++) await ping()
     const events = () => scene.db.selectFrom('webhook_events').selectAll().orderBy('id').execute()
     const before = await events()
-    await assert.rejects(ping(), {
-      name: 'WebhookLimitReached',
-      message: 'This webhook was sent 60 pings in the last hour. Try again later.',
+    const refusal = (message: string) => ({
+      name: 'InvalidRequest',
+      errors: [{ code: 'custom', message }],
     })
+    const tooMany = refusal('This webhook was sent 60 pings in the last hour. Try again later.')
+    await assert.rejects(ping(), tooMany)
     assert.deepEqual(await events(), before)
     scene.clock.now += HOUR
     await ping()
     await addParked(scene, webhook, MAX_WAITING - MAX_PINGS_PER_HOUR - 1)
-    const full = {
-      name: 'WebhookLimitReached',
-      message: '500 events of this webhook are waiting to be delivered already. Try again later.',
-    }
+    const full = refusal(
+      '500 events of this webhook are waiting to be delivered already. Try again later.',
+    )
     await assert.rejects(ping(), full)
     await assert.rejects(redeliver(scene.parts, webhook, before[0]!.id), full)
     await scene.recordEnd(alice, 'exported')

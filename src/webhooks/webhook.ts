@@ -40,8 +40,3 @@ export type DeliveredEvent = { event: 'migration' | 'ping'; action: string | nul
 
 export const isSubscribed = ({ events }: Webhook, { event, action }: DeliveredEvent): boolean =>
   (['*', event, `${event}.${action}`] as Subscription[]).some((each) => events.includes(each))
-
-/** A limit of a webhook is reached. The message says which one; nothing was changed. */
-export class WebhookLimitReached extends Error {
-  override name = 'WebhookLimitReached'
-}

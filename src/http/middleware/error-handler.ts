@@ -3,7 +3,6 @@ import type { Socket } from 'node:net'
 import type { ConnectionError, FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { SignInUnavailable } from '../../accounts/forge-sign-in.ts'
-import { TokenRefused } from '../../accounts/own-tokens.ts'
 import { BlobsUnavailable } from '../../blobs/blob-store.ts'
 import { isPostgresUnavailable } from '../../db/postgres-unavailable.ts'
 import { GitFailed } from '../../git/git-process.ts'
@@ -12,7 +11,6 @@ import { type FieldError, InvalidRequest, NotFound } from '../../lib/request-err
 import { AccountRemoved } from '../../repositories/refresh-rights.ts'
 import { RightsUnavailable } from '../../repositories/rights-unavailable.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
-import { WebhookLimitReached } from '../../webhooks/webhook.ts'
 import type * as wire from '../../wire/types.ts'
 import { HttpError, unavailable } from './http-errors.ts'
 import { sendJson } from './json-response.ts'
@@ -23,7 +21,6 @@ type Resource = NonNullable<FieldError['resource']>
 interface ErrorResponse {
   status: number
   message: string
-  /** Only for validation errors. */
   errors?: wire.ValidationError['errors']
 }
 
@@ -96,12 +93,6 @@ function errorResponse(error: FastifyError, resource: Resource): ErrorResponse {
   if (error instanceof InvalidRequest) return validationFailed(error.errors, resource)
   if (error instanceof Unreadable)
     return validationFailed([{ code: 'unprocessable', message: error.message }], resource)
-  if (error instanceof WebhookLimitReached)
-    return validationFailed([{ code: 'custom', message: error.message }], resource)
-  if (error instanceof TokenRefused) {
-    const { field, message } = error
-    return validationFailed([{ ...(field && { field }), code: 'custom', message }], resource)
-  }
   if (error.validation)
     return validationFailed(error.validation.slice(0, MAX_FIELD_ERRORS).map(toFieldError), resource)
   if (isDiskFull(error)) return tryLater('The server has no disk space left, so nothing was done.')

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { findVisibleOrganization } from '../../../accounts/visible-organization.ts'
+import { findVisibleOrganization } from '../../../accounts/membership-store.ts'
 import type { Db } from '../../../db/database.ts'
 import { isName } from '../../../lib/names.ts'
 import type { Operation } from '../../description/operation.ts'

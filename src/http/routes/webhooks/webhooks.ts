@@ -6,7 +6,6 @@ import type { IsAddressAllowed } from '../../../webhooks/allowed-addresses.ts'
 import {
   addWebhook,
   editWebhook,
-  MAX_WEBHOOKS,
   type PingFacts,
   pingWebhook,
   removeWebhook,
@@ -96,10 +95,6 @@ export const addWebhookRoutes: AddWebhookRoutes = (app, parts, webhooksPath) => 
         record(tx, 'webhook.create', aboutWebhook(webhook)),
       ),
     )
-    if (!added) {
-      const message = `There are ${MAX_WEBHOOKS} webhooks already.`
-      throw new InvalidRequest([{ resource: 'Hook', code: 'custom', message }])
-    }
     const body = webhookJson(added, addresses)
     return sendJson(reply.code(201).header('location', body.url), body)
   })

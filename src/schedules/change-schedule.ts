@@ -8,7 +8,7 @@ import { withNamesInsteadOfIndexes } from '../migrations/retry-migration.ts'
 import { readRepositoryList, type StartParts } from '../migrations/start-migration.ts'
 import { fullNameOf } from '../repositories/facts.ts'
 import { isTimeZone, nextRun } from './next-run.ts'
-import type { Schedule, ScheduleRequest } from './schedule.ts'
+import type { Schedule, ScheduleRequest, Timing } from './schedule.ts'
 import { countSchedules, findSchedule, insertSchedule, updateSchedule } from './schedule-store.ts'
 
 export type ScheduleParts = StartParts & { maxSchedules: number }
@@ -19,7 +19,8 @@ export interface ScheduleInput extends Partial<Omit<ScheduleRequest, 'options'>>
   isPaused?: boolean
 }
 
-type CompleteInput = ScheduleInput & { options: MigrationOptions }
+/** A request with the fields that a schedule must have. */
+type CompleteInput = ScheduleInput & Omit<Timing, 'weekday'> & { options: MigrationOptions }
 
 const DEFAULT_KEEP = 4
 
@@ -130,21 +131,16 @@ async function validate(parts: StartParts, scope: Scope, input: CompleteInput, c
   const { every, at, timeZone, weekday = null, options, repositories = [] } = input
   const { keep = DEFAULT_KEEP, isForAll = false, name = null } = input
   const errors: FieldError[] = []
-  const addMissing = (field: string) => errors.push({ field, code: 'missing_field' })
   const add = (field: string, message: string) => errors.push({ field, code: 'custom', message })
-  if (every === undefined) addMissing('every')
-  if (at === undefined) addMissing('at')
-  if (timeZone === undefined) addMissing('time_zone')
-  else if (!isTimeZone(timeZone)) {
+  if (!isTimeZone(timeZone)) {
     const shown = JSON.stringify(timeZone.slice(0, 100))
     add('time_zone', `${shown} is not a time zone such as Europe/Zurich or UTC.`)
   }
-  if (every === 'week' && weekday === null) addMissing('weekday')
+  if (every === 'week' && weekday === null) errors.push({ field: 'weekday', code: 'missing_field' })
   if (every === 'day' && weekday !== null) add('weekday', 'Only a weekly schedule has a weekday.')
   if (isForAll && repositories.length > 0)
     add('repositories', 'With `all`, do not list repositories.')
-  if (every === undefined || at === undefined || timeZone === undefined || errors.length > 0)
-    throw new InvalidRequest(errors)
+  if (errors.length > 0) throw new InvalidRequest(errors)
   const mustResolve =
     !isForAll &&
     (!current ||

@@ -41,7 +41,6 @@ export async function keepArchives(parts: KeepParts): Promise<void> {
   }
 }
 
-/** Deletes an archive that newer ones of its schedule replace. */
 const deleteReplaced = (parts: LoggedDeleteParts, { id, ownerId, scheduleId }: ScheduledArchive) =>
   audited(parts, THE_SERVICE, (record) =>
     archiveStore.removeArchive(parts, id, (tx) =>

@@ -1,4 +1,3 @@
-import { CLOCK_TOLERANCE_MS } from '../db/lease-store.ts'
 import { memoize } from '../lib/memoize.ts'
 import { type Timing, weekdays } from './schedule.ts'
 
@@ -17,10 +16,6 @@ export function nextRun({ every, weekday, at, timeZone }: Timing, after: number)
   }
   throw new Error(`no time is due within ${MAX_DAYS} days`)
 }
-
-/** Whether `nextRunAt` is later than the next due time, because it was computed while the clock was wrong. */
-export const isTooLate = (timing: Timing, nextRunAt: number, now: number): boolean =>
-  nextRunAt > nextRun(timing, now + CLOCK_TOLERANCE_MS)
 
 interface LocalTime {
   year: number

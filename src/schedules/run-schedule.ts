@@ -10,16 +10,12 @@ import type { DeleteParts } from '../migrations/archive-store.ts'
 import type { OutcomeLog } from '../migrations/log-outcome.ts'
 import { aboutMigration, type Migration } from '../migrations/migration.ts'
 import { ArchiveQuotaExceeded } from '../migrations/quota.ts'
-import {
-  allCovered,
-  NothingToMigrate,
-  type StartParts,
-  startCovered,
-} from '../migrations/start-migration.ts'
+import type { StartParts } from '../migrations/start-migration.ts'
+import { allCovered, NothingToMigrate, startCovered } from '../migrations/start-migration.ts'
 import { AccountRemoved, FRESH } from '../repositories/refresh-rights.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { factsInArchives, makeRoomForNext, newestArchiveBytes } from './keep-archives.ts'
-import { isTooLate, nextRun } from './next-run.ts'
+import { nextRun } from './next-run.ts'
 import * as runStore from './run-store.ts'
 import type { Schedule, SkippedRepository } from './schedule.ts'
 import { dueSchedules, schedulesDueBeyondPeriod } from './schedule-store.ts'
@@ -237,8 +233,9 @@ export async function runDueSchedules(parts: DueParts): Promise<void> {
 /** Without this, a schedule could wait longer than its period after the clock was wrong. */
 async function correctNextRuns({ db, now }: DueParts): Promise<void> {
   const time = now()
-  for (const schedule of await schedulesDueBeyondPeriod(db, time + CLOCK_TOLERANCE_MS)) {
-    if (isTooLate(schedule, schedule.nextRunAt, time))
+  const latest = time + CLOCK_TOLERANCE_MS
+  for (const schedule of await schedulesDueBeyondPeriod(db, latest)) {
+    if (schedule.nextRunAt > nextRun(schedule, latest))
       await runStore.replaceNextRun(db, schedule, nextRun(schedule, time))
   }
 }

@@ -15,14 +15,12 @@ export interface ScheduleChange extends ScheduleRequest {
 
 /** Returns the id of the new schedule. */
 export async function insertSchedule(tx: Db, schedule: ScheduleChange & { owner: Account }) {
-  const { owner, runsAs, isPaused, now } = schedule
+  const { owner, isPaused, now } = schedule
   const { id } = await tx
     .insertInto('schedules')
     .values({
-      ...requestColumns(schedule),
+      ...columnsOf(schedule),
       owner_id: owner.id,
-      runs_as_id: runsAs.id,
-      next_run_at: schedule.nextRunAt,
       paused_at: isPaused ? now : null,
       created_at: now,
       updated_at: now,
@@ -32,31 +30,31 @@ export async function insertSchedule(tx: Db, schedule: ScheduleChange & { owner:
   return id
 }
 
-const requestColumns = (request: ScheduleRequest) => ({
-  name: request.name,
-  all_repositories: Number(request.isForAll),
-  repositories: JSON.stringify(request.repositories),
-  options: JSON.stringify(request.options),
-  every: request.every,
-  weekday: request.weekday,
-  at: request.at,
-  time_zone: request.timeZone,
-  keep: request.keep,
+const columnsOf = (change: ScheduleChange) => ({
+  name: change.name,
+  all_repositories: Number(change.isForAll),
+  repositories: JSON.stringify(change.repositories),
+  options: JSON.stringify(change.options),
+  every: change.every,
+  weekday: change.weekday,
+  at: change.at,
+  time_zone: change.timeZone,
+  keep: change.keep,
+  runs_as_id: change.runsAs.id,
+  next_run_at: change.nextRunAt,
 })
 
 /** Changes a schedule. Returns false if it was deleted, changed or run since the caller read it. */
 export async function updateSchedule(
   db: Db,
-  { id, updatedAt, nextRunAt: knownNextRunAt }: Pick<Schedule, 'id' | 'updatedAt' | 'nextRunAt'>,
+  { id, updatedAt, nextRunAt }: Pick<Schedule, 'id' | 'updatedAt' | 'nextRunAt'>,
   change: ScheduleChange,
 ): Promise<boolean> {
-  const { runsAs, nextRunAt, isPaused, now } = change
+  const { isPaused, now } = change
   const { numUpdatedRows } = await db
     .updateTable('schedules')
     .set((eb) => ({
-      ...requestColumns(change),
-      runs_as_id: runsAs.id,
-      next_run_at: nextRunAt,
+      ...columnsOf(change),
       ...(isPaused
         ? { paused_at: eb.fn.coalesce('paused_at', eb.val(now)) }
         : { paused_at: null, paused_reason: null }),
@@ -65,7 +63,7 @@ export async function updateSchedule(
     .where('id', '=', id)
     .where('updated_at', '=', updatedAt)
     // A run updates `next_run_at`, but not `updated_at`.
-    .where('next_run_at', '=', knownNextRunAt)
+    .where('next_run_at', '=', nextRunAt)
     .executeTakeFirst()
   return numUpdatedRows === 1n
 }

@@ -7,7 +7,7 @@ import { createSchedule, type ScheduleInput } from '../../src/schedules/change-s
 import { keepArchives } from '../../src/schedules/keep-archives.ts'
 import { type DueParts, runDueSchedules, runNow } from '../../src/schedules/run-schedule.ts'
 import { listRuns } from '../../src/schedules/run-store.ts'
-import type { Schedule } from '../../src/schedules/schedule.ts'
+import type { Schedule, Timing } from '../../src/schedules/schedule.ts'
 import { findSchedule } from '../../src/schedules/schedule-store.ts'
 import type { Engine } from './databases.ts'
 import { exportScene, sweep } from './export-scene.ts'
@@ -16,7 +16,7 @@ export const HOUR = 3_600_000
 export const DAY = 24 * HOUR
 const ARCHIVE_TTL_MS = 7 * DAY
 
-const DAILY: ScheduleInput = {
+const DAILY: ScheduleInput & Omit<Timing, 'weekday'> = {
   repositories: ['alice/atlas', 'alice/birds'],
   options: {},
   every: 'day',

@@ -2,11 +2,8 @@ import type { FastifyRequest } from 'fastify'
 import { audited, inAuditedTransaction } from '../../../accounts/audit-log.ts'
 import { NotFound } from '../../../lib/request-errors.ts'
 import { aboutMigration, DEFAULT_OPTIONS } from '../../../migrations/migration.ts'
-import {
-  changeSchedule,
-  createSchedule,
-  type ScheduleInput,
-} from '../../../schedules/change-schedule.ts'
+import type { ScheduleInput } from '../../../schedules/change-schedule.ts'
+import { changeSchedule, createSchedule } from '../../../schedules/change-schedule.ts'
 import { protectedArchivesOf, releaseArchive } from '../../../schedules/keep-archives.ts'
 import { runNow } from '../../../schedules/run-schedule.ts'
 import { countRuns, lastRuns, listRuns } from '../../../schedules/run-store.ts'
@@ -17,13 +14,8 @@ import * as wire from '../../../wire/types.ts'
 import * as openapi from '../../description/operation.ts'
 import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, sendPage } from '../../middleware/pagination.ts'
-import {
-  actorOf,
-  requireFound,
-  requireId,
-  requireViewer,
-  type WithQuery,
-} from '../../middleware/request.ts'
+import type { WithQuery } from '../../middleware/request.ts'
+import { actorOf, requireFound, requireId, requireViewer } from '../../middleware/request.ts'
 import type { ApiParts } from '../../server-parts.ts'
 import { nameOf, optionsOf } from '../migrations/migration-json.ts'
 import { type AddMigrationRoutes, scopeOf } from '../migrations/migration-paths.ts'
@@ -105,8 +97,10 @@ export const addScheduleRoutes: AddMigrationRoutes = (app, parts, { path, option
   type Create = { Body: wire.ScheduleRequest }
   app.post<Create>(list, options(routes['schedules/create']), async (request, reply) => {
     const { account } = requireViewer(request)
+    const { every, at, time_zone: timeZone } = request.body
+    const timing = { every, at, timeZone }
     const given = scheduleInputOf(request.body)
-    const input = { ...given, options: { ...DEFAULT_OPTIONS, ...given.options } }
+    const input = { ...given, ...timing, options: { ...DEFAULT_OPTIONS, ...given.options } }
     const scope = scopeOf(request)
     const signal = await startLimit.begin(request, reply)
     const schedule = await audited(parts, actorOf(request), (record) =>
@@ -184,15 +178,13 @@ export const addScheduleRoutes: AddMigrationRoutes = (app, parts, { path, option
   })
 }
 
-type ReadParts = Pick<ApiParts, 'db' | 'rendering'>
-
 const aboutSchedule = ({ id, owner }: Pick<Schedule, 'id' | 'owner'>, more = {}) => ({
   subject: `schedule ${id}`,
   owner,
   details: { schedule: id, ...more },
 })
 
-async function schedulesJson({ db, rendering }: ReadParts, schedules: readonly Schedule[]) {
+async function schedulesJson({ db, rendering }: ApiParts, schedules: readonly Schedule[]) {
   const ids = schedules.map(({ id }) => id)
   const runs = await lastRuns(db, ids)
   const archives = await protectedArchivesOf(db, ids)
@@ -202,10 +194,10 @@ async function schedulesJson({ db, rendering }: ReadParts, schedules: readonly S
   })
 }
 
-const fullScheduleJson = async (parts: ReadParts, schedule: Schedule): Promise<wire.Schedule> =>
+const fullScheduleJson = async (parts: ApiParts, schedule: Schedule): Promise<wire.Schedule> =>
   (await schedulesJson(parts, [schedule]))[0]!
 
-const scheduleInPath = async ({ db }: ReadParts, request: FastifyRequest<ById>) =>
+const scheduleInPath = async ({ db }: ApiParts, request: FastifyRequest<ById>) =>
   requireFound(await scheduleStore.findSchedule(db, scopeOf(request), idOf(request)))
 
 const idOf = ({ params }: FastifyRequest<ById>): number => requireId(params.schedule_id)

@@ -5,7 +5,7 @@ import type { MediaTypeOptions } from './middleware/api-headers.ts'
 import type {
   Admission,
   AdmissionOptions,
-  HeavyRequestLimit,
+  ConcurrencyLimit,
 } from './middleware/concurrency-limit.ts'
 import type { ReadinessParts } from './middleware/dependencies.ts'
 import type { RateLimitOptions } from './middleware/rate-limit.ts'
@@ -58,8 +58,8 @@ export interface ServerParts
 export interface ApiParts extends ServerParts {
   admission: Admission
   /** Limits concurrent starts of migrations and forecasts, because both examine repositories. */
-  startLimit: HeavyRequestLimit
-  largeResponseLimit: HeavyRequestLimit
+  startLimit: ConcurrencyLimit
+  largeResponseLimit: ConcurrencyLimit
   sourceReader: SourceReader
   streams: ProgressStreams
   repositoryRenderer: RepositoryRenderer

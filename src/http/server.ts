@@ -22,7 +22,7 @@ import {
 import {
   concurrencyLimit,
   createAdmission,
-  heavyRequestLimit,
+  HEAVY_REQUESTS,
 } from './middleware/concurrency-limit.ts'
 import { createDependencyProbes } from './middleware/dependencies.ts'
 import { errorHandler, malformedRequestHandler } from './middleware/error-handler.ts'
@@ -119,7 +119,8 @@ export function createServer(parts: ServerParts): FastifyInstance {
   const forwarding = watchForwarding(parts.log, parts.now)
   const limit = createRateLimit(parts.rateLimit, parts.now)
   const cloneSlots = cloneLimit(parts.cloneSlots)
-  const heavyLimits = { startLimit: heavyRequestLimit(), largeResponseLimit: heavyRequestLimit() }
+  const startLimit = concurrencyLimit(HEAVY_REQUESTS)
+  const largeResponseLimit = concurrencyLimit(HEAVY_REQUESTS)
   const sourceReader = createSourceReader(parts)
   const streams = new ProgressStreams(parts)
   app.addHook('preClose', async () => streams.stop())
@@ -179,7 +180,8 @@ export function createServer(parts: ServerParts): FastifyInstance {
     const rendering = { ...parts.rendering, addresses }
     const apiParts = {
       ...parts,
-      ...heavyLimits,
+      startLimit,
+      largeResponseLimit,
       sourceReader,
       rendering,
       admission,

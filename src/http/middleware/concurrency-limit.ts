@@ -77,15 +77,27 @@ export function concurrencyLimit(options: ConcurrencyOptions) {
     return promise
   }
 
+  /** Waits until the request may run. Resolves to a function that must be called when it has ended. */
+  async function take(caller: string, signal: AbortSignal): Promise<() => void> {
+    signal.throwIfAborted()
+    if (mayStart(caller)) return start(caller)
+    const isQueueFull =
+      queue.size >= maxWaiting || waitingCounts.of(caller) >= Math.ceil(maxWaiting / 2)
+    if (isQueueFull) throw createError(isCallerFull(caller))
+    return wait(caller, signal)
+  }
+
   return {
-    /** Waits until the request may run. Resolves to a function that must be called when it has ended. */
-    async take(caller: string, signal: AbortSignal): Promise<() => void> {
-      signal.throwIfAborted()
-      if (mayStart(caller)) return start(caller)
-      const isQueueFull =
-        queue.size >= maxWaiting || waitingCounts.of(caller) >= Math.ceil(maxWaiting / 2)
-      if (isQueueFull) throw createError(isCallerFull(caller))
-      return wait(caller, signal)
+    take,
+    /**
+     * Waits until the request may run. It counts until its response has ended. Resolves to a signal that aborts when the client
+     * disconnects, so that the work can stop.
+     */
+    async begin(request: FastifyRequest, reply: FastifyReply): Promise<AbortSignal> {
+      const { signal, closed } = watchClient(reply.raw)
+      const release = await take(callerKey(request), signal)
+      void closed.then(release)
+      return signal
     },
     running: () => running.total(),
     waiting: () => queue.size,
@@ -113,32 +125,22 @@ export class CallerCounts {
   }
 }
 
-const MAX_RUNNING = 8
-const MAX_PER_CALLER = 2
-const MAX_WAITING = 200
+/** Who waits: the key under which limits count, and a signal that aborts when the client disconnects. */
+export type Client = { caller: string; signal: AbortSignal }
 
-export type HeavyRequestLimit = ReturnType<typeof heavyRequestLimit>
-
-/** Limits requests of one kind that need much time or memory. */
-export function heavyRequestLimit() {
-  const limit = concurrencyLimit({
-    max: MAX_RUNNING,
-    maxPerCaller: MAX_PER_CALLER,
-    maxWaiting: MAX_WAITING,
-  })
-  return {
-    /**
-     * Waits until the caller may run another such request, which counts until its response has ended. Resolves to a signal that
-     * aborts when the client disconnects, so that the work can stop. Rejects with 429 or 503 after waiting too long.
-     */
-    async begin(request: FastifyRequest, reply: FastifyReply): Promise<AbortSignal> {
-      const { signal, closed } = watchClient(reply.raw)
-      const release = await limit.take(callerKey(request), signal)
-      void closed.then(release)
-      return signal
-    },
-  }
+/** Runs a task as soon as the limit allows. */
+export async function withSlot<T>(
+  limit: ConcurrencyLimit,
+  { caller, signal }: Client,
+  task: () => Promise<T>,
+): Promise<T> {
+  using slot = new DisposableStack()
+  slot.defer(await limit.take(caller, signal))
+  return await task()
 }
+
+/** The limit of requests of one kind that need much time or memory. */
+export const HEAVY_REQUESTS: ConcurrencyOptions = { max: 8, maxPerCaller: 2, maxWaiting: 200 }
 
 export interface AdmissionOptions {
   /** Connections at a time; further ones are refused. */
@@ -272,7 +274,6 @@ export function createAdmission(options: AdmissionOptions, documentation: string
       response.once('close', () => streams.add(account, -1))
     },
 
-    /** Returns how many requests were rejected with 503. */
     rejectedCount: () => rejectedCount,
   }
 }

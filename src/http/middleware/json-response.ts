@@ -3,7 +3,7 @@ import type { OutgoingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import { mapInTurns } from '../../lib/turns.ts'
-import type { HeavyRequestLimit } from './concurrency-limit.ts'
+import type { ConcurrencyLimit } from './concurrency-limit.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 /** A response with more repositories is large. `sendLazyBody` streams it, so that it is never held in memory as a whole. */
@@ -33,18 +33,18 @@ export function sendJsonWithEtag(
   return sendPieces(reply, [insertCredentials ? insertCredentials(Buffer.from(text)) : text])
 }
 
-/** Like `sendJsonWithEtag`, for a body with a long list of repositories: rendering it does not block other requests. */
-export async function sendJsonInTurnsWithEtag(reply: FastifyReply, body: WithRepositories) {
+type WithRepositories = { repositories: readonly unknown[] }
+
+/** Sends a body with a long list of repositories as JSON: rendering it does not block other requests. */
+export async function sendJsonInTurns(
+  reply: FastifyReply,
+  body: WithRepositories,
+  { hasEtag }: { hasEtag: boolean },
+): Promise<FastifyReply> {
   const json = await renderInTurns(body)
-  if (sendIfNotModified(reply, [hash('sha256', json, 'base64url')])) return reply
+  if (hasEtag && sendIfNotModified(reply, [hash('sha256', json, 'base64url')])) return reply
   return sendText(reply, json)
 }
-
-/** Like `sendJson`, for a body with a long list of repositories: rendering it does not block other requests. */
-export const sendJsonInTurns = async (reply: FastifyReply, body: WithRepositories) =>
-  sendText(reply, await renderInTurns(body))
-
-type WithRepositories = { repositories: readonly unknown[] }
 
 const EMPTY_REPOSITORIES = '"repositories":[]'
 
@@ -63,13 +63,11 @@ const sendText = (reply: FastifyReply, json: string): FastifyReply =>
 
 export type Piece = string | Buffer
 
-/** The items of a JSON list. Each item is rendered with a comma before it, and the comma of the first is removed here. */
-export interface JsonItems {
-  /** Renders all items at once. */
-  renderAll(): Promise<readonly Piece[]>
-  /** Renders the items while they are sent. */
-  renderInBatches(): AsyncIterable<readonly Piece[]>
-}
+/**
+ * Renders the items of a JSON list in batches. Each item is rendered with a comma before it, and the comma of the first is removed
+ * here. A large list `isStreamed`: its items are sent while others are rendered.
+ */
+export type JsonItems = (options: { isStreamed: boolean }) => AsyncIterable<readonly Piece[]>
 
 /** The parts of a JSON body in order: literal text, and lists that are rendered when they are sent. */
 export type Body = readonly (string | JsonItems)[]
@@ -79,7 +77,7 @@ interface LazyBody {
   repositoryCount: number
   body: () => Body
   /** Limits how many large responses are rendered at a time. */
-  largeResponseLimit: HeavyRequestLimit
+  largeResponseLimit: ConcurrencyLimit
 }
 
 /** Renders and sends JSON: a large body as a stream, any other body at once. */
@@ -141,11 +139,9 @@ async function renderWhole(body: Body): Promise<Piece[]> {
   for (const part of body) {
     if (typeof part === 'string') pieces.push(part)
     else {
-      let isFirst = true
-      for (const piece of await part.renderAll()) {
-        pieces.push(isFirst ? withoutLeadingComma(piece) : piece)
-        isFirst = false
-      }
+      const first = pieces.length
+      for await (const batch of part({ isStreamed: false })) pieces.push(...batch)
+      if (pieces.length > first) pieces[first] = withoutLeadingComma(pieces[first]!)
     }
   }
   return pieces
@@ -173,7 +169,7 @@ async function* renderInBatches(body: Body): AsyncGenerator<Buffer> {
     if (typeof part === 'string') yield Buffer.from(part)
     else {
       let isFirst = true
-      for await (const pieces of part.renderInBatches()) {
+      for await (const pieces of part({ isStreamed: true })) {
         if (pieces.length === 0) continue
         const bytes = joinPieces(pieces)
         // The first item needs no comma before it.

@@ -5,25 +5,20 @@ import type { Db } from '../../../db/database.ts'
 import { GitFailed } from '../../../git/git-process.ts'
 import { isName } from '../../../lib/names.ts'
 import { RECENT } from '../../../repositories/refresh-rights.ts'
-import {
-  findVisibleRepository,
-  type VisibleRepository,
-} from '../../../repositories/visible-repository.ts'
+import type { VisibleRepository } from '../../../repositories/visible-repository.ts'
+import { findVisibleRepository } from '../../../repositories/visible-repository.ts'
 import type { RepositoryName, Source } from '../../../sources/source.ts'
 import { Unreadable } from '../../../sources/unreadable.ts'
 import type { Forwarding } from '../../middleware/api-headers.ts'
 import { type FailedLogins, parseToken } from '../../middleware/authenticate.ts'
 import type { Admission, ConcurrencyLimit } from '../../middleware/concurrency-limit.ts'
+import { withSlot } from '../../middleware/concurrency-limit.ts'
 import * as httpErrors from '../../middleware/http-errors.ts'
 import type { RateLimit } from '../../middleware/rate-limit.ts'
 import { callerKey } from '../../middleware/request.ts'
 import type { ReadBody } from '../../middleware/request-bodies.ts'
-import {
-  ClientDisconnected,
-  type ClientReader,
-  type OutcomeCounter,
-  watchClient,
-} from '../../middleware/response-stream.ts'
+import type { ClientReader, OutcomeCounter } from '../../middleware/response-stream.ts'
+import { ClientDisconnected, watchClient } from '../../middleware/response-stream.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { type CloneTokens, isCloneToken } from './clone-tokens.ts'
 
@@ -160,14 +155,8 @@ export async function serveCounted(
     await work({
       source,
       client,
-      async withSlot(run) {
-        const release = await slots.take(callerKey(request), client.signal)
-        try {
-          return await run()
-        } finally {
-          release()
-        }
-      },
+      withSlot: (run) =>
+        withSlot(slots, { caller: callerKey(request), signal: client.signal }, run),
       markAsStream: () =>
         admission.stream(reply.raw, request.viewer?.account.id ?? ANONYMOUS_ACCOUNT_ID),
     })

@@ -17,8 +17,6 @@ const LIFETIME_MINUTES = 60
 const MINUTE_MS = 60_000
 const TOKEN_PATTERN = /^(gwc_([0-9a-z]{1,11})_([0-9a-z]{1,11})_([0-9a-z]{1,9})_)([\w-]{32})$/
 const MAX_CACHED_TOKENS = 100_000
-/** Two ids below this limit are combined into one safe integer, the key of the cache. */
-const MAX_PAIRED_ID = 2 ** 26
 
 /**
  * A clone token gives access to one repository for an hour, or until the caller's access token ends. It is signed and not stored.
@@ -26,7 +24,9 @@ const MAX_PAIRED_ID = 2 ** 26
  * the time of a polled status of ten private repositories.
  */
 export function cloneTokens({ key, now, isServed }: CloneTokenParts) {
-  let cached = new Map<number, Buffer>()
+  /** By access token and repository. */
+  const cached = new Map<number, Map<number, Buffer>>()
+  let cachedCount = 0
   let cachedFor: { minute: number; key: Buffer } = { minute: 0, key: Buffer.alloc(0) }
 
   const signature = (text: string) =>
@@ -40,8 +40,9 @@ export function cloneTokens({ key, now, isServed }: CloneTokenParts) {
 
   function clearIfOld(minute: number): void {
     const isCurrent = cachedFor.minute === minute && cachedFor.key === key()
-    if (isCurrent && cached.size < MAX_CACHED_TOKENS) return
-    cached = new Map()
+    if (isCurrent && cachedCount < MAX_CACHED_TOKENS) return
+    cached.clear()
+    cachedCount = 0
     cachedFor = { minute, key: key() }
   }
 
@@ -53,16 +54,14 @@ export function cloneTokens({ key, now, isServed }: CloneTokenParts) {
       if (!isServed) return undefined
       const minute = Math.floor(now() / MINUTE_MS)
       clearIfOld(minute)
-      const ofMinute = cached
+      const ofToken = cached.get(tokenId) ?? new Map<number, Buffer>()
+      cached.set(tokenId, ofToken)
       return (repositoryId) => {
-        if (tokenId >= MAX_PAIRED_ID || repositoryId >= MAX_PAIRED_ID)
-          return make(tokenId, repositoryId, minute)
-        const pair = tokenId * MAX_PAIRED_ID + repositoryId
-        let token = ofMinute.get(pair)
-        if (!token) {
-          token = make(tokenId, repositoryId, minute)
-          ofMinute.set(pair, token)
-        }
+        const known = ofToken.get(repositoryId)
+        if (known) return known
+        const token = make(tokenId, repositoryId, minute)
+        ofToken.set(repositoryId, token)
+        cachedCount++
         return token
       }
     },

@@ -4,14 +4,8 @@ import type { FetchRequest } from '../../../sources/source.ts'
 import { gitErrorHandler } from '../../middleware/error-handler.ts'
 import * as httpErrors from '../../middleware/http-errors.ts'
 import type { ReceivedBody } from '../../middleware/request-bodies.ts'
-import {
-  type CloneParts,
-  type CloneRequest,
-  findReadable,
-  type ReadableRepository,
-  type Serving,
-  serveCounted,
-} from './clone-request.ts'
+import type { CloneParts, CloneRequest, ReadableRepository, Serving } from './clone-request.ts'
+import { findReadable, serveCounted } from './clone-request.ts'
 import { addLfsRoutes } from './lfs.ts'
 
 const NO_CACHE = {
@@ -55,27 +49,27 @@ function addRoutes(git: FastifyInstance, parts: CloneParts): void {
       const { service } = request.query
       if (service === 'git-receive-pack') throw httpErrors.pushNotAllowed()
       if (service !== 'git-upload-pack') throw httpErrors.unknownGitService()
-      return serve(request, reply, 'advertisement', undefined)
+      return serve(request, reply)
     },
   )
 
   git.post<CloneRequest>('/:owner/:name/git-upload-pack', async (request, reply) => {
     const type = request.headers['content-type']?.trim().toLowerCase()
     if (type !== 'application/x-git-upload-pack-request') throw httpErrors.notUploadPackRequest()
-    return serve(request, reply, 'request', () => parts.readBody(request, CLONE_BODY))
+    return serve(request, reply, () => parts.readBody(request, CLONE_BODY))
   })
 
   git.post('/:owner/:name/git-receive-pack', async () => {
     throw httpErrors.pushNotAllowed()
   })
 
-  /** `read` reads the body of the request; it is undefined for an advertisement, which has none. */
+  /** `read` reads the body of the request. An advertisement has none. */
   async function serve(
     request: FastifyRequest<CloneRequest>,
     reply: FastifyReply,
-    phase: FetchRequest['phase'],
-    read: (() => Promise<ReceivedBody>) | undefined,
+    read?: () => Promise<ReceivedBody>,
   ): Promise<FastifyReply> {
+    const phase = read ? 'request' : 'advertisement'
     const readable = await findReadable(parts, request, reply)
     return serveCounted(parts, request, reply, readable.repository, async (serving) => {
       const body = await read?.()

@@ -5,37 +5,18 @@ import { batchesOf } from '../../../lib/batches.ts'
 import { nextTurn } from '../../../lib/turns.ts'
 import { unlockRepository } from '../../../migrations/locks.ts'
 import { aboutMigration, type Migration } from '../../../migrations/migration.ts'
-import {
-  countMigrations,
-  findMigrationToRead,
-  listMigrations,
-  type MigrationToRead,
-} from '../../../migrations/migration-store.ts'
-import {
-  knownReferences,
-  type ListPart,
-  type Page,
-  pageOfReferences,
-} from '../../../migrations/repository-list-store.ts'
+import * as migrationStore from '../../../migrations/migration-store.ts'
+import * as listStore from '../../../migrations/repository-list-store.ts'
 import * as openapi from '../../description/operation.ts'
-import { type JsonItems, type Piece, sendLazyBodyWithEtag } from '../../middleware/json-response.ts'
+import { type JsonItems, sendLazyBodyWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, setLinkHeader } from '../../middleware/pagination.ts'
 import { actorOf, requireFound, requireViewer, type WithQuery } from '../../middleware/request.ts'
 import type { ApiParts } from '../../server-parts.ts'
-import {
-  RENDER_BATCH_SIZE,
-  type ReadRendered,
-  type RenderOptions,
-} from '../repositories/rendered-repositories.ts'
+import type { RenderOptions } from '../repositories/rendered-repositories.ts'
+import { RENDER_BATCH_SIZE } from '../repositories/rendered-repositories.ts'
 import { addArchive } from './archive.ts'
-import {
-  type AddMigrationRoutes,
-  type ById,
-  CALLER_PATH,
-  migrationIdOf,
-  migrationInPath,
-  scopeOf,
-} from './migration-paths.ts'
+import type { AddMigrationRoutes, ById } from './migration-paths.ts'
+import { CALLER_PATH, migrationIdOf, migrationInPath, scopeOf } from './migration-paths.ts'
 import { addStart } from './start-migration.ts'
 
 /** The operations that GitHub has too. */
@@ -86,8 +67,8 @@ const addList: AddMigrationRoutes = (app, parts, { path, previewOptions, hasBrie
   app.get<WithQuery>(path, listOptions, async (request, reply) => {
     const scope = scopeOf(request)
     const paging = parsePaging(request.query)
-    const migrations = await listMigrations(db, scope, paging)
-    const total = await countMigrations(db, scope)
+    const migrations = await migrationStore.listMigrations(db, scope, paging)
+    const total = await migrationStore.countMigrations(db, scope)
     const isBrief = hasBriefList && excludesRepositories(request.query)
     setLinkHeader(reply, addresses, total)
     const list = { form: 'extended', tokenOf: cloneTokensOf(parts, request) } as const
@@ -120,7 +101,7 @@ const addStatus: AddMigrationRoutes = (app, parts, { path, previewOptions }) => 
   const statusOptions = previewOptions(routes['migrations/get-status-for-authenticated-user'])
   app.get<ById>(url, statusOptions, async (request, reply) => {
     const isBrief = excludesRepositories(request.query)
-    const known = isBrief ? undefined : await migrationInPathToRead(db, request, { offset: 0 })
+    const known = isBrief ? undefined : await readMigration(db, request, { offset: 0 })
     const migration = known?.migration ?? (await migrationInPath(db, request))
     const { guid, version, repositoryCount } = migration
     const { owner } = scopeOf(request)
@@ -139,12 +120,9 @@ const addStatus: AddMigrationRoutes = (app, parts, { path, previewOptions }) => 
 }
 
 /** Returns the migration that the path names, and the part of its repository list that contains the repository at `offset`. */
-async function migrationInPathToRead(
-  db: Db,
-  request: FastifyRequest<ById>,
-  from: { offset: number },
-): Promise<MigrationToRead> {
-  return requireFound(await findMigrationToRead(db, scopeOf(request), migrationIdOf(request), from))
+async function readMigration(db: Db, request: FastifyRequest<ById>, from: { offset: number }) {
+  const id = migrationIdOf(request)
+  return requireFound(await migrationStore.findMigrationToRead(db, scopeOf(request), id, from))
 }
 
 const addRepositories: AddMigrationRoutes = (app, parts, migrationsPath) => {
@@ -160,7 +138,7 @@ const addRepositories: AddMigrationRoutes = (app, parts, migrationsPath) => {
   for (const [url, route] of Object.entries(options)) {
     app.get<ById>(url, previewOptions(route), async (request, reply) => {
       const paging = parsePaging(request.query)
-      const known = await migrationInPathToRead(db, request, paging)
+      const known = await readMigration(db, request, paging)
       const { migration } = known
       setLinkHeader(reply, addresses, migration.repositoryCount)
       const tokenOf = cloneTokensOf(parts, request)
@@ -200,9 +178,9 @@ const cloneTokensOf = ({ cloneTokens }: ApiParts, request: FastifyRequest) =>
 
 interface RepositoryList extends RenderOptions {
   /** All repositories by default. */
-  page?: Page
+  page?: listStore.Page
   /** A part of the repository list that was read with the migration. */
-  known?: ListPart | undefined
+  known?: listStore.ListPart | undefined
 }
 
 function listedRepositories(
@@ -210,23 +188,20 @@ function listedRepositories(
   migration: Migration,
   { form, tokenOf, page = { offset: 0, limit: migration.repositoryCount }, known }: RepositoryList,
 ): JsonItems {
-  async function* inBatches(read: ReadRendered): AsyncGenerator<readonly Piece[]> {
-    for await (const references of pageOfReferences(db, migration, page, known)) {
+  return async function* ({ isStreamed }) {
+    // A large response is not cached: it would evict what other clients poll.
+    const read = isStreamed ? repositoryRenderer.readUncached : repositoryRenderer.read
+    const all = known && listStore.knownReferences(migration, page, known)
+    if (all && all.length <= RENDER_BATCH_SIZE) {
+      yield await read({ form, tokenOf }, all)
+      return
+    }
+    for await (const references of listStore.pageOfReferences(db, migration, page, known)) {
       for (const batch of batchesOf(references, RENDER_BATCH_SIZE)) {
         await nextTurn()
         yield await read({ form, tokenOf }, batch)
       }
     }
-  }
-  return {
-    // A large response is not cached: it would evict what other clients poll.
-    renderInBatches: () => inBatches(repositoryRenderer.readUncached),
-    renderAll() {
-      const all = known && knownReferences(migration, page, known)
-      return all && all.length <= RENDER_BATCH_SIZE
-        ? repositoryRenderer.read({ form, tokenOf }, all)
-        : Array.fromAsync(inBatches(repositoryRenderer.read)).then((batches) => batches.flat())
-    },
   }
 }
 

@@ -17,7 +17,6 @@ import {
   isLargeResponse,
   sendJson,
   sendJsonInTurns,
-  sendJsonInTurnsWithEtag,
   sendJsonWithEtag,
 } from '../../middleware/json-response.ts'
 import { actorOf, requireViewer } from '../../middleware/request.ts'
@@ -132,7 +131,7 @@ export const addMigrationActionRoutes: AddMigrationRoutes = (app, parts, { path,
     }
     if (isLargeResponse(migration.repositoryCount)) await largeResponseLimit.begin(request, reply)
     const body = render.progressJson(await progressOf(db, migration), now())
-    return sendJsonInTurnsWithEtag(reply, body)
+    return sendJsonInTurns(reply, body, { hasEtag: true })
   })
 
   const reportOptions = options(routes['migrations/get-report'])
@@ -145,7 +144,7 @@ export const addMigrationActionRoutes: AddMigrationRoutes = (app, parts, { path,
     const report = reportOf(migration, await progressOf(db, migration), facts)
     return accepts(request, TEXT)
       ? reply.type('text/plain; charset=utf-8').send(describeReport(report))
-      : sendJsonInTurnsWithEtag(reply, render.reportJson(report, now()))
+      : sendJsonInTurns(reply, render.reportJson(report, now()), { hasEtag: true })
   })
 
   app.post<ById>(`${one}/cancel`, options(routes['migrations/cancel']), async (request, reply) => {
@@ -186,7 +185,7 @@ export const addMigrationActionRoutes: AddMigrationRoutes = (app, parts, { path,
     const signal = await startLimit.begin(request, reply)
     const start = startRequestOf(request.body)
     const estimate = await forecast({ ...parts, signal }, scopeOf(request), start)
-    return sendJsonInTurns(reply, render.forecastJson(estimate))
+    return sendJsonInTurns(reply, render.forecastJson(estimate), { hasEtag: false })
   })
 
   app.get(`${path}/quota`, options(routes['migrations/get-quota']), async (request, reply) => {

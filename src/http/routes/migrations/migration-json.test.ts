@@ -224,7 +224,7 @@ describe("the values of GitHub's API", () => {
 test('the text of a migration has its repositories at the same position as its JSON', () => {
   const owner = { ...alice, login: '"repositories":[]' }
   const migration = { ...startedMigration(), owner }
-  const listed = { renderAll: async () => [], async *renderInBatches() {} }
+  const listed = async function* () {}
   const text = migrationText(rendering)
   const [before, within, after] = text(migration, owner, listed)
   const json = JSON.stringify(migrationJson(migration, [], rendering))

@@ -5,10 +5,10 @@ import { aboutMigration, type StartedMigration } from '../../../migrations/migra
 import { startMigration } from '../../../migrations/start-migration.ts'
 import { type StartRequest, startRequestSchema } from '../../../wire/migration.ts'
 import * as openapi from '../../description/operation.ts'
-import { sendLazyBody } from '../../middleware/json-response.ts'
+import { type JsonItems, sendLazyBody } from '../../middleware/json-response.ts'
 import { actorOf, requireViewer } from '../../middleware/request.ts'
 import type { ApiParts } from '../../server-parts.ts'
-import { RENDER_BATCH_SIZE, type ReadRendered } from '../repositories/rendered-repositories.ts'
+import { RENDER_BATCH_SIZE } from '../repositories/rendered-repositories.ts'
 import { migrationsAddress, startRequestOf } from './migration-json.ts'
 import { type AddMigrationRoutes, scopeOf } from './migration-paths.ts'
 
@@ -61,17 +61,14 @@ export function sendStarted(
   const { repositories, references } = started
   const tokenOf = cloneTokens.for(requireViewer(reply.request))
   const options = { form: 'extended', tokenOf } as const
-  async function* inBatches(read: ReadRendered) {
+  const listed: JsonItems = async function* ({ isStreamed }) {
+    // Clients poll the migration that they have started.
+    const read = isStreamed ? repositoryRenderer.readUncached : repositoryRenderer.readCached
     for (let at = 0; at < references.length; at += RENDER_BATCH_SIZE) {
       await nextTurn()
       const batch = references.slice(at, at + RENDER_BATCH_SIZE)
       yield await read(options, batch, repositories.slice(at, at + RENDER_BATCH_SIZE))
     }
-  }
-  const listed = {
-    renderInBatches: () => inBatches(repositoryRenderer.readUncached),
-    // Clients poll the migration that they have started.
-    renderAll: async () => (await Array.fromAsync(inBatches(repositoryRenderer.readCached))).flat(),
   }
   return sendLazyBody(reply, {
     largeResponseLimit,

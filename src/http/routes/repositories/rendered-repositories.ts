@@ -17,7 +17,7 @@ export interface RenderOptions {
 }
 
 /** Renders the facts with these references, in the same order. Reads those that it needs, unless they are given. */
-export type ReadRendered = (
+type ReadRendered = (
   options: RenderOptions,
   references: readonly number[],
   given?: readonly RepositoryFacts[],
@@ -82,35 +82,22 @@ function piecesOf(texts: readonly (string | RenderedText)[], tokenOf: CloneToken
 
 const MAX_RECORDED_REQUESTS = 50_000
 
-/**
- * A cache of about `maxBytes` in two generations. A text that is read moves to the young generation. When that has half of
- * the bytes, the old generation is dropped with all texts that have not been read since.
- */
+/** Caches texts. When they have more than `maxBytes`, all are evicted: those that clients poll are soon back. */
 export function createTextCache<Text extends { bytes: Buffer }>(maxBytes: number) {
-  let young = new Map<number, Text>()
-  let old = new Map<number, Text>()
-  let youngBytes = 0
-  let requested = new Set<number>()
-
-  function set(key: number, text: Text): void {
-    const { length } = text.bytes
-    if (length > maxBytes / 2) return
-    if (youngBytes + length > maxBytes / 2) {
-      old = young
-      young = new Map()
-      youngBytes = 0
-    }
-    young.set(key, text)
-    youngBytes += length
-  }
+  const texts = new Map<number, Text>()
+  const requested = new Set<number>()
+  let bytes = 0
 
   return {
-    get(key: number): Text | undefined {
-      const found = young.get(key)
-      if (found) return found
-      const older = old.get(key)
-      if (older) set(key, older)
-      return older
+    get: (key: number): Text | undefined => texts.get(key),
+
+    set(key: number, text: Text): void {
+      bytes += text.bytes.length
+      if (bytes > maxBytes) {
+        texts.clear()
+        bytes = text.bytes.length
+      }
+      texts.set(key, text)
     },
 
     /**
@@ -119,12 +106,10 @@ export function createTextCache<Text extends { bytes: Buffer }>(maxBytes: number
      */
     recordRequest(key: number): boolean {
       if (requested.has(key)) return true
-      if (requested.size >= MAX_RECORDED_REQUESTS) requested = new Set()
+      if (requested.size >= MAX_RECORDED_REQUESTS) requested.clear()
       requested.add(key)
       return false
     },
-
-    set,
   }
 }
 

@@ -3,21 +3,9 @@ import { NotFound } from '../../../lib/request-errors.ts'
 import type { CatalogueEntry } from '../../../repositories/repository-store.ts'
 import type { RefQuery, RepositoryName, Source } from '../../../sources/source.ts'
 import { Unreadable } from '../../../sources/unreadable.ts'
-import { type ConcurrencyLimit, concurrencyLimit } from '../../middleware/concurrency-limit.ts'
+import { type Client, concurrencyLimit, withSlot } from '../../middleware/concurrency-limit.ts'
 
 type Entry = Pick<CatalogueEntry, 'id' | 'owner' | 'name'>
-
-interface ReaderParts {
-  /** Undefined if this process has no access to the repositories. */
-  source: Source | undefined
-  log: Logger
-}
-
-/** Who waits for a result: the key under which limits count, and a signal that aborts when the client disconnects. */
-interface Client {
-  caller: string
-  signal: AbortSignal
-}
 
 /** For reads that run git. Few run, because exports need the cores. Few wait, because each holds a request open. */
 const READ_LIMIT = { max: 2, maxPerCaller: 1, maxWaiting: 200 }
@@ -32,7 +20,7 @@ export type SourceReader = ReturnType<typeof createSourceReader>
  * Reads what is not in the database: branches, tags and files of a repository. Each result is cached until the repository changes,
  * which is checked at every request without git.
  */
-export function createSourceReader({ source, log }: ReaderParts) {
+export function createSourceReader({ source, log }: { source: Source | undefined; log: Logger }) {
   const cache = new Map<string, Promise<unknown>>()
   const [readLimit, checkLimit] = [concurrencyLimit(READ_LIMIT), concurrencyLimit(CHECK_LIMIT)]
 
@@ -90,18 +78,5 @@ export function createSourceReader({ source, log }: ReaderParts) {
       readSource(client, entry, { what: 'licence' }, (from, repository, signal) =>
         from.licenseFile(repository, signal),
       ),
-  }
-}
-
-async function withSlot<T>(
-  limit: ConcurrencyLimit,
-  { caller, signal }: Client,
-  task: () => Promise<T>,
-): Promise<T> {
-  const release = await limit.take(caller, signal)
-  try {
-    return await task()
-  } finally {
-    release()
   }
 }

@@ -5,20 +5,10 @@ import { type FieldError, InvalidRequest, NotFound } from '../lib/request-errors
 import { nextTurn } from '../lib/turns.ts'
 import { MAX_LIST_LENGTH } from '../wire/schema.ts'
 import { describeApi } from './description/describe-api.ts'
-import {
-  apiHeaders,
-  type Forwarding,
-  mediaTypeChooser,
-  watchForwarding,
-} from './middleware/api-headers.ts'
-import {
-  checkTokenLimits,
-  type FailedLogins,
-  failedLogins,
-  parseToken,
-  type SessionCookies,
-  sessionCookies,
-} from './middleware/authenticate.ts'
+import type { Forwarding } from './middleware/api-headers.ts'
+import { apiHeaders, mediaTypeChooser, watchForwarding } from './middleware/api-headers.ts'
+import type { FailedLogins, SessionCookies } from './middleware/authenticate.ts'
+import * as authentication from './middleware/authenticate.ts'
 import {
   concurrencyLimit,
   createAdmission,
@@ -54,20 +44,13 @@ import { addUserRepositoriesRoute } from './routes/repositories/repository-list.
 import { createSourceReader } from './routes/repositories/source-reader.ts'
 import { addScheduleRoutes } from './routes/schedules/schedules.ts'
 import { addProxyProbeRoute } from './routes/service/proxy-probe.ts'
-import {
-  addHealthRoutes,
-  addMetaRoutes,
-  addVersionsRoute,
-} from './routes/service/service-routes.ts'
+import * as serviceRoutes from './routes/service/service-routes.ts'
 import { addOidcRoutes } from './routes/sessions/oidc-routes.ts'
 import { addSessionRoutes } from './routes/sessions/session.ts'
 import { addTokenRoutes } from './routes/tokens/tokens.ts'
 import { addUserRoutes } from './routes/users/users.ts'
-import {
-  CALLER_WEBHOOKS_PATH,
-  ORGANIZATION_WEBHOOKS_PATH,
-} from './routes/webhooks/webhook-paths.ts'
-import { addWebhookRoutes } from './routes/webhooks/webhooks.ts'
+import { addDeliveryRoutes } from './routes/webhooks/webhook-deliveries.ts'
+import * as webhooks from './routes/webhooks/webhooks.ts'
 import type { ApiParts, ServerParts } from './server-parts.ts'
 
 declare module 'fastify' {
@@ -152,15 +135,15 @@ export function createServer(parts: ServerParts): FastifyInstance {
   })
   app.addHook('onResponse', requestLog(parts.log))
   app.addHook('onResponse', metrics.onResponse)
-  addHealthRoutes(app, dependencies)
-  addMetaRoutes(app, parts)
+  serviceRoutes.addHealthRoutes(app, dependencies)
+  serviceRoutes.addMetaRoutes(app, parts)
   addProxyProbeRoute(app, parts)
   addArchiveDownloadRoute(app, { ...parts, cors, admission, downloads: metrics.downloads })
   dashboard(app, parts)
   addHtmlPageRoutes(app, { setApiHeaders, firstSegments })
   addPreflightRoute(app)
-  const cookies = sessionCookies(parts.rendering.addresses.api)
-  const logins = failedLogins(parts)
+  const cookies = authentication.sessionCookies(parts.rendering.addresses.api)
+  const logins = authentication.failedLogins(parts)
   const guards = { setApiHeaders, limit, forwarding, logins, cookies }
   addSessionRoutes(app, { ...parts, ...guards })
   if (parts.oidc) addOidcRoutes(app, parts.oidc, { ...parts, ...guards })
@@ -228,31 +211,32 @@ function addOperations(api: FastifyInstance, parts: ApiParts, guards: Guards): v
   addUserRepositoriesRoute(api, parts)
   addRepositoryRoutes(api, parts)
   addLicenseRoutes(api, parts)
-  addVersionsRoute(api)
+  serviceRoutes.addVersionsRoute(api)
   addOrganizationRoutes(api, parts)
   addOwnLocksRoute(api, parts)
   addAdminRoutes(api, parts)
   addAuditRoutes(api, parts)
   addTokenRoutes(api, parts)
   addMigrations(api, parts, migrationPaths.CALLER_PATH)
-  addWebhookRoutes(api, parts, CALLER_WEBHOOKS_PATH)
+  addWebhooks(api, parts, webhooks.CALLER_WEBHOOKS_PATH)
   api.register(async (organizationApi) => {
     migrationPaths.requireOrganization(organizationApi, parts)
     addMigrations(organizationApi, parts, migrationPaths.ORGANIZATION_PATH)
     addGithubMigrationRoutes(organizationApi, parts, migrationPaths.ORGANIZATION_ID_PATH)
-    addWebhookRoutes(organizationApi, parts, ORGANIZATION_WEBHOOKS_PATH)
+    addWebhooks(organizationApi, parts, webhooks.ORGANIZATION_WEBHOOKS_PATH)
   })
 }
 
-function addMigrations(
-  api: FastifyInstance,
-  parts: ApiParts,
-  path: migrationPaths.MigrationsPath,
-): void {
+const addMigrations: migrationPaths.AddScopedRoutes = (api, parts, path) => {
   addGithubMigrationRoutes(api, parts, path)
   addMigrationSummaryRoutes(api, parts, path)
   addMigrationActionRoutes(api, parts, path)
   addScheduleRoutes(api, parts, path)
+}
+
+const addWebhooks: migrationPaths.AddScopedRoutes = (api, parts, path) => {
+  webhooks.addWebhookRoutes(api, parts, path)
+  addDeliveryRoutes(api, parts, path)
 }
 
 /** The checks that every request passes before its handler runs. */
@@ -280,14 +264,14 @@ function addApiHooks(
     const { authorization, accept } = request.headers
     // Without a token, the request may come from a page of this server with a session cookie.
     const viewer = authorization
-      ? await logins.viewerOf(parseToken(authorization), request.ip)
+      ? await logins.viewerOf(authentication.parseToken(authorization), request.ip)
       : await authenticator.viewerInSession(cookies.read(request), request.ip)
     if (!viewer && !config.anonymous) throw httpErrors.requiresAuthentication()
     request.viewer = viewer ?? null
     if (viewer) reply.header('x-oauth-scopes', 'repo').header('x-accepted-oauth-scopes', '')
     if (!config.uncounted) await limit.count(request, reply)
     reply.header(mediaTypeHeader, chooseMediaType(accept, config))
-    checkTokenLimits(request, config)
+    authentication.checkTokenLimits(request, config)
   })
   api.addHook('onSend', (request, reply, _payload, done) => {
     if (reply.statusCode !== 304) return done()

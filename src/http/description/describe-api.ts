@@ -4,6 +4,7 @@ import {
   API_VERSIONS,
   DEFAULT_VERSION,
   type MediaTypeOptions,
+  PUBLIC_JSON_HEADERS,
   previewTypeOf,
 } from '../middleware/api-headers.ts'
 import { sendIfNotModified } from '../middleware/json-response.ts'
@@ -36,11 +37,7 @@ export function describeApi(app: FastifyInstance, options: DescriptionOptions): 
   let description: string | undefined
 
   app.get('/openapi.json', getDescription, async (_request, reply) => {
-    reply.headers({
-      'access-control-allow-origin': '*',
-      'cache-control': 'no-cache',
-      'x-content-type-options': 'nosniff',
-    })
+    reply.headers(PUBLIC_JSON_HEADERS)
     description ??= JSON.stringify(openApiDocument(routes, options))
     if (sendIfNotModified(reply, [description])) return reply
     return reply.type('application/json; charset=utf-8').send(description)
@@ -198,11 +195,7 @@ const bodyResponses = ({ method }: DescribedRoute): openapi.Operation['responses
       }
 
 /** Adds the parameter, responses and headers that all operations of the API share. */
-function withCommonResponses(
-  operation: openapi.Operation,
-  route: DescribedRoute,
-  vendor: string,
-): openapi.Operation {
+function withCommonResponses(operation: openapi.Operation, route: DescribedRoute, vendor: string) {
   const shared = sharedHeaders(vendor, route)
   const version = { $ref: '#/components/parameters/api-version' }
   return {

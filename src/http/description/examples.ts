@@ -1,9 +1,6 @@
 import type { Account } from '../../accounts/account.ts'
 import type { AuditEntry } from '../../accounts/audit-log.ts'
-import type { TokenRecord } from '../../accounts/token-store.ts'
 import type { EndedMigration } from '../../migrations/end-migration.ts'
-import type { Forecast } from '../../migrations/forecast.ts'
-import type { HeldLock } from '../../migrations/lock-store.ts'
 import { DEFAULT_OPTIONS, type Migration } from '../../migrations/migration.ts'
 import { type Progress, reportOf } from '../../migrations/progress.ts'
 import type { ServiceState } from '../../migrations/service-state.ts'
@@ -23,11 +20,8 @@ import * as migrationRenderers from '../routes/migrations/migration-json.ts'
 import * as progressRenderers from '../routes/migrations/progress-json.ts'
 import * as organizationRenderers from '../routes/organizations/organization-json.ts'
 import * as repositoryRenderers from '../routes/repositories/repository-json.ts'
-import {
-  type ScheduleHistory,
-  scheduleJson,
-  scheduleRunJson,
-} from '../routes/schedules/schedule-json.ts'
+import type { ScheduleHistory } from '../routes/schedules/schedule-json.ts'
+import { scheduleJson, scheduleRunJson } from '../routes/schedules/schedule-json.ts'
 import { rootJson } from '../routes/service/root-json.ts'
 import { tokenJson } from '../routes/tokens/token-json.ts'
 import { currentUserJson, userJson } from '../routes/users/user-json.ts'
@@ -190,7 +184,7 @@ const history: ScheduleHistory = {
   lastRun: run,
   protectedArchives: [{ migrationId: 61, createdAt: AT, repositories: ['bob/notes'] }],
 }
-const lock: HeldLock = {
+const lock = {
   owner: 'alice',
   name: 'atlas',
   repositoryId: 7,
@@ -203,7 +197,7 @@ const link = {
   url: `https://godwit.example.com/archives/${pending.guid}.tar.gz?expires=1777887300&sig=9f86d081884c7d65`,
   expiresAt: AT,
 }
-const forecast: Forecast = {
+const forecast = {
   repositories: [
     {
       fullName: 'alice/atlas',
@@ -310,7 +304,7 @@ const delivery: Delivery = {
   state: 'delivered',
   nextAt: null,
 }
-const token: TokenRecord = {
+const token = {
   id: 7,
   login: 'alice',
   name: 'laptop',

@@ -293,11 +293,15 @@ export const recordResponse = (
 ): DescribedResponse =>
   jsonResponse(description, { schema: schemaRef(name), example: name, headers })
 
-/** The responses of reading one record: the record, or 304. */
-export const recordResponses = (description: string, name: SchemaName & ExampleName) => ({
-  200: recordResponse(description, name, 'etag'),
+/** The responses of reading something with an ETag: its content, or 304. */
+export const readResponses = (description: string, schema: Schema, example: ExampleName) => ({
+  200: jsonResponse(description, { schema, example, headers: ['etag'] }),
   304: notModified,
 })
+
+/** The responses of reading one record, whose example has the same name. */
+export const recordResponses = (description: string, name: SchemaName & ExampleName) =>
+  readResponses(description, schemaRef(name), name)
 
 /** The responses of reading a list: one page of it, or 304. */
 export const pageResponses = (name: SchemaName, example: ExampleName, ...more: HeaderName[]) => ({

@@ -10,6 +10,13 @@ const ALLOWED_METHODS = 'GET, HEAD, POST, PATCH, PUT, DELETE'
 const PREFLIGHT_MAX_AGE_SECONDS = '86400'
 const MAX_CACHED_HEADERS = 1000
 
+/** The headers of JSON that needs no token: pages of any origin may read it. */
+export const PUBLIC_JSON_HEADERS = {
+  'access-control-allow-origin': '*',
+  'cache-control': 'no-cache',
+  'x-content-type-options': 'nosniff',
+}
+
 /**
  * Returns functions that check and set the headers that all operations of the API share. `vendor` is part of the header names:
  * `github` gives `X-GitHub-Request-Id`.
@@ -177,7 +184,6 @@ export function watchForwarding(log: Logger, now: () => number) {
       untrustedCount++
       warnOnce(socket.remoteAddress ?? '')
     },
-    /** Returns how many requests had `x-forwarded-for` from an untrusted address. */
     untrustedCount: () => untrustedCount,
   }
 }

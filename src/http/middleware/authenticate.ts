@@ -111,7 +111,6 @@ export function failedLogins(parts: LoginParts) {
       await failures.add(key, -1)
       return result
     },
-    /** Records a failed login in the audit log. */
     recordRefusal,
   }
 }

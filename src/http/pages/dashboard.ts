@@ -4,16 +4,11 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { string } from '../../wire/schema.ts'
 import type * as wire from '../../wire/types.ts'
 import * as openapi from '../description/operation.ts'
-import { acceptedTypes, prefersOver } from '../middleware/api-headers.ts'
+import { acceptedTypes, PUBLIC_JSON_HEADERS, prefersOver } from '../middleware/api-headers.ts'
 import { sendIfNotModified, sendJsonWithEtag } from '../middleware/json-response.ts'
 import { rootJson } from '../routes/service/root-json.ts'
 import type { ServerParts } from '../server-parts.ts'
 import type { Dashboard, DashboardFile, Encoding } from './dashboard-files.ts'
-
-type DashboardParts = Pick<
-  ServerParts,
-  'rendering' | 'mediaType' | 'dashboard' | 'oidc' | 'userHeader' | 'signInName'
->
 
 const routes = openapi.routes('Service', { security: [] })({
   'meta/root': {
@@ -42,7 +37,7 @@ const routes = openapi.routes('Service', { security: [] })({
 })
 
 /** Adds the pages of the dashboard and the URLs of the API. None needs a token. */
-export function dashboard(app: FastifyInstance, parts: DashboardParts): void {
+export function dashboard(app: FastifyInstance, parts: ServerParts): void {
   const { rendering, dashboard: built } = parts
   const { page, docs } = built ?? notBuiltPages(rendering.addresses.api)
   const headers = { ...securityHeaders(rendering.addresses.api), vary: 'accept-encoding' }
@@ -65,19 +60,13 @@ export function dashboard(app: FastifyInstance, parts: DashboardParts): void {
   }
 }
 
-function sendRoot(reply: FastifyReply, parts: DashboardParts): FastifyReply {
+function sendRoot(reply: FastifyReply, parts: ServerParts): FastifyReply {
   const body = rootJson(parts.rendering.addresses, parts.mediaType.vendor, signInJson(parts))
-  reply.headers({
-    'access-control-allow-origin': '*',
-    'cache-control': 'no-cache',
-    vary: 'accept',
-    'x-content-type-options': 'nosniff',
-  })
-  return sendJsonWithEtag(reply, body)
+  return sendJsonWithEtag(reply.headers({ ...PUBLIC_JSON_HEADERS, vary: 'accept' }), body)
 }
 
 /** Describes how a browser signs in without a token. Behind a proxy that authenticates, loading the page is enough. */
-function signInJson(parts: DashboardParts): wire.Root['sign_in'] {
+function signInJson(parts: ServerParts): wire.Root['sign_in'] {
   const { oidc, userHeader, signInName: name } = parts
   const { api } = parts.rendering.addresses
   if (oidc)

@@ -44,11 +44,7 @@ export function addHtmlPageRoutes(
     Params: { owner: string; repo?: string }
   }
 
-  function redirect(
-    reply: FastifyReply<InPath>,
-    page: string,
-    types: string[],
-  ): FastifyReply<InPath> {
+  function redirect(reply: FastifyReply<InPath>, page: string, types: string[]) {
     const { request } = reply
     const { owner, repo } = request.params
     const areNamesValid = isName(owner) && (repo === undefined || isName(repo))

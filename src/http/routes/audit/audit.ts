@@ -1,12 +1,8 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Account } from '../../../accounts/account.ts'
-import {
-  type AuditCursor,
-  type AuditFilter,
-  allAudit,
-  listAudit,
-} from '../../../accounts/audit-log.ts'
+import type { AuditCursor, AuditFilter } from '../../../accounts/audit-log.ts'
+import { allAudit, listAudit } from '../../../accounts/audit-log.ts'
 import type { Db } from '../../../db/database.ts'
 import { auditActions } from '../../../lib/audit-actions.ts'
 import { parseTime } from '../../../lib/parse-time.ts'

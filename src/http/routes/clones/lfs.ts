@@ -9,14 +9,8 @@ import { Unreadable } from '../../../sources/unreadable.ts'
 import { requestedRange, setRangeHeaders } from '../../middleware/byte-ranges.ts'
 import { gitErrorHandler, LFS_TYPE } from '../../middleware/error-handler.ts'
 import { bodyTooLarge, HttpError, unparsableBody } from '../../middleware/http-errors.ts'
-import {
-  type CloneParts,
-  type CloneRequest,
-  findReadable,
-  type ReadableRepository,
-  type Serving,
-  serveCounted,
-} from './clone-request.ts'
+import type { CloneParts, CloneRequest, ReadableRepository, Serving } from './clone-request.ts'
+import { findReadable, serveCounted } from './clone-request.ts'
 
 type ObjectRequest = CloneRequest & { Params: CloneRequest['Params'] & { oid: string } }
 

@@ -24,10 +24,7 @@ const routes = openapi.routes('Repositories', { config: { anonymous: true } })({
 })
 
 /** Adds the target of the `url` of every licence, with its text from the SPDX list. */
-export function addLicenseRoutes(
-  app: FastifyInstance,
-  { rendering }: Pick<ServerParts, 'rendering'>,
-): void {
+export function addLicenseRoutes(app: FastifyInstance, { rendering }: ServerParts): void {
   const { addresses } = rendering
   const idOf = new Map(Object.keys(spdx).map((id) => [id.toLowerCase(), id]))
 

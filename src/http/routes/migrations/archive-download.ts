@@ -9,12 +9,8 @@ import type { BlobStore, ByteRange } from '../../../blobs/blob-store.ts'
 import type { Db } from '../../../db/database.ts'
 import { archiveName } from '../../../lib/archive-name.ts'
 import { NotFound } from '../../../lib/request-errors.ts'
-import {
-  archiveSegments,
-  damagedRepositoriesIn,
-  type FoundArchive,
-  findArchive,
-} from '../../../migrations/archive-store.ts'
+import type { FoundArchive } from '../../../migrations/archive-store.ts'
+import * as archiveStore from '../../../migrations/archive-store.ts'
 import { aboutMigration } from '../../../migrations/migration.ts'
 import { recordDamaged, recordVerifiedReads } from '../../../migrations/segment-check-store.ts'
 import type { CheckedSegment } from '../../../migrations/segment-store.ts'
@@ -24,11 +20,8 @@ import { requestedRange, setRangeHeaders } from '../../middleware/byte-ranges.ts
 import type { Admission } from '../../middleware/concurrency-limit.ts'
 import { archiveDamaged, invalidLink, unavailable } from '../../middleware/http-errors.ts'
 import { actorOf, requireFound } from '../../middleware/request.ts'
-import {
-  ClientDisconnected,
-  type OutcomeCounter,
-  watchClient,
-} from '../../middleware/response-stream.ts'
+import type { OutcomeCounter } from '../../middleware/response-stream.ts'
+import { ClientDisconnected, watchClient } from '../../middleware/response-stream.ts'
 
 export const ARCHIVE_TYPE = 'application/x-gzip'
 
@@ -131,8 +124,8 @@ export function addArchiveDownloadRoute(app: FastifyInstance, parts: DownloadPar
       reply.headers(cors)
       const { guid } = request.params
       if (!links.isValid(guid, request.query, now())) throw invalidLink()
-      const archive = requireFound(await findArchive(db, guid, now()))
-      const segments = await archiveSegments(db, archive)
+      const archive = requireFound(await archiveStore.findArchive(db, guid, now()))
+      const segments = await archiveStore.archiveSegments(db, archive)
       if (segments.length === 0) throw new NotFound()
       if (segments.some(({ damagedAt }) => damagedAt !== null))
         throw await damagedError(db, archive)
@@ -175,7 +168,7 @@ function downloadRecorder(parts: DownloadParts) {
 }
 
 const damagedError = async (db: Db, archive: FoundArchive) =>
-  archiveDamaged(await damagedRepositoriesIn(db, archive))
+  archiveDamaged(await archiveStore.damagedRepositoriesIn(db, archive))
 
 interface ArchiveToSend {
   archive: FoundArchive

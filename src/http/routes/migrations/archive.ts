@@ -2,11 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { audited, recordAccess } from '../../../accounts/audit-log.ts'
 import { isComposing } from '../../../blobs/blob-store.ts'
 import { NotFound } from '../../../lib/request-errors.ts'
-import {
-  damagedRepositoriesIn,
-  deleteArchive,
-  noLongerReadable,
-} from '../../../migrations/archive-store.ts'
+import * as archiveStore from '../../../migrations/archive-store.ts'
 import { aboutMigration, type Migration } from '../../../migrations/migration.ts'
 import { migrationOwner } from '../../../migrations/migration-store.ts'
 import { FRESH_IF_AVAILABLE } from '../../../repositories/refresh-rights.ts'
@@ -18,13 +14,8 @@ import { actorOf } from '../../middleware/request.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { ARCHIVE_TYPE } from './archive-download.ts'
 import { type ArchiveLink, archiveLinkJson, archiveNameOf } from './migration-json.ts'
-import {
-  type AddMigrationRoutes,
-  type ById,
-  migrationInPath,
-  scopeOf,
-  summaryInPath,
-} from './migration-paths.ts'
+import type { AddScopedRoutes, ById } from './migration-paths.ts'
+import { migrationInPath, scopeOf, summaryInPath } from './migration-paths.ts'
 
 /** How many repositories the error message names if the owner may no longer read them. */
 const MAX_NAMED = 3
@@ -45,13 +36,13 @@ async function createArchiveLink(
   if (archiveExpiresAt === null || archiveExpiresAt <= at) throw new NotFound()
   // By the current login: after a rename, the former login may belong to another account of the forge.
   await rights?.refresh((await migrationOwner(db, id))!, FRESH_IF_AVAILABLE)
-  const lost = await noLongerReadable(db, migration, MAX_NAMED)
+  const lost = await archiveStore.noLongerReadable(db, migration, MAX_NAMED)
   if (lost.length > 0) throw accessLost(lost)
   const secondsLeft = Math.max(1, Math.floor((archiveExpiresAt - at) / 1000))
   const seconds = Math.min(links.seconds, secondsLeft)
   const expiresAt = at + seconds * 1000
   const bucket = archiveKey !== null && isComposing(blobs) ? blobs : undefined
-  const damaged = bucket ? [] : await damagedRepositoriesIn(db, migration)
+  const damaged = bucket ? [] : await archiveStore.damagedRepositoriesIn(db, migration)
   if (damaged.length > 0) throw archiveDamaged(damaged)
   await recordAccess(parts, actorOf(request), 'archive.link', aboutMigration(migration))
   if (!bucket) return { url: links.sign(guid, at, seconds), expiresAt }
@@ -95,7 +86,7 @@ const routes = openapi.routes('Archives')({
 })
 
 /** The operations on an archive that GitHub has too. */
-export const addArchive: AddMigrationRoutes = (app, parts, { path, previewOptions }) => {
+export const addArchive: AddScopedRoutes = (app, parts, { path, previewOptions }) => {
   const { db } = parts
   const url = `${path}/:migration_id/archive`
   const getOptions = previewOptions(routes['migrations/get-archive-for-authenticated-user'])
@@ -110,7 +101,7 @@ export const addArchive: AddMigrationRoutes = (app, parts, { path, previewOption
   app.delete<ById>(url, deleteOptions, async (request, reply) => {
     const migration = await migrationInPath(db, request)
     await audited(parts, actorOf(request), (record) =>
-      deleteArchive(parts, scopeOf(request), migration.id, (tx) =>
+      archiveStore.deleteArchive(parts, scopeOf(request), migration.id, (tx) =>
         record(tx, 'migration.delete_archive', aboutMigration(migration)),
       ),
     )
@@ -118,7 +109,7 @@ export const addArchive: AddMigrationRoutes = (app, parts, { path, previewOption
   })
 }
 
-export const addArchiveLink: AddMigrationRoutes = (app, parts, { path, options }) => {
+export const addArchiveLink: AddScopedRoutes = (app, parts, { path, options }) => {
   const url = `${path}/:migration_id/archive/link`
   app.get<ById>(url, options(routes['migrations/get-archive-link']), async (request, reply) => {
     const summary = await summaryInPath(parts.db, request)

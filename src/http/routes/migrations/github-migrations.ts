@@ -15,18 +15,18 @@ import type { ApiParts } from '../../server-parts.ts'
 import type { RenderOptions } from '../repositories/rendered-repositories.ts'
 import { RENDER_BATCH_SIZE } from '../repositories/rendered-repositories.ts'
 import { addArchive } from './archive.ts'
-import type { AddMigrationRoutes, ById } from './migration-paths.ts'
+import type { AddScopedRoutes, ById } from './migration-paths.ts'
 import { CALLER_PATH, migrationIdOf, migrationInPath, scopeOf } from './migration-paths.ts'
 import { addStart } from './start-migration.ts'
 
 /** The operations that GitHub has too. */
-export const addGithubMigrationRoutes: AddMigrationRoutes = (app, parts, migrationsPath) => {
-  addList(app, parts, migrationsPath)
-  addStatus(app, parts, migrationsPath)
-  addRepositories(app, parts, migrationsPath)
-  addStart(app, parts, migrationsPath)
-  addArchive(app, parts, migrationsPath)
-  addUnlock(app, parts, migrationsPath)
+export const addGithubMigrationRoutes: AddScopedRoutes = (app, parts, scopedPath) => {
+  addList(app, parts, scopedPath)
+  addStatus(app, parts, scopedPath)
+  addRepositories(app, parts, scopedPath)
+  addStart(app, parts, scopedPath)
+  addArchive(app, parts, scopedPath)
+  addUnlock(app, parts, scopedPath)
 }
 
 const routes = openapi.routes('Migrations')({
@@ -60,7 +60,7 @@ const routes = openapi.routes('Migrations')({
   },
 })
 
-const addList: AddMigrationRoutes = (app, parts, { path, previewOptions, hasBriefList }) => {
+const addList: AddScopedRoutes = (app, parts, { path, previewOptions, hasBriefList }) => {
   const { db, rendering, migrationText } = parts
   const { addresses, edition } = rendering
   const listOptions = previewOptions(routes['migrations/list-for-authenticated-user'])
@@ -95,7 +95,7 @@ const addList: AddMigrationRoutes = (app, parts, { path, previewOptions, hasBrie
   })
 }
 
-const addStatus: AddMigrationRoutes = (app, parts, { path, previewOptions }) => {
+const addStatus: AddScopedRoutes = (app, parts, { path, previewOptions }) => {
   const { db, rendering, migrationText } = parts
   const url = `${path}/:migration_id`
   const statusOptions = previewOptions(routes['migrations/get-status-for-authenticated-user'])
@@ -125,13 +125,13 @@ async function readMigration(db: Db, request: FastifyRequest<ById>, from: { offs
   return requireFound(await migrationStore.findMigrationToRead(db, scopeOf(request), id, from))
 }
 
-const addRepositories: AddMigrationRoutes = (app, parts, migrationsPath) => {
+const addRepositories: AddScopedRoutes = (app, parts, scopedPath) => {
   const { db, rendering } = parts
   const { addresses, edition } = rendering
-  const { path, previewOptions } = migrationsPath
+  const { path, previewOptions } = scopedPath
   const options: Record<string, openapi.RouteOptions> = {
     [`${path}/:migration_id/repositories`]: routes['migrations/list-repos-for-authenticated-user'],
-    ...(migrationsPath === CALLER_PATH && {
+    ...(scopedPath === CALLER_PATH && {
       '/user/:migration_id/repositories': routes['migrations/list-repos-by-former-path'],
     }),
   }
@@ -154,7 +154,7 @@ const addRepositories: AddMigrationRoutes = (app, parts, migrationsPath) => {
   }
 }
 
-const addUnlock: AddMigrationRoutes = (app, parts, { path, previewOptions }) => {
+const addUnlock: AddScopedRoutes = (app, parts, { path, previewOptions }) => {
   app.delete<ById & { Params: { repo_name: string } }>(
     `${path}/:migration_id/repos/:repo_name/lock`,
     previewOptions(routes['migrations/unlock-repo-for-authenticated-user']),

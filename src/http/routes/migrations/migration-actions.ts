@@ -22,7 +22,7 @@ import {
 import { actorOf, requireViewer } from '../../middleware/request.ts'
 import { EVENT_STREAM, openEventStream } from '../../middleware/response-stream.ts'
 import { migrationJson, startRequestOf } from './migration-json.ts'
-import { type AddMigrationRoutes, type ById, migrationInPath, scopeOf } from './migration-paths.ts'
+import { type AddScopedRoutes, type ById, migrationInPath, scopeOf } from './migration-paths.ts'
 import * as render from './progress-json.ts'
 import { endId } from './progress-stream.ts'
 import { STARTED, sendStarted } from './start-migration.ts'
@@ -113,7 +113,7 @@ const accepts = (request: FastifyRequest, type: string): boolean =>
   acceptedTypes(request.headers.accept).includes(type)
 
 /** Operations that GitHub does not have, so no preview is required. */
-export const addMigrationActionRoutes: AddMigrationRoutes = (app, parts, { path, options }) => {
+export const addMigrationActionRoutes: AddScopedRoutes = (app, parts, { path, options }) => {
   const { db, now, rendering, startLimit, largeResponseLimit, maxArchiveBytes } = parts
   const one = `${path}/:migration_id`
 

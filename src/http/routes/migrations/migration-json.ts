@@ -3,12 +3,8 @@ import type { Account } from '../../../accounts/account.ts'
 import { archiveName } from '../../../lib/archive-name.ts'
 import { memoize } from '../../../lib/memoize.ts'
 import type { HeldLock } from '../../../migrations/lock-store.ts'
-import {
-  DEFAULT_OPTIONS,
-  type Migration,
-  type MigrationOptions,
-  shownState,
-} from '../../../migrations/migration.ts'
+import type { Migration, MigrationOptions } from '../../../migrations/migration.ts'
+import { DEFAULT_OPTIONS, shownState } from '../../../migrations/migration.ts'
 import type { StartRequest } from '../../../migrations/start-migration.ts'
 import type { Summary } from '../../../migrations/summaries.ts'
 import type { Addresses } from '../../../repositories/addresses.ts'
@@ -20,9 +16,12 @@ import { nodeId, type Rendering, utcTimestamp, utcTimestampOrNull } from '../../
 import { extendedRepositoryJson } from '../repositories/repository-json.ts'
 import { userJson } from '../users/user-json.ts'
 
-/** The URL of an account's migrations. */
-export const migrationsAddress = ({ type, login }: Account, { api }: Addresses): string =>
-  type === 'Organization' ? `${api}/orgs/${login}/migrations` : `${api}/user/migrations`
+/** The URL below which the migrations and webhooks of an account are. */
+export const scopeAddress = ({ type, login }: Account, { api }: Addresses): string =>
+  type === 'Organization' ? `${api}/orgs/${login}` : `${api}/user`
+
+export const migrationsAddress = (owner: Account, addresses: Addresses): string =>
+  `${scopeAddress(owner, addresses)}/migrations`
 
 /** `owner` is the owner's account as it is now, on which the URLs depend: `migration.owner` is as of the start. */
 export function migrationJson(

@@ -5,11 +5,7 @@ import { NotFound } from '../../../lib/request-errors.ts'
 import type { Migration } from '../../../migrations/migration.ts'
 import { findMigration } from '../../../migrations/migration-store.ts'
 import { findSummary, type Summary } from '../../../migrations/summaries.ts'
-import {
-  FRESH,
-  FRESH_IF_AVAILABLE,
-  RECENT_IF_AVAILABLE,
-} from '../../../repositories/refresh-rights.ts'
+import * as rightsAge from '../../../repositories/refresh-rights.ts'
 import { type Operation, parameter, type RouteOptions } from '../../description/operation.ts'
 import { requireFound, requireId, requireViewer, type WithQuery } from '../../middleware/request.ts'
 import type { ApiParts, ServerParts } from '../../server-parts.ts'
@@ -22,8 +18,8 @@ declare module 'fastify' {
   }
 }
 
-/** A path prefix for the routes of migrations. The same routes are registered under each. */
-export interface MigrationsPath {
+/** A path prefix for the routes of migrations or webhooks: the caller's or an organization's. The same routes are registered under each. */
+export interface ScopedPath {
   path: string
   /** Whether a list accepts `exclude=repositories`. */
   hasBriefList: boolean
@@ -33,14 +29,9 @@ export interface MigrationsPath {
   previewOptions(route: RouteOptions): RouteOptions
 }
 
-/** Registers routes under a path. */
-export type AddMigrationRoutes = (
-  app: FastifyInstance,
-  parts: ApiParts,
-  migrationsPath: MigrationsPath,
-) => void
+export type AddScopedRoutes = (app: FastifyInstance, parts: ApiParts, path: ScopedPath) => void
 
-export const CALLER_PATH: MigrationsPath = {
+export const CALLER_PATH: ScopedPath = {
   path: '/user/migrations',
   hasBriefList: false,
   options: (route) => route,
@@ -54,7 +45,7 @@ export const ORGANIZATION_ID_PATH = organizationPath(
 )
 
 /** GitHub's clients do not send the preview media type to the operations of organizations, so it is not required. */
-function organizationPath(path: string, describe: typeof forOrganization): MigrationsPath {
+export function organizationPath(path: string, describe: typeof forOrganization): ScopedPath {
   const options = ({ schema, config }: RouteOptions) => ({ schema: describe(schema), config })
   return { path, hasBriefList: true, options, previewOptions: options }
 }
@@ -89,16 +80,13 @@ function forNumberedOrganization(operation: Operation): Operation {
 }
 
 /** Sets the scope of every later route of `app` to the organization in its path; 404 unless the caller may migrate it. */
-export function requireOrganization(
-  app: FastifyInstance,
-  { db, rights }: Pick<ServerParts, 'db' | 'rights'>,
-): void {
+export function requireOrganization(app: FastifyInstance, { db, rights }: ServerParts): void {
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-accepted-oauth-scopes', 'admin:org, repo')
     const isRead = request.method === 'GET' || request.method === 'HEAD'
     const isArchiveLink = /\/archive(\/link)?$/.test(request.routeOptions.url ?? '')
-    const ageOfRead = isArchiveLink ? FRESH_IF_AVAILABLE : RECENT_IF_AVAILABLE
-    await rights?.refresh(requireViewer(request).account, isRead ? ageOfRead : FRESH)
+    const ageOfRead = isArchiveLink ? rightsAge.FRESH_IF_AVAILABLE : rightsAge.RECENT_IF_AVAILABLE
+    await rights?.refresh(requireViewer(request).account, isRead ? ageOfRead : rightsAge.FRESH)
     const { account, mayMigrate } = await organizationInPath(db, request)
     if (!mayMigrate) throw new NotFound()
     request.scope = { owner: account, by: requireViewer(request).account }

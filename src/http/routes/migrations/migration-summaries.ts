@@ -18,7 +18,7 @@ import { parsePaging, sendPage } from '../../middleware/pagination.ts'
 import { requireViewer, type WithQuery } from '../../middleware/request.ts'
 import { addArchiveLink } from './archive.ts'
 import { lockJson, lockWithMigrationJson, summaryJson } from './migration-json.ts'
-import { type AddMigrationRoutes, type ById, scopeOf, summaryInPath } from './migration-paths.ts'
+import { type AddScopedRoutes, type ById, scopeOf, summaryInPath } from './migration-paths.ts'
 
 const routes = openapi.routes('Migrations')({
   'migrations/list-summaries': {
@@ -39,33 +39,27 @@ const routes = openapi.routes('Migrations')({
   'migrations/list-locks': {
     summary: 'List the repositories that a migration locks',
     description: EXTENSION,
-    responses: {
-      200: openapi.jsonResponse('The locked repositories.', {
-        schema: openapi.schemaList('lock'),
-        example: 'locks',
-        headers: ['etag'],
-      }),
-      304: openapi.notModified,
-    },
+    responses: openapi.readResponses(
+      'The locked repositories.',
+      openapi.schemaList('lock'),
+      'locks',
+    ),
   },
   'migrations/list-own-locks': {
     summary: "List the locks on the caller's repositories",
     description: `Locks on repositories that the caller owns or administers, each with its migration and the owner of the migration. Newest first. ${EXTENSION}`,
-    responses: {
-      200: openapi.jsonResponse('The locked repositories.', {
-        schema: openapi.schemaList('lock-with-migration'),
-        example: 'own-locks',
-        headers: ['etag'],
-      }),
-      304: openapi.notModified,
-    },
+    responses: openapi.readResponses(
+      'The locked repositories.',
+      openapi.schemaList('lock-with-migration'),
+      'own-locks',
+    ),
   },
 })
 
 /** Operations for pages that show many migrations. GitHub has none of them, so no preview is required. */
-export const addMigrationSummaryRoutes: AddMigrationRoutes = (app, parts, migrationsPath) => {
+export const addMigrationSummaryRoutes: AddScopedRoutes = (app, parts, scopedPath) => {
   const { db, rendering, largeResponseLimit } = parts
-  const { path, options } = migrationsPath
+  const { path, options } = scopedPath
 
   const listOptions = options(routes['migrations/list-summaries'])
   app.get<WithQuery>(`${path}/summaries`, listOptions, async (request, reply) => {
@@ -93,7 +87,7 @@ export const addMigrationSummaryRoutes: AddMigrationRoutes = (app, parts, migrat
     return sendJsonWithEtag(reply, (await heldLocks(db, id)).map(lockJson))
   })
 
-  addArchiveLink(app, parts, migrationsPath)
+  addArchiveLink(app, parts, scopedPath)
 }
 
 /** Returns the newest migrations that contain a repository, which may be missing now; none if it never existed. */

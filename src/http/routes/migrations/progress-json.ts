@@ -1,10 +1,6 @@
 import type { Forecast } from '../../../migrations/forecast.ts'
-import {
-  type Progress,
-  type Report,
-  type RepositoryProgress,
-  totalsOf,
-} from '../../../migrations/progress.ts'
+import type { Progress, Report, RepositoryProgress } from '../../../migrations/progress.ts'
+import { totalsOf } from '../../../migrations/progress.ts'
 import type { Quota } from '../../../migrations/quota.ts'
 import type { RetryForecast } from '../../../migrations/retry-migration.ts'
 import type * as wire from '../../../wire/types.ts'

@@ -54,30 +54,18 @@ export class ProgressStreams {
 
   constructor(parts: StreamParts, intervals = DEFAULT_INTERVALS) {
     this.#parts = parts
-    const every = (ms: number, task: () => Promise<void>, failure: string) =>
-      repeatedly(task, ms, (err) => parts.log.warn({ err }, failure))
+    const every = (ms: number, what: string, task: () => Promise<void>) =>
+      repeatedly(task, ms, (err) => parts.log.warn({ err }, `could not ${what}`))
+    const { readMs, heartbeatMs, permissionCheckMs } = intervals
     this.#timers = [
-      every(intervals.readMs, () => this.#sendAll(), 'could not send the progress'),
-      every(
-        intervals.heartbeatMs,
-        async () => this.#sendHeartbeats(),
-        'could not send a heartbeat',
-      ),
-      every(
-        intervals.permissionCheckMs,
-        () => this.#endForbidden(),
-        'could not check who may read the progress',
-      ),
+      every(readMs, 'send the progress', () => this.#sendAll()),
+      every(heartbeatMs, 'send a heartbeat', async () => this.#sendHeartbeats()),
+      every(permissionCheckMs, 'check who may read the progress', () => this.#endForbidden()),
     ]
   }
 
   /** Sends all events after `lastEventId` to the response, until the migration ends. */
-  listen(
-    { id }: Migration,
-    { tokenId }: Viewer,
-    response: ServerResponse,
-    lastEventId: number,
-  ): void {
+  listen({ id }: Migration, { tokenId }: Viewer, response: ServerResponse, lastEventId: number) {
     const state = { lastEventId, lastUpdate: '', isBusy: false }
     const listener: Listener = { tokenId, migrationId: id, response, ...state }
     const listeners = this.#listeners.get(id) ?? new Set()

@@ -10,7 +10,7 @@ import { actorOf, requireViewer } from '../../middleware/request.ts'
 import type { ApiParts } from '../../server-parts.ts'
 import { RENDER_BATCH_SIZE } from '../repositories/rendered-repositories.ts'
 import { migrationsAddress, startRequestOf } from './migration-json.ts'
-import { type AddMigrationRoutes, scopeOf } from './migration-paths.ts'
+import { type AddScopedRoutes, scopeOf } from './migration-paths.ts'
 
 /** Describes the response of `sendStarted`. */
 export const STARTED = openapi.jsonResponse('Created.', {
@@ -29,7 +29,7 @@ const routes = openapi.routes('Migrations')({
   },
 })
 
-export const addStart: AddMigrationRoutes = (app, parts, { path, options }) => {
+export const addStart: AddScopedRoutes = (app, parts, { path, options }) => {
   app.post<{ Body: StartRequest }>(
     path,
     options(routes['migrations/start-for-authenticated-user']),

@@ -15,8 +15,6 @@ import { userJson } from '../users/user-json.ts'
 import { fullOrganizationJson, membershipJson, organizationJson } from './organization-json.ts'
 import { organizationInPath } from './organization-path.ts'
 
-type Parts = Pick<ServerParts, 'db' | 'rendering' | 'cloneTokens'>
-
 const MEMBERS_ONLY =
   'Only for members of the organization and for site admins; the response is 404 for all others.'
 
@@ -83,7 +81,7 @@ const ROLES = new Map<unknown, MembershipRole>([
 ])
 
 /** Adds the organizations that the caller may see, and the caller's memberships. */
-export function addOrganizationRoutes(app: FastifyInstance, parts: Parts): void {
+export function addOrganizationRoutes(app: FastifyInstance, parts: ServerParts): void {
   const { db } = parts
   const { addresses } = parts.rendering
 

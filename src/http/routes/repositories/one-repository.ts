@@ -3,17 +3,12 @@ import type { Db } from '../../../db/database.ts'
 import { isName } from '../../../lib/names.ts'
 import { NotFound } from '../../../lib/request-errors.ts'
 import { findFailedCheck } from '../../../repositories/check-store.ts'
-import {
-  collaboratorsOf,
-  isAtLeast,
-  type ListedCollaborator,
-} from '../../../repositories/collaborators.ts'
+import type { ListedCollaborator } from '../../../repositories/collaborators.ts'
+import { collaboratorsOf, isAtLeast } from '../../../repositories/collaborators.ts'
 import { fullNameOf, permissionsOf, type RepositoryFacts } from '../../../repositories/facts.ts'
 import { factsForViewer } from '../../../repositories/facts-for-viewer.ts'
-import {
-  findVisibleRepository,
-  type VisibleRepository,
-} from '../../../repositories/visible-repository.ts'
+import type { VisibleRepository } from '../../../repositories/visible-repository.ts'
+import { findVisibleRepository } from '../../../repositories/visible-repository.ts'
 import type { Permission } from '../../../sources/source.ts'
 import { boolean, enumOf } from '../../../wire/schema.ts'
 import type * as wire from '../../../wire/types.ts'
@@ -26,8 +21,6 @@ import { watchClient } from '../../middleware/response-stream.ts'
 import type { ApiParts } from '../../server-parts.ts'
 import { tokenInserter } from './rendered-repositories.ts'
 import * as render from './repository-json.ts'
-
-type Parts = Pick<ApiParts, 'db' | 'rendering' | 'cloneTokens' | 'sourceReader'>
 
 type InPath = WithQuery & { Params: { owner: string; repo: string } }
 
@@ -94,7 +87,7 @@ const routes = openapi.routes('Repositories', { config: { anonymous: true } })({
 })
 
 /** Adds the operations on one repository. Its facts are in the database; refs and files are read from the source. */
-export function addRepositoryRoutes(app: FastifyInstance, parts: Parts): void {
+export function addRepositoryRoutes(app: FastifyInstance, parts: ApiParts): void {
   const { db, cloneTokens, sourceReader: reader } = parts
   const { addresses } = parts.rendering
 

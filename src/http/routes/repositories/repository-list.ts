@@ -91,7 +91,7 @@ interface RepositoryList {
 
 /** Sends one page of the repositories that an account owns or administers, with clone tokens for a caller with a token. */
 export async function sendRepositoryList(
-  { db, rendering, cloneTokens }: Pick<ServerParts, 'db' | 'rendering' | 'cloneTokens'>,
+  { db, rendering, cloneTokens }: ServerParts,
   reply: FastifyReply,
   { of, seenBy, filter, order }: RepositoryList,
 ): Promise<FastifyReply> {

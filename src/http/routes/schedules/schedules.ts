@@ -18,7 +18,7 @@ import type { WithQuery } from '../../middleware/request.ts'
 import { actorOf, requireFound, requireId, requireViewer } from '../../middleware/request.ts'
 import type { ApiParts } from '../../server-parts.ts'
 import { nameOf, optionsOf } from '../migrations/migration-json.ts'
-import { type AddMigrationRoutes, scopeOf } from '../migrations/migration-paths.ts'
+import { type AddScopedRoutes, scopeOf } from '../migrations/migration-paths.ts'
 import { scheduleJson, scheduleRunJson } from './schedule-json.ts'
 
 type ById = WithQuery & { Params: { schedule_id: string } }
@@ -76,7 +76,7 @@ const routes = openapi.routes('Schedules', { config: { resource: 'Schedule' } })
 })
 
 /** Adds schedules, which start migrations every day or every week. GitHub has none, so no preview media type is required. */
-export const addScheduleRoutes: AddMigrationRoutes = (app, parts, { path, options }) => {
+export const addScheduleRoutes: AddScopedRoutes = (app, parts, { path, options }) => {
   const { db, rendering, startLimit } = parts
   const { addresses } = rendering
   const list = `${path}/schedules`

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { arrayOf, enumOf, literal, object, string } from '../../../wire/schema.ts'
 import * as openapi from '../../description/operation.ts'
-import { API_VERSIONS } from '../../middleware/api-headers.ts'
+import { API_VERSIONS, PUBLIC_JSON_HEADERS } from '../../middleware/api-headers.ts'
 import type { Dependency } from '../../middleware/dependencies.ts'
 import { sendJsonWithEtag } from '../../middleware/json-response.ts'
 import type { ServerParts } from '../../server-parts.ts'
@@ -57,14 +57,11 @@ const routes = openapi.routes('Service', { security: [] })({
   'meta/get-all-versions': {
     config: { anonymous: true },
     summary: 'List the versions of the API',
-    responses: {
-      200: openapi.jsonResponse('The versions, newest first.', {
-        schema: arrayOf({ ...string, format: 'date' }),
-        example: 'versions',
-        headers: ['etag'],
-      }),
-      304: openapi.notModified,
-    },
+    responses: openapi.readResponses(
+      'The versions, newest first.',
+      arrayOf({ ...string, format: 'date' }),
+      'versions',
+    ),
   },
 })
 
@@ -86,10 +83,7 @@ export function addHealthRoutes(app: FastifyInstance, dependencies: readonly Dep
 }
 
 /** Adds `/meta`, in which clients look for the version of GitHub Enterprise Server. It needs no token. */
-export function addMetaRoutes(
-  app: FastifyInstance,
-  { installedVersion }: Pick<ServerParts, 'installedVersion'>,
-): void {
+export function addMetaRoutes(app: FastifyInstance, { installedVersion }: ServerParts): void {
   const body = {
     verifiable_password_authentication: false,
     ...(installedVersion !== undefined && { installed_version: installedVersion }),
@@ -99,12 +93,7 @@ export function addMetaRoutes(
     '/api/v3/meta': {},
   })) {
     app.get(path, options, async (_request, reply) => {
-      reply.headers({
-        'access-control-allow-origin': '*',
-        'cache-control': 'no-cache',
-        'x-content-type-options': 'nosniff',
-      })
-      return sendJsonWithEtag(reply, body)
+      return sendJsonWithEtag(reply.headers(PUBLIC_JSON_HEADERS), body)
     })
   }
 }

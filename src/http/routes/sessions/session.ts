@@ -15,7 +15,6 @@ import * as httpErrors from '../../middleware/http-errors.ts'
 import { sendJson } from '../../middleware/json-response.ts'
 import { actorOf, type WithQuery } from '../../middleware/request.ts'
 import { utcTimestampOrNull } from '../../rendering.ts'
-import type { ServerParts } from '../../server-parts.ts'
 import { currentUserJson } from '../users/user-json.ts'
 import { SignInFailed } from './oidc-client.ts'
 import { recordIfRefused, type SignInParts, signInAs } from './sign-in.ts'
@@ -57,10 +56,6 @@ const routes = openapi.routes('Caller', { security: [], description, parameters 
   },
 })
 
-interface SessionParts
-  extends SignInParts,
-    Pick<ServerParts, 'authenticator' | 'userHeader' | 'trustedProxies'> {}
-
 const SESSION_HEADERS = {
   'cache-control': 'no-store',
   vary: 'Cookie',
@@ -68,7 +63,7 @@ const SESSION_HEADERS = {
 }
 
 /** Adds sign-in and sign-out for browsers, which get a cookie that scripts cannot read instead of the token. */
-export function addSessionRoutes(app: FastifyInstance, parts: SessionParts): void {
+export function addSessionRoutes(app: FastifyInstance, parts: SignInParts): void {
   const { db, now, authenticator, rendering, sessionTtlMs: ttlMs, cookies } = parts
 
   async function sessionJson(viewer: Viewer | undefined): Promise<wire.Session> {
@@ -168,7 +163,7 @@ const WARNING_INTERVAL_MS = 60_000
  * Returns a function that reads the person whom the proxy has authenticated from the header of `--user-header`. The header is ignored
  * unless a trusted proxy sent it for a page of this server: everybody else can send it too.
  */
-function createProxyUserReader({ userHeader, trustedProxies, log, now }: SessionParts) {
+function createProxyUserReader({ userHeader, trustedProxies, log, now }: SignInParts) {
   const isTrusted = createNetworkFilter(trustedProxies)
   let warnedAt = Number.NEGATIVE_INFINITY
 

@@ -10,11 +10,7 @@ import { actorOf } from '../../middleware/request.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { SignInFailed } from './oidc-client.ts'
 
-export interface SignInParts
-  extends Pick<
-    ServerParts,
-    'db' | 'now' | 'log' | 'rights' | 'rendering' | 'sessionTtlMs' | 'mayCreateAccounts'
-  > {
+export interface SignInParts extends ServerParts {
   cookies: SessionCookies
   limit: RateLimit
   logins: FailedLogins

@@ -13,8 +13,6 @@ import type { ServerParts } from '../../server-parts.ts'
 import * as repositoryList from '../repositories/repository-list.ts'
 import { currentUserJson } from './user-json.ts'
 
-type Parts = Pick<ServerParts, 'db' | 'rendering' | 'cloneTokens'>
-
 type InPath = WithQuery & { Params: { username: string } }
 
 const routes = openapi.routes('Caller')({
@@ -53,7 +51,7 @@ const routes = openapi.routes('Caller')({
 })
 
 /** Adds the caller, the caller's rate limit, and the targets of the `url` and the `repos_url` of every account. */
-export function addUserRoutes(app: FastifyInstance, parts: Parts, limit: RateLimit): void {
+export function addUserRoutes(app: FastifyInstance, parts: ServerParts, limit: RateLimit): void {
   const { db, rendering } = parts
 
   async function sendAccount(reply: FastifyReply, account: Account) {

@@ -7,8 +7,9 @@ import * as openapi from '../../description/operation.ts'
 import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, setNextLink } from '../../middleware/pagination.ts'
 import { actorOf, parseId, requireFound, requireId } from '../../middleware/request.ts'
+import type { AddScopedRoutes } from '../migrations/migration-paths.ts'
 import { deliveryJson, fullDeliveryJson } from './webhook-json.ts'
-import { type AddWebhookRoutes, aboutWebhook, type ByHook, webhookInPath } from './webhook-paths.ts'
+import { aboutWebhook, type ByHook, webhookInPath } from './webhooks.ts'
 
 const routes = openapi.routes('Webhooks', { config: { resource: 'Hook' } })({
   'users/list-webhook-deliveries': {
@@ -20,14 +21,11 @@ const routes = openapi.routes('Webhooks', { config: { resource: 'Hook' } })({
   },
   'users/get-webhook-delivery': {
     summary: 'Get a delivery of a webhook',
-    responses: {
-      200: openapi.jsonResponse('The delivery.', {
-        schema: openapi.schemaRef('full-webhook-delivery'),
-        example: 'webhook-delivery',
-        headers: ['etag'],
-      }),
-      304: openapi.notModified,
-    },
+    responses: openapi.readResponses(
+      'The delivery.',
+      openapi.schemaRef('full-webhook-delivery'),
+      'webhook-delivery',
+    ),
   },
   'users/redeliver-webhook-delivery': {
     summary: 'Send the event of a delivery again',
@@ -43,7 +41,7 @@ const routes = openapi.routes('Webhooks', { config: { resource: 'Hook' } })({
   },
 })
 
-export const addDeliveryRoutes: AddWebhookRoutes = (app, parts, { path, options }) => {
+export const addDeliveryRoutes: AddScopedRoutes = (app, parts, { path, options }) => {
   const { db, rendering } = parts
   const list = `${path}/:hook_id/deliveries`
   const one = `${list}/:delivery_id`

@@ -8,7 +8,7 @@ import type { PingFacts } from '../../../webhooks/manage-webhooks.ts'
 import type { Webhook } from '../../../webhooks/webhook.ts'
 import type * as wire from '../../../wire/types.ts'
 import { type Rendering, utcTimestamp, utcTimestampOrNull } from '../../rendering.ts'
-import { migrationJson, summaryJson } from '../migrations/migration-json.ts'
+import { migrationJson, scopeAddress, summaryJson } from '../migrations/migration-json.ts'
 import { organizationJson } from '../organizations/organization-json.ts'
 import { userJson } from '../users/user-json.ts'
 
@@ -17,11 +17,8 @@ type Schemas = components['schemas']
 /** Sent instead of a secret. */
 export const HIDDEN = '********'
 
-const webhooksAddress = ({ type, login }: Account, { api }: Addresses): string =>
-  type === 'Organization' ? `${api}/orgs/${login}/hooks` : `${api}/user/hooks`
-
 export function webhookJson(webhook: Webhook, addresses: Addresses) {
-  const url = `${webhooksAddress(webhook.owner, addresses)}/${webhook.id}`
+  const url = `${scopeAddress(webhook.owner, addresses)}/hooks/${webhook.id}`
   return {
     type: webhook.owner.type,
     id: webhook.id,

@@ -3,35 +3,37 @@ import type { FastifyRequest } from 'fastify'
 import { audited } from '../../../accounts/audit-log.ts'
 import { type FieldError, InvalidRequest } from '../../../lib/request-errors.ts'
 import type { IsAddressAllowed } from '../../../webhooks/allowed-addresses.ts'
-import {
-  addWebhook,
-  editWebhook,
-  type PingFacts,
-  pingWebhook,
-  removeWebhook,
-} from '../../../webhooks/manage-webhooks.ts'
-import {
-  type Subscription,
-  subscriptions,
-  type Webhook,
-  type WebhookSettings,
-} from '../../../webhooks/webhook.ts'
-import { listWebhooks } from '../../../webhooks/webhook-store.ts'
+import * as manage from '../../../webhooks/manage-webhooks.ts'
+import type { Subscription, Webhook, WebhookSettings } from '../../../webhooks/webhook.ts'
+import { subscriptions } from '../../../webhooks/webhook.ts'
+import { findWebhook, listWebhooks } from '../../../webhooks/webhook-store.ts'
 import * as wire from '../../../wire/types.ts'
 import * as openapi from '../../description/operation.ts'
 import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { sendPageOf } from '../../middleware/pagination.ts'
-import { actorOf, requireViewer } from '../../middleware/request.ts'
-import { scopeOf } from '../migrations/migration-paths.ts'
-import { addDeliveryRoutes } from './webhook-deliveries.ts'
-import { HIDDEN, webhookConfigJson, webhookJson } from './webhook-json.ts'
+import type { WithQuery } from '../../middleware/request.ts'
+import { actorOf, requireFound, requireId, requireViewer } from '../../middleware/request.ts'
+import type { ServerParts } from '../../server-parts.ts'
 import {
-  type AddWebhookRoutes,
-  aboutWebhook,
-  type ByHook,
-  type WebhookParts,
-  webhookInPath,
-} from './webhook-paths.ts'
+  type AddScopedRoutes,
+  CALLER_PATH,
+  organizationPath,
+  scopeOf,
+} from '../migrations/migration-paths.ts'
+import { describeForOrganization } from '../organizations/organization-path.ts'
+import { HIDDEN, webhookConfigJson, webhookJson } from './webhook-json.ts'
+
+export const CALLER_WEBHOOKS_PATH = { ...CALLER_PATH, path: '/user/hooks' }
+export const ORGANIZATION_WEBHOOKS_PATH = organizationPath('/orgs/:org/hooks', forOrganization)
+
+/** GitHub's ids of these operations begin with `orgs/` for an organization, and some end with `-for-org`. */
+function forOrganization(operation: openapi.Operation): openapi.Operation {
+  const name = operation.operationId.replace('users/', '')
+  const suffix = name.endsWith('-config') ? '-for-org' : ''
+  return describeForOrganization(operation, `orgs/${name}${suffix}`)
+}
+
+export type ByHook = WithQuery & { Params: { hook_id: string; delivery_id?: string } }
 
 const routes = openapi.routes('Webhooks', { config: { resource: 'Hook' } })({
   'users/list-webhooks': {
@@ -77,8 +79,7 @@ const routes = openapi.routes('Webhooks', { config: { resource: 'Hook' } })({
   },
 })
 
-export const addWebhookRoutes: AddWebhookRoutes = (app, parts, webhooksPath) => {
-  const { path, options } = webhooksPath
+export const addWebhookRoutes: AddScopedRoutes = (app, parts, { path, options }) => {
   const { addresses } = parts.rendering
   const one = `${path}/:hook_id`
 
@@ -91,7 +92,7 @@ export const addWebhookRoutes: AddWebhookRoutes = (app, parts, webhooksPath) => 
   app.post<Create>(path, options(routes['users/create-webhook']), async (request, reply) => {
     const settings = settingsFrom(request.body, undefined, parts.isWebhookAllowed)
     const added = await audited(parts, actorOf(request), (record) =>
-      addWebhook(parts, scopeOf(request), settings, pingOf(request), (tx, webhook) =>
+      manage.addWebhook(parts, scopeOf(request), settings, pingOf(request), (tx, webhook) =>
         record(tx, 'webhook.create', aboutWebhook(webhook)),
       ),
     )
@@ -112,7 +113,9 @@ export const addWebhookRoutes: AddWebhookRoutes = (app, parts, webhooksPath) => 
   app.delete<ByHook>(one, options(routes['users/delete-webhook']), async (request, reply) => {
     const webhook = await webhookInPath(parts, request)
     await audited(parts, actorOf(request), (record) =>
-      removeWebhook(parts, webhook, (tx) => record(tx, 'webhook.delete', aboutWebhook(webhook))),
+      manage.removeWebhook(parts, webhook, (tx) =>
+        record(tx, 'webhook.delete', aboutWebhook(webhook)),
+      ),
     )
     return reply.code(204).send()
   })
@@ -123,7 +126,7 @@ export const addWebhookRoutes: AddWebhookRoutes = (app, parts, webhooksPath) => 
     async (request, reply) => {
       const webhook = await webhookInPath(parts, request)
       await audited(parts, actorOf(request), (record) =>
-        pingWebhook(parts, webhook, pingOf(request), (tx) =>
+        manage.pingWebhook(parts, webhook, pingOf(request), (tx) =>
           record(tx, 'webhook.ping', aboutWebhook(webhook)),
         ),
       )
@@ -142,18 +145,33 @@ export const addWebhookRoutes: AddWebhookRoutes = (app, parts, webhooksPath) => 
     const changed = await changeWebhook(parts, request, { config: request.body })
     return sendJson(reply, webhookConfigJson(changed))
   })
-
-  addDeliveryRoutes(app, parts, webhooksPath)
 }
 
+/** Returns the webhook that the path names; throws 404 if the scope has no such webhook. */
+export const webhookInPath = async (
+  { db }: ServerParts,
+  request: FastifyRequest<ByHook>,
+): Promise<Webhook> =>
+  requireFound(await findWebhook(db, scopeOf(request), requireId(request.params.hook_id)))
+
+/** Returns what the audit log says about a webhook: only the host of the URL, because the rest may contain a credential. */
+export const aboutWebhook = (
+  { id, owner, url }: Pick<Webhook, 'id' | 'owner' | 'url'>,
+  more = {},
+) => ({
+  subject: `webhook ${id}`,
+  owner,
+  details: { webhook: id, host: new URL(url).host, ...more },
+})
+
 async function changeWebhook(
-  parts: WebhookParts,
+  parts: ServerParts,
   request: FastifyRequest,
   body: wire.WebhookChange,
 ): Promise<Webhook> {
   const webhook = await webhookInPath(parts, request as FastifyRequest<ByHook>)
   return audited(parts, actorOf(request), (record) =>
-    editWebhook(
+    manage.editWebhook(
       parts,
       webhook,
       (current) => settingsFrom(body, current, parts.isWebhookAllowed),
@@ -162,7 +180,9 @@ async function changeWebhook(
   )
 }
 
-const pingOf = (request: FastifyRequest): PingFacts => ({ sender: requireViewer(request).account })
+const pingOf = (request: FastifyRequest): manage.PingFacts => ({
+  sender: requireViewer(request).account,
+})
 
 const MAX_URL_LENGTH = 2048
 

@@ -10,10 +10,12 @@ export async function listAccounts(db: Db): Promise<Account[]> {
 }
 
 export async function findAccount(db: Db, login: string): Promise<Account | undefined> {
-  const query = db.selectFrom('accounts').selectAll().where('login_key', '=', nameKey(login))
-  const row = await query.executeTakeFirst()
+  const row = await findAccountRow(db, login)
   return row && accountFromRow(row)
 }
+
+export const findAccountRow = (db: Db, login: string): Promise<Row<'accounts'> | undefined> =>
+  db.selectFrom('accounts').selectAll().where('login_key', '=', nameKey(login)).executeTakeFirst()
 
 /** Returns a map from id to account. It does not contain unknown ids. */
 export async function findAccountsById(db: Db, ids: readonly number[]) {

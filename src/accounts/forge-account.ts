@@ -1,7 +1,7 @@
 import { type Db, updateRow } from '../db/database.ts'
 import type { Row } from '../db/tables.ts'
 import { type Account, nameKey } from './account.ts'
-import { ensureAccount, ensureOrganization, isUnused } from './account-store.ts'
+import { ensureAccount, ensureOrganization, findAccountRow, isUnused } from './account-store.ts'
 
 export interface ForgeOwner {
   /** Never reused, unlike a login. */
@@ -19,7 +19,7 @@ type AccountRow = Row<'accounts'>
  */
 export async function accountOfForgeUser(tx: Db, user: ForgeOwner) {
   const { id, login, createdAt } = user
-  const named = await withLogin(tx, login)
+  const named = await findAccountRow(tx, login)
   if (named && !belongsToAnotherOwner(named, id) && named.type !== 'User')
     return { refusal: 'this login is an organization here' }
   // On a forge with open registration, anybody may register the login of a site admin.
@@ -40,7 +40,7 @@ export async function accountOfForgeUser(tx: Db, user: ForgeOwner) {
  */
 export async function accountOfForgeOrganization(tx: Db, organization: ForgeOwner) {
   const { id, login, createdAt } = organization
-  const named = await withLogin(tx, login)
+  const named = await findAccountRow(tx, login)
   // Decided before `moveToLogin`, which must not rename anything for a refused login.
   const isRefused =
     named && !belongsToAnotherOwner(named, id) && !(await ensureOrganization(tx, login, createdAt))
@@ -53,7 +53,7 @@ export async function accountOfForgeOrganization(tx: Db, organization: ForgeOwne
 
 /** Renames an account whose login now belongs to another owner on the forge, and deletes the memberships that the forge granted. */
 export async function giveUpLogin(tx: Db, { id, login }: Pick<Account, 'id' | 'login'>) {
-  const account = await withLogin(tx, login)
+  const account = await findAccountRow(tx, login)
   if (account?.id !== id) return
   await rename(tx, account, `${login}--${account.forge_id}`)
   await tx
@@ -71,7 +71,8 @@ const belongsToAnotherOwner = ({ forge_id }: AccountRow, id: number): boolean =>
  * has the login now.
  */
 async function moveToLogin(tx: Db, { id, login }: ForgeOwner, named: AccountRow | undefined) {
-  const own = await withForgeId(tx, id)
+  const withForgeId = tx.selectFrom('accounts').selectAll().where('forge_id', '=', id)
+  const own = await withForgeId.executeTakeFirst()
   const mayTakeLogin = !named || belongsToAnotherOwner(named, id)
   if (named && mayTakeLogin) await giveUpLogin(tx, named)
   if (!own || own.id === named?.id) return
@@ -84,12 +85,6 @@ async function moveToLogin(tx: Db, { id, login }: ForgeOwner, named: AccountRow 
   // The account with the new login is in use and belongs to no other owner of the forge, so this owner gets it.
   else await retire(tx, own)
 }
-
-const withForgeId = (tx: Db, id: number): Promise<AccountRow | undefined> =>
-  tx.selectFrom('accounts').selectAll().where('forge_id', '=', id).executeTakeFirst()
-
-const withLogin = (tx: Db, login: string): Promise<AccountRow | undefined> =>
-  tx.selectFrom('accounts').selectAll().where('login_key', '=', nameKey(login)).executeTakeFirst()
 
 /** Renames an account that its owner no longer uses, and removes its forge id. A new owner of its login must not get its data. */
 async function retire(tx: Db, account: AccountRow): Promise<void> {

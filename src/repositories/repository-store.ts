@@ -1,3 +1,4 @@
+import { type SqlBool, sql } from 'kysely'
 import { type Account, isTokenForOtherOwner, nameKey, type Reader } from '../accounts/account.ts'
 import { accountFromRow } from '../accounts/account-store.ts'
 import { countRows, type Db } from '../db/database.ts'
@@ -159,8 +160,16 @@ export interface CatalogueUpdate extends Omit<CatalogueEntry, 'id' | 'owner'> {
   ownerId: number
 }
 
-/** Inserts or updates a repository and its collaborators. Call it in a transaction. */
-export async function putRepository(tx: Db, update: CatalogueUpdate, now: number): Promise<void> {
+/**
+ * Inserts or updates a repository and its collaborators. Call it in a transaction. If `lastStamp` is given, does nothing unless the
+ * entry still has this stamp or, with null, there is still none.
+ */
+export async function putRepository(
+  tx: Db,
+  update: CatalogueUpdate,
+  now: number,
+  lastStamp?: string | null,
+): Promise<void> {
   const { facts } = update
   const columns = {
     name: update.name,
@@ -176,12 +185,16 @@ export async function putRepository(tx: Db, update: CatalogueUpdate, now: number
     updated_at: Math.trunc(facts.updatedAt),
     pushed_at: Math.trunc(facts.pushedAt),
   }
-  const { id } = await tx
+  const row = await tx
     .insertInto('repositories')
     .values({ owner_id: update.ownerId, name_key: nameKey(update.name), ...columns })
-    .onConflict((oc) => oc.columns(['owner_id', 'name_key']).doUpdateSet(columns))
+    .onConflict((oc) =>
+      oc.columns(['owner_id', 'name_key']).doUpdateSet(columns).where(hasStamp(lastStamp)),
+    )
     .returning('id')
-    .executeTakeFirstOrThrow()
+    .executeTakeFirst()
+  if (!row) return
+  const { id } = row
   await tx
     .deleteFrom('collaborators')
     .where('repository_id', '=', id)
@@ -202,10 +215,25 @@ export async function putRepository(tx: Db, update: CatalogueUpdate, now: number
     .execute()
 }
 
-/** `hidden` is the reason why a repository that exists is not shown. */
-export async function markMissing(db: Db, id: number, now: number, hidden?: string): Promise<void> {
-  const columns = { missing_since: now, hidden: hidden ?? null }
-  await db.updateTable('repositories').set(columns).where('id', '=', id).execute()
+function hasStamp(stamp: string | null | undefined) {
+  if (stamp === undefined) return sql<SqlBool>`1 = 1`
+  if (stamp === null) return sql<SqlBool>`repositories.missing_since is not null`
+  return sql<SqlBool>`repositories.missing_since is null and repositories.stamp = ${stamp}`
+}
+
+/** `hidden` is the reason why a repository that exists is not shown. If `lastStamp` is given, an entry with another one is kept. */
+export async function markMissing(
+  db: Db,
+  id: number,
+  now: number,
+  { hidden, lastStamp }: { hidden?: string | undefined; lastStamp?: string | undefined } = {},
+): Promise<void> {
+  await db
+    .updateTable('repositories')
+    .set({ missing_since: now, hidden: hidden ?? null })
+    .where('id', '=', id)
+    .$if(lastStamp !== undefined, (entry) => entry.where('stamp', '=', lastStamp!))
+    .execute()
 }
 
 /** Returns the current names of repositories by id, and the reason if one exists but is not shown. */

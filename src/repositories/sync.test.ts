@@ -5,6 +5,7 @@ import { type TestContext, test } from 'node:test'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { gitHost } from '../../test/support/git-host.ts'
 import { listCatalogue } from '../../test/support/list-catalogue.ts'
+import { withTimeout } from '../../test/support/wait-until.ts'
 import {
   ensureAccount,
   findAccount,
@@ -288,6 +289,44 @@ onEachEngine('the catalogue', (engine) => {
     assert.equal(await refresh(parts, named), true)
     assert.deepEqual(await catalogue(parts), { 'alice/site': null, 'alice/new': null })
     assert.equal(await refresh(parts, named), false)
+  })
+
+  test('keeps what was refreshed by name during a synchronization', async (t) => {
+    const { parts, host } = await scene(t, engine)
+    const names = ['absent', 'deleted', 'edited'].map((name) => ({ owner: 'alice', name }))
+    for (const { name } of names) await host.repository(`alice/${name}`, { files: { a: '1' } })
+    await syncCatalogue(parts)
+    const [absent, deleted, edited] = names.map(({ name }) => host.path(`alice/${name}`))
+    await rename(absent!, `${host.root}-absent`)
+    for (const path of [deleted!, edited!]) await host.write(path, 'description', 'older')
+    const [begun, resumed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let read = 0
+    const source: Source = {
+      ...parts.source,
+      async facts(found, known) {
+        const facts = await parts.source.facts(found, known)
+        if (++read === 2) begun.resolve()
+        await resumed.promise
+        return facts
+      },
+    }
+    const synchronized = syncCatalogue({ ...parts, source })
+    await withTimeout('both are read', Promise.race([begun.promise, synchronized]))
+    await rename(`${host.root}-absent`, absent!)
+    await host.write(absent!, 'description', 'newer')
+    await rm(deleted!, { recursive: true })
+    await host.write(edited!, 'description', 'newer')
+    await refresh(parts, names)
+    resumed.resolve()
+    await synchronized
+    const entries = await listCatalogue(parts.db)
+    assert.deepEqual(
+      entries.map(({ name, facts }) => [name, facts.description]),
+      [
+        ['absent', 'newer'],
+        ['edited', 'newer'],
+      ],
+    )
   })
 
   test('has the members of an owner as soon as one of its repositories is announced', async (t) => {

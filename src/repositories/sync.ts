@@ -57,9 +57,11 @@ const WRITE_BATCH_SIZE = 100
 
 /**
  * Updates the catalogue from the source. A repository with an unchanged stamp is not read again. A repository that cannot be
- * read keeps its last facts, with the reason, and does not stop the sync.
+ * read keeps its last facts, with the reason, and does not stop the sync. An entry that `refreshRepositories` changes meanwhile is
+ * kept: what the sync has listed may be older.
  */
 export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
+  const lastStamps = new Map((await listKnown(parts.db)).map(({ id, stamp }) => [id, stamp]))
   let catalogue: Promise<Map<string, KnownRepository>> | undefined
   /** Called after the source has started to list: a forge has renamed the accounts by then. */
   const readCatalogue = () => {
@@ -80,7 +82,8 @@ export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
     report.read++
     const [entry] = known ? await findById(parts.db, [known.id]) : []
     const update = await readFacts(parts, found, entry, stop)
-    await writer.put(found.owner, update)
+    const lastStamp = (known && lastStamps.get(known.id)) ?? null
+    await writer.put({ owner: found.owner, update, lastStamp })
     return update.problem
   }
 
@@ -115,7 +118,7 @@ export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
   )
   await writer.flush()
   await syncMembers(parts, configured, report)
-  await markUnlisted(parts, await readCatalogue(), report)
+  await markUnlisted(parts, await readCatalogue(), lastStamps, report)
   return report
 }
 
@@ -139,6 +142,7 @@ function inTransaction<T>(
 async function markUnlisted(
   parts: SyncParts,
   unlisted: ReadonlyMap<string, KnownRepository>,
+  lastStamps: ReadonlyMap<number, string>,
   report: SyncReport,
 ): Promise<void> {
   const hidden = new Map(
@@ -149,11 +153,16 @@ async function markUnlisted(
     ),
   )
   const missing = [...unlisted].filter(
-    ([, known]) => !report.refused.some((refused) => mayBeHiddenBy(known, refused)),
+    ([, known]) =>
+      lastStamps.has(known.id) && !report.refused.some((refused) => mayBeHiddenBy(known, refused)),
   )
   for (const batch of batchesOf(missing, WRITE_BATCH_SIZE))
     await inTransaction(parts, async (tx) => {
-      for (const [key, { id }] of batch) await markMissing(tx, id, parts.now(), hidden.get(key))
+      for (const [key, { id }] of batch)
+        await markMissing(tx, id, parts.now(), {
+          hidden: hidden.get(key),
+          lastStamp: lastStamps.get(id),
+        })
     })
   report.missing = missing.length
 }
@@ -212,11 +221,11 @@ export async function refreshRepositories(
       isChanged = true
       const hidden = await parts.source.whyHidden?.(name)
       stop.throwIfAborted()
-      await markMissing(parts.db, entry.id, parts.now(), hidden)
+      await markMissing(parts.db, entry.id, parts.now(), { hidden })
     }
   })
   // In the order of the names, not of completion, so that new repositories get reproducible ids.
-  for (const each of Object.values(updates)) await writer.put(each.owner, each.update)
+  for (const each of Object.values(updates)) await writer.put(each)
   await writer.flush()
   return isChanged
 }
@@ -288,6 +297,8 @@ type RepositoryUpdate = Omit<CatalogueUpdate, 'ownerId'>
 interface OwnedUpdate {
   owner: string
   update: RepositoryUpdate
+  /** If set, an entry with another stamp is not replaced; null stands for no entry. */
+  lastStamp?: string | null
 }
 
 async function readFacts(
@@ -341,15 +352,15 @@ function catalogueWriter(parts: SyncParts) {
           account = await ensureAccount(tx, owner, createdAt, type)
           owners.set(owner, account)
         }
-        for (const { update } of owned)
-          await putRepository(tx, { ownerId: account.id, ...update }, now())
+        for (const { update, lastStamp } of owned)
+          await putRepository(tx, { ownerId: account.id, ...update }, now(), lastStamp)
       }
     })
   }
 
   return {
-    async put(owner: string, update: RepositoryUpdate): Promise<void> {
-      waiting.push({ owner, update })
+    async put(update: OwnedUpdate): Promise<void> {
+      waiting.push(update)
       if (waiting.length >= WRITE_BATCH_SIZE) await flush()
     },
     flush,

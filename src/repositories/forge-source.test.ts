@@ -11,8 +11,9 @@ import { findAccount } from '../accounts/account-store.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
 import { ForgeClient } from '../sources/forge/client/forge-client.ts'
 import { knownForgeCache } from '../sources/forge/client/known-forge.ts'
+import type { ForgeRepository } from '../sources/forge/connect-forge.ts'
 import { forgeCatalogue } from '../sources/forge/forge-repositories.ts'
-import { forgeSource } from './forge-source.ts'
+import { forgeSource, upsertForgeRepositories } from './forge-source.ts'
 import { RightsUnavailable } from './rights-unavailable.ts'
 import { syncCatalogue } from './sync.ts'
 
@@ -170,6 +171,26 @@ onEachEngine('repositories that a forge serves', (engine) => {
     forge.faultFor = () => undefined
     assert.equal((await sync()).found, 3)
     assert.equal((await source.find('ann', 'NEW'))?.name, 'New')
+  })
+
+  test('keep a response that is newer than the list of the forge', async (t) => {
+    const { db, sync } = await scene(t, engine)
+    await sync()
+    const stored = () =>
+      db
+        .selectFrom('forge_repositories')
+        .select(['facts', 'requested_at'])
+        .where('name_key', '=', 'ann/site')
+        .executeTakeFirstOrThrow()
+    const { facts, requested_at } = await stored()
+    const older = JSON.parse(facts) as ForgeRepository
+    const newer = { ...older, facts: { ...older.facts, private: true } }
+    await upsertForgeRepositories(db, [newer], requested_at + 2)
+    await upsertForgeRepositories(db, [older], requested_at + 1)
+    assert.deepEqual(JSON.parse((await stored()).facts), newer)
+    // The newer time is wrong: the clock was set back since.
+    await upsertForgeRepositories(db, [older], requested_at - 60 * MINUTE)
+    assert.deepEqual(JSON.parse((await stored()).facts), older)
   })
 
   test('are not marked missing because of a 404 of a proxy or a temporary 404', async (t) => {

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { nameKey } from '../accounts/account.ts'
 import { accountOfForgeOrganization } from '../accounts/forge-account.ts'
 import type { Db } from '../db/database.ts'
+import { hasExpired } from '../db/lease-store.ts'
 import { statementBatches } from '../db/statement-batches.ts'
 import { isName } from '../lib/names.ts'
 import type {
@@ -219,6 +220,7 @@ async function listAll({ db, catalogue, now, warn }: ForgeSourceParts) {
   }
 }
 
+/** Stores responses, except for repositories with a newer one: while a list is read, others may be requested by name. */
 export async function upsertForgeRepositories(
   tx: Db,
   repositories: readonly ForgeRepository[],
@@ -230,6 +232,7 @@ export async function upsertForgeRepositories(
       { name_key: keyOfName(each), facts: JSON.stringify(each), requested_at: requestedAt },
     ]),
   )
+  const requested = { now: requestedAt, maxTtlMs: LIST_TIMEOUT_MS / 2 }
   // Sorted, so that transactions that write the same rows cannot deadlock.
   const sorted = [...rows.values()].sort((a, b) => (a.name_key < b.name_key ? -1 : 1))
   for (const batch of statementBatches(sorted))
@@ -237,10 +240,13 @@ export async function upsertForgeRepositories(
       .insertInto('forge_repositories')
       .values(batch)
       .onConflict((oc) =>
-        oc.column('name_key').doUpdateSet((eb) => ({
-          facts: eb.ref('excluded.facts'),
-          requested_at: eb.ref('excluded.requested_at'),
-        })),
+        oc
+          .column('name_key')
+          .doUpdateSet((eb) => ({
+            facts: eb.ref('excluded.facts'),
+            requested_at: eb.ref('excluded.requested_at'),
+          }))
+          .where(hasExpired('forge_repositories.requested_at', requested)),
       )
       .execute()
 }

@@ -128,9 +128,10 @@ export class ByteReader {
   /** Returns the bytes that are available, at most `max`. Empty only at the end. */
   async some(max: number): Promise<Buffer> {
     while (this.#ahead.length === 0) {
-      const next = await this.#next()
-      if (!next) break
-      this.#ahead = next
+      const next = await this.#chunks.next()
+      if (next.done) break
+      const { buffer, byteOffset, byteLength } = next.value
+      this.#ahead = Buffer.from(buffer, byteOffset, byteLength)
     }
     const bytes = this.#ahead.subarray(0, max)
     this.#ahead = this.#ahead.subarray(bytes.length)
@@ -160,13 +161,6 @@ export class ByteReader {
   putBack(bytes: Buffer): void {
     this.#ahead = this.#ahead.length === 0 ? bytes : Buffer.concat([bytes, this.#ahead])
     this.offset -= bytes.length
-  }
-
-  async #next(): Promise<Buffer | undefined> {
-    const next = await this.#chunks.next()
-    if (next.done) return undefined
-    const { buffer, byteOffset, byteLength } = next.value
-    return Buffer.from(buffer, byteOffset, byteLength)
   }
 
   async close(): Promise<void> {

@@ -3,18 +3,16 @@ import type { Bytes } from '../blobs/blob-store.ts'
 import { ByteReader, gunzip, isGzip } from './gunzip.ts'
 import {
   isTarHeader,
+  MAX_PATH_BYTES,
   type PaxFacts,
   parsePax,
   parseTarHeader,
-  type TarHeader,
-  textUpToNul,
-} from './read-tar-header.ts'
-import {
-  MAX_PATH_BYTES,
   plainPath,
   TAR_BLOCK,
   type TarEntry,
+  type TarHeader,
   tarPadding,
+  textUpToNul,
   unsafePath,
 } from './tar-header.ts'
 import { ArchiveDamaged, ArchiveNotSupported, ArchiveRefused } from './unreadable-archive.ts'

@@ -3,8 +3,7 @@ import { describe, test } from 'node:test'
 import { pathOf } from '../../test/support/archive-samples.ts'
 import { needs, runTool } from '../../test/support/archive-tools.ts'
 import { readEntries } from './read-entries.ts'
-import { parseTarHeader } from './read-tar-header.ts'
-import { tarHeader, tarPadding } from './tar-header.ts'
+import { parseTarHeader, tarHeader, tarPadding } from './tar-header.ts'
 
 const GIB = 2 ** 30
 

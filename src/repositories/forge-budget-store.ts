@@ -1,4 +1,6 @@
+import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
+import { hasExpired } from '../db/lease-store.ts'
 import type { ForgeBudget } from '../sources/forge/connect-forge.ts'
 import { ForgeUnavailable } from '../sources/forge-errors.ts'
 
@@ -57,53 +59,35 @@ export function createForgeBudget(options: BudgetOptions): ForgeBudget {
   }
 }
 
-type Budget = Awaited<ReturnType<typeof findBudget>>
-
 /** Returns the time of the next attempt, or undefined if the requests were granted. */
 async function takeRequests(options: BudgetOptions, count: number): Promise<number | undefined> {
-  const { db, forge, requestsPerMinute, now } = options
-  for (;;) {
-    const time = now()
-    const budget = await findBudget(db, forge)
-    if (budget && budget.held_until > time && budget.held_until <= time + MAX_HOLD_MS)
-      return budget.held_until
-    // A period that ends too late was set by a clock that was wrong.
-    const isOver = !budget || budget.ends_at <= time || budget.ends_at > time + 2 * PERIOD_MS
-    if (!isOver && budget.taken + count > requestsPerMinute) return budget.ends_at
-    const next = isOver
-      ? { ends_at: time + PERIOD_MS, taken: count }
-      : { ends_at: budget.ends_at, taken: budget.taken + count }
-    if (await replaceBudget(db, forge, budget, next)) return undefined
-  }
-}
-
-/** Returns false if another process changed the budget at the same time. */
-async function replaceBudget(
-  db: Db,
-  forge: string,
-  budget: Budget,
-  next: { ends_at: number; taken: number },
-): Promise<boolean> {
-  if (!budget) {
-    const { numInsertedOrUpdatedRows } = await db
-      .insertInto('forge_budgets')
-      .values({ forge, ...next, held_until: 0 })
-      .onConflict((oc) => oc.column('forge').doNothing())
-      .executeTakeFirst()
-    return numInsertedOrUpdatedRows === 1n
-  }
-  const { numUpdatedRows } = await db
-    .updateTable('forge_budgets')
-    .set(next)
-    .where('forge', '=', forge)
-    .where('ends_at', '=', budget.ends_at)
-    .where('taken', '=', budget.taken)
+  const { db, forge, requestsPerMinute } = options
+  const now = options.now()
+  const isOver = hasExpired('forge_budgets.ends_at', { now, maxTtlMs: PERIOD_MS })
+  const isNotHeld = hasExpired('forge_budgets.held_until', { now, maxTtlMs: MAX_HOLD_MS / 2 })
+  const { numInsertedOrUpdatedRows } = await db
+    .insertInto('forge_budgets')
+    .values({ forge, ends_at: now + PERIOD_MS, taken: count, held_until: 0 })
+    .onConflict((oc) =>
+      oc
+        .column('forge')
+        .doUpdateSet((eb) => ({
+          ends_at: sql<number>`case when ${isOver} then ${eb.ref('excluded.ends_at')} else forge_budgets.ends_at end`,
+          taken: sql<number>`case when ${isOver} then 0 else forge_budgets.taken end + ${count}`,
+        }))
+        .where(isNotHeld)
+        .where((eb) => eb.or([isOver, eb('forge_budgets.taken', '<=', requestsPerMinute - count)])),
+    )
     .executeTakeFirst()
-  return numUpdatedRows === 1n
+  if (numInsertedOrUpdatedRows === 1n) return undefined
+  const { ends_at, held_until } = await db
+    .selectFrom('forge_budgets')
+    .select(['ends_at', 'held_until'])
+    .where('forge', '=', forge)
+    .executeTakeFirstOrThrow()
+  const isHeld = held_until > now && held_until <= now + MAX_HOLD_MS
+  return isHeld ? held_until : ends_at
 }
-
-const findBudget = (db: Db, forge: string) =>
-  db.selectFrom('forge_budgets').selectAll().where('forge', '=', forge).executeTakeFirst()
 
 async function storeHold({ db, forge, now }: BudgetOptions, time: number): Promise<void> {
   await db

@@ -12,7 +12,7 @@ import type {
 } from '../sources/forge/connect-forge.ts'
 import type { FoundRepository, ListedEntry, RepositoryName, Source } from '../sources/source.ts'
 import { keyOfName } from './repository-store.ts'
-import { asRightsUnavailable, RightsUnavailable } from './rights-unavailable.ts'
+import { asRightsUnavailable } from './rights-unavailable.ts'
 
 interface ForgeSourceParts {
   db: Db
@@ -104,13 +104,15 @@ export function forgeSource(source: Source, parts: ForgeSourceParts): Source {
       const facts = await source.facts(found, previous, signal)
       const repository = responses.get(found)
       if (!repository) throw new Error('the repository was not found by this source')
-      const topics = await topicsOf(catalogue, repository).catch((error: unknown) => {
-        const unavailable = asRightsUnavailable(error, now())
-        if (!(unavailable instanceof RightsUnavailable)) throw unavailable
-        warn(unavailable.message)
-        return undefined
-      })
-      return { ...facts, ...repository.facts, ...(topics && { topics }) }
+      const current = { ...facts, ...repository.facts }
+      if (repository.topicsAsOf === undefined) return current
+      try {
+        const timeout = AbortSignal.timeout(REQUEST_TIMEOUT_MS)
+        return { ...current, topics: await catalogue.topics(repository, timeout) }
+      } catch (error) {
+        warn(asRightsUnavailable(error, now()).message)
+        return current
+      }
     },
   }
 }
@@ -145,14 +147,6 @@ async function findRecent(
   })
 }
 
-async function topicsOf(
-  catalogue: ForgeCatalogue,
-  repository: ForgeRepository,
-): Promise<string[] | undefined> {
-  if (repository.topicsAsOf === undefined) return undefined
-  return catalogue.topics(repository, AbortSignal.timeout(REQUEST_TIMEOUT_MS))
-}
-
 const digestOf = (repository: ForgeRepository): string =>
   hash('sha256', JSON.stringify(repository), 'base64url').slice(0, 16)
 
@@ -165,7 +159,7 @@ function unknownEntry({ owner, name }: FoundRepository, isFresh: boolean): Liste
 }
 
 function ignoreUnavailable(error: unknown): undefined {
-  if (!(asRightsUnavailable(error, 0) instanceof RightsUnavailable)) throw error
+  asRightsUnavailable(error, 0)
 }
 
 /**
@@ -209,9 +203,8 @@ async function listAll({ db, catalogue, now, warn }: ForgeSourceParts) {
       warn(`${login} is an organization on the forge, but a user with tokens here`)
     return { repositories: new Map(all.map((each) => [keyOfName(each), each])), isFresh: true }
   } catch (error) {
-    const unavailable = asRightsUnavailable(error, now())
-    if (!(unavailable instanceof RightsUnavailable)) throw unavailable
-    warn(`the last list of the forge's repositories is used: ${unavailable.message}`)
+    const { message } = asRightsUnavailable(error, now())
+    warn(`the last list of the forge's repositories is used: ${message}`)
     const rows = await db.selectFrom('forge_repositories').selectAll().execute()
     const stored = rows.map(
       (row) => [row.name_key, JSON.parse(row.facts) as ForgeRepository] as const,

@@ -109,42 +109,33 @@ export function rightsRefresher(parts: RightsParts): RightsRefresher {
   }
 
   async function refresh(account: Account, age: RightsAge, wanted: readonly RepositoryName[] = []) {
-    const removal = await refreshIfStale(account, age, wanted)
+    const last = await lastRightsCheck(db, account)
+    let { removal } = last
+    const ageMs = Math.abs(now() - last.requestedAt)
+    if (ageMs >= age.fresh)
+      try {
+        removal = await requestUnlessPaused(account, wanted)
+      } catch (error) {
+        if (!(error instanceof RightsUnavailable) || ageMs >= age.usable) throw error
+      }
     if (removal) throw new AccountRemoved(account, removal)
   }
 
-  async function refreshIfStale(
-    account: Account,
-    age: RightsAge,
-    wanted: readonly RepositoryName[],
-  ) {
-    const { requestedAt, removal } = await lastRightsCheck(db, account)
-    const ageMs = Math.abs(now() - requestedAt)
-    if (ageMs < age.fresh) return removal
+  /** Rejects with the last failure, instead of sending another request, until the pause after it is over. */
+  async function requestUnlessPaused(account: Account, wanted: readonly RepositoryName[]) {
     const failure = failures.get(account.id)
     const pauseMs = failure ? failure.retryAt - now() : 0
     // A longer pause means that the clock was set back.
-    const isPaused = failure && pauseMs > 0 && pauseMs <= MAX_RETRY_DELAY_MS
-    const result = isPaused ? failure : await orUnavailable(requestRights(account, wanted))
-    if (!(result instanceof RightsUnavailable)) {
-      failures.delete(account.id)
-      return result
-    }
-    failures.set(account.id, result)
-    if (ageMs >= age.usable) throw result
-    return removal
-  }
-
-  async function orUnavailable(request: Promise<Removal | undefined>) {
-    try {
-      return await request
-    } catch (error) {
-      const unavailable = asRightsUnavailable(error, now())
-      if (!(unavailable instanceof RightsUnavailable)) throw unavailable
-      warnSometimes(unavailable.message)
-      const retryAt = Math.min(unavailable.retryAt, now() + MAX_RETRY_DELAY_MS)
-      return new RightsUnavailable(retryAt, unavailable.message, { cause: error })
-    }
+    if (failure && pauseMs > 0 && pauseMs <= MAX_RETRY_DELAY_MS) throw failure
+    failures.delete(account.id)
+    return requestRights(account, wanted).catch((cause: unknown) => {
+      const { retryAt, message } = asRightsUnavailable(cause, now())
+      warnSometimes(message)
+      const pausedUntil = Math.min(retryAt, now() + MAX_RETRY_DELAY_MS)
+      const unavailable = new RightsUnavailable(pausedUntil, message, { cause })
+      failures.set(account.id, unavailable)
+      throw unavailable
+    })
   }
 
   return { refresh: oneAtATime(refresh) }

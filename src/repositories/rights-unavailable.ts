@@ -14,8 +14,8 @@ export class RightsUnavailable extends Error {
 
 const RETRY_MS = 10_000
 
-/** Converts errors of requests to the forge to RightsUnavailable; returns other errors as they are. */
-export function asRightsUnavailable(error: unknown, now: number): unknown {
+/** Converts errors of requests to the forge to RightsUnavailable. Throws any other error. */
+export function asRightsUnavailable(error: unknown, now: number): RightsUnavailable {
   const cause = { cause: error }
   if (error instanceof ForgeUnavailable)
     return new RightsUnavailable(error.dueAt, error.message, cause)
@@ -23,5 +23,5 @@ export function asRightsUnavailable(error: unknown, now: number): unknown {
     return new RightsUnavailable(now + RETRY_MS, error.message, cause)
   if (error instanceof Error && error.name === 'TimeoutError')
     return new RightsUnavailable(now + RETRY_MS, 'the forge did not respond in time', cause)
-  return error
+  throw error
 }

@@ -11,7 +11,7 @@ import {
   type RightsRefresher,
   rightsRefresher,
 } from '../repositories/refresh-rights.ts'
-import { asRightsUnavailable, RightsUnavailable } from '../repositories/rights-unavailable.ts'
+import { asRightsUnavailable } from '../repositories/rights-unavailable.ts'
 import type { Config } from '../settings/config.ts'
 import { normalizeForgeUrl } from '../sources/forge/client/forge-address.ts'
 import type { Forge, TokenCheckOptions } from '../sources/forge/connect-forge.ts'
@@ -102,9 +102,8 @@ export function openForgeSignIn(parts: SignInParts): ForgeSignIn | undefined {
         // A login that is not a valid name here cannot own repositories.
         return owner && isName(owner.login) ? owner : undefined
       } catch (error) {
-        const cause = asRightsUnavailable(error, now())
-        if (!(cause instanceof RightsUnavailable)) throw error
-        throw new SignInUnavailable(cause.retryAt, cause.message)
+        const { retryAt, message } = asRightsUnavailable(error, now())
+        throw new SignInUnavailable(retryAt, message)
       }
     },
   })

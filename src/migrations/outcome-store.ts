@@ -67,18 +67,20 @@ export async function recordExported(
   exported: readonly (Exported & { position: number; finishedAt: number })[],
   now: number,
 ): Promise<number> {
-  const ended = exported.length
   const bytes = exported.reduce((sum, each) => sum + each.bytes, 0)
   const reused = exported.filter((each) => each.reused).length
-  const counts = { ...NO_CHANGE, ended, reused, bytes }
-  const { remaining, finished } = await addToTotals(tx, migrationId, counts)
-  const rows = exported.map(({ position, finishedAt, ...each }, at) => ({
-    position,
-    ...exportedColumns(each),
-    finished_at: finishedAt,
-    finished_order: finished - ended + 1 + at,
+  const rows = exported.map(({ segmentKey, ...each }) => ({
+    position: each.position,
+    outcome: 'exported',
+    segment_key: segmentKey,
+    warning: sql<string | null>`(select warning from segments where key = ${segmentKey})`,
+    reused: Number(each.reused),
+    bytes_expected: each.bytes,
+    bytes_done: each.bytes,
+    started_at: each.startedAt,
+    finished_at: each.finishedAt,
   }))
-  await putRows(tx, migrationId, rows)
+  const remaining = await putEnds(tx, migrationId, rows, { reused, bytes })
   for (const [name, group] of Object.entries(Object.groupBy(exported, talliedAs)))
     await tally(tx, `repositories ${name as ReturnType<typeof talliedAs>}`, {
       now,
@@ -176,36 +178,16 @@ export async function recordReused(
   await tally(tx, 'repositories reused', { now, bytes, count: reused.size })
 }
 
-/** Records repositories that are skipped from the start. */
-export async function recordSkipped(
-  tx: Db,
-  migrationId: number,
-  positions: readonly number[],
-  reason: string,
-  now: number,
-): Promise<void> {
-  if (positions.length > 0)
-    await recordNotExported(tx, migrationId, positions, { outcome: 'skipped', reason, now })
-}
-
 /** Returns how many repositories of the migration have not ended. */
-async function recordNotExported(
+export async function recordNotExported(
   tx: Db,
   migrationId: number,
   positions: readonly number[],
   { outcome, reason, now }: { outcome: 'skipped' | 'failed'; reason: string; now: number },
 ): Promise<number> {
   const count = positions.length
-  const counts = { ...NO_CHANGE, ended: count, [outcome]: count }
-  const { remaining, finished } = await addToTotals(tx, migrationId, counts)
-  const rows = positions.map((position, at) => ({
-    position,
-    outcome,
-    reason,
-    finished_at: now,
-    finished_order: finished - count + 1 + at,
-  }))
-  await putRows(tx, migrationId, rows)
+  const rows = positions.map((position) => ({ position, outcome, reason, finished_at: now }))
+  const remaining = await putEnds(tx, migrationId, rows, { [outcome]: count })
   await tally(tx, `repositories ${outcome}`, { now, count })
   return remaining
 }
@@ -237,6 +219,21 @@ type EndColumns = Partial<Omit<Row<'repository_exports'>, 'warning'>> & {
   warning?: RawBuilder<string | null> | null
 }
 
+/** Puts the rows of repositories in the order in which they ended. Returns how many of the migration have not ended. */
+async function putEnds(
+  tx: Db,
+  migrationId: number,
+  rows: readonly EndColumns[],
+  counts: Partial<typeof NO_CHANGE>,
+): Promise<number> {
+  const ended = rows.length
+  const totals = await addToTotals(tx, migrationId, { ...NO_CHANGE, ...counts, ended })
+  const first = totals.finished - ended + 1
+  const ordered = rows.map((row, at) => ({ ...row, finished_order: first + at }))
+  await putRows(tx, migrationId, ordered)
+  return totals.remaining
+}
+
 /** Inserts rows, or changes the columns of existing ones. All rows must have the same columns. */
 async function putRows(tx: Db, migrationId: number, rows: readonly EndColumns[]): Promise<void> {
   for (const batch of statementBatches(rows))
@@ -250,18 +247,6 @@ async function putRows(tx: Db, migrationId: number, rows: readonly EndColumns[])
         }),
       )
       .execute()
-}
-
-function exportedColumns({ segmentKey, reused, bytes, startedAt }: Exported) {
-  return {
-    outcome: 'exported',
-    segment_key: segmentKey,
-    warning: sql<string | null>`(select warning from segments where key = ${segmentKey})`,
-    reused: Number(reused),
-    bytes_expected: bytes,
-    bytes_done: bytes,
-    started_at: startedAt,
-  }
 }
 
 /** Returns the first repositories that a migration could not export, with reasons. */

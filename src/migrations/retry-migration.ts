@@ -12,7 +12,7 @@ import {
   NO_LONGER_COVERED,
   NothingToMigrate,
   type StartParts,
-  startAgain,
+  startCovered,
   startMigration,
   uncoveredAmong,
 } from './start-migration.ts'
@@ -41,12 +41,14 @@ export async function retryMigration(
   const before = await repositoriesOf(parts.db, migration)
   const repositories = before.map(fullNameOf)
   const isPartial = migration.options.allowPartial || allowPartial
-  const { name } = migration
-  const rest = { name, options: { ...migration.options, allowPartial: isPartial } }
+  const options = { ...migration.options, allowPartial: isPartial }
+  const request = { repositories, name: migration.name, options }
+  const onUncovered = async ({ length }: readonly string[]) =>
+    length < before.length ? before : []
   try {
     return isPartial && before.length > 0
-      ? await startAgain(parts, scope, { before, ...rest }, alsoWrite)
-      : await startMigration(parts, scope, { repositories, ...rest }, alsoWrite)
+      ? await startCovered(parts, scope, request, { onUncovered, alsoWrite })
+      : await startMigration(parts, scope, request, alsoWrite)
   } catch (error) {
     if (error instanceof NothingToMigrate)
       throw new InvalidRequest(error.uncovered.map(noLongerCoveredError))

@@ -31,7 +31,7 @@ import {
   type StartedMigration,
 } from './migration.ts'
 import { countUnfinished, insertMigration, lockScope } from './migration-store.ts'
-import { recordSkipped } from './outcome-store.ts'
+import { recordNotExported } from './outcome-store.ts'
 import { requireQuota } from './quota.ts'
 
 export interface StartParts extends CoverParts {
@@ -76,12 +76,12 @@ export class NothingToMigrate extends Error {
 }
 
 interface CoveredSteps {
-  alsoWrite?: AlsoWrite<[Migration]>
+  alsoWrite?: AlsoWrite<[Migration]> | undefined
   /** What the archive takes at least, for the quota. */
   minBytes?: number
   /**
-   * Called with the names that are no longer covered, before anything is written. Returns the facts of those that the migration lists as
-   * skipped, so that its owner sees that they are not in the archive.
+   * Called with the names that are no longer covered, before anything is written. Returns earlier facts of those that the migration lists
+   * as skipped, so that its owner sees that they are not in the archive. Facts of others are ignored.
    */
   onUncovered(uncovered: readonly string[]): Promise<readonly RepositoryFacts[]>
 }
@@ -100,53 +100,31 @@ export async function startCovered(
     return insertAndStart(parts, scope, { list: [], minBytes, ...rest }, alsoWrite)
   const names = repositories.flatMap((text) => parseName(text, scope) ?? [])
   const covered = await coveredFacts(parts, scope, names)
-  const list = names.flatMap((name) => covered.get(keyOfName(name)) ?? [])
   const uncovered = names
     .filter((name) => !covered.has(keyOfName(name)))
     .map(({ owner, name }) => `${owner}/${name}`)
   const listed = await redactUnreadable(parts, scope, await onUncovered(uncovered))
-  const contents = {
-    list: [...list, ...listed],
-    skipped: new Set(listed.map((_, at) => list.length + at)),
-    minBytes,
-    ...rest,
-  }
-  if (contents.list.length === 0) throw new NothingToMigrate(uncovered)
-  return insertAndStart(parts, scope, contents, alsoWrite)
+  const list = names.flatMap(
+    (name) => covered.get(keyOfName(name)) ?? listed.get(keyOfName(name)) ?? [],
+  )
+  if (list.length === 0) throw new NothingToMigrate(uncovered)
+  const skipped = new Set(list.keys().filter((at) => !covered.has(keyOfFacts(list[at]!))))
+  return insertAndStart(parts, scope, { list, skipped, minBytes, ...rest }, alsoWrite)
 }
 
-/** Returns earlier facts of repositories, without the details of those that the owner of the scope may no longer read. */
+const keyOfFacts = (facts: RepositoryFacts): string => nameKey(fullNameOf(facts))
+
+/** Returns earlier facts by the key of the name, without the details of repositories that the owner of the scope may no longer read. */
 async function redactUnreadable(
   { db }: StartParts,
   { owner }: Scope,
   before: readonly RepositoryFacts[],
-): Promise<RepositoryFacts[]> {
+): Promise<Map<string, RepositoryFacts>> {
   const ids = before.map(({ id }) => id)
   const readable = await readableAmong(db, owner.id, ids)
-  return before.map((facts) => (readable.has(facts.id) ? facts : withheldFacts(facts)))
-}
-
-/**
- * Starts a migration of the same repositories as an earlier one. Those that are no longer covered keep their positions and are
- * skipped with a reason, so that the owner sees that they are not in the archive.
- */
-export async function startAgain(
-  parts: StartParts,
-  scope: Scope,
-  { before, ...rest }: { before: readonly RepositoryFacts[] } & Omit<StartRequest, 'repositories'>,
-  alsoWrite?: AlsoWrite<[Migration]>,
-): Promise<StartedMigration> {
-  const names = before.map(({ owner, name }) => ({ owner: owner.login, name }))
-  const covered = await coveredFacts(parts, scope, names)
-  if (covered.size === 0) throw new NothingToMigrate(before.map(fullNameOf))
-  const skipped = new Set<number>()
-  const redacted = await redactUnreadable(parts, scope, before)
-  const list = names.map((name, position) => {
-    const facts = covered.get(keyOfName(name))
-    if (!facts) skipped.add(position)
-    return facts ?? redacted[position]!
-  })
-  return insertAndStart(parts, scope, { list, skipped, ...rest }, alsoWrite)
+  return new Map(
+    before.map((each) => [keyOfFacts(each), readable.has(each.id) ? each : withheldFacts(each)]),
+  )
 }
 
 interface StartContents extends Omit<StartRequest, 'repositories'> {
@@ -197,7 +175,12 @@ async function insertAndStart(
         times,
       )
     }
-    await recordSkipped(tx, started.id, [...skipped], NO_LONGER_COVERED, now())
+    if (skipped.size > 0)
+      await recordNotExported(tx, started.id, [...skipped], {
+        outcome: 'skipped',
+        reason: NO_LONGER_COVERED,
+        now: now(),
+      })
     await queue.enqueue(
       tx,
       BEGIN_EXPORT,

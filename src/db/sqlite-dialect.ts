@@ -8,7 +8,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
-import { Handle, type OnDamage } from './sqlite-handle.ts'
+import { type Handle, type OnDamage, openHandle } from './sqlite-handle.ts'
 
 interface SqliteDialect extends Dialect {
   /** Returns another number after every commit, of this process or any other. */
@@ -17,19 +17,70 @@ interface SqliteDialect extends Dialect {
   read(query: CompiledQuery): Promise<QueryResult<unknown>> | undefined
 }
 
+interface SqliteConnection extends DatabaseConnection {
+  begin(): Promise<void>
+  end(how: 'commit' | 'rollback'): Promise<void>
+}
+
 /**
  * Kysely on Node's own SQLite. Two handles on one file: writes and transactions go through the first, one after the other; plain
  * reads go through the second and so never wait for an open transaction.
  */
 export function sqliteDialect(path: string, onDamage?: OnDamage): SqliteDialect {
-  const driver = new SqliteDriver(path, onDamage)
+  let writer: Handle | undefined
+  let reader: Handle | undefined
+  let lastWriter: Promise<void> = Promise.resolve()
+  let version: number | undefined
+  const clearVersion = () => {
+    version = undefined
+  }
+
+  /** Resolves when all earlier writers are done, to a function that lets the next one start. */
+  async function waitForWriter(): Promise<() => void> {
+    const before = lastWriter
+    const { promise, resolve } = Promise.withResolvers<void>()
+    lastWriter = promise
+    await before
+    return resolve
+  }
+
+  const driver: Driver = {
+    async init() {
+      writer = await openHandle(path, onDamage, clearVersion)
+      reader = await openHandle(path, onDamage)
+    },
+    acquireConnection: async () => createConnection(writer!, reader!, waitForWriter),
+    beginTransaction: (connection) => (connection as SqliteConnection).begin(),
+    commitTransaction: (connection) => (connection as SqliteConnection).end('commit'),
+    rollbackTransaction: (connection) => (connection as SqliteConnection).end('rollback'),
+    releaseConnection: async () => {},
+    async destroy() {
+      const release = await waitForWriter()
+      reader?.close()
+      writer?.close()
+      release()
+    },
+  }
+
   return {
     createAdapter: () => new Adapter(),
     createDriver: () => driver,
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
-    dataVersion: () => driver.dataVersion(),
-    read: (query) => driver.read(query),
+    read: (query) => reader?.execute(query),
+    /**
+     * The version that the reader sees: while it is the same, so is everything that was read. It is read again after every write of
+     * this process, and once in each turn of the event loop: a commit of another process during a turn may be noticed only in the
+     * next.
+     */
+    dataVersion() {
+      if (version === undefined) {
+        version = reader?.dataVersion() ?? Number.NaN
+        // Runs after the requests of this turn and before those of the next.
+        setImmediate(clearVersion)
+      }
+      return version
+    },
   }
 }
 
@@ -39,132 +90,55 @@ class Adapter extends SqliteAdapter {
   }
 }
 
-class SqliteDriver implements Driver {
-  readonly #path: string
-  readonly #onDamage: OnDamage | undefined
-  reader: Handle | undefined
-  writer: Handle | undefined
-  #lastWriter: Promise<void> = Promise.resolve()
-  #dataVersion: number | undefined
-  readonly #clearDataVersion = () => {
-    this.#dataVersion = undefined
-  }
+function createConnection(
+  writer: Handle,
+  reader: Handle,
+  waitForWriter: () => Promise<() => void>,
+): SqliteConnection {
+  /** Set during a transaction. */
+  let release: (() => void) | undefined
 
-  constructor(path: string, onDamage: OnDamage | undefined) {
-    this.#path = path
-    this.#onDamage = onDamage
-  }
-
-  async init(): Promise<void> {
-    this.writer = await Handle.open(this.#path, this.#onDamage, this.#clearDataVersion)
-    this.reader = await Handle.open(this.#path, this.#onDamage)
-  }
-
-  /**
-   * Returns the data version that the reader sees: while it is the same, so is everything that was read. It is read again after
-   * every write of this process, and once in each turn of the event loop: a commit of another process during a turn may be noticed
-   * only in the next.
-   */
-  dataVersion(): number {
-    if (this.#dataVersion === undefined) {
-      this.#dataVersion = this.reader?.dataVersion() ?? Number.NaN
-      // Runs after the requests of this turn and before those of the next.
-      setImmediate(this.#clearDataVersion)
-    }
-    return this.#dataVersion
-  }
-
-  read(query: CompiledQuery): Promise<QueryResult<unknown>> | undefined {
-    return this.reader?.execute(query)
-  }
-
-  async acquireConnection(): Promise<SqliteConnection> {
-    return new SqliteConnection(this)
-  }
-
-  async beginTransaction(connection: SqliteConnection): Promise<void> {
-    await connection.begin()
-  }
-
-  async commitTransaction(connection: SqliteConnection): Promise<void> {
-    await connection.end('commit')
-  }
-
-  async rollbackTransaction(connection: SqliteConnection): Promise<void> {
-    await connection.end('rollback')
-  }
-
-  async releaseConnection(): Promise<void> {}
-
-  async destroy(): Promise<void> {
-    const release = await this.waitForWriter()
-    this.reader?.close()
-    this.writer?.close()
-    release()
-  }
-
-  /** Resolves when all earlier writers are done, to a function that lets the next one start. */
-  async waitForWriter(): Promise<() => void> {
-    const before = this.#lastWriter
-    const { promise, resolve } = Promise.withResolvers<void>()
-    this.#lastWriter = promise
-    await before
-    return resolve
-  }
-}
-
-class SqliteConnection implements DatabaseConnection {
-  readonly #driver: SqliteDriver
-  readonly #reader: Handle
-  readonly #writer: Handle
-  #release: (() => void) | undefined
-
-  constructor(driver: SqliteDriver) {
-    this.#driver = driver
-    this.#reader = driver.reader!
-    this.#writer = driver.writer!
-  }
-
-  async begin(): Promise<void> {
-    const release = await this.#driver.waitForWriter()
+  async function executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    if (release) return writer.execute(query)
+    if (query.query.kind === 'SelectQueryNode') return reader.execute(query)
+    const releaseWriter = await waitForWriter()
     try {
-      // Immediate: an upgrade from read to write fails at once if another process wrote in between.
-      await this.#writer.execute(CompiledQuery.raw('begin immediate'))
-    } catch (error) {
-      release()
-      throw error
-    }
-    this.#release = release
-  }
-
-  async end(how: 'commit' | 'rollback'): Promise<void> {
-    try {
-      // On a full disk, SQLite has already rolled back.
-      if (how === 'rollback') this.#writer.rollbackIfOpen()
-      else await this.#writer.execute(CompiledQuery.raw(how))
-    } catch (error) {
-      // A failed commit may leave the transaction open, and the next writer must not inherit it.
-      this.#writer.rollbackIfOpen()
-      throw error
+      return await writer.execute(query)
     } finally {
-      this.#release?.()
-      this.#release = undefined
+      releaseWriter()
     }
   }
 
-  async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-    if (this.#release) return this.#writer.execute(query)
-    if (query.query.kind === 'SelectQueryNode') return this.#reader.execute(query)
-    const release = await this.#driver.waitForWriter()
-    try {
-      return await this.#writer.execute(query)
-    } finally {
-      release()
-    }
-  }
-
-  /** Reads all rows at once: an open iteration would keep the reader on an old snapshot. */
-  async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
-    yield await this.executeQuery<R>(query)
+  return {
+    async begin() {
+      const releaseWriter = await waitForWriter()
+      try {
+        // Immediate: an upgrade from read to write fails at once if another process wrote in between.
+        await writer.execute(CompiledQuery.raw('begin immediate'))
+      } catch (error) {
+        releaseWriter()
+        throw error
+      }
+      release = releaseWriter
+    },
+    async end(how) {
+      try {
+        // On a full disk, SQLite has already rolled back.
+        if (how === 'rollback') writer.rollbackIfOpen()
+        else await writer.execute(CompiledQuery.raw(how))
+      } catch (error) {
+        // A failed commit may leave the transaction open, and the next writer must not inherit it.
+        writer.rollbackIfOpen()
+        throw error
+      } finally {
+        release?.()
+        release = undefined
+      }
+    },
+    executeQuery,
+    /** Reads all rows at once: an open iteration would keep the reader on an old snapshot. */
+    async *streamQuery<R>(query: CompiledQuery) {
+      yield await executeQuery<R>(query)
+    },
   }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
-import { insertSegment, StoredContents } from './segment-store.ts'
+import { insertSegment, openContents } from './segment-store.ts'
 
 onEachEngine('contents of segments', (engine) => {
   test('are cached if they are small, and otherwise read each time', async (t) => {
@@ -13,7 +13,7 @@ onEachEngine('contents of segments', (engine) => {
       await insertSegment(db, segment, 0)
     }
     const keys = ['large', 'little', 'missing']
-    const contents = await StoredContents.open(db, keys, {
+    const contents = await openContents(db, keys, {
       maxCachedLength: 20,
       maxCachedBytes: 100,
     })
@@ -22,7 +22,7 @@ onEachEngine('contents of segments', (engine) => {
       ...{ key: 'little', ...numbers },
       ...{ checkedAt: 0, damagedAt: null, lastUsedAt: 0 },
     })
-    const none = await StoredContents.open(db, ['more'], { maxCachedLength: 20, maxCachedBytes: 0 })
+    const none = await openContents(db, ['more'], { maxCachedLength: 20, maxCachedBytes: 0 })
     const all = () =>
       Promise.all([...keys.map((key) => contents.of(key)), none.of<unknown>('more')])
     const expected = [

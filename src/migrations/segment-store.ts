@@ -220,47 +220,41 @@ export const SEGMENT_COLUMNS = [
 const MAX_CACHED_LENGTH = 16 * 1024
 const MAX_CACHED_BYTES = 32 * 1024 * 1024
 
-/** Segments and their contents (JSON). Small contents are cached; large ones are read each time. */
-export class StoredContents {
-  readonly segments = new Map<string, CheckedSegment>()
-  readonly #cached = new Map<string, string>()
-  readonly #db: Db
+export type StoredContents = Awaited<ReturnType<typeof openContents>>
 
-  private constructor(db: Db) {
-    this.#db = db
-  }
-
-  static async open(
-    db: Db,
-    keys: readonly string[],
-    { maxCachedLength = MAX_CACHED_LENGTH, maxCachedBytes = MAX_CACHED_BYTES } = {},
-  ): Promise<StoredContents> {
-    const stored = new StoredContents(db)
-    let bytes = 0
-    for (const batch of statementBatches(keys)) {
-      const maxLength = bytes < maxCachedBytes ? maxCachedLength : 0
-      const small = sql<
-        string | null
-      >`case when octet_length(contents) <= ${maxLength} then contents end`
-      const rows = await db
-        .selectFrom('segments')
-        .select(SEGMENT_COLUMNS)
-        .select(small.as('contents'))
-        .where('key', 'in', batch)
-        .execute()
-      for (const { contents, ...segment } of rows) {
-        stored.segments.set(segment.key, segment)
-        if (contents === null) continue
-        stored.#cached.set(segment.key, contents)
-        bytes += contents.length
-      }
+/** Opens segments and their contents (JSON). Small contents are cached; large ones are read each time. */
+export async function openContents(
+  db: Db,
+  keys: readonly string[],
+  { maxCachedLength = MAX_CACHED_LENGTH, maxCachedBytes = MAX_CACHED_BYTES } = {},
+) {
+  const segments = new Map<string, CheckedSegment>()
+  const cached = new Map<string, string>()
+  let bytes = 0
+  for (const batch of statementBatches(keys)) {
+    const maxLength = bytes < maxCachedBytes ? maxCachedLength : 0
+    const small = sql<
+      string | null
+    >`case when octet_length(contents) <= ${maxLength} then contents end`
+    const rows = await db
+      .selectFrom('segments')
+      .select(SEGMENT_COLUMNS)
+      .select(small.as('contents'))
+      .where('key', 'in', batch)
+      .execute()
+    for (const { contents, ...segment } of rows) {
+      segments.set(segment.key, segment)
+      if (contents === null) continue
+      cached.set(segment.key, contents)
+      bytes += contents.length
     }
-    return stored
   }
-
-  /** Returns undefined if the segment has no contents. */
-  async of<T>(key: string): Promise<T | undefined> {
-    const contents = this.#cached.get(key) ?? (await readContents(this.#db, key))
-    return contents ? (JSON.parse(contents) as T) : undefined
+  return {
+    segments,
+    /** Returns undefined if the segment has no contents. */
+    async of<T>(key: string): Promise<T | undefined> {
+      const contents = cached.get(key) ?? (await readContents(db, key))
+      return contents ? (JSON.parse(contents) as T) : undefined
+    },
   }
 }

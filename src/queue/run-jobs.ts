@@ -55,102 +55,79 @@ interface WorkerContext<Held extends HeldJob> {
 const UNKNOWN_KIND_PAUSE_MS = 10_000
 
 /** One attempt at a job, from its claim until it is finished, returned, given up or lost. */
-class JobRun<Held extends HeldJob> {
-  readonly #job: Held
-  readonly #context: WorkerContext<Held>
-  readonly #onError: WorkOptions['onError']
-  readonly #stopping: AbortSignal
-  readonly #lost = new AbortController()
+function createRun<Held extends HeldJob>(
+  job: Held,
+  { db, store, timing }: WorkerContext<Held>,
+  { onError, stopping }: Pick<WorkOptions, 'onError'> & { stopping: AbortSignal },
+) {
+  const lost = new AbortController()
   /** Aborted when the lease needs no further renewal, even if the handler is still running. */
-  readonly #ended = new AbortController()
+  const ended = new AbortController()
+  const abortAsLost = () => lost.abort(new LeaseLost(job))
 
-  constructor(
-    job: Held,
-    context: WorkerContext<Held>,
-    { onError, stopping }: Pick<WorkOptions, 'onError'> & { stopping: AbortSignal },
-  ) {
-    this.#job = job
-    this.#context = context
-    this.#onError = onError
-    this.#stopping = stopping
-  }
-
-  abortAsLost(): void {
-    this.#lost.abort(new LeaseLost(this.#job))
-  }
-
-  async run(handlers: Handlers): Promise<void> {
-    if (this.#stopping.aborted) return this.#returnUncounted()
-    const handler = handlers[this.#job.kind]
+  async function run(handlers: Handlers): Promise<void> {
+    if (stopping.aborted) return returnUncounted()
+    const handler = handlers[job.kind]
     if (!handler) {
-      this.#onError(new Error(`unknown kind of job: "${this.#job.kind}"`), this.#job)
-      return this.#returnUncounted(UNKNOWN_KIND_PAUSE_MS)
+      onError(new Error(`unknown kind of job: "${job.kind}"`), job)
+      return returnUncounted(UNKNOWN_KIND_PAUSE_MS)
     }
     // A failed last attempt removes the job. This job still exists, so the worker of its last attempt died.
-    if (this.#job.failures >= this.#context.timing.maxFailures)
-      return this.#giveUp(handler, 'its worker was lost')
-    this.#keepRenewing()
+    if (job.failures >= timing.maxFailures) return giveUp(handler, 'its worker was lost')
+    keepRenewing()
     try {
-      await handler.run(this.#job, {
-        signal: AbortSignal.any([this.#lost.signal, this.#stopping]),
-        finish: (write) => this.#finish(write),
-      })
+      await handler.run(job, { signal: AbortSignal.any([lost.signal, stopping]), finish })
     } catch (error) {
-      await this.#handleFailure(error, handler)
+      await handleFailure(error, handler)
     } finally {
-      this.#ended.abort()
+      ended.abort()
     }
   }
 
-  async #keepRenewing(): Promise<void> {
-    const [ended, lost] = [this.#ended.signal, this.#lost.signal]
+  async function keepRenewing(): Promise<void> {
     for (;;) {
-      await sleep(this.#context.timing.renewIntervalMs, undefined, { signal: ended }).catch(
-        () => {},
-      )
-      if (ended.aborted || lost.aborted) return
+      await sleep(timing.renewIntervalMs, undefined, { signal: ended.signal }).catch(() => {})
+      if (ended.signal.aborted || lost.signal.aborted) return
       try {
-        const isHeld = await this.#context.store.renew(this.#job)
-        if (!isHeld && !ended.aborted) this.abortAsLost()
+        if (!(await store.renew(job)) && !ended.signal.aborted) abortAsLost()
       } catch (error) {
         // Another worker may take over the job before the database is available again; the next renewal or `finish` detects that.
-        this.#onError(error, this.#job)
+        onError(error, job)
       }
     }
   }
 
-  async #handleFailure(error: unknown, handler: Handler): Promise<void> {
-    if (error instanceof LeaseLost || this.#lost.signal.aborted) return
-    if (this.#stopping.aborted) return this.#returnUncounted()
-    this.#onError(error, this.#job)
-    if (this.#ended.signal.aborted) return
-    const { timing, store } = this.#context
-    if (error instanceof RetryLater) return this.#returnUncounted(pauseOf(error, timing))
-    const failures = this.#job.failures + 1
+  async function handleFailure(error: unknown, handler: Handler): Promise<void> {
+    if (error instanceof LeaseLost || lost.signal.aborted) return
+    if (stopping.aborted) return returnUncounted()
+    onError(error, job)
+    if (ended.signal.aborted) return
+    if (error instanceof RetryLater) return returnUncounted(pauseOf(error, timing))
+    const failures = job.failures + 1
     if (error instanceof PermanentError || failures >= timing.maxFailures)
-      return this.#giveUp(handler, publicReason(error))
+      return giveUp(handler, publicReason(error))
     const pauseMs = timing.retryPauseMs * 2 ** (failures - 1)
-    await store.returnToQueue(this.#job, { pauseMs, isFailure: true })
+    await store.returnToQueue(job, { pauseMs, isFailure: true })
   }
 
-  #returnUncounted(pauseMs = 0): Promise<void> {
-    return this.#context.store.returnToQueue(this.#job, { pauseMs, isFailure: false })
+  const returnUncounted = (pauseMs = 0): Promise<void> =>
+    store.returnToQueue(job, { pauseMs, isFailure: false })
+
+  async function giveUp(handler: Handler, reason: string): Promise<void> {
+    await finish((tx) => handler.onGiveUp(tx, job, reason))
+    await handler.afterGiveUp?.(job, reason)
   }
 
-  async #giveUp(handler: Handler, reason: string): Promise<void> {
-    await this.#finish((tx) => handler.onGiveUp(tx, this.#job, reason))
-    await handler.afterGiveUp?.(this.#job, reason)
-  }
-
-  async #finish<T>(write: (tx: Db) => Promise<T>): Promise<T> {
-    const { db, store } = this.#context
+  async function finish<T>(write: (tx: Db) => Promise<T>): Promise<T> {
     const result = await db.transaction().execute(async (tx) => {
-      if (!(await store.remove(tx, this.#job))) throw new LeaseLost(this.#job)
+      if (!(await store.remove(tx, job))) throw new LeaseLost(job)
       return write(tx)
     })
-    this.#ended.abort()
+    ended.abort()
     return result
   }
+
+  return { run, abortAsLost }
 }
 
 const pauseOf = ({ dueAt, pauseMs }: RetryLater, { retryLaterPauseMs }: JobTiming): number =>
@@ -163,7 +140,7 @@ function startWorker<Held extends HeldJob>(
   context: WorkerContext<Held>,
 ) {
   const stopping = new AbortController()
-  const running = new Map<Held, { run: JobRun<Held>; end: Promise<void> }>()
+  const running = new Map<Held, { abortAsLost(): void; end: Promise<void> }>()
   /** Aborted to end the sleep of an idle worker. If it is aborted before the worker sleeps, the next sleep ends at once. */
   let wakeUp = new AbortController()
   const wake = () => wakeUp.abort()
@@ -194,9 +171,8 @@ function startWorker<Held extends HeldJob>(
   }
 
   function start(job: Held): void {
-    const run = new JobRun(job, context, { onError, stopping: stopping.signal })
-    const end = run
-      .run(handlers)
+    const { run, abortAsLost } = createRun(job, context, { onError, stopping: stopping.signal })
+    const end = run(handlers)
       .catch((error: unknown) => {
         if (!(error instanceof LeaseLost)) onError(error, job)
       })
@@ -204,7 +180,7 @@ function startWorker<Held extends HeldJob>(
         running.delete(job)
         wake()
       })
-    running.set(job, { run, end })
+    running.set(job, { abortAsLost, end })
   }
 
   const working = runJobs()
@@ -239,7 +215,7 @@ export function createWorkers<Held extends HeldJob>(context: WorkerContext<Held>
     },
     interrupt(batch: string): void {
       for (const { running } of workers)
-        for (const [job, { run }] of running) if (job.batch === batch) run.abortAsLost()
+        for (const [job, { abortAsLost }] of running) if (job.batch === batch) abortAsLost()
     },
     running(queue: QueueName = 'jobs'): number {
       const ofQueue = workers.values().filter((worker) => worker.queue === queue)

@@ -7,10 +7,14 @@ import type { BlobStore } from '../../blobs/blob-store.ts'
 import type { Db } from '../../db/database.ts'
 import type { ExportedRepository } from '../../migrations/export-store.ts'
 import { keysOfRecords } from '../../migrations/record-store.ts'
-import { type SegmentRecord, StoredContents } from '../../migrations/segment-store.ts'
+import {
+  openContents,
+  type SegmentRecord,
+  type StoredContents,
+} from '../../migrations/segment-store.ts'
 import type { Organization } from '../../records/people.ts'
 import type { Addresses } from '../../repositories/addresses.ts'
-import { ArchivedRecords } from '../records/archived-records.ts'
+import { openArchivedRecords } from '../records/archived-records.ts'
 import type { CoveredOrganization } from './catalogue-facts.ts'
 import {
   digestsOf,
@@ -41,7 +45,7 @@ interface Covered extends Pick<MetadataParts, 'migration' | 'repositories'> {
 export const contentsOfAll = (
   db: Db,
   repositories: readonly ExportedRepository[],
-): Promise<StoredContents> => StoredContents.open(db, repositories.flatMap(segmentKeysOf))
+): Promise<StoredContents> => openContents(db, repositories.flatMap(segmentKeysOf))
 
 /** Returns the keys of a repository's git data and records. Returns none if it was not exported. */
 export const segmentKeysOf = ({ segmentKey, records, reason }: ExportedRepository): string[] =>
@@ -58,7 +62,7 @@ export async function writeMetadata(
 ) {
   const exported = covered.repositories.filter(({ reason }) => reason === null)
   const { contents } = covered
-  const records = await ArchivedRecords.open({
+  const records = await openArchivedRecords({
     blobs,
     contents,
     signal,

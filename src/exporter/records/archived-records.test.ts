@@ -4,19 +4,19 @@ import { crc32, deflateRawSync } from 'node:zlib'
 import { SegmentDamaged } from '../../archive/copy-archive.ts'
 import type { ByteRange } from '../../blobs/blob-store.ts'
 import type { Organization } from '../../records/people.ts'
-import { ArchivedRecords } from './archived-records.ts'
+import { openArchivedRecords } from './archived-records.ts'
 
 test('a record that is damaged is reported as damage, even if it cannot be converted', async () => {
   const bytes = deflateRawSync('{"logim":"ann"}\n')
   const section = { kind: 'users', start: 0, end: bytes.length, count: 1, crc32: 0 }
   const facts = { owner: { login: 'octo' }, name: 'tools' }
   const records = { rowsKey: 'rows', attachmentsKey: null, assetsKey: null }
-  const opened = ArchivedRecords.open({
+  const opened = openArchivedRecords({
     blobs: { open: async () => [bytes] },
     contents: { of: async () => ({ forge: 'https://git.example.com', sections: [section] }) },
     repositories: [{ facts, records }],
     signal: new AbortController().signal,
-  } as unknown as Parameters<typeof ArchivedRecords.open>[0])
+  } as unknown as Parameters<typeof openArchivedRecords>[0])
   await assert.rejects(opened, SegmentDamaged)
 })
 
@@ -37,7 +37,7 @@ test('the login of each member is read once, however many members and repositori
   const stored = Buffer.concat(blobs)
   let reads = 0
   const records = { rowsKey: 'rows', attachmentsKey: null, assetsKey: null }
-  const opened = await ArchivedRecords.open({
+  const opened = await openArchivedRecords({
     blobs: {
       open: async (_: string, { start, end }: ByteRange) => [stored.subarray(start, end)],
     },
@@ -58,7 +58,7 @@ test('the login of each member is read once, however many members and repositori
       return true
     },
     signal: new AbortController().signal,
-  } as unknown as Parameters<typeof ArchivedRecords.open>[0])
+  } as unknown as Parameters<typeof openArchivedRecords>[0])
   assert.equal(opened?.users.size, members.length)
   assert.equal(reads, 2 * members.length)
 })

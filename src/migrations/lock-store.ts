@@ -1,8 +1,10 @@
 import type { InferResult } from 'kysely'
 import { nameKey, type Viewer } from '../accounts/account.ts'
 import { countRows, type Db } from '../db/database.ts'
-import { statementBatches } from '../db/statement-batches.ts'
+import { selectInBatches, statementBatches } from '../db/statement-batches.ts'
 import { nextTurn } from '../lib/turns.ts'
+import { ownsOrganization } from '../repositories/readable-repositories.ts'
+import { findIdByName } from '../repositories/repository-store.ts'
 import type { RepositoryName } from '../sources/source.ts'
 
 export type HeldLock = InferResult<ReturnType<typeof selectLocks>>[number]
@@ -59,15 +61,10 @@ export async function locksOnOwn(db: Db, { account }: Viewer): Promise<HeldLock[
     .where((eb) =>
       eb.or([
         eb('repositories.owner_id', '=', account.id),
-        eb.exists(
-          eb
-            .selectFrom('memberships')
-            .select('role')
-            .whereRef('organization_id', '=', 'repositories.owner_id')
-            .where('accounts.type', '=', 'Organization')
-            .where('account_id', '=', account.id)
-            .where('role', '=', 'owner'),
-        ),
+        eb.and([
+          eb('accounts.type', '=', 'Organization'),
+          ownsOrganization(account.id, 'repositories.owner_id'),
+        ]),
         eb.exists(
           eb
             .selectFrom('collaborators')
@@ -108,14 +105,14 @@ export function countAllHeldLocks(db: Db): Promise<number> {
 
 /** Counts the held locks of each migration. Migrations without locks are missing. */
 export async function countHeldLocks(db: Db, migrationIds: readonly number[]) {
-  if (migrationIds.length === 0) return new Map()
-  const rows = await db
-    .selectFrom('repository_locks')
-    .select(['migration_id', (eb) => eb.fn.countAll<number>().as('held')])
-    .where('migration_id', 'in', migrationIds)
-    .where('released_at', 'is', null)
-    .groupBy('migration_id')
-    .execute()
+  const rows = await selectInBatches(migrationIds, (batch) =>
+    db
+      .selectFrom('repository_locks')
+      .select(['migration_id', (eb) => eb.fn.countAll<number>().as('held')])
+      .where('migration_id', 'in', batch)
+      .where('released_at', 'is', null)
+      .groupBy('migration_id'),
+  )
   return new Map(rows.map((row) => [row.migration_id, row.held]))
 }
 
@@ -136,19 +133,13 @@ export async function releaseLocks(
 }
 
 /** Releases all locks on a repository. Returns its id and the number of released locks; undefined if the name is unknown. */
-export async function releaseLocksOn(db: Db, { owner, name }: RepositoryName, now: number) {
-  const repository = await db
-    .selectFrom('repositories')
-    .innerJoin('accounts', 'accounts.id', 'owner_id')
-    .select('repositories.id')
-    .where('login_key', '=', nameKey(owner))
-    .where('name_key', '=', nameKey(name))
-    .executeTakeFirst()
-  if (!repository) return undefined
+export async function releaseLocksOn(db: Db, repository: RepositoryName, now: number) {
+  const repositoryId = await findIdByName(db, repository)
+  if (repositoryId === undefined) return undefined
   const { numUpdatedRows } = await releaseHeld(db, now)
-    .where('repository_id', '=', repository.id)
+    .where('repository_id', '=', repositoryId)
     .executeTakeFirst()
-  return { repositoryId: repository.id, locks: Number(numUpdatedRows) }
+  return { repositoryId, locks: Number(numUpdatedRows) }
 }
 
 export async function releaseExpiredLocks(db: Db, now: number): Promise<void> {

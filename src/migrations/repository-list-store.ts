@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
-import { rowsInPages } from '../db/statement-batches.ts'
+import { rowsInPages, selectInBatches } from '../db/statement-batches.ts'
 import { batchesOf } from '../lib/batches.ts'
 import { mapInTurns } from '../lib/turns.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
@@ -134,19 +134,21 @@ export async function fullNamesOf(db: Db, migration: OfMigration): Promise<strin
   return (await namedRepositoriesOf(db, migration)).map(({ fullName }) => fullName)
 }
 
+const partsOf = (db: Db, migrationIds: readonly number[]) =>
+  db
+    .selectFrom('repository_lists')
+    .select(['migration_id', 'facts_ids'])
+    .where('migration_id', 'in', migrationIds)
+
 /** Returns the names of the first repositories of several migrations, by migration id. */
 export async function firstNames(
   db: Db,
   migrationIds: readonly number[],
   atMost: number,
 ): Promise<Map<number, string[]>> {
-  if (migrationIds.length === 0) return new Map()
-  const rows = await db
-    .selectFrom('repository_lists')
-    .select(['migration_id', 'facts_ids'])
-    .where('migration_id', 'in', migrationIds)
-    .where('part', '=', 0)
-    .execute()
+  const rows = await selectInBatches(migrationIds, (batch) =>
+    partsOf(db, batch).where('part', '=', 0),
+  )
   const first = rows.map((row) => ({
     id: row.migration_id,
     references: referencesOf(row.facts_ids).slice(0, atMost),
@@ -164,12 +166,7 @@ export async function migrationsContaining(
   migrationIds: readonly number[],
   repositoryId: number,
 ): Promise<Set<number>> {
-  if (migrationIds.length === 0) return new Set()
-  const rows = await db
-    .selectFrom('repository_lists')
-    .select(['migration_id', 'facts_ids'])
-    .where('migration_id', 'in', migrationIds)
-    .execute()
+  const rows = await selectInBatches(migrationIds, (batch) => partsOf(db, batch))
   const lists = await mapInTurns(rows, (row) => ({
     migrationId: row.migration_id,
     references: referencesOf(row.facts_ids),

@@ -1,6 +1,7 @@
 import { isUsableById } from '../accounts/token-store.ts'
 import type { Db } from '../db/database.ts'
 import { statementBatches } from '../db/statement-batches.ts'
+import { ownsOrganization } from '../repositories/readable-repositories.ts'
 
 /** A stream of the progress of a migration, opened with a token. */
 export interface ProgressStream {
@@ -44,14 +45,7 @@ export async function findPermittedStreams<S extends ProgressStream>(
             eb('owners.type', '=', 'Organization'),
             eb.or([
               eb('accounts.site_admin', '=', 1),
-              eb.exists(
-                eb
-                  .selectFrom('memberships')
-                  .select('role')
-                  .whereRef('organization_id', '=', 'owners.id')
-                  .whereRef('memberships.account_id', '=', 'accounts.id')
-                  .where('role', '=', 'owner'),
-              ),
+              ownsOrganization('accounts.id', 'owners.id'),
             ]),
           ]),
         ]),

@@ -1,4 +1,4 @@
-import type { Expression } from 'kysely'
+import { type Expression, type SqlBool, sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import { selectInBatches } from '../db/statement-batches.ts'
 
@@ -37,3 +37,9 @@ export async function readableAmong(
   )
   return new Set(rows.map(({ id }) => id))
 }
+
+/** SQL for "the account is an owner of the organization". Both are columns with ids, except that the account may be an id itself. */
+export const ownsOrganization = (account: string | number, organization: string) =>
+  sql<SqlBool>`exists (select 1 from memberships
+    where organization_id = ${sql.ref(organization)} and role = 'owner'
+    and memberships.account_id = ${typeof account === 'string' ? sql.ref(account) : account})`

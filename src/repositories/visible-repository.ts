@@ -10,6 +10,7 @@ import { findVisibleOrganization } from '../accounts/membership-store.ts'
 import type { Db } from '../db/database.ts'
 import type { RepositoryName } from '../sources/source.ts'
 import type { Role } from './facts.ts'
+import { ownsOrganization } from './readable-repositories.ts'
 import { type CatalogueEntry, findById, rolesOf } from './repository-store.ts'
 
 /** The viewer without a token. No account has this id or login. */
@@ -73,18 +74,7 @@ async function readableId(
         ),
         eb.and([
           eb('accounts.type', '=', 'Organization'),
-          ...(account.siteAdmin
-            ? []
-            : [
-                eb.exists(
-                  eb
-                    .selectFrom('memberships')
-                    .select('role')
-                    .whereRef('organization_id', '=', 'owner_id')
-                    .where('account_id', '=', account.id)
-                    .where('role', '=', 'owner'),
-                ),
-              ]),
+          ...(account.siteAdmin ? [] : [ownsOrganization(account.id, 'repositories.owner_id')]),
         ]),
       ]),
     )

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Account, Scope } from '../accounts/account.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { AlsoWrite, Db } from '../db/database.ts'
-import { selectInBatches } from '../db/statement-batches.ts'
+import { rowsInPages, selectInBatches } from '../db/statement-batches.ts'
 import { NotFound } from '../lib/request-errors.ts'
 import { waitAtMost } from '../lib/wait-at-most.ts'
 import type { RepositorySummary } from '../repositories/facts-store.ts'
@@ -208,6 +208,35 @@ export async function damagedArchives(db: Db) {
     archives.push({ migrationId: id, login, damaged })
   }
   return archives
+}
+
+/** A blob that the database refers to: a segment, or an archive that was composed in a bucket. */
+export interface ReferencedBlob {
+  key: string
+  length: number
+  /** Undefined for a composed archive. */
+  sha256?: string
+}
+
+const BLOBS_AT_ONCE = 1000
+
+/** Yields all blobs that the database refers to. Each page is one query, so blobs that are added meanwhile may be missing. */
+export async function* referencedBlobs(db: Db): AsyncGenerator<ReferencedBlob> {
+  yield* rowsInPages(BLOBS_AT_ONCE, { key: '' }, ({ key }) =>
+    db
+      .selectFrom('segments')
+      .select(['key', 'length', 'sha256'])
+      .where('key', '>', key)
+      .orderBy('key'),
+  )
+  yield* rowsInPages(BLOBS_AT_ONCE, { key: '' }, ({ key }) =>
+    db
+      .selectFrom('migrations')
+      .select(['archive_key as key', 'archive_bytes as length'])
+      .where('archive_key', '>', key)
+      .orderBy('archive_key')
+      .$narrowType<{ key: string; length: number }>(),
+  )
 }
 
 export interface DeleteParts {

@@ -68,11 +68,10 @@ async function recordResult(
   parts: CheckParts,
   segment: SegmentRecord,
   found: StoredDigest | undefined,
-  now = parts.now(),
 ): Promise<CheckResult | undefined> {
   if (found?.length !== segment.length || found.sha256 !== segment.sha256)
-    return recordDamage(parts, segment, now)
-  await recordIntact(parts.db, segment, now)
+    return recordDamage(parts, segment)
+  await recordIntact(parts.db, segment, parts.now())
   return 'intact'
 }
 
@@ -80,13 +79,12 @@ async function recordResult(
 async function recordDamage(
   { db, blobs, log, now }: CheckParts,
   { key }: SegmentRecord,
-  at = now(),
 ): Promise<'damaged' | undefined> {
   if ((await storedLength(blobs, key)) === undefined && !(await isClaimed(db, blobs)))
     throw new Error(
       'the store of archives is empty or another one: check --data, --blobs and its mount',
     )
-  const recorded = await db.transaction().execute((tx) => recordDamaged(tx, [key], at))
+  const recorded = await db.transaction().execute((tx) => recordDamaged(tx, [key], now()))
   if (recorded.length === 0) return undefined
   log?.error({ segment: key }, 'stored data is damaged; the next migration exports it again')
   return 'damaged'
@@ -103,22 +101,22 @@ export async function* checkStore(
   { before, bytesPerSecond = Infinity }: { before: number; bytesPerSecond?: number },
   signal: AbortSignal,
 ): AsyncGenerator<{ bytes: number; result: CheckResult }> {
-  const { db, blobs, now, log } = parts
+  const { db, blobs, log } = parts
   const reading = { signal, bytesPerSecond }
   // Not earlier than `before`, even if the clock is set back: otherwise a checked segment would be listed again.
-  const at = () => Math.max(now(), before)
+  const now = () => Math.max(parts.now(), before)
   for (let isMore = true; isMore; ) {
     const segments = await oldestChecks(db, before, BATCH_SIZE)
     for (const segment of segments) {
       const digest = await readDigest(blobs, segment.key, reading)
-      const result = await recordResult(parts, segment, digest, at())
+      const result = await recordResult({ ...parts, now }, segment, digest)
       if (result) yield { bytes: segment.length, result }
     }
     const archives = await oldestComposedChecks(db, before, BATCH_SIZE)
     for (const archive of archives) {
       const { length, isIntact } = await readComposed(parts, archive, reading)
       const result = isIntact ? 'intact' : 'damaged'
-      if (!(await recordComposedCheck(db, { ...archive, length }, result, at()))) continue
+      if (!(await recordComposedCheck(db, { ...archive, length }, result, now()))) continue
       if (!isIntact) {
         const fields = { migration: archive.migrationId, blob: archive.key }
         log?.error(

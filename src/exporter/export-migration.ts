@@ -207,19 +207,16 @@ async function exportRepository(parts: ExportParts, task: ExportTask, run: Run):
 
 /** Writes progress to the database, one write at a time. A failed write does not fail the export. */
 function progressRecorder({ db }: ExportParts, task: ExportTask, startedAt: number) {
-  let lastWrite: Promise<void> = Promise.resolve()
-  let isWriting = false
+  let writing: Promise<void> | undefined
   return {
     record(progress: SegmentProgress): void {
-      if (isWriting) return
-      isWriting = true
-      lastWrite = recordProgress(db, task, { ...progress, startedAt })
+      writing ??= recordProgress(db, task, { ...progress, startedAt })
         .catch(() => {})
         .finally(() => {
-          isWriting = false
+          writing = undefined
         })
     },
-    lastWrite: () => lastWrite,
+    lastWrite: async () => writing,
   }
 }
 

@@ -124,38 +124,35 @@ async function makeSegments(
   signal: AbortSignal,
 ): Promise<MadeExport[]> {
   const { repositories } = await repositoriesToExport(db, migrationId, positions)
-  const located = repositories.map((each, at) => ({ ...each, position: positions[at]! }))
   const storedFingerprints = await fingerprintsOf(
     db,
     repositories.map(({ facts }) => facts.id),
   )
   const made: MadeExport[] = []
-  await mapConcurrent(
-    located.filter(({ refusal }) => refusal === undefined),
-    { concurrency: CONCURRENCY, signal },
-    async ({ position, facts }, stop) => {
-      const startedAt = now()
-      const repository = { owner: facts.owner.login, name: facts.name }
-      const options = {
-        repository,
-        key: randomUUID(),
-        lastVerified: undefined,
-        storedFingerprints,
-        mayBeInMemory: true,
-        // In the progress of the migration, one repository stands for all of the job.
-        reportsProgress: position === positions[0],
-      }
-      try {
-        const { segment, bytes } = await segments.make(options, stop, (progress) => {
-          const written = { ...progress, startedAt }
-          recordProgress(db, { migrationId, position }, written).catch(() => {})
-        })
-        if (segment) made.push({ position, facts, segment, bytes, startedAt, finishedAt: now() })
-      } catch {
-        // Its own job reports the reason, or retries.
-        stop.throwIfAborted()
-      }
-    },
-  )
+  const limits = { concurrency: CONCURRENCY, signal }
+  await mapConcurrent(repositories, limits, async ({ facts, refusal }, stop, at) => {
+    if (refusal !== undefined) return
+    const position = positions[at]!
+    const startedAt = now()
+    const options = {
+      repository: { owner: facts.owner.login, name: facts.name },
+      key: randomUUID(),
+      lastVerified: undefined,
+      storedFingerprints,
+      mayBeInMemory: true,
+      // In the progress of the migration, one repository stands for all of the job.
+      reportsProgress: at === 0,
+    }
+    try {
+      const { segment, bytes } = await segments.make(options, stop, (progress) => {
+        const written = { ...progress, startedAt }
+        recordProgress(db, { migrationId, position }, written).catch(() => {})
+      })
+      if (segment) made.push({ position, facts, segment, bytes, startedAt, finishedAt: now() })
+    } catch {
+      // Its own job reports the reason, or retries.
+      stop.throwIfAborted()
+    }
+  })
   return made
 }

@@ -1,4 +1,4 @@
-import { BlobExists, BlobNotFound, type BlobStore } from '../blobs/blob-store.ts'
+import { BlobExists, type BlobStore } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
 import { signingKey } from '../db/secret-store.ts'
 import { UserError } from '../lib/user-error.ts'
@@ -6,6 +6,7 @@ import { archiveKeysAmong, expiredArchives, removeArchive } from '../migrations/
 import { segmentsByKey } from '../migrations/segment-store.ts'
 import { deleteUnusedSegment, unusedSegments } from '../migrations/segment-sweep.ts'
 import { deleteOldTallies } from '../migrations/tally-store.ts'
+import { storedLength } from './read-digest.ts'
 
 interface SweepParts {
   db: Db
@@ -97,12 +98,5 @@ export const ownerKey = async (db: Db): Promise<string> =>
   OWNER_PREFIX + (await signingKey(db, 'store')).toString('hex')
 
 /** Whether the store has this database's owner mark, which the first sweep adds. The empty directory of a missing mount has none. */
-export async function isClaimed(db: Db, blobs: BlobStore): Promise<boolean> {
-  try {
-    await blobs.size(await ownerKey(db))
-    return true
-  } catch (error) {
-    if (error instanceof BlobNotFound) return false
-    throw error
-  }
-}
+export const isClaimed = async (db: Db, blobs: BlobStore): Promise<boolean> =>
+  (await storedLength(blobs, await ownerKey(db))) !== undefined

@@ -8,11 +8,6 @@ import { endOf } from './log-outcome.ts'
 import { readColumns } from './migration-store.ts'
 import { type Summary, summaryById } from './summaries.ts'
 
-interface EndParts {
-  queue: Queue
-  now: () => number
-}
-
 /** The facts of a webhook event about a migration that has ended. */
 export interface EndedMigration {
   summary: Summary
@@ -25,7 +20,7 @@ export interface EndedMigration {
  * `changeState` does.
  */
 export async function endMigration(
-  parts: EndParts,
+  parts: { queue: Queue; now: () => number },
   tx: Db,
   id: number,
   to: 'exported' | 'failed',

@@ -68,18 +68,16 @@ export async function repositoriesToExport(
   return { repositories, options: JSON.parse(options) as MigrationOptions, since }
 }
 
-interface NewArchive {
-  bytes: number
-  expiresAt: number
-  metadataKey: string
-  manifestKey: string
-  /** The blob of the complete archive, if the store composed one. */
-  key?: string
-}
-
 export interface MigrationEnd {
   reason?: string
-  archive?: NewArchive
+  archive?: {
+    bytes: number
+    expiresAt: number
+    metadataKey: string
+    manifestKey: string
+    /** The blob of the complete archive, if the store composed one. */
+    key?: string
+  }
 }
 
 /**

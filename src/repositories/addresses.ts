@@ -10,14 +10,6 @@ interface AddressOptions {
   servesSsh?: boolean
 }
 
-interface RepositoryAddresses {
-  api: string
-  html: string
-  clone: string
-  ssh: string
-  git: string
-}
-
 export interface Addresses {
   api: string
   documentation: string
@@ -25,7 +17,7 @@ export interface Addresses {
   ssh: string | null
   userHtml(login: string): string
   avatar(accountId: number): string
-  repository(owner: string, name: string): RepositoryAddresses
+  repository(owner: string, name: string): Record<'api' | 'html' | 'clone' | 'ssh' | 'git', string>
   /** Returns the addresses with a prefix before the paths of the API, such as `/api/v3`. */
   under(prefix: string): Addresses
 }

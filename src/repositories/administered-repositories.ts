@@ -89,16 +89,8 @@ const OWNER_TYPE: Partial<Record<Affiliation, AccountType>> = {
 }
 
 function matching(db: Db, filter: RepositoryFilter) {
-  const {
-    isPrivate,
-    updatedAfter,
-    updatedBefore,
-    nameContains,
-    ownNameContains,
-    isFork,
-    isDamaged,
-  } = filter
-  const reader = filter.readableBy
+  const { isPrivate, isFork, updatedAfter, updatedBefore, nameContains, ownNameContains } = filter
+  const { isDamaged, readableBy: reader } = filter
   return db
     .selectFrom('repositories')
     .innerJoin('accounts', 'accounts.id', 'repositories.owner_id')

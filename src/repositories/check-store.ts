@@ -56,15 +56,8 @@ export async function deleteOtherChecks(db: Db, fullNames: readonly string[]): P
     await db.deleteFrom('repository_checks').where('full_name', 'in', batch).execute()
 }
 
-interface CheckResults {
-  passed: number
-  failed: number
-  newestAt: number | null
-  /** The newest failures. */
-  problems: CheckRecord[]
-}
-
-export async function readChecks(db: Db, limit: number): Promise<CheckResults> {
+/** Counts the results. `problems` are the newest failures. */
+export async function readChecks(db: Db, limit: number) {
   const counts = await db
     .selectFrom('repository_checks')
     .select((eb) => [

@@ -205,29 +205,28 @@ export async function refreshRepositories(
   names: readonly RepositoryName[],
   entries: ReadonlyMap<string, CatalogueEntry>,
 ): Promise<boolean> {
-  const spellingOf = await spellingsOf(parts, names, entries)
-  const writer = catalogueWriter(parts)
-  const updates: OwnedUpdate[] = []
-  let isChanged = false
+  const spellingOf = await readLoginSpellings(
+    parts.db,
+    names.map(({ owner }) => owner),
+  )
   const options = { concurrency: READ_CONCURRENCY, signal: parts.signal }
-  await mapConcurrent(names, options, async (name, stop, at) => {
+  const changes = await mapConcurrent(names, options, async (name, stop) => {
     const entry = entries.get(keyOfName(name))
     const owner = spellingOf(name.owner) ?? name.owner
     const found = await parts.source.find(owner, name.name, entry?.stamp)
-    if (found && !isUnchanged(found, entry && { ...entry, owner: entry.owner.login })) {
-      isChanged = true
-      updates[at] = { owner: found.owner, update: await readFacts(parts, found, entry, stop) }
-    } else if (!found && entry) {
-      isChanged = true
-      const hidden = await parts.source.whyHidden?.(name)
-      stop.throwIfAborted()
-      await markMissing(parts.db, entry.id, parts.now(), { hidden })
-    }
+    if (found && !isUnchanged(found, entry && { ...entry, owner: entry.owner.login }))
+      return { owner: found.owner, update: await readFacts(parts, found, entry, stop) }
+    if (found || !entry) return undefined
+    const hidden = await parts.source.whyHidden?.(name)
+    stop.throwIfAborted()
+    await markMissing(parts.db, entry.id, parts.now(), { hidden })
+    return 'missing'
   })
   // In the order of the names, not of completion, so that new repositories get reproducible ids.
-  for (const each of Object.values(updates)) await writer.put(each)
+  const writer = catalogueWriter(parts)
+  for (const each of changes) if (typeof each === 'object') await writer.put(each)
   await writer.flush()
-  return isChanged
+  return changes.some((each) => each !== undefined)
 }
 
 /**
@@ -267,22 +266,6 @@ export async function syncRepositories(
 function repositoryOfWiki({ owner, name }: RepositoryName): RepositoryName[] {
   const repository = name.replace(/\.wiki$/i, '')
   return repository !== name && isName(repository) ? [{ owner, name: repository }] : []
-}
-
-/** Returns the spelling of the owners' logins, mostly from the entries. */
-async function spellingsOf(
-  { db }: SyncParts,
-  names: readonly RepositoryName[],
-  entries: ReadonlyMap<string, CatalogueEntry>,
-): Promise<(login: string) => string | undefined> {
-  const logins = [...entries.values()].map(({ owner }) => owner.login)
-  const spellings = new Map(logins.map((login) => [nameKey(login), login]))
-  const others = names.filter(({ owner }) => !spellings.has(nameKey(owner)))
-  const spellingOfOther = await readLoginSpellings(
-    db,
-    others.map(({ owner }) => owner),
-  )
-  return (login) => spellings.get(nameKey(login)) ?? spellingOfOther(login)
 }
 
 function isUnchanged(

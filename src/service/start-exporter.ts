@@ -17,18 +17,8 @@ import { SCRATCH_TTL_MS, startHousekeeping } from './housekeeping.ts'
 import type { ProcessParts } from './process-parts.ts'
 import { VERSION } from './version.ts'
 
-interface RunningExporter {
-  /** The directory of temporary snapshots. */
-  scratch: string
-  /** Stops the exporter; further calls return the same promise. */
-  stop(): Promise<void>
-}
-
 /** Starts the exporter of this process, its webhook deliveries and its housekeeping. */
-export async function startExporter(
-  config: Config,
-  shared: ProcessParts,
-): Promise<RunningExporter> {
+export async function startExporter(config: Config, shared: ProcessParts) {
   const { db, queue, now, log, isOnlyProcess, paths, source, onBlobError } = shared
   if (!source) throw new Error('an exporter needs --repositories')
   const parts = { ...shared, source }
@@ -71,7 +61,9 @@ export async function startExporter(
   }
   let stopping: Promise<void> | undefined
   return {
+    /** The directory of temporary snapshots. */
     scratch: scratch.directory,
+    /** Stops the exporter; further calls return the same promise. */
     stop() {
       stopping ??= stopAll()
       return stopping

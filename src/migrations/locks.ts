@@ -11,17 +11,7 @@ import { findCurrentNames, keyOfName } from '../repositories/repository-store.ts
 import type { RepositoryName, Source } from '../sources/source.ts'
 import { RepositoryBusy, RepositoryNotFound, Unreadable } from '../sources/unreadable.ts'
 import { migrationById } from './export-store.ts'
-import {
-  deleteLocks,
-  heldLocks,
-  isLockHeld,
-  isLockHeldOn,
-  releasedLocks,
-  releaseExpiredLocks,
-  releaseLocks,
-  releaseLocksOn,
-  repositoriesToReconcile,
-} from './lock-store.ts'
+import * as lockStore from './lock-store.ts'
 import { RECONCILE_LOCK } from './migration.ts'
 import { findMigration } from './migration-store.ts'
 
@@ -57,18 +47,20 @@ export async function reconcileLock(parts: LockParts, repositoryId: number): Pro
  */
 async function reconcileHere({ db, source }: SourceParts, repositoryId: number): Promise<boolean> {
   // The locks to delete are identified by migration, not by time, because clocks may differ or be set back.
-  const released = await releasedLocks(db, repositoryId)
+  const released = await lockStore.releasedLocks(db, repositoryId)
   const { owner, name } = (await findCurrentNames(db, [repositoryId])).get(repositoryId)!
   const repository = { owner, name }
   try {
-    if (!(await reconcileAnyCase(source, repository, () => isLockHeld(db, repositoryId)))) {
+    if (
+      !(await reconcileAnyCase(source, repository, () => lockStore.isLockHeld(db, repositoryId)))
+    ) {
       await reconcileWikiAlone(db, source, repository)
       return false
     }
   } catch (error) {
     throw namedError(`${owner}/${name}`, error)
   }
-  await deleteLocks(db, repositoryId, released)
+  await lockStore.deleteLocks(db, repositoryId, released)
   return true
 }
 
@@ -102,7 +94,7 @@ async function reconcileIfExists(
 async function reconcileWikiAlone(db: Db, source: Source, { owner, name }: RepositoryName) {
   const wiki = { owner, name: `${name}.wiki` }
   if (!isName(wiki.name)) return
-  await reconcileIfExists(source, wiki, () => isLockHeldOn(db, wiki))
+  await reconcileIfExists(source, wiki, () => lockStore.isLockHeldOn(db, wiki))
 }
 
 /** Returns an error of the same kind whose message begins with the name of the repository. */
@@ -118,7 +110,7 @@ async function reconcileByWorker({ db, queue }: LockParts, repositoryId: number)
     .transaction()
     .execute((tx) => queue.enqueue(tx, RECONCILE_LOCK, [{ repositoryId }], `lock ${repositoryId}`))
   queue.wake('jobs')
-  await pollUntil(async () => !(await repositoriesToReconcile(db)).includes(repositoryId))
+  await pollUntil(async () => !(await lockStore.repositoriesToReconcile(db)).includes(repositoryId))
 }
 
 async function pollUntil(isDone: () => Promise<boolean>): Promise<void> {
@@ -158,7 +150,7 @@ export async function lockEarly(parts: LockParts, migrationId: number): Promise<
 
 /** Applies the locks of a migration. Called before any of its repositories is read. */
 export async function reconcileLocksOf(parts: LockParts, migrationId: number): Promise<void> {
-  const held = await heldLocks(parts.db, migrationId)
+  const held = await lockStore.heldLocks(parts.db, migrationId)
   await reconcileLocks(
     parts,
     held.map(({ repositoryId }) => repositoryId),
@@ -172,8 +164,10 @@ export function reconcileLocksBriefly(parts: LockParts, repositoryIds: readonly 
 
 /** Releases expired locks, and finishes releases that were interrupted. */
 export async function reconcileReleasedLocks(parts: SourceParts): Promise<void> {
-  await releaseExpiredLocks(parts.db, parts.now())
-  await reconcileEach(await repositoriesToReconcile(parts.db), (id) => reconcileHere(parts, id))
+  await lockStore.releaseExpiredLocks(parts.db, parts.now())
+  await reconcileEach(await lockStore.repositoriesToReconcile(parts.db), (id) =>
+    reconcileHere(parts, id),
+  )
 }
 
 /** Reconciles all locks, even if some fail. */
@@ -210,12 +204,12 @@ export async function removeLocks(
   const { db, source, now } = parts
   const id = await db.transaction().execute(async (tx) => {
     await alsoWrite?.(tx)
-    return (await releaseLocksOn(tx, repository, now()))?.repositoryId
+    return (await lockStore.releaseLocksOn(tx, repository, now()))?.repositoryId
   })
   if (id === undefined) return reconcileAnyCase(source, repository, async () => false)
-  const released = await releasedLocks(db, id)
+  const released = await lockStore.releasedLocks(db, id)
   const exists = await reconcileHere(parts, id)
-  if (!exists && forget) await deleteLocks(db, id, released)
+  if (!exists && forget) await lockStore.deleteLocks(db, id, released)
   return exists
 }
 
@@ -232,7 +226,7 @@ export async function unlockRepository(
 ): Promise<void> {
   if (!(await findMigration(parts.db, scope, migrationId))) throw new NotFound()
   const wanted = nameKey(repoName)
-  const held = await heldLocks(parts.db, migrationId)
+  const held = await lockStore.heldLocks(parts.db, migrationId)
   const named = held.filter(({ name }) => nameKey(name) === wanted)
   const own = keyOfName({ owner: scope.owner.login, name: repoName })
   const lock =
@@ -240,7 +234,7 @@ export async function unlockRepository(
     (named.length === 1 ? named[0] : undefined)
   if (!lock) throw new NotFound()
   await parts.db.transaction().execute(async (tx) => {
-    const released = await releaseLocks(tx, migrationId, parts.now(), lock.repositoryId)
+    const released = await lockStore.releaseLocks(tx, migrationId, parts.now(), lock.repositoryId)
     if (released.length === 0) throw new NotFound()
     await alsoWrite?.(tx)
   })
@@ -254,7 +248,7 @@ export async function releaseAnyLock(
   alsoWrite: AlsoWrite,
 ): Promise<void> {
   const { repositoryId } = await parts.db.transaction().execute(async (tx) => {
-    const released = await releaseLocksOn(tx, repository, parts.now())
+    const released = await lockStore.releaseLocksOn(tx, repository, parts.now())
     if (!released || released.locks === 0) throw new NotFound()
     await alsoWrite(tx)
     return released

@@ -1,5 +1,5 @@
 import type { Db } from '../db/database.ts'
-import { DEAD_AFTER_MS, listProcesses, type ProcessRecord } from '../queue/process-store.ts'
+import { DEAD_AFTER_MS, listProcesses } from '../queue/process-store.ts'
 import type { Queue } from '../queue/queue.ts'
 import { readChecks } from '../repositories/check-store.ts'
 import { countArchives } from './archive-store.ts'
@@ -32,42 +32,29 @@ export async function readServiceState(
   period: ThroughputPeriod,
 ) {
   const observedAt = now()
-  const [
-    migrations,
-    running,
-    backlog,
-    throughput,
-    held,
-    newest,
-    failures,
-    workers,
-    archives,
-    checks,
-  ] = await Promise.all([
-    countByState(db),
-    unfinishedSummaries(db, MAX_RUNNING),
-    queue.backlog(),
-    throughputOver(db, period, observedAt),
-    countAllHeldLocks(db),
-    newestLocks(db, MAX_LOCKS),
-    recentFailures(db),
-    listProcesses(db),
-    largestArchives(db, MAX_ARCHIVES),
-    readChecks(db, MAX_CHECKS),
-  ])
-  const isAlive = ({ seenAt }: ProcessRecord) => observedAt - seenAt < DEAD_AFTER_MS
-  return {
-    observedAt,
-    migrations,
-    running,
-    backlog,
-    throughput,
-    locks: { held, newest },
-    failures,
-    workers: workers.map((worker) => ({ ...worker, isAlive: isAlive(worker) })),
-    archives,
-    checks,
-  }
+  const state = await allOf({
+    migrations: countByState(db),
+    running: unfinishedSummaries(db, MAX_RUNNING),
+    backlog: queue.backlog(),
+    throughput: throughputOver(db, period, observedAt),
+    locks: allOf({ held: countAllHeldLocks(db), newest: newestLocks(db, MAX_LOCKS) }),
+    failures: recentFailures(db),
+    workers: readWorkers(db, observedAt),
+    archives: largestArchives(db, MAX_ARCHIVES),
+    checks: readChecks(db, MAX_CHECKS),
+  })
+  return { observedAt, ...state }
+}
+
+/** Awaits the fields of an object, as `Promise.all` does those of a list. */
+async function allOf<T extends object>(fields: T): Promise<{ [K in keyof T]: Awaited<T[K]> }> {
+  const entries = Object.entries(fields).map(async ([name, value]) => [name, await value])
+  return Object.fromEntries(await Promise.all(entries))
+}
+
+async function readWorkers(db: Db, now: number) {
+  const workers = await listProcesses(db)
+  return workers.map((each) => ({ ...each, isAlive: now - each.seenAt < DEAD_AFTER_MS }))
 }
 
 async function countByState(db: Db): Promise<Record<ShownState, number>> {

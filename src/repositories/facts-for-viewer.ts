@@ -23,7 +23,11 @@ export async function factsForViewer(
   viewer: Reader,
   entries: readonly CatalogueEntry[],
 ): Promise<RepositoryFacts[]> {
-  const templates = await readTemplates(db, entries)
+  const names = new Set(entries.map(({ facts }) => facts.templateRepository ?? ''))
+  const templates = await findByNameAsMap(
+    db,
+    [...names].flatMap((fullName) => parseFullName(fullName) ?? []),
+  )
   const all = [...entries, ...templates.values()]
   const roles = await rolesOf(db, viewer, all)
   const forks = await countForks(db, viewer, all)
@@ -47,12 +51,6 @@ export function withheldFacts({ id, name, owner, createdAt }: RepositoryFacts): 
   const facts = factsOfUnreadable(createdAt)
   const entry = { id, name, owner, stamp: '', facts, problem: null }
   return factsOf(entry, { role: 'none', forksCount: 0, template: null })
-}
-
-function readTemplates(db: Db, entries: readonly CatalogueEntry[]) {
-  const templates = new Set(entries.map(({ facts }) => facts.templateRepository ?? ''))
-  const names = [...templates].flatMap((fullName) => parseFullName(fullName) ?? [])
-  return findByNameAsMap(db, names)
 }
 
 function factsOf(

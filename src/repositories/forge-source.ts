@@ -61,7 +61,8 @@ export function forgeSource(source: Source, parts: ForgeSourceParts): Source {
     const facts = mayBePublic ? response.facts : { ...response.facts, private: true }
     const repository = { ...response, facts }
     const { owner, name } = repository
-    const stamp = `${found.stamp} ${digestOf(repository)}`
+    const digest = hash('sha256', JSON.stringify(repository), 'base64url').slice(0, 16)
+    const stamp = `${found.stamp} ${digest}`
     const shown = { ...found, owner, name, stamp }
     responses.set(shown, repository)
     return shown
@@ -146,9 +147,6 @@ async function findRecent(
     throw asRightsUnavailable(error, parts.now())
   })
 }
-
-const digestOf = (repository: ForgeRepository): string =>
-  hash('sha256', JSON.stringify(repository), 'base64url').slice(0, 16)
 
 /** Without a current list of the forge, the repository is refused but not withdrawn: it is not marked missing. */
 function unknownEntry({ owner, name }: FoundRepository, isFresh: boolean): ListedEntry {

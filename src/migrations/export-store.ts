@@ -10,10 +10,11 @@ import {
   type Migration,
   type MigrationOptions,
   type MigrationState,
+  migrationOf,
   shownState,
   statesBefore,
 } from './migration.ts'
-import { migrationOf, readColumns } from './migration-store.ts'
+import { readColumns } from './migration-store.ts'
 import { NOT_BEGUN, outcomesOf, type RepositoryOutcome } from './outcomes.ts'
 import { type RepositoryRecords, readRecordExports } from './record-store.ts'
 import { repositoriesAt, repositoriesOf } from './repository-list-store.ts'

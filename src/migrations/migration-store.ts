@@ -8,7 +8,7 @@ import type { RepositoryFacts } from '../repositories/facts.ts'
 import {
   type Migration,
   type MigrationOptions,
-  type MigrationState,
+  migrationOf,
   unfinishedStates,
 } from './migration.ts'
 import {
@@ -160,24 +160,6 @@ export const readColumns = <Column extends keyof Row<'migrations'>>(
   id: number,
   columns: readonly Column[],
 ) => db.selectFrom('migrations').select(columns).where('id', '=', id).executeTakeFirstOrThrow()
-
-export function migrationOf(row: Row<'migrations'>): Migration {
-  return {
-    id: row.id,
-    guid: row.guid,
-    owner: JSON.parse(row.owner) as Account,
-    name: row.name,
-    options: JSON.parse(row.options) as MigrationOptions,
-    state: row.state as MigrationState,
-    reason: row.reason,
-    repositoryCount: row.repository_count,
-    version: row.version,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-    archiveExpiresAt: row.archive_expires_at,
-    archiveKey: row.archive_key,
-  }
-}
 
 /** Returns the owner's account as it is now, or undefined if there is no such migration. */
 export async function migrationOwner(db: Db, migrationId: number): Promise<Account | undefined> {

@@ -1,4 +1,5 @@
 import type { Account } from '../accounts/account.ts'
+import type { Row } from '../db/tables.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 
 /** Exports everything without locks, and fails if any repository fails. */
@@ -16,25 +17,27 @@ export const DEFAULT_OPTIONS = {
 
 export type MigrationOptions = Record<keyof typeof DEFAULT_OPTIONS, boolean>
 
-export interface Migration {
-  id: number
-  guid: string
-  owner: Account
+export type Migration = ReturnType<typeof migrationOf>
+
+export const migrationOf = (row: Row<'migrations'>) => ({
+  id: row.id,
+  guid: row.guid,
+  owner: JSON.parse(row.owner) as Account,
   /** The name that the account gave it. */
-  name: string | null
-  options: MigrationOptions
-  state: MigrationState
-  reason: string | null
-  repositoryCount: number
+  name: row.name,
+  options: JSON.parse(row.options) as MigrationOptions,
+  state: row.state as MigrationState,
+  reason: row.reason,
+  repositoryCount: row.repository_count,
   /** Incremented with every change. */
-  version: number
-  createdAt: number
-  updatedAt: number
+  version: row.version,
+  createdAt: row.created_at,
+  updatedAt: row.updated_at,
   /** Null if there is no archive. */
-  archiveExpiresAt: number | null
+  archiveExpiresAt: row.archive_expires_at,
   /** The blob of the complete archive, if the store could compose one. */
-  archiveKey: string | null
-}
+  archiveKey: row.archive_key,
+})
 
 export interface StartedMigration extends Migration {
   repositories: RepositoryFacts[]

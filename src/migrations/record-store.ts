@@ -5,20 +5,7 @@ import type { Loss } from '../lib/losses.ts'
 import type { ExportTask, Migration } from './migration.ts'
 
 /** The stored records of one repository: the blob with their rows, and the segments of their files. */
-export interface RepositoryRecords {
-  rowsKey: string
-  /** Null if there are none, or if they are excluded. */
-  attachmentsKey: string | null
-  assetsKey: string | null
-  /** All records are at least as new as this, except those in `losses`. A forge provides no snapshot. */
-  asOf: number
-  /** What the forge does not provide and what archives cannot represent. */
-  losses: readonly Loss[]
-  /** Exported before and unchanged since. */
-  reused: boolean
-  /** The number of issues and pull requests. */
-  count: number
-}
+export type RepositoryRecords = NonNullable<ReturnType<typeof exportOf>['records']>
 
 /** Whether neither the git data nor the records have changed. */
 export const isFullyReused = (
@@ -59,7 +46,7 @@ export async function recordsOf(
 }
 
 function exportOf(row: Row<'record_exports'>) {
-  const losses = row.losses === null ? [] : (JSON.parse(row.losses) as Loss[])
+  const losses: readonly Loss[] = row.losses === null ? [] : JSON.parse(row.losses)
   const progress = {
     done: row.records_done,
     expected: row.records_expected,
@@ -73,18 +60,21 @@ function exportOf(row: Row<'record_exports'>) {
     asOf: row.as_of,
     losses,
   }
-  const records: RepositoryRecords | null =
-    row.rows_key === null
-      ? null
-      : {
-          rowsKey: row.rows_key,
-          attachmentsKey: row.attachments_key,
-          assetsKey: row.assets_key,
-          asOf: row.as_of ?? 0,
-          losses,
-          reused: row.reused === 1,
-          count: row.records_done,
-        }
+  if (row.rows_key === null) return { progress, records: null }
+  const records = {
+    rowsKey: row.rows_key,
+    /** Null if there are none, or if they are excluded. */
+    attachmentsKey: row.attachments_key,
+    assetsKey: row.assets_key,
+    /** All records are at least as new as this, except those in `losses`. A forge provides no snapshot. */
+    asOf: row.as_of ?? 0,
+    /** What the forge does not provide and what archives cannot represent. */
+    losses,
+    /** Exported before and unchanged since. */
+    reused: row.reused === 1,
+    /** The number of issues and pull requests. */
+    count: row.records_done,
+  }
   return { progress, records }
 }
 

@@ -4,8 +4,8 @@ import type { Db } from '../db/database.ts'
 import type { Row } from '../db/tables.ts'
 import { damagedAmong } from './archive-store.ts'
 import { countHeldLocks } from './lock-store.ts'
-import { CANCELLED } from './migration.ts'
-import { migrationOf, newestRows, unfinishedLiterals } from './migration-store.ts'
+import { CANCELLED, migrationOf } from './migration.ts'
+import { newestRows, unfinishedLiterals } from './migration-store.ts'
 import { firstNames, migrationsContaining, type Page } from './repository-list-store.ts'
 
 /** A migration with its totals, without its repositories. */

@@ -1,4 +1,4 @@
-import { type SqlBool, sql } from 'kysely'
+import { type InferResult, type SqlBool, sql } from 'kysely'
 import { type Account, isTokenForOtherOwner, nameKey, type Reader } from '../accounts/account.ts'
 import { accountFromRow } from '../accounts/account-store.ts'
 import { countRows, type Db } from '../db/database.ts'
@@ -8,16 +8,7 @@ import { mapInTurns, nextTurn } from '../lib/turns.ts'
 import type { RepositoryName, SourceFacts } from '../sources/source.ts'
 import { type Role, strongerRole } from './facts.ts'
 
-export interface CatalogueEntry {
-  id: number
-  owner: Account
-  name: string
-  /** Changes whenever the facts change at the source. */
-  stamp: string
-  facts: SourceFacts
-  /** Why it cannot be read; null if it can. */
-  problem: string | null
-}
+export type CatalogueEntry = ReturnType<typeof entryOf>
 
 export const keyOfName = ({ owner, name }: RepositoryName): string => nameKey(`${owner}/${name}`)
 
@@ -260,15 +251,13 @@ function catalogue(db: Db) {
     .where('missing_since', 'is', null)
 }
 
-type CatalogueRow = Awaited<ReturnType<ReturnType<typeof catalogue>['execute']>>[number]
-
-function entryOf(row: CatalogueRow): CatalogueEntry {
-  return {
-    id: row.id,
-    owner: accountFromRow({ ...row, id: row.owner_id }),
-    name: row.name,
-    stamp: row.stamp,
-    facts: JSON.parse(row.facts) as SourceFacts,
-    problem: row.problem,
-  }
-}
+const entryOf = (row: InferResult<ReturnType<typeof catalogue>>[number]) => ({
+  id: row.id,
+  owner: accountFromRow({ ...row, id: row.owner_id }),
+  name: row.name,
+  /** Changes whenever the facts change at the source. */
+  stamp: row.stamp,
+  facts: JSON.parse(row.facts) as SourceFacts,
+  /** Why it cannot be read; null if it can. */
+  problem: row.problem,
+})

@@ -7,6 +7,7 @@ import { GITEA_1_15, GITEA_1_22 } from '../../test/support/forge/render.ts'
 import { NOT_FOUND, PROXY_NOT_FOUND } from '../../test/support/forge/responses.ts'
 import { gitHost } from '../../test/support/git-host.ts'
 import { listCatalogue } from '../../test/support/list-catalogue.ts'
+import { until } from '../../test/support/wait-until.ts'
 import { findAccount } from '../accounts/account-store.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
 import { ForgeClient } from '../sources/forge/client/forge-client.ts'
@@ -14,6 +15,7 @@ import { knownForgeCache } from '../sources/forge/client/known-forge.ts'
 import type { ForgeRepository } from '../sources/forge/connect-forge.ts'
 import { forgeCatalogue } from '../sources/forge/forge-repositories.ts'
 import { forgeSource, upsertForgeRepositories } from './forge-source.ts'
+import { listKnown } from './repository-store.ts'
 import { RightsUnavailable } from './rights-unavailable.ts'
 import { syncCatalogue } from './sync.ts'
 
@@ -83,6 +85,11 @@ onEachEngine('repositories that a forge serves', (engine) => {
       assert.equal((await findAccount(db, 'octo'))?.type, 'Organization')
       assert.equal((await findAccount(db, 'ann'))?.type, 'User')
 
+      // Repositories that were read within two seconds of a change are read once more. Then their stamps list their files.
+      await until('the stamps are final', async () => {
+        await sync()
+        return (await listKnown(db)).every(({ stamp }) => /[:~]/.test(stamp))
+      })
       assert.equal((await sync()).read, 0)
       tools.isPrivate = false
       assert.equal((await sync()).read, 1)

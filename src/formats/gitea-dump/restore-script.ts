@@ -5,6 +5,7 @@ import type { Destination } from './choose-destinations.ts'
 export type Dumped = Destination & { isPrivate: boolean }
 
 const TEMPLATE = new URL('restore.sh', import.meta.url)
+const MARKER = /^# Here restore-script\.ts .*$/m
 
 /** Returns a script for any POSIX shell that restores every dump with the server's own program. */
 export function restoreScript(dumps: readonly Dumped[]): string {
@@ -12,5 +13,5 @@ export function restoreScript(dumps: readonly Dumped[]): string {
     ({ fullName, owner, name, isPrivate }) =>
       `restore '${fullName}' '${owner}' '${name}' ${isPrivate ? 'private' : 'public'}`,
   )
-  return readFileSync(TEMPLATE, 'utf8').replace(/^# Here restore-script\.ts .*$/m, calls.join('\n'))
+  return readFileSync(TEMPLATE, 'utf8').replace(MARKER, () => calls.join('\n'))
 }

@@ -61,7 +61,6 @@ const WRITE_BATCH_SIZE = 100
  * kept: what the sync has listed may be older.
  */
 export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
-  const lastStamps = new Map((await listKnown(parts.db)).map(({ id, stamp }) => [id, stamp]))
   let catalogue: Promise<Map<string, KnownRepository>> | undefined
   /** Called after the source has started to list: a forge has renamed the accounts by then. */
   const readCatalogue = () => {
@@ -82,8 +81,7 @@ export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
     report.read++
     const [entry] = known ? await findById(parts.db, [known.id]) : []
     const update = await readFacts(parts, found, entry, stop)
-    const lastStamp = (known && lastStamps.get(known.id)) ?? null
-    await writer.put({ owner: found.owner, update, lastStamp })
+    await writer.put({ owner: found.owner, update, lastStamp: known?.stamp ?? null })
     return update.problem
   }
 
@@ -118,7 +116,7 @@ export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
   )
   await writer.flush()
   await syncMembers(parts, configured, report)
-  await markUnlisted(parts, await readCatalogue(), lastStamps, report)
+  await markUnlisted(parts, await readCatalogue(), report)
   return report
 }
 
@@ -142,7 +140,6 @@ function inTransaction<T>(
 async function markUnlisted(
   parts: SyncParts,
   unlisted: ReadonlyMap<string, KnownRepository>,
-  lastStamps: ReadonlyMap<number, string>,
   report: SyncReport,
 ): Promise<void> {
   const hidden = new Map(
@@ -153,16 +150,12 @@ async function markUnlisted(
     ),
   )
   const missing = [...unlisted].filter(
-    ([, known]) =>
-      lastStamps.has(known.id) && !report.refused.some((refused) => mayBeHiddenBy(known, refused)),
+    ([, known]) => !report.refused.some((refused) => mayBeHiddenBy(known, refused)),
   )
   for (const batch of batchesOf(missing, WRITE_BATCH_SIZE))
     await inTransaction(parts, async (tx) => {
-      for (const [key, { id }] of batch)
-        await markMissing(tx, id, parts.now(), {
-          hidden: hidden.get(key),
-          lastStamp: lastStamps.get(id),
-        })
+      for (const [key, { id, stamp }] of batch)
+        await markMissing(tx, id, parts.now(), { hidden: hidden.get(key), lastStamp: stamp })
     })
   report.missing = missing.length
 }

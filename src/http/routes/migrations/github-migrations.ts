@@ -12,8 +12,11 @@ import { type JsonItems, sendLazyBodyWithEtag } from '../../middleware/json-resp
 import { parsePaging, setLinkHeader } from '../../middleware/pagination.ts'
 import { actorOf, requireFound, requireViewer, type WithQuery } from '../../middleware/request.ts'
 import type { ApiParts } from '../../server-parts.ts'
-import type { RenderOptions } from '../repositories/rendered-repositories.ts'
-import { RENDER_BATCH_SIZE } from '../repositories/rendered-repositories.ts'
+import {
+  RENDER_BATCH_SIZE,
+  type ReadRendered,
+  type RenderOptions,
+} from '../repositories/rendered-repositories.ts'
 import { addArchive } from './archive.ts'
 import type { AddScopedRoutes, ById } from './migration-paths.ts'
 import { CALLER_PATH, migrationIdOf, migrationInPath, scopeOf } from './migration-paths.ts'
@@ -188,20 +191,19 @@ function listedRepositories(
   migration: Migration,
   { form, tokenOf, page = { offset: 0, limit: migration.repositoryCount }, known }: RepositoryList,
 ): JsonItems {
-  return async function* ({ isStreamed }) {
-    // A large response is not cached: it would evict what other clients poll.
-    const read = isStreamed ? repositoryRenderer.readUncached : repositoryRenderer.read
-    const all = known && listStore.knownReferences(migration, page, known)
-    if (all && all.length <= RENDER_BATCH_SIZE) {
-      yield await read({ form, tokenOf }, all)
-      return
-    }
+  async function* inBatches(read: ReadRendered) {
     for await (const references of listStore.pageOfReferences(db, migration, page, known)) {
       for (const batch of batchesOf(references, RENDER_BATCH_SIZE)) {
         await nextTurn()
         yield await read({ form, tokenOf }, batch)
       }
     }
+  }
+  return ({ isStreamed }) => {
+    // A large response is not cached: it would evict what other clients poll.
+    const read = isStreamed ? repositoryRenderer.readUncached : repositoryRenderer.read
+    const all = known && listStore.knownReferences(migration, page, known)
+    return all && all.length <= RENDER_BATCH_SIZE ? read({ form, tokenOf }, all) : inBatches(read)
   }
 }
 

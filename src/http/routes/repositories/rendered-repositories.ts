@@ -17,7 +17,7 @@ export interface RenderOptions {
 }
 
 /** Renders the facts with these references, in the same order. Reads those that it needs, unless they are given. */
-type ReadRendered = (
+export type ReadRendered = (
   options: RenderOptions,
   references: readonly number[],
   given?: readonly RepositoryFacts[],

@@ -88,7 +88,7 @@ export async function openProcessParts(
 }
 
 const INTERVAL_MS = 1000
-/** Of all threads together: compacting the heap during an export would make the segment threads wait. */
+/** The CPU time of the whole process counts, because a compaction during an export would make the segment threads wait. */
 const MAX_IDLE_CPU_MS = 50
 
 /**

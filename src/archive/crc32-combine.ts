@@ -6,16 +6,23 @@ const POLYNOMIAL = 0xedb88320
 const ONE = 0x80000000
 const X_TO_THE_8 = 0x00800000
 
-/** Returns the CRC-32 of the concatenation of a and b. */
+/** Returns the CRC-32 of the concatenation of a and b. Is fastest for a `lengthOfB` that is the same as in the last call. */
 export function crc32Combine(crcOfA: number, crcOfB: number, lengthOfB: number): number {
+  if (lengthOfB !== last.length) last = { length: lengthOfB, shift: shiftOf(lengthOfB) }
+  return (multiply(last.shift, crcOfA) ^ crcOfB) >>> 0
+}
+
+let last = { length: 0, shift: ONE }
+
+function shiftOf(length: number): number {
   let shift = ONE
   let square = X_TO_THE_8
   // Divides instead of shifting, because lengths may have more than 32 bits.
-  for (let rest = lengthOfB; rest > 0; rest = Math.floor(rest / 2)) {
+  for (let rest = length; rest > 0; rest = Math.floor(rest / 2)) {
     if (rest % 2 === 1) shift = multiply(shift, square)
     square = multiply(square, square)
   }
-  return (multiply(shift, crcOfA) ^ crcOfB) >>> 0
+  return shift
 }
 
 function multiply(a: number, b: number): number {

@@ -8,7 +8,7 @@ interface Engine {
   _processChunk(input: Uint8Array, flush: number): Buffer
   bytesWritten: number
   reset(): void
-  removeAllListeners(): void
+  removeAllListeners(event: string): void
 }
 
 interface Inflated {
@@ -41,8 +41,8 @@ export function createInflater(maxOutputLength = kMaxLength): (input: Uint8Array
     current.reset()
     const output = current._processChunk(input, constants.Z_FINISH)
     current._handle = handle
-    // Each call adds a listener for errors.
-    current.removeAllListeners()
+    // Each call adds one.
+    current.removeAllListeners('error')
     engine = current
     return { output, used: current.bytesWritten }
   }

@@ -28,7 +28,7 @@ import { lstat, lstatIfExists, readEntries, readNames, statTarget } from '../fil
 import { lfsPath, listLfsObjects, type SharedLfs } from './lfs-objects.ts'
 
 /** Increase it when the snapshot of an unchanged repository gets other bytes, or more of it is verified or reported. */
-export const SNAPSHOT_FORMAT = 10
+export const SNAPSHOT_FORMAT = 11
 
 const MAX_ATTEMPTS = 10
 
@@ -162,7 +162,7 @@ export async function hasLinkedObjects(
   { dir }: BareRepository,
   files: readonly ObjectFile[],
 ): Promise<boolean> {
-  if (files.some(({ path, from }) => from !== join(dir, path))) return true
+  if (files.some(({ path, from }) => from !== `${dir}/${path}`)) return true
   const objects = join(dir, 'objects')
   if ((await lstat(objects)).isSymbolicLink()) return true
   return (await readEntries(objects)).some((entry) => entry.isSymbolicLink())
@@ -207,7 +207,7 @@ function withSizes(repository: BareRepository, paths: string[]): Promise<ObjectF
   return mapInTurns(paths, (path) => {
     try {
       // A hard link to a relative symbolic link would be broken in the scratch repository.
-      const { path: from, stats } = statTarget(join(repository.dir, path))
+      const { path: from, stats } = statTarget(`${repository.dir}/${path}`)
       if (!stats.isFile()) throw new Unsupported(repository.name, `${path} is not a regular file`)
       return { path, size: stats.size, from }
     } catch (error) {

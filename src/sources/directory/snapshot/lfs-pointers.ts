@@ -1,6 +1,6 @@
-import { inflateSync } from 'node:zlib'
 import { type Git, type GitCall, LONG_TIMEOUT_MS } from '../../../git/git.ts'
 import { batchesOf } from '../../../lib/batches.ts'
+import { createInflater } from '../../../lib/reused-inflater.ts'
 import type { LfsPointer } from '../../snapshot.ts'
 import { readBlobs, walkObjects } from '../files/git-records.ts'
 import { GITHUB_LIMITS } from './importer-limits.ts'
@@ -57,10 +57,11 @@ const BLOB = 3 << 4
 /** With more small blobs, a search with git is faster. */
 const MAX_INFLATIONS = 10_000
 
+const inflate = createInflater(MAX_POINTER_BYTES)
+
 function inflateOrEmpty(bytes: Buffer): string {
   try {
-    const limits = { maxOutputLength: MAX_POINTER_BYTES, chunkSize: MAX_POINTER_BYTES + 1 }
-    return inflateSync(bytes, limits).toString('latin1')
+    return inflate(bytes).output.toString('latin1')
   } catch {
     // The check of the pack reports the damage.
     return ''

@@ -1,9 +1,10 @@
-import { hash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 import { crc32, deflateSync } from 'node:zlib'
 import { codeOf, hasCode } from '../../../lib/errno.ts'
 import { createInflater } from '../../../lib/reused-inflater.ts'
 import { nextTurn } from '../../../lib/turns.ts'
 import type { ExaminedRepository, ObjectFile, ObjectFormat } from '../../snapshot.ts'
+import { packedStream } from '../files/packed-stream.ts'
 import { readInto } from '../files/regular-file.ts'
 import {
   ChangedDuringRead,
@@ -57,7 +58,7 @@ type LooseObjects = Pick<ExaminedRepository, 'dir' | 'name' | 'objectFormat'> & 
 
 const inflate = createInflater()
 
-const HEADER = /^(commit|tree|blob|tag) (0|[1-9]\d*)\0/
+const HEADER = /^(commit|tree|blob|tag) (0|[1-9]\d*)$/
 
 const fileBuffer = Buffer.allocUnsafeSlow(MAX_FILE_BYTES + 1)
 
@@ -71,14 +72,13 @@ function addLoose(pack: NewPack, found: LooseObjects, file: CopiedFile): boolean
   try {
     const bytes = file.bytes ?? readInto(file.from, fileBuffer)
     if (bytes.length > MAX_FILE_BYTES) throw new ChangedDuringRead(`${file.path} was replaced`)
-    const { output, used } = inflate(bytes)
-    const oid = hash(found.objectFormat, output)
+    const object = readPacked(bytes, found.objectFormat) ?? readWhole(bytes, found.objectFormat)
+    const { oid, used, header, content } = object
     if (file.path !== `objects/${oid.slice(0, 2)}/${oid.slice(2)}`) throw damaged('hash mismatch')
     if (used !== bytes.length) throw damaged('garbage at end of loose object')
-    const [header, type, size] = HEADER.exec(output.toString('latin1', 0, 32)) ?? []
-    const content = output.subarray(header?.length)
+    const [, type, size] = HEADER.exec(header) ?? []
     if (content.length !== Number(size)) return false
-    pack.add(oid, TYPES.indexOf(type!) + 1, content)
+    pack.add(oid, TYPES.indexOf(type!) + 1, object)
     return true
   } catch (error) {
     if (hasCode(error, 'ENOENT'))
@@ -88,6 +88,42 @@ function addLoose(pack: NewPack, found: LooseObjects, file: CopiedFile): boolean
     throw damaged(file.size === 0 ? 'object file is empty' : 'inflate error', error)
   }
 }
+
+interface LooseObject {
+  oid: string
+  /** How many bytes of the file belong to the object. */
+  used: number
+  header: string
+  content: Buffer
+  /** The deflated content, if the file has it. */
+  stream?: Buffer
+}
+
+/** Returns undefined if the object has to be deflated again, or stored because it is small, or is damaged. */
+function readPacked(bytes: Buffer, format: ObjectFormat): LooseObject | undefined {
+  const packed = bytes.length < MIN_PACKED_BYTES ? undefined : packedStream(bytes)
+  if (!packed) return undefined
+  const { header, stream } = packed
+  try {
+    const { output: content, used } = inflate(stream)
+    const oid = createHash(format).update(`${header}\0`).update(content).digest('hex')
+    return used === stream.length ? { oid, used: bytes.length, header, content, stream } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function readWhole(bytes: Buffer, format: ObjectFormat): LooseObject {
+  const { output, used } = inflate(bytes)
+  const oid = hash(format, output)
+  const headerLength = output.subarray(0, MAX_HEADER_LENGTH).indexOf(0)
+  const header = output.toString('latin1', 0, Math.max(headerLength, 0))
+  return { oid, used, header, content: output.subarray(headerLength + 1) }
+}
+
+const MAX_HEADER_LENGTH = 32
+/** Shorter streams are seldom worth it: messages of commits often refer to the header, and the others can be stored. */
+const MIN_PACKED_BYTES = 400
 
 const TYPES = ['commit', 'tree', 'blob', 'tag']
 /** Objects are small: a larger window would take longer to set up than to use. */
@@ -111,7 +147,11 @@ class NewPack {
   length = PACK_HEAD_BYTES
 
   /** The first byte of an entry has the type and four bits of the size, the following ones seven bits each. */
-  add(oid: string, type: number, content: Buffer): void {
+  add(
+    oid: string,
+    type: number,
+    { content, stream }: Pick<LooseObject, 'content' | 'stream'>,
+  ): void {
     const offset = this.length
     const { length } = content
     const head = [(type << 4) | (length & 0x0f)]
@@ -119,9 +159,9 @@ class NewPack {
       head[head.length - 1]! |= 0x80
       head.push(rest & 0x7f)
     }
-    if (length >= MIN_DEFLATED_BYTES) {
+    if (stream || length >= MIN_DEFLATED_BYTES) {
       this.#append(head)
-      this.#append(deflateSync(content, { ...DEFLATE, chunkSize: length + 64 }))
+      this.#append(stream ?? deflateSync(content, { ...DEFLATE, chunkSize: length + 64 }))
     } else {
       this.#append([...head, ...STORED_HEAD, length, length >> 8, ~length, ~length >> 8])
       this.#append(content)

@@ -72,9 +72,11 @@ function addLoose(pack: NewPack, found: LooseObjects, file: CopiedFile): boolean
   try {
     const bytes = file.bytes ?? readInto(file.from, fileBuffer)
     if (bytes.length > MAX_FILE_BYTES) throw new ChangedDuringRead(`${file.path} was replaced`)
-    const object = readPacked(bytes, found.objectFormat) ?? readWhole(bytes, found.objectFormat)
-    const { oid, used, header, content } = object
-    if (file.path !== `objects/${oid.slice(0, 2)}/${oid.slice(2)}`) throw damaged('hash mismatch')
+    const oid = file.path.split('/').slice(-2).join('')
+    const packed = readPacked(bytes, found.objectFormat)
+    const object = packed?.oid === oid ? packed : readWhole(bytes, found.objectFormat)
+    const { used, header, content } = object
+    if (object.oid !== oid) throw damaged('hash mismatch')
     if (used !== bytes.length) throw damaged('garbage at end of loose object')
     const [, type, size] = HEADER.exec(header) ?? []
     if (content.length !== Number(size)) return false
@@ -99,7 +101,7 @@ interface LooseObject {
   stream?: Buffer
 }
 
-/** Returns undefined if the object has to be deflated again, or stored because it is small, or is damaged. */
+/** Returns undefined if the stream of the file is short, or cannot be used in a pack, or is damaged. */
 function readPacked(bytes: Buffer, format: ObjectFormat): LooseObject | undefined {
   const packed = bytes.length < MIN_PACKED_BYTES ? undefined : packedStream(bytes)
   if (!packed) return undefined

@@ -61,6 +61,32 @@ for (const format of ['sha1', 'sha256'])
     )
   })
 
+test('loose objects are packed with their content, however git has compressed them', async (t) => {
+  const here = snapshotScene(t)
+  initBare(here.dir)
+  const manual = readFileSync(join(import.meta.dirname, '../../../../docs/OPERATIONS.md'), 'utf8')
+  for (const level of [0, 1, 6, 9])
+    for (const [at, length] of [200, 900, 3000, 50_000].entries()) {
+      const start = 100 * level + 10 * at
+      // The second one repeats the header of the object.
+      for (const text of [
+        manual.slice(start, start + length),
+        `blob ${length}`.repeat(length / 8),
+      ]) {
+        const config = ['-c', `core.looseCompression=${level}`]
+        plainGit(here.dir, [...config, 'hash-object', '-w', '--stdin'], text)
+      }
+    }
+  const copy = join(await here.writeOut(), 'Engine.git')
+  plainGit(copy, ['fsck', '--full', '--strict'])
+  const contents = ['cat-file', '--batch-all-objects', '--batch']
+  assert.equal(plainGit(copy, contents), plainGit(here.dir, contents))
+  assert.deepEqual(
+    readdirSync(join(copy, 'objects')).filter((name) => name.length === 2),
+    [],
+  )
+})
+
 test('a repository over which its archive was extracted has every file once', async (t) => {
   const here = snapshotScene(t)
   initBare(here.dir)

@@ -1,10 +1,12 @@
 /** GitLab's names for the reactions of GitHub and Gitea. All other names are the same. */
-export const EMOJI_BY_REACTION: Readonly<Record<string, string>> = {
-  '+1': 'thumbsup',
-  '-1': 'thumbsdown',
-  laugh: 'smile',
-  hooray: 'tada',
-}
+export const EMOJI_BY_REACTION: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    '+1': 'thumbsup',
+    '-1': 'thumbsdown',
+    laugh: 'smile',
+    hooray: 'tada',
+  }),
+)
 
 /** The roles of members. */
 export const ACCESS_LEVELS = { none: 0, guest: 10, developer: 30, maintainer: 40 }

@@ -1,5 +1,6 @@
 import type { IssueOrPull } from '../../records/fact.ts'
 import type { IssueEvent } from '../../records/issue.ts'
+import { isSha } from '../gitea-dump/pull-heads.ts'
 import { actionOf, child, isJson, type Json, list, text, time } from './read-fields.ts'
 import type { ProjectSpool } from './read-spool.ts'
 
@@ -11,7 +12,7 @@ const STATE_BY_ACTION: Readonly<Record<string, string>> = {
 }
 const STATES = ['closed', 'reopened', 'merged']
 
-type StateChange = { state: string; user: unknown; at: string }
+type StateChange = { state: string; user: unknown; at: string; commit?: string }
 
 /** Two records of one change differ by less than this, because GitLab writes them one after the other. */
 const SAME_CHANGE_MS = 60_000
@@ -21,8 +22,12 @@ const SAME_CHANGE_MS = 60_000
  * happened before is only in other events, or else in notes.
  */
 export function stateChanges(record: Json): StateChange[] {
-  const change = (state: unknown, user: unknown, each: Json): StateChange[] =>
-    STATES.includes(text(state)) ? [{ state: text(state), user, at: time(each, 'created_at') }] : []
+  const change = (state: unknown, user: unknown, each: Json): StateChange[] => {
+    if (!STATES.includes(text(state))) return []
+    const commit = text(each.source_commit)
+    const by = isSha(commit) ? { commit } : {}
+    return [{ state: text(state), user, at: time(each, 'created_at'), ...by }]
+  }
   const states = list(record.resource_state_events).flatMap((each) =>
     change(each.state === 'opened' ? 'reopened' : each.state, each.user_id, each),
   )
@@ -56,11 +61,12 @@ export function addEvents(
   const { report } = project.options
   const add = (user: unknown, event: string, createdAt: string, more: Partial<IssueEvent> = {}) =>
     project.addEvent(on, { actor: project.people.login(user), event, createdAt, ...more })
-  for (const { state, user, at } of changes) {
-    if (state === 'merged')
-      add(user, state, at, { commit: mergeCommit, commitRepository: project.repository })
+  const commitRepository = project.repository
+  for (const { state, user, at, commit } of changes) {
+    if (state === 'merged') add(user, state, at, { commit: mergeCommit, commitRepository })
     // A merged pull request of GitHub has both events.
-    add(user, state === 'merged' ? 'closed' : state, at)
+    const by = state === 'closed' && commit ? { commit, commitRepository } : {}
+    add(user, state === 'merged' ? 'closed' : state, at, by)
   }
   for (const each of list(record.resource_label_events)) {
     if (!isJson(each.label)) {

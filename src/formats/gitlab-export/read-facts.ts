@@ -8,6 +8,7 @@ import { addEvents, lastOf, stateChanges } from './read-events.ts'
 import {
   child,
   integer,
+  integerOrNull,
   isJson,
   type Json,
   list,
@@ -16,7 +17,7 @@ import {
   time,
   timeOrNull,
 } from './read-fields.ts'
-import { readReviews } from './read-reviews.ts'
+import { positionOf, readReviews } from './read-reviews.ts'
 import { type ProjectOptions, ProjectSpool } from './read-spool.ts'
 import type { ProjectNames } from './read-text.ts'
 
@@ -42,8 +43,8 @@ export async function spoolProject(options: ProjectOptions) {
     project_members: (each) => project.addMember(each),
     labels: (each) => project.addLabel(each),
     milestones: (each) => project.addMilestone(each),
-    issues: (each) => project.addIssue(each),
-    merge_requests: (each) => project.addMergeRequest(each),
+    issues: (each) => project.addIssue(inTimeOrder(each)),
+    merge_requests: (each) => project.addMergeRequest(inTimeOrder(each)),
     commit_notes: (each) => project.addCommitNote(each),
     releases: (each) => project.addRelease(each),
     protected_branches: (each) => project.addProtectedBranch(each),
@@ -64,6 +65,18 @@ export async function spoolProject(options: ProjectOptions) {
             project.addRecord('commit_notes', at, () => project.addCommitNote(note))
       }
   return project.finish(relations.project, features)
+}
+
+const TIMED_LISTS = ['notes', 'events', 'resource_state_events']
+
+/** Returns an issue or a merge request with its notes and changes of state sorted by time. Exports can have them in any order. */
+function inTimeOrder(record: Json): Json {
+  const timeOf = ({ created_at }: Json) => Date.parse(text(created_at)) || 0
+  const sorted = TIMED_LISTS.map((key) => [
+    key,
+    list(record[key]).sort((a, b) => timeOf(a) - timeOf(b)),
+  ])
+  return { ...record, ...Object.fromEntries(sorted) }
 }
 
 /** Captures the mark of a draft and the rest of its title. */
@@ -180,6 +193,9 @@ class ProjectReader extends ProjectSpool {
     const [updatedAt, by] = [time(record, 'updated_at'), this.authorship(record)]
     const assigned = [...list(record.issue_assignees), ...list(record.merge_request_assignees)]
     const assignees = [record.assignee_id, ...assigned.map(({ user_id }) => user_id)]
+    const links = list(record.label_links)
+    const labels = links.map(({ label }) => label).filter(isJson)
+    this.options.report.lost('label_links', links.length - labels.length)
     const body = paragraphs(text(record.description), footerOf(record))
     this.addUploads(body, on, by)
     if (record.confidential === true) this.#confidential.push(`#${on.number}`)
@@ -194,9 +210,7 @@ class ProjectReader extends ProjectSpool {
       body: body === '' ? null : body,
       assignees: [...new Set(assignees.flatMap((id) => this.people.login(id) ?? []))],
       milestone: isJson(record.milestone) ? this.addMilestone(record.milestone) : null,
-      labels: [
-        ...new Set(list(record.label_links).map(({ label }) => this.addLabel(child(label)))),
-      ],
+      labels: [...new Set(labels.map((label) => this.addLabel(label)))],
       reactions: this.reactions(record),
       updatedAt,
     }
@@ -218,7 +232,9 @@ class ProjectReader extends ProjectSpool {
       return
     }
     const [id, by] = [this.nextId(), this.authorship(note)]
-    const position = child(note.position)
+    const position = positionOf(note.position) ?? {}
+    if (integerOrNull(position.new_line) ?? integerOrNull(position.old_line))
+      this.options.report.lost('commit_comment_lines')
     this.add('commit_comments', 0, {
       repository: this.repository,
       id,
@@ -382,6 +398,7 @@ function footerOf(record: Json): string {
     record.confidential === true && 'confidential',
     text(record.due_date) && `due ${text(record.due_date)}`,
     typeof record.weight === 'number' && `weight ${record.weight}`,
+    text(record.health_status).replaceAll('_', ' '),
     Number(record.time_estimate) > 0 && `estimated ${duration(Number(record.time_estimate))}`,
     spent > 0 && `spent ${duration(spent)}`,
     work.some(Boolean) && `time spent on: ${work.filter(Boolean).join('; ')}`,

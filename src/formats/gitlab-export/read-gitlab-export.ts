@@ -38,9 +38,16 @@ export interface GitLabParts extends ReaderParts {
   resources: DisposableStack
 }
 
-/** Returns whether an unpacked archive is a project export of GitLab: lines of JSON in `tree`, or the one file of old versions. */
+/**
+ * Returns whether an unpacked archive is a project export of GitLab: lines of JSON in `tree`, or the one file of old versions. Throws
+ * ArchiveRefused if it is the export of a group.
+ */
 export function isGitLabExport(root: string): boolean {
   const has = (path: string) => existsSync(join(root, path))
+  if (has('tree/groups'))
+    throw new ArchiveRefused(
+      'it is the export of a GitLab group, which has no repositories: export the projects instead',
+    )
   return has('tree/project.json') || (has('project.json') && !has('schema.json'))
 }
 
@@ -71,11 +78,14 @@ export async function readGitLabExport(
   const { repository, names } = await spoolProject(options)
   for (const name of ['avatar', 'project.design.bundle'])
     if (existsSync(join(root, name))) report.lost(name.replaceAll('.', '_'), 1, name)
-  // A project that is named after its file, such as `group_sub_tool`, is also found as `sub_tool` and `tool`.
-  const words = repository.name.toLowerCase().split('_')
-  for (const [n] of words.entries()) {
-    const name = words.slice(n).join('_')
-    if (n === 0 || !projects.has(name)) projects.set(name, names)
+  // Texts refer to the path of a project, which is in the name of its file: `group_sub_tool` is also found as `sub_tool` and `tool`.
+  for (const known of [repository.name, nameOfFile(parts.name)]) {
+    const words = known.toLowerCase().split('_')
+    for (const [n] of words.entries()) {
+      const name = words.slice(n).join('_')
+      const isOwn = n === 0 && known === repository.name
+      if (isOwn || !projects.has(name)) projects.set(name, names)
+    }
   }
   const into = join(scratch, `${basename(root)}-git`)
   const built = await buildRepositories(parts, { root, into, repository, names })
@@ -112,15 +122,17 @@ export async function readGitLabExport(
 
 /** Only the newest exports have the name. Otherwise it is that of the file: `2024-05-01_12-00-123_GROUP_PROJECT_export.tar.gz`. */
 function projectName(project: Json, path: string): string {
-  const file = basename(path)
-    .replace(/\.(?:tar\.gz|tgz|tar)$/i, '')
-    .replace(/_export$/, '')
-    .replace(/^\d{4}-\d\d-\d\d_\d\d-\d\d-\d+_/, '')
-  const names = [text(project.path), text(project.name), file].map((each) =>
+  const names = [text(project.path), text(project.name), nameOfFile(path)].map((each) =>
     each.replace(/[^A-Za-z0-9._-]+/g, '-').replace(/^[-.]+|[-.]+$|\.git$/g, ''),
   )
   return names.find(isName) ?? 'project'
 }
+
+const nameOfFile = (path: string): string =>
+  basename(path)
+    .replace(/\.(?:tar\.gz|tgz|tar)$/i, '')
+    .replace(/_export$/, '')
+    .replace(/^\d{4}-\d\d-\d\d_\d\d-\d\d-\d+_/, '')
 
 /** Returns the version of GitLab, or of the export format in old exports. */
 async function programOf(root: string): Promise<string> {

@@ -34,7 +34,11 @@ export function readReviews(project: ProjectSpool, mergeRequest: MergeRequest): 
     const thread = threads.get(key)
     // GitLab also adds system notes to a thread, such as that the line was changed.
     if (note.system !== true && (isOnDiff || thread)) threads.set(key, [...(thread ?? []), note])
-    else project.addNote(note, on)
+    else {
+      if (text(note.type).endsWith('DiffNote'))
+        project.options.report.lost('review_comment_positions')
+      project.addNote(note, on)
+    }
   }
   for (const notes of threads.values()) addThread(project, mergeRequest, notes)
   return addDecisions(project, mergeRequest)
@@ -70,14 +74,18 @@ function addDecisions(project: ProjectSpool, { pull, record, headSha }: MergeReq
     addReview(project, reviewed, { user, state, at })
   }
   for (const each of list(record.approvals)) add(each.user_id, 'approved', time(each, 'created_at'))
-  // Older exports have an approval only as a system note.
+  // Older exports have an approval only as a system note. Newer ones list those that a push or their author did not revoke, but
+  // exports of Godwit do not list that of the author of a merge request.
+  const isListed = Array.isArray(record.approvals)
   const notes = list(record.notes)
   for (const [index, note] of notes.entries()) {
-    const isRevoked = notes
-      .slice(index + 1)
-      .some((later) => later.author_id === note.author_id && actionOf(later) === 'unapproved')
-    if (actionOf(note) === 'approved' && decisions.get(note.author_id) !== 'approved')
-      add(note.author_id, isRevoked ? 'dismissed' : 'approved', time(note, 'created_at'))
+    if (actionOf(note) !== 'approved' || decisions.get(note.author_id) === 'approved') continue
+    const isRevoked =
+      (isListed && note.author_id !== record.author_id) ||
+      notes
+        .slice(index + 1)
+        .some((later) => later.author_id === note.author_id && actionOf(later) === 'unapproved')
+    add(note.author_id, isRevoked ? 'dismissed' : 'approved', time(note, 'created_at'))
   }
   const requests: ReviewRequest[] = []
   for (const { user_id, state, ...each } of list(record.merge_request_reviewers)) {
@@ -104,7 +112,7 @@ const REVIEWER_STATES: Readonly<Record<string, ReviewState>> = {
 }
 
 /** Returns the position of a note, which is an object or its JSON. */
-function positionOf(value: unknown): Json | undefined {
+export function positionOf(value: unknown): Json | undefined {
   if (typeof value !== 'string') return isJson(value) ? value : undefined
   try {
     return positionOf(JSON.parse(value) as object)
@@ -112,6 +120,9 @@ function positionOf(value: unknown): Json | undefined {
     return undefined
   }
 }
+
+/** Matches a fence of GitLab, and captures how many lines around the commented one a suggestion replaces. */
+const SUGGESTION = /^( {0,3}```suggestion):-(\d+)\+(\d+)/gm
 
 /** Adds the notes of a thread on a diff. The first one has the position. */
 function addThread(
@@ -137,6 +148,15 @@ function addThread(
     subjectType: /^(?:file|image)$/.test(text(position.position_type)) ? 'file' : 'line',
   }
   const { repository } = project
+  const { line, start, startSide } = originalLines
+  const linesAbove = start === null || startSide === 'left' ? 0 : line! - start
+  /** A suggestion of GitHub replaces the commented lines. One that replaces others stays a block of code. */
+  const convertSuggestions = (body: string) =>
+    body.replace(SUGGESTION, (fence, plain: string, above: string, below: string) => {
+      if (Number(above) === linesAbove && Number(below) === 0) return plain
+      project.options.report.lost('suggestion_ranges', 1, `${repository}#${pull}: ${path}`)
+      return fence
+    })
   const ids = { thread: project.nextId(), root: 0 }
   const reviews = new Map<unknown, number>()
   for (const [index, note] of notes.entries()) {
@@ -182,7 +202,7 @@ function addThread(
       thread: ids.thread,
       ...by,
       ...diffPosition,
-      body: project.noteText(note, owner, by),
+      body: project.noteText({ ...note, note: convertSuggestions(text(note.note)) }, owner, by),
       state: 'submitted',
       inReplyTo: index === 0 ? null : ids.root,
       reactions: project.reactions(note),
@@ -202,14 +222,14 @@ interface CommentedLines {
 function commentedLines(position: Json): CommentedLines {
   const [oldLine, newLine] = [integerOrNull(position.old_line), integerOrNull(position.new_line)]
   const line = newLine ?? oldLine
+  const side = newLine === null && oldLine !== null ? 'left' : 'right'
   const start = child(child(position.line_range).start)
-  const first = integerOrNull(start.new_line) ?? integerOrNull(start.old_line)
-  return {
-    side: newLine === null && oldLine !== null ? 'left' : 'right',
-    line,
-    start: first !== null && first !== line ? first : null,
-    startSide: integerOrNull(start.new_line) === null && first !== null ? 'left' : 'right',
-  }
+  const startLine = start.type === 'old' ? null : integerOrNull(start.new_line)
+  const first = startLine ?? integerOrNull(start.old_line)
+  const startSide = startLine === null && first !== null ? 'left' : 'right'
+  // A changed line has the same number on both sides.
+  const isRange = first !== null && (first !== line || startSide !== side)
+  return { side, line, start: isRange ? first : null, startSide }
 }
 
 /** Returns the diff of the file that a note is on: the copy in the note, or else the newest one. */
@@ -217,7 +237,18 @@ function diffOf(note: Json, record: Json, path: string): string {
   const own = child(note.note_diff_file)
   const files = list(child(record.merge_request_diff).merge_request_diff_files)
   const file = files.find(({ new_path, old_path }) => new_path === path || old_path === path)
-  return text(own.diff_export) || text(own.diff) || text(file?.utf8_diff)
+  return withHeader(text(own.diff_export) || text(own.diff)) || text(file?.utf8_diff)
+}
+
+/** GitLab copies a hunk at the top of a file, such as that of a new file, without its header. */
+function withHeader(diff: string): string {
+  if (diff === '' || /^(?:--- .*\n\+\+\+ .*\n)?@@/.test(diff)) return diff
+  const [hunk = ''] = diff.split('\n@@', 1)
+  const range = (line: RegExp) => {
+    const count = hunk.match(line)?.length ?? 0
+    return `${Math.min(count, 1)},${count}`
+  }
+  return `@@ -${range(/^[ -]/gm)} +${range(/^[ +]/gm)} @@\n${diff}`
 }
 
 /**

@@ -49,7 +49,7 @@ export interface UploadedFile {
 }
 
 const REACTION_BY_EMOJI = new Map(
-  Object.entries(EMOJI_BY_REACTION).map(([reaction, emoji]) => [emoji, reaction]),
+  [...EMOJI_BY_REACTION].map(([reaction, emoji]) => [emoji, reaction]),
 )
 
 /** Who wrote a text, and when. */

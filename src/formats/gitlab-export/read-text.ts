@@ -38,18 +38,14 @@ const REFERENCE = new RegExp(
   'g',
 )
 
-/** Matches a fence of GitLab, which says how many lines around the commented one a suggestion replaces. */
-const SUGGESTION = /^( {0,3}```suggestion):-\d+\+\d+/gm
-
-/** Returns a text with GitLab's references, links to uploads and fences of suggestions in GitHub's form. Code stays as it is. */
+/** Returns a text with GitLab's references and links to uploads in GitHub's form. Code stays as it is. */
 export function rewriteText(
   text: string,
   here: ProjectNames,
   projects: ReadonlyMap<string, ProjectNames>,
 ): string {
-  const plain = text.replace(SUGGESTION, '$1')
-  if (!/[!#@~%]|\/uploads\//.test(plain)) return plain
-  return rewriteOutsideCode(plain, (prose) =>
+  if (!/[!#@~%]|\/uploads\//.test(text)) return text
+  return rewriteOutsideCode(text, (prose) =>
     prose.replace(REFERENCE, (match, ...groups) => rewriteReference(match, groups, here, projects)),
   )
 }

@@ -138,6 +138,146 @@ describe('a merge request', () => {
     )
   })
 
+  test('has threads at the top of a file, whose hunks GitLab copies without a header', async (t) => {
+    const comment = (diff: string, more: object) =>
+      note('Why?', {
+        ...{ type: 'DiffNote', position: position(more), note_diff_file: { diff_export: diff } },
+      })
+    const { facts } = await read(t, {
+      merge_requests: [
+        mergeRequest(1, {
+          notes: [
+            comment('+one\n+two\n+three', { new_line: 2 }),
+            comment(' one\n-two\n+TWO\n three', { new_line: 2 }),
+            comment('-one\n@@ -9,1 +8,2 @@\n nine\n+ten', { new_line: 9 }),
+          ],
+        }),
+      ],
+    })
+    assert.deepEqual(
+      (await facts('pull_request_review_comments')).map((each) => [each.diffHunk, each.position]),
+      [
+        ['@@ -0,0 +1,3 @@\n+one\n+two', 2],
+        ['@@ -1,3 +1,3 @@\n one\n-two\n+TWO', 3],
+        ['@@ -9,1 +8,2 @@\n nine\n+ten', 4],
+      ],
+    )
+  })
+
+  test('has threads from a removed line to the added one with the same number', async (t) => {
+    const range = (start: object) => ({ new_line: 2, line_range: { start } })
+    const { facts } = await read(t, {
+      merge_requests: [
+        mergeRequest(1, {
+          notes: [
+            range({ type: 'old', old_line: 2, new_line: null }),
+            range({ type: 'new', old_line: null, new_line: 2 }),
+          ].map((at) => note('Why?', { type: 'DiffNote', position: position(at) })),
+        }),
+      ],
+    })
+    assert.deepEqual(
+      (await facts('pull_request_review_threads')).map(({ side, line, startSide, startLine }) => [
+        ...[startSide, startLine, side, line],
+      ]),
+      [
+        ['left', 2, 'right', 2],
+        [null, null, 'right', 2],
+      ],
+    )
+  })
+
+  test('has suggestions only for the lines that a comment is on; others stay code and are reported', async (t) => {
+    const fence = (lines: string) => `\`\`\`suggestion:${lines}\nnew\n\`\`\``
+    const start = { type: null, old_line: 1, new_line: 1 }
+    const { facts, lost } = await read(t, {
+      merge_requests: [
+        mergeRequest(1, {
+          notes: [
+            note(fence('-0+0'), { type: 'DiffNote', position: position({ new_line: 2 }) }),
+            note(fence('-1+0'), {
+              ...{ type: 'DiffNote', position: position({ new_line: 2, line_range: { start } }) },
+            }),
+            note(fence('-1+1'), { type: 'DiffNote', position: position({ new_line: 2 }) }),
+          ],
+        }),
+      ],
+    })
+    assert.deepEqual(
+      (await facts('pull_request_review_comments')).map(({ body }) => body!.split('\n')[0]),
+      ['```suggestion', '```suggestion', '```suggestion:-1+1'],
+    )
+    assert.deepEqual(lost(), { suggestion_ranges: 1 })
+  })
+
+  test('has threads and approvals in the order of time, if the export has them in another one', async (t) => {
+    const at = { type: 'DiffNote', position: position({ new_line: 2 }), discussion_id: 'd1' }
+    const { facts } = await read(t, {
+      merge_requests: [
+        mergeRequest(1, {
+          notes: [
+            note('Because.', { ...at, author_id: 3, created_at: LATER }),
+            system('unapproved this', 'unapproved', { created_at: LATER }),
+            note('Why?', at),
+            system('approved this', 'approved'),
+          ],
+        }),
+      ],
+    })
+    const comments = await facts('pull_request_review_comments')
+    assert.deepEqual(
+      comments.map(({ body, inReplyTo }) => [body, inReplyTo]),
+      [
+        ['Why?', null],
+        ['Because.', comments[0]?.id],
+      ],
+    )
+    assert.deepEqual(
+      (await facts('pull_request_reviews')).map(({ author, state }) => [author, state]),
+      [
+        ['gitlab-user-2', 'commented'],
+        ['gitlab-user-2', 'dismissed'],
+        ['gitlab-user-3', 'commented'],
+      ],
+    )
+  })
+
+  test('has comments without a position as plain ones, which are reported', async (t) => {
+    const { facts, lost } = await read(t, {
+      merge_requests: [
+        mergeRequest(1, {
+          notes: [
+            note('Old', { type: 'LegacyDiffNote', line_code: 'a_1_1' }),
+            note('Broken', { type: 'DiffNote', position: '{' }),
+          ],
+        }),
+      ],
+    })
+    assert.deepEqual(
+      (await facts('issue_comments')).map(({ body }) => body),
+      ['Old', 'Broken'],
+    )
+    assert.deepEqual(lost(), { review_comment_positions: 2 })
+  })
+
+  test('has approvals that a push has reset as dismissed', async (t) => {
+    const { facts } = await read(t, {
+      merge_requests: [
+        mergeRequest(1, {
+          approvals: [{ user_id: 3, ...times }],
+          notes: [2, 3].map((id) => system('approved this', 'approved', { author_id: id })),
+        }),
+      ],
+    })
+    assert.deepEqual(
+      (await facts('pull_request_reviews')).map(({ author, state }) => [author, state]),
+      [
+        ['gitlab-user-3', 'approved'],
+        ['gitlab-user-2', 'dismissed'],
+      ],
+    )
+  })
+
   test('has approvals, reviewers, and how it ended', async (t) => {
     const { facts } = await read(t, {
       project_members: members,
@@ -213,7 +353,13 @@ test('events, labels and milestones of groups, and the lock of an issue are kept
     milestones: [{ iid: 1, title: 'Own', state: 'closed', due_date: '2024-06-01', ...times }],
     issues: [
       issue(1, {
-        ...{ milestone, discussion_locked: true, confidential: true, weight: 3 },
+        ...{
+          milestone,
+          discussion_locked: true,
+          confidential: true,
+          weight: 3,
+          health_status: 'at_risk',
+        },
         label_links: [{ label }],
         resource_label_events: [{ action: 'add', user_id: 1, created_at: AT, label }],
         resource_milestone_events: [{ action: 'add', user_id: 1, created_at: AT, milestone }],
@@ -244,7 +390,10 @@ test('events, labels and milestones of groups, and the lock of an issue are kept
     ],
   )
   const [first] = await facts('issues')
-  assert.deepEqual([first?.milestone, first?.body], [2, '*GitLab: confidential, weight 3*'])
+  assert.deepEqual(
+    [first?.milestone, first?.body],
+    [2, '*GitLab: confidential, weight 3, at risk*'],
+  )
   const [tool] = await facts('repositories')
   assert.deepEqual([tool?.name, tool?.private, tool?.labels[0]?.color], ['Tool', false, 'ff0000'])
   assert.deepEqual(lost(), { designs: 1, label_priorities: 1, system_notes: 1 })
@@ -309,6 +458,19 @@ test('an issue that was closed before GitLab had state events has all changes of
   )
 })
 
+test('an issue that a commit has closed names it', async (t) => {
+  const closed = { state: 'closed', user_id: 1, created_at: LATER, source_commit: head }
+  const { facts } = await read(t, {
+    issues: [issue(1, { state: 'closed', resource_state_events: [closed] })],
+  })
+  assert.deepEqual(
+    (await facts('issue_events')).map(({ event, commit, commitRepository }) => [
+      ...[event, commit, commitRepository],
+    ]),
+    [['closed', head, 'alice/Tool']],
+  )
+})
+
 test('a lock that a note describes is one event', async (t) => {
   const locked = system('locked the discussion in this issue', 'locked')
   const { facts } = await read(t, {
@@ -337,6 +499,26 @@ test('comments on commits are read once, also from pipelines, without system not
     ['New', 'Once', 'Once', 'Old'].map((body) => [head, body]),
   )
   assert.deepEqual(lost(), { ci_pipelines: 2, commit_notes: 1, pipelines: 1, system_notes: 1 })
+})
+
+test('comments on lines of a commit have their file, and their lines are reported', async (t) => {
+  const at = { new_path: 'a.txt', old_path: 'a.txt', position_type: 'text', new_line: 2 }
+  const commitNotes = [at, JSON.stringify(at)].map((position, index) =>
+    note(`${index}`, { commit_id: head, type: 'DiffNote', position }),
+  )
+  const { facts, lost } = await read(t, { commit_notes: commitNotes })
+  assert.deepEqual(
+    (await facts('commit_comments')).map(({ path }) => path),
+    ['a.txt', 'a.txt'],
+  )
+  assert.deepEqual(lost(), { commit_comment_lines: 2 })
+})
+
+test('an issue whose link to a label is empty is kept', async (t) => {
+  const links = [{ label: null }, { label: { title: 'bug', color: '#F00' } }]
+  const { facts, lost } = await read(t, { issues: [issue(1, { label_links: links })] })
+  assert.deepEqual((await facts('issues'))[0]?.labels, ['bug'])
+  assert.deepEqual(lost(), { label_links: 1 })
 })
 
 test('protected branches name who may push, and everything else about them is reported', async (t) => {
@@ -498,6 +680,16 @@ test('a project that only the name of its file names is found with and without i
   )
   const name = 'alice/group_project'
   const expected = `${name}#2, ${name}#2, ${name}#1, roup_project!1`
+  assert.equal((await facts('issues'))[0]?.body, expected)
+})
+
+test('a project whose export has another name for it is also found by its path', async (t) => {
+  const description = 'group/project!1, project#1, tool!1'
+  const { facts } = await read(t, {
+    issues: [issue(1, { description })],
+    merge_requests: [mergeRequest(1)],
+  })
+  const expected = 'alice/Tool#2, alice/Tool#1, alice/Tool#2'
   assert.equal((await facts('issues'))[0]?.body, expected)
 })
 
@@ -687,6 +879,13 @@ describe('a hostile export', () => {
         /the archive is not supported/,
       )
     })
+
+  test('of a group is refused with the advice to export its projects', async (t) => {
+    await assert.rejects(
+      read(t, {}, { 'tree/groups/1.json': '{}' }),
+      /export of a GitLab group, which has no repositories: export the projects/,
+    )
+  })
 
   test('with a repository of its own does not get it into the result', async (t) => {
     const { content } = await read(

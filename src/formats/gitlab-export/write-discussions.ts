@@ -162,34 +162,36 @@ function convertEvents(
 }
 
 /** GitLab's own text for an event, and the action of its system note. */
-const EVENT_NOTES: Readonly<Record<string, [text: string, action?: string]>> = {
-  assigned: ['assigned to <who>', 'assignee'],
-  unassigned: ['unassigned <who>', 'assignee'],
-  labeled: ['added label <label>', 'label'],
-  unlabeled: ['removed label <label>', 'label'],
-  milestoned: ['changed milestone to <milestone>', 'milestone'],
-  demilestoned: ['removed milestone <milestone>', 'milestone'],
-  renamed: ['changed title from **{-<from>-}** to **{+<to>+}**', 'title'],
-  locked: ['locked the discussion in this <what>', 'locked'],
-  unlocked: ['unlocked the discussion in this <what>', 'unlocked'],
-  review_requested: ['requested review from <who>'],
-  review_request_removed: ['removed review request for <who>'],
-  base_ref_changed: ['changed target branch from `<from>` to `<to>`', 'branch'],
-  head_ref_deleted: ['deleted source branch', 'branch'],
-  head_ref_restored: ['restored source branch', 'branch'],
-  head_ref_force_pushed: ['force-pushed from <before> to <after>', 'commit'],
-  convert_to_draft: ['marked this <what> as **draft**', 'title'],
-  ready_for_review: ['marked this <what> as **ready**', 'title'],
-  referenced: ['mentioned in commit <commit>', 'cross_reference'],
-  transferred: ['moved from <who>', 'moved'],
-}
+const EVENT_NOTES = new Map<string, [text: string, action?: string]>(
+  Object.entries({
+    assigned: ['assigned to <who>', 'assignee'],
+    unassigned: ['unassigned <who>', 'assignee'],
+    labeled: ['added label <label>', 'label'],
+    unlabeled: ['removed label <label>', 'label'],
+    milestoned: ['changed milestone to <milestone>', 'milestone'],
+    demilestoned: ['removed milestone <milestone>', 'milestone'],
+    renamed: ['changed title from **{-<from>-}** to **{+<to>+}**', 'title'],
+    locked: ['locked the discussion in this <what>', 'locked'],
+    unlocked: ['unlocked the discussion in this <what>', 'unlocked'],
+    review_requested: ['requested review from <who>'],
+    review_request_removed: ['removed review request for <who>'],
+    base_ref_changed: ['changed target branch from `<from>` to `<to>`', 'branch'],
+    head_ref_deleted: ['deleted source branch', 'branch'],
+    head_ref_restored: ['restored source branch', 'branch'],
+    head_ref_force_pushed: ['force-pushed from <before> to <after>', 'commit'],
+    convert_to_draft: ['marked this <what> as **draft**', 'title'],
+    ready_for_review: ['marked this <what> as **ready**', 'title'],
+    referenced: ['mentioned in commit <commit>', 'cross_reference'],
+    transferred: ['moved from <who>', 'moved'],
+  }),
+)
 
 function describeEvent(
   project: Project,
   noteable: Issuable,
   { event, subject, renamed, label, milestoneTitle, commit, forcePush }: IssueEvent,
 ): { body: string; action: string | undefined } {
-  const [text, action] = EVENT_NOTES[event] ?? [`${event.replaceAll('_', ' ')} <who>`]
+  const [text, action] = EVENT_NOTES.get(event) ?? [`${event.replaceAll('_', ' ')} <who>`]
   const values: Record<string, string | null | undefined> = {
     ...renamed,
     ...forcePush,

@@ -359,6 +359,19 @@ describe('an export for GitLab', () => {
     assert.equal(author?.user.username, 'former')
   })
 
+  test('has events and reactions with names that objects of JavaScript have', async (t) => {
+    const issue_events = facts.issue_events!.map((each) => ({ ...each, event: 'constructor' }))
+    const issues = facts.issues!.map((each) => ({
+      ...each,
+      reactions: [{ author: 'bob', content: 'toString', createdAt: each.createdAt }],
+    }))
+    const { folder, into } = await exported(t, { issue_events, issues })
+    const { lines } = await unpack(folder, join(into, 'alice/site_export.tar.gz'))
+    const texts = lines('issues').flatMap(({ notes }) => notes.map(({ note }: Value) => note))
+    assert.ok(texts.some((text) => /^constructor /m.test(text)))
+    assert.equal(lines('issues')[0]!.award_emoji[0].name, 'toString')
+  })
+
   test('has merge requests with branches, commits and diffs', async () => {
     const { lines } = await site()
     const requests = lines('merge_requests')

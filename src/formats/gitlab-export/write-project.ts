@@ -148,7 +148,7 @@ type Awardable = 'Issue' | 'MergeRequest' | 'Note'
 /** Leaves out repeated reactions, which deleted accounts can cause: all of them are `ghost`. */
 export function awardEmoji(project: Project, type: Awardable, reactions: readonly Reaction[]) {
   const awards = reactions.map(({ author, content, createdAt }) => ({
-    name: EMOJI_BY_REACTION[content] ?? content,
+    name: EMOJI_BY_REACTION.get(content) ?? content,
     user_id: project.userId(author),
     awardable_type: type,
     ...timestamps(createdAt),

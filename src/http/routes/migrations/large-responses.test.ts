@@ -30,8 +30,8 @@ async function startServer(t: TestContext) {
     blobs: { probe: async () => {} } as never,
   })
   t.after(() => app.close())
-  const get = async (path: string) => {
-    const headers = { 'user-agent': 'test', authorization: `bearer ${token}`, accept: PREVIEW }
+  const get = async (path: string, accept = PREVIEW) => {
+    const headers = { 'user-agent': 'test', authorization: `bearer ${token}`, accept }
     const response = await app.inject({ url: `/user/migrations/${id}${path}`, headers })
     assert.equal(response.statusCode, 200, response.body.slice(0, 200))
     return response
@@ -114,4 +114,19 @@ test('a large progress response has a stable ETag', async (t) => {
   const second = await get('/progress')
   assert.equal(first.headers.etag, second.headers.etag)
   assert.equal(Number(first.headers['content-length']), Buffer.byteLength(first.body))
+})
+
+test('progress and report are JSON for clients that prefer JSON to events or text', async (t) => {
+  const { get } = await startServer(t)
+  for (const [path, other] of [
+    ['/report', 'text/plain'],
+    ['/progress', 'text/event-stream'],
+  ] as const) {
+    for (const accept of [`application/json, ${other}, */*`, `${other};q=0.1, application/json`]) {
+      const { headers } = await get(path, accept)
+      assert.equal(headers['content-type'], 'application/json; charset=utf-8', accept)
+    }
+  }
+  const { headers } = await get('/report', 'text/plain, application/json;q=0.5')
+  assert.equal(headers['content-type'], 'text/plain; charset=utf-8')
 })

@@ -12,7 +12,7 @@ import { retryRequestSchema } from '../../../wire/progress.ts'
 import { EXTENSION, string } from '../../../wire/schema.ts'
 import type * as wire from '../../../wire/types.ts'
 import * as openapi from '../../description/operation.ts'
-import { acceptedTypes } from '../../middleware/api-headers.ts'
+import { prefersOver } from '../../middleware/api-headers.ts'
 import {
   isLargeResponse,
   sendJson,
@@ -109,8 +109,8 @@ const routes = openapi.routes('Migrations')({
   },
 })
 
-const accepts = (request: FastifyRequest, type: string): boolean =>
-  acceptedTypes(request.headers.accept).includes(type)
+const prefers = (request: FastifyRequest, type: string): boolean =>
+  prefersOver(request.headers.accept, [type])
 
 /** Operations that GitHub does not have, so no preview is required. */
 export const addMigrationActionRoutes: AddScopedRoutes = (app, parts, { path, options }) => {
@@ -120,7 +120,7 @@ export const addMigrationActionRoutes: AddScopedRoutes = (app, parts, { path, op
   const eventOptions = options(routes['migrations/get-progress'])
   app.get<ById>(`${one}/progress`, eventOptions, async (request, reply) => {
     const migration = await migrationInPath(db, request)
-    if (accepts(request, EVENT_STREAM)) {
+    if (prefers(request, EVENT_STREAM)) {
       const lastEventId = Number(request.headers['last-event-id']) || 0
       // An EventSource stops reconnecting when it gets 204.
       if (lastEventId >= endId(migration.repositoryCount)) return reply.code(204).send()
@@ -142,7 +142,7 @@ export const addMigrationActionRoutes: AddScopedRoutes = (app, parts, { path, op
       migration.archiveExpiresAt === null ? [] : await damagedRepositoriesIn(db, migration)
     const facts = { damaged, installedVersion: parts.installedVersion, now: now() }
     const report = reportOf(migration, await progressOf(db, migration), facts)
-    return accepts(request, TEXT)
+    return prefers(request, TEXT)
       ? reply.type('text/plain; charset=utf-8').send(describeReport(report))
       : sendJsonInTurns(reply, render.reportJson(report, now()), { hasEtag: true })
   })

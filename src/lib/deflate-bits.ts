@@ -70,7 +70,7 @@ export class HuffmanCode {
     this.set(lengths)
   }
 
-  set(lengths: Uint8Array): this {
+  set(lengths: Uint8Array): void {
     this.#counts.fill(0)
     for (const length of lengths) this.#counts[length]! += 1
     this.#counts[0] = 0
@@ -81,7 +81,6 @@ export class HuffmanCode {
       const length = lengths[symbol]!
       if (length > 0) this.#symbols[next[length]!++] = symbol
     }
-    return this
   }
 
   /** Returns undefined if the next bits are no code. */

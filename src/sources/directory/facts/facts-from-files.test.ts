@@ -96,6 +96,17 @@ test('HEAD at a commit, at a branch without commits, and an empty repository', a
   await assertSameFacts(await host.repository(nextName()))
 })
 
+test('a default branch whose name contains or ends with a space of Unicode', async () => {
+  for (const branch of ['voilà', 'a\u00a0b', '一\u3000']) {
+    const dir = await host.repository(nextName())
+    await host.commit(dir, { 'a.py': 'a' }, { branch })
+    await host.git(['symbolic-ref', 'HEAD', `refs/heads/${branch}`], { dir })
+    assert.equal((await assertSameFacts(dir)).refs.defaultBranch, branch)
+    await host.git(['pack-refs', '--all'], { dir })
+    assert.equal((await assertSameFacts(dir)).refs.defaultBranch, branch)
+  }
+})
+
 test('SHA-256 objects', async () => {
   await assertSameFacts(
     await host.repository(nextName(), {

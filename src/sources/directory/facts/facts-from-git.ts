@@ -111,7 +111,8 @@ async function readHead(git: Git, call: RepositoryCall): Promise<Head> {
     return `ref: ${await readlink(path)}` // as git wrote it before 2006, and still reads it
   })
   if (text.trim() === 'ref: refs/heads/.invalid') return readReftableHead(git, call)
-  const [, ref, commit] = /^(?:ref:\s*(refs\/\S+)|([0-9a-f]{40,64}))\s*$/.exec(text) ?? []
+  const [, ref, commit] =
+    /^(?:ref:[ \t\r\n]*(refs\/[^ \t\r\n]+)|([0-9a-f]{40,64}))[ \t\r\n]*$/.exec(text) ?? []
   if (ref !== undefined) return { ref }
   if (commit !== undefined) return { commit }
   throw new Unreadable('HEAD names neither a branch nor a commit')

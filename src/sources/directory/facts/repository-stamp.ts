@@ -21,8 +21,8 @@ const ALSO_WATCHED = [
   ...['packed-refs', 'reftable', 'reftable/tables.list'],
 ]
 
-/** Increase it when more facts are read from the same files: then every repository is read again, once. */
-const FACTS_VERSION = 2
+/** Increase it when more or other facts are read from the same files: then every repository is read again, once. */
+const FACTS_VERSION = 3
 
 /** Longer than a tick of the clock from which file systems take timestamps. */
 const CLOCK_TICK_MS = 20

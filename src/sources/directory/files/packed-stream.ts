@@ -71,11 +71,13 @@ function cutStored(loose: Buffer): Cut | undefined {
   const lengthAt = HEAD_BYTES + 1
   const headerAt = lengthAt + 4
   const restAt = loose.indexOf(0, headerAt) + 1
-  const length = loose.readUInt16LE(lengthAt) - (restAt - headerAt)
+  const removed = restAt - headerAt
+  const length = loose.readUInt16LE(lengthAt) - removed
   if (restAt === 0 || length < 0) return undefined
   out[HEAD_BYTES] = loose[HEAD_BYTES]!
   out.writeUInt16LE(length, lengthAt)
-  out.writeUInt16LE(~length & 0xffff, lengthAt + 2)
+  // Not `~length`: a wrong complement has to stay wrong.
+  out.writeUInt16LE((loose.readUInt16LE(lengthAt + 2) + removed) & 0xffff, lengthAt + 2)
   return { header: loose.toString('latin1', headerAt, restAt - 1), length: headerAt, restAt }
 }
 
@@ -85,7 +87,7 @@ function cutCompressed(bits: BitReader, code: HuffmanCode, codes?: Codes): Cut |
   if (header === undefined) return undefined
   const removed = bits.position - headerAt
   const isOdd = removed % 2 === 1
-  // The list can be longer, unless it is complete already.
+  // The three bits are one more length in the list, which is 0, unless the list is complete already.
   if (isOdd && (!codes || codes.listed === LIST_ORDER.length)) return undefined
   const source = new BitReader(bits.bytes, HEAD_BYTES * 8)
   const writer = new BitWriter(out, HEAD_BYTES)
@@ -148,10 +150,8 @@ function readCodes(bits: BitReader): Codes | undefined {
     lengths.fill(length, at, at + repeats)
     at += repeats
   }
-  return {
-    literals: literalCode.set(lengths.subarray(0, literals)),
-    ...{ listedAt, listed, listEnd },
-  }
+  literalCode.set(lengths.subarray(0, literals))
+  return { literals: literalCode, listedAt, listed, listEnd }
 }
 
 const FIXED_CODE = new HuffmanCode(

@@ -113,7 +113,7 @@ async function readPackedRefs(repository: BareRepository): Promise<Map<string, P
   for (const line of text.split('\n')) {
     if (line === '' || line.startsWith('#') || line.startsWith('^')) continue
     const space = line.indexOf(' ')
-    const name = line.slice(space + 1).trimEnd()
+    const name = line.slice(space + 1)
     const oid = line.slice(0, space)
     if (!isObjectName(repository, oid) || !isRefName(name))
       throw new Damaged(repository.name, `unexpected line in packed-refs: ${decodeUtf8(line)}`)
@@ -121,6 +121,9 @@ async function readPackedRefs(repository: BareRepository): Promise<Map<string, P
   }
   return packed
 }
+
+/** Not `\s`: it also matches the byte 0xa0, with which `à` ends. */
+const SYMBOLIC_REF = /^ref:[ \t\r\n]*([^ \t\r\n]+)[ \t\r\n]*$/
 
 async function readPointer(
   repository: BareRepository,
@@ -131,9 +134,9 @@ async function readPointer(
   if (target !== undefined) return { target }
   const text = await readListedText(repository, name)
   if (text === undefined) return undefined
-  const symbolic = /^ref:\s*(.*?)\s*$/s.exec(text)?.[1]
+  const symbolic = SYMBOLIC_REF.exec(text)?.[1]
   if (symbolic !== undefined && isRefName(symbolic)) return { target: symbolic }
-  const oid = /^[0-9a-f]+(?=\s|$)/.exec(text)?.[0]
+  const oid = /^[0-9a-f]+(?=[ \t\r\n]|$)/.exec(text)?.[0]
   if (oid !== undefined && isObjectName(repository, oid)) return { oid }
   throw new Damaged(repository.name, `${decodeUtf8(name)} points to no object (broken ref)`)
 }

@@ -28,7 +28,7 @@ import { lstat, lstatIfExists, readEntries, readNames, statTarget } from '../fil
 import { lfsPath, listLfsObjects, type SharedLfs } from './lfs-objects.ts'
 
 /** Increase it when the snapshot of an unchanged repository gets other bytes, or more of it is verified or reported. */
-export const SNAPSHOT_FORMAT = 11
+export const SNAPSHOT_FORMAT = 12
 
 const MAX_ATTEMPTS = 10
 

@@ -2,7 +2,7 @@ import { constants } from 'node:fs'
 import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { type Git, LONG_TIMEOUT_MS } from '../../../git/git.ts'
-import { addDiskFacts } from '../../../lib/disk-errors.ts'
+import { addDiskFacts, withWriteContext } from '../../../lib/disk-errors.ts'
 import { hasCode } from '../../../lib/errno.ts'
 import { mapConcurrent } from '../../../lib/map-concurrent.ts'
 import { decodeUtf8, resolvableSymrefs } from '../../refs.ts'
@@ -69,12 +69,12 @@ export async function makeScratchRepository(
   const { git, signal } = parts
   for (const folder of GIT_NEEDS.folders) await mkdir(join(dir, folder), { recursive: true })
   for (const { path, bytes } of textFiles(found))
-    if (GIT_NEEDS.texts.includes(path)) await writeFile(join(dir, path), bytes)
+    if (GIT_NEEDS.texts.includes(path)) await write(join(dir, path), bytes)
   const others: ObjectFile[] = []
   if (found.hasExternalObjects) await packReachable(found, dir, git, signal)
   else
     for await (const { path, bytes } of packLooseObjects(found, others, signal))
-      await writeFile(join(dir, path), bytes)
+      await write(join(dir, path), bytes)
   const packs = await listObjectFiles({ ...found, dir })
   const linked = [...withoutPacks(others, packs), ...found.lfsObjects]
   for (const folder of new Set(linked.map(({ path }) => dirname(path))))
@@ -86,6 +86,9 @@ export async function makeScratchRepository(
   const newest = await newestCommit({ dir, objectFormat, tips: tipsOf(found) }, git, signal)
   return describeRepository({ ...found, dir }, [...packs, ...linked], newest)
 }
+
+const write = (path: string, bytes: Buffer) =>
+  withWriteContext(path, () => writeFile(path, bytes), bytes.length)
 
 /** Returns a copy whose objects are in memory, or undefined if it has to be on disk. */
 export async function copyToMemory(

@@ -11,8 +11,11 @@ import {
   git as plainGit,
   UNUSUAL_REPOSITORIES,
 } from '../../../../test/support/sample-repositories.ts'
+import { needsMount, smallDisk } from '../../../../test/support/small-disk.ts'
 import { signal, snapshotScene } from '../../../../test/support/snapshot-scene.ts'
+import { describeDiskFailure } from '../../../lib/disk-errors.ts'
 import type { SnapshotEntry } from '../../snapshot.ts'
+import { takeSnapshot } from './take-snapshot.ts'
 import { verify } from './verify-snapshot.ts'
 
 const refsOf = (dir: string) =>
@@ -85,6 +88,45 @@ test('loose objects are packed with their content, however git has compressed th
     readdirSync(join(copy, 'objects')).filter((name) => name.length === 2),
     [],
   )
+})
+
+test('an error for packs that do not fit on the disk has their path', needsMount, async (t) => {
+  const here = snapshotScene(t)
+  initBare(here.dir)
+  for (let at = 0; at < 30; at++)
+    plainGit(here.dir, ['hash-object', '-w', '--stdin'], `${at}${incompressible(50_000)}`)
+  const { path } = smallDisk(t, 1)
+  const take = takeSnapshot(await here.examineRepository(), path, { git: here.git, signal })
+  await assert.rejects(take, (error) => {
+    assert.match(
+      describeDiskFailure(error) ?? '',
+      /^cannot write \S+\.pack: no space left .* needed/,
+    )
+    return true
+  })
+  assert.deepEqual(readdirSync(path), [])
+})
+
+test('names of refs whose last byte is a space in other encodings are exported completely', async (t) => {
+  const here = snapshotScene(t)
+  initBare(here.dir)
+  for (const ref of ['refs/heads/voilà', 'refs/tags/Š', 'refs/heads/删除'])
+    commit(here.dir, ref, ref)
+  plainGit(here.dir, ['symbolic-ref', 'HEAD', 'refs/heads/voilà'])
+  plainGit(here.dir, ['symbolic-ref', 'refs/heads/alias', 'refs/heads/voilà'])
+  for (const refs of ['loose', 'packed']) {
+    if (refs === 'packed') plainGit(here.dir, ['pack-refs', '--all'])
+    const copy = join(await here.writeOut({}, join(here.root, refs)), 'Engine.git')
+    assert.equal(refsOf(copy), refsOf(here.dir))
+    assert.equal(readFileSync(join(copy, 'HEAD'), 'utf8'), 'ref: refs/heads/voilà\n')
+  }
+})
+
+test('a symbolic ref with very many spaces is reported at once', async (t) => {
+  const here = snapshotScene(t)
+  initBare(here.dir)
+  await writeFile(join(here.dir, 'refs/heads/long'), `ref: refs/heads/a${' '.repeat(1e6)}b`)
+  await assert.rejects(here.examineRepository(), /refs\/heads\/long points to no object/)
 })
 
 test('a repository over which its archive was extracted has every file once', async (t) => {

@@ -84,6 +84,7 @@ export async function isUnused(tx: Db, { id }: Pick<Account, 'id'>): Promise<boo
     .where('id', 'not in', (eb) => eb.selectFrom('tokens').select('account_id'))
     .where('id', 'not in', (eb) => eb.selectFrom('identities').select('account_id'))
     .where('id', 'not in', (eb) => eb.selectFrom('schedules').select('owner_id'))
+    .where('id', 'not in', (eb) => eb.selectFrom('schedules').select('runs_as_id'))
     .where('id', 'not in', (eb) => eb.selectFrom('webhooks').select('owner_id'))
     // An account with a forge_id belongs to somebody on the forge, even if their unused tokens were deleted.
     .where('forge_id', 'is', null)
@@ -98,6 +99,7 @@ export async function isUnused(tx: Db, { id }: Pick<Account, 'id'>): Promise<boo
  */
 export async function removeUnusedAccount(tx: Db, account: Account): Promise<boolean> {
   if (!(await isUnused(tx, account))) return false
+  await tx.deleteFrom('forge_rights').where('account_id', '=', account.id).execute()
   const { numDeletedRows } = await tx
     .deleteFrom('accounts')
     .where('id', '=', account.id)

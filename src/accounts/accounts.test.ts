@@ -1,8 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { sql } from 'kysely'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
-import type { Viewer } from './account.ts'
-import { ensureAccount, findAccount, listAccounts, upsertAccount } from './account-store.ts'
+import type { Account, Viewer } from './account.ts'
+import {
+  ensureAccount,
+  findAccount,
+  listAccounts,
+  removeUnusedAccount,
+  upsertAccount,
+} from './account-store.ts'
 import { createAuthenticator } from './authenticator.ts'
 import { accountOfForgeUser } from './forge-account.ts'
 import {
@@ -65,6 +72,28 @@ onEachEngine('accounts', (engine) => {
       createdAt: NOW,
     })
     assert.deepEqual(await findAccount(db, 'octo'), octo)
+  })
+
+  test('are removed only if nothing refers to them', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    const octo = await ensureAccount(db, 'octo', NOW, 'Organization')
+    const dave = await ensureAccount(db, 'dave', NOW)
+    await db.insertInto('forge_rights').values({ account_id: octo.id, requested_at: NOW }).execute()
+    await db
+      .insertInto('schedules')
+      .values({
+        ...{ owner_id: octo.id, runs_as_id: dave.id, repositories: '[]', options: '{}', keep: 1 },
+        ...{ all_repositories: 1, every: 'day', at: '03:30', time_zone: 'UTC', next_run_at: NOW },
+        ...{ created_at: NOW, updated_at: NOW },
+      })
+      .execute()
+    const remove = (account: Account) =>
+      db.transaction().execute((tx) => removeUnusedAccount(tx, account))
+    assert.equal(await remove(octo), false)
+    assert.equal(await remove(dave), false)
+    await db.deleteFrom('schedules').execute()
+    assert.equal(await remove(octo), true)
+    assert.equal(await remove(dave), true)
   })
 
   test('have the spelling of the forge, whose directories are in lower case', async (t) => {
@@ -192,6 +221,27 @@ onEachEngine('tokens', (engine) => {
     await addToken(db, alice, { name: '', expiresAt: null, now: NOW })
     assert.equal(await isRemoved(), false)
   })
+})
+
+test('uses of tokens that could not be recorded are recorded later', async (t) => {
+  const { db } = await openDatabase(t, 'sqlite')
+  let now = NOW
+  const { viewerOf, recordUses } = createAuthenticator({ db, now: () => now })
+  const alice = await ensureAccount(db, 'alice', NOW)
+  const tokens: string[] = []
+  for (const name of ['first', 'second'])
+    tokens.push(await addToken(db, alice, { name, expiresAt: null, now: NOW }))
+  for (const token of tokens) await viewerOf(token)
+  await sql`pragma query_only = on`.execute(db)
+  await assert.rejects(recordUses())
+  await sql`pragma query_only = off`.execute(db)
+  now++
+  await viewerOf(tokens[0]!)
+  await recordUses()
+  assert.deepEqual(
+    (await listTokens(db)).map(({ lastUsedAt }) => lastUsedAt),
+    [NOW + 1, NOW],
+  )
 })
 
 onEachEngine('sessions', (engine) => {

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import type { Db } from '../db/database.ts'
 import type { Viewer } from './account.ts'
-import { type ForgeSignIn, mayBeForgeToken } from './forge-sign-in.ts'
+import { type ForgeSignIn, isCurrent, mayBeForgeToken } from './forge-sign-in.ts'
 import { decryptToken, findSession, type Session } from './session-store.ts'
 import * as tokenStore from './token-store.ts'
 
@@ -59,7 +59,7 @@ export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
     const find = () => tokenStore.findTokenByDigest(db, { digest: tokenStore.digestOf(token) })
     let found = await find()
     // Tokens of the forge expire after a minute, and are then checked again.
-    if (issuer && !(found && found.expiresAt > now())) {
+    if (issuer && !(found && isCurrent(found.expiresAt, now()))) {
       const isAccepted = await issuer.checkToken(token, { mayCheckNew: await mayCheckNew() })
       found = isAccepted ? await find() : undefined
     }
@@ -68,9 +68,11 @@ export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
     return undefined
   }
 
-  /** Validates the forge token of a session again. The browser has the encrypted token, the database the key. */
-  const revalidate = async (secret: string, { tokenKey }: Session): Promise<Viewer | undefined> =>
-    tokenKey === null ? undefined : findViewer(decryptToken(secret, tokenKey), '', always)
+  /** Validates the token of a session. Of a token of the forge, the browser has the encrypted text and the database the key. */
+  async function viewerOfSession(secret: string, { tokenKey, isTokenValid, viewer }: Session) {
+    if (tokenKey !== null) return findViewer(decryptToken(secret, tokenKey), '', always)
+    return isTokenValid ? viewer : undefined
+  }
 
   return {
     async viewerOf(token, ip = '', mayCheckNew = always) {
@@ -83,7 +85,7 @@ export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
       if (secret === undefined) return undefined
       const session = await findSession(db, secret, now())
       if (!session) return undefined
-      const viewer = session.isTokenValid ? session.viewer : await revalidate(secret, session)
+      const viewer = await viewerOfSession(secret, session)
       noteUse(viewer, ip)
       return viewer && { ...viewer, session: session.viewer.session }
     },
@@ -92,7 +94,10 @@ export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
       if (uses.size === 0) return
       const batch = uses
       uses = new Map()
-      await tokenStore.recordTokenUse(db, batch)
+      await tokenStore.recordTokenUse(db, batch).catch((error: unknown) => {
+        uses = new Map([...batch, ...uses])
+        throw error
+      })
     },
   }
 }

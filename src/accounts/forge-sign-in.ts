@@ -58,7 +58,7 @@ export function forgeSignIn(parts: ForgeSignInParts): ForgeSignIn {
 
   function noteFailure(error: SignInUnavailable): void {
     unavailableUntil = Math.min(Math.max(error.retryAt, now() + PAUSE_MS), now() + MINUTE_MS)
-    if (now() < warnedAt + MINUTE_MS) return
+    if (Math.abs(now() - warnedAt) < MINUTE_MS) return
     warnedAt = now()
     parts.warn(error.message)
   }
@@ -80,18 +80,15 @@ export function forgeSignIn(parts: ForgeSignInParts): ForgeSignIn {
 
   async function check(token: string, digest: string, mayCheckNew: boolean): Promise<boolean> {
     const last = await findTokenCheck(db, digest)
-    // A time further ahead was written by a process whose clock was wrong.
-    const isCurrent =
-      last && last.checkAgainAt > now() && last.checkAgainAt <= now() + 2 * MINUTE_MS
-    if (isCurrent) return waitForResult(db, digest, now)
+    if (last && isCurrent(last.checkAgainAt, now())) return waitForResult(db, digest, now)
     if (!mayCheckNew && !(await wasAcceptedByForge(db, digest))) return false
-    if (unavailableUntil > now())
+    if (isCurrent(unavailableUntil, now()))
       throw new SignInUnavailable(unavailableUntil, 'the forge did not respond')
     if (pending.size > MAX_CONCURRENT_CHECKS)
       throw new SignInUnavailable(now() + PAUSE_MS, 'too many tokens are being checked')
     if (!(await claimTokenCheck(db, digest, now()))) return waitForResult(db, digest, now)
     const isAccepted = await checkWithForge(token, digest)
-    if (sweptAt + MINUTE_MS <= now()) {
+    if (Math.abs(now() - sweptAt) >= MINUTE_MS) {
       sweptAt = now()
       await deleteOldChecksAndTokens(db, now())
     }
@@ -149,6 +146,11 @@ async function waitForResult(db: Db, digest: string, now: () => number): Promise
 }
 
 export const MINUTE_MS = 60_000
+
+/** Whether a response of the forge that applies until then still does. A time far ahead was stored while the clock was wrong. */
+export const isCurrent = (until: number, now: number): boolean =>
+  until > now && until <= now + 2 * MINUTE_MS
+
 /** A process that has checked a token for longer than this has died. */
 const MAX_CHECK_MS = 10_000
 /** A token of the forge that was not used for this long is deleted. If it is used again, it is treated as new. */

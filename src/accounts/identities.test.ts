@@ -4,6 +4,7 @@ import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import type { Db } from '../db/database.ts'
 import { ensureAccount, isUnused, upsertAccount } from './account-store.ts'
 import { accountOfIdentity, type Identity, unbindIdentity } from './identity-store.ts'
+import { closeSessionsOf } from './session-store.ts'
 import { addToken, hasOnlyRevokedTokens, revokeToken } from './token-store.ts'
 
 const NOW = Date.UTC(2026, 10, 14)
@@ -95,6 +96,8 @@ onEachEngine('an identity', (engine) => {
     await signIn(db, { subject: '2', login: 'bob' })
     assert.equal(await hasOnlyRevokedTokens(db, bob), false)
     await unbindIdentity(db, bob, NOW)
+    assert.equal(await hasOnlyRevokedTokens(db, bob), true)
+    await closeSessionsOf(db, bob)
     assert.equal(await hasOnlyRevokedTokens(db, bob), true)
   })
 })

@@ -149,5 +149,9 @@ export async function sweepSessions(db: Db, now: number): Promise<void> {
   await db.deleteFrom('sessions').where('expires_at', '<=', now).execute()
 }
 
-/** Returns a query that deletes tokens which stand for sessions. Their sessions are deleted with them, by the foreign key. */
-const deleteSessionTokens = (db: Db) => db.deleteFrom('tokens').where('kind', '=', 'session')
+/**
+ * Returns a query that deletes tokens which stand for sessions. Their sessions are deleted with them, by the foreign key. Keeps a
+ * revoked one, which shows that the account was removed (`unbindIdentity`).
+ */
+const deleteSessionTokens = (db: Db) =>
+  db.deleteFrom('tokens').where('kind', '=', 'session').where('revoked_at', 'is', null)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { enqueue, handlers, queueContract } from '../../test/contracts/queue.contract.ts'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
+import { until } from '../../test/support/wait-until.ts'
 import { claimJob, embeddedQueue, releaseAllJobs } from './embedded.ts'
 import { LeaseLost } from './queue.ts'
 
@@ -44,6 +45,63 @@ onEachEngine('the embedded queue', (engine) => {
     t.after(stop)
     await enqueue({ db, queue }, null)
     assert.ok((await outcome.promise) instanceof LeaseLost)
+  })
+
+  test('a job whose process was suspended for longer than its lease goes on, and is not run twice', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    let now = Date.now()
+    const queue = embeddedQueue({ db, ...quick, now: () => now })
+    const started: unknown[] = []
+    const resumed = Promise.withResolvers<void>()
+    t.after(() => resumed.resolve())
+    const outcomes: unknown[] = []
+    const { stop } = queue.work(
+      handlers(async ({ payload }, { finish }) => {
+        started.push(payload)
+        if (payload === 'long') await resumed.promise
+        outcomes.push(await finish(async () => payload).catch((error: unknown) => error))
+      }),
+      { concurrency: 2, onError: () => {} },
+    )
+    t.after(stop)
+    await enqueue({ db, queue }, 'long')
+    await until('the job runs', () => started.length === 1)
+    now += 10 * 60_000
+    // After it, the worker has looked for jobs.
+    await enqueue({ db, queue }, 'other')
+    await until('another job has run', () => outcomes.length > 0)
+    resumed.resolve()
+    await until('the job has ended', () => queue.running() === 0)
+    assert.deepEqual(started, ['long', 'other'])
+    assert.deepEqual(outcomes, ['other', 'long'])
+  })
+
+  test('jobs that were claimed before the database failed are run', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    const queue = embeddedQueue({ db, ...quick })
+    for (const payload of [1, 2]) await enqueue({ db, queue }, payload)
+    let claims = 0
+    const failing = new Proxy(db, {
+      get(target, name) {
+        if (name === 'updateTable' && ++claims === 2) throw new Error('the disk is full')
+        const value = Reflect.get(target, name)
+        return typeof value === 'function' ? value.bind(target) : value
+      },
+    })
+    const seen: unknown[] = []
+    const { stop } = embeddedQueue({ db: failing, ...quick }).work(
+      handlers(async ({ payload, failures }, { finish }) => {
+        seen.push([payload, failures])
+        await finish(async () => {})
+      }),
+      { concurrency: 2, onError: () => {} },
+    )
+    t.after(stop)
+    await until('both have run', () => seen.length === 2)
+    assert.deepEqual(seen, [
+      [1, 0],
+      [2, 0],
+    ])
   })
 
   test('a job that kills its process each time is given up, like one that fails', async (t) => {

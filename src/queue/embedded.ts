@@ -71,10 +71,16 @@ interface ClaimedJob extends HeldJob {
 
 function embeddedJobs(db: Db, now: () => number, leaseMs: number): JobStore<ClaimedJob> {
   return {
-    async claim(atMost, queue) {
+    async claim(atMost, queue, running) {
       const jobs: ClaimedJob[] = []
+      const except = [...running].map(({ id }) => Number(id))
       while (jobs.length < atMost) {
-        const job = await claimJob(db, now(), leaseMs, queue)
+        const job = await claimJob(db, now(), leaseMs, { queue, except }).catch(
+          (error: unknown) => {
+            // The jobs that are claimed already must run. The next claim reports the error.
+            if (jobs.length === 0) throw error
+          },
+        )
         if (!job) break
         jobs.push(job)
       }
@@ -111,7 +117,8 @@ function embeddedJobs(db: Db, now: () => number, leaseMs: number): JobStore<Clai
 /**
  * Claims the job that has been due longest. Returns undefined if none is due. A claimed job is due again when its lease expires,
  * so no other state is needed for workers that died. A job that is due while it still has a lease counts a failure: otherwise a
- * job that kills its process would be retried for ever.
+ * job that kills its process would be retried for ever. The jobs `except` still run in this process: their leases expired while it
+ * was suspended, and are renewed next.
  *
  * These leases are not in `db/lease-store.ts`, because jobs are found by the time at which their lease expires, and a claim counts
  * failures in the same statement.
@@ -120,7 +127,7 @@ export async function claimJob(
   db: Db,
   now: number,
   leaseMs: number,
-  queue: QueueName = 'jobs',
+  { queue = 'jobs', except = [] }: { queue?: QueueName; except?: readonly number[] } = {},
 ): Promise<ClaimedJob | undefined> {
   for (;;) {
     const row = await db
@@ -128,6 +135,7 @@ export async function claimJob(
       .selectAll()
       .where('queue', '=', queue)
       .where('due_at', '<=', now)
+      .$if(except.length > 0, (due) => due.where('id', 'not in', except))
       .orderBy('due_at')
       .orderBy('id')
       .limit(1)

@@ -19,7 +19,8 @@ export interface HeldJob extends Job {
 
 /** The jobs of one queue implementation. All functions but `claim` do nothing to a job that the caller no longer holds. */
 export interface JobStore<Held extends HeldJob> {
-  claim(atMost: number, queue: QueueName): Promise<Held[]>
+  /** `running` are the jobs of the queue that this process runs. */
+  claim(atMost: number, queue: QueueName, running: Iterable<Held>): Promise<Held[]>
   /** Renews the lease. Returns false if another worker has taken over the job. */
   renew(job: Held): Promise<boolean>
   /** Returns false if another worker has taken over the job. */
@@ -157,7 +158,7 @@ function startWorker<Held extends HeldJob>(
 
   async function claim(atMost: number): Promise<Held[]> {
     try {
-      return await context.store.claim(atMost, queue)
+      return await context.store.claim(atMost, queue, running.keys())
     } catch (error) {
       onError(error)
       return []

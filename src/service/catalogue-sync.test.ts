@@ -5,7 +5,11 @@ import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { gitHost } from '../../test/support/git-host.ts'
 import { listCatalogue } from '../../test/support/list-catalogue.ts'
 import { until, withTimeout } from '../../test/support/wait-until.ts'
+import { ensureAccount } from '../accounts/account-store.ts'
+import { addToken } from '../accounts/token-store.ts'
 import { acquireLease, LeaseTaken } from '../db/lease-store.ts'
+import type { RightsRefresher } from '../repositories/refresh-rights.ts'
+import { RightsUnavailable } from '../repositories/rights-unavailable.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
 import type { Source } from '../sources/source.ts'
 import { startCatalogueSync } from './catalogue-sync.ts'
@@ -51,7 +55,7 @@ onEachEngine('the catalogue of several processes', (engine) => {
       t.after(sync.stop)
       return sync
     }
-    return { db, host, lists, failures, warnings, clock, facts, startSync }
+    return { db, host, source, log, lists, failures, warnings, clock, facts, startSync }
   }
 
   test('one of them synchronizes, and all of them notice the end', async (t) => {
@@ -75,6 +79,27 @@ onEachEngine('the catalogue of several processes', (engine) => {
       assert.equal(lists.count, expected)
       await sync.stop()
     }
+  })
+
+  test('is read although the forge does not report the permissions of an account', async (t) => {
+    const { db, source, log, clock, failures } = await scene(t)
+    const refreshed: string[] = []
+    const rights: RightsRefresher = {
+      async refresh({ login }) {
+        refreshed.push(login)
+        if (login === 'bob') throw new RightsUnavailable(0, 'the forge does not respond')
+      },
+    }
+    for (const login of ['bob', 'carol'])
+      await addToken(db, await ensureAccount(db, login, clock.now()), {
+        ...{ name: '', expiresAt: null, now: clock.now() },
+      })
+    const parts = { db, source, rights, now: clock.now, log, isOnlyProcess: true }
+    const sync = startCatalogueSync(parts, HOUR)
+    t.after(sync.stop)
+    await until('the first synchronization ends', () => sync.isRead() || failures.length > 0)
+    assert.deepEqual(failures, [])
+    assert.deepEqual(refreshed, ['bob', 'carol'])
   })
 
   test('a damaged repository is logged once', async (t) => {

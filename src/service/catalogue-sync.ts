@@ -16,6 +16,7 @@ import {
   type RightsRefresher,
 } from '../repositories/refresh-rights.ts'
 import { recentlySignedIn } from '../repositories/rights-store.ts'
+import { RightsUnavailable } from '../repositories/rights-unavailable.ts'
 import { type SyncParts, type SyncReport, syncCatalogue } from '../repositories/sync.ts'
 import type { Source } from '../sources/source.ts'
 import type { Log } from './log.ts'
@@ -121,13 +122,18 @@ const DAY_MS = 24 * 60 * 60 * 1000
 const MAX_ACCOUNTS = 500
 const REFRESH_CONCURRENCY = 4
 
-/** Refreshes the rights of the accounts that signed in during the last day. */
+/**
+ * Refreshes the rights of the accounts that signed in during the last day. An account whose rights the forge does not report does
+ * not delay the others or the catalogue: its requests read the rights again.
+ */
 async function refreshAllRights(
   { db, rights, signal }: { db: Db; rights: RightsRefresher; signal: AbortSignal | undefined },
   now: number,
 ): Promise<void> {
   const accounts = await recentlySignedIn(db, now - DAY_MS, MAX_ACCOUNTS)
   await mapConcurrent(accounts.values(), { concurrency: REFRESH_CONCURRENCY, signal }, (account) =>
-    rights.refresh(account, RECENT_IF_AVAILABLE).catch(ignoreRemoval),
+    rights.refresh(account, RECENT_IF_AVAILABLE).catch((error: unknown) => {
+      if (!(error instanceof RightsUnavailable)) ignoreRemoval(error)
+    }),
   )
 }

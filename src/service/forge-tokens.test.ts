@@ -142,6 +142,25 @@ onEachEngine('a token of the forge', (engine) => {
     assert.equal(await statusOf(ANN), 200)
   })
 
+  test('is checked again when the clock was set back, and so is the token of a session', async (t) => {
+    const { forge, statusOf, signIn, browse, advanceClock } = await scene(t, engine)
+    const { cookie } = await signIn(ANN)
+    assert.equal(await statusOf(ANN), 200)
+    forge.tokens.delete(ANN)
+    advanceClock(-60 * MINUTE)
+    assert.equal(await browse(cookie), 401)
+    assert.equal(await statusOf(ANN), 401)
+  })
+
+  test('is checked again when the clock was set back after the forge was unavailable', async (t) => {
+    const { forge, statusOf, advanceClock } = await scene(t, engine)
+    setFault(forge, { response: { status: 502 } })
+    assert.equal(await statusOf(ANN), 503)
+    forge.faultFor = () => undefined
+    advanceClock(-60 * MINUTE)
+    assert.equal(await statusOf(ANN), 200)
+  })
+
   test('keeps its clone tokens valid until the forge rejects it', async (t) => {
     const { statusOf, forge, db, now, advanceClock } = await scene(t, engine)
     assert.equal(await statusOf(ANN), 200)

@@ -82,6 +82,15 @@ test('finish brings everything that restore-repo does not restore, and does noth
     assert.ok(!text.includes(TOKEN) && !text.includes(Buffer.from(TOKEN).toString('base64')))
 })
 
+test('finish leaves out an account that was renamed on the server, and does everything else', async (t) => {
+  const { forge, finish } = await startFinishScene(t)
+  forge.world.rename(forge.world.addUser('nobody'), 'somebody')
+  const { code, output } = await finish()
+  assert.equal(code, 0, output)
+  assert.match(output, /^left out: carol has no account nobody on the server$/m)
+  assert.equal(finishedState(forge).repositories[0]!.isArchived, true)
+})
+
 test('finish finds uploaded attachments without its journal', async (t) => {
   const { forge, finish, dumps } = await startFinishScene(t)
   assert.equal((await finish()).code, 0)

@@ -11,7 +11,7 @@ import { readJson } from '../../sources/forge/client/http-response.ts'
 import { knownForgeCache } from '../../sources/forge/client/known-forge.ts'
 import { openFile } from '../../sources/forge/client/open-file.ts'
 import { parseUser } from '../../sources/forge/forge-token.ts'
-import { isNotFound, undefinedIf } from '../../sources/forge-errors.ts'
+import { ForgeRequestFailed, isNotFound, undefinedIf } from '../../sources/forge-errors.ts'
 
 /**
  * The operations that not every version has: their path and method in the server's description of its API, and the first version of
@@ -90,7 +90,8 @@ export async function connectTarget(options: { url: string; token: string }, sig
       pagesOf(client, { path, query, ...paging }, signal),
 
     hasUser: memoize(10_000, async (login: string): Promise<boolean> => {
-      return (await find(`/users/${segment(login)}`)) !== undefined
+      const found = find(`/users/${segment(login)}`)
+      return (await found.catch(undefinedIf(isRedirect))) !== undefined
     }),
 
     /** Sends JSON below `/api/v1`, and returns that of the response. */
@@ -146,6 +147,10 @@ export async function connectTarget(options: { url: string; token: string }, sig
     },
   }
 }
+
+/** A server redirects the old login of a renamed account. */
+const isRedirect = (error: unknown): boolean =>
+  error instanceof ForgeRequestFailed && error.status >= 300 && error.status <= 399
 
 const LFS_TYPE = 'application/vnd.git-lfs+json'
 

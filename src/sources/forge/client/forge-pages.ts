@@ -121,7 +121,8 @@ export async function listFiltered(
     const maySkip = emptyPages * limit < MAX_OMITTED_IN_A_ROW
     const isExpectingMore = page * limit < found.length + omitted && maySkip
     const isStuck = entries.length === 0 && (all.length > 0 || !maySkip)
-    const isOver = received === 0 || (received < limit && !mayOmit) || isStuck
+    // Even an administrator does not get references from a repository whose issues are turned off, but these are few.
+    const isOver = received === 0 || (received < limit / 2 && !mayOmit) || isStuck
     // More entries than requested are all entries: this version has no pages here.
     if (received > limit || (isOver && !isExpectingMore))
       return reportMissing(client, listing, found, missing)

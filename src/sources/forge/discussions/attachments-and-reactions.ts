@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Losses } from '../../../lib/losses.ts'
 import type { Reaction } from '../../../records/issue.ts'
 import type { AttachedTo } from '../../../records/release.ts'
@@ -23,23 +24,49 @@ export interface IssueContext extends ReadContext {
   lost: Losses
 }
 
-/** Adds the files of `holder` (an issue, comment or review). If it does not list them, those of the comment `commentId` are requested. */
+/**
+ * Adds the files of `holder` (an issue, comment or review). If it does not list them, those of `comment` are requested, unless an
+ * earlier read has stored them and the comment has not changed.
+ */
 export async function addAttachments(
   context: IssueContext,
   on: AttachedTo,
   holder: Json,
-  commentId?: number,
+  comment?: Json,
 ): Promise<void> {
-  const { attachments, fullName } = context
+  const { attachments, fullName, forge, stored } = context
+  // A link to another host is lost, and counted again only if the files are requested.
+  const isComplete = !stored?.lost?.some(({ kind }) => kind === 'attachments')
+  if (comment && forge.can.issueAssets && isStored(context, comment) && isComplete) {
+    attachments.push(...storedAttachments(stored, (each) => isDeepStrictEqual(each, on)))
+    return
+  }
   const known = new Set(attachments.map(({ fact }) => fact.uuid))
-  for (const file of await filesOf(context, holder, commentId))
+  for (const file of await filesOf(context, holder, comment))
     if (!known.has(file.uuid)) attachments.push(attachmentFact(fullName, on, holder, file))
+}
+
+export const storedAttachments = (
+  stored: Group | undefined,
+  isWanted: (on: AttachedTo) => boolean,
+): IssueContext['attachments'] =>
+  (stored?.facts.attachments ?? []).flatMap((fact) => {
+    const file = stored?.files.find((each) => each.file === fact.file)
+    return file && isWanted(fact.on) ? [{ fact, file }] : []
+  })
+
+/** Returns whether the comment has not changed since an earlier read stored it. Notes its version for the next read. */
+function isStored({ stored, seen }: IssueContext, comment: Json): boolean {
+  const key = `comment/${json.integer(comment, 'id')}`
+  const version = json.string(comment, 'updated_at')
+  seen[key] = version
+  return version !== '' && stored?.seen?.[key] === version
 }
 
 /**
  * Returns the files that the forge lists. If it cannot list them, returns those that the text links to, by the name of their download.
  */
-async function filesOf(context: IssueContext, holder: Json, commentId: number | undefined) {
+async function filesOf(context: IssueContext, holder: Json, comment: Json | undefined) {
   const { forge, notes, lost, issueNumber, stored, signal } = context
   const onExternal = () => lost.add('attachments', 1, `#${issueNumber}: a link to another host`)
   // Some versions list files although their version number suggests otherwise.
@@ -56,29 +83,24 @@ async function filesOf(context: IssueContext, holder: Json, commentId: number | 
     return files
   }
   // A review does not list its files, but the comment that Gitea stores for it does.
-  if (commentId === undefined || linked.length === 0) return []
-  const part = `issues/comments/${commentId}/assets`
+  if (!comment) return []
+  const part = `issues/comments/${json.integer(comment, 'id')}/assets`
   const assets = await ifExists(context, () => listUnpagedPart(context, part))
   return assets ? listedFiles({ assets }, onExternal) : []
 }
 
-/** Returns the reactions of a comment. Those of an unchanged comment are taken from the stored group. */
+/** Returns the reactions to a comment. If it has not changed, they are those of the stored fact with this id. */
 export async function commentReactions(
   context: IssueContext,
-  kind: 'issue_comments' | 'pull_request_review_comments',
+  kind: 'issue_comments' | 'pull_request_reviews' | 'pull_request_review_comments',
   comment: Json,
+  factId = json.integer(comment, 'id'),
 ): Promise<readonly Reaction[]> {
-  const { stored, seen } = context
-  const id = json.integer(comment, 'id')
-  const version = json.string(comment, 'updated_at')
-  seen[`comment/${id}`] = version
-  if (stored?.seen?.[`comment/${id}`] === version) {
-    const known = stored.facts[kind]?.find((each) => each.id === id)
-    if (known) return known.reactions
-  }
-  const list = () => listUnpagedPart(context, `issues/comments/${id}/reactions`, reactionKey)
+  const known = context.stored?.facts[kind]?.find((each) => each.id === factId)
+  if (isStored(context, comment) && known) return known.reactions
+  const part = `issues/comments/${json.integer(comment, 'id')}/reactions`
   // The comment may have been deleted since it was listed.
-  const found = (await ifExists(context, list)) ?? []
+  const found = (await ifExists(context, () => listUnpagedPart(context, part, reactionKey))) ?? []
   context.people.collect(found)
   return reactionFacts(found)
 }

@@ -70,7 +70,13 @@ function fill(forge: FakeForge): Scene {
   world.addLineComment(merged, review, ann, 'a.txt', 3)
   world.addLineComment(merged, review, bob, 'a.txt', 3)
   world.addLineComment(merged, review, bob, 'a.txt', 5)
-  world.addReview(merged, ann, 'APPROVED')
+  const approval = world.addReview(merged, ann, 'APPROVED', 'fine')
+  const summary = merged.comments.find(({ id }) => id === approval.commentId)!
+  summary.body = 'fine, edited'
+  summary.reactions.push({ user: bob, content: 'heart', created: LONG_AGO })
+  summary.assets.push(world.createAsset('of a review.txt', 'not linked'))
+  const inline = world.addLineComment(merged, approval, ann, 'b.txt', 1)
+  inline.assets.push(world.createAsset('of a line.txt', 'not linked'))
   world.addReview(merged, ann, 'COMMENT', 'by the way').dismissed = true
   world.addReview(merged, bob, 'PENDING', 'not sent')
   world.merge(merged, ann)
@@ -173,8 +179,9 @@ for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
         store.facts('pull_request_reviews').map(({ state, author }) => `${state} ${author}`),
         ['changes_requested ann', 'approved ann', 'dismissed ann'],
       )
-      const threads = store.facts('pull_request_review_threads')
-      const comments = store.facts('pull_request_review_comments')
+      const isOnFirst = ({ path }: { path: string }) => path === 'a.txt'
+      const threads = store.facts('pull_request_review_threads').filter(isOnFirst)
+      const comments = store.facts('pull_request_review_comments').filter(isOnFirst)
       assert.deepEqual(
         threads.map(({ path, line, side }) => [path, line, side]),
         [
@@ -188,6 +195,37 @@ for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
       assert.equal(response?.thread, threads[0]?.id)
       assert.equal(other?.thread, threads[1]?.id)
       assert.equal(root?.position, 3)
+    })
+
+    it('reads the reactions to a review, and its text after an edit if there is a timeline', () => {
+      const [, approval] = store.facts('pull_request_reviews')
+      assert.deepEqual(
+        approval?.reactions.map(({ author, content }) => `${content} ${author}`),
+        ['heart bob'],
+      )
+      assert.equal(approval?.body, dialect === GITEA_1_15 ? 'fine' : 'fine, edited')
+    })
+
+    it('finds files of reviews and inline comments that no text links to, also when it reads again', async (t) => {
+      const { forge, repository, ann } = fill(await startForge({ dialect }))
+      t.after(() => forge.stop())
+      const again = new MemoryDiscussionStore()
+      const filesOf = async () => {
+        await again.readAll(forgeDiscussions({ url: forge.url, token: 'admin-token' }), WIDGETS)
+        return again.facts('attachments').map(({ on, name }) => `${on.kind}: ${name}`)
+      }
+      const expected = [
+        'issue: a shöt.png',
+        'pull_request_review: of a review.txt',
+        'pull_request_review_comment: of a line.txt',
+      ]
+      const isOld = dialect === GITEA_1_15
+      assert.deepEqual(await filesOf(), isOld ? expected.slice(0, 1) : expected)
+      const before = forge.requests.length
+      forge.world.addComment(repository.issues.get(2)!, ann, 'changes the pull request')
+      assert.deepEqual(await filesOf(), isOld ? expected.slice(0, 1) : expected)
+      const listings = forge.requests.slice(before).filter(({ path }) => path.endsWith('/assets'))
+      assert.deepEqual(listings, [])
     })
 
     it('reads labels, also of the organization, collaborators, milestones and protected branches', () => {

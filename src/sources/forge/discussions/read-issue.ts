@@ -27,7 +27,12 @@ import {
   reviewFact,
   reviewState,
 } from '../facts/pull-facts.ts'
-import { addAttachments, commentReactions, type IssueContext } from './attachments-and-reactions.ts'
+import {
+  addAttachments,
+  commentReactions,
+  type IssueContext,
+  storedAttachments,
+} from './attachments-and-reactions.ts'
 import {
   getPart,
   ifExists,
@@ -95,10 +100,7 @@ async function readGroup(context: IssueContext): Promise<Group> {
   // What was lost before is found again by reading everything.
   const isUnchanged = stored?.version.startsWith(issueVersion(issue)) && !stored.lost?.length
   const unchanged = isUnchanged ? stored : undefined
-  for (const fact of unchanged?.facts.attachments ?? []) {
-    const file = unchanged?.files.find((each) => each.file === fact.file)
-    if (file && fact.on.kind !== 'issue_comment') attachments.push({ fact, file })
-  }
+  attachments.push(...storedAttachments(unchanged, ({ kind }) => kind !== 'issue_comment'))
   const read = unchanged ? { facts: unchanged.facts, timeline: [] } : await readRest(context)
   const comments = await readComments(context, read.timeline)
   people.collect(comments)
@@ -125,19 +127,20 @@ async function readRest(context: IssueContext) {
   const part = `issues/${issueNumber}/reactions`
   const listed = await listPart(context, part, { keyOf: reactionKey })
   const reactions = reactionFacts(listed)
-  const pull = isPull(issue) ? await readReviews(context) : undefined
-  const timeline = await readTimeline(context, pull?.inlineComments ?? 0)
+  const responses = isPull(issue) ? await readPull(context) : undefined
+  const timeline = await readTimeline(context, responses?.reviews ?? [])
+  const pull = responses && (await readReviews(context, responses, timeline))
   const dependencies = await readDependencies(context, timeline)
   people.collect([issue, listed, timeline])
   await addAttachments(context, issueOrPullOf(issue), issue)
   const onSkipped = (what: string) => lost.add('issue_events', 1, `#${issueNumber}: ${what}`)
-  const eventContext = { repository: fullName, issue, pull: pull?.responses.pull, onSkipped }
+  const eventContext = { repository: fullName, issue, pull: responses?.pull, onSkipped }
   const events = eventFacts(eventContext, timeline)
   if (events.some(({ actor }) => actor === json.GHOST)) people.addGhost()
   const facts: Facts = {
     ...(pull
       ? {
-          pull_requests: [{ ...pullFact(pull.responses, reactions), ...dependencies }],
+          pull_requests: [{ ...pullFact(responses, reactions), ...dependencies }],
           pull_request_reviews: pull.reviews,
           pull_request_review_threads: pull.threads,
           pull_request_review_comments: pull.comments,
@@ -148,15 +151,15 @@ async function readRest(context: IssueContext) {
   return { facts, timeline }
 }
 
-/** A timeline omits inline comments. `inlineComments` is their number. */
-async function readTimeline(context: IssueContext, inlineComments: number): Promise<Json[]> {
+/** A timeline omits inline comments, which `reviews` count. */
+async function readTimeline(context: IssueContext, reviews: readonly Json[]): Promise<Json[]> {
   const { forge, signal, notes, issueNumber } = context
   if (!forge.can.timeline) return []
   const listing = {
     ...listingOf(context, `issues/${issueNumber}/timeline`),
     ...forge.paging,
     mayOmit: forge.isTokenRestricted,
-    omitted: inlineComments,
+    omitted: reviews.reduce((n, review) => n + json.integer(review, 'comments_count'), 0),
   }
   const list = () => listFiltered(forge.client, listing, signal)
   try {
@@ -199,29 +202,45 @@ async function commentFacts(context: IssueContext, comments: readonly Json[]) {
   return facts
 }
 
-async function readReviews(context: IssueContext) {
-  const { people, fullName, issueNumber, issue, lost } = context
+async function readPull(context: IssueContext): Promise<PullResponses> {
+  const { people, fullName, issueNumber, issue } = context
   const pull = json.objectOf((await getPart(context, `pulls/${issueNumber}`)).body)
-  const listed = await listPart(context, `pulls/${issueNumber}/reviews`)
-  people.collect([pull, listed])
-  const responses = { repository: fullName, issue, pull, reviews: listed }
+  const reviews = await listPart(context, `pulls/${issueNumber}/reviews`)
+  people.collect([pull, reviews])
+  return { repository: fullName, issue, pull, reviews }
+}
+
+/** Reads the reviews. The forge changes the text of a review only in the comment that it stores for each, which is in the timeline. */
+async function readReviews(
+  context: IssueContext,
+  responses: PullResponses,
+  timeline: readonly Json[],
+) {
+  const { issueNumber, lost } = context
+  const entries = timeline.filter((entry) => json.string(entry, 'type') === 'review')
+  const entryOf = new Map(entries.map((entry) => [json.integer(entry, 'review_id'), entry]))
   const reviews: Review[] = []
   const all: ReviewComments = { threads: [], comments: [] }
-  for (const review of listed) {
+  for (const listed of responses.reviews) {
     const pending = `#${issueNumber}: a pending review, which only its author sees`
-    if (json.string(review, 'state') === 'PENDING') lost.add('pull_request_reviews', 1, pending)
-    const state = reviewState(review)
+    if (json.string(listed, 'state') === 'PENDING') lost.add('pull_request_reviews', 1, pending)
+    const state = reviewState(listed)
     if (!state) continue
-    reviews.push(reviewFact(responses, review, state))
-    const id = json.integer(review, 'id')
+    const id = json.integer(listed, 'id')
+    const comment = entryOf.get(id) ?? commentOf(listed)
+    const review = { ...listed, body: comment?.body ?? listed.body }
+    const fact = reviewFact(responses, review, state)
+    const reactions = comment
+      ? await commentReactions(context, 'pull_request_reviews', comment, id)
+      : []
+    reviews.push({ ...fact, reactions })
     const on = { kind: 'pull_request_review', pull: issueNumber, id } as const
-    await addAttachments(context, on, review, commentIdOf(review))
+    await addAttachments(context, on, review, comment)
     const { threads, comments } = await readReviewComments(context, responses, review)
     for (const each of threads) all.threads.push(each)
     for (const each of comments) all.comments.push(each)
   }
-  const inlineComments = listed.reduce((n, review) => n + json.integer(review, 'comments_count'), 0)
-  return { responses, reviews, ...all, inlineComments }
+  return { reviews, ...all }
 }
 
 /** Comments are read every time, because editing one or resolving a thread does not change the review. */
@@ -235,13 +254,14 @@ async function readReviewComments(context: IssueContext, responses: PullResponse
   for (const comment of comments) {
     const id = json.integer(comment, 'id')
     reactions.set(id, await commentReactions(context, 'pull_request_review_comments', comment))
-    await addAttachments(context, { kind: 'pull_request_review_comment', pull, id }, comment, id)
+    const on = { kind: 'pull_request_review_comment', pull, id } as const
+    await addAttachments(context, on, comment, comment)
   }
   return reviewComments(responses, review, comments, (id) => reactions.get(id) ?? [])
 }
 
-/** Gitea stores a comment for each review. Its id is at the end of the review's URL. */
-function commentIdOf(review: Json): number | undefined {
+/** Returns the comment that Gitea stores for a review, of which only the id is known, from the end of the review's URL. */
+function commentOf(review: Json): Json | undefined {
   const found = /#issuecomment-(\d+)$/.exec(json.string(review, 'html_url'))
-  return found ? Number(found[1]) : undefined
+  return found ? { id: Number(found[1]) } : undefined
 }

@@ -71,6 +71,13 @@ describe('events of a timeline', () => {
     ])
   })
 
+  it('are counted as lost for the message of a dismissed review', () => {
+    const dismissal = { type: 'dismiss_review', review_id: 4 }
+    assert.deepEqual(eventsOf([dismissal]).skipped, [])
+    const { details, skipped } = eventsOf([{ ...dismissal, body: 'outdated' }])
+    assert.deepEqual([details, skipped], [[], ['messages of dismissals']])
+  })
+
   it('of a pull request: a merge is two events, a forced push one, an ordinary push none', () => {
     const pull = {
       merged: true,

@@ -154,6 +154,9 @@ function detailsOf(entry: Json, context: EventContext): Details[] {
       return [
         renamed('base_ref_changed', json.string(entry, 'old_ref'), json.string(entry, 'new_ref')),
       ]
+    case 'dismiss_review':
+      if (json.string(entry, 'body') !== '') onSkipped('messages of dismissals')
+      return []
     case 'pull_push':
       return forcePushDetails(entry, repository, pull)
     default:
@@ -174,7 +177,7 @@ const WITHOUT_DETAILS: Readonly<Record<string, string>> = {
 
 /** Comments and reviews are separate facts. Archives have no event for a mention in another issue. */
 const NOT_EVENTS = new Set([
-  ...['comment', 'code', 'review', 'dismiss_review'],
+  ...['comment', 'code', 'review'],
   ...['issue_ref', 'comment_ref', 'pull_ref'],
 ])
 

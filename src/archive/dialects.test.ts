@@ -182,6 +182,7 @@ describe('headers before an entry are limited', () => {
       ['size', '1e3'],
       ['size', '9'.repeat(30)],
       ['mtime', 'never'],
+      ['mtime', '1e300'],
     ] as const)
       await assert.rejects(
         listOf(tar(...headerRecord('x', paxContent([[key, value]])), aFile)),

@@ -5,6 +5,7 @@ import { UserError } from '../lib/user-error.ts'
 import type { ArchiveEntry } from './read-entries.ts'
 import { unsafePath } from './tar-header.ts'
 import { ArchiveNotSupported, ArchiveRefused } from './unreadable-archive.ts'
+import { isMacMetadata } from './without-folder.ts'
 
 /** A directory that an archive was unpacked into. */
 export interface Folder {
@@ -15,7 +16,7 @@ const CHUNK = 256 * 1024
 const SLASH = Buffer.from('/')
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Reads an unpacked archive as entries: directories before their contents, sorted by name. */
+/** Reads an unpacked archive as entries: directories before their contents, sorted by name. Leaves metadata of macOS out. */
 export async function* readFolder(
   { folder }: Folder,
   { signal }: { signal?: AbortSignal | undefined } = {},
@@ -47,7 +48,7 @@ async function* entriesBelow(
       yield { path, kind: 'directory', size: 0, modifiedAt, content: noContent() }
       yield* entriesBelow(here, `${path}/`, signal)
     } else if (each.isFile()) {
-      yield* fileEntry(here, path, signal)
+      if (!isMacMetadata(path)) yield* fileEntry(here, path, signal)
     } else {
       throw new ArchiveNotSupported(`it holds ${describeType(each)}: ${JSON.stringify(path)}`)
     }

@@ -291,6 +291,7 @@ function sizeOf(value: Buffer): number | undefined {
 function timeOf(value: Buffer): number | undefined {
   if (value.length === 0) return undefined
   const seconds = Number(value.toString('latin1'))
-  if (!Number.isFinite(seconds)) throw new Error('a time in a pax header is malformed')
+  if (!Number.isSafeInteger(Math.floor(seconds)))
+    throw new Error('a time in a pax header is malformed')
   return Math.max(0, Math.floor(seconds)) * 1000
 }

@@ -56,6 +56,16 @@ test('an archive without such a folder is unchanged, including unknown files', a
     assert.deepEqual(await read(paths), paths)
 })
 
+test('metadata of macOS is left out, but not uploaded files with such names', async () => {
+  const files = ['x/schema.json', 'x/attachments/1/._shot.png', 'x/repositories/alice/._a.git/HEAD']
+  const metadata = ['x/._schema.json', 'x/repositories/alice/site.git/refs/heads/._main']
+  const order = ['._x', 'x/', ...metadata, ...files]
+  assert.deepEqual(
+    await read(order),
+    files.map((path) => path.slice('x/'.length)),
+  )
+})
+
 test('two folders, or a file beside one, are refused', async () => {
   for (const path of ['b/schema.json', 'readme.txt', 'b/', 'folders/schema.json'])
     await assert.rejects(

@@ -21,9 +21,16 @@ const TOP_LEVEL_PATH = new RegExp(
   's',
 )
 
+const IN_UPLOADS = new RegExp(`(?:^|/)(?:${[...UPLOAD_FOLDERS, 'uploads'].join('|')})/`)
+
+/** Whether macOS wrote this file beside another one, for the attributes of that. Uploaded files may have such names themselves. */
+export const isMacMetadata = (path: string): boolean =>
+  path.startsWith('._', path.lastIndexOf('/') + 1) && !IN_UPLOADS.test(path)
+
 /**
  * Removes a folder that contains the whole archive, as `tar czf x.tgz folder/` creates it. The first file decides: if it belongs to
- * the top level of an archive, but is in a folder that does not, that folder is removed. All later entries must be in it.
+ * the top level of an archive, but is in a folder that does not, that folder is removed. All later entries must be in it. Leaves
+ * metadata of macOS out.
  */
 export async function* withoutFolder(
   entries: AsyncIterable<ArchiveEntry>,
@@ -32,6 +39,7 @@ export async function* withoutFolder(
   let waiting: ArchiveEntry[] | undefined = []
   let around = ''
   for await (const entry of entries) {
+    if (entry.kind === 'file' && isMacMetadata(entry.path)) continue
     if (waiting && entry.kind === 'directory') {
       waiting.push(entry)
       if (waiting.length < MAX_WAITING) continue

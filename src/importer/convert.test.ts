@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { createReadStream, existsSync, readdirSync, readFileSync } from 'node:fs'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { temporaryFolder } from '../../test/support/archive-samples.ts'
@@ -130,6 +130,25 @@ test('an archive is converted to an archive with the same facts, which is verifi
     [0, 0, 0],
   )
   assert.deepEqual(readdirSync(into).sort(), ['archive.tar.gz', 'restored', 'unpacked'])
+})
+
+test('records without their git data are refused, and converted from one directory with it', async (t) => {
+  const { into, convertAll, readOutput } = await scene(t)
+  const folder = join(into, 'both')
+  await writeUnpackedArchive(folder, host, facts, DISCUSSED_FILES)
+  const records = join(into, 'records')
+  await cp(folder, records, { recursive: true })
+  await rm(join(records, 'repositories'), { recursive: true })
+  const git = join(into, 'git')
+  await mkdir(git)
+  await rename(join(folder, 'repositories'), join(git, 'repositories'))
+  await assert.rejects(
+    convertAll([{ folder: git }, { folder: records }]),
+    /-1_export\.tar\.gz: .* no git data: unpack it over the archive that has it/,
+  )
+  await cp(records, git, { recursive: true })
+  await convertAll([{ folder: git }])
+  assert.equal((await (await readOutput()).facts('issues')).length, facts.issues?.length)
 })
 
 test('webhooks and deploy keys are reported as lost', async (t) => {

@@ -142,6 +142,18 @@ describe('an archive of github.com', { ...REAL_ARCHIVE.needed, concurrency: 2 },
     },
   )
 
+  test('is restored from a directory in which macOS left its metadata', async () => {
+    const folder = join(mkdtempSync(join(base, 'mac-')), 'real')
+    await cp(real, folder, { recursive: true })
+    for (const path of [
+      '._schema.json',
+      'repositories/._go-gitea',
+      `repositories/go-gitea/._x.git`,
+    ])
+      await writeFile(join(folder, path), 'Mac OS X')
+    await assertRestored(() => ({ folder }))
+  })
+
   test('is restored with its metadata, and reports records that a git host cannot store', async () => {
     const { into, notes } = await restored(fileOf(REAL_ARCHIVE.file))
     const dir = join(into, `${NAME}.git`)

@@ -1,7 +1,13 @@
 import { lstat, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isUploadedFile, type Manifest, type ManifestLoss } from '../../archive/manifest.ts'
+import {
+  isUploadedFile,
+  MANIFEST_PATH,
+  type Manifest,
+  type ManifestLoss,
+} from '../../archive/manifest.ts'
 import { unsafePath } from '../../archive/tar-header.ts'
+import { ArchiveRefused } from '../../archive/unreadable-archive.ts'
 import { ifExists } from '../../lib/errno.ts'
 import { parseJson, type Shape } from '../../lib/json-shape.ts'
 import type { FactKind, FactsByKind } from '../../records/fact-kinds.ts'
@@ -24,6 +30,9 @@ import {
   uploadDigests,
 } from './compare-manifest.ts'
 
+/** Clients such as `gh gei` ask for two archives of a repository: one of its git data, and one of its records. */
+const NO_GIT_DATA = `it holds no git data: unpack it over the archive that has it, delete ${MANIFEST_PATH} there, and name that directory instead`
+
 export interface ReaderParts extends Omit<CheckOptions, 'isWanted'> {
   /** `owner/name` of the repositories to read, in lower case. If empty, all are read. Content of others is not reported as lost. */
   wanted: ReadonlySet<string>
@@ -42,7 +51,10 @@ export async function readGitHubArchive(
   if (manifest && wanted.size === 0)
     for (const each of describeSkipped(manifest)) report.warn('skipped repositories', each)
   const isWanted = (fullName: string) => wanted.size === 0 || wanted.has(fullName.toLowerCase())
-  const fullNames = (await repositoriesIn(root)).filter(isWanted)
+  const all = await repositoriesIn(root)
+  if (all.length === 0 && (await listRecordFiles(root)).some(({ kind }) => kind === 'repositories'))
+    throw new ArchiveRefused(NO_GIT_DATA)
+  const fullNames = all.filter(isWanted)
   const archive = await openRecords(root, { ...parts, isWanted })
   const repositories = await archive.repositories(fullNames)
   await archive.reportUnread()

@@ -35,8 +35,9 @@ async function listFiles(tree: GitTree, directory: string | undefined): Promise<
 export async function findReadme(tree: GitTree): Promise<TextFile | undefined> {
   const { git, dir, commit, signal } = tree
   for (const directory of ['.github', '', 'docs']) {
-    if (directory && !(await git.text(['ls-tree', '-d', commit, directory], { dir, signal })))
-      continue
+    const entry = directory && (await git.text(['ls-tree', commit, directory], { dir, signal }))
+    // A submodule can have this name too.
+    if (directory && !entry.startsWith('040000 tree')) continue
     const files = await listFiles(tree, directory)
     const readmes = files.filter(({ path }) => /^readme(?:\.[^./]+)?$/i.test(path))
     const readme = readmes.find(({ path }) => MARKDOWN.test(path)) ?? readmes[0]

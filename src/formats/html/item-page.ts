@@ -223,24 +223,26 @@ export function diffHtml(hunk: string): Html | undefined {
 }
 
 /** Other events are shown with their own names. */
-const EVENT_VERBS: Record<string, string> = {
-  base_ref_changed: 'changed the base branch',
-  closed: 'closed this',
-  demilestoned: 'removed this from the milestone',
-  head_ref_deleted: 'deleted the branch',
-  head_ref_force_pushed: 'force-pushed the branch',
-  head_ref_restored: 'restored the branch',
-  labeled: 'added the label',
-  locked: 'locked the conversation',
-  merged: 'merged this',
-  milestoned: 'added this to the milestone',
-  renamed: 'changed the title',
-  reopened: 'reopened this',
-  review_requested: 'requested a review from',
-  transferred: 'moved this here from',
-  unlabeled: 'removed the label',
-  unlocked: 'unlocked the conversation',
-}
+const EVENT_VERBS = new Map(
+  Object.entries({
+    base_ref_changed: 'changed the base branch',
+    closed: 'closed this',
+    demilestoned: 'removed this from the milestone',
+    head_ref_deleted: 'deleted the branch',
+    head_ref_force_pushed: 'force-pushed the branch',
+    head_ref_restored: 'restored the branch',
+    labeled: 'added the label',
+    locked: 'locked the conversation',
+    merged: 'merged this',
+    milestoned: 'added this to the milestone',
+    renamed: 'changed the title',
+    reopened: 'reopened this',
+    review_requested: 'requested a review from',
+    transferred: 'moved this here from',
+    unlabeled: 'removed the label',
+    unlocked: 'unlocked the conversation',
+  }),
+)
 
 function eventHtml({ site, repository }: ItemContext, event: IssueEvent): Html {
   const { id, label, milestoneTitle, renamed, subject, commit, forcePush } = event
@@ -255,7 +257,7 @@ function eventHtml({ site, repository }: ItemContext, event: IssueEvent): Html {
       html`<code>${forcePush.ref}</code> from ${sha(forcePush.before)} to ${sha(forcePush.after)}`,
     commit && html`in ${sha(commit)}`,
   ]
-  const verb = EVENT_VERBS[event.event] ?? event.event.replaceAll('_', ' ')
+  const verb = EVENT_VERBS.get(event.event) ?? event.event.replaceAll('_', ' ')
   return html`<p class="event" id="event-${id}">${site.person(event.actor)} ${verb} ${details.map((each) => each && html`${each} `)}${timeHtml(event.createdAt)}</p>
 `
 }

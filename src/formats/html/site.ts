@@ -230,16 +230,18 @@ function uploadHtml(path: string, upload: Upload): Html {
     : html`<a href="${url}" download="${upload.name}">${upload.name}</a>`
 }
 
-const EMOJI: Record<string, string> = {
-  '+1': '👍',
-  '-1': '👎',
-  laugh: '😄',
-  hooray: '🎉',
-  confused: '😕',
-  heart: '❤️',
-  rocket: '🚀',
-  eyes: '👀',
-}
+const EMOJI = new Map(
+  Object.entries({
+    '+1': '👍',
+    '-1': '👎',
+    laugh: '😄',
+    hooray: '🎉',
+    confused: '😕',
+    heart: '❤️',
+    rocket: '🚀',
+    eyes: '👀',
+  }),
+)
 
 function reactionsHtml(reactions: readonly Reaction[]): Html | undefined {
   if (reactions.length === 0) return undefined
@@ -248,7 +250,7 @@ function reactionsHtml(reactions: readonly Reaction[]): Html | undefined {
     const people = group.map(({ author }) => author ?? 'ghost').join(', ')
     // Tooltips exist neither on paper nor on phones.
     const shown = group.length <= 5 ? people : group.length
-    return html`<li class="reaction" title="${people}"><span role="img" aria-label="${content}">${EMOJI[content] ?? content}</span> ${shown}</li>`
+    return html`<li class="reaction" title="${people}"><span role="img" aria-label="${content}">${EMOJI.get(content) ?? content}</span> ${shown}</li>`
   })
   return html`<ul class="reactions inline" aria-label="Reactions">${chips}</ul>\n`
 }

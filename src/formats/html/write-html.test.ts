@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createReadStream, existsSync } from 'node:fs'
-import { mkdir, readdir, readFile } from 'node:fs/promises'
+import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join, normalize } from 'node:path'
 import { before, describe, test } from 'node:test'
 import { temporaryFolder } from '../../../test/support/archive-samples.ts'
@@ -9,6 +9,7 @@ import type { GitHost } from '../../../test/support/git-host.ts'
 import { convertToHtml, makeReadableArchive } from '../../../test/support/html-site.ts'
 import { REAL_ARCHIVE } from '../../../test/support/real-archive.ts'
 import { ArchiveRefused } from '../../archive/unreadable-archive.ts'
+import { findReadme } from './documents.ts'
 
 const fileCleanup = cleanupAfterFile()
 let host: GitHost
@@ -203,6 +204,46 @@ describe('a site', () => {
       ],
     ])
   })
+})
+
+test('reactions and events of any name are shown with it', async (t) => {
+  const folder = join(await temporaryFolder(t), 'archive')
+  await cp(archive, folder, { recursive: true })
+  for (const [kind, field] of [
+    ['issues', 'content'],
+    ['issue_events', 'event'],
+  ]) {
+    const file = join(folder, `${kind}_000001.json`)
+    const text = await readFile(file, 'utf8')
+    await writeFile(
+      file,
+      text.replaceAll(RegExp(`"${field}": "[^"]+"`, 'g'), `"${field}": "constructor"`),
+    )
+  }
+  const { directory, written } = await convertToHtml(t, host, () => ({ folder }))
+  assert.deepEqual(written[0], { fullName: 'alice/site', errors: [] })
+  const place = 'repositories/alice/site'
+  assert.match(await read(`${place}/issues/1.html`, directory), />constructor<\/span> alice, bob/)
+  assert.match(await read(`${place}/issues/2.html`, directory), /<\/b> constructor /)
+})
+
+test('a README is found where folders that may have one are submodules', async () => {
+  const dir = await host.repository('corp/modules')
+  const blob = (await host.git(['hash-object', '-w', '--stdin'], { dir, input: 'Hello' })).trim()
+  for (const readme of ['', `100644 blob ${blob}\tREADME.md\n`]) {
+    const submodules = ['.github', 'docs'].map(
+      (name) => `160000 commit ${'1'.repeat(40)}\t${name}\n`,
+    )
+    const input = submodules.join('') + readme
+    const commit = (await host.git(['mktree', '--missing'], { dir, input })).trim()
+    const found = await findReadme({
+      git: host.godwitGit,
+      dir,
+      commit,
+      signal: AbortSignal.any([]),
+    })
+    assert.deepEqual(found, readme ? { path: 'README.md', oid: blob } : undefined)
+  }
 })
 
 test('an existing output is refused, and nothing is left beside it', async (t) => {

@@ -1,7 +1,7 @@
 import { Octokit } from '@octokit/core'
 import { paginateRest } from '@octokit/plugin-paginate-rest'
 import { arrayOf, matches, type Schema, type Static } from '../wire/schema.ts'
-import { notThisApi } from './errors.ts'
+import { notThisApi, ServerUnreachable } from './errors.ts'
 import { explainError, type FailedRequest } from './explain-error.ts'
 import { type ApiPaths, pathsOf } from './paths.ts'
 import { type RequestOptions, requestSender, type Send, type Server } from './send-request.ts'
@@ -86,7 +86,11 @@ function createOctokit({ url, vendor, userAgent }: Server, send: Send) {
     baseUrl: url,
     userAgent,
     log: { debug() {}, info() {}, warn() {}, error() {} },
-    request: { fetch: send },
+    request: { fetch: withWholeBodies(send, url) },
+  })
+  api.hook.after('request', ({ status, data }, { method }) => {
+    // Pagination takes an empty body for an empty list.
+    if (method === 'GET' && status < 300 && !data) throw notThisApi(url)
   })
   api.hook.before('request', ({ headers }) => {
     if (headers.accept !== PLAIN_TEXT)
@@ -94,3 +98,16 @@ function createOctokit({ url, vendor, userAgent }: Server, send: Send) {
   })
   return api
 }
+
+/** Returns a `fetch` that rejects if the body of a success breaks off: Octokit would take it for an empty one. */
+const withWholeBodies =
+  (send: Send, url: string): Send =>
+  async (input, init) => {
+    const response = await send(input, init)
+    // With a manual redirect, the body may be a whole archive.
+    if (!response.ok || !response.body || init?.redirect === 'manual') return response
+    const body = await response.arrayBuffer().catch((error: unknown) => {
+      throw error instanceof TypeError ? new ServerUnreachable(url, error) : error
+    })
+    return new Response(body, response)
+  }

@@ -69,5 +69,5 @@ export function valueShape(name: string, choices?: readonly string[]): ValueShap
 
 function kindOf(name: string): ValueShape['takes'] {
   if (/DIR/.test(name)) return 'directory'
-  return /FILE|CSV|archive/.test(name) ? 'file' : 'anything'
+  return /FILE|CSV|PATH|archive|inputs|dump/.test(name) ? 'file' : 'anything'
 }

@@ -141,6 +141,8 @@ export async function runConvert(
   for (const file of [options.report, numbersFile])
     if (file !== undefined && existsSync(file))
       throw new UserError(`${file} already exists; move it away, or name another output`)
+  if (options.report && resolve(options.report) === output)
+    throw new UsageError('--report would replace the output: name another file')
   if (options.report) await requireWritableDirectory(dirname(options.report), options.report)
   await using temporary = await temporaryGit(config, 'convert')
   const { git } = temporary

@@ -16,7 +16,7 @@ import { openDatabase } from '../service/open-database.ts'
 import type { Config } from '../settings/config.ts'
 import { bucketAddress, path, postgresAddress } from '../settings/config-values.ts'
 import { addCommand, parsed, readServiceConfig } from './command-line.ts'
-import { isoTime, print, printJson, printMessage, printTable } from './print.ts'
+import { isoTime, print, printJson, printMessage, printResult, printTable } from './print.ts'
 import { stoppable } from './stop-signal.ts'
 import { progressLine } from './terminal.ts'
 
@@ -86,7 +86,7 @@ async function run(signal: AbortSignal, options: CopyOptions, command: Command):
   const from = options.from === undefined ? settings : inDirectory(settings, options.from)
   prepareDirectories(options, from.data)
   switchUserToOwnerOf(from.data)
-  if (unmarkSource) return unmark(from)
+  if (unmarkSource) return unmark(from, options)
   const targets = targetsOf(options, from)
   let report: CopyReport
   {
@@ -134,10 +134,14 @@ function prepareDirectories({ to, toBlobs }: CopyOptions, data: string): void {
   }
 }
 
-async function unmark(config: Config): Promise<void> {
+async function unmark(config: Config, options: CopyOptions): Promise<void> {
   const { db, close } = await openDatabase(config, { mustExist: true, copiedAs: 'source' })
   await removeCopyMarks(db, 'source', 'blobs').finally(close)
-  print('this service can be used again: make sure that its copy is not used as well')
+  printResult(
+    options,
+    { source_moved: false },
+    'this service can be used again: make sure that its copy is not used as well',
+  )
 }
 
 const UPDATE_INTERVAL_MS = 200

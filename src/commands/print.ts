@@ -21,7 +21,7 @@ let outputError: Error | undefined
 export function watchOutput(): void {
   outputError = undefined
   process.stdout.on('error', (error) => {
-    if (!hasCode(error, 'EPIPE')) outputError ??= addDiskFacts(error, 'standard output') as Error
+    outputError ??= addDiskFacts(error, 'standard output') as Error
   })
   // An error of standard error cannot be reported anywhere.
   process.stderr.on('error', () => {})
@@ -30,8 +30,12 @@ export function watchOutput(): void {
 /** Waits until all output is written, and returns the error if that failed. */
 export async function outputFailure(): Promise<Error | undefined> {
   if (!process.stdout.destroyed) await new Promise((resolve) => process.stdout.write('', resolve))
-  return outputError
+  return isClosedOutput(outputError) ? undefined : outputError
 }
+
+/** Returns whether a write failed because the reader of standard output closed the pipe. */
+export const isClosedOutput = (error: unknown): boolean =>
+  error === outputError && hasCode(error, 'EPIPE')
 
 /** Prints text to standard output, with control characters escaped. */
 export function print(text: string): void {

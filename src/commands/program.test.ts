@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
+import { promisify } from 'node:util'
 import type { Command } from 'commander'
 import { exitCodes } from '../lib/user-error.ts'
 import { createProgram } from './program.ts'
@@ -45,6 +47,13 @@ test('a program that loads only the requested command lists all commands', async
   assert.deepEqual(names(partial), names(complete))
   const token = (program: Command) => program.commands.find((each) => each.name() === 'token')!
   assert.equal(helpOf(token(partial)), helpOf(token(complete)))
+})
+
+test('bin/godwit starts by a relative path, whatever CDPATH contains', async () => {
+  const cwd = new URL('../..', import.meta.url).pathname
+  const env = { ...process.env, CDPATH: cwd }
+  const { stdout } = await promisify(execFile)('bin/godwit', ['version'], { cwd, env })
+  assert.match(stdout, /^godwit /)
 })
 
 test('the help and docs/COMMANDS.md list the same exit codes', async () => {

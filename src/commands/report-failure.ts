@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander'
 import { describeDiskFailure } from '../lib/disk-errors.ts'
 import { ConfigError, EXIT, UserError } from '../lib/user-error.ts'
-import { outputFailure, printMessage, watchOutput } from './print.ts'
+import { isClosedOutput, outputFailure, printMessage, watchOutput } from './print.ts'
 
 /** Runs a command, prints a message if it or its output fails, and sets the exit code. */
 export async function runCommand(command: () => Promise<void>): Promise<void> {
@@ -33,6 +33,9 @@ async function describeFailure(error: unknown): Promise<Failure> {
   // The first error matters more than the error of the cleanup after it.
   if (error instanceof SuppressedError) return describeFailure(error.suppressed)
   if (!(error instanceof Error)) return failed(String(error))
+  // Otherwise it would be mistaken for an error of a connection.
+  if (isClosedOutput(error))
+    return failed('standard output was closed before everything was written')
   const { describeKnownError } = await import('./known-errors.ts')
   const known = describeKnownError(error)
   if (known) return { lines: [known.message], exitCode: known.exitCode }

@@ -1,12 +1,12 @@
-import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { restoreArchive } from '../importer/restore-archive.ts'
 import { withWriteContext } from '../lib/disk-errors.ts'
 import { formatCount } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
+import { path } from '../settings/config-values.ts'
 import { archiveOpener } from './archive-file.ts'
-import { addCommand, readCommandConfig } from './command-line.ts'
+import { addCommand, parsed, readCommandConfig } from './command-line.ts'
 import { print, printJson } from './print.ts'
 import { stoppable } from './stop-signal.ts'
 import { temporaryGit } from './temporary-directory.ts'
@@ -18,7 +18,11 @@ export function restoreCommand(program: Command, about: string): void {
     'godwit restore migration.tar.gz --into /srv/restored',
   ])
     .usage('ARCHIVE --into DIR')
-    .requiredOption('--into <DIR>', 'directory to restore to, as OWNER/NAME.git')
+    .requiredOption(
+      '--into <DIR>',
+      'directory to restore to, as OWNER/NAME.git',
+      parsed('--into', path),
+    )
     .option('--strict', 'fail if some data of the archive could not be restored')
     .action(stoppable(runRestore))
 }
@@ -27,7 +31,7 @@ export function restoreCommand(program: Command, about: string): void {
 async function runRestore(
   signal: AbortSignal,
   file: string,
-  { into: directory, strict, json }: RestoreOptions,
+  { into, strict, json }: RestoreOptions,
   command: Command,
 ): Promise<void> {
   const restored: string[] = []
@@ -48,7 +52,6 @@ async function runRestore(
     await using temporary = await temporaryGit(config, 'restore')
     const { git } = temporary
     const open = await archiveOpener(file)
-    const into = resolve(directory)
     await withWriteContext(into, async () => {
       const results = restoreArchive({ git, open, into, onNote }, signal)
       for await (const { fullName, errors } of results) {

@@ -135,18 +135,24 @@ function createCommand({ add }: ClientCommands): void {
       const { every, at } = options
       if (every === undefined) throw new UsageError('no period: give --every day or --every week')
       if (at === undefined) throw new UsageError('no time: give --at HH:MM, such as --at 03:30')
+      const time_zone = options.timeZone ?? localTimeZone()
       const start =
         options.all && names.length === 0
           ? { all: true, ...startSettings(options) }
           : await startRequest(client, names, options)
-      const timing = {
-        time_zone: new Intl.DateTimeFormat().resolvedOptions().timeZone,
-        ...timingOf(options),
-      }
-      const body: ScheduleRequest = { ...start, ...timing, every, at }
+      const body: ScheduleRequest = { ...start, ...timingOf(options), time_zone, every, at }
       const added = await client.api.schedules.add(body)
       printResult(client, added, String(added.id))
     }),
+  )
+}
+
+/** The zone of this machine has no name with a TZ such as `:/etc/localtime`. */
+function localTimeZone(): string {
+  const { timeZone } = new Intl.DateTimeFormat().resolvedOptions()
+  if (timeZone && timeZone !== 'Etc/Unknown') return timeZone
+  throw new UsageError(
+    'no time zone: that of this machine has no name; give --time-zone ZONE, such as Europe/Zurich',
   )
 }
 

@@ -10,6 +10,7 @@ import {
   type TokenRecord,
 } from '../accounts/token-store.ts'
 import { replaceKey } from '../db/secret-store.ts'
+import { formatCount } from '../lib/quantities.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { durationOrZero } from '../settings/config-values.ts'
 import { aboutAccount, requireAccount } from './account.ts'
@@ -98,7 +99,7 @@ async function removeTokens(
         await record(tx, 'token.revoke', { subject: `token ${each}`, owner: account })
       return { login: account.login, revoked }
     })
-    return printResult({ json }, value, `${value.revoked.length} tokens revoked`)
+    return printResult({ json }, value, `${formatCount(value.revoked.length, 'token')} revoked`)
   }
   await changeDatabase(command, async (tx, record) => {
     const owner = await revokeToken(tx, id!, Date.now())

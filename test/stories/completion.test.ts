@@ -54,6 +54,9 @@ const CASES: [line: string, offered: string[], unwanted: string[]][] = [
   ['migration start --token-file an', ['an-archive.tar.gz'], []],
   ['--config an-archive.tar.gz token ', ['add'], []],
   ['verify an', ['an-archive.tar.gz'], []],
+  ['convert an', ['an-archive.tar.gz'], []],
+  ['convert --output an', ['an-archive.tar.gz'], []],
+  ['finish an', ['an-archive.tar.gz'], []],
 ]
 
 function assertOffered(

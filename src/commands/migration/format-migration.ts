@@ -123,7 +123,9 @@ export function formatForecast(forecast: responses.ForecastResponse): string {
   const { bytes_to_write, free_bytes, estimated_seconds } = forecast
   const free = typeof free_bytes !== 'number' ? '' : `, ${formatBytes(free_bytes)} free`
   const time =
-    typeof estimated_seconds !== 'number' ? '' : `, about ${formatDuration(estimated_seconds)}`
+    typeof estimated_seconds !== 'number'
+      ? ''
+      : `, ${estimated_seconds < 1 ? '' : 'about '}${formatDuration(estimated_seconds)}`
   return [
     ...(forecast.warnings ?? []).map((warning) => `warning: ${escapeForTerminal(warning)}`),
     `${formatBytes(bytes_to_write)} to write${free}${time}; nothing was started`,

@@ -125,7 +125,9 @@ export function addStartFlags(command: Command): Command {
 
 export async function startRequest(client: ClientContext, names: string[], options: StartOptions) {
   const needsNames = options[optionName('org_metadata_only')] !== true
-  if (options.all ? names.length > 0 : names.length === 0 && needsNames)
+  if (options.all && names.length > 0)
+    throw new UsageError('--all means all repositories: leave it out, or the names')
+  if (!options.all && names.length === 0 && needsNames)
     throw new UsageError('no repositories: give OWNER/NAME or OWNER, or --all for all of yours')
   const repositories = options.all
     ? await administeredRepositories(client)

@@ -4,14 +4,19 @@ import { test } from 'node:test'
 import { temporaryDirectory } from '../../test/support/sample-repositories.ts'
 import { createCommandRunner } from '../../test/support/shared-commands.ts'
 
-test('a service that was moved can be used again after --unmark-source, which prints JSON with --json', async (t) => {
+test('a service that was moved refuses commands until --unmark-source, which prints JSON with --json', async (t) => {
   const folder = temporaryDirectory(t)
   const godwit = createCommandRunner()
   const data = ['--data', join(folder, 'data')]
   assert.equal((await godwit(['account', 'add', 'alice', ...data])).code, 0)
   assert.equal((await godwit(['copy', '--to', join(folder, 'copy'), ...data])).code, 0)
   assert.match((await godwit(['account', 'list', ...data])).stderr, /this service was moved to /)
+  const repositories = ['--repositories', temporaryDirectory(t)]
+  const doctor = await godwit(['doctor', ...data, ...repositories])
+  assert.equal(doctor.code, 1)
+  assert.match(doctor.stdout, /this service was moved to .*\n.*`godwit copy --unmark-source`/)
   const { stdout } = await godwit(['copy', '--unmark-source', '--json', ...data])
   assert.deepEqual(JSON.parse(stdout), { source_moved: false })
   assert.equal((await godwit(['account', 'list', ...data])).code, 0)
+  assert.equal((await godwit(['doctor', ...data, ...repositories])).code, 0)
 })

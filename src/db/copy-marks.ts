@@ -30,24 +30,39 @@ export async function removeCopyMarks(db: Db, ...roles: Role[]): Promise<void> {
 
 const UNMARK = 'to use this one again, run `godwit copy --unmark-source`'
 
-/** Throws a UserError if the service is used at another place now, or if it is an unfinished copy. */
-export async function requireNotMoved(db: Db, blobs: string): Promise<void> {
-  const marks = await db.selectFrom('copies').selectAll().execute()
+/** Returns why the service cannot be used here, and what to do: it is used at another place now, or is an unfinished copy. */
+export function describeMove(
+  marks: readonly Row<'copies'>[],
+  blobs: string,
+): { found: string; advice: string } | undefined {
   for (const { role, state, address, changed_at } of marks) {
-    const day = new Date(changed_at).toISOString().slice(0, 10)
+    const day = new Date(Number(changed_at)).toISOString().slice(0, 10)
     if (role === 'source' && state === 'finished')
-      throw new UserError(`this service was moved to ${address} on ${day}: use it there; ${UNMARK}`)
+      return {
+        found: `this service was moved to ${address} on ${day}`,
+        advice: `use it there; ${UNMARK}`,
+      }
     if (role === 'source')
-      throw new UserError(
-        `this service is being moved to ${address}: run the same \`godwit copy\` again to finish that; ${UNMARK}`,
-      )
+      return {
+        found: `this service is being moved to ${address}`,
+        advice: `run the same \`godwit copy\` again to finish that; ${UNMARK}`,
+      }
     if (role === 'target' && state === 'started')
-      throw new UserError(
-        'this is an unfinished copy of a service: run the same `godwit copy` again to finish it',
-      )
+      return {
+        found: 'this is an unfinished copy of a service',
+        advice: 'run the same `godwit copy` again to finish it',
+      }
     if (role === 'blobs' && address === blobs)
-      throw new UserError(
-        `the archives of this service were moved from ${address} on ${day}: set --blobs or --data to where they are now; ${UNMARK}`,
-      )
+      return {
+        found: `the archives of this service were moved from ${address} on ${day}`,
+        advice: `set --blobs or --data to where they are now; ${UNMARK}`,
+      }
   }
+  return undefined
+}
+
+/** Throws a UserError if the service cannot be used here. */
+export async function requireNotMoved(db: Db, blobs: string): Promise<void> {
+  const move = describeMove(await db.selectFrom('copies').selectAll().execute(), blobs)
+  if (move) throw new UserError(`${move.found}: ${move.advice}`)
 }

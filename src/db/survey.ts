@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import pg from 'pg'
+import type { Row } from './tables.ts'
 
 export type SchemaAge = ReturnType<typeof schemaAge>
 
@@ -61,6 +62,10 @@ export async function findSigningKey(database: SurveyedDatabase): Promise<Buffer
   const [row] = await rowsOf(database, "select value from secrets where name = 'link-key'")
   return row && Buffer.from(String(row.value), 'hex')
 }
+
+/** Returns what `godwit copy` has noted about moves of the service. */
+export const findCopyMarks = async (database: SurveyedDatabase) =>
+  (await rowsOf(database, 'select role, state, address, changed_at from copies')) as Row<'copies'>[]
 
 /** Lists the processes of a service on PostgreSQL, with the times of their last heartbeats. */
 export async function listProcesses(url: string) {

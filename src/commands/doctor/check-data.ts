@@ -2,11 +2,12 @@ import type { StatsFs } from 'node:fs'
 import { link, open, rename, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { listProcesses, surveyStoredData } from '../../db/survey.ts'
+import { describeMove } from '../../db/copy-marks.ts'
+import { findCopyMarks, listProcesses, surveyStoredData } from '../../db/survey.ts'
 import { nearestExisting } from '../../formats/output.ts'
 import { describeDiskFailure } from '../../lib/disk-errors.ts'
 import { formatBytes, formatCount, formatDuration } from '../../lib/quantities.ts'
-import { dataPathsOf } from '../../service/data-paths.ts'
+import { blobsAddress, dataPathsOf } from '../../service/data-paths.ts'
 import { markerFolder, NOT_SHARED, processesWithoutMarker } from '../../service/mark-process.ts'
 import type { Config } from '../../settings/config.ts'
 import { temporaryDirectory } from '../temporary-directory.ts'
@@ -122,6 +123,14 @@ async function tryLocking(directory: string): Promise<void> {
 }
 
 /** Checks that all processes of a shared database keep archives in the same directory. */
+/** Reports a service that `godwit copy` has moved: its commands refuse to run. */
+export async function* checkMoved(config: Config): AsyncGenerator<CheckResult> {
+  // checkDatabase reports a database that cannot be read.
+  const marks = await findCopyMarks(databaseOf(config)).catch(() => [])
+  const move = describeMove(marks, blobsAddress(config))
+  if (move) yield failure('moved', move.found, move.advice)
+}
+
 export async function* checkSharedData(config: Config): AsyncGenerator<CheckResult> {
   const folder = markerFolder(dataPathsOf(config, ''))
   if (config.databaseUrl === undefined || folder === undefined) return

@@ -4,7 +4,7 @@ import type { Config } from '../../settings/config.ts'
 import { temporaryGit } from '../temporary-directory.ts'
 import { checkAddresses } from './check-addresses.ts'
 import { checkBucket } from './check-bucket.ts'
-import { checkData, checkSharedData, checkStoredData } from './check-data.ts'
+import { checkData, checkMoved, checkSharedData, checkStoredData } from './check-data.ts'
 import { checkDatabase } from './check-database.ts'
 import { checkForge } from './check-forge.ts'
 import { checkConfig, checkMachine } from './check-machine.ts'
@@ -30,6 +30,7 @@ export async function* everyCheck(config: Config): AsyncGenerator<CheckResult> {
   yield* guarded('forge', checkForge(config))
   yield* guarded('oidc', checkOidc(config))
   yield* guarded('database', checkDatabase(config))
+  yield* guarded('moved', checkMoved(config))
   yield* guarded('shared data', checkSharedData(config))
   if (advice === undefined) yield* guarded('locks', checkLocks(config, git))
   yield* guarded('bucket', checkBucket(config))

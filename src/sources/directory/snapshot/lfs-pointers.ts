@@ -20,8 +20,8 @@ const isPointerSize = (size: number) => size >= MIN_POINTER_BYTES && size <= MAX
 
 /**
  * Finds out, while the objects of a repository are read, whether it can have LFS pointers or files that are too large for GitHub. Most
- * repositories have neither, and a search with git takes longer than the export of a small repository. Pointers are never stored
- * as deltas, since more than half of a pointer is a hash.
+ * repositories have neither, and a search with git takes longer than the export of a small repository. Not all pointers are deltas:
+ * `git repack` makes none of them one, since more than half of a pointer is a hash, and `git fast-import` all but the first of a row.
  */
 export class ContentDetector {
   mayHavePointers = false

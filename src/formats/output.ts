@@ -54,7 +54,7 @@ export async function sweepWorkDirectories(into: string): Promise<void> {
 }
 
 /** Returns an empty list if the directory does not exist. */
-async function readdirIfExists(directory: string): Promise<Dirent[]> {
+export async function readdirIfExists(directory: string): Promise<Dirent[]> {
   return (await ifExists(readdir(directory, { withFileTypes: true }), 'ENOENT')) ?? []
 }
 

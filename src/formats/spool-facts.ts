@@ -4,7 +4,7 @@ import type { IssueOrPull } from '../records/fact.ts'
 import { FACT_KINDS, type FactKind, type FactsByKind } from '../records/fact-kinds.ts'
 import type { RepositoryFile } from '../records/release.ts'
 import type { Repository } from '../records/repository.ts'
-import type { Conversion } from './format.ts'
+import type { Conversion, FormatReader } from './format.ts'
 import type { Report } from './report.ts'
 
 /** Returns a key for `SortedRows` that identifies a text. */
@@ -155,6 +155,14 @@ export class RepositoryFacts {
       for (const { id, pull } of this.all(kind))
         if (!this.has('pull_requests', pull))
           this.loseRecord(kind, `${kind} ${id}: pull request #${pull} is not in the input`)
+  }
+
+  /** Returns the file that a fact names, or reports it as lost and returns undefined if it is missing. */
+  async findFile(content: FormatReader, kind: string, path: string) {
+    const found = await content.findFile(path, this.fullName)
+    if (!('missing' in found)) return found
+    this.loseRecord(kind, found.missing)
+    return undefined
   }
 
   warn(kind: string, text: string): void {

@@ -22,6 +22,7 @@ import {
   isGitLabExport,
   readGitLabExport,
 } from '../formats/gitlab-export/read-gitlab-export.ts'
+import { readdirIfExists } from '../formats/output.ts'
 import { Report } from '../formats/report.ts'
 import { type Unpacked, unpackArchive } from '../formats/unpack-archive.ts'
 import type { Git } from '../git/git.ts'
@@ -163,10 +164,7 @@ async function unexpectedEntries(root: string, manifest: Manifest): Promise<stri
   const known = new Set(['schema.json', MANIFEST_PATH, 'repositories', ...folders])
   const isKnown = (name: string) => known.has(name) || kindOfFile(name) !== undefined
   const unexpected = (await readdir(root)).filter((name) => !isKnown(name))
-  const owners = existsSync(join(root, 'repositories'))
-    ? await readdir(join(root, 'repositories'), { withFileTypes: true })
-    : []
-  for (const owner of owners) {
+  for (const owner of await readdirIfExists(join(root, 'repositories'))) {
     const path = `repositories/${owner.name}`
     if (!owner.isDirectory()) unexpected.push(path)
     else

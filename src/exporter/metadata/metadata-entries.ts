@@ -8,12 +8,16 @@ import {
   type ManifestSegment,
 } from '../../archive/manifest.ts'
 import type { SegmentEntry } from '../../archive/write-segment.ts'
-import type { SegmentContents } from '../../formats/github-archive/segment-contents.ts'
+import {
+  digestsOf,
+  SCHEMA,
+  type SegmentContents,
+} from '../../formats/github-archive/segment-contents.ts'
 import { nextTurn } from '../../lib/turns.ts'
 import type { ExportedRepository } from '../../migrations/export-store.ts'
 import type { Migration } from '../../migrations/migration.ts'
 import { archivedKeysOf } from '../../migrations/record-store.ts'
-import type { SegmentRecord, StoredContents } from '../../migrations/segment-store.ts'
+import type { StoredContents } from '../../migrations/segment-store.ts'
 import { ISSUE_TRACKER_KINDS } from '../../records/fact-kinds.ts'
 import { splitIntoFiles } from '../../records/write-records.ts'
 import type { Addresses } from '../../repositories/addresses.ts'
@@ -42,8 +46,6 @@ export interface MetadataParts {
   /** When the archive is written, in epoch milliseconds. */
   createdAt: number
 }
-
-const SCHEMA = `${JSON.stringify({ version: '1.0.1' }, null, 2)}\n`
 
 /**
  * Yields everything that the migration's options include, except git data and the manifest. Adds each file to `files`, which the
@@ -172,10 +174,6 @@ export async function surveySegments(
     withWiki,
     filesFolders,
   }
-}
-
-export function digestsOf({ sha256, length, plainLength, crc32 }: SegmentRecord): ManifestSegment {
-  return { sha256, length, plain_length: plainLength, crc32 }
 }
 
 /** A list that is too long for memory. Its size is known before it is written, because a tar entry begins with it. */

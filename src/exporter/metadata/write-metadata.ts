@@ -5,6 +5,7 @@ import type { ManifestFile } from '../../archive/manifest.ts'
 import { type SegmentEntry, writeSegment } from '../../archive/write-segment.ts'
 import type { BlobStore } from '../../blobs/blob-store.ts'
 import type { Db } from '../../db/database.ts'
+import { digestsOf } from '../../formats/github-archive/segment-contents.ts'
 import type { ExportedRepository } from '../../migrations/export-store.ts'
 import { keysOfRecords } from '../../migrations/record-store.ts'
 import {
@@ -17,7 +18,6 @@ import type { Addresses } from '../../repositories/addresses.ts'
 import { openArchivedRecords } from '../records/archived-records.ts'
 import type { CoveredOrganization } from './catalogue-facts.ts'
 import {
-  digestsOf,
   type MetadataParts,
   manifestEntry,
   metadataEntries,

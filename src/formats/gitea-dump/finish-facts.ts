@@ -130,11 +130,8 @@ async function* dumpAttachments(context: DumpContext): AsyncGenerator<Attachment
   let folders = 0
   for (const attachment of facts.all('attachments')) {
     signal.throwIfAborted()
-    const found = await content.findFile(attachment.file, attachment.repository)
-    if ('missing' in found) {
-      facts.loseRecord('attachments', found.missing)
-      continue
-    }
+    const found = await facts.findFile(content, 'attachments', attachment.file)
+    if (!found) continue
     const file = join('attachments', String(++folders), attachment.file.split('/').at(-1)!)
     await linkOrCopy(found.file, join(directory, file))
     const { name, contentType } = attachment

@@ -239,11 +239,8 @@ async function dumpAssets(context: DumpContext, release: Release, index: number)
   const { directory, facts, content } = context
   const dumped: unknown[] = []
   for (const [n, asset] of release.assets.entries()) {
-    const found = await content.findFile(asset.file, release.repository)
-    if ('missing' in found) {
-      facts.loseRecord('release_assets', found.missing)
-      continue
-    }
+    const found = await facts.findFile(content, 'release_assets', asset.file)
+    if (!found) continue
     const path = `release_assets/${index}/${n + 1}/${urlName(asset.name)}`
     await linkOrCopy(found.file, join(directory, path))
     dumped.push({

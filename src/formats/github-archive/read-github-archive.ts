@@ -14,6 +14,7 @@ import type { FactKind, FactsByKind } from '../../records/fact-kinds.ts'
 import { isFactKind, readFact, readList } from '../../records/read-records.ts'
 import { type Repository, UNKNOWN_REPOSITORY } from '../../records/repository.ts'
 import type { FormatReader, FoundFile } from '../format.ts'
+import { readdirIfExists } from '../output.ts'
 import type { Report } from '../report.ts'
 import { listRecordFiles, type Unpacked } from '../unpack-archive.ts'
 import {
@@ -76,7 +77,7 @@ export async function readGitHubArchive(
 async function repositoriesIn(root: string): Promise<string[]> {
   const folders = new Set<string>()
   const top = join(root, 'repositories')
-  for (const owner of (await ifExists(readdir(top, { withFileTypes: true }), 'ENOENT')) ?? [])
+  for (const owner of await readdirIfExists(top))
     if (owner.isDirectory())
       for (const name of await readdir(join(top, owner.name)))
         if (name.endsWith('.git')) folders.add(`${owner.name}/${name.slice(0, -'.git'.length)}`)

@@ -1,6 +1,25 @@
-import type { ManifestFile, ManifestGit, ManifestRepository } from '../../archive/manifest.ts'
+import type {
+  ManifestFile,
+  ManifestGit,
+  ManifestRepository,
+  ManifestSegment,
+} from '../../archive/manifest.ts'
+import type { Segment } from '../../archive/write-segment.ts'
 import { decodeRefs } from '../../sources/refs.ts'
 import type { ExaminedRepository, Snapshot } from '../../sources/snapshot.ts'
+
+/** The content of `schema.json`. */
+export const SCHEMA = `${JSON.stringify({ version: '1.0.1' }, null, 2)}\n`
+
+/** Returns the manifest's entry for a segment. */
+export const digestsOf = ({
+  sha256,
+  length,
+  plainLength,
+  crc32,
+}: Omit<Segment, 'storedCrc32'>): ManifestSegment => {
+  return { sha256, length, plain_length: plainLength, crc32 }
+}
 
 /** The manifest's entry for a repository, without its segment. */
 export type SegmentContents = Omit<ManifestRepository, 'segment'>

@@ -36,7 +36,7 @@ import {
   writeRepositories,
 } from '../format.ts'
 import { sync, uuidFrom } from '../output.ts'
-import { contentsOf } from './segment-contents.ts'
+import { contentsOf, digestsOf, SCHEMA } from './segment-contents.ts'
 
 export interface GitHubArchiveOptions {
   /** The archive, which must not exist. */
@@ -59,7 +59,6 @@ export function githubArchiveWriter(options: GitHubArchiveOptions): FormatWriter
 const WRITTEN_APART: readonly FactKind[] = ['users', 'bots', 'attachments', 'repository_files']
 /** Archives have no discussions. */
 const LOST: readonly FactKind[] = ['discussion_categories', 'discussions']
-const SCHEMA = `${JSON.stringify({ version: '1.0.1' }, null, 2)}\n`
 
 class ArchiveWriter {
   readonly #parts: GitHubArchiveOptions & Conversion
@@ -130,8 +129,7 @@ class ArchiveWriter {
     const sink = (bytes: AsyncIterable<Uint8Array>) => pipeline(bytes, createWriteStream(key))
     const options = { signal, ...(files && { files }) }
     const stored: StoredSegment = { key, ...(await writeSegment(entries, sink, options)) }
-    const { sha256, length, plainLength, crc32 } = stored
-    return { stored, segment: { sha256, length, plain_length: plainLength, crc32 } }
+    return { stored, segment: digestsOf(stored) }
   }
 
   async #packRepository(fullName: string, snapshot: Snapshot): Promise<void> {

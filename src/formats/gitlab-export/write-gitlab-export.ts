@@ -155,7 +155,7 @@ async function writeExport(parts: ExportParts): Promise<void> {
 /** Finds the uploads of a repository. `linkedUrls` gets those that texts link to, while these are rewritten. */
 async function openProject(parts: ExportParts) {
   const { fullName } = parts
-  const uploads = await findUploads(new RepositoryFacts(parts, fullName).all('attachments'), parts)
+  const uploads = await findUploads(new RepositoryFacts(parts, fullName), parts.content)
   const linkedUrls = new Set<string>()
   const targets = {
     isPull: (name: string, number: number) =>

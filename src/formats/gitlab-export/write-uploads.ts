@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto'
 import { join } from 'node:path'
-import type { Attachment, Release, RepositoryFile } from '../../records/release.ts'
+import type { Release } from '../../records/release.ts'
 import type { FormatReader } from '../format.ts'
 import type { OidsByRef } from '../gitea-dump/pull-heads.ts'
 import { linkOrCopy, urlName } from '../output.ts'
+import type { RepositoryFacts } from '../spool-facts.ts'
 import { gitlabTime, type Project, timestamps } from './write-project.ts'
 import type { Upload } from './write-text.ts'
 
@@ -12,16 +13,13 @@ export type ExportFile = { path: string; from: string }
 
 /** Returns the files of issues and comments by what links to them contain: a UUID without hyphens, or `files/ID`. */
 export async function findUploads(
-  attachments: Iterable<Attachment | RepositoryFile>,
-  { content, report, fullName }: Pick<Project, 'report' | 'fullName'> & { content: FormatReader },
+  facts: RepositoryFacts,
+  content: FormatReader,
 ): Promise<Map<string, Upload & ExportFile>> {
   const uploads = new Map<string, Upload & ExportFile>()
-  for (const attachment of attachments) {
-    const found = await content.findFile(attachment.file, fullName)
-    if ('missing' in found) {
-      report.lostRecord('attachments', `${fullName}: ${found.missing}`)
-      continue
-    }
+  for (const attachment of facts.all('attachments')) {
+    const found = await facts.findFile(content, 'attachments', attachment.file)
+    if (!found) continue
     const uuid = 'uuid' in attachment ? attachment.uuid.replaceAll('-', '').toLowerCase() : ''
     const digest = hash('sha256', attachment.file).slice(0, 32)
     const isUnique = (uploads.get(uuid)?.from ?? found.file) === found.file

@@ -215,17 +215,15 @@ ${
 }
 
 /** Copies uploaded files into the site and lists them. A file of an issue or a pull request has its number as key. */
-async function* fileRows({ site, content, report, repository }: RepositoryContext) {
-  const { key, directory, fullName } = repository
+async function* fileRows({ site, content, repository }: RepositoryContext) {
+  const { key, directory, facts } = repository
   const from = `${directory}/files/index.html`
   for (const [number, upload] of site.spool.rows.all<Upload>(`files ${key}`)) {
     const { name, path, anchor } = upload
-    const found = await content.findFile(upload.file, fullName)
+    const found = await facts.findFile(content, 'attachments', upload.file)
     let file = html`${name} (missing)`
-    if ('missing' in found) {
-      site.missing.add(path)
-      report.lostRecord('attachments', `${fullName}: ${found.missing}`)
-    } else {
+    if (!found) site.missing.add(path)
+    else {
       await linkOrCopy(found.file, await site.preparePath(path))
       file = html`<a href="${relativeUrl(from, path)}" download="${name}">${name}</a> (${upload.contentType}, ${formatBytes(found.bytes)})`
     }
@@ -318,16 +316,15 @@ ${writingHtml(from, site.linksFrom(from, repository), writing)}${assets.length >
 }
 
 async function copyAssets(
-  { site, content, report, repository }: RepositoryContext,
+  { site, content, repository }: RepositoryContext,
   release: Release,
   index: number,
   page: string,
 ): Promise<Html[]> {
   const shown: Html[] = []
   for (const [n, { name, file }] of release.assets.entries()) {
-    const found = await content.findFile(file, repository.fullName)
-    if ('missing' in found) {
-      report.lostRecord('release_assets', `${repository.fullName}: ${found.missing}`)
+    const found = await repository.facts.findFile(content, 'release_assets', file)
+    if (!found) {
       shown.push(html`<li>${name} (missing)</li>`)
       continue
     }

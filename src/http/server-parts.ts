@@ -1,14 +1,15 @@
 import type { Authenticator } from '../accounts/authenticator.ts'
 import type { ScheduleParts } from '../schedules/change-schedule.ts'
 import type { IsAddressAllowed } from '../webhooks/allowed-addresses.ts'
-import type { MediaTypeOptions } from './middleware/api-headers.ts'
+import type { apiHeaders, Forwarding, MediaTypeOptions } from './middleware/api-headers.ts'
+import type { FailedLogins, SessionCookies } from './middleware/authenticate.ts'
 import type {
   Admission,
   AdmissionOptions,
   ConcurrencyLimit,
 } from './middleware/concurrency-limit.ts'
 import type { ReadinessParts } from './middleware/dependencies.ts'
-import type { RateLimitOptions } from './middleware/rate-limit.ts'
+import type { RateLimit, RateLimitOptions } from './middleware/rate-limit.ts'
 import type { Dashboard } from './pages/dashboard-files.ts'
 import type { Rendering } from './rendering.ts'
 import type { CloneTokens } from './routes/clones/clone-tokens.ts'
@@ -52,6 +53,15 @@ export interface ServerParts
   isWebhookAllowed: IsAddressAllowed
   /** The files of the dashboard. Undefined if they were not built. */
   dashboard: Dashboard | undefined
+}
+
+/** The checks that every request passes before its handler runs. */
+export interface Guards {
+  setApiHeaders: ReturnType<typeof apiHeaders>['setApiHeaders']
+  limit: RateLimit
+  forwarding: Forwarding
+  logins: FailedLogins
+  cookies: SessionCookies
 }
 
 /** The dependencies of the API routes: those of the server, and those that the server creates. */

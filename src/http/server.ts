@@ -5,9 +5,7 @@ import { type FieldError, InvalidRequest, NotFound } from '../lib/request-errors
 import { nextTurn } from '../lib/turns.ts'
 import { MAX_LIST_LENGTH } from '../wire/schema.ts'
 import { describeApi } from './description/describe-api.ts'
-import type { Forwarding } from './middleware/api-headers.ts'
 import { apiHeaders, mediaTypeChooser, watchForwarding } from './middleware/api-headers.ts'
-import type { FailedLogins, SessionCookies } from './middleware/authenticate.ts'
 import * as authentication from './middleware/authenticate.ts'
 import {
   concurrencyLimit,
@@ -18,7 +16,7 @@ import { createDependencyProbes } from './middleware/dependencies.ts'
 import { errorHandler, malformedRequestHandler } from './middleware/error-handler.ts'
 import * as httpErrors from './middleware/http-errors.ts'
 import { addMetrics } from './middleware/metrics.ts'
-import { createRateLimit, type RateLimit } from './middleware/rate-limit.ts'
+import { createRateLimit } from './middleware/rate-limit.ts'
 import { bodyReader, type ReadBody } from './middleware/request-bodies.ts'
 import { requestLog } from './middleware/request-log.ts'
 import { dashboard } from './pages/dashboard.ts'
@@ -51,7 +49,7 @@ import { addTokenRoutes } from './routes/tokens/tokens.ts'
 import { addUserRoutes } from './routes/users/users.ts'
 import { addDeliveryRoutes } from './routes/webhooks/webhook-deliveries.ts'
 import * as webhooks from './routes/webhooks/webhooks.ts'
-import type { ApiParts, ServerParts } from './server-parts.ts'
+import type { ApiParts, Guards, ServerParts } from './server-parts.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -237,15 +235,6 @@ const addMigrations: migrationPaths.AddScopedRoutes = (api, parts, path) => {
 const addWebhooks: migrationPaths.AddScopedRoutes = (api, parts, path) => {
   webhooks.addWebhookRoutes(api, parts, path)
   addDeliveryRoutes(api, parts, path)
-}
-
-/** The checks that every request passes before its handler runs. */
-interface Guards {
-  setApiHeaders: ReturnType<typeof apiHeaders>['setApiHeaders']
-  limit: RateLimit
-  forwarding: Forwarding
-  logins: FailedLogins
-  cookies: SessionCookies
 }
 
 /** Adds the hooks that every operation has: common headers, authentication, rate limit, media type. */

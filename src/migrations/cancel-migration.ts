@@ -1,20 +1,21 @@
 import { isDeadlock } from '../db/connect.ts'
-import type { AlsoWrite, Db } from '../db/database.ts'
+import type { AlsoWrite } from '../db/database.ts'
 import { InvalidRequest } from '../lib/request-errors.ts'
-import type { Queue } from '../queue/queue.ts'
+import { waitAtMost } from '../lib/wait-at-most.ts'
 import { endMigration } from './end-migration.ts'
 import { migrationById } from './export-store.ts'
 import { releaseLocks } from './lock-store.ts'
-import { type LockParts, reconcileLocksBriefly } from './locks.ts'
+import { type LockParts, reconcileLocks } from './locks.ts'
 import { logEndedMigration, type OutcomeLog } from './log-outcome.ts'
 import { batchOfMigration, CANCELLED, InvalidStateChange, type Migration } from './migration.ts'
 import { summaryById } from './summaries.ts'
 
 export interface CancelParts extends LockParts {
-  db: Db
-  queue: Queue
   log: OutcomeLog
 }
+
+/** How long a cancellation waits until the released locks are removed at the source. Housekeeping finishes it. */
+const MAX_UNLOCK_WAIT_MS = 1000
 
 /** Ends the migration as failed. Running jobs are aborted and cannot write any more; finished segments stay. */
 export async function cancelMigration(
@@ -34,7 +35,7 @@ export async function cancelMigration(
   queue.interrupt(batchOfMigration(id))
   queue.wake()
   logEndedMigration(parts.log, summary)
-  await reconcileLocksBriefly(parts, released)
+  await waitAtMost(MAX_UNLOCK_WAIT_MS, reconcileLocks(parts, released))
   return migration
 }
 

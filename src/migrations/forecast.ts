@@ -6,7 +6,7 @@ import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { recentRate } from './outcome-store.ts'
 import { archiveWarnings } from './progress.ts'
-import { describeQuota, readQuota } from './quota.ts'
+import { describeQuota, readQuota, totalBytes } from './quota.ts'
 import { findSegments, warningOf } from './segment-store.ts'
 import { readRepositoryList, type StartParts, type StartRequest } from './start-migration.ts'
 
@@ -30,11 +30,11 @@ export async function forecast(
       options.excludeGitData ? nothingToExport(each) : detectChanges(parts, each, stop),
   )
   const exported = forecasts.filter(({ reason }) => reason === null)
-  const bytesToWrite = sizeOf(exported.filter(({ reused }) => !reused))
+  const bytesToWrite = totalBytes(exported.filter(({ reused }) => !reused))
   const rate = await recentRate(parts.db)
   const freeBytes = await smallestFreeBytes(parts.db, parts.now())
   const quota = await readQuota(parts.db, scope.owner, parts.maxArchiveBytes)
-  const archiveBytes = sizeOf(exported)
+  const archiveBytes = totalBytes(exported)
   return {
     repositories: forecasts,
     bytesToWrite,
@@ -57,10 +57,6 @@ function spaceWarnings(bytesToWrite: number, freeBytes: number | null): string[]
   return [
     `it does not fit on the server's disk: ${formatBytes(bytesToWrite)} to write, ${formatBytes(freeBytes)} free`,
   ]
-}
-
-function sizeOf(forecasts: readonly RepositoryForecast[]): number {
-  return forecasts.reduce((sum, { bytes }) => sum + bytes, 0)
 }
 
 function nothingToExport(facts: RepositoryFacts) {

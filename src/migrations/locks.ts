@@ -26,7 +26,6 @@ type SourceParts = Pick<LockParts, 'db' | 'now'> & { source: Source }
 
 /** How long a caller waits for a lock change that is recorded and will be applied in any case. */
 const MAX_WAIT_MS = 10_000
-const SHORT_WAIT_MS = 1000
 const POLL_INTERVAL_MS = 50
 /** The work is done by git, not by this process. */
 const CONCURRENT_LOCKS = 4
@@ -155,11 +154,6 @@ export async function reconcileLocksOf(parts: LockParts, migrationId: number): P
     parts,
     held.map(({ repositoryId }) => repositoryId),
   )
-}
-
-/** Applies a recorded release. If it fails or takes longer than SHORT_WAIT_MS, housekeeping finishes it. */
-export function reconcileLocksBriefly(parts: LockParts, repositoryIds: readonly number[]) {
-  return waitAtMost(SHORT_WAIT_MS, reconcileLocks(parts, repositoryIds))
 }
 
 /** Releases expired locks, and finishes releases that were interrupted. */

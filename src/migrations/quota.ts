@@ -36,7 +36,7 @@ export async function readQuota(
   defaultMax: number | undefined,
 ): Promise<Quota> {
   const max = await readMax(db, owner, defaultMax)
-  return { max, used: sumOf(await archivesOf(db, owner.id)) }
+  return { max, used: totalBytes(await archivesOf(db, owner.id)) }
 }
 
 async function readMax(db: Db, { id }: Pick<Account, 'id'>, defaultMax = Number.POSITIVE_INFINITY) {
@@ -48,7 +48,7 @@ async function readMax(db: Db, { id }: Pick<Account, 'id'>, defaultMax = Number.
   return own === null ? defaultMax : fromColumn(own)
 }
 
-const sumOf = (archives: readonly { bytes: number }[]): number =>
+export const totalBytes = (archives: readonly { bytes: number }[]): number =>
   archives.reduce((sum, { bytes }) => sum + bytes, 0)
 
 /** Returns the owner's archives, oldest first. */
@@ -73,7 +73,7 @@ export async function requireQuota(
   const max = await readMax(db, owner, defaultMax)
   if (max === Number.POSITIVE_INFINITY) return
   const archives = await archivesOf(db, owner.id)
-  const used = sumOf(archives)
+  const used = totalBytes(archives)
   const missing = used + needed - max
   if (missing <= 0) return
   const names = archives.map(({ id, bytes }) => `migration ${id} (${formatBytes(bytes)})`)

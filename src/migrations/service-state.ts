@@ -47,7 +47,9 @@ export async function readServiceState(
 }
 
 /** Awaits the fields of an object, as `Promise.all` does those of a list. */
-async function allOf<T extends object>(fields: T): Promise<{ [K in keyof T]: Awaited<T[K]> }> {
+export async function allOf<T extends object>(
+  fields: T,
+): Promise<{ [K in keyof T]: Awaited<T[K]> }> {
   const entries = Object.entries(fields).map(async ([name, value]) => [name, await value])
   return Object.fromEntries(await Promise.all(entries))
 }

@@ -15,7 +15,7 @@ export const isLargeResponse = (repositoryCount: number): boolean =>
 export const sendJson = (reply: FastifyReply, body: unknown): FastifyReply =>
   sendText(reply, JSON.stringify(body))
 
-interface EtagOptions {
+export interface EtagOptions {
   /** Values that the ETag must cover in addition to the body, such as the total that determines the `link` header. */
   extraEtagParts?: EtagParts
   /** Inserts values that the ETag must not cover, such as credentials that change every minute. Not called for a 304. */
@@ -52,10 +52,15 @@ async function renderInTurns(body: WithRepositories): Promise<string> {
   const repositories = await mapInTurns(body.repositories, (repository) =>
     JSON.stringify(repository),
   )
-  const rest = JSON.stringify({ ...body, repositories: [] })
+  const { before, after } = splitAtRepositories(JSON.stringify({ ...body, repositories: [] }))
+  return `${before}${repositories.join(',')}${after}`
+}
+
+/** Splits JSON with an empty list of repositories, so that they can be inserted. */
+export function splitAtRepositories(json: string): { before: string; after: string } {
   // EMPTY_REPOSITORIES cannot match within a JSON string, because quotes are escaped there.
-  const listEnd = rest.indexOf(EMPTY_REPOSITORIES) + EMPTY_REPOSITORIES.length - 1
-  return `${rest.slice(0, listEnd)}${repositories.join(',')}${rest.slice(listEnd)}`
+  const listEnd = json.indexOf(EMPTY_REPOSITORIES) + EMPTY_REPOSITORIES.length - 1
+  return { before: json.slice(0, listEnd), after: json.slice(listEnd) }
 }
 
 const sendText = (reply: FastifyReply, json: string): FastifyReply =>

@@ -5,6 +5,7 @@ import { BLOB_OPERATIONS } from '../../blobs/watch-errors.ts'
 import type { Db } from '../../db/database.ts'
 import { readStoreChecks } from '../../migrations/segment-check-store.ts'
 import { countSegments } from '../../migrations/segment-store.ts'
+import { allOf } from '../../migrations/service-state.ts'
 import {
   countUnfinishedByState,
   readBlobErrors,
@@ -260,35 +261,25 @@ function addSharedMetrics(register: Registry, { db, queue, now }: MetricsParts) 
   const secondsSince = (at: number) => (now() - at) / 1000
 
   async function update(): Promise<void> {
-    const [
-      backlog,
-      unfinished,
-      tallies,
-      blobErrors,
-      schedules,
-      deliveries,
-      waitingEvents,
-      checks,
-      stored,
-      workers,
-    ] = await Promise.all([
-      queue.backlog(),
-      countUnfinishedByState(db),
-      readTallies(db),
-      readBlobErrors(db),
-      countSchedulesByState(db, now() - OVERDUE_AFTER_MS),
-      readDeliveryTallies(db),
-      countWaitingEvents(db),
-      readStoreChecks(db),
-      countSegments(db),
-      listProcesses(db),
-    ])
+    const found = await allOf({
+      backlog: queue.backlog(),
+      unfinished: countUnfinishedByState(db),
+      tallies: readTallies(db),
+      blobErrors: readBlobErrors(db),
+      schedules: countSchedulesByState(db, now() - OVERDUE_AFTER_MS),
+      deliveries: readDeliveryTallies(db),
+      waitingEvents: countWaitingEvents(db),
+      checks: readStoreChecks(db),
+      stored: countSegments(db),
+      workers: listProcesses(db),
+    })
+    const { tallies, workers, checks } = found
     reset()
-    for (const { kind, jobs, oldest } of backlog) {
+    for (const { kind, jobs, oldest } of found.backlog) {
       set('godwit_queue_jobs', kind, jobs)
       set('godwit_queue_oldest_seconds', kind, secondsSince(oldest))
     }
-    for (const [state, { count, oldest }] of unfinished) {
+    for (const [state, { count, oldest }] of found.unfinished) {
       set('godwit_migrations', state, count)
       set('godwit_migration_oldest_seconds', state, oldest === null ? 0 : secondsSince(oldest))
     }
@@ -311,21 +302,22 @@ function addSharedMetrics(register: Registry, { db, queue, now }: MetricsParts) 
     set('godwit_workers', 'dead', exporting.length - live.length)
     const free = live.flatMap(({ freeBytes }) => freeBytes ?? [])
     if (free.length > 0) set('godwit_disk_free_bytes', 'archives', Math.min(...free))
-    for (const [state, count] of Object.entries(schedules)) set('godwit_schedules', state, count)
-    for (const [outcome, count] of deliveries)
+    for (const [state, count] of Object.entries(found.schedules))
+      set('godwit_schedules', state, count)
+    for (const [outcome, count] of found.deliveries)
       set('godwit_webhook_deliveries_total', outcome, count)
     for (const { result, count, bytes } of checks.results) {
       set('godwit_store_checks_total', result, count)
       set('godwit_store_check_bytes_total', result, bytes)
     }
-    set('godwit_segments', 'intact', stored.count - checks.damaged)
+    set('godwit_segments', 'intact', found.stored.count - checks.damaged)
     set('godwit_segments', 'damaged', checks.damaged)
     if (checks.oldestAt !== null)
       set('godwit_store_oldest_check_seconds', 'segments', secondsSince(checks.oldestAt))
-    set('godwit_webhook_events', 'waiting', waitingEvents)
+    set('godwit_webhook_events', 'waiting', found.waitingEvents)
     // Every series starts at 0, so that Prometheus sees the first error as an increase.
     for (const operation of BLOB_OPERATIONS)
-      set('godwit_blob_errors_total', operation, blobErrors.get(operation) ?? 0)
+      set('godwit_blob_errors_total', operation, found.blobErrors.get(operation) ?? 0)
   }
 
   return () =>

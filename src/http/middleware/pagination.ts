@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Addresses } from '../../repositories/addresses.ts'
-import { sendJsonWithEtag } from './json-response.ts'
+import { type EtagOptions, sendJsonWithEtag } from './json-response.ts'
 
 const DEFAULT_PER_PAGE = 30
 const MAX_PER_PAGE = 100
@@ -83,15 +83,17 @@ export function setNextLink(reply: FastifyReply, addresses: Addresses, cursor: n
   reply.header('link', `<${address}?${parameters}>; rel="next"`)
 }
 
+type ListPage = { total: number; body: readonly unknown[] }
+
 /** Sends one page, which is all that the store has read. `total` is the length of the complete list. */
 export function sendPage(
   reply: FastifyReply,
   addresses: Addresses,
-  { total, body }: { total: number; body: readonly unknown[] },
+  { total, body, ...options }: Pick<EtagOptions, 'insertCredentials'> & ListPage,
 ): FastifyReply {
   setLinkHeader(reply, addresses, total)
   reply.header('x-total-count', total)
-  return sendJsonWithEtag(reply, body, { extraEtagParts: [total] })
+  return sendJsonWithEtag(reply, body, { ...options, extraEtagParts: [total] })
 }
 
 /** Sends the page that the query requests of a list that is completely in memory. */

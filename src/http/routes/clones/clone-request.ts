@@ -9,21 +9,20 @@ import type { VisibleRepository } from '../../../repositories/visible-repository
 import { findVisibleRepository } from '../../../repositories/visible-repository.ts'
 import type { RepositoryName, Source } from '../../../sources/source.ts'
 import { Unreadable } from '../../../sources/unreadable.ts'
-import type { Forwarding } from '../../middleware/api-headers.ts'
-import { type FailedLogins, parseToken } from '../../middleware/authenticate.ts'
+import { parseToken } from '../../middleware/authenticate.ts'
 import type { Admission, ConcurrencyLimit } from '../../middleware/concurrency-limit.ts'
 import { withSlot } from '../../middleware/concurrency-limit.ts'
 import * as httpErrors from '../../middleware/http-errors.ts'
-import type { RateLimit } from '../../middleware/rate-limit.ts'
 import { callerKey } from '../../middleware/request.ts'
 import type { ReadBody } from '../../middleware/request-bodies.ts'
 import type { ClientReader, OutcomeCounter } from '../../middleware/response-stream.ts'
 import { ClientDisconnected, watchClient } from '../../middleware/response-stream.ts'
-import type { ServerParts } from '../../server-parts.ts'
+import type { Guards, ServerParts } from '../../server-parts.ts'
 import { type CloneTokens, isCloneToken } from './clone-tokens.ts'
 
 export interface CloneParts
-  extends Pick<ServerParts, 'db' | 'log' | 'now' | 'rights' | 'rendering'> {
+  extends Pick<ServerParts, 'db' | 'log' | 'now' | 'rights' | 'rendering'>,
+    Pick<Guards, 'limit' | 'logins' | 'forwarding'> {
   /** Undefined if this process has no access to the repositories, or serves no clones. */
   source: Source | undefined
   /** Limits how many git processes serve clones at a time. */
@@ -32,9 +31,6 @@ export interface CloneParts
   outcomes: OutcomeCounter
   tokens: CloneTokens
   readBody: ReadBody
-  limit: RateLimit
-  logins: FailedLogins
-  forwarding: Forwarding
 }
 
 export interface CloneRequest {

@@ -11,7 +11,7 @@ import type { Addresses } from '../../../repositories/addresses.ts'
 import type { RepositoryFacts } from '../../../repositories/facts.ts'
 import { type StartFlag, type StartFlags, startFlags } from '../../../wire/migration.ts'
 import type * as wire from '../../../wire/types.ts'
-import type { Body, JsonItems } from '../../middleware/json-response.ts'
+import { type Body, type JsonItems, splitAtRepositories } from '../../middleware/json-response.ts'
 import { nodeId, type Rendering, utcTimestamp, utcTimestampOrNull } from '../../rendering.ts'
 import { extendedRepositoryJson } from '../repositories/repository-json.ts'
 import { userJson } from '../users/user-json.ts'
@@ -55,7 +55,6 @@ export type MigrationText = (
 ) => Body
 
 const MAX_CACHED_MIGRATIONS = 5000
-const EMPTY_LIST = '"repositories":[]'
 
 /**
  * Returns a renderer that caches the text of each migration. A change of anything in the text, except the URLs, increases the
@@ -64,9 +63,7 @@ const EMPTY_LIST = '"repositories":[]'
 export function migrationText(rendering: Rendering): MigrationText {
   const render = ({ migration, owner }: { migration: Migration; owner: Account }) => {
     const text = JSON.stringify(migrationJson(migration, [], rendering, owner))
-    // EMPTY_LIST cannot match within a JSON string, because quotes are escaped there.
-    const listEnd = text.indexOf(EMPTY_LIST) + EMPTY_LIST.length - 1
-    return { before: text.slice(0, listEnd), after: text.slice(listEnd), brief: [text] }
+    return { ...splitAtRepositories(text), brief: [text] }
   }
   const keyOf = ({ migration: { guid, version }, owner }: Parameters<typeof render>[0]) =>
     `${guid} ${version} ${owner.type} ${owner.login}`

@@ -14,8 +14,7 @@ import { factsForViewer } from '../../../repositories/facts-for-viewer.ts'
 import { dateTime, EXTENSION, enumOf, string } from '../../../wire/schema.ts'
 import * as openapi from '../../description/operation.ts'
 import { typeNotCombinable } from '../../middleware/http-errors.ts'
-import { sendJsonWithEtag } from '../../middleware/json-response.ts'
-import { parsePaging, setLinkHeader } from '../../middleware/pagination.ts'
+import { parsePaging, sendPage } from '../../middleware/pagination.ts'
 import { requireViewer, type WithQuery } from '../../middleware/request.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import { tokenInserter } from './rendered-repositories.ts'
@@ -100,14 +99,11 @@ export async function sendRepositoryList(
   const paging = parsePaging(reply.request.query)
   const total = await countAdministered(db, of, filter)
   const entries = await listAdministered(db, of, filter, { ...paging, order })
-  setLinkHeader(reply, addresses, total)
-  reply.header('x-total-count', total)
   const repositories = await factsForViewer(db, seenBy, entries)
   const body = repositories.map((each) => extendedRepositoryJson(each, addresses))
-  return sendJsonWithEtag(reply, body, {
-    extraEtagParts: [total],
-    insertCredentials: tokenInserter(repositories, viewer ? cloneTokens.for(viewer) : undefined),
-  })
+  const tokenOf = viewer ? cloneTokens.for(viewer) : undefined
+  const insertCredentials = tokenInserter(repositories, tokenOf)
+  return sendPage(reply, addresses, { total, body, insertCredentials })
 }
 
 /** Converts the query of a list of repositories. Throws InvalidRequest with all invalid fields. */

@@ -4,17 +4,11 @@ import { inAuditedTransaction } from '../../../accounts/audit-log.ts'
 import { accountOfIdentity, type Identity, type Refusal } from '../../../accounts/identity-store.ts'
 import { openSessionWithoutToken } from '../../../accounts/session-store.ts'
 import { ignoreRemoval, RECENT_IF_AVAILABLE } from '../../../repositories/refresh-rights.ts'
-import type { FailedLogins, SessionCookies } from '../../middleware/authenticate.ts'
-import type { RateLimit } from '../../middleware/rate-limit.ts'
 import { actorOf } from '../../middleware/request.ts'
-import type { ServerParts } from '../../server-parts.ts'
+import type { Guards, ServerParts } from '../../server-parts.ts'
 import { SignInFailed } from './oidc-client.ts'
 
-export interface SignInParts extends ServerParts {
-  cookies: SessionCookies
-  limit: RateLimit
-  logins: FailedLogins
-}
+export type SignInParts = ServerParts & Guards
 
 const REASONS: Record<Refusal, string> = {
   unknown: 'nobody with this login owns or may read a repository here',

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Db } from '../db/database.ts'
+import { type Db, hasRow } from '../db/database.ts'
 import { hasExpired } from '../db/lease-store.ts'
 import type { Account } from './account.ts'
 import { accountOfForgeUser, type ForgeOwner } from './forge-account.ts'
@@ -69,7 +69,12 @@ export function forgeSignIn(parts: ForgeSignInParts): ForgeSignIn {
       const user = await parts.readTokenOwner(token)
       const account = user && (await findOrCreateAccount(parts, user))
       if (account) await parts.onSignedIn?.(account)
-      await storeResult(db, { digest, account, checkedAt })
+      await db.transaction().execute(async (tx) => {
+        if (account) await storeForgeToken(tx, { digest, accountId: account.id, checkedAt })
+        else await expireForgeToken(tx, digest, checkedAt)
+        const result = account ? 'accepted' : 'rejected'
+        await recordTokenCheck(tx, digest, result, checkedAt + MINUTE_MS)
+      })
       return account !== undefined
     } catch (error) {
       if (error instanceof SignInUnavailable) noteFailure(error)
@@ -112,19 +117,6 @@ async function findOrCreateAccount({ db, warn }: ForgeSignInParts, user: ForgeOw
   if ('id' in found) return found
   warn(`${user.login} cannot sign in with a token of the forge: ${found.refusal}`)
   return undefined
-}
-
-/** Stores the result of a check. An undefined account means that the token is rejected. */
-async function storeResult(
-  db: Db,
-  check: { digest: string; account: Account | undefined; checkedAt: number },
-): Promise<void> {
-  const { digest, account, checkedAt } = check
-  await db.transaction().execute(async (tx) => {
-    if (account) await storeForgeToken(tx, { digest, accountId: account.id, checkedAt })
-    else await expireForgeToken(tx, digest, checkedAt)
-    await recordTokenCheck(tx, digest, account ? 'accepted' : 'rejected', checkedAt + MINUTE_MS)
-  })
 }
 
 /**
@@ -220,10 +212,9 @@ export async function storeForgeToken(
     .execute()
 }
 
-async function wasAcceptedByForge(db: Db, digest: string): Promise<boolean> {
+function wasAcceptedByForge(db: Db, digest: string): Promise<boolean> {
   const query = db.selectFrom('tokens').select('id').where('digest', '=', digest)
-  const row = await query.where('kind', '=', 'forge').executeTakeFirst()
-  return row !== undefined
+  return hasRow(query.where('kind', '=', 'forge'))
 }
 
 export async function expireForgeToken(tx: Db, digest: string, checkedAt: number): Promise<void> {

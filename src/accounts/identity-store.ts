@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type Db, updateRow } from '../db/database.ts'
+import { type Db, hasRow, updateRow } from '../db/database.ts'
 import { type Account, nameKey } from './account.ts'
 import { accountFromRow, ensureAccount, findAccount } from './account-store.ts'
 import { accountOfForgeUser } from './forge-account.ts'
@@ -81,11 +81,8 @@ async function bind(
   return (await findByIdentity(tx, identity)) ?? 'taken'
 }
 
-async function isCollaborator(tx: Db, login: string): Promise<boolean> {
-  const query = tx.selectFrom('collaborators').select('login_key')
-  const row = await query.where('login_key', '=', nameKey(login)).executeTakeFirst()
-  return row !== undefined
-}
+const isCollaborator = (tx: Db, login: string): Promise<boolean> =>
+  hasRow(tx.selectFrom('collaborators').select('login_key').where('login_key', '=', nameKey(login)))
 
 /**
  * Lets another identity be bound to the account, and signs out its browsers. Returns false if no identity was bound. Requires a

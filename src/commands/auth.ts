@@ -70,7 +70,6 @@ async function logIn(signal: AbortSignal, options: Options, command: Command): P
 
   const env = { ...process.env, GODWIT_TOKEN: token, GODWIT_TOKEN_FILE: undefined }
   const config = readClientConfig({ url, ...(vendor && { vendor }) }, env, file)
-  for (const warning of config.warnings) printMessage(`godwit: ${warning}`)
   const { login } = await (await connect(config, signal)).user()
   const user = readUserServers(process.env)
   const servers = new Map(user.servers).set(url, { login, token })
@@ -154,7 +153,6 @@ async function statusOf(
   try {
     const config = configure()
     from = config.tokenFrom
-    for (const warning of config.warnings) printMessage(`godwit: ${warning}`)
     const { login } = await (await connect(config, signal)).user()
     return { url, active, login, token_from: from, works: true, error: null }
   } catch (error) {

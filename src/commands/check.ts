@@ -51,7 +51,7 @@ async function runCheck(
   const { names, refused } = await repositoriesToCheck(parts, requested)
   const results: CheckRecord[] = []
   {
-    using line = progressLine(process.stderr)
+    using line = progressLine()
     line.update(0, `0/${names.length} repositories`)
     const options = { concurrency: config.concurrency, signal }
     await mapConcurrent(names, options, async (name, stop) => {
@@ -143,7 +143,7 @@ async function checkStoredData(
   await withDatabase(config, async ({ db }) => {
     const read = { intact: 0, damaged: 0, bytes: 0 }
     {
-      using line = progressLine(process.stderr)
+      using line = progressLine()
       const { bytes: total } = await countSegments(db)
       const parts = { db, blobs, now: Date.now }
       for await (const { result, bytes } of checkStore(parts, { before: Date.now() }, signal)) {

@@ -58,7 +58,6 @@ export function withClient<A extends unknown[], O>(
     const options = command.opts<ClientFlags & JsonOption & O>()
     const user = readUserServers(process.env)
     const config = readClientConfig(options, process.env, configFileOf(command), user)
-    for (const warning of config.warnings) printMessage(`godwit: ${warning}`)
     await runUntilStopped(async (signal, setStopMessage) => {
       const api = await connect(config, signal)
       const client = { api, config, signal, json: options.json ?? false, setStopMessage }
@@ -78,7 +77,10 @@ export const printing = <A extends unknown[], T>(
     printResult(client, response, format(response, client), empty)
   })
 
-export async function connect({ url, token, vendor, org }: ClientConfig, signal: AbortSignal) {
+/** Prints the warnings of the configuration, and returns the API of its server. */
+export async function connect(config: ClientConfig, signal: AbortSignal) {
+  const { url, token, vendor, org, warnings } = config
+  for (const warning of warnings) printMessage(`godwit: ${warning}`)
   // Imported here, so that the help does not load it.
   const { MigrationsApi } = await import('../client/migrations-api.ts')
   const onWait = (seconds: number) => printMessage(`${url} is busy: trying again in ${seconds} s`)

@@ -71,7 +71,7 @@ async function runCompare(
   if (html !== undefined) await requireWritableDirectory(dirname(html), html)
   await using temporary = await temporaryGit(config, 'compare')
   const { git, path: scratch } = temporary
-  using progress = progressLine(process.stderr)
+  using progress = progressLine()
   using resources = new DisposableStack()
   const report = new Report((text) => progress.print(`warning: ${text}`))
   // Readers of GitLab exports add the usernames of those whom the file has by id or e-mail address.

@@ -146,7 +146,7 @@ export async function runConvert(
   if (options.report) await requireWritableDirectory(dirname(options.report), options.report)
   await using temporary = await temporaryGit(config, 'convert')
   const { git } = temporary
-  using progress = progressLine(process.stderr)
+  using progress = progressLine()
   const warnings: string[] = []
   const report = new Report((text) => {
     warnings.push(text)

@@ -90,7 +90,7 @@ async function run(signal: AbortSignal, options: CopyOptions, command: Command):
   const targets = targetsOf(options, from)
   let report: CopyReport
   {
-    using line = progressLine(process.stderr)
+    using line = progressLine()
     const onProgress = progressReporter(line)
     const request = { from, ...targets, isOnline, keepSource, isFull: verify === 'full' }
     report = await copyService({ ...request, signal, onProgress })

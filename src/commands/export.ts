@@ -77,7 +77,7 @@ async function runExport(
   const repositories = await chooseRepositories(parts, names, options)
   await output.refuseExisting(repositories)
 
-  using progress = exportProgress(process.stderr, repositories)
+  using progress = exportProgress(repositories)
   const startedAt = performance.now()
   const results: RepositoryResult[] = []
   const archiveOptions = {
@@ -139,8 +139,8 @@ const nothingWritten = ({ allowPartial }: ExportOptions): string =>
   `nothing was written; ${allowPartial ? 'no other repository was selected' : 'use --allow-partial to skip these'}`
 
 /** Shows a progress bar on a terminal, and otherwise prints a line for each repository. Disposing clears the bar. */
-function exportProgress(to: NodeJS.WriteStream, repositories: readonly RepositoryFacts[]) {
-  const line = progressLine(to)
+function exportProgress(repositories: readonly RepositoryFacts[]) {
+  const line = progressLine()
   // An empty repository counts as a step as well.
   const weight = ({ sizeKib }: RepositoryFacts) => sizeKib + 1
   const total = repositories.reduce((sum, facts) => sum + weight(facts), 0)
@@ -149,7 +149,8 @@ function exportProgress(to: NodeJS.WriteStream, repositories: readonly Repositor
     add(result: RepositoryResult) {
       done += weight(result.facts)
       count += 1
-      if (!to.isTTY || needsAttention(result)) line.print(formatRepositoryResult(result))
+      if (!process.stderr.isTTY || needsAttention(result))
+        line.print(formatRepositoryResult(result))
       line.update(done / total, `${count}/${repositories.length} ${fullNameOf(result.facts)}`)
     },
     writing: (bytes: number) => line.update(undefined, `writing ${formatBytes(bytes)}`),

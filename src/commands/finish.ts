@@ -50,7 +50,7 @@ async function runFinish(signal: AbortSignal, name: string, options: FinishComma
   if (!(await ifExists(stat(dump), 'ENOENT'))?.isDirectory())
     throw new UsageError(`${name} is not a directory that convert --to gitea-dump wrote`)
   const people = options.people === undefined ? undefined : await readPeople(options.people)
-  using progress = progressLine(process.stderr)
+  using progress = progressLine()
   const steps: string[] = []
   const run = await finishDump({
     dump,

@@ -125,7 +125,7 @@ async function downloadExports(config: Config, { names, options }: Run, signal: 
   const token = await readForgeToken(options.tokenFile).catch(asUsageError('--token-file'))
   const output = resolve(options.output)
   makeDirectory(output)
-  using progress = progressLine(process.stderr)
+  using progress = progressLine()
   const server = { url, token, userAgent: `godwit/${VERSION}` }
   const api = new GitLabApi(server, {
     signal,

@@ -2,7 +2,6 @@ import type { Command } from 'commander'
 import { findAccount } from '../accounts/account-store.ts'
 import { audited } from '../accounts/audit-log.ts'
 import type { Db } from '../db/database.ts'
-import { createGit } from '../git/git.ts'
 import { isFullName } from '../lib/names.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { type RecordedLock, recordedLocks } from '../migrations/lock-store.ts'
@@ -65,7 +64,7 @@ function addRemoveCommand(lock: Command): void {
       const [owner = '', name = ''] = fullName.split('/')
       const config = configAsDataOwner(command)
       const paths = dataPathsOf(config, requireRepositories(config))
-      await requireGit(config, createGit(paths.git))
+      await requireGit(paths.git)
       const isRemoved = await withDatabase(config, ({ db }) => {
         const parts = { db, source: openSource(paths), now: Date.now }
         const subject = `repository ${fullName}`

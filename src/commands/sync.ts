@@ -1,6 +1,5 @@
 import type { Command } from 'commander'
 import type { Database } from '../db/database.ts'
-import { createGit } from '../git/git.ts'
 import { parseFullName } from '../lib/names.ts'
 import { formatCount } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
@@ -27,7 +26,7 @@ export function syncCommand(program: Command, about: string): void {
     })
     const config = configAsDataOwner(command)
     const paths = dataPathsOf(config, requireRepositories(config))
-    await requireGit(config, createGit(paths.git))
+    await requireGit(paths.git)
     const warn = (_: object, text: string) => printMessage(`warning: ${escapeForTerminal(text)}`)
     const act = async ({ db }: Pick<Database, 'db'>) => {
       const forgeParts = { db, now: Date.now, log: { warn } }

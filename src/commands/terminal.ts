@@ -21,11 +21,11 @@ export const paintState = (state: string, stream?: NodeJS.WriteStream): string =
     ? paint(STATE_STYLES[state]!, state, stream)
     : escapeForTerminal(state)
 
-/** The last line of a terminal, which shows the progress. Disposing clears it. */
+/** The last line of standard error on a terminal, which shows the progress. Disposing clears it. */
 interface ProgressLine extends Disposable {
   /**
    * Draws a bar for `fraction`, from 0 to 1, and the first of the texts that fits into the line. If none fits, the last is cut off.
-   * Does nothing unless the stream is a terminal.
+   * Does nothing unless standard error is a terminal.
    */
   update(fraction: number | undefined, ...texts: readonly string[]): void
   /** Prints a line above the progress. */
@@ -34,7 +34,8 @@ interface ProgressLine extends Disposable {
   printPainted(text: string): void
 }
 
-export function progressLine(to: NodeJS.WriteStream): ProgressLine {
+export function progressLine(): ProgressLine {
+  const to = process.stderr
   const printPainted = (text: string) => to.write(`${text}\n`)
   const print = (text: string) => printPainted(escapeLinesForTerminal(text))
   if (!to.isTTY) return { update() {}, print, printPainted, [Symbol.dispose]() {} }
@@ -45,7 +46,7 @@ export function progressLine(to: NodeJS.WriteStream): ProgressLine {
       // `columns` is 0 if the width is unknown. The last column stays empty, because some terminals wrap after it.
       const columns = (to.columns || 80) - 1
       const barWidth = columns < 60 ? 10 : 20
-      const drawn = fraction === undefined ? '' : `${bar(fraction, barWidth, to)} `
+      const drawn = fraction === undefined ? '' : `${bar(fraction, barWidth)} `
       const width = Math.max(columns - (drawn === '' ? 0 : barWidth + 3), 0)
       const escaped = texts.map(escapeForTerminal)
       clear()
@@ -66,7 +67,7 @@ export function progressLine(to: NodeJS.WriteStream): ProgressLine {
   }
 }
 
-function bar(fraction: number, width: number, to: NodeJS.WriteStream): string {
+function bar(fraction: number, width: number): string {
   const filled = Math.round(Math.min(Math.max(fraction, 0), 1) * width)
-  return `[${paint('green', '#'.repeat(filled), to)}${'.'.repeat(width - filled)}]`
+  return `[${paint('green', '#'.repeat(filled), process.stderr)}${'.'.repeat(width - filled)}]`
 }

@@ -39,6 +39,10 @@ export async function updateRow<T extends 'accounts' | 'schedules' | 'webhooks'>
   await update.where('id', '=', id).execute()
 }
 
+/** Returns whether a query finds, or a statement returns, any row. */
+export const hasRow = async (query: { executeTakeFirst(): Promise<unknown> }): Promise<boolean> =>
+  (await query.executeTakeFirst()) !== undefined
+
 /** Counts the rows of a query that has no selection yet. */
 export async function countRows<DB, T extends keyof DB>(query: SelectQueryBuilder<DB, T, object>) {
   const counted = query.select((eb) => eb.fn.countAll<number>().as('total'))

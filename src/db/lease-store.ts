@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type SqlBool, sql } from 'kysely'
-import type { Db } from './database.ts'
+import { type Db, hasRow } from './database.ts'
 
 /** How far the clocks of several machines may differ, or one may be set back, before a time counts as wrong. */
 export const CLOCK_TOLERANCE_MS = 60_000
@@ -125,10 +125,9 @@ export async function releaseLease(db: Db, { name, token }: Lease): Promise<void
 }
 
 /** Whether any holder of the lease has completed its work since then. */
-export async function hasCompletedSince(db: Db, name: string, since: number): Promise<boolean> {
+export function hasCompletedSince(db: Db, name: string, since: number): Promise<boolean> {
   const query = db.selectFrom('leases').select('name').where('name', '=', name)
-  const row = await query.where('completed_at', '>=', since).executeTakeFirst()
-  return row !== undefined
+  return hasRow(query.where('completed_at', '>=', since))
 }
 
 export async function deleteLeasesExpiredBefore(db: Db, time: number): Promise<void> {

@@ -2,15 +2,9 @@ import { randomUUID } from 'node:crypto'
 import type { Db } from '../db/database.ts'
 import { statementBatches } from '../db/statement-batches.ts'
 import type { Queue, QueueName } from './queue.ts'
-import {
-  createWorkers,
-  defaultTiming,
-  type HeldJob,
-  type JobStore,
-  type JobTiming,
-} from './run-jobs.ts'
+import { createWorkers, type HeldJob, type JobStore, type WorkerTiming } from './run-jobs.ts'
 
-interface EmbeddedQueueOptions extends Partial<Omit<JobTiming, 'renewIntervalMs'>> {
+interface EmbeddedQueueOptions extends Partial<Omit<WorkerTiming, 'renewIntervalMs'>> {
   db: Db
   now?: () => number
   /** How long a worker may fail to renew its lease before another worker gets the job. */
@@ -34,7 +28,7 @@ export function embeddedQueue({
     ...createWorkers({
       db,
       store: embeddedJobs(db, now, leaseMs),
-      timing: { ...defaultTiming, renewIntervalMs: leaseMs / 3, ...timing },
+      timing: { renewIntervalMs: leaseMs / 3, ...timing },
     }),
     async enqueue(tx, kind, payloads, batch, queue = 'jobs') {
       const at = now()

@@ -10,15 +10,9 @@ import {
   type QueueName,
   queueNames,
 } from './queue.ts'
-import {
-  createWorkers,
-  defaultTiming,
-  type HeldJob,
-  type JobStore,
-  type JobTiming,
-} from './run-jobs.ts'
+import { createWorkers, type HeldJob, type JobStore, type WorkerTiming } from './run-jobs.ts'
 
-export interface PgBossQueueOptions extends Partial<JobTiming> {
+export interface PgBossQueueOptions extends Partial<WorkerTiming> {
   databaseUrl: string
   /** Connections to the same database. Their transactions write results and remove jobs. */
   db: Db
@@ -65,7 +59,7 @@ export function createPgBossQueue({
   const workers = createWorkers({
     db,
     store: pgBossJobs(boss, db),
-    timing: { ...defaultTiming, renewIntervalMs: 3000, ...timing },
+    timing: { renewIntervalMs: 3000, ...timing },
   })
   let listener: { close(): Promise<void> } | undefined
 

@@ -28,7 +28,7 @@ export interface JobStore<Held extends HeldJob> {
   returnToQueue(job: Held, as: { pauseMs: number; isFailure: boolean }): Promise<void>
 }
 
-export interface JobTiming {
+interface JobTiming {
   renewIntervalMs: number
   /** How often an idle worker polls for jobs if nothing wakes it. */
   pollIntervalMs: number
@@ -39,12 +39,15 @@ export interface JobTiming {
   maxFailures: number
 }
 
-export const defaultTiming: Omit<JobTiming, 'renewIntervalMs'> = {
+const DEFAULT_TIMING: Omit<JobTiming, 'renewIntervalMs'> = {
   pollIntervalMs: 1000,
   retryPauseMs: 1000,
   retryLaterPauseMs: 5000,
   maxFailures: 5,
 }
+
+/** Times that are not set have defaults. */
+export type WorkerTiming = Partial<JobTiming> & Pick<JobTiming, 'renewIntervalMs'>
 
 interface WorkerContext<Held extends HeldJob> {
   db: Db
@@ -198,7 +201,11 @@ function startWorker<Held extends HeldJob>(
 }
 
 /** Returns the part of a queue that runs jobs in this process, wherever they are stored. */
-export function createWorkers<Held extends HeldJob>(context: WorkerContext<Held>) {
+export function createWorkers<Held extends HeldJob>({
+  timing,
+  ...parts
+}: Omit<WorkerContext<Held>, 'timing'> & { timing: WorkerTiming }) {
+  const context = { ...parts, timing: { ...DEFAULT_TIMING, ...timing } }
   const workers = new Set<ReturnType<typeof startWorker<Held>>>()
   return {
     work(handlers: Handlers, options: WorkOptions): StartedWorker {

@@ -4,7 +4,6 @@ import { lockDataDirectory } from '../db/connect.ts'
 import { createScratch, sweepScratch } from '../exporter/scratch.ts'
 import { createSegmentThreads } from '../exporter/segment-threads.ts'
 import { sweepOrphans, sweepSegments } from '../exporter/sweep.ts'
-import { createGit } from '../git/git.ts'
 import type { Config } from '../settings/config.ts'
 import { dataPathsOf, openBlobs, openSource, SEGMENT_THREAD } from './data-paths.ts'
 import { openDatabase } from './open-database.ts'
@@ -75,7 +74,7 @@ export type LocalCheck = Awaited<ReturnType<typeof openLocalCheck>>
 export async function openLocalCheck(config: Config) {
   await using parts = new AsyncDisposableStack()
   const paths = dataPathsOf(config, requireRepositories(config))
-  await requireGit(config, createGit(paths.git))
+  await requireGit(paths.git)
   const { db, close } = await openDatabase(config)
   parts.defer(close)
   const scratch = await createScratch(paths.scratch)

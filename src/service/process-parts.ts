@@ -4,7 +4,6 @@ import { lockDataDirectory, sqliteFile } from '../db/connect.ts'
 import { removeCopyMarks } from '../db/copy-marks.ts'
 import type { Database, Db } from '../db/database.ts'
 import { primaryCode, throwIfCorrupt } from '../db/sqlite-corruption.ts'
-import { createGit } from '../git/git.ts'
 import { collectGarbage } from '../lib/collect-garbage.ts'
 import { addDiskFacts, describeDiskFailure } from '../lib/disk-errors.ts'
 import { repeatedly } from '../lib/repeatedly.ts'
@@ -61,7 +60,7 @@ export async function openProcessParts(
   })
   const { repositories } = config
   const paths = dataPathsOf(config, repositories ?? '')
-  if (repositories !== undefined) await requireGit(config, createGit(paths.git))
+  if (repositories !== undefined) await requireGit(paths.git)
   const onBlobError = countBlobErrors(db, log, stack)
   const now = Date.now
   const forge = await openForge(config, { db, now, log })

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs'
-import type { Git } from '../git/git.ts'
+import { createGit, type GitOptions } from '../git/git.ts'
 import { findGit } from '../git/installed-git.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import type { Config } from '../settings/config.ts'
@@ -17,8 +17,7 @@ export function requireRepositories({ repositories }: Config): string {
 }
 
 /** Throws if git is missing or too old, so that a start fails rather than every export. */
-export async function requireGit(config: Config, git: Git): Promise<void> {
-  const { git: program, searchPath } = config
-  const { found, advice } = await findGit({ program, searchPath }, git)
+export async function requireGit(options: GitOptions): Promise<void> {
+  const { found, advice } = await findGit(options, createGit(options))
   if (advice !== undefined) throw new UserError(`${found}: ${advice}`)
 }

@@ -122,7 +122,6 @@ async function tryLocking(directory: string): Promise<void> {
   database.exec('begin exclusive; create table probe (a); commit')
 }
 
-/** Checks that all processes of a shared database keep archives in the same directory. */
 /** Reports a service that `godwit copy` has moved: its commands refuse to run. */
 export async function* checkMoved(config: Config): AsyncGenerator<CheckResult> {
   // checkDatabase reports a database that cannot be read.
@@ -131,6 +130,7 @@ export async function* checkMoved(config: Config): AsyncGenerator<CheckResult> {
   if (move) yield failure('moved', move.found, move.advice)
 }
 
+/** Checks that all processes of a shared database keep archives in the same directory. */
 export async function* checkSharedData(config: Config): AsyncGenerator<CheckResult> {
   const folder = markerFolder(dataPathsOf(config, ''))
   if (config.databaseUrl === undefined || folder === undefined) return

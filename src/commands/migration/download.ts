@@ -96,14 +96,14 @@ const PROOF_TEXTS: Record<CheckMethod, string> = {
 }
 
 async function checkDownload(file: string, signal: AbortSignal): Promise<CheckMethod> {
-  using line = progressLine(process.stderr)
+  using line = progressLine()
   line.update(undefined, 'checking the download')
   return checkArchive(file, signal)
 }
 
 async function fetchInto({ api, signal }: ClientContext, id: number, target: DownloadTarget) {
   const { downloadArchive } = await import('../../client/download-archive.ts')
-  using line = progressLine(process.stderr)
+  using line = progressLine()
   if (target.position > 0) line.print(`resuming after ${formatBytes(target.position)}`)
   let drawnAt = 0
   let lastError = ''

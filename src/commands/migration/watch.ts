@@ -60,13 +60,13 @@ async function printNextSteps(client: ClientContext, id: number): Promise<void> 
     `godwit restore ${file} --into DIR`,
     `godwit convert ${file} --to html --output site`,
   ]
-  progressLine(process.stderr).print(['next:', ...steps.map((step) => `  ${step}`)].join('\n'))
+  progressLine().print(['next:', ...steps.map((step) => `  ${step}`)].join('\n'))
 }
 
 /** Shows the progress, and returns the end and the last totals, if the server sends any. */
 async function watch({ api, signal, json }: ClientContext, id: number, options: WatchOptions) {
   const { watchMigration } = await import('../../client/watch-migration.ts')
-  using line = progressLine(process.stderr)
+  using line = progressLine()
   const since = performance.now()
   const onError = (error: Error) => line.print(`${error.message}; trying again`)
   let state = ''

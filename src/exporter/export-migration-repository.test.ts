@@ -42,7 +42,7 @@ onEachEngine('a repository of a migration', (engine) => {
       queue.wake()
       await other.promise
     }
-    await work({}, 2)
+    await Promise.all([work(), work()])
     await assertExported(db, id)
     assert.equal(host.segmentsMade.length, 2)
     const rows = await db.selectFrom('segments').select('key').execute()

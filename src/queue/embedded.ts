@@ -111,7 +111,7 @@ function embeddedJobs(db: Db, now: () => number, leaseMs: number): JobStore<Clai
 /**
  * Claims the job that has been due longest. Returns undefined if none is due. A claimed job is due again when its lease expires,
  * so no other state is needed for workers that died. A job that is due while it still has a lease counts a failure: otherwise a
- * job that kills its process would be retried for ever. The jobs `except` still run in this process: their leases expired while it
+ * job that kills its process would be retried for ever. The jobs `except` still run in this worker: their leases expired while it
  * was suspended, and are renewed next.
  *
  * These leases are not in `db/lease-store.ts`, because jobs are found by the time at which their lease expires, and a claim counts

@@ -19,7 +19,7 @@ export interface HeldJob extends Job {
 
 /** The jobs of one queue implementation. All functions but `claim` do nothing to a job that the caller no longer holds. */
 export interface JobStore<Held extends HeldJob> {
-  /** `running` are the jobs of the queue that this process runs. */
+  /** `running` are the jobs that the calling worker runs. */
   claim(atMost: number, queue: QueueName, running: Iterable<Held>): Promise<Held[]>
   /** Renews the lease. Returns false if another worker has taken over the job. */
   renew(job: Held): Promise<boolean>

@@ -19,7 +19,7 @@ interface PackedStream {
 const HEAD_BYTES = 2
 const CHECKSUM_BYTES = 4
 const MAX_HEADER_LENGTH = 32
-/** Of the inserted blocks and bits. */
+/** More than the inserted blocks and bits take. */
 const MAX_INSERTED_BYTES = 8
 
 /** The kinds of a block. */

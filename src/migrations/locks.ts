@@ -14,6 +14,7 @@ import { migrationById } from './export-store.ts'
 import * as lockStore from './lock-store.ts'
 import { RECONCILE_LOCK } from './migration.ts'
 import { findMigration } from './migration-store.ts'
+import { fullNamesOf } from './repository-list-store.ts'
 
 export interface LockParts {
   db: Db
@@ -208,8 +209,8 @@ export async function removeLocks(
 }
 
 /**
- * `repoName` is `name` or `owner/name`. If several repositories have the name, it is the one of the migration's owner. Throws
- * NotFound if the migration holds no lock on it.
+ * `repoName` is `name` or `owner/name`. If several repositories of the migration have the name, it is the one of the migration's owner,
+ * even if that is unlocked already: a repeated request must not unlock another one. Throws NotFound if the migration holds no lock on it.
  */
 export async function unlockRepository(
   parts: LockParts,
@@ -218,14 +219,16 @@ export async function unlockRepository(
   repoName: string,
   alsoWrite?: AlsoWrite,
 ): Promise<void> {
-  if (!(await findMigration(parts.db, scope, migrationId))) throw new NotFound()
-  const wanted = nameKey(repoName)
+  const migration = await findMigration(parts.db, scope, migrationId)
+  if (!migration) throw new NotFound()
   const held = await lockStore.heldLocks(parts.db, migrationId)
-  const named = held.filter(({ name }) => nameKey(name) === wanted)
+  const names = new Set(held.map(keyOfName))
+  for (const name of await fullNamesOf(parts.db, migration)) names.add(nameKey(name))
+  const wanted = nameKey(repoName)
+  const named = wanted.includes('/') ? [wanted] : [...names].filter((n) => n.endsWith(`/${wanted}`))
   const own = keyOfName({ owner: scope.owner.login, name: repoName })
-  const lock =
-    held.find((each) => keyOfName(each) === (wanted.includes('/') ? wanted : own)) ??
-    (named.length === 1 ? named[0] : undefined)
+  const name = named.length === 1 ? named[0] : named.find((each) => each === own)
+  const lock = held.find((each) => keyOfName(each) === name)
   if (!lock) throw new NotFound()
   await parts.db.transaction().execute(async (tx) => {
     const released = await lockStore.releaseLocks(tx, migrationId, parts.now(), lock.repositoryId)

@@ -20,6 +20,8 @@ const labelRecord = field.record({
   /** Six hex digits without `#`. */
   color: field.string,
   description: field.stringOrNull,
+  /** Whether an issue has at most one label of those with the same name up to the last slash. Only Gitea and Forgejo have it. */
+  exclusive: field.optional(field.boolean),
   created_at: field.timeOrUnknown,
 })
 

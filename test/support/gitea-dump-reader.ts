@@ -63,6 +63,8 @@ const LABEL: Shape = {
   color: (value) => /^[0-9a-fA-F]{6}$/.test(`${value}`),
   description: text,
 }
+/** Only `label.yml` may have it: the server's schema of issues does not. */
+const REPOSITORY_LABEL: Shape = { ...LABEL, exclusive: flag }
 const REACTION: Shape = { user_id: nonZeroInteger, user_name: text, content: text }
 const POSTER: Shape = { poster_id: nonZeroInteger, poster_name: text, poster_email: text }
 const DISCUSSED: Shape = {
@@ -90,7 +92,7 @@ const ASSET: Shape = {
 }
 
 const SHAPES = {
-  label: LABEL,
+  label: REPOSITORY_LABEL,
   milestone: {
     ...{ title: text, description: text, deadline: orNull(time), created: time, updated: time },
     ...{ closed: orNull(time), state: oneOf('open', 'closed') },

@@ -121,16 +121,19 @@ describe('a dump', () => {
     assert.deepEqual([issue?.title, issue?.content], [readable, readable])
   })
 
-  test('has titles and colours that old servers accept', async (t) => {
+  test('has titles, colours and labels that old servers accept', async (t) => {
     const [site, ...others] = facts.repositories!
+    const label = { ...site!.labels[0]!, color: 'red', exclusive: true }
     const { dump, place, news } = await scene(t, {
       issues: [{ ...facts.issues![0]!, title: '😝'.repeat(256) }],
-      repositories: [{ ...site!, labels: [{ ...site!.labels[0]!, color: 'red' }] }, ...others],
+      repositories: [{ ...site!, labels: [label] }, ...others],
     })
     await dump(SITE)
     const { issues, labels } = readDump(place)
     assert.equal(issues[0]?.title, `${'😝'.repeat(254)}…`)
-    assert.deepEqual(labels[0], { name: 'bug', color: 'ededed', description: 'Broken' })
+    const expected = { name: 'bug', color: 'ededed', description: 'Broken' }
+    assert.deepEqual(labels[0], { ...expected, exclusive: true })
+    assert.deepEqual(issues[0]?.labels[0], expected)
     assert.match(warnings(news).join('\n'), /the title of #1 is cut to 255 characters/)
   })
 

@@ -135,7 +135,8 @@ async function dumpSettings(context: DumpContext): Promise<void> {
   // Versions of the server before 1.15.11 fail without this file.
   await writeFile(join(directory, 'topic.yml'), `${yamlJson({ topics })}\n`)
   using list = new YamlList(join(directory, 'label.yml'))
-  for (const label of labels.values()) list.add(label)
+  const exclusive = new Set(repository.labels.flatMap((each) => (each.exclusive ? each.name : [])))
+  for (const label of labels.values()) list.add({ ...label, exclusive: exclusive.has(label.name) })
   dumpMilestones(context)
 }
 

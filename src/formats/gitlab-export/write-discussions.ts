@@ -211,9 +211,11 @@ function describeEvent(
 
 const { none, guest, developer, maintainer } = ACCESS_LEVELS
 
-/** Returns `tree/project.json`. GitLab has no attributes for the topics and the website. */
+/** Returns `tree/project.json`. GitLab has no attributes for the topics, the website and exclusive labels. */
 export function projectRecord({ repository, report, fullName }: Project) {
   const { name, description, defaultBranch, archived = false, topics = [], website } = repository
+  const exclusive = repository.labels.filter((label) => label.exclusive).map((label) => label.name)
+  report.lost('exclusive_labels', exclusive.length, `${fullName}: ${exclusive.join(', ')}`)
   report.lost('topics', topics.length, `${fullName}: ${topics.map((each) => each.name).join(', ')}`)
   report.lost('websites', website ? 1 : 0, `${fullName}: ${website}`)
   return {

@@ -58,9 +58,9 @@ export const COMPARED_KINDS: {
   other_refs: gitItem,
   wiki: gitItem,
   lfs_objects: gitItem,
-  labels: ({ name, color, description }) => ({
+  labels: ({ name, color, description, exclusive = false }) => ({
     ...named(name),
-    fields: { color: color.toLowerCase(), description: description ?? '' },
+    fields: { color: color.toLowerCase(), description: description ?? '', exclusive },
   }),
   milestones: (fact, { spool, side, repository }) => ({
     ...named(spool.milestoneTitle(side, repository, fact.number) ?? fact.title),

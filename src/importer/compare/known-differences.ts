@@ -126,6 +126,10 @@ export const RULES: readonly Rule[] = [
     'a label that only issues still have becomes a label of the repository',
     ({ right }) => right?.fields.color === 'ededed',
   ),
+  onForge('labels: exclusive', 'servers before 1.19 have no exclusive labels', ({ context }) =>
+    isBefore(context, 19),
+  ),
+  onGitHub('labels: exclusive', 'GitHub has no exclusive labels'),
   onForge(
     'milestones: title',
     'a second milestone of the same title gets a number, because servers find milestones by title',

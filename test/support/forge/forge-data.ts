@@ -81,6 +81,8 @@ export interface Issue {
   assignees: User[]
   isLocked: boolean
   due: number | null
+  /** In seconds. */
+  timeEstimate?: number
   /** 0 if it is not pinned. */
   pinOrder: number
   /** The issues that block this one. */
@@ -99,6 +101,7 @@ export interface Label {
   name: string
   color: string
   description: string
+  exclusive?: boolean
 }
 
 export interface Milestone {

@@ -131,11 +131,12 @@ export class Renderer {
     }
   }
 
-  label = ({ id, name, color, description }: World.Label) => ({
+  label = ({ id, name, color, description, exclusive = false }: World.Label) => ({
     id,
     name,
     color,
     description,
+    ...(this.#dialect.isNew && { exclusive }),
     url: `${this.#base}/api/v1/labels/${id}`,
   })
 
@@ -213,6 +214,7 @@ export class Renderer {
       comments: issue.comments.filter(({ type }) => this.#counted.includes(type)).length,
       updated_at: time(issue.updated),
       due_date: time(issue.due),
+      ...(this.#dialect.isNew && { time_estimate: issue.timeEstimate ?? 0 }),
     }
   }
 

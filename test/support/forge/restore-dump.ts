@@ -38,8 +38,8 @@ export function restoreDump(
   if (existsSync(join(directory, 'wiki')))
     world.git!.clone(join(directory, 'wiki'), `${fullName}.wiki`)
   world.readBranches(repository)
-  repository.labels = dump.labels.map(({ name: label, color, description }) => ({
-    ...{ id: world.id(), name: label, color, description },
+  repository.labels = dump.labels.map(({ name: label, color, description, exclusive }) => ({
+    ...{ id: world.id(), name: label, color, description, exclusive },
   }))
   repository.milestones = dump.milestones.map((each) => ({
     ...{ id: world.id(), title: each.title, description: each.description },

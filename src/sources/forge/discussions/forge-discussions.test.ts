@@ -31,7 +31,7 @@ function fill(forge: FakeForge): Scene {
   world.addTeam(octo, 'Core Team', 'write', [bob])
   const repository = world.addRepository(octo, 'widgets')
   const bug = { id: world.id(), name: 'bug', color: '00aabb', description: 'broken' }
-  repository.labels.push(bug)
+  repository.labels.push({ ...bug, exclusive: true })
   world.organizationLabels.set('octo', [{ ...bug, id: world.id(), name: 'all over' }])
   const milestone = {
     id: world.id(),
@@ -66,6 +66,7 @@ function fill(forge: FakeForge): Scene {
   world.close(issue, ann)
 
   const merged = world.addPull(repository, bob)
+  merged.timeEstimate = 5400
   const review = world.addReview(merged, ann, 'REQUEST_CHANGES', 'not yet')
   world.addLineComment(merged, review, ann, 'a.txt', 3)
   world.addLineComment(merged, review, bob, 'a.txt', 3)
@@ -231,8 +232,11 @@ for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
     it('reads labels, also of the organization, collaborators, milestones and protected branches', () => {
       const [repository] = store.facts('repositories')
       assert.deepEqual(
-        repository?.labels.map(({ name }) => name),
-        ['bug', 'all over'],
+        repository?.labels.map(({ name, exclusive }) => [name, exclusive]),
+        [
+          ['bug', dialect === GITEA_1_15 ? undefined : true],
+          ['all over', undefined],
+        ],
       )
       assert.deepEqual(store.groups.get('repository')?.lost, [
         {
@@ -310,6 +314,9 @@ for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
         JSON.stringify(lost.filter(({ kind }) => kind === 'pull_request_reviews')),
         /#\d+: a pending review, which only its author sees/,
       )
+      const estimates = lost.filter(({ kind }) => kind === 'time_estimates')
+      const example = { kind: 'time_estimates', count: 1, examples: ['#2: 5400 s'] }
+      assert.deepEqual(estimates, isOld ? [] : [example])
     })
 
     it('returns an organization with its owners and teams, and a person', async () => {

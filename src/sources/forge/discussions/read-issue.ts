@@ -133,6 +133,9 @@ async function readRest(context: IssueContext) {
   const dependencies = await readDependencies(context, timeline)
   people.collect([issue, listed, timeline])
   await addAttachments(context, issueOrPullOf(issue), issue)
+  const estimate = issue.time_estimate
+  if (typeof estimate === 'number' && estimate > 0)
+    lost.add('time_estimates', 1, `#${issueNumber}: ${estimate} s`)
   const onSkipped = (what: string) => lost.add('issue_events', 1, `#${issueNumber}: ${what}`)
   const eventContext = { repository: fullName, issue, pull: responses?.pull, onSkipped }
   const events = eventFacts(eventContext, timeline)

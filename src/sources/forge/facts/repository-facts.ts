@@ -50,7 +50,8 @@ function labelFacts(labels: readonly Json[], createdAt: string): Label[] {
     const name = json.string(label, 'name')
     if (name === '' || byName.has(name)) continue
     const description = json.stringOrNull(label, 'description')
-    byName.set(name, { name, color: labelColor(label), description, createdAt })
+    const exclusive = json.boolean(label, 'exclusive') && { exclusive: true }
+    byName.set(name, { name, color: labelColor(label), description, ...exclusive, createdAt })
   }
   return [...byName.values()]
 }

@@ -66,6 +66,10 @@ test('commands are in the audit log with the user who ran them, also quotas, and
   const found = await godwit(0, 'audit', '--actor', 'command line', '--action', 'member.put')
   assert.match(found, /^TIME +ACTOR .+\n.+ command line +member\.put +account alice +done +-\n$/)
   assert.equal(await godwit(0, 'audit', '--actor', 'alice'), '')
-  assert.match(await godwit(2, 'audit', '--since', 'soon'), /'soon' is not a duration such as 7d/)
+  for (const time of ['soon', '2026-02-31', '2026-01-31T18:00'])
+    assert.match(
+      await godwit(2, 'audit', '--since', time),
+      /' is not a duration such as 7d, a date/,
+    )
   assert.match(await godwit(2, 'audit', '--action', 'sleep'), /must be one of session\.open/)
 })

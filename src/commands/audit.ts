@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander'
 import { type AuditEntry, type AuditFilter, allAudit } from '../accounts/audit-log.ts'
 import { auditActions } from '../lib/audit-actions.ts'
+import { parseTime } from '../lib/parse-time.ts'
 import { UsageError } from '../lib/user-error.ts'
 import { duration } from '../settings/config-values.ts'
 import { addCommandWithoutJson } from './command-line.ts'
@@ -18,10 +19,10 @@ export function auditCommand(program: Command, about: string): void {
   ])
     .addOption(
       new Option('--since <time>', `first time to list: ${time}`)
-        .argParser(parseTime)
+        .argParser(parseTimeOrAge)
         .default(Date.now() - duration('30d'), '30d'),
     )
-    .option('--until <time>', `end of the time to list: ${time}`, parseTime)
+    .option('--until <time>', `end of the time to list: ${time}`, parseTimeOrAge)
     .option('--actor <login>', 'only actions of this account, or of "command line"')
     .addOption(new Option('--action <action>', 'only this action').choices(auditActions))
     .option('--subject <subject>', 'only this subject, such as "migration 7"')
@@ -38,12 +39,13 @@ export function auditCommand(program: Command, about: string): void {
     )
 }
 
-function parseTime(text: string): number {
-  if (/^\d{4}-\d\d-\d\d/.test(text) && !Number.isNaN(Date.parse(text))) return Date.parse(text)
+function parseTimeOrAge(text: string): number {
   try {
-    return Date.now() - duration(text)
+    return parseTime(text, { isStrict: true }) ?? Date.now() - duration(text)
   } catch {
-    throw new UsageError(`'${text}' is not a duration such as 7d or a date such as 2026-01-31`)
+    throw new UsageError(
+      `'${text}' is not a duration such as 7d, a date such as 2026-01-31, or a time such as 2026-01-31T18:00:00Z`,
+    )
   }
 }
 

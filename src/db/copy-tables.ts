@@ -102,7 +102,12 @@ async function openSqliteSession(file: string, isReadOnly: boolean): Promise<Cop
 
 async function openPostgresSession(database: Database, isReadOnly: boolean): Promise<CopySession> {
   const client = await database.pool!.connect()
-  await client.query(`begin ${isReadOnly ? 'isolation level repeatable read read only' : ''}`)
+  try {
+    await client.query(`begin ${isReadOnly ? 'isolation level repeatable read read only' : ''}`)
+  } catch (error) {
+    client.release(true)
+    throw error
+  }
   let isOpen = true
   let cursors = 0
   return {

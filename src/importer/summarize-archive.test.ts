@@ -39,7 +39,8 @@ test('an archive is summarized in one pass, whatever the order of its entries', 
       `# pack-refs with: peeled\n${OID} refs/heads/main\n${OID} refs/tags/v1\n^${OID}\n${OID} refs/pull/1/head\n`,
     ),
     entry(`${site}.git/lfs/objects/aa/bb/${'a'.repeat(64)}`, 'large'),
-    entry(`${site}.git/HEAD`, 'ref: refs/heads/main\n'),
+    // The name ends in U+3000, which is no whitespace for git.
+    entry(`${site}.git/HEAD`, 'ref: refs/heads/main\u3000\n'),
     // Without a repository octo/lonely, this is a repository and not a wiki.
     entry('repositories/octo/lonely.wiki.git/HEAD', `${OID}\n`),
     entry('attachments/1/shot.png', 'png'),
@@ -83,7 +84,7 @@ test('an archive is summarized in one pass, whatever the order of its entries', 
             full_name: 'octo/site',
             // Objects of git and LFS, of the repository and its wiki.
             bytes: 'large'.length + 'loose'.length + 'objects'.length,
-            default_branch: 'main',
+            default_branch: 'main\u3000',
             branches: 2,
             tags: 1,
             other_refs: 1,
@@ -124,6 +125,14 @@ test('branches of a project export are named in UTF-8', async () => {
     tags?: number
   }[]
   assert.deepEqual([default_branch, branches, tags], ['größe', 1, 1])
+})
+
+test('the export of a GitLab group is refused', async () => {
+  const group = [entry('VERSION', '0.2.4'), entry('tree/groups/1.json', '{}')]
+  await assert.rejects(
+    summarizeArchive([unusualTar(group)], signal()),
+    /: it is the export of a GitLab group/,
+  )
 })
 
 describe('an archive exported by github.com', REAL_ARCHIVE.needed, () => {

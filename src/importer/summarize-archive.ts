@@ -9,7 +9,11 @@ import type { Folder } from '../archive/read-folder.ts'
 import { ArchiveDamaged } from '../archive/unreadable-archive.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 import { MAX_JSON_BYTES } from '../formats/gitlab-export/constants.ts'
-import { defaultBranchOf } from '../formats/gitlab-export/read-gitlab-export.ts'
+import {
+  defaultBranchOf,
+  groupRefused,
+  isOfGroup,
+} from '../formats/gitlab-export/read-gitlab-export.ts'
 import { NOT_UNPACKED, safeEntries } from '../formats/safe-entries.ts'
 import { parseJson } from '../lib/json-shape.ts'
 import { LimitedLines } from '../lib/limited-lines.ts'
@@ -74,6 +78,7 @@ async function addEntry(
   summary.entries += 1
   summary.bytes += size
   if (kind === 'directory') return
+  if (isOfGroup(path)) throw groupRefused()
   if (isUploadedFile(path)) return addAttachment(summary, size)
   if (path.startsWith('repositories/')) return counter.add(entry)
   try {
@@ -142,6 +147,8 @@ type RepositorySummary = ReturnType<typeof emptyRepository>
 
 const IN_REPOSITORY = /^repositories\/([^/]+\/[^/]+)\.git\/(.+)$/s
 const OBJECT = /^(?:objects|lfs\/objects)\//
+/** A ref name may contain other kinds of whitespace, such as U+3000. */
+const HEAD = /^(?:ref:[ \t]*(?:refs\/heads\/)?)?([^ \t\r\n]*)/
 const PACKED_REF = /^[0-9a-f]{40,64} (refs\/.+)$/gm
 
 /** Counts the contents of repositories from the entries of an archive, in any order. */
@@ -160,7 +167,7 @@ class RepositoryCounter {
       summary.lfs_objects += 1
       summary.lfs_bytes += entry.size
     } else if (path === 'HEAD') {
-      summary.default_branch = (await textOf(entry)).trim().replace(/^ref: (?:refs\/heads\/)?/, '')
+      summary.default_branch = HEAD.exec(await textOf(entry))![1]!
     } else if (path === 'packed-refs') {
       for (const [, name] of (await textOf(entry)).matchAll(PACKED_REF)) refs.add(name!)
     }

@@ -119,6 +119,7 @@ const [BRACKET, CLOSING_BRACKET, BRACE, CLOSING_BRACE] = [0x5b, 0x5d, 0x7b, 0x7d
 
 /** Parses untrusted JSON. Throws if it has too many values, which would take minutes and all memory to parse. */
 export function parseJson(text: string): unknown {
+  if (text.startsWith('\ufeff')) throw new Error('it begins with a byte order mark')
   let values = 0
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)

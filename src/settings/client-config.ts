@@ -70,9 +70,9 @@ export function readClientConfig(
   // fetch would reject other characters with a message that shows the token.
   if (!/^[\x21-\x7e]+$/.test(token))
     throw new ConfigError(['the token contains spaces or other invalid characters'])
-  if (flags.org && !isName(flags.org))
+  if (flags.org !== undefined && !isName(flags.org))
     throw new ConfigError(['--org: must be the login of an organization'])
-  const server = { url, token, tokenFrom: from, org: flags.org || undefined, vendor: config.vendor }
+  const server = { url, token, tokenFrom: from, org: flags.org, vendor: config.vendor }
   const warnings: string[] = []
   if (flags.token)
     warnings.push(

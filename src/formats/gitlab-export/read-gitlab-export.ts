@@ -38,16 +38,22 @@ export interface GitLabParts extends ReaderParts {
   resources: DisposableStack
 }
 
+const GROUPS = 'tree/groups'
+
+export const groupRefused = () =>
+  new ArchiveRefused(
+    'it is the export of a GitLab group, which has no repositories: export the projects instead',
+  )
+
+export const isOfGroup = (path: string): boolean => path.startsWith(`${GROUPS}/`)
+
 /**
  * Returns whether an unpacked archive is a project export of GitLab: lines of JSON in `tree`, or the one file of old versions. Throws
  * ArchiveRefused if it is the export of a group.
  */
 export function isGitLabExport(root: string): boolean {
   const has = (path: string) => existsSync(join(root, path))
-  if (has('tree/groups'))
-    throw new ArchiveRefused(
-      'it is the export of a GitLab group, which has no repositories: export the projects instead',
-    )
+  if (has(GROUPS)) throw groupRefused()
   return has('tree/project.json') || (has('project.json') && !has('schema.json'))
 }
 

@@ -161,19 +161,16 @@ describe('the stamp of a repository', () => {
     assert.equal(stamps.size, 20)
   })
 
-  test('lists all directories of loose objects', async (t) => {
+  test('only of an export contains the directories of loose objects', async (t) => {
     const hex = (n: number) => n.toString(16).padStart(2, '0')
     const folders = Array.from({ length: 256 }, (_, n) => join(dir, 'objects', hex(n)))
     for (const folder of folders) await mkdir(folder, { recursive: true })
-    t.mock.timers.enable({ apis: ['Date'], now: Date.now() + 10_000 })
-    const listed = await stamp()
-    t.mock.timers.reset()
-    assert.match(listed!, /~00~01~02.*~fe~ff/)
-    assert.equal(await stamp(listed), listed)
+    const before = await stamp()
     const examined = await examineLater(t)
+    assert.match(examined!, /~00~01~02.*~fe~ff/)
     assert.equal(await source.isUnchanged(site, examined!), true)
     await writeFile(join(folders[127]!, 'f'.repeat(38)), '')
-    assert.notEqual(await stamp(listed), listed)
+    assert.equal(await stamp(before), before)
     assert.equal(await source.isUnchanged(site, examined!), false)
     for (const folder of folders) await rm(folder, { recursive: true })
   })

@@ -2,20 +2,14 @@ import { hash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { forEachInTurns } from '../../../lib/turns.ts'
 import { readText } from '../files/regular-file.ts'
-import {
-  COARSE_TICK_MS,
-  type FileStats,
-  readNames,
-  statExisting,
-  walkStats,
-} from '../files/sync-fs.ts'
+import { COARSE_TICK_MS, type FileStats, statExisting, walkStats } from '../files/sync-fs.ts'
 
 /**
  * The files of every repository that facts are read from or that a repack changes. The first is the repository itself: its times
  * change when a file is created or removed in it.
  */
 const WATCHED = ['', 'HEAD', 'config', 'objects', 'objects/info/alternates', 'objects/pack', 'refs']
-/** Further such files, besides loose refs and the directories of loose objects. */
+/** Further such files, besides loose refs. */
 const ALSO_WATCHED = [
   ...['description', 'git-daemon-export-ok'],
   ...['packed-refs', 'reftable', 'reftable/tables.list'],
@@ -27,15 +21,16 @@ const FACTS_VERSION = 3
 /** Longer than a tick of the clock from which file systems take timestamps. */
 const CLOCK_TICK_MS = 20
 
-/** The maximum number of files and directories in a stamp. Up to 256 of them are directories of loose objects. */
+/** The maximum number of files and directories in a stamp. In that of an export, up to 256 of them are directories of loose objects. */
 const MAX_LISTED = 800
 /** The maximum number of characters of the list, because the stamps of all repositories are in memory during a sync. */
 const MAX_LIST_LENGTH = 12_000
 const LISTABLE = /^[^\s:~]+$/
 
 /**
- * Returns a string without spaces that changes with every push, edit, repack or gc of the repository. Needs only lstat and readdir
- * calls. A file that was just written can be written again without a new timestamp, so this waits until the clock has ticked. After
+ * Returns a string without spaces that changes with every push, edit, repack or gc of the repository. It does not contain the up to 256
+ * directories of loose objects: a push also changes a ref, so only the size can be out of date, by objects without a ref. Needs only
+ * lstat and readdir calls. A file that was just written can be written again without a new timestamp, so this waits until the clock has ticked. After
  * the digest, it lists the files and directories that exist besides WATCHED, so that `isCurrent` need not look for them.
  */
 export async function stampOf(dir: string): Promise<string> {
@@ -121,10 +116,7 @@ function digestOf(dir: string, files: readonly FileStats[]): string {
 
 async function readWatched(dir: string) {
   const lastTick = Date.now() - CLOCK_TICK_MS
-  const names = await readNames(`${dir}/objects`)
-  const looseFolders = names.filter((name) => /^[0-9a-f]{2}$/.test(name)).sort()
-  const loose = looseFolders.map((name) => `objects/${name}`)
-  const others = statExisting(dir, [...ALSO_WATCHED, ...loose])
+  const others = statExisting(dir, ALSO_WATCHED)
   await forEachInTurns(walkStats(`${dir}/refs`), (file) => others.push(file))
   const watched = statExisting(dir, WATCHED)
   const files = [...watched, ...others]

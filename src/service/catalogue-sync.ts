@@ -105,8 +105,8 @@ function createSync(
     const { broken, refused, warnings, ...counts } = await sync.finally(() =>
       setFlagsFromString('--heap-growing-percent=0'),
     )
-    if (rights) await refreshAllRights({ db, rights, signal }, now())
     onRead()
+    if (rights) await refreshAllRights({ db, rights, signal }, now())
     logNewlyBroken(broken)
     for (const entry of refused) log.warn(entry, `${entry.path} is skipped: ${entry.reason}`)
     for (const entry of warnings) log.warn(entry, `${entry.path}: members ignored: ${entry.reason}`)

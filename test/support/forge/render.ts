@@ -185,7 +185,10 @@ export class Renderer {
       ...this.#assets(issue.assets),
       created_at: time(issue.created),
       closed_at: time(issue.closed),
-      ...(this.#dialect.isNew && { pin_order: issue.pinOrder }),
+      ...(this.#dialect.isNew && {
+        pin_order: issue.pinOrder,
+        time_estimate: issue.timeEstimate ?? 0,
+      }),
       pull_request: issue.pull
         ? { merged: issue.pull.merged !== null, merged_at: time(issue.pull.merged?.at ?? null) }
         : null,
@@ -214,7 +217,6 @@ export class Renderer {
       comments: issue.comments.filter(({ type }) => this.#counted.includes(type)).length,
       updated_at: time(issue.updated),
       due_date: time(issue.due),
-      ...(this.#dialect.isNew && { time_estimate: issue.timeEstimate ?? 0 }),
     }
   }
 

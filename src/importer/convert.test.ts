@@ -477,3 +477,14 @@ test('inputs that clash, existing outputs and unknown repositories are refused, 
     /it holds no repositories/,
   )
 })
+
+test('files of an archive that cannot be parsed are named and counted', async (t) => {
+  const { convertAll, into, warnings, report } = await scene(t)
+  const folder = join(into, 'archive')
+  await writeUnpackedArchive(folder, host, facts, DISCUSSED_FILES)
+  await writeFile(join(folder, 'schema.json'), 'null')
+  await writeFile(join(folder, 'milestones_000001.json'), '[')
+  await convertAll([{ folder }])
+  assert.equal(report.losses().find(({ kind }) => kind === 'unreadable_files')?.count, 1)
+  assert.match(warnings.join('\n'), /milestones_000001.json: .*; nothing of it is used/)
+})

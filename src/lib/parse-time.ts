@@ -12,3 +12,16 @@ export function parseTime(text: string, { isStrict = false } = {}): number | und
   const isInvalid = Number.isNaN(time) || (isStrict && !new Date(day).toISOString().startsWith(day))
   return isInvalid ? undefined : time
 }
+
+const ISO_TIME = /^(?!0000)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/
+
+/**
+ * Returns a time of ISO 8601 unchanged, and a time in another notation, such as `2016-06-14 15:02:08 UTC` of old versions of GitLab, in UTC. Returns undefined for
+ * anything else, and for years that other programs cannot store.
+ */
+export function toIsoTime(text: string): string | undefined {
+  const time = Date.parse(text)
+  // A text without a year would be parsed as a time in 2001.
+  if (Number.isNaN(time) || !/\d{4}/.test(text)) return undefined
+  return [text, new Date(time).toISOString()].find((each) => ISO_TIME.test(each))
+}

@@ -27,7 +27,7 @@ export function reactionsTo(subjectType: string) {
       (content) => EMOJI_BY_REACTION.get(content) ?? content,
     ),
     subject_type: field.constant(subjectType),
-    created_at: field.codec(field.string, withMilliseconds),
+    created_at: field.codec(field.timeOrUnknown, withMilliseconds),
   })
   const all = field.listOrEmpty(reaction)
   return field.codec(all, (reactions, urls) =>
@@ -78,7 +78,7 @@ export const triage = {
     ),
   ),
   /** The deadline. Only Gitea and Forgejo have this field and the next two; for other hosts they are undefined. */
-  due_on: field.optional(field.string),
+  due_on: field.optional(field.time),
   /** What must be closed first, in this or another repository. */
   depends_on: field.optional(
     field.list(
@@ -100,8 +100,8 @@ export const issueRecord = field.record({
   body: field.stringOrNull,
   ...triage,
   reactions: reactionsTo('Issue'),
-  closed_at: field.stringOrNull,
-  created_at: field.string,
+  closed_at: field.timeOrNull,
+  created_at: field.time,
   updated_at: field.updatedAt,
 })
 
@@ -135,7 +135,7 @@ export const issueCommentRecord = field.record({
   body: field.stringOrNull,
   formatter: field.constant('markdown'),
   reactions: reactionsTo('IssueComment'),
-  created_at: field.string,
+  created_at: field.time,
 })
 
 const repositorySubject: Shape<EventSubject> = (value, at) => ({
@@ -199,5 +199,5 @@ export const issueEventRecord = field.record({
   commit_id: field.named('commit', field.ifPresent(field.stringOrNull)),
   /** The repository with that commit or the pushed commits. */
   commit_repository: field.ifPresent(field.orNull(field.repository)),
-  created_at: field.string,
+  created_at: field.time,
 })

@@ -31,9 +31,9 @@ const reviewRequestRecord = field.record({
   reviewer_type: field.written(({ reviewer }: { reviewer: { kind: 'user' | 'team' } }) =>
     reviewer.kind === 'team' ? 'Team' : 'User',
   ),
-  created_at: field.string,
+  created_at: field.timeOrUnknown,
   updated_at: field.updatedAt,
-  dismissed_at: field.stringOrNull,
+  dismissed_at: field.timeOr(null),
 })
 
 /** A link that becomes the repository and, as `name`, the number of an issue or a pull request. */
@@ -60,7 +60,7 @@ const closingReferenceRecord = field.record({
   actor: field.personOrNull,
   /** `xref` for a keyword in the body, `manual` for a link that a user added. */
   source: field.string,
-  created_at: field.string,
+  created_at: field.timeOrUnknown,
 })
 
 /** A pull request is open while `closedAt` is null, and merged if `mergedAt` is set. */
@@ -80,9 +80,9 @@ export const pullRequestRecord = field.record({
   /** The issues that are closed when the pull request is merged. */
   close_issue_references: field.named('closes', field.listOrEmpty(closingReferenceRecord)),
   work_in_progress: field.named('draft', field.booleanOrFalse),
-  merged_at: field.stringOrNull,
-  closed_at: field.stringOrNull,
-  created_at: field.string,
+  merged_at: field.timeOrNull,
+  closed_at: field.timeOrNull,
+  created_at: field.time,
   /** The SHA of the merge commit. Null if the pull request is not merged. Undefined in archives from before 2024. */
   merge_commit_sha: field.named('mergeCommit', field.ifPresent(field.stringOrNull)),
 })
@@ -116,8 +116,8 @@ const NUMBER_BY_STATE = new Map([...STATE_BY_NUMBER].map(([number, state]) => [s
 /** When the review was started, or `submittedAt` if the host does not know that. Only a submitted review may lack it. */
 const startedAt: field.Part<{ createdAt: string }> = {
   read(read, key) {
-    const submittedAt = read('submitted_at', field.stringOrNull)
-    const time = submittedAt === null ? field.string : field.withDefault(field.string, submittedAt)
+    const submittedAt = read('submitted_at', field.timeOrNull)
+    const time = submittedAt === null ? field.time : field.withDefault(field.time, submittedAt)
     return { createdAt: read(key, time) }
   },
   write: ({ createdAt }: { createdAt: string }, _urls, key) => ({ [key]: createdAt }),
@@ -139,7 +139,7 @@ export const reviewRecord = field.record({
   ),
   reactions: reactionsTo('PullRequestReview'),
   created_at: startedAt,
-  submitted_at: field.stringOrNull,
+  submitted_at: field.timeOrNull,
   /** Whether it counts for the protection of the branch. Undefined for other hosts than Gitea and Forgejo. */
   official: field.optional(field.boolean),
 })
@@ -183,8 +183,8 @@ export const reviewThreadRecord = field.record({
   side: field.withDefault(side, 'right'),
   original_start_line: field.countOrNull,
   original_line: field.countOrNull,
-  created_at: field.string,
-  resolved_at: field.stringOrNull,
+  created_at: field.time,
+  resolved_at: field.timeOrNull,
   resolver: field.personOrNull,
   subject_type: subjectType,
   outdated: field.optional(field.boolean),
@@ -214,7 +214,7 @@ export const reviewCommentRecord = field.record({
   /** The id of the comment that this one replies to. Null for the first comment of a thread. */
   in_reply_to: idIn(idOrNull, 'reviewComment'),
   reactions: reactionsTo('PullRequestReviewComment'),
-  created_at: field.string,
+  created_at: field.time,
   subject_type: subjectType,
 })
 
@@ -238,5 +238,5 @@ export const commitCommentRecord = field.record({
   position: field.countOrNull,
   commit_id: field.named('commit', field.string),
   reactions: reactionsTo('CommitComment'),
-  created_at: field.string,
+  created_at: field.time,
 })

@@ -1,4 +1,5 @@
 import * as json from '../lib/json-shape.ts'
+import { toIsoTime } from '../lib/parse-time.ts'
 import { type Author, type TeamName, UNKNOWN_TIME } from './fact.ts'
 import * as link from './parse-urls.ts'
 import { type RecordUrls, urlInArchive } from './record-urls.ts'
@@ -53,7 +54,14 @@ export const boolean: json.Shape<boolean> = json.oneOf(true, false)
 export const stringOrNull = withDefault(string, null)
 export const booleanOrFalse = withDefault(boolean, false)
 export const countOrNull = withDefault(json.count(), null)
-export const timeOrUnknown = withDefault(string, UNKNOWN_TIME)
+export const time = json.parsed('a valid time', toIsoTime)
+export const timeOrNull = withDefault(time, null)
+/** For times without which a record is still of use. */
+export const timeOr =
+  <const D>(otherwise: D): json.Shape<string | D> =>
+  (value) =>
+    (typeof value === 'string' ? toIsoTime(value) : undefined) ?? otherwise
+export const timeOrUnknown = timeOr(UNKNOWN_TIME)
 
 const personUrl = (login: Author, urls: RecordUrls) => urls.person(login)
 export const person = codec(link.login, personUrl)
@@ -103,7 +111,7 @@ export const author = named('author', personOrNull)
 /** The time of the last change, or of the creation if the exporter does not write it. */
 export const updatedAt: Part<{ updatedAt: string }> = {
   read: (read, key) => ({
-    updatedAt: read(key, withDefault(string, read('created_at', timeOrUnknown))),
+    updatedAt: read(key, timeOr(read('created_at', timeOrUnknown))),
   }),
   write: ({ updatedAt }: { updatedAt: string }, _urls, key) => ({ [key]: updatedAt }),
 }

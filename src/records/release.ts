@@ -49,8 +49,8 @@ export const releaseRecord = field.record({
   target_commitish: field.named('target', field.withDefault(field.string, '')),
   release_assets: field.named('assets', field.listOrEmpty(assetRecord)),
   /** Null for drafts. */
-  published_at: field.stringOrNull,
-  created_at: field.string,
+  published_at: field.timeOrNull,
+  created_at: field.time,
   /** Undefined in archives from before 2022. */
   reactions: field.optional(reactionsTo('Release')),
 })
@@ -137,7 +137,7 @@ export const attachmentRecord = field.record({
   repository: attachedTo,
   user: field.author,
   ...uploadedFile,
-  created_at: field.string,
+  created_at: field.time,
 })
 
 /** An attachment as archives stored it until about 2023. It is not written. */
@@ -149,5 +149,5 @@ export const repositoryFileRecord = field.record({
   file_name: field.named('name', field.string),
   file_content_type: field.named('contentType', contentType),
   file_url: field.named('file', field.storedPath),
-  created_at: field.string,
+  created_at: field.time,
 })

@@ -55,7 +55,7 @@ export const repositoryRecord = field.record({
   collaborators: field.listOrEmpty(
     field.record({ user: field.named('login', field.person), permission: field.string }),
   ),
-  created_at: field.string,
+  created_at: field.timeOrUnknown,
   /** The path of the git repository in the archive. */
   git_url: field.named('git', field.storedPath),
   /** Null in a repository without commits. */
@@ -98,10 +98,10 @@ export const milestoneRecord = field.record({
   title: field.string,
   description: field.stringOrNull,
   state: oneOf('open', 'closed'),
-  due_on: field.stringOrNull,
-  created_at: field.string,
+  due_on: field.timeOrNull,
+  created_at: field.time,
   updated_at: field.updatedAt,
-  closed_at: field.stringOrNull,
+  closed_at: field.timeOrNull,
 })
 
 const enforcement = field.withDefault(oneOf('off', 'non_admins', 'everyone'), 'off')

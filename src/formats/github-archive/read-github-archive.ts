@@ -61,7 +61,7 @@ export async function readGitHubArchive(
   await archive.reportUnread()
   const digests = manifest && uploadDigests(manifest)
   return {
-    summary: await summaryOf(root, manifest),
+    summary: await summaryOf(root, manifest, report),
     fullNames,
     urlOf: (fullName) => repositories.get(fullName.toLowerCase())?.url ?? '',
     repositories: () => checkRepositories(unpacked, manifest, { ...parts, isWanted }),
@@ -102,12 +102,17 @@ const oneLoss = (full_name: string, kind: string, example: string): ManifestLoss
   examples: [example],
 })
 
-async function summaryOf(root: string, manifest: Manifest | undefined) {
+async function summaryOf(root: string, manifest: Manifest | undefined, report: Report) {
   if (manifest)
     return { madeBy: manifest.generator, madeAt: manifest.created_at, losses: lossesIn(manifest) }
-  const schema = await ifExists(readFile(join(root, 'schema.json'), 'utf8'), 'ENOENT')
-  const { github_sha } = (schema ? parseJson(schema) : {}) as { github_sha?: unknown }
-  const madeBy = typeof github_sha === 'string' ? `GitHub (${github_sha})` : 'unknown'
+  let madeBy = 'unknown'
+  try {
+    const schema = await ifExists(readFile(join(root, 'schema.json'), 'utf8'), 'ENOENT')
+    const { github_sha } = Object(parseJson(schema ?? '{}')) as { github_sha?: unknown }
+    if (typeof github_sha === 'string') madeBy = `GitHub (${github_sha})`
+  } catch (error) {
+    report.warn('files', `schema.json: ${(error as Error).message}`)
+  }
   return { madeBy, madeAt: null, losses: [] }
 }
 
@@ -135,6 +140,7 @@ async function openRecords(root: string, { report, signal, isWanted }: RecordPar
           yield { value, lose: (why: string) => lose(`[${index}]${why}`) }
       } catch (error) {
         report.warn('files', `${file}: ${(error as Error).message}; nothing of it is used`)
+        report.lost('unreadable_files', 1, file)
       }
     }
   }
@@ -175,10 +181,8 @@ async function openRecords(root: string, { report, signal, isWanted }: RecordPar
     },
 
     async *facts<K extends FactKind>(kind: K): AsyncGenerator<FactsByKind[K]> {
-      for await (const { value, lose } of read(kind, (record, at) => readFact(kind, record, at))) {
-        const why = invalidTime(value)
-        if (why) lose(`.${why}`)
-        else if (!('repository' in value)) yield value
+      for await (const { value } of read(kind, (record, at) => readFact(kind, record, at))) {
+        if (!('repository' in value)) yield value
         else {
           const repository = names.get(value.repository.toLowerCase())
           if (repository !== undefined) yield { ...value, repository }
@@ -211,14 +215,6 @@ function unreadLists(record: unknown): [kind: string, count: number][] {
 function withFullName(fact: Repository, fullName: string): Repository {
   const [owner = '', name = ''] = fullName.split('/')
   return { ...fact, owner, name }
-}
-
-/** Returns what is wrong with the first invalid time of a fact, or undefined if all are valid. */
-function invalidTime(fact: object): string | undefined {
-  for (const [key, value] of Object.entries(fact))
-    if (/(?:At|On)$/.test(key) && typeof value === 'string' && Number.isNaN(Date.parse(value)))
-      return `${key} is not a valid time: ${JSON.stringify(value)}`
-  return undefined
 }
 
 /** Finds the unpacked file that a record names. The record is untrusted. */

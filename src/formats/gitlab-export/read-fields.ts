@@ -1,4 +1,5 @@
 import { isObject as isJson, type JsonObject as Json } from '../../lib/json-shape.ts'
+import { toIsoTime } from '../../lib/parse-time.ts'
 
 export { isJson, type Json }
 
@@ -7,14 +8,7 @@ export const text = (value: unknown): string => (typeof value === 'string' ? val
 export const list = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isJson) : [])
 export const child = (value: unknown): Json => (isJson(value) ? value : {})
 
-/** Old versions of GitLab wrote `2016-06-14 15:02:08 UTC`. */
-export function timeOrNull(value: unknown): string | null {
-  const parsed = Date.parse(text(value))
-  if (Number.isNaN(parsed) || !/\d{4}/.test(text(value))) return null
-  return ISO_TIME.test(text(value)) ? text(value) : new Date(parsed).toISOString()
-}
-
-const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/
+export const timeOrNull = (value: unknown): string | null => toIsoTime(text(value)) ?? null
 
 /** Returns null unless the value is a day such as `2024-06-01`. */
 export const dayOrNull = (value: unknown): string | null =>

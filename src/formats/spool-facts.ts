@@ -3,7 +3,7 @@ import type { SortedRows } from '../lib/sorted-rows.ts'
 import type { IssueOrPull } from '../records/fact.ts'
 import { FACT_KINDS, type FactKind, type FactsByKind } from '../records/fact-kinds.ts'
 import type { RepositoryFile } from '../records/release.ts'
-import type { Repository } from '../records/repository.ts'
+import type { Milestone, Repository } from '../records/repository.ts'
 import type { Conversion, FormatReader } from './format.ts'
 import type { Report } from './report.ts'
 
@@ -136,17 +136,22 @@ export class RepositoryFacts {
     return `${characters.slice(0, MAX_TITLE_LENGTH - 1).join('')}…`
   }
 
-  /** Returns the titles of milestones by number. They are unique, because servers identify a milestone by its title. */
-  milestoneTitles(): Map<number, string> {
-    const milestones = [...this.all('milestones')]
-    const titles = milestoneTitles(milestones)
-    for (const { number, title } of milestones)
-      if (titles.get(number) !== title)
-        this.warn(
-          'milestones',
-          `a second milestone “${title}” is renamed to “${titles.get(number)}”`,
-        )
-    return titles
+  /** Returns the milestones by number. Their titles are unique, because servers identify a milestone by its title. */
+  uniqueMilestones(): Map<number, Milestone> {
+    const milestones = new Map<number, Milestone>()
+    for (const milestone of this.all('milestones')) {
+      const { number } = milestone
+      if (milestones.has(number)) this.loseRecord('milestones', `milestone ${number} occurs twice`)
+      else milestones.set(number, milestone)
+    }
+    for (const [number, title] of milestoneTitles([...milestones.values()])) {
+      const milestone = milestones.get(number)!
+      if (milestone.title === title) continue
+      const why = `a second milestone “${milestone.title}” is renamed to “${title}”`
+      this.warn('milestones', why)
+      milestones.set(number, { ...milestone, title })
+    }
+    return milestones
   }
 
   /** Reports reviews and their comments whose pull request is not in the input. */

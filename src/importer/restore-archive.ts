@@ -101,7 +101,10 @@ async function repositoryFolders(archive: Bytes | Folder, into: string, signal: 
     const [top, owner, folder] = path.split('/')
     if (top === 'repositories' && folder?.endsWith('.git')) folders.add(`${owner}/${folder}`)
   }
-  if (folders.size === 0) throw new ArchiveRefused('it holds no repositories')
+  if (folders.size === 0)
+    throw new ArchiveRefused(
+      'it holds no repositories; `godwit convert` reads project exports of GitLab',
+    )
   return folders
 }
 

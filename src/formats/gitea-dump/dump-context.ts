@@ -99,8 +99,7 @@ export function contextFactory(options: ContextOptions) {
       facts,
       identity,
       text,
-      /** Unique titles by the number. */
-      milestones: facts.milestoneTitles(),
+      milestones: facts.uniqueMilestones(),
       /** The URL of the repository on its old host, or empty if it is not known. */
       oldUrl: content.urlOf(fullName),
       /** The directory where the dump is written. It is moved to the output when it is complete. */
@@ -175,7 +174,7 @@ export function dumpTriage(
   if (milestone !== null && !milestones.has(milestone))
     facts.warn('milestones', `milestone ${milestone} of #${number} is not in the archive`)
   return {
-    milestone: milestone === null ? '' : (milestones.get(milestone) ?? ''),
+    milestone: milestone === null ? '' : (milestones.get(milestone)?.title ?? ''),
     // The server fails at an issue that has a label twice.
     labels: [...new Set(names)].flatMap((name) => labels.get(name) ?? []),
     // The server has the field in its schema, but does not restore it.

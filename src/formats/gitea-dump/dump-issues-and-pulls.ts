@@ -140,6 +140,7 @@ function dumpPull(context: DumpContext, pull: PullRequest, head: PullHead, base:
   const { number, mergedAt, draft, title } = pull
   const closedAt = pull.closedAt ?? mergedAt
   report.lost('review_requests', pull.reviewRequests.length)
+  report.lost('linked_issues', pull.closes.filter(({ source }) => source === 'manual').length)
   return {
     number,
     // The server recognizes a draft by its title.

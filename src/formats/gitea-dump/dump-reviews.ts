@@ -62,6 +62,9 @@ export function dumpReviews(context: DumpContext, pull: number, { hasDiff }: { h
       const body = `${lineHeading(comment.path, line)}\n\n${comment.body ?? ''}`
       list.add({ ...reviewAround(context, comment, body), comments: [] })
     }
+  report.lost('resolved_threads', all.filter(({ resolvedAt }) => resolvedAt !== null).length)
+  report.lost('line_ranges', all.filter((each) => each.startLine ?? each.originalStartLine).length)
+  report.lost('file_threads', all.filter(({ subjectType }) => subjectType === 'file').length)
   report.lost('pending_reviews', reviews.filter(({ state }) => state === 'pending').length)
   report.lost('pending_review_comments', comments.length - submitted.length)
 }

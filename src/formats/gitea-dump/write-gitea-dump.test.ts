@@ -295,9 +295,15 @@ describe('a dump', () => {
     const other = { repository: 'alice/site', kind: 'issue', number: 2 } as const
     const due = { dueOn: '2024-02-01T00:00:00Z', dependsOn: [other], pinOrder: 1 }
     const settings = { website: 'https://example.com', archived: true, template: true }
+    const [pull, ...pulls] = facts.pull_requests!
+    const byHand = { source: 'manual', createdAt: due.dueOn, actor: 'bob', issue: 1 }
+    const [thread] = facts.pull_request_review_threads!
+    const ofLines = { startLine: 1, resolvedAt: due.dueOn, subjectType: 'file' as const }
     const { dump, news, place } = await scene(t, {
       repositories: [{ ...site!, ...settings }, ...others],
       issues: [{ ...first!, ...due }, ...issues],
+      pull_requests: [{ ...pull!, closes: [{ ...byHand, repository: 'alice/site' }] }, ...pulls],
+      pull_request_review_threads: [{ ...thread!, ...ofLines }],
       pull_request_reviews: facts.pull_request_reviews!.map((each) => ({
         ...each,
         official: each.state === 'approved',
@@ -308,13 +314,17 @@ describe('a dump', () => {
       attachments: 1,
       commit_comments: 1,
       dismissals: 1,
+      file_threads: 1,
       issue_comments: 1,
       issue_events: 5,
+      line_ranges: 1,
+      linked_issues: 1,
       'milestone creation times, on servers before 1.16': 2,
       pending_review_comments: 1,
       pending_reviews: 1,
       reaction_authors: 4,
       release_times: 1,
+      resolved_threads: 1,
       review_commits: 4,
       review_reactions: 1,
     })
@@ -485,10 +495,10 @@ describe('people and links', () => {
   })
 })
 
-async function undate(archive: string): Promise<void> {
+async function removeName(archive: string): Promise<void> {
   const file = join(archive, 'repositories_000001.json')
   const [site, ...others] = JSON.parse(await readFile(file, 'utf8'))
-  await writeFile(file, JSON.stringify([{ ...site, created_at: null }, ...others]))
+  await writeFile(file, JSON.stringify([{ ...site, name: null }, ...others]))
 }
 
 async function removeGit(archive: string): Promise<void> {
@@ -496,7 +506,7 @@ async function removeGit(archive: string): Promise<void> {
 }
 
 const SPOILED: [what: string, spoil: (archive: string) => Promise<void>, why: RegExp][] = [
-  ['whose record cannot be read', undate, /\[0\].*created_at/],
+  ['whose record cannot be read', removeName, /\[0\].*name/],
   ['whose git data is not there', removeGit, /repositories\/alice\/site\.git of .* is not in the/],
 ]
 
@@ -584,7 +594,7 @@ describe('complete or not at all', () => {
   test('a record with an invalid time is skipped, by file and index', async (t) => {
     const [first, ...others] = facts.issues!
     const { dump, place, news } = await scene(t, {
-      issues: [{ ...first!, updatedAt: 'yesterday' }, ...others],
+      issues: [{ ...first!, createdAt: 'yesterday' }, ...others],
     })
     await dump(SITE)
     assert.deepEqual(
@@ -593,7 +603,7 @@ describe('complete or not at all', () => {
     )
     assert.match(
       warnings(news).join('\n'),
-      /issues_000001.json: \[0\]\.updatedAt is not a valid time: "yesterday"/,
+      /issues_000001.json: \[0\]\.created_at is not a valid time: 'yesterday'/,
     )
   })
 })

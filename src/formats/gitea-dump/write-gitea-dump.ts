@@ -140,13 +140,13 @@ async function dumpSettings(context: DumpContext): Promise<void> {
   dumpMilestones(context)
 }
 
-function dumpMilestones({ directory, facts, text, milestones, report }: DumpContext): void {
+function dumpMilestones({ directory, text, milestones, report }: DumpContext): void {
   // Newer versions restore them.
   report.lost('milestone creation times, on servers before 1.16', milestones.size)
   using list = new YamlList(join(directory, 'milestone.yml'))
-  for (const milestone of facts.all('milestones'))
+  for (const milestone of milestones.values())
     list.add({
-      title: milestones.get(milestone.number)!,
+      title: milestone.title,
       description: text(milestone.description),
       deadline: yamlTimeOrNull(milestone.dueOn),
       created: yamlTime(milestone.createdAt),

@@ -3,6 +3,7 @@ import { type IssueOrPull, MAX_ITEM_NUMBER, NO_COMMIT, UNKNOWN_TIME } from '../.
 import { unknownUser } from '../../records/people.ts'
 import { emptyProtection, type Repository } from '../../records/repository.ts'
 import { isSha } from '../gitea-dump/pull-heads.ts'
+import type { Report } from '../report.ts'
 import { ACCESS_LEVELS, FEATURE, VISIBILITY } from './constants.ts'
 import { addEvents, lastOf, stateChanges } from './read-events.ts'
 import {
@@ -39,12 +40,13 @@ export async function spoolProject(options: ProjectOptions) {
   const project = new ProjectReader(options)
   const { relations, report, signal } = options
   let features: Json = {}
-  const readers: Record<string, (record: Json) => unknown> = {
+  const sorted = (record: Json, at: string) => inTimeOrder(record, at, report)
+  const readers: Record<string, (record: Json, at: string) => unknown> = {
     project_members: (each) => project.addMember(each),
     labels: (each) => project.addLabel(each),
     milestones: (each) => project.addMilestone(each),
-    issues: (each) => project.addIssue(inTimeOrder(each)),
-    merge_requests: (each) => project.addMergeRequest(inTimeOrder(each)),
+    issues: (each, at) => project.addIssue(sorted(each, at)),
+    merge_requests: (each, at) => project.addMergeRequest(sorted(each, at)),
     commit_notes: (each) => project.addCommitNote(each),
     releases: (each) => project.addRelease(each),
     protected_branches: (each) => project.addProtectedBranch(each),
@@ -54,7 +56,7 @@ export async function spoolProject(options: ProjectOptions) {
   }
   for (const [relation, add] of Object.entries(readers))
     for await (const { at, record } of relations.records(relation, signal))
-      project.addRecord(relation, at, () => add(record))
+      project.addRecord(relation, at, () => add(record, at))
   for (const name of relations.names)
     if (!Object.hasOwn(readers, name) && !SETTINGS.includes(name))
       for await (const { at, record } of relations.records(name, signal)) {
@@ -69,13 +71,18 @@ export async function spoolProject(options: ProjectOptions) {
 
 const TIMED_LISTS = ['notes', 'events', 'resource_state_events']
 
-/** Returns an issue or a merge request with its notes and changes of state sorted by time. Exports can have them in any order. */
-function inTimeOrder(record: Json): Json {
-  const timeOf = ({ created_at }: Json) => Date.parse(text(created_at)) || 0
-  const sorted = TIMED_LISTS.map((key) => [
-    key,
-    list(record[key]).sort((a, b) => timeOf(a) - timeOf(b)),
-  ])
+/**
+ * Returns an issue or a merge request with its notes and changes of state sorted by time. Exports can have them in any order. Those without
+ * a valid time are reported as lost.
+ */
+function inTimeOrder(record: Json, at: string, report: Report): Json {
+  const timeOf = ({ created_at }: Json) => Date.parse(timeOrNull(created_at) ?? '')
+  const sorted = TIMED_LISTS.map((key) => {
+    const timed = list(record[key]).filter((each) => !Number.isNaN(timeOf(each)))
+    for (const { created_at } of list(record[key]).filter((each) => !timed.includes(each)))
+      report.lostRecord(key, `${at}: the time of one of its ${key} is not valid: ${created_at}`)
+    return [key, timed.sort((a, b) => timeOf(a) - timeOf(b))]
+  })
   return { ...record, ...Object.fromEntries(sorted) }
 }
 
@@ -332,8 +339,8 @@ class ProjectReader extends ProjectSpool {
     const why = `${this.repository} is internal in GitLab, and becomes private`
     if (project.visibility_level === VISIBILITY.internal)
       this.options.report.warn('visibility', why)
-    const { topics } = project
-    const named = Array.isArray(topics) ? topics : text(project.tag_list).split(/,\s*/)
+    const { topics, tag_list } = project
+    const named = [topics, tag_list].find(Array.isArray) ?? text(tag_list).split(/,\s*/)
     const repository: Repository = {
       owner,
       name,

@@ -54,7 +54,10 @@ function legacyRelations(project: Json, report: Report): Relations {
     const value = project[relation] ?? []
     return Array.isArray(value) ? value : [value]
   }
-  const isRelation = (name: string) => typeof project[name] === 'object' && list(name).length > 0
+  const isRelation = (name: string) =>
+    !['topics', 'tag_list'].includes(name) &&
+    typeof project[name] === 'object' &&
+    list(name).length > 0
   return {
     project,
     names: Object.keys(project).filter(isRelation),

@@ -68,12 +68,14 @@ function addReview(
 /** Adds a review for each approval and each reviewer with a decision. Returns the requests of all other reviewers. */
 function addDecisions(project: ProjectSpool, { pull, record, headSha }: MergeRequest) {
   const decisions = new Map<unknown, ReviewState>()
+  const updatedAt = time(record, 'updated_at')
   const reviewed = { pull, headSha: headSha === NO_COMMIT ? null : headSha }
   const add = (user: unknown, state: ReviewState, at: string) => {
     decisions.set(user, state)
     addReview(project, reviewed, { user, state, at })
   }
-  for (const each of list(record.approvals)) add(each.user_id, 'approved', time(each, 'created_at'))
+  for (const each of list(record.approvals))
+    add(each.user_id, 'approved', timeOrNull(each.created_at) ?? updatedAt)
   // Older exports have an approval only as a system note. Newer ones list those that a push or their author did not revoke, but
   // exports of Godwit do not list that of the author of a merge request.
   const isListed = Array.isArray(record.approvals)
@@ -90,7 +92,7 @@ function addDecisions(project: ProjectSpool, { pull, record, headSha }: MergeReq
   const requests: ReviewRequest[] = []
   for (const { user_id, state, ...each } of list(record.merge_request_reviewers)) {
     const login = project.people.login(user_id)
-    const at = timeOrNull(each.created_at) ?? time(record, 'updated_at')
+    const at = timeOrNull(each.created_at) ?? updatedAt
     const reviewState = REVIEWER_STATES[String(state)]
     if (reviewState && decisions.get(user_id) !== reviewState) add(user_id, reviewState, at)
     else if (!reviewState && login !== null) {

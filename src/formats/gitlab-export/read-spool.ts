@@ -165,7 +165,7 @@ export class ProjectSpool {
     return list(record.award_emoji).map((each) => ({
       author: this.people.login(each.user_id),
       content: REACTION_BY_EMOJI.get(text(each.name)) ?? text(each.name),
-      createdAt: time(each, 'created_at'),
+      createdAt: timeOrNull(each.created_at) ?? UNKNOWN_TIME,
     }))
   }
 

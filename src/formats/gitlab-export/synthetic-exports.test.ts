@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { link, readFile, symlink, truncate } from 'node:fs/promises'
+import { link, readFile, rm, symlink, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { temporaryFolder } from '../../../test/support/archive-samples.ts'
@@ -810,6 +810,39 @@ describe('a hostile export', () => {
     )
     assert.match(warnings.join('\n'), /issues\.ndjson: line 3: #1 occurs twice/)
     assert.match(warnings.join('\n'), /labels\.ndjson: line 2/)
+  })
+
+  test('has notes and reactions without a time: the issue and everything else of it is kept', async (t) => {
+    const undated = { created_at: null }
+    const { facts, warnings, lost } = await read(t, {
+      issues: [
+        issue(1, {
+          notes: [note('lost', undated), note('kept')],
+          award_emoji: [{ name: 'heart', user_id: 1, ...undated }],
+        }),
+      ],
+    })
+    const [first] = await facts('issues')
+    assert.deepEqual(
+      first?.reactions.map(({ content, createdAt }) => [content, createdAt]),
+      [['heart', '1970-01-01T00:00:00Z']],
+    )
+    const comments = await facts('issue_comments')
+    assert.deepEqual([comments.length, comments[0]?.body?.startsWith('kept')], [1, true])
+    assert.deepEqual(lost(), { notes: 1 })
+    assert.match(warnings.join('\n'), /line 1: the time of one of its notes is not valid: null/)
+  })
+
+  test('has topics as a list of names, in an export of one file', async (t) => {
+    for (const key of ['topics', 'tag_list']) {
+      const project = JSON.stringify({ visibility_level: 20, name: 'Tool', [key]: ['one', 'two'] })
+      const folder = await writeExport(join(await temporaryFolder(t), 'export'), {})
+      await rm(join(folder, 'tree'), { recursive: true })
+      await writeFile(join(folder, 'project.json'), project)
+      const { facts, lost } = await readContent(t, { folder }, { git: host.godwitGit })
+      const [tool] = await facts('repositories')
+      assert.deepEqual([tool?.topics?.map(({ name }) => name), lost()], [['one', 'two'], {}], key)
+    }
   })
 
   test('has numbers and days that no server stores, which are named', async (t) => {

@@ -28,7 +28,7 @@ export function noteRecord(project: Project, noteable: Issuable | 'Commit', note
   const { author, body, createdAt, reactions = [], thread } = note
   return {
     // GitLab refuses an empty note. Its importer writes this instead.
-    note: body.trim() === '' ? '*Blank note*' : body,
+    note: body.trim() === '' ? '*Blank note*' : project.warnIfLong(thread, body),
     noteable_type: noteable,
     type: null as 'DiscussionNote' | 'DiffNote' | null,
     system: false,
@@ -82,7 +82,7 @@ export function issuable(project: Project, noteable: Issuable, item: Issue | Pul
   return {
     iid: number,
     title: project.title(number, item.title),
-    description: project.warnIfCut(number, descriptionOf(project, item)),
+    description: project.warnIfLong(`#${number}`, descriptionOf(project, item)),
     author_id: project.userId(item.author),
     discussion_locked: project.isLocked(number),
     created_at: gitlabTime(createdAt),

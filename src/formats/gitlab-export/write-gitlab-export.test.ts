@@ -708,7 +708,7 @@ describe('an export for GitLab', () => {
           body: 'é'.repeat(2 ** 19),
         },
       ],
-      milestones: [facts.milestones![0]!, { ...facts.milestones![0]!, number: 8 }],
+      milestones: [1, 8, 8].map((number) => ({ ...facts.milestones![0]!, number })),
     }
     const { warnings, into } = await exported(t, change)
     assert.deepEqual(
@@ -717,12 +717,13 @@ describe('an export for GitLab', () => {
         'alice/site: the label a,b becomes a b',
         'alice/site: a second milestone “one” is renamed to “one (2)”',
         'alice/site: the title of #1 is cut to 255 characters',
-        'alice/site: GitLab cuts the text of #1 after 1 MiB',
+        'alice/site: GitLab cuts or refuses the text of #1: it has more than 1 MiB',
         'alice/site: #4: its ref and its record name different commits; the ref is used',
         'alice/site: the tag v9 is not in the input',
       ],
     )
     assert.ok(warnings.some((line) => /milestone 9 of #1 is not in the input/.test(line)))
+    assert.ok(warnings.some((line) => /milestone 8 occurs twice; the record/.test(line)))
     assert.ok(existsSync(join(into, 'alice/site_export.tar.gz')))
     const failed = await exported(t, change, { git })
     assert.deepEqual(

@@ -34,13 +34,10 @@ export class Project extends RepositoryFacts {
     // Labels that keep their names come first.
     for (const label of repository.labels.toSorted((a, b) => commasIn(a) - commasIn(b)))
       this.#addLabel(label)
-    const titles = this.milestoneTitles()
-    for (const milestone of this.all('milestones')) {
-      const title = titles.get(milestone.number)!
-      const record = milestoneRecord({ ...milestone, title }, this.text)
+    for (const milestone of this.uniqueMilestones().values()) {
+      const record = milestoneRecord(milestone, this.text)
       this.milestones.set(milestone.number, record)
-      if (!this.milestonesByTitle.has(milestone.title))
-        this.milestonesByTitle.set(milestone.title, record)
+      this.milestonesByTitle.set(milestone.title, record)
     }
   }
 
@@ -91,10 +88,10 @@ export class Project extends RepositoryFacts {
     return record
   }
 
-  /** Returns the text. Warns if GitLab will cut it. */
-  warnIfCut(number: number, text: string): string {
+  /** Returns the text. Warns if it is too long for GitLab. */
+  warnIfLong(what: string, text: string): string {
     if (Buffer.byteLength(text) > MAX_TEXT_BYTES)
-      this.warn('texts', `GitLab cuts the text of #${number} after 1 MiB`)
+      this.warn('texts', `GitLab cuts or refuses the text of ${what}: it has more than 1 MiB`)
     return text
   }
 

@@ -206,7 +206,7 @@ export class MigrationsApi extends ApiCalls {
     }
   }
 
-  /** If there is no archive, the error says why, as far as the migration's state tells. */
+  /** If there is no archive, the error says why, if the migration's state explains it. */
   async #requestArchive(method: 'GET' | 'DELETE', id: number, options: object = {}) {
     const resource = this.#migration(id, '/archive')
     try {

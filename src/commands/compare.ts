@@ -50,7 +50,10 @@ export function compareCommand(program: Command, about: string): void {
       parseOwner,
     )
     .option('--people <CSV>', 'file of old-login,new-login, as for convert')
-    .option('--finished', 'do not accept losses that `godwit finish` makes good')
+    .option(
+      '--finished',
+      'report everything that `godwit finish` should have transferred as a difference',
+    )
     .option('--html <FILE>', 'write the result as a page')
     .action(stoppable(runCompare))
 }

@@ -58,8 +58,8 @@ export function copyCommand(program: Command, about: string): void {
         .argParser(parsed('--to-database-url', postgresAddress, { isSecret: true })),
     )
     .option(
-      '--to-blobs <PLACE>',
-      'new place of the archives: s3://BUCKET/PREFIX or a data directory; alone, the database stays where it is',
+      '--to-blobs <LOCATION>',
+      'new location of the archives: s3://BUCKET/PREFIX or a data directory; without --to, the database stays where it is',
       parsed('--to-blobs', (text) => (isBucket(text) ? bucketAddress(text) : path(text))),
     )
     .option('--online', 'copy the state of one moment while the service runs; keeps the source')
@@ -70,7 +70,7 @@ export function copyCommand(program: Command, about: string): void {
       ]),
     )
     .option('--unmark-source', 'only make a service usable again that was marked as moved')
-    .action(stoppable(run, 'stopped; run the same command again to go on'))
+    .action(stoppable(run, 'stopped; run the same command again to continue'))
 }
 
 const isBucket = (place: string): boolean => place.startsWith('s3:')

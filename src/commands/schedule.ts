@@ -100,9 +100,13 @@ export function scheduleCommands(program: Command, about: string): void {
 
 function addTiming(command: Command): Command {
   return command
-    .addOption(new Option('--every <period>', 'how often').choices(['day', 'week']))
+    .addOption(new Option('--every <period>', 'how often; required').choices(['day', 'week']))
     .addOption(new Option('--weekday <day>', 'for --every week').choices(weekdays))
-    .option('--at <HH:MM>', 'time of the day, from 00:00 to 23:59', parsed('--at', timeOfDay))
+    .option(
+      '--at <HH:MM>',
+      'time of the day, from 00:00 to 23:59; required',
+      parsed('--at', timeOfDay),
+    )
     .option(
       '--time-zone <ZONE>',
       'time zone of --at, such as Europe/Zurich',

@@ -30,7 +30,7 @@ export async function removeCopyMarks(db: Db, ...roles: Role[]): Promise<void> {
 
 const UNMARK = 'to use this one again, run `godwit copy --unmark-source`'
 
-/** Returns why the service cannot be used here, and what to do: it is used at another place now, or is an unfinished copy. */
+/** Returns why the service cannot be used here, and what to do: it was moved, or is an unfinished copy. */
 export function describeMove(
   marks: readonly Row<'copies'>[],
   blobs: string,

@@ -29,7 +29,7 @@ interface LeaseRequest {
   now: number
   /** Identifies who holds the lease. A process that restarts with this value can acquire its own lease again before it expires. */
   holder?: string
-  /** The longest `ttlMs` that any holder of this lease requests; the own `ttlMs` by default. */
+  /** The longest `ttlMs` that any holder of this lease requests; by default `ttlMs`. */
   maxTtlMs?: number
 }
 

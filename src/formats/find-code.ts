@@ -87,7 +87,7 @@ function openBlock(line: string, start: number, itemColumn: number): Block | und
 /** Finds the inline code of a paragraph, which is between two runs of as many backticks. */
 function* findInlineCode(text: string, { start, end }: Range): Generator<Range> {
   const runs = [...text.slice(start, end).matchAll(BACKTICKS)]
-  // No run is looked at twice: a search for the end that cannot succeed is skipped, and the next one begins after its result.
+  // Each run is visited once: a search for the end that cannot succeed is skipped, and the next one begins after its result.
   const last = new Map(runs.map(({ 0: ticks }, index) => [ticks.length, index]))
   for (let index = 0; index < runs.length; index++) {
     const { 0: ticks, index: at } = runs[index]!

@@ -116,7 +116,7 @@ export class RepositoryFacts {
     return events.findLast(({ event }) => /^(?:un)?locked$/.test(event))?.event === 'locked'
   }
 
-  /** Yields the issues or pull requests. A number that occurs twice is reported, because servers fail at it. */
+  /** Yields the issues or pull requests. A number that occurs twice is reported, because servers reject it. */
   *items<K extends 'issues' | 'pull_requests'>(kind: K): Generator<FactsByKind[K]> {
     let last = 0
     for (const item of this.all(kind) as Generator<FactsByKind[K]>) {

@@ -7,7 +7,7 @@ import { runInNewContext } from 'node:vm'
  */
 export function collectGarbage(flavor: 'regular' | 'last-resort'): void {
   setFlagsFromString('--expose-gc')
-  // Undefined if another thread has withdrawn the flag, which all threads share.
+  // Undefined if another thread has reset the flag, which all threads share.
   const gc: NodeJS.GCFunction | undefined = runInNewContext('globalThis.gc')
   setFlagsFromString('--no-expose-gc')
   gc?.({ type: 'major', execution: 'sync', flavor })

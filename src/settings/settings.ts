@@ -104,7 +104,7 @@ export const options = {
     'store archives in this S3 bucket instead of the data directory',
   ),
   s3PublicEndpoint: WEB_ADDRESS.about(
-    'public address of the bucket, if clients use another one than Godwit',
+    'public address of the bucket, if clients reach it at another address than Godwit does',
   ),
   downloads: choice('redirect', ['redirect', 'proxy']).about(
     'whether clients download archives from the bucket (redirect) or through the API (proxy)',
@@ -126,10 +126,10 @@ export const options = {
     'maximum number of schedules per account or organization; 0 for none',
   ),
   maxTokens: count(0, 10_000, 20).about(
-    'maximum number of valid tokens per account, after which it can create no more; 0 lets nobody create tokens',
+    'maximum number of valid tokens that an account may have; 0 disables creating tokens',
   ),
   maxArchiveBytes: kind('BYTES', values.byteLimit).about(
-    'what the archives of one account or organization may add up to, such as 50G; `godwit account edit` sets it for one of them',
+    'maximum total size of the archives of one account or organization, such as 50G; `godwit account edit` sets it for one of them',
     { defaultValue: 'none' },
   ),
   rateLimit: count(0, 1_000_000_000, 5000).about(
@@ -210,7 +210,7 @@ export const options = {
     'claims that everybody who signs in must have, for example groups=staff; may be repeated, or separated by commas',
   ),
   oidcAdmin: CLAIMS.about(
-    'claims that make somebody who signs in a site admin, and without which nobody stays one; may be repeated, or separated by commas',
+    'claims that make somebody a site admin at sign-in; everybody without one of them loses it; may be repeated, or separated by commas',
   ),
   oidcCreate: choice('no', ['yes', 'no']).about(
     'whether somebody whose login owns no repository, and who is no member or collaborator, gets an account at the first sign-in; also for --user-header',

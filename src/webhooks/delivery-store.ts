@@ -89,7 +89,7 @@ const deliveryOf = ({ redelivery, ...row }: DeliveryRow) => ({
   nextAt: row.state === 'waiting' ? row.nextAt : null,
 })
 
-/** `delivered` and `failed` count attempts, `given up` counts events. */
+/** `delivered` and `failed` count attempts, `given_up` counts events. */
 type DeliveryTally = 'delivered' | 'failed' | 'given_up'
 
 /** Called in the transaction that writes the outcome. */

@@ -175,7 +175,7 @@ export function dumpTriage(
     facts.warn('milestones', `milestone ${milestone} of #${number} is not in the archive`)
   return {
     milestone: milestone === null ? '' : (milestones.get(milestone)?.title ?? ''),
-    // The server fails at an issue that has a label twice.
+    // The server rejects an issue that has a label twice.
     labels: [...new Set(names)].flatMap((name) => labels.get(name) ?? []),
     // The server has the field in its schema, but does not restore it.
     assignees: assignees.map((login) => identity(login).name),

@@ -56,7 +56,7 @@ export function dumpComments(context: DumpContext): void {
       list = facts.kindOf(number) ? new YamlList(file) : undefined
     }
     if (list) list.add(dumpComment(context, number, comment))
-    // The server would fail at a comment on an unknown issue.
+    // The server would reject a comment on an unknown issue.
     else {
       const why = `comment ${comment.id} is on #${number}, which is not in the archive`
       facts.loseRecord('issue_comments', why)

@@ -192,7 +192,7 @@ async function dumpReleases(context: DumpContext, refs: OidsByRef): Promise<void
 }
 
 /**
- * Returns the tag and whether the release is a draft. The server accepts each tag once, and old versions fail at a published release
+ * Returns the tag and whether the release is a draft. The server accepts each tag once, and old versions reject a published release
  * whose tag is not in git. Such a release becomes a draft.
  */
 function chooseTag(context: DumpContext, release: Release, refs: OidsByRef, taken: Set<string>) {

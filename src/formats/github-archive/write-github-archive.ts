@@ -141,7 +141,7 @@ class ArchiveWriter {
     this.#repositories.set(fullName, { ...contentsOf(snapshot, missingLfs, files), segment })
   }
 
-  /** Yields the records of a kind, and others as such. Facts of repositories that could not be written are left out with them. */
+  /** Yields the records of a kind, and those of `others` as records of that kind. Facts of repositories that could not be written are left out with them. */
   async *#recordsOf(written: WrittenKind, ...others: FactKind[]) {
     for (const kind of [written, ...others])
       for await (const each of this.#parts.content.facts(kind)) {

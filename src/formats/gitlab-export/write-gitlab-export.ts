@@ -132,7 +132,7 @@ async function writeExport(parts: ExportParts): Promise<void> {
     from,
   }))
   files.push(...lfs.map(({ oid, from }) => ({ path: `lfs-objects/${oid}`, from })))
-  // An importer fails at an object that this file does not list. 0 is the repository of the project.
+  // An importer rejects an object that this file does not list. 0 is the repository of the project.
   if (lfs.length > 0)
     await addText(
       'lfs-objects.json',

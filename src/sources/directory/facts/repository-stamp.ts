@@ -28,9 +28,9 @@ const MAX_LIST_LENGTH = 12_000
 const LISTABLE = /^[^\s:~]+$/
 
 /**
- * Returns a string without spaces that changes with every push, edit, repack or gc of the repository. It does not contain the up to 256
- * directories of loose objects: a push also changes a ref, so only the size can be out of date, by objects without a ref. Needs only
- * lstat and readdir calls. A file that was just written can be written again without a new timestamp, so this waits until the clock has ticked. After
+ * Returns a string without spaces that changes with every push, edit, repack or gc of the repository. Directories of
+ * loose objects are left out: a push also changes a ref, so only the size can be out of date, by objects without a ref. Needs only lstat
+ * and readdir calls. A file that was just written can be written again without a new timestamp, so this waits until the clock has ticked. After
  * the digest, it lists the files and directories that exist besides WATCHED, so that `isCurrent` need not look for them.
  */
 export async function stampOf(dir: string): Promise<string> {

@@ -6,7 +6,8 @@ import * as json from './forge-values.ts'
 import type { HttpResponse } from './http-response.ts'
 
 /**
- * GitHub is read as this version of Gitea, which is not asked for what GitHub does not have in the same form: timelines, files of issues.
+ * GitHub is read as this version of Gitea, because such a version is not asked for timelines and files of issues, which GitHub does not
+ * have in Gitea's form.
  */
 const AS_VERSION = '1.15.0'
 const PAGE_SIZE = 100

@@ -21,8 +21,7 @@ export class Losses {
 
   add(kind: string, count = 1, ...examples: string[]): void {
     if (count <= 0) return
-    const loss = this.#byKind.get(kind) ?? { kind, count: 0, examples: [] }
-    this.#byKind.set(kind, loss)
+    const loss = this.#byKind.getOrInsertComputed(kind, () => ({ kind, count: 0, examples: [] }))
     loss.count += count
     loss.examples.push(...examples.slice(0, this.#maxExamples - loss.examples.length))
   }

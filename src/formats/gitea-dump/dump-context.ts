@@ -50,9 +50,8 @@ export async function readSpool(conversion: Conversion, rows: SortedRows) {
     }
     if ('repository' in fact && 'labels' in fact) {
       const key = fact.repository.toLowerCase()
-      const used = labels.get(key) ?? new Set<string>()
+      const used = labels.getOrInsertComputed(key, () => new Set())
       for (const label of fact.labels) used.add(label)
-      labels.set(key, used)
     }
     if ('event' in fact)
       return /^(?:locked|unlocked|merged)$/.test(fact.event) ? 'partly kept' : 'lost'

@@ -220,8 +220,7 @@ class ArchiveWriter {
     if (!isOwn && first.file === found.file) return path
     const folder = `${path.split('/')[0]}/${uuidFrom(`${repository}/${path}`)}`
     const added = isOwn ? path : `${folder}/${basename(path)}`
-    const uploads = this.#uploads.get(repository) ?? new Map<string, FoundFile>()
-    this.#uploads.set(repository, uploads.set(added, found))
+    this.#uploads.getOrInsertComputed(repository, () => new Map()).set(added, found)
     return added
   }
 

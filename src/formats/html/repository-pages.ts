@@ -272,9 +272,7 @@ async function* itemRows(context: RepositoryContext, table: ItemTable) {
 function countUsage({ usage }: RepositoryContext, { labels, milestone, closedAt }: Item): void {
   const state = closedAt === null ? 'open' : 'closed'
   const add = <K>(counts: Map<K, Usage>, key: K) => {
-    const counted = counts.get(key) ?? { open: 0, closed: 0 }
-    counts.set(key, counted)
-    counted[state]++
+    counts.getOrInsertComputed(key, () => ({ open: 0, closed: 0 }))[state]++
   }
   for (const label of labels) add(usage.labels, label)
   if (milestone !== null) add(usage.milestones, milestone)

@@ -165,8 +165,8 @@ class ResponseTimes {
   readonly #byRoute = new Map<string, { counts: number[]; sum: number }>()
 
   add(route: string, seconds: number): void {
-    const times = this.#byRoute.get(route) ?? { counts: BUCKETS.map(() => 0), sum: 0 }
-    this.#byRoute.set(route, times)
+    const none = () => ({ counts: BUCKETS.map(() => 0), sum: 0 })
+    const times = this.#byRoute.getOrInsertComputed(route, none)
     const bucket = BUCKETS.findIndex((bound) => seconds <= bound)
     times.counts[bucket]!++
     times.sum += seconds

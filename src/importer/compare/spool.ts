@@ -119,9 +119,7 @@ export class Spool {
     if ('dueOn' in fact && 'title' in fact && 'state' in fact) {
       const { number, title } = fact
       const table = `${side} ${repository.toLowerCase()}`
-      const milestones = this.#milestones.get(table) ?? []
-      milestones.push({ number, title })
-      this.#milestones.set(table, milestones)
+      this.#milestones.getOrInsertComputed(table, () => []).push({ number, title })
     }
   }
 

@@ -74,9 +74,9 @@ export async function scan(
       const second = Math.floor(Date.parse(json.string(comment, 'created_at')) / 1000)
       const key = commentKey({ kind: 'comment', number, second, rank: 0 })
       if (!commentKeys.has(key)) continue
-      const all = found.comments.get(key) ?? []
-      found.comments.set(key, all)
-      all.push({ id, updatedAt: json.string(comment, 'updated_at') })
+      found.comments
+        .getOrInsertComputed(key, () => [])
+        .push({ id, updatedAt: json.string(comment, 'updated_at') })
     }
   for (const release of await server.list(`${path}/releases`)) {
     const [tag, id] = [json.string(release, 'tag_name'), json.integer(release, 'id')]

@@ -54,8 +54,7 @@ export function cloneTokens({ key, now, isServed }: CloneTokenParts) {
       if (!isServed) return undefined
       const minute = Math.floor(now() / MINUTE_MS)
       clearIfOld(minute)
-      const ofToken = cached.get(tokenId) ?? new Map<number, Buffer>()
-      cached.set(tokenId, ofToken)
+      const ofToken = cached.getOrInsertComputed(tokenId, () => new Map<number, Buffer>())
       return (repositoryId) => {
         const known = ofToken.get(repositoryId)
         if (known) return known

@@ -68,8 +68,7 @@ export class ProgressStreams {
   listen({ id }: Migration, { tokenId }: Viewer, response: ServerResponse, lastEventId: number) {
     const state = { lastEventId, lastUpdate: '', isBusy: false }
     const listener: Listener = { tokenId, migrationId: id, response, ...state }
-    const listeners = this.#listeners.get(id) ?? new Set()
-    this.#listeners.set(id, listeners.add(listener))
+    const listeners = this.#listeners.getOrInsertComputed(id, () => new Set()).add(listener)
     response.on('close', () => {
       listeners.delete(listener)
       if (listeners.size === 0) this.#listeners.delete(id)

@@ -62,9 +62,8 @@ async function listSettings(
   for (const setting of listing.split('\0').slice(0, -1)) {
     const end = setting.indexOf('\n')
     const key = end === -1 ? setting : setting.slice(0, end)
-    const values = settings.get(key) ?? []
-    values.push(end === -1 ? null : setting.slice(end + 1))
-    settings.set(key, values)
+    const value = end === -1 ? null : setting.slice(end + 1)
+    settings.getOrInsertComputed(key, () => []).push(value)
   }
   return settings
 }
@@ -127,9 +126,7 @@ export function parsePlainConfig(text: string): Map<string, string[]> | undefine
     // The meaning of a tab within a value depends on the version of git.
     if (value.includes('\t')) return undefined
     const key = `${section}.${variable.toLowerCase()}`
-    const values = settings.get(key) ?? []
-    values.push(value)
-    settings.set(key, values)
+    settings.getOrInsertComputed(key, () => []).push(value)
   }
   return settings
 }

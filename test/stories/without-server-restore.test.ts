@@ -119,5 +119,7 @@ test('show lists the content of an archive, as a table and as JSON, and writes n
   const damaged = await godwit(['show', '-'], cut)
   assert.equal(damaged.code, 1, damaged.output)
   assert.match(damaged.stderr, /the archive is damaged at byte \d+/)
+  const other = await godwit(['show', '-'], Buffer.from('no archive'.repeat(100)))
+  assert.deepEqual([other.code, String(other.stdout)], [1, ''])
   assert.deepEqual([...(await leftovers()), ...readdirSync(folder)], [])
 })

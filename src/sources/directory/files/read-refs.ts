@@ -110,8 +110,14 @@ async function listLooseRefs(repository: NamedDirectory, read: RefFolders = new 
 async function readPackedRefs(repository: BareRepository): Promise<Map<string, Pointer>> {
   const text = (await readText(repository, 'packed-refs')) ?? ''
   const packed = new Map<string, Pointer>()
-  for (const line of text.split('\n')) {
-    if (line === '' || line.startsWith('#') || line.startsWith('^')) continue
+  const lines = text.split('\n')
+  const peeledLength = 1 + oidLength(repository)
+  // The rest of a truncated file would be without refs, and its last line could name another ref.
+  if (lines.pop() !== '') throw new Damaged(repository.name, 'unterminated line in packed-refs')
+  for (const line of lines) {
+    if (line.startsWith('#') && line === lines[0]) continue
+    // A damaged line of this length hides no ref. Testing its digits as well would take a tenth more time.
+    if (line.startsWith('^') && line.length === peeledLength) continue
     const space = line.indexOf(' ')
     const name = line.slice(space + 1)
     const oid = line.slice(0, space)
@@ -159,10 +165,10 @@ async function readSymbolicLink(
 const unlessGone = <T>(read: Promise<T>): Promise<T | undefined> =>
   ifExists(read, 'ENOENT', 'ENOTDIR', 'EISDIR')
 
-function isObjectName({ objectFormat }: BareRepository, oid: string): boolean {
-  return (
-    oid.length === (objectFormat === 'sha256' ? 64 : 40) && /^[0-9a-f]*[1-9a-f][0-9a-f]*$/.test(oid)
-  )
+const oidLength = ({ objectFormat }: BareRepository) => (objectFormat === 'sha256' ? 64 : 40)
+
+function isObjectName(repository: BareRepository, oid: string): boolean {
+  return oid.length === oidLength(repository) && /^[0-9a-f]*[1-9a-f][0-9a-f]*$/.test(oid)
 }
 
 /** The rules of git-check-ref-format: git ignores files with other names. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { existsSync, readdirSync, statSync } from 'node:fs'
-import { appendFile, chmod, mkdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { appendFile, chmod, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import {
@@ -191,6 +191,30 @@ for (const [what, content] of [
       examineRepository(),
       new Damaged('Ada/Engine', 'refs/heads/wip points to no object (broken ref)'),
     )
+  })
+
+for (const [what, change, reason] of [
+  ['is truncated', (text: string) => text.slice(0, -1), 'unterminated line in packed-refs'],
+  [
+    'has half a peeled name',
+    (text: string) => `${text}^12\n`,
+    'unexpected line in packed-refs: ^12',
+  ],
+  [
+    'has a comment between refs',
+    (text: string) => `${text}#refs\n`,
+    'unexpected line in packed-refs: #refs',
+  ],
+] as const)
+  test(`a packed-refs file that ${what} is reported, as by git`, async (t) => {
+    const { dir, examineRepository } = sceneWithCommit(t)
+    plainGit(dir, ['tag', '-m', 'one', 'v1', 'main'])
+    plainGit(dir, ['pack-refs', '--all'])
+    await examineRepository()
+    const file = join(dir, 'packed-refs')
+    await writeFile(file, change(await readFile(file, 'utf8')))
+    await assert.rejects(examineRepository(), new Damaged('Ada/Engine', reason))
+    assert.throws(() => plainGit(dir, ['for-each-ref']), /fatal: (?:unterminated|unexpected) line/)
   })
 
 test('a symbolic ref may be a symbolic link, as old versions of git wrote it', async (t) => {

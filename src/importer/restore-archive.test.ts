@@ -140,6 +140,16 @@ test('a complete archive is restored completely', async (t) => {
   for (const name of names) git(join(into, 'alice', name), ['fsck', '--full', '--strict'])
 })
 
+test('a detached HEAD stays, because no other ref may reach its commits', async (t) => {
+  await using host = await gitHost()
+  const dir = await host.repository('alice/site', { files: { a: 'a' } })
+  const alone = await host.git(['commit-tree', '-m', 'alone', 'main^{tree}'], { dir })
+  await writeFile(join(dir, 'HEAD'), `${alone}\n`)
+  const { into, restore } = await scene(t)
+  await restore(await archiveOfHost(host))
+  assert.equal(git(join(into, 'alice/site.git'), ['rev-parse', 'HEAD']), alone)
+})
+
 const BROKEN: [what: string, change: (those: PlainEntry[]) => PlainEntry[], expected: RegExp][] = [
   [
     'lacks objects',

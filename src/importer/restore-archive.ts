@@ -190,12 +190,15 @@ function metadataWriter({ users, organizations, repositories }: Records) {
   }
 }
 
-/** Sets HEAD to the default branch of the record, if there is such a branch. Names of refs are byte strings. */
+/**
+ * Sets HEAD to the default branch of the record, if there is such a branch. A detached HEAD stays, because there may be no other ref to
+ * its commits. Names of refs are byte strings.
+ */
 async function setDefaultBranch({ repository, examination }: Snapshot, branch: string | undefined) {
-  if (branch === undefined) return
   const { head, refs } = examination.repository
+  if (branch === undefined || 'oid' in head) return
   const name = `refs/heads/${Buffer.from(branch).toString('latin1')}`
-  if (('target' in head && head.target === name) || !refs.some((ref) => ref.name === name)) return
+  if (head.target === name || !refs.some((ref) => ref.name === name)) return
   await writeFile(join(repository.dir, 'HEAD'), `ref: ${name}\n`, 'latin1')
 }
 

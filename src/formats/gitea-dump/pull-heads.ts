@@ -7,6 +7,7 @@ import { GitFailed } from '../../git/git-process.ts'
 import { withWriteContext } from '../../lib/disk-errors.ts'
 import type { PullRequest } from '../../records/pull-request.ts'
 import type { Repository } from '../../records/repository.ts'
+import type { Refs } from '../../sources/refs.ts'
 import type { DumpContext } from './dump-context.ts'
 
 /** Object ids by the name of the ref. Each character of a name is one byte (latin1), because git does not require UTF-8. */
@@ -24,6 +25,18 @@ export async function readOidsByRef({ git, ...call }: GitRepository): Promise<Oi
 export async function setHead(dir: string, refs: OidsByRef, { defaultBranch }: Repository) {
   const branch = branchRef(defaultBranch ?? '')
   if (refs.has(branch)) await writeFile(join(dir, 'HEAD'), `ref: ${branch}\n`, 'latin1')
+}
+
+/** Reports a detached HEAD whose commits no ref reaches: the servers set HEAD to a branch, and then remove these commits. */
+export async function reportDetachedHead(
+  { git, ...call }: GitRepository,
+  head: Refs['head'],
+  { report, fullName }: Pick<DumpContext, 'report' | 'fullName'>,
+) {
+  if (!('oid' in head)) return
+  const args = ['rev-list', '--max-count=1', head.oid, '--not', '--glob=refs/*']
+  const isLost = (await git.text(args, call)) !== ''
+  report.lost('detached_heads', isLost ? 1 : 0, `${fullName}: ${head.oid}`)
 }
 
 /** Returns which of these ids are those of commits. */

@@ -338,6 +338,19 @@ describe('a dump', () => {
       ['APPROVED'],
     )
   })
+
+  test('reports a detached HEAD whose commits no ref reaches', async (t) => {
+    const dir = host.path('corp/quiet')
+    const head = join(dir, 'HEAD')
+    const symbolic = await readFile(head, 'utf8')
+    t.after(() => writeFile(head, symbolic))
+    const alone = await host.git(['commit-tree', '-m', 'alone', 'main^{tree}'], { dir })
+    await writeFile(head, `${alone}\n`)
+    const { dump, news } = await scene(t)
+    await dump({ repositories: ['corp/quiet'] })
+    const { leftBehind } = news.find((one) => 'leftBehind' in one)!
+    assert.equal(new Map(leftBehind).get('detached_heads'), 1)
+  })
 })
 
 /** Returns a git that fails for one command. */

@@ -27,7 +27,7 @@ import {
 } from './dump-context.ts'
 import { dumpComments, dumpIssues, dumpPulls } from './dump-issues-and-pulls.ts'
 import { dumpFinishFacts } from './finish-facts.ts'
-import { type OidsByRef, readOidsByRef, setHead } from './pull-heads.ts'
+import { type OidsByRef, readOidsByRef, reportDetachedHead, setHead } from './pull-heads.ts'
 import { type Dumped, restoreScript } from './restore-script.ts'
 import { YamlList, yamlJson, yamlTime, yamlTimeOrNull } from './yaml-json.ts'
 
@@ -88,6 +88,7 @@ async function writeDump(
   const dir = join(directory, 'git')
   await rename(repository.dir, dir)
   const refs = await readOidsByRef({ git, signal, dir })
+  await reportDetachedHead({ git, signal, dir }, examination.repository.head, context)
   await setHead(dir, refs, context.repository)
   if (wiki) await moveWiki(context, wiki.dir)
   await dumpSettings(context)

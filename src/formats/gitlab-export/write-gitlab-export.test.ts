@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { createHash, hash } from 'node:crypto'
 import { createReadStream, existsSync, readdirSync, readFileSync } from 'node:fs'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { temporaryFolder } from '../../../test/support/archive-samples.ts'
@@ -689,6 +689,25 @@ describe('an export for GitLab', () => {
     assert.deepEqual(losses.find(({ kind }) => kind === 'symbolic_refs')?.examples, [
       'corp/quiet: refs/heads/latest → refs/heads/main',
     ])
+  })
+
+  test('reports a detached HEAD only if no ref reaches it', async (t) => {
+    const dir = host.path('corp/quiet')
+    const head = join(dir, 'HEAD')
+    const symbolic = await readFile(head, 'utf8')
+    t.after(() => writeFile(head, symbolic))
+    const lostHeads = async () => {
+      const { losses } = await exported(t, {}, { repositories: ['corp/quiet'] })
+      return losses.find(({ kind }) => kind === 'detached_heads')?.examples
+    }
+    const main = await host.git(['rev-parse', 'main'], { dir })
+    await writeFile(head, `${main}\n`)
+    assert.equal(await lostHeads(), undefined)
+    const alone = await host.git(['commit-tree', '-m', 'alone', '-p', main, `${main}^{tree}`], {
+      dir,
+    })
+    await writeFile(head, `${alone}\n`)
+    assert.deepEqual(await lostHeads(), [`corp/quiet: ${alone}`])
   })
 
   test('reports what it changes, and a failure of git for one repository', async (t) => {

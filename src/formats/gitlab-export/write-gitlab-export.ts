@@ -10,7 +10,7 @@ import type { Repository } from '../../records/repository.ts'
 import { decodeUtf8, resolvableSymrefs } from '../../sources/refs.ts'
 import type { Snapshot } from '../../sources/snapshot.ts'
 import { type Conversion, type FormatWriter, writeRepositories } from '../format.ts'
-import { readOidsByRef, setHead } from '../gitea-dump/pull-heads.ts'
+import { readOidsByRef, reportDetachedHead, setHead } from '../gitea-dump/pull-heads.ts'
 import { storableJson } from '../gitea-dump/yaml-json.ts'
 import { moveDurably, refuseExisting, syncTree } from '../output.ts'
 import type { PeopleMap } from '../people.ts'
@@ -122,6 +122,7 @@ async function writeExport(parts: ExportParts): Promise<void> {
   // A bundle has the objects of refs, but not what a symbolic ref points to.
   for (const { name, target } of resolvableSymrefs(snapshot.examination.repository.refs))
     report.lost('symbolic_refs', 1, `${fullName}: ${decodeUtf8(name)} → ${decodeUtf8(target)}`)
+  await reportDetachedHead({ git, dir, signal }, snapshot.examination.repository.head, parts)
   await setHead(dir, refs, parts.repository)
   if (refs.size > 0) await addBundle('project.bundle', dir)
   const wiki = snapshot.wiki?.dir

@@ -14,7 +14,7 @@ export function decodeUtf8(name: string): string {
 }
 
 /** Git follows at most this many symbolic refs. */
-const MAX_SYMREF_CHAIN = 5
+const MAX_SYMREF_CHAIN = 4
 
 /** Returns the refs with their objects. Leaves out dangling symbolic refs, which git does not list and `git fsck` reports. */
 export function resolvedRefs(refs: readonly Ref[]): { ref: Ref; oid: string }[] {

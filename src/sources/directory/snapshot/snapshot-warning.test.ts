@@ -61,6 +61,21 @@ test('a symbolic ref to a ref that does not exist is named in a warning', async 
   )
 })
 
+test('a symbolic ref is followed over as many others as git follows', async (t) => {
+  const here = snapshotScene(t)
+  initBare(here.dir)
+  commit(here.dir, 'refs/heads/c0', 'one')
+  for (const n of [1, 2, 3, 4])
+    plainGit(here.dir, ['symbolic-ref', `refs/heads/c${n}`, `refs/heads/c${n - 1}`])
+  assert.equal(await warningOf(here), null)
+  plainGit(here.dir, ['symbolic-ref', 'refs/heads/c5', 'refs/heads/c4'])
+  assert.doesNotMatch(plainGit(here.dir, ['for-each-ref', '--format=%(refname)']), /c5/)
+  assert.equal(
+    await warningOf(here),
+    'symbolic refs to missing refs are not exported: refs/heads/c5',
+  )
+})
+
 test('SHA-256 and LFS objects are in the warning, also those of a wiki', async (t) => {
   const here = snapshotScene(t)
   initBare(here.dir, 'sha256')

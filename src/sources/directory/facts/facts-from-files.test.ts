@@ -87,8 +87,10 @@ test('trees with directories, unusual names and a licence', async () => {
 test('HEAD at a commit, at a branch without commits, and an empty repository', async () => {
   const dir = await host.repository(nextName(), { files: { 'a.py': 'a' } })
   const commit = await host.commit(dir, { 'a.py': 'b' }, { branch: 'side' })
-  await writeFile(join(dir, 'HEAD'), `${commit}\n`)
-  await assertSameFacts(dir)
+  for (const oid of [commit, commit.toUpperCase()]) {
+    await writeFile(join(dir, 'HEAD'), `${oid}\n`)
+    assert.equal((await assertSameFacts(dir)).refs.headCommit, commit)
+  }
   await host.git(['update-ref', '-d', 'refs/heads/side'], { dir })
   await assertSameFacts(dir)
   await host.git(['symbolic-ref', 'HEAD', 'refs/heads/gone'], { dir })

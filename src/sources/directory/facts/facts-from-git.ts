@@ -112,9 +112,9 @@ async function readHead(git: Git, call: RepositoryCall): Promise<Head> {
   })
   if (text.trim() === 'ref: refs/heads/.invalid') return readReftableHead(git, call)
   const [, ref, commit] =
-    /^(?:ref:[ \t\r\n]*(refs\/[^ \t\r\n]+)|([0-9a-f]{40,64}))[ \t\r\n]*$/.exec(text) ?? []
+    /^(?:ref:[ \t\r\n]*(refs\/[^ \t\r\n]+)|([0-9a-fA-F]{40,64}))[ \t\r\n]*$/.exec(text) ?? []
   if (ref !== undefined) return { ref }
-  if (commit !== undefined) return { commit }
+  if (commit !== undefined) return { commit: commit.toLowerCase() }
   throw new Unreadable('HEAD names neither a branch nor a commit')
 }
 

@@ -33,6 +33,8 @@ export async function readRefs(
   if (!head) throw new Damaged(repository.name, 'HEAD is missing')
   const loose = await readLooseRefs(repository, folders)
   const all = new Map<string, Pointer>([...(await readPackedRefs(repository)), ...loose])
+  // A symbolic ref to HEAD gets HEAD's value, because an archive can only hold symbolic refs to other refs.
+  for (const [name, to] of loose) if ('target' in to && to.target === 'HEAD') all.set(name, head)
   const names = [...all.keys()].sort()
   return { head, refs: names.map((name) => ({ name, ...all.get(name)! })) }
 }
@@ -120,8 +122,8 @@ async function readPackedRefs(repository: BareRepository): Promise<Map<string, P
     if (line.startsWith('^') && line.length === peeledLength) continue
     const space = line.indexOf(' ')
     const name = line.slice(space + 1)
-    const oid = line.slice(0, space)
-    if (!isObjectName(repository, oid) || !isRefName(name))
+    const oid = objectName(repository, line.slice(0, space))
+    if (oid === undefined || !isRefName(name))
       throw new Damaged(repository.name, `unexpected line in packed-refs: ${decodeUtf8(line)}`)
     packed.set(name, { oid })
   }
@@ -141,9 +143,10 @@ async function readPointer(
   const text = await readListedText(repository, name)
   if (text === undefined) return undefined
   const symbolic = SYMBOLIC_REF.exec(text)?.[1]
-  if (symbolic !== undefined && isRefName(symbolic)) return { target: symbolic }
-  const oid = /^[0-9a-f]+(?=[ \t\r\n]|$)/.exec(text)?.[0]
-  if (oid !== undefined && isObjectName(repository, oid)) return { oid }
+  const isTarget = symbolic && (isRefName(symbolic) || (symbolic === 'HEAD' && name !== 'HEAD'))
+  if (isTarget) return { target: symbolic }
+  const oid = objectName(repository, /^[0-9a-f]*(?=[ \t\r\n]|$)/i.exec(text)?.[0] ?? '')
+  if (oid !== undefined) return { oid }
   throw new Damaged(repository.name, `${decodeUtf8(name)} points to no object (broken ref)`)
 }
 
@@ -167,8 +170,11 @@ const unlessGone = <T>(read: Promise<T>): Promise<T | undefined> =>
 
 const oidLength = ({ objectFormat }: BareRepository) => (objectFormat === 'sha256' ? 64 : 40)
 
-function isObjectName(repository: BareRepository, oid: string): boolean {
-  return oid.length === oidLength(repository) && /^[0-9a-f]*[1-9a-f][0-9a-f]*$/.test(oid)
+/** Returns the object name in lower case, or undefined if it is not valid. Git reads upper case too, but never writes it. */
+function objectName(repository: BareRepository, hex: string): string | undefined {
+  if (hex.length !== oidLength(repository)) return undefined
+  if (/^[0-9a-f]*[1-9a-f][0-9a-f]*$/.test(hex)) return hex
+  return /[A-F]/.test(hex) ? objectName(repository, hex.toLowerCase()) : undefined
 }
 
 /** The rules of git-check-ref-format: git ignores files with other names. */

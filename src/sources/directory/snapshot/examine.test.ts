@@ -217,6 +217,35 @@ for (const [what, change, reason] of [
     assert.throws(() => plainGit(dir, ['for-each-ref']), /fatal: (?:unterminated|unexpected) line/)
   })
 
+test('object names in upper case are read, as by git', async (t) => {
+  const { dir, examineRepository, oid } = sceneWithCommit(t)
+  const upper = oid.toUpperCase()
+  await writeFile(join(dir, 'HEAD'), `${upper}\n`)
+  await writeFile(join(dir, 'refs/heads/loose'), `${upper}\n`)
+  await writeFile(join(dir, 'packed-refs'), `${upper} refs/heads/packed\n`)
+  const { head, refs } = (await examineRepository()).repository
+  const names = ['loose', 'main', 'packed'].map((name) => `refs/heads/${name}`)
+  assert.deepEqual(head, { oid })
+  assert.deepEqual(
+    refs,
+    names.map((name) => ({ name, oid })),
+  )
+  const listed = plainGit(dir, ['for-each-ref', '--format=%(refname) %(objectname)'])
+  assert.equal(listed, names.map((name) => `${name} ${oid}`).join('\n'))
+})
+
+test('a symbolic ref to HEAD has the value of HEAD', async (t) => {
+  const { dir, examineRepository, oid } = sceneWithCommit(t)
+  plainGit(dir, ['symbolic-ref', 'refs/heads/alias', 'HEAD'])
+  const name = 'refs/heads/alias'
+  const alias = async () => (await examineRepository()).repository.refs.find((r) => r.name === name)
+  assert.deepEqual(await alias(), { name, target: 'refs/heads/main' })
+  await writeFile(join(dir, 'HEAD'), `${oid}\n`)
+  assert.deepEqual(await alias(), { name, oid })
+  await writeFile(join(dir, 'HEAD'), 'ref: HEAD\n')
+  await assert.rejects(alias(), /HEAD points to no object/)
+})
+
 test('a symbolic ref may be a symbolic link, as old versions of git wrote it', async (t) => {
   const { dir, examineRepository } = sceneWithCommit(t)
   await rm(join(dir, 'HEAD'))

@@ -141,6 +141,13 @@ const REFUSED: Record<string, [(dir: string, oid: string) => Promise<void>, RegE
     (dir) => symlink('/etc/hostname', join(dir, 'refs/heads/link')),
     /symbolic link/,
   ],
+  'a pack behind a broken link': [
+    async (dir) => {
+      for (const end of ['idx', 'pack'])
+        await symlink('/nonexistent', join(dir, `objects/pack/pack-${'1'.repeat(40)}.${end}`))
+    },
+    /objects\/pack\/pack-1+\.pack is a broken symbolic link$/,
+  ],
 }
 
 for (const [kind, [change, reason]] of Object.entries(REFUSED))

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { lstatSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
 import { hasCode, ifExists } from '../../../lib/errno.ts'
@@ -211,9 +212,11 @@ function withSizes(repository: BareRepository, paths: string[]): Promise<ObjectF
       if (!stats.isFile()) throw new Unsupported(repository.name, `${path} is not a regular file`)
       return { path, size: stats.size, from }
     } catch (error) {
-      if (hasCode(error, 'ENOENT'))
-        throw new ChangedDuringRead(`${path} disappeared`, { cause: error })
-      throw error
+      if (!hasCode(error, 'ENOENT')) throw error
+      const entry = lstatSync(`${repository.dir}/${path}`, { throwIfNoEntry: false })
+      if (entry?.isSymbolicLink())
+        throw new Unsupported(repository.name, `${path} is a broken symbolic link`, error)
+      throw new ChangedDuringRead(`${path} disappeared`, { cause: error })
     }
   })
 }

@@ -132,8 +132,8 @@ export function earlier(a: number | null, b: number | null): number | null {
 
 const YEAR_9999 = Date.UTC(9999, 0)
 
-/** Returns null for 0 and for an invalid number, which mean an unknown date. */
+/** Returns null, which means an unknown time, for 0, for an invalid number, and from the year 9999 on. */
 export function toMilliseconds(seconds: string): number | null {
   const time = Number(seconds) * 1000
-  return time > 0 ? Math.min(time, YEAR_9999) : null
+  return time > 0 && time < YEAR_9999 ? time : null
 }

@@ -6,6 +6,7 @@ import { after, test } from 'node:test'
 import licenses from 'spdx-license-list/full.js'
 import { factsScene, MIT } from '../../../../test/support/facts-scene.ts'
 import { FIRST_COMMIT } from '../../../../test/support/git-host.ts'
+import { looseObjects } from '../../../../test/support/loose-objects.ts'
 import type { Git } from '../../../git/git.ts'
 import type { SourceFacts } from '../../source.ts'
 
@@ -178,6 +179,21 @@ test('commits with impossible times do not give impossible dates', async () => {
   const facts = await factsOf(dir)
   assert.ok(Number.isFinite(facts.createdAt) && facts.createdAt > 0)
   assert.equal(new Date(facts.pushedAt).toISOString().length, 24)
+})
+
+test('commit times that are negative or too large are ignored', async () => {
+  for (const seconds of ['-5', '99999999999999999999', '300000000000']) {
+    const dir = await host.repository(nextName(), { files: { 'a.py': 'a' } })
+    const { tree, writeCommit, writeRef } = looseObjects(dir)
+    const who = `Ada <ada@example.com> ${seconds} +0000`
+    const oid = writeCommit({ tree: tree({}), who, message: 'absurd' })
+    writeRef('refs/heads/absurd', oid)
+    const { createdAt, pushedAt } = await factsOf(dir)
+    assert.deepEqual([createdAt, pushedAt], [FIRST_COMMIT.getTime(), FIRST_COMMIT.getTime()])
+    writeRef('refs/heads/main', oid)
+    const born = Math.floor((await lstat(dir)).birthtimeMs)
+    assert.equal((await factsOf(dir)).pushedAt, born, seconds)
+  }
 })
 
 test('an ordinary repository, loose or packed, needs no git process', async () => {

@@ -162,10 +162,14 @@ describe('the data directory', () => {
 })
 
 describe('repositories', () => {
-  test('in a directory that does not exist', async (t) => {
+  test('in a directory that does not exist, or in a file', async (t) => {
     const settings = await validSettings(t)
-    const findings = await doctor({ ...settings, repositories: `${settings.data}/nowhere` })
-    assertFinding(findings, 'repositories', 'error', /the directory of repositories/)
+    const missing = await doctor({ ...settings, repositories: `${settings.data}/nowhere` })
+    const reason = /the directory of repositories: it does not exist$/
+    assertFinding(missing, 'repositories', 'error', reason)
+    assert.match(findResult(missing, 'repositories').advice ?? '', /^create it/)
+    const file = await doctor({ ...settings, repositories: import.meta.filename })
+    assertFinding(file, 'repositories', 'error', /: a file where a directory should be$/)
   })
 
   test('that cannot be opened, served or locked are listed', async (t) => {

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { lstat, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { nameKey } from '../../accounts/account.ts'
@@ -46,7 +47,9 @@ export async function* checkRepositories(config: Config, git: Git): AsyncGenerat
       else problems.refused.push(`${listed.refused.path} (${listed.refused.reason})`)
     }
   } catch (error) {
-    const advice = 'let the user that runs Godwit read it, or set another --repositories'
+    const advice = existsSync(root)
+      ? 'let the user that runs Godwit read it, or set another --repositories'
+      : 'create it, check that its file system is mounted, or set another --repositories'
     return yield failure('repositories', `${root}: ${errorText(error)}`, advice)
   }
   await openAll(source, found, problems)

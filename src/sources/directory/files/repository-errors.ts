@@ -30,8 +30,8 @@ export class NeedsGit extends Error {
 }
 
 const FILE_ERRORS: Readonly<Record<string, string>> = {
-  ENOENT: 'it no longer exists',
-  ENOTDIR: 'it no longer exists',
+  ENOENT: 'it does not exist',
+  ENOTDIR: 'a file where a directory should be',
   EACCES: 'permission denied',
   EPERM: 'permission denied',
   ELOOP: 'a symbolic link where a file should be',

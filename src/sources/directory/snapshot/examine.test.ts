@@ -289,6 +289,6 @@ test('a missing repository and an invalid config give messages for a user', asyn
   await rm(dir, { recursive: true })
   await assert.rejects(examineRepository(), {
     name: 'Unreadable',
-    message: 'Ada/Engine: it no longer exists',
+    message: 'Ada/Engine: it does not exist',
   })
 })

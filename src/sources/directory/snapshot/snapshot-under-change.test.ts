@@ -107,7 +107,7 @@ test('a repository that disappears is reported and leaves no scratch files', asy
   await rm(here.dir, { recursive: true })
   await assert.rejects(takeSnapshot(examination, here.root, { git: here.git, signal }), {
     name: 'Unreadable',
-    message: 'Ada/Engine: it no longer exists',
+    message: 'Ada/Engine: it does not exist',
   })
   assert.deepEqual(here.leftovers(), [])
 })

@@ -99,11 +99,13 @@ function addProcessMetrics(register: Registry, parts: MetricsParts) {
     register,
     'godwit_downloads_total',
     'Downloads of archives through this process, by result',
+    ['complete', 'ended_by_client', 'failed'],
   )
   const clones = addOutcomeCounter(
     register,
     'godwit_clone_requests_total',
     'Requests of git clients for which this process ran git, by result',
+    ['complete', 'ended_by_client', 'refused', 'failed'],
   )
   new Gauge({
     name: 'godwit_clone_requests',
@@ -192,10 +194,15 @@ class ResponseTimes {
   }
 }
 
-function addOutcomeCounter(register: Registry, name: string, help: string): OutcomeCounter {
+function addOutcomeCounter(
+  register: Registry,
+  name: string,
+  help: string,
+  outcomes: readonly Parameters<OutcomeCounter['add']>[0][],
+): OutcomeCounter {
   const counter = new Counter({ name, help, labelNames: ['outcome'], registers: [register] })
   // Every series starts at 0, so that Prometheus sees the first increment in a rate.
-  for (const outcome of ['complete', 'ended_by_client', 'failed']) counter.inc({ outcome }, 0)
+  for (const outcome of outcomes) counter.inc({ outcome }, 0)
   return { add: (outcome) => counter.inc({ outcome }) }
 }
 

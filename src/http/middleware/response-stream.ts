@@ -59,9 +59,9 @@ export function watchClient(raw: ServerResponse) {
   }
 }
 
-/** Counts how downloads or clones through this process ended. */
+/** Counts how downloads or clones through this process ended. Git refuses invalid requests. */
 export interface OutcomeCounter {
-  add(outcome: 'complete' | 'ended_by_client' | 'failed'): void
+  add(outcome: 'complete' | 'ended_by_client' | 'refused' | 'failed'): void
 }
 
 export const EVENT_STREAM = 'text/event-stream'

@@ -160,9 +160,12 @@ export async function serveCounted(
   } catch (error) {
     if (error instanceof httpErrors.HttpError) throw error
     const isDisconnected = client.signal.aborted || error instanceof ClientDisconnected
-    outcomes.add(isDisconnected ? 'ended_by_client' : 'failed')
-    if (isDisconnected) log.info({ ...logFields, sent: client.sent() }, 'the client ended a clone')
-    else log.warn({ err: error, ...logFields, sent: client.sent() }, 'a clone failed')
+    const reason = rejectionReason(error)
+    outcomes.add(isDisconnected ? 'ended_by_client' : reason ? 'refused' : 'failed')
+    const fields = { ...logFields, sent: client.sent() }
+    if (isDisconnected) log.info(fields, 'the client ended a clone')
+    else if (reason) log.info({ ...fields, reason }, 'git rejected the request of a client')
+    else log.warn({ err: error, ...fields }, 'a clone failed')
     endOrRefuse(reply, error)
   }
   return reply
@@ -175,9 +178,35 @@ export async function serveCounted(
 function endOrRefuse(reply: FastifyReply, error: unknown): void {
   if (!reply.sent) {
     if (error instanceof Unreadable) throw new httpErrors.HttpError(404, error.message)
+    const reason = rejectionReason(error)
+    if (reason) throw new httpErrors.HttpError(400, `Git rejected the request: ${reason}`)
     throw httpErrors.unavailable()
   }
   const hasReported = error instanceof GitFailed && error.exitCode !== null && !error.cause
   if (hasReported && !error.exceededLimit) reply.raw.end()
   else reply.raw.destroy()
 }
+
+/**
+ * The messages with which git rejects a request. They are listed, because git exits with the same code for a damaged repository, whose
+ * messages are similar: `unexpected line in ./packed-refs`, `bad shallow line` or `Expected git repo version`. A missing object is
+ * `not our ref`, whether the client made up its id or the repository has lost it.
+ */
+const REJECTIONS = [
+  'the remote end hung up unexpectedly|protocol error|no command requested|unexpected line: ',
+  "[Ii]nvalid (?:command|deepen|shallow|filter-spec)|unknown (?:capability|object format) '",
+  "expected (?:SHA1|object|flush|something after|'tree:)|command '|mismatched object format",
+  'ambiguous deepen-not|deepen and |no commits selected|(?:filter|tree filter|filtering) |sparse:path',
+  "multiple filter-specs|unknown ref |'.*' for 'object:type",
+]
+// Git prints a hint about our graft file first.
+const REJECTION = new RegExp(
+  String.raw`^(?:hint:[^\n]*\n)*fatal: (?:git upload-pack: )?((?:${REJECTIONS.join('|')}).*)`,
+  's',
+)
+
+/** Returns git's message if the error is that of the request, not of the repository or of this machine. */
+const rejectionReason = (error: unknown): string | undefined =>
+  error instanceof GitFailed && error.exitCode === 128
+    ? REJECTION.exec(error.stderr)?.[1]
+    : undefined

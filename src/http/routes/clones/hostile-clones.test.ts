@@ -41,8 +41,8 @@ const gitProcesses = ({ root }: GitHost) =>
     }
   })
 
-test('requests that no git client sends are refused without starting git', async (t) => {
-  const { url, host, git, cloneUrl } = await cloneScene(t, fill)
+test('requests that no git client sends are refused', async (t) => {
+  const { url, host, git, cloneUrl, log } = await cloneScene(t, fill)
   const head = await host.git(['rev-parse', 'HEAD'], { dir: host.path('alice/open') })
   const post = async (body: string | Buffer, headers: Record<string, string> = {}) => {
     const path = `${url}/alice/open.git/git-upload-pack`
@@ -56,9 +56,53 @@ test('requests that no git client sends are refused without starting git', async
     assert.equal((await post('0000', { 'content-encoding': 'br' })).status, 415)
     assert.equal((await post('not gzip', gzip)).status, 400)
     assert.equal((await post(gzipSync('0000').subarray(0, 20), gzip)).status, 400)
-    // Git itself responds to a body that does not follow the protocol.
-    for (const body of ['0000', '', 'zzzz', 'ffff', '\0'.repeat(100), line('want nothing\n')])
-      assert.ok([200, 503].includes((await post(body)).status), body)
+  })
+
+  await t.test('bodies that git itself rejects', async () => {
+    assert.deepEqual(await post('0000'), { status: 200, body: '' })
+    const want = line(`want ${head}`)
+    for (const body of [
+      ...['', 'x', 'zzzz', '0003', 'ffff', '\0'.repeat(100), line('want nothing\nat all\n'), want],
+      ...['deepen -1', 'deepen-since x', 'deepen-not x'].map(
+        (each) => `${want}${line(each)}0000${line('done')}`,
+      ),
+      `${want}${line('shallow xx')}0000${line('done')}`,
+      `${want}${line('filter frob')}0000${line('done')}`,
+      `${want}0000${line('have zz')}`,
+    ]) {
+      const { status, body: message } = await post(body)
+      assert.equal(status, 400, `${body}: ${message}`)
+      assert.match(message, /^Git rejected the request: ./, body)
+    }
+    const fetchOf = (...lines: string[]) =>
+      `${line('command=fetch')}0001${lines.map(line).join('')}${line('done')}0000`
+    for (const body of [
+      ...[line('command=frobnicate'), line('frob'), '0001', line('command=fetch'), 'zzzz'],
+      ...[['want zzz'], ['frob'], [`want ${head}`, 'deepen -1'], ['filter sparse:oid=xx']].map(
+        (lines) => fetchOf(...lines),
+      ),
+      fetchOf(`want ${head}`).slice(0, -4),
+      `${line('command=ls-refs')}${line('object-format=sha256')}0001${line('peel')}0000`,
+    ])
+      assert.equal((await post(body, { 'git-protocol': 'version=2' })).status, 400, body)
+    // Git has sent the first section of its response already.
+    const late = await post(fetchOf(`want ${head}`, 'deepen 1', 'deepen-since 5'), {
+      'git-protocol': 'version=2',
+    })
+    assert.deepEqual(late, { status: 200, body: line('shallow-info\n') })
+    assert.ok(!log().includes('a clone failed'), log())
+    const metrics = await (await fetch(`${url}/metrics`)).text()
+    assert.match(metrics, /clone_requests_total\{outcome="refused"\} \d\d/)
+    assert.match(metrics, /clone_requests_total\{outcome="failed"\} 0/)
+  })
+
+  await t.test('a damaged repository is no error of the request', async () => {
+    const dir = host.path('alice/open')
+    const packedRefs = join(dir, 'packed-refs')
+    await writeFile(packedRefs, 'zzz\n')
+    assert.equal((await post('0000')).status, 503)
+    assert.ok(log().includes('a clone failed'), log())
+    await unlink(packedRefs)
   })
 
   await t.test('requests that are too large, plain or compressed', async () => {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { blobStoreContract } from '../../test/contracts/blob-store.contract.ts'
+import { BlobNotFound } from './blob-store.ts'
 import { createDiskBlobStore } from './disk.ts'
 import { watchErrors } from './watch-errors.ts'
 
@@ -20,18 +21,20 @@ blobStoreContract('watched', async (t) => (await watchedDisk(t)).blobs)
 
 test('failures of the store are reported by operation', async (t) => {
   const { blobs, reported, root } = await watchedDisk(t)
-  await assert.rejects(blobs.size('missing'))
-  await assert.rejects(blobs.open('missing'))
+  await blobs.put('short', [])
+  await assert.rejects(blobs.open('short', { start: 0, end: 1 }), RangeError)
   await rm(root, { recursive: true })
   await assert.rejects(blobs.put('a', [Buffer.from('a')]))
   await assert.rejects(blobs.probe())
   await assert.rejects(blobs.sweepUnfinished(0))
   await assert.rejects(Array.fromAsync(blobs.list()))
-  assert.deepEqual(reported, ['size', 'open', 'put', 'probe', 'sweep', 'list'])
+  assert.deepEqual(reported, ['open', 'put', 'probe', 'sweep', 'list'])
 })
 
-test('aborts and errors of the given bytes are not reported', async (t) => {
+test('aborts, missing blobs and errors of the given bytes are not reported', async (t) => {
   const { blobs, reported } = await watchedDisk(t)
+  await assert.rejects(blobs.size('missing'), BlobNotFound)
+  await assert.rejects(blobs.open('missing'), BlobNotFound)
   const stopping = new AbortController()
   async function* stopped() {
     yield Buffer.from('a')

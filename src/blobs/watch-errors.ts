@@ -1,5 +1,6 @@
 import {
   type Abortable,
+  BlobNotFound,
   type BlobStore,
   type ComposingStore,
   type DiskStore,
@@ -23,7 +24,8 @@ export type BlobOperation = (typeof BLOB_OPERATIONS)[number]
 
 /**
  * Wraps a store so that `onError` is called for each of its failures. Operations that the caller aborted, and errors thrown
- * by the bytes that the caller passed, are not failures of the store.
+ * by the bytes that the caller passed, are not failures of the store. Nor is a missing blob: it may have been deleted meanwhile, and
+ * only the caller knows.
  */
 export function watchErrors(
   blobs: BlobStore,
@@ -36,7 +38,8 @@ export function watchErrors(
     hasInputFailed = () => false,
   ): Promise<T> =>
     work.catch((error: unknown) => {
-      if (!signal?.aborted && !hasInputFailed()) onError(operation)
+      const isFailure = !signal?.aborted && !hasInputFailed() && !(error instanceof BlobNotFound)
+      if (isFailure) onError(operation)
       throw error
     })
 

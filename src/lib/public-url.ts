@@ -18,14 +18,20 @@ function asSshUrl(address: string): string {
   return host && path ? `ssh://${host}/${path.replace(/^\//, '')}` : address
 }
 
-/** Returns the address of a web page, or null: only http and https, so that no link is a script. A safe address is unchanged. */
+/** Returns the address of a web page, or null: only http and https, so that no link is a script. A valid URI is unchanged. */
 export function webPage(address: string): string | null {
   if (address.length > MAX_LENGTH) return null
   const url = URL.parse(address)
   if (!url || !/^https?:$/.test(url.protocol)) return null
   const written = address.trim()
-  if (!url.username && !url.password && /^[!-~]+$/.test(written)) return written
+  if (!url.username && !url.password && URI.test(written)) return written
   url.username = ''
   url.password = ''
-  return url.href
+  // Unlike browsers, a URI allows none of these characters in a query or fragment, and no percent sign without two digits.
+  const href = url.href.replace(/["<>\\^`{|}]|%(?![\dA-F]{2})|(?<=#.*)#/gi, encodeURIComponent)
+  return URI.test(href) ? href : null
 }
+
+/** The characters of a URI (RFC 3986). */
+const URI = /^(?:[\w!$&'()*+,\-./:;=?@[\]~]|%[\dA-F]{2})+(?:#(?:[\w!$&'()*+,\-./:;=?@~]|%[\dA-F]{2})*)?$/i
+

@@ -98,6 +98,28 @@ test('an incomplete download is logged, and counted by its outcome', async () =>
   }
 })
 
+test('an archive that is deleted during its download is no error of the store', async () => {
+  const { service } = story
+  const { id } = await story.migrate(['large', 'site'])
+  const request = get(await story.link(id), { agent: false })
+  const [response] = await withTimeout('a response arrives', once(request, 'response'))
+  await withTimeout('its first bytes arrive', once(response, 'data'))
+  response.pause()
+  const path = `/user/migrations/${id}/archive`
+  assert.equal((await story.call(path, { method: 'DELETE' })).status, 204)
+  const blobs = join(service.data, 'blobs')
+  // As if a sweep had deleted the segments.
+  await rename(blobs, `${blobs}-away`)
+  const errors = () => service.log().split('an archive cannot be read').length
+  const before = errors()
+  await assert.rejects(Array.fromAsync(response))
+  await rename(`${blobs}-away`, blobs)
+  await until('the end is logged', () =>
+    service.log().includes('the archive was deleted during a download'),
+  )
+  assert.equal(errors(), before)
+})
+
 test('a page of another origin can read a download and its errors', async () => {
   const { id } = await story.migrate(['site'])
   const link = await story.link(id)

@@ -5,7 +5,7 @@ import type { Logger } from 'pino'
 import { recordAccess } from '../../../accounts/audit-log.ts'
 import { copyArchive, SegmentDamaged } from '../../../archive/copy-archive.ts'
 import { type ArchivePlan, planArchive } from '../../../archive/plan-archive.ts'
-import type { BlobStore, ByteRange } from '../../../blobs/blob-store.ts'
+import { BlobNotFound, type BlobStore, type ByteRange } from '../../../blobs/blob-store.ts'
 import type { Db } from '../../../db/database.ts'
 import { archiveName } from '../../../lib/archive-name.ts'
 import { NotFound } from '../../../lib/request-errors.ts'
@@ -212,10 +212,13 @@ async function sendArchive(
   } catch (err) {
     const isDisconnected = client.signal.aborted || err instanceof ClientDisconnected
     downloads.add(isDisconnected ? 'ended_by_client' : 'failed')
+    const isDeleted = err instanceof BlobNotFound && (await hasBeenDeleted(parts, guid))
     if (isDisconnected) log.info(logFields(), 'the client ended a download')
+    else if (isDeleted) log.info(logFields(), 'the archive was deleted during a download')
     else log.error({ err, ...logFields() }, 'an archive cannot be read')
     // Before the connection is closed: a client that resumes the download must get an error, not the rest.
     const isRecorded = err instanceof SegmentDamaged && (await recordDamage(parts, err))
+    if (!reply.sent && isDeleted) throw new NotFound()
     if (!reply.sent) throw isRecorded ? await damagedError(db, archive) : unavailable()
     // The headers are sent already, so only a broken connection shows the client that the body is incomplete.
     reply.raw.destroy()
@@ -228,6 +231,13 @@ async function sendArchive(
     log.warn({ err }, 'could not record that stored data is intact'),
   )
 }
+
+/** Returns whether the archive was deleted or has expired; false if the database does not respond. */
+const hasBeenDeleted = ({ db, now }: DownloadParts, guid: string): Promise<boolean> =>
+  archiveStore.findArchive(db, guid, now()).then(
+    (archive) => !archive,
+    () => false,
+  )
 
 /** Returns false if the damage could not be recorded or the archive was deleted in the meantime. */
 async function recordDamage({ db, log, now }: DownloadParts, { key }: SegmentDamaged) {

@@ -22,10 +22,16 @@ test('an address is published without credentials', () => {
   }
 })
 
-test('a web page has an http or https address', () => {
+test('a web page has an http or https address that is a valid URI', () => {
   for (const [address, shown] of [
     ['https://example.com', 'https://example.com'],
+    ['https://example.com/a%2fb?c=(d)', 'https://example.com/a%2fb?c=(d)'],
+    ['http://[::1]:8080/', 'http://[::1]:8080/'],
     ['http://ada:secret@example.com/page?a=1#b', 'http://example.com/page?a=1#b'],
+    ['https://example.com/ü?a=<b>', 'https://example.com/%C3%BC?a=%3Cb%3E'],
+    ['https://example.com/?a=[{"|`^\\"}]', 'https://example.com/?a=%5B%7B%22%7C%60%5E%5C%22%7D%5D'],
+    ['https://example.com/100%?b=%x#c#d', 'https://example.com/100%25?b=%25x#c%23d'],
+    ['https://a{b}/', null],
     ['javascript:alert(1)', null],
     ['git@example.com:a/b.git', null],
     ['ssh://example.com/a.git', null],

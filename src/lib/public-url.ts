@@ -27,11 +27,13 @@ export function webPage(address: string): string | null {
   if (!url.username && !url.password && URI.test(written)) return written
   url.username = ''
   url.password = ''
-  // Unlike browsers, a URI allows none of these characters in a query or fragment, and no percent sign without two digits.
-  const href = url.href.replace(/["<>\\^`{|}]|%(?![\dA-F]{2})|(?<=#.*)#/gi, encodeURIComponent)
-  return URI.test(href) ? href : null
+  const { origin, href } = url
+  // A URI allows fewer characters than browsers do.
+  const rest = href.slice(origin.length).replace(NOT_IN_URI, encodeURIComponent)
+  return URI.test(origin + rest) ? origin + rest : null
 }
 
-/** The characters of a URI (RFC 3986). */
-const URI = /^(?:[\w!$&'()*+,\-./:;=?@[\]~]|%[\dA-F]{2})+(?:#(?:[\w!$&'()*+,\-./:;=?@~]|%[\dA-F]{2})*)?$/i
-
+const PART = String.raw`(?:[\w!$&'()*+,./:;=?@~-]|%[\da-f]{2})*`
+/** RFC 3986, in which only the host may have brackets. */
+const URI = new RegExp(String.raw`^https?://[\w.:[\]-]+(?:[/?]${PART})?(?:#${PART})?$`, 'i')
+const NOT_IN_URI = /["<>[\\\]^`{|}]|%(?![\da-f]{2})|(?<=#.*)#/gi

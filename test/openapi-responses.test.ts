@@ -322,8 +322,9 @@ async function runWebhooks(request: SendRequest, hooks: string): Promise<void> {
     const all = (await (await request(200, `${hook}/deliveries`)).json()) as { id: number }[]
     return all.length === 2 && all
   })
-  for (const query of [...PAGE_QUERIES, '?cursor=x', `?cursor=${deliveries[1]!.id}`])
+  for (const query of [...PAGE_QUERIES, '?cursor=', `?cursor=${deliveries[1]!.id}`])
     await request(200, `${hook}/deliveries${query}`)
+  await request(422, `${hook}/deliveries?cursor=x`)
   const delivery = `${hook}/deliveries/${deliveries[0]!.id}`
   await request(200, delivery)
   await request(202, `${delivery}/attempts`, { method: 'POST' })

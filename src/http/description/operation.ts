@@ -203,7 +203,7 @@ export const parameter = (name: ParameterName): Reference => ({
 
 /** The query of lists whose pages begin at a cursor, instead of being numbered. */
 export const CURSOR_QUERY = {
-  cursor: string.describe('Where the page begins; see the `link` header.'),
+  cursor: string.describe('Where the page begins: a cursor from the `link` header.'),
 }
 
 const error = (description: string, example: ExampleName, ...headers: HeaderName[]) =>

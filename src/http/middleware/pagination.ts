@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { InvalidRequest } from '../../lib/request-errors.ts'
 import type { Addresses } from '../../repositories/addresses.ts'
 import { type EtagOptions, sendJsonWithEtag } from './json-response.ts'
 
@@ -73,6 +74,20 @@ function withPage(rawQuery: string, page: number): string {
   else others[others.findIndex(isPage)] = `page=${page}`
   // Some clients split the header at every comma.
   return others.join('&').replace(/[<>",\s]/g, encodeURIComponent)
+}
+
+/**
+ * Returns the cursor of a query, or undefined without one. Throws InvalidRequest if `parse` returns undefined: the first page instead of
+ * the requested one would make a client that shortens its cursors read the list for ever.
+ */
+export function parseCursor<T>(
+  { cursor = '' }: Record<string, unknown>,
+  parse: (text: unknown) => T | undefined,
+): T | undefined {
+  if (cursor === '') return undefined
+  const parsed = parse(cursor)
+  if (parsed === undefined) throw new InvalidRequest([{ field: 'cursor', code: 'invalid' }])
+  return parsed
 }
 
 /** Sets the `link` header to the URL of this request with another cursor. */

@@ -167,8 +167,15 @@ onEachEngine('the audit log', (engine) => {
       assert.equal(statusCode, 404, name)
     }
 
+    for (const cursor of ['abc', String(AT), `${AT}-`, `${AT}-1&cursor=${AT}-1`]) {
+      const response = await send('GET', `/user/audit?cursor=${cursor}`, ofAlice)
+      assert.equal(response.statusCode, 422, cursor)
+      const errors = [{ resource: 'Audit', field: 'cursor', code: 'invalid' }]
+      assert.deepEqual(response.json().errors, errors)
+    }
+
     const pages: string[] = []
-    for (let next: string | undefined = '/user/audit?per_page=4'; next; ) {
+    for (let next: string | undefined = '/user/audit?per_page=4&cursor='; next; ) {
       const response = await send('GET', next, ofAlice)
       const entries = response.json() as AuditEntry[]
       pages.push(entries.map(({ subject, address }) => `${subject} ${address}`).join())

@@ -11,7 +11,7 @@ import { dateTime, EXTENSION, enumOf, string } from '../../../wire/schema.ts'
 import * as openapi from '../../description/operation.ts'
 import { acceptedTypes } from '../../middleware/api-headers.ts'
 import { sendJsonWithEtag } from '../../middleware/json-response.ts'
-import { parsePaging, setNextLink } from '../../middleware/pagination.ts'
+import { parseCursor, parsePaging, setNextLink } from '../../middleware/pagination.ts'
 import { requireViewer, type WithQuery } from '../../middleware/request.ts'
 import type { ApiParts } from '../../server-parts.ts'
 import { requireSiteAdmin } from '../admin/admin.ts'
@@ -26,7 +26,7 @@ const responses = {
   422: openapi.errorResponse('invalid-query'),
 }
 const routes = openapi.routes('Operator', {
-  config: { alsoAccepts: [LINES] },
+  config: { alsoAccepts: [LINES], resource: 'Audit' },
   query: {
     actor: string.describe('Only actions of this login, or of `command line`.'),
     action: enumOf(auditActions).describe('Only this action.'),
@@ -60,7 +60,7 @@ export function addAuditRoutes(app: FastifyInstance, { db, rendering, ...parts }
       return reply.type(LINES).header('cache-control', 'no-store').send(lines)
     }
     const { limit } = parsePaging(request.query)
-    const from = cursorOf(request.query.cursor)
+    const from = parseCursor(request.query, toAuditCursor)
     const entries = await listAudit(db, filter, { from, limit: limit + 1 })
     const next = entries[limit]
     if (next) setNextLink(reply, rendering.addresses, `${next.at}-${next.id}`)
@@ -109,11 +109,10 @@ function filterOf(query: Record<string, unknown>): AuditFilter {
     until: time('until'),
   }
   if (errors.length === 0) return filter
-  throw new InvalidRequest(errors.map((field) => ({ resource: 'Audit', field, code: 'invalid' })))
+  throw new InvalidRequest(errors.map((field) => ({ field, code: 'invalid' })))
 }
 
-/** Returns undefined for an invalid cursor: the list then begins with the newest entry. */
-function cursorOf(text: unknown): AuditCursor | undefined {
+function toAuditCursor(text: unknown): AuditCursor | undefined {
   const [, at, id] = /^(\d{1,15})-(\d{1,15})$/.exec(String(text)) ?? []
   return at === undefined ? undefined : { at: Number(at), id: Number(id) }
 }

@@ -14,7 +14,7 @@ import { addToken } from '../../../accounts/token-store.ts'
 import { insertDelivery } from '../../../webhooks/delivery-store.ts'
 import { MAX_PINGS_PER_HOUR, pingWebhook } from '../../../webhooks/manage-webhooks.ts'
 
-test('the link to the next page has the base URL, also if a proxy sends an absolute URL', async (t) => {
+test('the link to the next page has the base URL, and other cursors are invalid', async (t) => {
   const { db, clock, createAccount, addWebhook, recordEnd } = await webhookScene(t, 'sqlite')
   const now = () => clock.now
   const alice = await createAccount('alice')
@@ -34,8 +34,8 @@ test('the link to the next page has the base URL, also if a proxy sends an absol
 
   await app.listen({ port: 0, host: '127.0.0.1' })
   const { port } = app.server.address() as AddressInfo
+  const headers = { 'user-agent': 'test', authorization: `bearer ${token}` }
   async function linkAt(path: string): Promise<string | string[] | undefined> {
-    const headers = { 'user-agent': 'test', authorization: `bearer ${token}` }
     const sent = request({ host: '127.0.0.1', port, path, headers }).end()
     const [response] = (await once(sent, 'response')) as [IncomingMessage]
     response.resume()
@@ -48,6 +48,10 @@ test('the link to the next page has the base URL, also if a proxy sends an absol
     const api = prefix.endsWith('/api/v3') ? `${addresses.api}/api/v3` : addresses.api
     assert.match(`${link}`, new RegExp(`^<${RegExp.escape(api + path)}\\?per_page=1&cursor=`))
   }
+  const refused = await app.inject({ url: `${path}?cursor=abc`, headers })
+  assert.equal(refused.statusCode, 422)
+  const errors = [{ resource: 'Hook', field: 'cursor', code: 'invalid' }]
+  assert.deepEqual(refused.json().errors, errors)
 })
 
 test('a ping above the limit is refused as an invalid request', async (t) => {

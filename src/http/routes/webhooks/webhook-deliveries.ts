@@ -5,7 +5,7 @@ import { redeliver } from '../../../webhooks/manage-webhooks.ts'
 import type { Webhook } from '../../../webhooks/webhook.ts'
 import * as openapi from '../../description/operation.ts'
 import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
-import { parsePaging, setNextLink } from '../../middleware/pagination.ts'
+import { parseCursor, parsePaging, setNextLink } from '../../middleware/pagination.ts'
 import { actorOf, parseId, requireFound, requireId } from '../../middleware/request.ts'
 import type { AddScopedRoutes } from '../migrations/migration-paths.ts'
 import { deliveryJson, fullDeliveryJson } from './webhook-json.ts'
@@ -17,7 +17,10 @@ const routes = openapi.routes('Webhooks', { config: { resource: 'Hook' } })({
     description:
       'Newest first. Every attempt is one delivery. An event that cannot be delivered is sent up to ten times within a day. While 500 events of a webhook are waiting, new events are not sent; the list shows this. Deliveries are kept for 30 days, at most 500 of each webhook.',
     query: openapi.CURSOR_QUERY,
-    responses: openapi.pageResponses('webhook-delivery', 'webhook-deliveries'),
+    responses: {
+      ...openapi.pageResponses('webhook-delivery', 'webhook-deliveries'),
+      422: openapi.errorResponse('invalid-query'),
+    },
   },
   'users/get-webhook-delivery': {
     summary: 'Get a delivery of a webhook',
@@ -52,7 +55,7 @@ export const addDeliveryRoutes: AddScopedRoutes = (app, parts, { path, options }
   app.get<ByHook>(list, listOptions, async (request, reply) => {
     const webhook = await webhookInPath(parts, request)
     const { limit } = parsePaging(request.query)
-    const from = parseId(request.query.cursor)
+    const from = parseCursor(request.query, parseId)
     const listed = await listDeliveries(db, webhook, { from, limit: limit + 1 })
     const next = listed[limit]
     if (next) setNextLink(reply, rendering.addresses, next.id)

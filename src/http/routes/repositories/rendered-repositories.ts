@@ -32,8 +32,8 @@ export type RepositoryRenderer = ReturnType<typeof createRepositoryRenderer>
  * Renders repositories as pieces of JSON text, with a comma before each repository. The facts of a repository never
  * change, so the text is cached for all migrations that refer to them; clone tokens are inserted for each request.
  *
- * The cache is for clients that poll the status of a migration. Without it, a status of 10 repositories takes two and a half times
- * as much CPU time (`npm run bench -- --only reads`: "never requested").
+ * The cache is for clients that poll the status of a migration: one whose repositories were never requested takes several times as
+ * much CPU time (`bench/results.md`).
  */
 export function createRepositoryRenderer(db: Db, addresses: Addresses) {
   const cache = createTextCache<RenderedText>(MAX_CACHE_BYTES)

@@ -306,16 +306,17 @@ function introduction(mediaType: MediaTypeOptions): string {
     'Self-service export and move for git hosts: users export their repositories into one archive. The API is compatible ' +
       "with GitHub's User Migrations API, so clients of that API work here.",
     'Operations need a token, except those of the service itself and those on public repositories: `authorization: bearer TOKEN`, or `token TOKEN`. ' +
-      'Create one in the dashboard under *Tokens*, or ask the operator of the host, who creates one with `godwit token add LOGIN`. Every request needs a `user-agent` header.',
+      'Create one in the dashboard under *Tokens*, or ask the operator of the host, who creates one with `godwit token add LOGIN`. Operations that accept a token need a `user-agent` header.',
     `Some operations are part of a preview. ${describePreview(mediaType)}`,
     `\`x-${vendor}-api-version\` can select a version of the API: ${API_VERSIONS.map(code).join(' or ')}. ` +
       `The default is ${code(DEFAULT_VERSION)}.`,
     'Lists have pages of 30 entries; `per_page` can be up to 100. The `link` header has the URLs of the other pages. ' +
       'Send the `etag` of a response as `if-none-match`: while nothing has changed, the next response is 304 and does not count. ' +
       'Every GET also works as HEAD, and every path of the API also works below `/api/v3`.',
-    `Responses have the request ID in \`x-${vendor}-request-id\`, media type and version in \`x-${vendor}-media-type\` and ` +
+    `Operations that accept a token respond with the request ID in \`x-${vendor}-request-id\`, media type and version in \`x-${vendor}-media-type\` and ` +
       `\`x-${vendor}-api-version-selected\`, and the rate limit in \`x-ratelimit-limit\`, \`-remaining\`, ` +
       '`-used`, `-reset` and `-resource`.',
+    'Every operation responds with 417 to an `expect` header other than `100-continue`, and with 431 to more than 16 KiB of headers.',
   ].join('\n\n')
 }
 

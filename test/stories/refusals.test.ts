@@ -160,6 +160,10 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       }
       const blocked = [403, 'Maximum number of login attempts exceeded. Please try again later.']
       assert.deepEqual(await from('203.0.113.7', 'guess'), blocked)
+      const headers = { authorization: 'bearer guess', 'x-forwarded-for': '203.0.113.7' }
+      const refused = await fetch(`${service.url}/user/migrations`, { headers })
+      const seconds = Number(refused.headers.get('retry-after'))
+      assert.ok(seconds > 500 && seconds <= 600, `${seconds} seconds`)
       assert.deepEqual(await from('203.0.113.7', alice), [200, undefined])
       assert.deepEqual(await from('203.0.113.8', alice), [200, undefined])
     })

@@ -222,7 +222,7 @@ const ERRORS = {
 }
 const ERRORS_WITH_RETRY_AFTER = {
   forbidden:
-    'The rate limit is exceeded (with `retry-after`), too many invalid tokens came from this address, or the `user-agent` header is missing.',
+    'The rate limit is exceeded or too many invalid tokens came from this address (both with `retry-after`), or the `user-agent` header is missing.',
   'too-many-requests':
     'This account has too many concurrent requests of one kind: downloads and event streams, responses with more than 1,000 repositories, starts and forecasts, reads of branches, tags and files, or requests whose body is still being sent.',
   unavailable:

@@ -63,6 +63,8 @@ export function failedLogins(parts: LoginParts) {
   const failures = countersInMemory(WINDOW_MS, now)
   const hasTooManyFailures = async (ip: string) =>
     (await failures.get(addressKey(ip))).times > MAX_FAILURES
+  const tooManyLogins = (endsAt: number) =>
+    httpErrors.tooManyLogins(Math.max(1, Math.ceil((endsAt - now()) / 1000)))
   let delayed = 0
   let recorded = { hour: 0, count: 0 }
 
@@ -84,13 +86,14 @@ export function failedLogins(parts: LoginParts) {
 
   /** Counts and records a failed login of this address, and throws. */
   async function refuse(ip: string, token = '', action: AuditAction = 'token.use'): Promise<never> {
-    if (!(await hasTooManyFailures(ip))) {
+    const { times, endsAt } = await failures.get(addressKey(ip))
+    if (times <= MAX_FAILURES) {
       await failures.add(addressKey(ip), 1)
       await recordRefusal({ ...NOT_SIGNED_IN, ...(isIP(ip) && { address: ip }) }, action)
       throw isMistypedToken(token) ? httpErrors.mistypedToken() : httpErrors.badCredentials()
     }
     await delay()
-    throw httpErrors.tooManyLogins()
+    throw tooManyLogins(endsAt)
   }
 
   return {
@@ -105,8 +108,8 @@ export function failedLogins(parts: LoginParts) {
     async verify<T>(ip: string, verify: () => Promise<T>): Promise<T> {
       const key = addressKey(ip)
       // Counted before the result is known, so that concurrent attempts count too.
-      const { times } = await failures.add(key, 1)
-      if (times > MAX_FAILURES && !(await delay())) throw httpErrors.tooManyLogins()
+      const { times, endsAt } = await failures.add(key, 1)
+      if (times > MAX_FAILURES && !(await delay())) throw tooManyLogins(endsAt)
       const result = await verify()
       await failures.add(key, -1)
       return result

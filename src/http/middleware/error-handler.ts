@@ -21,6 +21,7 @@ type Resource = NonNullable<FieldError['resource']>
 interface ErrorResponse {
   status: number
   message: string
+  retryAfter?: number | undefined
   errors?: wire.ValidationError['errors']
 }
 
@@ -69,13 +70,14 @@ function prepareErrorResponse(
   const { resource = 'Migration' } = request.routeOptions.config ?? {}
   const response = errorResponse(error, resource)
   const { status } = response
+  const retryAfter = status === 503 || status === 429 ? RETRY_AFTER_SECONDS : response.retryAfter
   // An HttpError is thrown on purpose. Failures of the forge are logged by the code that calls it.
   const isExpected =
     error instanceof HttpError ||
     error instanceof SignInUnavailable ||
     error instanceof RightsUnavailable
   if (status >= 500 && !isExpected) log.error({ err: error, id: request.id }, 'request failed')
-  if (status === 503 || status === 429) reply.header('retry-after', RETRY_AFTER_SECONDS)
+  if (retryAfter !== undefined) reply.header('retry-after', retryAfter)
   reply.code(status)
   return response
 }

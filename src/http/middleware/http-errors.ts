@@ -5,17 +5,24 @@ import { summarizeNames } from '../../lib/names.ts'
 export class HttpError extends Error {
   override name = 'HttpError'
   readonly status: number
+  /** In seconds. */
+  readonly retryAfter: number | undefined
 
-  constructor(status: number, message: string) {
+  constructor(status: number, message: string, retryAfter?: number) {
     super(message)
     this.status = status
+    this.retryAfter = retryAfter
   }
 }
 
 export const requiresAuthentication = () => new HttpError(401, 'Requires authentication')
 export const badCredentials = () => new HttpError(401, 'Bad credentials')
-export const tooManyLogins = () =>
-  new HttpError(403, 'Maximum number of login attempts exceeded. Please try again later.')
+export const tooManyLogins = (retryAfter: number) =>
+  new HttpError(
+    403,
+    'Maximum number of login attempts exceeded. Please try again later.',
+    retryAfter,
+  )
 /** The checksum of a token is public, so this reveals nothing. */
 export const mistypedToken = () =>
   new HttpError(401, 'Bad credentials: the token is mistyped or incomplete.')

@@ -45,7 +45,12 @@ export function duration(text: string): number {
   return Number(amount) * UNITS[unit]!
 }
 
-export const durationOrZero = (text: string): number => (text === '0' ? 0 : duration(text))
+export const orZero =
+  (read: (text: string) => number) =>
+  (text: string): number =>
+    text === '0' ? 0 : read(text)
+
+export const durationOrZero = orZero(duration)
 
 export const durationUpTo =
   (max: string) =>
@@ -54,6 +59,9 @@ export const durationUpTo =
     if (ms > duration(max)) throw new Error(`must be at most ${max}`)
     return ms
   }
+
+/** Parses the duration of a timer. Node's timers fire at once if it is longer than 2^31 ms, which is almost 25 days. */
+export const timerDuration = durationUpTo('24d')
 
 const BYTES: Record<string, number> = { '': 1, K: 1e3, M: 1e6, G: 1e9, T: 1e12 }
 

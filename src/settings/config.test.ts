@@ -102,6 +102,20 @@ test('all errors are reported together, with the name of the flag or variable', 
   })
 })
 
+test('durations that timers count are limited, because longer ones would be over at once', () => {
+  const tooLong = { syncInterval: '25d', clientTimeout: '30d', gitTimeout: '365d' }
+  assert.throws(() => readConfig(tooLong, {}), {
+    mistakes: [
+      '--client-timeout: must be at most 24d',
+      '--sync-interval: must be at most 24d',
+      '--git-timeout: must be at most 24d',
+    ],
+  })
+  const { syncInterval, gitTimeout } = readConfig({ syncInterval: '24d', gitTimeout: '24d' }, {})
+  assert.equal(Math.max(syncInterval, gitTimeout) < 2 ** 31, true)
+  assert.equal(readConfig({ syncInterval: '0' }, {}).syncInterval, 0)
+})
+
 test('--owner is required for the flat layout, and rejected for owner/name', () => {
   assert.throws(() => readConfig({ layout: 'flat' }, {}), /--owner: must be set/)
   assert.throws(() => readConfig({ owner: 'team' }, {}), /--owner: is only for/)

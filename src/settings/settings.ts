@@ -148,8 +148,8 @@ export const options = {
   maxClones: count(0, 10_000, 4 * availableParallelism()).about(
     'maximum number of concurrent git processes that serve clones; further requests wait for 45 seconds, then get status 503; 0 to serve no clones',
   ),
-  clientTimeout: lasting('1m').about(
-    'how long a client may take to send a request, or to read the next bytes of a stream',
+  clientTimeout: lasting('1m', values.timerDuration).about(
+    'how long a client may take to send a request, or to read the next bytes of a stream; at most 24d',
   ),
   archiveTtl: lasting('7d').about('how long an archive is kept'),
   linkTtl: lasting('5m', values.durationUpTo('7d')).about(
@@ -170,8 +170,8 @@ export const options = {
   concurrency: count(1, 256, availableParallelism()).about(
     'number of repositories exported at the same time',
   ),
-  syncInterval: lasting('5m', values.durationOrZero).about(
-    'how often the catalogue is synchronized; 0: only at startup',
+  syncInterval: lasting('5m', values.orZero(values.timerDuration)).about(
+    'how often the catalogue is synchronized, at least every 24d; 0: only at startup',
   ),
   git: kind('FILE', values.nonEmpty).about('git program, version 2.30 or newer', {
     defaultValue: 'git',
@@ -218,8 +218,8 @@ export const options = {
   userHeader: kind('NAME', values.headerName).about(
     'header in which a proxy of --trusted-proxies names the person whom it has authenticated, for the dashboard; the proxy must remove it from requests of clients',
   ),
-  gitTimeout: lasting('10m').about(
-    'how long a git process may make no progress before it is stopped and its repository fails',
+  gitTimeout: lasting('10m', values.timerDuration).about(
+    'how long a git process may make no progress before it is stopped and its repository fails; at most 24d',
   ),
   gitMemory: kind('MIB', values.wholeNumber(64, 16_777_216)).about(
     'how much memory a git process may use, not counting memory-mapped files, before it is stopped and its repository fails',

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { checkStore } from '../exporter/check-segments.ts'
 import { checkRepository } from '../exporter/make-segment.ts'
+import { claimBlobStore } from '../exporter/sweep.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { formatBytes, formatCount, formatNumber } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
@@ -20,7 +21,7 @@ import { findRequestedRepositories } from './requested-repositories.ts'
 import { stoppable } from './stop-signal.ts'
 import { progressLine } from './terminal.ts'
 
-type CheckOptions = JsonOption & { store?: boolean }
+type CheckOptions = JsonOption & { store?: boolean; lost?: boolean }
 
 export function checkCommand(program: Command, about: string): void {
   addCommand(program, 'check [names...]', about, [
@@ -30,9 +31,14 @@ export function checkCommand(program: Command, about: string): void {
   ])
     .usage('[OWNER[/NAME]...] --repositories DIR | --store [settings]')
     .option('--store', 'read all stored data and compare it with its checksums')
+    .option(
+      '--lost',
+      'with --store: what was stored is lost for good; use the store as it is, and record everything that is missing there as damaged',
+    )
     .action(
       stoppable(async (signal, names: string[], options: CheckOptions, command: Command) => {
         const config = configAsDataOwner(command)
+        if (options.lost && !options.store) throw new UsageError('--lost needs --store')
         if (!options.store) return runCheck(config, names, options, signal)
         if (names.length > 0)
           throw new UsageError('--store checks all stored data: give no repositories')
@@ -136,11 +142,12 @@ const checkJson = (each: CheckRecord) => ({
 /** Reads all stored segments and archives, and lists the archives that contain damaged data. The service may be running. */
 async function checkStoredData(
   config: Config,
-  { json = false }: CheckOptions,
+  { json = false, lost: isLost }: CheckOptions,
   signal: AbortSignal,
 ): Promise<void> {
   const blobs = await openBlobs(dataPathsOf(config, ''))
   await withDatabase(config, async ({ db }) => {
+    if (isLost) await claimBlobStore(db, blobs, { isLost })
     const read = { intact: 0, damaged: 0, bytes: 0 }
     {
       using line = progressLine()

@@ -57,9 +57,12 @@ export async function surveyStoredData(database: SurveyedDatabase) {
   )
 }
 
-/** Returns the key that signs links, or undefined if no service has run yet. */
-export async function findSigningKey(database: SurveyedDatabase): Promise<Buffer | undefined> {
-  const [row] = await rowsOf(database, "select value from secrets where name = 'link-key'")
+/** Returns the key that signs links, or the one that identifies the database; undefined if no service has run yet. */
+export async function findSigningKey(
+  database: SurveyedDatabase,
+  name: 'link-key' | 'store',
+): Promise<Buffer | undefined> {
+  const [row] = await rowsOf(database, `select value from secrets where name = '${name}'`)
   return row && Buffer.from(String(row.value), 'hex')
 }
 

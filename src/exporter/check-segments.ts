@@ -20,7 +20,7 @@ import {
 } from '../migrations/segment-store.ts'
 import type { SegmentMaker } from './make-segment.ts'
 import { type Reading, readDigest, type StoredDigest, storedLength } from './read-digest.ts'
-import { isClaimed } from './sweep.ts'
+import { isClaimed, StoreNotOwned } from './sweep.ts'
 
 interface CheckParts {
   db: Db
@@ -81,9 +81,7 @@ async function recordDamage(
   { key }: SegmentRecord,
 ): Promise<'damaged' | undefined> {
   if ((await storedLength(blobs, key)) === undefined && !(await isClaimed(db, blobs)))
-    throw new Error(
-      'the store of archives is empty or another one: check --data, --blobs and its mount',
-    )
+    throw new StoreNotOwned()
   const recorded = await db.transaction().execute((tx) => recordDamaged(tx, [key], now()))
   if (recorded.length === 0) return undefined
   log?.error({ segment: key }, 'stored data is damaged; the next migration exports it again')

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import { test } from 'node:test'
+import { temporaryFolder } from '../../test/support/archive-samples.ts'
 import { onEachEngine } from '../../test/support/databases.ts'
 import {
   assertExported,
@@ -9,11 +11,13 @@ import {
 } from '../../test/support/export-scene.ts'
 import { until } from '../../test/support/wait-until.ts'
 import { BlobsUnavailable } from '../blobs/blob-store.ts'
+import { createDiskBlobStore } from '../blobs/disk.ts'
 import { cancelMigration } from '../migrations/cancel-migration.ts'
 import { migrationById } from '../migrations/export-store.ts'
 import { releaseAllJobs } from '../queue/embedded.ts'
 import { syncCatalogue } from '../repositories/sync.ts'
 import { Unreadable } from '../sources/unreadable.ts'
+import { exportHandlers } from './export-migration.ts'
 import { sweepOrphans } from './sweep.ts'
 
 const SITE = { 'alice/site': 'one' }
@@ -187,6 +191,27 @@ test('jobs wait for an unavailable store as long as it takes', async (t) => {
   await work()
   await assertExported(db, id)
   assert.equal(host.segmentsMade.length, 9)
+})
+
+test('jobs wait while the store is not mounted, and write nothing there', async (t) => {
+  const { db, host, blobs, clock, errors, queue, parts, start, work } = await exportScene(t, TWO)
+  await start(['alice/site'])
+  await work()
+  const mountPoint = createDiskBlobStore(join(await temporaryFolder(t), 'blobs'))
+  const id = await start(['alice/blog'])
+  const made = host.segmentsMade.length
+  const working = queue.work(exportHandlers({ ...parts, blobs: mountPoint }), {
+    concurrency: 1,
+    onError: (error) => errors.push(String(error)),
+  })
+  await until('the job waits', () => errors.length > 0)
+  await working.stop()
+  assert.match(errors[0]!, /^RetryLater: the store of archives is empty or another one: check/)
+  assert.equal(host.segmentsMade.length, made)
+  assert.deepEqual(await Array.fromAsync(mountPoint.list()), [])
+  await releaseAllJobs(db, clock.now)
+  await work({ blobs })
+  await assertExported(db, id)
 })
 
 test('progress is recorded while a segment is made', async (t) => {

@@ -1,5 +1,6 @@
 import { BlobsUnavailable } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
+import { UserError } from '../lib/user-error.ts'
 import { endMigration } from '../migrations/end-migration.ts'
 import { migrationById, repositoryToExport } from '../migrations/export-store.ts'
 import { releaseLocks } from '../migrations/lock-store.ts'
@@ -46,6 +47,7 @@ import { obtainSegment } from './obtain-segment.ts'
 import { markRecordsUsed, recordsForTask } from './records/obtain-records.ts'
 import { refreshExportRights } from './refresh-export-rights.ts'
 import { type SealParts, sealArchive } from './seal-archive.ts'
+import { claimBlobStore } from './sweep.ts'
 
 export interface ExportParts extends BeginParts, SealParts {
   /** A directory for data that does not fit into memory. */
@@ -66,25 +68,27 @@ export function exportHandlers(parts: ExportParts): Handlers {
     onGiveUp: (tx, job, reason) => endRepository(parts, tx, job.payload as ExportTask, { reason }),
     afterGiveUp: (job, reason) => logNotExported(parts, job.payload as ExportTask, reason),
   }
+  const whileOwned = ownStoreGuard(parts)
+  const writesBlobs = (run: Handler['run']) => retryDuringOutage(whileOwned(run))
   return {
     [BEGIN_EXPORT]: {
       run: (job, run) => beginExport(parts, job.payload as MigrationJob, run),
       ...ofMigration,
     },
     [EXPORT_RECORDS]: {
-      run: retryDuringOutage((job, run) => exportRecords(parts, job.payload as ExportTask, run)),
+      run: writesBlobs((job, run) => exportRecords(parts, job.payload as ExportTask, run)),
       ...ofRepository,
     },
     [EXPORT_REPOSITORY]: {
-      run: retryDuringOutage((job, run) => exportRepository(parts, job.payload as ExportTask, run)),
+      run: writesBlobs((job, run) => exportRepository(parts, job.payload as ExportTask, run)),
       ...ofRepository,
     },
     [EXPORT_SMALL_REPOSITORIES]: {
-      run: (job, run) => exportSmallRepositories(parts, job, run),
+      run: whileOwned((job, run) => exportSmallRepositories(parts, job, run)),
       onGiveUp: (tx, job) => enqueueEach(parts, tx, job.payload as SmallExportsTask),
     },
     [SEAL_ARCHIVE]: {
-      run: retryDuringOutage((job, run) => seal(parts, job.payload as MigrationJob, run)),
+      run: writesBlobs((job, run) => seal(parts, job.payload as MigrationJob, run)),
       ...ofMigration,
     },
     [RECONCILE_LOCK]: {
@@ -96,6 +100,28 @@ export function exportHandlers(parts: ExportParts): Handlers {
       onGiveUp: async () => {},
     },
   }
+}
+
+const OWN_STORE_TTL_MS = 60_000
+const OWN_STORE_PAUSE_MS = 10_000
+
+/**
+ * Returns a function that postpones jobs while the blob store is not that of this database: its disk may not be mounted, and what
+ * is written there would be missing later.
+ */
+function ownStoreGuard({ db, blobs }: Pick<ExportParts, 'db' | 'blobs'>) {
+  let ownUntil = 0
+  return (run: Handler['run']): Handler['run'] =>
+    async (job, attempt) => {
+      if (performance.now() >= ownUntil) {
+        await claimBlobStore(db, blobs).catch((error: unknown) => {
+          if (!(error instanceof UserError)) throw error
+          throw new RetryLater(error.message, { cause: error, pauseMs: OWN_STORE_PAUSE_MS })
+        })
+        ownUntil = performance.now() + OWN_STORE_TTL_MS
+      }
+      await run(job, attempt)
+    }
 }
 
 /** An outage of the blob store delays jobs, but never makes them fail. */

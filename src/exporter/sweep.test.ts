@@ -5,11 +5,12 @@ import { type TestContext, test } from 'node:test'
 import { temporaryFolder } from '../../test/support/archive-samples.ts'
 import { type Engine, onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { exportScene, outcomesByName, sweep } from '../../test/support/export-scene.ts'
+import { createDiskBlobStore } from '../blobs/disk.ts'
 import { archiveSegments } from '../migrations/archive-store.ts'
 import { migrationById } from '../migrations/export-store.ts'
 import { sweepScratch } from './scratch.ts'
 import { lostSegments } from './seal-archive.ts'
-import { ownerKey, sweepOrphans } from './sweep.ts'
+import { claimBlobStore, ownerKey, requireOwnStore, sweepOrphans } from './sweep.ts'
 
 const REPOSITORIES = { 'alice/site': 'one', 'alice/blog': 'one' }
 const HOUR = 3_600_000
@@ -127,7 +128,20 @@ onEachEngine('the sweep', (engine) => {
     )
     const size = () => assert.fail('an error of the store')
     const empty = { ...blobs, list: async function* () {}, put: async () => {}, size }
+    const { db } = await openDatabase(t, engine)
+    await sweepOrphans({ ...parts, db, blobs: empty }, 0)
+  })
+
+  test('marks no empty store if segments are recorded, unless they are lost for good', async (t) => {
+    const { db, parts } = await scene(t, engine)
+    const empty = createDiskBlobStore(join(await temporaryFolder(t), 'blobs'))
+    const missing = { name: 'StoreNotOwned', message: /^the store of archives is empty or another/ }
+    await assert.rejects(sweepOrphans({ ...parts, blobs: empty }, 0), missing)
+    await assert.rejects(requireOwnStore(db, empty), missing)
+    assert.deepEqual(await Array.fromAsync(empty.list()), [])
+    await claimBlobStore(db, empty, { isLost: true })
     await sweepOrphans({ ...parts, blobs: empty }, 0)
+    await requireOwnStore(db, empty)
   })
 
   test('accepts the mark that another process of the database adds meanwhile', async (t) => {

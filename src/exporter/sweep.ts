@@ -3,7 +3,7 @@ import type { Db } from '../db/database.ts'
 import { signingKey } from '../db/secret-store.ts'
 import { UserError } from '../lib/user-error.ts'
 import { archiveKeysAmong, expiredArchives, removeArchive } from '../migrations/archive-store.ts'
-import { segmentsByKey } from '../migrations/segment-store.ts'
+import { countSegments, segmentsByKey } from '../migrations/segment-store.ts'
 import { deleteUnusedSegment, unusedSegments } from '../migrations/segment-sweep.ts'
 import { deleteOldTallies } from '../migrations/tally-store.ts'
 import { storedLength } from './read-digest.ts'
@@ -34,7 +34,7 @@ export async function sweepSegments({ db, blobs, now, segmentTtlMs }: SweepParts
 
 /**
  * Removes blobs without a row: segments whose export crashed between writing the bytes and the row, and leftovers of interrupted
- * deletions. Keeps blobs that are younger than `olderThanMs`, which may still get a row. Rejects with StoreOwnedByAnotherDatabase.
+ * deletions. Keeps blobs that are younger than `olderThanMs`, which may still get a row. Rejects like claimBlobStore.
  */
 export async function sweepOrphans(
   { db, blobs, now }: Pick<SweepParts, 'db' | 'blobs' | 'now'>,
@@ -70,13 +70,30 @@ export class StoreOwnedByAnotherDatabase extends UserError {
   }
 }
 
+/** The database has stored segments, but the store lacks its owner mark: it is not mounted, another one, or lost. */
+export class StoreNotOwned extends UserError {
+  override name = 'StoreNotOwned'
+  constructor() {
+    super(
+      'the store of archives is empty or another one: check --data, --blobs and its mount. If what was stored is lost for good, run `godwit check --store --lost`',
+    )
+  }
+}
+
 /** The prefix of the key of an owner mark: an empty blob that identifies the database of a store. No other key begins with it. */
 const OWNER_PREFIX = 'owner-'
 
 export const isOwnerMark = (key: string): boolean => key.startsWith(OWNER_PREFIX)
 
-/** Adds this database's owner mark to a store without one. Rejects with StoreOwnedByAnotherDatabase if it has another mark. */
-export async function claimBlobStore(db: Db, blobs: BlobStore): Promise<void> {
+/**
+ * Adds this database's owner mark to a store without one. Rejects with StoreOwnedByAnotherDatabase if it has another mark, and with
+ * StoreNotOwned if this database has segments already, unless `isLost` says that they are gone for good.
+ */
+export async function claimBlobStore(
+  db: Db,
+  blobs: BlobStore,
+  { isLost = false } = {},
+): Promise<void> {
   const mark = await ownerKey(db)
   let isEmpty = true
   for await (const { key } of blobs.list()) {
@@ -87,16 +104,25 @@ export async function claimBlobStore(db: Db, blobs: BlobStore): Promise<void> {
     if (key === mark) return
     if (isOwnerMark(key)) throw new StoreOwnedByAnotherDatabase(key)
   }
+  if (!isLost && (await hasSegments(db))) throw new StoreNotOwned()
   await blobs.put(mark, []).catch((error: unknown) => {
     // Another process of this database was faster.
     if (!(error instanceof BlobExists)) throw error
   })
 }
 
-/** Returns the key of this database's owner mark. */
-export const ownerKey = async (db: Db): Promise<string> =>
-  OWNER_PREFIX + (await signingKey(db, 'store')).toString('hex')
+/** Rejects with StoreNotOwned as claimBlobStore does, but never writes to the store. */
+export async function requireOwnStore(db: Db, blobs: BlobStore): Promise<void> {
+  if ((await hasSegments(db)) && !(await isClaimed(db, blobs))) throw new StoreNotOwned()
+}
 
-/** Whether the store has this database's owner mark, which the first sweep adds. The empty directory of a missing mount has none. */
+const hasSegments = async (db: Db): Promise<boolean> => (await countSegments(db)).count > 0
+
+/** Returns the key of this database's owner mark. */
+export const ownerKey = async (db: Db): Promise<string> => ownerKeyOf(await signingKey(db, 'store'))
+
+export const ownerKeyOf = (id: Buffer): string => OWNER_PREFIX + id.toString('hex')
+
+/** Whether the store has this database's owner mark. The empty directory of a missing mount has none. */
 export const isClaimed = async (db: Db, blobs: BlobStore): Promise<boolean> =>
   (await storedLength(blobs, await ownerKey(db))) !== undefined

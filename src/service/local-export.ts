@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { lockDataDirectory } from '../db/connect.ts'
 import { createScratch, sweepScratch } from '../exporter/scratch.ts'
 import { createSegmentThreads } from '../exporter/segment-threads.ts'
-import { sweepOrphans, sweepSegments } from '../exporter/sweep.ts'
+import { claimBlobStore, sweepOrphans, sweepSegments } from '../exporter/sweep.ts'
 import type { Config } from '../settings/config.ts'
 import { dataPathsOf, openBlobs, openSource, SEGMENT_THREAD } from './data-paths.ts'
 import { openDatabase } from './open-database.ts'
@@ -41,6 +41,8 @@ export async function openLocalExport(
   const scratch = await createScratch(paths.scratch)
   parts.defer(() => scratch.release())
   if (isKept) {
+    // The directory is only a cache, so it may have been deleted.
+    await claimBlobStore(db, blobs, { isLost: true })
     await sweepOrphans({ db, blobs, now }, 0)
     parts.defer(() => sweepSegments({ db, blobs, now, segmentTtlMs: config.segmentTtl }))
   }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { open, readdir } from 'node:fs/promises'
+import { open, readdir, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { before, test } from 'node:test'
@@ -8,6 +8,7 @@ import { type ClientCommandLine, clientCommandLine } from '../support/client-com
 import { verifyBytes } from '../support/cluster-story.ts'
 import { commandLine } from '../support/command-line.ts'
 import { damageBlob, flipBit } from '../support/damage-blob.ts'
+import { assertFinding } from '../support/doctor-scene.ts'
 import { untilEnded } from '../support/ended-migration.ts'
 import { type SharedStory, sharedExportStory } from '../support/export-story.ts'
 import { cleanupAfterFile } from '../support/file-cleanup.ts'
@@ -175,6 +176,36 @@ test('check --store reads all blobs and names the damaged archives', async () =>
   const { state, found } = checks.find(({ check }) => check === 'stored data')!
   assert.equal(state, 'warning')
   assert.match(found, /^\d+ of \d+ stored segments are damaged; the oldest check is .* old$/)
+})
+
+test('a lost store is reported, and replaced only on request', async () => {
+  const { service } = story
+  const { id } = await story.migrate(['one'])
+  await service.stop()
+  const blobs = join(service.data, 'blobs')
+  await rename(blobs, `${blobs}-lost`)
+  const settings = ['--data', service.data]
+  const doctor = await client.godwit(['doctor', '--json', ...settings])
+  const { checks } = JSON.parse(doctor.stdout.toString())
+  assertFinding(
+    checks,
+    'stored data',
+    'error',
+    /^\d+ stored segments should be in .*\/blobs, but it/,
+  )
+  await assert.rejects(service.restart(), /the store of archives is empty or another one: check/)
+
+  const check = await client.godwit(['check', '--store', ...settings])
+  assert.equal(check.code, 1, check.output)
+  assert.match(check.stderr, /^godwit: the store of archives is empty or another one: check .*\n$/)
+  const lost = await client.godwit(['check', '--store', '--lost', ...settings])
+  assert.equal(lost.code, 1, lost.output)
+  const line = `damaged: the archive of migration ${id} of alice: alice/one, `
+  assert.ok(lost.stdout.toString().includes(line), lost.output)
+  await service.restart()
+  const again = await story.migrate(['one'])
+  const verified = await client.godwit(['verify', await story.download(again.id)])
+  assert.equal(verified.code, 0, verified.output)
 })
 
 for (const downloads of ['proxy', 'redirect'] as const) {

@@ -107,7 +107,7 @@ async function* checkProxy(config: Config): AsyncGenerator<CheckResult> {
   const isPort = protocol === 'http:' && Number(port || 80) === listen.port
   const isDirect = isPort && hostname.replace(/^\[|\]$/g, '') === listen.host
   if (config.origins.baseUrl === undefined || isDirect) return
-  const key = await findSigningKey(databaseOf(config))
+  const key = await findSigningKey(databaseOf(config), 'link-key')
   if (!key) return
   try {
     yield* checkUserHeader(config)

@@ -1,13 +1,15 @@
-import type { StatsFs } from 'node:fs'
+import { existsSync, type StatsFs } from 'node:fs'
 import { link, open, rename, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describeMove } from '../../db/copy-marks.ts'
-import { findCopyMarks, listProcesses, surveyStoredData } from '../../db/survey.ts'
+import { findCopyMarks, findSigningKey, listProcesses, surveyStoredData } from '../../db/survey.ts'
+import { storedLength } from '../../exporter/read-digest.ts'
+import { ownerKeyOf } from '../../exporter/sweep.ts'
 import { nearestExisting } from '../../formats/output.ts'
 import { describeDiskFailure } from '../../lib/disk-errors.ts'
 import { formatBytes, formatCount, formatDuration } from '../../lib/quantities.ts'
-import { blobsAddress, dataPathsOf } from '../../service/data-paths.ts'
+import { blobsAddress, dataPathsOf, openBlobs } from '../../service/data-paths.ts'
 import { markerFolder, NOT_SHARED, processesWithoutMarker } from '../../service/mark-process.ts'
 import type { Config } from '../../settings/config.ts'
 import { temporaryDirectory } from '../temporary-directory.ts'
@@ -151,6 +153,12 @@ export async function* checkStoredData(config: Config): AsyncGenerator<CheckResu
   const survey = await surveyStoredData(databaseOf(config)).catch(() => undefined)
   if (!survey || survey.segments === 0) return
   const { segments, damaged, oldestCheckAt } = survey
+  if (!(await isOwnStore(config))) {
+    const found = `${formatCount(segments, 'stored segment')} should be in ${blobsAddress(config)}, but it is empty or the store of another database`
+    const advice =
+      'check --data, --blobs and its mount; if what was stored is lost for good, run `godwit check --store --lost`'
+    return yield failure('stored data', found, advice)
+  }
   const age = Math.max(0, Date.now() - oldestCheckAt)
   const checked = `the oldest check is ${formatDuration(age / 1000)} old`
   if (damaged > 0) {
@@ -163,4 +171,14 @@ export async function* checkStoredData(config: Config): AsyncGenerator<CheckResu
     yield warning('stored data', `${formatCount(segments, 'segment')}, ${checked}`, advice)
   } else
     yield passed('stored data', `${formatCount(segments, 'segment')}, none damaged; ${checked}`)
+}
+
+/** Whether the store has the owner mark of the database. checkData and checkBucket report a store that cannot be read. */
+async function isOwnStore(config: Config): Promise<boolean> {
+  const id = await findSigningKey(databaseOf(config), 'store')
+  const paths = dataPathsOf(config, '')
+  // Opening a missing directory would create it.
+  if (id === undefined || (typeof paths.blobs === 'string' && !existsSync(paths.blobs)))
+    return false
+  return (await storedLength(await openBlobs(paths), ownerKeyOf(id))) !== undefined
 }

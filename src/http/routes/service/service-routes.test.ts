@@ -8,13 +8,14 @@ import {
 
 test('readiness is degraded while only writes fail, and unavailable while reads fail too', async (t) => {
   const { db } = await openDatabase(t, 'sqlite')
-  const fails = { data: false, blobs: false, forge: false }
+  const fails = { data: false, blobs: false, ownStore: false, forge: false }
   const probe = (name: keyof typeof fails) => async () => {
     if (fails[name]) throw Object.assign(new Error(name), { code: 'ENOSPC' })
   }
   const blobs = { probe: probe('blobs') } as never
   const probes = { probeData: probe('data'), probeForge: probe('forge') }
-  const parts = { db, blobs, isCatalogueRead: () => true, ...probes }
+  const requireOwnStore = probe('ownStore')
+  const parts = { db, blobs, requireOwnStore, isCatalogueRead: () => true, ...probes }
   const readiness = async () => {
     // Successful probes are cached, so each check needs a new server.
     const app = descriptionServer(t, DEFAULT_MEDIA_TYPE, parts)
@@ -35,7 +36,10 @@ test('readiness is degraded while only writes fail, and unavailable while reads 
   fails.forge = true
   const writes = { status: 'degraded', waiting_for: ['data', 'forge'] }
   assert.deepEqual(await readiness(), [200, writes, '0', '0'])
-  fails.blobs = true
   const both = { status: 'unavailable', waiting_for: ['blobs', 'data', 'forge'] }
-  assert.deepEqual(await readiness(), [503, both, '0', '0'])
+  for (const failure of ['blobs', 'ownStore'] as const) {
+    fails[failure] = true
+    assert.deepEqual(await readiness(), [503, both, '0', '0'])
+    fails[failure] = false
+  }
 })

@@ -79,10 +79,10 @@ export const version = matching(/^\d+\.\d+\.\d+$/, 'must be a version such as 3.
 export type Listen = { host: string; port: number }
 
 export function listen(text: string): Listen {
-  const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? []
+  const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:/?#@]+)):(\d{1,5})$/.exec(text) ?? []
   const host = bracketed ?? plain
   // Port 0 (any free port) is not possible: links contain the port before the server listens.
-  if (!host || !(Number(port) >= 1 && Number(port) <= 65_535))
+  if (!host || !URL.canParse(`http://${text}`) || !(Number(port) >= 1))
     throw new Error('must be HOST:PORT, such as 127.0.0.1:3000')
   return { host, port: Number(port) }
 }

@@ -102,6 +102,15 @@ test('all errors are reported together, with the name of the flag or variable', 
   })
 })
 
+test('the address to listen at is that of a host and a port', () => {
+  for (const listen of ['a b:1', '256.1.1.1:80', '[::g]:80', 'a/b:1', 'u@a:1', 'a:0', 'a:65536'])
+    assert.throws(() => readConfig({ listen }, {}), {
+      mistakes: ['--listen: must be HOST:PORT, such as 127.0.0.1:3000'],
+    })
+  for (const listen of ['0.0.0.0:1', 'git.example.com:65535', '[::]:80'])
+    assert.equal(readConfig({ listen }, {}).baseUrl, `http://${listen}`)
+})
+
 test('durations that timers count are limited, because longer ones would be over at once', () => {
   const tooLong = { syncInterval: '25d', clientTimeout: '30d', gitTimeout: '365d' }
   assert.throws(() => readConfig(tooLong, {}), {

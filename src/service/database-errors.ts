@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../db/database.ts'
 import { isPostgresUnavailable } from '../db/postgres-unavailable.ts'
-import { codeOf } from '../lib/errno.ts'
+import { codeOf, hasCode } from '../lib/errno.ts'
 import { EXIT, UserError } from '../lib/user-error.ts'
 import type { Config } from '../settings/config.ts'
 import type { Log } from './log.ts'
@@ -14,11 +14,20 @@ class DatabaseUnreachable extends UserError {
 export const UTF8_REMEDY =
   'create one with `createdb --encoding=UTF8 --template=template0 NAME`, and copy the data with pg_dump if there is any'
 
-/** Throws unless the encoding is UTF8: names and descriptions may be in any language. */
+/** Connects. Throws unless the encoding is UTF8: names and descriptions may be in any language. */
 export async function requireUtf8({ pool }: Database, databaseUrl: string): Promise<void> {
-  const encoding = (await pool?.query('show server_encoding'))?.rows[0].server_encoding
-  if (encoding === 'UTF8') return
   const where = describeDatabase(databaseUrl)
+  let encoding: unknown
+  try {
+    encoding = (await pool?.query('show server_encoding'))?.rows[0].server_encoding
+  } catch (error) {
+    const explained = explainDatabaseError(error, databaseUrl)
+    if (explained !== error) throw explained
+    // The cause is in the URL, such as a missing certificate or an unknown option.
+    const { message } = error as Error
+    throw new UserError(`${where} cannot be used: ${message}`, { cause: error })
+  }
+  if (encoding === 'UTF8') return
   throw new UserError(`${where} has encoding ${encoding}, not UTF8: ${UTF8_REMEDY}`)
 }
 
@@ -28,13 +37,14 @@ const describeDatabase = (databaseUrl: string): string =>
 
 /** Converts an error of PostgreSQL or its connection to a message with advice. Returns any other error unchanged. */
 export function explainDatabaseError(error: unknown, databaseUrl: string): unknown {
-  const code = codeOf(error)
-  const { message } = error as Error
+  if (error instanceof UserError) return error
+  const { message, syscall } = error as NodeJS.ErrnoException
+  // A missing socket means that the server does not run; another missing file is one that the URL names.
+  const code = syscall === 'connect' && hasCode(error, 'ENOENT') ? 'ECONNREFUSED' : codeOf(error)
   const where = describeDatabase(databaseUrl)
   const options = { cause: error }
   switch (code) {
     case 'ECONNREFUSED':
-    case 'ENOENT':
       return new DatabaseUnreachable(
         `${where} does not respond: check that PostgreSQL is running`,
         options,

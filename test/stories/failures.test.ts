@@ -34,6 +34,7 @@ test('every error of a command is one line that says what failed and what to do 
   database.close()
   const postgres = new URL(await createDatabase())
   postgres.pathname = '/nowhere'
+  const encrypted = await createDatabase()
   const unreachable = `postgres://u:S3kret@127.0.0.1:${await freePort()}/godwit`
 
   const ascii = await createDatabase(undefined, 'SQL_ASCII')
@@ -77,6 +78,26 @@ test('every error of a command is one line that says what failed and what to do 
       1,
       ['sync', ...settings, '--database-url', postgres.href],
       /has no database nowhere: create it with createdb/,
+    ],
+    [
+      4,
+      ['sync', ...settings, '--database-url', 'postgres:///godwit?host=/gone'],
+      /the database at this machine .* does not respond: check that PostgreSQL is running/,
+    ],
+    [
+      1,
+      ['sync', ...settings, '--database-url', `${encrypted}?sslmode=verify-full`],
+      /^godwit: the database at 127\S+ \(--database-url\) cannot be used: The server does not support SSL/,
+    ],
+    [
+      1,
+      ['serve', ...settings, '--database-url', `${encrypted}?sslrootcert=/gone.pem`],
+      /cannot be used: ENOENT: no such file or directory, open '\/gone\.pem'\n$/,
+    ],
+    [
+      1,
+      ['sync', ...settings, '--database-url', `${encrypted}?options=-c%20foo`],
+      /cannot be used: -c foo requires a value\n$/,
     ],
     [
       1,

@@ -15,13 +15,17 @@ export const UTF8_REMEDY =
   'create one with `createdb --encoding=UTF8 --template=template0 NAME`, and copy the data with pg_dump if there is any'
 
 /** Connects. Throws unless the encoding is UTF8: names and descriptions may be in any language. */
-export async function requireUtf8({ pool }: Database, databaseUrl: string): Promise<void> {
-  const where = describeDatabase(databaseUrl)
+export async function requireUtf8(
+  { pool }: Database,
+  databaseUrl: string,
+  flag: DatabaseFlag,
+): Promise<void> {
+  const where = describeDatabase(databaseUrl, flag)
   let encoding: unknown
   try {
     encoding = (await pool?.query('show server_encoding'))?.rows[0].server_encoding
   } catch (error) {
-    const explained = explainDatabaseError(error, databaseUrl)
+    const explained = explainDatabaseError(error, databaseUrl, flag)
     if (explained !== error) throw explained
     // The cause is in the URL, such as a missing certificate or an unknown option.
     const { message } = error as Error
@@ -32,16 +36,23 @@ export async function requireUtf8({ pool }: Database, databaseUrl: string): Prom
 }
 
 /** Names the database without the complete URL, which may contain a password. */
-const describeDatabase = (databaseUrl: string): string =>
-  `the database at ${new URL(databaseUrl).host || 'this machine'} (--database-url)`
+const describeDatabase = (databaseUrl: string, flag: DatabaseFlag): string =>
+  `the database at ${new URL(databaseUrl).host || 'this machine'} (${flag})`
+
+/** Names the URL in messages. */
+type DatabaseFlag = '--database-url' | '--to-database-url'
 
 /** Converts an error of PostgreSQL or its connection to a message with advice. Returns any other error unchanged. */
-export function explainDatabaseError(error: unknown, databaseUrl: string): unknown {
+export function explainDatabaseError(
+  error: unknown,
+  databaseUrl: string,
+  flag: DatabaseFlag = '--database-url',
+): unknown {
   if (error instanceof UserError) return error
   const { message, syscall } = error as NodeJS.ErrnoException
   // A missing socket means that the server does not run; another missing file is one that the URL names.
   const code = syscall === 'connect' && hasCode(error, 'ENOENT') ? 'ECONNREFUSED' : codeOf(error)
-  const where = describeDatabase(databaseUrl)
+  const where = describeDatabase(databaseUrl, flag)
   const options = { cause: error }
   switch (code) {
     case 'ECONNREFUSED':

@@ -25,28 +25,31 @@ export async function openDatabase(
   { mustExist = false, copiedAs, ...listeners }: OpenOptions = {},
 ): Promise<Database> {
   const { data, databaseUrl } = config
-  if (databaseUrl === undefined) requireUsableFile(sqliteFile(data), mustExist)
+  const dataFlag = copiedAs === 'source' ? '--from' : '--data'
+  const urlFlag = copiedAs === 'target' ? '--to-database-url' : '--database-url'
+  if (databaseUrl === undefined) requireUsableFile(sqliteFile(data), mustExist && dataFlag)
   const database = await connect({ dataDirectory: data, databaseUrl, ...listeners })
   try {
-    if (databaseUrl !== undefined) await requireUtf8(database, databaseUrl)
-    if (mustExist && !(await hasSchema(database))) throw noDatabase(config)
+    if (databaseUrl !== undefined) await requireUtf8(database, databaseUrl, urlFlag)
+    if (mustExist && !(await hasSchema(database))) throw noDatabase(config, dataFlag)
     if (copiedAs === 'source') await requireNewestSchema(database)
     else await upgradeSchema(database)
     if (!copiedAs) await requireNotMoved(database.db, blobsAddress(config))
   } catch (error) {
     await database.close()
-    throw databaseUrl === undefined ? error : explainDatabaseError(error, databaseUrl)
+    throw databaseUrl === undefined ? error : explainDatabaseError(error, databaseUrl, urlFlag)
   }
   return database
 }
 
-function requireUsableFile(file: string, mustExist: boolean): void {
+/** `missingFlag` names the setting to correct if the file must exist. */
+function requireUsableFile(file: string, missingFlag: string | false): void {
   try {
     accessSync(file, constants.R_OK | constants.W_OK)
   } catch (error) {
     if (hasCode(error, 'EACCES')) throw notForThisUser(file, error)
     if (hasCode(error, 'EROFS')) throw error
-    if (mustExist && hasCode(error, 'ENOENT', 'ENOTDIR')) throw noDatabaseAt(file)
+    if (missingFlag && hasCode(error, 'ENOENT', 'ENOTDIR')) throw noDatabaseAt(file, missingFlag)
     // Any other error is reported better when the file is opened.
   }
 }
@@ -68,11 +71,11 @@ function ownerOf(path: string): string | undefined {
 
 const HOW_TO_CREATE = 'run `godwit sync` or start `godwit serve` first'
 
-const noDatabaseAt = (file: string): UserError =>
-  new UserError(`there is no database at ${file}: ${HOW_TO_CREATE}, or set --data`)
+const noDatabaseAt = (file: string, flag: string): UserError =>
+  new UserError(`there is no database at ${file}: ${HOW_TO_CREATE}, or set ${flag}`)
 
-function noDatabase({ data, databaseUrl }: Config): UserError {
-  if (databaseUrl === undefined) return noDatabaseAt(sqliteFile(data))
+function noDatabase({ data, databaseUrl }: Config, dataFlag: string): UserError {
+  if (databaseUrl === undefined) return noDatabaseAt(sqliteFile(data), dataFlag)
   const address = withoutPassword(databaseUrl)
   return new UserError(
     `${address} has no tables of Godwit: ${HOW_TO_CREATE}, or set --database-url`,

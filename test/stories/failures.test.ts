@@ -101,6 +101,16 @@ test('every error of a command is one line that says what failed and what to do 
     ],
     [
       1,
+      ['copy', '--data', data, '--to-database-url', postgres.href],
+      /\(--to-database-url\) has no database nowhere: create it with createdb/,
+    ],
+    [
+      1,
+      ['copy', '--from', join(folder, 'gone'), '--to', join(folder, 'copy')],
+      /there is no database at \S+gone\/godwit.sqlite: .* first, or set --from\n$/,
+    ],
+    [
+      1,
       ['token', 'add', 'bob', '--data', data],
       /account bob does not exist: .*, run `godwit sync`/,
     ],

@@ -68,6 +68,10 @@ test('exceeded quotas, read-only file systems and I/O errors have their own mess
     'cannot write /srv/x: read-only file system',
     "the server's disk is read-only",
   ])
+  assert.deepEqual(messagesFor('EFBIG'), [
+    'cannot write /srv/x: the file would exceed the size limit of this process (ulimit -f) or of the file system',
+    "a file exceeds the server's limit",
+  ])
   assert.deepEqual(messagesFor('EIO'), [
     '/srv/x: input/output error of the disk',
     "the server's disk has an input/output error",

@@ -8,6 +8,10 @@ const REASONS = {
   full: ['no space left on the disk', "the server's disk is full"],
   overQuota: ['the disk quota of this user is used up', "the server's disk quota is used up"],
   readOnly: ['read-only file system', "the server's disk is read-only"],
+  tooLarge: [
+    'the file would exceed the size limit of this process (ulimit -f) or of the file system',
+    "a file exceeds the server's limit",
+  ],
   broken: ['input/output error of the disk', "the server's disk has an input/output error"],
   unopened: ['the database cannot be opened', "the server's database cannot be opened"],
   bucketFull: ['no space left in the bucket', "the server's storage is full"],
@@ -19,6 +23,7 @@ const BY_CODE: Readonly<Record<string, DiskFailure>> = {
   ENOSPC: 'full',
   EDQUOT: 'overQuota',
   EROFS: 'readOnly',
+  EFBIG: 'tooLarge',
   EIO: 'broken',
   // disk_full of PostgreSQL.
   '53100': 'full',

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { GODWIT } from '../../test/support/doctor-scene.ts'
 import { temporaryDirectory } from '../../test/support/sample-repositories.ts'
 import { createCommandRunner } from '../../test/support/shared-commands.ts'
 
@@ -19,5 +21,28 @@ test('a data directory that cannot be created is reported in one line', async (t
       assert.match(stderr, /^godwit: [^\n]+\n$/, shown)
       assert.equal(stdout, '')
     }
+  }
+})
+
+test('a data directory without write permission is no read-only file system', async (t) => {
+  const data = temporaryDirectory(t)
+  const godwit = createCommandRunner()
+  assert.equal((await godwit(['account', 'add', 'alice', '--data', data])).code, 0)
+  chmodSync(join(data, 'godwit.sqlite'), 0o666)
+  chmodSync(data, 0o555)
+  // Otherwise it could not be removed.
+  using _ = { [Symbol.dispose]: () => chmodSync(data, 0o755) }
+  // Root may write everywhere.
+  const uid = process.getuid?.() === 0 ? { uid: 65534 } : {}
+  for (const command of [
+    ['serve', '--repositories', temporaryDirectory(t)],
+    ['account', 'list'],
+  ]) {
+    const { status, stderr } = spawnSync(GODWIT, [...command, '--data', data], uid)
+    assert.equal(status, 1)
+    assert.match(
+      String(stderr),
+      /^godwit: this user may not create files in \S+, which belongs to /,
+    )
   }
 })

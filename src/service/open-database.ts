@@ -52,6 +52,21 @@ function requireUsableFile(file: string, missingFlag: string | false): void {
     if (missingFlag && hasCode(error, 'ENOENT', 'ENOTDIR')) throw noDatabaseAt(file, missingFlag)
     // Any other error is reported better when the file is opened.
   }
+  requireWritableDirectory(dirname(file))
+}
+
+/** SQLite creates its log in the directory, and would report missing permissions as a read-only file system. */
+export function requireWritableDirectory(directory: string): void {
+  try {
+    accessSync(directory, constants.W_OK | constants.X_OK)
+  } catch (error) {
+    if (!hasCode(error, 'EACCES')) return
+    const owner = ownerOf(directory) ?? 'another user'
+    throw new UserError(
+      `this user may not create files in ${directory}, which belongs to ${owner}: change its owner or its permissions`,
+      { cause: error },
+    )
+  }
 }
 
 function notForThisUser(file: string, cause: unknown): UserError {

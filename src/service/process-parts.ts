@@ -20,7 +20,7 @@ import type { Source } from '../sources/source.ts'
 import { startCatalogueSync } from './catalogue-sync.ts'
 import { type DataPaths, dataPathsOf, openBlobs, openSource } from './data-paths.ts'
 import type { Log } from './log.ts'
-import { openDatabase } from './open-database.ts'
+import { openDatabase, requireWritableDirectory } from './open-database.ts'
 import { openForge, openRights, withForge } from './open-forge.ts'
 import { requireGit } from './requirements.ts'
 
@@ -113,6 +113,7 @@ async function openLockedDatabase(
   stack: AsyncDisposableStack,
 ): Promise<Database> {
   if (config.databaseUrl === undefined) {
+    requireWritableDirectory(config.data)
     stack.defer(lockDataDirectory(config.data))
     throwIfCorrupt(sqliteFile(config.data))
   }

@@ -71,5 +71,7 @@ test('commands are in the audit log with the user who ran them, also quotas, and
       await godwit(2, 'audit', '--since', time),
       /' is not a duration such as 7d, a date/,
     )
+  const reversed = await godwit(2, 'audit', '--since', '1d', '--until', '2d')
+  assert.match(reversed, /^godwit: --until is before --since/)
   assert.match(await godwit(2, 'audit', '--action', 'sleep'), /must be one of session\.open/)
 })

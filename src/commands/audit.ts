@@ -27,16 +27,20 @@ export function auditCommand(program: Command, about: string): void {
     .addOption(new Option('--action <action>', 'only this action').choices(auditActions))
     .option('--subject <subject>', 'only this subject, such as "migration 7"')
     .option('--json', 'print each entry as JSON on one line')
-    .action(({ json, ...filter }: AuditOptions, command: Command) =>
-      withServiceDatabase(command, async (db) => {
+    .action(({ json, ...filter }: AuditOptions, command: Command) => {
+      if (filter.until !== undefined && filter.until < (filter.since ?? 0))
+        throw new UsageError(
+          '--until is before --since (30d by default), so there can be no entries',
+        )
+      return withServiceDatabase(command, async (db) => {
         const listed: AuditEntry[] = []
         for await (const entries of allAudit(db, filter))
           for (const entry of entries)
             if (json) printJsonLine(entryJson(entry))
             else listed.push(entry)
         if (!json) printTable(entryRows(listed), 'no entries')
-      }),
-    )
+      })
+    })
 }
 
 function parseTimeOrAge(text: string): number {

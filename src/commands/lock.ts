@@ -3,6 +3,7 @@ import { findAccount } from '../accounts/account-store.ts'
 import { audited } from '../accounts/audit-log.ts'
 import type { Db } from '../db/database.ts'
 import { isFullName } from '../lib/names.ts'
+import { NotFound } from '../lib/request-errors.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'
 import { type RecordedLock, recordedLocks } from '../migrations/lock-store.ts'
 import { removeLocks } from '../migrations/locks.ts'
@@ -73,6 +74,12 @@ function addRemoveCommand(lock: Command): void {
             record(tx, 'lock.release', { subject, owner: await findAccount(tx, owner) })
           return removeLocks(parts, { owner, name }, { forget, alsoWrite })
         })
+      }).catch((error: unknown) => {
+        if (!(error instanceof NotFound)) throw error
+        throw new UserError(
+          `${fullName} does not exist: check the spelling (\`godwit lock list\` shows all locks)`,
+          { cause: error },
+        )
       })
       if (!isRemoved && !forget)
         throw new UserError(

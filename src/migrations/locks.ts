@@ -189,7 +189,8 @@ async function reconcileEach(
 
 /**
  * Releases all locks on a repository for an operator, also a lock that no migration holds. Returns false if the repository is
- * missing at the source: its released locks then stay recorded until it exists again, unless `forget` is set.
+ * missing at the source: its released locks then stay recorded until it exists again, unless `forget` is set. Throws NotFound if the
+ * name is unknown.
  */
 export async function removeLocks(
   parts: SourceParts,
@@ -198,10 +199,15 @@ export async function removeLocks(
 ): Promise<boolean> {
   const { db, source, now } = parts
   const id = await db.transaction().execute(async (tx) => {
-    await alsoWrite?.(tx)
-    return (await lockStore.releaseLocksOn(tx, repository, now()))?.repositoryId
+    const known = await lockStore.releaseLocksOn(tx, repository, now())
+    if (known) await alsoWrite?.(tx)
+    return known?.repositoryId
   })
-  if (id === undefined) return reconcileAnyCase(source, repository, async () => false)
+  if (id === undefined) {
+    if (!(await reconcileAnyCase(source, repository, async () => false))) throw new NotFound()
+    if (alsoWrite) await db.transaction().execute(alsoWrite)
+    return true
+  }
   const released = await lockStore.releasedLocks(db, id)
   const exists = await reconcileHere(parts, id)
   if (!exists && forget) await lockStore.deleteLocks(db, id, released)

@@ -156,6 +156,11 @@ test('a lock of a missing repository is released when it is back; a stray lock i
   assert.equal(await unlock(second.id, 'blog'), 404)
   const gone = service.godwit('lock', 'remove', 'alice/site')
   await assert.rejects(gone, /is not in --repositories.*--forget/)
+  for (const flags of [[], ['--forget']]) {
+    const unknown = service.godwit('lock', 'remove', 'alice/never', ...flags)
+    await assert.rejects(unknown, /alice\/never does not exist: check the spelling/)
+  }
+  assert.equal(await service.godwit('audit', '--subject', 'repository alice/never'), '')
   assert.equal((await locks()).length, 1)
   await service.godwit('lock', 'remove', 'alice/site', '--forget')
   assert.deepEqual(await locks(), [])

@@ -19,6 +19,8 @@ export interface Bucket {
 
 /** The server sends nothing while it copies a gigabyte. After five minutes of silence it is considered unavailable. */
 const SOCKET_TIMEOUT_MS = 5 * 60_000
+/** For requests without a body, which are answered in a few seconds. Their answer is lost if a proxy or the network fails. */
+const RESPONSE_TIMEOUT_MS = 60_000
 const CONNECT_TIMEOUT_MS = 10_000
 /** Enough for exports even while many downloads are stalled by their clients. */
 const MAX_SOCKETS = 512
@@ -34,6 +36,8 @@ export function connectS3(endpoint: string | undefined): S3 {
     requestHandler: {
       connectionTimeout: CONNECT_TIMEOUT_MS,
       socketTimeout: SOCKET_TIMEOUT_MS,
+      // Otherwise a `requestTimeout` is only logged.
+      throwOnRequestTimeout: true,
       httpAgent: agent,
       httpsAgent: agent,
     },
@@ -89,6 +93,12 @@ export function asBlobNotFound(key: string): (error: unknown) => never {
 export const abortOptions = (abortSignal: AbortSignal | undefined) =>
   abortSignal ? { abortSignal } : {}
 
+/** The options of a request that the server answers at once. The SDK sends it again if the answer does not begin in time. */
+export const promptOptions = (signal?: AbortSignal) => ({
+  requestTimeout: RESPONSE_TIMEOUT_MS,
+  ...abortOptions(signal),
+})
+
 /** Returns the parameters of a request that name the object of a blob. */
 export function objectOf({ name, prefix }: Bucket, key: string) {
   assertBlobKey(key)
@@ -96,7 +106,9 @@ export function objectOf({ name, prefix }: Bucket, key: string) {
 }
 
 export async function objectSize(bucket: Bucket, key: string): Promise<number> {
-  const found = await bucket.s3.headObject(objectOf(bucket, key)).catch(asBlobNotFound(key))
+  const found = await bucket.s3
+    .headObject(objectOf(bucket, key), promptOptions())
+    .catch(asBlobNotFound(key))
   return found.ContentLength!
 }
 
@@ -114,7 +126,7 @@ export async function openObject(
   const object = objectOf(bucket, key)
   const request = range ? { ...object, Range: `bytes=${range.start}-${range.end - 1}` } : object
   const { Body, ContentRange } = await bucket.s3
-    .getObject(request, abortOptions(signal))
+    .getObject(request, promptOptions(signal))
     .catch(asRangeError(key, range))
     .catch(asBlobNotFound(key))
   const stream = Body as Readable

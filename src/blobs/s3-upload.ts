@@ -3,7 +3,7 @@ import type { CompletedPart } from '@aws-sdk/client-s3'
 import { onChunk } from '../lib/chunks.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { BlobExists, type Bytes, type PutOptions } from './blob-store.ts'
-import { abortOptions, type Bucket, isS3Error, objectOf } from './s3-bucket.ts'
+import { abortOptions, type Bucket, isS3Error, objectOf, promptOptions } from './s3-bucket.ts'
 
 /*
  * Why not `@aws-sdk/lib-storage`: an exporter with four threads must fit on a small machine, and a blob may have 5 TiB. The
@@ -38,7 +38,7 @@ export async function uploadParts<Part>(
   { parts, send, concurrency, signal }: PartsToSend<Part>,
 ): Promise<void> {
   const object = objectOf(bucket, key)
-  const { UploadId } = await bucket.s3.createMultipartUpload(object, abortOptions(signal))
+  const { UploadId } = await bucket.s3.createMultipartUpload(object, promptOptions(signal))
   const upload = { ...object, UploadId: UploadId! }
   try {
     const options = { concurrency, signal }
@@ -57,7 +57,7 @@ export async function uploadParts<Part>(
 async function complete({ s3 }: Bucket, key: string, upload: Upload, Parts: CompletedPart[]) {
   const { Bucket, Key } = upload
   // Some servers ignore IfNoneMatch on completion. For them, checking just before is enough: each key belongs to one attempt.
-  const exists = await s3.headObject({ Bucket, Key }).then(
+  const exists = await s3.headObject({ Bucket, Key }, promptOptions()).then(
     () => true,
     (error: unknown) => {
       if (isS3Error(error, 'NotFound', 'NoSuchKey')) return false

@@ -13,6 +13,7 @@ import {
   objectOf,
   objectSize,
   openObject,
+  promptOptions,
 } from './s3-bucket.ts'
 import { composeObject, S3_LIMITS } from './s3-compose.ts'
 import { putStream, type Upload } from './s3-upload.ts'
@@ -45,7 +46,7 @@ export function createS3BlobStore(options: S3Options): BlobStore & ComposingStor
     size: (key) => objectSize(bucket, key),
 
     async delete(key) {
-      await bucket.s3.deleteObject(objectOf(bucket, key))
+      await bucket.s3.deleteObject(objectOf(bucket, key), promptOptions())
     },
 
     list: () => listBlobs(bucket),
@@ -90,7 +91,11 @@ async function withAbortReason<T>(signal: AbortSignal | undefined, work: Promise
 async function* listBlobs({ s3, name, prefix }: Bucket): AsyncGenerator<StoredBlob> {
   // The delimiter excludes objects in folders, which are not blobs.
   const request = { Bucket: name, Prefix: prefix, Delimiter: '/' }
-  for await (const { Contents = [] } of paginateListObjectsV2({ client: s3 }, request)) {
+  for await (const { Contents = [] } of paginateListObjectsV2(
+    { client: s3 },
+    request,
+    promptOptions(),
+  )) {
     for (const { Key, Size, LastModified } of Contents) {
       const key = Key!.slice(prefix.length)
       if (isBlobKey(key)) yield { key, size: Size!, modifiedAt: LastModified!.getTime() }

@@ -94,12 +94,9 @@ export async function claimBlobStore(
   blobs: BlobStore,
   { isLost = false } = {},
 ): Promise<void> {
+  if (await isClaimed(db, blobs)) return
   const mark = await ownerKey(db)
-  let isEmpty = true
   for await (const { key } of blobs.list()) {
-    // The mark is not requested from an empty store, because a missing blob counts as an error of the store.
-    if (isEmpty && (await isClaimed(db, blobs))) return
-    isEmpty = false
     // Another process of this database may add it meanwhile.
     if (key === mark) return
     if (isOwnerMark(key)) throw new StoreOwnedByAnotherDatabase(key)

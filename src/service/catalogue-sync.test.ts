@@ -84,10 +84,11 @@ onEachEngine('the catalogue of several processes', (engine) => {
   test('is read although the forge does not report the permissions of an account', async (t) => {
     const { db, source, log, clock, failures } = await scene(t)
     const refreshed: string[] = []
+    const response = Promise.withResolvers<void>()
     const rights: RightsRefresher = {
       async refresh({ login }) {
         refreshed.push(login)
-        if (login === 'bob') throw new RightsUnavailable(0, 'the forge does not respond')
+        if (login === 'bob') await response.promise
       },
     }
     for (const login of ['bob', 'carol'])
@@ -97,9 +98,11 @@ onEachEngine('the catalogue of several processes', (engine) => {
     const parts = { db, source, rights, now: clock.now, log, isOnlyProcess: true }
     const sync = startCatalogueSync(parts, HOUR)
     t.after(sync.stop)
-    await until('the first synchronization ends', () => sync.isRead() || failures.length > 0)
-    assert.deepEqual(failures, [])
-    assert.deepEqual(refreshed, ['bob', 'carol'])
+    await until('the permissions are requested', () => refreshed.length === 2)
+    assert.ok(sync.isRead())
+    response.reject(new RightsUnavailable(0, 'the forge does not respond'))
+    await sync.stop()
+    assert.deepEqual([refreshed, failures], [['bob', 'carol'], []])
   })
 
   test('a damaged repository is logged once', async (t) => {

@@ -40,7 +40,7 @@ export interface ServerParts
   rateLimit: RateLimitOptions
   requestLimits: AdmissionOptions
   /** How many git processes may serve clones at a time, and how long a request waits for one. */
-  cloneSlots: { max: number; waitMs: number }
+  cloneSlots: { max: number; waitMs?: number }
   cloneTokens: CloneTokens
   /** IP addresses or networks of the proxies whose `x-forwarded-for` is trusted. */
   trustedProxies: string[]

@@ -189,12 +189,11 @@ function fastifyOptions(trustedProxies: string[]) {
 }
 
 /** One caller gets at most half of the slots, so that a slow client does not block others. */
-const cloneLimit = ({ max, waitMs }: ServerParts['cloneSlots']) =>
+const cloneLimit = (slots: ServerParts['cloneSlots']) =>
   concurrencyLimit({
-    max,
-    maxPerCaller: Math.max(1, Math.ceil(max / 2)),
-    maxWaiting: WAITING_PER_CLONE * max,
-    waitMs,
+    ...slots,
+    maxPerCaller: Math.max(1, Math.ceil(slots.max / 2)),
+    maxWaiting: WAITING_PER_CLONE * slots.max,
     createError: () =>
       new httpErrors.HttpError(
         503,

@@ -76,6 +76,10 @@ function failureOf(error: Error): DiskFailure | undefined {
   return BY_CODE[codeOf(error) ?? '']
 }
 
+/** Returns whether a disk of this machine or of the database server is full, or the quota on it. */
+export const isDiskFull = (error: unknown): boolean =>
+  ['full', 'overQuota'].includes(findDiskError(error)?.failure ?? '')
+
 /** Describes a disk error in one line for the operator, or returns undefined for any other error. */
 export function describeDiskFailure(error: unknown): string | undefined {
   const found = findDiskError(error)
@@ -84,7 +88,7 @@ export function describeDiskFailure(error: unknown): string | undefined {
   const [why] = REASONS[found.failure]
   if (found.failure === 'bucketFull') return `${why}: ${message}`
   if (name === 'GitFailed') return message.replaceAll(/\s*\n\s*/g, '; ')
-  const isFull = ['full', 'overQuota'].includes(found.failure)
+  const isFull = isDiskFull(error)
   const sizes = [
     ...(isFull && neededBytes !== undefined ? [`${formatBytes(neededBytes)} needed`] : []),
     ...(isFull && freeBytes !== undefined ? [`${formatBytes(freeBytes)} free`] : []),

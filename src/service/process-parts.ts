@@ -3,7 +3,7 @@ import { type BlobOperation, watchErrors } from '../blobs/watch-errors.ts'
 import { lockDataDirectory, sqliteFile } from '../db/connect.ts'
 import { removeCopyMarks } from '../db/copy-marks.ts'
 import type { Database, Db } from '../db/database.ts'
-import { primaryCode, throwIfCorrupt } from '../db/sqlite-corruption.ts'
+import { throwIfCorrupt } from '../db/sqlite-corruption.ts'
 import { collectGarbage } from '../lib/collect-garbage.ts'
 import { addDiskFacts, describeDiskFailure } from '../lib/disk-errors.ts'
 import { repeatedly } from '../lib/repeatedly.ts'
@@ -130,15 +130,11 @@ async function openLockedDatabase(
   return database
 }
 
-/** Result codes of SQLite: read-only, input/output error, full, cannot open. */
-const SQLITE_DISK_CODES = new Set([8, 10, 13, 14])
-
 /** Converts an error of the disk or its permissions to one line for the operator, without a stack. */
 function asDataDirectoryError(error: unknown, data: string): unknown {
-  const isDiskError =
-    error instanceof Error && ('syscall' in error || SQLITE_DISK_CODES.has(primaryCode(error) ?? 0))
-  if (!isDiskError) return error
-  const reason = describeDiskFailure(addDiskFacts(error, data)) ?? error.message
+  const failure = describeDiskFailure(addDiskFacts(error, data))
+  const reason = failure ?? (error instanceof Error && 'syscall' in error && error.message)
+  if (!reason) return error
   return new UserError(`cannot work in the data directory ${data}: ${reason}`, { cause: error })
 }
 

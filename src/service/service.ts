@@ -30,8 +30,6 @@ import { VERSION } from './version.ts'
 /** Beside `src` in a checkout, beside the compiled code in the package. */
 const DASHBOARD_DIRECTORY = fileURLToPath(new URL('../../web/dist', import.meta.url))
 const RECORD_TOKEN_USE_INTERVAL_MS = 10_000
-/** Less than the minute after which proxies give up on a silent server. */
-const CLONE_WAIT_MS = 45_000
 
 export interface Service {
   address: string
@@ -86,7 +84,7 @@ async function startOnce(config: Config, logging: Log): Promise<Service> {
       maxStreamsPerAccount: config.maxStreamsPerAccount ?? Math.ceil(config.maxStreams / 10),
       clientTimeoutMs: config.clientTimeout,
     },
-    cloneSlots: { max: config.maxClones, waitMs: CLONE_WAIT_MS },
+    cloneSlots: { max: config.maxClones },
     cloneTokens,
     trustedProxies: config.trustedProxies ?? [],
     requireOwnStore: () => requireOwnStore(db, parts.blobs),

@@ -6,6 +6,7 @@ import { SignInUnavailable } from '../../accounts/forge-sign-in.ts'
 import { BlobsUnavailable } from '../../blobs/blob-store.ts'
 import { isPostgresUnavailable } from '../../db/postgres-unavailable.ts'
 import { GitFailed } from '../../git/git-process.ts'
+import { isDiskFull } from '../../lib/disk-errors.ts'
 import { codeOf } from '../../lib/errno.ts'
 import { type FieldError, InvalidRequest, NotFound } from '../../lib/request-errors.ts'
 import { AccountRemoved } from '../../repositories/refresh-rights.ts'
@@ -138,18 +139,6 @@ const TEMPORARY_CODES = new Set([
 
 /** Primary result codes of SQLite: busy, locked, out of memory, read-only, I/O error, full, cannot open. */
 const TEMPORARY_SQLITE_CODES = new Set([5, 6, 7, 8, 10, 13, 14])
-
-const SQLITE_FULL = 13
-/** 53100 is PostgreSQL's disk_full. */
-const DISK_FULL_CODES = new Set(['ENOSPC', 'EDQUOT', '53100'])
-
-/** Returns whether a disk of this machine or of the database server is full. */
-function isDiskFull(error: unknown): boolean {
-  if (!(error instanceof Error)) return false
-  const { errcode } = error as { errcode?: unknown }
-  const isSqliteFull = typeof errcode === 'number' && (errcode & 0xff) === SQLITE_FULL
-  return isSqliteFull || DISK_FULL_CODES.has(codeOf(error) ?? '') || isDiskFull(error.cause)
-}
 
 /** Returns whether the error is not the fault of the request, so that the same request may succeed later. */
 export function isTemporary(error: unknown): boolean {

@@ -87,6 +87,8 @@ export const teamRecord = field.record({
       access: field.string,
     }),
   ),
+  /** The parts of its repositories that the team may use, such as `repo.issues`. Only Gitea and Forgejo have it. Undefined: all. */
+  units: field.optional(field.list(field.string)),
   members: field.listOrEmpty(
     field.record({
       user: field.named('login', field.person),

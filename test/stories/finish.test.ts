@@ -70,7 +70,8 @@ test('finish brings everything that restore-repo does not restore, and does noth
   )
   assert.equal(quiet!.isPrivate, true)
   assert.deepEqual(state.teams[1], {
-    ...{ name: 'birders', permission: 'write', members: ['bob'], repositories: ['quiet'] },
+    ...{ name: 'birders', permission: 'write', units: ['repo.code'] },
+    ...{ members: ['bob'], repositories: ['quiet'] },
   })
 
   const second = await finish('--json')

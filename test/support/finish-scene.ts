@@ -107,6 +107,7 @@ function unrestoredFacts(facts: Facts): Facts {
         ...{ organization: 'corp', slug: 'birders', name: 'birders', description: 'They watch' },
         ...{ privacy: 'closed', parent: null, createdAt: at },
         permissions: [{ repository: 'corp/quiet', access: 'push' }],
+        units: ['repo.code', 'repo.projects'],
         members: [
           { login: 'bob', role: 'member' },
           { login: 'zoe', role: 'member' },
@@ -250,7 +251,7 @@ export function finishedState({ world, url }: FakeForge) {
   return {
     repositories: Array.from(world.repositories.values(), repository),
     teams: (world.teams.get('corp') ?? []).map((team) => ({
-      ...{ name: team.name, permission: team.permission },
+      ...{ name: team.name, permission: team.permission, units: team.units },
       members: Array.from(team.members, ({ login }) => login),
       repositories: Array.from(team.repositories ?? [], ({ name }) => name),
     })),

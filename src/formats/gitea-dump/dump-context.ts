@@ -31,7 +31,9 @@ export interface GiteaDumpOptions {
 }
 
 /** A team with its access to one repository. */
-export type DumpedTeam = Pick<Team, 'name' | 'description' | 'members'> & { access: string }
+export type DumpedTeam = Pick<Team, 'name' | 'description' | 'members' | 'units'> & {
+  access: string
+}
 
 /** Reads the facts of all repositories. The key of a repository is its full name in lower case. */
 export async function readSpool(conversion: Conversion, rows: SortedRows) {
@@ -42,9 +44,9 @@ export async function readSpool(conversion: Conversion, rows: SortedRows) {
   await spoolFacts(conversion, rows, (kind, fact) => {
     if ('permissions' in fact) {
       for (const { repository, access } of fact.permissions) {
-        const { name, description, members } = fact
-        const key = repository.toLowerCase()
-        teams.set(key, [...(teams.get(key) ?? []), { name, description, members, access }])
+        const { name, description, members, units } = fact
+        const team = { name, description, members, units, access }
+        teams.getOrInsertComputed(repository.toLowerCase(), () => []).push(team)
       }
       return 'not needed'
     }

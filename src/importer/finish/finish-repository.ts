@@ -162,14 +162,15 @@ async function finishTeams(
   let existing = await readTeams()
   const ownTeams = await server.list(`${path}/teams`)
   const granted = new Set(ownTeams.map((team) => json.integer(team, 'id')))
-  for (const { name, description, access, members } of teams) {
+  for (const { name, description, access, members, units: used = UNITS } of teams) {
     const key = name.toLowerCase()
     if (key === 'owners') continue
     const permission = permissionOf(access)
     const create = async () => {
       existing = await readTeams()
       if (existing.has(key)) return
-      const team = { name, description: description ?? '', permission, units: UNITS }
+      const units = UNITS.filter((unit) => used.includes(unit))
+      const team = { name, description: description ?? '', permission, units }
       await server.write('POST', `${organization}/teams`, team)
       existing = await readTeams()
     }

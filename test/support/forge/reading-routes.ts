@@ -122,7 +122,14 @@ type RepositoryRoute = (
 ) => ForgeResponse | undefined
 
 export const REPOSITORY_READ_ROUTES: readonly [RegExp, RepositoryRoute][] = [
-  [/^$/, ({ render }, repository) => ({ body: render.repository(repository) })],
+  [
+    /^$/,
+    (context, repository) => ({
+      body: context.viewer.isAdmin
+        ? context.render.repository(repository)
+        : repositoryFor(context, repository),
+    }),
+  ],
   [/^\/topics$/, (_, { topics }) => ({ body: { topics } })],
   [
     /^\/labels$/,
@@ -318,9 +325,12 @@ export const REPOSITORY_READ_ROUTES: readonly [RegExp, RepositoryRoute][] = [
   ],
   [
     /^\/issues\/(\d+)\/reactions$/,
-    ({ render, url }, repository, number) => {
+    ({ render, url, dialect }, repository, number) => {
       const issue = repository.issues.get(Number(number))
       if (!issue) return undefined
+      // Old versions list what is turned off.
+      if (!dialect.isNew && repository.disabled.has(issue.pull ? 'pulls' : 'issues'))
+        return { status: 403, body: { message: 'no permission to get reactions' } }
       const given = countedPage(issue.reactions, url.searchParams, render.reaction)
       return { ...given, body: orNull(given.body as unknown[]) }
     },
@@ -438,13 +448,17 @@ const isInvolved = (world: ForgeData, repository: Repository, user: User): boole
   teamsOf(world, repository).some(({ members }) => members.has(user))
 
 /** `/user/repos`: the user's own repositories, and those with granted access. */
-export function ownRepositories({ world, render, url, viewer }: RouteContext): ForgeResponse {
+export function ownRepositories(context: RouteContext): ForgeResponse {
+  const { world, url, viewer } = context
   const all = [...world.repositories.values()].filter((each) => isInvolved(world, each, viewer))
-  return countedPage(all, url.searchParams, (each) => {
-    const mode = modeOf(world, each, viewer)
-    const permissions = { admin: mode >= 3, push: mode >= 2, pull: mode >= 1 }
-    return { ...render.repository(each), permissions }
-  })
+  return countedPage(all, url.searchParams, (each) => repositoryFor(context, each))
+}
+
+/** Returns a repository with the permissions of the viewer. */
+function repositoryFor({ world, render, viewer }: RouteContext, repository: Repository) {
+  const mode = modeOf(world, repository, viewer)
+  const permissions = { admin: mode >= 3, push: mode >= 2, pull: mode >= 1 }
+  return { ...render.repository(repository), permissions }
 }
 
 /** `/user/teams`: each team with its organization. */

@@ -29,6 +29,7 @@ function fill(forge: FakeForge): Scene {
   const [ann, bob] = [world.addUser('ann', { fullName: 'Ann A.' }), world.addUser('bob')]
   world.addTeam(octo, 'Owners', 'owner', [ann])
   world.addTeam(octo, 'Core Team', 'write', [bob])
+  world.addTeam(octo, 'Wiki Team', 'write', [bob]).units = ['repo.wiki']
   const repository = world.addRepository(octo, 'widgets')
   const bug = { id: world.id(), name: 'bug', color: '00aabb', description: 'broken' }
   repository.labels.push({ ...bug, exclusive: true })
@@ -243,6 +244,7 @@ for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
           ...{ kind: 'organization_labels', count: 1 },
           examples: ['all over: becomes a label of the repository'],
         },
+        { kind: 'team_permissions', count: 1, examples: ['Wiki Team'] },
       ])
       const permission = dialect === GITEA_1_15 ? 'write' : 'read'
       assert.deepEqual(repository?.collaborators, [{ login: 'bob', permission }])
@@ -326,10 +328,13 @@ for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
         { login: 'bob', role: 'direct_member', state: 'active' },
       ])
       assert.deepEqual(
-        facts.teams?.map(({ slug, members }) => [slug, members.map(({ login }) => login)]),
+        facts.teams?.map(({ slug, members, units }) => [
+          ...[slug, members.map(({ login }) => login), units],
+        ]),
         [
-          ['owners', ['ann']],
-          ['core-team', ['bob']],
+          ['owners', ['ann'], undefined],
+          ['core-team', ['bob'], ['repo.code', 'repo.issues']],
+          ['wiki-team', ['bob'], ['repo.wiki']],
         ],
       )
       const person = await discussions.owner('ann', signal)

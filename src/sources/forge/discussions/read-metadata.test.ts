@@ -20,7 +20,7 @@ describe('with a token that has no admin permission on the repository', async ()
   /** The response of a forge to such a token. */
   const forbidden = { response: { status: 403, body: {} } }
 
-  it('collaborators are assumed to have write permission, with a note', async () => {
+  it('collaborators are assumed to have read permission, with a note', async () => {
     const bob = { id: 99, login: 'bob', avatar_url: '' }
     forge.faultFor = ({ path }) => {
       if (path.endsWith('/permission')) return forbidden
@@ -30,7 +30,7 @@ describe('with a token that has no admin permission on the repository', async ()
     }
     const { store, notes } = await read()
     const [repository] = store.facts('repositories')
-    assert.deepEqual(repository?.collaborators, [{ login: 'bob', permission: 'write' }])
+    assert.deepEqual(repository?.collaborators, [{ login: 'bob', permission: 'read' }])
     assert.match(notes, /does not return the permissions of collaborators/)
   })
 

@@ -2,12 +2,12 @@ import { hash } from 'node:crypto'
 import { Losses } from '../../../lib/losses.ts'
 import type { Facts, Group } from '../../discussions.ts'
 import { undefinedIfRefused } from '../client/confirm-absence.ts'
-import { segment } from '../client/forge-address.ts'
+import { repositoryPath, segment } from '../client/forge-address.ts'
 import { listAll } from '../client/forge-pages.ts'
 import type { Json } from '../client/forge-values.ts'
 import * as json from '../client/forge-values.ts'
 import { releaseFact } from '../facts/file-facts.ts'
-import { type Person, teamAccess } from '../facts/people-facts.ts'
+import { mayReadCode, type Person, teamAccess } from '../facts/people-facts.ts'
 import { milestoneFact, protectedBranchFact, repositoryFact } from '../facts/repository-facts.ts'
 import {
   findOrganization,
@@ -103,6 +103,10 @@ async function readRepositoryGroup(
     const example = `${json.string(label, 'name')}: becomes a label of the repository`
     lost.add('organization_labels', 1, example)
   }
+  const lacking = teams
+    .filter((team) => !mayReadCode(team))
+    .map((team) => json.string(team, 'name'))
+  lost.add('team_permissions', lacking.length, ...lacking)
   const before = labels ? undefined : stored?.facts.repositories?.[0]
   return groupOf(
     'repository',
@@ -166,19 +170,22 @@ async function readCollaborators(context: ReadContext, stored: Group | undefined
   return found
 }
 
-/** Returns `write`, Gitea's default for a new collaborator, if this version has no endpoint for permissions. */
+/** Versions without an endpoint for permissions return them with the repository, as the collaborator sees it. */
 async function readPermission(context: ReadContext, login: string): Promise<string> {
+  const { forge, signal } = context
   const part = `collaborators/${segment(login)}/permission`
-  const response = context.forge.can.permissions
-    ? await ifExists(context, () => getPart(context, part)).catch(undefinedIfRefused)
-    : undefined
-  if (!response) {
-    context.notes.add(
-      'the forge does not return the permissions of collaborators: `write` is assumed',
-    )
-    return 'write'
-  }
-  const permission = json.string(json.objectOf(response.body), 'permission')
+  const request = () =>
+    forge.can.permissions
+      ? getPart(context, part)
+      : forge.client.get(repositoryPath(context), { sudo: login }, signal)
+  const response = await ifExists(context, request).catch(undefinedIfRefused)
+  const { permission, permissions } = json.objectOf(response?.body)
   if (permission === 'owner') return 'admin'
-  return permission === 'none' ? 'read' : permission || 'write'
+  if (typeof permission === 'string') return permission === 'none' ? 'read' : permission
+  const { admin, push } = Object(permissions) as Json
+  if (!permissions)
+    context.notes.add(
+      'the forge does not return the permissions of collaborators: `read` is assumed',
+    )
+  return admin === true ? 'admin' : push === true ? 'write' : 'read'
 }

@@ -138,6 +138,7 @@ export const teamFact = (organization: string, team: Json, members: readonly Jso
   privacy: json.string(team, 'visibility') === 'private' ? 'secret' : 'closed',
   parent: null,
   permissions: [],
+  units: unitsOf(team),
   members: members.map((member) => ({
     login: json.loginOf(member),
     role: isOwnersTeam(team) ? 'maintainer' : 'member',
@@ -146,14 +147,32 @@ export const teamFact = (organization: string, team: Json, members: readonly Jso
 })
 
 export const teamAccess = (teams: readonly Json[]): { slug: string; access: string }[] =>
-  teams.map((team) => ({
+  teams.filter(mayReadCode).map((team) => ({
     slug: slugOf(json.string(team, 'name')),
-    access: GITHUB_PERMISSIONS[permissionOf(team)] ?? 'pull',
+    access: GITHUB_PERMISSIONS[permissionOf(team)]!,
   }))
 
-/** Since 1.18 a team may have a permission for each unit, and the overall permission `none`. The permission for code then counts. */
+/** Whether members of a team may read code. GitHub has no other permission: a team that may only see issues has none there. */
+export const mayReadCode = (team: Json): boolean => permissionOf(team) in GITHUB_PERMISSIONS
+
+/** Returns the permission for code. Since 1.18 a team may have a permission for each unit; before, it lists those that it may use. */
 function permissionOf(team: Json): string {
   const permission = json.string(team, 'permission')
-  if (permission !== 'none' && permission !== '') return permission
-  return json.string(json.object(team, 'units_map') ?? {}, 'repo.code')
+  const unit = json.object(team, 'units_map')?.['repo.code']
+  if (permission === 'admin' || permission === 'owner') return permission
+  if (unit !== undefined) return String(unit)
+  const isUsable = !Array.isArray(team.units) || team.units.includes('repo.code')
+  return isUsable ? permission : 'none'
+}
+
+/** Returns the units that a team may use at least as much as code; undefined for all. */
+function unitsOf(team: Json): string[] | undefined {
+  const permission = permissionOf(team)
+  if (permission === 'admin' || permission === 'owner') return undefined
+  const levels = Object.keys(GITHUB_PERMISSIONS)
+  const units = json.object(team, 'units_map')
+  if (!units) return Array.isArray(team.units) ? json.strings(team, 'units') : undefined
+  return Object.keys(units).filter(
+    (unit) => levels.indexOf(String(units[unit])) >= levels.indexOf(permission),
+  )
 }

@@ -6,8 +6,11 @@ import { NOT_UNPACKED, safeEntries } from '../formats/safe-entries.ts'
 import { LimitedLines } from '../lib/limited-lines.ts'
 import type { Author } from '../records/fact.ts'
 import { FACT_KINDS, type FactKind, type FactsByKind } from '../records/fact-kinds.ts'
+import type { Team } from '../records/people.ts'
+import type { PullRequest } from '../records/pull-request.ts'
 import { isFactKind, readFacts } from '../records/read-records.ts'
 import { kindOfFile } from '../records/record-file.ts'
+import type { ProtectedBranch, Repository } from '../records/repository.ts'
 
 const COLUMNS = [
   ...(['issues', 'pull_requests', 'comments', 'reviews', 'commit_comments', 'releases'] as const),
@@ -28,7 +31,7 @@ const COLUMN_OF_KIND: Partial<Record<FactKind, Column>> = {
 }
 
 /**
- * Lists the accounts that wrote or reacted to something in the archive, or own one of its repositories, the most active first. `titles`
+ * Lists the accounts that wrote or reacted to something in the archive, own one of its repositories or have a role in it, the most active first. `titles`
  * are the kinds of contributions that are counted, and `wrote` has one count for each. The warnings are about records that could not
  * be read. Reads one file of records into memory at a time. Returns undefined for a project export of GitLab.
  */
@@ -52,9 +55,30 @@ export async function listPeople(archive: Bytes | Folder, signal: AbortSignal) {
 export async function listPeopleIn(content: FormatReader) {
   const tally = new PeopleTally()
   for (const kind of FACT_KINDS)
-    if (kind === 'repositories' || COLUMN_OF_KIND[kind])
+    if (COLUMN_OF_KIND[kind] || KINDS_WITH_ROLES.includes(kind))
       for await (const fact of content.facts(kind)) tally.add(kind, fact)
   return { titles: COLUMNS, people: tally.sorted() }
+}
+
+const KINDS_WITH_ROLES: readonly FactKind[] = ['repositories', 'teams', 'protected_branches']
+
+/** Returns the people who need an account on a new server although they may have written nothing. */
+function peopleWithRoles(kind: FactKind, fact: object): string[] {
+  if (!COLUMN_OF_KIND[kind] && !KINDS_WITH_ROLES.includes(kind)) return []
+  const {
+    collaborators = [],
+    members = [],
+    assignees = [],
+    authorizedUsers = [],
+    reviewRequests = [],
+    forgeRule = {},
+  } = fact as Partial<Repository & Team & PullRequest & ProtectedBranch>
+  const reviewers = reviewRequests.map(({ reviewer }) => reviewer)
+  const named = [...collaborators, ...members, ...reviewers.filter((each) => each.kind === 'user')]
+  const allowed = Object.entries(forgeRule).flatMap(([field, value]) =>
+    field.endsWith('_usernames') && Array.isArray(value) ? value.map(String) : [],
+  )
+  return [...named.map(({ login }) => login), ...assignees, ...authorizedUsers, ...allowed]
 }
 
 class PeopleTally {
@@ -63,6 +87,7 @@ class PeopleTally {
   add(kind: FactKind, fact: FactsByKind[FactKind]): void {
     const column = COLUMN_OF_KIND[kind]
     if (kind === 'repositories' && 'owner' in fact) this.#countsFor(fact.owner)
+    for (const login of peopleWithRoles(kind, fact)) this.#countsFor(login)
     if (!column) return
     if ('author' in fact) this.#count(fact.author, column)
     const reactions = 'reactions' in fact ? fact.reactions : undefined

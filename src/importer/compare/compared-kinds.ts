@@ -45,7 +45,8 @@ export const COMPARED_KINDS: {
       template: fact.template,
       issues: fact.hasIssues,
       wiki: fact.hasWiki,
-      'default branch': fact.defaultBranch,
+      // An empty repository has none on a server.
+      'default branch': fact.defaultBranch ?? undefined,
       topics: fact.topics && sorted(fact.topics.map(({ name }) => name)),
       collaborators: sorted(
         fact.collaborators.map(({ login, permission }) => `${person(login)}: ${permission}`),
@@ -224,7 +225,8 @@ function issueFields(fact: Omit<Issue, 'updatedAt'>, context: ItemContext) {
     milestone: spool.milestoneTitle(side, repository, fact.milestone),
     assignees: sorted(fact.assignees.map(person)),
     reactions: reactionsOf(fact.reactions, person),
-    deadline: seconds(fact.dueOn ?? null),
+    // A server stores only the day.
+    deadline: fact.dueOn?.slice(0, 10) ?? null,
     dependencies: sorted((fact.dependsOn ?? []).map((on) => `${on.repository}#${on.number}`)),
     pinned: fact.pinOrder ?? null,
     created: seconds(fact.createdAt),

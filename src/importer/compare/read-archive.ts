@@ -123,7 +123,9 @@ async function pullPatchId(
   for (const each of bases) {
     const from = await findMergeBase({ git, dir, signal }, each, head)
     if (!from || from === head) continue
-    const args = ['diff', '--no-ext-diff', '--no-textconv', '--no-color', from, head]
+    // A server does not quote names that are not ASCII.
+    const unquoted = ['-c', 'core.quotePath=false']
+    const args = [...unquoted, 'diff', '--no-ext-diff', '--no-textconv', '--no-color', from, head]
     const diff = git.start(args, { dir, signal, timeoutMs: LONG_TIMEOUT_MS })
     diff.stdin.end()
     const id = await patchId(git, diff.stdout, signal)

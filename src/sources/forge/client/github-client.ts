@@ -35,7 +35,8 @@ export class GitHubClient extends ForgeClient {
     const reacted = /^(.+)\/reactions$/.exec(part)?.[1]
     if (reacted !== undefined && this.#withoutReactions.has(`${repository}/${reacted}`))
       return responseOf([])
-    const { limit, ...rest } = query
+    // On GitHub, the type of an issue is something else.
+    const { limit, type: _, ...rest } = query
     const sent = limit === undefined ? rest : { ...rest, per_page: limit }
     const response = await super.get(this.#addressOf(path), sent, signal)
     const convert = (value: unknown) => this.#convert(json.objectOf(value), repository, part)

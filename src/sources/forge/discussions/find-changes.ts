@@ -12,6 +12,7 @@ import type { ForgeResponse } from '../client/forge-client.ts'
 import { totalOf } from '../client/forge-pages.ts'
 import type { Json } from '../client/forge-values.ts'
 import * as json from '../client/forge-values.ts'
+import { isPull } from '../facts/issue-facts.ts'
 import { findPeople } from './find-people.ts'
 import { getPart, ifExists, listPart, type ReadContext, unlessTurnedOff } from './read-context.ts'
 import { findIssue, issueKey, issueVersion } from './read-issue.ts'
@@ -73,15 +74,16 @@ export async function findChanges(context: ReadContext, stored: StoredGroups) {
     /** Numbers of issues that name people who were renamed or deleted. */
     renamed,
   }
-  const issues = await countIssues(context, repository, last)
+  const only = listedKind(repository)
+  const issues = await countIssues(context, repository, last, only)
   if (issues === 'off') {
     const nothing = { issues: 0, edited: new Set<number>(), changedIssues: [], formerLogins: [] }
     const times = { fullyReadSince: asOf, mayHaveOldIssues: false, since: asOf }
-    return { ...found, ...nothing, ...times, off: last && timesOf(last) }
+    return { ...found, ...nothing, only, ...times, off: last && timesOf(last) }
   }
   const fullyReadSince = fullyReadSinceOf(last, asOf)
   const isDue = fullyReadSince === asOf
-  const known = { ...issues, renamed, ...(isLabelOrMilestoneDeleted && { count: null }) }
+  const known = { ...issues, only, renamed, ...(isLabelOrMilestoneDeleted && { count: null }) }
   const changes = last && !isDue ? await findChangedIssues(context, stored, last, known) : undefined
   return {
     ...found,
@@ -95,6 +97,8 @@ export async function findChanges(context: ReadContext, stored: StoredGroups) {
     issues: issues.count,
     /** The value of `ForgeCursor.since` while this read is not complete. */
     since: last && !last.isComplete ? last.since : asOf,
+    /** The kind that is turned on, if the other one is turned off: old versions list both. */
+    only,
     /** If issues and pull requests are turned off: how new the stored ones are. */
     off: undefined,
     /** Numbers of issues with a new or edited comment, and of issues in `renamed`. */
@@ -114,6 +118,25 @@ function fullyReadSinceOf(last: ForgeCursor | undefined, asOf: number): number {
   return isDue ? asOf : last.fullyReadSince
 }
 
+type ListedKind = 'issues' | 'pulls'
+
+/** Returns the kind that is turned on if the other one is turned off. */
+function listedKind(repository: Json): ListedKind | undefined {
+  const hasIssues = repository.has_issues !== false && !repository.external_tracker
+  if (hasIssues) return repository.has_pull_requests === false ? 'issues' : undefined
+  return repository.has_pull_requests === true ? 'pulls' : undefined
+}
+
+/** The query of a list of issues. */
+export const listedIssues = (only: ListedKind | undefined) => ({
+  state: 'all',
+  ...(only && { type: only }),
+})
+
+/** Whether an issue or pull request is of the kind that is turned on. */
+export const isListed = (issue: Json, only: ListedKind | undefined): boolean =>
+  only === undefined || isPull(issue) === (only === 'pulls')
+
 interface CountedIssues {
   /** Null if the forge does not return the number. */
   count: number | null
@@ -126,11 +149,12 @@ async function countIssues(
   context: ReadContext,
   repository: Json,
   last: ForgeCursor | undefined,
+  only: ListedKind | undefined,
 ): Promise<CountedIssues | 'off'> {
   const { notes, forge } = context
   // A small repository needs no further request to find the changed issues.
   const limit = last && last.issues < forge.paging.limit ? forge.paging.limit : 1
-  const query = { state: 'all', limit, page: 1 }
+  const query = { ...listedIssues(only), limit, page: 1 }
   const request = () => getPart(context, 'issues', query)
   const part = 'issues and pull requests'
   const response = await unlessTurnedOff(context, repository, part, request)
@@ -138,8 +162,7 @@ async function countIssues(
   const listed = entriesIn(response)
   const count = totalOf(response) ?? (listed.length === 0 ? 0 : null)
   const isAll = listed.length === count && listed.every((each) => json.integer(each, 'number') > 0)
-  // If only one of them is turned off, the listing omits it without an error.
-  if (repository.has_issues === false) notes.addTurnedOff('issues')
+  if (only === 'pulls') notes.addTurnedOff('issues')
   if (repository.has_pull_requests === false) notes.addTurnedOff('pull requests')
   return { count, all: isAll ? listed : undefined }
 }
@@ -190,7 +213,12 @@ async function findChangedIssues(
   context: ReadContext,
   stored: StoredGroups,
   last: ForgeCursor,
-  { count, all, renamed }: CountedIssues & { renamed: Set<number> },
+  {
+    count,
+    all,
+    renamed,
+    only,
+  }: CountedIssues & { renamed: Set<number>; only: ListedKind | undefined },
 ): Promise<{ edited: Set<number>; changedIssues: Json[] | undefined }> {
   const since = formatSince(last.since - OVERLAP_MS)
   const { limit, isExact } = context.forge.paging
@@ -199,7 +227,7 @@ async function findChangedIssues(
   if (!comments) context.notes.add('the forge does not report which comments were edited')
   const edited = renamed.union(comments?.numbers ?? new Set<number>())
   if (!last.isComplete || !comments || count === null) return { edited, changedIssues: undefined }
-  const listed = all ?? (await listSince(context, 'issues', { state: 'all', since }))
+  const listed = all ?? (await listSince(context, 'issues', { ...listedIssues(only), since }))
   const issues = listed && (await changedAmong(listed, stored))
   const expected = last.comments + comments.added
   const isNothingDeleted =
@@ -211,7 +239,7 @@ async function findChangedIssues(
   for (const number of edited.difference(numbers)) {
     const known = all?.find((issue) => json.integer(issue, 'number') === number)
     const issue = known ?? (await findIssue(context, number))
-    if (issue) issues.changed.push(issue)
+    if (issue && isListed(issue, only)) issues.changed.push(issue)
   }
   return { edited, changedIssues: issues.changed }
 }
@@ -256,7 +284,7 @@ async function changedComments(
 async function listSince(
   context: ReadContext,
   part: string,
-  query: { state?: string; since?: string },
+  query: { state?: string; type?: string; since?: string },
 ): Promise<Json[] | undefined> {
   let isMissing = false
   const onMissing = () => {

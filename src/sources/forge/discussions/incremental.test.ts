@@ -336,18 +336,27 @@ describe('reading again', () => {
       assert.match(readStateOf(store.cursor)!.notes.join(), new RegExp(`${what} are turned off`))
     })
 
-  it('notes whether issues or pull requests are turned off if the forge lists the other', async () => {
-    const { again, repository, store } = await scene(12)
-    for (const [off, words] of [
-      ['issues', 'issues'],
-      ['pulls', 'pull requests'],
-    ] as const) {
-      repository.disabled = new Set([off])
-      await again()
-      const notes = readStateOf(store.cursor)!.notes.filter((each) => /turned off/.test(each))
-      assert.deepEqual(notes, [`${words} are turned off on the forge`])
-    }
-  })
+  for (const dialect of [GITEA_1_15, GITEA_1_22])
+    it(`leaves out issues or pull requests that are turned off, on ${dialect.version}`, async () => {
+      const { again, fresh, repository, store } = await scene(12, { dialect })
+      for (const [off, words, left] of [
+        ['issues', 'issues', 'pull_requests'],
+        ['pulls', 'pull requests', 'issues'],
+      ] as const) {
+        repository.disabled = new Set([off])
+        await again()
+        const notes = readStateOf(store.cursor)!.notes.filter((each) => /turned off/.test(each))
+        assert.deepEqual(notes, [`${words} are turned off on the forge`])
+        const counts = (['issues', 'pull_requests'] as const).map(
+          (kind) => store.facts(kind).length,
+        )
+        assert.deepEqual(
+          counts.map((count) => count > 0),
+          [left === 'issues', left === 'pull_requests'],
+        )
+        assert.deepEqual(store.snapshot(), await fresh())
+      }
+    })
 
   it('starts from the beginning for another repository of the same name', async () => {
     const { again, world, ann, store, fresh } = await scene(24, { maxPageSize: 12 })

@@ -8,7 +8,14 @@ import { repositoryPath } from '../client/forge-address.ts'
 import { pagesOf } from '../client/forge-pages.ts'
 import type { Json } from '../client/forge-values.ts'
 import * as json from '../client/forge-values.ts'
-import { type Changes, cursorOf, cursorText, formatSince } from './find-changes.ts'
+import {
+  type Changes,
+  cursorOf,
+  cursorText,
+  formatSince,
+  isListed,
+  listedIssues,
+} from './find-changes.ts'
 import { notReported, type ReadContext } from './read-context.ts'
 import { commentsIn, findIssue, issueKey, issueVersion, readIssueGroup } from './read-issue.ts'
 import { personGroup } from './read-metadata.ts'
@@ -140,7 +147,7 @@ export class RepositoryReading {
     const { forge, signal } = this.#context
     const listing = {
       path: `${repositoryPath(this.#context)}/issues`,
-      query: { state: 'all', ...(since && { since }) },
+      query: { ...listedIssues(this.#changes.only), ...(since && { since }) },
       ...forge.paging,
       keyOf: (issue: Json) => json.integer(issue, 'number'),
       isUsable: (issue: Json) => json.integer(issue, 'number') > 0,
@@ -178,7 +185,7 @@ export class RepositoryReading {
       if (number > highest) gaps++
       if (gaps > MAX_GAPS) return
       const issue = await findIssue(this.#context, number)
-      if (issue) found.push(issue)
+      if (issue && isListed(issue, this.#changes.only)) found.push(issue)
       absent = issue || number <= highest ? 0 : absent + 1
     }
     listing.hasTriedGaps = true
@@ -187,12 +194,14 @@ export class RepositoryReading {
     yield* this.#readPage(found)
   }
 
-  /** Removes stored issues that were not listed, if the forge confirms that they do not exist. */
+  /** Removes stored issues that were not listed, if the forge confirms that they do not exist, or their kind is turned off. */
   async *#removeDeleted({ seen }: IssueListing): AsyncGenerator<Batch> {
     const remove: string[] = []
     for (const key of [...this.#versions.keys()].filter(isIssue))
-      if (!seen.has(numberOf(key)) && !(await findIssue(this.#context, numberOf(key))))
-        remove.push(key)
+      if (!seen.has(numberOf(key))) {
+        const issue = await findIssue(this.#context, numberOf(key))
+        if (!issue || !isListed(issue, this.#changes.only)) remove.push(key)
+      }
     if (remove.length > 0) yield this.#batch([], remove)
   }
 

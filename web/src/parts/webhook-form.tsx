@@ -10,8 +10,8 @@ import {
   TextInput,
 } from '@primer/react'
 import { type Dispatch, type SetStateAction, useRef, useState } from 'react'
-import { type Failure, failureOf } from '../failure.ts'
 import { moveFocus } from '../move-focus.ts'
+import { useAction } from '../use-action.ts'
 import type { WebhookConfig } from '../wire.ts'
 import { Box } from './box.tsx'
 import { ChangedElsewhere } from './changed-elsewhere.tsx'
@@ -43,24 +43,15 @@ export function WebhookForm(props: WebhookFormProps) {
   const { settings, onChange, hasSecret = false, name, isEdited = true, save, onLoad } = props
   const { url, content_type, events, active } = settings
   const [secret, setSecret] = useState('')
-  const [isSaving, setSaving] = useState(false)
-  const [failure, setFailure] = useState<Failure>()
+  const { isBusy, failure, run } = useAction()
   const button = useRef<HTMLButtonElement>(null)
   const hasChanges = isEdited || secret !== ''
   const change = (some: Partial<WebhookSettings>) => onChange((last) => ({ ...last, ...some }))
 
   async function submit(): Promise<void> {
-    setSaving(true)
-    setFailure(undefined)
-    try {
-      await save(secret)
-      // The user may have typed another secret in the meantime.
-      setSecret((last) => (last === secret ? '' : last))
-    } catch (error) {
-      setFailure(failureOf(error))
-    } finally {
-      setSaving(false)
-    }
+    await save(secret)
+    // The user may have typed another secret in the meantime.
+    setSecret((last) => (last === secret ? '' : last))
   }
 
   return (
@@ -69,7 +60,7 @@ export function WebhookForm(props: WebhookFormProps) {
         className={styles.form}
         onSubmit={(event) => {
           event.preventDefault()
-          if (hasChanges) void submit()
+          if (hasChanges) void run(submit)
         }}
       >
         <FormControl required>
@@ -137,8 +128,8 @@ export function WebhookForm(props: WebhookFormProps) {
             ref={button}
             type="submit"
             variant="primary"
-            loading={isSaving}
-            {...(!hasChanges && !isSaving && INACTIVE)}
+            loading={isBusy}
+            {...(!hasChanges && !isBusy && INACTIVE)}
             disabled={url === '' || events.length === 0}
           >
             {name}

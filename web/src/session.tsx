@@ -13,7 +13,7 @@ import { type Failure, failureOf, isAbort } from './failure.ts'
 import { goTo, type Links, linksOf } from './routes.ts'
 import type { User } from './wire.ts'
 
-/** The local storage key that remembers that this browser was signed in. Scripts cannot read the session cookie. */
+/** The local storage key of the login that is signed in in this browser. All tabs share the session cookie, which scripts cannot read. */
 const SIGNED_IN = 'godwit.signed-in'
 
 export type SignedOutReason = 'never' | 'left' | 'refused' | 'mistyped' | 'expired'
@@ -63,7 +63,6 @@ export function SessionProvider({ children }: { children: ReactNode }) {
     findSession(attempt, stop.signal, close).then(
       (found) => {
         if (stop.signal.aborted) return
-        if (found.state === 'signed-in') localStorage.setItem(SIGNED_IN, 'yes')
         setSession(found)
       },
       (error) => {
@@ -77,16 +76,29 @@ export function SessionProvider({ children }: { children: ReactNode }) {
     return () => stop.abort()
   }, [attempt])
 
+  useEffect(() => {
+    // Another tab has signed in or out: the requests of this one would act for the account of that tab.
+    const onStorage = ({ key, newValue }: StorageEvent) => {
+      if (key === null || (key === SIGNED_IN && newValue !== loginOf(session)))
+        setAttempt({ token: null })
+    }
+    addEventListener('storage', onStorage)
+    return () => removeEventListener('storage', onStorage)
+  }, [session])
+
   const controls = useMemo<SessionControls>(
     () => ({
       session,
       signIn: (token) => setAttempt({ token }),
       signOut(options) {
-        localStorage.removeItem(SIGNED_IN)
         sessionStorage.clear()
         setAttempt(null)
         closeSession(options).then(
-          () => setSession({ state: 'signed-out', reason: 'left' }),
+          () => {
+            // Other tabs read their session again when this is removed.
+            localStorage.removeItem(SIGNED_IN)
+            setSession({ state: 'signed-out', reason: 'left' })
+          },
           (error) => setSession({ state: 'unreachable', failure: failureOf(error) }),
         )
       },
@@ -95,6 +107,12 @@ export function SessionProvider({ children }: { children: ReactNode }) {
     [session],
   )
   return <SessionContext value={controls}>{children}</SessionContext>
+}
+
+/** Returns the login of the session, null if nobody is signed in, and undefined if it is unknown. */
+function loginOf(session: Session): string | null | undefined {
+  if (session.state === 'signed-in') return session.user.login
+  return session.state === 'signed-out' ? null : undefined
 }
 
 async function findSession(
@@ -109,6 +127,7 @@ async function findSession(
     localStorage.removeItem(SIGNED_IN)
     return { state: 'signed-out', reason: wasSignedIn ? 'expired' : 'never' }
   }
+  localStorage.setItem(SIGNED_IN, user.login)
   const { media_type: mediaType } = await readRoot()
   const apiOf = createApi(mediaType, () => {
     if (!signal.aborted) onClosed('expired')

@@ -60,6 +60,12 @@ test('only an operator sees the whole service', needsChromium, async (t) => {
   const other = await visit(t, `${story.service.url}/#/service`, { token: alice, expected: /404/ })
   await untilHeading(other, 'Not found')
   assert.equal(await other.getByRole('link', { name: 'Service' }).count(), 0)
+  for (const at of ['service', 'orgs/nosuch/', 'schedules/99', 'webhooks/99']) {
+    await other.goto(`${story.service.url}/#/${at}`)
+    await other.getByRole('heading', { name: 'Not found', exact: true }).waitFor()
+    await other.getByText('It does not exist, or you may not see it.').waitFor()
+    assert.equal(await other.getByRole('button', { name: 'Try again' }).count(), 0, at)
+  }
   await endVisit(other)
 })
 

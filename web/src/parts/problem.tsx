@@ -15,6 +15,8 @@ const LOOKS: Record<Failure['kind'], { title: string; icon: typeof AlertIcon }> 
   broken: { title: 'Something went wrong', icon: AlertIcon },
 }
 
+const MISSING = 'It does not exist, or you may not see it.'
+
 interface ProblemProps {
   failure: Failure
   /** Whether it replaces a part of a page only. */
@@ -28,6 +30,9 @@ interface ProblemProps {
 export function Problem(props: ProblemProps) {
   const { failure, isPart = false, onRetry, retryName = 'Try again', back } = props
   const { title, icon: Icon } = LOOKS[failure.kind]
+  const isNotFound = failure.kind === 'not-found'
+  // The message of the API would only repeat the title.
+  const message = isNotFound && failure.message === 'Not Found' ? MISSING : failure.message
   useEffect(() => {
     if (!isPart) document.title = `${title} · Godwit`
   }, [isPart, title])
@@ -38,10 +43,10 @@ export function Problem(props: ProblemProps) {
       </Blankslate.Visual>
       <Blankslate.Heading as={isPart ? 'h3' : 'h1'}>{title}</Blankslate.Heading>
       <Blankslate.Description>
-        <span role="alert">{failure.message}</span>
+        <span role="alert">{message}</span>
       </Blankslate.Description>
       <div className={styles.actions}>
-        {onRetry && (
+        {onRetry && !isNotFound && (
           <Button leadingVisual={SyncIcon} onClick={onRetry}>
             {retryName}
           </Button>

@@ -11,6 +11,8 @@ import { type SharedStory, sharedExportStory } from '../support/export-story.ts'
 import { cleanupAfterFile } from '../support/file-cleanup.ts'
 
 const LONG_NAME = `alice/${'a-very-long-name-'.repeat(5)}end`
+/** By how many pixels the page is wider than the screen. */
+const OVERFLOW_WIDTH = 'document.documentElement.scrollWidth - innerWidth'
 const LONG_OWNER = 'an-organization-with-a-very-long-name'
 const wholeFile = cleanupAfterFile()
 let story: SharedStory
@@ -51,7 +53,7 @@ async function assertSeen(page: Page, selector: string, element: Locator): Promi
       assert.ok(await page.evaluate(`${at}?.closest('${selector}') != null`), `${left}, ${top}`)
     }
   }
-  assert.equal(await page.evaluate('document.documentElement.scrollWidth - innerWidth'), 0)
+  assert.equal(await page.evaluate(OVERFLOW_WIDTH), 0)
 }
 
 test('menus of the header open above it, and name the account', needsChromium, async (t) => {
@@ -149,3 +151,35 @@ test(
     await endVisit(page)
   },
 )
+
+test('a long object id in the problem of a repository wraps', needsChromium, async (t) => {
+  const page = await visitNarrow(t, '#/')
+  const problem = `the object ${'0123456789'.repeat(4)} is missing`
+  await page.route(/\/repos\/alice\/r-10$/, async (route) => {
+    const repository = (await (await route.fetch()).json()) as object
+    await route.fulfill({ json: { ...repository, problem } })
+  })
+  await page.goto(`${story.service.url}/#/repositories/alice/r-10`)
+  await page.getByText(problem).waitFor()
+  for (const width of [320, SIZES.narrow.width]) {
+    await page.setViewportSize({ width, height: 800 })
+    assert.equal(await page.evaluate(OVERFLOW_WIDTH), 0, `at ${width}`)
+  }
+  await endVisit(page)
+})
+
+test('the header of a site admin fits on the smallest screens', needsChromium, async (t) => {
+  await story.service.godwit('account', 'add', 'admin', '--site-admin')
+  const page = await visit(t, `${story.service.url}/#/service`, {
+    token: await story.service.token('admin'),
+  })
+  await untilHeading(page, 'Service')
+  const nav = page.getByRole('navigation', { name: 'Pages' })
+  for (const width of [320, 360]) {
+    await page.setViewportSize({ width, height: 800 })
+    const link = (await nav.getByRole('link', { name: 'Service' }).boundingBox())!
+    assert.ok(link.x + link.width <= width, `${link.x + link.width} at ${width}`)
+    assert.equal(await page.evaluate(OVERFLOW_WIDTH), 0, `at ${width}`)
+  }
+  await endVisit(page)
+})

@@ -36,6 +36,7 @@ export function RepositoryAbout({ api, repository }: { api: Api; repository: Ful
     <>
       {repository.problem !== null && (
         <Banner
+          className={styles.problem}
           variant="critical"
           title="This repository cannot be exported"
           description={`${repository.problem}. Ask the operator to repair it.`}

@@ -28,9 +28,9 @@ export const mistypedToken = () =>
   new HttpError(401, 'Bad credentials: the token is mistyped or incomplete.')
 export const sessionsOnlyForPages = () =>
   new HttpError(403, 'Sessions are for the pages of this server: use a token instead.')
-/** GitHub's words. */
+/** GitHub's words, and the reason. */
 export const tokenIsReadOnly = () =>
-  new HttpError(403, 'Resource not accessible by personal access token')
+  new HttpError(403, 'Resource not accessible by personal access token: it is read-only.')
 export const tokenOfOrganization = () =>
   new HttpError(
     403,

@@ -26,7 +26,9 @@ import type { NewToken, Session, Token } from '../../../wire/types.ts'
 const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE
 const PAGE_HEADER = { 'x-godwit-session': '1' }
-const READ_ONLY = 'Resource not accessible by personal access token'
+const NOT_ACCESSIBLE = 'Resource not accessible by personal access token'
+const READ_ONLY = `${NOT_ACCESSIBLE}: it is read-only.`
+const ONE_ORGANIZATION = `${NOT_ACCESSIBLE}: it is limited to one organization.`
 
 /**
  * Alice owns the organization octo, is a site admin, and may read bob/hush-shared. Everything that a token for octo must not see has
@@ -185,8 +187,8 @@ onEachEngine('own tokens', (engine) => {
       for (const refused of await attempts(limited.browser)) assert.equal(refused.statusCode, 403)
       const signOutAll = await send('DELETE', '/session?all=true', limited.browser)
       assert.equal(signOutAll.statusCode, 403)
-      const limit = token === bound.token ? ': it is limited to one organization.' : ''
-      assert.equal(signOutAll.json().message, READ_ONLY + limit)
+      const expected = token === bound.token ? ONE_ORGANIZATION : READ_ONLY
+      assert.equal(signOutAll.json().message, expected)
     }
     assert.equal((await send('GET', '/user/tokens', browser)).json().length, 4)
     await create((await signIn()).browser)
@@ -388,7 +390,7 @@ onEachEngine('the limits of tokens', (engine) => {
     assert.equal((await send('GET', '/repos/bob/open', bearer(token))).statusCode, 200)
     assert.deepEqual(messageOf(await send('GET', '/user/migrations', bearer(token))), [
       403,
-      `${READ_ONLY}: it is limited to one organization.`,
+      ONE_ORGANIZATION,
     ])
     // It can do what its account may do there, and nothing after the account has left.
     const more = await send('POST', '/orgs/octo/migrations', bearer(token), {

@@ -235,7 +235,7 @@ function __godwit_path
             set skip 0
         else if contains -- $word --config $__godwit_settings
             set skip 1
-        else if contains -- (string join ' ' $path $word) $__godwit_commands
+        else if contains -- (string join -- ' ' $path $word) $__godwit_commands
             set -a path $word
         end
     end

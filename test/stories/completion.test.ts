@@ -55,6 +55,7 @@ const CASES: [line: string, offered: string[], unwanted: string[]][] = [
   ['--config an-archive.tar.gz token ', ['add'], []],
   ['verify an', ['an-archive.tar.gz'], []],
   ['convert an', ['an-archive.tar.gz'], []],
+  ['convert --to ', ['github-archive'], []],
   ['convert --output an', ['an-archive.tar.gz'], []],
   ['finish an', ['an-archive.tar.gz'], []],
 ]
@@ -115,10 +116,12 @@ test('zsh completes at a terminal with the Tab key', needs('zsh'), async (t) => 
 test('fish completes commands and options', needs('fish'), async () => {
   const script = 'source $argv[1]; complete -C "godwit $argv[2]"'
   for (const [line, wanted, unwanted] of CASES) {
-    const { stdout } = await run('fish', ['--no-config', '-c', script, scriptFor('fish'), line], {
+    const words = ['--no-config', '-c', script, scriptFor('fish'), line]
+    const { stdout, stderr } = await run('fish', words, {
       cwd: folder,
       env: { ...process.env, HOME: folder },
     })
+    assert.equal(stderr, '', line)
     const offered = stdout.split('\n').map((line) => line.split('\t')[0]!)
     assertOffered(line, offered, wanted, unwanted)
   }

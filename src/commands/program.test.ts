@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
+import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 import type { Command } from 'commander'
+import { temporaryDirectory } from '../../test/support/sample-repositories.ts'
 import { exitCodes } from '../lib/user-error.ts'
 import { createProgram } from './program.ts'
 
@@ -54,6 +56,25 @@ test('bin/godwit starts by a relative path, whatever CDPATH contains', async () 
   const env = { ...process.env, CDPATH: cwd }
   const { stdout } = await promisify(execFile)('bin/godwit', ['version'], { cwd, env })
   assert.match(stdout, /^godwit /)
+})
+
+test('bin/godwit refuses a Node older than package.json allows', async (t) => {
+  const root = new URL('../..', import.meta.url).pathname
+  const { engines } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
+  const major = Number(/^>=(\d+)$/.exec(engines.node)![1])
+  const folder = temporaryDirectory(t)
+  await mkdir(join(folder, 'bin'))
+  await copyFile(join(root, 'bin/godwit'), join(folder, 'bin/godwit'))
+  const startWith = async (version: string) => {
+    await writeFile(join(folder, 'node'), `#!/bin/sh\necho ${version}\n`, { mode: 0o755 })
+    const env = { ...process.env, PATH: `${folder}:${process.env.PATH}` }
+    return promisify(execFile)(join(folder, 'bin/godwit'), ['version'], { env })
+  }
+  assert.equal((await startWith(`v${major}.0.0`)).stdout, `v${major}.0.0\n`)
+  await assert.rejects(startWith(`v${major - 1}.9.9`), {
+    code: 1,
+    stderr: `godwit: needs Node ${major} or newer on the PATH; found v${major - 1}.9.9\n`,
+  })
 })
 
 test('the help and docs/COMMANDS.md list the same exit codes', async () => {

@@ -99,15 +99,36 @@ function createOctokit({ url, vendor, userAgent }: Server, send: Send) {
   return api
 }
 
-/** Returns a `fetch` that rejects if the body of a success breaks off: Octokit would take it for an empty one. */
+/** No response of this API is nearly as long. */
+const MAX_BODY_BYTES = 256 * 1024 * 1024
+
+/**
+ * Returns a `fetch` that reads the body up to a limit, and rejects if that of a success breaks off: Octokit would take it for an
+ * empty one.
+ */
 const withWholeBodies =
   (send: Send, url: string): Send =>
   async (input, init) => {
     const response = await send(input, init)
     // With a manual redirect, the body may be a whole archive.
-    if (!response.ok || !response.body || init?.redirect === 'manual') return response
-    const body = await response.arrayBuffer().catch((error: unknown) => {
-      throw error instanceof TypeError ? new ServerUnreachable(url, error) : error
-    })
-    return new Response(body, response)
+    const isArchive = init?.redirect === 'manual' && response.status < 400
+    if (!response.body || isArchive) return response
+    return new Response(await readBody(response.body, response.ok, url), response)
   }
+
+async function readBody(body: ReadableStream<Uint8Array>, isSuccess: boolean, url: string) {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  try {
+    for await (const chunk of body) {
+      size += chunk.length
+      if (size > MAX_BODY_BYTES) throw notThisApi(url)
+      chunks.push(chunk)
+    }
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error
+    // The status of an error says enough without the rest of its body.
+    if (isSuccess) throw new ServerUnreachable(url, error)
+  }
+  return Buffer.concat(chunks)
+}

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
 import { type TestContext, test } from 'node:test'
 import { fakeServer, type RequestHandler, sendJson } from '../../test/support/fake-server.ts'
 import { ServerUnreachable } from './errors.ts'
@@ -40,5 +41,17 @@ test('a response without a body is neither an empty list nor a link', async (t) 
     const api = await apiOf(t, (_request, response) => response.writeHead(status).end())
     for (const call of [() => api.list(), () => api.archiveLink(7)])
       await assert.rejects(call, { name: 'RequestRejected' })
+  }
+})
+
+test('a response without an end is not read for ever', { timeout: 30_000 }, async (t) => {
+  for (const status of [200, 404]) {
+    const api = await apiOf(t, (_request, response) => {
+      response.writeHead(status, { 'content-type': 'application/json' })
+      const spaces = Buffer.alloc(1024 * 1024, ' ')
+      Readable.from(Iterator.from({ next: () => ({ done: false, value: spaces }) })).pipe(response)
+    })
+    const message = /is not a server of this API/
+    await assert.rejects(api.list(), { name: 'RequestRejected', message })
   }
 })

@@ -22,7 +22,8 @@ const DEFAULT_RETRY_AFTER_S = 60
 
 /** Converts an error of Octokit to an error of this client with a message for people. Returns any other error unchanged. */
 export function explainError(error: unknown, request: FailedRequest): unknown {
-  if (error instanceof Error && error.cause instanceof ServerUnreachable) return error.cause
+  const cause = error instanceof Error && error.cause
+  if (cause instanceof ServerUnreachable || cause instanceof RequestRejected) return cause
   if (!isResponseError(error)) return error
   const { status, response } = error
   const options = { cause: error }

@@ -33,7 +33,7 @@ export class ServerUnreachable extends TemporaryError {
   /** `sentBy` is the server that sent the client to this URL, if it is not the server's own. */
   constructor(url: string, cause: unknown, sentBy?: string) {
     const inner = rootCause(cause)
-    const notConnected = whyNotConnected(url, inner.code)
+    const notConnected = whyNotConnected(url, inner)
     const broken = `the connection to ${url} broke: ${inner.message || inner.code}`
     const wrongLink = `${sentBy} sent a download link to ${url}, which cannot be reached (${inner.code}): ${WRONG_LINK}`
     super((notConnected && sentBy && wrongLink) || notConnected || broken, { cause })
@@ -82,12 +82,17 @@ export function asTemporaryError(error: unknown, url: string): TemporaryError | 
 }
 
 /** Returns undefined if a connection was made. */
-function whyNotConnected(url: string, code: string): string | undefined {
-  const { hostname } = new URL(url)
+function whyNotConnected(url: string, cause: ReturnType<typeof rootCause>): string | undefined {
+  const { code } = cause
   if (code === 'ECONNREFUSED')
     return `no server at ${url}: check that it is running, and check --url`
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
-    return `no such host: ${hostname}: check --url and the network`
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') {
+    const { hostname } = new URL(url)
+    const { hostname: missing = hostname } = cause
+    // A redirect or a proxy leads to another host.
+    const via = missing === hostname ? '' : `, where a request to ${url} leads`
+    return `no such host: ${missing}${via}: check --url and the network`
+  }
   if (isTlsCode(code)) return `no TLS connection to ${url} (${code}): check http or https in --url`
   if (isCertificateCode(code))
     return `the certificate of ${url} is not trusted (${code}): set NODE_EXTRA_CA_CERTS=FILE to trust your own authority`

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ServerUnreachable } from './errors.ts'
+import { RequestRejected, ServerUnreachable } from './errors.ts'
 
 /** A server of this API and the credentials to call it. */
 export interface Server {
@@ -29,8 +29,8 @@ export type Send = (
 ) => Promise<Response>
 
 /**
- * Returns a `fetch` that sends the token to the server's own origin only, wherever a link or a redirect leads, and that
- * waits and retries when a response asks for it.
+ * Returns a `fetch` that sends the token to the server's own origin only, wherever a link leads, and that waits and retries
+ * when a response asks for it. It rejects if a redirect that it follows leads from the server's origin to another one.
  */
 export function requestSender(
   { url, token }: Pick<Server, 'url' | 'token'>,
@@ -52,6 +52,10 @@ export function requestSender(
         const sentBy = origin === home ? undefined : url
         throw options.signal.aborted ? error : new ServerUnreachable(shown, error, sentBy)
       })
+      if (origin === home && response.redirected && new URL(response.url).origin !== home) {
+        await response.body?.cancel()
+        throw redirectedElsewhere(url, String(input), response)
+      }
       const seconds = secondsToWait(response, 2 ** waits)
       if (seconds === undefined || seconds > MAX_WAIT_S || waits === MAX_WAITS) return response
       await response.body?.cancel()
@@ -60,6 +64,17 @@ export function requestSender(
       await sleep(seconds * 1000, undefined, { signal: options.signal })
     }
   }
+}
+
+/** Returns the error for a request whose redirect leads to another origin, which did not get the token. */
+function redirectedElsewhere(url: string, sent: string, response: Response): RequestRejected {
+  const { href, origin, protocol, hostname } = new URL(response.url)
+  const rest = sent.slice(url.length)
+  const isSameHost = protocol === 'https:' && hostname === new URL(url).hostname
+  const isSameApi = isSameHost && sent.startsWith(url) && href.endsWith(rest)
+  const target = isSameApi ? href.slice(0, href.length - rest.length) : origin
+  const advice = isSameApi ? `use --url ${target}` : 'the token was not sent there; check --url'
+  return new RequestRejected(response.status, `${url} redirects to ${target}: ${advice}`)
 }
 
 /** Returns how long a response asks to wait, or undefined if it does not. `defaultSeconds` is for a 429 or 503 without a time. */

@@ -24,13 +24,15 @@ export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
 }
 
 /** Returns the innermost cause of an error: the error that `fetch` throws has no details. */
-export function rootCause(error: unknown): { code: string; message: string } {
+export function rootCause(error: unknown): { code: string; message: string; hostname?: string } {
   let inner = error
   while (inner instanceof Error && (inner.cause || inner instanceof AggregateError))
     inner = inner instanceof AggregateError ? inner.errors[0] : inner.cause
   return {
     code: codeOf(inner) ?? '',
     message: inner instanceof Error ? inner.message : String(inner),
+    // Errors of DNS have it.
+    ...(inner instanceof Error && 'hostname' in inner && { hostname: String(inner.hostname) }),
   }
 }
 

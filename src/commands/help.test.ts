@@ -22,6 +22,38 @@ test('the help of a command shows its own options and refers to the settings', a
   assert.match(stdout, /^ {2}--expires <duration> {2}how long/m, 'columns as wide as they need')
 })
 
+test('`help` takes the whole name of a command', async () => {
+  const godwit = createCommandRunner()
+  for (const [name, first] of [
+    ['', 'Usage: godwit [options] [command]'],
+    ['help', 'Usage: godwit help [command...]'],
+    ['migration', 'Usage: godwit migration [options] [command]'],
+    ['migration start', 'Usage: godwit migration start [options] [repositories...]'],
+    ['admin token list', 'Usage: godwit admin token list [options]'],
+    ['version more', 'Usage: godwit version [options]'],
+  ] as const) {
+    const { code, stdout } = await godwit(['help', ...name.split(' ').filter(Boolean)])
+    assert.deepEqual([code, stdout.split('\n')[0]], [0, first], name)
+  }
+  for (const [name, message] of [
+    ['migratoin', "godwit: unknown command 'migratoin'\n(Did you mean migration?)\n"],
+    ['migration strat', "godwit: unknown command 'strat'\n(Did you mean start?)\n"],
+  ] as const) {
+    const { code, stdout, stderr } = await godwit(['help', ...name.split(' ')])
+    assert.deepEqual([code, stdout, stderr], [2, '', message], name)
+  }
+})
+
+test('a group of commands does nothing itself, so that `help` can let commander report an unknown name', async () => {
+  const groups = (command: Command): Command[] =>
+    command.commands.flatMap((each) => [
+      ...(each.commands.length > 0 ? [each] : []),
+      ...groups(each),
+    ])
+  for (const group of groups(await createProgram()))
+    assert.deepEqual(group.registeredArguments, [], group.name())
+})
+
 test('`help settings` lists all settings with variable and default', async () => {
   const godwit = createCommandRunner()
   const help = await godwit(['help', 'settings'])

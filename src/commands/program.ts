@@ -125,7 +125,7 @@ export async function createProgram(args?: readonly string[]): Promise<Command> 
     }
   }
   // The help command is added last, so that it is the last one of the last group.
-  program.helpCommand(true)
+  helpCommand(program)
   withExamples(program, [
     'godwit serve                             # a sample git host, to try it',
     'godwit serve --repositories /srv/git     # your own',
@@ -146,6 +146,25 @@ const describeUsageError = (text: string): string =>
 function describeExitCodes(): string {
   const rows = exitCodes.map(([code, meaning]) => `${code.padEnd(6)} ${meaning}`)
   return `\n${[paint('bold', 'Exit codes:'), ...rows].join('\n  ')}`
+}
+
+/** Adds a help command that takes the whole name of a command. Commander's own one takes one word, and ignores an unknown one. */
+function helpCommand(program: Command): void {
+  const command = program.command('help [command...]').description('display help for command')
+  withExamples(command, ['godwit help migration start', 'godwit help settings'])
+    .helpOption(false)
+    .action(async (names: string[]) => {
+      let found = program
+      for (const name of names) {
+        const next = found.commands.find((each) => each.name() === name)
+        // Commander reports the unknown command, and suggests a similar one.
+        if (!next && found.commands.length > 0)
+          return void (await program.parseAsync(names, { from: 'user' }))
+        if (!next) break
+        found = next
+      }
+      found.help()
+    })
 }
 
 function versionCommand(program: Command, about: string): void {

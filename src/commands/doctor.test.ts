@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
 import { chmod, chown, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import { commandLine } from '../../test/support/command-line.ts'
 import {
   assertFinding,
   doctor,
@@ -20,6 +22,7 @@ import { createDatabase } from '../../test/support/postgres.ts'
 import { temporaryDirectory } from '../../test/support/sample-repositories.ts'
 import { createCommandRunner } from '../../test/support/shared-commands.ts'
 import { startSharedService } from '../../test/support/start-shared-service.ts'
+import { until } from '../../test/support/wait-until.ts'
 import { NEWEST_SCHEMA } from '../db/upgrade.ts'
 import { checkFreeSpace } from './doctor/check-data.ts'
 import { clockResult } from './doctor/check-database.ts'
@@ -99,6 +102,18 @@ describe('the command', () => {
     const order = [GODWIT, 'doctor', '--data', data, '--listen', listen, '--git', '/nowhere/git']
     const { stdout, stderr } = await run('bash', ['-c', command, 'bash', ...order])
     assert.deepEqual([stdout, stderr], ['1\n', ''])
+  })
+
+  test('leaves no files behind when it is interrupted', async (t) => {
+    const { folder, start, leftovers } = await commandLine(t)
+    const [git, started] = [join(folder, 'git'), join(folder, 'started')]
+    await writeFile(git, `#!/bin/sh\ntouch ${started}\nsleep 1\n`, { mode: 0o755 })
+    const command = start(['doctor', '--git', git, '--data', join(folder, 'data')])
+    await until('git is started', () => existsSync(started))
+    command.kill('SIGINT')
+    const { code, stderr } = await command.result
+    assert.deepEqual([code, stderr], [130, 'godwit: stopped; no unfinished files are left\n'])
+    assert.deepEqual(await leftovers(), [])
   })
 
   test('warns of a low limit of open files', async (t) => {

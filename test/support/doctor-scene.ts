@@ -18,7 +18,8 @@ export type Flags = Partial<Record<OptionName, string>>
 
 /** Runs all checks with these settings and the defaults. */
 export async function doctor(flags: Flags, env: NodeJS.ProcessEnv = {}): Promise<CheckResult[]> {
-  return Array.fromAsync(everyCheck(readConfig(flags, { PATH: process.env.PATH, ...env })))
+  const config = readConfig(flags, { PATH: process.env.PATH, ...env })
+  return Array.fromAsync(everyCheck(config, new AbortController().signal))
 }
 
 /** Runs the command `godwit doctor`. */

@@ -30,7 +30,11 @@ interface Problems {
  * Opens every repository, without reading its objects as `godwit check` does. Reports the damage that the last sync, check or export
  * found.
  */
-export async function* checkRepositories(config: Config, git: Git): AsyncGenerator<CheckResult> {
+export async function* checkRepositories(
+  config: Config,
+  git: Git,
+  signal: AbortSignal,
+): AsyncGenerator<CheckResult> {
   const { repositories: root, role, databaseUrl } = config
   if (root === undefined) return yield withoutRepositories(role, databaseUrl !== undefined)
   const source = gitDirectory({ root, git, layout: layoutOptions(config) })
@@ -52,7 +56,7 @@ export async function* checkRepositories(config: Config, git: Git): AsyncGenerat
       : 'create it, check that its file system is mounted, or set another --repositories'
     return yield failure('repositories', `${root}: ${errorText(error)}`, advice)
   }
-  await openAll(source, found, problems)
+  await openAll(source, found, problems, signal)
   yield* describeProblems(config, root, found, problems)
   yield* checkDamage(config, found)
   yield await checkSnapshots(config, root)
@@ -72,13 +76,14 @@ async function openAll(
   source: GitDirectory,
   found: readonly FoundRepository[],
   { unreadable, unlockable }: Problems,
+  signal: AbortSignal,
 ): Promise<void> {
-  await mapConcurrent(found, { concurrency: CONCURRENCY }, async (repository, signal) => {
+  await mapConcurrent(found, { concurrency: CONCURRENCY, signal }, async (repository, stop) => {
     const name = `${repository.owner}/${repository.name}`
     let dir: string
     try {
       dir = await source.directoryOf(repository)
-      await source.examine(repository, signal)
+      await source.examine(repository, stop)
       await source.checkGitAccess(repository)
     } catch (error) {
       if (!(error instanceof Unreadable)) throw error

@@ -12,8 +12,18 @@ import { checkOwnership } from './check-ownership.ts'
 import { checkLfs, checkLocks, checkRepositories } from './check-repositories.ts'
 import { type CheckResult, errorText, failure, passed, warning } from './check-result.ts'
 
-/** Runs all checks, even after one has failed. They change nothing permanently. */
-export async function* everyCheck(config: Config): AsyncGenerator<CheckResult> {
+/** Runs all checks, even after one has failed. They change nothing permanently. Throws after a check during which `signal` aborts. */
+export async function* everyCheck(
+  config: Config,
+  signal: AbortSignal,
+): AsyncGenerator<CheckResult> {
+  for await (const result of allChecks(config, signal)) {
+    signal.throwIfAborted()
+    yield result
+  }
+}
+
+async function* allChecks(config: Config, signal: AbortSignal): AsyncGenerator<CheckResult> {
   await using temporary = await temporaryGit(config, 'doctor')
   const { git } = temporary
   yield* guarded('machine', checkMachine())
@@ -25,7 +35,7 @@ export async function* everyCheck(config: Config): AsyncGenerator<CheckResult> {
   yield advice === undefined ? passed('git', found) : failure('git', found, advice)
   yield* guarded('data', checkData(config))
   yield* guarded('ownership', checkOwnership(config))
-  if (advice === undefined) yield* guarded('repositories', checkRepositories(config, git))
+  if (advice === undefined) yield* guarded('repositories', checkRepositories(config, git, signal))
   yield* guarded('lfs', checkLfs(config))
   yield* guarded('forge', checkForge(config))
   yield* guarded('oidc', checkOidc(config))

@@ -19,7 +19,7 @@ import {
 import { writeFileAtomically } from './atomic-file.ts'
 import { connect } from './client-command.ts'
 import { addSetting, configFileOf, withExamples } from './command-line.ts'
-import { printMessage, printResult } from './print.ts'
+import { printJson, printMessage, printResult } from './print.ts'
 import { stoppable } from './stop-signal.ts'
 
 type Options = { url?: string; vendor?: string; withToken?: boolean; json?: boolean }
@@ -125,8 +125,10 @@ async function showStatus(signal: AbortSignal, { url: flag, json }: Options, com
   const used = clientOrigins(flags, process.env, file, user).url?.text
   const active = used === undefined ? undefined : readUrl(used)
   const urls = new Set([...(active ? [active] : []), ...(flag ? [] : user.servers.keys())])
-  if (urls.size === 0)
+  if (urls.size === 0) {
+    if (json) printJson([])
     throw new UserError('you are not logged in to a server: run `godwit auth login`')
+  }
   const statuses: Status[] = []
   for (const url of urls) {
     const isActive = url === active

@@ -69,6 +69,7 @@ test('after a login no command needs a URL or a token, until the logout', async 
   assert.equal((await run(0, 'auth logout')).out, `logged out of ${service.url}`)
   assert.ok(!existsSync(file))
   assert.match((await run(1, 'auth status')).err, /you are not logged in to a server/)
+  assert.deepEqual(JSON.parse((await run(1, 'auth status --json')).out), [])
   await run(1, 'auth logout')
 })
 

@@ -86,7 +86,7 @@ export function accountCommands(program: Command, about: string): void {
       await record(tx, 'account.remove', aboutAccount(account))
       return account
     })
-    printResult({ json }, jsonOf(found), `account ${found.login} removed`)
+    printResult({ json }, { ...jsonOf(found), removed: true }, `account ${found.login} removed`)
   })
 }
 

@@ -1,6 +1,5 @@
 import { BlobsUnavailable } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
-import { UserError } from '../lib/user-error.ts'
 import { endMigration } from '../migrations/end-migration.ts'
 import { migrationById, repositoryToExport } from '../migrations/export-store.ts'
 import { releaseLocks } from '../migrations/lock-store.ts'
@@ -47,7 +46,7 @@ import { obtainSegment } from './obtain-segment.ts'
 import { markRecordsUsed, recordsForTask } from './records/obtain-records.ts'
 import { refreshExportRights } from './refresh-export-rights.ts'
 import { type SealParts, sealArchive } from './seal-archive.ts'
-import { claimBlobStore } from './sweep.ts'
+import { claimBlobStore, isClaimed, StoreNotOwned, StoreOwnedByAnotherDatabase } from './sweep.ts'
 
 export interface ExportParts extends BeginParts, SealParts {
   /** A directory for data that does not fit into memory. */
@@ -103,39 +102,57 @@ export function exportHandlers(parts: ExportParts): Handlers {
 }
 
 const OWN_STORE_TTL_MS = 60_000
-const OWN_STORE_PAUSE_MS = 10_000
+const OTHER_STORE_PAUSE_MS = 10_000
 
 /**
  * Returns a function that postpones jobs while the blob store is not that of this database: its disk may not be mounted, and what
- * is written there would be missing later.
+ * is written there would be missing later. All jobs share the result of a check.
  */
 function ownStoreGuard({ db, blobs }: Pick<ExportParts, 'db' | 'blobs'>) {
-  let ownUntil = 0
+  let check = Promise.resolve()
+  let checkAt = 0
+  const requireOwn = () => {
+    if (performance.now() < checkAt) return check
+    checkAt = Number.POSITIVE_INFINITY
+    const checkIn = (ms: number) => () => {
+      checkAt = performance.now() + ms
+    }
+    check = claimBlobStore(db, blobs)
+    check.then(checkIn(OWN_STORE_TTL_MS), checkIn(OTHER_STORE_PAUSE_MS))
+    return check
+  }
   return (run: Handler['run']): Handler['run'] =>
     async (job, attempt) => {
-      if (performance.now() >= ownUntil) {
-        await claimBlobStore(db, blobs).catch((error: unknown) => {
-          if (!(error instanceof UserError)) throw error
-          throw new RetryLater(error.message, { cause: error, pauseMs: OWN_STORE_PAUSE_MS })
-        })
-        ownUntil = performance.now() + OWN_STORE_TTL_MS
+      await requireOwn().catch(throwPostponed)
+      try {
+        await run(job, attempt)
+      } catch (error) {
+        // The disk was unmounted since the last check.
+        if (!isOfOtherStore(error)) throw error
+        checkAt = 0
+        throw postponed(error)
       }
-      await run(job, attempt)
     }
 }
 
-/** An outage of the blob store delays jobs, but never makes them fail. */
-function retryDuringOutage(run: Handler['run']): Handler['run'] {
-  return async (job, attempt) => {
-    try {
-      await run(job, attempt)
-    } catch (error) {
-      throw error instanceof BlobsUnavailable
-        ? new RetryLater(error.message, { cause: error })
-        : error
-    }
-  }
+const isOfOtherStore = (error: unknown): error is Error =>
+  error instanceof StoreNotOwned || error instanceof StoreOwnedByAnotherDatabase
+
+/** An outage of the blob store, or another store in its place, delays jobs, but never makes them fail. */
+function postponed(error: unknown): unknown {
+  if (isOfOtherStore(error))
+    return new RetryLater(error.message, { cause: error, pauseMs: OTHER_STORE_PAUSE_MS })
+  return error instanceof BlobsUnavailable ? new RetryLater(error.message, { cause: error }) : error
 }
+
+function throwPostponed(error: unknown): never {
+  throw postponed(error)
+}
+
+const retryDuringOutage =
+  (run: Handler['run']): Handler['run'] =>
+  (job, attempt) =>
+    run(job, attempt).catch(throwPostponed)
 
 async function exportRecords(parts: ExportParts, task: ExportTask, run: Run): Promise<void> {
   try {
@@ -259,7 +276,9 @@ async function endRepository(
 }
 
 async function seal(parts: ExportParts, { migrationId }: MigrationJob, run: Run): Promise<void> {
-  const sealed = await sealArchive(parts, await migrationById(parts.db, migrationId), run.signal)
+  const { db, blobs } = parts
+  const sealed = await sealArchive(parts, await migrationById(db, migrationId), run.signal)
+  if ('lost' in sealed && sealed.lost && !(await isClaimed(db, blobs))) throw new StoreNotOwned()
   const released = await run.finish(async (tx) => {
     if (!('reason' in sealed)) return sealed.record(tx).then(() => [])
     const { reason, lost, dropped = [] } = sealed

@@ -10,7 +10,7 @@ import { archiveSegments } from '../migrations/archive-store.ts'
 import { migrationById } from '../migrations/export-store.ts'
 import { sweepScratch } from './scratch.ts'
 import { lostSegments } from './seal-archive.ts'
-import { claimBlobStore, ownerKey, requireOwnStore, sweepOrphans } from './sweep.ts'
+import { claimBlobStore, ownerKey, ownStoreProbe, sweepOrphans } from './sweep.ts'
 
 const REPOSITORIES = { 'alice/site': 'one', 'alice/blog': 'one' }
 const HOUR = 3_600_000
@@ -129,11 +129,11 @@ onEachEngine('the sweep', (engine) => {
     const empty = createDiskBlobStore(join(await temporaryFolder(t), 'blobs'))
     const missing = { name: 'StoreNotOwned', message: /^the store of archives is empty or another/ }
     await assert.rejects(sweepOrphans({ ...parts, blobs: empty }, 0), missing)
-    await assert.rejects(requireOwnStore(db, empty), missing)
+    await assert.rejects(ownStoreProbe(db, empty)(), missing)
     assert.deepEqual(await Array.fromAsync(empty.list()), [])
     await claimBlobStore(db, empty, { isLost: true })
     await sweepOrphans({ ...parts, blobs: empty }, 0)
-    await requireOwnStore(db, empty)
+    await ownStoreProbe(db, empty)()
   })
 
   test('accepts the mark that another process of the database adds meanwhile', async (t) => {

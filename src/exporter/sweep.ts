@@ -2,6 +2,7 @@ import { BlobExists, type BlobStore } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
 import { signingKey } from '../db/secret-store.ts'
 import { UserError } from '../lib/user-error.ts'
+import { waitAtMost } from '../lib/wait-at-most.ts'
 import { archiveKeysAmong, expiredArchives, removeArchive } from '../migrations/archive-store.ts'
 import { countSegments, segmentsByKey } from '../migrations/segment-store.ts'
 import { deleteUnusedSegment, unusedSegments } from '../migrations/segment-sweep.ts'
@@ -108,9 +109,22 @@ export async function claimBlobStore(
   })
 }
 
-/** Rejects with StoreNotOwned as claimBlobStore does, but never writes to the store. */
-export async function requireOwnStore(db: Db, blobs: BlobStore): Promise<void> {
-  if ((await hasSegments(db)) && !(await isClaimed(db, blobs))) throw new StoreNotOwned()
+const FIND_MARK_MS = 1000
+
+/**
+ * Returns a probe that rejects with StoreNotOwned as claimBlobStore does, but never writes to the store. It takes no notice of an outage
+ * of the database, which has a probe of its own.
+ */
+export function ownStoreProbe(db: Db, blobs: BlobStore): () => Promise<void> {
+  let mark: string | undefined
+  const findMark = async () => {
+    mark = (await hasSegments(db)) ? await ownerKey(db) : undefined
+  }
+  return async () => {
+    await waitAtMost(FIND_MARK_MS, findMark())
+    if (mark !== undefined && (await storedLength(blobs, mark)) === undefined)
+      throw new StoreNotOwned()
+  }
 }
 
 const hasSegments = async (db: Db): Promise<boolean> => (await countSegments(db)).count > 0

@@ -13,15 +13,20 @@ export function parseTime(text: string, { isStrict = false } = {}): number | und
   return isInvalid ? undefined : time
 }
 
-const ISO_TIME = /^(?!0000)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/
+const ISO_TIME = /^(?!0000)\d{4}-\d\d-\d\dT[0-2]\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/
+const WITHOUT_ZONE = /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d(?:\.\d+)?)?$/
+const YEAR_9999 = Date.UTC(9999, 0)
 
 /**
- * Returns a time of ISO 8601 unchanged, and a time in another notation, such as `2016-06-14 15:02:08 UTC` of old versions of GitLab, in UTC. Returns undefined for
- * anything else, and for years that other programs cannot store.
+ * Returns a time of ISO 8601 unchanged, and a time in another notation, such as `2016-06-14 15:02:08 UTC` of old versions of GitLab, in
+ * UTC, which is also the time zone of a time without one. Returns undefined for anything else, and for years that other programs cannot
+ * store.
  */
 export function toIsoTime(text: string): string | undefined {
-  const time = Date.parse(text)
-  // A text without a year would be parsed as a time in 2001.
-  if (Number.isNaN(time) || !/\d{4}/.test(text)) return undefined
-  return [text, new Date(time).toISOString()].find((each) => ISO_TIME.test(each))
+  const time = Date.parse(WITHOUT_ZONE.test(text) ? `${text}Z` : text)
+  if (!(time < YEAR_9999)) return undefined
+  if (ISO_TIME.test(text)) return text
+  // Other texts would be parsed as a time too, such as `1` or `foo 1234`.
+  const iso = /^\d{4}-|^[a-z]{3,9},? .*\d{4}/i.test(text) ? new Date(time).toISOString() : ''
+  return ISO_TIME.test(iso) ? iso : undefined
 }

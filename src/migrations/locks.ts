@@ -228,13 +228,16 @@ export async function unlockRepository(
   const migration = await findMigration(parts.db, scope, migrationId)
   if (!migration) throw new NotFound()
   const held = await lockStore.heldLocks(parts.db, migrationId)
-  const names = new Set(held.map(keyOfName))
-  for (const name of await fullNamesOf(parts.db, migration)) names.add(nameKey(name))
-  const wanted = nameKey(repoName)
-  const named = wanted.includes('/') ? [wanted] : [...names].filter((n) => n.endsWith(`/${wanted}`))
-  const own = keyOfName({ owner: scope.owner.login, name: repoName })
-  const name = named.length === 1 ? named[0] : named.find((each) => each === own)
-  const lock = held.find((each) => keyOfName(each) === name)
+  const find = (key: string | undefined) => held.find((each) => keyOfName(each) === key)
+  const key = nameKey(repoName)
+  const onlyKey = async () => {
+    const names = (await fullNamesOf(parts.db, migration)).map(nameKey)
+    const keys = new Set([...held.map(keyOfName), ...names].filter((n) => n.endsWith(`/${key}`)))
+    return keys.size === 1 ? [...keys][0] : undefined
+  }
+  // The names are read only if they are needed, because there may be thousands.
+  const own = find(key.includes('/') ? key : nameKey(`${scope.owner.login}/${repoName}`))
+  const lock = own ?? find(await onlyKey())
   if (!lock) throw new NotFound()
   await parts.db.transaction().execute(async (tx) => {
     const released = await lockStore.releaseLocks(tx, migrationId, parts.now(), lock.repositoryId)

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { recordAccess, viewerAsActor } from '../accounts/audit-log.ts'
 import { createAuthenticator } from '../accounts/authenticator.ts'
 import { signingKey } from '../db/secret-store.ts'
-import { requireOwnStore } from '../exporter/sweep.ts'
+import { ownStoreProbe } from '../exporter/sweep.ts'
 import { readDashboard } from '../http/pages/dashboard-files.ts'
 import { offsetTimestamps } from '../http/rendering.ts'
 import { type CloneTokens, cloneTokens } from '../http/routes/clones/clone-tokens.ts'
@@ -87,7 +87,7 @@ async function startOnce(config: Config, logging: Log): Promise<Service> {
     cloneSlots: { max: config.maxClones },
     cloneTokens,
     trustedProxies: config.trustedProxies ?? [],
-    requireOwnStore: () => requireOwnStore(db, parts.blobs),
+    probeOwnStore: ownStoreProbe(db, parts.blobs),
     ...(isDataUsed && { probeData: () => probeWrite(config.data) }),
     ...(parts.forge && { probeForge: parts.forge.probe }),
     isWebhookAllowed: createAddressFilter(config.webhookNetworks ?? []),

@@ -128,6 +128,7 @@ async function openRecords(root: string, { report, signal, isWanted }: RecordPar
   const files = await listRecordFiles(root)
   /** The full name of the git data by the full name in the records, in lower case. They may differ. */
   const names = new Map<string, string>()
+  const unreadable = new Set<string>()
 
   /** Yields the valid records of a kind, each with a function that reports it as lost. A file that cannot be read counts as empty. */
   async function* read<T>(kind: string, shape: Shape<T>) {
@@ -139,6 +140,9 @@ async function openRecords(root: string, { report, signal, isWanted }: RecordPar
         for (const { index, value } of records)
           yield { value, lose: (why: string) => lose(`[${index}]${why}`) }
       } catch (error) {
+        // Some files are read twice.
+        if (unreadable.has(file)) continue
+        unreadable.add(file)
         report.warn('files', `${file}: ${(error as Error).message}; nothing of it is used`)
         report.lost('unreadable_files', 1, file)
       }

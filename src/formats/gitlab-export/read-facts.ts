@@ -76,12 +76,14 @@ const TIMED_LISTS = ['notes', 'events', 'resource_state_events']
  * a valid time are reported as lost.
  */
 function inTimeOrder(record: Json, at: string, report: Report): Json {
-  const timeOf = ({ created_at }: Json) => Date.parse(timeOrNull(created_at) ?? '')
   const sorted = TIMED_LISTS.map((key) => {
-    const timed = list(record[key]).filter((each) => !Number.isNaN(timeOf(each)))
-    for (const { created_at } of list(record[key]).filter((each) => !timed.includes(each)))
-      report.lostRecord(key, `${at}: the time of one of its ${key} is not valid: ${created_at}`)
-    return [key, timed.sort((a, b) => timeOf(a) - timeOf(b))]
+    const timed: { entry: Json; time: number }[] = []
+    for (const entry of list(record[key])) {
+      const time = Date.parse(timeOrNull(entry.created_at) ?? '')
+      if (!Number.isNaN(time)) timed.push({ entry, time })
+      else report.lostRecord(key, `${at}: one of its ${key} has no valid time: ${entry.created_at}`)
+    }
+    return [key, timed.sort((a, b) => a.time - b.time).map(({ entry }) => entry)]
   })
   return { ...record, ...Object.fromEntries(sorted) }
 }

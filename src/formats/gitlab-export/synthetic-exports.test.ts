@@ -830,7 +830,7 @@ describe('a hostile export', () => {
     const comments = await facts('issue_comments')
     assert.deepEqual([comments.length, comments[0]?.body?.startsWith('kept')], [1, true])
     assert.deepEqual(lost(), { notes: 1 })
-    assert.match(warnings.join('\n'), /line 1: the time of one of its notes is not valid: null/)
+    assert.match(warnings.join('\n'), /line 1: one of its notes has no valid time: null/)
   })
 
   test('has topics as a list of names, in an export of one file', async (t) => {

@@ -10,7 +10,7 @@ export interface ReadinessParts {
   /** Returns whether the catalogue has been synchronized since this process started. */
   isCatalogueRead: () => boolean
   /** Rejects if `blobs` is not the store of this database, such as an empty directory without its mount. */
-  requireOwnStore: () => Promise<void>
+  probeOwnStore: () => Promise<void>
   /** Rejects if the data directory is not writable. Absent if neither the database nor archives are in it. */
   probeData?: (() => Promise<void>) | undefined
   /** Rejects if the forge does not respond. Absent without a forge. */
@@ -34,7 +34,7 @@ const SUCCESS_TTL_MS = { database: 0, blobs: 5000, data: 5000, forge: 30_000 }
 
 /** Returns the dependencies of this process, each with a probe for readiness checks and metrics. */
 export function createDependencyProbes(parts: ReadinessParts): Dependency[] {
-  const { db, blobs, log, isCatalogueRead, requireOwnStore, probeData, probeForge } = parts
+  const { db, blobs, log, isCatalogueRead, probeOwnStore, probeData, probeForge } = parts
   const dependency = (name: keyof typeof SUCCESS_TTL_MS, probe: () => Promise<unknown>) => {
     const sharedProbe = shareProbe(probe, SUCCESS_TTL_MS[name])
     return {
@@ -57,7 +57,7 @@ export function createDependencyProbes(parts: ReadinessParts): Dependency[] {
     dependency('database', () => sql`select 1`.execute(db)),
     dependency('blobs', async () => {
       await blobs.probe({ signal: timeout() })
-      await requireOwnStore()
+      await probeOwnStore()
     }),
     ...(probeData ? [{ ...dependency('data', probeData), isForWritesOnly }] : []),
     ...(probeForge

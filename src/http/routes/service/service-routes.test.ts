@@ -14,8 +14,8 @@ test('readiness is degraded while only writes fail, and unavailable while reads 
   }
   const blobs = { probe: probe('blobs') } as never
   const probes = { probeData: probe('data'), probeForge: probe('forge') }
-  const requireOwnStore = probe('ownStore')
-  const parts = { db, blobs, requireOwnStore, isCatalogueRead: () => true, ...probes }
+  const probeOwnStore = probe('ownStore')
+  const parts = { db, blobs, probeOwnStore, isCatalogueRead: () => true, ...probes }
   const readiness = async () => {
     // Successful probes are cached, so each check needs a new server.
     const app = descriptionServer(t, DEFAULT_MEDIA_TYPE, parts)

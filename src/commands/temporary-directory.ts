@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { createGit } from '../git/git.ts'
 import type { Config } from '../settings/config.ts'
 
-/** Creates a temporary directory. Disposing removes it. (fs.mkdtempDisposable does not exist before Node 24.4.) */
+/** Creates a temporary directory. Disposing removes it. */
 export async function temporaryDirectory(prefix: string) {
   const path = await mkdtemp(prefix)
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }

@@ -172,7 +172,7 @@ async function findNodes(): Promise<{ folder: string; version: string }[]> {
   for (const folder of [OUR_PROGRAMS, ...(process.env.PATH ?? '').split(delimiter)]) {
     const result = await run(join(folder, 'node'), ['--version']).catch(() => undefined)
     const version = result?.stdout.trim() ?? ''
-    if (Number.parseInt(version.slice(1), 10) >= 24 && !found.has(version))
+    if (Number.parseInt(version.slice(1), 10) >= 26 && !found.has(version))
       found.set(version, folder)
   }
   return Array.from(found, ([version, folder]) => ({ version, folder }))
@@ -185,7 +185,7 @@ async function runMigration(
 ): Promise<void> {
   const env = freshEnvironment()
   env.PATH = [join(prefix, 'bin'), nodeFolder, env.PATH].join(delimiter)
-  // With this flag no TypeScript file could be loaded. Early versions of Node 24 only know this name.
+  // With this flag no TypeScript file could be loaded.
   env.NODE_OPTIONS = '--no-experimental-strip-types'
   const terminal = { folder: temporaryDirectory(t), env }
   const sample = await startSample(t, terminal, 'exec godwit serve --log-level warn')

@@ -114,11 +114,14 @@ function ownStoreGuard({ db, blobs }: Pick<ExportParts, 'db' | 'blobs'>) {
   const requireOwn = () => {
     if (performance.now() < checkAt) return check
     checkAt = Number.POSITIVE_INFINITY
-    const checkIn = (ms: number) => () => {
+    const checkIn = (ms: number) => {
       checkAt = performance.now() + ms
     }
     check = claimBlobStore(db, blobs)
-    check.then(checkIn(OWN_STORE_TTL_MS), checkIn(OTHER_STORE_PAUSE_MS))
+    check.then(
+      () => checkIn(OWN_STORE_TTL_MS),
+      (error: unknown) => checkIn(isOfOtherStore(error) ? OTHER_STORE_PAUSE_MS : 0),
+    )
     return check
   }
   return (run: Handler['run']): Handler['run'] =>

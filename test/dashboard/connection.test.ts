@@ -195,31 +195,3 @@ test('a reload while the server is down shows an error', needsChromium, async (t
   await page.getByRole('button', { name: 'Try again' }).click()
   await untilHeading(page, 'Migrations')
 })
-
-test('a sign-out that fails is repeated, and the session ends', needsChromium, async (t) => {
-  const token = await story.service.token('alice')
-  const page = await visit(t, story.service.url, { token })
-  await page.getByRole('button', { name: 'Signed in as alice' }).click()
-  await page.route(/\/session$/, (route) => route.abort())
-  await page.getByRole('menuitem', { name: 'Sign out', exact: true }).click()
-  await untilHeading(page, 'No connection')
-  await page.getByText('You are not signed out yet.').waitFor()
-  await page.unroute(/\/session$/)
-  await page.getByRole('button', { name: 'Try again' }).click()
-  await untilHeading(page, 'Sign in to Godwit')
-  await page.reload()
-  await untilHeading(page, 'Sign in to Godwit')
-})
-
-test('a sign-out that is refused leads back to the session', needsChromium, async (t) => {
-  const token = await story.service.token('alice')
-  const page = await visit(t, story.service.url, { token, expected: /403/ })
-  await page.route(/\/session\?all=true$/, (route) =>
-    route.fulfill({ status: 403, json: { message: 'Resource not accessible' } }),
-  )
-  await page.getByRole('button', { name: 'Signed in as alice' }).click()
-  await page.getByRole('menuitem', { name: 'Sign out all browsers' }).click()
-  await untilHeading(page, 'Request refused')
-  await page.getByRole('button', { name: 'Try again' }).click()
-  await untilHeading(page, 'Migrations')
-})

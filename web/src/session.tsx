@@ -1,12 +1,4 @@
-import {
-  createContext,
-  type ReactNode,
-  useContext,
-  useEffect,
-  useMemo,
-  useRef,
-  useState,
-} from 'react'
+import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from 'react'
 import { pathsOf } from '../../src/client/paths.ts'
 import {
   type Api,
@@ -43,14 +35,10 @@ export type Session =
       mediaType: string
     }
 
-interface SignOutOptions {
-  all: boolean
-}
-
 interface SessionControls {
   session: Session
   signIn(token: string): void
-  signOut(options: SignOutOptions): void
+  signOut(options: { all: boolean }): void
   tryAgain(): void
 }
 
@@ -62,12 +50,9 @@ type Attempt = { token: string | null }
 export function SessionProvider({ children }: { children: ReactNode }) {
   const [attempt, setAttempt] = useState<Attempt | null>({ token: null })
   const [session, setSession] = useState<Session>({ state: 'checking' })
-  /** The sign-out that failed, which `tryAgain` repeats: the session is still open. */
-  const failedSignOut = useRef<SignOutOptions>(null)
 
   useEffect(() => {
     if (attempt === null) return
-    failedSignOut.current = null
     const stop = new AbortController()
     setSession({ state: 'checking' })
     const close = (reason: SignedOutReason) => {
@@ -101,36 +86,26 @@ export function SessionProvider({ children }: { children: ReactNode }) {
     return () => removeEventListener('storage', onStorage)
   }, [session])
 
-  const controls = useMemo<SessionControls>(() => {
-    function signOut(options: SignOutOptions): void {
-      sessionStorage.clear()
-      setAttempt(null)
-      closeSession(options).then(
-        () => {
-          // Other tabs read their session again when this is removed.
-          localStorage.removeItem(SIGNED_IN)
-          failedSignOut.current = null
-          setSession({ state: 'signed-out', reason: 'left' })
-        },
-        (error) => {
-          const failure = failureOf(error)
-          // A refusal stays, so that the user could not leave the message.
-          failedSignOut.current = failure.kind === 'refused' ? null : options
-          const message = `You are not signed out yet. ${failure.message}`
-          setSession({ state: 'unreachable', failure: { ...failure, message } })
-        },
-      )
-    }
-    return {
+  const controls = useMemo<SessionControls>(
+    () => ({
       session,
       signIn: (token) => setAttempt({ token }),
-      signOut,
-      tryAgain() {
-        if (failedSignOut.current) signOut(failedSignOut.current)
-        else setAttempt((last) => ({ token: last?.token ?? null }))
+      signOut(options) {
+        sessionStorage.clear()
+        setAttempt(null)
+        closeSession(options).then(
+          () => {
+            // Other tabs read their session again when this is removed.
+            localStorage.removeItem(SIGNED_IN)
+            setSession({ state: 'signed-out', reason: 'left' })
+          },
+          (error) => setSession({ state: 'unreachable', failure: failureOf(error) }),
+        )
       },
-    }
-  }, [session])
+      tryAgain: () => setAttempt((last) => ({ token: last?.token ?? null })),
+    }),
+    [session],
+  )
   return <SessionContext value={controls}>{children}</SessionContext>
 }
 

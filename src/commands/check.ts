@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { checkStore } from '../exporter/check-segments.ts'
 import { checkRepository } from '../exporter/make-segment.ts'
-import { claimBlobStore } from '../exporter/sweep.ts'
+import { claimBlobStore } from '../exporter/own-store.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { formatBytes, formatCount, formatNumber } from '../lib/quantities.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'

@@ -21,7 +21,7 @@ import {
 import { migrationById } from '../migrations/export-store.ts'
 import { readStoreChecks } from '../migrations/segment-check-store.ts'
 import { checkStore, findReusable } from './check-segments.ts'
-import { isOwnerMark } from './sweep.ts'
+import { isOwnerMark } from './own-store.ts'
 
 const TWO = { 'alice/site': 'the site', 'alice/blog': 'the blog' }
 const NAMES = Object.keys(TWO)

@@ -19,8 +19,8 @@ import {
   type SegmentRecord,
 } from '../migrations/segment-store.ts'
 import type { SegmentMaker } from './make-segment.ts'
+import { isClaimed, StoreNotOwned } from './own-store.ts'
 import { type Reading, readDigest, type StoredDigest, storedLength } from './read-digest.ts'
-import { isClaimed, StoreNotOwned } from './sweep.ts'
 
 interface CheckParts {
   db: Db

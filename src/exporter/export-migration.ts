@@ -1,4 +1,3 @@
-import { BlobsUnavailable } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
 import { endMigration } from '../migrations/end-migration.ts'
 import { migrationById, repositoryToExport } from '../migrations/export-store.ts'
@@ -43,10 +42,10 @@ import { type BeginParts, beginExport } from './begin-export.ts'
 import { enqueueEach, exportSmallRepositories } from './export-small-repositories.ts'
 import type { SegmentProgress } from './make-segment.ts'
 import { obtainSegment } from './obtain-segment.ts'
+import { isClaimed, ownStoreGuard, retryDuringOutage, StoreNotOwned } from './own-store.ts'
 import { markRecordsUsed, recordsForTask } from './records/obtain-records.ts'
 import { refreshExportRights } from './refresh-export-rights.ts'
 import { type SealParts, sealArchive } from './seal-archive.ts'
-import { claimBlobStore, isClaimed, StoreNotOwned, StoreOwnedByAnotherDatabase } from './sweep.ts'
 
 export interface ExportParts extends BeginParts, SealParts {
   /** A directory for data that does not fit into memory. */
@@ -67,7 +66,7 @@ export function exportHandlers(parts: ExportParts): Handlers {
     onGiveUp: (tx, job, reason) => endRepository(parts, tx, job.payload as ExportTask, { reason }),
     afterGiveUp: (job, reason) => logNotExported(parts, job.payload as ExportTask, reason),
   }
-  const whileOwned = ownStoreGuard(parts)
+  const whileOwned = ownStoreGuard(parts.db, parts.blobs)
   const writesBlobs = (run: Handler['run']) => retryDuringOutage(whileOwned(run))
   return {
     [BEGIN_EXPORT]: {
@@ -100,62 +99,6 @@ export function exportHandlers(parts: ExportParts): Handlers {
     },
   }
 }
-
-const OWN_STORE_TTL_MS = 60_000
-const OTHER_STORE_PAUSE_MS = 10_000
-
-/**
- * Returns a function that postpones jobs while the blob store is not that of this database: its disk may not be mounted, and what
- * is written there would be missing later. All jobs share the result of a check.
- */
-function ownStoreGuard({ db, blobs }: Pick<ExportParts, 'db' | 'blobs'>) {
-  let check = Promise.resolve()
-  let checkAt = 0
-  const requireOwn = () => {
-    if (performance.now() < checkAt) return check
-    checkAt = Number.POSITIVE_INFINITY
-    const checkIn = (ms: number) => {
-      checkAt = performance.now() + ms
-    }
-    check = claimBlobStore(db, blobs)
-    check.then(
-      () => checkIn(OWN_STORE_TTL_MS),
-      (error: unknown) => checkIn(isOfOtherStore(error) ? OTHER_STORE_PAUSE_MS : 0),
-    )
-    return check
-  }
-  return (run: Handler['run']): Handler['run'] =>
-    async (job, attempt) => {
-      await requireOwn().catch(throwPostponed)
-      try {
-        await run(job, attempt)
-      } catch (error) {
-        // The disk was unmounted since the last check.
-        if (!isOfOtherStore(error)) throw error
-        checkAt = 0
-        throw postponed(error)
-      }
-    }
-}
-
-const isOfOtherStore = (error: unknown): error is Error =>
-  error instanceof StoreNotOwned || error instanceof StoreOwnedByAnotherDatabase
-
-/** An outage of the blob store, or another store in its place, delays jobs, but never makes them fail. */
-function postponed(error: unknown): unknown {
-  if (isOfOtherStore(error))
-    return new RetryLater(error.message, { cause: error, pauseMs: OTHER_STORE_PAUSE_MS })
-  return error instanceof BlobsUnavailable ? new RetryLater(error.message, { cause: error }) : error
-}
-
-function throwPostponed(error: unknown): never {
-  throw postponed(error)
-}
-
-const retryDuringOutage =
-  (run: Handler['run']): Handler['run'] =>
-  (job, attempt) =>
-    run(job, attempt).catch(throwPostponed)
 
 async function exportRecords(parts: ExportParts, task: ExportTask, run: Run): Promise<void> {
   try {

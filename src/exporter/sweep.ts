@@ -1,13 +1,10 @@
-import { BlobExists, type BlobStore } from '../blobs/blob-store.ts'
+import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
-import { signingKey } from '../db/secret-store.ts'
-import { UserError } from '../lib/user-error.ts'
-import { waitAtMost } from '../lib/wait-at-most.ts'
 import { archiveKeysAmong, expiredArchives, removeArchive } from '../migrations/archive-store.ts'
-import { countSegments, segmentsByKey } from '../migrations/segment-store.ts'
+import { segmentsByKey } from '../migrations/segment-store.ts'
 import { deleteUnusedSegment, unusedSegments } from '../migrations/segment-sweep.ts'
 import { deleteOldTallies } from '../migrations/tally-store.ts'
-import { storedLength } from './read-digest.ts'
+import { claimBlobStore, isOwnerMark } from './own-store.ts'
 
 interface SweepParts {
   db: Db
@@ -60,80 +57,3 @@ export async function sweepOrphans(
   }
   await removeOrphans()
 }
-
-/** The store has blobs of another database. A sweep would remove them all, because this database has no rows for them. */
-export class StoreOwnedByAnotherDatabase extends UserError {
-  override name = 'StoreOwnedByAnotherDatabase'
-  constructor(mark: string) {
-    super(
-      `the archives in --blobs (or in blobs/ of --data) belong to another database, so nothing is removed there: set another --blobs or --data. If that database is gone for good, delete ${mark} there`,
-    )
-  }
-}
-
-/** The database has stored segments, but the store lacks its owner mark: it is not mounted, another one, or lost. */
-export class StoreNotOwned extends UserError {
-  override name = 'StoreNotOwned'
-  constructor() {
-    super(
-      'the store of archives is empty or another one: check --data, --blobs and its mount. If what was stored is lost for good, run `godwit check --store --lost`',
-    )
-  }
-}
-
-/** The prefix of the key of an owner mark: an empty blob that identifies the database of a store. No other key begins with it. */
-const OWNER_PREFIX = 'owner-'
-
-export const isOwnerMark = (key: string): boolean => key.startsWith(OWNER_PREFIX)
-
-/**
- * Adds this database's owner mark to a store without one. Rejects with StoreOwnedByAnotherDatabase if it has another mark, and with
- * StoreNotOwned if this database has segments already, unless `isLost` says that they are gone for good.
- */
-export async function claimBlobStore(
-  db: Db,
-  blobs: BlobStore,
-  { isLost = false } = {},
-): Promise<void> {
-  if (await isClaimed(db, blobs)) return
-  const mark = await ownerKey(db)
-  for await (const { key } of blobs.list()) {
-    // Another process of this database may add it meanwhile.
-    if (key === mark) return
-    if (isOwnerMark(key)) throw new StoreOwnedByAnotherDatabase(key)
-  }
-  if (!isLost && (await hasSegments(db))) throw new StoreNotOwned()
-  await blobs.put(mark, []).catch((error: unknown) => {
-    // Another process of this database was faster.
-    if (!(error instanceof BlobExists)) throw error
-  })
-}
-
-const FIND_MARK_MS = 1000
-
-/**
- * Returns a probe that rejects with StoreNotOwned as claimBlobStore does, but never writes to the store. It takes no notice of an outage
- * of the database, which has a probe of its own.
- */
-export function ownStoreProbe(db: Db, blobs: BlobStore): () => Promise<void> {
-  let mark: string | undefined
-  const findMark = async () => {
-    mark = (await hasSegments(db)) ? await ownerKey(db) : undefined
-  }
-  return async () => {
-    await waitAtMost(FIND_MARK_MS, findMark())
-    if (mark !== undefined && (await storedLength(blobs, mark)) === undefined)
-      throw new StoreNotOwned()
-  }
-}
-
-const hasSegments = async (db: Db): Promise<boolean> => (await countSegments(db)).count > 0
-
-/** Returns the key of this database's owner mark. */
-export const ownerKey = async (db: Db): Promise<string> => ownerKeyOf(await signingKey(db, 'store'))
-
-export const ownerKeyOf = (id: Buffer): string => OWNER_PREFIX + id.toString('hex')
-
-/** Whether the store has this database's owner mark. The empty directory of a missing mount has none. */
-export const isClaimed = async (db: Db, blobs: BlobStore): Promise<boolean> =>
-  (await storedLength(blobs, await ownerKey(db))) !== undefined

@@ -10,8 +10,8 @@ import {
   RowDigest,
 } from '../db/copy-tables.ts'
 import { countRows, type Database, type Db } from '../db/database.ts'
+import { ownerKey } from '../exporter/own-store.ts'
 import { isBlobLost, readDigest, storedLength } from '../exporter/read-digest.ts'
-import { ownerKey } from '../exporter/sweep.ts'
 import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { formatCount } from '../lib/quantities.ts'
 import { UsageError, UserError } from '../lib/user-error.ts'

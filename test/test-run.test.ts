@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { test } from 'node:test'
+import { reachablePrograms } from './support/postgres.ts'
 import { temporaryDirectory } from './support/sample-repositories.ts'
 
 const ROOT = new URL('..', import.meta.url).pathname
@@ -38,6 +39,37 @@ test('a failing test fails the run; tests whose program is missing are skipped a
   assert.equal(run(TESTS, { CI: 'true' }).status, 1)
   assert.equal(run(`${TESTS}test('fails', () => { throw new Error() })`).status, 1)
   assert.equal(run('throw new Error()').status, 1)
+  const { status, stderr } = run(TESTS, { TMPDIR: join(folder, 'none') })
+  assert.match(stderr, /^npm test: cannot start the directory for temporary files: ENOENT: .*\n$/)
+  assert.equal(status, 1)
+})
+
+test('PostgreSQL runs from a copy if only root may enter the directory of the checkout', {
+  skip: process.getuid?.() !== 0 && 'as an ordinary user, PostgreSQL runs as that user',
+}, async (t) => {
+  const nobody = { uid: 65_534, gid: 65_534 }
+  const folder = temporaryDirectory(t)
+  chmodSync(folder, 0o755)
+  const installed = join(folder, 'root/postgres')
+  for (const name of ['bin', 'lib']) mkdirSync(join(installed, name), { recursive: true })
+  // The program needs a library beside it.
+  writeFileSync(join(installed, 'lib/library.1'), '', { mode: 0o600 })
+  symlinkSync('library.1', join(installed, 'lib/library'))
+  const program = '#!/bin/sh\ncat "$(dirname "$0")/../lib/library"\n'
+  writeFileSync(join(installed, 'bin/initdb'), program, { mode: 0o700 })
+  const find = (copy: string) => reachablePrograms(installed, nobody, join(folder, copy))
+  chmodSync(join(folder, 'root'), 0o700)
+  const copy = await find('copy')
+  assert.equal(copy, join(folder, 'copy'))
+  const { status, stderr } = spawnSync(join(copy, 'bin/initdb'), { ...nobody, encoding: 'utf8' })
+  assert.deepEqual([status, stderr], [0, ''])
+  for (const [path, mode] of [
+    ['', 0o755],
+    ['/postgres/bin/initdb', 0o755],
+    ['/postgres/lib/library.1', 0o644],
+  ] as const)
+    chmodSync(join(folder, `root${path}`), mode)
+  assert.equal(await find('unused'), installed)
 })
 
 test('without root, missing programs are listed and not installed, which fails under CI=true', (t) => {

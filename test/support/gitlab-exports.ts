@@ -1,5 +1,4 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import { cp, mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
@@ -11,14 +10,14 @@ import type { Git } from '../../src/git/git.ts'
 import { openReader } from '../../src/importer/convert.ts'
 import type { FactKind, FactsByKind } from '../../src/records/fact-kinds.ts'
 import { temporaryFolder } from './archive-samples.ts'
+import { sharedFile } from './shared-files.ts'
 
-const DATA = join(import.meta.dirname, '../../../shared/data')
+const of2019 = sharedFile('data/gitlab-export-2019.tar.gz')
+const of2020 = sharedFile('data/gitlab-tree-2020.tar.gz')
 
 /** Real files of GitLab, which are not part of the project. */
-export const GITLAB_2019 = join(DATA, 'gitlab-export-2019.tar.gz')
-const TREE_2020 = join(DATA, 'gitlab-tree-2020.tar.gz')
-const isThere = existsSync(GITLAB_2019) && existsSync(TREE_2020)
-export const needsGitLab = { skip: isThere ? false : `${DATA} has no exports of GitLab` }
+export const [GITLAB_2019, TREE_2020] = [of2019.path, of2020.path]
+export const needsGitLab = { skip: of2019.needed.skip || of2020.needed.skip }
 
 /** Unpacks the tree of 2020, and makes an export of it with the git data of 2019, whose commits it names. */
 export async function unpackTree2020(

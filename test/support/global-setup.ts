@@ -14,12 +14,30 @@ let objects: Awaited<ReturnType<typeof serveObjectStore>> | undefined
 
 /** Starts one PostgreSQL for the whole run, and one object store if a test needs it. Each test has its own database and bucket. */
 export async function globalSetup(): Promise<void> {
-  removeTemporaryFiles = await moveTemporaryFilesToMemory()
-  cluster = await startPostgres()
-  process.env.GODWIT_TEST_POSTGRES = cluster.url
-  removeUpgraded = await prepareUpgradedFile()
-  objects = await serveObjectStore()
-  process.env.GODWIT_TEST_OBJECT_STORE = objects.url
+  await startPart('the directory for temporary files', async () => {
+    removeTemporaryFiles = await moveTemporaryFilesToMemory()
+    removeUpgraded = await prepareUpgradedFile()
+  })
+  await startPart('PostgreSQL', async () => {
+    cluster = await startPostgres()
+    process.env.GODWIT_TEST_POSTGRES = cluster.url
+  })
+  await startPart('the object store', async () => {
+    objects = await serveObjectStore()
+    process.env.GODWIT_TEST_OBJECT_STORE = objects.url
+  })
+}
+
+/** Ends the run with one line if the part cannot start; the test runner would print a stack trace. */
+async function startPart(name: string, start: () => Promise<void>): Promise<void> {
+  try {
+    await start()
+  } catch (error) {
+    await globalTeardown()
+    const reason = error instanceof Error ? error.message : String(error)
+    console.error(`npm test: cannot start ${name}: ${reason.trim().replaceAll(/\s*\n\s*/g, '; ')}`)
+    process.exit(1)
+  }
 }
 
 export async function globalTeardown(): Promise<void> {

@@ -1,21 +1,16 @@
-import { createReadStream, existsSync, readdirSync, readFileSync } from 'node:fs'
+import { createReadStream, readdirSync, readFileSync } from 'node:fs'
 import { readEntries, textOf } from '../../src/archive/read-entries.ts'
 import { kindOfFile } from '../../src/records/record-file.ts'
 import { REAL_ARCHIVE } from './real-archive.ts'
+import { sharedFile } from './shared-files.ts'
 
-const EXAMPLES = new URL('../../../shared/reference/archive-examples/', import.meta.url).pathname
-const RECORDED = new URL('../../../shared/data/recorded-github/', import.meta.url).pathname
+const EXAMPLES = sharedFile('reference/archive-examples/')
+const RECORDED = sharedFile('data/recorded-github/')
 
 /** One record of each kind, modelled on real ones. They are not part of the project. */
-export const EXAMPLE_RECORDS = {
-  needed: { skip: existsSync(EXAMPLES) ? false : 'the example records are not available' },
-} as const
+export const EXAMPLE_RECORDS = { needed: EXAMPLES.needed } as const
 
-export const RECORDED_GITHUB = {
-  needed: {
-    skip: existsSync(RECORDED) ? false : 'the recorded responses of GitHub are not available',
-  },
-} as const
+export const RECORDED_GITHUB = { needed: RECORDED.needed } as const
 
 export type RecordsByKind = Map<string, Record<string, unknown>[]>
 
@@ -30,8 +25,8 @@ export async function realRecords(): Promise<RecordsByKind> {
 
 export async function exampleRecords(): Promise<RecordsByKind> {
   const found: RecordsByKind = new Map()
-  for (const name of readdirSync(EXAMPLES))
-    await add(found, name, () => readFileSync(`${EXAMPLES}${name}`, 'utf8'))
+  for (const name of readdirSync(EXAMPLES.path))
+    await add(found, name, () => readFileSync(`${EXAMPLES.path}${name}`, 'utf8'))
   return found
 }
 
@@ -47,16 +42,16 @@ async function add(
 /** Returns GitHub's response to a request below the repository, such as `/labels?page=1&per_page=100`. */
 export function recordedResponse<T>(request: string): T {
   const name = `GET_${encodeURIComponent(`/api/v3/repos/go-gitea/test_repo${request}`)}`
-  const text = readFileSync(`${RECORDED}${name}`, 'utf8').replaceAll('\r\n', '\n')
+  const text = readFileSync(`${RECORDED.path}${name}`, 'utf8').replaceAll('\r\n', '\n')
   return JSON.parse(text.slice(text.indexOf('\n\n'))) as T
 }
 
 /** Returns what GitHub responded to all requests for a path below the repository, pages joined, or undefined if there was none. */
 export function recordedPath(path: string): unknown {
   const start = `GET_${encodeURIComponent(`/api/v3/repos/go-gitea/test_repo${path}`)}`
-  const names = readdirSync(RECORDED).filter((name) => name.split('%3F')[0] === start)
+  const names = readdirSync(RECORDED.path).filter((name) => name.split('%3F')[0] === start)
   const bodies = names.sort().map((name) => {
-    const text = readFileSync(`${RECORDED}${name}`, 'utf8').replaceAll('\r\n', '\n')
+    const text = readFileSync(`${RECORDED.path}${name}`, 'utf8').replaceAll('\r\n', '\n')
     return JSON.parse(text.slice(text.indexOf('\n\n')))
   })
   return Array.isArray(bodies[0]) ? bodies.flat() : bodies[0]

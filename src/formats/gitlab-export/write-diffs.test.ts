@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { temporaryFolder } from '../../../test/support/archive-samples.ts'
 import { type GitHost, gitHost } from '../../../test/support/git-host.ts'
+import { GITLAB_2019, needsGitLab, TREE_2020 } from '../../../test/support/gitlab-exports.ts'
 import { openDiffs, readCommits } from './write-diffs.ts'
 
 const { signal } = new AbortController()
@@ -15,21 +16,14 @@ before(async () => {
 })
 after(() => host.remove())
 
-const shared = (name: string) =>
-  new URL(`../../../../shared/data/${name}`, import.meta.url).pathname
-const [EXPORT, TREE] = [shared('gitlab-export-2019.tar.gz'), shared('gitlab-tree-2020.tar.gz')]
-const isAvailable = existsSync(EXPORT) && existsSync(TREE)
-
 // biome-ignore lint/suspicious/noExplicitAny: records of an export.
 type Value = Record<string, any>
 
-test('commits and diffs equal those that GitLab recorded', {
-  skip: isAvailable ? false : 'the exports of GitLab are not available',
-}, async (t) => {
+test('commits and diffs equal those that GitLab recorded', needsGitLab, async (t) => {
   const folder = await temporaryFolder(t)
   await mkdir(join(folder, 'x'))
-  execFileSync('tar', ['xzf', EXPORT, '-C', join(folder, 'x')])
-  execFileSync('tar', ['xzf', TREE, '-C', folder])
+  execFileSync('tar', ['xzf', GITLAB_2019, '-C', join(folder, 'x')])
+  execFileSync('tar', ['xzf', TREE_2020, '-C', folder])
   const dir = join(folder, 'git')
   await host.git(['clone', '--quiet', '--mirror', join(folder, 'x/project.bundle'), dir], {
     dir: folder,

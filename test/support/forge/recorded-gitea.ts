@@ -1,16 +1,13 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { sharedFile } from '../shared-files.ts'
 import type { Request } from './fake-forge.ts'
 import { type ForgeResponse, NOT_FOUND } from './responses.ts'
 
-const DIRECTORY = new URL('../../../../shared/data/recorded-gitea', import.meta.url).pathname
+const { path: DIRECTORY, needed } = sharedFile('data/recorded-gitea')
 
 /** Recorded responses of gitea.com. They are not part of the project; without them, tests are skipped. */
-export const RECORDED_GITEA = {
-  needed: {
-    skip: existsSync(DIRECTORY) ? false : 'the recorded responses of gitea.com are not available',
-  },
-} as const
+export const RECORDED_GITEA = { needed } as const
 
 interface Recording {
   body: unknown

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { glob, readFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { test } from 'node:test'
+import { headingsOf, PAGES_WITH_CONTENTS, pageWithContents } from '../scripts/contents.ts'
+import { documentationFiles } from '../scripts/documentation-files.ts'
 import { architectureWithDiagram } from '../scripts/folder-diagram.ts'
 import { settingsPageWithTable } from '../scripts/settings-table.ts'
 
@@ -16,18 +18,67 @@ test('the diagram of folders in ARCHITECTURE.md matches the import rules', async
   assert.equal(before, after, 'run `node scripts/folder-diagram.ts`')
 })
 
+for (const page of PAGES_WITH_CONTENTS)
+  test(`the table of contents of ${page}.md matches its headings`, async () => {
+    const { before, after } = await pageWithContents(page)
+    assert.match(before, /<!-- contents -->/)
+    assert.equal(before, after, 'run `node scripts/contents.ts`')
+  })
+
 const ROOT = new URL('..', import.meta.url).pathname
 
-test('every relative link in the documentation leads to a file', async () => {
-  const pages = glob(['*.md', 'docs/**/*.md', 'src/**/*.md', 'bench/*.md'], { cwd: ROOT })
-  let links = 0
-  for await (const page of pages) {
-    const text = await readFile(join(ROOT, page), 'utf8')
-    for (const [, address = ''] of text.matchAll(/\]\(([^)#\s]+)[^)]*\)/g)) {
-      if (/^[a-z]+:/.test(address)) continue
-      links++
-      assert.ok(existsSync(join(ROOT, dirname(page), address)), `${page} links to ${address}`)
+test('every long page of the documentation has a table of contents', async () => {
+  const files = await Array.fromAsync(glob('docs/*.md', { cwd: ROOT }))
+  const pages = files.map((file) => basename(file, '.md')).sort()
+  const lengths = await Promise.all(
+    pages.map(async (page) => (await readPage(`docs/${page}.md`)).split('\n').length),
+  )
+  assert.deepEqual(
+    pages.filter((_, index) => lengths[index]! > 270),
+    [...PAGES_WITH_CONTENTS].sort(),
+  )
+})
+
+const readPage = (page: string) => readFile(join(ROOT, page), 'utf8')
+
+/** Returns the addresses of all links and images of a page, except to other sites. */
+async function linksOf(page: string): Promise<string[]> {
+  const text = (await readPage(page)).replaceAll(/^```.*?^```$/gms, '').replaceAll(/`[^`\n]*`/g, '')
+  const links = text.matchAll(/\]\(([^)\s]+)[^)]*\)|\b(?:href|src)="([^"]+)"/g)
+  return Array.from(links, ([, link, attribute]) => link ?? attribute!).filter(
+    (address) => !/^[a-z]+:/.test(address),
+  )
+}
+
+/** Returns the links of the pages that lead to nothing. `exists` says whether there is a file or folder at a path in the checkout. */
+async function deadLinks(pages: string[], exists: (path: string) => boolean): Promise<string[]> {
+  const dead: string[] = []
+  for (const page of pages)
+    for (const address of await linksOf(page)) {
+      const [path = '', anchor] = address.split('#')
+      const target = path === '' ? page : join(dirname(page), path).replace(/\/$/, '')
+      const isThere =
+        exists(target) &&
+        (anchor === undefined ||
+          headingsOf(await readPage(target)).some((heading) => heading.anchor === anchor))
+      if (!isThere) dead.push(`${page}: ${address}`)
     }
-  }
-  assert.ok(links > 10)
+  return dead
+}
+
+test('every link of every page in the checkout leads to a file and a heading', async () => {
+  const pages = await Array.fromAsync(
+    glob(['*.md', '{docs,src,bench,packaging}/**/*.md'], { cwd: ROOT }),
+  )
+  assert.ok(pages.length > 40)
+  assert.deepEqual(await deadLinks(pages, (path) => existsSync(join(ROOT, path))), [])
+})
+
+test('every link of every page in the packages leads to a file in the packages', async () => {
+  const files = new Set(documentationFiles())
+  const folders = new Set([...files].map((file) => dirname(file)))
+  const pages = [...files].filter((file) => file.endsWith('.md'))
+  assert.ok(pages.length > 30)
+  assert.deepEqual(await deadLinks(pages, (path) => files.has(path) || folders.has(path)), [])
+  assert.ok((await deadLinks(['README.md'], () => false)).length > 20)
 })

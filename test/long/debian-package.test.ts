@@ -175,6 +175,8 @@ function assertInstalled(debian: DebianRoot): void {
     'share/zsh/vendor-completions/_godwit',
     'share/fish/vendor_completions.d/godwit.fish',
     'share/doc/godwit/copyright',
+    'share/doc/godwit/docs/FIRST-DAY.md',
+    'share/doc/godwit/src/archive/FORMAT.md',
     'share/doc/godwit/examples/godwit-alerts.yml',
     'share/doc/godwit/examples/godwit-dashboard.json',
     'share/doc/godwit/examples/nginx.conf',

@@ -6,6 +6,7 @@ import { delimiter, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
+import { documentationFiles } from '../../scripts/documentation-files.ts'
 import { freePort } from '../support/free-port.ts'
 import { temporaryDirectory } from '../support/sample-repositories.ts'
 import { until, withTimeout } from '../support/wait-until.ts'
@@ -139,9 +140,10 @@ describe('in a fresh clone', () => {
         await runCommand(clone, `npm pack --silent --json --pack-destination ${folder}`),
       ) as { filename: string; files: { path: string }[] }[]
       const paths = packed!.files.map(({ path }) => path)
-      for (const wanted of ['bin/godwit', 'lib/src/main.js', 'lib/web/dist/index.html', 'LICENSE'])
+      const program = ['bin/godwit', 'lib/src/main.js', 'lib/web/dist/index.html']
+      for (const wanted of [...program, ...documentationFiles()])
         assert.ok(paths.includes(wanted), `${wanted} is missing`)
-      const unwanted = paths.filter((path) => /\.tsx?$|test|fixture|\.png$/.test(path))
+      const unwanted = paths.filter((path) => /\.tsx?$|test|fixture/.test(path))
       assert.deepEqual(unwanted, [])
       const tarball = join(folder, packed!.filename)
       assert.ok((await stat(tarball)).size < 4_000_000, 'the package is too large')

@@ -46,7 +46,7 @@ export function connectS3(endpoint: string | undefined): S3 {
     (next, { commandName }) =>
       async (args) =>
         next(args).catch((error: unknown) => {
-          throw explainError(error, commandName)
+          throw explainError(error, commandName, args.input)
         }),
     { step: 'initialize', name: 'explainErrors' },
   )
@@ -54,9 +54,11 @@ export function connectS3(endpoint: string | undefined): S3 {
 }
 
 /** Adds the command and the status to the message, which many servers leave empty, and converts outages to BlobsUnavailable. */
-function explainError(error: unknown, commandName: string | undefined): unknown {
+function explainError(error: unknown, commandName: string | undefined, input: object): unknown {
   if (!(error instanceof Error)) return error
   const status = statusOf(error)
+  if (isS3Error(error, 'NoSuchBucket') && 'Bucket' in input)
+    error.message = `the bucket ${input.Bucket} does not exist`
   if (error.message === '' || error.message === 'UnknownError') error.message = error.name
   if (status) error.message = `${commandName}: ${error.message} (${status})`
   if (!isOutage(error, status)) return error

@@ -52,6 +52,18 @@ export class MigrationsApi extends ApiCalls {
     return this.listAll({ path: this.paths.repositories, missing }, responses.repositoryResponse)
   }
 
+  /** Returns the organizations that the caller owns and `--org` could name, as far as the server says. */
+  async ownedOrganizations(): Promise<string[]> {
+    if (this.server.org !== undefined) return []
+    const resource = { path: '/user/memberships/orgs', missing: 'there are no memberships' }
+    const all = await this.listAll(resource, responses.membershipResponse).catch((error) => {
+      // Another server may not have it, or not for this token.
+      if (error instanceof RequestRejected) return []
+      throw error
+    })
+    return all.filter(({ role }) => role === 'admin').map(({ organization }) => organization.login)
+  }
+
   /** Returns undefined if the server does not list repositories. */
   visibleRepositories = () => ifServerHas(this.ownRepositories())
 

@@ -15,6 +15,11 @@ const outermost = <Given extends S.Schema>({ type }: Given): S.Schema<S.Static<G
 
 export const userResponse = S.pick(wire.userSchema, ['login'])
 
+export const membershipResponse = S.object({
+  role: S.string,
+  organization: S.pick(wire.organizationSchema, ['login']),
+})
+
 export const repositoryResponse = S.pick(
   wire.extendedRepositorySchema,
   ['full_name'],

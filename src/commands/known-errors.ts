@@ -26,10 +26,13 @@ export function describeKnownError(error: Error) {
   for (const [exitCode, classes] of CLASSES_BY_EXIT_CODE)
     if (classes.some((each) => error instanceof each)) return { message, exitCode }
   const known = (text: string, exitCode: number) => ({ message: text, exitCode })
+  // It may also be that of --to-blobs.
+  if (error.name === 'NoSuchBucket')
+    return known(`${message}: create it, or name another one`, EXIT.unreachable)
   // The AWS SDK is not loaded here, so its errors are recognized by their documented name and field.
   const isOfSdk = error.name === 'CredentialsProviderError' || '$metadata' in error
   if (isOfSdk || error instanceof BlobsUnavailable)
-    return known(`the bucket (--blobs): ${message}; run \`godwit doctor\``, EXIT.unreachable)
+    return known(`the bucket: ${message}; run \`godwit doctor\``, EXIT.unreachable)
   if (isPostgresUnavailable(error)) {
     const reason = rootCause(error).message
     return known(`the database (--database-url) is not available: ${reason}`, EXIT.unreachable)

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import type { SummaryResponse } from '../client/responses.ts'
 import { sumLosses } from '../lib/losses.ts'
 import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { UsageError } from '../lib/user-error.ts'
@@ -31,9 +32,9 @@ export function migrationCommands(program: Command, about: string): void {
     'godwit migration list --json | jq ".[0].state"',
   ]).action(
     withClient(async (client) => {
-      if (client.json) return printJson(await client.api.list())
-      // Godwit's summaries have counts. Other servers send every repository.
+      // Godwit's summaries have counts and names. Other servers send every repository.
       const summaries = await client.api.summaries()
+      if (client.json) return printJson(withNames(await client.api.list(), summaries))
       const rows = summaries ? summaryRows(summaries) : migrationRows(await client.api.list())
       printTable(rows, 'no migrations yet')
     }),
@@ -89,6 +90,16 @@ export function migrationCommands(program: Command, about: string): void {
   tokenCommand(group)
 }
 
+/** Adds the names that the account gave its migrations: GitHub's operations do not have them. */
+function withNames<M extends { id: number }>(
+  migrations: readonly M[],
+  summaries: readonly SummaryResponse[] | undefined,
+): M[] {
+  if (!summaries) return [...migrations]
+  const names = new Map(summaries.map(({ id, name }) => [id, name ?? null]))
+  return migrations.map((each) => ({ ...each, name: names.get(each.id) ?? null }))
+}
+
 async function showMigration(client: ClientContext, id: number): Promise<void> {
   const found = await client.api.show(id)
   const summary = await client.api.summary(id)
@@ -98,7 +109,7 @@ async function showMigration(client: ClientContext, id: number): Promise<void> {
     (records?.losses ?? []).map((loss) => ({ full_name, ...loss })),
   )
   const text = describeMigration(found, summary, results, client.api.orgFlag)
-  printResult(client, summary ? { ...found, losses } : found, text)
+  printResult(client, summary ? { ...withNames([found], [summary])[0], losses } : found, text)
   if (!client.json) printLosses('NOT IN THE ARCHIVE', sumLosses(losses))
 }
 

@@ -65,11 +65,11 @@ export const timerDuration = durationUpTo('24d')
 
 const BYTES: Record<string, number> = { '': 1, K: 1e3, M: 1e6, G: 1e9, T: 1e12 }
 
-/** Parses `50G`, `500M` or a number of bytes, in decimal units; `none` is Infinity. */
+/** Parses `50G`, `500M`, `10MB`, `1k` or a number of bytes, in decimal units; `none` is Infinity. */
 export function byteLimit(text: string): number {
   if (text === 'none') return Number.POSITIVE_INFINITY
-  const [, amount, unit = ''] = /^(\d{1,12})([KMGT]?)$/.exec(text) ?? []
-  const bytes = Number(amount) * BYTES[unit]!
+  const [, amount, unit = ''] = /^(\d{1,12})([KMGT]?)B?$/i.exec(text) ?? []
+  const bytes = Number(amount) * BYTES[unit.toUpperCase()]!
   if (!Number.isSafeInteger(bytes)) throw new Error('must be a size such as 500M or 50G, or none')
   return bytes
 }

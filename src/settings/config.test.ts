@@ -69,6 +69,14 @@ test('object storages must be given as origins', () => {
     assert.throws(() => readConfig({ forgeStorageOrigins: origin }, {}), /is not an origin/)
 })
 
+test('sizes are decimal, with a unit in any case, and with or without B', () => {
+  const bytesOf = (maxArchiveBytes: string) => readConfig({ maxArchiveBytes }, {}).maxArchiveBytes
+  const sizes = ['1k', '10MB', '500M', '2gb', '7', '7B', 'none'].map(bytesOf)
+  assert.deepEqual(sizes, [1e3, 1e7, 5e8, 2e9, 7, 7, Number.POSITIVE_INFINITY])
+  for (const size of ['', 'MB', '1.5G', '10MiB', '10 M', '-1k', '1P'])
+    assert.throws(() => bytesOf(size), /must be a size such as 500M or 50G, or none/)
+})
+
 test('all errors are reported together, with the name of the flag or variable', () => {
   const readInvalid = () =>
     readConfig(

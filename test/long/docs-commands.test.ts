@@ -129,18 +129,17 @@ test('the README’s tour works as written in a fresh clone', needsParts, async 
   const listen = `127.0.0.1:${await freePort()}`
   // Another test runs the commands with npm.
   const steps = (
-    await readSteps('README.md', (text) => text.replaceAll('127.0.0.1:3000', listen))
+    await readSteps('README.md', (text) => text.replaceAll('127.0.0.1:3001', listen))
   ).filter(({ command }) => !command.startsWith('npm '))
   assert.ok(steps.length >= 15 && steps.some(({ command }) => command.startsWith('api() { curl')))
   const serve = steps.find(({ command }) => command === 'bin/godwit serve')!
   // The page shows it in a terminal of its own.
-  serve.command = `bin/godwit serve > var/log 2>&1 & until curl -sf http://${listen}/readyz > var/ready; do sleep 0.1; done; grep listening var/log`
+  serve.command = `bin/godwit serve > var/log 2>&1 & until curl -sf http://${listen}/readyz > var/ready; do sleep 0.1; done; grep listening var/log; unset GODWIT_REPOSITORIES GODWIT_LISTEN`
   steps.push({ command: 'kill %1; wait %1', output: '' })
   const env = {
     ...process.env,
     HOME: folder,
     XDG_CONFIG_HOME: '',
-    GODWIT_LISTEN: listen,
     GODWIT_CONFIG: '/dev/null',
   }
   await runInShell(folder, env as Record<string, string>, steps)

@@ -110,6 +110,12 @@ test('the client runs a migration from start to deletion', async () => {
   await migration(0, 'watch', '2')
   assert.match((await migration(0, 'list')).out, / NAME\n2 +exported .* The move\n1 .* -$/)
   assert.match((await migration(0, 'show', '2')).out, /^name +The move$/m)
+  const both = JSON.parse((await migration(0, 'list', '--json')).out)
+  assert.deepEqual(
+    both.map(({ name }: { name: string | null }) => name),
+    ['The move', null],
+  )
+  assert.equal(JSON.parse((await migration(0, 'show', '2', '--json')).out).name, 'The move')
   const named = await migration(0, 'download', '2')
   assert.match(named.out, /migration-2-alice-The-move-\d{4}-\d\d-\d\d\.tar\.gz/)
 })

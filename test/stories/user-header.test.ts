@@ -106,6 +106,19 @@ onEachEngine('the header of a proxy that authenticates', (engine) => {
     assert.match(audit, /"refused".*"as":"alice, bob","reason":"no-login"/)
     assert.match(audit, /"refused".*"as":"stranger","reason":"unknown"/)
   })
+
+  test('refuses a site admin at the first time, and says how to bind the account', async () => {
+    await service.godwit('account', 'add', 'olga', '--site-admin')
+    const headers = { ...PAGE_HEADER, 'x-remote-user': 'olga' }
+    const refused = await getSession(service.url, headers)
+    assert.equal(refused.status, 403)
+    const advice = /run `godwit (account edit olga --no-site-admin)`, sign in, and grant the right/
+    const [, command] = advice.exec(refused.message!)!
+    await service.godwit(...command!.split(' '))
+    assert.equal((await getSession(service.url, headers)).login, 'olga')
+    await service.godwit('account', 'edit', 'olga', '--site-admin')
+    assert.equal((await getSession(service.url, headers)).login, 'olga')
+  })
 })
 
 const searchPath = `${process.env.PATH ?? ''}:/usr/sbin:/sbin`

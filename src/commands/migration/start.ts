@@ -115,7 +115,7 @@ export const addStartArguments = (command: Command): Command =>
       '[repositories...]',
       'OWNER/NAME; OWNER for all of its repositories that you may migrate; NAME for one of yours, or of --org',
     )
-    .option('--all', 'all repositories that you may migrate')
+    .option('--all', 'all repositories that you may migrate; with --org, all of the organization')
     .option('--name <NAME>', 'name of the migration, for lists and the file name (Godwit only)')
 
 export function addStartFlags(command: Command): Command {
@@ -157,8 +157,14 @@ async function resolve({ api }: ClientContext, names: string[]): Promise<string[
 
 async function administeredRepositories({ api }: ClientContext): Promise<string[]> {
   const all = await api.ownRepositories()
+  const owners = new Set(all.map(({ full_name }) => full_name.split('/')[0]!.toLowerCase()))
+  const others = (await api.ownedOrganizations()).filter((org) => !owners.has(org.toLowerCase()))
+  const hint = `--org ${escapeForTerminal(others[0] ?? '')} for all of ${others.map(escapeForTerminal).join(' or of ')}`
   if (all.length === 0)
-    throw new UserError(`${api.server.url} lists no repositories of ${api.server.org ?? 'yours'}`)
+    throw new UserError(
+      `${api.server.url} lists no repositories of ${api.server.org ?? 'yours'}${others.length > 0 ? `: add ${hint}` : ''}`,
+    )
+  if (others.length > 0) printMessage(`your organizations are not included: use ${hint}`)
   return administered(all, `of ${api.server.org ?? 'yours'}`)
 }
 

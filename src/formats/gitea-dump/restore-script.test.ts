@@ -64,6 +64,23 @@ test('private repositories are not restored without a token or PUBLIC=yes', asyn
   assert.match(stderr, /not restored: these are private.*PUBLIC=yes:\n {2}org\/secret\n$/)
 })
 
+test('the command of the first day also restores private repositories', async (t) => {
+  const guide = await readFile(new URL('../../../docs/FIRST-DAY.md', import.meta.url), 'utf8')
+  const [line = ''] = /^\$ GITEA=.* sh dumps\/restore\.sh$/m.exec(guide) ?? []
+  const { run, folder, loggedCalls } = await setUpScript(t)
+  const bin = join(folder, 'bin')
+  await mkdir(bin)
+  await writeFile(join(bin, 'curl'), '#!/bin/sh\ncat > /dev/null\necho "curl $*" >> "$LOG"\n')
+  await chmod(join(bin, 'curl'), 0o755)
+  await writeFile(join(folder, 'token'), 'secret')
+  const values = { GITEA_URL: 'http://127.0.0.1:9', GITEA_TOKEN_FILE: join(folder, 'token') }
+  const given = Object.entries(values).filter(([name]) => line.includes(`${name}=`))
+  const env = { ...Object.fromEntries(given), PATH: `${bin}:/usr/bin:/bin` }
+  const { status, stderr } = run(['org/secret', 'alice/site'], env)
+  assert.deepEqual([status, stderr], [0, ''])
+  assert.match((await loggedCalls()).at(-1)!, /^curl .*"private":true.* \S+\/repos\/org\/secret$/)
+})
+
 test('the script accepts a program with options, selected repositories and another owner', async (t) => {
   const { run, loggedCalls, dumpFolder, folder } = await setUpScript(t)
   await writeFile(join(folder, 'forgejo'), FAKE_GITEA)

@@ -15,7 +15,7 @@ const REASONS: Record<Refusal, string> = {
   taken: 'the account with this login is bound to another identity',
   organization: 'this login belongs to an organization',
   'site-admin':
-    'this login belongs to a site admin who has never signed in this way: remove the right, sign in, and grant it again',
+    'this login belongs to a site admin who has never signed in this way: run `godwit account edit LOGIN --no-site-admin`, sign in, and grant the right again with --site-admin',
 }
 
 /** Opens a session for an identity that was verified, and sets its cookie. Throws SignInFailed, or once the rate limit is exceeded. */
@@ -40,7 +40,7 @@ export async function signInAs(
     return result
   })
   if ('refusal' in found) {
-    const reason = REASONS[found.refusal]
+    const reason = REASONS[found.refusal].replace('LOGIN', login)
     log.warn({ issuer, subject, login, from: request.ip }, `${login} cannot sign in: ${reason}`)
     throw new SignInFailed(found.refusal, reason, { issuer, identity: subject, as: login })
   }

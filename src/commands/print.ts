@@ -1,3 +1,4 @@
+import { fchmodSync, fstatSync } from 'node:fs'
 import { addDiskFacts } from '../lib/disk-errors.ts'
 import { hasCode } from '../lib/errno.ts'
 import { formatRecordCount, type Loss } from '../lib/losses.ts'
@@ -54,6 +55,16 @@ export function printAndFlush(text: string): Promise<void> {
       error ? reject(error) : resolve(),
     )
   })
+}
+
+/**
+ * Takes the rights of other users from the file that a shell has just created for standard output (`> token`), before a secret is
+ * written to it. A file with content, and one of another user, stays as it is.
+ */
+export function protectNewOutputFile(fd = 1): void {
+  const file = fstatSync(fd)
+  const isOwn = file.uid === process.getuid?.()
+  if (file.isFile() && file.size === 0 && isOwn) fchmodSync(fd, file.mode & 0o700)
 }
 
 /** Prints a message to standard error. */

@@ -22,7 +22,13 @@ import {
   withExamples,
 } from './command-line.ts'
 import { tokenRows } from './format-tokens.ts'
-import { isoTime, type JsonOption, printAndFlush, printResult } from './print.ts'
+import {
+  isoTime,
+  type JsonOption,
+  printAndFlush,
+  printResult,
+  protectNewOutputFile,
+} from './print.ts'
 import { COMMAND_LINE, changeDatabase, withServiceDatabase } from './service-database.ts'
 
 export function tokenCommands(program: Command, about: string): void {
@@ -131,6 +137,8 @@ async function createToken(
   command: Command,
 ): Promise<void> {
   const now = Date.now()
+  // Later, the process may have switched to the user that owns the data.
+  protectNewOutputFile()
   await withServiceDatabase(command, async (db) => {
     const account = await requireAccount(db, login)
     if (account.type !== 'User')

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import { type ChildProcess, fork } from 'node:child_process'
+import { fork } from 'node:child_process'
 import { hash } from 'node:crypto'
 import { once } from 'node:events'
 import { truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import type { CopyOrder } from '../../test/support/copy-test-process.ts'
 import { databaseOptions, type Engine, onEachEngine } from '../../test/support/databases.ts'
 import { temporaryDirectory } from '../../test/support/sample-repositories.ts'
 import { copyWithQueue } from '../../test/support/upgraded-databases.ts'
@@ -147,6 +148,21 @@ async function claimedJobs({ databaseUrl }: Place, db: Db): Promise<{ migrationI
   return claimed
 }
 
+/** Returns a function that copies in another process and kills it. The next process loads its code while the last one copies. */
+async function copyKiller(t: TestContext) {
+  const module = new URL('../../test/support/copy-test-process.ts', import.meta.url)
+  const start = () => fork(module, { execArgv: [], stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  let next = start()
+  t.after(() => next.kill('SIGKILL'))
+  return async (order: CopyOrder) => {
+    const child = next
+    next = start()
+    const exited = once(child, 'exit')
+    child.send(order)
+    return withTimeout('the copy is killed', exited)
+  }
+}
+
 onEachEngine('a copy', (engine) => {
   const other = engine === 'sqlite' ? 'postgres' : 'sqlite'
 
@@ -157,24 +173,23 @@ onEachEngine('a copy', (engine) => {
     assert.deepEqual(names.sort(), [...COPIED_TABLES, ...OTHER_TABLES].sort())
   })
 
-  test('survives 25 kills, keeps numbers, and runs unfinished jobs once', async (t) => {
+  test('survives 25 interruptions, 5 of them kills, keeps numbers, and runs unfinished jobs once', async (t) => {
     const from = await makeService(t, engine)
     const to = await emptyPlace(t, other)
-    const module = new URL('../../test/support/copy-test-process.ts', import.meta.url)
-    const start = () =>
-      fork(module, { execArgv: [], stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
-    // The next process loads its code while the last one copies.
-    const waiting: ChildProcess[] = [start(), start()]
-    t.after(() => {
-      for (const child of waiting) child.kill('SIGKILL')
-    })
-    for (let kill = 0; kill < 25; kill++) {
-      const child = waiting.shift()!
-      waiting.push(start())
-      const exited = once(child, 'exit')
-      const killAfterMs = kill % 3 === 0 ? kill * 10 : 60_000
-      child.send({ from, to, killAtStep: 1 + kill * 3, killAfterMs })
-      assert.deepEqual(await withTimeout('the copy is killed', exited), [null, 'SIGKILL'])
+    const killCopy = await copyKiller(t)
+    for (let round = 0; round < 25; round++) {
+      const atStep = 1 + round * 3
+      if (round % 6 === 0) {
+        const afterMs = round % 12 === 0 ? 60_000 : round * 10
+        assert.deepEqual(await killCopy({ from, to, atStep, afterMs }), [null, 'SIGKILL'])
+      } else {
+        let steps = 0
+        const onProgress = () => {
+          steps += 1
+          if (steps === atStep) throw new Error('interrupted')
+        }
+        await assert.rejects(copyTo(from, to, { isFull: true, onProgress }), /interrupted/)
+      }
     }
     await assert.rejects(openDatabase(readConfig(to, {})), /unfinished copy/)
     await assert.rejects(openDatabase(readConfig(from, {})), /is being moved to/)

@@ -1,3 +1,5 @@
+// Imported first, before the test runner.
+import './untracked-promises.ts'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isMainThread } from 'node:worker_threads'

@@ -5,16 +5,16 @@ import { readConfig } from '../../src/settings/config.ts'
  * Copies a service for tests, and kills itself at a step of the progress, or after some milliseconds if that is earlier. It begins
  * when its parent sends what to copy.
  */
-interface Order {
+export interface CopyOrder {
   from: Record<string, string>
   to: Record<string, string>
-  killAtStep: number
-  killAfterMs: number
+  atStep: number
+  afterMs: number
 }
 
 const die = () => process.kill(process.pid, 'SIGKILL')
 
-process.once('message', async ({ from, to, killAtStep, killAfterMs }: Order) => {
+process.once('message', async ({ from, to, atStep, afterMs }: CopyOrder) => {
   let steps = 0
   const config = readConfig(to, {})
   const copying = copyService({
@@ -27,9 +27,9 @@ process.once('message', async ({ from, to, killAtStep, killAfterMs }: Order) => 
     signal: new AbortController().signal,
     onProgress() {
       steps += 1
-      if (steps === killAtStep) die()
+      if (steps === atStep) die()
     },
   })
-  setTimeout(die, killAfterMs)
+  setTimeout(die, afterMs)
   await copying
 })

@@ -1,4 +1,5 @@
 import type { Authenticator } from '../accounts/authenticator.ts'
+import type { DiskReserve } from '../lib/disk-reserve.ts'
 import type { ScheduleParts } from '../schedules/change-schedule.ts'
 import type { IsAddressAllowed } from '../webhooks/allowed-addresses.ts'
 import type { apiHeaders, Forwarding, MediaTypeOptions } from './middleware/api-headers.ts'
@@ -26,6 +27,8 @@ export interface ServerParts
     Omit<DownloadParts, 'cors' | 'admission' | 'downloads'>,
     ReadinessParts {
   authenticator: Authenticator
+  /** Absent unless the database is embedded. */
+  reserve?: Pick<DiskReserve, 'withReserve'> | undefined
   sessionTtlMs: number
   /** Absent without an OpenID provider. */
   oidc: OidcClient | undefined

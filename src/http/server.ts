@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify'
+import type { WithReserve } from '../lib/disk-reserve.ts'
 import { MAX_NAME_LENGTH } from '../lib/names.ts'
 import { type FieldError, InvalidRequest, NotFound } from '../lib/request-errors.ts'
 import { nextTurn } from '../lib/turns.ts'
@@ -63,6 +64,8 @@ declare module 'fastify' {
     changesNothing?: boolean
     /** Shows tokens of one organization nothing of other owners, so that they may use it. */
     forAnyToken?: boolean
+    /** May use the reserve on a full disk, like every DELETE. */
+    worksOnFullDisk?: boolean
     /** Media types other than JSON that the route can respond with. */
     alsoAccepts?: string[]
     /** The `resource` of validation errors; default Migration. */
@@ -117,6 +120,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
     throw new NotFound()
   })
   describeApi(app, parts)
+  if (parts.reserve) repeatWithReserve(app, parts.reserve.withReserve)
   const firstSegments = collectFirstSegments(app)
   const readBody = bodyReader(
     admission,
@@ -173,6 +177,17 @@ export function createServer(parts: ServerParts): FastifyInstance {
     app.register(async (api) => addOperations(api, apiParts, guards), { prefix })
   }
   return app
+}
+
+/** Lets every route that is added later, and that frees space, succeed on a full disk. */
+function repeatWithReserve(app: FastifyInstance, withReserve: WithReserve): void {
+  app.addHook('onRoute', (route) => {
+    const { handler, method, config } = route
+    if (method !== 'DELETE' && !config?.worksOnFullDisk) return
+    route.handler = function (request, reply) {
+      return withReserve(async () => handler.call(this, request, reply))
+    }
+  })
 }
 
 function fastifyOptions(trustedProxies: string[]) {

@@ -40,6 +40,13 @@ export interface StartParts extends CoverParts {
   lockTtlMs: number
   /** The quota of archives of owners without one of their own; none by default. */
   maxArchiveBytes?: number | undefined
+  /** Rejects if the data of an export cannot be written at the moment. Absent if this process does not store it. */
+  probeData?: (() => Promise<void>) | undefined
+}
+
+/** The data directory is not writable, so nothing could be exported. The cause is the error of the disk. */
+export class DataNotWritable extends Error {
+  override name = 'DataNotWritable'
 }
 
 export interface StartRequest {
@@ -50,7 +57,8 @@ export interface StartRequest {
 }
 
 /**
- * Inserts the migration with its repository list, its locks and its first job, in one transaction. Throws InvalidRequest. The caller
+ * Inserts the migration with its repository list, its locks and its first job, in one transaction. Throws InvalidRequest, or
+ * DataNotWritable. The caller
  * wakes the queue: the export of very many repositories would delay a response about its start.
  */
 export async function startMigration(
@@ -141,6 +149,9 @@ async function insertAndStart(
   alsoWrite?: AlsoWrite<[Migration]>,
 ): Promise<StartedMigration> {
   const { db, queue, now } = parts
+  await parts.probeData?.().catch((cause: unknown) => {
+    throw new DataNotWritable('the data directory is not writable', { cause })
+  })
   const { orgMetadataOnly, lockRepositories } = options
   const toExport = list.filter((_, position) => !skipped.has(position))
   if (lockRepositories) await requireLockable(parts, toExport)

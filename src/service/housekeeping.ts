@@ -61,28 +61,34 @@ export function startHousekeeping(config: Config, parts: HousekeepingParts): Rep
       await (lease ? whileRenewing({ db, lease, now, signal }, task) : task(signal))
     })
 
+  /** Deletes also on a full disk, which would never have space again otherwise. */
+  const sweepInOneProcess = (name: string, everyMs: number, task: () => Promise<unknown>) =>
+    repeatInOneProcess(name, everyMs, () =>
+      parts.reserve ? parts.reserve.withReserve(task) : task(),
+    )
+
   const tasks = [
     repeatInOneProcess('reconciling locks', MINUTE_MS, () => reconcileReleasedLocks(parts)),
-    repeatInOneProcess('sweeping', MINUTE_MS, async () => {
+    sweepInOneProcess('sweeping', MINUTE_MS, async () => {
       // First, because archives that a schedule keeps do not expire.
       await keepArchives({ ...parts, ...options })
       await sweepArchives({ ...parts, ...options })
     }),
-    repeatInOneProcess('sweeping segments', segmentSweepMs(config.segmentTtl), () =>
+    sweepInOneProcess('sweeping segments', segmentSweepMs(config.segmentTtl), () =>
       sweepSegments({ ...parts, ...options }),
     ),
     repeatInOneProcess('running schedules', 15 * SECOND_MS, async () => {
       // Before the catalogue is read, repositories would seem to be missing.
       if (parts.isCatalogueRead()) await runDueSchedules({ ...parts, ...options })
     }),
-    repeatInOneProcess('sweeping sessions', HOUR_MS, () => sweepSessions(db, now())),
-    repeatInOneProcess('sweeping tokens', DAY_MS, () => sweepTokens(db, now())),
-    repeatInOneProcess('sweeping webhook deliveries', HOUR_MS, () => sweepDeliveries(db, now())),
-    repeatInOneProcess('sweeping history', HOUR_MS, async () => {
+    sweepInOneProcess('sweeping sessions', HOUR_MS, () => sweepSessions(db, now())),
+    sweepInOneProcess('sweeping tokens', DAY_MS, () => sweepTokens(db, now())),
+    sweepInOneProcess('sweeping webhook deliveries', HOUR_MS, () => sweepDeliveries(db, now())),
+    sweepInOneProcess('sweeping history', HOUR_MS, async () => {
       const removed = await sweepHistory({ ...parts, ...options })
       if (removed > 0) log.info({ migrations: removed }, 'old migrations removed')
     }),
-    repeatInOneProcess('sweeping the audit log', HOUR_MS, () =>
+    sweepInOneProcess('sweeping the audit log', HOUR_MS, () =>
       sweepAudit(db, { now: now(), retentionMs: config.auditRetention }),
     ),
     repeatInOneProcess('sweeping facts', DAY_MS, () => sweepFacts(db, now())),

@@ -1,3 +1,6 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { open, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import { type BlobOperation, watchErrors } from '../blobs/watch-errors.ts'
 import { lockDataDirectory, sqliteFile } from '../db/connect.ts'
@@ -6,6 +9,7 @@ import type { Database, Db } from '../db/database.ts'
 import { throwIfCorrupt } from '../db/sqlite-corruption.ts'
 import { collectGarbage } from '../lib/collect-garbage.ts'
 import { addDiskFacts, describeDiskFailure } from '../lib/disk-errors.ts'
+import { type DiskReserve, diskReserve } from '../lib/disk-reserve.ts'
 import { repeatedly } from '../lib/repeatedly.ts'
 import { UserError } from '../lib/user-error.ts'
 import { addBlobErrors } from '../migrations/tally-store.ts'
@@ -42,6 +46,10 @@ export interface ProcessParts extends Pick<Database, 'db' | 'pool'> {
   log: Log['log']
   /** Whether no other process can use the database, so that unfinished work was left by a process that died. */
   isOnlyProcess: boolean
+  /** Lets changes that free space succeed on a full disk. Absent with PostgreSQL, which has its own disk. */
+  reserve: DiskReserve | undefined
+  /** Rejects if the data directory is not writable. Absent if neither the database nor archives are in it. */
+  probeData: (() => Promise<void>) | undefined
   /** Whether the catalogue has been synchronized once since the start; always true without `--repositories`. */
   isCatalogueRead: () => boolean
 }
@@ -80,10 +88,35 @@ export async function openProcessParts(
     now,
     log,
     isOnlyProcess,
+    reserve: isOnlyProcess ? openReserve(config.data, log, stack) : undefined,
+    probeData:
+      isOnlyProcess || config.blobs === undefined ? () => probeWrite(config.data) : undefined,
   }
   const catalogue = startCatalogueSync(shared, config.syncInterval)
   stack.defer(catalogue.stop)
   return { ...shared, isCatalogueRead: catalogue.isRead }
+}
+
+const REFILL_INTERVAL_MS = 60_000
+
+function openReserve(data: string, log: Log['log'], stack: AsyncDisposableStack): DiskReserve {
+  const reserve = diskReserve(data)
+  const refilling = repeatedly(reserve.refill, REFILL_INTERVAL_MS, (err) =>
+    log.warn({ err }, 'could not reserve disk space for deletions'),
+  )
+  stack.defer(refilling.stop)
+  return reserve
+}
+
+/** More than the database writes for the start of a small migration. */
+const PROBE_BYTES = randomBytes(64 * 1024)
+
+/** Rejects if the directory is not writable: its disk is full, read-only or missing. Leaves no file behind. */
+async function probeWrite(directory: string): Promise<void> {
+  const file = join(directory, `.write-probe-${randomUUID()}`)
+  await using handle = await open(file, 'wx', 0o600)
+  await unlink(file)
+  await handle.writeFile(PROBE_BYTES)
 }
 
 const INTERVAL_MS = 1000

@@ -1,7 +1,5 @@
-import { hash, randomBytes, randomUUID } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
-import { open, unlink } from 'node:fs/promises'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { recordAccess, viewerAsActor } from '../accounts/audit-log.ts'
 import { createAuthenticator } from '../accounts/authenticator.ts'
@@ -54,8 +52,6 @@ async function startOnce(config: Config, logging: Log): Promise<Service> {
   const { baseUrl, webUrl, cloneUrl, sshUrl, timeZone } = config
   const cloneTokens = await openCloneTokens(config, parts, stack)
   const clonable = cloneTokens.isServed ? 'clonable' : ''
-  // Otherwise neither the database nor the archives are in the data directory.
-  const isDataUsed = config.databaseUrl === undefined || config.blobs === undefined
   const app = createServer({
     ...parts,
     authenticator: openAuthenticator(stack, parts),
@@ -88,7 +84,6 @@ async function startOnce(config: Config, logging: Log): Promise<Service> {
     cloneTokens,
     trustedProxies: config.trustedProxies ?? [],
     probeOwnStore: ownStoreProbe(db, parts.blobs),
-    ...(isDataUsed && { probeData: () => probeWrite(config.data) }),
     ...(parts.forge && { probeForge: parts.forge.probe }),
     isWebhookAllowed: createAddressFilter(config.webhookNetworks ?? []),
     version: VERSION,
@@ -188,14 +183,3 @@ export async function openCloneTokens(
 /** Returns whether clone URLs lead to this server. Otherwise clone tokens would be sent to a third party, for which they are useless. */
 const isClonedHere = ({ baseUrl, cloneUrl }: Config): boolean =>
   cloneUrl.replace(/\.git$/, '') === `${baseUrl}/{owner}/{name}`
-
-/** More than the database writes for the start of a small migration. */
-const PROBE_BYTES = randomBytes(64 * 1024)
-
-/** Rejects if the directory is not writable: its disk is full, read-only or missing. Leaves no file behind. */
-async function probeWrite(directory: string): Promise<void> {
-  const file = join(directory, `.write-probe-${randomUUID()}`)
-  await using handle = await open(file, 'wx', 0o600)
-  await unlink(file)
-  await handle.writeFile(PROBE_BYTES)
-}

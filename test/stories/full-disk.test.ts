@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, openSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, openSync, renameSync, rmSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { before, test } from 'node:test'
 import type { CheckResult } from '../../src/commands/doctor/check-result.ts'
 import { clientCommandLine } from '../support/client-command-line.ts'
@@ -13,6 +14,7 @@ import { incompressible } from '../support/sample-repositories.ts'
 import { untilEnded } from '../support/service.ts'
 import { needsMount, smallDisk } from '../support/small-disk.ts'
 import { startSharedService } from '../support/start-shared-service.ts'
+import { until } from '../support/wait-until.ts'
 
 const MIB = 1024 * 1024
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
@@ -120,6 +122,62 @@ test('a token that cannot be stored is reported in one line', needsMount, async 
   assertOneLine(stderr, /^godwit: cannot write \/\S+godwit\.sqlite: read-only file system$/)
 })
 
+for (const engine of ['sqlite', 'postgres'] as const) {
+  test(
+    `on a full disk, nothing is started, and archives, sessions and tokens can be deleted: ${engine}`,
+    needsMount,
+    async (t) => {
+      const disk = smallDisk(t, 100)
+      const data = join(disk.path, 'data')
+      mkdirSync(data)
+      const service = await startSharedService(t, { repositories: host.root, engine, data })
+      const token = await service.token('alice')
+      const request = (method: string, path: string, body?: object) =>
+        service.call(token, path, {
+          method,
+          headers: { 'x-godwit-session': '1' },
+          ...(body && { body: JSON.stringify(body) }),
+        })
+      const start = () => request('POST', '/user/migrations', { repositories: ['large'] })
+      for (const id of [1, 2]) {
+        assert.equal((await start()).status, 201)
+        await untilEnded(service, token, id)
+      }
+      if (engine === 'sqlite')
+        await until('space is reserved', () => existsSync(join(data, 'reserve')))
+
+      disk.fill()
+      const refused = await start()
+      assert.equal(refused.status, 503)
+      assert.match(
+        await refused.text(),
+        /"The server has no disk space left, so nothing was done\./,
+      )
+      if (engine === 'sqlite') fillDatabase(join(data, 'godwit.sqlite'))
+      for (const id of [1, 2])
+        assert.equal((await request('DELETE', `/user/migrations/${id}/archive`)).status, 204)
+      const opened = await request('POST', '/session', { token })
+      assert.equal(opened.status, 201)
+      assert.equal((await request('DELETE', '/session')).status, 204)
+      disk.free()
+    },
+  )
+
+  test(`nothing is started while the data directory cannot be written: ${engine}`, async (t) => {
+    const service = await startSharedService(t, { repositories: host.root, engine })
+    const token = await service.token('alice')
+    const body = JSON.stringify({ repositories: ['large'] })
+    const start = () => service.call(token, '/user/migrations', { method: 'POST', body })
+    renameSync(service.data, `${service.data}-elsewhere`)
+    const { status, headers } = await start()
+    renameSync(`${service.data}-elsewhere`, service.data)
+    assert.deepEqual([status, headers.get('retry-after')], [503, '10'])
+    const migrations = await service.call(token, '/user/migrations')
+    assert.deepEqual(await migrations.json(), [])
+    assert.equal((await start()).status, 201)
+  })
+}
+
 test(
   'a download to a full disk says how much it needs, and continues when there is space',
   needsMount,
@@ -161,6 +219,20 @@ test('output that cannot be written is reported in one line', needsMount, (t) =>
     )
   }
 })
+
+/** Writes to the database until it has no space on a full disk: its files have free pages. */
+function fillDatabase(file: string): void {
+  using database = new DatabaseSync(file)
+  const insert = database.prepare(
+    "insert into forge_token_checks values (hex(randomblob(?)), 'rejected', 0)",
+  )
+  for (const bytes of [100_000, 1000, 10]) {
+    const fill = () => {
+      for (;;) insert.run(bytes)
+    }
+    assert.throws(fill, /database or disk is full/)
+  }
+}
 
 function assertOneLine(stderr: string, expected: RegExp): void {
   const lines = stderr

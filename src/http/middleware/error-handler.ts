@@ -9,6 +9,7 @@ import { GitFailed } from '../../git/git-process.ts'
 import { isDiskFull } from '../../lib/disk-errors.ts'
 import { codeOf } from '../../lib/errno.ts'
 import { type FieldError, InvalidRequest, NotFound } from '../../lib/request-errors.ts'
+import { DataNotWritable } from '../../migrations/start-migration.ts'
 import { AccountRemoved } from '../../repositories/refresh-rights.ts'
 import { RightsUnavailable } from '../../repositories/rights-unavailable.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
@@ -99,6 +100,8 @@ function errorResponse(error: FastifyError, resource: Resource): ErrorResponse {
   if (error.validation)
     return validationFailed(error.validation.slice(0, MAX_FIELD_ERRORS).map(toFieldError), resource)
   if (isDiskFull(error)) return tryLater('The server has no disk space left, so nothing was done.')
+  if (error instanceof DataNotWritable)
+    return tryLater('The server cannot write its data, so nothing was started.')
   if (isTemporary(error)) return unavailable()
   const { statusCode = 500, message } = error
   return statusCode < 500

@@ -36,6 +36,7 @@ const SITE_ADMIN_ONLY = `The response is 404 for accounts that are not \`site_ad
 
 const routes = openapi.routes('Operator')({
   'admin/cancel-migration': {
+    config: { worksOnFullDisk: true },
     summary: 'Cancel any migration',
     description: SITE_ADMIN_ONLY,
     responses: {

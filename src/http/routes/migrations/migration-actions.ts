@@ -72,6 +72,7 @@ const routes = openapi.routes('Migrations')({
     ),
   },
   'migrations/cancel': {
+    config: { worksOnFullDisk: true },
     summary: 'Cancel a migration',
     description: `The migration becomes \`failed\` (\`cancelled\` in its summary, progress and report), and its locks are released. Repositories exported so far are kept for a retry. ${EXTENSION}`,
     responses: {

@@ -32,7 +32,7 @@ const routes = openapi.routes('Caller', { security: [], description, parameters 
   },
   'session/open': {
     summary: 'Sign in with a browser',
-    config: { resource: 'Token' },
+    config: { resource: 'Token', worksOnFullDisk: true },
     body: {
       type: 'object',
       required: ['token'],

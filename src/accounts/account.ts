@@ -15,7 +15,7 @@ export interface Viewer {
   account: Account
   tokenId: number
   /** Set if the request came with the cookie of a browser session. */
-  session?: { openedAt: number }
+  session?: { openedAt: number; digest: string }
   isReadOnly?: true
   /** The id of the only organization in which the token is valid. For other owners, it gives no more access than no token at all. */
   organizationId?: number

@@ -253,7 +253,7 @@ onEachEngine('sessions', (engine) => {
     const { viewerInSession, viewerOf } = createAuthenticator({ db, now: () => now })
     const alice = await ensureAccount(db, 'alice', NOW)
     const { secret, tokenId } = await openSessionWithoutToken(db, alice, TIMES)
-    const viewer = { account: alice, tokenId, session: { openedAt: NOW } }
+    const viewer = { account: alice, tokenId, session: { openedAt: NOW, digest: digestOf(secret) } }
     assert.deepEqual(await viewerInSession(secret), viewer)
     assert.equal(await viewerOf(secret), undefined)
     assert.deepEqual(await listTokens(db), [])

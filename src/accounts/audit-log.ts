@@ -31,7 +31,7 @@ export const viewerAsActor = ({ account, tokenId }: Viewer): Actor => ({
 /** Never a secret. */
 type Details = Record<string, unknown>
 
-interface About {
+export interface About {
   /** Such as `migration 7`. */
   subject?: string
   /** The account to which the subject belongs, which sees the entry too. By default the actor. */

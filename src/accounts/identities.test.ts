@@ -3,8 +3,13 @@ import { test } from 'node:test'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import type { Db } from '../db/database.ts'
 import { ensureAccount, isUnused, upsertAccount } from './account-store.ts'
-import { accountOfIdentity, type Identity, unbindIdentity } from './identity-store.ts'
-import { closeSessionsOf } from './session-store.ts'
+import {
+  accountOfIdentity,
+  type Identity,
+  openSessionOfIdentity,
+  unbindIdentity,
+} from './identity-store.ts'
+import { closeSessionsOf, findSession } from './session-store.ts'
 import { addToken, hasOnlyRevokedTokens, revokeToken } from './token-store.ts'
 
 const NOW = Date.UTC(2026, 10, 14)
@@ -82,6 +87,23 @@ onEachEngine('an identity', (engine) => {
       logins.map(({ login }) => login),
       ['ann--7', 'Ann'],
     )
+  })
+
+  test('that is unbound during its sign-in gets no session', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    const identity = { issuer, subject: '1', login: 'alice' }
+    const alice = await ensureAccount(db, 'alice', NOW)
+    const open = () =>
+      db
+        .transaction()
+        .execute((tx) => openSessionOfIdentity(tx, identity, alice, { now: NOW, ttlMs: 10 }))
+    await signIn(db, identity)
+    const opened = await open()
+    await unbindIdentity(db, alice, NOW)
+    assert.equal(await open(), undefined)
+    assert.equal(await findSession(db, opened!.secret, NOW), undefined)
+    await signIn(db, { subject: '2', login: 'alice' })
+    assert.equal(await open(), undefined)
   })
 
   test('lets an account go on without any token, until it is unbound', async (t) => {

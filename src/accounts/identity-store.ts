@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { type Db, hasRow, updateRow } from '../db/database.ts'
+import { type Db, hasRow, lockRow, updateRow } from '../db/database.ts'
 import { type Account, nameKey } from './account.ts'
 import { accountFromRow, ensureAccount, findAccount } from './account-store.ts'
 import { accountOfForgeUser } from './forge-account.ts'
-import { closeSessionsOf } from './session-store.ts'
+import { closeSessionsOf, openSessionWithoutToken, type SessionTimes } from './session-store.ts'
 import { digestOf } from './token-store.ts'
 
 /** Who signs in, according to an OpenID provider or an authenticating proxy. */
@@ -85,11 +85,29 @@ const isCollaborator = (tx: Db, login: string): Promise<boolean> =>
   hasRow(tx.selectFrom('collaborators').select('login_key').where('login_key', '=', nameKey(login)))
 
 /**
+ * Opens a session for the account that `accountOfIdentity` has returned. Returns undefined if the identity was unbound since then, or
+ * the account is no longer a person. Requires a transaction.
+ */
+export async function openSessionOfIdentity(
+  tx: Db,
+  identity: Identity,
+  { id }: Account,
+  times: SessionTimes,
+) {
+  await lockRow(tx, 'accounts', id)
+  const account = await findByIdentity(tx, identity)
+  if (account?.id !== id || account.type !== 'User') return undefined
+  return openSessionWithoutToken(tx, account, times)
+}
+
+/**
  * Lets another identity be bound to the account, and signs out its browsers. Returns false if no identity was bound. Requires a
  * transaction.
  */
 export async function unbindIdentity(tx: Db, account: Account, now: number): Promise<boolean> {
   const { id: account_id } = account
+  // A sign-in that runs at the same time opens its session before, and it is closed here, or finds no identity.
+  await lockRow(tx, 'accounts', account_id)
   const { numDeletedRows } = await tx
     .deleteFrom('identities')
     .where('account_id', '=', account_id)

@@ -1,5 +1,6 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import type { Db } from '../db/database.ts'
+import { selectInBatches } from '../db/statement-batches.ts'
 import type { Account } from './account.ts'
 import { digestOf, isGodwitToken, selectViewers, viewerFromRow } from './token-store.ts'
 
@@ -13,7 +14,7 @@ const MAX_SESSIONS = 50
 const MAX_ENDED_AT_ONCE = 1000
 
 /** A browser that stays open keeps its cookie, but the session ends after `ttlMs`. */
-type SessionTimes = { now: number; ttlMs: number }
+export type SessionTimes = { now: number; ttlMs: number }
 
 /**
  * Opens a session with a token and returns the secret for the browser's cookie. Only the digest of the secret is stored. A token of the
@@ -84,22 +85,39 @@ export type Session = NonNullable<Awaited<ReturnType<typeof findSession>>>
 
 /** Finds a session by its secret. Returns undefined if it has ended, also because its token was revoked. */
 export async function findSession(db: Db, secret: string, now: number) {
+  const digest = digestOf(secret)
   const row = await selectViewers(db)
     .innerJoin('sessions', 'sessions.token_id', 'tokens.id')
     .select(['tokens.expires_at as token_expires_at', 'token_key'])
     .select('sessions.created_at as opened_at')
-    .where('sessions.digest', '=', digestOf(secret))
+    .where('sessions.digest', '=', digest)
     .where('sessions.expires_at', '>', now)
     .where('tokens.revoked_at', 'is', null)
     .executeTakeFirst()
   return (
     row && {
-      viewer: { ...viewerFromRow(row), session: { openedAt: row.opened_at } },
+      viewer: { ...viewerFromRow(row), session: { openedAt: row.opened_at, digest } },
       isTokenValid: row.token_expires_at === null || row.token_expires_at > now,
       /** The key of the encrypted token; null unless it is a token of the forge. */
       tokenKey: row.token_key,
     }
   )
+}
+
+/** Returns those digests whose sessions have not ended. */
+export async function openSessionsAmong(
+  db: Db,
+  digests: readonly string[],
+  now: number,
+): Promise<ReadonlySet<string>> {
+  const rows = await selectInBatches([...new Set(digests)], (batch) =>
+    db
+      .selectFrom('sessions')
+      .select('digest')
+      .where('digest', 'in', batch)
+      .where('expires_at', '>', now),
+  )
+  return new Set(rows.map(({ digest }) => digest))
 }
 
 const CIPHER = 'aes-256-gcm'

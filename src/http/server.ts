@@ -18,6 +18,7 @@ import { errorHandler, malformedRequestHandler } from './middleware/error-handle
 import * as httpErrors from './middleware/http-errors.ts'
 import { addMetrics } from './middleware/metrics.ts'
 import { createRateLimit } from './middleware/rate-limit.ts'
+import { removeForwardedPorts } from './middleware/request.ts'
 import { bodyReader, type ReadBody } from './middleware/request-bodies.ts'
 import { requestLog } from './middleware/request-log.ts'
 import { dashboard } from './pages/dashboard.ts'
@@ -110,6 +111,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
   app.addHook('preClose', async () => streams.stop())
 
   malformed.watch(app.server)
+  if (parts.trustedProxies.length > 0) app.addHook('onRequest', removeForwardedPorts)
   app.decorateRequest('viewer', null)
   app.decorateRequest('scope', null)
   // Responses are never filtered by their schema.
@@ -226,8 +228,8 @@ function addOperations(api: FastifyInstance, parts: ApiParts, guards: Guards): v
   serviceRoutes.addVersionsRoute(api)
   addOrganizationRoutes(api, parts)
   addOwnLocksRoute(api, parts)
-  addAdminRoutes(api, parts)
-  addAuditRoutes(api, parts)
+  addAdminRoutes(api, parts, guards.logins)
+  addAuditRoutes(api, parts, guards.logins)
   addTokenRoutes(api, parts)
   addMigrations(api, parts, migrationPaths.CALLER_PATH)
   addWebhooks(api, parts, webhooks.CALLER_WEBHOOKS_PATH)
@@ -277,11 +279,15 @@ function addApiHooks(
     authentication.checkTokenLimits(request, config)
   })
   api.addHook('onSend', (request, reply, _payload, done) => {
-    if (reply.statusCode !== 304) return done()
+    // As on GitHub, without a token every request counts. `*` does not prove that the client has the response.
+    const isFree =
+      reply.statusCode === 304 && request.viewer && !request.routeOptions.config.uncounted
+    if (!isFree || ANY_ETAG.test(request.headers['if-none-match'] ?? '')) return done()
     limit.giveBack(request, reply).then(() => done(), done)
   })
 }
 
+const ANY_ETAG = /(?:^|,)\s*\*\s*(?:,|$)/
 const CONTENT_TYPE = /^[\w.+-]+\/[\w.+-]+\s*(;|$)/
 
 /** Reads every body as JSON, whatever its content-type: `curl -d` sends JSON as a form. */

@@ -4,7 +4,8 @@ import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { ensureAccount, upsertAccount } from '../accounts/account-store.ts'
 import { expireForgeToken, MINUTE_MS, storeForgeToken } from '../accounts/forge-sign-in.ts'
 import { putMembership } from '../accounts/membership-store.ts'
-import { addToken, revokeToken } from '../accounts/token-store.ts'
+import { closeSession, openSession } from '../accounts/session-store.ts'
+import { addToken, digestOf, revokeToken } from '../accounts/token-store.ts'
 import { insertMigration } from './migration-store.ts'
 import { findPermittedStreams } from './stream-permission.ts'
 
@@ -63,6 +64,28 @@ onEachEngine('the permission to follow a migration', (engine) => {
     assert.equal(await isPermitted(NOW + hour + MINUTE_MS), true)
     await expireForgeToken(db, 'd', NOW + hour + MINUTE_MS)
     assert.equal(await isPermitted(NOW + hour + MINUTE_MS), false)
+  })
+
+  test('opened in a session ends with the session, whether or not its token is valid', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    const owner = await ensureAccount(db, 'alice', NOW)
+    const about = { options: {} as never, repositories: [], organizations: null, now: NOW }
+    await insertMigration(db, { guid: 'g', owner, ...about })
+    await addToken(db, owner, { name: '', expiresAt: null, now: NOW })
+    const times = { now: NOW, ttlMs: 10 }
+    const secrets = [
+      await openSession(db, { tokenId: 1 }, times),
+      await openSession(db, { tokenId: 1 }, times),
+    ]
+    const streams = [undefined, ...secrets.map(digestOf)].map((sessionDigest) => ({
+      ...{ tokenId: 1, migrationId: 1, sessionDigest },
+    }))
+    const permitted = async (at: number) =>
+      [...(await findPermittedStreams(db, streams, at))].map((each) => streams.indexOf(each))
+    assert.deepEqual(await permitted(NOW + 9), [0, 1, 2])
+    await closeSession(db, secrets[0]!)
+    assert.deepEqual(await permitted(NOW + 9), [0, 2])
+    assert.deepEqual(await permitted(NOW + 10), [0])
   })
 
   test('for an organization lasts while the account is its owner or a site admin', async (t) => {

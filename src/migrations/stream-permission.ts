@@ -1,11 +1,14 @@
+import { openSessionsAmong } from '../accounts/session-store.ts'
 import { isUsableById } from '../accounts/token-store.ts'
 import type { Db } from '../db/database.ts'
 import { statementBatches } from '../db/statement-batches.ts'
 import { ownsOrganization } from '../repositories/readable-repositories.ts'
 
-/** A stream of the progress of a migration, opened with a token. */
+/** A stream of the progress of a migration, opened with a token or in a session. */
 export interface ProgressStream {
   tokenId: number
+  /** Of the session. */
+  sessionDigest?: string | undefined
   migrationId: number
 }
 
@@ -13,7 +16,7 @@ export interface ProgressStream {
 const FORGE_CHECK_TTL_MS = 60 * 60_000
 
 /**
- * Returns the streams that may continue: the token is valid, and the migration belongs to its account or to an organization.
+ * Returns the streams that may continue: the token is valid, the session has not ended, and the migration belongs to its account or to an organization.
  * The account must be an owner of that organization, or a site admin. These are the rules that were applied when each was opened.
  */
 export async function findPermittedStreams<S extends ProgressStream>(
@@ -22,6 +25,10 @@ export async function findPermittedStreams<S extends ProgressStream>(
   now: number,
 ): Promise<Set<S>> {
   const permitted = new Set<S>()
+  const digests = streams.flatMap(({ sessionDigest }) => sessionDigest ?? [])
+  const openSessions = await openSessionsAmong(db, digests, now)
+  const hasEnded = ({ sessionDigest }: S) =>
+    sessionDigest !== undefined && !openSessions.has(sessionDigest)
   for (const batch of statementBatches(streams)) {
     const rows = await db
       .selectFrom('tokens')
@@ -52,7 +59,7 @@ export async function findPermittedStreams<S extends ProgressStream>(
       )
       .execute()
     const found = new Set(rows.map(keyOf))
-    for (const each of batch) if (found.has(keyOf(each))) permitted.add(each)
+    for (const each of batch) if (found.has(keyOf(each)) && !hasEnded(each)) permitted.add(each)
   }
   return permitted
 }

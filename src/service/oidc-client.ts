@@ -71,6 +71,15 @@ export function createOidcClient(
     return new SignInFailed(problem, problem, { issuer: oidcIssuer, identity })
   }
 
+  /** Builds an address from the discovery document, which may contain anything. */
+  function addressOf(name: string, build: () => URL): URL {
+    try {
+      return build()
+    } catch (error) {
+      throw fail('unavailable', new Error(`${name} is not valid`, { cause: error }))
+    }
+  }
+
   const redirectUri = `${config.baseUrl}/session/oidc/callback`
   const { oidcLoginClaim: loginClaim, oidcRequire: required = [], oidcAdmin: admin } = config
   const usedClaims = [loginClaim, ...[...required, ...(admin ?? [])].map(({ claim }) => claim)]
@@ -85,16 +94,18 @@ export function createOidcClient(
         nonce: openid.randomNonce(),
         verifier: openid.randomPKCECodeVerifier(),
       }
-      const url = openid.buildAuthorizationUrl(client, {
+      const hasGroups = [server.scopes_supported].flat().includes('groups')
+      const parameters = {
         redirect_uri: redirectUri,
-        scope: server.scopes_supported?.includes('groups')
-          ? 'openid profile groups'
-          : 'openid profile',
+        scope: hasGroups ? 'openid profile groups' : 'openid profile',
         state: checks.state,
         nonce: checks.nonce,
         code_challenge: await openid.calculatePKCECodeChallenge(checks.verifier),
         code_challenge_method: 'S256',
-      })
+      }
+      const url = addressOf('authorization_endpoint', () =>
+        openid.buildAuthorizationUrl(client, parameters),
+      )
       if (!isAllowedUrl(url, issuer))
         throw fail('unavailable', new Error(`${url.origin} is not https`))
       return { url: url.href, checks }
@@ -128,6 +139,7 @@ export function createOidcClient(
         throw fail(isUnavailable(error) ? 'unavailable' : 'refused', error)
       }
       const { sub: subject, [loginClaim]: login } = claims
+      if (!SUBJECT.test(subject)) throw fail('refused', new Error('the claim sub is not valid'))
       if (!required.every((each) => hasClaim(claims, each)))
         throw fail('not-allowed', new Error(`${subject} lacks a claim of --oidc-require`), subject)
       const invalid = typeof login === 'string' ? invalidNameReason(login) : 'it is missing'
@@ -149,18 +161,29 @@ export function createOidcClient(
     async signOutUrl() {
       const { client, server } = await configure()
       if (!server.end_session_endpoint) return undefined
-      return openid.buildEndSessionUrl(client, { post_logout_redirect_uri: `${config.baseUrl}/` })
-        .href
+      const parameters = { post_logout_redirect_uri: `${config.baseUrl}/` }
+      const url = addressOf('end_session_endpoint', () =>
+        openid.buildEndSessionUrl(client, parameters),
+      )
+      // The provider ends its own session: no other site can.
+      if (url.origin !== issuer.origin)
+        throw fail('unavailable', new Error(`end_session_endpoint is at ${url.origin}`))
+      return url.href
     },
   }
 }
+
+/** OpenID Connect limits a subject to 255 ASCII characters. */
+const SUBJECT = /^[\x20-\x7e]{1,255}$/
 
 /** Returns whether a claim has this value, or is a list that contains it. */
 function hasClaim(
   claims: Readonly<Record<string, unknown>>,
   { claim, value }: { claim: string; value: string },
 ): boolean {
-  return [claims[claim]].flat().some((each) => each !== undefined && String(each) === value)
+  return [claims[claim]]
+    .flat()
+    .some((each) => ['string', 'number', 'boolean'].includes(typeof each) && String(each) === value)
 }
 
 /** Returns whether the provider did not respond properly, so that the same sign-in may succeed later. */

@@ -36,8 +36,8 @@ test('an event stream ends with its token, and the streams of one account are li
       method,
       headers: { accept: 'text/event-stream' },
     })
-  const openAndRead = async (token: string, id: number) => {
-    const response = await openStream(token, id)
+  const openAndRead = async (token: string, id: number) => follow(await openStream(token, id))
+  function follow(response: Response) {
     assert.equal(response.status, 200)
     const following = { hasEnded: false }
     void response.text().then(
@@ -63,6 +63,19 @@ test('an event stream ends with its token, and the streams of one account are li
     [200, 'text/event-stream'],
     'only the headers',
   )
+
+  const page = { 'x-godwit-session': '1' }
+  const signIn = await service.call('', '/session', {
+    method: 'POST',
+    headers: page,
+    body: JSON.stringify({ token: bob }),
+  })
+  const headers = { ...page, cookie: signIn.headers.get('set-cookie')!.split(';')[0]! }
+  const accept = 'text/event-stream'
+  const url = `${service.url}/user/migrations/2/progress`
+  const inBrowser = follow(await fetch(url, { headers: { ...headers, accept } }))
+  assert.equal((await fetch(`${service.url}/session`, { method: 'DELETE', headers })).status, 204)
+  await until('a stream ends, because its browser has signed out', () => inBrowser.hasEnded)
 
   const database = new pg.Client(service.databaseUrl)
   await database.connect()

@@ -121,6 +121,7 @@ before(async () => {
     flags: [
       ...['--oidc-issuer', issuer, '--oidc-client-id', 'godwit'],
       ...['--oidc-client-secret-file', secretFile],
+      ...['--oidc-admin', 'groups=admins'],
     ],
   })
 })
@@ -293,6 +294,37 @@ test('a discovery document cannot lead the service into a private network or to 
   const browser = new RedirectFollower()
   const response = await browser.send(`${service.url}/session/oidc/start`)
   assert.match(response.headers.get('location')!, /sign-in-problem=unavailable/)
+})
+
+test('claims of unusual types and with unusual characters are refused or ignored', async () => {
+  lies.claims = { groups: [{ toString: 1, valueOf: 1 }, null, ['admins']] }
+  assert.equal(await signIn(), null)
+  for (const sub of ['a\0b', '\ud800', 'é', 'x'.repeat(256), '', 7, null, {}]) {
+    lies.claims = { sub }
+    assert.equal(await signIn(), 'refused', JSON.stringify(sub))
+  }
+  for (const login of ['a\0b', 7, ['alice'], {}, null]) {
+    lies.claims = { preferred_username: login }
+    assert.equal(await signIn(), 'no-login', JSON.stringify(login))
+  }
+})
+
+test('a discovery document with unusable addresses makes the provider unavailable', async () => {
+  const problemAt = async (path: string) => {
+    const response = await fetch(`${service.url}${path}`, { redirect: 'manual' })
+    const location = response.headers.get('location') ?? assert.fail(await response.text())
+    return URL.parse(location, service.url)?.searchParams.get('sign-in-problem')
+  }
+  for (const metadata of [
+    { authorization_endpoint: 'nowhere', end_session_endpoint: 'nowhere' },
+    { authorization_endpoint: 7, end_session_endpoint: 'https://other.example/end' },
+    { authorization_endpoint: 'javascript:alert(1)', end_session_endpoint: 'javascript:alert(1)' },
+  ]) {
+    await restart()
+    lies.metadata = { scopes_supported: 7, ...metadata }
+    assert.equal(await problemAt('/session/oidc/start'), 'unavailable', JSON.stringify(metadata))
+    assert.equal(await problemAt('/session/oidc/end'), 'unavailable', JSON.stringify(metadata))
+  }
 })
 
 test('no secret of the client, code or token is in the log', () => {

@@ -311,7 +311,7 @@ function introduction(mediaType: MediaTypeOptions): string {
     `\`x-${vendor}-api-version\` can select a version of the API: ${API_VERSIONS.map(code).join(' or ')}. ` +
       `The default is ${code(DEFAULT_VERSION)}.`,
     'Lists have pages of 30 entries; `per_page` can be up to 100. The `link` header has the URLs of the other pages. ' +
-      'Send the `etag` of a response as `if-none-match`: while nothing has changed, the next response is 304 and does not count. ' +
+      'Send the `etag` of a response as `if-none-match`: while nothing has changed, the next response is 304, and does not count if the request has a token. ' +
       'Every GET also works as HEAD, and every path of the API also works below `/api/v3`.',
     `Operations that accept a token respond with the request ID in \`x-${vendor}-request-id\`, media type and version in \`x-${vendor}-media-type\` and ` +
       `\`x-${vendor}-api-version-selected\`, and the rate limit in \`x-ratelimit-limit\`, \`-remaining\`, ` +

@@ -183,7 +183,7 @@ export const parameters = {
   },
   'if-none-match': inHeader(
     'if-none-match',
-    'The `etag` of an earlier response. If nothing has changed, the response is 304 and does not count.',
+    'The `etag` of an earlier response. If nothing has changed, the response is 304, and does not count if the request has a token.',
   ),
   session: {
     ...inHeader(

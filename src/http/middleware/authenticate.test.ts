@@ -14,8 +14,11 @@ async function createApp(t: TestContext, more: Partial<ServerParts> = {}) {
   const { db } = await openDatabase(t, 'sqlite')
   let elapsed = 0
   const now = () => Date.now() + elapsed
-  const account = await ensureAccount(db, 'alice', now())
-  const token = await addToken(db, account, { name: '', expiresAt: null, now: now() })
+  const accountOf = async (login: string) => {
+    const account = await ensureAccount(db, login, now())
+    return `bearer ${await addToken(db, account, { name: '', expiresAt: null, now: now() })}`
+  }
+  const token = await accountOf('alice')
   const text: string[] = []
   const log = pino({ base: null }, { write: (line: string) => text.push(line) })
   const authenticator = createAuthenticator({ db, now })
@@ -33,7 +36,7 @@ async function createApp(t: TestContext, more: Partial<ServerParts> = {}) {
   const pass = (ms: number) => {
     elapsed += ms
   }
-  return { request, app, token: `bearer ${token}`, text, pass }
+  return { db, request, app, token, accountOf, text, pass }
 }
 
 test('too many bad credentials are rejected, but a valid token from the same address works', async (t) => {
@@ -71,6 +74,56 @@ test('x-forwarded-for from a trusted proxy is used without a warning', async (t)
   await request(undefined, { 'x-forwarded-for': '203.0.113.7' })
   assert.equal(text.filter((line) => line.includes('--trusted-proxies')).length, 0)
   assert.equal(JSON.parse(text.at(-1)!).from, '203.0.113.7')
+})
+
+test('the port that a trusted proxy adds to an address is not part of it', async (t) => {
+  const { request, text } = await createApp(t, { trustedProxies: ['127.0.0.1', '192.0.2.0/24'] })
+  const spellings = {
+    '203.0.113.7:4711': '203.0.113.7',
+    '[2001:db8::1]:4711': '2001:db8::1',
+    '"[2001:db8::1]"': '2001:db8::1',
+    '203.0.113.7:1, 192.0.2.1:80': '203.0.113.7',
+    '203.0.113.7.9:80': '203.0.113.7.9:80',
+  }
+  for (const [sent, address] of Object.entries(spellings)) {
+    await request(undefined, { 'x-forwarded-for': sent })
+    assert.equal(JSON.parse(text.at(-1)!).from, address)
+  }
+})
+
+test('a request that is not modified is free with a token and the ETag of the response', async (t) => {
+  const { app, token } = await createApp(t, { rateLimit: { perHour: 100, pool: undefined } })
+  const get = async (url: string, headers: Record<string, string>) => {
+    const response = await app.inject({ url, headers: { 'user-agent': 'test', ...headers } })
+    const { etag, 'x-ratelimit-used': used } = response.headers
+    return { status: response.statusCode, used: Number(used), etag: String(etag) }
+  }
+  const [authorization, any] = [token, '*']
+  const { etag } = await get('/licenses', {})
+  const anonymous = [await get('/licenses', { 'if-none-match': any })]
+  anonymous.push(await get('/licenses', { 'if-none-match': etag }))
+  assert.deepEqual(
+    anonymous.map(({ status, used }) => [status, used]),
+    [
+      [304, 2],
+      [304, 3],
+    ],
+  )
+  const used = []
+  for (const sent of ['"x"', etag, any, `"x", ${any}`, etag])
+    used.push((await get('/licenses', { authorization, 'if-none-match': sent })).used)
+  assert.deepEqual(used, [1, 1, 2, 3, 3])
+})
+
+test('an account cannot fill the audit log with refused calls, nor hide those of another', async (t) => {
+  const { db, app, token, accountOf } = await createApp(t)
+  const call = (authorization: string) =>
+    app.inject({ url: '/admin/tokens', headers: { 'user-agent': 'test', authorization } })
+  for (let n = 0; n < 70; n++) assert.equal((await call(token)).statusCode, 404)
+  await call(await accountOf('bob'))
+  const entries = await db.selectFrom('audit_log').select('actor').execute()
+  const counts = Object.groupBy(entries, ({ actor }) => actor)
+  assert.deepEqual([counts.alice?.length, counts.bob?.length], [60, 1])
 })
 
 test('the log line of any request is valid JSON', async (t) => {

@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
 import type { Viewer } from '../../accounts/account.ts'
-import { type Actor, NOT_SIGNED_IN, recordAccess } from '../../accounts/audit-log.ts'
+import { type About, type Actor, NOT_SIGNED_IN, recordAccess } from '../../accounts/audit-log.ts'
 import type { Authenticator } from '../../accounts/authenticator.ts'
 import { isMistypedToken } from '../../accounts/token-store.ts'
 import type { AuditAction } from '../../lib/audit-actions.ts'
@@ -50,8 +50,10 @@ interface LoginParts extends Pick<Parameters<typeof recordAccess>[0], 'db' | 'lo
   now: () => number
 }
 
-/** A process records at most this many refused credentials an hour, because anybody can send them. */
+/** A process records at most this many refused attempts an hour of all who are not signed in, because anybody can send them. */
 const MAX_RECORDED = 1000
+/** The same for each account, so that others cannot hide its attempts behind theirs. */
+const MAX_RECORDED_OF_ACCOUNT = 60
 const HOUR_MS = 3_600_000
 
 /**
@@ -66,13 +68,12 @@ export function failedLogins(parts: LoginParts) {
   const tooManyLogins = (endsAt: number) =>
     httpErrors.tooManyLogins(Math.max(1, Math.ceil((endsAt - now()) / 1000)))
   let delayed = 0
-  let recorded = { hour: 0, count: 0 }
+  const recorded = countersInMemory(HOUR_MS, now)
 
-  async function recordRefusal(actor: Actor, action: AuditAction, details = {}): Promise<void> {
-    const hour = Math.floor(now() / HOUR_MS)
-    if (recorded.hour !== hour) recorded = { hour, count: 0 }
-    if (++recorded.count > MAX_RECORDED) return
-    await recordAccess(parts, actor, action, { outcome: 'refused', details })
+  async function recordRefusal(actor: Actor, action: AuditAction, about: About): Promise<void> {
+    const { times } = await recorded.add(String(actor.accountId), 1)
+    const max = actor.accountId === undefined ? MAX_RECORDED : MAX_RECORDED_OF_ACCOUNT
+    if (times <= max) await recordAccess(parts, actor, action, { ...about, outcome: 'refused' })
   }
 
   /** Waits, unless too many requests wait already. Returns whether it waited. */
@@ -89,7 +90,7 @@ export function failedLogins(parts: LoginParts) {
     const { times, endsAt } = await failures.get(addressKey(ip))
     if (times <= MAX_FAILURES) {
       await failures.add(addressKey(ip), 1)
-      await recordRefusal({ ...NOT_SIGNED_IN, ...(isIP(ip) && { address: ip }) }, action)
+      await recordRefusal({ ...NOT_SIGNED_IN, ...(isIP(ip) && { address: ip }) }, action, {})
       throw isMistypedToken(token) ? httpErrors.mistypedToken() : httpErrors.badCredentials()
     }
     await delay()

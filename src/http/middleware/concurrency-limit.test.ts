@@ -76,6 +76,7 @@ test('a request without a host, or with an unknown expectation, gets an error of
   const url = await descriptionServer(t).listen({ port: 0, host: '127.0.0.1' })
   for (const [line, status, message] of [
     ['accept: */*', 400, 'The Host header is missing'],
+    ['host: a\r\nHOST: b', 400, 'The Host header is repeated'],
     ['host: x\r\nexpect: foo', 417, 'Expectation Failed'],
   ] as const) {
     const request = `GET /meta HTTP/1.1\r\nuser-agent: x\r\n${line}\r\n\r\n`

@@ -180,6 +180,10 @@ export function createAdmission(options: AdmissionOptions, documentation: string
     documentation,
     new HttpError(400, 'The Host header is missing'),
   )
+  const rejectRepeatedHost = rejection(
+    documentation,
+    new HttpError(400, 'The Host header is repeated'),
+  )
   const rejectExpectation = rejection(documentation, new HttpError(417, 'Expectation Failed'))
   let requests = 0
   let rejectedCount = 0
@@ -206,6 +210,7 @@ export function createAdmission(options: AdmissionOptions, documentation: string
   function admit(listener: RequestListener, request: IncomingMessage, response: ServerResponse) {
     if (request.headers.host === undefined && request.httpVersion === '1.1')
       return rejectWithoutHost(request, response)
+    if (hasSeveralHosts(request)) return rejectRepeatedHost(request, response)
     if (requests - streams.total() >= maxRequests && !NEVER_REJECTED.has(request.url!)) {
       rejectedCount++
       return rejectOverloaded(request, response)
@@ -276,6 +281,14 @@ export function createAdmission(options: AdmissionOptions, documentation: string
 
     rejectedCount: () => rejectedCount,
   }
+}
+
+/** Returns whether a request names several hosts. A proxy may check one of them while Node uses the first. */
+function hasSeveralHosts({ rawHeaders }: IncomingMessage): boolean {
+  let hosts = 0
+  for (let at = 0; at < rawHeaders.length; at += 2)
+    if (rawHeaders[at]!.length === 4 && rawHeaders[at]!.toLowerCase() === 'host') hosts++
+  return hosts > 1
 }
 
 /** Returns a listener that sends this error to every request. */

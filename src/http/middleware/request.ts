@@ -35,6 +35,27 @@ export const actorOf = ({ viewer, ip, id }: FastifyRequest): Actor => ({
   requestId: id,
 })
 
+/** An address with a port or in brackets, as some proxies send it. */
+const WITH_PORT = /^"?(?:\[([^\]]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d{1,5})?"?$/
+
+/** Removes the ports from `x-forwarded-for`: with them, every connection of a client would seem to have an address of its own. */
+export function removeForwardedPorts({ raw }: FastifyRequest, _reply: unknown, done: () => void) {
+  const name = 'x-forwarded-for'
+  const sent = raw.headers[name]
+  if (sent !== undefined) {
+    const entries = String(sent).split(',')
+    raw.headers[name] = entries.map((entry) => addressIn(entry.trim())).join(', ')
+  }
+  done()
+}
+
+/** Returns the address in an entry of `x-forwarded-for`, or the entry as it is. */
+function addressIn(entry: string): string {
+  const [, inBrackets, plain] = WITH_PORT.exec(entry) ?? []
+  const address = inBrackets ?? plain ?? ''
+  return isIP(address) ? address : entry
+}
+
 /** Requests with a token count for the account, requests without one for the address. */
 export type Caller = { viewer: Pick<Viewer, 'account'> | null; ip: string }
 
@@ -44,12 +65,12 @@ export const callerKey = ({ viewer, ip }: Caller): string =>
 
 /**
  * Returns the key under which limits count an IP address: the address itself for IPv4, and the /64 network for IPv6, because a
- * client with one IPv6 address usually has all 2^64 of its network. An IPv4 address within an IPv6 address counts as IPv4. Text that is
- * not an address (a trusted proxy may forward anything) is its own key.
+ * client with one IPv6 address usually has all 2^64 of its network. An IPv4 address within an IPv6 address counts as IPv4. Texts that are
+ * not addresses share one key: a trusted proxy may forward anything, and its clients could choose a new text for each request.
  */
 export function addressKey(address: string): string {
   const unwrapped = unwrapIPv4(address)
-  if (!isIPv6(unwrapped)) return unwrapped
+  if (!isIPv6(unwrapped)) return isIP(unwrapped) ? unwrapped : 'unknown'
   const [head = [], tail = []] = canonicalIPv6(unwrapped)
     .split('::')
     .map((side) => (side === '' ? [] : side.split(':')))

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { nameKey } from '../../../accounts/account.ts'
 import { findAccount } from '../../../accounts/account-store.ts'
-import { audited, inAuditedTransaction, recordAccess } from '../../../accounts/audit-log.ts'
+import { audited, inAuditedTransaction } from '../../../accounts/audit-log.ts'
 import { listTokens, revokeToken } from '../../../accounts/token-store.ts'
 import { isComposing } from '../../../blobs/blob-store.ts'
 import { isFullName, parseFullName } from '../../../lib/names.ts'
@@ -24,6 +24,7 @@ import { syncRepositories } from '../../../repositories/sync.ts'
 import { EXTENSION, enumOf, integer, string } from '../../../wire/schema.ts'
 import * as wire from '../../../wire/types.ts'
 import * as openapi from '../../description/operation.ts'
+import type { FailedLogins } from '../../middleware/authenticate.ts'
 import { sendIfNotModified, sendJson } from '../../middleware/json-response.ts'
 import { actorOf, requireId, requireViewer, type WithQuery } from '../../middleware/request.ts'
 import type { ApiParts, ServerParts } from '../../server-parts.ts'
@@ -97,19 +98,19 @@ const routes = openapi.routes('Operator')({
 
 /** Throws NotFound for other callers, and records their attempts. */
 export async function requireSiteAdmin(
-  parts: Pick<ServerParts, 'db' | 'now' | 'log'>,
+  { recordRefusal }: FailedLogins,
   request: FastifyRequest,
 ): Promise<void> {
   if (requireViewer(request).account.siteAdmin) return
   const subject = `${request.method} ${request.routeOptions.url}`
-  await recordAccess(parts, actorOf(request), 'admin.access', { subject, outcome: 'refused' })
+  await recordRefusal(actorOf(request), 'admin.access', { subject })
   throw new NotFound()
 }
 
 /** Operations on the migrations, locks and tokens of all accounts; 404 for callers who are not site admins. */
-export function addAdminRoutes(app: FastifyInstance, parts: ApiParts): void {
+export function addAdminRoutes(app: FastifyInstance, parts: ApiParts, logins: FailedLogins): void {
   app.register(async (admin) => {
-    admin.addHook('onRequest', (request) => requireSiteAdmin(parts, request))
+    admin.addHook('onRequest', (request) => requireSiteAdmin(logins, request))
     addServiceState(admin, parts)
     addMigrations(admin, parts)
     addLocksAndTokens(admin, parts)

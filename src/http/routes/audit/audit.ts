@@ -10,6 +10,7 @@ import { InvalidRequest } from '../../../lib/request-errors.ts'
 import { dateTime, EXTENSION, enumOf, string } from '../../../wire/schema.ts'
 import * as openapi from '../../description/operation.ts'
 import { acceptedTypes } from '../../middleware/api-headers.ts'
+import type { FailedLogins } from '../../middleware/authenticate.ts'
 import { sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { parseCursor, parsePaging, setNextLink } from '../../middleware/pagination.ts'
 import { requireViewer, type WithQuery } from '../../middleware/request.ts'
@@ -52,7 +53,11 @@ const routes = openapi.routes('Operator', {
 type ListRequest = FastifyRequest<WithQuery>
 
 /** Adds the audit log: all of it for site admins, and the part of their own account for everybody. */
-export function addAuditRoutes(app: FastifyInstance, { db, rendering, ...parts }: ApiParts): void {
+export function addAuditRoutes(
+  app: FastifyInstance,
+  { db, rendering }: ApiParts,
+  logins: FailedLogins,
+): void {
   async function send(request: ListRequest, reply: FastifyReply, account?: Account) {
     const filter = { ...filterOf(request.query), account }
     if (acceptedTypes(request.headers.accept)[0] === LINES) {
@@ -69,7 +74,7 @@ export function addAuditRoutes(app: FastifyInstance, { db, rendering, ...parts }
   }
 
   app.get('/admin/audit', routes['admin/list-audit'], async (request: ListRequest, reply) => {
-    await requireSiteAdmin({ db, ...parts }, request)
+    await requireSiteAdmin(logins, request)
     return send(request, reply)
   })
   app.get('/user/audit', routes['users/list-audit'], (request: ListRequest, reply) =>

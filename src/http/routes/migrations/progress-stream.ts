@@ -11,8 +11,8 @@ import type * as wire from '../../../wire/types.ts'
 import { utcTimestampOrNull } from '../../rendering.ts'
 import { repositoryProgressJson, totalsJson } from './progress-json.ts'
 
-/** A client that loses its permission is disconnected within five seconds, so permissions are checked more often. */
-const DEFAULT_INTERVALS = { readMs: 400, heartbeatMs: 15_000, permissionCheckMs: 2000 }
+/** A client that loses its permission is disconnected within a second, so permissions are checked more often. */
+const DEFAULT_INTERVALS = { readMs: 400, heartbeatMs: 15_000, permissionCheckMs: 500 }
 
 interface Listener extends ProgressStream {
   response: ServerResponse
@@ -43,7 +43,7 @@ interface StreamParts {
 /**
  * Sends the progress of migrations as server-sent events. A migration is read once for all of its listeners. A listener
  * that reads slowly is skipped until its buffer is empty, and then gets the events that it has missed. A stream ends soon
- * after its token expires or its account loses the permission; one query checks all streams.
+ * after its session or token ends or its account loses the permission; one query checks all streams.
  */
 export class ProgressStreams {
   readonly #parts: StreamParts
@@ -65,9 +65,15 @@ export class ProgressStreams {
   }
 
   /** Sends all events after `lastEventId` to the response, until the migration ends. */
-  listen({ id }: Migration, { tokenId }: Viewer, response: ServerResponse, lastEventId: number) {
+  listen(
+    { id }: Migration,
+    { tokenId, session }: Viewer,
+    response: ServerResponse,
+    lastEventId: number,
+  ) {
+    const opened = { tokenId, sessionDigest: session?.digest }
     const state = { lastEventId, lastUpdate: '', isBusy: false }
-    const listener: Listener = { tokenId, migrationId: id, response, ...state }
+    const listener: Listener = { ...opened, migrationId: id, response, ...state }
     const listeners = this.#listeners.getOrInsertComputed(id, () => new Set()).add(listener)
     response.on('close', () => {
       listeners.delete(listener)

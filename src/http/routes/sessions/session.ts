@@ -4,6 +4,7 @@ import { findAccountsById } from '../../../accounts/account-store.ts'
 import { inAuditedTransaction } from '../../../accounts/audit-log.ts'
 import { tokensManagedUntil } from '../../../accounts/own-tokens.ts'
 import * as sessionStore from '../../../accounts/session-store.ts'
+import { digestOf } from '../../../accounts/token-store.ts'
 import { invalidNameReason } from '../../../lib/names.ts'
 import { countPublic } from '../../../repositories/repository-store.ts'
 import { createNetworkFilter } from '../../../webhooks/allowed-addresses.ts'
@@ -129,7 +130,7 @@ export function addSessionRoutes(app: FastifyInstance, parts: SignInParts): void
       return sessionStore.openSession(tx, { ...viewer, token }, { now: now(), ttlMs })
     })
     cookies.set(reply, request, secret)
-    const session = { openedAt: now() }
+    const session = { openedAt: now(), digest: digestOf(secret) }
     return sendJson(reply.code(201), await sessionJson({ ...viewer, session }))
   })
 

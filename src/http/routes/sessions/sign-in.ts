@@ -1,8 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Viewer } from '../../../accounts/account.ts'
 import { inAuditedTransaction } from '../../../accounts/audit-log.ts'
-import { accountOfIdentity, type Identity, type Refusal } from '../../../accounts/identity-store.ts'
-import { openSessionWithoutToken } from '../../../accounts/session-store.ts'
+import {
+  accountOfIdentity,
+  type Identity,
+  openSessionOfIdentity,
+  type Refusal,
+} from '../../../accounts/identity-store.ts'
+import { digestOf } from '../../../accounts/token-store.ts'
 import { ignoreRemoval, RECENT_IF_AVAILABLE } from '../../../repositories/refresh-rights.ts'
 import { actorOf } from '../../middleware/request.ts'
 import type { Guards, ServerParts } from '../../server-parts.ts'
@@ -48,14 +53,19 @@ export async function signInAs(
   await limit.count({ viewer: { account }, ip: request.ip }, reply)
   // A removed account is rejected later, by its first request that needs rights.
   await rights?.refresh(account, RECENT_IF_AVAILABLE).catch(ignoreRemoval)
-  const session = { openedAt: now() }
+  const openedAt = now()
   const actor = { ...actorOf(request), login: account.login, accountId: account.id }
   const { secret, tokenId } = await inAuditedTransaction(parts, actor, async (tx, record) => {
+    const opened = await openSessionOfIdentity(tx, identity, account, { now: openedAt, ttlMs })
+    if (!opened)
+      throw new SignInFailed('expired', 'this sign-in is no longer valid: try again', {
+        ...{ issuer, identity: subject, as: login },
+      })
     await record(tx, 'session.open', { details: { issuer } })
-    return openSessionWithoutToken(tx, account, { now: session.openedAt, ttlMs })
+    return opened
   })
   cookies.set(reply, request, secret)
-  request.viewer = { account, tokenId, session }
+  request.viewer = { account, tokenId, session: { openedAt, digest: digestOf(secret) } }
   return request.viewer
 }
 
@@ -70,8 +80,7 @@ export async function recordIfRefused<T>(
   } catch (error) {
     if (error instanceof SignInFailed && error.problem !== 'unavailable')
       await logins.recordRefusal(actorOf(request), 'session.open', {
-        ...error.who,
-        reason: error.problem,
+        details: { ...error.who, reason: error.problem },
       })
     throw error
   }

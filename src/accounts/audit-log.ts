@@ -43,7 +43,7 @@ export interface About {
 /** Writes an entry. It must be called in the transaction of the change, which fails if the entry cannot be written. */
 export type RecordAudit = (tx: Db, action: AuditAction, about?: About) => Promise<void>
 
-interface AuditParts {
+export interface AuditParts {
   now: () => number
   log?: { info(fields: object, message: string): void } | undefined
 }
@@ -54,11 +54,12 @@ export async function audited<T>(
   actor: Actor,
   act: (record: RecordAudit) => Promise<T>,
 ): Promise<T> {
-  // By action and subject, because a transaction may be repeated.
+  // By their content, because a transaction may be repeated.
   const lines = new Map<string, [AuditAction, About]>()
   const result = await act(async (tx, action, about = {}) => {
     await insertEntry(tx, actor, action, about, parts.now())
-    lines.set(`${action} ${about.subject}`, [action, about])
+    const { subject, details } = about
+    lines.set(JSON.stringify([action, subject, details]), [action, about])
   })
   for (const [action, about] of lines.values()) logEntry(parts, actor, action, about)
   return result

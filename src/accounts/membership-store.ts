@@ -4,6 +4,7 @@ import { prepared } from '../db/prepared.ts'
 import type { Account, Member, Membership, MembershipOrigin } from './account.ts'
 import { isTokenForOtherOwner, type MembershipRole, nameKey, type Reader } from './account.ts'
 import { accountFromRow, ensureAccount, findAccount } from './account-store.ts'
+import type { RecordAudit } from './audit-log.ts'
 
 /** Returns the memberships of one organization, or of all, with one entry for each origin. They are sorted by login. */
 export async function listMemberships(db: Db, organization?: Account): Promise<Membership[]> {
@@ -104,6 +105,54 @@ export async function removeMemberships(
 ): Promise<void> {
   const deletion = tx.deleteFrom('memberships').where('organization_id', '=', organization.id)
   await deletion.where('origin', '=', origin).execute()
+}
+
+/** The memberships of one origin, of one organization or of one person. */
+type MembershipsOf = { origin: MembershipOrigin } & (
+  | { organizationId: number }
+  | { accountId: number }
+)
+
+/** Runs a change of memberships, and records in the audit log which of them it changed. Requires a transaction. */
+export async function recordMembershipChanges<T>(
+  tx: Db,
+  record: RecordAudit,
+  which: MembershipsOf,
+  change: () => Promise<T>,
+): Promise<T> {
+  const before = await rolesByMembership(tx, which)
+  const result = await change()
+  const after = await rolesByMembership(tx, which)
+  const about = (
+    { id, login, organization }: { id: number; login: string; organization: string },
+    role?: string,
+  ) => ({
+    subject: `account ${login}`,
+    owner: { id, login },
+    details: { organization, ...(role !== undefined && { role }), origin: which.origin },
+  })
+  for (const [key, each] of after)
+    if (before.get(key)?.role !== each.role) await record(tx, 'member.put', about(each, each.role))
+  for (const [key, each] of before)
+    if (!after.has(key)) await record(tx, 'member.remove', about(each))
+  return result
+}
+
+async function rolesByMembership(tx: Db, { origin, ...of }: MembershipsOf) {
+  const query = tx
+    .selectFrom('memberships')
+    .innerJoin('accounts as organizations', 'organizations.id', 'organization_id')
+    .innerJoin('accounts', 'accounts.id', 'account_id')
+    .select(['accounts.id', 'accounts.login', 'organization_id', 'role'])
+    .select('organizations.login as organization')
+    .where('origin', '=', origin)
+    .orderBy('organizations.login_key')
+    .orderBy('accounts.login_key')
+  const rows = await ('accountId' in of
+    ? query.where('account_id', '=', of.accountId)
+    : query.where('organization_id', '=', of.organizationId)
+  ).execute()
+  return new Map(rows.map((row) => [`${row.organization_id} ${row.id}`, row]))
 }
 
 export async function organizationsWithMembers(db: Db, origin: MembershipOrigin) {

@@ -70,6 +70,12 @@ export const findTokenByDigest = prepared(
     row && { viewer: viewerFromRow(row), expiresAt: row.expires_at ?? Number.POSITIVE_INFINITY },
 )
 
+/** Returns whose token this is, or was: it may have been revoked. */
+export async function findHolder(db: Db, token: string): Promise<Viewer | undefined> {
+  const row = await selectViewers(db).where('digest', '=', digestOf(token)).executeTakeFirst()
+  return row && viewerFromRow(row)
+}
+
 /**
  * The condition for using a token that the current request does not contain. A token of Godwit must be valid. A token of the forge
  * expires after a minute and cannot be checked again without the token itself, so the result of its last check applies.

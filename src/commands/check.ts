@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { inAuditedTransaction } from '../accounts/audit-log.ts'
 import { checkStore } from '../exporter/check-segments.ts'
 import { checkRepository } from '../exporter/make-segment.ts'
 import { claimBlobStore } from '../exporter/own-store.ts'
@@ -9,7 +10,7 @@ import { UsageError, UserError } from '../lib/user-error.ts'
 import { type DamagedArchive, damagedArchives } from '../migrations/archive-store.ts'
 import { countSegments } from '../migrations/segment-store.ts'
 import { type CheckRecord, deleteOtherChecks, recordCheck } from '../repositories/check-store.ts'
-import { dataPathsOf, openBlobs } from '../service/data-paths.ts'
+import { blobsAddress, dataPathsOf, openBlobs } from '../service/data-paths.ts'
 import { type LocalCheck, openLocalCheck } from '../service/local-export.ts'
 import { withDatabase } from '../service/open-database.ts'
 import type { Config } from '../settings/config.ts'
@@ -18,6 +19,7 @@ import { Unreadable } from '../sources/unreadable.ts'
 import { addCommand, configAsDataOwner } from './command-line.ts'
 import { isoTime, type JsonOption, print, printJson } from './print.ts'
 import { findRequestedRepositories } from './requested-repositories.ts'
+import { COMMAND_LINE } from './service-database.ts'
 import { stoppable } from './stop-signal.ts'
 import { progressLine } from './terminal.ts'
 
@@ -147,7 +149,11 @@ async function checkStoredData(
 ): Promise<void> {
   const blobs = await openBlobs(dataPathsOf(config, ''))
   await withDatabase(config, async ({ db }) => {
-    if (isLost) await claimBlobStore(db, blobs, { isLost })
+    if (isLost)
+      await inAuditedTransaction({ db, now: Date.now }, COMMAND_LINE, async (tx, record) => {
+        await record(tx, 'store.accept_loss', { details: { store: blobsAddress(config) } })
+        await claimBlobStore(tx, blobs, { isLost })
+      })
     const read = { intact: 0, damaged: 0, bytes: 0 }
     {
       using line = progressLine()

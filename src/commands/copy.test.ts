@@ -19,4 +19,16 @@ test('a service that was moved refuses commands until --unmark-source, which pri
   assert.deepEqual(JSON.parse(stdout), { source_moved: false })
   assert.equal((await godwit(['account', 'list', ...data])).code, 0)
   assert.equal((await godwit(['doctor', ...data, ...repositories])).code, 0)
+  const entriesIn = async (folder: string[]) => {
+    const { stdout } = await godwit(['audit', '--json', ...folder])
+    const entries = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    return entries.map(({ action, details }) => [action, details.to, details.online])
+  }
+  const copied = ['service.copy', join(folder, 'copy'), false]
+  const [latest, ...earlier] = await entriesIn(data)
+  assert.deepEqual([latest![0], earlier[0]], ['service.unmark', copied])
+  assert.deepEqual((await entriesIn(['--data', join(folder, 'copy')]))[0], copied)
 })

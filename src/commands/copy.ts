@@ -1,7 +1,9 @@
 import { chownSync, existsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type Command, Option } from 'commander'
+import { inAuditedTransaction, type RecordAudit } from '../accounts/audit-log.ts'
 import { removeCopyMarks } from '../db/copy-marks.ts'
+import type { Db } from '../db/database.ts'
 import { makeDirectory } from '../lib/make-directory.ts'
 import { formatBytes, formatCount, formatDuration, formatNumber } from '../lib/quantities.ts'
 import { UsageError } from '../lib/user-error.ts'
@@ -17,6 +19,7 @@ import type { Config } from '../settings/config.ts'
 import { bucketAddress, path, postgresAddress } from '../settings/config-values.ts'
 import { addCommand, parsed, readServiceConfig } from './command-line.ts'
 import { isoTime, print, printJson, printMessage, printResult, printTable } from './print.ts'
+import { COMMAND_LINE } from './service-database.ts'
 import { stoppable } from './stop-signal.ts'
 import { progressLine } from './terminal.ts'
 
@@ -91,8 +94,9 @@ async function run(signal: AbortSignal, options: CopyOptions, command: Command):
   let report: CopyReport
   {
     using line = progressLine()
+    const actor = COMMAND_LINE
     const onProgress = progressReporter(line)
-    const request = { from, ...targets, isOnline, keepSource, isFull: verify === 'full' }
+    const request = { from, ...targets, isOnline, keepSource, isFull: verify === 'full', actor }
     report = await copyService({ ...request, signal, onProgress })
   }
   if (options.json) printJson(reportJson(report))
@@ -136,7 +140,11 @@ function prepareDirectories({ to, toBlobs }: CopyOptions, data: string): void {
 
 async function unmark(config: Config, options: CopyOptions): Promise<void> {
   const { db, close } = await openDatabase(config, { mustExist: true, copiedAs: 'source' })
-  await removeCopyMarks(db, 'source', 'blobs').finally(close)
+  const remove = async (tx: Db, record: RecordAudit) => {
+    await removeCopyMarks(tx, 'source', 'blobs')
+    await record(tx, 'service.unmark')
+  }
+  await inAuditedTransaction({ db, now: Date.now }, COMMAND_LINE, remove).finally(close)
   printResult(
     options,
     { source_moved: false },

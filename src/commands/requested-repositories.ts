@@ -5,6 +5,7 @@ import { UsageError, UserError } from '../lib/user-error.ts'
 import { findByNameAsMap, keyOfName } from '../repositories/repository-store.ts'
 import { refreshRepositories, type SyncParts, storeMembers } from '../repositories/sync.ts'
 import type { RefusedEntry, RepositoryName, Source } from '../sources/source.ts'
+import { COMMAND_LINE } from './service-database.ts'
 
 /**
  * Resolves the arguments OWNER and OWNER/NAME to catalogue entries, each once, and refreshes their facts. `refused` lists what the
@@ -26,7 +27,7 @@ export async function findRequestedRepositories(parts: SyncParts, requested: str
   }
   const names = [...found.values()]
   await refreshRepositories(parts, names, await findByNameAsMap(parts.db, names))
-  await storeMembers(parts, new Set(names.map(({ owner }) => owner)))
+  await storeMembers({ actor: COMMAND_LINE, ...parts }, new Set(names.map(({ owner }) => owner)))
   const entries = await findByNameAsMap(parts.db, names)
   return { entries: names.flatMap((name) => entries.get(keyOfName(name)) ?? []), refused }
 }

@@ -12,6 +12,7 @@ import { openForge, withForge } from '../service/open-forge.ts'
 import { requireGit, requireRepositories } from '../service/requirements.ts'
 import { addCommand, configAsDataOwner } from './command-line.ts'
 import { type JsonOption, printMessage, printResult } from './print.ts'
+import { COMMAND_LINE } from './service-database.ts'
 
 export function syncCommand(program: Command, about: string): void {
   const command = addCommand(program, 'sync [repositories...]', about, [
@@ -32,7 +33,7 @@ export function syncCommand(program: Command, about: string): void {
       const forgeParts = { db, now: Date.now, log: { warn } }
       const forge = await openForge(config, forgeParts)
       const source = withForge(openSource(paths), forge, forgeParts)
-      const parts = { db, source, now: Date.now }
+      const parts = { db, source, now: Date.now, actor: COMMAND_LINE }
       const report = await (names.length > 0
         ? syncRepositories(parts, names)
         : syncCatalogue(parts))

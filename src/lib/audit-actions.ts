@@ -8,6 +8,7 @@ export const auditActions = [
   ...['webhook.create', 'webhook.update', 'webhook.delete', 'webhook.ping', 'webhook.redeliver'],
   ...['account.create', 'account.update', 'account.remove', 'member.put', 'member.remove'],
   ...['lock.release', 'admin.access', 'admin.migration.cancel', 'admin.migration.retry'],
+  ...['catalogue.sync', 'service.copy', 'service.unmark', 'store.accept_loss'],
   ...['admin.migration.delete_archive', 'admin.lock.release', 'admin.token.revoke'],
 ] as const
 export type AuditAction = (typeof auditActions)[number]

@@ -1,5 +1,11 @@
 import { type Account, nameKey } from '../accounts/account.ts'
 import {
+  type AuditParts,
+  inAuditedTransaction,
+  type RecordAudit,
+  THE_SERVICE,
+} from '../accounts/audit-log.ts'
+import {
   accountOfForgeOrganization,
   accountOfForgeUser,
   giveUpLogin,
@@ -29,6 +35,8 @@ interface RightsParts {
   catalogue: Pick<ForgeCatalogue, 'ofOrganization' | 'organization' | 'organizations'>
   now: () => number
   warn(message: string): void
+  /** Gets the entries of the audit log. */
+  log?: AuditParts['log']
 }
 
 /** Ages of the last response of the forge, in milliseconds. */
@@ -193,7 +201,7 @@ interface RightsResponse {
 }
 
 async function saveRights(
-  { db, source, now }: RightsParts,
+  { db, source, now, log }: RightsParts,
   account: Account,
   { rights, forgeId, requestedAt, wanted }: RightsResponse,
 ): Promise<{ refused: string[]; removal: Removal | undefined }> {
@@ -206,7 +214,7 @@ async function saveRights(
   )
   if (source && requested.length > 0)
     await refreshRepositories({ db, source, now }, requested, await findByNameAsMap(db, requested))
-  return db.transaction().execute(async (tx) => {
+  const save = async (tx: Db, record: RecordAudit) => {
     const isReassigned = forgeId !== null && person !== undefined && person.id !== forgeId
     const removal = forgeId === null ? undefined : removalOf(rights, isReassigned)
     if (isReassigned) {
@@ -222,10 +230,11 @@ async function saveRights(
       tx,
       { ...account, login },
       { ...rights, removal },
-      requestedAt,
+      { now: requestedAt, record },
     )
     return { ...replaced, removal }
-  })
+  }
+  return inAuditedTransaction({ db, now, log }, THE_SERVICE, save)
 }
 
 function removalOf(

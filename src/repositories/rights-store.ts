@@ -1,7 +1,8 @@
 import { type Account, nameKey } from '../accounts/account.ts'
 import { accountFromRow } from '../accounts/account-store.ts'
+import type { RecordAudit } from '../accounts/audit-log.ts'
 import { accountOfForgeOrganization } from '../accounts/forge-account.ts'
-import { putMembership } from '../accounts/membership-store.ts'
+import { putMembership, recordMembershipChanges } from '../accounts/membership-store.ts'
 import type { Db } from '../db/database.ts'
 import { statementBatches } from '../db/statement-batches.ts'
 import { isName } from '../lib/names.ts'
@@ -23,7 +24,7 @@ export async function replaceRights(
   tx: Db,
   account: Account,
   { repositories, organizations, removal }: Rights,
-  now: number,
+  { now, record }: { now: number; record: RecordAudit },
 ): Promise<{ refused: string[] }> {
   const login = nameKey(account.login)
   const permissions = new Map(repositories.map((each) => [keyOfName(each), each.permission]))
@@ -42,7 +43,9 @@ export async function replaceRights(
   for (const batch of statementBatches(rows))
     await tx.insertInto('collaborators').values(batch).execute()
   await recordRightsCheck(tx, account, { requestedAt: now, removal })
-  return replaceMemberships(tx, account, organizations, now)
+  return recordMembershipChanges(tx, record, { accountId: account.id, origin: 'forge' }, () =>
+    replaceMemberships(tx, account, organizations, now),
+  )
 }
 
 async function replaceMemberships(

@@ -68,6 +68,28 @@ onEachEngine('the catalogue', (engine) => {
       (await listMemberships(db, octo)).map(({ member, role }) => `${member.login} ${role}`)
     const listed = ['alice owner', 'Carol member']
     assert.deepEqual(await members(), listed)
+    /** Returns the new entries of the audit log. */
+    const audited = async () => {
+      const columns = ['actor', 'action', 'subject', 'details'] as const
+      const entries = await db.selectFrom('audit_log').select(columns).orderBy('id').execute()
+      await db.deleteFrom('audit_log').execute()
+      return entries.map(({ actor, action, subject, details }) => {
+        const { organization, role = '-', origin } = JSON.parse(details)
+        return `${actor}: ${action} ${subject} ${organization} ${role} ${origin}`
+      })
+    }
+    assert.deepEqual(await audited(), [
+      'the service: member.put account alice octo owner file',
+      'the service: member.put account Carol octo member file',
+    ])
+    await syncCatalogue(parts)
+    assert.deepEqual(await audited(), [], 'nothing has changed')
+    await writeFile(file, 'alice member\nbob\nCarol member\n')
+    await syncCatalogue({ ...parts, actor: { login: 'command line' } })
+    assert.deepEqual(await audited(), ['command line: member.put account alice octo member file'])
+    await writeFile(file, 'alice owner\nbob\nCarol member\n')
+    await syncRepositories(parts, [{ owner: 'octo', name: 'tools' }])
+    assert.deepEqual(await audited(), ['the service: member.put account alice octo owner file'])
     const dave = await ensureAccount(db, 'dave', 0)
     await putMembership(db, octo, { accountId: dave.id, role: 'owner' }, 'manual')
 
@@ -78,6 +100,10 @@ onEachEngine('the catalogue', (engine) => {
     await rm(file)
     await syncCatalogue(parts)
     assert.deepEqual(await members(), ['dave owner'])
+    assert.deepEqual(await audited(), [
+      'the service: member.remove account alice octo - file',
+      'the service: member.remove account Carol octo - file',
+    ])
   })
 
   test('ignores a members file of a user with tokens, with a warning', async (t) => {

@@ -1,7 +1,9 @@
 import { type Account, nameKey } from '../accounts/account.ts'
 import { ensureAccount, ensureOrganization, readLoginSpellings } from '../accounts/account-store.ts'
+import { type Actor, type AuditParts, audited, THE_SERVICE } from '../accounts/audit-log.ts'
 import {
   organizationsWithMembers,
+  recordMembershipChanges,
   removeMemberships,
   replaceMemberships,
 } from '../accounts/membership-store.ts'
@@ -36,6 +38,10 @@ export interface SyncParts {
   now: () => number
   /** Aborts before the next write. */
   signal?: AbortSignal | undefined
+  /** Who causes the sync, for the audit log. By default the service. */
+  actor?: Actor | undefined
+  /** Gets the entries of the audit log. */
+  log?: AuditParts['log']
   /** Called in each transaction of a sync. Throws if another process has taken over, so that older data does not replace newer. */
   proveLease?: ((tx: Db) => Promise<void>) | undefined
 }
@@ -175,7 +181,9 @@ async function syncMembers(
   ])
   for (const organization of await organizationsWithMembers(parts.db, 'file'))
     if (!kept.has(nameKey(organization.login)))
-      await inTransaction(parts, (tx) => removeMemberships(tx, organization, 'file'))
+      await changeMembers(parts, (tx, record) =>
+        record(organization, () => removeMemberships(tx, organization, 'file')),
+      )
 }
 
 /** A repository behind a refused entry is unknown, not missing, unless the entry is a case conflict or withdrawn. */
@@ -362,16 +370,33 @@ async function storeListedMembers(
   { owner, members, warnings }: ConfiguredMembers,
 ): Promise<RefusedEntry[]> {
   if (!members) return warnings
-  return inTransaction(parts, async (tx) => {
+  return changeMembers(parts, async (tx, record) => {
     const organization = await ensureOrganization(tx, owner, parts.now())
     if (!organization) return [...warnings, { path: owner, reason: ownerIsUser(owner) }]
     // New accounts get the creation time of the organization, so that it does not depend on when the sync runs.
     const since = { origin: 'file', now: organization.createdAt } as const
-    const { refused } = await replaceMemberships(tx, organization, members, since)
+    const { refused } = await record(organization, () =>
+      replaceMemberships(tx, organization, members, since),
+    )
     const reason = 'an organization cannot be a member'
     return [...warnings, ...refused.map((login) => ({ path: `${owner}: ${login}`, reason }))]
   })
 }
+
+/** Runs a transaction that records its changes of the members in the audit log. */
+const changeMembers = <T>(
+  parts: SyncParts,
+  act: (tx: Db, record: RecordMembers) => Promise<T>,
+): Promise<T> =>
+  audited(parts, parts.actor ?? THE_SERVICE, (record) =>
+    inTransaction(parts, (tx) =>
+      act(tx, ({ id }, change) =>
+        recordMembershipChanges(tx, record, { organizationId: id, origin: 'file' }, change),
+      ),
+    ),
+  )
+
+type RecordMembers = <T>(organization: Pick<Account, 'id'>, change: () => Promise<T>) => Promise<T>
 
 const ownerIsUser = (owner: string): string =>
   `a user with tokens, so its members are ignored; \`godwit account edit ${owner} --type Organization\` makes it an organization`

@@ -101,7 +101,7 @@ function createSync(
     // V8 would let the garbage of a first synchronization grow to more than the rest of the process: 225 to 255 MB of memory instead
     // of 153 to 170 MB, with 60 repositories of 300 MB. At other times its default costs less CPU time.
     setFlagsFromString('--heap-growing-percent=50')
-    const sync = syncCatalogue({ db, source, now, signal, proveLease })
+    const sync = syncCatalogue({ db, source, now, log, signal, proveLease })
     const { broken, refused, warnings, ...counts } = await sync.finally(() =>
       setFlagsFromString('--heap-growing-percent=0'),
     )

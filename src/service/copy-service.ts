@@ -1,4 +1,5 @@
 import { existsSync, realpathSync } from 'node:fs'
+import { type Actor, inAuditedTransaction, THE_SERVICE } from '../accounts/audit-log.ts'
 import { BlobExists, type BlobStore } from '../blobs/blob-store.ts'
 import { lockDataDirectory } from '../db/connect.ts'
 import { findCopyMark, removeCopyMarks, writeCopyMark } from '../db/copy-marks.ts'
@@ -38,6 +39,8 @@ export interface CopyRequest {
   isFull: boolean
   signal: AbortSignal
   onProgress(progress: CopyProgress): void
+  /** For the audit log. By default the service. */
+  actor?: Actor
 }
 
 export interface CopyProgress {
@@ -99,6 +102,11 @@ export async function copyService(request: CopyRequest): Promise<CopyReport> {
   // Nothing is written before both are checked.
   if (target && !target.isCopy) await writeCopyMark(target.db, 'target', 'started', mark)
   if (blobs?.isEmpty) await blobs.target.put(mark, [])
+  // The copy has this entry too.
+  const audit = { db: source.db, now: Date.now }
+  await inAuditedTransaction(audit, request.actor ?? THE_SERVICE, (tx, record) =>
+    record(tx, 'service.copy', { details: { to: address, online: isOnline } }),
+  )
   const copy = { ...request, source, target, blobs }
 
   const isStopped = !isOnline && (await lockIfStopped(from, source.db, stack))

@@ -47,7 +47,11 @@ async function scene(t: TestContext, engine: Engine) {
   let elapsed = 0
   const now = () => Date.now() + elapsed
   const warnings: string[] = []
-  const log = { warn: (_: object, message: string) => void warnings.push(message) }
+  const audited: string[] = []
+  const log = {
+    warn: (_: object, message: string) => void warnings.push(message),
+    info: ({ audit, subject }: Record<string, string>) => void audited.push(`${audit} ${subject}`),
+  }
   const connected = connectForge({ url: forge.url, token: 'admin-token', now, pauseMs: 1 })
   const source = withForge(exporting.parts.source, connected, { db, now, log })
   const rights = openRights({ db, now, log: log as never, source, forge: connected })
@@ -83,6 +87,7 @@ async function scene(t: TestContext, engine: Engine) {
       db,
       host,
       warnings,
+      audited,
       now,
       request,
       rights: rights!,
@@ -249,7 +254,7 @@ onEachEngine('rights of the forge', (engine) => {
   })
 
   test('make members of the owners team owners of the organization', async (t) => {
-    const { ann, owners, start, ourToken, request } = await scene(t, engine)
+    const { ann, owners, start, ourToken, request, audited } = await scene(t, engine)
     const [anns, bobs] = [await ourToken('ann'), await ourToken('bob')]
     assert.equal((await start(bobs, '/orgs/octo')).status, 404)
     assert.equal((await start(anns, '/orgs/octo')).status, 201)
@@ -260,6 +265,8 @@ onEachEngine('rights of the forge', (engine) => {
     )
     owners.members.delete(ann)
     assert.equal((await start(anns, '/orgs/octo')).status, 404)
+    const changes = audited.filter((entry) => entry.endsWith(' account ann'))
+    assert.deepEqual(changes, ['member.put account ann', 'member.remove account ann'])
   })
 
   test('are checked before a schedule starts a migration', async (t) => {

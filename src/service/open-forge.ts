@@ -1,4 +1,5 @@
 import { stat } from 'node:fs/promises'
+import type { AuditParts } from '../accounts/audit-log.ts'
 import { type ForgeSignIn, forgeSignIn, SignInUnavailable } from '../accounts/forge-sign-in.ts'
 import type { Db } from '../db/database.ts'
 import { isName } from '../lib/names.ts'
@@ -60,6 +61,7 @@ export function withForge(
 }
 
 interface OpenRightsParts extends ForgeParts {
+  log: ForgeParts['log'] & NonNullable<AuditParts['log']>
   source: Source | undefined
   forge: Forge | undefined
 }
@@ -72,6 +74,7 @@ export function openRights({ forge, log, ...parts }: OpenRightsParts): RightsRef
     ...parts,
     catalogue,
     readRights,
+    log,
     warn: (reason) => log.warn({ forge: url, reason }, `permissions of the forge: ${reason}`),
   })
 }

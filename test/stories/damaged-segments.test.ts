@@ -202,6 +202,8 @@ test('a lost store is reported, and replaced only on request', async () => {
   assert.equal(lost.code, 1, lost.output)
   const line = `damaged: the archive of migration ${id} of alice: alice/one, `
   assert.ok(lost.stdout.toString().includes(line), lost.output)
+  const audit = await client.godwit(['audit', '--action', 'store.accept_loss', ...settings])
+  assert.match(audit.stdout.toString(), / command line +store\.accept_loss /)
   await service.restart()
   const again = await story.migrate(['one'])
   const verified = await client.godwit(['verify', await story.download(again.id)])

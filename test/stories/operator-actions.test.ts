@@ -166,6 +166,7 @@ test('a hook announces a new, a changed and a deleted repository', async () => {
   assert.equal(await readPushTime(), undefined)
   assert.deepEqual(await sync('Alice/pushed'), found(1))
   assert.deepEqual(await sync('alice/pushed'), found(0))
+  await untilAudited('catalogue.sync', /"repositories":\["alice\/pushed"\]/)
   const before = await readPushTime()
   await host.push('alice/pushed', { b: '2' }, { at: new Date('2024-05-06T07:08:09Z') })
   assert.deepEqual(await sync('alice/pushed'), found(1))

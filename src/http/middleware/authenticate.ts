@@ -2,9 +2,15 @@ import { isIP } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
 import type { Viewer } from '../../accounts/account.ts'
-import { type About, type Actor, NOT_SIGNED_IN, recordAccess } from '../../accounts/audit-log.ts'
+import {
+  type About,
+  type Actor,
+  NOT_SIGNED_IN,
+  recordAccess,
+  viewerAsActor,
+} from '../../accounts/audit-log.ts'
 import type { Authenticator } from '../../accounts/authenticator.ts'
-import { isMistypedToken } from '../../accounts/token-store.ts'
+import { findHolder, isMistypedToken } from '../../accounts/token-store.ts'
 import type { AuditAction } from '../../lib/audit-actions.ts'
 import * as httpErrors from './http-errors.ts'
 import { countersInMemory } from './rate-limit.ts'
@@ -85,12 +91,19 @@ export function failedLogins(parts: LoginParts) {
     return true
   }
 
+  /** Names the account if the token is a revoked or expired one. */
+  async function actorWith(token: string, ip: string): Promise<Actor> {
+    const holder = token === '' ? undefined : await findHolder(parts.db, token)
+    const who = holder ? viewerAsActor(holder) : NOT_SIGNED_IN
+    return { ...who, ...(isIP(ip) && { address: ip }) }
+  }
+
   /** Counts and records a failed login of this address, and throws. */
   async function refuse(ip: string, token = '', action: AuditAction = 'token.use'): Promise<never> {
     const { times, endsAt } = await failures.get(addressKey(ip))
     if (times <= MAX_FAILURES) {
       await failures.add(addressKey(ip), 1)
-      await recordRefusal({ ...NOT_SIGNED_IN, ...(isIP(ip) && { address: ip }) }, action, {})
+      await recordRefusal(await actorWith(token, ip), action, {})
       throw isMistypedToken(token) ? httpErrors.mistypedToken() : httpErrors.badCredentials()
     }
     await delay()

@@ -231,6 +231,9 @@ function addLocksAndTokens(app: FastifyInstance, parts: ApiParts): void {
   })
 }
 
+/** An entry of the audit log names at most so many repositories. */
+const MAX_RECORDED_NAMES = 20
+
 function addSync(app: FastifyInstance, parts: ApiParts): void {
   type Sync = { Body: wire.SyncRequest }
   app.post<Sync>('/admin/sync', routes['admin/sync-repositories'], async (request, reply) => {
@@ -239,8 +242,13 @@ function addSync(app: FastifyInstance, parts: ApiParts): void {
     const names = request.body.repositories
     refuseRepositories(names, (name) => !isFullName(name), 'invalid')
     const signal = await parts.startLimit.begin(request, reply)
+    const actor = actorOf(request)
+    const details = { repositories: names.slice(0, MAX_RECORDED_NAMES), count: names.length }
+    await inAuditedTransaction(parts, actor, (tx, record) =>
+      record(tx, 'catalogue.sync', { details }),
+    )
     const report = await syncRepositories(
-      { ...parts, source, signal },
+      { ...parts, source, signal, actor },
       names.flatMap((each) => parseFullName(each) ?? []),
     )
     const missing = new Set(report.refused.map(({ path }) => nameKey(path)))

@@ -112,6 +112,17 @@ onEachEngine('the audit log', (engine) => {
     }
   })
 
+  test('names the account whose revoked token was refused', async (t) => {
+    const { ofAlice, ofBoss, send, list } = await scene(t, engine)
+    assert.equal((await send('DELETE', '/admin/tokens/1', ofBoss)).statusCode, 204)
+    assert.equal((await send('GET', '/user', ofAlice)).statusCode, 401)
+    const [{ actor, token, action, outcome }] = (await list()) as [AuditEntry]
+    assert.deepEqual(
+      [actor, token, action, outcome],
+      ['alice', "alice's laptop", 'token.use', 'refused'],
+    )
+  })
+
   test('a change fails, and has no effect, if its entry cannot be written', async (t) => {
     const { db, ofAlice, ofBoss, text, send } = await scene(t, engine)
     await sql`alter table audit_log rename to moved_audit_log`.execute(db)

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { commandLineActor, inAuditedTransaction, type RecordAudit } from '../accounts/audit-log.ts'
 import type { Db } from '../db/database.ts'
+import { diskReserve } from '../lib/disk-reserve.ts'
 import { userName } from '../service/data-owner.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { configAsDataOwner } from './command-line.ts'
@@ -16,13 +17,18 @@ export const withServiceDatabase = <T>(command: Command, act: (db: Db) => Promis
   withDatabase(configAsDataOwner(command), ({ db }) => act(db))
 
 /** Changes the database in one transaction, which also records the change in the audit log. */
-export const changeDatabase = <T>(
+export async function changeDatabase<T>(
   command: Command,
   act: (tx: Db, record: RecordAudit) => Promise<T>,
   options?: { create?: boolean },
-): Promise<T> =>
-  withDatabase(
-    configAsDataOwner(command),
-    ({ db }) => inAuditedTransaction({ db, now: Date.now }, COMMAND_LINE, act),
-    options,
-  )
+): Promise<T> {
+  const config = configAsDataOwner(command)
+  const change = () =>
+    withDatabase(
+      config,
+      ({ db }) => inAuditedTransaction({ db, now: Date.now }, COMMAND_LINE, act),
+      options,
+    )
+  // On a full disk, an operator must be able to revoke a token, also while no service runs.
+  return config.databaseUrl === undefined ? diskReserve(config.data).withReserve(change) : change()
+}

@@ -47,7 +47,11 @@ export function diskReserve(directory: string): DiskReserve {
       } catch (error) {
         if (!isDiskFull(error)) throw error
         return inTurn(async () => {
-          await rm(file, { force: true })
+          const isGivenUp = await rm(file).then(
+            () => true,
+            () => false,
+          )
+          if (!isGivenUp) throw error
           try {
             return await change()
           } finally {

@@ -159,6 +159,8 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       const opened = await request('POST', '/session', { token })
       assert.equal(opened.status, 201)
       assert.equal((await request('DELETE', '/session')).status, 204)
+      if (engine === 'sqlite') fillDatabase(join(data, 'godwit.sqlite'))
+      await service.godwit('token', 'remove', '1')
       disk.free()
     },
   )

@@ -19,7 +19,7 @@ import * as openapi from '../../description/operation.ts'
 import { requestedRange, setRangeHeaders } from '../../middleware/byte-ranges.ts'
 import type { Admission } from '../../middleware/concurrency-limit.ts'
 import { archiveDamaged, invalidLink, unavailable } from '../../middleware/http-errors.ts'
-import { actorOf, requireFound } from '../../middleware/request.ts'
+import { actorOf, addressKey, requireFound } from '../../middleware/request.ts'
 import type { OutcomeCounter } from '../../middleware/response-stream.ts'
 import { ClientDisconnected, watchClient } from '../../middleware/response-stream.ts'
 
@@ -157,7 +157,7 @@ const MAX_REMEMBERED = 1000
 function downloadRecorder(parts: DownloadParts) {
   const recordedAt = new Map<string, number>()
   return async (request: FastifyRequest, { id, ownerId, login }: FoundArchive, guid: string) => {
-    const key = `${guid} ${request.ip}`
+    const key = `${guid} ${addressKey(request.ip)}`
     const last = recordedAt.get(key)
     if (last !== undefined && Math.abs(parts.now() - last) < RECORDED_FOR_MS) return
     if (recordedAt.size >= MAX_REMEMBERED) recordedAt.clear()

@@ -22,12 +22,9 @@ const IMPORTANT_HEADERS =
 
 const PAGES = ['/', '/meta', '/healthz', '/readyz', '/metrics', '/docs', '/openapi.json']
 
-/**
- * The operations that the audit log must have: those that give access to an archive, and all that change something. A sync only
- * reads what the host says, after every push.
- */
+/** The operations that the audit log must have: those that give access to an archive, and all that change something. */
 const GIVES_ACCESS = /\/(get|download)-archive(?!s)/
-const CHANGES = /^(?!migrations\/preflight|admin\/sync)/
+const CHANGES = /^(?!migrations\/preflight)/
 
 interface RequestInput {
   method?: string

@@ -150,8 +150,9 @@ test(
     assert.ok(report.archives!.count > 2)
     assert.deepEqual(report.archives!.damaged, [])
     assert.deepEqual(
-      before,
+      { ...before, audit_log: before.audit_log! + 1 },
       Object.fromEntries(report.tables.map((each) => [each.table, each.rows])),
+      'the copy is in the audit log',
     )
     const data = ['--data', service.data]
     await failToRun(MOVED, 'serve', ...data, '--repositories', host.root)

@@ -92,6 +92,14 @@ test(
   },
 )
 
+/** Scrolls the page, and returns by how much the menu moves with it. */
+const SCROLL = `(() => {
+  const top = () => document.querySelector('[role=menu]').getBoundingClientRect().top
+  const before = top()
+  scrollBy(0, 58)
+  return top() - before
+})()`
+
 test(
   'a session with an own token must be opened in another way to manage tokens',
   needsChromium,
@@ -119,12 +127,18 @@ test(
     }
     const own = await create('')
     const ofOcto = await create('octo')
-    const signOut = async () => {
-      await page.getByRole('button', { name: 'Signed in as alice' }).click()
-      await page.getByRole('menuitem', { name: 'Sign out', exact: true }).click()
-      await untilHeading(page, 'Sign in to Godwit')
-    }
-    await signOut()
+    await page.getByText('What happened in your account').click()
+    await section(page, 'Entries').getByRole('cell', { name: 'token.create' }).first().waitFor()
+    const account = page.getByRole('button', { name: 'Signed in as alice' })
+    const menuItem = page.getByRole('menuitem', { name: 'Sign out', exact: true })
+    await page.evaluate('scrollTo(0, 58)')
+    await account.click()
+    await menuItem.waitFor()
+    // The menu stays at the header, so that scrolling does not take it away from the pointer.
+    assert.equal(await page.evaluate('scrollY'), 58)
+    assert.equal(await page.evaluate(SCROLL), 0)
+    await menuItem.click()
+    await untilHeading(page, 'Sign in to Godwit')
     await page.getByLabel('Token', { exact: true }).fill(own.slice(0, -2))
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByText('mistyped or incomplete').waitFor()
@@ -145,7 +159,11 @@ test(
     assert.equal(await page.getByLabel('Name').inputValue(), 'late')
 
     // A session of one organization begins at its migrations.
-    await signOut()
+    await account.press('Enter')
+    await page.getByRole('menuitem', { name: 'Tokens' }).and(page.locator(':focus')).waitFor()
+    await page.keyboard.press('ArrowDown')
+    await menuItem.and(page.locator(':focus')).press('Enter')
+    await untilHeading(page, 'Sign in to Godwit')
     await page.goto(`${service.url}/#/`)
     await signIn(page, ofOcto)
     await untilHeading(page, 'Migrations of octo')

@@ -8,12 +8,22 @@ import {
   SignOutIcon,
   SunIcon,
 } from '@primer/octicons-react'
-import { ActionList, ActionMenu, IconButton } from '@primer/react'
-import { goTo, linksOf, type Route } from '../routes.ts'
+import { ActionList, ActionMenu, IconButton, registerPortalRoot } from '@primer/react'
+import { goTo, type Links, linksOf, type Route } from '../routes.ts'
 import { useSession } from '../session.tsx'
 import { type ColorMode, useColorMode } from '../theme.ts'
 import styles from './header.module.css'
 import { Mark } from './mark.tsx'
+
+/**
+ * The container of the header's menus, in the header. Primer positions a menu in the page, where scrolling moves it away from a sticky header:
+ * a click that scrolled the page between pressing and releasing the button was lost.
+ */
+const MENUS = { portalContainerName: 'header' }
+
+const registerMenus = (container: HTMLElement | null) => {
+  if (container) registerPortalRoot(container, MENUS.portalContainerName)
+}
 
 export function Header({ route }: { route: Route }) {
   const { session, signOut } = useSession()
@@ -51,8 +61,9 @@ export function Header({ route }: { route: Route }) {
           API
         </a>
         <ColorModeMenu />
-        {user && <UserMenu login={user.login} signOut={signOut} />}
+        {user && <UserMenu login={user.login} to={to} signOut={signOut} />}
       </div>
+      <div ref={registerMenus} className={styles.menus} />
     </header>
   )
 }
@@ -67,10 +78,11 @@ function sectionOf(page: Route['page']) {
 
 interface UserMenuProps {
   login: string
+  to: Links
   signOut(options: { all: boolean }): void
 }
 
-function UserMenu({ login, signOut }: UserMenuProps) {
+function UserMenu({ login, to, signOut }: UserMenuProps) {
   return (
     <ActionMenu>
       <ActionMenu.Anchor>
@@ -78,11 +90,11 @@ function UserMenu({ login, signOut }: UserMenuProps) {
           <span aria-hidden="true">{login[0]}</span>
         </button>
       </ActionMenu.Anchor>
-      <ActionMenu.Overlay align="end">
+      <ActionMenu.Overlay align="end" {...MENUS}>
         <ActionList>
           <ActionList.Group>
             <ActionList.GroupHeading>Signed in as {login}</ActionList.GroupHeading>
-            <ActionList.LinkItem href={linksOf(undefined).tokens()}>
+            <ActionList.LinkItem href={to.tokens()}>
               <ActionList.LeadingVisual>
                 <KeyIcon />
               </ActionList.LeadingVisual>
@@ -129,7 +141,7 @@ function OwnerMenu({ login, organizations, org }: OwnerMenuProps) {
       >
         {org ?? login}
       </ActionMenu.Button>
-      <ActionMenu.Overlay>
+      <ActionMenu.Overlay {...MENUS}>
         <ActionList selectionVariant="single">
           {owners.map(([name, each]) => (
             <ActionList.Item
@@ -175,7 +187,7 @@ function ColorModeMenu() {
       <ActionMenu.Anchor>
         <IconButton icon={shown.icon} variant="invisible" aria-label={`Theme: ${shown.name}`} />
       </ActionMenu.Anchor>
-      <ActionMenu.Overlay align="end">
+      <ActionMenu.Overlay align="end" {...MENUS}>
         <ActionList selectionVariant="single">
           {MODES.map(({ mode, name, icon: Icon }) => (
             <ActionList.Item key={mode} selected={mode === current} onSelect={() => choose(mode)}>

@@ -90,6 +90,9 @@ test(
 
     await page.getByRole('heading', { level: 1, name: /^Migration \d+$/ }).waitFor()
     await page.getByRole('button', { name: 'Unlock bob/atlas' }).click()
+    const question = page.getByRole('alertdialog', { name: 'Unlock bob/atlas?' })
+    await question.getByText('It accepts pushes again').waitFor()
+    await question.getByRole('button', { name: 'Unlock' }).click()
     await page.getByText('Locked', { exact: true }).waitFor({ state: 'detached' })
     await until('the repository accepts pushes', () =>
       story.host.push('bob/atlas', { b: '2' }).then(

@@ -99,10 +99,17 @@ async function runActions(page: Page, story: SharedStory): Promise<void> {
     .getByRole('cell', { name: 'alice/atlas', exact: true })
     .waitFor({ state: 'detached' })
   await story.host.push('alice/atlas', { more: '1' })
+  const { promise: isReleased, resolve: release } = Promise.withResolvers<void>()
+  await page.route(/\/migrations\/1\/archive$/, async (route) => {
+    await isReleased
+    await route.continue()
+  })
   await confirmAction('Delete the archive of migration 1', 'Delete')
-  await page
-    .getByRole('button', { name: 'Delete the archive of migration 1' })
-    .waitFor({ state: 'detached' })
+  // The button keeps its name while the request runs.
+  const button = page.getByRole('button', { name: 'Delete the archive of migration 1' })
+  await button.and(page.locator('[data-loading="true"]')).waitFor()
+  release()
+  await button.waitFor({ state: 'detached' })
   assert.equal((await story.call('/user/migrations/1/archive')).status, 404)
   await confirmAction('Retry migration 3', 'Retry')
   await section(page, 'Recent failures')

@@ -76,7 +76,7 @@ test('a schedule can be created, run, paused, changed and deleted', needsChromiu
   await all.getByText('Every Tuesday at 04:15 (America/New_York)').waitFor()
   await all.getByText(/Tue, .* your time, Tue, .*04:15 in America\/New_York/).waitFor()
 
-  await page.getByRole('button', { name: 'Run now: schedule 1' }).click()
+  await page.getByRole('button', { name: 'Run now schedule 1' }).click()
   await all.getByRole('link', { name: 'Migration 1' }).waitFor()
   await page.getByRole('button', { name: 'Pause schedule 1' }).click()
   await all.getByText('Paused', { exact: true }).waitFor()

@@ -159,6 +159,9 @@ interface SignedIn {
   path: string
 }
 
+/** Returns links to the pages of the selected organization, or to the user's own. */
+export const useLinks = (): Links => linksOf(useContext(OrganizationContext))
+
 /** Returns the session on pages that need one. */
 export function useSignedIn(): SignedIn {
   const { session } = useSession()

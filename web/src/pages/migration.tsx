@@ -108,7 +108,6 @@ export default function MigrationPage({ id }: { id: number }) {
           locks={locks.response?.data ?? []}
           onUnlock={async (fullName) => {
             await api.unlock(id, fullName)
-            announce(`${fullName} unlocked`)
             refresh()
           }}
         />

@@ -108,7 +108,7 @@ function ProtectedArchives({ schedule, onDone }: { schedule: Schedule; onDone():
           <ConfirmedAction
             key="action"
             name="Release"
-            label={`Release the archive of migration ${migration}`}
+            object={`the archive of migration ${migration}`}
             question={`Delete the archive of migration ${migration}?`}
             consequence={`No newer archive of this schedule holds ${formatNames(repositories)}. This cannot be undone.`}
             act={() => api.releaseArchive(id, migration)}

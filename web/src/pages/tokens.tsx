@@ -45,7 +45,7 @@ export default function TokensPage() {
           tokens.length > 0 && (
             <ConfirmedAction
               name="Revoke all"
-              label="Revoke all tokens"
+              object="tokens"
               question={`Revoke all of your ${formatCount(tokens.length, 'token')}?`}
               consequence={`Programs that use them are refused at once. ${consequenceOf(tokens)}`}
               act={api.revokeTokens}
@@ -88,7 +88,7 @@ export default function TokensPage() {
                   <ConfirmedAction
                     key="revoke"
                     name="Revoke"
-                    label={`Revoke ${titleOf(each)}`}
+                    object={titleOf(each)}
                     question={`Revoke ${titleOf(each)}?`}
                     consequence={`Programs that use it are refused at once. ${consequenceOf([each])}`}
                     act={() => api.revokeToken(each.id)}

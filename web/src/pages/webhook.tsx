@@ -117,7 +117,7 @@ function Actions({ id, onPinged }: { id: number; onPinged(): void }) {
       <ConfirmedAction
         size="medium"
         name="Delete"
-        label={`Delete webhook ${id}`}
+        object={`webhook ${id}`}
         question={`Delete webhook ${id}?`}
         consequence="It gets no more events, and its past deliveries are no longer listed."
         act={async () => {

@@ -2,13 +2,14 @@ import { Button, ConfirmationDialog } from '@primer/react'
 import { useState } from 'react'
 import { useAction } from '../use-action.ts'
 import { announce } from './announcements.tsx'
+import { ButtonText } from './button-text.tsx'
 import styles from './confirmed-action.module.css'
 
 interface ConfirmedActionProps {
   /** The text of the button. */
   name: string
-  /** The label for screen readers, such as `Cancel migration 7`. */
-  label: string
+  /** What the button acts on, for screen readers, such as `migration 7`. */
+  object: string
   question: string
   /** The text of the button that confirms, if it differs from that of the button. */
   confirmName?: string
@@ -23,7 +24,7 @@ interface ConfirmedActionProps {
 
 /** A button that asks for confirmation, acts, and shows a failure. */
 export function ConfirmedAction(props: ConfirmedActionProps) {
-  const { name, label, question, confirmName = name, consequence, act, onDone } = props
+  const { name, object, question, confirmName = name, consequence, act, onDone } = props
   const { isDanger = true, size = 'small' } = props
   const [isAsking, setAsking] = useState(false)
   const { isBusy, failure, run } = useAction()
@@ -31,7 +32,7 @@ export function ConfirmedAction(props: ConfirmedActionProps) {
   async function perform(): Promise<void> {
     await run(async () => {
       await act()
-      announce(`${label}: done`)
+      announce(`${name} ${object}: done`)
     })
     onDone()
   }
@@ -42,10 +43,9 @@ export function ConfirmedAction(props: ConfirmedActionProps) {
         size={size}
         variant={isDanger ? 'danger' : 'default'}
         loading={isBusy}
-        aria-label={label}
         onClick={() => setAsking(true)}
       >
-        {name}
+        <ButtonText text={name} object={object} />
       </Button>
       {failure && (
         <span role="alert" className={styles.failure}>

@@ -4,17 +4,16 @@ import {
   DotIcon,
   type RepoIcon,
   SkipIcon,
-  UnlockIcon,
   XIcon,
 } from '@primer/octicons-react'
-import { Button, Label } from '@primer/react'
+import { Label } from '@primer/react'
 import { shortReason } from '../../../src/lib/short-reason.ts'
 import { formatBytes, formatNumber, percent } from '../quantities.ts'
-import { linksOf } from '../routes.ts'
-import { useAction } from '../use-action.ts'
+import { useLinks } from '../session.tsx'
 import type { Lock, RepositoryProgress } from '../wire.ts'
 import { ScreenReaderText } from './announcements.tsx'
 import { Bar, type BarTone } from './bar.tsx'
+import { ConfirmedAction } from './confirmed-action.tsx'
 import { LockedLabel } from './repository-labels.tsx'
 import styles from './repository-row.module.css'
 
@@ -35,6 +34,7 @@ interface RepositoryRowProps {
 }
 
 export function RepositoryRow({ repository, lock, onUnlock }: RepositoryRowProps) {
+  const to = useLinks()
   const { full_name, state, reason, warning, reused, records } = repository
   const waiting = state === 'exporting' && records?.waiting_for
   const { word, icon: Icon, tone } = LOOKS[state]
@@ -45,10 +45,20 @@ export function RepositoryRow({ repository, lock, onUnlock }: RepositoryRowProps
         <ScreenReaderText>{word}:</ScreenReaderText>
       </span>
       <div className={styles.name}>
-        <a href={linksOf(undefined).repository(full_name)}>{full_name}</a>
+        <a href={to.repository(full_name)}>{full_name}</a>
         {reused && <Label variant="secondary">Reused</Label>}
         {lock && <LockedLabel />}
-        {lock && <Unlock fullName={full_name} onUnlock={onUnlock} />}
+        {lock && (
+          <ConfirmedAction
+            name="Unlock"
+            object={full_name}
+            question={`Unlock ${full_name}?`}
+            consequence="It accepts pushes again. What is pushed from now on may be missing in the archive."
+            act={() => onUnlock(full_name)}
+            onDone={() => {}}
+            isDanger={false}
+          />
+        )}
       </div>
       <div className={styles.bar}>
         <Bar label={`${full_name}: ${word}`} percent={donePercent(repository)} tone={tone} />
@@ -74,30 +84,6 @@ export function Reason({ reason }: { reason: string }) {
       <summary>{short}</summary>
       {reason}
     </details>
-  )
-}
-
-function Unlock({
-  fullName,
-  onUnlock,
-}: {
-  fullName: string
-  onUnlock(name: string): Promise<void>
-}) {
-  const { isBusy, failure, run } = useAction()
-  return (
-    <>
-      <Button
-        size="small"
-        leadingVisual={UnlockIcon}
-        loading={isBusy}
-        aria-label={`Unlock ${fullName}`}
-        onClick={() => void run(() => onUnlock(fullName))}
-      >
-        Unlock
-      </Button>
-      {failure && <span role="alert">{failure.message}</span>}
-    </>
   )
 }
 

@@ -5,6 +5,7 @@ import { goTo } from '../routes.ts'
 import { useSignedIn } from '../session.tsx'
 import type { Schedule } from '../wire.ts'
 import { announce } from './announcements.tsx'
+import { ButtonText } from './button-text.tsx'
 import { ConfirmedAction } from './confirmed-action.tsx'
 import styles from './schedule.module.css'
 
@@ -47,21 +48,11 @@ export function ScheduleActions(props: ScheduleActionsProps) {
 
   return (
     <div className={styles.actions}>
-      <Button
-        size={size}
-        aria-label={`Run now: schedule ${id}`}
-        loading={busy === 'run'}
-        onClick={() => void run()}
-      >
-        Run now
+      <Button size={size} loading={busy === 'run'} onClick={() => void run()}>
+        <ButtonText text="Run now" object={`schedule ${id}`} />
       </Button>
-      <Button
-        size={size}
-        aria-label={`${paused ? 'Resume' : 'Pause'} schedule ${id}`}
-        loading={busy === 'pause'}
-        onClick={() => void togglePaused()}
-      >
-        {paused ? 'Resume' : 'Pause'}
+      <Button size={size} loading={busy === 'pause'} onClick={() => void togglePaused()}>
+        <ButtonText text={paused ? 'Resume' : 'Pause'} object={`schedule ${id}`} />
       </Button>
       {!isOnPage && (
         <Button
@@ -75,7 +66,7 @@ export function ScheduleActions(props: ScheduleActionsProps) {
       <ConfirmedAction
         size={size}
         name="Delete"
-        label={`Delete schedule ${id}`}
+        object={`schedule ${id}`}
         question={`Delete schedule ${id}?`}
         consequence="It does not run again. Its migrations stay in the list, and their archives expire like all others."
         act={async () => {

@@ -42,7 +42,7 @@ export function Running({ running, onDone }: Pick<ServiceState, 'running'> & Act
             <ConfirmedAction
               key="cancel"
               name="Cancel"
-              label={`Cancel migration ${each.id}`}
+              object={`migration ${each.id}`}
               question={`Cancel migration ${each.id} of ${each.login}?`}
               confirmName="Cancel migration"
               consequence="Its locks are released. Repositories exported so far are kept for a retry."
@@ -84,7 +84,7 @@ export function Failures({ failures, onDone }: Pick<ServiceState, 'failures'> & 
           <ConfirmedAction
             key="retry"
             name="Retry"
-            label={`Retry migration ${each.id}`}
+            object={`migration ${each.id}`}
             question={`Retry migration ${each.id} of ${each.login}?`}
             consequence="A new migration of the same account starts, with the same repositories and options. Unchanged repositories are reused."
             act={() => api.retryAny(each.id)}
@@ -155,7 +155,7 @@ export function Locks({ locks, onDone }: Pick<ServiceState, 'locks'> & ActionPro
           <ConfirmedAction
             key="release"
             name="Release"
-            label={`Release the locks of ${each.full_name}`}
+            object={`the locks of ${each.full_name}`}
             question={`Release the locks of ${each.full_name}?`}
             consequence="It accepts pushes again. Existing archives do not contain what is pushed from now on."
             act={() => api.releaseAny(each.full_name)}
@@ -199,7 +199,7 @@ export function Archives({ archives, onDone }: Pick<ServiceState, 'archives'> & 
           <ConfirmedAction
             key="delete"
             name="Delete"
-            label={`Delete the archive of migration ${each.id}`}
+            object={`the archive of migration ${each.id}`}
             question={`Delete the archive of migration ${each.id} of ${each.login}?`}
             consequence="It can no longer be downloaded. The migration stays in the list of its account."
             act={() => api.deleteAnyArchive(each.id)}
@@ -289,7 +289,7 @@ export function Tokens() {
           <ConfirmedAction
             key="revoke"
             name="Revoke"
-            label={`Revoke token ${each.id} of ${each.login}`}
+            object={`token ${each.id} of ${each.login}`}
             question={`Revoke token ${each.id} of ${each.login}?`}
             consequence="Requests with this token are refused at once, and sessions that were opened with it end."
             act={() => api.revokeAny(each.id)}

@@ -6,6 +6,7 @@ import { useResource } from '../use-resource.ts'
 import type { FullWebhookDelivery, WebhookDelivery } from '../wire.ts'
 import { announce } from './announcements.tsx'
 import { Box } from './box.tsx'
+import { ButtonText } from './button-text.tsx'
 import { Loading } from './loading.tsx'
 import { Moment } from './moment.tsx'
 import { outOfDate } from './out-of-date.tsx'
@@ -106,13 +107,8 @@ function Redeliver({ id, delivery, onDone }: RedeliverProps) {
 
   return (
     <>
-      <Button
-        size="small"
-        aria-label={`Redeliver delivery ${delivery}`}
-        loading={isBusy}
-        onClick={() => void perform()}
-      >
-        Redeliver
+      <Button size="small" loading={isBusy} onClick={() => void perform()}>
+        <ButtonText text="Redeliver" object={`delivery ${delivery}`} />
       </Button>
       {failure && (
         <span role="alert" className={styles.bad}>

@@ -30,7 +30,17 @@ test('the reason why a repository is rejected is shown once, with its name', () 
     [],
   ])
   assert.deepEqual(shownFor({ code: 'invalid', index: 1 }, sent), ['alice/site is not valid.', []])
-  assert.deepEqual(shownFor({ code: 'missing_field' }), ['repositories is missing.', []])
+  assert.deepEqual(shownFor({ code: 'missing_field' }), ['Repositories: A value is missing.', []])
+})
+
+test('a refused field has its label in the forms, and a used-up rate limit is no refusal', () => {
+  const failure = (response: object) =>
+    failureOf(Object.assign(new Error('refused'), { status: 403, response }))
+  const { message, fields } = failure({ data: { errors: [{ field: 'keep', code: 'invalid' }] } })
+  assert.equal(message, 'Archives to keep: Enter a number from 1 to 100.')
+  assert.deepEqual(fields, { keep: 'Enter a number from 1 to 100.' })
+  assert.equal(failure({ headers: { 'x-ratelimit-remaining': '0' } }).kind, 'limited')
+  assert.equal(failure({ headers: { 'x-ratelimit-remaining': '1' } }).kind, 'refused')
 })
 
 test('an unknown time zone falls back to the clock of the browser', () => {

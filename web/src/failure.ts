@@ -1,3 +1,4 @@
+import { FIELD_LABELS } from './field-labels.ts'
 import type { ValidationError } from './wire.ts'
 
 /** Why a request failed, with a message for people. */
@@ -8,6 +9,8 @@ export interface Failure {
   mustSignIn?: boolean
   /** The requested repositories that do not exist, or that the user may not see. */
   missing?: string[]
+  /** What is wrong with fields of the request, by their names in the API. */
+  fields?: Readonly<Record<string, string>>
 }
 
 type FieldError = Partial<ValidationError['errors'][number]>
@@ -44,23 +47,34 @@ export function failureOf(error: unknown): Failure {
     field === 'repositories' ? (value ?? request?.body?.repositories?.[index]) : undefined
   const messages = fieldErrors.map((each) => describe(each, nameIn(each)))
   const message = messages.length > 0 ? messages.join(' ') : response.data?.message
-  // A 403 with `retry-after` is a rate limit, which ends. Any other 403 stays until something is changed.
-  const isForbidden = status === 403 && response.headers?.['retry-after'] === undefined
+  // A 403 with one of these headers is a rate limit, which ends. Any other 403 stays until something is changed.
+  const { 'retry-after': retryAfter, 'x-ratelimit-remaining': left } = response.headers ?? {}
+  const isForbidden = status === 403 && retryAfter === undefined && left !== '0'
+  const fields = fieldErrors.flatMap((each) => (each.field ? [[each.field, reasonOf(each)]] : []))
   return {
     kind: isForbidden ? 'refused' : (KINDS[status] ?? 'refused'),
     message: message ?? error.message,
     mustSignIn: response.headers?.['x-godwit-session'] !== undefined,
     missing: fieldErrors.flatMap((each) => (each.code === 'missing' ? (nameIn(each) ?? []) : [])),
+    fields: Object.fromEntries(fields),
   }
 }
 
 function describe(error: FieldError, repository: string | undefined): string {
-  const { message, field = 'The request', code } = error
+  const { message, field = '', code } = error
   if (message !== undefined) return withName(message, repository)
   if (repository === undefined)
-    return `${field} is ${code === 'missing_field' ? 'missing' : 'not valid'}.`
+    return `${FIELD_LABELS[field]?.label ?? (field || 'The request')}: ${reasonOf(error)}`
   if (code === 'missing') return `${repository}: it does not exist, or you may not migrate it.`
   return `${repository} is ${code === 'already_exists' ? 'named twice' : 'not valid'}.`
+}
+
+function reasonOf({ message, field = '', code }: FieldError): string {
+  if (message !== undefined) return message
+  return (
+    FIELD_LABELS[field]?.hint ??
+    (code === 'missing_field' ? 'A value is missing.' : 'The value is not valid.')
+  )
 }
 
 const withName = (message: string, name = ''): string =>

@@ -1,6 +1,8 @@
 import { useRef, useState } from 'react'
 import { type Failure, failureOf } from './failure.ts'
 
+export type Action = ReturnType<typeof useAction>
+
 /**
  * Returns a function that runs what a button does, whether it is running, and why it failed the last time. `run` never rejects, and does
  * nothing while an earlier call is running: a double click submits a form twice before it is rendered again.

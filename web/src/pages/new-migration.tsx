@@ -10,6 +10,7 @@ import { Submit } from '../parts/submit.tsx'
 import { formatCount } from '../quantities.ts'
 import { goTo } from '../routes.ts'
 import { useSignedIn } from '../session.tsx'
+import { useAction } from '../use-action.ts'
 import { useSelection } from '../use-selection.ts'
 import type { StartOptions as Options, Forecast as StartForecast, StartRequest } from '../wire.ts'
 import styles from './new-migration.module.css'
@@ -28,6 +29,7 @@ export default function NewMigrationPage({ owner }: { owner?: string | undefined
   const request: StartRequest = { ...selected, ...(name !== null && { name }) }
   const isReady = needsNone || chosen.size > 0
   const estimate = useEstimate(selected, isReady)
+  const action = useAction()
   const problems = useMemo(() => problemsIn(estimate.forecast), [estimate.forecast])
   const count = formatCount(chosen.size, 'repository', 'repositories')
 
@@ -71,6 +73,7 @@ export default function NewMigrationPage({ owner }: { owner?: string | undefined
               </span>
             }
             isReady={isReady}
+            action={action}
             submit={start}
             failed="The migration was not started"
             onDeselect={(names) =>

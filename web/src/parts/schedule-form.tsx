@@ -2,6 +2,7 @@ import { Checkbox, FormControl } from '@primer/react'
 import { type Dispatch, type ReactNode, type SetStateAction, useMemo } from 'react'
 import styles from '../pages/new-migration.module.css'
 import { formatCount } from '../quantities.ts'
+import { useAction } from '../use-action.ts'
 import { Box } from './box.tsx'
 import { formatTiming } from './format-schedule.ts'
 import { NameField } from './name-field.tsx'
@@ -30,6 +31,7 @@ interface ScheduleFormProps {
 export function ScheduleForm(props: ScheduleFormProps) {
   const { settings, onChange, name, save, isEdited, onLoad, below } = props
   const { repositories, all, org_metadata_only: needsNone, at } = settings
+  const action = useAction()
   const chosen = useMemo(() => new Set(repositories), [repositories])
   const change = (some: Partial<ScheduleSettings>) => onChange((last) => ({ ...last, ...some }))
   const choose: ChangeChosen = (next) =>
@@ -41,7 +43,11 @@ export function ScheduleForm(props: ScheduleFormProps) {
   return (
     <div className={styles.columns}>
       <div className={styles.choices}>
-        <ScheduleTiming timing={timingOf(settings)} onChange={change} />
+        <ScheduleTiming
+          timing={timingOf(settings)}
+          problems={action.failure?.fields}
+          onChange={change}
+        />
         <Box title="What to export">
           <div className={styles.scope}>
             <FormControl>
@@ -74,6 +80,7 @@ export function ScheduleForm(props: ScheduleFormProps) {
           }
           isReady={(needsNone || all || chosen.size > 0) && at !== ''}
           isEdited={isEdited}
+          action={action}
           submit={save}
           failed="The schedule was not saved"
           onDeselect={(names) =>

@@ -1,5 +1,6 @@
 import { FormControl, Select, TextInput } from '@primer/react'
 import { useId } from 'react'
+import type { Failure } from '../failure.ts'
 import type { Schedule } from '../wire.ts'
 import { Box } from './box.tsx'
 import { capital } from './format-schedule.ts'
@@ -19,11 +20,13 @@ const WEEKDAYS = [
 
 interface ScheduleTimingProps {
   timing: Timing
+  /** Why the server refused fields, by their names in the API. */
+  problems: Failure['fields']
   onChange(timing: Timing): void
 }
 
 /** The timing of a schedule, and the number of archives to keep. */
-export function ScheduleTiming({ timing, onChange }: ScheduleTimingProps) {
+export function ScheduleTiming({ timing, problems = {}, onChange }: ScheduleTimingProps) {
   const { weekday, at, time_zone, keep } = timing
   const zones = useId()
   const change = (some: Partial<Timing>) => onChange({ ...timing, ...some })
@@ -53,6 +56,9 @@ export function ScheduleTiming({ timing, onChange }: ScheduleTimingProps) {
             value={at}
             onChange={(event) => change({ at: event.target.value })}
           />
+          {problems.at && (
+            <FormControl.Validation variant="error">{problems.at}</FormControl.Validation>
+          )}
         </FormControl>
         <FormControl>
           <FormControl.Label>Time zone</FormControl.Label>
@@ -62,6 +68,9 @@ export function ScheduleTiming({ timing, onChange }: ScheduleTimingProps) {
             value={time_zone}
             onChange={(event) => change({ time_zone: event.target.value.trim() })}
           />
+          {problems.time_zone && (
+            <FormControl.Validation variant="error">{problems.time_zone}</FormControl.Validation>
+          )}
         </FormControl>
         <FormControl>
           <FormControl.Label>Archives to keep</FormControl.Label>
@@ -73,6 +82,9 @@ export function ScheduleTiming({ timing, onChange }: ScheduleTimingProps) {
             value={String(keep)}
             onChange={(event) => change({ keep: Number(event.target.value) })}
           />
+          {problems.keep && (
+            <FormControl.Validation variant="error">{problems.keep}</FormControl.Validation>
+          )}
           <FormControl.Caption>
             These archives do not expire. Older ones are deleted, unless they hold the last copy of
             a repository.

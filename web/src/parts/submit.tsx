@@ -1,9 +1,9 @@
 import { Banner, Button } from '@primer/react'
-import { type ReactNode, useRef } from 'react'
+import { type ReactNode, useEffect, useRef } from 'react'
 import type { Failure } from '../failure.ts'
 import { moveFocus } from '../move-focus.ts'
 import { formatCount } from '../quantities.ts'
-import { useAction } from '../use-action.ts'
+import type { Action } from '../use-action.ts'
 import { ChangedElsewhere } from './changed-elsewhere.tsx'
 import styles from './submit.module.css'
 
@@ -15,6 +15,8 @@ interface SubmitProps {
   isReady: boolean
   /** Whether there is something to save. Otherwise the button keeps the focus, but does nothing. */
   isEdited?: boolean | undefined
+  /** The state of the submission, which the form needs too to mark fields. */
+  action: Action
   submit(): Promise<void>
   /** The title of the message after a failure. */
   failed: string
@@ -27,7 +29,8 @@ interface SubmitProps {
 /** The submit button of a form, and the message after a failure. On a narrow screen it is a footer that stays visible. */
 export function Submit(props: SubmitProps) {
   const { name, about, isReady, isEdited = true, submit, failed, onDeselect, onLoad } = props
-  const { isBusy, failure, setFailure, run } = useAction()
+  const { isBusy, failure, setFailure, run } = props.action
+  useFocusOnInvalidField(failure)
   const container = useRef<HTMLDivElement>(null)
   const button = useRef<HTMLButtonElement>(null)
 
@@ -60,6 +63,13 @@ export function Submit(props: SubmitProps) {
       </Button>
     </div>
   )
+}
+
+/** Moves the focus to the first field that the server refused, which may be far from the button. */
+function useFocusOnInvalidField(failure: Failure | undefined): void {
+  useEffect(() => {
+    if (failure) document.querySelector<HTMLElement>('#main [aria-invalid="true"]')?.focus()
+  }, [failure])
 }
 
 /** The properties of a button that has nothing to do, but can be focused. */

@@ -91,6 +91,14 @@ test(
     await picker.getByRole('checkbox', { name: 'alice/damaged' }).check()
     const damaged = picker.getByRole('listitem').filter({ hasText: 'alice/damaged' })
     await damaged.getByText('Damaged', { exact: true }).waitFor()
+    const warning = page.getByText('1 repository cannot be exported, so the migration would fail')
+    await assertSeen(page, 'p', warning.and(page.locator('p:not([aria-live] *)')))
+    // At a zoom of 200 %, the footer does not take the space of the form.
+    await page.setViewportSize({ width: 640, height: 400 })
+    await page.evaluate('scrollTo(0, 0)')
+    const button = page.getByRole('button', { name: 'Start with 2 repositories' })
+    assert.ok((await button.boundingBox())!.y > 400)
+    await page.setViewportSize(SIZES.narrow)
     await picker.getByRole('checkbox', { name: 'alice/damaged' }).uncheck()
     await damaged.getByText('Damaged', { exact: true }).waitFor({ state: 'detached' })
 

@@ -315,7 +315,7 @@ async function untilScheduleForm(page: Page): Promise<void> {
 async function selectRepositories(page: Page): Promise<void> {
   await page.getByLabel('Select all').check()
   await page.getByText('More options').click()
-  await page.getByText('so the migration would fail').waitFor()
+  await page.getByText('so the migration would fail:').waitFor()
 }
 
 async function tryOperation(page: Page): Promise<void> {

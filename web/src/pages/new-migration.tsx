@@ -1,7 +1,8 @@
+import { AlertFillIcon } from '@primer/octicons-react'
 import { useMemo, useState } from 'react'
 import { announce } from '../parts/announcements.tsx'
 import { CopyCurl, curl } from '../parts/copy-curl.tsx'
-import { Forecast, formatEstimate, useEstimate } from '../parts/forecast.tsx'
+import { Forecast, formatEstimate, formatProblem, useEstimate } from '../parts/forecast.tsx'
 import { NameField } from '../parts/name-field.tsx'
 import { PageHead } from '../parts/page-head.tsx'
 import { RepositoryPicker } from '../parts/repository-picker.tsx'
@@ -31,6 +32,7 @@ export default function NewMigrationPage({ owner }: { owner?: string | undefined
   const estimate = useEstimate(selected, isReady)
   const action = useAction()
   const problems = useMemo(() => problemsIn(estimate.forecast), [estimate.forecast])
+  const problem = formatProblem(estimate, selected)
   const count = formatCount(chosen.size, 'repository', 'repositories')
 
   async function start(): Promise<void> {
@@ -66,11 +68,16 @@ export default function NewMigrationPage({ owner }: { owner?: string | undefined
           <Submit
             name={isReady && !needsNone ? `Start with ${count}` : 'Start migration'}
             about={
-              <span className={styles.narrow}>
+              <div className={styles.narrow}>
                 {[needsNone ? 'Organizations' : count, formatEstimate(estimate)]
                   .filter((part) => part !== undefined)
                   .join(' · ')}
-              </span>
+                {problem && (
+                  <p className={styles.problem}>
+                    <AlertFillIcon /> {problem}
+                  </p>
+                )}
+              </div>
             }
             isReady={isReady}
             action={action}

@@ -70,6 +70,29 @@ export function formatEstimate({ forecast, failure, isLoading }: Estimate): stri
   return estimated_seconds === null ? size : `${size}, ${timeOf(estimated_seconds)}`
 }
 
+/** Why a migration would fail, or lack repositories, in one line; undefined if it would not. */
+export function formatProblem({ forecast }: Estimate, request: StartRequest): string | undefined {
+  if (!forecast) return undefined
+  const { skipped, isBeyondQuota, isTight } = problemsOf(forecast)
+  if (isBeyondQuota) return 'The archive does not fit into the quota'
+  if (isTight) return 'The server does not have enough free space'
+  if (skipped.length === 0) return undefined
+  const count = formatCount(skipped.length, 'repository', 'repositories')
+  const end = request.allow_partial ? 'and will be skipped' : 'so the migration would fail'
+  return `${count} cannot be exported, ${end}`
+}
+
+function problemsOf({ repositories, bytes_to_write, free_bytes, quota }: StartForecast) {
+  const { max_bytes, used_bytes } = quota
+  const exported = repositories.filter(({ reason }) => reason === null)
+  const needed = exported.reduce((sum, each) => sum + each.bytes, 0)
+  return {
+    skipped: repositories.filter(({ reason }) => reason !== null),
+    isTight: free_bytes !== null && bytes_to_write > free_bytes,
+    isBeyondQuota: max_bytes !== null && used_bytes + needed > max_bytes,
+  }
+}
+
 function ForecastDetails({
   forecast,
   request,
@@ -78,14 +101,10 @@ function ForecastDetails({
   request: StartRequest
 }) {
   const { repositories, bytes_to_write, free_bytes, estimated_seconds, quota } = forecast
-  const skipped = repositories.filter(({ reason }) => reason !== null)
+  const { skipped, isTight, isBeyondQuota } = problemsOf(forecast)
+  const { max_bytes, used_bytes } = quota
   const reused = repositories.filter((each) => each.reused).length
   const whole = repositories.reduce((sum, each) => sum + each.bytes + each.lfs_bytes, 0)
-  const isTight = free_bytes !== null && bytes_to_write > free_bytes
-  const { max_bytes, used_bytes } = quota
-  const exported = repositories.filter(({ reason }) => reason === null)
-  const needed = exported.reduce((sum, each) => sum + each.bytes, 0)
-  const isBeyondQuota = max_bytes !== null && used_bytes + needed > max_bytes
   return (
     <>
       <dl className={styles.figures}>

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import type { Page } from 'playwright-core'
+import type { Page, Request } from 'playwright-core'
 import { needsChromium, visit } from '../support/browser.ts'
 import { dashboardPort, section, signIn, untilHeading } from '../support/dashboard.ts'
 import { type ExportStory, exportStory } from '../support/export-story.ts'
@@ -133,12 +133,24 @@ async function holdSummaries(page: Page): Promise<() => void> {
   return release
 }
 
+const isStream = (request: Request) => request.headers().accept === 'text/event-stream'
+
 test('an archive is not mentioned before its state is known', needsChromium, async (t) => {
   await slow.slowDown()
   const token = await story.service.token('alice')
   const id = await story.start(['alice/ferns'])
-  const page = await visit(t, `${story.service.url}/#/migrations/${id}`, { token })
+  const at = `${story.service.url}/#/migrations/${id}`
+  const page = await visit(t, at, { token })
   await section(page, 'Progress').waitFor()
+  // Only the tab that was shown last has an event stream, because a browser has few connections to a server.
+  const other = await page.context().newPage()
+  t.after(() => other.close())
+  const ended = page.waitForEvent('requestfailed', isStream)
+  await other.goto(at)
+  await ended
+  const begun = page.waitForRequest(isStream)
+  await page.evaluate(`dispatchEvent(new Event('focus'))`)
+  await begun
   const release = await holdSummaries(page)
   await slow.speedUp()
   await page.getByText('Exported', { exact: true }).waitFor()
@@ -181,17 +193,47 @@ test(
     await page.unroute(/assets\/schedules-/)
     await page.getByRole('button', { name: 'Reload' }).click()
     await untilHeading(page, 'Schedules')
+    await page.context().setOffline(true)
+    await page.getByRole('link', { name: 'New schedule' }).click()
+    await untilHeading(page, 'No connection')
+    await page.context().setOffline(false)
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await untilHeading(page, 'New schedule')
   },
 )
 
-test('a reload while the server is down shows an error', needsChromium, async (t) => {
-  const token = await story.service.token('alice')
-  const page = await visit(t, story.service.url, { token })
-  await untilHeading(page, 'Migrations')
-  await page.route(/\/session$/, (route) => route.abort())
-  await page.reload()
-  await untilHeading(page, 'No connection')
-  await page.unroute(/\/session$/)
-  await page.getByRole('button', { name: 'Try again' }).click()
-  await untilHeading(page, 'Migrations')
-})
+test(
+  'a reload while the server is down, and a sign-out that fails, show an error',
+  needsChromium,
+  async (t) => {
+    const token = await story.service.token('alice')
+    const page = await visit(t, story.service.url, { token, expected: /403/ })
+    await untilHeading(page, 'Migrations')
+    await page.route(/\/session$/, (route) => route.abort())
+    await page.reload()
+    await untilHeading(page, 'No connection')
+    await page.unroute(/\/session$/)
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await untilHeading(page, 'Migrations')
+
+    const account = page.getByRole('button', { name: 'Signed in as alice' })
+    await page.route(/\/session\?all=true$/, (route) =>
+      route.fulfill({ status: 403, json: { message: 'Resource not accessible' } }),
+    )
+    await account.click()
+    await page.getByRole('menuitem', { name: 'Sign out all browsers' }).click()
+    await untilHeading(page, 'Request refused')
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await untilHeading(page, 'Migrations')
+
+    await page.route(/\/session$/, (route) => route.abort())
+    await account.click()
+    await page.getByRole('menuitem', { name: 'Sign out', exact: true }).click()
+    await untilHeading(page, 'No connection')
+    await page.getByText('You are not signed out yet.').waitFor()
+    await page.unroute(/\/session$/)
+    // It signs out, rather than in with the session that is still open.
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await untilHeading(page, 'Sign in to Godwit')
+  },
+)

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { endVisit, needsChromium, visit } from '../support/browser.ts'
 import { dashboardPort, signIn, untilHeading } from '../support/dashboard.ts'
@@ -32,5 +33,12 @@ test('a tab follows the sign-in and sign-out of another tab', needsChromium, asy
   })
   await page.reload()
   await other.getByRole('button', { name: 'Signed in as alice' }).waitFor()
+
+  // What the user types stays while a tab checks that it is still the same user.
+  await other.goto(`${service.url}/#/new`)
+  await other.getByLabel('Name (optional)').fill('Spring cleaning')
+  await page.evaluate('localStorage.clear()')
+  await other.waitForFunction(`localStorage.getItem('godwit.signed-in') === 'alice'`)
+  assert.equal(await other.getByLabel('Name (optional)').inputValue(), 'Spring cleaning')
   await endVisit(page)
 })

@@ -1,5 +1,7 @@
-import { Component, lazy, type ReactNode, Suspense, useEffect, useRef } from 'react'
+import { Component, lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react'
+import { readRoot } from './api.ts'
 import styles from './app.module.css'
+import { type Failure, failureOf } from './failure.ts'
 import { MigrationsPage } from './pages/migrations.tsx'
 import { SignInPage } from './pages/sign-in.tsx'
 import { Announcements } from './parts/announcements.tsx'
@@ -46,7 +48,7 @@ export function App() {
           {session.state === 'signed-in' && (
             <Suspense fallback={<Loading what="Loading" />}>
               <OrganizationContext value={route.org}>
-                <PageAt key={route.org} route={route} />
+                <PageAt key={`${session.user.login} ${route.org ?? ''}`} route={route} />
               </OrganizationContext>
             </Suspense>
           )}
@@ -160,13 +162,33 @@ class PageBoundary extends Component<PageBoundaryProps, { hasFailed: boolean }> 
 
   override render(): ReactNode {
     if (!this.state.hasFailed) return this.props.children
-    const message = 'This page cannot be shown. If the server was upgraded, reload the page.'
-    return (
-      <Problem
-        failure={{ kind: 'broken', message }}
-        retryName="Reload"
-        onRetry={() => location.reload()}
-      />
-    )
+    return <NotShown />
   }
+}
+
+const NOT_SHOWN: Failure = {
+  kind: 'broken',
+  message: 'This page cannot be shown. If the server was upgraded, reload the page.',
+}
+
+/** Says why a page cannot be shown: its file is loaded at the first visit, so that a missing connection has the same effect as an upgrade. */
+function NotShown() {
+  const [failure, setFailure] = useState<Failure>()
+  const [attempts, setAttempts] = useState(0)
+  useEffect(() => {
+    readRoot().then(
+      // The browser has kept the error of the file, so only a reload loads it again.
+      () => (attempts === 0 ? setFailure(NOT_SHOWN) : location.reload()),
+      (error) => setFailure(failureOf(error)),
+    )
+  }, [attempts])
+  if (!failure) return <Loading what="Loading" />
+  const isBroken = failure === NOT_SHOWN
+  return (
+    <Problem
+      failure={failure}
+      retryName={isBroken ? 'Reload' : 'Try again'}
+      onRetry={() => (isBroken ? location.reload() : setAttempts(attempts + 1))}
+    />
+  )
 }

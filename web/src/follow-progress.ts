@@ -3,6 +3,7 @@ import type { ServerEvent } from '../../src/wire/event-stream.ts'
 import type { Api } from './api.ts'
 import { UNCHANGED } from './api-calls.ts'
 import { type Failure, failureOf } from './failure.ts'
+import { type StreamTurn, takeStreamTurns } from './stream-turn.ts'
 import {
   isUnfinished,
   type Progress,
@@ -10,8 +11,15 @@ import {
   type RepositoryProgress,
 } from './wire.ts'
 
-/** `live`: by event stream; `polling`: no stream is available; `reconnecting`: the server is unavailable; `limited`: the rate limit is exceeded. */
-export type Connection = 'connecting' | 'live' | 'polling' | 'reconnecting' | 'limited' | 'ended'
+/** `live`: by event stream; `background`: another tab has the stream; `polling`: no stream is available; `reconnecting`: the server is unavailable; `limited`: the rate limit is exceeded. */
+export type Connection =
+  | 'connecting'
+  | 'live'
+  | 'background'
+  | 'polling'
+  | 'reconnecting'
+  | 'limited'
+  | 'ended'
 
 interface Listener {
   onProgress(progress: Progress): void
@@ -22,6 +30,8 @@ interface Listener {
 
 const UPDATE_INTERVAL_MS = 100
 const POLL_INTERVAL_MS = 2000
+/** Seldom enough that many tabs stay within the rate limit. */
+const BACKGROUND_POLL_INTERVAL_MS = 10_000
 /** A proxy may buffer a stream, so the first event never arrives. */
 const FIRST_EVENT_TIMEOUT_MS = 5000
 /** Event streams have a heartbeat every 15 seconds. */
@@ -40,6 +50,7 @@ export async function followProgress(
   signal: AbortSignal,
 ): Promise<void> {
   const reader = progressReader(api, id, listener, signal)
+  let turn: StreamTurn | undefined
   let refusedStreams = 0
   let failures = 0
   while (!signal.aborted) {
@@ -58,9 +69,14 @@ export async function followProgress(
       failures += 1
       continue
     }
-    if (refusedStreams < STREAM_ATTEMPTS) {
-      const hasEvents = await reader.readStream()
-      refusedStreams = hasEvents ? 0 : refusedStreams + 1
+    turn ??= takeStreamTurns(signal)
+    const turnSignal = turn.signal()
+    if (!turnSignal) {
+      listener.onConnection('background')
+      await turn.untilTaken(BACKGROUND_POLL_INTERVAL_MS)
+    } else if (refusedStreams < STREAM_ATTEMPTS) {
+      const hasEvents = await reader.readStream(turnSignal)
+      refusedStreams = hasEvents || turnSignal.aborted ? 0 : refusedStreams + 1
       // Limits the rate of reconnects if a proxy closes every stream early.
       await pause(MIN_PAUSE_MS, signal)
     } else {
@@ -124,10 +140,10 @@ function progressReader(api: Api, id: number, listener: Listener, signal: AbortS
     if (index !== undefined) repositories[index] = repository
   }
 
-  /** Reads the stream until it ends or breaks. Returns whether it had any events. */
-  async function readStream(): Promise<boolean> {
+  /** Reads the stream until it ends or breaks, or another tab takes the turn. Returns whether it had any events. */
+  async function readStream(turn: AbortSignal): Promise<boolean> {
     const stop = new AbortController()
-    const eitherSignal = AbortSignal.any([signal, stop.signal])
+    const anySignal = AbortSignal.any([signal, turn, stop.signal])
     let timer = setTimeout(() => stop.abort(), FIRST_EVENT_TIMEOUT_MS)
     const onChunk = () => {
       clearTimeout(timer)
@@ -135,7 +151,7 @@ function progressReader(api: Api, id: number, listener: Listener, signal: AbortS
     }
     let hasEvents = false
     try {
-      for await (const event of await api.progressEvents(id, lastEventId, eitherSignal, onChunk)) {
+      for await (const event of await api.progressEvents(id, lastEventId, anySignal, onChunk)) {
         hasEvents = true
         listener.onConnection('live')
         applyEvent(event)
@@ -189,7 +205,8 @@ export function useProgress(api: Api, id: number, onEnd: (progress: Progress) =>
       onConnection: setConnection,
       onFailure: setFailure,
     }
-    void followProgress(api, id, listener, stop.signal)
+    // After the end, the page takes no more turns from other tabs.
+    void followProgress(api, id, listener, stop.signal).finally(() => stop.abort())
     return () => stop.abort()
   }, [api, id])
   return { progress, connection, failure }

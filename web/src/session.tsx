@@ -21,7 +21,8 @@ export type SignedOutReason = 'never' | 'left' | 'refused' | 'mistyped' | 'expir
 export type Session =
   | { state: 'signed-out'; reason: SignedOutReason }
   | { state: 'checking' }
-  | { state: 'unreachable'; failure: Failure }
+  /** `signOut` is the sign-out that failed, while the session is still open. */
+  | { state: 'unreachable'; failure: Failure; signOut?: SignOutOptions }
   | {
       state: 'signed-in'
       user: User
@@ -35,17 +36,21 @@ export type Session =
       mediaType: string
     }
 
+interface SignOutOptions {
+  all: boolean
+}
+
 interface SessionControls {
   session: Session
   signIn(token: string): void
-  signOut(options: { all: boolean }): void
+  signOut(options: SignOutOptions): void
   tryAgain(): void
 }
 
 const SessionContext = createContext<SessionControls | null>(null)
 
-/** An attempt to find the current session (without a token) or to open one with a token. */
-type Attempt = { token: string | null }
+/** An attempt to find the current session (without a token) or to open one with a token. The page stays meanwhile if `isQuiet`. */
+type Attempt = { token: string | null; isQuiet?: boolean }
 
 export function SessionProvider({ children }: { children: ReactNode }) {
   const [attempt, setAttempt] = useState<Attempt | null>({ token: null })
@@ -54,7 +59,7 @@ export function SessionProvider({ children }: { children: ReactNode }) {
   useEffect(() => {
     if (attempt === null) return
     const stop = new AbortController()
-    setSession({ state: 'checking' })
+    if (!attempt.isQuiet) setSession({ state: 'checking' })
     const close = (reason: SignedOutReason) => {
       localStorage.removeItem(SIGNED_IN)
       setAttempt(null)
@@ -80,33 +85,45 @@ export function SessionProvider({ children }: { children: ReactNode }) {
     // Another tab has signed in or out: the requests of this one would act for the account of that tab.
     const onStorage = ({ key, newValue }: StorageEvent) => {
       if (key === null || (key === SIGNED_IN && newValue !== loginOf(session)))
-        setAttempt({ token: null })
+        setAttempt({ token: null, isQuiet: true })
     }
     addEventListener('storage', onStorage)
     return () => removeEventListener('storage', onStorage)
   }, [session])
 
-  const controls = useMemo<SessionControls>(
-    () => ({
+  const controls = useMemo<SessionControls>(() => {
+    function signOut(options: SignOutOptions): void {
+      sessionStorage.clear()
+      setAttempt(null)
+      closeSession(options).then(
+        () => {
+          // Other tabs read their session again when this is removed.
+          localStorage.removeItem(SIGNED_IN)
+          setSession({ state: 'signed-out', reason: 'left' })
+        },
+        (error) => setSession(notSignedOut(failureOf(error), options)),
+      )
+    }
+    return {
       session,
       signIn: (token) => setAttempt({ token }),
-      signOut(options) {
-        sessionStorage.clear()
-        setAttempt(null)
-        closeSession(options).then(
-          () => {
-            // Other tabs read their session again when this is removed.
-            localStorage.removeItem(SIGNED_IN)
-            setSession({ state: 'signed-out', reason: 'left' })
-          },
-          (error) => setSession({ state: 'unreachable', failure: failureOf(error) }),
-        )
+      signOut,
+      tryAgain() {
+        const failed = session.state === 'unreachable' ? session.signOut : undefined
+        if (failed) signOut(failed)
+        else setAttempt((last) => ({ token: last?.token ?? null }))
       },
-      tryAgain: () => setAttempt((last) => ({ token: last?.token ?? null })),
-    }),
-    [session],
-  )
+    }
+  }, [session])
   return <SessionContext value={controls}>{children}</SessionContext>
+}
+
+/** The state after a failed sign-out, which the user can repeat, unless the server refuses it: then only the way back to the session is left. */
+function notSignedOut(failure: Failure, options: SignOutOptions): Session {
+  const message = `You are not signed out yet. ${failure.message}`
+  const isRefused = failure.kind === 'refused'
+  const shown = { ...failure, message }
+  return { state: 'unreachable', failure: shown, ...(!isRefused && { signOut: options }) }
 }
 
 /** Returns the login of the session, null if nobody is signed in, and undefined if it is unknown. */

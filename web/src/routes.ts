@@ -25,7 +25,7 @@ type Page =
 
 export type Links = ReturnType<typeof linksOf>
 
-/** Returns links to the pages of an organization, or to the user's own. */
+/** Returns links to the pages of an organization, or to the user's own. The pages that are the same for all keep the selection. */
 export function linksOf(org: string | undefined) {
   const top = org === undefined ? '#' : `#/orgs/${org}`
   return {
@@ -40,20 +40,17 @@ export function linksOf(org: string | undefined) {
     webhooks: () => `${top}/webhooks`,
     newWebhook: () => `${top}/webhooks/new`,
     webhook: (id: number) => `${top}/webhooks/${id}`,
-    service: () => '#/service',
-    audit: () => '#/audit',
-    tokens: () => '#/tokens',
-    repository: (fullName: string) => `#/repositories/${fullName}`,
-    owner: (login: string) => `#/owners/${login}`,
+    service: () => `${top}/service`,
+    audit: () => `${top}/audit`,
+    tokens: () => `${top}/tokens`,
+    repository: (fullName: string) => `${top}/repositories/${fullName}`,
+    owner: (login: string) => `${top}/owners/${login}`,
   }
 }
 
 export function parseHash(hash: string): Route {
   const parts = hash.replace(/^#?\/?/, '').split('/')
   const [first, org = ''] = parts
-  if (first === 'repositories') return repositoryRoute(parts.slice(1))
-  if (first === 'owners' && NAME.test(org) && parts.length === 2)
-    return { page: 'owner', login: org }
   if (first !== 'orgs' || !NAME.test(org)) return pageOf(parts)
   return { ...pageOf(parts.slice(2)), org }
 }
@@ -67,6 +64,7 @@ function repositoryRoute([owner = '', name = '', ...rest]: string[]): Route {
 
 function pageOf([first = '', second = '', third = '', ...rest]: string[]): Page {
   const number = parseNumber(second)
+  if (first === 'repositories') return repositoryRoute([second, third, ...rest])
   if (rest.length > 0) return { page: 'not-found' }
   if (first === 'schedules' && second === 'page') {
     const page = parseNumber(third)
@@ -78,6 +76,7 @@ function pageOf([first = '', second = '', third = '', ...rest]: string[]): Page 
   if (first === 'schedules' && second === 'new') return { page: 'new-schedule' }
   if (first === 'webhooks' && number) return { page: 'webhook', id: number }
   if (first === 'webhooks' && second === 'new') return { page: 'new-webhook' }
+  if (first === 'owners' && NAME.test(second)) return { page: 'owner', login: second }
   if (first === 'new' && NAME.test(second)) return { page: 'new', owner: second }
   if (first === 'page' && number) return { page: 'migrations', number }
   if (second !== '') return { page: 'not-found' }
@@ -85,6 +84,9 @@ function pageOf([first = '', second = '', third = '', ...rest]: string[]): Page 
   if (first === 'schedules') return { page: first, number: 1 }
   return isSimplePage(first) ? { page: first } : { page: 'not-found' }
 }
+
+/** The number of a page in a filter; 1 if it is not valid. */
+export const pageNumber = (text: string): number => parseNumber(text) ?? 1
 
 const parseNumber = (text: string): number | undefined =>
   /^[1-9]\d{0,14}$/.test(text) ? Number(text) : undefined
@@ -100,8 +102,31 @@ function subscribe(onChange: () => void): () => void {
   return () => removeEventListener('hashchange', onChange)
 }
 
-export function useHash(): string {
-  return useSyncExternalStore(subscribe, () => location.hash)
+const pageInHash = (): string => location.hash.split('?')[0] ?? ''
+const filtersInHash = (): string => location.hash.split('?')[1] ?? ''
+
+/** Returns the fragment of the URL without the filters of its page. */
+export const useHash = (): string => useSyncExternalStore(subscribe, pageInHash)
+
+/**
+ * The filters of a page, which are in its URL so that a reload and a link keep them. A filter that has its default value is left out. The
+ * returned function changes some of them without an entry in the history.
+ */
+export function useFilters<T extends Record<string, string>>(
+  defaults: T,
+): [T, (some: Partial<T>) => void] {
+  const given = new URLSearchParams(useSyncExternalStore(subscribe, filtersInHash))
+  const entries = Object.entries(defaults).map(([name, value]) => [name, given.get(name) ?? value])
+  function change(some: Partial<T>): void {
+    const next = new URLSearchParams(filtersInHash())
+    for (const [name, value] of Object.entries(some))
+      if (value === defaults[name]) next.delete(name)
+      else next.set(name, value)
+    const page = pageInHash() || '#/'
+    history.replaceState(history.state, '', next.size === 0 ? page : `${page}?${next}`)
+    dispatchEvent(new HashChangeEvent('hashchange'))
+  }
+  return [Object.fromEntries(entries) as T, change]
 }
 
 export function goTo(hash: string): void {

@@ -1,14 +1,15 @@
 import { AuditLog } from '../parts/audit-log.tsx'
 import { PageHead } from '../parts/page-head.tsx'
-import { linksOf } from '../routes.ts'
+import { useLinks } from '../session.tsx'
 
 /** Who did what on the whole service, for site admins. */
 export default function AuditPage() {
+  const to = useLinks()
   return (
     <>
       <PageHead
         title="Audit log"
-        back={{ href: linksOf(undefined).service(), text: 'Service' }}
+        back={{ href: to.service(), text: 'Service' }}
         about="Every action that changed something or gave access, and refused attempts."
       />
       <AuditLog whose="all" />

@@ -10,7 +10,7 @@ import { Problem } from '../parts/problem.tsx'
 import { Pages, useRepositorySearch } from '../parts/repository-search.tsx'
 import { formatCount, formatKib } from '../quantities.ts'
 import { linksOf } from '../routes.ts'
-import { useSession } from '../session.tsx'
+import { useLinks, useSession } from '../session.tsx'
 import { useResource } from '../use-resource.ts'
 import type { Repository, User } from '../wire.ts'
 import styles from './owner.module.css'
@@ -26,13 +26,14 @@ interface OwnerPageProps {
 /** A person or an organization with the repositories that the viewer may read. */
 export default function OwnerPage({ login, otherwise }: OwnerPageProps) {
   const { session } = useSession()
+  const to = useLinks()
   const isSignedIn = session.state === 'signed-in'
   const api = isSignedIn ? session.apiOf() : anonymousApi
   const { response, failure, refresh } = useResource<User>(
     (options) => api.owner(login, options),
     login,
   )
-  const back = { href: '#/', text: isSignedIn ? 'Migrations' : 'Sign in' }
+  const back = { href: to.migrations(), text: isSignedIn ? 'Migrations' : 'Sign in' }
   if (!response && failure?.kind === 'not-found') {
     const message = `${login} does not exist, or you may not see any of its repositories.`
     return otherwise ?? <Problem failure={{ ...failure, message }} back={back} />
@@ -106,11 +107,12 @@ function Repositories({ api, login }: { api: Api; login: string }) {
 }
 
 function Row({ repository }: { repository: Repository }) {
+  const to = useLinks()
   const { full_name, name, description, archived, fork, language } = repository
   return (
     <li className={styles.row}>
       <div className={styles.name}>
-        <a href={linksOf(undefined).repository(full_name)}>{name}</a>
+        <a href={to.repository(full_name)}>{name}</a>
         <Label variant="secondary">{repository.private ? 'Private' : 'Public'}</Label>
         {archived && <Label variant="attention">Archived</Label>}
         {fork && <Label variant="secondary">Fork</Label>}

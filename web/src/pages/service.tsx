@@ -17,7 +17,7 @@ import {
   Workers,
 } from '../parts/service-tables.tsx'
 import { ThroughputPlots } from '../parts/throughput-plots.tsx'
-import { linksOf } from '../routes.ts'
+import { useFilters } from '../routes.ts'
 import { useSignedIn } from '../session.tsx'
 import { useResource } from '../use-resource.ts'
 import type { Period, ServiceState } from '../wire.ts'
@@ -32,8 +32,9 @@ const PERIODS: { period: Period; name: string }[] = [
 
 /** The state of the whole service, for its operator. */
 export default function ServicePage() {
-  const { api } = useSignedIn()
-  const [period, setPeriod] = useState<Period>('hour')
+  const { api, to } = useSignedIn()
+  const [filters, setFilters] = useFilters({ period: 'hour' })
+  const { period } = PERIODS.find((each) => each.period === filters.period) ?? PERIODS[0]!
   const { response, failure, refresh } = useResource<ServiceState>(
     (options) => api.service(period, options),
     period,
@@ -43,7 +44,7 @@ export default function ServicePage() {
   const now = response?.data ?? last
   if (response && response.data !== last) setLast(response.data)
   if (!now) {
-    const back = { href: linksOf(undefined).migrations(), text: 'Migrations' }
+    const back = { href: to.migrations(), text: 'Migrations' }
     if (failure) return <Problem failure={failure} onRetry={refresh} back={back} />
     return <Loading what="Loading the service" />
   }
@@ -58,12 +59,12 @@ export default function ServicePage() {
         }
         actions={
           <>
-            <Button as="a" href={linksOf(undefined).audit()}>
+            <Button as="a" href={to.audit()}>
               Audit log
             </Button>
             <SegmentedControl
               aria-label="Period of the plots"
-              onChange={(index) => setPeriod(PERIODS[index]!.period)}
+              onChange={(index) => setFilters({ period: PERIODS[index]!.period })}
             >
               {PERIODS.map((each) => (
                 <SegmentedControl.Button key={each.period} selected={each.period === period}>

@@ -15,6 +15,7 @@ import { formatLimits, LastUse } from '../parts/service-tables.tsx'
 import { Table } from '../parts/table.tsx'
 import styles from '../parts/webhook.module.css'
 import { formatCount } from '../quantities.ts'
+import { useFilters } from '../routes.ts'
 import { useSession, useSignedIn } from '../session.tsx'
 import { useAction } from '../use-action.ts'
 import { useResource } from '../use-resource.ts'
@@ -101,9 +102,26 @@ export default function TokensPage() {
             }))}
           />
         )}
-        <AuditLog whose="own" />
+        <OwnAuditLog />
       </div>
     </>
+  )
+}
+
+/** The audit log is long, and seldom read here. */
+function OwnAuditLog() {
+  const [{ log }, setFilters] = useFilters({ log: '' })
+  const isShown = log !== ''
+  return (
+    <details
+      open={isShown}
+      onToggle={({ currentTarget: { open } }) => {
+        if (open !== isShown) setFilters({ log: open ? 'shown' : '' })
+      }}
+    >
+      <summary>What happened in your account</summary>
+      {isShown && <AuditLog whose="own" />}
+    </details>
   )
 }
 

@@ -3,6 +3,7 @@ import { type FormEvent, useState } from 'react'
 import { auditActions } from '../../../src/lib/audit-actions.ts'
 import type { AuditQuery } from '../api.ts'
 import { failureOf } from '../failure.ts'
+import { useFilters } from '../routes.ts'
 import { useSignedIn } from '../session.tsx'
 import { useResource } from '../use-resource.ts'
 import type { AuditEntry } from '../wire.ts'
@@ -20,7 +21,7 @@ const EMPTY: AuditQuery = { actor: '', action: '', subject: '', since: '', until
 /** The audit log with its filters: of the whole service, or the user's own part. */
 export function AuditLog({ whose }: { whose: 'all' | 'own' }) {
   const { api } = useSignedIn()
-  const [filter, setFilter] = useState(EMPTY)
+  const [filter, setFilter] = useFilters(EMPTY)
   // The cursors of the pages up to this one. The first page has none.
   const [cursors, setCursors] = useState([''])
   const cursor = cursors.at(-1)!
@@ -49,6 +50,7 @@ export function AuditLog({ whose }: { whose: 'all' | 'own' }) {
     <div className={styles.parts}>
       <Filters
         hasActor={whose === 'all'}
+        filter={filter}
         onChange={(next) => {
           setFilter(next)
           setCursors([''])
@@ -58,7 +60,7 @@ export function AuditLog({ whose }: { whose: 'all' | 'own' }) {
       {!response && !failure && <LoadingRows what="Loading the audit log" />}
       {response && (
         <Table
-          title={whose === 'all' ? 'Entries' : 'What happened in your account'}
+          title="Entries"
           columns={['Time', 'Who', 'Action', 'What', 'Outcome', 'From']}
           emptyText="No entries."
           {...(failure && { note: outOfDate(failure) })}
@@ -91,21 +93,25 @@ export function AuditLog({ whose }: { whose: 'all' | 'own' }) {
   )
 }
 
-/** Returns the filters that are set. The last day is included. */
+/** Returns the filters that are set. The last day is included; the server refuses an invalid one. */
 function queryOf({ until, ...filter }: AuditQuery): Partial<AuditQuery> {
-  const end = until === '' ? '' : new Date(Date.parse(until) + 24 * 3_600_000).toISOString()
-  const set = Object.entries({ ...filter, until: end }).filter(([, value]) => value !== '')
+  const end = new Date(Date.parse(until) + 24 * 3_600_000)
+  const isValid = !Number.isNaN(end.getTime())
+  const set = Object.entries({ ...filter, until: isValid ? end.toISOString() : until }).filter(
+    ([, value]) => value !== '',
+  )
   return Object.fromEntries(set)
 }
 
-function Filters({
-  hasActor,
-  onChange,
-}: {
+interface FiltersProps {
   hasActor: boolean
+  /** The filter at first. */
+  filter: AuditQuery
   onChange(filter: AuditQuery): void
-}) {
-  const [draft, setDraft] = useState(EMPTY)
+}
+
+function Filters({ hasActor, filter, onChange }: FiltersProps) {
+  const [draft, setDraft] = useState(filter)
   const field = (name: keyof AuditQuery, label: string, type: 'text' | 'date' = 'text') => (
     <FormControl>
       <FormControl.Label>{label}</FormControl.Label>

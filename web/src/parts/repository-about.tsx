@@ -4,7 +4,7 @@ import { type ReactNode, useState } from 'react'
 import type { Api } from '../api.ts'
 import { copyText } from '../copy-text.ts'
 import { formatKib } from '../quantities.ts'
-import { linksOf } from '../routes.ts'
+import { useLinks } from '../session.tsx'
 import { useResource } from '../use-resource.ts'
 import type { Branch, FullRepository, Root, Tag } from '../wire.ts'
 import { announce } from './announcements.tsx'
@@ -27,6 +27,7 @@ export function VisibilityLabel({ repository }: { repository: FullRepository }) 
 
 /** The details, clone addresses, branches and tags of a repository. */
 export function RepositoryAbout({ api, repository }: { api: Api; repository: FullRepository }) {
+  const to = useLinks()
   const { full_name: fullName, default_branch: defaultBranch } = repository
   const branches = useResource<Branch[]>((options) => api.branches(fullName, options), fullName)
   const root = useResource<Root>((options) => api.root(options), 'root')
@@ -45,7 +46,7 @@ export function RepositoryAbout({ api, repository }: { api: Api; repository: Ful
       <Box title="About">
         <dl className={styles.figures}>
           <Figure name="Owner">
-            <a href={linksOf(undefined).owner(repository.owner.login)}>{repository.owner.login}</a>
+            <a href={to.owner(repository.owner.login)}>{repository.owner.login}</a>
           </Figure>
           <Figure name="Size">{formatKib(repository.size)}</Figure>
           <Figure name="License">

@@ -1,7 +1,7 @@
 import { SearchIcon } from '@primer/octicons-react'
 import { Pagination, SegmentedControl, TextInput } from '@primer/react'
-import { useState } from 'react'
 import { formatCount, formatNumber } from '../quantities.ts'
+import { pageNumber, useFilters } from '../routes.ts'
 import type { Lock, RepositoryProgress } from '../wire.ts'
 import { Box } from './box.tsx'
 import styles from './repository-list.module.css'
@@ -30,17 +30,15 @@ const KINDS: { kind: Kind; name: string; has(each: RepositoryProgress): boolean 
 
 /** The repositories of a migration with their progress, in pages. */
 export function RepositoryList({ repositories, locks, onUnlock }: RepositoryListProps) {
-  const [kind, setKind] = useState<Kind>('all')
-  const [wanted, setWanted] = useState('')
-  const [page, setPage] = useState(1)
+  const [filters, setFilters] = useFilters({ state: 'all', q: '', page: '1' })
   const isShort = repositories.length <= 10
-  const { has } = KINDS.find((each) => each.kind === kind) ?? KINDS[0]!
-  const text = wanted.trim().toLowerCase()
+  const { kind, has } = KINDS.find((each) => each.kind === filters.state) ?? KINDS[0]!
+  const text = filters.q.trim().toLowerCase()
   const matching = repositories.filter(
     (each) => has(each) && each.full_name.toLowerCase().includes(text),
   )
   const pages = Math.max(Math.ceil(matching.length / PER_PAGE), 1)
-  const current = Math.min(page, pages)
+  const current = Math.min(pageNumber(filters.page), pages)
   const shown = matching.slice((current - 1) * PER_PAGE, current * PER_PAGE)
   const locked = new Map(locks.map((lock) => [lock.full_name, lock]))
   if (repositories.length === 0) return null
@@ -54,10 +52,7 @@ export function RepositoryList({ repositories, locks, onUnlock }: RepositoryList
               aria-label="Filter by state"
               size="small"
               variant={{ narrow: 'dropdown' }}
-              onChange={(index) => {
-                setKind(KINDS[index]!.kind)
-                setPage(1)
-              }}
+              onChange={(index) => setFilters({ state: KINDS[index]!.kind, page: '1' })}
             >
               {KINDS.map((each) => (
                 <SegmentedControl.Button
@@ -74,11 +69,8 @@ export function RepositoryList({ repositories, locks, onUnlock }: RepositoryList
               aria-label="Find a repository of this migration"
               placeholder="Find a repository"
               leadingVisual={SearchIcon}
-              value={wanted}
-              onChange={(event) => {
-                setWanted(event.target.value)
-                setPage(1)
-              }}
+              value={filters.q}
+              onChange={(event) => setFilters({ q: event.target.value, page: '1' })}
             />
           </div>
         )
@@ -101,7 +93,7 @@ export function RepositoryList({ repositories, locks, onUnlock }: RepositoryList
           currentPage={current}
           onPageChange={(event, next) => {
             event.preventDefault()
-            setPage(next)
+            setFilters({ page: String(next) })
           }}
         />
       )}

@@ -2,6 +2,7 @@ import { SearchIcon } from '@primer/octicons-react'
 import { Pagination } from '@primer/react'
 import { type ChangeEvent, useEffect, useState } from 'react'
 import type { Api } from '../api.ts'
+import { pageNumber, useFilters } from '../routes.ts'
 import { useResource } from '../use-resource.ts'
 import type { Repository } from '../wire.ts'
 
@@ -9,12 +10,12 @@ const TYPING_PAUSE_MS = 200
 
 /**
  * Searches repositories on the server, page by page. `shown` stays the last page until the next one is loaded; `input` has the
- * properties of the text field.
+ * properties of the text field. The text and the page are in the URL.
  */
 export function useRepositorySearch(read: Api['repositories'], perPage: number) {
-  const [typed, setTyped] = useState('')
-  const [page, setPage] = useState(1)
-  const q = useDebounced(typed.trim(), TYPING_PAUSE_MS)
+  const [filters, setFilters] = useFilters({ q: '', page: '1' })
+  const page = pageNumber(filters.page)
+  const q = useDebounced(filters.q.trim(), TYPING_PAUSE_MS)
   const { response, failure, isLoading, refresh } = useResource<Repository[]>(
     (options) => read({ ...options, q, page, perPage }),
     JSON.stringify([q, page]),
@@ -31,12 +32,12 @@ export function useRepositorySearch(read: Api['repositories'], perPage: number) 
     placeholder: 'Find a repository',
     leadingVisual: SearchIcon,
     loading: isLoading && found !== undefined,
-    value: typed,
+    value: filters.q,
     onChange(event: ChangeEvent<HTMLInputElement>) {
-      setTyped(event.target.value)
-      setPage(1)
+      setFilters({ q: event.target.value, page: '1' })
     },
   }
+  const setPage = (next: number) => setFilters({ page: String(next) })
   return { q, page, setPage, pages, response, shown, failure, isLoading, refresh, input }
 }
 

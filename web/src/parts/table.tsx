@@ -42,12 +42,15 @@ export function Table({ title, columns, rows, emptyText, note }: TableProps) {
               {rows.map(({ key, cells }) => (
                 // biome-ignore lint/a11y/noRedundantRoles: see above
                 <tr key={key} role="row">
-                  {cells.map((cell, index) => (
-                    // biome-ignore lint/a11y/noRedundantRoles: see above
-                    <td key={columns[index]} role="cell" data-column={columns[index]}>
-                      {cell}
-                    </td>
-                  ))}
+                  {cells.map((cell, index) => {
+                    const column = columns[index]
+                    return (
+                      // biome-ignore lint/a11y/noRedundantRoles: see above
+                      <td key={column} role="cell" data-column={column} data-empty={cell === '—'}>
+                        {cell}
+                      </td>
+                    )
+                  })}
                 </tr>
               ))}
             </tbody>

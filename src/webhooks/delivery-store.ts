@@ -15,7 +15,7 @@ export interface ReceivedResponse {
   body: string
 }
 
-type FieldOfEvent = 'guid' | 'event' | 'action' | 'state' | 'nextAt' | 'payload'
+type FieldOfEvent = 'guid' | 'event' | 'action' | 'state' | 'nextAt' | 'facts' | 'payload'
 
 type NewDelivery = Omit<FullDelivery, 'id' | FieldOfEvent> & { webhookId: number }
 
@@ -74,7 +74,7 @@ function deliveriesOf(db: Db, webhookId: number) {
     .innerJoin('webhook_events', 'webhook_events.id', 'event_id')
     .select(['webhook_deliveries.id', 'event_id as eventId', 'delivered_at as deliveredAt'])
     .select(['redelivery', 'duration_ms as durationMs', 'status', 'status_code as statusCode'])
-    .select(['guid', 'event', 'action', 'state', 'next_at as nextAt'])
+    .select(['guid', 'event', 'action', 'state', 'next_at as nextAt', 'facts'])
     .$narrowType<{ event: DeliveredEvent['event']; state: EventState }>()
     .where('webhook_deliveries.webhook_id', '=', webhookId)
 }
@@ -84,6 +84,8 @@ type DeliveryRow = Awaited<ReturnType<ReturnType<typeof deliveriesOf>['execute']
 /** `state` is the current one of the event, after this attempt and later ones. */
 const deliveryOf = ({ redelivery, ...row }: DeliveryRow) => ({
   ...row,
+  /** The subject of the event when it occurred, as plain JSON. */
+  facts: JSON.parse(row.facts) as unknown,
   isRedelivery: redelivery === 1,
   /** The time of the next attempt, if there is one. */
   nextAt: row.state === 'waiting' ? row.nextAt : null,

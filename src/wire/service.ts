@@ -64,7 +64,12 @@ export const rootSchema = S.described(
   },
 )
 
-const migration = { id: S.integer, guid: S.uuid, login: S.string }
+const migration = {
+  id: S.integer,
+  guid: S.uuid,
+  login: S.string,
+  owner_type: S.enumOf(['User', 'Organization']).describe('The type of the account `login`.'),
+}
 
 const running = S.object({
   ...migration,

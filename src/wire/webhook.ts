@@ -112,6 +112,9 @@ const deliveryFields = {
   next_attempt_at: S.dateTimeOrNull.describe(
     `When the event will be sent again, or null. ${S.EXTENSION}`,
   ),
+  migration_id: S.nullable(S.integer).describe(
+    `The migration that ended; null for a ping. ${S.EXTENSION}`,
+  ),
 }
 
 export const webhookDeliverySchema = S.described(

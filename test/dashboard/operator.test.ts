@@ -44,6 +44,11 @@ test('only an operator sees the whole service', needsChromium, async (t) => {
   assert.ok((await reuse.getByRole('row').count()) >= 2)
   await page.getByRole('button', { name: 'Week' }).click()
   await page.getByRole('img', { name: /^Throughput in the last week: \d/ }).waitFor()
+  assert.ok(page.url().endsWith('#/service?period=week'), page.url())
+  // Nobody else can open a migration of alice.
+  const archive = section(page, 'Largest archives').getByRole('row').last()
+  assert.equal(await archive.getByRole('link').allInnerTexts().then(String), 'alice')
+  await section(page, 'Locks').getByRole('link', { name: 'alice/birds' }).waitFor()
 
   await runActions(page, story)
   await readAuditLog(page)
@@ -80,6 +85,8 @@ async function readAuditLog(page: Page): Promise<void> {
   const entries = section(page, 'Entries')
   await entries.getByRole('cell', { name: 'admin.lock.release' }).waitFor({ state: 'detached' })
   await entries.getByRole('cell', { name: 'migration 1', exact: true }).waitFor()
+  const filters = '?actor=OPERATOR&action=admin.migration.delete_archive'
+  assert.ok(page.url().endsWith(`#/audit${filters}`), page.url())
   const downloading = page.waitForEvent('download')
   await page.getByRole('button', { name: 'Download as JSON lines' }).click()
   const file = await (await downloading).path()

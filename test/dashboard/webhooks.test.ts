@@ -60,7 +60,8 @@ test(
 
     const start = { method: 'POST', body: JSON.stringify({ repositories: ['atlas'] }) }
     await service.call(token, '/user/migrations', start)
-    await deliveries.getByText('migration.exported').waitFor()
+    const exported = deliveries.getByRole('row').filter({ hasText: 'migration.exported' })
+    await exported.getByRole('link', { name: '1', exact: true }).waitFor()
     await saveScreenshot(page, 'webhook')
     const save = page.getByRole('button', { name: 'Save changes' })
     assert.ok(await save.isDisabled(), 'nothing was edited')

@@ -303,6 +303,7 @@ const delivery: Delivery = {
   statusCode: 200,
   state: 'delivered',
   nextAt: null,
+  facts: { summary },
 }
 const token = {
   id: 7,

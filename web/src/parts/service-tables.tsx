@@ -1,5 +1,6 @@
 import { formatBytes, formatCount, formatCounts, formatNumber, percent } from '../quantities.ts'
-import { useSignedIn } from '../session.tsx'
+import { linksOf } from '../routes.ts'
+import { useLinks, useSession, useSignedIn } from '../session.tsx'
 import { useResource } from '../use-resource.ts'
 import type { ServiceState, Token } from '../wire.ts'
 import { Bar } from './bar.tsx'
@@ -9,6 +10,32 @@ import { outOfDate } from './out-of-date.tsx'
 import { Reason } from './repository-row.tsx'
 import styles from './service-tables.module.css'
 import { Table } from './table.tsx'
+
+interface MigrationCellProps {
+  id: number
+  login: string
+  /** The type of the account, if it is known. */
+  type?: 'User' | 'Organization'
+}
+
+/** The number of a migration, with a link unless it is of another person: nobody else can open such a migration. */
+function MigrationCell({ id, login, type }: MigrationCellProps) {
+  const { user } = useSignedIn()
+  const { session } = useSession()
+  const isOwned = session.state === 'signed-in' && session.organizations.includes(login)
+  if (type === 'Organization' || isOwned) return <a href={linksOf(login).migration(id)}>{id}</a>
+  return login === user.login ? <a href={linksOf(undefined).migration(id)}>{id}</a> : id
+}
+
+function AccountLink({ login }: { login: string }) {
+  const to = useLinks()
+  return <a href={to.owner(login)}>{login}</a>
+}
+
+function RepositoryLink({ fullName }: { fullName: string }) {
+  const to = useLinks()
+  return <a href={to.repository(fullName)}>{fullName}</a>
+}
 
 interface ActionProps {
   /** Called after the action. */
@@ -27,8 +54,8 @@ export function Running({ running, onDone }: Pick<ServiceState, 'running'> & Act
         return {
           key: each.id,
           cells: [
-            each.id,
-            each.login,
+            <MigrationCell key="id" id={each.id} login={each.login} type={each.owner_type} />,
+            <AccountLink key="account" login={each.login} />,
             <Moment key="started" at={each.started_at ?? each.created_at} />,
             <div key="progress" className={styles.progress}>
               <Bar
@@ -66,15 +93,15 @@ export function Failures({ failures, onDone }: Pick<ServiceState, 'failures'> & 
       rows={failures.map((each) => ({
         key: each.id,
         cells: [
-          each.id,
-          each.login,
+          <MigrationCell key="id" id={each.id} login={each.login} type={each.owner_type} />,
+          <AccountLink key="account" login={each.login} />,
           each.ended_at && <Moment key="ended" at={each.ended_at} />,
           <Result key="result" failure={each} />,
           <div key="reason" className={styles.reason}>
             {each.repositories.length === 0 && each.reason}
             {each.repositories.map(({ full_name, reason }) => (
               <div key={full_name}>
-                {full_name}
+                <RepositoryLink fullName={full_name} />
                 <div className={styles.quiet}>
                   <Reason reason={reason} />
                 </div>
@@ -147,9 +174,9 @@ export function Locks({ locks, onDone }: Pick<ServiceState, 'locks'> & ActionPro
       rows={locks.newest.map((each) => ({
         key: `${each.migration_id} ${each.full_name}`,
         cells: [
-          each.full_name,
-          each.migration_id,
-          each.login,
+          <RepositoryLink key="repository" fullName={each.full_name} />,
+          <MigrationCell key="id" id={each.migration_id} login={each.login} />,
+          <AccountLink key="account" login={each.login} />,
           <Moment key="locked" at={each.locked_at} />,
           <Moment key="expires" at={each.expires_at} />,
           <ConfirmedAction
@@ -192,8 +219,8 @@ export function Archives({ archives, onDone }: Pick<ServiceState, 'archives'> & 
       rows={archives.map((each) => ({
         key: each.id,
         cells: [
-          each.id,
-          each.login,
+          <MigrationCell key="id" id={each.id} login={each.login} type={each.owner_type} />,
+          <AccountLink key="account" login={each.login} />,
           formatBytes(each.bytes),
           each.expires_at && <Moment key="expires" at={each.expires_at} />,
           <ConfirmedAction
@@ -232,7 +259,7 @@ export function Checks({ checks }: Pick<ServiceState, 'checks'>) {
       rows={problems.map(({ full_name, checked_at, reason }) => ({
         key: full_name,
         cells: [
-          full_name,
+          <RepositoryLink key="repository" fullName={full_name} />,
           <Moment key="checked" at={checked_at} />,
           <div key="reason" className={styles.reason}>
             <Reason reason={reason} />
@@ -282,7 +309,7 @@ export function Tokens() {
         key: each.id,
         cells: [
           `${each.id}${each.name === '' ? '' : ` (${each.name})`}`,
-          each.login,
+          <AccountLink key="account" login={each.login} />,
           formatLimits(each),
           each.expires_at === null ? 'never' : <Moment key="expires" at={each.expires_at} />,
           <LastUse key="used" token={each} />,

@@ -18,7 +18,7 @@ const EVERY_MS = 3000
 
 /** The deliveries of a webhook, newest first. They are read again after a ping. */
 export function WebhookDeliveries({ id, pings }: { id: number; pings: number }) {
-  const { api } = useSignedIn()
+  const { api, to } = useSignedIn()
   const [shown, setShown] = useState<number>()
   const { response, failure, refresh } = useResource<WebhookDelivery[]>(
     (options) => api.webhookDeliveries(id, options),
@@ -36,13 +36,21 @@ export function WebhookDeliveries({ id, pings }: { id: number; pings: number }) 
     <>
       <Table
         title="Recent deliveries"
-        columns={['Event', 'Sent', 'Result', 'Actions']}
+        columns={['Delivery', 'Event', 'Migration', 'Sent', 'Result', 'Actions']}
         emptyText="No deliveries yet."
         {...(failure && { note: outOfDate(failure) })}
         rows={deliveries.map((each) => ({
           key: each.id,
           cells: [
+            each.id,
             eventOf(each),
+            each.migration_id === null ? (
+              '—'
+            ) : (
+              <a key="migration" href={to.migration(each.migration_id)}>
+                {each.migration_id}
+              </a>
+            ),
             <Moment key="sent" at={each.delivered_at} />,
             <Result key="result" delivery={each} isLatest={isLatest(deliveries, each)} />,
             <div key="actions" className={styles.actions}>

@@ -41,7 +41,11 @@ export function serviceStateJson(state: ServiceState, storage: Storage, version:
   } satisfies wire.ServiceState
 }
 
-const identityJson = ({ id, guid, owner }: Summary) => ({ id, guid, login: owner.login })
+const identityJson = ({ id, guid, owner }: Summary) => ({
+  ...{ id, guid },
+  login: owner.login,
+  owner_type: owner.type,
+})
 
 const runningJson = (migration: Summary) => ({
   ...identityJson(migration),

@@ -66,6 +66,7 @@ export const deliveryJson = (delivery: Delivery) =>
     throttled_at: null,
     state: delivery.state,
     next_attempt_at: utcTimestampOrNull(delivery.nextAt),
+    migration_id: delivery.event === 'ping' ? null : (delivery.facts as EndedMigration).summary.id,
   }) satisfies Schemas['hook-delivery-item'] & wire.WebhookDelivery
 
 export function fullDeliveryJson(delivery: FullDelivery) {

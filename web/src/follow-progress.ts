@@ -69,6 +69,7 @@ export async function followProgress(
       failures += 1
       continue
     }
+    if (signal.aborted) return
     turn ??= takeStreamTurns(signal)
     const turnSignal = turn.signal()
     if (!turnSignal) {

@@ -193,10 +193,10 @@ test(
     await page.unroute(/assets\/schedules-/)
     await page.getByRole('button', { name: 'Reload' }).click()
     await untilHeading(page, 'Schedules')
-    await page.context().setOffline(true)
+    await page.route(/./, (route) => route.abort())
     await page.getByRole('link', { name: 'New schedule' }).click()
     await untilHeading(page, 'No connection')
-    await page.context().setOffline(false)
+    await page.unroute(/./)
     await page.getByRole('button', { name: 'Try again' }).click()
     await untilHeading(page, 'New schedule')
   },

@@ -165,17 +165,10 @@ test('the address of an owner redirects browsers to its page; other clients get 
 
 test('the address of a repository redirects to its page, without hiding paths of the API', async (t) => {
   const app = await startServer(t)
-  for (const accept of [BROWSER, '*/*', undefined]) {
-    const headers = accept === undefined ? {} : { accept }
-    const { statusCode, headers: sent } = await app.inject({ url: '/alice/Site.js', headers })
-    assert.deepEqual(
-      [statusCode, sent.location],
-      [302, '../#/repositories/alice/Site.js'],
-      String(accept),
-    )
-    const page = new URL(String(sent.location), 'https://git.host.test/api/alice/Site.js')
-    assert.equal(page.href, 'https://git.host.test/api/#/repositories/alice/Site.js')
-  }
+  const { statusCode, headers: sent } = await app.inject(asBrowser('/alice/Site.js'))
+  assert.deepEqual([statusCode, sent.location], [302, '../#/repositories/alice/Site.js'])
+  const page = new URL(String(sent.location), 'https://git.host.test/api/alice/Site.js')
+  assert.equal(page.href, 'https://git.host.test/api/#/repositories/alice/Site.js')
   for (const url of [
     ...['/alice/site.git', '/alice/%2e%2e', '/alice/a%2Fb', '/alice/a%0d%0ab', '/alice/'],
     ...['/%2e%2e', '/a%2Fb', '/a%0d%0ab', '/alice.git', '/user', '/users', '/metrics'],
@@ -185,8 +178,12 @@ test('the address of a repository redirects to its page, without hiding paths of
     assert.notEqual(statusCode, 302, url)
     assert.equal(headers.location, undefined, url)
   }
-  const json = { accept: 'application/json', 'user-agent': 'test' }
-  const refused = await app.inject({ url: '/alice/site', headers: json })
-  assert.deepEqual([refused.statusCode, refused.json().message], [404, 'Not Found'])
-  assert.ok(refused.headers['x-github-request-id'])
+  for (const accept of ['application/json', 'application/vnd.github+json', '*/*', undefined]) {
+    for (const url of ['/alice/site', '/search/issues', '/gists/starred', '/teams/1']) {
+      const client = { ...(accept && { accept }), 'user-agent': 'test' }
+      const refused = await app.inject({ url, headers: client })
+      assert.deepEqual([refused.statusCode, refused.json().message], [404, 'Not Found'], url)
+      assert.ok(refused.headers['x-github-request-id'])
+    }
+  }
 })

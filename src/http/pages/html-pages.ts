@@ -11,7 +11,7 @@ interface PageParts {
 }
 
 const REDIRECTS =
-  'unless the operator has set another (`--web-url`). Redirects to the dashboard, which shows only what the viewer may read.'
+  'unless the operator has set another (`--web-url`). Redirects to the dashboard, which shows only what the viewer may read. Clients that do not prefer HTML get 404.'
 const RESPONSES = {
   302: { description: 'The URL of the page.', ...openapi.withHeaders('location') },
   400: openapi.errorResponse('bad-request'),
@@ -22,12 +22,12 @@ const RESPONSES = {
 const routes = openapi.routes('Service', { security: [] })({
   'service/owner-page': {
     summary: 'See the repositories of an owner in a browser',
-    description: `The \`html_url\` of a person or an organization, ${REDIRECTS} Clients that do not prefer HTML get 404.`,
+    description: `The \`html_url\` of a person or an organization, ${REDIRECTS}`,
     responses: RESPONSES,
   },
   'service/repository-page': {
     summary: 'See a repository in a browser',
-    description: `The \`html_url\` of a repository, ${REDIRECTS} Clients that prefer JSON get 404.`,
+    description: `The \`html_url\` of a repository, ${REDIRECTS}`,
     responses: RESPONSES,
   },
 })
@@ -44,11 +44,16 @@ export function addHtmlPageRoutes(
     Params: { owner: string; repo?: string }
   }
 
-  function redirect(reply: FastifyReply<InPath>, page: string, types: string[]) {
+  /** Clients of the API get 404, because any address of theirs that this server lacks may have one or two segments. */
+  function redirect(reply: FastifyReply<InPath>, page: string) {
     const { request } = reply
     const { owner, repo } = request.params
     const areNamesValid = isName(owner) && (repo === undefined || isName(repo))
-    if (!areNamesValid || firstSegments.has(owner) || !prefersOver(request.headers.accept, types)) {
+    if (
+      !areNamesValid ||
+      firstSegments.has(owner) ||
+      !prefersOver(request.headers.accept, ['text/html'])
+    ) {
       setApiHeaders(request, reply)
       throw new NotFound()
     }
@@ -57,10 +62,10 @@ export function addHtmlPageRoutes(
   }
 
   app.get<InPath>('/:owner', routes['service/owner-page'], async ({ params }, reply) =>
-    redirect(reply, `./#/owners/${params.owner}`, ['text/html']),
+    redirect(reply, `./#/owners/${params.owner}`),
   )
   app.get<InPath>('/:owner/:repo', routes['service/repository-page'], async ({ params }, reply) =>
-    redirect(reply, `../#/repositories/${params.owner}/${params.repo}`, ['text/html', '*/*']),
+    redirect(reply, `../#/repositories/${params.owner}/${params.repo}`),
   )
 }
 

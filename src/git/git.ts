@@ -201,10 +201,10 @@ async function readOutput(
   return Buffer.concat(chunks)
 }
 
-const HOME_CONFIG = '[safe]\n\tdirectory = *\n'
+const HOME_CONFIG = '[safe]\n\tdirectory = *\n[uploadpack]\n\tallowFilter = true\n'
 
 /**
- * Writes the global config with safe.directory: git hosts keep their repositories under another user, and git accepts this setting only
+ * Writes the global config with partial clones, which a repository's own config can forbid, and with safe.directory: git hosts keep their repositories under another user, and git accepts this setting only
  * from a global file. All versions since 2.30 find the file through HOME.
  */
 function writeHome(home: string): void {

@@ -10,11 +10,14 @@ const BRANCHES = 25
 async function fill(host: GitHost): Promise<void> {
   const dir = await host.repository('alice/site', {
     files: { 'a.txt': 'one', 'b.txt': 'b'.repeat(5000) },
-    config: { 'uploadpack.allowFilter': 'true', 'transfer.hideRefs': 'refs/hidden' },
+    config: { 'transfer.hideRefs': 'refs/hidden' },
   })
   const second = await host.commit(dir, { 'a.txt': 'two' })
   await host.git(['update-ref', 'refs/hidden/x', second], { dir })
-  const many = await host.repository('alice/many', { files: { a: '0' } })
+  const many = await host.repository('alice/many', {
+    files: { a: '0' },
+    config: { 'uploadpack.allowFilter': 'false' },
+  })
   for (let at = 0; at < BRANCHES; at++)
     await host.commit(many, { a: String(at) }, { branch: `topic-${at}` })
   await host.repository('alice/empty')

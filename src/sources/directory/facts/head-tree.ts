@@ -96,7 +96,7 @@ function licenseRank(path: string): number {
 }
 
 const isLicenseFile = ({ path, size }: TreeFile): boolean =>
-  licenseRank(path) !== -1 && size <= MAX_LICENSE_BYTES
+  licenseRank(path) !== -1 && size > 0 && size <= MAX_LICENSE_BYTES
 
 /** Returns the bytes by language at HEAD, the largest first; empty while its branch has no commit. */
 export async function readLanguages(

@@ -413,8 +413,12 @@ async function runOrganization({ service, request }: Described): Promise<void> {
   await request(422, '/orgs/octo/repos?sort=stars')
   for (const query of ['', '?role=admin', '?role=member&per_page=1', '?role=x'])
     await request(200, `/orgs/octo/members${query}`)
+  await request(204, '/orgs/octo/members/bob')
+  await request(404, '/orgs/octo/members/none')
+  await request(200, '/orgs/octo/memberships/bob')
   for (const path of [
     '/user/orgs',
+    '/user/memberships/orgs/octo',
     '/user/memberships/orgs',
     '/user/memberships/orgs?state=pending',
   ])
@@ -447,6 +451,22 @@ async function readRepositories(request: SendRequest): Promise<void> {
   for (const query of ['?protected=true', '?protected=false', '?protected=x'])
     await request(200, `${at}/branches${query}`)
   await request(200, `${at}/collaborators?affiliation=direct&permission=push`)
+  for (const [login, status] of [
+    ['alice', 204],
+    ['none', 404],
+  ] as const)
+    await request(status, `${at}/collaborators/${login}`)
+  const { id, owner } = (await (await request(200, at)).json()) as {
+    id: number
+    owner: { id: number }
+  }
+  const permission = `${at}/collaborators/alice/permission`
+  for (const path of [permission, `/repositories/${id}`, `/user/${owner.id}`]) {
+    const { headers } = await request(200, path)
+    await request(304, path, { headers: { 'if-none-match': headers.get('etag')! } })
+  }
+  await request(404, '/repositories/0')
+  await request(200, '/zen')
   for (const path of ['/users/alice', '/users/octo', '/licenses', '/licenses/mit', '/versions']) {
     const { headers } = await request(200, path)
     await request(304, path, { headers: { 'if-none-match': headers.get('etag')! } })

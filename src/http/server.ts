@@ -226,6 +226,7 @@ function addOperations(api: FastifyInstance, parts: ApiParts, guards: Guards): v
   addRepositoryRoutes(api, parts)
   addLicenseRoutes(api, parts)
   serviceRoutes.addVersionsRoute(api)
+  serviceRoutes.addZenRoute(api)
   addOrganizationRoutes(api, parts)
   addOwnLocksRoute(api, parts)
   addAdminRoutes(api, parts, guards.logins)
@@ -266,16 +267,16 @@ function addApiHooks(
     setApiHeaders(request, reply)
     forwarding.check(request)
     const { config } = request.routeOptions
-    const { authorization, accept } = request.headers
+    const credentials = authentication.readCredentials(request)
     // Without a token, the request may come from a page of this server with a session cookie.
-    const viewer = authorization
-      ? await logins.viewerOf(authentication.parseToken(authorization), request.ip)
+    const viewer = credentials
+      ? await logins.viewerOf(credentials.token, request.ip)
       : await authenticator.viewerInSession(cookies.read(request), request.ip)
     if (!viewer && !config.anonymous) throw httpErrors.requiresAuthentication()
     request.viewer = viewer ?? null
     if (viewer) reply.header('x-oauth-scopes', 'repo').header('x-accepted-oauth-scopes', '')
     if (!config.uncounted) await limit.count(request, reply)
-    reply.header(mediaTypeHeader, chooseMediaType(accept, config))
+    reply.header(mediaTypeHeader, chooseMediaType(request.headers.accept, config))
     authentication.checkTokenLimits(request, config)
   })
   api.addHook('onSend', (request, reply, _payload, done) => {

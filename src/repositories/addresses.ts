@@ -17,7 +17,7 @@ export interface Addresses {
   ssh: string | null
   userHtml(login: string): string
   avatar(accountId: number): string
-  repository(owner: string, name: string): Record<'api' | 'html' | 'clone' | 'ssh' | 'git', string>
+  repository(owner: string, name: string): Record<'api' | 'html' | 'clone' | 'ssh', string>
   /** Returns the addresses with a prefix before the paths of the API, such as `/api/v3`. */
   under(prefix: string): Addresses
 }
@@ -30,7 +30,6 @@ export function addressesFrom(options: AddressOptions, prefix = ''): Addresses {
   const html = templateFiller(webUrl)
   const clone = templateFiller(cloneUrl)
   const ssh = templateFiller(sshUrl)
-  const git = templateFiller(cloneUrl.replace(/^[a-z+]+:/, 'git:'))
   const webOrigin = new URL(html('owner', 'name')).origin
   return {
     api,
@@ -43,7 +42,6 @@ export function addressesFrom(options: AddressOptions, prefix = ''): Addresses {
       html: html(owner, name),
       clone: clone(owner, name),
       ssh: ssh(owner, name),
-      git: git(owner, name),
     }),
     under: (other) => addressesFrom(options, other),
   }

@@ -25,6 +25,10 @@ export interface VisibleRepository {
   as: Reader
 }
 
+/** How a path refers to a repository or an account. */
+type RepositoryRef = RepositoryName | { id: number }
+type AccountRef = { login: string } | { id: number }
+
 /**
  * Returns a repository if the viewer may read it. A missing repository and an unreadable one take the same single query, so
  * that the time of the response does not tell them apart.
@@ -32,9 +36,9 @@ export interface VisibleRepository {
 export async function findVisibleRepository(
   db: Db,
   viewer: Viewer | null,
-  name: RepositoryName,
+  of: RepositoryRef,
 ): Promise<VisibleRepository | undefined> {
-  const [entry] = await findById(db, await readableId(db, viewer ?? NOBODY, name))
+  const [entry] = await findById(db, await readableId(db, viewer ?? NOBODY, of))
   if (!entry) return undefined
   const as = await viewOf(db, viewer, entry.owner)
   return { entry, as, role: (await rolesOf(db, as, [entry])).get(entry.id) ?? 'none' }
@@ -52,14 +56,20 @@ export async function viewOf(db: Db, viewer: Viewer | null, owner: Account): Pro
 async function readableId(
   db: Db,
   { account, organizationId }: Reader,
-  { owner, name }: RepositoryName,
+  of: RepositoryRef,
 ): Promise<number[]> {
   const rows = await db
     .selectFrom('repositories')
     .innerJoin('accounts', 'accounts.id', 'repositories.owner_id')
     .select('repositories.id')
-    .where('accounts.login_key', '=', nameKey(owner))
-    .where('name_key', '=', nameKey(name))
+    .where((eb) =>
+      'id' in of
+        ? eb('repositories.id', '=', of.id)
+        : eb.and([
+            eb('accounts.login_key', '=', nameKey(of.owner)),
+            eb('name_key', '=', nameKey(of.name)),
+          ]),
+    )
     .where('missing_since', 'is', null)
     .where((eb) =>
       eb.or([
@@ -93,18 +103,18 @@ async function readableId(
 export async function findVisibleAccount(
   db: Db,
   viewer: Viewer | null,
-  login: string,
+  of: AccountRef,
 ): Promise<Account | undefined> {
   if (viewer?.organizationId !== undefined) {
-    const organization = await findVisibleOrganization(db, viewer, { login })
-    const visible = await findVisibleAccount(db, null, login)
+    const organization = await findVisibleOrganization(db, viewer, of)
+    const visible = await findVisibleAccount(db, null, of)
     return organization?.account ?? visible
   }
   const { account } = viewer ?? NOBODY
   const row = await db
     .selectFrom('accounts')
     .selectAll()
-    .where('login_key', '=', nameKey(login))
+    .where((eb) => ('id' in of ? eb('id', '=', of.id) : eb('login_key', '=', nameKey(of.login))))
     .$if(!account.siteAdmin, (query) =>
       query.where((eb) =>
         eb.or([

@@ -108,11 +108,27 @@ export const topicsSchema = S.object({ names: S.arrayOf(S.string) }, { descripti
 
 export const languagesSchema = S.mapOf(S.count).describe('Bytes by language, the largest first.')
 
+const roleNames = ['read', 'triage', 'write', 'maintain', 'admin'] as const
+
 export const collaboratorSchema = S.described('An account that may read or change a repository.', {
   ...userSchema.properties,
   permissions: S.object(S.each(['admin', 'maintain', 'push', 'triage', 'pull'], S.boolean)),
-  role_name: S.enumOf(['read', 'triage', 'write', 'maintain', 'admin']),
+  role_name: S.enumOf(roleNames),
 })
+
+export const collaboratorPermissionSchema = S.described(
+  'What an account may do with a repository.',
+  {
+    permission: S.enumOf(['admin', 'write', 'read', 'none']).describe(
+      '`write` for `maintain`, `read` for `triage`.',
+    ),
+    role_name: S.enumOf([...roleNames, 'none']),
+    user: S.object({
+      ...collaboratorSchema.properties,
+      role_name: S.enumOf([...roleNames, 'none']),
+    }),
+  },
+)
 
 export const licenseContentSchema = S.described('The licence file of a repository.', {
   ...S.each(['name', 'path', 'sha', 'type'], S.string),
@@ -131,4 +147,5 @@ export type Branch = S.Static<typeof branchSchema>
 export type Tag = S.Static<typeof tagSchema>
 export type Topics = S.Static<typeof topicsSchema>
 export type Collaborator = S.Static<typeof collaboratorSchema>
+export type CollaboratorPermission = S.Static<typeof collaboratorPermissionSchema>
 export type LicenseContent = S.Static<typeof licenseContentSchema>

@@ -42,16 +42,19 @@ export const sessionSchema = S.object(
   },
 )
 
+/** Parts of GitHub's API that this server does not have. Clients require their limits. */
+export const UNSERVED_RESOURCES = ['search', 'graphql', 'integration_manifest'] as const
+
 const rate = S.object({
-  limit: S.count.describe('Maximum number of requests per hour; 0 for no limit.'),
+  limit: S.count.describe('Maximum number of requests per hour.'),
   remaining: S.count,
   used: S.count,
   reset: S.count.describe('Time when the limit is reset, in seconds since 1970 (UTC).'),
-  resource: S.enumOf(['core', 'search']),
+  resource: S.enumOf(['core', ...UNSERVED_RESOURCES]),
 })
 
 export const rateLimitSchema = S.described('The rate limit of the caller.', {
-  resources: S.object({ core: rate, search: rate }),
+  resources: S.object(S.each(['core', ...UNSERVED_RESOURCES], rate)),
   rate,
 })
 

@@ -385,7 +385,7 @@ function addresses({ url }: SharedService, owner: string, name: string): Json {
     svn_url: `${url}/${owner}/${name}`,
     clone_url: `${url}/${owner}/${name}.git`,
     ssh_url: `git@${host.hostname}:${owner}/${name}.git`,
-    git_url: `git://${host.host}/${owner}/${name}.git`,
-    mirror_url: `git://${host.host}/${owner}/${name}.git`,
+    git_url: `${url}/${owner}/${name}.git`,
+    mirror_url: `${url}/${owner}/${name}.git`,
   }
 }

@@ -21,6 +21,8 @@ describe('the rate limit', ownServer, () => {
     const { resources, rate } = JSON.parse(body)
     assert.deepEqual({ ...rate, reset: 0 }, { ...refused, reset: 0 })
     assert.deepEqual(resources.core, rate)
+    for (const unserved of ['search', 'graphql', 'integration_manifest'])
+      assert.equal(resources[unserved].limit, 0, unserved)
     assert.equal(
       rateOf(await request('GET', '/user')).used,
       3,
@@ -41,12 +43,13 @@ describe('the rate limit', ownServer, () => {
       assert.equal(refused.status, 403)
       assert.match(JSON.parse(refused.body).message, /^API rate limit exceeded/)
       assert.deepEqual([rateOf(refused).remaining, rateOf(refused).used], [0, 2])
-      assert.ok(Number(refused.headers['retry-after']) > 0)
+      // A `retry-after` would mark a secondary limit.
+      assert.equal(refused.headers['retry-after'], undefined)
     }
     assert.equal(JSON.parse((await request('GET', '/rate_limit')).body).rate.remaining, 0)
   })
 
-  test('is not shown to unauthenticated clients', async () => {
+  test('of an address is shown only where it is requested', async () => {
     const { request } = await serverUnderTest()
     for (const authorization of [undefined, 'bearer nonsense']) {
       const { status, headers } = await request('GET', '/user', { headers: { authorization } })
@@ -56,6 +59,10 @@ describe('the rate limit', ownServer, () => {
         [],
       )
     }
+    const { status, body } = await request('GET', '/rate_limit', {
+      headers: { authorization: undefined },
+    })
+    assert.deepEqual([status, JSON.parse(body).rate.limit], [200, 60])
   })
 })
 

@@ -131,7 +131,8 @@ function openApiDocument(routes: readonly DescribedRoute[], options: Description
         token: {
           type: 'http',
           scheme: 'bearer',
-          description: 'Created in the dashboard, or with `godwit token add LOGIN`.',
+          description:
+            'Created in the dashboard, or with `godwit token add LOGIN`. Basic authentication works too, with the token as the password.',
         },
       },
       schemas,
@@ -305,7 +306,7 @@ function introduction(mediaType: MediaTypeOptions): string {
   return [
     'Self-service export and move for git hosts: users export their repositories into one archive. The API is compatible ' +
       "with GitHub's User Migrations API, so clients of that API work here.",
-    'Operations need a token, except those of the service itself and those on public repositories: `authorization: bearer TOKEN`, or `token TOKEN`. ' +
+    'Operations need a token, except those of the service itself and those on public repositories: `authorization: bearer TOKEN`, `token TOKEN`, or Basic authentication with the token as the password of any user. ' +
       'Create one in the dashboard under *Tokens*, or ask the operator of the host, who creates one with `godwit token add LOGIN`. Operations that accept a token need a `user-agent` header.',
     `Some operations are part of a preview. ${describePreview(mediaType)}`,
     `\`x-${vendor}-api-version\` can select a version of the API: ${API_VERSIONS.map(code).join(' or ')}. ` +

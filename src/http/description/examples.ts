@@ -10,6 +10,7 @@ import type { ScheduleRun } from '../../schedules/run-store.ts'
 import type { Schedule } from '../../schedules/schedule.ts'
 import type { Delivery, FullDelivery } from '../../webhooks/delivery-store.ts'
 import type { Webhook } from '../../webhooks/webhook.ts'
+import { UNSERVED_RESOURCES } from '../../wire/user.ts'
 import { API_VERSIONS } from '../middleware/api-headers.ts'
 import * as httpErrors from '../middleware/http-errors.ts'
 import { type Rendering, utcTimestamp } from '../rendering.ts'
@@ -360,7 +361,12 @@ function exampleValues(rendering: Rendering) {
   })
   const httpError = ({ status, message }: httpErrors.HttpError) => errorJson(status, message)
   const core = { limit: 5000, remaining: 4958, used: 42, reset: AT / 1000, resource: 'core' }
-  const search = { ...core, limit: 0, remaining: 0, used: 0, resource: 'search' }
+  const unserved = UNSERVED_RESOURCES.map((resource) => [
+    resource,
+    { ...core, limit: 0, remaining: 0, used: 0, resource },
+  ])
+  const owner = { account: octo, role: 'owner' } as const
+  const membership = organizationRenderers.membershipJson(owner, alice, addresses)
   const errors = [{ resource: 'Migration', field: 'repositories', code: 'missing', index: 1 }]
   return {
     started: migrationRenderers.migrationJson(pending, [atlas], rendering),
@@ -376,6 +382,10 @@ function exampleValues(rendering: Rendering) {
     topics: { names: atlas.topics },
     languages: { TypeScript: 48212, CSS: 2109 },
     collaborators: [repositoryRenderers.collaboratorJson(collaborator, addresses)],
+    'collaborator-permission': repositoryRenderers.collaboratorPermissionJson(
+      collaborator,
+      addresses,
+    ),
     'license-content': repositoryRenderers.licenseContentJson(catalogued, licenseFile, addresses),
     licenses: [licenseJson('MIT', addresses)],
     'license-text': licenseTextJson('MIT', LICENSE_TEXT, addresses),
@@ -417,9 +427,8 @@ function exampleValues(rendering: Rendering) {
     users: [userJson(alice, addresses)],
     organizations: [organizationRenderers.organizationJson(octo, addresses)],
     'full-organization': organizationRenderers.fullOrganizationJson(octo, 1, addresses),
-    'organization-memberships': [
-      organizationRenderers.membershipJson({ account: octo, role: 'owner' }, alice, addresses),
-    ],
+    'organization-membership': membership,
+    'organization-memberships': [membership],
     webhook: webhookRenderers.webhookJson(webhook, addresses),
     webhooks: [webhookRenderers.webhookJson(webhook, addresses)],
     'webhook-config': webhookRenderers.webhookConfigJson(webhook),
@@ -431,7 +440,7 @@ function exampleValues(rendering: Rendering) {
     'audit-entries': [auditEntryJson(auditEntry)],
     'service-state': serviceStateJson(serviceState, storage, '1.0.0'),
     'sync-report': { repositories: 1, changed: 1, removed: 0, failed: [] },
-    'rate-limit': { resources: { core, search }, rate: core },
+    'rate-limit': { resources: { core, ...Object.fromEntries(unserved) }, rate: core },
     root: rootJson(addresses, 'github', null),
     meta: { verifiable_password_authentication: false },
     healthy: { status: 'ok' },

@@ -147,6 +147,8 @@ export const parameters = {
     'alice',
     'Login of a person or an organization; case is ignored.',
   ),
+  'account-id': inPath('account_id', integer, 1, 'ID of a person or an organization.'),
+  'repository-id': inPath('repository_id', integer, 7, 'ID of a repository.'),
   license: inPath(
     'license',
     string,
@@ -222,7 +224,7 @@ const ERRORS = {
 }
 const ERRORS_WITH_RETRY_AFTER = {
   forbidden:
-    'The rate limit is exceeded or too many invalid tokens came from this address (both with `retry-after`), or the `user-agent` header is missing.',
+    'The rate limit is exceeded (`x-ratelimit-reset` says when it ends), too many invalid tokens came from this address (with `retry-after`), or the `user-agent` header is missing.',
   'too-many-requests':
     'This account has too many concurrent requests of one kind: downloads and event streams, responses with more than 1,000 repositories, starts and forecasts, reads of branches, tags and files, or requests whose body is still being sent.',
   unavailable:
@@ -284,6 +286,7 @@ export const errorResponse = (name: ErrorResponseName): Reference => ({
 export const notFound = errorResponse('not-found')
 export const notModified = errorResponse('not-modified')
 export const DONE = { description: 'Done.' }
+export const YES = { description: 'Yes. The response is 404 if not.' }
 
 /** The response with one record, whose example has the same name. */
 export const recordResponse = (

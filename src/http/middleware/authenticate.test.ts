@@ -39,6 +39,61 @@ async function createApp(t: TestContext, more: Partial<ServerParts> = {}) {
   return { db, request, app, token, accountOf, text, pass }
 }
 
+const basic = (text: string) => `basic ${Buffer.from(text).toString('base64')}`
+
+test('a token is the password of basic authentication, or the user name without a password', async (t) => {
+  const { request, app, token } = await createApp(t)
+  const secret = token.replace('bearer ', '')
+  for (const text of [`alice:${secret}`, `x-access-token:${secret}`, `oauth2:${secret}`])
+    assert.equal(await request(basic(text)), 200, text)
+  for (const text of [`${secret}:x-oauth-basic`, `${secret}:`, secret])
+    assert.equal(await request(basic(text)), 200, text)
+  for (const text of ['alice:password', `${secret}:password`, 'alice:'])
+    assert.equal(await request(basic(text)), 401, text)
+  // Clients without a token send this with every request.
+  const anonymous = { authorization: basic(':'), 'user-agent': 'test' }
+  const { statusCode } = await app.inject({ url: '/versions', headers: anonymous })
+  assert.equal(statusCode, 200)
+  assert.equal(await request(basic(':')), 401)
+})
+
+test('basic credentials that a browser sends to a proxy do not replace a session', async (t) => {
+  const { request, app, token } = await createApp(t)
+  const page = { 'x-godwit-session': '1', 'user-agent': 'test' }
+  const proxy = basic('alice:of-the-proxy')
+  const payload = { token: token.replace('bearer ', '') }
+  const headers = { ...page, authorization: proxy }
+  const opened = await app.inject({ method: 'POST', url: '/session', headers, payload })
+  assert.equal(opened.statusCode, 201)
+  const cookie = String(opened.headers['set-cookie']).split(';')[0]!
+  assert.equal(await request(proxy, { ...page, cookie }), 200)
+  assert.equal(await request(proxy, page), 401)
+  assert.equal(await request(proxy, { cookie }), 401)
+  const foreign = { ...page, cookie, 'sec-fetch-site': 'cross-site' }
+  assert.equal(await request(proxy, foreign), 401)
+})
+
+test('a server without a rate limit says so, as GitHub Enterprise Server does', async (t) => {
+  const { app, token } = await createApp(t)
+  const headers = { authorization: token, 'user-agent': 'test' }
+  const response = await app.inject({ url: '/rate_limit', headers })
+  assert.deepEqual(
+    [response.statusCode, response.json().message],
+    [404, 'Rate limiting is not enabled.'],
+  )
+})
+
+test('a sentence is sent to clients that try the connection', async (t) => {
+  const { app, token } = await createApp(t)
+  for (const url of ['/zen', '/api/v3/zen']) {
+    const headers = { 'user-agent': 'test', accept: 'text/plain' }
+    const { statusCode, headers: sent } = await app.inject({ url, headers })
+    assert.deepEqual([statusCode, sent['content-type']], [200, 'text/plain; charset=utf-8'])
+    const wrong = { ...headers, authorization: `${token}x` }
+    assert.equal((await app.inject({ url, headers: wrong })).statusCode, 401)
+  }
+})
+
 test('too many bad credentials are rejected, but a valid token from the same address works', async (t) => {
   const { request, token } = await createApp(t)
   for (let n = 0; n <= 60; n++) assert.equal(await request(`bearer guess-${n}`), 401)

@@ -25,10 +25,28 @@ declare module 'fastify' {
 
 /** Matches `Bearer TOKEN` and `token TOKEN`, in any letter case. Clients send both. */
 const CREDENTIALS = /^(?:bearer|token) +(\S+) *$/i
+const BASIC = /^basic +([A-Za-z0-9+/]+=*) *$/i
+/** With one of these passwords, the user name is the token. */
+const NO_PASSWORD = new Set(['', 'x-oauth-basic'])
 
-/** Returns the token in an `authorization` header, or undefined if the header uses another scheme or is malformed. */
-export const parseToken = (authorization: string): string | undefined =>
-  CREDENTIALS.exec(authorization)?.[1]
+/**
+ * Returns the token in the `authorization` header: undefined if the header is malformed or has another scheme. Basic authentication has it
+ * as the password of any user, or as the user name without a password. Returns undefined if the request has no credentials, such as an
+ * empty user name and password. Pages of this server never send Basic credentials: if they have some, the browser added them for a proxy.
+ */
+export function readCredentials(
+  request: FastifyRequest,
+): { token: string | undefined } | undefined {
+  const { authorization } = request.headers
+  if (!authorization) return undefined
+  const encoded = BASIC.exec(authorization)?.[1]
+  if (encoded === undefined) return { token: CREDENTIALS.exec(authorization)?.[1] }
+  if (isFromOwnPage(request)) return undefined
+  const [, name = '', password = ''] =
+    /^([^:]*):?(.*)$/s.exec(Buffer.from(encoded, 'base64').toString()) ?? []
+  const token = NO_PASSWORD.has(password) ? name : password
+  return token === '' ? undefined : { token }
+}
 
 /** Throws 403 if the token of the caller is too limited for the route. Denies routes to tokens of an organization by default. */
 export function checkTokenLimits(

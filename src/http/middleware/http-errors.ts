@@ -69,6 +69,8 @@ export const archiveDamaged = (names: readonly string[]) =>
   )
 export const rateLimited = ({ id }: Account) =>
   new HttpError(403, `API rate limit exceeded for user ID ${id}.`)
+/** The words of GitHub Enterprise Server, which clients look for. */
+export const rateLimitDisabled = () => new HttpError(404, 'Rate limiting is not enabled.')
 export const pushAccessMissing = () =>
   new HttpError(403, 'Must have push access to view repository collaborators.')
 export const tooManyRequests = () =>

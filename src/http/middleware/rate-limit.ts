@@ -2,7 +2,8 @@ import type { FastifyReply } from 'fastify'
 import type { Pool } from 'pg'
 import type { Viewer } from '../../accounts/account.ts'
 import type * as wire from '../../wire/types.ts'
-import { HttpError, rateLimited } from './http-errors.ts'
+import { UNSERVED_RESOURCES } from '../../wire/user.ts'
+import { HttpError, rateLimitDisabled, rateLimited } from './http-errors.ts'
 import { addressKey, type Caller } from './request.ts'
 
 const HOUR_MS = 3_600_000
@@ -24,11 +25,10 @@ export function createRateLimit({ perHour, pool }: RateLimitOptions, now: () => 
   const addresses = countersInMemory(HOUR_MS, now)
   const gitAddresses = countersInMemory(HOUR_MS, now)
 
+  /** Sends no `retry-after`: clients take a 403 with that header for a secondary limit, which is over soon. */
   function enforce(reply: FastifyReply, limit: number, count: Count, limitExceeded: () => Error) {
     setRateLimitHeaders(reply, limit, count)
-    if (count.times <= limit) return
-    reply.header('retry-after', Math.ceil((count.endsAt - now()) / 1000))
-    throw limitExceeded()
+    if (count.times > limit) throw limitExceeded()
   }
 
   const accountKey = ({ account }: Pick<Viewer, 'account'>) => String(account.id)
@@ -64,12 +64,20 @@ export function createRateLimit({ perHour, pool }: RateLimitOptions, now: () => 
       if (perHour > 0) setRateLimitHeaders(reply, limitOf(caller), await add(caller, -1))
     },
 
-    /** Returns the state of an account's limit, without counting. */
-    async show(viewer: Viewer): Promise<wire.RateLimit> {
-      const core = rateLimitJson(perHour, await accounts.get(accountKey(viewer)))
-      // This server has no search, but clients expect the field.
-      const search = { ...core, limit: 0, remaining: 0, used: 0, resource: 'search' as const }
-      return { resources: { core, search }, rate: core }
+    /** Returns the state of the caller's limit, without counting. Throws 404 if there is no limit. */
+    async show(caller: Caller): Promise<wire.RateLimit> {
+      if (perHour === 0) throw rateLimitDisabled()
+      const { viewer, ip } = caller
+      const count = await (viewer
+        ? accounts.get(accountKey(viewer))
+        : addresses.get(addressKey(ip)))
+      const core = rateLimitJson(limitOf(caller), count)
+      const unserved = UNSERVED_RESOURCES.map((resource) => [
+        resource,
+        { ...core, limit: 0, remaining: 0, used: 0, resource },
+      ])
+      const resources = { core, ...Object.fromEntries(unserved) } as wire.RateLimit['resources']
+      return { resources, rate: core }
     },
   }
 }

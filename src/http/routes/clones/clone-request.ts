@@ -9,7 +9,7 @@ import type { VisibleRepository } from '../../../repositories/visible-repository
 import { findVisibleRepository } from '../../../repositories/visible-repository.ts'
 import type { RepositoryName, Source } from '../../../sources/source.ts'
 import { Unreadable } from '../../../sources/unreadable.ts'
-import { parseToken } from '../../middleware/authenticate.ts'
+import { readCredentials } from '../../middleware/authenticate.ts'
 import type { Admission, ConcurrencyLimit } from '../../middleware/concurrency-limit.ts'
 import { withSlot } from '../../middleware/concurrency-limit.ts'
 import * as httpErrors from '../../middleware/http-errors.ts'
@@ -89,31 +89,16 @@ async function findCloned(
 /** Returns the caller, or null without credentials. A clone token is valid only for the repository with the id `onlyId`. */
 async function identify(
   { db, tokens, logins, now }: CloneParts,
-  { headers: { authorization }, ip }: FastifyRequest,
+  request: FastifyRequest,
 ): Promise<{ viewer: Viewer | null; onlyId?: number }> {
-  if (!authorization) return { viewer: null }
-  const credential = cloneCredential(authorization)
-  if (credential === undefined || !isCloneToken(credential))
-    return { viewer: await logins.viewerOf(credential, ip) }
-  const token = tokens.read(credential)
+  const credentials = readCredentials(request)
+  if (!credentials) return { viewer: null }
+  const { ip } = request
+  const { token: sent } = credentials
+  if (sent === undefined || !isCloneToken(sent)) return { viewer: await logins.viewerOf(sent, ip) }
+  const token = tokens.read(sent)
   const viewer = token && (await findViewerByTokenId(db, token.tokenId, now()))
   return viewer ? { viewer, onlyId: token.repositoryId } : logins.refuse(ip)
-}
-
-const BASIC = /^basic +([A-Za-z0-9+/]+=*) *$/i
-/** With one of these passwords, the user name is the token. */
-const NO_PASSWORD = new Set(['', 'x-oauth-basic'])
-
-/**
- * Returns the token that a git client sends. Git supports only Basic authentication: the token is the password of any user,
- * or the user name without a password. Returns undefined if there is none.
- */
-function cloneCredential(authorization: string): string | undefined {
-  const encoded = BASIC.exec(authorization)?.[1]
-  if (encoded === undefined) return parseToken(authorization)
-  const [, name = '', password = ''] =
-    /^([^:]*):?(.*)$/s.exec(Buffer.from(encoded, 'base64').toString()) ?? []
-  return (NO_PASSWORD.has(password) ? name : password) || undefined
 }
 
 /** All callers without a token count as one account. */

@@ -183,7 +183,7 @@ describe("the values of GitHub's API", () => {
     assert.equal(json.html_url, 'https://git.example.com/alice/widgets')
     assert.equal(json.clone_url, 'https://git.example.com/alice/widgets.git')
     assert.equal(json.ssh_url, 'git@git.example.com:alice/widgets.git')
-    assert.equal(json.git_url, 'git://git.example.com/alice/widgets.git')
+    assert.equal(json.git_url, json.clone_url)
     assert.equal(json.owner.html_url, 'https://git.example.com/alice')
   })
 

@@ -1,5 +1,5 @@
-import type { FastifyInstance } from 'fastify'
-import type { MembershipRole } from '../../../accounts/account.ts'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { type MembershipRole, nameKey } from '../../../accounts/account.ts'
 import { membersOf, organizationsOf } from '../../../accounts/membership-store.ts'
 import { InvalidRequest } from '../../../lib/request-errors.ts'
 import type { RepositoryFilter } from '../../../repositories/administered-repositories.ts'
@@ -8,7 +8,7 @@ import { enumOf } from '../../../wire/schema.ts'
 import * as openapi from '../../description/operation.ts'
 import { sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { sendPageOf } from '../../middleware/pagination.ts'
-import { requireViewer, type WithQuery } from '../../middleware/request.ts'
+import { requireFound, requireViewer, type WithQuery } from '../../middleware/request.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import * as repositoryList from '../repositories/repository-list.ts'
 import { userJson } from '../users/user-json.ts'
@@ -49,6 +49,16 @@ const routes = openapi.routes('Organizations')({
     },
     responses: openapi.pageResponses('user', 'users'),
   },
+  'orgs/check-membership-for-user': {
+    summary: 'Check whether somebody is a member of an organization',
+    description: MEMBERS_ONLY,
+    responses: { 204: openapi.YES },
+  },
+  'orgs/get-membership-for-user': {
+    summary: 'Get the membership of somebody in an organization',
+    description: MEMBERS_ONLY,
+    responses: openapi.recordResponses('The membership.', 'organization-membership'),
+  },
   'orgs/list-for-authenticated-user': {
     config: { forAnyToken: true },
     summary: 'List the organizations of the caller',
@@ -63,6 +73,12 @@ const routes = openapi.routes('Organizations')({
       ),
     },
     responses: openapi.pageResponses('organization-membership', 'organization-memberships'),
+  },
+  'orgs/get-membership-for-authenticated-user': {
+    config: { forAnyToken: true },
+    summary: 'Get the membership of the caller in an organization',
+    description: 'The response is 404 if the caller is not a member.',
+    responses: openapi.recordResponses('The membership.', 'organization-membership'),
   },
 })
 
@@ -79,6 +95,8 @@ const ROLES = new Map<unknown, MembershipRole>([
   ['admin', 'owner'],
   ['member', 'member'],
 ])
+
+type OfMember = { Params: { org: string; username: string } }
 
 /** Adds the organizations that the caller may see, and the caller's memberships. */
 export function addOrganizationRoutes(app: FastifyInstance, parts: ServerParts): void {
@@ -125,6 +143,28 @@ export function addOrganizationRoutes(app: FastifyInstance, parts: ServerParts):
     return sendPageOf(reply, addresses, found, (each) => userJson(each.account, addresses))
   })
 
+  /** Returns the organization that the path names, and the member; throws 404 if that account is none. */
+  async function memberInPath(request: FastifyRequest<OfMember>) {
+    const { account } = await organizationInPath(db, request)
+    const members = (await membersOf(db, [account])).get(account.id) ?? []
+    const key = nameKey(request.params.username)
+    const member = requireFound(members.find((each) => nameKey(each.account.login) === key))
+    return { account, member }
+  }
+
+  const check = routes['orgs/check-membership-for-user']
+  app.get<OfMember>('/orgs/:org/members/:username', check, async (request, reply) => {
+    await memberInPath(request)
+    return reply.code(204).send()
+  })
+
+  const membership = routes['orgs/get-membership-for-user']
+  app.get<OfMember>('/orgs/:org/memberships/:username', membership, async (request, reply) => {
+    const { account, member } = await memberInPath(request)
+    const body = membershipJson({ account, role: member.role }, member.account, addresses)
+    return sendJsonWithEtag(reply, body)
+  })
+
   app.get('/user/orgs', routes['orgs/list-for-authenticated-user'], async (request, reply) => {
     const all = await organizationsOf(db, requireViewer(request))
     return sendPageOf(reply, addresses, all, (each) => organizationJson(each.account, addresses))
@@ -138,4 +178,17 @@ export function addOrganizationRoutes(app: FastifyInstance, parts: ServerParts):
       membershipJson(each, viewer.account, addresses),
     )
   })
+
+  const ownMembership = routes['orgs/get-membership-for-authenticated-user']
+  app.get<{ Params: { org: string } }>(
+    '/user/memberships/orgs/:org',
+    ownMembership,
+    async (request, reply) => {
+      const viewer = requireViewer(request)
+      const key = nameKey(request.params.org)
+      const all = await organizationsOf(db, viewer)
+      const found = requireFound(all.find(({ account }) => nameKey(account.login) === key))
+      return sendJsonWithEtag(reply, membershipJson(found, viewer.account, addresses))
+    },
+  )
 }

@@ -38,7 +38,7 @@ async function scene(t: TestContext, engine: Engine) {
   })
   await host.git(['branch', 'next'], { dir: host.path('alice/Site') })
   await host.git(['tag', 'v1'], { dir: host.path('alice/Site') })
-  await host.repository('alice/open', { files: { a: '1' }, public: true })
+  await host.repository('alice/open', { files: { a: '1', LICENSE: '' }, public: true })
   await host.repository('carol/fork', {
     files: { a: '1' },
     public: true,
@@ -272,6 +272,79 @@ onEachEngine('a repository', (engine) => {
       assert.deepEqual(carol.permissions, may)
     })
 
+    await t.test('says what somebody may do, to callers who may push', async () => {
+      const statusOf = async (as: string, url: string) => (await request(as, url)).status
+      const at = '/repos/alice/site/collaborators'
+      for (const [login, status] of [
+        ['BOB', 204],
+        ['alice', 204],
+        ['dora', 404],
+        ['nobody', 404],
+      ] as const)
+        assert.equal(await statusOf('carol', `${at}/${login}`), status, login)
+      assert.equal(await statusOf('bob', `${at}/bob`), 403)
+      assert.equal(await statusOf('dora', `${at}/bob`), 404)
+      const roleOf = async (repository: string, login: string) => {
+        const url = `/api/v3/repos/${repository}/collaborators/${login}/permission`
+        const { permission, role_name, user } = (await request('alice', url)).json()
+        return [permission, role_name, user.login, user.permissions.pull]
+      }
+      assert.deepEqual(await roleOf('alice/site', 'carol'), ['write', 'write', 'carol', true])
+      assert.deepEqual(await roleOf('octo/kit', 'bob'), ['write', 'maintain', 'bob', true])
+      assert.deepEqual(await roleOf('alice/site', 'dora'), ['none', 'none', 'dora', false])
+      assert.deepEqual(await roleOf('alice/open', 'dora'), ['read', 'read', 'dora', true])
+      for (const login of ['nobody', 'octo'])
+        assert.equal(await statusOf('alice', `${at}/${login}/permission`), 404, login)
+      assert.equal(await statusOf('bob', `${at}/carol/permission`), 403)
+    })
+
+    await t.test('and its owner are found by ID, by those who may see them', async () => {
+      const site = (await request('alice', '/repos/alice/site')).json()
+      const found = await request('bob', `/repositories/${site.id}`)
+      assert.equal(found.json().full_name, 'alice/Site')
+      const prefixed = (await request('bob', `/api/v3/repositories/${site.id}`)).json()
+      assert.equal(prefixed.url, 'https://git.host.test/api/api/v3/repos/alice/Site')
+      const open = (await request(null, '/repos/alice/open')).json()
+      assert.equal((await request(null, `/repositories/${open.id}`)).json().id, open.id)
+      for (const login of ['dora', null])
+        assert.equal((await request(login, `/repositories/${site.id}`)).status, 404)
+      for (const id of ['0', '99999', 'x', '9'.repeat(20)])
+        assert.equal((await request('alice', `/repositories/${id}`)).status, 404, id)
+      const kit = (await request('alice', '/repos/octo/kit')).json()
+      const seen = async (as: string | null, id: number) => {
+        const { status, json } = await request(as, `/user/${id}`)
+        return status === 200 ? json().login : status
+      }
+      assert.equal(await seen(null, site.owner.id), 'alice')
+      assert.equal(await seen('bob', kit.owner.id), 'octo')
+      assert.equal(await seen('carol', kit.owner.id), 404)
+      assert.equal(await seen(null, kit.owner.id), 404)
+    })
+
+    await t.test('has an organization that says who is a member, to members', async () => {
+      const statusOf = async (as: string, url: string) => (await request(as, url)).status
+      for (const [as, login, status] of [
+        ['alice', 'DORA', 204],
+        ['dora', 'alice', 204],
+        ['alice', 'bob', 404],
+        ['bob', 'dora', 404],
+        ['admin', 'dora', 204],
+      ] as const)
+        assert.equal(await statusOf(as, `/orgs/octo/members/${login}`), status, `${as} ${login}`)
+      const roleOf = async (as: string, url: string) => {
+        const { status, json } = await request(as, url)
+        return status === 200 ? [json().role, json().user.login, json().state] : status
+      }
+      const of = '/orgs/Octo/memberships'
+      assert.deepEqual(await roleOf('alice', `${of}/dora`), ['member', 'dora', 'active'])
+      assert.deepEqual(await roleOf('dora', `${of}/alice`), ['admin', 'alice', 'active'])
+      assert.equal(await roleOf('alice', `${of}/bob`), 404)
+      assert.equal(await roleOf('bob', `${of}/dora`), 404)
+      const own = '/api/v3/user/memberships/orgs/OCTO'
+      assert.deepEqual(await roleOf('alice', own), ['admin', 'alice', 'active'])
+      for (const login of ['bob', 'admin']) assert.equal(await roleOf(login, own), 404, login)
+    })
+
     await t.test(
       'is returned from the database without access to the source, and the log says why refs are 404',
       async () => {
@@ -304,7 +377,11 @@ onEachEngine('a repository', (engine) => {
       const refused = await request(null, '/repos/alice/open')
       assert.equal(refused.status, 403)
       assert.match(refused.json().message, /^API rate limit exceeded for 127\.0\.0\.1\./)
-      assert.ok(Number(refused.headers['retry-after']) > 0)
+      // A `retry-after` would mark a secondary limit.
+      const { 'retry-after': retryAfter, 'x-ratelimit-remaining': remaining } = refused.headers
+      assert.deepEqual([retryAfter, remaining], [undefined, '0'])
+      const { rate, resources } = (await request(null, '/rate_limit')).json()
+      assert.deepEqual([rate.remaining, resources.graphql.limit], [0, 0])
       assert.equal((await request('alice', '/repos/alice/open')).status, 200)
     })
     await t.test('accounts are returned only to callers who may see them', async () => {

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { nameKey } from '../../../accounts/account.ts'
 import type { Db } from '../../../db/database.ts'
 import { isName } from '../../../lib/names.ts'
 import { NotFound } from '../../../lib/request-errors.ts'
@@ -8,7 +9,10 @@ import { collaboratorsOf, isAtLeast } from '../../../repositories/collaborators.
 import { fullNameOf, permissionsOf, type RepositoryFacts } from '../../../repositories/facts.ts'
 import { factsForViewer } from '../../../repositories/facts-for-viewer.ts'
 import type { VisibleRepository } from '../../../repositories/visible-repository.ts'
-import { findVisibleRepository } from '../../../repositories/visible-repository.ts'
+import {
+  findVisibleAccount,
+  findVisibleRepository,
+} from '../../../repositories/visible-repository.ts'
 import type { Permission } from '../../../sources/source.ts'
 import { boolean, enumOf } from '../../../wire/schema.ts'
 import type * as wire from '../../../wire/types.ts'
@@ -16,7 +20,7 @@ import * as openapi from '../../description/operation.ts'
 import { pushAccessMissing } from '../../middleware/http-errors.ts'
 import { sendJsonWithEtag } from '../../middleware/json-response.ts'
 import { parsePaging, sendPage, sendPageOf, setLinkHeader } from '../../middleware/pagination.ts'
-import { callerKey, requireFound, type WithQuery } from '../../middleware/request.ts'
+import { callerKey, requireFound, requireId, type WithQuery } from '../../middleware/request.ts'
 import { watchClient } from '../../middleware/response-stream.ts'
 import type { ApiParts } from '../../server-parts.ts'
 import { tokenInserter } from './rendered-repositories.ts'
@@ -33,6 +37,11 @@ const NEEDS_SOURCE = 'Also 404 if the server has no access to the git repositori
 const routes = openapi.routes('Repositories', { config: { anonymous: true } })({
   'repos/get': {
     summary: 'Get a repository',
+    description: READ_ACCESS,
+    responses: openapi.recordResponses('The repository in its current state.', 'full-repository'),
+  },
+  'repos/get-by-id': {
+    summary: 'Get a repository by ID',
     description: READ_ACCESS,
     responses: openapi.recordResponses('The repository in its current state.', 'full-repository'),
   },
@@ -84,6 +93,19 @@ const routes = openapi.routes('Repositories', { config: { anonymous: true } })({
     },
     responses: openapi.pageResponses('collaborator', 'collaborators'),
   },
+  'repos/check-collaborator': {
+    config: { forAnyToken: true },
+    summary: 'Check whether somebody is a collaborator of a repository',
+    description: '403 for callers who may not push.',
+    responses: { 204: openapi.YES },
+  },
+  'repos/get-collaborator-permission-level': {
+    config: { forAnyToken: true },
+    summary: 'Get what somebody may do with a repository',
+    description:
+      '`none` for accounts that are no collaborators, or `read` if the repository is public. 403 for callers who may not push.',
+    responses: openapi.recordResponses('The permission.', 'collaborator-permission'),
+  },
 })
 
 /** Adds the operations on one repository. Its facts are in the database; refs and files are read from the source. */
@@ -91,9 +113,9 @@ export function addRepositoryRoutes(app: FastifyInstance, parts: ApiParts): void
   const { db, cloneTokens, sourceReader: reader } = parts
   const { addresses } = parts.rendering
 
-  app.get<InPath>(path, routes['repos/get'], async (request, reply) => {
+  async function sendRepository(reply: FastifyReply, visible: VisibleRepository) {
+    const { request } = reply
     const { viewer } = request
-    const visible = await repositoryInPath(db, request)
     const facts = await factsOf(db, visible)
     const origins = await forkOriginsOf(db, request, visible)
     const problem = visible.entry.problem ?? (await findFailedCheck(db, fullNameOf(facts)))
@@ -102,6 +124,17 @@ export function addRepositoryRoutes(app: FastifyInstance, parts: ApiParts): void
     const tokenOf = viewer ? cloneTokens.for(viewer) : undefined
     const insertCredentials = tokenInserter(rendered, tokenOf)
     return sendJsonWithEtag(reply, body, { insertCredentials })
+  }
+
+  app.get<InPath>(path, routes['repos/get'], async (request, reply) =>
+    sendRepository(reply, await repositoryInPath(db, request)),
+  )
+
+  type ById = { Params: { repository_id: string } }
+  const byId = routes['repos/get-by-id']
+  app.get<ById>('/repositories/:repository_id', byId, async ({ params, viewer }, reply) => {
+    const of = { id: requireId(params.repository_id) }
+    return sendRepository(reply, requireFound(await findVisibleRepository(db, viewer, of)))
   })
 
   app.get<InPath>(`${path}/branches`, routes['repos/list-branches'], async (request, reply) => {
@@ -151,10 +184,40 @@ export function addRepositoryRoutes(app: FastifyInstance, parts: ApiParts): void
 
   const collaborators = routes['repos/list-collaborators']
   app.get<InPath>(`${path}/collaborators`, collaborators, async (request, reply) => {
+    const { all } = await collaboratorsInPath(request)
+    const listed = all.filter(collaboratorFilter(request.query))
+    return sendPageOf(reply, addresses, listed, (each) => render.collaboratorJson(each, addresses))
+  })
+
+  async function collaboratorsInPath(request: FastifyRequest<InPath>) {
     const { entry, role } = await repositoryInPath(db, request)
     if (!permissionsOf(role, entry.facts).push) throw pushAccessMissing()
-    const all = (await collaboratorsOf(db, entry)).filter(collaboratorFilter(request.query))
-    return sendPageOf(reply, addresses, all, (each) => render.collaboratorJson(each, addresses))
+    return { entry, all: await collaboratorsOf(db, entry) }
+  }
+
+  type OfUser = InPath & { Params: { username: string } }
+  const isNamed = ({ username }: OfUser['Params']) => {
+    const key = nameKey(username)
+    return ({ account }: ListedCollaborator) => nameKey(account.login) === key
+  }
+  const collaborator = `${path}/collaborators/:username`
+
+  const check = routes['repos/check-collaborator']
+  app.get<OfUser>(collaborator, check, async (request, reply) => {
+    requireFound((await collaboratorsInPath(request)).all.find(isNamed(request.params)))
+    return reply.code(204).send()
+  })
+
+  const permission = routes['repos/get-collaborator-permission-level']
+  app.get<OfUser>(`${collaborator}/permission`, permission, async (request, reply) => {
+    const { params, viewer } = request
+    const { entry, all } = await collaboratorsInPath(request)
+    const found = all.find(isNamed(params)) ?? {
+      account: requireFound(await findVisibleAccount(db, viewer, { login: params.username })),
+      permission: entry.facts.private ? ('none' as const) : ('read' as const),
+    }
+    if (found.account.type !== 'User') throw new NotFound()
+    return sendJsonWithEtag(reply, render.collaboratorPermissionJson(found, addresses))
   })
 }
 

@@ -5,7 +5,7 @@ import type { Addresses } from '../../../repositories/addresses.ts'
 import { isAtLeast, type ListedCollaborator } from '../../../repositories/collaborators.ts'
 import { fullNameOf, type RepositoryFacts } from '../../../repositories/facts.ts'
 import type { CatalogueEntry } from '../../../repositories/repository-store.ts'
-import type { LicenseFile, ListedRef } from '../../../sources/source.ts'
+import type { LicenseFile, ListedRef, Permission } from '../../../sources/source.ts'
 import type * as wire from '../../../wire/types.ts'
 import { nodeId, utcTimestamp } from '../../rendering.ts'
 import type { CloneTokenOf } from '../clones/clone-tokens.ts'
@@ -142,7 +142,7 @@ type Named = Pick<RepositoryFacts, 'owner' | 'name' | 'mirrorOf'>
 
 /** The values with braces are URI templates. */
 function urlsJson({ owner, name, mirrorOf }: Named, addresses: Addresses) {
-  const { api, html, clone, ssh, git } = addresses.repository(owner.login, name)
+  const { api, html, clone, ssh } = addresses.repository(owner.login, name)
   return {
     html_url: html,
     url: api,
@@ -163,7 +163,8 @@ function urlsJson({ owner, name, mirrorOf }: Named, addresses: Addresses) {
     git_commits_url: `${api}/git/commits{/sha}`,
     git_refs_url: `${api}/git/refs{/sha}`,
     git_tags_url: `${api}/git/tags{/sha}`,
-    git_url: git,
+    // No git daemon serves the repositories.
+    git_url: clone,
     issue_comment_url: `${api}/issues/comments{/number}`,
     issue_events_url: `${api}/issues/events{/number}`,
     issues_url: `${api}/issues{/number}`,
@@ -185,7 +186,7 @@ function urlsJson({ owner, name, mirrorOf }: Named, addresses: Addresses) {
     trees_url: `${api}/git/trees{/sha}`,
     clone_url: clone,
     // Never null: the origin of a mirror, otherwise the URL from which this repository can be mirrored.
-    mirror_url: mirrorOf ?? git,
+    mirror_url: mirrorOf ?? clone,
     hooks_url: `${api}/hooks`,
     svn_url: html,
   }
@@ -238,22 +239,51 @@ export function tagJson(entry: Entry, { name, commit }: ListedRef, addresses: Ad
   } satisfies Schemas['tag'] & wire.Tag
 }
 
-export function collaboratorJson(
+export const collaboratorJson = (
   { account, permission }: ListedCollaborator,
   addresses: Addresses,
-) {
-  const may = (required: typeof permission) => isAtLeast(permission, required)
-  return {
+) =>
+  ({
     ...userJson(account, addresses),
-    permissions: {
-      admin: may('admin'),
-      maintain: may('maintain'),
-      push: may('write'),
-      triage: may('triage'),
-      pull: true,
-    },
+    permissions: accountPermissionsJson(permission),
     role_name: permission,
-  } satisfies Schemas['collaborator'] & wire.Collaborator
+  }) satisfies Schemas['collaborator'] & wire.Collaborator
+
+/** What an account may do. It need not be a collaborator. */
+export function collaboratorPermissionJson(
+  { account, permission }: { account: Account; permission: Permission | 'none' },
+  addresses: Addresses,
+) {
+  return {
+    permission: OLD_PERMISSIONS[permission],
+    role_name: permission,
+    user: {
+      ...userJson(account, addresses),
+      permissions: accountPermissionsJson(permission),
+      role_name: permission,
+    },
+  } satisfies Schemas['repository-collaborator-permission'] & wire.CollaboratorPermission
+}
+
+/** The permissions that GitHub had before it added `triage` and `maintain`. */
+const OLD_PERMISSIONS = {
+  none: 'none',
+  read: 'read',
+  triage: 'read',
+  write: 'write',
+  maintain: 'write',
+  admin: 'admin',
+} as const
+
+function accountPermissionsJson(role: Permission | 'none') {
+  const may = (required: Permission) => role !== 'none' && isAtLeast(role, required)
+  return {
+    admin: may('admin'),
+    maintain: may('maintain'),
+    push: may('write'),
+    triage: may('triage'),
+    pull: may('read'),
+  }
 }
 
 const BASE64_LINE = /.{1,60}/g

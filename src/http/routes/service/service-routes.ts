@@ -54,6 +54,13 @@ const routes = openapi.routes('Service', { security: [] })({
       304: openapi.NOT_MODIFIED,
     },
   },
+  'meta/get-zen': {
+    config: { anonymous: true, alsoAccepts: ['text/plain'] },
+    summary: 'Get a sentence, to try the connection',
+    responses: {
+      200: { description: 'A sentence.', content: { 'text/plain': { schema: string } } },
+    },
+  },
   'meta/get-all-versions': {
     config: { anonymous: true },
     summary: 'List the versions of the API',
@@ -96,6 +103,13 @@ export function addMetaRoutes(app: FastifyInstance, { installedVersion }: Server
       return sendJsonWithEtag(reply.headers(PUBLIC_JSON_HEADERS), body)
     })
   }
+}
+
+/** Clients request `/zen` to see whether a server responds and accepts their token. */
+export function addZenRoute(app: FastifyInstance): void {
+  app.get('/zen', routes['meta/get-zen'], async (_request, reply) =>
+    reply.type('text/plain; charset=utf-8').send('A copy is worth what its restore proves.'),
+  )
 }
 
 export function addVersionsRoute(app: FastifyInstance): void {

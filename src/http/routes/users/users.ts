@@ -8,20 +8,30 @@ import { enumOf } from '../../../wire/schema.ts'
 import * as openapi from '../../description/operation.ts'
 import { sendJson, sendJsonWithEtag } from '../../middleware/json-response.ts'
 import type { RateLimit } from '../../middleware/rate-limit.ts'
-import { requireFound, requireViewer, type WithQuery } from '../../middleware/request.ts'
+import { requireFound, requireId, requireViewer, type WithQuery } from '../../middleware/request.ts'
 import type { ServerParts } from '../../server-parts.ts'
 import * as repositoryList from '../repositories/repository-list.ts'
 import { currentUserJson } from './user-json.ts'
 
 type InPath = WithQuery & { Params: { username: string } }
+type ById = { Params: { account_id: string } }
+
+const VISIBILITY =
+  'Without a token, only owners of public repositories are visible. The response is 404 for an organization if the caller is not a member and may read none of its repositories.'
 
 const routes = openapi.routes('Caller')({
   'users/get-by-username': {
     config: { anonymous: true },
     tags: ['Repositories'],
     summary: 'Get a person or an organization',
-    description:
-      'Without a token, only owners of public repositories are visible. The response is 404 for an organization if the caller is not a member and may read none of its repositories.',
+    description: VISIBILITY,
+    responses: openapi.recordResponses('The account.', 'current-user'),
+  },
+  'users/get-by-id': {
+    config: { anonymous: true },
+    tags: ['Repositories'],
+    summary: 'Get a person or an organization by ID',
+    description: VISIBILITY,
     responses: openapi.recordResponses('The account.', 'current-user'),
   },
   'repos/list-for-user': {
@@ -43,10 +53,14 @@ const routes = openapi.routes('Caller')({
     responses: openapi.recordResponses('The account of the token.', 'current-user'),
   },
   'rate-limit/get': {
-    config: { uncounted: true, forAnyToken: true },
+    config: { uncounted: true, anonymous: true },
     summary: 'Get the rate limit',
-    description: 'Does not count against the rate limit.',
-    responses: { 200: openapi.recordResponse('The rate limit.', 'rate-limit') },
+    description:
+      'Does not count against the rate limit. Without a token, that of the address. 404 if the server has no rate limit.',
+    responses: {
+      200: openapi.recordResponse('The rate limit.', 'rate-limit'),
+      404: openapi.notFound,
+    },
   },
 })
 
@@ -63,11 +77,11 @@ export function addUserRoutes(app: FastifyInstance, parts: ServerParts, limit: R
   async function accountInPath({ params, viewer }: FastifyRequest<InPath>): Promise<Account> {
     const { username } = params
     if (!isName(username)) throw new NotFound()
-    return requireFound(await findVisibleAccount(db, viewer, username))
+    return requireFound(await findVisibleAccount(db, viewer, { login: username }))
   }
 
   app.get('/rate_limit', routes['rate-limit/get'], async (request, reply) =>
-    sendJson(reply, await limit.show(requireViewer(request))),
+    sendJson(reply, await limit.show(request)),
   )
   app.get('/user', routes['users/get-authenticated'], async (request, reply) =>
     sendAccount(reply, requireViewer(request).account),
@@ -75,6 +89,11 @@ export function addUserRoutes(app: FastifyInstance, parts: ServerParts, limit: R
   app.get<InPath>('/users/:username', routes['users/get-by-username'], async (request, reply) =>
     sendAccount(reply, await accountInPath(request)),
   )
+
+  app.get<ById>('/user/:account_id', routes['users/get-by-id'], async (request, reply) => {
+    const of = { id: requireId(request.params.account_id) }
+    return sendAccount(reply, requireFound(await findVisibleAccount(db, request.viewer, of)))
+  })
 
   const repositories = routes['repos/list-for-user']
   app.get<InPath>('/users/:username/repos', repositories, async (request, reply) => {

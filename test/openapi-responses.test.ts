@@ -105,7 +105,7 @@ async function describedService(t: Pick<TestContext, 'after'>) {
     validator.assertValid(schema, type.endsWith('/json') ? JSON.parse(text) : text, what)
   }
 
-  return { service, alice, git, request, seen, operations: validator.operations }
+  return { service, alice, git, request, seen, validator, operations: validator.operations }
 }
 
 async function makeRepositories(host: GitHost): Promise<void> {
@@ -214,6 +214,7 @@ test('the responses of every operation match the description', async () => {
   await request(400, '/user', { headers: { 'x-github-api-version': '1999-01-01' } })
   await request(415, '/user/migrations', { headers: { accept: 'application/json' } })
   await sendInvalidBodies(described, operator)
+  await sendRefusedBodies(described)
 
   const unseen = operations.filter(
     ({ operationId }) => ![...seen].some((each) => each.startsWith(`${operationId} 2`)),
@@ -230,6 +231,40 @@ test('the responses of every operation match the description', async () => {
     ],
   )
 })
+
+/** Sends bodies that are refused for a reason that the description can tell. */
+async function sendRefusedBodies({ request, validator, operations }: Described): Promise<void> {
+  const url = 'https://ci.example.com/'
+  const refused: Record<string, object[]> = {
+    '/user/hooks': [
+      { config: { url: 'ftp://ci.example.com/' } },
+      { config: { url: 'https://ada:secret@ci.example.com/' } },
+      { config: { url, insecure_ssl: '1' } },
+      { config: { url, secret: 'a\0' } },
+      { config: { url }, events: [] },
+      { config: { url }, events: ['push'] },
+      { config: { url }, name: 'email' },
+    ],
+    '/user/migrations': [
+      {},
+      { repositories: [] },
+      { repositories: ['site', 'site'] },
+      { repositories: ['a b'] },
+      { repositories: ['alice/site/x'] },
+    ],
+    '/user/migrations/schedules': [
+      { repositories: ['site', 'site'], every: 'day', at: '03:30', time_zone: 'UTC' },
+    ],
+  }
+  for (const [path, bodies] of Object.entries(refused)) {
+    const { requestBody } = operations.find((each) => each.method === 'POST' && each.path === path)!
+    const { schema } = requestBody!.content['application/json']!
+    for (const body of bodies) {
+      await request(422, path, post(body))
+      assert.throws(() => validator.assertValid(schema, body, path), /Error/, JSON.stringify(body))
+    }
+  }
+}
 
 /** Sends bodies that are too large or no object to every operation that may have a body. */
 async function sendInvalidBodies(

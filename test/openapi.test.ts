@@ -122,6 +122,16 @@ describe('the description of the API', () => {
     assert.ok(count > 50, `${count} examples`)
   })
 
+  test('requires the body of a request only if something in it is required', async () => {
+    const { paths } = await defaultDescription()
+    const isRequired = (path: string, method = 'post') =>
+      (paths[path]![method]!.requestBody as { required?: boolean }).required
+    for (const path of ['/user/migrations', '/user/hooks', '/session', '/user/tokens'])
+      assert.equal(isRequired(path), true, path)
+    assert.equal(isRequired('/user/migrations/{migration_id}/retry'), false)
+    assert.equal(isRequired('/user/hooks/{hook_id}/config', 'patch'), false)
+  })
+
   test('has a curl command for every operation that it allows', async () => {
     const { operations, lookup, assertValid } = openApiValidator(await defaultDescription())
     for (const { method, path, operationId, security, requestBody, ...operation } of operations) {

@@ -21,6 +21,7 @@ import { createRateLimit } from './middleware/rate-limit.ts'
 import { removeForwardedPorts } from './middleware/request.ts'
 import { bodyReader, type ReadBody } from './middleware/request-bodies.ts'
 import { requestLog } from './middleware/request-log.ts'
+import { watchMethods } from './middleware/unsupported-methods.ts'
 import { dashboard } from './pages/dashboard.ts'
 import { addHtmlPageRoutes, collectFirstSegments } from './pages/html-pages.ts'
 import { addAdminRoutes } from './routes/admin/admin.ts'
@@ -117,9 +118,13 @@ export function createServer(parts: ServerParts): FastifyInstance {
   // Responses are never filtered by their schema.
   app.setSerializerCompiler(() => JSON.stringify)
   app.setErrorHandler(onError)
+  const methodsOf = watchMethods(app)
   app.setNotFoundHandler((request, reply) => {
     setApiHeaders(request, reply)
-    throw new NotFound()
+    const methods = methodsOf(request)
+    if (methods.length === 0) throw new NotFound()
+    reply.header('allow', methods.join(', '))
+    throw httpErrors.methodNotAllowed()
   })
   describeApi(app, parts)
   if (parts.reserve) repeatWithReserve(app, parts.reserve.withReserve)

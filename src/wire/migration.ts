@@ -73,12 +73,16 @@ export const migrationName = S.stringOrNull.describe(
   { maxLength: 100, pattern: PRINTABLE },
 )
 
+export const repositoryNames = S.arrayOf(
+  S.string.refusing({ pattern: '^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)?$' }),
+).describe(
+  'Each is `owner/name`, or only the name if the repository belongs to the caller or the organization.',
+  { maxItems: S.MAX_LIST_LENGTH },
+)
+
 export const startRequestSchema = S.request(
   {
-    repositories: S.arrayOf(S.string).describe(
-      'Each is `owner/name`, or only the name if the repository belongs to the caller or the organization.',
-      { maxItems: S.MAX_LIST_LENGTH },
-    ),
+    repositories: repositoryNames.refusing({ minItems: 1, uniqueItems: true }),
     exclude: S.arrayOf(S.string).describe(
       '`repositories` omits the repositories from the response. Other values are ignored.',
       { maxItems: S.MAX_LIST_LENGTH },

@@ -32,7 +32,7 @@ const all = S.boolean.describe(
   'Migrate all repositories that the account or organization may migrate at the time of each run, also those that do not exist yet. Replaces `repositories`.',
 )
 
-const { repositories } = migration.startRequestSchema.properties
+const repositories = migration.repositoryNames.refusing({ uniqueItems: true })
 
 const requestFields = {
   repositories: repositories.describe(

@@ -36,7 +36,18 @@ class Describable<T> {
   describe(description: string, limits: Readonly<Record<string, unknown>> = {}): Describable<T> {
     return new Describable({ ...this, ...limits, description })
   }
+
+  /** Adds keywords for values that the handler of a request refuses. They are described, but not validated: its messages say more. */
+  refusing(keywords: Readonly<Record<string, unknown>>): Describable<T> {
+    return new Describable({ ...this, [REFUSED]: keywords })
+  }
 }
+
+const REFUSED = Symbol('refused')
+
+/** A replacer for JSON.stringify, which writes the keywords of `refusing`. */
+export const withRefused = (_key: string, value: unknown): unknown =>
+  isObject(value) && REFUSED in value ? { ...value, ...(value[REFUSED] as object) } : value
 
 const schema = <T>(keywords: Readonly<Record<string, unknown>>) => new Describable<T>(keywords)
 
@@ -48,6 +59,7 @@ export const alwaysZero = count.describe('Always 0: Godwit does not count these.
 export const boolean = schema<boolean>({ type: 'boolean' })
 export const nullSchema = schema<null>({ type: 'null' })
 export const uri = schema<string>({ type: 'string', format: 'uri' })
+export const uriReference = schema<string>({ type: 'string', format: 'uri-reference' })
 /** A URI with placeholders in braces; the server never expands it. */
 export const uriTemplate = schema<string>({ type: 'string', format: 'uri-template' })
 export const uuid = schema<string>({ type: 'string', format: 'uuid' })
@@ -64,6 +76,9 @@ export const enumOf = <const T extends string>(values: readonly T[], defaultValu
   })
 
 export const arrayOf = <S extends Schema>(items: S) => schema<Static<S>[]>({ type: 'array', items })
+
+export const anyOf = <const S extends Schema>(schemas: readonly S[]) =>
+  schema<Static<S>>({ anyOf: schemas })
 
 export const mapOf = <S extends Schema>(values: S) =>
   schema<Record<string, Static<S>>>({ type: 'object', additionalProperties: values })

@@ -176,7 +176,9 @@ export const serviceStateSchema = S.described('The state of the whole service.',
 
 export const syncRequestSchema = S.request(
   {
-    repositories: S.arrayOf(S.string).describe('Each is `owner/name`.', {
+    repositories: S.arrayOf(
+      S.string.refusing({ pattern: '^[A-Za-z0-9._-]+/[A-Za-z0-9._-]+$' }),
+    ).describe('Each is `owner/name`.', {
       minItems: 1,
       maxItems: S.MAX_LIST_LENGTH,
     }),

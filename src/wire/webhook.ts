@@ -13,25 +13,28 @@ const subscribableEvents = [
 const EVENTS_DESCRIPTION =
   'The events to send: `migration` whenever a migration ends, or any of `migration.exported`, `migration.partial` (exported, but some repositories were skipped), `migration.failed` and `migration.cancelled`; `*` for all events. `ping` is sent to every webhook: when it is added as active, and on request.'
 
-const stringOrNumber: S.Schema<string | number> = { anyOf: [S.string, S.number] }
+const stringOrNumber = S.anyOf([S.string, S.number])
+
+const url = S.uri.describe('The URL that events are sent to, by POST.')
 
 const configFields = {
-  url: S.uri.describe('The URL that events are sent to, by POST.'),
+  url: url.refusing({ pattern: '^[Hh][Tt][Tt][Pp][Ss]?://[^/?#@]+([/?#].*)?$', maxLength: 2048 }),
   content_type: S.enumOf(['json', 'form']).describe(
     '`json`, or `form` to send the JSON as the `payload` field of a form.',
   ),
-  secret: S.string.describe(
-    'The key of the signatures in the headers `x-hub-signature-256` and `x-hub-signature`. Responses contain `********` instead. Send `********` to keep the secret, or an empty string to remove it.',
-    { maxLength: 1000 },
-  ),
-  insecure_ssl: {
-    ...stringOrNumber,
-    description: 'Always `0`: certificates are verified. Other values are rejected.',
-  },
+  secret: S.string
+    .describe(
+      'The key of the signatures in the headers `x-hub-signature-256` and `x-hub-signature`. Responses contain `********` instead. Send `********` to keep the secret, or an empty string to remove it.',
+      { maxLength: 1000 },
+    )
+    .refusing({ pattern: '^[^\\u0000]*$' }),
+  insecure_ssl: stringOrNumber
+    .describe('Always `0`: certificates are verified. Other values are rejected.')
+    .refusing({ enum: ['0', 0] }),
 }
 
 export const webhookConfigSchema = S.object(
-  { ...configFields, insecure_ssl: S.enumOf(['0']) },
+  { ...configFields, url, insecure_ssl: S.enumOf(['0']) },
   { description: 'Where and how the events of a webhook are sent.', optional: ['secret'] },
 )
 
@@ -40,8 +43,10 @@ export const webhookConfigChangeSchema = S.request(configFields, {
 })
 
 const webhookFields = {
-  name: S.string.describe('Always `web`.'),
-  events: S.arrayOf(S.string).describe(EVENTS_DESCRIPTION),
+  name: S.string.describe('Always `web`.').refusing({ enum: ['web'] }),
+  events: S.arrayOf(S.string.refusing({ enum: subscribableEvents }))
+    .describe(EVENTS_DESCRIPTION)
+    .refusing({ minItems: 1 }),
   active: S.boolean.describe('Whether events are sent.'),
 }
 

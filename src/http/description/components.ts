@@ -1,4 +1,4 @@
-import { count, type Schema, string, uri } from '../../wire/schema.ts'
+import { count, type Schema, string, uriReference } from '../../wire/schema.ts'
 import * as wire from '../../wire/types.ts'
 
 type Kebab<Name extends string> = Name extends `${infer First}${infer Rest}`
@@ -27,7 +27,7 @@ export const headers = {
     schema: string,
   },
   'x-total-count': { description: 'Total number of entries on all pages.', schema: count },
-  location: { description: 'The URL.', schema: uri },
+  location: { description: 'The URL.', schema: uriReference },
   'retry-after': { description: 'Seconds to wait before the next attempt.', schema: count },
   'content-range': { description: 'The range of bytes, and the total size.', schema: string },
   'content-disposition': { description: 'A file name.', schema: string },

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { ref, type Schema } from '../../wire/schema.ts'
+import { ref, type Schema, withRefused } from '../../wire/schema.ts'
 import {
   API_VERSIONS,
   DEFAULT_VERSION,
@@ -38,7 +38,7 @@ export function describeApi(app: FastifyInstance, options: DescriptionOptions): 
 
   app.get('/openapi.json', getDescription, async (_request, reply) => {
     reply.headers(PUBLIC_JSON_HEADERS)
-    description ??= JSON.stringify(openApiDocument(routes, options))
+    description ??= JSON.stringify(openApiDocument(routes, options), withRefused)
     if (sendIfNotModified(reply, [description])) return reply
     return reply.type('application/json; charset=utf-8').send(description)
   })
@@ -169,7 +169,7 @@ function operationObject(route: DescribedRoute, { rendering, mediaType }: Descri
     }),
     ...(body && {
       requestBody: {
-        required: true,
+        required: body.required !== undefined,
         content: { 'application/json': { schema: bodySchema(body) } },
       },
     }),

@@ -85,6 +85,7 @@ export const bodyTooLarge = () => new HttpError(413, 'The request body is too la
 export const repositoryNotFound = () => new HttpError(404, 'Repository not found.')
 export const pushNotAllowed = () =>
   new HttpError(403, 'This address is for cloning and fetching only. It does not accept pushes.')
+export const methodNotAllowed = () => new HttpError(405, 'Method Not Allowed')
 export const unknownGitService = () =>
   new HttpError(
     403,

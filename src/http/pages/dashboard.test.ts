@@ -149,6 +149,30 @@ test('without built pages, a page explains how to build them', async (t) => {
   assert.equal((await app.inject('/')).json().current_user_url, 'https://git.host.test/api/user')
 })
 
+test('QUERY and TRACE get the methods of an address that exists', async (t) => {
+  const app = await startServer(t)
+  const headers = { 'user-agent': 'test' }
+  for (const method of ['QUERY', 'TRACE'] as const) {
+    for (const [url, allowed] of [
+      ['/user/migrations', 'GET, HEAD, OPTIONS, POST'],
+      ['/api/v3/user/migrations?page=2', 'GET, HEAD, OPTIONS, POST'],
+      ['/user/hooks/7', 'DELETE, GET, HEAD, OPTIONS, PATCH'],
+      ['/session', 'DELETE, GET, HEAD, OPTIONS, POST'],
+      ['/docs', 'GET, HEAD, OPTIONS'],
+    ] as const) {
+      const response = await app.inject({ method: method as 'GET', url, headers })
+      assert.deepEqual([response.statusCode, response.headers.allow], [405, allowed], url)
+      assert.equal(response.json().message, 'Method Not Allowed')
+    }
+    for (const url of ['/none/of/these', '/api/v3/none', '/']) {
+      const { statusCode } = await app.inject({ method: method as 'GET', url, headers })
+      assert.equal(statusCode, url === '/' ? 405 : 404, url)
+    }
+  }
+  const other = await app.inject({ method: 'PUT', url: '/user/migrations', headers })
+  assert.equal(other.statusCode, 404)
+})
+
 test('the address of an owner redirects browsers to its page; other clients get 404', async (t) => {
   const app = await startServer(t)
   const { statusCode, headers } = await app.inject(asBrowser('/Alice'))

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
+import { delimiter, join, relative } from 'node:path'
 import { test } from 'node:test'
 import { reachablePrograms } from './support/postgres.ts'
 import { temporaryDirectory } from './support/sample-repositories.ts'
@@ -17,29 +17,62 @@ describe('a group', () => test('needs a browser', skipUnless(false, 'Chromium is
 }))
 `
 
+const FAILING = `
+import { describe, test } from 'node:test'
+import { fakeServer } from '${ROOT}test/support/fake-server.ts'
+describe("it's a group (of 2)", () => {
+  test('passes', () => {})
+  test('fails', async (t) => {
+    const { url } = await fakeServer(t, (_, response) => void response.end())
+    await fetch(url + '/seen')
+    throw new Error()
+  })
+})
+test('passes', () => {})
+`
+
 test('a failing test fails the run; tests whose program is missing are skipped and listed, and fail under CI=true', (t) => {
   const folder = temporaryDirectory(t)
-  const run = (text: string, env: NodeJS.ProcessEnv = {}) => {
-    const [file, group] = [join(folder, 'file.ts'), join(folder, 'group.test.ts')]
-    writeFileSync(file, text)
-    const runner = JSON.stringify(join(ROOT, 'test/support/test-group.ts'))
-    writeFileSync(group, `import { runTestFiles } from ${runner}\nrunTestFiles(['${file}'])\n`)
+  const [file, broken, group] = ['file', 'broken', 'group'].map((name) =>
+    join(folder, `${name}.test.ts`),
+  ) as [string, string, string]
+  writeFileSync(broken, 'throw new Error()')
+  const start = (command: string, env: NodeJS.ProcessEnv = {}) => {
     const { NODE_TEST_CONTEXT: _, CI: __, ...inherited } = process.env
-    return spawnSync(join(ROOT, 'scripts/test'), [group], {
+    return spawnSync(command, {
       env: { ...inherited, GODWIT_TEST_PARTS: 'none', ...env },
       encoding: 'utf8',
+      shell: true,
+      cwd: ROOT,
     })
   }
-  const skipped = run(TESTS)
+  const run = (files: string[], env: NodeJS.ProcessEnv = {}) => {
+    const runner = JSON.stringify(join(ROOT, 'test/support/test-group.ts'))
+    const list = JSON.stringify(files)
+    writeFileSync(group, `import { runTestFiles } from ${runner}\nrunTestFiles(${list})\n`)
+    return start(`scripts/test ${group}`, env)
+  }
+  writeFileSync(file, TESTS)
+  const skipped = run([file])
   assert.equal(skipped.status, 0, skipped.stdout)
   assert.match(
     skipped.stdout,
     /skipped, Chromium is not installed:\n.*needs a browser\n.*tests 2\n/,
   )
-  assert.equal(run(TESTS, { CI: 'true' }).status, 1)
-  assert.equal(run(`${TESTS}test('fails', () => { throw new Error() })`).status, 1)
-  assert.equal(run('throw new Error()').status, 1)
-  const { status, stderr } = run(TESTS, { TMPDIR: join(folder, 'none') })
+  assert.equal(run([file], { CI: 'true' }).status, 1)
+  writeFileSync(file, FAILING)
+  const failed = run([file, broken])
+  assert.equal(failed.status, 1)
+  assert.match(failed.stdout, /the requests to the server at port \d+:\nGET \/seen\n/)
+  const [command, ofBroken] = failed.stdout.trimEnd().split('\n').slice(-2)
+  const pattern = `'^it'\\''s a group \\(of 2\\) fails$'`
+  assert.equal(command, `  npm test -- --test-name-pattern=${pattern} ${relative(ROOT, file)}`)
+  assert.equal(ofBroken, `  npm test -- ${relative(ROOT, broken)}`)
+  const alone = start(command.replace('npm test --', 'scripts/test'))
+  assert.equal(alone.status, 1)
+  assert.match(alone.stdout, / tests 1\n/)
+  assert.ok(alone.stdout.endsWith(`${command}\n`), alone.stdout)
+  const { status, stderr } = run([file], { TMPDIR: join(folder, 'none') })
   assert.match(stderr, /^npm test: cannot start the directory for temporary files: ENOENT: .*\n$/)
   assert.equal(status, 1)
 })

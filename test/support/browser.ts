@@ -10,6 +10,7 @@ import {
   type Request,
 } from 'playwright-core'
 import { atProcessEnd } from './process-end.ts'
+import { showOnFailure } from './show-on-failure.ts'
 import { skipUnless } from './skip-unless.ts'
 import { TIMEOUT_MS } from './wait-until.ts'
 
@@ -33,6 +34,9 @@ export function launchChromium(): Promise<Browser> {
 /** Options for tests in a browser. */
 export const needsChromium = skipUnless(isChromiumInstalled, 'Chromium is not installed')
 
+/** A page that does not respond fails its test, which must end. */
+const SCREENSHOT_TIMEOUT_MS = 10_000
+const SCREENSHOTS = new URL('../../var/failed-tests/', import.meta.url).pathname
 const VIEWPORT = { width: 1280, height: 860 }
 
 let launched: Promise<Browser> | undefined
@@ -74,8 +78,12 @@ export async function visit(
   const page = blankTabs.pop() ?? (await openTab())
   await resetTab(page, origin, token)
   const pageWatch = watchPage(page, origin, expected)
+  const hidePage = showOnFailure('the page', ({ fileName }) =>
+    describePage(page, pageWatch, join(SCREENSHOTS, `${fileName}.png`)),
+  )
   let ended: Promise<void> | undefined
   const end = () => {
+    hidePage()
     ended ??= checkAndFreeTab(page, pageWatch)
     return ended
   }
@@ -137,24 +145,44 @@ async function checkAndFreeTab(page: Page, { problems, stop }: PageWatch): Promi
   blankTabs.push(page)
 }
 
+/** Saves a screenshot and returns its path, the address of the page and its console. */
+async function describePage(page: Page, { log }: PageWatch, path: string): Promise<string> {
+  const console = log.map((line) => `  ${line}`).join('\n')
+  const text = `at ${page.url()}, console:\n${console || '  (nothing)'}`
+  try {
+    await page.screenshot({ path, timeout: SCREENSHOT_TIMEOUT_MS })
+  } catch (error) {
+    return `${text}\nno screenshot: ${(error as Error).message}`
+  }
+  return `${text}\nscreenshot: ${path}`
+}
+
 interface PageWatch {
   problems: string[]
+  /** Everything in the console, and the errors that the page threw. */
+  log: string[]
   stop(): void
 }
 
 function watchPage(page: Page, origin: string, expected: RegExp | undefined): PageWatch {
   const problems: string[] = []
+  const log: string[] = []
   const onRequest = (request: Request) => {
     const address = request.url()
     if (new URL(address).origin !== origin)
       problems.push(`sent a request to another origin: ${address}`)
     if (address.includes('gwt_')) problems.push(`a token is in an address: ${address}`)
   }
-  const onError = (error: Error) => problems.push(`threw an error: ${error.stack ?? error.message}`)
+  const onError = (error: Error) => {
+    const text = `threw an error: ${error.stack ?? error.message}`
+    problems.push(text)
+    log.push(text)
+  }
   // Violations of the content security policy are logged here too.
   const onConsole = (message: ConsoleMessage) => {
     const text = message.text()
     const { url } = message.location()
+    log.push(`${message.type()}: ${text} (${url})`)
     if (!['error', 'warning'].includes(message.type())) return
     // The browser requests favicon.ico for the image that every visit starts with; our pages name their own icon.
     if (url === `${origin}/favicon.ico`) return
@@ -165,6 +193,7 @@ function watchPage(page: Page, origin: string, expected: RegExp | undefined): Pa
   page.on('request', onRequest).on('pageerror', onError).on('console', onConsole)
   return {
     problems,
+    log,
     stop: () =>
       void page.off('request', onRequest).off('pageerror', onError).off('console', onConsole),
   }

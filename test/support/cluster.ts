@@ -10,6 +10,7 @@ import { freePort } from './free-port.ts'
 import { createDatabase } from './postgres.ts'
 import { mintToken, PREVIEW } from './service.ts'
 import { createCommandRunner } from './shared-commands.ts'
+import { showLogOnFailure } from './show-on-failure.ts'
 import { withTimeout } from './wait-until.ts'
 
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
@@ -66,8 +67,10 @@ export async function startCluster(
     throw new Error(`${args[0]} did not start:\n${logged}`)
   }
 
+  const hideLog = showLogOnFailure('all processes of the cluster', () => logged)
   t.after(async () => {
     await Promise.all(members.map((member) => member.kill('SIGKILL')))
+    hideLog()
     await rm(data, { recursive: true, force: true })
   })
   return {

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
+import { lastLines, showOnFailure } from './show-on-failure.ts'
 
 interface RecordedRequest {
   method: string
@@ -31,11 +32,16 @@ export async function fakeServer(
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const hideRequests = showOnFailure(`the requests to the server at port ${port}`, () =>
+    lastLines(requests.map(({ method, path }) => `${method} ${path}`)),
+  )
   t.after(() => {
+    hideRequests()
     server.closeAllConnections()
     server.close()
   })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests }
+  return { url: `http://127.0.0.1:${port}`, requests }
 }
 
 export function sendJson(

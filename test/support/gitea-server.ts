@@ -7,6 +7,7 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from './free-port.ts'
+import { lastLines, showOnFailure } from './show-on-failure.ts'
 import { until } from './wait-until.ts'
 
 const PROGRAM = process.env.GODWIT_TEST_GITEA
@@ -115,7 +116,10 @@ export async function giteaServer(base: string): Promise<GiteaServer> {
       lfs: join(base, 'lfs'),
       version: giteaVersion(version.version),
     }
-    return { ...server, ...known, stop: () => stop(child) }
+    const hideLog = showOnFailure(`the log of ${url}`, () =>
+      lastLines(readFileSync(log, 'utf8').trimEnd().split('\n')),
+    )
+    return { ...server, ...known, stop: () => stop(child).finally(hideLog) }
   } catch (error) {
     await stop(child)
     throw error

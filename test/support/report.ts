@@ -1,19 +1,29 @@
 import { Readable } from 'node:stream'
 import { spec } from 'node:test/reporters'
+import { FailedTests, type TestEvent as FailureEvent } from './failed-tests.ts'
 
-interface TestEvent {
-  type: string
-  data: { name?: string; nesting?: number; message?: string; skip?: string | boolean }
+interface TestEvent extends FailureEvent {
+  data: FailureEvent['data'] & { message?: string; skip?: string | boolean }
 }
 
-/** The test runner's spec report, with a list of skipped tests and their reasons before its summary. */
+/**
+ * The test runner's spec report, with a list of skipped tests and their reasons before its summary, and a list of failed tests and
+ * their commands at the end.
+ */
 export default async function* report(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
-  for await (const text of Readable.from(withSkips(events)).pipe(new spec())) yield String(text)
+  const failed = new FailedTests()
+  for await (const text of Readable.from(withSkips(events, failed)).pipe(new spec()))
+    yield String(text)
+  yield String(failed)
 }
 
-async function* withSkips(events: AsyncIterable<TestEvent>): AsyncGenerator<TestEvent> {
+async function* withSkips(
+  events: AsyncIterable<TestEvent>,
+  failed: FailedTests,
+): AsyncGenerator<TestEvent> {
   const skipped = new Map<string, string[]>()
   for await (const event of events) {
+    failed.add(event)
     const { name = '', nesting, message = '', skip } = event.data
     const isEnd = event.type === 'test:pass' || event.type === 'test:fail'
     if (isEnd && skip !== undefined && skip !== false) {

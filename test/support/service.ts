@@ -13,6 +13,7 @@ import { connect, type DatabaseOptions } from '../../src/db/connect.ts'
 import { freePort } from './free-port.ts'
 import { createCommandRunner } from './shared-commands.ts'
 import { sharedProcessService } from './shared-services.ts'
+import { showLogOnFailure } from './show-on-failure.ts'
 import { copyUpgradedFile, copyWithQueue } from './upgraded-databases.ts'
 import { until, withTimeout } from './wait-until.ts'
 
@@ -108,9 +109,11 @@ export async function startService(
     return running.exitCode
   }
 
+  const hideLog = showLogOnFailure(`the service at ${prepared.url}`, log)
   t.after(async () => {
     await end('SIGKILL')
     await shared?.stop()
+    hideLog()
     await remove()
   })
   await start()

@@ -1,6 +1,7 @@
 import type { TestContext } from 'node:test'
 import { prepareService, type ServiceOptions, type SharedService, untilReady } from './service.ts'
 import { sharedProcessService } from './shared-services.ts'
+import { showLogOnFailure } from './show-on-failure.ts'
 
 /**
  * Starts a service like `godwit serve`, but in a process that it shares with the other services of this test
@@ -8,7 +9,7 @@ import { sharedProcessService } from './shared-services.ts'
  * the service use `startService`.
  */
 export async function startSharedService(
-  t: Pick<TestContext, 'after'> & Partial<Pick<TestContext, 'error'>>,
+  t: Pick<TestContext, 'after'>,
   { env, ...options }: ServiceOptions,
 ): Promise<SharedService> {
   // Each exporter thread has to load code as well.
@@ -19,18 +20,12 @@ export async function startSharedService(
     await start()
     await untilReady(prepared.url, log)
   }
+  const hideLog = showLogOnFailure(`the service at ${prepared.url}`, log)
   t.after(async () => {
     await stop()
-    // The service may have caused the failure, so its warnings are shown.
-    if (t.error) console.log(warningsIn(log()))
+    hideLog()
     await remove()
   })
   await restart()
   return { ...prepared, log, stop, restart }
 }
-
-const warningsIn = (log: string): string =>
-  log
-    .split('\n')
-    .filter((line) => /"level":[456]0/.test(line))
-    .join('\n')

@@ -1,8 +1,9 @@
 import { relative } from 'node:path'
 import { describe } from 'node:test'
 import { fileURLToPath } from 'node:url'
-// Imported before the test files, so that its hook runs at the end of the process and not at the end of the first file.
+// Imported before the test files, so that their hooks belong to the process and not to the first file.
 import './process-end.ts'
+import './show-on-failure.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { lastLines, showOnFailure } from '../show-on-failure.ts'
 import { describeApi, isKnownRequest } from './api-description.ts'
 import { type Asset, ForgeData, fullNameOf, type Repository, type User } from './forge-data.ts'
 import { ForgeGit } from './forge-git.ts'
@@ -68,11 +69,14 @@ export async function startForge({
   const world = new ForgeData()
   if (directory) world.git = new ForgeGit(join(directory, 'repositories'), join(directory, 'lfs'))
   const admin = world.addUser('root', { isAdmin: true })
-  const server = createServer(
-    (request, response) => void handleRequest(forge, path, request, response),
-  )
+  const log = requestLog()
+  const server = createServer((request, response) => {
+    log.add(request, response)
+    void handleRequest(forge, path, request, response)
+  })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
+  const hideLog = showOnFailure(`the requests to the forge at port ${port}`, log.since)
   const forge: FakeForge = {
     url: `http://127.0.0.1:${port}${path}`,
     world,
@@ -83,9 +87,28 @@ export async function startForge({
     maxPageSize,
     requiresSignIn: false,
     faultFor: () => undefined,
-    stop: () => stop(server),
+    stop: () => stop(server).finally(hideLog),
   }
   return forge
+}
+
+const MAX_LOGGED = 100
+
+/** Keeps the last requests and their status for the output of a test that fails. */
+function requestLog() {
+  const lines: { time: number; text: string }[] = []
+  return {
+    add(request: IncomingMessage, response: ServerResponse): void {
+      const line = { time: Date.now(), text: `${request.method} ${request.url}` }
+      lines.push(line)
+      if (lines.length > MAX_LOGGED) lines.shift()
+      response.once('close', () => {
+        line.text += response.writableFinished ? ` ${response.statusCode}` : ' aborted'
+      })
+    },
+    since: ({ startedAt }: { startedAt: number }): string =>
+      lastLines(lines.filter(({ time }) => time >= startedAt).map(({ text }) => text)),
+  }
 }
 
 function stop(server: Server): Promise<void> {

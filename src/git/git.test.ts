@@ -5,6 +5,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import { inspect } from 'node:util'
 import { commit, initBare, temporaryDirectory } from '../../test/support/sample-repositories.ts'
 import { until } from '../../test/support/wait-until.ts'
 import { createGit, PROGRESS } from './git.ts'
@@ -49,7 +51,9 @@ test('a failure that is awaited late is not an unhandled rejection', async () =>
   const running = git.start(['no-such-command'])
   running.stdin.end()
   await Array.fromAsync(running.stdout)
-  await new Promise((resolve) => setTimeout(resolve, 50))
+  await until('it has failed', () => inspect(running.done).includes('<rejected>'))
+  // Node reports unhandled rejections before this.
+  await setImmediate()
   await assert.rejects(running.done, GitFailed)
 })
 

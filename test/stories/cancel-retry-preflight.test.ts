@@ -3,7 +3,6 @@ import { statSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { snapshotsOf } from '../support/export-leftovers.ts'
 import { largePack } from '../support/export-sources.ts'
@@ -162,20 +161,14 @@ async function assertCancelled(service: Service, token: string, id: number): Pro
   )
 }
 
-test('cancelling stops the writing of a pack', async (t) => {
+test('cancelling removes what was written of a pack', async () => {
   await git.slowDown()
   const blobs = join(service.data, 'blobs')
   const [before, size] = [await filesIn(blobs), await sizeOf(blobs)]
   const id = await start(['large'])
   const written = async () => (await sizeOf(blobs)) - size
   await until('some of the pack is written', async () => (await written()) > 1_000_000)
-  // The request is queued before the process continues, so it is handled while most of the pack is still to be written.
-  process.kill(service.pid(), 'SIGSTOP')
-  const cancelling = post(service, alice, `/user/migrations/${id}/cancel`)
-  await sleep(100)
-  t.diagnostic(`stopped with ${await written()} bytes of 80 MB written`)
-  process.kill(service.pid(), 'SIGCONT')
-  assert.equal((await cancelling).status, 200)
+  assert.equal((await post(service, alice, `/user/migrations/${id}/cancel`)).status, 200)
   await untilOnly(before, blobs)
   await until('no snapshot is left', () => snapshotsOf(service).length === 0)
   await git.speedUp()

@@ -42,17 +42,21 @@ test(
   needsMount,
   async (t) => {
     const { godwit, leftovers } = await commandLine(t)
-    // Too small for the snapshot, for the snapshot and the segment, and for all of them and the archive.
-    for (const megabytes of [1, 7, 10]) {
-      const { path } = smallDisk(t, megabytes)
-      const file = join(path, 'a.tar.gz')
+    // Too small for the snapshot of 3.3 MB, and for the snapshot and the segment. The archive is written without the snapshot.
+    for (const [megabytes, full] of [
+      [1, 'scratch/\\S+/snapshot-'],
+      [5, 'blobs/'],
+    ] as const) {
+      const disk = smallDisk(t, megabytes)
+      const file = join(disk.path, 'a.tar.gz')
       const { code, stderr } = await godwit(exportTo(file))
-      if (code === 0) continue
-      assertOneLine(stderr, /^godwit: cannot write \/\S+: no space left on the disk/)
-      assert.deepEqual(
-        (await readdir(path)).filter((name) => name !== 'ballast'),
-        [],
+      assert.equal(code, 1, stderr)
+      const path = `${disk.path}/\\.godwit-export-\\w+/${full}`
+      assertOneLine(
+        stderr,
+        new RegExp(`^godwit: cannot write ${path}\\S+: no space left on the disk`),
       )
+      assert.deepEqual(await readdir(disk.path), [])
     }
     assert.deepEqual(await leftovers(), [])
   },

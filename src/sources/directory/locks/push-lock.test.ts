@@ -5,11 +5,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { asNobody } from '../../../../test/support/as-nobody.ts'
 import { type GitHost, gitHost } from '../../../../test/support/git-host.ts'
 import type { Git } from '../../../git/git.ts'
 import { Unreadable } from '../../unreadable.ts'
+import { editConfig } from './edit-config.ts'
 import { checkPushLocks, lockProblem, readLockState, reconcilePushLock } from './push-lock.ts'
 
 describe('a lock against pushes', () => {
@@ -168,7 +168,9 @@ describe('a lock against pushes', () => {
     const held = join(dir, 'config.lock')
     await writeFile(held, `${await config()}[godwit]\n\tarchived = true\n`, { flag: 'wx' })
     const locking = lock()
-    await sleep(200)
+    const edit = { change: async () => Buffer.of(), isStillWanted: async () => true }
+    const another = editConfig(dir, edit, { holderMs: 200 })
+    await assert.rejects(another, /another program holds config\.lock/)
     assert.equal(await isLocked(), false)
     await rename(held, join(dir, 'config'))
     await locking

@@ -23,6 +23,7 @@ import {
   addToken,
   createToken,
   digestOf,
+  findViewerByTokenId,
   hasOnlyRevokedTokens,
   isGodwitToken,
   listTokens,
@@ -119,6 +120,17 @@ onEachEngine('tokens', (engine) => {
     assert.equal(await viewerOf('nonsense'), undefined)
     now += DAY
     assert.equal(await viewerOf(token), undefined)
+  })
+
+  test('cannot be used by their id either once they have expired or are revoked', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    const alice = await ensureAccount(db, 'alice', NOW)
+    await addToken(db, alice, { name: '', expiresAt: NOW + DAY, now: NOW })
+    const expected = { account: alice, tokenId: 1 }
+    assert.deepEqual(await findViewerByTokenId(db, 1, NOW + DAY - 1), expected)
+    assert.equal(await findViewerByTokenId(db, 1, NOW + DAY), undefined)
+    await revokeToken(db, 1, NOW)
+    assert.equal(await findViewerByTokenId(db, 1, NOW), undefined)
   })
 
   test('stop working when they are revoked', async (t) => {

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import fs from 'node:fs'
 import { mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { blobStoreContract } from '../../test/contracts/blob-store.contract.ts'
 import { withTimeout } from '../../test/support/wait-until.ts'
@@ -25,6 +27,44 @@ test('blobs are stored in shards with private modes, and nothing else is left', 
   assert.deepEqual(names.sort(), ['ab', 'ab/abc', 'tmp'])
   assert.equal((await stat(join(root, 'ab/abc'))).mode & 0o777, 0o600)
   assert.equal((await stat(root)).mode & 0o777, 0o700)
+})
+
+test('a blob is synced before it gets its name, and its folders before the put ends', async (t) => {
+  const root = await temporaryRoot(t)
+  const events: string[] = []
+  const { fsync, promises } = fs
+  const { link } = promises
+  t.mock.method(fs, 'fsync', (fd: number, done: fs.NoParamCallback) => {
+    events.push(`sync ${fs.readlinkSync(`/proc/self/fd/${fd}`).replace(/\.[\w-]+$/, '')}`)
+    fsync(fd, done)
+  })
+  t.mock.method(promises, 'link', async (from: string, to: string) => {
+    await link(from, to)
+    events.push(`link ${to}`)
+  })
+  t.after(() => {
+    t.mock.restoreAll()
+    syncBuiltinESMExports()
+  })
+  syncBuiltinESMExports()
+  // Another copy of the module, which takes these functions.
+  const module = new URL(`disk.ts?copy=${process.pid}`, import.meta.url).href
+  const { createDiskBlobStore: create }: typeof import('./disk.ts') = await import(module)
+  const blobs = create(root)
+  const expected = ['sync tmp/abc', 'link ab/abc', 'sync ab', 'sync blobs', 'sync .']
+  const paths = new Map([
+    [root, 'blobs'],
+    [dirname(root), '.'],
+  ])
+  const shown = (event: string) => {
+    const [what, path = ''] = event.split(' ')
+    return `${what} ${paths.get(path) ?? path.slice(root.length + 1)}`
+  }
+  await blobs.put('abc', [Buffer.from('x')])
+  assert.deepEqual(events.map(shown), expected)
+  events.length = 0
+  await blobs.put('abd', [])
+  assert.deepEqual(events.map(shown), ['sync tmp/abd', 'link ab/abd', 'sync ab'])
 })
 
 test('folders beside the shards are ignored', async (t) => {

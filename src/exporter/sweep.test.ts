@@ -44,6 +44,27 @@ onEachEngine('the sweep', (engine) => {
     assert.deepEqual(await db.selectFrom('segments').select('key').execute(), [])
   })
 
+  test('removes the rows of an archive and of a segment before their bytes', async (t) => {
+    const { db, id, parts, blobs, advanceClock } = await scene(t, engine)
+    const deleted: string[] = []
+    const watched: typeof blobs = {
+      ...blobs,
+      async delete(key) {
+        const row = db.selectFrom('segments').select('key').where('key', '=', key)
+        assert.equal(await row.executeTakeFirst(), undefined)
+        assert.equal((await migrationById(db, id)).archiveExpiresAt, null)
+        deleted.push(key)
+        await blobs.delete(key)
+      },
+    }
+    advanceClock(60_000)
+    await sweep({ ...parts, blobs: watched })
+    assert.equal(deleted.length, 2, 'metadata and manifest')
+    advanceClock(HOUR + 1)
+    await sweep({ ...parts, blobs: watched })
+    assert.equal(deleted.length, 3)
+  })
+
   test('keeps the segments of a running migration', async (t) => {
     const { parts, advanceClock, host, start, work, archive } = await scene(t, engine)
     const id = await start(['alice/site', 'alice/blog'])

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { accountRefusal } from './gitea-dump/choose-destinations.ts'
-import { parsePeopleCsv } from './people.ts'
+import { csvLine, parsePeopleCsv } from './people.ts'
 
 const read = (...lines: string[]) => {
   const { people, warnings } = parsePeopleCsv(lines.join('\n'), accountRefusal)
@@ -28,6 +28,15 @@ test('a file of show --people is read when it is filled in', () => {
     },
     warnings: [],
   })
+})
+
+test('text that a spreadsheet would calculate is written as text', () => {
+  const formulas = ['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', '\r=1']
+  assert.equal(csvLine(formulas), `'=1+1,'+1,'-1,'@SUM(A1),'\t=1,"'\r=1"\n`)
+  assert.equal(
+    csvLine(['a=b', -1, 'say "yes", or', 'two\nlines']),
+    `a=b,-1,"say ""yes"", or","two\nlines"\n`,
+  )
 })
 
 test('an address is enough for GitLab, and can come with an access level', () => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, type TestContext, test } from 'node:test'
@@ -13,6 +13,7 @@ import {
 } from '../../test/support/command-line.ts'
 import { gitHost } from '../../test/support/git-host.ts'
 import { archiveOfHost } from '../../test/support/host-archive.ts'
+import { recordSyncs } from '../../test/support/record-syncs.ts'
 import { git } from '../../test/support/sample-repositories.ts'
 import type { Manifest } from '../archive/manifest.ts'
 import { createGit } from '../git/git.ts'
@@ -94,6 +95,19 @@ for (const [name, entry, expected] of HOSTILE)
     await assert.rejects(restore(packEntries([...all, entry])), expected)
     assert.ok(!existsSync(into))
   })
+
+test('every file is synced before its repository gets its name, and the folders after', async (t) => {
+  const { into, restore } = await scene(t)
+  const target = join(into, 'alice/site.git')
+  const synced = await recordSyncs(t, target)
+  await restore(archiveBytes)
+  const files = readdirSync(target, { recursive: true, encoding: 'utf8' })
+  assert.ok(files.length > 5)
+  for (const file of ['', ...files])
+    assert.equal(synced.get(statSync(join(target, file)).ino), false, file)
+  for (const folder of [join(into, 'alice'), into])
+    assert.equal(synced.get(statSync(folder).ino), true, folder)
+})
 
 test('an existing repository stays, and then nothing is restored', async (t) => {
   const taken: [path: string, expected: RegExp][] = [

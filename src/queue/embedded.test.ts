@@ -47,6 +47,28 @@ onEachEngine('the embedded queue', (engine) => {
     assert.ok((await outcome.promise) instanceof LeaseLost)
   })
 
+  test('a worker whose lease expired cannot return the job to the queue', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    const queue = embeddedQueue({ db, ...quick })
+    let taken: string | undefined
+    const { stop } = queue.work(
+      handlers(async () => {
+        await releaseAllJobs(db, 0)
+        taken = (await claimJob(db, Date.now(), 60_000))?.lease
+        throw new Error('failed after it lost its lease')
+      }),
+      { concurrency: 1, onError: () => {} },
+    )
+    t.after(stop)
+    await enqueue({ db, queue }, null)
+    await until('the handler has failed', () => taken !== undefined && queue.running() === 0)
+    const { lease, failures } = await db
+      .selectFrom('jobs')
+      .select(['lease', 'failures'])
+      .executeTakeFirstOrThrow()
+    assert.deepEqual([lease, failures], [taken, 1])
+  })
+
   test('a job whose process was suspended for longer than its lease goes on, and is not run twice', async (t) => {
     const { db } = await openDatabase(t, engine)
     let now = Date.now()

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { onEachEngine } from '../../test/support/databases.ts'
 import { endOf, exportScene } from '../../test/support/export-scene.ts'
 import { scheduleScene } from '../../test/support/schedule-scene.ts'
+import { withTimeout } from '../../test/support/wait-until.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
 import { sweepSegments } from '../exporter/sweep.ts'
 import { deleteArchive } from '../migrations/archive-store.ts'
@@ -68,7 +69,16 @@ onEachEngine('the quota of archives', (engine) => {
     const { db, parts, start, work, keysInStore, blobs } = scene
     const alice = await ensureAccount(db, 'alice', 0)
     const [first, second] = [await start(['alice/site']), await start(['alice/site'])]
-    await work({ maxArchiveBytes: 4000 }, 2)
+    // Neither is recorded before both have found that they fit.
+    const both = Promise.withResolvers<void>()
+    let fitting = 0
+    const compose = async () => {
+      if (++fitting === 2) both.resolve()
+      await withTimeout('both archives fit', both.promise)
+      return false
+    }
+    const composing = { ...blobs, compose } as typeof blobs
+    await work({ maxArchiveBytes: 4000, blobs: composing, isComposed: true }, 2)
     const ends = [await endOf(db, first), await endOf(db, second)]
     assert.deepEqual(ends.map(({ state }) => state).sort(), ['exported', 'failed'])
     const failed = ends.find(({ state }) => state === 'failed')!

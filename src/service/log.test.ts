@@ -101,6 +101,18 @@ const messagesIn = (text: string): string[] =>
     .map((line) => (JSON.parse(line) as { msg: string }).msg)
 const message = (index: number) => `${index} ${'x'.repeat(200)}`
 
+test('values that may be credentials are hidden', async (t) => {
+  const path = join(temporaryDirectory(t), 'log')
+  const { log, close } = openJsonLog(openSync(path, 'w'))
+  const headers = { authorization: 'secret-1' }
+  const fields = { authorization: 'secret-2', token: 'secret-3', cookie: 'secret-4' }
+  log.info({ ...fields, headers, req: { headers } }, 'all')
+  await close()
+  const text = readFileSync(path, 'utf8')
+  assert.doesNotMatch(text, /secret/)
+  assert.equal(text.split('[hidden]').length, 1 + 5)
+})
+
 test('every line is written once and in order', async (t) => {
   const path = join(temporaryDirectory(t), 'log')
   const { log, close } = openJsonLog(openSync(path, 'w'))

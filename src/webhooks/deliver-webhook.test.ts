@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
 import { onEachEngine } from '../../test/support/databases.ts'
 import { until } from '../../test/support/wait-until.ts'
@@ -26,6 +27,7 @@ onEachEngine('deliveries to webhooks', (engine) => {
     })
     await scene.addWebhook(alice, at('form'), {
       contentType: 'form',
+      secret: 'of the form',
       events: ['migration.exported'],
     })
     await scene.addWebhook(alice, at('inactive'), { isActive: false })
@@ -38,6 +40,13 @@ onEachEngine('deliveries to webhooks', (engine) => {
     const form = receiver.received.find(({ path }) => path === '/form')!
     assert.equal(form.headers['content-type'], 'application/x-www-form-urlencoded')
     assert.deepEqual(JSON.parse(new URLSearchParams(form.body).get('payload')!), payload)
+    for (const [header, algorithm] of [
+      ['x-hub-signature', 'sha1'],
+      ['x-hub-signature-256', 'sha256'],
+    ] as const) {
+      const expected = createHmac(algorithm, 'of the form').update(form.body).digest('hex')
+      assert.equal(form.headers[header], `${algorithm}=${expected}`)
+    }
     const json = receiver.received.find(({ path }) => path === '/all')!
     assert.deepEqual(JSON.parse(json.body), payload)
     assert.equal(json.headers['user-agent'], 'Godwit-Hookshot/1.2.3')

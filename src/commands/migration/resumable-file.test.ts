@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { recordSyncs } from '../../../test/support/record-syncs.ts'
 import { temporaryDirectory } from '../../../test/support/sample-repositories.ts'
 import { ResumableFile } from './resumable-file.ts'
 
@@ -38,4 +39,15 @@ test('an unreadable ETag file or partial file is an error, and neither is remove
   await assert.rejects(ResumableFile.open(unreadablePart.file), { code: 'EISDIR' })
   for (const { folder } of [unreadableEtag, unreadablePart])
     assert.equal((await readdir(folder)).length, 2)
+})
+
+test('a download is synced before it gets its name, and its folder after', async (t) => {
+  const { folder, file } = await prepareDownload(t, undefined)
+  const synced = await recordSyncs(t, file)
+  await using download = await ResumableFile.open(file)
+  await download.begin('"1"')
+  await download.write(Buffer.from('all of it'))
+  await download.finish(false)
+  assert.equal(synced.get((await stat(file)).ino), false)
+  assert.equal(synced.get((await stat(folder)).ino), true)
 })

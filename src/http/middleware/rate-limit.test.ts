@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import type { FastifyReply } from 'fastify'
 import { openDatabase } from '../../../test/support/databases.ts'
-import { countersInMemory, countersInPostgres } from './rate-limit.ts'
+import type { HttpError } from './http-errors.ts'
+import { countersInMemory, countersInPostgres, createRateLimit } from './rate-limit.ts'
+import type { Caller } from './request.ts'
 
 test('concurrent additions each get their own count', async () => {
   const counters = countersInMemory(1000, () => 0)
@@ -10,6 +13,25 @@ test('concurrent additions each get their own count', async () => {
     counts.map(({ times }) => times),
     [1, 2, 3],
   )
+})
+
+test('an address without a token may make 60 requests an hour, and an account its own number', async () => {
+  const limit = createRateLimit({ perHour: 62, pool: undefined }, () => 0)
+  const reply = { header: () => reply } as unknown as FastifyReply
+  const refusal = async (caller: Pick<Caller, 'ip'> & { viewer: unknown }) => {
+    for (let request = 1; ; request++)
+      try {
+        await limit.count(caller as Caller, reply)
+      } catch (error) {
+        return [request, (error as HttpError).status]
+      }
+  }
+  assert.deepEqual(await refusal({ viewer: null, ip: '192.0.2.1' }), [61, 403])
+  // An address is a network of 64 bits in IPv6.
+  assert.deepEqual(await refusal({ viewer: null, ip: '2001:db8::1' }), [61, 403])
+  assert.deepEqual(await refusal({ viewer: null, ip: '2001:db8::ffff:1' }), [1, 403])
+  const viewer = { account: { id: 7, login: 'alice' }, tokenId: 1 }
+  assert.deepEqual(await refusal({ viewer, ip: '192.0.2.1' }), [63, 403])
 })
 
 test('a count restarts when its window has ended', async () => {

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { link, lstat, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { link, lstat, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import { type GitHost, gitHost } from '../../../../test/support/git-host.ts'
+import { recordSyncs } from '../../../../test/support/record-syncs.ts'
 import { until, withTimeout } from '../../../../test/support/wait-until.ts'
 import type { Git } from '../../../git/git.ts'
 import { RepositoryBusy } from '../../unreadable.ts'
@@ -81,6 +82,15 @@ describe('a config that is edited', () => {
       assert.deepEqual(await leftovers(), [], `step ${step}`)
       if (steps !== undefined) assert.ok(steps > 10, `${steps} steps`)
     }
+  })
+
+  test('is synced before it gets its name, and its folder after', async (t) => {
+    // Renaming it to the config ends the lock.
+    const synced = await recordSyncs(t, join(dir, 'config.lock'))
+    await reconcile(true)
+    assert.equal(synced.get((await stat(join(dir, 'config'))).ino), false)
+    assert.equal(synced.get((await stat(dir)).ino), false)
+    assert.deepEqual([...synced.keys()].at(-1), (await stat(dir)).ino)
   })
 
   test('is not changed by another process while git is slow', async () => {
